@@ -1,0 +1,36 @@
+# Everything runs in an environment that is made here, from Python 3.11 or later and make alone.
+PYTHON ?= python3
+VENV ?= .venv
+BIN = $(VENV)/bin
+STAMP = $(VENV)/.installed
+SAMPLES ?= 2000
+
+.PHONY: demo test test-slow lint format clean
+
+demo: $(STAMP)  ## the main job on a real example: a separation study with its report
+	rm -rf runs/demo
+	$(BIN)/jaxmbs study examples/stage_separation.toml -n $(SAMPLES) --out runs/demo
+	$(BIN)/jaxmbs report runs/demo
+
+test: $(STAMP)  ## lint and the default test suite
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+	$(BIN)/python -m pytest -n $(or $(JOBS),2)
+
+test-slow: $(STAMP)  ## the longer runs that the default leaves out
+	$(BIN)/python -m pytest -m slow
+
+format: $(STAMP)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+$(STAMP): pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or later is needed, this is " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install -q --upgrade pip
+	$(BIN)/python -m pip install -q -e '.[test]'
+	touch $(STAMP)
+
+clean:
+	rm -rf $(VENV) runs

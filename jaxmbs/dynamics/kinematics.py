@@ -1,0 +1,61 @@
+"""Forward kinematics: placements, velocities and velocity-product accelerations of the links."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from jaxmbs.dynamics.tree import Link, Tree
+from jaxmbs.model.joints import Joint
+from jaxmbs.spatial import IDENTITY, ZERO_MOTION, Motion, Transform, kernel
+from jaxmbs.spatial.components import components
+from jaxmbs.spatial.scalar import Scalar
+
+
+@components
+class LinkMotion:
+    """Of one link, in its own axes at its own origin.
+
+    X: link frame in the carrying link's frame; S: joint motions; V: velocity; c: acceleration that remains when
+    dv/dt = 0 and the carrying link does not accelerate, w' of [Y 3.172]; rates: dq/dt.
+    """
+
+    X: Transform
+    S: tuple[Motion, ...]
+    V: Motion
+    c: Motion
+    rates: tuple[Scalar, ...]
+
+
+@kernel
+def _step(joint: Joint, V_parent: Motion, link: Link, q: Any, v: Any, t: Scalar) -> tuple[Motion, LinkMotion]:
+    m = joint.motion(link.numbers, q, v, t)
+    X = link.fixed @ m.placement
+    V = X.motion_to_child(V_parent) + m.velocity
+    return V, LinkMotion(X, m.S, V, m.bias + V.cross(m.velocity), joint.rates(q, v, m))
+
+
+def link_motions(tree: Tree, q: Any, v: Any, t: Scalar) -> list[LinkMotion]:
+    """Per block, the motion of its links [Y 3.99-3.105, 3.172]."""
+    s = tree.structure
+    data = list(zip(tree.links, tree.split(q, s.q_slices), tree.split(v, s.v_slices), strict=True))
+
+    def step(joint: Joint, V: Motion, d: Any) -> tuple[Motion, LinkMotion]:
+        return _step(joint, V, d[0], d[1], d[2], t)
+
+    return tree.outward(step, data, ZERO_MOTION)
+
+
+def world_placements(tree: Tree, motions: Sequence[LinkMotion]) -> list[Transform]:
+    """Per block, the link frames in the world."""
+
+    def step(joint: Joint, W: Transform, X: Transform) -> tuple[Transform, Transform]:
+        W = _compose(W, X)
+        return W, W
+
+    return tree.outward(step, [m.X for m in motions], IDENTITY)
+
+
+@kernel
+def _compose(a: Transform, b: Transform) -> Transform:
+    return a @ b

@@ -1,0 +1,193 @@
+"""The public functions of dynamics: arrays in, arrays out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from jaxmbs.dynamics import aba, crba, energies, rnea
+from jaxmbs.dynamics.compiled import compiled, state_dtype, vector
+from jaxmbs.dynamics.factorization import solve
+from jaxmbs.dynamics.kinematics import world_placements
+from jaxmbs.dynamics.state import State
+from jaxmbs.dynamics.tree import UNROLLED, Tree
+from jaxmbs.model import Mode, Model, Pose
+from jaxmbs.model.errors import unknown
+from jaxmbs.spatial import Transform, Vector3
+
+MASS_MATRIX_METHODS = ("crba",)
+FORWARD_METHODS = ("aba", *MASS_MATRIX_METHODS)
+
+
+def _state(model: Model, q: Any, v: Any, t: Any, mode: Mode | None, *others: Any) -> State:
+    dtype = state_dtype(*(x for x in (q, v, *others) if x is not None))
+    qa = vector(model, "q", q, model.nq, dtype)
+    va = jnp.zeros(model.nv, dtype) if v is None else vector(model, "v", v, model.nv, dtype)
+    return State(Tree(model, dtype), qa, va, t, mode)
+
+
+def _optional(state: State, name: str, x: Any) -> Any:
+    return None if x is None else vector(state.tree.model, name, x, state.tree.structure.nv, state.tree.dtype)
+
+
+def _scalar(state: State, x: Any) -> jax.Array:
+    return jnp.asarray(x, state.tree.dtype)
+
+
+def _method(method: str, known: tuple[str, ...]) -> None:
+    if method not in known:
+        raise unknown("method", method, known)
+
+
+@compiled()
+def body_poses(model: Model, q: jax.Array, *, t: Any = 0.0) -> Pose:
+    """Poses of all bodies in the world.
+
+    q (nq,). Returns a Pose with position (n, 3) [m] and rotation (n, 3, 3), body to world, in the order of
+    model.body_names. Raises ModelError for a wrong shape.
+    """
+    state = _state(model, q, None, t, None)
+    tree = state.tree
+    placements = tree.per_link(world_placements(tree, state.motions))
+    bodies = [W @ B for W, B in zip(placements, tree.body_in_link, strict=True)]
+
+    def table(rows: list[list[Any]]) -> jax.Array:
+        return jnp.stack([jnp.stack([jnp.asarray(x, tree.dtype) for x in row]) for row in rows])
+
+    R = table([list(T.rotation) for T in bodies])
+    return Pose(table([list(T.position) for T in bodies]), R.reshape(-1, 3, 3))
+
+
+@compiled("body")
+def jacobian(model: Model, q: jax.Array, body: str, point: Any = (0.0, 0.0, 0.0), *, t: Any = 0.0) -> jax.Array:
+    """Jacobian (6, nv) of a point of a body: (angular, linear) velocity in world axes per unit of v.
+
+    point (3,) [m] in body axes. Raises ModelError for an unknown body.
+    """
+    state = _state(model, q, None, t, None)
+    tree, s = state.tree, state.tree.structure
+    i = s.find_body(body, "jacobian")
+    columns = [[0] * 6 for _ in range(s.nv)]
+    if i >= 0:
+        placements, motions = world_placements(tree, state.motions), state.motions
+        local = Vector3.of(list(jnp.asarray(point, tree.dtype)))
+        target = (tree.pick(placements, i) @ tree.body_in_link[i]).point(local)
+        while i >= 0:
+            W = tree.pick(placements, i)
+            at_target = Transform(W.rotation.T, W.rotation.T @ (target - W.position))
+            for k, S in enumerate(tree.pick(motions, i).S, s.v_slices[i].start):
+                w = W.rotation @ S.angular
+                columns[k] = [*w, *(W.rotation @ (S.linear + S.angular.cross(at_target.position)))]
+            i = s.links[i].parent
+    return jnp.stack([jnp.stack([jnp.asarray(x, tree.dtype) for x in c]) for c in columns], axis=1)
+
+
+@compiled()
+def inverse_dynamics(
+    model: Model, q: jax.Array, v: jax.Array, a: jax.Array, *, t: Any = 0.0, mode: Mode | None = None
+) -> jax.Array:
+    """Generalized forces tau (nv,) that produce the accelerations a (nv,): tau = A a + bias (recursive Newton-Euler).
+
+    Gravity and the force elements act besides tau. Units: N m or N, as the coordinate asks. [Y 3.170-3.172]
+    """
+    state = _state(model, q, v, t, mode, a)
+    return state.tree.vector(rnea.inverse_dynamics(state, vector(model, "a", a, model.nv, state.tree.dtype)))
+
+
+@compiled()
+def bias_forces(model: Model, q: jax.Array, v: jax.Array, *, t: Any = 0.0, mode: Mode | None = None) -> jax.Array:
+    """bias (nv,) of A a + bias = tau: Coriolis, centrifugal and gyroscopic forces, gravity, force elements."""
+    state = _state(model, q, v, t, mode)
+    return state.tree.vector(rnea.inverse_dynamics(state, None))
+
+
+@compiled("method")
+def mass_matrix(model: Model, q: jax.Array, *, method: str = "crba", t: Any = 0.0) -> jax.Array:
+    """Mass matrix A (nv, nv), symmetric, in the units of v. method: "crba" (composite rigid bodies, any joints)."""
+    _method(method, MASS_MATRIX_METHODS)
+    return crba.mass_matrix(_state(model, q, None, t, None))
+
+
+@compiled("method")
+def forward_dynamics(
+    model: Model,
+    q: jax.Array,
+    v: jax.Array,
+    tau: jax.Array | None = None,
+    *,
+    t: Any = 0.0,
+    mode: Mode | None = None,
+    prescribed: jax.Array | None = None,
+    method: str = "aba",
+) -> jax.Array:
+    """Accelerations a (nv,) under generalized forces tau (nv,), gravity and the force elements.
+
+    q (nq,), v (nv,); tau None is zero. mode: locks and switches (`Model.mode`); prescribed (nv,): acceleration of the
+    locked degrees of freedom, None for zero. method: "aba" (articulated bodies, linear in the number of links,
+    [Y 3.174-3.177]) or "crba" (mass matrix and LDLᵀ). Raises ModelError for wrong shapes or an unknown method.
+    """
+    _method(method, FORWARD_METHODS)
+    state = _state(model, q, v, t, mode, tau)
+    tau, prescribed = _optional(state, "tau", tau), _optional(state, "prescribed", prescribed)
+    if method == "aba":
+        return state.tree.vector(aba.forward_dynamics(state, tau, prescribed))
+    return _by_mass_matrix(state, crba.mass_matrix(state), tau, prescribed)
+
+
+def _by_mass_matrix(state: State, A: jax.Array, tau: Any, prescribed: Any) -> jax.Array:
+    """Accelerations from A and the bias; locked rows state a = prescribed."""
+    tree, nv = state.tree, state.tree.structure.nv
+    given = jnp.zeros(nv, tree.dtype) if prescribed is None else prescribed
+    right = (0 if tau is None else tau) - tree.vector(rnea.inverse_dynamics(state, None))
+    if state.mode is not None:
+        lock = state.mode.lock
+        right = jnp.where(lock, given, right - A @ jnp.where(lock, given, 0.0))
+        A = jnp.where(lock[:, None] | lock[None, :], jnp.eye(nv, dtype=tree.dtype), A)
+    if nv > UNROLLED:
+        return jax.scipy.linalg.cho_solve(jax.scipy.linalg.cho_factor(A, lower=True), right)
+    x = solve([[A[i, j] for j in range(nv)] for i in range(nv)], [right[i] for i in range(nv)])
+    return jnp.stack(x) if x else jnp.zeros(0, tree.dtype)
+
+
+@compiled()
+def energy(
+    model: Model, q: jax.Array, v: jax.Array, *, t: Any = 0.0, mode: Mode | None = None
+) -> tuple[jax.Array, jax.Array]:
+    """(kinetic, potential) energy [J]: gravity, zero at the world origin, and every element that stores energy."""
+    state = _state(model, q, v, t, mode)
+    return _scalar(state, energies.kinetic(state)), _scalar(state, energies.potential(state))
+
+
+@compiled()
+def momentum(model: Model, q: jax.Array, v: jax.Array, *, t: Any = 0.0) -> tuple[jax.Array, jax.Array]:
+    """(angular momentum (3,) about the common centre of mass [N m s], linear momentum (3,) [N s]), world axes."""
+    state = _state(model, q, v, t, None)
+    angular, linear = energies.momentum(state)
+    return jnp.stack([_scalar(state, x) for x in angular]), jnp.stack([_scalar(state, x) for x in linear])
+
+
+@compiled()
+def joint_reactions(
+    model: Model,
+    q: jax.Array,
+    v: jax.Array,
+    tau: jax.Array | None = None,
+    *,
+    t: Any = 0.0,
+    mode: Mode | None = None,
+    prescribed: jax.Array | None = None,
+) -> jax.Array:
+    """Wrench in every joint, (number of joints, 6), in the order of model.joint_names.
+
+    A row is (moment [N m], force [N]) on the child, at the child joint frame, in its axes.
+
+    It is the whole wrench that the joint transmits, drive and spring torques along its freedoms included.
+    [Y 3.86, 3.170; the hinge force of Y 3.4]
+    """
+    state = _state(model, q, v, t, mode, tau)
+    tau, prescribed = _optional(state, "tau", tau), _optional(state, "prescribed", prescribed)
+    wrenches, _ = rnea.joint_wrenches(state, aba.forward_dynamics(state, tau, prescribed))
+    rows = [f.scalars() for f in state.tree.per_link(wrenches)]
+    return jnp.stack([jnp.stack([_scalar(state, x) for x in row]) for row in rows])

@@ -1,0 +1,57 @@
+"""Recursive Newton-Euler: forces from accelerations [Y 3.170-3.172; T Introduction]."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jaxmbs.dynamics.kinematics import LinkMotion
+from jaxmbs.dynamics.state import State
+from jaxmbs.dynamics.tree import Link
+from jaxmbs.model.joints import Joint
+from jaxmbs.spatial import ZERO_FORCE, Force, Motion, kernel
+from jaxmbs.spatial.scalar import Scalar
+
+
+@kernel
+def _accelerate(m: LinkMotion, A_parent: Motion, a: tuple[Scalar, ...]) -> Motion:
+    """Acceleration of the link: carried along, velocity products, and the joint's own."""
+    A = m.X.motion_to_child(A_parent) + m.c
+    for S, rate in zip(m.S, a, strict=True):
+        A = A + S * rate
+    return A
+
+
+@kernel
+def _balance(m: LinkMotion, link: Link, A: Motion, applied: Force, carried: Force) -> tuple[Force, Force, Any]:
+    """Wrench through the joint: (handed to the carrying link, in own axes, along the degrees of freedom)."""
+    f = link.inertia @ A + m.V.cross_force(link.inertia @ m.V) - applied + carried
+    return m.X.force_to_parent(f), f, tuple(S @ f for S in m.S)
+
+
+def joint_wrenches(state: State, a: Any) -> tuple[list[Force], list[tuple[Scalar, ...]]]:
+    """Per block, the wrench that each joint puts on its link and its share along the degrees of freedom.
+
+    a: accelerations (nv,) or None for zero. [Y 3.170]
+    """
+    tree = state.tree
+    parts = tree.split(a, tree.structure.v_slices)
+
+    def outward(joint: Joint, A: Motion, d: Any) -> tuple[Motion, Motion]:
+        A = _accelerate(d[0], A, d[1])
+        return A, A
+
+    accelerations = tree.outward(outward, list(zip(state.motions, parts, strict=True)), state.base_acceleration)
+
+    def inward(joint: Joint, carried: tuple[Force], d: Any) -> tuple[tuple[Force], Any]:
+        m, link, A, applied = d
+        handed, own, along = _balance(m, link, A, applied, carried[0])
+        return (handed,), (own, along)
+
+    data = list(zip(state.motions, tree.links, accelerations, state.wrenches, strict=True))
+    results, _ = tree.inward(inward, data, (ZERO_FORCE,))
+    return [own for own, _ in results], [along for _, along in results]
+
+
+def inverse_dynamics(state: State, a: Any) -> Any:
+    """tau = A a + bias (nv,); a None: the bias alone."""
+    return state.tree.flat(state.with_elements(joint_wrenches(state, a)[1], -1))

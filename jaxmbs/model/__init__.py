@@ -1,0 +1,11 @@
+"""Mechanisms: bodies, joints, force elements and their numbers."""
+
+from jaxmbs.model.errors import ModelError as ModelError
+from jaxmbs.model.mechanism import Mechanism as Mechanism
+from jaxmbs.model.mode import Mode as Mode
+from jaxmbs.model.model import Model as Model
+from jaxmbs.model.model import free as free
+from jaxmbs.model.model import get as get
+from jaxmbs.model.model import set as set
+from jaxmbs.model.model import vary as vary
+from jaxmbs.model.pose import Pose as Pose

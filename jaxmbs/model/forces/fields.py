@@ -1,0 +1,36 @@
+"""Gravity of a central body."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from jaxmbs.model.forces.base import Force, Loads, Numbers, Scene
+from jaxmbs.spatial.scalar import Scalar, add, div, mul
+
+
+@dataclass(frozen=True)
+class CentralGravity(Force):
+    """Attraction -mu m r/|r|³ of every body at its centre of mass; mu [m³/s²], center (3,) [m] in world axes.
+
+    The gravity gradient over one body is not included; the gradient between the bodies is.
+    """
+
+    mu: Any
+    center: Any = (0.0, 0.0, 0.0)
+    numbers: ClassVar[Mapping[str, str]] = {"mu": "positive", "center": "vector"}
+
+    def apply(self, p: Numbers, scene: Scene, loads: Loads) -> None:
+        for body, mass, com in scene.masses():
+            r = scene.point(body, com) - p["center"]
+            d = r.norm()
+            pull = mul(-1, div(mul(p["mu"], mass), mul(d, mul(d, d))))
+            loads.force(body, r * pull, com)
+
+    def potential(self, p: Numbers, scene: Scene) -> Scalar:
+        energy: Scalar = 0
+        for body, mass, com in scene.masses():
+            r = scene.point(body, com) - p["center"]
+            energy = add(energy, mul(-1, div(mul(p["mu"], mass), r.norm())))
+        return energy

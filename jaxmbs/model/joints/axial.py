@@ -1,0 +1,109 @@
+"""Joints about or along one axis: revolute, prismatic, helical, cylindrical, and the universal joint's two."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from jaxmbs.model.joints.base import Joint, JointMotion, fixed_motion, velocity_of
+from jaxmbs.spatial import IDENTITY3, ZERO3, Motion, Transform, about_axis
+from jaxmbs.spatial.scalar import Scalar, mul
+
+Numbers = Mapping[str, Any]
+Scalars = Sequence[Scalar]
+
+
+@dataclass(frozen=True)
+class Revolute(Joint):
+    """Rotation about `axis` (unit, joint frame). q: angle [rad]."""
+
+    axis: Any = (0.0, 0.0, 1.0)
+    numbers: ClassVar[Mapping[str, str]] = {"axis": "unit"}
+    nq: ClassVar[int] = 1
+    nv: ClassVar[int] = 1
+
+    def motion(self, p: Numbers, q: Scalars, v: Scalars, t: Scalar) -> JointMotion:
+        a = p["axis"]
+        return fixed_motion(Transform(about_axis(a, q[0]), ZERO3), (Motion(a, ZERO3),), v)
+
+    def _random_ranges(self) -> tuple[float, ...]:
+        return (math.pi,)
+
+
+@dataclass(frozen=True)
+class Prismatic(Joint):
+    """Displacement along `axis` (unit, joint frame). q: displacement [m]."""
+
+    axis: Any = (0.0, 0.0, 1.0)
+    numbers: ClassVar[Mapping[str, str]] = {"axis": "unit"}
+    nq: ClassVar[int] = 1
+    nv: ClassVar[int] = 1
+
+    def motion(self, p: Numbers, q: Scalars, v: Scalars, t: Scalar) -> JointMotion:
+        a = p["axis"]
+        return fixed_motion(Transform(IDENTITY3, a * q[0]), (Motion(ZERO3, a),), v)
+
+
+@dataclass(frozen=True)
+class Helical(Joint):
+    """Screw about `axis` (unit) with `pitch` [m/rad]. q: angle [rad]."""
+
+    axis: Any = (0.0, 0.0, 1.0)
+    pitch: Any = 0.0
+    numbers: ClassVar[Mapping[str, str]] = {"axis": "unit", "pitch": "scalar"}
+    nq: ClassVar[int] = 1
+    nv: ClassVar[int] = 1
+
+    def motion(self, p: Numbers, q: Scalars, v: Scalars, t: Scalar) -> JointMotion:
+        a, h = p["axis"], p["pitch"]
+        placement = Transform(about_axis(a, q[0]), a * mul(h, q[0]))
+        return fixed_motion(placement, (Motion(a, a * h),), v)
+
+    def _random_ranges(self) -> tuple[float, ...]:
+        return (math.pi,)
+
+
+@dataclass(frozen=True)
+class Cylindrical(Joint):
+    """Rotation about and displacement along `axis` (unit). q: angle [rad], displacement [m]."""
+
+    axis: Any = (0.0, 0.0, 1.0)
+    numbers: ClassVar[Mapping[str, str]] = {"axis": "unit"}
+    nq: ClassVar[int] = 2
+    nv: ClassVar[int] = 2
+
+    def motion(self, p: Numbers, q: Scalars, v: Scalars, t: Scalar) -> JointMotion:
+        a = p["axis"]
+        placement = Transform(about_axis(a, q[0]), a * q[1])
+        return fixed_motion(placement, (Motion(a, ZERO3), Motion(ZERO3, a)), v)
+
+    def _random_ranges(self) -> tuple[float, ...]:
+        return (math.pi, 1.0)
+
+
+@dataclass(frozen=True)
+class Universal(Joint):
+    """Rotation about `axis_1` (parent side), then about `axis_2` (child side). q: the two angles [rad].
+
+    The axes are unit vectors of the joint frame; they need not be orthogonal.
+    """
+
+    axis_1: Any = (1.0, 0.0, 0.0)
+    axis_2: Any = (0.0, 1.0, 0.0)
+    numbers: ClassVar[Mapping[str, str]] = {"axis_1": "unit", "axis_2": "unit"}
+    nq: ClassVar[int] = 2
+    nv: ClassVar[int] = 2
+
+    def motion(self, p: Numbers, q: Scalars, v: Scalars, t: Scalar) -> JointMotion:
+        a, b = p["axis_1"], p["axis_2"]
+        second = about_axis(b, q[1])
+        first_seen = second.T @ a
+        S = (Motion(first_seen, ZERO3), Motion(b, ZERO3))
+        # the first axis turns backwards as the second angle grows, seen from the child
+        bias = Motion(first_seen.cross(b) * mul(v[0], v[1]), ZERO3)
+        return JointMotion(Transform(about_axis(a, q[0]) @ second, ZERO3), S, velocity_of(S, v), bias)
+
+    def _random_ranges(self) -> tuple[float, ...]:
+        return (math.pi, math.pi)

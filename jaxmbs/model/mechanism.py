@@ -1,0 +1,227 @@
+"""The builder: bodies, joints and force elements by name, checked when built."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from jaxmbs.model.errors import ModelError, unknown
+from jaxmbs.model.forces.base import Force
+from jaxmbs.model.joints.base import Joint
+from jaxmbs.model.model import Model
+from jaxmbs.model.parameters import Parameter, concrete_components, pattern_of
+from jaxmbs.model.pose import Pose
+from jaxmbs.model.structure import WORLD, ForceElement, Structure, TreeJoint
+from jaxmbs.model.validation import check_moves_mass
+
+
+@dataclass(frozen=True)
+class _Body:
+    mass: list[float]
+    com: list[float]
+    inertia: list[float]
+
+
+@dataclass(frozen=True)
+class _Hinge:
+    joint: Joint
+    parent: str
+    child: str
+
+
+class Mechanism:
+    """A mechanism under construction. Elements may be added in any order; `build` checks the whole.
+
+    gravity: uniform acceleration (3,) [m/s²] in world axes. Every error is a ModelError that names the element,
+    its value and the remedy.
+    """
+
+    def __init__(self, name: str, gravity: Any = (0.0, 0.0, 0.0)):
+        self.name = str(name)
+        self._numbers: dict[str, tuple[str, list[float]]] = {}
+        self._bodies: dict[str, _Body] = {}
+        self._joints: dict[str, _Hinge] = {}
+        self._forces: dict[str, Force] = {}
+        self._number("gravity", "vector", gravity)
+
+    def add_body(
+        self, name: str, mass: float = 0.0, com: Any = (0.0, 0.0, 0.0), inertia: Any = (0.0, 0.0, 0.0)
+    ) -> None:
+        """Add a rigid body.
+
+        mass [kg]; com (3,): centre of mass in the body frame [m]; inertia [kg m²]: three principal moments or a 3x3
+        matrix, about the centre of mass along the body's axes. A body may be massless where others hang on it.
+        """
+        where = f"body {name!r}"
+        self._new(name, self._bodies, "body")
+        self._bodies[name] = _Body(
+            self._number(f"{name}.mass", "positive", mass, f"{where}: mass"),
+            self._number(f"{name}.com", "vector", com, f"{where}: com"),
+            self._number(f"{name}.inertia", "inertia", inertia, f"{where}: inertia"),
+        )
+
+    def add_joint(
+        self, name: str, joint: Joint, parent: str, child: str, parent_pose: Pose = Pose(), child_pose: Pose = Pose()
+    ) -> None:
+        """Hang the body `child` on the body `parent` (or "world").
+
+        parent_pose, child_pose: the joint frame in the parent's and in the child's body frame; they coincide at q = 0.
+        """
+        where = f"joint {name!r}"
+        self._new(name, self._joints, "joint")
+        if not isinstance(joint, Joint):
+            hint = (
+                f"; pass {joint.__name__}(...)" if isinstance(joint, type) else "; pass one such as Revolute(axis=...)"
+            )
+            raise ModelError(f"{where}: {joint!r} is not a joint{hint}")
+        if parent == child:
+            raise ModelError(f"{where}: parent and child are both {parent!r}; a joint connects two bodies")
+        if child == WORLD:
+            raise ModelError(f"{where}: the child is the world; swap parent and child")
+        for field, kind in joint.numbers.items():
+            self._number(f"{name}.{field}", kind, getattr(joint, field), f"{where}: {field}")
+        self._pose(f"{name}.parent_pose", parent_pose, f"{where}: parent_pose")
+        self._pose(f"{name}.child_pose", child_pose, f"{where}: child_pose")
+        self._joints[name] = _Hinge(joint.structural(), parent, child)
+
+    def add_force(self, name: str, element: Force) -> None:
+        """Add a force element; its numbers become parameters "<name>.<field>"."""
+        where = f"force {name!r}"
+        self._new(name, self._forces, "force element")
+        if not isinstance(element, Force):
+            hint = f"; pass {element.__name__}(...)" if isinstance(element, type) else ""
+            raise ModelError(f"{where}: {element!r} is not a force element{hint}")
+        for path, kind, value in _numbers_of(element):
+            if kind == "pose":
+                self._pose(f"{name}.{path}", value, f"{where}: {path}")
+            else:
+                self._number(f"{name}.{path}", kind, value, f"{where}: {path}")
+        self._check_profile(name, element)
+        self._forces[name] = element.structural()
+
+    def build(self) -> Model:
+        """Check the mechanism and return its Model. Starts no JAX backend."""
+        if not self._bodies:
+            raise ModelError(f"mechanism {self.name!r} has no bodies; add one with add_body")
+        links = self._links()
+        forces = tuple(ForceElement(name, self._checked_force(name, f)) for name, f in self._forces.items())
+        parameters = tuple(Parameter(name, kind, pattern_of(kind, c)) for name, (kind, c) in self._numbers.items())
+        numbers = [
+            v
+            for p in parameters
+            for v, pinned in zip(self._numbers[p.name][1], p.pattern, strict=True)
+            if pinned is None
+        ]
+        model = Model(np.asarray(numbers, float), {}, Structure(self.name, links, forces, parameters))
+        check_moves_mass(model)
+        return model
+
+    def _new(self, name: str, known: dict[str, Any], kind: str) -> None:
+        if not isinstance(name, str) or not name:
+            raise ModelError(f"{kind}: the name {name!r} is not a non-empty string")
+        if kind == "body" and name == WORLD:
+            raise ModelError("body 'world': the world is there already; choose another name")
+        if name in known:
+            raise ModelError(f"{kind} {name!r} was added twice; names of one kind must differ")
+
+    def _number(self, name: str, kind: str, value: Any, where: str | None = None) -> list[float]:
+        c = concrete_components(kind, value, where or name)
+        if name in self._numbers:
+            raise ModelError(f"parameter {name!r} exists already; give the elements different names")
+        self._numbers[name] = (kind, c)
+        return c
+
+    def _pose(self, name: str, pose: Any, where: str) -> None:
+        if not isinstance(pose, Pose):
+            raise ModelError(f"{where}: {pose!r} is not a pose; pass Pose(position=..., rotation=...)")
+        self._number(f"{name}.position", "vector", pose.position, f"{where}.position")
+        self._number(f"{name}.rotation", "rotation", pose.rotation, f"{where}.rotation")
+
+    def _check_profile(self, name: str, element: Force) -> None:
+        if "times" in element.numbers:
+            times, values = (self._numbers[f"{name}.{f}"][1] for f in ("times", "values"))
+            if len(times) != len(values):
+                raise ModelError(
+                    f"force {name!r}: {len(times)} times but {len(values)} values; give one value per time"
+                )
+            if any(b <= a for a, b in itertools.pairwise(times)):
+                raise ModelError(f"force {name!r}: times {times} must increase")
+
+    def _checked_force(self, name: str, element: Force) -> Force:
+        where = f"force {name!r}"
+        for field in element.bodies:
+            body = getattr(element, field)
+            if body is not None and body != WORLD and body not in self._bodies:
+                raise unknown("body", body, [*self._bodies, WORLD], f"{where}: {field}")
+        if len(element.bodies) == 2 and len({getattr(element, f) for f in element.bodies}) == 1:
+            body = getattr(element, element.bodies[0])
+            raise ModelError(f"{where}: both ends are on {body!r}; an element between two bodies needs two")
+        for field in element.joints:
+            joint = getattr(element, field)
+            if joint not in self._joints:
+                raise unknown("joint", joint, self._joints, f"{where}: {field}")
+            hinge = self._joints[joint].joint
+            if type(element).__name__ == "TorsionSpring" and hinge.nq != 1:
+                raise ModelError(
+                    f"{where}: joint {joint!r} is {type(hinge).__name__} with {hinge.nv} degrees of freedom; a "
+                    "TorsionSpring acts on a joint with one; use Bushing between the two bodies"
+                )
+            if hinge.nv == 0:
+                raise ModelError(f"{where}: joint {joint!r} is fixed; it has no motion to act on")
+        return element
+
+    def _links(self) -> tuple[TreeJoint, ...]:
+        """Inward joints in regular order: parents before children, otherwise as the bodies were added [Y 1.1]."""
+        inward: dict[str, str] = {}
+        for name, hinge in self._joints.items():
+            for side, body in (("parent", hinge.parent), ("child", hinge.child)):
+                if body != WORLD and body not in self._bodies:
+                    raise unknown("body", body, [*self._bodies, WORLD], f"joint {name!r}: {side}")
+            if hinge.child in inward:
+                raise ModelError(
+                    f"body {hinge.child!r} is the child of two joints, {inward[hinge.child]!r} and {name!r}; "
+                    f"a body hangs on one tree joint; close the loop with close_loop({name!r}, ...) instead"
+                )
+            inward[hinge.child] = name
+        for body in self._bodies:
+            if body not in inward:
+                raise ModelError(
+                    f"body {body!r} hangs on no joint; add_joint(..., child={body!r}), with mbs.Free() on the world if "
+                    "it moves freely"
+                )
+        rank = {body: i for i, body in enumerate(self._bodies)}
+        hanging: dict[str, list[str]] = {}
+        for body, name in inward.items():
+            hanging.setdefault(self._joints[name].parent, []).append(body)
+        ready = [rank[b] for b in hanging.get(WORLD, [])]
+        heapq.heapify(ready)
+        bodies, index, links = list(self._bodies), {WORLD: -1}, []
+        while ready:
+            body = bodies[heapq.heappop(ready)]
+            hinge = self._joints[inward[body]]
+            index[body] = len(links)
+            links.append(TreeJoint(inward[body], body, index[hinge.parent], hinge.joint))
+            for child in hanging.get(body, []):
+                heapq.heappush(ready, rank[child])
+        missing = [b for b in bodies if b not in index]
+        if missing:
+            raise ModelError(
+                f"bodies {missing} hang on one another but not on the world; hang one of them on the world "
+                "(mbs.Free() if it moves freely) and close loops with close_loop"
+            )
+        return tuple(links)
+
+
+def _numbers_of(element: Any, prefix: str = "") -> Iterator[tuple[str, str, Any]]:
+    """(path, kind, value) of every number of an element, nested ones included."""
+    for field, kind in element.numbers.items():
+        value = getattr(element, field)
+        if kind == "nested":
+            yield from _numbers_of(value, f"{prefix}{field}.")
+        else:
+            yield f"{prefix}{field}", kind, value

@@ -1,0 +1,20 @@
+"""What is locked and what is switched on, per instance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Mode:
+    """Locks and switches of a mechanism of variable structure: a pytree of boolean arrays, made by `Model.mode`.
+
+    lock: (nv,), degrees of freedom whose acceleration is prescribed; force: (number of elements,), those that act.
+    """
+
+    lock: Any
+    force: Any

@@ -1,0 +1,256 @@
+"""The model: one pytree whose static part is the structure and whose leaves are the numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxmbs.model.errors import ModelError, unknown
+from jaxmbs.model.mode import Mode
+from jaxmbs.model.parameters import (
+    Parameter,
+    Values,
+    concrete_components,
+    fits,
+    inertia_fault,
+    is_traced,
+    traced_components,
+)
+from jaxmbs.model.structure import WORLD, Structure
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Model:
+    """A mechanism ready for computation; made by `Mechanism.build`, never by hand.
+
+    numbers: flat vector of every free component of every parameter; overrides: parameters that were set to
+    traced or batched values, by name. Both are leaves: map, differentiate or replace them without recompiling.
+    """
+
+    numbers: Any
+    overrides: dict[str, Any]
+    structure: Structure = field(metadata={"static": True})
+
+    @property
+    def name(self) -> str:
+        return self.structure.name
+
+    @property
+    def nq(self) -> int:
+        """Length of q."""
+        return self.structure.nq
+
+    @property
+    def nv(self) -> int:
+        """Length of v: the degrees of freedom of the tree."""
+        return self.structure.nv
+
+    @property
+    def body_names(self) -> tuple[str, ...]:
+        """Bodies, parents before children, otherwise in the order in which they were added; without the world."""
+        return tuple(link.body for link in self.structure.links)
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """Tree joints in the order of q; joint i carries body i."""
+        return tuple(link.name for link in self.structure.links)
+
+    @property
+    def force_names(self) -> tuple[str, ...]:
+        return tuple(f.name for f in self.structure.forces)
+
+    @property
+    def parameter_names(self) -> tuple[str, ...]:
+        return tuple(p.name for p in self.structure.parameters)
+
+    def q_slice(self, joint: str) -> slice:
+        """Where the joint's coordinates lie in q."""
+        return self.structure.q_slices[self.structure.find_joint(joint, "q_slice")]
+
+    def v_slice(self, joint: str) -> slice:
+        """Where the joint's rates lie in v."""
+        return self.structure.v_slices[self.structure.find_joint(joint, "v_slice")]
+
+    def neutral(self) -> jax.Array:
+        """q (nq,) at which the two frames of every joint coincide."""
+        return jnp.asarray([c for link in self.structure.links for c in link.joint.neutral()], float)
+
+    def random(self, key: jax.Array) -> jax.Array:
+        """Random q (nq,): angles in (-pi, pi), displacements in (-1, 1) m, uniform orientations."""
+        parts = [
+            link.joint.random(jax.random.fold_in(key, i))
+            for i, link in enumerate(self.structure.links)
+            if link.joint.nq
+        ]
+        return jnp.concatenate(parts) if parts else jnp.zeros(0)
+
+    def mode(self, lock: Iterable[str] = (), off: Iterable[str] = ()) -> Mode:
+        """Mode with every degree of freedom of the joints in `lock` locked and the force elements in `off` switched
+        off."""
+        s = self.structure
+        locked, on = np.zeros(s.nv, bool), np.ones(len(s.forces), bool)
+        for name in [lock] if isinstance(lock, str) else lock:
+            locked[s.v_slices[s.find_joint(name, "mode(lock=...)")]] = True
+        for name in [off] if isinstance(off, str) else off:
+            if name not in self.force_names:
+                raise unknown("force element", name, self.force_names, "mode(off=...)")
+            on[self.force_names.index(name)] = False
+        return Mode(jnp.asarray(locked), jnp.asarray(on))
+
+    def values(self, dtype: Any = None) -> Values:
+        """The numbers as components, cast to dtype; None: Python floats where they are concrete."""
+        return Values(self.structure.table, self.numbers, self.overrides, dtype)
+
+
+def _parameter(model: Model, name: str, where: str) -> Parameter:
+    if name not in model.structure.table:
+        raise unknown("parameter", name, model.structure.table, where)
+    return model.structure.table[name][0]
+
+
+def get(model: Model, name: str) -> Any:
+    """Value of a parameter: number or array; an inertia or rotation as 3x3. NumPy when concrete."""
+    p = _parameter(model, name, "get")
+    if name in model.overrides:
+        return model.overrides[name]
+    c = model.values().components(name)
+    backend = jnp if any(isinstance(x, jax.Array) for x in c) else np
+    if p.kind == "inertia":
+        c = (c[0], c[3], c[4], c[3], c[1], c[5], c[4], c[5], c[2])
+    out = backend.stack([backend.asarray(x, float) for x in c]).reshape(p.shape)
+    return float(out) if out.shape == () and backend is np else out
+
+
+def set(model: Model, values: Mapping[str, Any]) -> Model:
+    """The model with other values of the named parameters.
+
+    Plain numbers are checked as at build. A value that is traced, or that differs from a pinned 0 or +-1, turns
+    the parameter into free numbers, which recompiles once. Raises ModelError for unknown names, wrong shapes,
+    unphysical values.
+    """
+    concrete: dict[str, list[float]] = {}
+    overrides = dict(model.overrides)
+    for name, value in values.items():
+        p = _parameter(model, name, "set")
+        if is_traced(value) or any(is_traced(x) for x in jax.tree_util.tree_leaves(value)):
+            value = jnp.asarray(value)
+            if value.ndim == 0 or p.kind == "list" or not _is_batched(p, value.shape):
+                traced_components(p.kind, value, f"set {name!r}")
+            overrides[name] = value
+        elif _is_batched(p, np.shape(value)):
+            overrides[name] = _checked_batch(p, value, "set")
+        else:
+            concrete[name] = concrete_components(p.kind, value, f"set {name!r}")
+            overrides.pop(name, None)
+    return replace(_with_components(model, concrete), overrides=overrides)
+
+
+def free(model: Model, names: Iterable[str]) -> Model:
+    """The model with every component of the named parameters turned into a number: nothing pinned.
+
+    Do so before differentiating with respect to a component whose value is exactly 0 or +-1.
+    """
+    names = [names] if isinstance(names, str) else list(names)
+    for name in names:
+        _parameter(model, name, "free")
+    return _with_components(model, {}, loosened=names)
+
+
+def vary(model: Model, values: Mapping[str, Any]) -> tuple[Model, Model]:
+    """Give the named parameters one value per instance, batch axis first.
+
+    values: {name: (B, ...)}; an inertia as (B, 3) or (B, 3, 3), a rotation as (B, 4) or (B, 3, 3). Returns the model
+    with batched leaves and the Model-shaped in_axes for `jax.vmap`. Concrete values are checked: an inertia that no
+    body can have raises ModelError with the row.
+    """
+    overrides = dict(model.overrides)
+    axes: dict[str, Any] = dict.fromkeys(overrides)
+    size: tuple[int, str] | None = None
+    for name, value in values.items():
+        p = _parameter(model, name, "vary")
+        shape = np.shape(value)
+        if not shape or not _is_batched(p, shape, exact=True):
+            raise ModelError(
+                f"vary: {name!r} has shape {shape}; expected the batch axis first, then {_instance_shapes(p)}"
+            )
+        if size is not None and shape[0] != size[0]:
+            raise ModelError(
+                f"vary: {name!r} has {shape[0]} instances, but {size[1]!r} has {size[0]}; give all the same number"
+            )
+        size = (shape[0], name)
+        overrides[name] = value if is_traced(value) else _checked_batch(p, value, "vary")
+        axes[name] = 0
+    batched = replace(model, overrides=overrides)
+    return batched, replace(model, numbers=None, overrides=axes)
+
+
+def _instance_shapes(p: Parameter) -> str:
+    return {"inertia": "(3,) or (3, 3)", "rotation": "(4,) or (3, 3)"}.get(p.kind, str(p.shape))
+
+
+def _is_batched(p: Parameter, shape: tuple[int, ...], exact: bool = False) -> bool:
+    """Whether the shape has a batch axis before that of one instance."""
+    if p.kind == "inertia":
+        return shape[1:] == (3, 3) or (len(shape) == 2 and shape[1] == 3 and (exact or shape[0] != 3))
+    if p.kind == "rotation":
+        return shape[1:] in ((3, 3), (4,))
+    return len(shape) == len(p.shape) + 1 and shape[1:] == p.shape
+
+
+def _checked_batch(p: Parameter, value: Any, where: str) -> jax.Array:
+    x = np.asarray(value, float)
+    faulty = np.flatnonzero(~np.isfinite(x.reshape(len(x), -1)).all(axis=1))
+    if faulty.size:
+        raise ModelError(f"{where}: {p.name!r} is not finite in row {faulty[0]} ({faulty.size} such rows)")
+    if p.kind == "positive" and (x < 0).any():
+        row = int(np.flatnonzero(x < 0)[0])
+        raise ModelError(f"{where}: {p.name!r} is negative in row {row}: {x[row]:.6g}")
+    if p.kind == "unit":
+        n = np.linalg.norm(x, axis=1)
+        if (np.abs(n - 1) > 1e-6).any():
+            row = int(np.flatnonzero(np.abs(n - 1) > 1e-6)[0])
+            raise ModelError(f"{where}: {p.name!r} has length {n[row]:.6g}, not 1, in row {row}; normalise the rows")
+    if p.kind == "inertia":
+        matrices = x if x.ndim == 3 else x[:, :, None] * np.eye(3)
+        for row, reason in enumerate(inertia_fault(matrices)):
+            if reason:
+                raise ModelError(f"{where}: row {row} of {p.name!r} is not the inertia of a body: {reason}")
+    return jnp.asarray(value, float) if not isinstance(value, jax.Array) else value
+
+
+def _with_components(model: Model, concrete: Mapping[str, list[float]], loosened: Iterable[str] = ()) -> Model:
+    """Write concrete components, freeing the patterns that they break and those named in `loosened`."""
+    if not concrete and not loosened:
+        return model
+    s = model.structure
+    current = model.values()
+    loosened = frozenset(loosened)
+    parameters, numbers = [], []
+    for p in s.parameters:
+        c = concrete.get(p.name, None)
+        values = c if c is not None else current_components(current, model, p)
+        if p.name in loosened or (c is not None and not fits(p.pattern, c)):
+            p = replace(p, pattern=(None,) * len(p.pattern))
+        parameters.append(p)
+        numbers += [v for v, pinned in zip(values, p.pattern, strict=True) if pinned is None]
+    traced = any(isinstance(v, jax.Array) for v in numbers)
+    flat = jnp.stack([jnp.asarray(v) for v in numbers]) if traced else np.asarray(numbers, float)
+    if tuple(parameters) != s.parameters:
+        s = replace(s, parameters=tuple(parameters))
+    return replace(model, numbers=flat, structure=s)
+
+
+def current_components(values: Values, model: Model, p: Parameter) -> tuple[Any, ...]:
+    """Components stored in the flat vector, whatever overrides them."""
+    if p.name in model.overrides:
+        return Values(model.structure.table, model.numbers, {}, None).components(p.name)
+    return values.components(p.name)
+
+
+__all__ = ["WORLD", "Model", "free", "get", "set", "vary"]

@@ -1,0 +1,120 @@
+"""The static part of a model: tree, joint types, elements, names and parameter patterns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+from jaxmbs.model.errors import unknown
+from jaxmbs.model.forces.base import Force
+from jaxmbs.model.joints.base import Joint
+from jaxmbs.model.parameters import Parameter
+
+WORLD = "world"
+
+
+@dataclass(frozen=True)
+class TreeJoint:
+    """The inward joint of one body; `parent` is the index of the body it hangs on, -1 for the world."""
+
+    name: str
+    body: str
+    parent: int
+    joint: Joint
+
+
+@dataclass(frozen=True)
+class ForceElement:
+    name: str
+    element: Force
+
+
+@dataclass(frozen=True, eq=False)
+class Structure:
+    """Everything that decides what is compiled. Equal structures share compiled functions."""
+
+    name: str
+    links: tuple[TreeJoint, ...]
+    forces: tuple[ForceElement, ...]
+    parameters: tuple[Parameter, ...]
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return isinstance(other, Structure) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @property
+    def _key(self) -> tuple[object, ...]:
+        return (self.name, self.links, self.forces, self.parameters)
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(self._key)
+
+    @cached_property
+    def table(self) -> dict[str, tuple[Parameter, int]]:
+        """Parameter and offset of its first free component, by name."""
+        out, offset = {}, 0
+        for p in self.parameters:
+            out[p.name] = (p, offset)
+            offset += p.free_count
+        return out
+
+    @cached_property
+    def body_index(self) -> dict[str, int]:
+        return {WORLD: -1} | {link.body: i for i, link in enumerate(self.links)}
+
+    @cached_property
+    def joint_index(self) -> dict[str, int]:
+        return {link.name: i for i, link in enumerate(self.links)}
+
+    @cached_property
+    def q_slices(self) -> tuple[slice, ...]:
+        return _slices(link.joint.nq for link in self.links)
+
+    @cached_property
+    def v_slices(self) -> tuple[slice, ...]:
+        return _slices(link.joint.nv for link in self.links)
+
+    @cached_property
+    def nq(self) -> int:
+        return sum(link.joint.nq for link in self.links)
+
+    @cached_property
+    def nv(self) -> int:
+        return sum(link.joint.nv for link in self.links)
+
+    @cached_property
+    def children(self) -> tuple[tuple[int, ...], ...]:
+        out: list[list[int]] = [[] for _ in self.links]
+        for i, link in enumerate(self.links):
+            if link.parent >= 0:
+                out[link.parent].append(i)
+        return tuple(map(tuple, out))
+
+    @cached_property
+    def rheonomic(self) -> bool:
+        """Whether any joint moves by itself in time."""
+        return any(link.joint.rheonomic for link in self.links)
+
+    def find_body(self, name: str, where: str = "") -> int:
+        if name not in self.body_index:
+            raise unknown("body", name, self.body_index, where)
+        return self.body_index[name]
+
+    def find_joint(self, name: str, where: str = "") -> int:
+        if name not in self.joint_index:
+            raise unknown("joint", name, self.joint_index, where)
+        return self.joint_index[name]
+
+
+def _slices(sizes: Iterable[int]) -> tuple[slice, ...]:
+    out, start = [], 0
+    for size in sizes:
+        out.append(slice(start, start + size))
+        start += size
+    return tuple(out)

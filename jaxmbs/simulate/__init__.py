@@ -1,0 +1,5 @@
+"""Time: steppers, solutions, statuses."""
+
+from jaxmbs.simulate.simulate import simulate as simulate
+from jaxmbs.simulate.solution import Solution as Solution
+from jaxmbs.simulate.solution import Status as Status

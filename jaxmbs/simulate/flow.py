@@ -1,0 +1,79 @@
+"""The differential equation of a tree and one Runge-Kutta step of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from jaxmbs.dynamics import aba, energies
+from jaxmbs.dynamics.state import State
+from jaxmbs.dynamics.tree import Tree
+from jaxmbs.model import Mode
+from jaxmbs.spatial import kernel
+from jaxmbs.spatial.scalar import Scalar
+
+Flat = Any  # a list of scalars, or an array for trees with rolled blocks
+Phase = tuple[Flat, Flat, Scalar]  # q, v, work of what is not conservative
+
+_STAGES = ((0.0, 1 / 6), (0.5, 1 / 3), (0.5, 1 / 3), (1.0, 1 / 6))  # (fraction of the step, weight)
+
+
+def derivative(tree: Tree, phase: Phase, t: Scalar, tau: Any, mode: Mode | None) -> Phase:
+    """d(q, v, work)/dt; tau is None, a vector, or a function (model, t, q, v)."""
+    q, v, _ = phase
+    state = State(tree, q, v, t, mode)
+    if callable(tau):
+        tau = jnp.asarray(tau(tree.model, t, tree.vector(q), tree.vector(v)), tree.dtype)
+    a = aba.forward_dynamics(state, tau)
+    rates = tree.flat([m.rates for m in state.motions])
+    return rates, a, energies.power(state, tau, a)
+
+
+def runge_kutta_4(tree: Tree, phase: Phase, t: Scalar, h: Scalar, tau: Any, mode: Mode | None) -> Phase:
+    """One classical step of length h [s]; unit quaternions are restored at its end.
+
+    The stages work in the ambient coordinates: a quaternion off the unit sphere means q/|q|, and its rate keeps |q|,
+    so that the order is four on the manifold too.
+    """
+    zero = jax.tree_util.tree_map(jnp.zeros_like, phase)
+
+    def stage(carry: tuple[Phase, Phase], coefficients: tuple[Scalar, Scalar]) -> tuple[tuple[Phase, Phase], None]:
+        slope, total = carry
+        fraction, weight = coefficients
+        here = _along(phase, slope, fraction * h)
+        slope = _arrays(derivative(tree, here, t + fraction * h, tau, mode), tree.dtype)
+        return (slope, _along(total, slope, weight)), None
+
+    fractions, weights = (jnp.asarray(c, tree.dtype) for c in zip(*_STAGES, strict=True))
+    (_, mean), _ = jax.lax.scan(stage, (zero, zero), (fractions, weights))
+    q, v, work = _along(phase, mean, h)
+    return _normalised(tree, q), v, work
+
+
+def _along(x: Any, slope: Any, h: Scalar) -> Any:
+    return jax.tree_util.tree_map(lambda a, b: a + h * b, x, slope)
+
+
+def _arrays(x: Any, dtype: Any) -> Any:
+    return jax.tree_util.tree_map(lambda a: jnp.asarray(a, dtype), x)
+
+
+def _normalised(tree: Tree, q: Flat) -> Flat:
+    parts = tree.split(q, tree.structure.q_slices)
+    out = []
+    for b, part in zip(tree.blocks, parts, strict=True):
+        at = b.joint.quaternion
+        if at is not None:
+            part = (*part[:at], *_unit(part[at : at + 4]), *part[at + 4 :])
+        out.append(part)
+    return tree.flat(out)
+
+
+@kernel
+def _unit(x: Sequence[Scalar]) -> tuple[Scalar, ...]:
+    w, x1, x2, x3 = x
+    scale = 1 / jnp.sqrt(w * w + x1 * x1 + x2 * x2 + x3 * x3)
+    return tuple(c * scale for c in x)

@@ -1,0 +1,50 @@
+"""What a simulation returns."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+
+
+class Status(enum.IntEnum):
+    """Outcome of one instance; `message` is what users read."""
+
+    OK = 0
+    NOT_FINITE = 1
+    NOT_RUN = 255
+
+    @property
+    def message(self) -> str:
+        return _MESSAGES[self]
+
+
+_MESSAGES = {
+    Status.OK: "completed",
+    Status.NOT_FINITE: "the state stopped being finite; reduce dt, or look for a stiff or singular element",
+    Status.NOT_RUN: "not run",
+}
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Solution:
+    """Motion of one instance; under vmap every field has the batch axis first.
+
+    t (rows,) [s]; q (rows, nq); v (rows, nv); mode: the mode in force (None: nothing locked or switched off);
+    events: (); status: int32, a `Status`; energy_error (rows,) [J]: energy - initial energy - work of all that is not
+    conservative (tau, thrusters, dampers, drives); constraint_error (rows,): zero for a tree; folded: final carry of
+    `fold`.
+    """
+
+    t: Any
+    q: Any
+    v: Any
+    mode: Any
+    events: Any
+    status: Any
+    energy_error: Any
+    constraint_error: Any
+    folded: Any

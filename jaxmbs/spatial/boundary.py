@@ -1,0 +1,74 @@
+"""Bounds of compiled kernels: calls that XLA may not inline.
+
+XLA:CPU fuses producers into every consumer and computes them again there; a recursion written out in scalars
+would then take minutes to compile. A call marked `inlineable="false"` stays a call under any outer jit, vmap
+or grad, and nothing is fused across it. Structural numbers are kept out of the call: they fold on both sides.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import jax
+import numpy as np
+from jax.experimental.xla_metadata import set_xla_metadata
+
+from jaxmbs.spatial.scalar import is_number
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def kernel(fn: F) -> F:
+    """Make fn(*arguments) one call in the compiled program.
+
+    Arguments are pytrees of scalars, or hashable objects that are no pytrees (a joint type, say), which are static.
+    fn must be pure and must fold by structure only. Calls with equal patterns of 0, 1 and -1 share one trace.
+    With Python or SymPy scalars the function is simply called.
+    """
+
+    @functools.wraps(fn)
+    def wrapper(*args: Any) -> Any:
+        leaves, treedef = jax.tree_util.tree_flatten(args)
+        if not any(isinstance(leaf, jax.Array) for leaf in leaves):
+            return fn(*args)
+        pattern = tuple(leaf if _static(leaf) else _DYNAMIC for leaf in leaves)
+        call = _compiled(fn, treedef, pattern)
+        return call([leaf for leaf, p in zip(leaves, pattern, strict=True) if p is _DYNAMIC])
+
+    return wrapper  # type: ignore[return-value]
+
+
+class _Dynamic:
+    """Marks a leaf that is an argument of the compiled call."""
+
+
+_DYNAMIC = _Dynamic()
+
+
+def _static(leaf: Any) -> bool:
+    if is_number(leaf):
+        return leaf in (0, 1, -1)
+    return not isinstance(leaf, (jax.Array, np.ndarray, np.generic, bool))
+
+
+@functools.lru_cache(maxsize=4096)
+def _compiled(fn: Callable[..., Any], treedef: Any, pattern: tuple[Any, ...]) -> Callable[[list[Any]], Any]:
+    result: dict[str, Any] = {}
+
+    def inner(dynamic: list[Any]) -> list[Any]:
+        rest = iter(dynamic)
+        args = treedef.unflatten([next(rest) if p is _DYNAMIC else p for p in pattern])
+        leaves, result["treedef"] = jax.tree_util.tree_flatten(fn(*args))
+        result["pattern"] = [leaf if is_number(leaf) else _DYNAMIC for leaf in leaves]
+        return [leaf for leaf in leaves if not is_number(leaf)]
+
+    jitted = jax.jit(inner)
+
+    def call(dynamic: list[Any]) -> Any:
+        with set_xla_metadata(inlineable="false"):
+            values = iter(jitted(dynamic))
+        return result["treedef"].unflatten([next(values) if p is _DYNAMIC else p for p in result["pattern"]])
+
+    return call

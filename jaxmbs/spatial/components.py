@@ -1,0 +1,29 @@
+"""Registers a class of scalar components as a small immutable pytree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, TypeVar, dataclass_transform
+
+import jax
+
+T = TypeVar("T")
+
+
+@dataclass_transform(eq_default=False)
+def components(cls: type[T]) -> type[T]:
+    """Class decorator: a slotted dataclass whose fields are the children of a pytree.
+
+    Python numbers among the components stay leaves; `boundary` keeps them out of compiled calls.
+    """
+    cls = dataclass(eq=False, slots=True)(cls)  # type: ignore[assignment]
+    names = tuple(f.name for f in fields(cls))  # type: ignore[arg-type]
+
+    def flatten(x: Any) -> tuple[tuple[Any, ...], None]:
+        return tuple(getattr(x, n) for n in names), None
+
+    def flatten_with_keys(x: Any) -> tuple[tuple[Any, ...], None]:
+        return tuple((jax.tree_util.GetAttrKey(n), getattr(x, n)) for n in names), None
+
+    jax.tree_util.register_pytree_with_keys(cls, flatten_with_keys, lambda _, children: cls(*children), flatten)
+    return cls

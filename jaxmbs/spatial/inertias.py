@@ -1,0 +1,128 @@
+"""Inertia of a rigid body and of an articulated one."""
+
+from __future__ import annotations
+
+from jaxmbs.spatial.components import components
+from jaxmbs.spatial.motions import Force, Motion, Transform
+from jaxmbs.spatial.scalar import Scalar, add, is_number, mul
+from jaxmbs.spatial.vectors import Matrix3, Symmetric3, Vector3, skew
+
+
+def _minus_skew_squared(v: Vector3, s: Scalar) -> Symmetric3:
+    """-s skew(v) skew(v) = s (|v|² 1 - v vᵀ)."""
+    u = v * s
+    xx, yy, zz = mul(u.x, v.x), mul(u.y, v.y), mul(u.z, v.z)
+    return Symmetric3(
+        add(yy, zz), add(xx, zz), add(xx, yy),
+        mul(-1, mul(u.x, v.y)), mul(-1, mul(u.x, v.z)), mul(-1, mul(u.y, v.z)),
+    )  # fmt: skip
+
+
+@components
+class RigidInertia:
+    """Mass, static moment (mass times centre of mass) and inertia about the frame's origin."""
+
+    mass: Scalar
+    moment: Vector3
+    inertia: Symmetric3
+
+    @staticmethod
+    def at_com(mass: Scalar, com: Vector3, inertia: Symmetric3) -> RigidInertia:
+        """From the inertia about the centre of mass, along the frame's axes."""
+        return RigidInertia(mass, com * mass, inertia + _minus_skew_squared(com, mass))
+
+    def __add__(self, other: RigidInertia) -> RigidInertia:
+        return RigidInertia(add(self.mass, other.mass), self.moment + other.moment, self.inertia + other.inertia)
+
+    def __matmul__(self, m: Motion) -> Force:
+        h = self.moment
+        return Force(self.inertia @ m.angular + h.cross(m.linear), m.linear * self.mass - h.cross(m.angular))
+
+    def to_parent(self, X: Transform) -> RigidInertia:
+        """The same body seen from the parent frame."""
+        h = X.rotation @ self.moment
+        p = X.position
+        # about the shifted origin: I + skew-symmetric cross terms of h and p, then the mass at p
+        cross = Symmetric3(
+            mul(2, add(mul(h.y, p.y), mul(h.z, p.z))),
+            mul(2, add(mul(h.x, p.x), mul(h.z, p.z))),
+            mul(2, add(mul(h.x, p.x), mul(h.y, p.y))),
+            mul(-1, add(mul(h.x, p.y), mul(h.y, p.x))),
+            mul(-1, add(mul(h.x, p.z), mul(h.z, p.x))),
+            mul(-1, add(mul(h.y, p.z), mul(h.z, p.y))),
+        )
+        inertia = self.inertia.rotated(X.rotation) + cross + _minus_skew_squared(p, self.mass)
+        return RigidInertia(self.mass, h + p * self.mass, inertia)
+
+    def articulated(self) -> ArticulatedInertia:
+        m = self.mass
+        return ArticulatedInertia(self.inertia, skew(self.moment), Symmetric3.diagonal(m, m, m))
+
+
+ZERO_INERTIA = RigidInertia(0, Vector3(0, 0, 0), Symmetric3(0, 0, 0, 0, 0, 0))
+
+
+@components
+class ArticulatedInertia:
+    """Symmetric 6x6 matrix [[A, B], [Bᵀ, C]] from motion to force."""
+
+    A: Symmetric3
+    B: Matrix3
+    C: Symmetric3
+
+    def __add__(self, other: ArticulatedInertia) -> ArticulatedInertia:
+        return ArticulatedInertia(self.A + other.A, self.B + other.B, self.C + other.C)
+
+    def __matmul__(self, m: Motion) -> Force:
+        return Force(self.A @ m.angular + self.B @ m.linear, self.B.T @ m.angular + self.C @ m.linear)
+
+    def to_parent(self, X: Transform) -> ArticulatedInertia:
+        """The same inertia seen from the parent frame."""
+        R, p = X.rotation, X.position
+        A, C = self.A.rotated(R), self.C.rotated(R)
+        B = self.B if R.is_identity() else R @ (self.B @ R.T)
+        P = skew(p)
+        shifted = B + P @ C
+        # A - B P + P shiftedᵀ is symmetric: only its six distinct entries are needed
+        right, left = B @ P, P @ shifted.T
+        full = left - right
+        return ArticulatedInertia(A + Symmetric3(full.xx, full.yy, full.zz, full.xy, full.xz, full.yz), shifted, C)
+
+    def minus_outer(self, U: Force, scaled: Force, S: Motion, eliminated: bool) -> ArticulatedInertia:
+        """This inertia less U scaledᵀ (scaled = U / D): what is left when the motion S is free [Y 3.176].
+
+        The result maps S to zero. Where S is a coordinate axis the row and the column are therefore
+        structurally zero, and are not computed.
+        """
+        s = S.scalars()
+        u, w = list(U.scalars()), list(scaled.scalars())
+        axis = _unit_index(s) if eliminated else None
+        a = _entries(self)
+        out = {}
+        for (i, j), value in a.items():
+            out[i, j] = 0 if axis in (i, j) else add(value, mul(-1, mul(u[i], w[j])))
+        return _from_entries(out)
+
+
+def _unit_index(s: tuple[Scalar, ...]) -> int | None:
+    """Index of the only structural one among structural zeros, else None."""
+    if not all(is_number(v) for v in s):
+        return None
+    ones = [i for i, v in enumerate(s) if v != 0]
+    return ones[0] if len(ones) == 1 and abs(s[ones[0]]) == 1 else None
+
+
+def _entries(I: ArticulatedInertia) -> dict[tuple[int, int], Scalar]:
+    """Distinct entries by (row, column), row <= column."""
+    A, B, C = I.A, tuple(I.B), I.C
+    upper = ((0, 0, "xx"), (1, 1, "yy"), (2, 2, "zz"), (0, 1, "xy"), (0, 2, "xz"), (1, 2, "yz"))
+    out = {(i, j): getattr(A, n) for i, j, n in upper}
+    out |= {(i, 3 + j): B[3 * i + j] for i in range(3) for j in range(3)}
+    return out | {(3 + i, 3 + j): getattr(C, n) for i, j, n in upper}
+
+
+def _from_entries(e: dict[tuple[int, int], Scalar]) -> ArticulatedInertia:
+    def symmetric(k: int) -> Symmetric3:
+        return Symmetric3(e[k, k], e[k + 1, k + 1], e[k + 2, k + 2], e[k, k + 1], e[k, k + 2], e[k + 1, k + 2])
+
+    return ArticulatedInertia(symmetric(0), Matrix3(*(e[i, 3 + j] for i in range(3) for j in range(3))), symmetric(3))

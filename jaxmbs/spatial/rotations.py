@@ -1,0 +1,54 @@
+"""Rotations: about an axis, from and to quaternions (w, x, y, z; body to parent)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jaxmbs.spatial.scalar import Scalar, add, cos, div, mul, sin, sub, total
+from jaxmbs.spatial.vectors import Matrix3, Vector3
+
+
+def about_axis(axis: Vector3, angle: Scalar) -> Matrix3:
+    """Rotation by `angle` [rad] about the unit vector `axis` (Rodrigues); 0 and +-1 in the axis cost nothing."""
+    c, s = cos(angle), sin(angle)
+    k = sub(1, c)
+    x, y, z = axis
+    kx, ky, kz = axis * k
+
+    def diagonal(u: Scalar, ku: Scalar) -> Scalar:
+        if type(u) in (int, float) and abs(u) == 1:
+            return 1
+        return add(c, mul(ku, u))
+
+    return Matrix3(
+        diagonal(x, kx), sub(mul(kx, y), mul(s, z)), add(mul(kx, z), mul(s, y)),
+        add(mul(kx, y), mul(s, z)), diagonal(y, ky), sub(mul(ky, z), mul(s, x)),
+        sub(mul(kx, z), mul(s, y)), add(mul(ky, z), mul(s, x)), diagonal(z, kz),
+    )  # fmt: skip
+
+
+def from_quaternion(q: Sequence[Scalar]) -> Matrix3:
+    """Rotation matrix of q/|q|; smooth for every q but zero, half turns included."""
+    w, x, y, z = q
+    s = div(2, total(mul(w, w), mul(x, x), mul(y, y), mul(z, z)))
+    sx, sy, sz = mul(s, x), mul(s, y), mul(s, z)
+    wx, wy, wz = mul(w, sx), mul(w, sy), mul(w, sz)
+    xx, xy, xz = mul(x, sx), mul(x, sy), mul(x, sz)
+    yy, yz, zz = mul(y, sy), mul(y, sz), mul(z, sz)
+    return Matrix3(
+        sub(1, add(yy, zz)), sub(xy, wz), add(xz, wy),
+        add(xy, wz), sub(1, add(xx, zz)), sub(yz, wx),
+        sub(xz, wy), add(yz, wx), sub(1, add(xx, yy)),
+    )  # fmt: skip
+
+
+def quaternion_rate(q: Sequence[Scalar], omega: Vector3) -> tuple[Scalar, Scalar, Scalar, Scalar]:
+    """dq/dt = q o (0, omega)/2 with omega in body axes [rad/s]; keeps |q|."""
+    w, x, y, z = (mul(0.5, c) for c in q)
+    a, b, c = omega
+    return (
+        mul(-1, total(mul(x, a), mul(y, b), mul(z, c))),
+        sub(add(mul(w, a), mul(y, c)), mul(z, b)),
+        sub(add(mul(w, b), mul(z, a)), mul(x, c)),
+        sub(add(mul(w, c), mul(x, b)), mul(y, a)),
+    )

@@ -1,0 +1,130 @@
+"""Arithmetic on one scalar of any kind: JAX array, Python number or SymPy expression.
+
+A Python number is a *structural* value: zeros vanish, ones and minus ones cost no multiplication, and two
+numbers combine while tracing. Everything above this module is written with these functions, so the same
+algorithm is the compiled kernel, the reference in plain floats and the written-out formula.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+Scalar = Any  # JAX array, int, float or sympy.Expr
+
+_NUMBERS = (int, float)
+
+
+def is_number(x: Scalar) -> bool:
+    """Whether x is a plain Python number, known while tracing."""
+    return type(x) in _NUMBERS
+
+
+def add(a: Scalar, b: Scalar) -> Scalar:
+    if type(a) in _NUMBERS and a == 0:
+        return b
+    if type(b) in _NUMBERS and b == 0:
+        return a
+    return a + b
+
+
+def sub(a: Scalar, b: Scalar) -> Scalar:
+    if type(b) in _NUMBERS and b == 0:
+        return a
+    if type(a) in _NUMBERS and a == 0:
+        return -b
+    return a - b
+
+
+def mul(a: Scalar, b: Scalar) -> Scalar:
+    if type(a) in _NUMBERS:
+        if a == 0:
+            return 0
+        if a == 1:
+            return b
+        if a == -1:
+            return -b
+    if type(b) in _NUMBERS:
+        if b == 0:
+            return 0
+        if b == 1:
+            return a
+        if b == -1:
+            return -a
+    return a * b
+
+
+def div(a: Scalar, b: Scalar) -> Scalar:
+    if type(a) in _NUMBERS and a == 0:
+        return 0
+    if type(b) in _NUMBERS:
+        if b == 1:
+            return a
+        if b == -1:
+            return -a
+    return a / b
+
+
+def total(*terms: Scalar) -> Scalar:
+    """Sum of the terms, from the left."""
+    result: Scalar = 0
+    for term in terms:
+        result = add(result, term)
+    return result
+
+
+def _apply(name: str, x: Scalar) -> Scalar:
+    if type(x) in _NUMBERS:
+        return getattr(math, name)(x)
+    if isinstance(x, (jax.Array, np.ndarray, np.generic)):
+        return getattr(jnp, name)(x)
+    import sympy
+
+    return getattr(sympy, name)(x)
+
+
+def sin(x: Scalar) -> Scalar:
+    return _apply("sin", x)
+
+
+def cos(x: Scalar) -> Scalar:
+    return 1 if type(x) in _NUMBERS and x == 0 else _apply("cos", x)
+
+
+def sqrt(x: Scalar) -> Scalar:
+    return _apply("sqrt", x)
+
+
+def tanh(x: Scalar) -> Scalar:
+    return _apply("tanh", x)
+
+
+def where(condition: Scalar, a: Scalar, b: Scalar) -> Scalar:
+    """a where the condition holds, else b; decided while tracing if the condition is a Python bool."""
+    if isinstance(condition, (bool, np.bool_)):
+        return a if condition else b
+    if isinstance(condition, (jax.Array, np.ndarray)):
+        return jnp.where(condition, a, b)
+    import sympy
+
+    return sympy.Piecewise((a, condition), (b, True))
+
+
+def maximum(a: Scalar, b: Scalar) -> Scalar:
+    return where(a > b, a, b)
+
+
+def safe_sqrt(x: Scalar) -> Scalar:
+    """Square root whose derivative at zero is zero instead of infinite, in both modes of differentiation."""
+    positive = x > 0
+    return where(positive, sqrt(where(positive, x, 1.0)), 0.0 if is_number(x) else x * 0)
+
+
+def safe_divide(a: Scalar, b: Scalar) -> Scalar:
+    """a / b, and zero with zero derivatives where b is zero."""
+    nonzero = b > 0
+    return where(nonzero, div(a, where(nonzero, b, 1.0)), 0.0 if is_number(b) else b * 0)

@@ -1,0 +1,175 @@
+"""3-vectors and 3x3 matrices as components."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import overload
+
+from jaxmbs.spatial.components import components
+from jaxmbs.spatial.scalar import Scalar, add, div, mul, safe_sqrt, sub
+
+
+def _dot(a1: Scalar, a2: Scalar, a3: Scalar, b1: Scalar, b2: Scalar, b3: Scalar) -> Scalar:
+    return add(add(mul(a1, b1), mul(a2, b2)), mul(a3, b3))
+
+
+@components
+class Vector3:
+    """A 3-vector; `a @ b` is the scalar product."""
+
+    x: Scalar
+    y: Scalar
+    z: Scalar
+
+    @staticmethod
+    def of(values: Sequence[Scalar]) -> Vector3:
+        return Vector3(values[0], values[1], values[2])
+
+    def __iter__(self) -> Iterator[Scalar]:
+        return iter((self.x, self.y, self.z))
+
+    def __add__(self, other: Vector3) -> Vector3:
+        return Vector3(add(self.x, other.x), add(self.y, other.y), add(self.z, other.z))
+
+    def __sub__(self, other: Vector3) -> Vector3:
+        return Vector3(sub(self.x, other.x), sub(self.y, other.y), sub(self.z, other.z))
+
+    def __neg__(self) -> Vector3:
+        return Vector3(mul(-1, self.x), mul(-1, self.y), mul(-1, self.z))
+
+    def __mul__(self, s: Scalar) -> Vector3:
+        return Vector3(mul(s, self.x), mul(s, self.y), mul(s, self.z))
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, s: Scalar) -> Vector3:
+        return Vector3(div(self.x, s), div(self.y, s), div(self.z, s))
+
+    def __matmul__(self, other: Vector3) -> Scalar:
+        return _dot(self.x, self.y, self.z, other.x, other.y, other.z)
+
+    def cross(self, other: Vector3) -> Vector3:
+        return Vector3(
+            sub(mul(self.y, other.z), mul(self.z, other.y)),
+            sub(mul(self.z, other.x), mul(self.x, other.z)),
+            sub(mul(self.x, other.y), mul(self.y, other.x)),
+        )
+
+    def norm(self) -> Scalar:
+        """Length; its derivative at the zero vector is zero."""
+        return safe_sqrt(self @ self)
+
+
+ZERO3 = Vector3(0, 0, 0)
+
+
+@components
+class Matrix3:
+    """A 3x3 matrix, row by row."""
+
+    xx: Scalar
+    xy: Scalar
+    xz: Scalar
+    yx: Scalar
+    yy: Scalar
+    yz: Scalar
+    zx: Scalar
+    zy: Scalar
+    zz: Scalar
+
+    @staticmethod
+    def of(v: Sequence[Scalar]) -> Matrix3:
+        return Matrix3(*v)
+
+    @staticmethod
+    def from_columns(a: Vector3, b: Vector3, c: Vector3) -> Matrix3:
+        return Matrix3(a.x, b.x, c.x, a.y, b.y, c.y, a.z, b.z, c.z)
+
+    def __iter__(self) -> Iterator[Scalar]:
+        return iter((self.xx, self.xy, self.xz, self.yx, self.yy, self.yz, self.zx, self.zy, self.zz))
+
+    def rows(self) -> tuple[Vector3, Vector3, Vector3]:
+        return (
+            Vector3(self.xx, self.xy, self.xz),
+            Vector3(self.yx, self.yy, self.yz),
+            Vector3(self.zx, self.zy, self.zz),
+        )
+
+    @property
+    def T(self) -> Matrix3:
+        return Matrix3(self.xx, self.yx, self.zx, self.xy, self.yy, self.zy, self.xz, self.yz, self.zz)
+
+    def __add__(self, other: Matrix3) -> Matrix3:
+        return Matrix3(*(add(a, b) for a, b in zip(self, other, strict=True)))
+
+    def __sub__(self, other: Matrix3) -> Matrix3:
+        return Matrix3(*(sub(a, b) for a, b in zip(self, other, strict=True)))
+
+    @overload
+    def __matmul__(self, other: Vector3) -> Vector3: ...
+
+    @overload
+    def __matmul__(self, other: Matrix3 | Symmetric3) -> Matrix3: ...
+
+    def __matmul__(self, other: Vector3 | Matrix3 | Symmetric3) -> Vector3 | Matrix3:
+        if isinstance(other, Vector3):
+            a, b, c = self.rows()
+            return Vector3(a @ other, b @ other, c @ other)
+        columns = other.full().T.rows() if isinstance(other, Symmetric3) else other.T.rows()
+        return Matrix3(*(row @ column for row in self.rows() for column in columns))
+
+    def is_identity(self) -> bool:
+        return all(type(v) in (int, float) and v == w for v, w in zip(self, IDENTITY3, strict=True))
+
+
+IDENTITY3 = Matrix3(1, 0, 0, 0, 1, 0, 0, 0, 1)
+
+
+def skew(v: Vector3) -> Matrix3:
+    """The matrix of the vector product: skew(v) @ u = v x u."""
+    return Matrix3(0, mul(-1, v.z), v.y, v.z, 0, mul(-1, v.x), mul(-1, v.y), v.x, 0)
+
+
+@components
+class Symmetric3:
+    """A symmetric 3x3 matrix: diagonal, then the three products."""
+
+    xx: Scalar
+    yy: Scalar
+    zz: Scalar
+    xy: Scalar
+    xz: Scalar
+    yz: Scalar
+
+    @staticmethod
+    def diagonal(a: Scalar, b: Scalar, c: Scalar) -> Symmetric3:
+        return Symmetric3(a, b, c, 0, 0, 0)
+
+    def __iter__(self) -> Iterator[Scalar]:
+        return iter((self.xx, self.yy, self.zz, self.xy, self.xz, self.yz))
+
+    def full(self) -> Matrix3:
+        return Matrix3(self.xx, self.xy, self.xz, self.xy, self.yy, self.yz, self.xz, self.yz, self.zz)
+
+    def __add__(self, other: Symmetric3) -> Symmetric3:
+        return Symmetric3(*(add(a, b) for a, b in zip(self, other, strict=True)))
+
+    def __sub__(self, other: Symmetric3) -> Symmetric3:
+        return Symmetric3(*(sub(a, b) for a, b in zip(self, other, strict=True)))
+
+    def __matmul__(self, v: Vector3) -> Vector3:
+        return self.full() @ v
+
+    def rotated(self, R: Matrix3) -> Symmetric3:
+        """R S Rᵀ, of which only the six distinct entries are computed."""
+        if R.is_identity():
+            return self
+        a, b, c = R.rows()
+        ya, yb, yc = self @ a, self @ b, self @ c
+        return Symmetric3(a @ ya, b @ yb, c @ yc, a @ yb, a @ yc, b @ yc)
+
+    @staticmethod
+    def outer(v: Vector3, scale: Scalar = 1) -> Symmetric3:
+        """scale v vᵀ."""
+        u = v * scale
+        return Symmetric3(mul(u.x, v.x), mul(u.y, v.y), mul(u.z, v.z), mul(u.x, v.y), mul(u.x, v.z), mul(u.y, v.z))
