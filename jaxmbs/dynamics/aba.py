@@ -14,6 +14,7 @@ from jaxmbs.spatial.inertias import ZERO_INERTIA
 from jaxmbs.spatial.scalar import Scalar, div, mul, sub, where
 
 Handed = tuple[ArticulatedInertia, Force]
+_FREE, _LOCKABLE = "free", "lockable"
 
 
 @components
@@ -35,37 +36,54 @@ class Drive:
 
 
 @kernel
-def _start(m: LinkMotion, link: Link, applied: Force, carried: Handed) -> Handed:
-    """Articulated inertia and bias force of the link with all that it carries."""
-    momentum = link.inertia @ m.V
-    return link.inertia.articulated() + carried[0], m.V.cross_force(momentum) - applied + carried[1]
+def _bias(m: LinkMotion, momentum: Force, applied: Force, carried: Force) -> Force:
+    return m.V.cross_force(momentum) - applied + carried
 
 
 @kernel
-def _eliminate(S: Motion, I: ArticulatedInertia, p: Force, tau: Scalar) -> tuple[ArticulatedInertia, Force, Freedom]:
-    """Let one degree of freedom give way: the inertia and bias force that remain [Y 3.174, 3.176, 3.177]."""
-    U = I @ S
-    D = S @ U
-    scaled = U * div(1.0, D)
-    rate = div(sub(tau, S @ p), D)
-    return I.minus_outer(U, scaled, S, True), p + U * rate, Freedom(U, scaled, rate)
+def _momentum(link: Link, V: Motion) -> Force:
+    return link.inertia @ V
 
 
 @kernel
-def _eliminate_unless_locked(
-    S: Motion, I: ArticulatedInertia, p: Force, tau: Scalar, lock: Scalar, prescribed: Scalar
-) -> tuple[ArticulatedInertia, Force, Freedom]:
+def _column(I: ArticulatedInertia, S: Motion) -> Force:
+    return I @ S
+
+
+@kernel
+def _freedom(S: Motion, U: Force, p: Force, tau: Scalar) -> Freedom:
+    """What one degree of freedom gives way to [Y 3.174]."""
+    inverse = div(1.0, S @ U)
+    return Freedom(U, U * inverse, mul(sub(tau, S @ p), inverse))
+
+
+@kernel
+def _freedom_or_lock(S: Motion, U: Force, p: Force, tau: Scalar, lock: Scalar, prescribed: Scalar) -> Freedom:
     """The same where `lock` is False; a locked freedom keeps its inertia and moves as prescribed."""
-    U = I @ S
     inverse = div(1.0, where(lock, 1.0, S @ U))
-    scaled = U * where(lock, 0.0, inverse)
     rate = where(lock, prescribed, mul(sub(tau, S @ p), inverse))
-    return I.minus_outer(U, scaled, S, False), p + U * rate, Freedom(U, scaled, rate)
+    return Freedom(U, U * where(lock, 0.0, inverse), rate)
 
 
 @kernel
-def _hand_inwards(m: LinkMotion, I: ArticulatedInertia, p: Force) -> Handed:
-    return I.to_parent(m.X), m.X.force_to_parent(p + I @ m.c)
+def _eliminate(I: ArticulatedInertia, f: Freedom, S: Motion, lockable: str) -> ArticulatedInertia:
+    """The inertia that remains when the freedom has given way [Y 3.176]."""
+    return I.minus_outer(f.U, f.scaled, S, lockable == _FREE)
+
+
+@kernel
+def _push(p: Force, f: Freedom) -> Force:
+    return p + f.U * f.rate
+
+
+@kernel
+def _hand_bias(m: LinkMotion, p: Force) -> Force:
+    return m.X.force_to_parent(p)
+
+
+@kernel
+def _with_drift(m: LinkMotion, I: ArticulatedInertia, p: Force) -> Force:
+    return p + I @ m.c
 
 
 @kernel
@@ -81,16 +99,20 @@ def _release(S: Motion, A: Motion, f: Freedom) -> tuple[Motion, Scalar]:
 
 
 def _inward(joint: Joint, carried: Handed, d: Any) -> tuple[Handed, tuple[Freedom, ...]]:
+    """Articulated inertia and bias force of the link with all that it carries, handed inwards [Y 3.176, 3.177]."""
     m, link, applied, drive = d
-    I, p = _start(m, link, applied, carried)
+    I = link.inertia.articulated() + carried[0]
+    p = _bias(m, _momentum(link, m.V), applied, carried[1])
     found: list[Freedom] = []
     for k in reversed(range(len(m.S))):
+        U = _column(I, m.S[k])
         if drive.lock:
-            I, p, freedom = _eliminate_unless_locked(m.S[k], I, p, drive.tau[k], drive.lock[k], drive.prescribed[k])
+            f = _freedom_or_lock(m.S[k], U, p, drive.tau[k], drive.lock[k], drive.prescribed[k])
         else:
-            I, p, freedom = _eliminate(m.S[k], I, p, drive.tau[k])
-        found.append(freedom)
-    return _hand_inwards(m, I, p), tuple(found[::-1])
+            f = _freedom(m.S[k], U, p, drive.tau[k])
+        I, p = _eliminate(I, f, m.S[k], _LOCKABLE if drive.lock else _FREE), _push(p, f)
+        found.append(f)
+    return (I.to_parent(m.X), _hand_bias(m, _with_drift(m, I, p))), tuple(found[::-1])
 
 
 def _outward(joint: Joint, A: Motion, d: Any) -> tuple[Motion, tuple[Scalar, ...]]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from jaxmbs.dynamics.tree import Link, Tree
-from jaxmbs.model.joints import Joint
+from jaxmbs.dynamics.tree import Tree
+from jaxmbs.model.joints import Joint, JointMotion
 from jaxmbs.spatial import IDENTITY, ZERO_MOTION, Motion, Transform, kernel
 from jaxmbs.spatial.components import components
 from jaxmbs.spatial.scalar import Scalar
@@ -28,11 +28,23 @@ class LinkMotion:
 
 
 @kernel
-def _step(joint: Joint, V_parent: Motion, link: Link, q: Any, v: Any, t: Scalar) -> tuple[Motion, LinkMotion]:
-    m = joint.motion(link.numbers, q, v, t)
-    X = link.fixed @ m.placement
-    V = X.motion_to_child(V_parent) + m.velocity
-    return V, LinkMotion(X, m.S, V, m.bias + V.cross(m.velocity), joint.rates(q, v, m))
+def _joint_motion(joint: Joint, numbers: Any, q: Any, v: Any, t: Scalar) -> JointMotion:
+    return joint.motion(numbers, q, v, t)
+
+
+@kernel
+def _velocity(X: Transform, V_parent: Motion, m: JointMotion) -> Motion:
+    return X.motion_to_child(V_parent) + m.velocity
+
+
+@kernel
+def _remaining(V: Motion, m: JointMotion) -> Motion:
+    return m.bias + V.cross(m.velocity)
+
+
+@kernel
+def _rates(joint: Joint, q: Any, v: Any, m: JointMotion) -> tuple[Scalar, ...]:
+    return joint.rates(q, v, m)
 
 
 def link_motions(tree: Tree, q: Any, v: Any, t: Scalar) -> list[LinkMotion]:
@@ -41,7 +53,11 @@ def link_motions(tree: Tree, q: Any, v: Any, t: Scalar) -> list[LinkMotion]:
     data = list(zip(tree.links, tree.split(q, s.q_slices), tree.split(v, s.v_slices), strict=True))
 
     def step(joint: Joint, V: Motion, d: Any) -> tuple[Motion, LinkMotion]:
-        return _step(joint, V, d[0], d[1], d[2], t)
+        link, q, v = d
+        m = _joint_motion(joint, link.numbers, q, v, t)
+        X = link.fixed @ m.placement
+        V = _velocity(X, V, m)
+        return V, LinkMotion(X, m.S, V, _remaining(V, m), _rates(joint, q, v, m))
 
     return tree.outward(step, data, ZERO_MOTION)
 
@@ -50,12 +66,7 @@ def world_placements(tree: Tree, motions: Sequence[LinkMotion]) -> list[Transfor
     """Per block, the link frames in the world."""
 
     def step(joint: Joint, W: Transform, X: Transform) -> tuple[Transform, Transform]:
-        W = _compose(W, X)
+        W = W @ X
         return W, W
 
     return tree.outward(step, [m.X for m in motions], IDENTITY)
-
-
-@kernel
-def _compose(a: Transform, b: Transform) -> Transform:
-    return a @ b

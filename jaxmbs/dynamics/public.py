@@ -7,18 +7,14 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from jaxmbs.dynamics import aba, crba, energies, rnea
+from jaxmbs.dynamics import aba, energies, methods, rnea
 from jaxmbs.dynamics.compiled import compiled, state_dtype, vector
 from jaxmbs.dynamics.factorization import solve
 from jaxmbs.dynamics.kinematics import world_placements
 from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.tree import UNROLLED, Tree
 from jaxmbs.model import Mode, Model, Pose
-from jaxmbs.model.errors import unknown
 from jaxmbs.spatial import Transform, Vector3
-
-MASS_MATRIX_METHODS = ("crba",)
-FORWARD_METHODS = ("aba", *MASS_MATRIX_METHODS)
 
 
 def _state(model: Model, q: Any, v: Any, t: Any, mode: Mode | None, *others: Any) -> State:
@@ -34,11 +30,6 @@ def _optional(state: State, name: str, x: Any) -> Any:
 
 def _scalar(state: State, x: Any) -> jax.Array:
     return jnp.asarray(x, state.tree.dtype)
-
-
-def _method(method: str, known: tuple[str, ...]) -> None:
-    if method not in known:
-        raise unknown("method", method, known)
 
 
 @compiled()
@@ -105,9 +96,13 @@ def bias_forces(model: Model, q: jax.Array, v: jax.Array, *, t: Any = 0.0, mode:
 
 @compiled("method")
 def mass_matrix(model: Model, q: jax.Array, *, method: str = "crba", t: Any = 0.0) -> jax.Array:
-    """Mass matrix A (nv, nv), symmetric, in the units of v. method: "crba" (composite rigid bodies, any joints)."""
-    _method(method, MASS_MATRIX_METHODS)
-    return crba.mass_matrix(_state(model, q, None, t, None))
+    """Mass matrix A (nv, nv), symmetric, in the units of v.
+
+    method: "crba" (composite rigid bodies) or a formulation of the literature: "configuration", "jacobian" for any
+    joints, "barycentric", "wang" for rotational ones, "fictitious" for free roots, "planar", "telegin" for revolutes.
+    All agree. Raises ModelError for an unknown method, and for one that cannot serve the model, with those that can.
+    """
+    return methods.find(method, model).mass_matrix(_state(model, q, None, t, None))
 
 
 @compiled("method")
@@ -126,21 +121,22 @@ def forward_dynamics(
 
     q (nq,), v (nv,); tau None is zero. mode: locks and switches (`Model.mode`); prescribed (nv,): acceleration of the
     locked degrees of freedom, None for zero. method: "aba" (articulated bodies, linear in the number of links,
-    [Y 3.174-3.177]) or "crba" (mass matrix and LDLᵀ). Raises ModelError for wrong shapes or an unknown method.
+    [Y 3.174-3.177]) or a method of `mass_matrix`, with A and bias of that formulation and LDLᵀ. Raises ModelError for
+    wrong shapes, an unknown method, or one that cannot serve the model.
     """
-    _method(method, FORWARD_METHODS)
+    found = None if method == "aba" else methods.find(method, model, also=("aba",))
     state = _state(model, q, v, t, mode, tau)
     tau, prescribed = _optional(state, "tau", tau), _optional(state, "prescribed", prescribed)
-    if method == "aba":
+    if found is None:
         return state.tree.vector(aba.forward_dynamics(state, tau, prescribed))
-    return _by_mass_matrix(state, crba.mass_matrix(state), tau, prescribed)
+    return _by_mass_matrix(state, found.mass_matrix(state), found.bias(state), tau, prescribed)
 
 
-def _by_mass_matrix(state: State, A: jax.Array, tau: Any, prescribed: Any) -> jax.Array:
-    """Accelerations from A and the bias; locked rows state a = prescribed."""
+def _by_mass_matrix(state: State, A: jax.Array, bias: jax.Array, tau: Any, prescribed: Any) -> jax.Array:
+    """Accelerations from A and the bias; locked rows state a = prescribed [Y 3.92]."""
     tree, nv = state.tree, state.tree.structure.nv
     given = jnp.zeros(nv, tree.dtype) if prescribed is None else prescribed
-    right = (0 if tau is None else tau) - tree.vector(rnea.inverse_dynamics(state, None))
+    right = (0 if tau is None else tau) - bias
     if state.mode is not None:
         lock = state.mode.lock
         right = jnp.where(lock, given, right - A @ jnp.where(lock, given, 0.0))

@@ -22,10 +22,20 @@ def _accelerate(m: LinkMotion, A_parent: Motion, a: tuple[Scalar, ...]) -> Motio
 
 
 @kernel
-def _balance(m: LinkMotion, link: Link, A: Motion, applied: Force, carried: Force) -> tuple[Force, Force, Any]:
-    """Wrench through the joint: (handed to the carrying link, in own axes, along the degrees of freedom)."""
-    f = link.inertia @ A + m.V.cross_force(link.inertia @ m.V) - applied + carried
-    return m.X.force_to_parent(f), f, tuple(S @ f for S in m.S)
+def _times(link: Link, A: Motion) -> Force:
+    return link.inertia @ A
+
+
+@kernel
+def _balance(m: LinkMotion, rate: Force, momentum: Force, applied: Force, carried: Force) -> Force:
+    """Wrench through the joint [Y 3.170]."""
+    return rate + m.V.cross_force(momentum) - applied + carried
+
+
+@kernel
+def _handed(m: LinkMotion, f: Force) -> tuple[Force, Any]:
+    """The wrench on the carrying link, and its share along the degrees of freedom."""
+    return m.X.force_to_parent(f), tuple(S @ f for S in m.S)
 
 
 def joint_wrenches(state: State, a: Any) -> tuple[list[Force], list[tuple[Scalar, ...]]]:
@@ -44,7 +54,8 @@ def joint_wrenches(state: State, a: Any) -> tuple[list[Force], list[tuple[Scalar
 
     def inward(joint: Joint, carried: tuple[Force], d: Any) -> tuple[tuple[Force], Any]:
         m, link, A, applied = d
-        handed, own, along = _balance(m, link, A, applied, carried[0])
+        own = _balance(m, _times(link, A), _times(link, m.V), applied, carried[0])
+        handed, along = _handed(m, own)
         return (handed,), (own, along)
 
     data = list(zip(state.motions, tree.links, accelerations, state.wrenches, strict=True))

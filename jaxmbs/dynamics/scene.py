@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -13,153 +13,129 @@ import numpy as np
 from jaxmbs.dynamics.kinematics import LinkMotion, world_placements
 from jaxmbs.dynamics.tree import Tree
 from jaxmbs.model import Mode, ModelError
+from jaxmbs.model.forces import External
+from jaxmbs.model.forces.base import BodyState, Loads, Numbers, Scene
 from jaxmbs.model.forces.base import Force as Element
-from jaxmbs.model.forces.base import Numbers
-from jaxmbs.model.structure import WORLD
-from jaxmbs.spatial import IDENTITY3, ZERO3, ZERO_FORCE, Force, Matrix3, Motion, Transform, Vector3
-from jaxmbs.spatial.scalar import Scalar, add, where
+from jaxmbs.model.structure import WORLD, Structure
+from jaxmbs.spatial import ZERO_FORCE, Force, Transform, kernel
+from jaxmbs.spatial.scalar import Scalar, add, is_number, where
 
 
 class TreeScene:
-    """The state of a tree, as force elements see it; implements `model.forces.base.Scene`."""
+    """The state of a tree, of which each element gets the part that it names."""
 
     def __init__(self, tree: Tree, motions: Sequence[LinkMotion], q: Any, v: Any, t: Scalar):
         self.tree, self.motions, self.q, self.v, self.t = tree, motions, q, v, t
-        self._cache: dict[tuple[str, str], Any] = {}
+        self._bodies: dict[str, BodyState] = {}
 
     @functools.cached_property
     def _placements(self) -> list[Transform]:
         return world_placements(self.tree, self.motions)
 
-    def placement(self, body: str) -> Transform:
-        """Link frame of the body in the world."""
-        return self._once("placement", body, lambda i: self.tree.pick(self._placements, i))
+    def body(self, name: str) -> BodyState:
+        if name not in self._bodies:
+            tree, i = self.tree, self.tree.structure.find_body(name)
+            velocity = tree.pick([m.V for m in self.motions], i)
+            self._bodies[name] = BodyState(tree.pick(self._placements, i), velocity, tree.body_in_link[i])
+        return self._bodies[name]
 
-    def motion(self, body: str) -> Motion:
-        """Velocity of the link frame, in its own axes."""
-        return self._once("motion", body, lambda i: self.tree.pick([m.V for m in self.motions], i))
-
-    def _once(self, what: str, body: str, compute: Callable[[int], Any]) -> Any:
-        if (what, body) not in self._cache:
-            self._cache[what, body] = compute(self.tree.structure.find_body(body))
-        return self._cache[what, body]
-
-    def in_link(self, body: str, local: Vector3) -> Vector3:
-        """A point of the body frame, in the link's frame."""
-        return self.tree.body_in_link[self.tree.structure.find_body(body)].point(local)
-
-    def point(self, body: str, local: Vector3) -> Vector3:
-        return local if body == WORLD else self.placement(body).point(self.in_link(body, local))
-
-    def velocity(self, body: str, local: Vector3) -> Vector3:
-        if body == WORLD:
-            return ZERO3
-        V = self.motion(body)
-        return self.placement(body).rotation @ (V.linear + V.angular.cross(self.in_link(body, local)))
-
-    def rotation(self, body: str) -> Matrix3:
-        if body == WORLD:
-            return IDENTITY3
-        i = self.tree.structure.find_body(body)
-        return self.placement(body).rotation @ self.tree.body_in_link[i].rotation
-
-    def angular(self, body: str) -> Vector3:
-        return ZERO3 if body == WORLD else self.placement(body).rotation @ self.motion(body).angular
-
-    def coordinates(self, joint: str) -> Sequence[Scalar]:
+    def joint(self, name: str) -> tuple[tuple[Scalar, ...], tuple[Scalar, ...]]:
         s = self.tree.structure
-        return _items(self.q, s.q_slices[s.find_joint(joint)])
+        i = s.find_joint(name)
+        return _items(self.q, s.q_slices[i]), _items(self.v, s.v_slices[i])
 
-    def rates(self, joint: str) -> Sequence[Scalar]:
-        s = self.tree.structure
-        return _items(self.v, s.v_slices[s.find_joint(joint)])
-
-    def all_rates(self) -> Sequence[Scalar]:
-        return _items(self.v, slice(0, self.tree.structure.nv))
-
-    def masses(self) -> Sequence[tuple[str, Scalar, Vector3]]:
+    def masses(self) -> dict[str, Any]:
+        """{body: (mass, centre of mass)} of the bodies that have mass."""
         values = self.tree.values
-        found = ((link.body, values[f"{link.body}.mass"]) for link in self.tree.structure.links)
-        return [(b, m, values[f"{b}.com"]) for b, m in found if not (isinstance(m, (int, float)) and m == 0)]
+        found = {link.body: values[f"{link.body}.mass"] for link in self.tree.structure.links}
+        return {b: (m, values[f"{b}.com"]) for b, m in found.items() if not (is_number(m) and m == 0)}
 
-    def evaluate(self, fn: Any) -> list[Scalar]:
-        model, dtype = self.tree.model, self.tree.dtype
-        if dtype is not None:
-            return list(jnp.asarray(fn(model, self.tree.vector(self.q), self.tree.vector(self.v), self.t), dtype))
+    def of(self, element: Element) -> Scene:
+        """The part of the state that the element asks for."""
+        masses = self.masses() if element.on_every_mass else {}
+        named = {getattr(element, f) for f in element.bodies} - {WORLD, None} | set(masses)
+        external = self._evaluated(element.fn) if isinstance(element, External) else ()
+        rates = _items(self.v, slice(0, self.tree.structure.nv)) if isinstance(element, External) else ()
+        joints = {name: self.joint(name) for name in (getattr(element, f) for f in element.joints)}
+        return Scene(self.t, {b: self.body(b) for b in sorted(named)}, joints, masses, external, rates)
+
+    def _evaluated(self, fn: Any) -> tuple[Scalar, ...]:
+        """The values of a user's fn(model, q, v, t)."""
+        tree = self.tree
+        if tree.dtype is not None:
+            return tuple(jnp.asarray(fn(tree.model, tree.vector(self.q), tree.vector(self.v), self.t), tree.dtype))
         q, v = np.asarray(self.q, float), np.asarray(self.v, float)
         with jax.enable_x64(True):
-            return np.asarray(fn(model, q, v, self.t), float).tolist()
+            return tuple(np.asarray(fn(tree.model, q, v, self.t), float).tolist())
 
 
-def _items(x: Any, part: slice) -> list[Scalar]:
-    return [x[k] for k in range(part.start, part.stop)]
+def _items(x: Any, part: slice) -> tuple[Scalar, ...]:
+    return tuple(x[k] for k in range(part.start, part.stop))
+
+
+@kernel
+def _act(element: Element, numbers: Numbers, scene: Scene) -> tuple[Any, Any, Any]:
+    loads = Loads(scene)
+    element.apply(numbers, scene, loads)
+    return loads.on_body, loads.on_joint, loads.on_all
+
+
+@kernel
+def _potential(element: Element, numbers: Numbers, scene: Scene) -> Scalar:
+    return element.potential(numbers, scene)
+
+
+@kernel
+def _power(element: Element, numbers: Numbers, scene: Scene) -> Scalar:
+    return element.power(numbers, scene)
+
+
+def _elements(scene: TreeScene, mode: Mode | None) -> list[tuple[str, Element, Numbers, Scene, Any]]:
+    """Per force element its name, type, numbers, scene and switch (True without a mode)."""
+    out = []
+    for k, f in enumerate(scene.tree.structure.forces):
+        prefix = f"{f.name}."
+        numbers = {n[len(prefix) :]: scene.tree.values[n] for n in _names(scene.tree.structure, prefix)}
+        out.append((f.name, f.element, numbers, scene.of(f.element), True if mode is None else mode.force[k]))
+    return out
+
+
+@functools.lru_cache(maxsize=4096)
+def _names(structure: Structure, prefix: str) -> tuple[str, ...]:
+    return tuple(p.name for p in structure.parameters if p.name.startswith(prefix))
 
 
 class LinkLoads:
-    """Sums the action of elements; implements `model.forces.base.Loads`."""
+    """The summed action of all elements: wrenches by link, in link axes, and generalized forces by coordinate."""
 
-    def __init__(self, scene: TreeScene):
-        self.scene = scene
+    def __init__(self) -> None:
         self.on_link: dict[int, Force] = {}
         self.on_joint: dict[int, Scalar] = {}
 
-    def force(self, body: str, force: Vector3, at: Vector3) -> None:
-        if body == WORLD:
-            return
-        f = self.scene.placement(body).rotation.T @ force
-        self.add(self._link(body), Force(self.scene.in_link(body, at).cross(f), f))
-
-    def moment(self, body: str, moment: Vector3) -> None:
-        if body != WORLD:
-            self.add(self._link(body), Force(self.scene.placement(body).rotation.T @ moment, ZERO3))
-
-    def joint(self, joint: str, values: Sequence[Scalar]) -> None:
-        s = self.scene.tree.structure
-        for k, value in zip(range(*s.v_slices[s.find_joint(joint)].indices(s.nv)), values, strict=True):
-            self.add_joint(k, value)
-
-    def generalized(self, values: Sequence[Scalar]) -> None:
-        nv = self.scene.tree.structure.nv
-        if len(values) != nv:
-            raise ModelError(f"External: fn returned {len(values)} generalized forces; the model has nv = {nv}")
-        for k, value in enumerate(values):
-            self.add_joint(k, value)
-
-    def add(self, link: int, wrench: Force) -> None:
+    def add_wrench(self, link: int, wrench: Force) -> None:
         self.on_link[link] = self.on_link[link] + wrench if link in self.on_link else wrench
 
     def add_joint(self, k: int, value: Scalar) -> None:
         self.on_joint[k] = add(self.on_joint.get(k, 0), value)
 
-    def _link(self, body: str) -> int:
-        return self.scene.tree.structure.find_body(body)
-
-
-def elements(tree: Tree, mode: Mode | None) -> list[tuple[Element, Numbers, Any]]:
-    """Force elements with their numbers and their switch (True without a mode)."""
-    out = []
-    for k, f in enumerate(tree.structure.forces):
-        prefix = f"{f.name}."
-        numbers = {n[len(prefix) :]: tree.values[n] for n in _names(tree.structure, prefix)}
-        out.append((f.element, numbers, True if mode is None else mode.force[k]))
-    return out
-
-
-@functools.lru_cache(maxsize=4096)
-def _names(structure: Any, prefix: str) -> tuple[str, ...]:
-    return tuple(p.name for p in structure.parameters if p.name.startswith(prefix))
-
 
 def loads(scene: TreeScene, mode: Mode | None) -> LinkLoads:
     """The action of all force elements that are switched on."""
-    total = LinkLoads(scene)
-    for element, numbers, on in elements(scene.tree, mode):
-        own = LinkLoads(scene)
-        element.apply(numbers, scene, own)
-        for i, wrench in own.on_link.items():
-            total.add(i, wrench if on is True else jax.tree_util.tree_map(lambda x, on=on: where(on, x, 0.0), wrench))
-        for k, value in own.on_joint.items():
-            total.add_joint(k, where(on, value, 0.0))
+    s, total = scene.tree.structure, LinkLoads()
+    for name, element, numbers, seen, on in _elements(scene, mode):
+        on_body, on_joint, on_all = _act(element, numbers, seen)
+        if on is not True:
+            switched = jax.tree_util.tree_map(lambda x, on=on: where(on, x, 0.0), (on_body, on_joint, on_all))
+            on_body, on_joint, on_all = switched
+        for body, wrench in on_body.items():
+            total.add_wrench(s.find_body(body), wrench)
+        for joint, values in on_joint.items():
+            for k, value in enumerate(values, s.v_slices[s.find_joint(joint)].start):
+                total.add_joint(k, value)
+        if on_all and len(on_all) != s.nv:
+            raise ModelError(f"force {name!r}: fn returned {len(on_all)} generalized forces; the model has nv = {s.nv}")
+        for k, value in enumerate(on_all):
+            total.add_joint(k, value)
     return total
 
 
@@ -175,14 +151,14 @@ def link_wrenches(tree: Tree, found: LinkLoads) -> list[Force]:
 def potential(scene: TreeScene, mode: Mode | None) -> Scalar:
     """Energy [J] stored in the force elements that are switched on."""
     energy: Scalar = 0
-    for element, numbers, on in elements(scene.tree, mode):
-        energy = add(energy, where(on, element.potential(numbers, scene), 0.0))
+    for _, element, numbers, seen, on in _elements(scene, mode):
+        energy = add(energy, where(on, _potential(element, numbers, seen), 0.0))
     return energy
 
 
 def power(scene: TreeScene, mode: Mode | None) -> Scalar:
     """Power [W] of the actions without a potential of the elements that are switched on."""
     rate: Scalar = 0
-    for element, numbers, on in elements(scene.tree, mode):
-        rate = add(rate, where(on, element.power(numbers, scene), 0.0))
+    for _, element, numbers, seen, on in _elements(scene, mode):
+        rate = add(rate, where(on, _power(element, numbers, seen), 0.0))
     return rate

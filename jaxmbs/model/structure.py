@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from jaxmbs.model.errors import unknown
-from jaxmbs.model.forces.base import Force
+from jaxmbs.model.forces.base import WORLD, Force
 from jaxmbs.model.joints.base import Joint
 from jaxmbs.model.parameters import Parameter
-
-WORLD = "world"
 
 
 @dataclass(frozen=True)

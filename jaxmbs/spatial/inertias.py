@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from jaxmbs.spatial.boundary import kernel
 from jaxmbs.spatial.components import components
 from jaxmbs.spatial.motions import Force, Motion, Transform
-from jaxmbs.spatial.scalar import Scalar, add, is_number, mul
+from jaxmbs.spatial.scalar import Scalar, add, is_number, mul, sub
 from jaxmbs.spatial.vectors import Matrix3, Symmetric3, Vector3, skew
 
 
@@ -80,13 +81,8 @@ class ArticulatedInertia:
         """The same inertia seen from the parent frame."""
         R, p = X.rotation, X.position
         A, C = self.A.rotated(R), self.C.rotated(R)
-        B = self.B if R.is_identity() else R @ (self.B @ R.T)
-        P = skew(p)
-        shifted = B + P @ C
-        # A - B P + P shiftedᵀ is symmetric: only its six distinct entries are needed
-        right, left = B @ P, P @ shifted.T
-        full = left - right
-        return ArticulatedInertia(A + Symmetric3(full.xx, full.yy, full.zz, full.xy, full.xz, full.yz), shifted, C)
+        B = R @ (self.B @ R.T)
+        return _shifted(A, B, C, p)
 
     def minus_outer(self, U: Force, scaled: Force, S: Motion, eliminated: bool) -> ArticulatedInertia:
         """This inertia less U scaledᵀ (scaled = U / D): what is left when the motion S is free [Y 3.176].
@@ -102,6 +98,18 @@ class ArticulatedInertia:
         for (i, j), value in a.items():
             out[i, j] = 0 if axis in (i, j) else add(value, mul(-1, mul(u[i], w[j])))
         return _from_entries(out)
+
+
+@kernel
+def _shifted(A: Symmetric3, B: Matrix3, C: Symmetric3, p: Vector3) -> ArticulatedInertia:
+    """The inertia about an origin from which the present one lies at p."""
+    rows = tuple(b + p.cross(c) for b, c in zip(B.T.rows(), C.full().rows(), strict=True))  # (B + [p] C)ᵀ, row by row
+    moved = Matrix3.from_columns(*rows)
+    # A - B [p] + [p] (B + [p] C)ᵀ is symmetric: only its six distinct entries are computed
+    a, b, c = (row.cross(p) for row in B.rows())  # rows of B [p]
+    d, e, f = (p.cross(row) for row in moved.rows())  # columns of [p] (B + [p] C)ᵀ
+    change = Symmetric3(sub(d.x, a.x), sub(e.y, b.y), sub(f.z, c.z), sub(e.x, a.y), sub(f.x, a.z), sub(f.y, b.z))
+    return ArticulatedInertia(A + change, moved, C)
 
 
 def _unit_index(s: tuple[Scalar, ...]) -> int | None:

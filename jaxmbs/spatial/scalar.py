@@ -82,6 +82,9 @@ def _apply(name: str, x: Scalar) -> Scalar:
         return getattr(math, name)(x)
     if isinstance(x, (jax.Array, np.ndarray, np.generic)):
         return getattr(jnp, name)(x)
+    own = getattr(x, name, None)  # a scalar of another kind brings its own functions
+    if own is not None:
+        return own()
     import sympy
 
     return getattr(sympy, name)(x)
@@ -109,6 +112,8 @@ def where(condition: Scalar, a: Scalar, b: Scalar) -> Scalar:
         return a if condition else b
     if isinstance(condition, (jax.Array, np.ndarray)):
         return jnp.where(condition, a, b)
+    if hasattr(condition, "select"):
+        return condition.select(a, b)
     import sympy
 
     return sympy.Piecewise((a, condition), (b, True))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import overload
 
+from jaxmbs.spatial.boundary import kernel
 from jaxmbs.spatial.components import components
 from jaxmbs.spatial.scalar import Scalar, add, div, mul, safe_sqrt, sub
 
@@ -115,8 +116,10 @@ class Matrix3:
         if isinstance(other, Vector3):
             a, b, c = self.rows()
             return Vector3(a @ other, b @ other, c @ other)
-        columns = other.full().T.rows() if isinstance(other, Symmetric3) else other.T.rows()
-        return Matrix3(*(row @ column for row in self.rows() for column in columns))
+        other = other.full() if isinstance(other, Symmetric3) else other
+        if self.is_identity() or other.is_identity():
+            return other if self.is_identity() else self
+        return _product(self, other)
 
     def is_identity(self) -> bool:
         return all(type(v) in (int, float) and v == w for v, w in zip(self, IDENTITY3, strict=True))
@@ -161,15 +164,25 @@ class Symmetric3:
         return self.full() @ v
 
     def rotated(self, R: Matrix3) -> Symmetric3:
-        """R S Rᵀ, of which only the six distinct entries are computed."""
-        if R.is_identity():
-            return self
-        a, b, c = R.rows()
-        ya, yb, yc = self @ a, self @ b, self @ c
-        return Symmetric3(a @ ya, b @ yb, c @ yc, a @ yb, a @ yc, b @ yc)
+        """R S Rᵀ."""
+        return self if R.is_identity() else _congruence(R, self)
 
     @staticmethod
     def outer(v: Vector3, scale: Scalar = 1) -> Symmetric3:
         """scale v vᵀ."""
         u = v * scale
         return Symmetric3(mul(u.x, v.x), mul(u.y, v.y), mul(u.z, v.z), mul(u.x, v.y), mul(u.x, v.z), mul(u.y, v.z))
+
+
+@kernel
+def _product(a: Matrix3, b: Matrix3) -> Matrix3:
+    columns = b.T.rows()
+    return Matrix3(*(row @ column for row in a.rows() for column in columns))
+
+
+@kernel
+def _congruence(R: Matrix3, S: Symmetric3) -> Symmetric3:
+    """R S Rᵀ, of which only the six distinct entries are computed."""
+    a, b, c = R.rows()
+    ya, yb, yc = S @ a, S @ b, S @ c
+    return Symmetric3(a @ ya, b @ yb, c @ yc, a @ yb, a @ yc, b @ yc)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from jaxmbs.model.errors import ModelError
-from jaxmbs.model.forces.base import Force, Loads, Numbers, Scene, local_point
+from jaxmbs.model.forces.base import Force, Loads, Numbers, Scene
 from jaxmbs.spatial import Vector3
 from jaxmbs.spatial.scalar import Scalar, add, div, maximum, mul, sub, tanh, total, where
 
@@ -44,7 +44,7 @@ class Pusher(Force):
         """Spring force, actual force, extension rate, direction in world axes, point of action on body_a."""
         direction = scene.rotation(self.body_a) @ p["direction"]
         x_b = scene.point(self.body_b, p["point_b"])
-        on_a = local_point(scene, self.body_a, x_b)
+        on_a = scene.local_point(self.body_a, x_b)
         s = self._extension(p, scene)
         rate = direction @ (scene.velocity(self.body_b, p["point_b"]) - scene.velocity(self.body_a, on_a))
         spring = maximum(sub(p["preload"], mul(p["stiffness"], s)), 0.0)
@@ -137,7 +137,7 @@ class External(Force):
             raise ModelError(f"External: fn is {self.fn!r}; pass a function fn(model, q, v, t)")
 
     def apply(self, p: Numbers, scene: Scene, loads: Loads) -> None:
-        values = scene.evaluate(self.fn)
+        values = scene.external
         if self.body is None:
             loads.generalized(values)
             return
@@ -149,8 +149,8 @@ class External(Force):
         loads.force(self.body, Vector3.of(values[3:]), p["point"])
 
     def power(self, p: Numbers, scene: Scene) -> Scalar:
-        values = scene.evaluate(self.fn)
+        values = scene.external
         if self.body is None:
-            return total(*(mul(f, v) for f, v in zip(values, scene.all_rates(), strict=True)))
+            return total(*(mul(f, v) for f, v in zip(values, scene.all_rates, strict=True)))
         moment, force = Vector3.of(values[:3]), Vector3.of(values[3:])
         return add(moment @ scene.angular(self.body), force @ scene.velocity(self.body, p["point"]))

@@ -5,70 +5,105 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
-from jaxmbs.spatial import Matrix3, Vector3
+from jaxmbs.spatial import IDENTITY3, ZERO3, Matrix3, Motion, Transform, Vector3
+from jaxmbs.spatial import Force as Wrench
+from jaxmbs.spatial.components import components
 from jaxmbs.spatial.scalar import Scalar
 
 Numbers = Mapping[str, Any]
+WORLD = "world"
 
 
-class Scene(Protocol):
-    """State of the mechanism as force elements see it. World axes unless said otherwise."""
+@components
+class BodyState:
+    """Link frame in the world, velocity of the link in its own axes, body frame in the link."""
+
+    placement: Transform
+    velocity: Motion
+    body: Transform
+
+
+@components
+class Scene:
+    """What one element sees of the mechanism. World axes unless said otherwise.
+
+    t [s]; bodies: {name: BodyState}; joints: {name: (q, v)}; masses: {body: (mass, centre of mass in body axes)} for elements
+    that act on all bodies; external: values of a user's function; all_rates: v, for the power of those.
+    """
 
     t: Scalar
+    bodies: dict[str, BodyState]
+    joints: dict[str, tuple[Sequence[Scalar], Sequence[Scalar]]]
+    masses: dict[str, tuple[Scalar, Vector3]]
+    external: Sequence[Scalar]
+    all_rates: Sequence[Scalar]
+
+    def in_link(self, body: str, local: Vector3) -> Vector3:
+        """A point of the body frame, in the link's frame."""
+        return self.bodies[body].body.point(local)
 
     def point(self, body: str, local: Vector3) -> Vector3:
         """World position [m] of a point given in body axes."""
-        ...
+        return local if body == WORLD else self.bodies[body].placement.point(self.in_link(body, local))
 
     def velocity(self, body: str, local: Vector3) -> Vector3:
         """World velocity [m/s] of that point."""
-        ...
+        if body == WORLD:
+            return ZERO3
+        V = self.bodies[body].velocity
+        return self.bodies[body].placement.rotation @ (V.linear + V.angular.cross(self.in_link(body, local)))
 
     def rotation(self, body: str) -> Matrix3:
         """Rotation from body to world axes."""
-        ...
+        return IDENTITY3 if body == WORLD else self.bodies[body].placement.rotation @ self.bodies[body].body.rotation
 
     def angular(self, body: str) -> Vector3:
-        """Angular velocity [rad/s] in world axes."""
-        ...
+        """Angular velocity [rad/s]."""
+        return ZERO3 if body == WORLD else self.bodies[body].placement.rotation @ self.bodies[body].velocity.angular
 
-    def coordinates(self, joint: str) -> Sequence[Scalar]: ...
+    def coordinates(self, joint: str) -> Sequence[Scalar]:
+        return self.joints[joint][0]
 
-    def rates(self, joint: str) -> Sequence[Scalar]: ...
+    def rates(self, joint: str) -> Sequence[Scalar]:
+        return self.joints[joint][1]
 
-    def all_rates(self) -> Sequence[Scalar]:
-        """v of the whole mechanism."""
-        ...
-
-    def masses(self) -> Sequence[tuple[str, Scalar, Vector3]]:
-        """(body, mass, centre of mass in body axes) of every body that has mass."""
-        ...
-
-    def evaluate(self, fn: Any) -> list[Scalar]:
-        """The values of a user's fn(model, q, v, t)."""
-        ...
+    def local_point(self, body: str, x_W: Vector3) -> Vector3:
+        """The world point x_W in the axes and from the origin of `body`."""
+        return self.rotation(body).T @ (x_W - self.point(body, ZERO3))
 
 
-class Loads(Protocol):
-    """Where an element puts its action."""
+class Loads:
+    """Where an element puts its action: wrenches in link axes, generalized forces by joint or of all coordinates."""
+
+    def __init__(self, scene: Scene):
+        self.scene = scene
+        self.on_body: dict[str, Wrench] = {}
+        self.on_joint: dict[str, tuple[Scalar, ...]] = {}
+        self.on_all: tuple[Scalar, ...] = ()
 
     def force(self, body: str, force: Vector3, at: Vector3) -> None:
-        """A force [N] in world axes at a point in body axes."""
-        ...
+        """Add a force [N] in world axes at a point in body axes."""
+        if body != WORLD:
+            f = self.scene.bodies[body].placement.rotation.T @ force
+            self._add(body, Wrench(self.scene.in_link(body, at).cross(f), f))
 
     def moment(self, body: str, moment: Vector3) -> None:
-        """A moment [N m] in world axes."""
-        ...
+        """Add a moment [N m] in world axes."""
+        if body != WORLD:
+            self._add(body, Wrench(self.scene.bodies[body].placement.rotation.T @ moment, ZERO3))
 
     def joint(self, joint: str, values: Sequence[Scalar]) -> None:
         """Generalized forces on the joint's degrees of freedom."""
-        ...
+        self.on_joint[joint] = tuple(values)
 
     def generalized(self, values: Sequence[Scalar]) -> None:
         """Generalized forces on all nv degrees of freedom."""
-        ...
+        self.on_all = tuple(values)
+
+    def _add(self, body: str, wrench: Wrench) -> None:
+        self.on_body[body] = self.on_body[body] + wrench if body in self.on_body else wrench
 
 
 @dataclass(frozen=True)
@@ -81,6 +116,7 @@ class Force:
     numbers: ClassVar[Mapping[str, str]] = {}
     bodies: ClassVar[tuple[str, ...]] = ()  # fields that name a body or the world
     joints: ClassVar[tuple[str, ...]] = ()  # fields that name a joint
+    on_every_mass: ClassVar[bool] = False  # acts on all bodies that have mass
 
     def structural(self) -> Force:
         """The element without its numbers: what belongs to the static structure."""
@@ -98,8 +134,3 @@ class Force:
     def power(self, p: Numbers, scene: Scene) -> Scalar:
         """Power [W] of the part of the action that has no potential."""
         return 0
-
-
-def local_point(scene: Scene, body: str, x_W: Vector3) -> Vector3:
-    """The world point x_W in the axes and from the origin of `body`."""
-    return scene.rotation(body).T @ (x_W - scene.point(body, Vector3(0, 0, 0)))

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from jaxmbs.model.forces.base import Force, Loads, Numbers, Scene, local_point
+from jaxmbs.model.forces.base import Force, Loads, Numbers, Scene
 from jaxmbs.spatial import Vector3
 from jaxmbs.spatial.scalar import Scalar, add, div, maximum, mul, safe_divide, sqrt, sub, where
 
@@ -101,7 +101,7 @@ class Contact(Force):
 
     def _state(self, p: Numbers, scene: Scene) -> tuple[Scalar, Vector3, Vector3, Vector3]:
         """Depth, normal and relative velocity (world axes), point in axes of `other`."""
-        x = local_point(scene, self.other, scene.point(self.body, p["point"]))
+        x = scene.local_point(self.other, scene.point(self.body, p["point"]))
         depth, normal = self.surface.depth(p, x)
         relative = scene.velocity(self.body, p["point"]) - scene.velocity(self.other, x)
         return depth, scene.rotation(self.other) @ normal, relative, x

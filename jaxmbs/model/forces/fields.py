@@ -20,9 +20,10 @@ class CentralGravity(Force):
     mu: Any
     center: Any = (0.0, 0.0, 0.0)
     numbers: ClassVar[Mapping[str, str]] = {"mu": "positive", "center": "vector"}
+    on_every_mass: ClassVar[bool] = True
 
     def apply(self, p: Numbers, scene: Scene, loads: Loads) -> None:
-        for body, mass, com in scene.masses():
+        for body, (mass, com) in scene.masses.items():
             r = scene.point(body, com) - p["center"]
             d = r.norm()
             pull = mul(-1, div(mul(p["mu"], mass), mul(d, mul(d, d))))
@@ -30,7 +31,7 @@ class CentralGravity(Force):
 
     def potential(self, p: Numbers, scene: Scene) -> Scalar:
         energy: Scalar = 0
-        for body, mass, com in scene.masses():
+        for body, (mass, com) in scene.masses.items():
             r = scene.point(body, com) - p["center"]
             energy = add(energy, mul(-1, div(mul(p["mu"], mass), r.norm())))
         return energy

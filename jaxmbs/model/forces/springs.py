@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from jaxmbs.model.forces.base import Force, Loads, Numbers, Scene, local_point
+from jaxmbs.model.forces.base import Force, Loads, Numbers, Scene
 from jaxmbs.model.pose import Pose
 from jaxmbs.spatial import Matrix3, Vector3
 from jaxmbs.spatial.scalar import Scalar, add, mul, safe_divide, sub, total
@@ -138,7 +138,7 @@ class Bushing(Force):
         R_A = scene.rotation(self.body_a) @ p["pose_a.rotation"]
         R_B = scene.rotation(self.body_b) @ p["pose_b.rotation"]
         x_B = scene.point(self.body_b, p["pose_b.position"])
-        on_a = local_point(scene, self.body_a, x_B)
+        on_a = scene.local_point(self.body_a, x_B)
         deflection = R_A.T @ (x_B - scene.point(self.body_a, p["pose_a.position"]))
         rate = scene.velocity(self.body_b, p["pose_b.position"]) - scene.velocity(self.body_a, on_a)
         spin = scene.angular(self.body_b) - scene.angular(self.body_a)
