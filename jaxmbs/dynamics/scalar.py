@@ -25,10 +25,15 @@ class ScalarMode:
 
     lock: Scalars
     force: Scalars
+    constraint: Scalars
 
 
 def _state(model: Model, q: Scalars, v: Scalars | None, t: Scalar = 0.0, lock: Scalars | None = None) -> State:
-    mode: Any = None if lock is None else ScalarMode(list(lock), [True] * len(model.force_names))
+    mode: Any = (
+        None
+        if lock is None
+        else ScalarMode(list(lock), [True] * len(model.force_names), [True] * len(model.constraint_names))
+    )
     return State(Tree(model), list(q), [0.0] * model.nv if v is None else list(v), t, mode)
 
 

@@ -5,19 +5,22 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from jaxmbs.model.constraints import Constraint, FunctionConstraint, cuts
 from jaxmbs.model.errors import ModelError, unknown
 from jaxmbs.model.forces.base import Force
 from jaxmbs.model.joints.base import Joint
 from jaxmbs.model.model import Model
 from jaxmbs.model.parameters import Parameter, concrete_components, pattern_of
 from jaxmbs.model.pose import Pose
-from jaxmbs.model.structure import WORLD, ForceElement, Structure, TreeJoint
-from jaxmbs.model.validation import check_moves_mass
+from jaxmbs.model.structure import WORLD, ConstraintElement, ForceElement, LoopJoint, Structure, TreeJoint
+from jaxmbs.model.validation import check_moves_mass, without_dependent_rows
+
+_HERE = Pose()
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,8 @@ class Mechanism:
         self._bodies: dict[str, _Body] = {}
         self._joints: dict[str, _Hinge] = {}
         self._forces: dict[str, Force] = {}
+        self._loops: dict[str, LoopJoint] = {}
+        self._constraints: dict[str, ConstraintElement] = {}
         self._number("gravity", "vector", gravity)
 
     def add_body(
@@ -104,6 +109,43 @@ class Mechanism:
         self._check_profile(name, element)
         self._forces[name] = element.structural()
 
+    def close_loop(
+        self, name: str, joint: Joint, body_a: str, body_b: str, pose_a: Pose = _HERE, pose_b: Pose = _HERE
+    ) -> None:
+        """Close a loop by a cut joint of any type between two bodies, or a body and the world [Y 3.6].
+
+        pose_a, pose_b: the joint frame in the frames of body_a and body_b; a is the parent's side.
+        """
+        where = f"loop {name!r}"
+        self._new(name, self._joints | self._loops | self._constraints, "loop")
+        if not isinstance(joint, Joint):
+            raise ModelError(f"{where}: {joint!r} is not a joint; pass one such as Spherical()")
+        if body_a == body_b:
+            raise ModelError(f"{where}: both ends are on {body_a!r}; a loop connects two bodies")
+        try:
+            rows = cuts.count(joint)
+        except ModelError as error:
+            raise ModelError(f"{where}: {error}") from None
+        for field, kind in joint.numbers.items():
+            self._number(f"{name}.{field}", kind, getattr(joint, field), f"{where}: {field}")
+        self._pose(f"{name}.pose_a", pose_a, f"{where}: pose_a")
+        self._pose(f"{name}.pose_b", pose_b, f"{where}: pose_b")
+        self._loops[name] = LoopJoint(name, joint.structural(), body_a, body_b, tuple(range(rows)))
+
+    def add_constraint(self, name: str, element: Constraint | FunctionConstraint) -> None:
+        """Add a constraint: KnifeEdge, RollingDisc, Holonomic or Nonholonomic."""
+        where = f"constraint {name!r}"
+        self._new(name, self._joints | self._loops | self._constraints, "constraint")
+        if isinstance(element, FunctionConstraint):
+            self._constraints[name] = ConstraintElement(name, element)
+            return
+        if not isinstance(element, Constraint):
+            hint = f"; pass {element.__name__}(...)" if isinstance(element, type) else ""
+            raise ModelError(f"{where}: {element!r} is not a constraint{hint}")
+        for path, kind, value in _numbers_of(element):
+            self._number(f"{name}.{path}", kind, value, f"{where}: {path}")
+        self._constraints[name] = ConstraintElement(name, element.structural())
+
     def build(self) -> Model:
         """Check the mechanism and return its Model. Starts no JAX backend."""
         if not self._bodies:
@@ -117,9 +159,31 @@ class Mechanism:
             for v, pinned in zip(self._numbers[p.name][1], p.pattern, strict=True)
             if pinned is None
         ]
-        model = Model(np.asarray(numbers, float), {}, Structure(self.name, links, forces, parameters))
-        check_moves_mass(model)
-        return model
+        structure = Structure(
+            self.name, links, forces, parameters, self._checked_loops(), tuple(self._constraints.values())
+        )
+        model = Model(np.asarray(numbers, float), {}, structure)
+        try:
+            check_moves_mass(model)
+        except ModelError:
+            if not model.constraint_names:
+                raise
+            model = replace(model, structure=replace(structure, singular=True))
+        return without_dependent_rows(model)
+
+    def _checked_loops(self) -> tuple[LoopJoint, ...]:
+        known = [*self._bodies, WORLD]
+        for name, loop in self._loops.items():
+            for side, body in (("body_a", loop.body_a), ("body_b", loop.body_b)):
+                if body not in known:
+                    raise unknown("body", body, known, f"loop {name!r}: {side}")
+        for name, constraint in self._constraints.items():
+            if isinstance(constraint.element, Constraint):
+                for field in constraint.element.bodies:
+                    body = getattr(constraint.element, field)
+                    if body not in self._bodies:
+                        raise unknown("body", body, self._bodies, f"constraint {name!r}: {field}")
+        return tuple(self._loops.values())
 
     def _new(self, name: str, known: dict[str, Any], kind: str) -> None:
         if not isinstance(name, str) or not name:

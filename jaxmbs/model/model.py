@@ -66,6 +66,16 @@ class Model:
         return tuple(f.name for f in self.structure.forces)
 
     @property
+    def loop_names(self) -> tuple[str, ...]:
+        """Cut joints."""
+        return tuple(loop.name for loop in self.structure.loops)
+
+    @property
+    def constraint_names(self) -> tuple[str, ...]:
+        """All constraints in the order of the multipliers: cut joints, then constraint elements."""
+        return self.loop_names + tuple(c.name for c in self.structure.constraints)
+
+    @property
     def parameter_names(self) -> tuple[str, ...]:
         return tuple(p.name for p in self.structure.parameters)
 
@@ -95,13 +105,18 @@ class Model:
         off."""
         s = self.structure
         locked, on = np.zeros(s.nv, bool), np.ones(len(s.forces), bool)
+        holds = np.ones(len(self.constraint_names), bool)
         for name in [lock] if isinstance(lock, str) else lock:
             locked[s.v_slices[s.find_joint(name, "mode(lock=...)")]] = True
         for name in [off] if isinstance(off, str) else off:
-            if name not in self.force_names:
-                raise unknown("force element", name, self.force_names, "mode(off=...)")
-            on[self.force_names.index(name)] = False
-        return Mode(jnp.asarray(locked), jnp.asarray(on))
+            if name in self.force_names:
+                on[self.force_names.index(name)] = False
+            elif name in self.constraint_names:
+                holds[self.constraint_names.index(name)] = False
+            else:
+                known = self.force_names + self.constraint_names
+                raise unknown("force element or constraint", name, known, "mode(off=...)")
+        return Mode(jnp.asarray(locked), jnp.asarray(on), jnp.asarray(holds))
 
     def values(self, dtype: Any = None) -> Values:
         """The numbers as components, cast to dtype; None: Python floats where they are concrete."""

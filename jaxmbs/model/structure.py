@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
+from jaxmbs.model.constraints.base import Constraint
+from jaxmbs.model.constraints.functions import FunctionConstraint
 from jaxmbs.model.errors import unknown
 from jaxmbs.model.forces.base import WORLD, Force
 from jaxmbs.model.joints.base import Joint
@@ -28,6 +30,23 @@ class ForceElement:
     element: Force
 
 
+@dataclass(frozen=True)
+class LoopJoint:
+    """A cut joint between frames a and b; `kept` are the rows that are not structurally dependent."""
+
+    name: str
+    joint: Joint
+    body_a: str
+    body_b: str
+    kept: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class ConstraintElement:
+    name: str
+    element: Constraint | FunctionConstraint
+
+
 @dataclass(frozen=True, eq=False)
 class Structure:
     """Everything that decides what is compiled. Equal structures share compiled functions."""
@@ -36,6 +55,9 @@ class Structure:
     links: tuple[TreeJoint, ...]
     forces: tuple[ForceElement, ...]
     parameters: tuple[Parameter, ...]
+    loops: tuple[LoopJoint, ...] = ()
+    constraints: tuple[ConstraintElement, ...] = ()
+    singular: bool = False  # without its constraints, some motion of the tree moves no mass
 
     def __eq__(self, other: object) -> bool:
         if self is other:
@@ -47,7 +69,7 @@ class Structure:
 
     @property
     def _key(self) -> tuple[object, ...]:
-        return (self.name, self.links, self.forces, self.parameters)
+        return (self.name, self.links, self.forces, self.parameters, self.loops, self.constraints, self.singular)
 
     @cached_property
     def _hash(self) -> int:
@@ -93,6 +115,11 @@ class Structure:
             if link.parent >= 0:
                 out[link.parent].append(i)
         return tuple(map(tuple, out))
+
+    @property
+    def constrained(self) -> bool:
+        """Whether there are loops or constraints beside the tree."""
+        return bool(self.loops or self.constraints)
 
     @cached_property
     def rheonomic(self) -> bool:

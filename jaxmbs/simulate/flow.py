@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
-from jaxmbs.dynamics import aba, energies
+from jaxmbs.dynamics import aba, constrained, energies
 from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.tree import Tree
 from jaxmbs.model import Mode
-from jaxmbs.spatial import kernel
+from jaxmbs.simulate.manifold import normalised
 from jaxmbs.spatial.scalar import Scalar
 
 Flat = Any  # a list of scalars, or an array for trees with rolled blocks
@@ -27,7 +26,10 @@ def derivative(tree: Tree, phase: Phase, t: Scalar, tau: Any, mode: Mode | None)
     state = State(tree, q, v, t, mode)
     if callable(tau):
         tau = jnp.asarray(tau(tree.model, t, tree.vector(q), tree.vector(v)), tree.dtype)
-    a = aba.forward_dynamics(state, tau)
+    if tree.structure.constrained:
+        a, _, _ = constrained.constrained_dynamics(state, tau)
+    else:
+        a = aba.forward_dynamics(state, tau)
     rates = tree.flat([m.rates for m in state.motions])
     return rates, a, energies.power(state, tau, a)
 
@@ -50,7 +52,7 @@ def runge_kutta_4(tree: Tree, phase: Phase, t: Scalar, h: Scalar, tau: Any, mode
     fractions, weights = (jnp.asarray(c, tree.dtype) for c in zip(*_STAGES, strict=True))
     (_, mean), _ = jax.lax.scan(stage, (zero, zero), (fractions, weights))
     q, v, work = _along(phase, mean, h)
-    return _normalised(tree, q), v, work
+    return normalised(tree, q), v, work
 
 
 def _along(x: Any, slope: Any, h: Scalar) -> Any:
@@ -59,21 +61,3 @@ def _along(x: Any, slope: Any, h: Scalar) -> Any:
 
 def _arrays(x: Any, dtype: Any) -> Any:
     return jax.tree_util.tree_map(lambda a: jnp.asarray(a, dtype), x)
-
-
-def _normalised(tree: Tree, q: Flat) -> Flat:
-    parts = tree.split(q, tree.structure.q_slices)
-    out = []
-    for b, part in zip(tree.blocks, parts, strict=True):
-        at = b.joint.quaternion
-        if at is not None:
-            part = (*part[:at], *_unit(part[at : at + 4]), *part[at + 4 :])
-        out.append(part)
-    return tree.flat(out)
-
-
-@kernel
-def _unit(x: Sequence[Scalar]) -> tuple[Scalar, ...]:
-    w, x1, x2, x3 = x
-    scale = 1 / jnp.sqrt(w * w + x1 * x1 + x2 * x2 + x3 * x3)
-    return tuple(c * scale for c in x)

@@ -17,6 +17,7 @@ from jaxmbs.dynamics.tree import Tree
 from jaxmbs.model import Mode, Model, ModelError
 from jaxmbs.model.parameters import is_traced
 from jaxmbs.simulate.flow import runge_kutta_4
+from jaxmbs.simulate.projection import projected, violation
 from jaxmbs.simulate.solution import Solution, Status
 
 Fold = tuple[Any, Callable[[Any, Model, Any, Any, Any], Any]]
@@ -41,7 +42,8 @@ def simulate(
     step reaches a t_end that is no multiple of dt. fold: (carry, fn), with carry = fn(carry, model, t, q, v) at every
     point of the grid, both ends included; the last carry is solution.folded. t_end, dt, save_every are static.
 
-    Works under jit, vmap and both modes of differentiation. A state that stops being finite gives status NOT_FINITE.
+    Works under jit, vmap and both modes of differentiation. Loops and constraints hold after every step by projection;
+    an initial state that violates them gives status INCONSISTENT, one that stops being finite NOT_FINITE.
     Raises ModelError for wrong shapes or times.
     """
     steps, h_last = _grid(t_end, dt)
@@ -72,7 +74,8 @@ def _simulate(
     h_last: float, save_every: int, fold: Any, function: Any,
 ) -> Solution:  # fmt: skip
     dtype = state_dtype(q0, v0)
-    tree = Tree(model, dtype)
+    constrained = model.structure.constrained
+    tree = Tree(model, dtype, unrolled=len(model.structure.links)) if constrained else Tree(model, dtype)
     q, v = vector(model, "q0", q0, model.nq, dtype), vector(model, "v0", v0, model.nv, dtype)
     if tau is not None:
         tau = vector(model, "tau", tau, model.nv, dtype)
@@ -83,6 +86,9 @@ def _simulate(
         state = State(tree, q, v, t, mode)
         return jnp.asarray(energies.kinetic(state) + energies.potential(state), dtype)
 
+    def error(t: Any, q: Any, v: Any) -> Any:
+        return violation(tree, q, v, t, mode) if constrained else jnp.zeros((), dtype)
+
     def folded(carry: Any, t: Any, q: Any, v: Any) -> Any:
         return carry if fold is None else _like(carry, fold(carry, model, t, tree.vector(q), tree.vector(v)))
 
@@ -92,6 +98,8 @@ def _simulate(
         phase, carry = state
         t, h, t_next, on = x
         new = runge_kutta_4(tree, phase, t, h, drive, mode)
+        if constrained:
+            new = (*projected(tree, *new[:2], t_next, mode), new[2])
         out = (new, folded(carry, t_next, *new[:2]))
         if not active.all():  # the last group is filled up with idle steps
             out = jax.tree_util.tree_map(lambda a, b: jnp.where(on, a, b), out, state)
@@ -100,16 +108,17 @@ def _simulate(
     def group(state: Any, x: Any) -> tuple[Any, Any]:
         state, _ = jax.lax.scan(step, state, x)
         (q, v, work), _ = state
-        return state, (tree.vector(q), tree.vector(v), energy(x[2][-1], q, v) - work)
+        return state, (tree.vector(q), tree.vector(v), energy(x[2][-1], q, v) - work, error(x[2][-1], q, v))
 
     zero = jnp.zeros((), dtype)
     first = jnp.asarray(0, dtype)
     phase = (_arrays(q), _arrays(v), zero)
     carry = jax.tree_util.tree_map(jnp.asarray, carry)
     state = (phase, folded(carry, first, q, v))
-    (phase, carry), (qs, vs, es) = jax.lax.scan(group, state, (start, lengths, ends, active))
-    e0 = energy(first, q, v)
+    (phase, carry), (qs, vs, es, errors) = jax.lax.scan(group, state, (start, lengths, ends, active))
+    e0, error0 = energy(first, q, v), error(first, q, v)
     ok = jnp.all(jnp.isfinite(tree.vector(phase[0]))) & jnp.all(jnp.isfinite(tree.vector(phase[1])))
+    limit = float(jnp.finfo(dtype).eps) ** 0.5
     t_rows = np.concatenate([[0.0], np.asarray(ends)[:, -1]]).astype(dtype)
     return Solution(
         t=jnp.asarray(t_rows, dtype),
@@ -117,9 +126,11 @@ def _simulate(
         v=jnp.concatenate([tree.vector(v)[None], vs]),
         mode=mode,
         events=(),
-        status=jnp.where(ok, int(Status.OK), int(Status.NOT_FINITE)).astype(jnp.int32),
+        status=jnp.where(ok, jnp.where(error0 <= limit, Status.OK, Status.INCONSISTENT), Status.NOT_FINITE).astype(
+            jnp.int32
+        ),
         energy_error=jnp.concatenate([zero[None], es - e0]),
-        constraint_error=jnp.zeros(len(t_rows), dtype),
+        constraint_error=jnp.concatenate([error0[None], errors]),
         folded=carry,
     )
 

@@ -14,6 +14,7 @@ class Status(enum.IntEnum):
 
     OK = 0
     NOT_FINITE = 1
+    INCONSISTENT = 2
     NOT_RUN = 255
 
     @property
@@ -24,6 +25,7 @@ class Status(enum.IntEnum):
 _MESSAGES = {
     Status.OK: "completed",
     Status.NOT_FINITE: "the state stopped being finite; reduce dt, or look for a stiff or singular element",
+    Status.INCONSISTENT: "the initial state violates the constraints; find one with assemble",
     Status.NOT_RUN: "not run",
 }
 
@@ -35,7 +37,8 @@ class Solution:
 
     t (rows,) [s]; q (rows, nq); v (rows, nv); mode: the mode in force (None: nothing locked or switched off);
     events: (); status: int32, a `Status`; energy_error (rows,) [J]: energy - initial energy - work of all that is not
-    conservative (tau, thrusters, dampers, drives); constraint_error (rows,): zero for a tree; folded: final carry of
+    conservative (tau, thrusters, dampers, drives); constraint_error (rows,): largest residual
+    of the constraints [m, rad, m/s]; folded: final carry of
     `fold`.
     """
 

@@ -1,0 +1,43 @@
+"""What every constraint between two bodies answers."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from jaxmbs.spatial import Force, Motion, Transform
+from jaxmbs.spatial.components import components
+from jaxmbs.spatial.scalar import Scalar
+
+
+@components
+class Row:
+    """One scalar constraint on the motion V of frame b relative to frame a, in the axes of b at its origin.
+
+    wrench @ V + rate = 0 with the wrench that the constraint can transmit; turning: the rate of change of the
+    wrench, seen in frame b; residual: what is zero when the constraint holds, with d(residual)/dt = wrench @ V there;
+    None for a nonholonomic row. The multiplier is the component of the joint's wrench, in N or N m.
+    """
+
+    wrench: Force
+    turning: Force
+    residual: Scalar | None
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """Base of the constraints between a frame of one body and the world."""
+
+    numbers: ClassVar[Mapping[str, str]] = {}
+    bodies: ClassVar[tuple[str, ...]] = ("body",)
+    count: ClassVar[int] = 0  # rows
+
+    def structural(self) -> Constraint:
+        """The constraint without its numbers."""
+        return dataclasses.replace(self, **dict.fromkeys(self.numbers))
+
+    def rows(self, p: Mapping[str, Any], X: Transform, V: Motion) -> tuple[Row, ...]:
+        """The rows for the frame placed at X in the other's, moving with V relative to it (in its own axes)."""
+        raise NotImplementedError

@@ -1,0 +1,52 @@
+"""Keeps a state on its constraints: mass-weighted projection of positions and velocities."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+
+from jaxmbs.dynamics.constrained import Metric
+from jaxmbs.dynamics.constraints import Constraints, constraints, residuals, velocities
+from jaxmbs.dynamics.state import State
+from jaxmbs.dynamics.tree import Tree
+from jaxmbs.model import Mode
+from jaxmbs.simulate.manifold import moved
+from jaxmbs.spatial.scalar import Scalar, add, mul
+
+
+def projected(tree: Tree, q: Any, v: Any, t: Scalar, mode: Mode | None, iterations: int = 1) -> tuple[Any, Any]:
+    """The nearest (q, v) in the metric of the mass matrix that satisfies the constraints.
+
+    Newton on the positions (one iteration after a step of an integrator, whose error it squares), then the velocities.
+    Differentiating the last iteration gives the implicit derivative.
+    """
+    for _ in range(iterations):
+        state = State(tree, q, v, t, mode)
+        found = constraints(state)
+        held = _holonomic(found)
+        if held.J:
+            change, _ = Metric.of(state, held).closest([0.0] * len(v), tuple(mul(-1, g) for g in held.residual))
+            q = moved(state, change)
+    state = State(tree, q, v, t, mode)
+    found = constraints(state)
+    target = tuple(mul(-1, rate) for rate in velocities(state, found))
+    change, _ = Metric.of(state, found).closest([0.0] * len(v), target)
+    return q, [add(a, b) for a, b in zip(v, change, strict=True)]
+
+
+def _holonomic(found: Constraints) -> Constraints:
+    rows = [k for k, on in enumerate(found.holonomic) if on]
+
+    def pick(x: tuple[Any, ...]) -> tuple[Any, ...]:
+        return tuple(x[k] for k in rows)
+
+    parts = (found.J, found.drift, found.free, found.residual, found.holonomic)
+    return Constraints(*(pick(x) for x in parts))
+
+
+def violation(tree: Tree, q: Any, v: Any, t: Scalar, mode: Mode | None) -> Any:
+    """Largest residual: of positions [m, rad] where holonomic, of velocities [m/s] where not."""
+    state = State(tree, q, v, t, mode)
+    found = residuals(state, constraints(state))
+    return jnp.max(jnp.abs(tree.vector(found))) if found else jnp.zeros((), tree.dtype)
