@@ -19,7 +19,7 @@ test: $(STAMP)  ## lint and the default test suite
 	$(BIN)/python -m pytest -n $(or $(JOBS),2)
 
 test-slow: $(STAMP)  ## the longer runs that the default leaves out
-	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m pytest --slow -n $(or $(JOBS),2)
 
 format: $(STAMP)
 	$(BIN)/ruff check --fix .

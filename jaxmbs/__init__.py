@@ -1,16 +1,31 @@
 """jaxmbs: rigid multibody dynamics in JAX, for batches of different mechanisms."""
 
+from jaxmbs import library as library
 from jaxmbs.batching import jit as jit
 from jaxmbs.batching import use_all_cores as use_all_cores
+from jaxmbs.dynamics import MovingBase as MovingBase
+from jaxmbs.dynamics import augmented_bodies as augmented_bodies
 from jaxmbs.dynamics import bias_forces as bias_forces
+from jaxmbs.dynamics import bias_split as bias_split
+from jaxmbs.dynamics import body_loads as body_loads
 from jaxmbs.dynamics import body_poses as body_poses
+from jaxmbs.dynamics import constrained_dynamics as constrained_dynamics
+from jaxmbs.dynamics import constraint_jacobian as constraint_jacobian
+from jaxmbs.dynamics import constraint_rows as constraint_rows
+from jaxmbs.dynamics import controlled_dynamics as controlled_dynamics
 from jaxmbs.dynamics import energy as energy
 from jaxmbs.dynamics import forward_dynamics as forward_dynamics
+from jaxmbs.dynamics import free_dynamics as free_dynamics
+from jaxmbs.dynamics import hinge_reactions as hinge_reactions
+from jaxmbs.dynamics import impact as impact
 from jaxmbs.dynamics import inverse_dynamics as inverse_dynamics
 from jaxmbs.dynamics import jacobian as jacobian
 from jaxmbs.dynamics import joint_reactions as joint_reactions
 from jaxmbs.dynamics import mass_matrix as mass_matrix
 from jaxmbs.dynamics import momentum as momentum
+from jaxmbs.dynamics import moving_base_dynamics as moving_base_dynamics
+from jaxmbs.dynamics import planar_parameters as planar_parameters
+from jaxmbs.io import load as load
 from jaxmbs.model import Mechanism as Mechanism
 from jaxmbs.model import Mode as Mode
 from jaxmbs.model import Model as Model
@@ -20,6 +35,10 @@ from jaxmbs.model import free as free
 from jaxmbs.model import get as get
 from jaxmbs.model import set as set
 from jaxmbs.model import vary as vary
+from jaxmbs.model.constraints import Holonomic as Holonomic
+from jaxmbs.model.constraints import KnifeEdge as KnifeEdge
+from jaxmbs.model.constraints import Nonholonomic as Nonholonomic
+from jaxmbs.model.constraints import RollingDisc as RollingDisc
 from jaxmbs.model.forces import Bushing as Bushing
 from jaxmbs.model.forces import CentralGravity as CentralGravity
 from jaxmbs.model.forces import Contact as Contact
@@ -32,6 +51,8 @@ from jaxmbs.model.forces import Pusher as Pusher
 from jaxmbs.model.forces import Sphere as Sphere
 from jaxmbs.model.forces import Thruster as Thruster
 from jaxmbs.model.forces import TorsionSpring as TorsionSpring
+from jaxmbs.model.graph import Graph as Graph
+from jaxmbs.model.graph import graph_of as graph_of
 from jaxmbs.model.joints import Cylindrical as Cylindrical
 from jaxmbs.model.joints import Fixed as Fixed
 from jaxmbs.model.joints import Free as Free
@@ -44,4 +65,6 @@ from jaxmbs.model.joints import Spherical as Spherical
 from jaxmbs.model.joints import Universal as Universal
 from jaxmbs.simulate import Solution as Solution
 from jaxmbs.simulate import Status as Status
+from jaxmbs.simulate import assemble as assemble
 from jaxmbs.simulate import simulate as simulate
+from jaxmbs.symbolic import write_out as write_out

@@ -2,6 +2,10 @@
 
 from jaxmbs.dynamics.bias_parts import BiasSplit as BiasSplit
 from jaxmbs.dynamics.bias_parts import bias_split as bias_split
+from jaxmbs.dynamics.constraint_functions import constrained_dynamics as constrained_dynamics
+from jaxmbs.dynamics.constraint_functions import constraint_jacobian as constraint_jacobian
+from jaxmbs.dynamics.constraint_functions import constraint_rows as constraint_rows
+from jaxmbs.dynamics.constraint_functions import impact as impact
 from jaxmbs.dynamics.controlled import Controlled as Controlled
 from jaxmbs.dynamics.controlled import controlled_dynamics as controlled_dynamics
 from jaxmbs.dynamics.formulations import AugmentedBodies as AugmentedBodies

@@ -28,7 +28,7 @@ def constrained_dynamics(
     state: State, tau: Any, prescribed: Any = None
 ) -> tuple[list[Scalar], list[Scalar], Constraints]:
     """Accelerations, multipliers and the constraints at the state."""
-    tree, nv = state.tree, state.tree.structure.nv
+    nv = state.tree.structure.nv
     found = constraints(state)
     bias = rnea.inverse_dynamics(state, None)
     force = [sub(0 if tau is None else tau[k], bias[k]) for k in range(nv)]

@@ -41,9 +41,9 @@ def constrained_dynamics(
     """Motion under loops and constraints: (a (nv,), multipliers (rows,), residual (rows,)).
 
     A a + bias = tau + Jᵀ multipliers and J a + drift = 0 [Y 3.190]. The rows stand in the order of
-    model.constraint_names (see `constraint_rows`); the multipliers of a cut joint are components of its wrench on the second
-    body, at frame b in its axes [N, N m]. residual: what the state violates: position (m, rad) of a holonomic row, velocity
-    (m/s) of a nonholonomic one. Raises ModelError for wrong shapes.
+    model.constraint_names (see `constraint_rows`); the multipliers of a cut joint are components of its wrench on the
+    second body, at frame b in its axes [N, N m]. residual: what the state violates: position (m, rad) of a holonomic
+    row, velocity (m/s) of a nonholonomic one. Raises ModelError for wrong shapes.
     """
     if method != "multipliers":
         raise unknown("method", method, ("multipliers",))
@@ -89,9 +89,9 @@ def impact(
 ) -> tuple[jax.Array, jax.Array]:
     """Velocity jump when constraints start to hold: (v_plus (nv,), impulses (rows,)).
 
-    A (v_plus - v_minus) = Jᵀ impulses, and on the rows of the constraints named in `on` (None: all) the velocity becomes
-    -restitution times what it was; on the other active rows it becomes zero. Impulses in N s and N m s, as multipliers.
-    Raises ModelError for unknown names.
+    A (v_plus - v_minus) = Jᵀ impulses, and on the rows of the constraints named in `on` (None: all) the velocity
+    becomes -restitution times what it was; on the other active rows it becomes zero. Impulses in N s and N m s, in the
+    order of the multipliers. Raises ModelError for unknown names.
     """
     names = model.constraint_names if on is None else ((on,) if isinstance(on, str) else tuple(on))
     for name in names:

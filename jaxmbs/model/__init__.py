@@ -1,5 +1,8 @@
 """Mechanisms: bodies, joints, force elements and their numbers."""
 
+from jaxmbs.model import constraints as constraints
+from jaxmbs.model import forces as forces
+from jaxmbs.model import joints as joints
 from jaxmbs.model.errors import ModelError as ModelError
 from jaxmbs.model.mechanism import Mechanism as Mechanism
 from jaxmbs.model.mode import Mode as Mode

@@ -315,18 +315,19 @@ def regular_numbering(graph: Graph) -> tuple[Graph, dict[int, int]]:
 
 
 def graph_of(model: Model) -> Graph:
-    """Graph of a model: body i + 1 is body_names[i], arc a the inward joint of body a, from parent to child."""
+    """Graph of a model: body i + 1 is body_names[i], arc a the inward joint of body a, from parent to child; the joints
+    that close loops follow as cut joints."""
     return graph_of_structure(model.structure)
 
 
 @functools.lru_cache(maxsize=256)
 def graph_of_structure(structure: Structure) -> Graph:
     """The same from the static part of a model."""
-    links = structure.links
+    links, loops, index = structure.links, structure.loops, structure.body_index
     return Graph(
-        tuple(link.parent + 1 for link in links),
-        tuple(range(1, len(links) + 1)),
-        tuple(link.joint.nv for link in links),
+        tuple(link.parent + 1 for link in links) + tuple(index[x.body_a] + 1 for x in loops),
+        tuple(range(1, len(links) + 1)) + tuple(index[x.body_b] + 1 for x in loops),
+        tuple(x.joint.nv for x in (*links, *loops)),
         (WORLD, *(link.body for link in links)),
-        tuple(link.name for link in links),
+        tuple(x.name for x in (*links, *loops)),
     )

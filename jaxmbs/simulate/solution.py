@@ -15,6 +15,8 @@ class Status(enum.IntEnum):
     OK = 0
     NOT_FINITE = 1
     INCONSISTENT = 2
+    UNREACHABLE = 3
+    SINGULAR = 4
     NOT_RUN = 255
 
     @property
@@ -26,6 +28,8 @@ _MESSAGES = {
     Status.OK: "completed",
     Status.NOT_FINITE: "the state stopped being finite; reduce dt, or look for a stiff or singular element",
     Status.INCONSISTENT: "the initial state violates the constraints; find one with assemble",
+    Status.UNREACHABLE: "the constraints cannot be met from this guess; change the guess or the numbers",
+    Status.SINGULAR: "assembled where constraints depend on one another: the motion may branch",
     Status.NOT_RUN: "not run",
 }
 

@@ -1,7 +1,7 @@
 """Cut joints: any joint type as a constraint between two frames [Y 3.6].
 
 The wrenches that a joint transmits are those without power on its freedoms. Frame a is on the first body, frame b on
-the second; all rows are in the axes of b, at its origin, so that multipliers are components of the joint's wrench there.
+the second; all rows are in the axes of b, at its origin, so that multipliers are components of the joint's wrench.
 """
 
 from __future__ import annotations
@@ -130,14 +130,14 @@ def count(joint: Joint) -> int:
 
 
 def rows(joint: Joint, p: Numbers, X: Transform, V: Motion) -> tuple[Row, ...]:
-    """The constraint rows of the joint between frame a and frame b, placed at X in a and moving with V relative to a."""
+    """The rows of the joint between frame a and frame b, placed at X in a and moving with V relative to a."""
     return tuple(_entry(joint)[1](p, X, V))
 
 
 def _entry(joint: Joint) -> tuple[int, Callable[[Numbers, Transform, Motion], list[Row]]]:
     if type(joint) not in _ROWS:
         raise ModelError(
-            f"a {type(joint).__name__} joint cannot close a loop by itself; use it as a tree joint of a massless body and "
-            "close the loop with Fixed(), or write the constraint with Holonomic(fn)"
+            f"a {type(joint).__name__} joint cannot close a loop by itself; use it as a tree joint of a massless body "
+            "and close the loop with Fixed(), or write the constraint with Holonomic(fn)"
         )
     return _ROWS[type(joint)]

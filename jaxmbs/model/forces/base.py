@@ -29,8 +29,8 @@ class BodyState:
 class Scene:
     """What one element sees of the mechanism. World axes unless said otherwise.
 
-    t [s]; bodies: {name: BodyState}; joints: {name: (q, v)}; masses: {body: (mass, centre of mass in body axes)} for elements
-    that act on all bodies; external: values of a user's function; all_rates: v, for the power of those.
+    t [s]; bodies: {name: BodyState}; joints: {name: (q, v)}; masses: {body: (mass, centre of mass in body axes)} for
+    elements that act on all bodies; external: values of a user's function; all_rates: v, for the power of those.
     """
 
     t: Scalar

@@ -1,0 +1,22 @@
+"""The command line."""
+
+from __future__ import annotations
+
+import sys
+
+# what the commands import from the [study] extra
+_EXTRA = ("typer", "rich", "click", "pydantic", "xarray", "zarr", "scipy", "matplotlib", "psutil")
+
+
+def main() -> None:
+    """Entry point of `jaxmbs`."""
+    try:
+        from jaxmbs.cli.app import app
+
+        app()
+    except ModuleNotFoundError as error:
+        if (error.name or "").split(".")[0] not in _EXTRA:
+            raise
+        message = f"the command line needs {error.name}, which is not installed: pip install 'jaxmbs[study]'"
+        print(message, file=sys.stderr)
+        sys.exit(2)

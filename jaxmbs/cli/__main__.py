@@ -1,0 +1,5 @@
+"""`python -m jaxmbs.cli`."""
+
+from jaxmbs.cli import main
+
+main()

@@ -1,0 +1,58 @@
+"""Body 0 with a given motion r0(t), omega0(t) [Y 1.1, 3.4]."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+
+@dataclass(frozen=True)
+class MovingBase:
+    """The world of a model, carried along as a function of time.
+
+    position: function t -> (3,) [m], origin of body 0 in inertial axes; rotation: function t -> (3, 3), from body 0 to
+    inertial axes. Smooth, written with jax.numpy. Gravity keeps its inertial direction; force elements on "world" are
+    attached to the moving body 0.
+    """
+
+    position: Callable[[jax.Array], Any] = lambda t: jnp.zeros(3, jnp.result_type(t))
+    rotation: Callable[[jax.Array], Any] = lambda t: jnp.eye(3, dtype=jnp.result_type(t))
+
+    def at(self, t: Any, dtype: Any) -> BaseMotion:
+        """Placement, velocity and acceleration at time t [s], derivatives by JAX."""
+        t = jnp.asarray(t, dtype)
+        one = jnp.ones_like(t)
+
+        def placement(t: jax.Array) -> tuple[jax.Array, jax.Array]:
+            return jnp.asarray(self.position(t), dtype).reshape(3), jnp.asarray(self.rotation(t), dtype).reshape(3, 3)
+
+        def velocity(t: jax.Array) -> tuple[jax.Array, jax.Array]:
+            (_, A), (v, dA) = jax.jvp(placement, (t,), (one,))
+            W = dA @ A.T
+            return v, jnp.stack([W[2, 1] - W[1, 2], W[0, 2] - W[2, 0], W[1, 0] - W[0, 1]]) / 2
+
+        r, A = placement(t)
+        (v, omega), (a, alpha) = jax.jvp(velocity, (t,), (one,))
+        return BaseMotion(r, A, v, omega, a, alpha)
+
+
+@dataclass(frozen=True)
+class BaseMotion:
+    """Motion of body 0 at one time, inertial axes: r0, A0, r0', omega0, r0'', omega0'."""
+
+    r: jax.Array
+    A: jax.Array
+    v: jax.Array
+    omega: jax.Array
+    a: jax.Array
+    alpha: jax.Array
+
+
+def at_rest(dtype: Any) -> BaseMotion:
+    """The world: body 0 that does not move."""
+    zero = jnp.zeros(3, dtype)
+    return BaseMotion(zero, jnp.eye(3, dtype=dtype), zero, zero, zero, zero)

@@ -1,0 +1,108 @@
+"""What every table of a file has in common, and the numbers that stand in one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Self
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ModelWrapValidatorHandler,
+    ValidationError,
+    model_validator,
+)
+from pydantic_core import InitErrorDetails, PydanticCustomError
+
+
+class Table(BaseModel):
+    """Base of all tables: immutable, and an unknown key is an error that names its near matches."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    top_level: ClassVar[tuple[str, ...]] = ("criteria",)  # TOML gives such a key to the table above it
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _known_keys(cls, data: Any, validate: ModelWrapValidatorHandler[Self]) -> Self:
+        unknown = {k: v for k, v in data.items() if k not in cls.model_fields} if isinstance(data, Mapping) else {}
+        if not unknown:
+            return validate(data)
+        known = {"known": list(cls.model_fields), "top": cls.top_level}
+        found = [_error("unknown_key", "unknown key", (key,), value, known) for key, value in unknown.items()]
+        try:  # what else is wrong is told in the same breath
+            validate({k: v for k, v in data.items() if k not in unknown})
+        except ValidationError as error:
+            found += [_error(e["type"], e["msg"], e["loc"], e["input"], e.get("ctx", {})) for e in error.errors()]
+        raise ValidationError.from_exception_data(cls.__name__, found)
+
+
+def _error(kind: Any, message: str, loc: tuple[Any, ...], value: Any, context: dict[str, Any]) -> InitErrorDetails:
+    said = PydanticCustomError(kind, "{said}", {**context, "said": message})
+    return InitErrorDetails(type=said, loc=loc, input=value)
+
+
+def _numbers(value: Any, n: int) -> tuple[float, ...]:
+    if not isinstance(value, (list, tuple)) or len(value) != n or not all(map(_is_number, value)):
+        raise ValueError(f"needs a list of {n} numbers, got {value!r}")
+    return tuple(float(x) for x in value)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < float("inf")
+
+
+def _vector(value: Any) -> tuple[float, ...]:
+    return _numbers(value, 3)
+
+
+def _direction(value: Any) -> tuple[float, ...]:
+    v = _numbers(value, 3)
+    length = math.hypot(*v)
+    if not length:
+        raise ValueError(f"is a direction and cannot be {value!r}; its length does not matter, but zero has none")
+    return tuple(x / length for x in v)
+
+
+def _inertia(value: Any) -> tuple[Any, ...]:
+    if isinstance(value, (list, tuple)) and len(value) == 3 and all(isinstance(row, (list, tuple)) for row in value):
+        return tuple(_numbers(row, 3) for row in value)
+    if isinstance(value, (list, tuple)) and len(value) == 3 and all(map(_is_number, value)):
+        return _numbers(value, 3)
+    raise ValueError(f"needs three principal values or a 3x3 matrix (three lists of 3 numbers), got {value!r}")
+
+
+def _rotation(value: Any) -> tuple[Any, ...]:
+    if isinstance(value, (list, tuple)) and len(value) == 4 and all(map(_is_number, value)):
+        return _numbers(value, 4)
+    if isinstance(value, (list, tuple)) and len(value) == 3 and all(isinstance(row, (list, tuple)) for row in value):
+        return tuple(_numbers(row, 3) for row in value)
+    raise ValueError(f"needs a quaternion [w, x, y, z] or a 3x3 matrix (three lists of 3 numbers), got {value!r}")
+
+
+def _list(value: Any) -> tuple[float, ...]:
+    if not isinstance(value, (list, tuple)) or not value or not all(map(_is_number, value)):
+        raise ValueError(f"needs a list of numbers, got {value!r}")
+    return tuple(float(x) for x in value)
+
+
+def _scalar_or_list(value: Any) -> float | tuple[float, ...]:
+    if _is_number(value):
+        return float(value)
+    if isinstance(value, (list, tuple)):
+        return _list(value)
+    raise ValueError(f"needs a number or a list of numbers, got {value!r}")
+
+
+Name = Annotated[str, Field(min_length=1, pattern=r"^[A-Za-z_][A-Za-z0-9_\-]*$")]
+Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+Positive = Annotated[float, Field(strict=True, gt=0)]
+NotNegative = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
+Vector = Annotated[tuple[float, float, float], BeforeValidator(_vector)]
+Direction = Annotated[tuple[float, float, float], BeforeValidator(_direction)]  # normalised
+Numbers = Annotated[tuple[float, ...], BeforeValidator(_list)]
+NumberOrList = Annotated[float | tuple[float, ...], BeforeValidator(_scalar_or_list)]
+Inertia = Annotated[Any, BeforeValidator(_inertia)]
+Rotation = Annotated[Any, BeforeValidator(_rotation)]

@@ -1,0 +1,49 @@
+"""Mechanisms from TOML files."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from jaxmbs.io.errors import InputError, Problem, problems_of
+from jaxmbs.io.mechanism import MechanismTable
+from jaxmbs.io.tables import Table
+
+if TYPE_CHECKING:
+    from jaxmbs.model import Model
+
+
+class _File(Table):
+    mechanism: MechanismTable
+
+
+def parse(text: str | bytes, file: str | Path | None = None) -> dict[str, Any]:
+    """The tables of a TOML text. Raises InputError with line and column where it is no TOML."""
+    try:
+        return tomllib.loads(text.decode() if isinstance(text, bytes) else text)
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(Problem("", f"not a TOML file: {error}"), file) from None
+
+
+def read_bytes(path: str | Path) -> bytes:
+    """The file's content. Raises InputError where there is none."""
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise InputError(Problem("", f"{path} cannot be read: {error.strerror or error}"), path) from None
+
+
+def load(path: str | Path) -> Model:
+    """Model of the [mechanism] in a TOML file; what else the file has (dispersions, outputs, ...) is not looked at.
+
+    Raises InputError: one line for everything that is wrong, each with the path of its key.
+    """
+    data = parse(read_bytes(path), path)
+    mechanism = {k: v for k, v in data.items() if k == "mechanism"}
+    try:
+        return _File.model_validate(mechanism).mechanism.build()
+    except ValidationError as error:
+        raise InputError(problems_of(error, mechanism), path) from None

@@ -1,0 +1,15 @@
+"""Ready mechanisms: small functions that return a `Mechanism`, to be changed or built as it is.
+
+model = mbs.library.arm7().build()
+"""
+
+from jaxmbs.library.chains import chain as chain
+from jaxmbs.library.chains import double_pendulum as double_pendulum
+from jaxmbs.library.curve_joint import curve_joint as curve_joint
+from jaxmbs.library.curve_joint import helix_slide as helix_slide
+from jaxmbs.library.prosthetic_arm import bryant_joint as bryant_joint
+from jaxmbs.library.prosthetic_arm import prosthetic_arm as prosthetic_arm
+from jaxmbs.library.robots import arm7 as arm7
+from jaxmbs.library.robots import humanoid30 as humanoid30
+from jaxmbs.library.separation import stage_separation as stage_separation
+from jaxmbs.library.triple_pendulum import triple_pendulum as triple_pendulum

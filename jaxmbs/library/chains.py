@@ -1,0 +1,54 @@
+"""Pendulums: a chain of equal rods, and the double pendulum with point masses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jaxmbs.library.shapes import cylinder
+from jaxmbs.model import Mechanism, Pose
+from jaxmbs.model.joints import Revolute
+
+GRAVITY = (0.0, 0.0, -9.81)
+
+
+def chain(
+    n: int,
+    length: float = 0.5,
+    mass: float = 1.0,
+    radius: float = 0.03,
+    axes: Sequence[Sequence[float]] = ((0, 1, 0), (1, 0, 0)),
+    gravity: Sequence[float] = GRAVITY,
+) -> Mechanism:
+    """n equal round rods hanging one from the other, n degrees of freedom.
+
+    length, radius [m] and mass [kg] of one rod; axes: the hinges take them in turn (the default swings every second
+    rod sideways, `((0, 1, 0),)` keeps all in the xz plane). At q = 0 the chain hangs along -z; bodies are "link_1",
+    "link_2", ..., joints "hinge_1", "hinge_2", ....
+    """
+    mech = Mechanism(f"chain of {n}", gravity=tuple(gravity))
+    for i in range(1, n + 1):
+        mech.add_body(f"link_{i}", mass, (0, 0, -length / 2), cylinder(mass, radius, length))
+        parent, position = ("world", (0, 0, 0)) if i == 1 else (f"link_{i - 1}", (0, 0, -length))
+        axis = tuple(axes[(i - 1) % len(axes)])
+        mech.add_joint(f"hinge_{i}", Revolute(axis), parent, f"link_{i}", Pose(position))
+    return mech
+
+
+def double_pendulum(
+    length_1: float = 1.0,
+    length_2: float = 1.0,
+    mass_1: float = 1.0,
+    mass_2: float = 1.0,
+    gravity: Sequence[float] = GRAVITY,
+) -> Mechanism:
+    """Two point masses on massless rods, swinging in the xz plane; the textbook system, with known equations.
+
+    Lengths [m], masses [kg]. Bodies "upper" and "lower", joints "shoulder" and "elbow" about -y: positive angles swing
+    the masses towards +x; the second angle is relative to the first rod. At q = 0 both hang along -z.
+    """
+    mech = Mechanism("double pendulum", gravity=tuple(gravity))
+    mech.add_body("upper", mass_1, (0, 0, -length_1))
+    mech.add_body("lower", mass_2, (0, 0, -length_2))
+    mech.add_joint("shoulder", Revolute((0, -1, 0)), "world", "upper")
+    mech.add_joint("elbow", Revolute((0, -1, 0)), "upper", "lower", Pose((0, 0, -length_1)))
+    return mech

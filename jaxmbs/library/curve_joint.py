@@ -1,0 +1,65 @@
+"""The joint of [Y fig. 1.4]: a point that moves on a curve and a rotation about the curve's tangent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxmbs.library.shapes import box
+from jaxmbs.model import Mechanism, ModelError, Pose
+from jaxmbs.model.joints import General
+
+GRAVITY = (0.0, 0.0, -9.81)
+
+
+def curve_joint(curve: Callable[[Any], Any], up: Sequence[float] = (0.0, 0.0, 1.0)) -> tuple[General, Pose]:
+    """The joint (2 freedoms) and the pose of its frame on the body that holds the curve.
+
+    curve: function of a parameter u -> (3,) [m] in the axes of that body, smooth, with a tangent that is nowhere zero
+    and nowhere along `up`. Coordinates: u and the angle [rad] about the tangent. The child frame lies at curve(u), x
+    along the tangent, y along up x tangent at angle 0. Raises ModelError where there is no such frame at u = 0.
+    """
+    with jax.enable_x64(True):
+        start, first = (np.asarray(x, float) for x in _placed(curve, up, jnp.asarray(0.0)))
+    if not np.all(np.isfinite(first)):
+        raise ModelError(f"curve_joint: at u = 0 the tangent is zero or along up = {tuple(up)}; choose another `up`")
+
+    def z(q: jax.Array, t: jax.Array) -> jax.Array:
+        return jnp.asarray(first.T, q.dtype) @ (_placed(curve, up, q[0])[0] - jnp.asarray(start, q.dtype))
+
+    def G(q: jax.Array, t: jax.Array) -> jax.Array:
+        c, s, one, zero = jnp.cos(q[1]), jnp.sin(q[1]), jnp.ones_like(q[1]), jnp.zeros_like(q[1])
+        turn = jnp.stack([jnp.stack(row) for row in ((one, zero, zero), (zero, c, -s), (zero, s, c))])
+        return jnp.asarray(first.T, q.dtype) @ _placed(curve, up, q[0])[1] @ turn
+
+    return General(z, G, 2), Pose(tuple(start), first)
+
+
+def _placed(curve: Callable[[Any], Any], up: Sequence[float], u: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Point and frame (columns: tangent, up x tangent, third) at u."""
+    point, tangent = jax.jvp(lambda u: jnp.asarray(curve(u), u.dtype), (u,), (jnp.ones_like(u),))
+    x = tangent / jnp.sqrt(tangent @ tangent)
+    y = jnp.cross(jnp.asarray(up, u.dtype), x)
+    y = y / jnp.sqrt(y @ y)
+    return point, jnp.stack([x, y, jnp.cross(x, y)], axis=1)
+
+
+def helix(u: Any, radius: float = 1.0, rise: float = 0.25) -> jax.Array:
+    """A helix about z: angle u [rad], `rise` [m/rad] downwards."""
+    return jnp.stack([radius * jnp.cos(u), radius * jnp.sin(u), -rise * u])
+
+
+def helix_slide(curve: Callable[[Any], Any] = helix, gravity: Sequence[float] = GRAVITY) -> Mechanism:
+    """A slide of 1 kg on a wire, free to swing about it: bodies "slide" and "wire" (at rest), joint "wire".
+
+    curve: as in `curve_joint`. The centre of mass hangs 0.1 m below the wire.
+    """
+    joint, pose = curve_joint(curve)
+    mech = Mechanism("slide on a curve", gravity=tuple(gravity))
+    mech.add_body("slide", 1.0, (0, 0, -0.1), box(1.0, 0.2, 0.1, 0.1))
+    mech.add_joint("wire", joint, "world", "slide", pose)
+    return mech

@@ -1,0 +1,77 @@
+"""The prosthetic arm of [Wi, example 5.2]: shoulder, elbow, wrist on a trunk that moves as a function of time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import jax
+import jax.numpy as jnp
+
+from jaxmbs.dynamics.moving_base import MovingBase
+from jaxmbs.library.shapes import cylinder
+from jaxmbs.model import Mechanism, Pose
+from jaxmbs.model.forces import Damper, TorsionSpring
+from jaxmbs.model.joints import General, Revolute, Universal
+
+GRAVITY = (0.0, 0.0, -9.81)
+SHOULDER = (0.0, 0.2, 0.4)  # m, in the trunk
+
+
+def bryant(angles: jax.Array) -> jax.Array:
+    """Rotation (3, 3) by Bryant angles: about x, then the new y, then the new z [rad]; singular at 90 degrees of y."""
+    (ca, cb, cc), (sa, sb, sc) = jnp.cos(angles), jnp.sin(angles)
+    return jnp.stack([
+        jnp.stack([cb * cc, -cb * sc, sb]),
+        jnp.stack([ca * sc + sa * sb * cc, ca * cc - sa * sb * sc, -sa * cb]),
+        jnp.stack([sa * sc - ca * sb * cc, sa * cc + ca * sb * sc, ca * cb]),
+    ])  # fmt: skip
+
+
+def bryant_joint() -> General:
+    """A spherical joint in Bryant angles, 3 freedoms with v = dq/dt."""
+    return General(_no_displacement, _turned, 3)
+
+
+def _no_displacement(q: jax.Array, t: jax.Array) -> jax.Array:
+    return jnp.zeros(3, q.dtype)
+
+
+def _turned(q: jax.Array, t: jax.Array) -> jax.Array:
+    return bryant(q)
+
+
+def prosthetic_arm(trunk: MovingBase | None = None, gravity: Sequence[float] = GRAVITY) -> Mechanism:
+    """Six freedoms: shoulder (Bryant angles), elbow (revolute), wrist (universal), hanging along -z at q = 0.
+
+    x points forward, y to the left, across the shoulders. The elbow turns about y, the wrist about x (fixed in the
+    forearm) and then y (fixed in the hand). Sizes of an adult; springs and dampers at the joints. Bodies "upper_arm",
+    "forearm", "hand"; joints "shoulder", "elbow", "wrist".
+
+    trunk: None leaves the trunk at rest: it is the world, to be moved by `moving_base_dynamics`. Otherwise its motion
+    is built into the shoulder, a joint that depends on time, and `forward_dynamics` and `simulate` give the motion.
+    """
+    mech = Mechanism("prosthetic arm", gravity=tuple(gravity))
+    for name, mass, length, radius in (
+        ("upper_arm", 2.0, 0.30, 0.045), ("forearm", 1.2, 0.26, 0.035), ("hand", 0.4, 0.18, 0.03),
+    ):  # fmt: skip
+        mech.add_body(name, mass, (0, 0, -length / 2), cylinder(mass, radius, length))
+    if trunk is None:
+        mech.add_joint("shoulder", bryant_joint(), "world", "upper_arm", Pose(SHOULDER))
+    else:
+        mech.add_joint("shoulder", _carried_shoulder(trunk), "world", "upper_arm")
+    mech.add_joint("elbow", Revolute((0, 1, 0)), "upper_arm", "forearm", Pose((0, 0, -0.30)))
+    mech.add_joint("wrist", Universal((1, 0, 0), (0, 1, 0)), "forearm", "hand", Pose((0, 0, -0.26)))
+    mech.add_force("shoulder_friction", Damper("shoulder", 0.15))
+    mech.add_force("elbow_spring", TorsionSpring("elbow", stiffness=1.0, damping=0.05, rest_angle=-0.6))
+    mech.add_force("wrist_friction", Damper("wrist", 0.01))
+    return mech
+
+
+def _carried_shoulder(trunk: MovingBase) -> General:
+    def z(q: jax.Array, t: jax.Array) -> jax.Array:
+        return trunk.position(t) + trunk.rotation(t) @ jnp.asarray(SHOULDER, q.dtype)
+
+    def G(q: jax.Array, t: jax.Array) -> jax.Array:
+        return trunk.rotation(t) @ bryant(q)
+
+    return General(z, G, 3)

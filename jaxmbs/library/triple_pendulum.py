@@ -1,0 +1,21 @@
+"""The triple physical pendulum of the method of separate bodies [Y 3.5], with the values of `init.m`."""
+
+from __future__ import annotations
+
+from jaxmbs.model import Mechanism, Pose
+from jaxmbs.model.joints import Revolute
+
+
+def triple_pendulum() -> Mechanism:
+    """Three rods of 2 m, 1 kg and 1 kg m² about their centres, hinged end to end about z, 1 N of weight each along -y.
+
+    At q = 0 all lie along x. Bodies "rod_1" to "rod_3", joints "hinge_1" to "hinge_3"; the angles are relative, the
+    sources' program counts each from the x axis.
+    """
+    mech = Mechanism("triple pendulum", gravity=(0, -1, 0))
+    parent, end = "world", (0, 0, 0)
+    for k in (1, 2, 3):
+        mech.add_body(f"rod_{k}", 1.0, (1, 0, 0), (0, 1, 1))
+        mech.add_joint(f"hinge_{k}", Revolute((0, 0, 1)), parent, f"rod_{k}", Pose(end))
+        parent, end = f"rod_{k}", (2, 0, 0)
+    return mech

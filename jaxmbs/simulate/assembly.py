@@ -1,0 +1,93 @@
+"""Assembly: a consistent configuration and velocity from a guess."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import lineax
+import numpy as np
+import optimistix
+
+from jaxmbs.dynamics.compiled import compiled, state_dtype
+from jaxmbs.dynamics.constraint_functions import constrained_state
+from jaxmbs.dynamics.constraints import constraints, velocities
+from jaxmbs.model import Model
+from jaxmbs.simulate.manifold import normalised
+from jaxmbs.simulate.solution import Status
+
+STEPS = 200
+
+
+def assemble(
+    model: Model, q_guess: Any, v: Any = None, fixed: Iterable[str] = (), *, t: Any = 0.0
+) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
+    """A configuration and velocity near the guess that satisfy all constraints: (q, v, status, residual).
+
+    q_guess (nq,); v (nv,) or None for rest; fixed: names of joints whose coordinates and rates are held. status:
+    Status.OK, UNREACHABLE (the constraints cannot be met from this guess; residual tells by how much and where) or
+    SINGULAR (met where rows depend on one another, so that the motion may branch). residual (rows,): see
+    `constraint_rows` for whose they are. Derivatives are implicit, in both modes. Raises ModelError for unknown joints
+    and wrong shapes.
+    """
+    s = model.structure
+    held_q, held_v = np.zeros(model.nq, bool), np.zeros(model.nv, bool)
+    for name in [fixed] if isinstance(fixed, str) else fixed:
+        i = s.find_joint(name, "assemble(fixed=...)")
+        held_q[s.q_slices[i]], held_v[s.v_slices[i]] = True, True
+    v = np.zeros(model.nv) if v is None else v
+    return _assemble(model, q_guess, v, t, held_q=tuple(held_q.tolist()), held_v=tuple(held_v.tolist()))
+
+
+@compiled("held_q", "held_v")
+def _assemble(model: Model, q: Any, v: Any, t: Any, *, held_q: tuple[bool, ...], held_v: tuple[bool, ...]) -> Any:
+    dtype = state_dtype(q)
+    guess, v = jnp.asarray(q, dtype), jnp.asarray(v, dtype)
+    moving_q, moving_v = (np.flatnonzero(~np.array(h, bool)) for h in (held_q, held_v))
+
+    def placed(y: Any) -> Any:
+        state = constrained_state(model, guess.at[moving_q].set(y), jnp.zeros(model.nv, dtype), t, None)
+        return state.tree.vector(normalised(state.tree, list(state.q)))
+
+    def residual(y: Any, args: Any) -> Any:
+        state = constrained_state(model, placed(y), jnp.zeros(model.nv, dtype), t, None)
+        found = constraints(state)
+        return state.tree.vector([g for g, on in zip(found.residual, found.holonomic, strict=True) if on])
+
+    eps = float(jnp.finfo(dtype).eps)
+    y = guess[moving_q]
+    if len(moving_q) and residual_rows(model, guess, t):
+        solver = optimistix.LevenbergMarquardt(rtol=1e-3, atol=eps, linear_solver=lineax.AutoLinearSolver(False))
+        adjoint = optimistix.ImplicitAdjoint(lineax.AutoLinearSolver(well_posed=False))
+        y = optimistix.least_squares(residual, solver, y, throw=False, max_steps=STEPS, adjoint=adjoint).value
+        y = _polished(residual, y)
+    q = placed(y)
+    state = constrained_state(model, q, v, t, None)
+    found = constraints(state)
+    J = jnp.stack([state.tree.vector(list(row)) for row in found.J]) if found.J else jnp.zeros((0, model.nv), dtype)
+    rate = state.tree.vector(list(velocities(state, found)))
+    own = J[:, moving_v]
+    v = v.at[moving_v].add(-jnp.linalg.pinv(own, rtol=eps ** (2 / 3)) @ rate)
+    g = state.tree.vector([x if on else 0.0 for x, on in zip(found.residual, found.holonomic, strict=True)])
+    met = jnp.max(jnp.abs(g), initial=0.0) < eps**0.5
+    met &= jnp.max(jnp.abs(rate - own @ (jnp.linalg.pinv(own, rtol=eps ** (2 / 3)) @ rate)), initial=0.0) < eps**0.5
+    size = jnp.linalg.svd(own, compute_uv=False) if min(own.shape) else jnp.ones(1, dtype)
+    full = size[-1] > eps**0.5 * size[0]
+    status = jnp.where(met, jnp.where(full, Status.OK, Status.SINGULAR), Status.UNREACHABLE).astype(jnp.int32)
+    return q, v, status, g
+
+
+def residual_rows(model: Model, q: Any, t: Any) -> int:
+    """Number of holonomic rows."""
+    return sum(constraints(constrained_state(model, q, jnp.zeros(model.nv), t, None)).holonomic)
+
+
+def _polished(residual: Any, y: Any) -> Any:
+    """Two Newton steps of least length, taken where they help: to rounding."""
+    for _ in range(2):
+        g = residual(y, None)
+        new = y - jnp.linalg.pinv(jax.jacfwd(residual)(y, None)) @ g
+        y = jnp.where(jnp.max(jnp.abs(residual(new, None))) < jnp.max(jnp.abs(g)), new, y)
+    return y

@@ -1,0 +1,125 @@
+"""The compiled core of a study: samples by index, in blocks of one shape, over all devices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+import jaxmbs as mbs
+from jaxmbs.study.outputs import folded
+
+if TYPE_CHECKING:
+    from jaxmbs.study.problem import Study
+
+Array = Any
+Results = dict[str, Any]
+DRAWS = "draws"  # (rows, k), all dispersions side by side
+BLOCKS_PER_DEVICE = 32  # most blocks of one call; part of the compiled program's shapes, so one constant for all runs
+
+
+def precision() -> np.dtype:
+    """The precision that this process computes in: jax_enable_x64 decides."""
+    return jax.dtypes.canonicalize_dtype(float)
+
+
+def study_key(seed: int) -> jax.Array:
+    """The study's key. The generator is named: a default that changes must not change results."""
+    key = jax.random.key(seed % 2**32, impl="threefry2x32")
+    return jax.random.fold_in(key, seed // 2**32)
+
+
+def block_of(study: Study, rows: int, dtype: Any) -> Callable[[Array, Array], Results]:
+    """Function (component keys, number of the block) -> results of its samples, leaves (rows, ...)."""
+    start, fold = folded(study.outputs, dtype)
+    time = study.simulation
+
+    def one(model: mbs.Model, q: Array, v: Array) -> Results:
+        run = mbs.simulate(model, q, v, time.t_end, time.dt, save_every=None, fold=(start, fold))
+        outputs = {name: output.result(run.folded[name]) for name, output in study.outputs.items()}
+        return {
+            **outputs,
+            "energy_error": run.energy_error[-1],
+            "constraint_error": run.constraint_error[-1],
+            "status": run.status,
+        }
+
+    def block(keys: Array, number: Array) -> Results:
+        index = number.astype(jnp.uint32) * rows + jnp.arange(rows, dtype=jnp.uint32)
+        draws = jax.vmap(lambda i: study.dispersions.draw(keys, i, dtype))(index)
+        model, axes, q, v = instances(study, draws, dtype)
+        return jax.vmap(one, in_axes=(axes, 0, 0))(model, q, v) | {DRAWS: draws}
+
+    return jax.jit(block)  # one trace, for the shapes and for the program
+
+
+def instances(study: Study, draws: Array, dtype: Any) -> tuple[mbs.Model, mbs.Model, Array, Array]:
+    """(model, its in_axes, q, v) of samples from their draws (B, k), batch axis first."""
+    numbers = jax.vmap(lambda d: study.dispersions.apply(d, dtype))(draws)
+    model, axes = mbs.vary(study.model, numbers.parameters)
+    return model, axes, numbers.q, numbers.v
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A compiled program that computes consecutive blocks, split over devices.
+
+    The number of blocks is an argument, not a shape: the program, and with it every bit of a sample, is the same
+    however the blocks are dealt out.
+    """
+
+    program: Any
+    keys: Array
+    rows: int
+    devices: int
+    sharding: NamedSharding
+
+    @property
+    def most(self) -> int:
+        """Most blocks that one call computes."""
+        return self.devices * BLOCKS_PER_DEVICE
+
+    def __call__(self, first: int, count: int) -> Results:
+        """Results of the blocks first ... first + count - 1, leaves (count * rows, ...) in the order of samples."""
+        each = -(-count // self.devices)
+        counts = np.clip(count - each * np.arange(self.devices), 0, each).astype(np.int32)
+        firsts = (first + each * np.arange(self.devices)).astype(np.int32)
+        results = self.program(self.keys, *jax.device_put((firsts, counts), self.sharding))
+
+        def joined(x: Array) -> np.ndarray:
+            parts = np.asarray(x).reshape(self.devices, BLOCKS_PER_DEVICE * self.rows, *x.shape[2:])
+            return np.concatenate([part[: n * self.rows] for part, n in zip(parts, counts, strict=True)])
+
+        return jax.tree.map(joined, results)
+
+
+def compiled(study: Study, rows: int) -> Compiled:
+    """Compile the study for this process's precision and devices."""
+    dtype = precision()
+    block = block_of(study, rows, dtype)
+    keys = study.dispersions.keys(study_key(study.seed))
+    devices = jax.devices()
+    mesh = Mesh(np.array(devices), ("devices",))
+    split, whole = PartitionSpec("devices"), PartitionSpec()
+    shapes = jax.eval_shape(block, keys, jnp.int32(0))
+
+    @partial(jax.shard_map, mesh=mesh, in_specs=(whole, split, split), out_specs=split, check_vma=False)
+    def blocks(keys: Array, first: Array, count: Array) -> Results:
+        def body(i: Array, results: Results) -> Results:
+            new = block(keys, first[0] + i)
+            return jax.tree.map(lambda all, one: jax.lax.dynamic_update_index_in_dim(all, one, i, 0), results, new)
+
+        empty = jax.tree.map(lambda s: jnp.zeros((BLOCKS_PER_DEVICE, *s.shape), s.dtype), shapes)
+        return jax.lax.fori_loop(0, count[0], body, empty)
+
+    sharding = NamedSharding(mesh, split)
+    keys = jax.device_put(keys, NamedSharding(mesh, whole))
+    numbers = jax.device_put((np.zeros(len(devices), np.int32), np.zeros(len(devices), np.int32)), sharding)
+    program = jax.jit(blocks).lower(keys, *numbers).compile()
+    return Compiled(program, keys, rows, len(devices), sharding)

@@ -1,0 +1,198 @@
+"""Distributions of a study file, and their variates: pure functions of (study key, dispersion, component, sample)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.special import erfinv
+from pydantic import Field
+from scipy.special import erf
+
+from jaxmbs.io.tables import NumberOrList, Table
+
+# A 53-bit uniform number cannot lead further out than this; so the support of a normal distribution is finite here,
+# and "a mass is positive in every sample" can be checked before the first one.
+LARGEST_NORMAL = 8.3
+
+Array = Any
+
+
+@dataclass(frozen=True)
+class Components:
+    """Independent scalar variates, one row each: location + scale * z, z standard uniform or (truncated) normal.
+
+    All fields are (k,) arrays. kind: 0 uniform in (low, high), 1 normal, 2 lognormal; low, high: the range of a
+    uniform, the truncation of a normal (infinite where there is none).
+    """
+
+    kind: np.ndarray
+    location: np.ndarray
+    scale: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+    @staticmethod
+    def join(parts: Sequence[Components]) -> Components:
+        return Components(*(np.concatenate([getattr(p, f) for p in parts]) for f in Components.__dataclass_fields__))
+
+    @property
+    def support(self) -> tuple[np.ndarray, np.ndarray]:
+        """Smallest and largest variate that can occur, (k,) each."""
+        reach = LARGEST_NORMAL * self.scale
+        low = np.where(self.kind == 0, self.low, np.maximum(self.location - reach, self.low))
+        high = np.where(self.kind == 0, self.high, np.minimum(self.location + reach, self.high))
+        return self._exponential(low), self._exponential(high)
+
+    def _exponential(self, x: np.ndarray) -> np.ndarray:
+        log = self.kind == 2
+        return np.where(log, np.exp(np.where(log, x, 0.0)), x)
+
+
+class Distribution(Table):
+    """What every dispersion says beside its distribution.
+
+    target: the parameter or initial value (default: the table's name); apply: how a draw acts on the nominal value,
+    replace | add | multiply | tilt (default: tilt for directions and rotations, multiply for inertias, else replace);
+    unit of the numbers (default SI); common: one draw for all components of a vector.
+    """
+
+    target: str | None = None
+    apply: Literal["replace", "add", "multiply", "tilt"] | None = None
+    unit: str = ""
+    common: bool = False
+
+    def components(self, neutral: np.ndarray, factor: float) -> Components:
+        """Variates in SI. neutral (k,): the draw that changes nothing, default of `mean` and `median`; factor: the
+        unit's. Raises ValueError where a list has not the k components of the target."""
+        raise NotImplementedError
+
+
+class Normal(Distribution):
+    """mean + std z."""
+
+    distribution: Literal["normal"]
+    mean: NumberOrList | None = None
+    std: NumberOrList
+
+    def components(self, neutral: np.ndarray, factor: float) -> Components:
+        k, inf = len(neutral), np.full(len(neutral), np.inf)
+        mean, std = _row(self, "mean", k, factor, neutral), _width(self, "std", k, factor)
+        return Components(np.full(k, 1), mean, std, -inf, inf)
+
+
+class TruncatedNormal(Distribution):
+    """A normal distribution restricted to low <= x <= high (either may be left out)."""
+
+    distribution: Literal["truncated_normal"]
+    mean: NumberOrList | None = None
+    std: NumberOrList
+    low: NumberOrList | None = None
+    high: NumberOrList | None = None
+
+    def components(self, neutral: np.ndarray, factor: float) -> Components:
+        k, inf = len(neutral), np.full(len(neutral), np.inf)
+        mean, std = _row(self, "mean", k, factor, neutral), _width(self, "std", k, factor)
+        low, high = _bounds(self, k, factor, -inf, inf)
+        if np.any((mean < low) | (mean > high)):
+            said = f"low {self.low}, mean {self.mean if self.mean is not None else neutral.tolist()}, high {self.high}"
+            raise ValueError(f"the mean lies outside the bounds ({said}); move the bounds or the mean")
+        return Components(np.full(k, 1), mean, std, low, high)
+
+
+class Uniform(Distribution):
+    """Every value in low <= x <= high alike."""
+
+    distribution: Literal["uniform"]
+    low: NumberOrList
+    high: NumberOrList
+
+    def components(self, neutral: np.ndarray, factor: float) -> Components:
+        k, zero = len(neutral), np.zeros(len(neutral))
+        low, high = _bounds(self, k, factor, zero, zero)
+        return Components(np.full(k, 0), zero, zero, low, high)
+
+
+class Lognormal(Distribution):
+    """median exp(sigma z): sigma is the standard deviation of the logarithm, near the relative one while small."""
+
+    distribution: Literal["lognormal"]
+    median: NumberOrList | None = None
+    sigma: NumberOrList
+
+    def components(self, neutral: np.ndarray, factor: float) -> Components:
+        k, inf = len(neutral), np.full(len(neutral), np.inf)
+        median, sigma = _row(self, "median", k, factor, neutral), _width(self, "sigma", k, 1.0)
+        if np.any(median <= 0):
+            said = self.median if self.median is not None else neutral.tolist()
+            raise ValueError(f'the median of a lognormal is positive, not {said}; give one, or apply = "multiply"')
+        return Components(np.full(k, 2), np.log(median), sigma, -inf, inf)
+
+
+AnyDistribution = Annotated[Normal | TruncatedNormal | Uniform | Lognormal, Field(discriminator="distribution")]
+
+
+def component_keys(key: jax.Array, name: str, k: int) -> jax.Array:
+    """(k,) keys, one per component of the dispersion `name`; they depend on nothing but key, name and component."""
+    digest = hashlib.sha256(name.encode()).digest()
+    for i in (0, 4):
+        key = jax.random.fold_in(key, int.from_bytes(digest[i : i + 4], "little"))
+    return jax.vmap(lambda i: jax.random.fold_in(key, i))(jnp.arange(k, dtype=jnp.uint32))
+
+
+def variates(keys: jax.Array, index: Array, components: Components, dtype: Any) -> jax.Array:
+    """(k,) draws of sample `index`."""
+    c = components
+    drawn = jax.vmap(lambda key: jax.random.fold_in(key, index))(keys)
+    least = np.nextafter(np.asarray(-1, dtype), np.asarray(0, dtype))  # erfinv(-1) is infinite
+    s = jax.vmap(lambda key: jax.random.uniform(key, (), dtype, minval=least, maxval=1))(drawn)
+    half = (s + 1) / 2
+
+    width = np.where(c.scale > 0, c.scale, 1.0)
+    z_low, z_high = (c.low - c.location) / width, (c.high - c.location) / width
+    cut = np.isfinite(c.low) | np.isfinite(c.high)
+    erf_low, erf_high = (erf(z / np.sqrt(2)) for z in (z_low, z_high))
+    within = _cast(erf_low, dtype) + half * _cast(erf_high - erf_low, dtype)
+    z = np.sqrt(2).astype(dtype) * erfinv(jnp.where(cut, within, s))
+    z = jnp.clip(z, _cast(z_low, dtype), _cast(z_high, dtype))
+
+    normal = _cast(c.location, dtype) + _cast(c.scale, dtype) * z
+    low = np.where(c.kind == 0, c.low, 0.0)
+    uniform = _cast(low, dtype) + _cast(np.where(c.kind == 0, c.high, 0.0) - low, dtype) * half
+    return jnp.where(c.kind == 0, uniform, jnp.where(c.kind == 2, jnp.exp(jnp.where(c.kind == 2, normal, 0)), normal))
+
+
+def _cast(x: np.ndarray, dtype: Any) -> np.ndarray:
+    return np.asarray(x).astype(dtype)
+
+
+def _row(table: Distribution, key: str, k: int, factor: float, default: np.ndarray | None = None) -> np.ndarray:
+    """(k,) numbers of a key, in SI."""
+    value = getattr(table, key)
+    if value is None and default is not None:
+        return np.asarray(default, float)
+    row = np.asarray(value, float) * factor
+    if row.ndim == 1 and len(row) != k:
+        raise ValueError(f"{key} = {value} has {len(row)} components, the target {k}; give {k}, or one for all")
+    return np.broadcast_to(row, (k,)).astype(float)
+
+
+def _width(table: Distribution, key: str, k: int, factor: float) -> np.ndarray:
+    row = _row(table, key, k, factor)
+    if np.any(row < 0):
+        raise ValueError(f"{key} = {getattr(table, key)} is negative; it is a width: 0 switches the dispersion off")
+    return row
+
+
+def _bounds(
+    table: Uniform | TruncatedNormal, k: int, factor: float, lowest: np.ndarray, highest: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    low, high = _row(table, "low", k, factor, lowest), _row(table, "high", k, factor, highest)
+    if np.any(low > high):
+        raise ValueError(f"low = {table.low} is above high = {table.high}; exchange them")
+    return low, high

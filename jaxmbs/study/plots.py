@@ -1,0 +1,108 @@
+"""Pictures of a report, as SVG text that goes into the page."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from jaxmbs.study.criteria import Criterion
+from jaxmbs.study.units import Unit
+
+INK, MUTED, GRID = "#1d2b3a", "#6b7a8c", "#e3e8ee"
+GOOD, BAD, NEUTRAL = "#2b6cb0", "#c2513a", "#94a3b5"
+_STYLE: Any = {
+    "svg.fonttype": "none", "svg.hashsalt": "jaxmbs", "font.size": 9, "font.family": "sans-serif",
+    "axes.edgecolor": MUTED, "axes.labelcolor": INK, "axes.linewidth": 0.7, "axes.axisbelow": True,
+    "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "grid.color": GRID, "grid.linewidth": 0.7,
+    "xtick.color": MUTED, "ytick.color": MUTED, "text.color": INK, "legend.frameon": False,
+}  # fmt: skip
+
+
+@contextmanager
+def _picture(width: float, height: float, svg: list[str], label: str) -> Iterator[Axes]:
+    with matplotlib.rc_context(_STYLE):
+        figure = Figure(figsize=(width, height), layout="constrained")
+        yield figure.add_subplot()
+        text = io.StringIO()
+        figure.savefig(text, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
+    body = text.getvalue()
+    svg.append(f'<svg role="img" aria-label="{label}" ' + body[body.index("<svg") + 4 :])
+
+
+def histogram(values: np.ndarray, name: str, unit: Unit, criteria: Sequence[Criterion], grid: float = 0.0) -> str:
+    """Histogram of an output, the samples that miss a criterion in another colour, its bound marked.
+
+    grid: step between values that can occur, in SI (times), so that every bin holds equally many of them."""
+    x = values[np.isfinite(values)]
+    met = np.all([c.met(x) for c in criteria], axis=0) if criteria else np.ones(len(x), bool)
+    x, svg = x / unit.factor, []
+    with _picture(4.6, 2.7, svg, f"histogram of {name}") as ax:
+        if len(x):
+            low, high = _window(x, [c.bound / unit.factor for c in criteria])
+            width = (high - low) / np.clip(np.sqrt(len(x)), 12, 60)
+            if grid:
+                width = np.ceil(width / grid * unit.factor) * grid / unit.factor
+                low = (np.round(low / grid * unit.factor) - 0.5) * grid / unit.factor
+            edges = np.arange(low, high + width, width).tolist()
+            shown = np.clip(x, low, edges[-1])
+            groups = [(shown[met], GOOD), (shown[~met], BAD)]
+            parts, colors = zip(*(g for g in groups if len(g[0])), strict=True)
+            ax.hist(parts, edges, stacked=True, color=colors, rwidth=0.92)
+        for c in criteria:
+            at = c.bound / unit.factor
+            ax.axvline(at, color=INK, linewidth=1.1, linestyle=(0, (4, 2)))
+            place = {"xycoords": ("data", "axes fraction"), "va": "top", "fontsize": 8}
+            ax.annotate(f" {c.sign} {at:g}", (at, 1.0), **place)
+        ax.set_xlabel(_label(name, unit))
+        ax.set_ylabel("samples")
+        ax.grid(axis="x", visible=False)
+    return svg[0]
+
+
+def _window(x: np.ndarray, bounds: Sequence[float]) -> tuple[float, float]:
+    """Range that shows the bulk and the bounds; the last bins take what lies beyond."""
+    low, high = np.quantile(x, [0.0005, 0.9995])
+    reach = high - low
+    near = [b for b in bounds if low - 2 * reach <= b <= high + 2 * reach]
+    low, high = min([low, *near]), max([high, *near])
+    pad = 0.03 * (high - low) or max(abs(low), 1.0) * 1e-3
+    return float(low - pad), float(high + pad)
+
+
+def history(
+    t: np.ndarray, curves: Mapping[str, tuple[int, np.ndarray]], name: str, unit: Unit, criteria: Sequence[Criterion]
+) -> str:
+    """What an output measures over time, for the worst, median and best sample {which: (sample, values in SI)}."""
+    colors, svg = {"worst": BAD, "median": NEUTRAL, "best": GOOD}, []
+    with _picture(7.2, 3.1, svg, f"history of {name}") as ax:
+        for which, (sample, values) in curves.items():
+            ax.plot(t, values / unit.factor, color=colors[which], linewidth=1.6, label=f"{which} (sample {sample})")
+        for c in criteria:
+            ax.axhline(c.bound / unit.factor, color=INK, linewidth=1.0, linestyle=(0, (4, 2)))
+        ax.set_xlim(t[0], t[-1])
+        ax.set_xlabel("time [s]")
+        ax.set_ylabel(_label(name, unit))
+        ax.legend(loc="best")
+    return svg[0]
+
+
+def bars(pairs: Sequence[tuple[str, float]], name: str) -> str:
+    """Shares of an output's variance by draw, the largest on top."""
+    svg: list[str] = []
+    with _picture(4.6, 0.75 + 0.26 * len(pairs), svg, f"what drives {name}") as ax:
+        names, values = [p[0] for p in pairs][::-1], [100 * p[1] for p in pairs][::-1]
+        ax.barh(names, values, color=GOOD, height=0.62)
+        ax.set_xlabel(f"share of the variance of {name.replace('_', ' ')} [%]")
+        ax.grid(axis="y", visible=False)
+    return svg[0]
+
+
+def _label(name: str, unit: Unit) -> str:
+    return name.replace("_", " ") + (f" [{unit.name}]" if unit.name else "")

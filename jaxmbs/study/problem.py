@@ -1,0 +1,233 @@
+"""A study, read and checked: everything that a run, a repetition or a report needs."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from pydantic import ValidationError
+
+from jaxmbs.io.errors import InputError, Problem, choices, dotted, problems_of
+from jaxmbs.io.toml import parse, read_bytes
+from jaxmbs.study import criteria, dispersions, units
+from jaxmbs.study.criteria import Criterion
+from jaxmbs.study.dispersions import Dispersions
+from jaxmbs.study.outputs import (
+    JointPosition,
+    JointVelocity,
+    Output,
+    RimClearance,
+    coordinate_quantities,
+    rate_quantities,
+)
+from jaxmbs.study.schema import RESERVED, InitialTable, SimulationTable, StudyFile
+
+if TYPE_CHECKING:
+    from jaxmbs.model import Model
+
+
+@dataclass(frozen=True)
+class Study:
+    """A checked study file: the model at its nominal values, and what is done with it.
+
+    content: the file's bytes; joint_types: by joint; q0 (nq,), v0 (nv,): nominal state at t = 0; quantities: what each
+    output measures; shown: the unit in which reports give it.
+    """
+
+    path: Path
+    content: bytes
+    model: Model
+    joint_types: Mapping[str, str]
+    dispersions: Dispersions
+    simulation: SimulationTable
+    seed: int
+    outputs: Mapping[str, Output]
+    quantities: Mapping[str, str]
+    shown: Mapping[str, units.Unit]
+    criteria: tuple[Criterion, ...]
+
+    @property
+    def q0(self) -> np.ndarray:
+        return self.dispersions.q0
+
+    @property
+    def v0(self) -> np.ndarray:
+        return self.dispersions.v0
+
+    @property
+    def sha256(self) -> str:
+        return hashlib.sha256(self.content).hexdigest()
+
+
+def read(path: str | Path, need: str = "study") -> Study:
+    """Study of a TOML file, checked completely.
+
+    need: "mechanism" lets the rest be missing, "simulation" the outputs and criteria. Raises InputError: one line for
+    everything that is wrong, each with the path of its key.
+    """
+    content = read_bytes(path)
+    try:
+        return _study(Path(path), content, need)
+    except InputError as error:
+        raise InputError(error.problems, path) from None
+
+
+def _study(path: Path, content: bytes, need: str) -> Study:
+    data = parse(content)
+    try:
+        file = StudyFile.model_validate(data)
+    except ValidationError as error:
+        raise InputError(problems_of(error, data)) from None
+    model = file.mechanism.build()
+    joint_types = {link.name: type(link.joint).__name__ for link in model.structure.links}
+    _require(file, need)
+
+    find = _Findings()
+    rest = _initial_state({}, model, joint_types)
+    q0, v0 = find(lambda: _initial_state(file.initial, model, joint_types), rest)
+    outputs = find(lambda: _checked_outputs(file.outputs, model, joint_types), {})
+    varied = find(lambda: dispersions.resolve(file.dispersions, model, joint_types, q0, v0), None)
+    find(lambda: _distinct(file), None)
+    if find.problems:
+        raise InputError(find.problems)
+    quantities = {name: output.measures(joint_types) for name, output in outputs.items()}
+    sentences = find(lambda: _criteria(file.criteria, quantities), ())
+    shown = find(lambda: _shown(outputs, quantities, sentences), {})
+    if find.problems:
+        raise InputError(find.problems)
+    simulation = file.simulation or SimulationTable(t_end=1.0)
+    return Study(
+        path, content, model, joint_types, varied, simulation, file.study.seed, outputs, quantities, shown, sentences
+    )
+
+
+class _Findings:
+    """Collects the problems of independent checks, so that one run of the command shows them all."""
+
+    def __init__(self) -> None:
+        self.problems: list[Problem] = []
+
+    def __call__(self, check: Callable[[], Any], otherwise: Any) -> Any:
+        try:
+            return check()
+        except InputError as error:
+            self.problems += error.problems
+            return otherwise
+
+
+def _require(file: StudyFile, need: str) -> None:
+    problems = []
+    if need != "mechanism" and file.simulation is None:
+        problems.append(Problem("simulation", "this table is missing; write [simulation] with t_end and dt [s]"))
+    if need == "study" and not file.outputs:
+        problems.append(Problem("outputs", "a study needs at least one; write [outputs.NAME] with a type"))
+    if need == "study" and not file.dispersions:
+        message = 'a study needs at least one; write [dispersions."BODY.mass"] or another'
+        problems.append(Problem("dispersions", message))
+    if problems:
+        raise InputError(problems)
+
+
+def _distinct(file: StudyFile) -> None:
+    """Outputs and draws are variables of one store."""
+    taken = [("outputs", name) for name in file.outputs if name in RESERVED or name in file.dispersions]
+    taken += [("dispersions", name) for name in file.dispersions if name in RESERVED]
+    if taken:
+        raise InputError(
+            [Problem(dotted(where), "the results have this name already; choose another") for where in taken]
+        )
+
+
+def _initial_state(
+    tables: Mapping[str, InitialTable], model: Model, joint_types: Mapping[str, str]
+) -> tuple[np.ndarray, np.ndarray]:
+    q = np.array([c for link in model.structure.links for c in link.joint.neutral()], float)
+    v, problems = np.zeros(model.nv), []
+    for joint, table in tables.items():
+        if joint not in joint_types:
+            message = f'there is no joint "{joint}"; {choices(joint, joint_types, "joints")}'
+            problems.append(Problem(dotted(("initial", joint)), message))
+            continue
+        for key, vector, where in (("q", q, model.q_slice(joint)), ("v", v, model.v_slice(joint))):
+            values = getattr(table, key)
+            if values is None:
+                continue
+            if len(values) != where.stop - where.start:
+                message = f"{list(values)} has {len(values)} numbers; {_layout(joint_types[joint], key, where)}"
+                problems.append(Problem(dotted(("initial", joint, key)), message))
+                continue
+            vector[where] = values
+        if joint_types[joint] in ("Free", "Spherical") and not np.any(q[model.q_slice(joint)][-4:]):
+            message = "the quaternion (last four numbers) is zero; no rotation is 1, 0, 0, 0"
+            problems.append(Problem(dotted(("initial", joint, "q")), message))
+    if problems:
+        raise InputError(problems)
+    return q, v
+
+
+def _layout(joint_type: str, key: str, where: slice) -> str:
+    known = {
+        ("Free", "q"): "x, y, z [m] and quaternion w, x, y, z",
+        ("Free", "v"): "angular velocity (3) [rad/s] and velocity (3) [m/s] in the child's axes",
+        ("Spherical", "q"): "quaternion w, x, y, z",
+    }
+    return f"{joint_type.lower()} takes {where.stop - where.start}" + (
+        f": {known[joint_type, key]}" if (joint_type, key) in known else ""
+    )
+
+
+def _checked_outputs(outputs: Mapping[str, Output], model: Model, joint_types: Mapping[str, str]) -> dict[str, Output]:
+    problems, known = [], ("world", *model.body_names)
+    for name, output in outputs.items():
+        where = ("outputs", name)
+        if output.reduce == "time_out" and not isinstance(output, RimClearance):
+            message = "time_out goes with rim_clearance; all else is defined at all times"
+            problems.append(Problem(f"{dotted(where)}.reduce", message))
+        for key, body in output.bodies():
+            if body not in known:
+                message = f'there is no body "{body}"; {choices(body, known, "bodies")}'
+                problems.append(Problem(f"{dotted(where)}.{key}", message))
+        if isinstance(output, (JointPosition, JointVelocity)):
+            if output.joint not in joint_types:
+                message = f'there is no joint "{output.joint}"; {choices(output.joint, joint_types, "joints")}'
+                problems.append(Problem(f"{dotted(where)}.joint", message))
+                continue
+            kinds = coordinate_quantities if isinstance(output, JointPosition) else rate_quantities
+            size = len(kinds(joint_types[output.joint]))
+            if output.component >= size:
+                message = f'{output.component} is out of range; joint "{output.joint}" has components 0 to {size - 1}'
+                problems.append(Problem(f"{dotted(where)}.component", message))
+    if problems:
+        raise InputError(problems)
+    return dict(outputs)
+
+
+def _criteria(sentences: list[str], quantities: Mapping[str, str]) -> tuple[Criterion, ...]:
+    found, problems = [], []
+    for i, sentence in enumerate(sentences):
+        try:
+            found.append(criteria.parse(sentence, quantities))
+        except ValueError as error:
+            problems.append(Problem(dotted(("criteria", i)), str(error)))
+    if problems:
+        raise InputError(problems)
+    return tuple(found)
+
+
+def _shown(
+    outputs: Mapping[str, Output], quantities: Mapping[str, str], sentences: tuple[Criterion, ...]
+) -> dict[str, units.Unit]:
+    shown, problems = {}, []
+    for name, output in outputs.items():
+        spoken = next((c.unit for c in sentences if c.output == name), units.si(quantities[name]))
+        try:
+            shown[name] = units.unit(output.unit, quantities[name]) if output.unit is not None else spoken
+        except ValueError as error:
+            problems.append(Problem(dotted(("outputs", name, "unit")), str(error)))
+    if problems:
+        raise InputError(problems)
+    return shown

@@ -1,0 +1,93 @@
+"""Repeats single samples with their full history."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import jaxmbs as mbs
+from jaxmbs.io.errors import InputError, Problem
+from jaxmbs.study.batch import instances, precision, study_key
+from jaxmbs.study.outputs import folded_history, measured
+from jaxmbs.study.problem import Study
+
+Array = Any
+
+
+@dataclass(frozen=True)
+class History:
+    """Motion of S samples at T times: t (T,), q (S, T, nq), v (S, T, nv); values: what every output measures, (S, T);
+    outputs: folded to one number, (S,); status (S,), energy_error (S,) [J] at the end."""
+
+    t: np.ndarray
+    q: np.ndarray
+    v: np.ndarray
+    values: dict[str, np.ndarray]
+    outputs: dict[str, np.ndarray]
+    status: np.ndarray
+    energy_error: np.ndarray
+
+
+def repeat(study: Study, samples: Sequence[int] | None = None, save_every: int = 1) -> History:
+    """History of the named samples, or of the nominal motion (S = 1); every save_every-th step and the last one."""
+    dtype, time = precision(), study.simulation
+
+    def one(model: mbs.Model, q: Array, v: Array) -> Any:
+        run = mbs.simulate(model, q, v, time.t_end, time.dt)
+        found = jax.vmap(lambda t, q, v: measured(study.outputs, model, t, q, v))(run.t, run.q, run.v)
+        outputs = folded_history(study.outputs, run.t, found)
+        values = {name: jnp.where(defined, value, jnp.nan) for name, (value, defined) in found.items()}
+        return outputs, run.status, run.energy_error[-1], (run.t, run.q, run.v, values)
+
+    def all_of(index: Array) -> Any:
+        if samples is None or not study.dispersions.items:
+            q, v = (jnp.broadcast_to(jnp.asarray(x, dtype), (len(index), len(x))) for x in (study.q0, study.v0))
+            return jax.vmap(one, in_axes=(None, 0, 0))(study.model, q, v)
+        keys = study.dispersions.keys(study_key(study.seed))
+        draws = jax.vmap(lambda i: study.dispersions.draw(keys, i, dtype))(index)
+        model, axes, q, v = instances(study, draws, dtype)
+        return jax.vmap(one, in_axes=(axes, 0, 0))(model, q, v)
+
+    index = jnp.asarray([0] if samples is None else list(samples), jnp.uint32)
+    outputs, status, error, rows = jax.tree.map(np.asarray, jax.jit(all_of)(index))
+    last = rows[0].shape[1] - 1
+    kept = [*range(0, last, save_every), last]
+    t, q, v, values = jax.tree.map(lambda x: x[:, kept], rows)
+    return History(t[0], q, v, values, outputs, status, error)
+
+
+def write(study: Study, history: History, path: Path, sample: int = 0) -> None:
+    """Write one sample's history: .csv (one row per time), .npz or .zarr by the file's name."""
+    check_name(path)
+    columns = {"t": history.t} | _columns(study, history, sample)
+    if path.suffix == ".csv":
+        table = np.stack(list(columns.values()), axis=1)
+        np.savetxt(path, table, delimiter=",", header=",".join(columns), comments="", fmt="%.17g")
+    elif path.suffix == ".npz":
+        np.savez_compressed(path, **columns)  # pyright: ignore[reportArgumentType]
+    else:
+        import xarray
+
+        arrays = {name: ("t", x) for name, x in columns.items() if name != "t"}
+        xarray.Dataset(arrays, coords={"t": history.t}).to_zarr(path, mode="w", consolidated=False)
+
+
+def check_name(path: Path) -> None:
+    """Raises InputError where a history cannot be written under this name."""
+    if path.suffix not in (".csv", ".npz", ".zarr"):
+        raise InputError(Problem(str(path), "the name must end with .csv, .npz or .zarr"))
+
+
+def _columns(study: Study, history: History, sample: int) -> dict[str, np.ndarray]:
+    found: dict[str, np.ndarray] = {}
+    for joint in study.model.joint_names:
+        for key, x, slice_of in (("q", history.q, study.model.q_slice), ("v", history.v, study.model.v_slice)):
+            part = x[sample, :, slice_of(joint)]
+            found |= {f"{joint}.{key}[{i}]": part[:, i] for i in range(part.shape[1])}
+    return found | {name: x[sample] for name, x in history.values.items()}

@@ -1,0 +1,94 @@
+"""Reports of a run: a table for the terminal, a page for people."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from jaxmbs.study import store as stores
+from jaxmbs.study.problem import Study, read
+from jaxmbs.study.repeat import History, repeat
+from jaxmbs.study.statistics import CONFIDENCE, QUANTILES, Summary, summarize
+from jaxmbs.study.store import Store
+
+PAGE = "report.html"
+_POINTS = 400  # of a history in the page
+
+
+def report(folder: str | Path) -> tuple[Path, RenderableType]:
+    """Write the page of a run, finished or not, and return its path and the table for the terminal.
+
+    Raises InputError where there is no run.
+    """
+    store = stores.open_folder(Path(folder))
+    study = read(store.folder / stores.STUDY)
+    if not (store.folder / stores.RESULTS).exists():
+        stores.allocate(study, store)
+    summary = summarize(study, store)
+    from jaxmbs.study.page import page, wanted
+
+    picked = wanted(study, summary)
+    text = page(study, store, summary, dict(_repeated(study, picked)))
+    path = store.folder / PAGE
+    partial = path.with_name(f".{PAGE}.partial")
+    partial.write_text(text, encoding="utf-8")
+    os.replace(partial, path)
+    return path, table(study, store, summary)
+
+
+def _repeated(
+    study: Study, picked: dict[str, tuple[int, int, int]]
+) -> Iterator[tuple[str, dict[str, tuple[int, History]]]]:
+    """Histories of the picked samples, all of them computed at once."""
+    samples = sorted({sample for three in picked.values() for sample in three})
+    if not samples:
+        return
+    steps = study.simulation.t_end / study.simulation.dt
+    history = repeat(study, samples, save_every=max(1, int(steps // _POINTS)))
+    for name, three in picked.items():
+        rows = {which: samples.index(sample) for which, sample in zip(("worst", "median", "best"), three, strict=True)}
+        yield (
+            name,
+            {
+                which: (samples[row], replace(history, values={k: x[row : row + 1] for k, x in history.values.items()}))
+                for which, row in rows.items()
+            },
+        )
+
+
+def table(study: Study, store: Store, summary: Summary | None = None) -> RenderableType:
+    """Criteria with their probabilities, quantiles of the outputs, failures."""
+    s = summary or summarize(study, store)
+    parts: list[RenderableType] = []
+    if s.done < s.n:
+        parts.append(Text(f"not finished: {s.done:,} of {s.n:,} samples; jaxmbs resume {store.folder}", style="yellow"))
+    if s.verdicts:
+        criteria = Table(title=f"criteria, {s.done:,} samples", title_justify="left", title_style="bold")
+        for name in ("criterion", "met", "probability", f"{CONFIDENCE:.0%} interval"):
+            criteria.add_column(name, justify="left" if name == "criterion" else "right")
+        for v in (*s.verdicts, *([s.together] if s.together else [])):
+            interval = f"{v.low:.2%} .. {v.high:.2%}"
+            criteria.add_row(v.text, f"{v.met:,}/{v.of:,}", f"{v.probability:.2%}", interval)
+        parts.append(criteria)
+    outputs = Table(title="quantiles", title_justify="left", title_style="bold")
+    outputs.add_column("output")
+    for q in QUANTILES:
+        outputs.add_column(f"{q:.0%}", justify="right")
+    outputs.add_column("unit")
+    for name in study.outputs:
+        unit = study.shown[name]
+        outputs.add_row(name, *(f"{x / unit.factor:.4g}" for x in s.quantiles(name)), unit.name)
+    parts.append(outputs)
+    for message, index in s.failed.items():
+        some = ", ".join(map(str, index[:8])) + (", ..." if len(index) > 8 else "")
+        parts.append(Text(f"{len(index):,} samples failed: {message} ({some})", style="red"))
+    if np.isfinite(s.energy_error) and s.done:
+        parts.append(Text(f"largest error of the energy balance: {s.energy_error:.2g} J", style="dim"))
+    return Group(*parts)

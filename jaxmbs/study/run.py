@@ -1,0 +1,111 @@
+"""Runs a study, or what is left of it."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+
+from jaxmbs.io.errors import InputError, Problem
+from jaxmbs.study import store as stores
+from jaxmbs.study.batch import Compiled, compiled
+from jaxmbs.study.problem import Study, read
+from jaxmbs.study.store import Store
+
+BLOCK_ROWS = 256
+FEWEST_ROWS = 64  # below, XLA's vector loops have remainders: bits of a sample could depend on its row
+PACE = 1.0  # [s] between two steps of the progress
+
+# called with "compile", "run" or "done", samples there, samples in all
+Progress = Callable[[str, int, int], None]
+
+
+def _silent(stage: str, done: int, n: int) -> None:
+    return None
+
+
+def run(study: Study, n: int, out: str | Path, block_rows: int = BLOCK_ROWS, progress: Progress = _silent) -> Store:
+    """Compute samples 0 ... n - 1 of a study into the folder `out`.
+
+    block_rows: samples computed at once, kept in the provenance; the precision is this process's (jax_enable_x64). A
+    sample is a pure function of the study file and its index: neither n, nor the number of devices, nor an
+    interruption changes its bits. Memory does not grow with n. A sample that fails has a status and no effect on
+    others. Raises InputError where `out` has results already.
+    """
+    if n < 1:
+        raise InputError(Problem("n", f"{n} samples; a study needs at least 1"))
+    if block_rows < FEWEST_ROWS:
+        raise InputError(Problem("block_rows", f"{block_rows} is too few; use {FEWEST_ROWS} or more"))
+    folder = Path(out)
+    store = stores.create(study, folder, stores.provenance(study, n, block_rows))
+    return _fill(study, store, progress)
+
+
+def resume(folder: str | Path, other_versions: bool = False, progress: Progress = _silent) -> Store:
+    """Compute what an interrupted run has left open; nothing if it is complete.
+
+    Raises InputError where there is no run, where the study file in the folder was changed, or where the precision, the
+    device or a version differs from the run's; other_versions = True accepts all of these but the precision.
+    """
+    store = stores.open_folder(Path(folder))
+    study = read(store.folder / stores.STUDY)
+    record = store.provenance
+    found = stores.differences(store, stores.provenance(study, store.n, record["block_rows"]))
+    if found and not (other_versions and not any(d.startswith("precision") for d in found)):
+        message = "the results would not be of one kind (" + "; ".join(found) + "); go on where the run began"
+        if not any(d.startswith("precision") for d in found):
+            message += ", or accept the difference with --other-versions"
+        raise InputError(Problem(str(store.folder), message))
+    if not (store.folder / stores.RESULTS).exists():
+        stores.allocate(study, store)
+    return _fill(study, store, progress)
+
+
+def _fill(study: Study, store: Store, progress: Progress) -> Store:
+    missing = list(store.missing())
+    done = store.n - sum(stop - first for first, stop in missing)
+    if missing:
+        progress("compile", done, store.n)
+        program = compiled(study, store.provenance["block_rows"])
+        arrays = store.arrays()
+        pace = _Pace(program, store.chunk_rows // program.rows)
+        for first, stop in missing:
+            while first < stop:
+                progress("run", done, store.n)
+                blocks = min(pace.blocks, -(-(stop - first) // program.rows))
+                with pace:
+                    results = program(first // program.rows, blocks)
+                    store.write(arrays, first, stores.columns(study, results))
+                after = min(first + blocks * program.rows, stop)
+                done, first = done + after - first, after
+    progress("done", done, store.n)
+    return store
+
+
+class _Pace:
+    """Size of the next chunk in blocks: whole zarr chunks, about a second, and a part of the free memory."""
+
+    def __init__(self, program: Compiled, per_chunk: int) -> None:
+        self.step = math.lcm(per_chunk, program.devices)  # no device idles, no zarr chunk is split
+        # every device computes one block at a time; what remains of a chunk are its results
+        results = sum(x.size * x.dtype.itemsize for x in _leaves(program)) // program.most
+        fitting = min(program.most, psutil.virtual_memory().available // (8 * results))
+        self.most = max(1, fitting // self.step) * self.step
+        self.blocks = self.step
+
+    def __enter__(self) -> None:
+        self.begin = time.perf_counter()
+
+    def __exit__(self, *_: object) -> None:
+        took = time.perf_counter() - self.begin
+        wanted = int(self.blocks * PACE / max(took, 1e-6))
+        self.blocks = max(self.step, min(self.most, wanted // self.step * self.step))
+
+
+def _leaves(program: Compiled) -> list:
+    import jax
+
+    return jax.tree.leaves(program.program.out_info)

@@ -1,0 +1,229 @@
+"""What a dispersion can act on, and how: parameters of the model and initial values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxmbs.io.errors import choices
+from jaxmbs.study.outputs import coordinate_quantities, normals, rate_quantities
+
+if TYPE_CHECKING:
+    from jaxmbs.model import Model
+
+Array = Any
+_QUANTITIES = {
+    "mass": "mass", "com": "length", "position": "length", "inertia": "inertia", "gravity": "acceleration",
+    "point": "length", "point_a": "length", "point_b": "length", "center": "length", "radius": "length",
+    "preload": "force", "thrust": "force", "stroke": "length", "rest_length": "length", "delay": "time",
+    "times": "time", "rest_angle": "angle", "transition_velocity": "velocity", "smoothing": "length",
+}  # fmt: skip
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Numbers:
+    """The numbers of one sample that differ from sample to sample: parameters by name, q (nq,), v (nv,)."""
+
+    parameters: dict[str, Array]
+    q: Array
+    v: Array
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way of acting on a target.
+
+    neutral (k,): the draw that changes nothing; quantity: what a draw measures (None: not known, any unit does);
+    act: the sample's numbers with a draw (k,) applied.
+    """
+
+    neutral: np.ndarray
+    quantity: str | None
+    act: Callable[[Numbers, Array], Numbers]
+
+
+@dataclass(frozen=True)
+class Target:
+    """Something that can be dispersed. ways: by name, the default first; nominal: its value; positive: must be so."""
+
+    name: str
+    nominal: np.ndarray
+    ways: Mapping[str, Way]
+    positive: bool = False
+
+
+def target(name: str, model: Model, joint_types: Mapping[str, str], q0: np.ndarray, v0: np.ndarray) -> Target:
+    """The target called `name`. Raises ValueError with near matches where there is none."""
+    if name.startswith("initial."):
+        return _initial(name, model, joint_types, q0, v0)
+    if name not in model.parameter_names:
+        known = [*model.parameter_names, *initial_names(joint_types)]
+        raise ValueError(f'there is no "{name}" to disperse; {choices(name, known, "targets")}')
+    import jaxmbs as mbs
+
+    nominal, last = np.asarray(mbs.get(model, name), float), name.rsplit(".", maxsplit=1)[-1]
+    kind = model.structure.table[name][0].kind
+    if kind == "inertia":
+        return _inertia(name, nominal)
+    if kind == "unit":
+        return Target(name, nominal, {"tilt": _tilted_direction(name, nominal)})
+    if kind == "rotation":
+        return Target(name, nominal, {"tilt": _tilted_rotation(name)})
+
+    def act(sample: Numbers, change: Callable[[Array], Array]) -> Numbers:
+        return replace(sample, parameters=sample.parameters | {name: change(sample.parameters[name])})
+
+    return Target(name, nominal, _plain(nominal, _QUANTITIES.get(last), act), positive=last == "mass")
+
+
+def initial_names(joint_types: Mapping[str, str]) -> list[str]:
+    """Every initial value that can be dispersed."""
+    return [f"initial.{j}.{part}" for j, kind in joint_types.items() for part in _parts(kind)]
+
+
+def start(targets: Mapping[str, Target], q0: np.ndarray, v0: np.ndarray, dtype: Any) -> Numbers:
+    """The nominal numbers of everything that is dispersed."""
+    parameters = {n: jnp.asarray(t.nominal, dtype) for n, t in targets.items() if not n.startswith("initial.")}
+    return Numbers(parameters, jnp.asarray(q0, dtype), jnp.asarray(v0, dtype))
+
+
+def _plain(nominal: np.ndarray, quantity: str | None, act: Callable[[Numbers, Any], Numbers]) -> dict[str, Way]:
+    shape, k = nominal.shape, nominal.size
+
+    def way(neutral: np.ndarray, quantity: str | None, change: Callable[[Array, Array], Array]) -> Way:
+        return Way(neutral, quantity, lambda sample, draw: act(sample, lambda x: change(x, draw.reshape(shape))))
+
+    return {
+        "replace": way(nominal.reshape(k), quantity, lambda x, d: d),
+        "add": way(np.zeros(k), quantity, lambda x, d: x + d),
+        "multiply": way(np.ones(k), "number", lambda x, d: x * d),
+    }
+
+
+# --- inertia ------------------------------------------------------------------------------------------------------
+
+
+def _inertia(name: str, nominal: np.ndarray) -> Target:
+    """Inertias are scaled along the principal axes of the mass distribution: x dm -> A x dm with A symmetric positive.
+
+    The second moments G = tr(I)/2 - I become A G Aᵀ, so whatever the factors (positive) and however often this is
+    done, the result is the inertia of some mass distribution: positive, and its triangle inequality holds.
+    """
+    second = np.trace(nominal) / 2 * np.eye(3) - nominal
+    diagonal = np.count_nonzero(nominal - np.diag(np.diag(nominal))) == 0
+    axes = np.eye(3) if diagonal else np.linalg.eigh(second)[1]
+
+    def change(sample: Numbers, fn: Callable[[Array], Array]) -> Numbers:
+        return replace(sample, parameters=sample.parameters | {name: fn(sample.parameters[name])})
+
+    def scale(inertia: Array, factors: Array) -> Array:
+        one = jnp.eye(3, dtype=inertia.dtype)
+        A = jnp.diag(jnp.sqrt(factors)) if diagonal else (axes * jnp.sqrt(factors)[None, :]) @ axes.T
+        G = _symmetric(A @ (jnp.trace(inertia) / 2 * one - inertia) @ A.T)
+        return jnp.trace(G) * one - G
+
+    def turn(inertia: Array, vector: Array) -> Array:
+        R = rotation_of(vector)
+        return _symmetric(R @ inertia @ R.T)
+
+    ways = {
+        "multiply": Way(np.ones(3), "number", lambda sample, d: change(sample, lambda x: scale(x, d))),
+        "tilt": Way(np.zeros(3), "angle", lambda sample, d: change(sample, lambda x: turn(x, d))),
+    }
+    return Target(name, nominal, ways, positive=True)
+
+
+def _symmetric(x: Array) -> Array:
+    return (x + x.T) / 2
+
+
+# --- rotations ----------------------------------------------------------------------------------------------------
+
+
+def _tilted_direction(name: str, nominal: np.ndarray) -> Way:
+    first, second = (np.asarray(e) for e in normals(nominal))
+
+    def act(sample: Numbers, draw: Array) -> Numbers:
+        turned = rotation_of(draw[0] * first + draw[1] * second) @ sample.parameters[name]
+        return replace(sample, parameters=sample.parameters | {name: turned})
+
+    return Way(np.zeros(2), "angle", act)
+
+
+def _tilted_rotation(name: str) -> Way:
+    def act(sample: Numbers, draw: Array) -> Numbers:
+        turned = sample.parameters[name] @ rotation_of(draw)
+        return replace(sample, parameters=sample.parameters | {name: turned})
+
+    return Way(np.zeros(3), "angle", act)
+
+
+def rotation_of(vector: Array) -> Array:
+    """3x3 rotation by the rotation vector (3,) [rad]."""
+    square = vector @ vector
+    angle = jnp.sqrt(jnp.where(square > 0, square, 1.0))
+    x, y, z = vector
+    K = jnp.array([[0 * x, -z, y], [z, 0 * x, -x], [-y, x, 0 * x]])
+    a = jnp.where(square > 0, jnp.sin(angle) / angle, 1.0)
+    b = jnp.where(square > 0, 0.5 * (jnp.sin(angle / 2) / (angle / 2)) ** 2, 0.5)
+    return jnp.eye(3, dtype=K.dtype) + a * K + b * (K @ K)
+
+
+def quaternion_times(q: Array, vector: Array) -> Array:
+    """The quaternion q (w, x, y, z) followed by a rotation by `vector` [rad] in the turned axes."""
+    square = vector @ vector
+    angle = jnp.sqrt(jnp.where(square > 0, square, 1.0))
+    s = jnp.where(square > 0, jnp.sin(angle / 2) / angle, 0.5)
+    w, u = jnp.where(square > 0, jnp.cos(angle / 2), 1.0), s * vector
+    return jnp.concatenate([(q[0] * w - q[1:] @ u)[None], q[0] * u + w * q[1:] + jnp.cross(q[1:], u)])
+
+
+# --- initial values -----------------------------------------------------------------------------------------------
+
+
+def _parts(joint_type: str) -> dict[str, tuple[slice, str]]:
+    """Parts of a joint's state that have one unit: name -> (components, what they measure)."""
+    if joint_type == "Free":
+        return {
+            "q.position": (slice(0, 3), "length"),
+            "q.attitude": (slice(3, 7), "angle"),
+            "v.angular": (slice(0, 3), "angular rate"),
+            "v.linear": (slice(3, 6), "velocity"),
+        }
+    if joint_type == "Spherical":
+        return {"q.attitude": (slice(0, 4), "angle"), "v": (slice(0, 3), "angular rate")}
+    coordinates, rates = coordinate_quantities(joint_type), rate_quantities(joint_type)
+    parts = {"q": (slice(0, len(coordinates)), _common(coordinates)), "v": (slice(0, len(rates)), _common(rates))}
+    return {part: entry for part, entry in parts.items() if coordinates}
+
+
+def _common(quantities: tuple[str, ...]) -> str:
+    return quantities[0] if len(set(quantities)) == 1 else "several quantities"
+
+
+def _initial(name: str, model: Model, joint_types: Mapping[str, str], q0: np.ndarray, v0: np.ndarray) -> Target:
+    joint = next((j for j in joint_types if name.startswith(f"initial.{j}.")), None)
+    parts = _parts(joint_types[joint]) if joint else {}
+    part = name.removeprefix(f"initial.{joint}.")
+    if joint is None or part not in parts:
+        raise ValueError(f'there is no "{name}" to disperse; {choices(name, initial_names(joint_types), "targets")}')
+    components, quantity = parts[part]
+    field, state = ("q", q0) if part[0] == "q" else ("v", v0)
+    whole = (model.q_slice if field == "q" else model.v_slice)(joint)
+    where = slice(whole.start + components.start, whole.start + components.stop)
+
+    def act(sample: Numbers, change: Callable[[Array], Array]) -> Numbers:
+        vector = getattr(sample, field)
+        return replace(sample, **{field: vector.at[where].set(change(vector[where]))})
+
+    nominal = np.asarray(state[where], float)
+    if part == "q.attitude":
+        tilt = Way(np.zeros(3), "angle", lambda sample, d: act(sample, lambda q: quaternion_times(q, d)))
+        return Target(name, nominal, {"tilt": tilt})
+    return Target(name, nominal, _plain(nominal, quantity if quantity != "several quantities" else None, act))

@@ -1,0 +1,54 @@
+"""Units of a study file: a factor to SI and the quantity measured."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from jaxmbs.io.errors import choices
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A unit's name, its factor to SI, and what it measures."""
+
+    name: str
+    factor: float
+    quantity: str
+
+
+_DEG = math.pi / 180
+_TABLE: dict[str, dict[str, float]] = {
+    "number": {"": 1.0, "1": 1.0, "%": 0.01},
+    "length": {"m": 1.0, "mm": 1e-3, "cm": 1e-2, "km": 1e3},
+    "time": {"s": 1.0, "ms": 1e-3, "us": 1e-6, "min": 60.0},
+    "angle": {"rad": 1.0, "mrad": 1e-3, "deg": _DEG},
+    "velocity": {"m/s": 1.0, "mm/s": 1e-3, "cm/s": 1e-2, "km/h": 1 / 3.6},
+    "angular rate": {"rad/s": 1.0, "mrad/s": 1e-3, "deg/s": _DEG, "rpm": math.pi / 30},
+    "acceleration": {"m/s2": 1.0},
+    "mass": {"kg": 1.0, "g": 1e-3, "t": 1e3},
+    "inertia": {"kg m2": 1.0},
+    "force": {"N": 1.0, "kN": 1e3},
+    "moment": {"N m": 1.0},
+    "stiffness": {"N/m": 1.0, "N/mm": 1e3, "kN/m": 1e3},
+    "damping": {"N s/m": 1.0},
+    "energy": {"J": 1.0, "kJ": 1e3},
+}
+UNITS = {name: Unit(name, factor, quantity) for quantity, row in _TABLE.items() for name, factor in row.items()}
+
+
+def unit(name: str, quantity: str | None = None) -> Unit:
+    """The unit called `name`, which must measure `quantity` where that is known. Raises ValueError with the remedy."""
+    key = " ".join(name.replace("*", " ").replace("·", " ").replace("²", "2").replace("^2", "2").split())
+    fitting = [n for n, u in UNITS.items() if n and (quantity is None or u.quantity == quantity)]
+    if key not in UNITS:
+        raise ValueError(f'"{name}" is not a unit; {choices(name, fitting, "units")}')
+    found = UNITS[key]
+    if quantity is not None and found.quantity != quantity:
+        raise ValueError(f'"{name}" measures {found.quantity}, not {quantity}; use one of: {", ".join(fitting)}')
+    return found
+
+
+def si(quantity: str) -> Unit:
+    """The SI unit of a quantity."""
+    return next(u for u in UNITS.values() if u.quantity == quantity and u.factor == 1.0)

@@ -1,0 +1,137 @@
+"""Sums written as another sum plus what is missing.
+
+H_11 = H_21 + I_c2 + constant is found by comparing sums with all their parts put in, then covering what is missing with
+parts that exist. Constants are free: those that a difference needs are new constants.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from jaxmbs.symbolic.constants import Constant, Number, quotient
+from jaxmbs.symbolic.factoring import Cube, Polynomial, operations
+
+if TYPE_CHECKING:
+    from jaxmbs.symbolic.program import Program
+
+LONGEST = 60  # terms of a sum that is compared
+WIDTH = (12, 4, 3, 2, 1)  # choices of the first, second, ... part that are followed up
+Linear = dict[Cube, Any]  # literals that are no constants -> coefficient
+
+
+def rewrite(program: Program) -> bool:
+    """Rewrite the sums that become cheaper; whether there were any."""
+    search = _Search(program)
+    return any([search.improve(k) for k in list(program.sums)])
+
+
+class _Search:
+    def __init__(self, program: Program):
+        self.program, self.sums = program, program.sums
+        self.linear: dict[int, Linear] = {}
+        self.users: dict[Cube, set[int]] = {}
+        for k in self.sums:
+            for key in self.expanded(k):
+                if key:
+                    self.users.setdefault(key, set()).add(k)
+
+    def expanded(self, k: int) -> Linear:
+        """The sum k with the sums that it adds put in."""
+        if k not in self.linear:
+            out: Linear = {}
+            for cube, c in self.sums[k].items():
+                constant = next((x for x in cube if self.program.is_constant(x)), None)
+                motion = tuple(x for x in cube if x != constant)
+                value = c if constant is None else c * self.program.literals[constant][1]
+                inner = self.expanded(motion[0]) if len(motion) == 1 and motion[0] in self.sums else {motion: 1}
+                if len(inner) > LONGEST:
+                    inner = {motion: 1}
+                for key, d in inner.items():
+                    _accumulate(out, key, value * d)
+            self.linear[k] = out
+        return self.linear[k]
+
+    def improve(self, k: int) -> bool:
+        own = sum(operations(self.sums[k]))
+        target = self.expanded(k)
+        if own < 2 or len(target) > LONGEST:
+            return False
+        blocked = dependents_of(self.program, k) | {k}
+        near = sorted({j for key in target for j in self.users.get(key, ())} - blocked)
+        price, parts, rest = self._covered(target, near, WIDTH, own)
+        if price >= own:
+            return False
+        found: Polynomial = {(j,): ratio for j, ratio in parts.items()}
+        for key, c in rest.items():
+            r, constant = self.program.constant(c)
+            found[tuple(sorted(key if constant is None else (*key, constant)))] = r
+        self.sums[k] = found
+        return True
+
+    def _covered(
+        self, rest: Linear, near: list[int], widths: tuple[int, ...], bound: int
+    ) -> tuple[int, dict[int, Number], Linear]:
+        """(price, parts, what is left) of the cheapest way found to write the terms with parts that exist."""
+        best = (sum(_price(key, c) for key, c in rest.items()) - 1, {}, rest)
+        choices = []
+        for j in near:
+            part = self.expanded(j)
+            for ratio in _ratios(rest, part):
+                left = _less(rest, part, ratio)
+                own = 1 + (ratio not in (1, -1))
+                gain = best[0] + 1 - sum(_price(key, c) for key, c in left.items()) - own
+                if gain > 0:
+                    choices.append((-gain, j, ratio, left, own))
+        choices.sort(key=lambda x: x[:2])
+        for _, j, ratio, left, own in choices[: widths[0] if widths else 0]:
+            price, parts, last = self._covered(left, [i for i in near if i != j], widths[1:], bound)
+            if price + own < best[0]:
+                best = (price + own, {j: ratio} | parts, last)
+        return best
+
+
+def _accumulate(out: Linear, key: Cube, c: Any) -> None:
+    total = out.get(key, 0) + c
+    if isinstance(total, Constant) or total:
+        out[key] = total
+    else:
+        out.pop(key, None)
+
+
+def _less(p: Linear, q: Linear, ratio: Number) -> Linear:
+    out = dict(p)
+    for key, c in q.items():
+        _accumulate(out, key, c * -ratio)
+    return out
+
+
+def _price(key: Cube, c: Any) -> int:
+    """Operations of one term and of adding it."""
+    return len(key) + (isinstance(c, Constant) or c not in (1, -1)) if key else 1
+
+
+def _rational(a: Any, b: Any) -> Number | None:
+    """a / b if that is a number."""
+    if isinstance(a, Constant) and isinstance(b, Constant):
+        (x, a), (y, b) = a.primitive(), b.primitive()
+        return quotient(x, y) if a == b else None
+    if isinstance(a, Constant) or isinstance(b, Constant):
+        return None
+    return quotient(a, b)
+
+
+def _ratios(p: Linear, q: Linear) -> list[Number]:
+    found = [_rational(p[key], q[key]) for key in p if key and key in q]
+    return list(dict.fromkeys(r for r in found if r is not None))
+
+
+def dependents_of(program: Program, k: int) -> set[int]:
+    """Literals whose formulas need literal k."""
+    out, stack = set(), [k]
+    uses = program.uses()
+    while stack:
+        for j in uses.get(stack.pop(), ()):
+            if j not in out:
+                out.add(j)
+                stack.append(j)
+    return out

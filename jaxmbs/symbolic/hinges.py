@@ -1,0 +1,61 @@
+"""Angles that add up: hinges with parallel axes that follow one another in the tree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from jaxmbs.model import Model
+from jaxmbs.model.joints import Cylindrical, Fixed, Helical, Planar, Revolute, Universal
+
+PARALLEL = 1e-12  # of the cosine between two axes
+Sum = tuple[tuple[int, int], ...]  # ((index in q, +1 or -1), ...)
+
+
+@dataclass(frozen=True)
+class Angles:
+    """groups: group of every coordinate that is an angle, by its index in q; sums: whole-numbered combinations of angles
+    of one group that two bodies make with one another."""
+
+    groups: dict[int, int]
+    sums: set[Sum]
+
+
+def angles_of(model: Model) -> Angles:
+    """The angles of the hinges of a model; quaternions have none."""
+    values, s = model.values(), model.structure
+    axes: list[np.ndarray | None] = []  # in axes of the body, of each link that turns against its base about a fixed one
+    turned: list[tuple[int, dict[int, int]]] = []  # group, angle from the group's root to the link
+    found = Angles({}, set())
+
+    def rotation(name: str) -> np.ndarray:
+        return np.asarray(list(values[name]), float).reshape(3, 3)
+
+    for i, link in enumerate(s.links):
+        k, base = s.q_slices[i].start, link.parent
+        axis, here, inherited = None, (-1, {}), None
+        if base >= 0 and axes[base] is not None:
+            inherited = rotation(f"{link.name}.parent_pose.rotation").T @ axes[base]
+        if isinstance(link.joint, Fixed) and inherited is not None:
+            axis = rotation(f"{link.name}.child_pose.rotation") @ inherited
+            here = turned[base]
+        elif isinstance(link.joint, (Revolute, Helical, Cylindrical)):
+            own = np.asarray(list(values[f"{link.name}.axis"]), float)
+            cosine = 0.0 if inherited is None else float(inherited @ own)
+            if abs(abs(cosine) - 1) < PARALLEL:
+                group, angle = turned[base]
+                here = (group, angle | {k: 1 if cosine > 0 else -1})
+            else:
+                here = (k, {k: 1})
+            axis = rotation(f"{link.name}.child_pose.rotation") @ own
+            found.groups[k] = here[0]
+            path = list(here[1].items())
+            found.sums.update(tuple(path[j:]) for j in range(len(path)))
+        elif isinstance(link.joint, (Universal, Planar)):
+            for angle in (k, k + 1) if isinstance(link.joint, Universal) else (k + 2,):
+                found.groups[angle] = angle
+                found.sums.add(((angle, 1),))
+        axes.append(axis)
+        turned.append(here)
+    return found

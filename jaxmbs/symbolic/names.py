@@ -1,0 +1,136 @@
+"""Names of everything in a listing, for people and for compilers."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from jaxmbs.model import Model
+from jaxmbs.symbolic.constants import Constant
+from jaxmbs.symbolic.quantities import Angle, Trig
+from jaxmbs.symbolic.statements import Listing
+
+SYMBOL = {
+    "mass_matrix": "A", "bias_forces": "b", "inverse_dynamics": "tau", "forward_dynamics": "a", "kinetic_energy": "T",
+}  # fmt: skip
+_GREEK = {"tau": r"\tau"}
+_PARTS = {
+    "vector": "xyz", "unit": "xyz", "rotation": ("11", "12", "13", "21", "22", "23", "31", "32", "33"),
+    "inertia": ("xx", "yy", "zz", "xy", "xz", "yz"),
+}  # fmt: skip
+_LETTERS = {
+    "mass": "m", "com": "c", "inertia": "I", "parent_pose.position": "r", "child_pose.position": "s",
+    "parent_pose.rotation": "R", "child_pose.rotation": "S", "axis": "u",
+}  # fmt: skip
+
+
+class Names:
+    """Identifier and LaTeX of every literal, angle and parameter."""
+
+    def __init__(self, listing: Listing, what: str, model: Model):
+        self.listing, self.program, self.what = listing, listing.program, what
+        w = self.program.workspace
+        self.code: dict[int, str] = {}
+        self.tex: dict[int, str] = {}
+        for n, literal in enumerate(listing.constants, 1):
+            self._set(literal, f"k{n}", f"k_{{{n}}}")
+        for literal, (kind, content) in enumerate(self.program.literals):
+            if kind == "output":
+                self._set(literal, *self._output(content))
+            elif kind == "atom" and isinstance(w.atoms[content], tuple):
+                name, i = w.atoms[content]
+                self._set(literal, f"{name}[{i}]" if name != "t" else "t", _tex_input(name, i))
+        for literal, trig in listing.trig:
+            letter, tag = trig.function[0], _tag(trig.angle)
+            self._set(literal, f"{letter}{_code_tag(trig.angle)}", f"{letter}_{{{tag}}}")
+        n = 0
+        for s in listing.statements:
+            if s.literal not in self.code:
+                n += 1
+                self._set(s.literal, f"x{n}", f"x_{{{n}}}")
+        self.parameters = _parameters(self, model)
+
+    def _set(self, literal: int, code: str, tex: str) -> None:
+        self.code[literal], self.tex[literal] = code, tex
+
+    def _output(self, index: tuple[int, ...]) -> tuple[str, str]:
+        symbol = SYMBOL[self.what]
+        many = any(i >= 9 for i in index)
+        tag = [str(i + 1) for i in index]
+        tex = _GREEK.get(symbol, symbol)
+        if not index:
+            return symbol, tex
+        return f"{symbol}_{('_' if many else '').join(tag)}", f"{tex}_{{{(',' if many else '').join(tag)}}}"
+
+    def angle(self, angle: Angle) -> str:
+        return f"q{_code_tag(angle)}"
+
+
+def _tag(angle: Angle) -> str:
+    """23 for q2 + q3, 2-3 for q2 - q3, 2,13 for larger numbers."""
+    items = _items(angle)
+    many = any(i > 9 for i, _ in items)
+    out = ""
+    for k, (i, n) in enumerate(items):
+        out += ("-" if n < 0 else "," if many and k else "") + str(i)
+    return out
+
+
+def _code_tag(angle: Angle) -> str:
+    return _tag(angle).replace("-", "m").replace(",", "_")
+
+
+def _items(angle: Angle) -> list[tuple[int, int]]:
+    return sorted((i + 1, n) for i, n in angle)
+
+
+def _tex_input(name: str, i: int) -> str:
+    return "t" if name == "t" else f"{_GREEK.get(name, name)}_{{{i + 1}}}"
+
+
+def _parameters(names: Names, model: Model) -> dict[int, tuple[str, str, str, float]]:
+    """Of every parameter that the constants need: (identifier, LaTeX, what it is, value)."""
+    w = names.program.workspace
+    used: set[int] = set()
+    stack = [names.program.literals[x][1] for x in names.listing.constants]
+    while stack:
+        c = stack.pop()
+        for i in {i for key in getattr(c, "terms", {}) for i in key} - used:
+            used.add(i)
+            if isinstance(w.parameters[i][1], Constant):
+                stack.append(w.parameters[i][1])
+    taken: set[str] = set()
+    out = {}
+    for i in sorted(used):
+        code, tex, said = _parameter(w.parameters[i], model)
+        while code in taken:
+            code += "_"
+        taken.add(code)
+        out[i] = (code, tex, said, w.values[i])
+    return out
+
+
+def _parameter(content: tuple[Any, Any], model: Model) -> tuple[str, str, str]:
+    name, k = content
+    if name == "value":
+        return f"p_{k!r}".replace(".", "_").replace("-", "m").replace("+", ""), f"{k:.6g}", f"{k!r}"
+    if isinstance(k, Constant):
+        return f"{name}_of", rf"\mathrm{{{name}}}", name
+    p = model.structure.table[name][0]
+    parts = _PARTS.get(p.kind)
+    part = "" if parts is None and len(p.pattern) == 1 else parts[k] if parts else str(k + 1)
+    element, _, field = name.partition(".")
+    letter = _LETTERS.get(field, rf"\mathrm{{{_escaped(field or element)}}}")
+    tag = _escaped(element) if field else ""
+    below = rf"_{{\mathrm{{{tag}}}}}" if tag else ""
+    above = f"^{{{part}}}" if part else ""
+    code = re.sub(r"\W", "_", name) + (f"_{part}" if part else "")
+    return ("p_" + code if not code[0].isalpha() else code), f"{letter}{above}{below}", f"{name}{'.' if part else ''}{part}"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("_", r"\_")
+
+
+def trig_argument(trig: Trig) -> Angle:
+    return trig.angle

@@ -1,0 +1,94 @@
+"""Inverse dynamics with the accelerations of the poles themselves, for writing out.
+
+The same forces as `dynamics.rnea`, whose spatial accelerations need the velocities of the poles too; here
+U = [alpha]x + [omega]x[omega]x serves the acceleration of every point and the moments alike, which takes fewer
+operations by hand [Y 3.170-3.172 with r" in place of the spatial acceleration].
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jaxmbs.dynamics.kinematics import LinkMotion
+from jaxmbs.dynamics.state import State
+from jaxmbs.model.joints.base import Joint
+from jaxmbs.spatial import ZERO3, ZERO_FORCE, Force, Matrix3, Vector3
+from jaxmbs.spatial.components import components
+from jaxmbs.spatial.inertias import RigidInertia
+from jaxmbs.spatial.scalar import Scalar, add, mul, sub
+
+
+@components
+class Carried:
+    """Of a link, in its own axes: angular velocity and acceleration, acceleration of the pole."""
+
+    omega: Vector3
+    alpha: Vector3
+    a: Vector3
+
+
+def spreading(omega: Vector3, alpha: Vector3) -> Matrix3:
+    """U: the acceleration of a point p of the body is that of the pole plus U p."""
+    x, y, z = omega
+    xx, yy, zz, xy, xz, yz = mul(x, x), mul(y, y), mul(z, z), mul(x, y), mul(x, z), mul(y, z)
+    return Matrix3(
+        mul(-1, add(yy, zz)), sub(xy, alpha.z), add(xz, alpha.y),
+        add(xy, alpha.z), mul(-1, add(xx, zz)), sub(yz, alpha.x),
+        sub(xz, alpha.y), add(yz, alpha.x), mul(-1, add(xx, yy)),
+    )  # fmt: skip
+
+
+def _moved(state: State, joint: Joint, base: Carried, m: LinkMotion, q: Any, v: Any, a: Any, numbers: Any) -> Carried:
+    R = m.X.rotation.T
+    turned = R @ base.omega
+    relative = joint.motion(numbers, q, v, state.t)
+    spin, slide = relative.velocity.angular, relative.velocity.linear
+    omega = turned + spin
+    alpha = R @ base.alpha + turned.cross(spin) + relative.bias.angular
+    pole = R @ (base.a + spreading(base.omega, base.alpha) @ m.X.position)
+    pole = pole + (omega + turned).cross(slide) + relative.bias.linear
+    for S, rate in zip(m.S, a, strict=True):
+        alpha, pole = alpha + S.angular * rate, pole + S.linear * rate
+    return Carried(omega, alpha, pole)
+
+
+def wrench(inertia: RigidInertia, c: Carried) -> Force:
+    """Rate of the momentum about the pole."""
+    U, I, h, alpha, (x, y, z) = spreading(c.omega, c.alpha), inertia.inertia, inertia.moment, c.alpha, c.omega
+    moment = Vector3(
+        _dot((I.xx, sub(I.zz, I.yy), mul(-1, I.xy), I.xz, I.yz),
+             (alpha.x, mul(y, z), U.zx, U.yx, sub(mul(y, y), mul(z, z)))),
+        _dot((I.yy, sub(I.xx, I.zz), I.xy, mul(-1, I.yz), I.xz),
+             (alpha.y, mul(x, z), U.zy, U.xy, sub(mul(z, z), mul(x, x)))),
+        _dot((I.zz, sub(I.yy, I.xx), I.yz, mul(-1, I.xz), I.xy),
+             (alpha.z, mul(x, y), U.xz, U.yz, sub(mul(x, x), mul(y, y)))),
+    )  # fmt: skip
+    return Force(moment + h.cross(c.a), c.a * inertia.mass + U @ h)
+
+
+def _dot(a: tuple[Scalar, ...], b: tuple[Scalar, ...]) -> Scalar:
+    total: Scalar = 0
+    for x, y in zip(a, b, strict=True):
+        total = add(total, mul(x, y))
+    return total
+
+
+def inverse_dynamics(state: State, a: Any) -> list[Scalar]:
+    """tau = A a + bias; a None: the bias alone."""
+    tree, s = state.tree, state.tree.structure
+    q, v, rates = tree.split(state.q, s.q_slices), tree.split(state.v, s.v_slices), tree.split(a, s.v_slices)
+    root = Carried(ZERO3, ZERO3, -tree.values["gravity"])
+    carried: list[Carried] = []
+    for i, link in enumerate(s.links):
+        base = carried[link.parent] if link.parent >= 0 else root
+        own = tree.links[i]
+        carried.append(_moved(state, link.joint, base, state.motions[i], q[i], v[i], rates[i], own.numbers))
+    handed = [ZERO_FORCE] * len(s.links)
+    along: list[tuple[Scalar, ...]] = [()] * len(s.links)
+    for i in reversed(range(len(s.links))):
+        m = state.motions[i]
+        f = wrench(tree.links[i].inertia, carried[i]) - state.wrenches[i] + handed[i]
+        along[i] = tuple(S @ f for S in m.S)
+        if s.links[i].parent >= 0:
+            handed[s.links[i].parent] = handed[s.links[i].parent] + m.X.force_to_parent(f)
+    return tree.flat(state.with_elements(along, -1))

@@ -1,0 +1,190 @@
+"""From a trace to straight-line formulas: literals, cubes, and the passes that make them few."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from jaxmbs.symbolic.constants import Constant, Number
+from jaxmbs.symbolic.conversion import Conversion
+from jaxmbs.symbolic.differences import rewrite
+from jaxmbs.symbolic.factoring import Extraction, Polynomial, cost, operations
+from jaxmbs.symbolic.quantities import Definition, Quantity, Trig, Workspace
+from jaxmbs.symbolic.tracing import Trace
+
+ROUNDING = 1e-14  # of a sum that cancels, relative to its terms
+
+
+@dataclass
+class Program:
+    """Formulas over literals. literals[i] says what literal i is: ("atom", index in the workspace), ("constant",
+    Constant), ("temp", number) or ("output", index).
+
+    sums: {literal: polynomial}; opaque: {literal: Definition} whose operands are ("number", x) or ("literal", sign, i);
+    outputs: {index: literal}; numeric: the constants are numbers.
+    """
+
+    workspace: Workspace
+    numeric: bool
+    literals: list[tuple[str, Any]] = field(default_factory=list)
+    sums: dict[int, Polynomial] = field(default_factory=dict)
+    opaque: dict[int, Definition] = field(default_factory=dict)
+    outputs: dict[tuple[int, ...], int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._index: dict[tuple[str, Any], int] = {}
+        self._values: dict[str, tuple[float, Constant]] = {}
+
+    def literal(self, kind: str, content: Any) -> int:
+        key = (kind, content)
+        if key not in self._index:
+            self._index[key] = len(self.literals)
+            self.literals.append(key)
+        return self._index[key]
+
+    def temp(self) -> int:
+        return self.literal("temp", len(self.literals))
+
+    def constant(self, c: Any) -> tuple[Number, int | None]:
+        """(rational, literal of a constant or None) of a coefficient.
+
+        Where constants are numbers, those that are 0 or 1 but for rounding are that, and equal ones are one.
+        """
+        if not isinstance(c, Constant):
+            return c, None
+        r, c = c.primitive()
+        if not self.numeric:
+            return r, self.literal("constant", c)
+        value, scale = c.value(self.workspace.values), c.scale(self.workspace.values)
+        if abs(value) <= ROUNDING * scale:
+            return 0, None
+        if value in (1.0, -1.0):
+            return r * int(value), None
+        known, literal = self._values.setdefault(f"{abs(value):.13e}", (value, c))
+        return (r if (known > 0) == (value > 0) else -r), self.literal("constant", literal)
+
+    def needs(self, k: int) -> set[int]:
+        """Literals in the formula of literal k."""
+        if k in self.sums:
+            return {x for cube in self.sums[k] for x in cube}
+        if k in self.opaque:
+            d = self.opaque[k]
+            operands = d.content[1:] if d.kind == "select" else (d.content,)
+            return {o[2] for o in operands if o[0] == "literal"}
+        return set()
+
+    def uses(self) -> dict[int, set[int]]:
+        """For every literal, those whose formulas contain it."""
+        out: dict[int, set[int]] = {}
+        for k in (*self.sums, *self.opaque):
+            for x in self.needs(k):
+                out.setdefault(x, set()).add(k)
+        return out
+
+    def prune(self) -> None:
+        """Forget what no output needs."""
+        reached, stack = set(), list(self.outputs.values())
+        while stack:
+            k = stack.pop()
+            if k not in reached:
+                reached.add(k)
+                stack += self.needs(k)
+        self.sums = {k: p for k, p in self.sums.items() if k in reached}
+        self.opaque = {k: d for k, d in self.opaque.items() if k in reached}
+
+    def polynomial(self, terms: dict[tuple[int, ...], Any]) -> Polynomial:
+        """Cubes from {atoms of the workspace: coefficient}."""
+        out: Polynomial = {}
+        for atoms, c in terms.items():
+            r, constant = self.constant(c)
+            if r:
+                cube = [self.literal("atom", a) for a in atoms] + ([] if constant is None else [constant])
+                out[tuple(sorted(cube))] = r
+        return out
+
+    def price(self, sums: dict[int, Polynomial]) -> int:
+        """Operations; the sine or cosine of a sum counts as the three that the addition theorem would take."""
+        literals = {x for p in sums.values() for cube in p for x in cube}
+        contents = (self.workspace.atoms[c] for kind, c in map(self.literals.__getitem__, literals) if kind == "atom")
+        return cost(sums) + 3 * sum(isinstance(c, Trig) and len(c.angle) > 1 for c in contents)
+
+    def is_constant(self, literal: int) -> bool:
+        return self.literals[literal][0] == "constant"
+
+
+def flatten(trace: Trace) -> Program:
+    """Cubes of everything that the outputs need."""
+    w = trace.workspace
+    program = Program(w, trace.numeric)
+    sums: dict[int, Quantity] = {}
+    for index, x in trace.outputs.items():
+        program.outputs[index] = program.literal("output", index)
+        sums[program.outputs[index]] = w.lift(x)
+    needed = {atom for x in sums.values() for atom in _atoms(x)}
+    for atom in reversed(range(len(w.atoms))):  # what a definition needs has a lower number
+        if atom in needed and isinstance(w.atoms[atom], Definition):
+            needed.update(_operand_atoms(w.atoms[atom]))
+    for atom in sorted(needed):
+        content = w.atoms[atom]
+        if isinstance(content, Definition):
+            literal = program.literal("atom", atom)
+            if content.kind == "sum":
+                sums[literal] = content.content
+            else:
+                program.opaque[literal] = _with_literals(program, content)
+    raw = {k: [([*t, *r], c) for (t, r), c in x.terms.items()] for k, x in sums.items()}
+    converted = Conversion(w, trace.angles, raw.values())
+    program.sums = {k: program.polynomial(converted.collected(terms)) for k, terms in raw.items()}
+    return program
+
+
+def _atoms(x: Quantity) -> Iterable[int]:
+    return itertools.chain.from_iterable((*t, *r) for t, r in x.terms)
+
+
+def _operand_atoms(d: Definition) -> list[int]:
+    if d.kind == "sum":
+        return list(dict.fromkeys(_atoms(d.content)))
+    operands = d.content[1:] if d.kind == "select" else (d.content,)
+    return [o[2] for o in operands if o[0] == "atom"]
+
+
+def _with_literals(program: Program, d: Definition) -> Definition:
+    def operand(o: tuple[Any, ...]) -> tuple[Any, ...]:
+        if o[0] == "number":
+            return o
+        if o[0] == "constant":
+            r, literal = program.constant(o[1])
+            return ("literal", r, literal)
+        return ("literal", o[1], program.literal("atom", o[2]))
+
+    if d.kind == "select":
+        return Definition(d.kind, (d.content[0], *map(operand, d.content[1:])))
+    return Definition(d.kind, operand(d.content))
+
+
+def factored(program: Program, seed: int = 0) -> dict[int, Polynomial]:
+    """The sums after one pass of factoring; the program stays as it is."""
+    return Extraction(program.sums, program.temp, seed).run()
+
+
+def optimised(program: Program) -> Program:
+    """Factor, take differences, factor again, as long as operations are saved; small programs in several ways."""
+    size = sum(map(len, program.sums.values()))
+    start, opaque = program.sums, program.opaque
+    best = (program.price(start), start, opaque)
+    for seed in range(12 if size < 120 else 4 if size < 300 else 1):
+        program.sums, program.opaque = start, opaque
+        before = None
+        while before is None or cost(program.sums) < before:
+            before = cost(program.sums)
+            program.sums = factored(program, seed)
+            while size < 600 and rewrite(program):
+                program.prune()
+            program.prune()
+        if program.price(program.sums) < best[0]:
+            best = (program.price(program.sums), program.sums, program.opaque)
+    _, program.sums, program.opaque = best
+    return program

@@ -1,0 +1,3 @@
+"""Pictures of a mechanism."""
+
+from jaxmbs.view.info import info_text as info_text

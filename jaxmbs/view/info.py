@@ -1,0 +1,94 @@
+"""A mechanism in words: its tree, joints and degrees of freedom, and the matrices of its graph [Y 1.1; W 2]."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from jaxmbs.model import Model
+from jaxmbs.model.graph import Graph, graph_of
+
+
+def info_text(model: Model, matrices: bool = False) -> str:
+    """What `jaxmbs info` prints: counts, the drawn tree, a table of the joints; with `matrices` S, T, [I] and [H].
+
+    Starts no backend.
+    """
+    graph, s = graph_of(model), model.structure
+    cuts = f", {count(len(s.loops), 'cut joint')}" if s.loops else ""
+    parts = [
+        f"{model.name}: {count(graph.n, 'body', 'bodies')}, {count(graph.n, 'joint')}{cuts}, "
+        f"{count(model.nv, 'degree')} of freedom of the tree (nq = {model.nq}, nv = {model.nv}), "
+        f"{count(len(s.forces), 'force element')}",
+        drawn_tree(model, graph),
+        joint_table(model, graph),
+    ]
+    return "\n\n".join(parts + ([matrices_text(graph)] if matrices else [])) + "\n"
+
+
+def count(n: int, one: str, many: str = "") -> str:
+    return f"{n} {one if n == 1 else many or one + 's'}"
+
+
+def drawn_tree(model: Model, graph: Graph) -> str:
+    """The tree from the world outwards, one body a line with its inward joint."""
+    hanging: dict[int, list[int]] = {}
+    for i, (_, before) in enumerate(graph.preceding, 1):
+        hanging.setdefault(before, []).append(i)
+    lines = [graph.bodies[0]]
+    # a stack, not a recursion: chains may be long
+    stack = [(i, "", i == hanging[0][-1]) for i in reversed(hanging.get(0, []))]
+    while stack:
+        i, indent, last = stack.pop()
+        link = model.structure.links[i - 1]
+        lines.append(f"{indent}{'└─' if last else '├─'} {link.body}  ({link.name}: {_said(model, i - 1)})")
+        below = hanging.get(i, [])
+        indent += "   " if last else "│  "
+        stack += [(k, indent, k == below[-1]) for k in reversed(below)]
+    return "\n".join(lines)
+
+
+def _said(model: Model, i: int) -> str:
+    joint = model.structure.links[i].joint
+    return f"{type(joint).__name__}, {joint.nv}"
+
+
+def joint_table(model: Model, graph: Graph) -> str:
+    """Joints in the order of q, then the cut ones: arc, name, type, i+ and i-, places in q and v."""
+    head = ("arc", "joint", "type", "i+", "i-", "q", "v")
+    rows = []
+    for a, link in enumerate(model.structure.links):
+        spans = (model.structure.q_slices[a], model.structure.v_slices[a])
+        rows.append((
+            str(a + 1), link.name, type(link.joint).__name__, *(f"{k} {graph.bodies[k]}" for k in graph.arcs[a]),
+            *(_span(x) for x in spans),
+        ))  # fmt: skip
+    for a, loop in enumerate(model.structure.loops, graph.n):
+        ends = (f"{k} {graph.bodies[k]}" for k in graph.arcs[a])
+        rows.append((str(a + 1), loop.name, type(loop.joint).__name__, *ends, "cut", "cut"))
+    return _table(head, rows)
+
+
+def _span(x: slice) -> str:
+    if x.stop == x.start:
+        return "-"
+    return str(x.start) if x.stop == x.start + 1 else f"{x.start}..{x.stop - 1}"
+
+
+def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    widths = [max(len(row[c]) for row in (head, *rows)) for c in range(len(head))]
+    return "\n".join("  ".join(x.ljust(w) for x, w in zip(row, widths, strict=True)).rstrip() for row in (head, *rows))
+
+
+def matrices_text(graph: Graph) -> str:
+    """S0, S, T, those of the cut joints, and [I], [H] of the graph with all arcs turned outwards."""
+    named = [("S0", graph.S0[None]), ("S", graph.S), ("T = S⁻¹", graph.T)]
+    if graph.S_cut.size:
+        named += [("S0* above S* (cut joints)", graph.S_cut)]
+    named += [("[I]", graph.wang_I), ("[H] = [I]⁻¹", graph.wang_H)]
+    return "\n\n".join(f"{name}\n{matrix_text(x)}" for name, x in named)
+
+
+def matrix_text(x: np.ndarray) -> str:
+    """Rows of signed integers, zeros as dots."""
+    said = {0: "·"}
+    return "\n".join(" ".join(said.get(v, f"{v:+d}").rjust(2) for v in row) for row in x.tolist())

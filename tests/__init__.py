@@ -1,0 +1,1 @@
+"""Tests of jaxmbs; see README.md for the acceptance matrix."""

@@ -1,0 +1,156 @@
+# ruff: noqa: E501
+"""Bad files: each error names the key's path, the value and the remedy, before anything is computed."""
+
+import pytest
+
+from jaxmbs.io import InputError, load
+from jaxmbs.study import read
+
+CASES = {
+    "unknown key at the top": ("criteria =", "nonsense = 1\ncriteria =", "nonsense", "allowed keys"),
+    "misspelt key": ("mass = 2.0", "mas = 2.0", "mechanism.bodies[0].mas", 'did you mean "mass"?'),
+    "key of the top level in a table": ("dt = 1e-3", 'dt = 1e-3\ncriteria = ["a"]', "simulation.criteria", "top level"),
+    "missing key": ('parent = "world"\n', "", "mechanism.joints[0].parent", "missing"),
+    "missing type": ('type = "prismatic"\n', "", "mechanism.joints[0].type", "missing"),
+    "unknown joint type": ('"prismatic"', '"prismatc"', "mechanism.joints[0].type", 'did you mean "prismatic"?'),
+    "unknown force type": ('"linear_spring"', '"linear"', "mechanism.forces[0].type", "linear_spring"),
+    "wrong type of value": ("mass = 2.0", 'mass = "heavy"', "mechanism.bodies[0].mass", "got 'heavy'"),
+    "true is no number": ("mass = 2.0", "mass = true", "mechanism.bodies[0].mass", "got True"),
+    "negative mass": ("mass = 2.0", "mass = -2.0", "mechanism.bodies[0].mass", "got -2.0"),
+    "wrong shape": ("com = [0.0, 0.1, 0.0]", "com = [0.0, 0.1]", "mechanism.bodies[0].com", "3 numbers, got"),
+    "infinite number": ("com = [0.0, 0.1, 0.0]", "com = [0.0, inf, 0.0]", "mechanism.bodies[0].com", "3 numbers"),
+    "inertia of two numbers": ("[0.1, 0.2, 0.25]", "[0.1, 0.2]", "mechanism.bodies[0].inertia", "3x3 matrix"),
+    "inertia of no body": ("[0.1, 0.2, 0.25]", "[0.1, 0.2, 0.95]", "mechanism.bodies[0]", "inertia of a body"),
+    "axis that is no unit vector": ("[1.0, 0.0, 0.0]\nparent", "[1.0, 1.0, 0.0]\nparent", "mechanism.joints[0]", "not 1"),
+    "unknown body in a joint": ('child = "cart"', 'child = "car"', "mechanism", "did you mean 'cart'?"),
+    "unknown body in a force": ('body_b = "cart"', 'body_b = "cat"', "mechanism", "did you mean 'cart'?"),
+    "unknown joint at the start": ("[initial.rail]", "[initial.rial]", "initial.rial", 'did you mean "rail"?'),
+    "too many initial values": ("q = [0.0]", "q = [0.0, 1.0]", "initial.rail.q", "prismatic takes 1"),
+    "unknown parameter": ('"spring.stiffness"', '"spring.stifness"', 'dispersions."spring.stifness"', '"spring.stiffness"'),
+    "unknown initial value": ('"initial.rail.v"', '"initial.rail.w"', 'dispersions."initial.rail.w"', "initial.rail.v"),
+    "unknown distribution": ('"lognormal"', '"log_normal"', 'dispersions."spring.stiffness".distribution', '"lognormal"'),
+    "key of another distribution": ("sigma = 0.05", "std = 0.05", 'dispersions."spring.stiffness".std', "allowed keys"),
+    "negative width": ("std = 0.02", "std = -0.02", 'dispersions."cart.mass"', "-0.02 is negative"),
+    "bounds in the wrong order": ("low = -0.1", "low = 0.2", 'dispersions."initial.rail.v"', "0.2 is above high"),
+    "components that do not fit": ("low = -0.1", "low = [0.0, 0.0]", 'dispersions."initial.rail.v"', "has 2 components"),
+    "way that does not fit": ("low = -0.1", 'low = -0.1\napply = "tilt"', 'dispersions."initial.rail.v"', '"tilt" does not go'),
+    "unknown way": ("low = -0.1", 'low = -0.1\napply = "ad"', 'dispersions."initial.rail.v".apply', '"add"'),
+    "unknown unit": ("low = -0.1", 'low = -0.1\nunit = "mps"', 'dispersions."initial.rail.v"', '"m/s"'),
+    "unit of another quantity": ("low = -0.1", 'low = -0.1\nunit = "deg"', 'dispersions."initial.rail.v"', "measures angle"),
+    "mass that could vanish": ("std = 0.02", "std = 0.2", 'dispersions."cart.mass"', "negative or zero"),
+    "no horizon": ("[simulation]\nt_end = 0.2\ndt = 1e-3\n", "", "simulation", "write [simulation]"),
+    "horizon of zero": ("t_end = 0.2", "t_end = 0.0", "simulation.t_end", "got 0.0"),
+    "seed that is no number": ("seed = 7", "seed = 7.5", "study.seed", "got 7.5"),
+    "unknown output type": ('"joint_velocity"', '"joint_speed"', "outputs.speed.type", "joint_velocity"),
+    "unknown joint in an output": ('joint = "rail"\nreduce', 'joint = "real"\nreduce', "outputs.reach.joint", '"rail"'),
+    "component out of range": ('reduce = "max"', "component = 1", "outputs.reach.component", "components 0 to 0"),
+    "time out of a joint": ('"max"', '"time_out"', "outputs.reach.reduce", "goes with rim_clearance"),
+    "unknown reduction": ('"max"', '"maximum"', "outputs.reach.reduce", '"max"'),
+    "name that is taken": ("[outputs.speed]", "[outputs.status]", "outputs.status", "choose another"),
+    "name of a draw that is taken": ('[dispersions."cart.mass"]', '[dispersions.status]\ntarget = "cart.mass"', "dispersions.status", "choose another"),
+    "output and draw of one name": ("[outputs.speed]", '[dispersions.speed]\ntarget = "cart.mass"\ndistribution = "normal"\nstd = 0.1\n[outputs.speed]', "outputs.speed", "choose another"),
+    "name that is no name": ('[dispersions."cart.mass"]', '[dispersions."a/b"]\ntarget = "cart.mass"', 'dispersions."a/b"', "'a/b' is not a name"),
+    "unit of an output": ('reduce = "max"', 'reduce = "max"\nunit = "s"', "outputs.reach.unit", "measures time"),
+    "criterion of no output": ('"reach > 90 mm"', '"rech > 90 mm"', "criteria[0]", 'did you mean "reach"?'),
+    "criterion without a unit": ('"reach > 90 mm"', '"reach > 90"', "criteria[0]", "the unit is missing"),
+    "no TOML": ("[simulation]", "[simulation", "", "line"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda name: name.replace(" ", "-"))
+def test_error_names_path_and_remedy(cart, case):
+    old, new, path, remedy = CASES[case]
+    with pytest.raises(InputError) as error:
+        read(cart(old, new))
+    found = [p for p in error.value.problems if p.path == path]
+    assert found, f"no problem at {path!r}: {error.value}"
+    assert remedy in found[0].message
+    assert error.value.file is not None
+
+
+def test_all_problems_at_once(cart):
+    path = cart("mass = 2.0", "mas = 2.0", "t_end = 0.2", "t_end = -1.0", "seed = 7", "seed = -7")
+    with pytest.raises(InputError) as error:
+        read(path)
+    assert {p.path for p in error.value.problems} == {"mechanism.bodies[0].mas", "simulation.t_end", "study.seed"}
+
+
+def test_missing_file(tmp_path):
+    with pytest.raises(InputError, match="cannot be read: No such file"):
+        read(tmp_path / "nothing.toml")
+
+
+def test_load_needs_the_mechanism_only(cart):
+    model = load(cart("[outputs.reach]", "[outputs.nonsense]"))
+    assert model.name == "cart"
+    assert model.joint_names == ("rail",)
+    with pytest.raises(InputError, match="mas"):
+        load(cart("mass = 2.0", "mas = 2.0"))
+
+
+def test_every_element_of_the_library_can_be_written(tmp_path):
+    """All joint types and force elements that need no user function."""
+    from jaxmbs.io.mechanism import ForceTable, JointTable
+    from jaxmbs.model import forces, joints
+
+    tables = {t.makes for base in (JointTable, ForceTable) for t in base.__subclasses__()}
+    bases = (joints.Joint, forces.Force)
+    classes = {
+        c.__name__ for m in (joints, forces) for c in vars(m).values() if isinstance(c, type) and issubclass(c, bases)
+    }
+    assert classes - tables == {"General", "External", "Joint", "Force"}
+
+
+def test_elements_become_objects_with_the_same_numbers(tmp_path):
+    import numpy as np
+
+    import jaxmbs as mbs
+
+    text = """
+    [mechanism]
+    gravity = [0, 0, -9.81]
+    bodies = [{name = "a", mass = 1, inertia = [[1, 0.1, 0], [0.1, 1, 0], [0, 0, 1]]}, {name = "b", mass = 2}]
+    [[mechanism.joints]]
+    name = "hinge"
+    type = "revolute"
+    axis = [0, 1, 0]
+    parent = "world"
+    child = "a"
+    parent_pose = {position = [1, 2, 3], rotation = [0, 1, 0, 0]}
+    [[mechanism.joints]]
+    name = "slide"
+    type = "prismatic"
+    axis = [0, 0, 1]
+    parent = "a"
+    child = "b"
+    child_pose = {position = [0, 0, 1]}
+    [[mechanism.forces]]
+    name = "coil"
+    type = "torsion_spring"
+    joint = "hinge"
+    stiffness = 5
+    rest_angle = 1.6
+    [[mechanism.forces]]
+    name = "floor"
+    type = "contact"
+    body = "b"
+    point = [0, 0, 0.5]
+    stiffness = 1e4
+    surface = {type = "plane", point = [0, 0, -1], normal = [0, 0, 1]}
+    [[mechanism.forces]]
+    name = "mount"
+    type = "bushing"
+    body_a = "a"
+    body_b = "world"
+    pose_a = {position = [0, 0.5, 0]}
+    stiffness = [1, 2, 3]
+    """
+    path = tmp_path / "m.toml"
+    path.write_text(text)
+    model = load(path)
+    assert model.body_names == ("a", "b")
+    assert mbs.get(model, "floor.surface.point") == pytest.approx([0, 0, -1])
+    assert mbs.get(model, "mount.pose_a.position") == pytest.approx([0, 0.5, 0])
+    assert np.asarray(mbs.get(model, "a.inertia"))[0, 1] == pytest.approx(0.1)
+    assert mbs.get(model, "hinge.parent_pose.rotation") == pytest.approx(np.diag([1.0, -1.0, -1.0]))
+    assert mbs.get(model, "coil.rest_angle") == 1.6

@@ -1,0 +1,122 @@
+"""The commands, as processes."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from jaxmbs.study import read, repeat
+from jaxmbs.study.repeat import write
+
+from .conftest import CART, EXAMPLE, environment
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, command):
+    """A study of the cart, run by the command line."""
+    folder = tmp_path_factory.mktemp("cli")
+    (folder / "cart.toml").write_text(CART)
+    done = command("study", "cart.toml", "-n", 100, "--out", "run", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "reach > 90 mm" in done.stdout and "jaxmbs report run" in done.stdout
+    return folder
+
+
+def test_info(command):
+    done = command("info", EXAMPLE)
+    assert done.returncode == 0, done.stderr
+    for word in ("2 bodies, 12 degrees of freedom", "pusher_4", "Thruster", "residual.thrust", "clearance > 0.02 m"):
+        assert word in done.stdout
+    mechanism_only = command("info", EXAMPLE.parent / "nothing.toml")
+    assert mechanism_only.returncode == 2 and "cannot be read" in mechanism_only.stderr
+
+
+def test_info_of_a_mechanism_alone(command, tmp_path):
+    (tmp_path / "m.toml").write_text(CART[CART.index("[mechanism]") : CART.index("[initial.rail]")])
+    done = command("info", tmp_path / "m.toml")
+    assert done.returncode == 0, done.stderr
+    assert "1 bodies, 1 degrees of freedom" in done.stdout
+
+
+def test_study_refuses_a_bad_file_and_a_used_folder(command, folder):
+    (folder / "bad.toml").write_text("nonsense = 1\n" + CART.replace("mass = 2.0", "mas = 2.0"))
+    done = command("study", "bad.toml", "-n", 10, "--out", "x", cwd=folder)
+    assert done.returncode == 2 and not (folder / "x").exists()
+    assert "error: bad.toml: nonsense: unknown key (value 1)" in done.stderr
+    assert 'mechanism.bodies[0].mas: unknown key (value 2.0); did you mean "mass"?' in done.stderr
+    used = command("study", "cart.toml", "-n", 10, "--out", "run", cwd=folder)
+    assert used.returncode == 2 and "jaxmbs resume run" in used.stderr
+    for text in (done, used):
+        assert "Traceback" not in text.stdout + text.stderr
+
+
+def test_resume_of_a_finished_run_and_of_nothing(command, folder):
+    done = command("resume", "run", cwd=folder)
+    assert done.returncode == 0 and "criteria, 100 samples" in done.stdout
+    done = command("resume", "nothing", cwd=folder)
+    assert done.returncode == 2 and "jaxmbs study FILE" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_simulate_repeats_a_sample(command, folder):
+    done = command("simulate", "cart.toml", "--sample", 19, "--of", "run", "--out", "h.csv", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    reach = float(xr.open_zarr(folder / "run" / "results.zarr")["reach"][19])
+    assert done.stdout.count(f"{1e3 * reach:.8g}") == 2, "repeated beside stored"
+    table = np.genfromtxt(folder / "h.csv", delimiter=",", names=True)
+    assert table["reach"].max() == pytest.approx(reach, rel=1e-12)
+    assert len(table) == 201 and table["t"][-1] == 0.2
+
+
+def test_histories_in_three_formats(cart, tmp_path):
+    study = read(cart())
+    h = repeat(study)
+    for name in ("h.csv", "h.npz", "h.zarr"):
+        write(study, h, tmp_path / name)
+    table = np.genfromtxt(tmp_path / "h.csv", delimiter=",", names=True, deletechars="")
+    arrays, dataset = np.load(tmp_path / "h.npz"), xr.open_zarr(tmp_path / "h.zarr", consolidated=False)
+    columns = {"t", "rail.q[0]", "rail.v[0]", "reach", "speed"}
+    assert set(arrays) == {*dataset.variables} == {*table.dtype.names} == columns
+    for name in columns:
+        assert np.array_equal(arrays[name], dataset[name]) and np.array_equal(arrays[name], table[name])
+
+
+def test_simulate_nominal_and_refusals(command, folder):
+    done = command("simulate", "cart.toml", "--save-every", 100, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert len((folder / "cart.csv").read_text().splitlines()) == 4
+    (folder / "other.toml").write_text(CART + "\n")
+    for arguments, remedy in (
+        (("other.toml", "--sample", 1, "--of", "run"), "use run/study.toml"),
+        (("cart.toml", "--sample", 100, "--of", "run"), "samples 0 to 99"),
+        (("cart.toml", "--of", "run"), "needs --sample"),
+        (("cart.toml", "--out", "h.txt"), "must end with .csv, .npz or .zarr"),
+    ):
+        done = command("simulate", *arguments, cwd=folder)
+        assert done.returncode == 2 and remedy in done.stderr and "Traceback" not in done.stderr
+
+
+def test_report(command, folder):
+    done = command("report", "run", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "speed < 0.9 m/s" in done.stdout and "run/report.html" in done.stdout
+    assert (folder / "run" / "report.html").read_text().startswith("<!doctype html>")
+
+
+def test_single_precision_is_the_process_own(command, folder):
+    done = command("study", "cart.toml", "-n", 100, "--out", "single", "--precision", "float32", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    single, double = (xr.open_zarr(folder / name / "results.zarr").load() for name in ("single", "run"))
+    assert single["reach"].dtype == np.float32 and double["reach"].dtype == np.float64
+    assert json.loads((folder / "single" / "provenance.json").read_text())["precision"] == "float32"
+    # other draws, the same law
+    assert float(single["reach"].mean()) == pytest.approx(float(double["reach"].mean()), rel=0.05)
+
+
+def test_without_the_extra_the_command_says_what_to_install():
+    code = "import sys; sys.modules['typer'] = None; from jaxmbs.cli import main; main()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment(), check=False)
+    assert done.returncode == 2
+    assert "pip install 'jaxmbs[study]'" in done.stderr and "Traceback" not in done.stderr

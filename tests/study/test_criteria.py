@@ -1,0 +1,61 @@
+"""Sentences like "clearance > 0.02 m"."""
+
+import numpy as np
+import pytest
+
+from jaxmbs.study.criteria import parse
+from jaxmbs.study.units import UNITS, si, unit
+
+QUANTITIES = {"clearance": "length", "tip_off_rate": "angular rate", "ratio": "number"}
+
+
+@pytest.mark.parametrize(
+    ("text", "output", "sign", "bound"),
+    [
+        ("clearance > 0.02 m", "clearance", ">", 0.02),
+        ("clearance>=20mm", "clearance", ">=", 0.02),
+        ("  clearance  <  +2e1   cm ", "clearance", "<", 0.2),
+        ("tip-off rate < 2 deg/s", "tip_off_rate", "<", np.deg2rad(2)),
+        ("tip_off_rate <= .5 rpm", "tip_off_rate", "<=", np.pi / 60),
+        ("ratio > -3", "ratio", ">", -3.0),
+        ("ratio < 5 %", "ratio", "<", 0.05),
+    ],
+)
+def test_parsed(text, output, sign, bound):
+    c = parse(text, QUANTITIES)
+    assert (c.output, c.sign) == (output, sign)
+    assert c.bound == pytest.approx(bound, rel=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("clearance is large", "write NAME < NUMBER UNIT"),
+        ("clearance > much m", "write NAME < NUMBER UNIT"),
+        ("clearance = 2 m", "write NAME < NUMBER UNIT"),
+        ("clearence > 1 m", 'did you mean "clearance"?'),
+        ("clearance > 1 meter", "is not a unit"),
+        ("clearance > 1 kg", "measures mass, not length"),
+        ("clearance > 1", "the unit is missing (length)"),
+        ("tip_off_rate < 2 deg", "measures angle, not angular rate"),
+    ],
+)
+def test_refused_with_a_remedy(text, hint):
+    with pytest.raises(ValueError) as error:
+        parse(text, QUANTITIES)
+    assert hint in str(error.value)
+    assert text in str(error.value)
+
+
+def test_met_by_value_and_never_by_a_value_that_is_no_number():
+    values = np.array([0.01, 0.02, 0.03, np.nan])
+    assert parse("clearance > 0.02 m", QUANTITIES).met(values).tolist() == [False, False, True, False]
+    assert parse("clearance >= 0.02 m", QUANTITIES).met(values).tolist() == [False, True, True, False]
+    assert parse("clearance <= 0.02 m", QUANTITIES).met(values).tolist() == [True, True, False, False]
+    assert parse("clearance < 0.02 m", QUANTITIES).met(values).tolist() == [True, False, False, False]
+
+
+def test_every_quantity_has_an_si_unit_and_units_are_found_in_other_spellings():
+    assert all(si(u.quantity).factor == 1.0 for u in UNITS.values())
+    assert unit("N*m") == unit("N m")
+    assert unit("kg m^2") == unit("kg m2")

@@ -1,0 +1,219 @@
+"""How draws act on inertias, directions, attitudes and plain numbers, and that each of the example's has an effect."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxmbs as mbs
+from jaxmbs.study import read
+from jaxmbs.study.batch import instances, study_key
+from jaxmbs.study.outputs import folded
+from jaxmbs.study.targets import quaternion_times, rotation_of
+
+N = 2000
+
+
+def numbers(study, n=N, dtype=np.float64):
+    d = study.dispersions
+    keys = d.keys(study_key(study.seed))
+    draws = jax.vmap(lambda i: d.draw(keys, i, dtype))(jnp.arange(n, dtype=jnp.uint32))
+    applied = jax.vmap(lambda x: d.apply(x, dtype))(draws)
+    own = {name: np.asarray(x) for name, x in d.split(draws).items()}
+    return own, {k: np.asarray(x) for k, x in applied.parameters.items()}, np.asarray(applied.q), np.asarray(applied.v)
+
+
+def moments(inertia):
+    """Second moments of the mass distribution along its principal axes, (B, 3) ascending."""
+    full = inertia if inertia.ndim == 3 else inertia[:, :, None] * np.eye(3)
+    return np.linalg.eigvalsh(np.trace(full, axis1=1, axis2=2)[:, None, None] / 2 * np.eye(3) - full)
+
+
+def test_plain_numbers(cart):
+    path = cart(
+        'apply = "multiply"\nstd = 0.02',
+        'apply = "add"\nstd = 0.02',
+        'apply = "multiply"\nsigma',
+        "median = 40.0\nsigma",
+    )
+    study = read(path)
+    draws, parameters, _, v = numbers(study)
+    assert np.array_equal(parameters["cart.mass"], 2.0 + draws["cart.mass"][:, 0])
+    assert np.array_equal(parameters["spring.stiffness"], draws["spring.stiffness"][:, 0])
+    assert np.median(parameters["spring.stiffness"]) == pytest.approx(40.0, rel=0.01)
+    assert np.array_equal(v, draws["initial.rail.v"])
+
+
+def test_factor_and_units(cart):
+    path = cart("low = -0.1", 'low = -1.0\nunit = "mm/s"\napply = "add"', "high = 0.1", "high = 2.0")
+    draws, parameters, _, v = numbers(read(path))
+    assert np.array_equal(parameters["cart.mass"], 2.0 * draws["cart.mass"][:, 0])
+    assert -1e-3 <= draws["initial.rail.v"].min() < -0.9e-3
+    assert 1.9e-3 < draws["initial.rail.v"].max() <= 2e-3
+    assert np.allclose(v, 0.05 + draws["initial.rail.v"], rtol=0, atol=1e-16)
+
+
+def test_several_dispersions_on_one_target_act_in_the_order_of_the_file(cart):
+    lot = '[dispersions.lot]\ntarget = "cart.mass"\ndistribution = "normal"\napply = "add"\nstd = 0.1\n'
+    draws, parameters, _, _ = numbers(read(cart("[simulation]", lot + "[simulation]")))
+    assert np.array_equal(parameters["cart.mass"], 2.0 * draws["cart.mass"][:, 0] + draws["lot"][:, 0])
+
+
+def test_one_draw_for_all_components(cart):
+    added = (
+        '[dispersions."cart.com"]\ndistribution = "normal"\napply = "multiply"\nstd = 0.1\ncommon = true\n[simulation]'
+    )
+    draws, parameters, _, _ = numbers(read(cart("[simulation]", added)))
+    assert draws["cart.com"].shape == (N, 1)
+    assert np.array_equal(parameters["cart.com"], draws["cart.com"] * [0.0, 0.1, 0.0])
+
+
+@pytest.mark.parametrize(
+    "nominal", ["[0.1, 0.2, 0.25]", "[[0.3, 0.05, 0], [0.05, 0.2, 0.02], [0, 0.02, 0.25]]", "[0.0, 0.2, 0.2]"]
+)
+@pytest.mark.parametrize("how", ["sigma = 1.0", "sigma = 1.0\ncommon = true", "tilt"])
+def test_inertias_stay_physical(cart, nominal, how):
+    kind = (
+        'distribution = "normal"\napply = "tilt"\nstd = 1.0' if how == "tilt" else f'distribution = "lognormal"\n{how}'
+    )
+    path = cart(
+        "inertia = [0.1, 0.2, 0.25]",
+        f"inertia = {nominal}",
+        "[simulation]",
+        f'[dispersions."cart.inertia"]\n{kind}\n[simulation]',
+    )
+    study = read(path)
+    draws, parameters, _, _ = numbers(study)
+    inertia = parameters["cart.inertia"]
+    mbs.vary(study.model, {"cart.inertia": inertia})  # raises where one is not the inertia of a body
+    G, G0 = moments(inertia), moments(np.asarray(mbs.get(study.model, "cart.inertia"))[None])[0]
+    assert np.all(G > -1e-12)
+    assert np.std(inertia) > 0
+    if how == "tilt":
+        assert np.allclose(G, G0, atol=1e-12)
+    elif "common" in how:
+        assert np.allclose(G, draws["cart.inertia"] * G0, atol=1e-12)
+    else:  # the factors belong to the principal axes
+        assert np.allclose(np.prod(G, axis=1), np.prod(draws["cart.inertia"], axis=1) * np.prod(G0), atol=1e-12)
+
+
+def test_normal_factors_of_an_inertia_must_not_reach_zero(cart):
+    added = '[dispersions."cart.inertia"]\ndistribution = "normal"\nstd = 0.2\n[simulation]'
+    with pytest.raises(ValueError, match='negative or zero; use "truncated_normal"'):
+        read(cart("[simulation]", added))
+
+
+def test_directions_tilt_about_both_cross_axes(separation):
+    draws, parameters, _, _ = numbers(separation)
+    d, angles = parameters["residual.direction"], draws["residual.direction"]
+    assert np.allclose(np.linalg.norm(d, axis=1), 1.0, atol=1e-14)
+    assert np.allclose(np.arccos(d[:, 0]), np.linalg.norm(angles, axis=1), atol=1e-7)
+    off = np.rad2deg(d[:, 1:])
+    assert off.std(axis=0) == pytest.approx([0.5, 0.5], rel=0.06)
+    assert abs(np.corrcoef(off.T)[0, 1]) < 0.1
+
+
+def test_placements_of_joints_and_vectors(cart):
+    """A joint's frame turned and moved, gravity, a point: what is left out of the example."""
+    added = """
+[dispersions."rail.parent_pose.rotation"]
+distribution = "normal"
+unit = "deg"
+std = [0.0, 0.0, 2.0]
+[dispersions."rail.child_pose.position"]
+distribution = "normal"
+unit = "mm"
+std = [1.0, 0.0, 0.0]
+[dispersions."rail.axis"]
+distribution = "uniform"
+low = -0.1
+high = 0.1
+[dispersions.gravity]
+distribution = "truncated_normal"
+std = 0.1
+low = [-0.1, -0.2, -0.3]
+high = 0.0
+[simulation]"""
+    study = read(cart("[simulation]", added))
+    draws, parameters, _, _ = numbers(study)
+    R = parameters["rail.parent_pose.rotation"]
+    assert np.allclose(np.rad2deg(np.arctan2(R[:, 1, 0], R[:, 0, 0])).std(), 2.0, rtol=0.06)
+    assert np.allclose(R @ R.transpose(0, 2, 1), np.eye(3), atol=1e-14)
+    assert np.allclose(parameters["rail.child_pose.position"].std(axis=0), [1e-3, 0, 0], rtol=0.06)
+    assert parameters["rail.axis"].shape == (N, 3) and draws["rail.axis"].shape == (N, 2)
+    assert np.all(parameters["gravity"] >= [-0.1, -0.2, -0.3]) and np.all(parameters["gravity"] <= 0)
+    mbs.vary(study.model, parameters)  # refuses what a model cannot have
+
+
+def test_rotation_vector_and_quaternion_agree():
+    rng = np.random.default_rng(3)
+    for size in (0.0, 1e-9, 0.3, np.pi):
+        vector = rng.normal(size=3)
+        vector *= size / np.linalg.norm(vector)
+        R = np.asarray(rotation_of(jnp.asarray(vector)))
+        assert np.allclose(R @ R.T, np.eye(3), atol=1e-14)
+        assert np.allclose(np.trace(R), 1 + 2 * np.cos(size), atol=1e-14)
+        w, x, y, z = np.asarray(quaternion_times(jnp.array([1.0, 0, 0, 0]), jnp.asarray(vector)))
+        assert np.allclose(
+            [R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]], 4 * w * np.array([x, y, z]), atol=1e-14
+        )
+        q = rng.normal(size=4)
+        turned = np.asarray(quaternion_times(jnp.asarray(q / np.linalg.norm(q)), jnp.asarray(vector)))
+        assert np.linalg.norm(turned) == pytest.approx(1.0, abs=1e-14)
+
+
+def test_attitude_of_a_free_joint(tmp_path, separation):
+    added = '[dispersions."initial.interface.q.attitude"]\ndistribution = "normal"\nunit = "deg"\nstd = [1, 2, 3]\n'
+    path = tmp_path / "study.toml"
+    path.write_text(separation.content.decode().replace("[simulation]", added + "[simulation]"))
+    study = read(path)
+    draws, _, q, _ = numbers(study)
+    attitude = q[:, study.model.q_slice("interface")][:, 3:]
+    assert np.allclose(np.linalg.norm(attitude, axis=1), 1.0, atol=1e-14)
+    assert np.allclose(2 * attitude[:, 1:], draws["initial.interface.q.attitude"], atol=1e-3)
+    assert np.rad2deg(2 * attitude[:, 1:]).std(axis=0) == pytest.approx([1, 2, 3], rel=0.06)
+
+
+@pytest.fixture(scope="module")
+def one_at_a_time(separation):
+    """Outputs of the example's nominal motion, and of a sample per dispersion in which only that one is off nominal."""
+    items, dtype = separation.dispersions.items, np.float64
+    neutral = [np.full(d.k, d.way.neutral[0]) if d.table.common else d.way.neutral for d in items]
+    rows = [np.concatenate(neutral)]
+    for i, d in enumerate(items):
+        # 2 standard deviations away, or at the upper bound: within the support of each
+        c = d.components
+        away = np.where(c.kind == 0, c.high, c.location + 2 * c.scale)
+        away = np.where(c.kind == 2, np.exp(np.where(c.kind == 2, away, 0)), away)
+        rows.append(np.concatenate([*neutral[:i], away, *neutral[i + 1 :]]))
+    start, fold = folded(separation.outputs, dtype)
+
+    def one(model, q, v):
+        run = mbs.simulate(model, q, v, 1.0, 2e-3, save_every=None, fold=(start, fold))
+        return {name: output.result(run.folded[name]) for name, output in separation.outputs.items()} | {"v": run.v[-1]}
+
+    def all_rows(draws):
+        model, axes, q, v = instances(separation, draws, dtype)
+        return jax.vmap(one, in_axes=(axes, 0, 0))(model, q, v)
+
+    return {name: np.asarray(x) for name, x in jax.jit(all_rows)(jnp.asarray(np.stack(rows))).items()}
+
+
+def test_every_dispersion_of_the_example_reaches_the_outputs(separation, one_at_a_time):
+    """The negative control of each: what is switched off stays at the nominal value (row 0), what is on does not."""
+    silent = []
+    for i, d in enumerate(separation.dispersions.items, start=1):
+        moved = {name: abs(float(x[i] - x[0])) for name, x in one_at_a_time.items() if x.ndim == 1}
+        if not any(change > 1e-7 for change in moved.values()):
+            silent.append(d.name)
+    assert not silent
+
+
+def test_the_example_moves_as_mechanics_wants(separation, one_at_a_time):
+    """Signs that are known without a simulation."""
+    row = {d.name: i for i, d in enumerate(separation.dispersions.items, start=1)}
+    speed = one_at_a_time["separation_velocity"] - one_at_a_time["separation_velocity"][0]
+    assert speed[row["pusher_1.preload"]] > 0, "more preload, more energy"
+    assert speed[row["pusher_1.stiffness"]] < 0, "at the same preload a stiffer spring gives less"
+    assert speed[row["payload.mass"]] < 0, "the same energy moves more mass"
+    assert speed[row["residual.thrust"]] < 0, "the stage follows"

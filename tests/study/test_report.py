@@ -1,0 +1,144 @@
+"""Reports: what they count, what they say of unfinished runs and failed samples; the page needs nothing else."""
+
+import io
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from jaxmbs.study import read, report, run
+from jaxmbs.study import store as stores
+from jaxmbs.study.criteria import parse
+from jaxmbs.study.plots import histogram
+from jaxmbs.study.statistics import _explained, extremes, summarize, verdict
+from jaxmbs.study.units import unit
+
+from .conftest import CART
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("report")
+    (folder / "cart.toml").write_text(CART)
+    return run(read(folder / "cart.toml"), 256, folder / "run", 64)
+
+
+def shown(table) -> str:
+    console = Console(file=io.StringIO(), width=160)
+    console.print(table)
+    return console.file.getvalue()
+
+
+class Page(HTMLParser):
+    """Text of a page, and every address in it that would be fetched."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.text, self.addresses = "", []
+        self.feed(text)
+
+    def handle_data(self, data):
+        self.text += data + " "
+
+    def handle_starttag(self, tag, attrs):
+        self.addresses += [
+            v for k, v in attrs if k in ("src", "href", "xlink:href") and not v.startswith(("#", "data:"))
+        ]
+
+
+def test_interval_of_a_probability():
+    half = verdict("x", np.arange(100) < 50)
+    assert (half.met, half.of, half.probability) == (50, 100, 0.5)
+    assert (half.low, half.high) == pytest.approx((0.398321, 0.601679), abs=1e-6)  # Clopper and Pearson
+    all_of_them = verdict("x", np.ones(100, bool))
+    assert (all_of_them.low, all_of_them.high) == pytest.approx((0.025 ** (1 / 100), 1.0))
+    nothing = verdict("x", np.ones(0, bool))
+    assert (nothing.low, nothing.high) == (0.0, 1.0)
+
+
+def test_table_and_page(finished):
+    study = read(finished.folder / "study.toml")
+    summary = summarize(study, finished)
+    data = finished.dataset()
+    assert summary.verdicts[0].met == int((data["reach"] > 0.09).sum())
+    assert 0 < summary.verdicts[0].met < 256, "otherwise this test says little"
+    assert summary.together.met == int(((data["reach"] > 0.09) & (data["speed"] < 0.9)).sum())
+    path, table = report(finished.folder)
+    terminal, page = shown(table), Page(path.read_text())
+    for v in summary.verdicts:
+        for text in (terminal, page.text):
+            assert v.text in text and f"{v.probability:.2%}" in text
+            assert f"{v.low:.2%}" in text and f"{v.high:.2%}" in text
+    median = f"{1e3 * float(data['reach'].median()):.4g}"
+    assert median in terminal and median in page.text, "in millimetres, as the criterion"
+    assert not page.addresses, "self-contained"
+    assert path.read_text().count("<svg") >= 6
+    for word in ("worst (sample", "cart.mass", "lognormal, sigma 0.05", finished.provenance["file_sha256"], "None."):
+        assert word in page.text
+    assert "not finished" not in terminal + page.text
+
+
+def test_worst_median_and_best(finished):
+    study = read(finished.folder / "study.toml")
+    summary, reach = summarize(study, finished), finished.dataset()["reach"].values
+    worst, median, best = extremes(study, summary, "reach", low_is_bad=True)
+    assert (worst, best) == (reach.argmin(), reach.argmax())
+    assert np.sort(reach)[128] == reach[median]
+    assert extremes(study, summary, "reach", low_is_bad=False) == (best, median, worst)
+
+
+def test_unfinished_and_failed(finished, tmp_path):
+    """Samples 64 ... 127 not run, 3 and 200 failed: counted apart, and met by no criterion."""
+    import shutil
+
+    folder = tmp_path / "run"
+    shutil.copytree(finished.folder, folder)
+    store = stores.open_folder(folder)
+    arrays = store.arrays()
+    arrays["status"][64:128] = stores.NOT_RUN
+    for i in (3, 200):
+        arrays["status"][i] = 1
+        arrays["reach"][i] = np.nan
+    study = read(folder / "study.toml")
+    summary = summarize(study, store)
+    assert summary.done == 192
+    assert [list(x) for x in summary.failed.values()] == [[3, 200]]
+    reach = finished.dataset()["reach"].values
+    left = [i for i in range(256) if not 64 <= i < 128 and i not in (3, 200)]
+    assert (summary.verdicts[0].met, summary.verdicts[0].of) == (np.count_nonzero(reach[left] > 0.09), 192)
+    path, table = report(folder)
+    terminal, page = shown(table), Page(path.read_text()).text
+    assert "not finished: 192 of 256" in terminal and "This run is not finished: 192 of 256" in page
+    assert "2 samples failed: the state stopped being finite" in terminal
+    assert f"--sample 3 --of {folder}" in page and "3, 200" in page
+
+
+def test_nothing_run_yet(finished, tmp_path):
+    import shutil
+
+    folder = tmp_path / "run"
+    shutil.copytree(finished.folder, folder, ignore=shutil.ignore_patterns("results.zarr"))
+    path, table = report(folder)
+    assert "0 of 256" in shown(table) and "0 of 256" in Page(path.read_text()).text
+
+
+def test_histogram_marks_what_misses_the_criterion():
+    criterion = parse("reach > 90 mm", {"reach": "length"})
+    svg = histogram(np.linspace(0.08, 0.1, 200), "reach", unit("mm"), [criterion])
+    assert svg.startswith("<svg") and "&gt; 90" in svg and "#c2513a" in svg
+    svg = histogram(np.linspace(0.091, 0.1, 200), "reach", unit("mm"), [criterion])
+    assert "#c2513a" not in svg
+    assert "<svg" in histogram(np.full(5, np.nan), "reach", unit("mm"), [])
+    assert "<svg" in histogram(np.full(5, 0.3), "reach", unit("mm"), [])
+    assert not re.search(r"<(image|link|script)", svg)
+
+
+def test_share_of_variance_sees_symmetric_relations():
+    rng = np.random.default_rng(1)
+    a, b, noise = rng.normal(size=(3, 20_000))
+    y = a**2 + b
+    assert _explained(a, y, 60) == pytest.approx(2 / 3, abs=0.06)
+    assert _explained(b, y, 60) == pytest.approx(1 / 3, abs=0.03)
+    assert abs(_explained(noise, y, 60)) < 0.004

@@ -1,0 +1,203 @@
+"""Runs: a sample is a function of key and index, whatever the number of samples, the devices, an interruption."""
+
+import json
+import signal
+import subprocess
+import time
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import jaxmbs as mbs
+from jaxmbs.io import InputError
+from jaxmbs.study import read, repeat, resume, run
+from jaxmbs.study.run import _Pace
+from jaxmbs.study.store import NOT_RUN, Store
+
+from .conftest import cli, environment
+
+ROWS = 64
+
+
+def results(folder) -> xr.Dataset:
+    return xr.open_zarr(folder / "results.zarr").load()
+
+
+def same(a: xr.Dataset, b: xr.Dataset) -> bool:
+    assert set(a.data_vars) == set(b.data_vars)
+    return all(np.array_equal(a[v], b[v], equal_nan=a[v].dtype.kind == "f") for v in a.data_vars)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A finished run of 300 samples: the last block is padded."""
+    from .conftest import CART
+
+    folder = tmp_path_factory.mktemp("whole")
+    (folder / "cart.toml").write_text(CART)
+    run(read(folder / "cart.toml"), 300, folder / "run", ROWS)
+    return folder
+
+
+def test_store(whole):
+    data = results(whole / "run")
+    assert dict(data.sizes) == {"sample": 300}
+    expected = {"reach", "speed", "energy_error", "constraint_error", "status"}
+    assert set(data.data_vars) == expected | {"cart.mass", "spring.stiffness", "initial.rail.v"}
+    assert np.all(data["status"] == int(mbs.Status.OK)) and data["status"].attrs["flag_meanings"].split()[0] == "ok"
+    assert data["reach"].attrs["units"] == "m" and data["initial.rail.v"].attrs["units"] == "m/s"
+    assert np.all(np.isfinite(data["reach"])) and np.ptp(data["reach"].values) > 0
+    assert float(abs(data["energy_error"]).max()) < 1e-9
+    record = json.loads((whole / "run" / "provenance.json").read_text())
+    assert record["block_rows"] == ROWS and record["precision"] == "float64"
+    assert (whole / "run" / "study.toml").read_bytes() == (whole / "cart.toml").read_bytes()
+    assert [p.name for p in (whole / "run").glob("*.zarr")] == ["results.zarr"]
+
+
+def test_outputs_against_the_closed_form(whole):
+    """x" = -(k x + c x')/m about the rest position 0.2 m: every sample with its own mass, stiffness and start."""
+    data = results(whole / "run")
+    m, k, c, t = 2.0 * data["cart.mass"].values, 50.0 * data["spring.stiffness"].values, 0.5, 0.2
+    x0, v0 = -0.2, data["initial.rail.v"].values
+    decay, omega = c / (2 * m), np.sqrt(k / m - (c / (2 * m)) ** 2)
+    b = (v0 + decay * x0) / omega
+    wave, slope = x0 * np.cos(omega * t) + b * np.sin(omega * t), b * np.cos(omega * t) - x0 * np.sin(omega * t)
+    assert np.allclose(data["speed"], np.exp(-decay * t) * (omega * slope - decay * wave), rtol=1e-9)
+    assert np.allclose(data["reach"], 0.2 + np.exp(-decay * t) * wave, rtol=1e-9)
+
+
+def test_pure_in_the_number_of_samples(whole, tmp_path):
+    run(read(whole / "cart.toml"), 70, tmp_path / "run", ROWS)
+    assert same(results(tmp_path / "run"), results(whole / "run").isel(sample=slice(0, 70)))
+
+
+@pytest.mark.parametrize("blocks", [1, 3])
+def test_pure_in_the_size_of_chunks(whole, tmp_path, monkeypatch, blocks):
+    monkeypatch.setattr(_Pace, "__exit__", lambda self, *_: setattr(self, "blocks", blocks))
+    run(read(whole / "cart.toml"), 300, tmp_path / "run", ROWS)
+    assert same(results(tmp_path / "run"), results(whole / "run"))
+
+
+def test_pure_in_devices_and_through_a_kill(tmp_path, command):
+    """The command line uses all cores, is killed while it writes, goes on, and reaches the bits of one device."""
+    from .conftest import CART
+
+    file = tmp_path / "cart.toml"
+    file.write_text(CART.replace("t_end = 0.2", "t_end = 1.0"))
+    n, killed, folder = 10_000, tmp_path / "killed", tmp_path / "one"
+    process = subprocess.Popen(
+        [*cli(), "study", str(file), "-n", str(n), "--out", str(killed), "--block-rows", "64"],
+        env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    deadline = time.monotonic() + 120
+    while not list((killed / "results.zarr" / "status").glob("c/*")):
+        assert process.poll() is None and time.monotonic() < deadline
+        time.sleep(0.02)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    status = results(killed)["status"].values
+    assert 0 < np.count_nonzero(status == NOT_RUN) < n, "killed in the middle"
+
+    done = command("resume", killed)
+    assert done.returncode == 0, done.stderr
+    run(read(file), n, folder, 64)
+    assert same(results(killed), results(folder))
+    again = command("resume", killed)
+    assert again.returncode == 0, "a finished run is no error"
+
+
+@pytest.mark.parametrize("left", ["half", "nothing", "not even a store"])
+def test_resume_of_what_a_kill_leaves(whole, tmp_path, left):
+    """The states between two writes, made by hand: values without their status, no store, a half-made store."""
+    import shutil
+
+    folder = tmp_path / "run"
+    shutil.copytree(whole / "run", folder)
+    if left == "half":
+        arrays = Store(folder, json.loads((folder / "provenance.json").read_text())).arrays()
+        arrays["status"][64:192] = NOT_RUN
+        arrays["reach"][64:128] = -1.0
+        arrays["cart.mass"][128:192] = np.nan
+    else:
+        shutil.rmtree(folder / "results.zarr")
+        if left == "nothing":
+            (folder / ".results.partial" / "reach").mkdir(parents=True)
+    resume(folder)
+    assert same(results(folder), results(whole / "run"))
+
+
+def test_results_are_not_overwritten(whole):
+    with pytest.raises(InputError, match="jaxmbs resume"):
+        run(read(whole / "cart.toml"), 10, whole / "run", ROWS)
+
+
+def test_resume_refuses_what_would_not_be_the_same_run(whole, tmp_path):
+    import shutil
+
+    with pytest.raises(InputError, match="there is no study here"):
+        resume(tmp_path / "nothing")
+    folder = tmp_path / "run"
+    shutil.copytree(whole / "run", folder)
+    record = json.loads((folder / "provenance.json").read_text())
+
+    def changed(**values):
+        (folder / "provenance.json").write_text(json.dumps(record | values))
+
+    changed(versions=record["versions"] | {"jax": "0.0.1"})
+    with pytest.raises(InputError, match=r"jax: then 0\.0\.1, now .*--other-versions"):
+        resume(folder)
+    resume(folder, other_versions=True)
+    changed(device="tpu: large")
+    with pytest.raises(InputError, match="device: then tpu: large"):
+        resume(folder)
+    changed(precision="float32")
+    with pytest.raises(InputError, match="precision: then float32"):
+        resume(folder, other_versions=True)
+    changed()
+    (folder / "study.toml").write_text((folder / "study.toml").read_text() + "\n")
+    with pytest.raises(InputError, match="was changed since the run began"):
+        resume(folder)
+
+
+def test_bad_numbers(whole, tmp_path):
+    study = read(whole / "cart.toml")
+    with pytest.raises(InputError, match="0 samples"):
+        run(study, 0, tmp_path / "a")
+    with pytest.raises(InputError, match="use 64 or more"):
+        run(study, 10, tmp_path / "a", block_rows=10)
+    assert not (tmp_path / "a").exists()
+
+
+def test_a_failed_sample_does_not_touch_the_others(cart, tmp_path):
+    """Stiffnesses up to where Runge-Kutta 4 is unstable at this step: some samples run to infinity."""
+    edits = ("sigma = 0.05", "sigma = 5.0", "t_end = 0.2\ndt = 1e-3", "t_end = 20.0\ndt = 1e-2")
+    study = read(cart(*edits))
+    run(study, 200, tmp_path / "run", ROWS)
+    data = results(tmp_path / "run")
+    failed = data["status"].values == int(mbs.Status.NOT_FINITE)
+    assert 5 < np.count_nonzero(failed) < 100
+    assert np.all(data["status"].values[~failed] == int(mbs.Status.OK))
+    assert np.all(np.isfinite(data["speed"].values[~failed]))
+    # the same samples without unstable neighbours
+    alone = repeat(study, [int(np.flatnonzero(~failed)[0])])
+    assert data["speed"].values[~failed][0] == pytest.approx(alone.outputs["speed"][0], rel=1e-9)
+    # a stable one has the bits it has in a run in which nobody fails: its block is elsewhere, its neighbours differ
+    assert np.all(data["spring.stiffness"].values[failed].min() > data["spring.stiffness"].values[~failed].max() / 10)
+
+
+def test_repeated_sample_equals_the_run_to_rounding(whole):
+    study, data = read(whole / "cart.toml"), results(whole / "run")
+    h = repeat(study, [19, 250])
+    assert h.outputs["reach"] == pytest.approx(data["reach"].values[[19, 250]], rel=1e-12)
+    assert h.q.shape == (2, 201, 1)
+    thinned = repeat(study, [19], save_every=50)
+    assert thinned.t == pytest.approx([0, 0.05, 0.1, 0.15, 0.2])
+    assert thinned.q[0, :, 0] == pytest.approx(h.q[0, ::50, 0], rel=1e-12)
+
+
+def test_progress_counts_every_sample(whole, tmp_path):
+    calls = []
+    run(read(whole / "cart.toml"), 100, tmp_path / "run", ROWS, lambda *state: calls.append(state))
+    assert calls[0] == ("compile", 0, 100) and calls[-1] == ("done", 100, 100)
+    assert [c[1] for c in calls] == sorted(c[1] for c in calls)

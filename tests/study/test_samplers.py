@@ -1,0 +1,138 @@
+"""Draws: their distributions, and that they depend on nothing but study key, name, component and sample."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import stats
+
+from jaxmbs.study import read
+from jaxmbs.study.batch import study_key
+from jaxmbs.study.distributions import (
+    LARGEST_NORMAL,
+    Lognormal,
+    Normal,
+    TruncatedNormal,
+    Uniform,
+    component_keys,
+    variates,
+)
+
+N = 20_000
+# distribution table, neutral value, law that the draws must have; one for every kind of each
+LAWS = {
+    "normal": (Normal(distribution="normal", mean=2.0, std=0.5), 0.0, stats.norm(2.0, 0.5)),
+    "normal about the nominal": (Normal(distribution="normal", std=0.5), 3.0, stats.norm(3.0, 0.5)),
+    "uniform": (Uniform(distribution="uniform", low=-1.0, high=3.0), 0.0, stats.uniform(-1.0, 4.0)),
+    "lognormal": (Lognormal(distribution="lognormal", median=2.0, sigma=0.4), 1.0, stats.lognorm(0.4, scale=2.0)),
+    "truncated on both sides": (
+        TruncatedNormal(distribution="truncated_normal", mean=1.0, std=2.0, low=0.0, high=2.5),
+        0.0,
+        stats.truncnorm(-0.5, 0.75, loc=1.0, scale=2.0),
+    ),
+    "truncated below": (
+        TruncatedNormal(distribution="truncated_normal", std=1.0, low=0.0),
+        0.5,
+        stats.truncnorm(-0.5, np.inf, loc=0.5),
+    ),
+    "truncated above": (
+        TruncatedNormal(distribution="truncated_normal", mean=0.0, std=1.0, high=0.0),
+        0.0,
+        stats.truncnorm(-np.inf, 0.0),
+    ),
+}
+
+
+def drawn(table, neutral, name="d", seed=1, n=N, k=1, dtype=np.float64, first=0):
+    components = table.components(np.full(k, neutral), 1.0)
+    keys = component_keys(study_key(seed), name, k)
+    index = jnp.arange(first, first + n, dtype=jnp.uint32)
+    return np.asarray(jax.jit(jax.vmap(lambda i: variates(keys, i, components, dtype)))(index))
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_draws_have_their_law(law):
+    table, neutral, expected = LAWS[law]
+    x = drawn(table, neutral)[:, 0]
+    assert stats.kstest(x, expected.cdf).pvalue > 1e-3
+    # the test has power: a width or a place wrong by 5 % is found
+    assert stats.kstest(x * 1.05, expected.cdf).pvalue < 1e-3 or law == "truncated above"
+    assert stats.kstest(x + 0.05 * expected.std(), expected.cdf).pvalue < 1e-3
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_draws_stay_in_the_support_that_is_checked(law):
+    table, neutral, expected = LAWS[law]
+    low, high = (float(b[0]) for b in table.components(np.full(1, neutral), 1.0).support)
+    x = drawn(table, neutral)
+    assert np.all((x >= low) & (x <= high))
+    # what the generator cannot reach has a probability below 1e-15 of the law itself
+    assert expected.cdf(low) < 1e-15 + 1e-12 * (low == expected.support()[0])
+    assert expected.sf(high) < 1e-15 + 1e-12 * (high == expected.support()[1])
+
+
+def test_no_uniform_number_leads_beyond_the_largest_normal():
+    from jax.scipy.special import erfinv
+
+    for dtype in (np.float32, np.float64):
+        least = np.nextafter(dtype(-1), dtype(0))
+        assert abs(np.sqrt(2) * float(erfinv(jnp.asarray(least)))) < LARGEST_NORMAL
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_single_precision_draws_have_their_law_too(law):
+    table, neutral, expected = LAWS[law]
+    x = drawn(table, neutral, dtype=np.float32)
+    assert x.dtype == np.float32
+    assert stats.kstest(x[:, 0].astype(float), expected.cdf).pvalue > 1e-3
+
+
+@pytest.mark.parametrize("table", [table for table, _, _ in LAWS.values() if not isinstance(table, Uniform)])
+def test_zero_width_gives_zero_variance(table):
+    width = "sigma" if isinstance(table, Lognormal) else "std"
+    off = table.model_copy(update={width: 0.0})
+    x = drawn(off, 1.0, n=100)
+    assert np.ptp(x) == 0.0
+    assert np.ptp(drawn(table, 1.0, n=100)) > 0.1  # and switched on it does not
+
+
+def test_uniform_of_zero_width():
+    assert np.ptp(drawn(Uniform(distribution="uniform", low=2.0, high=2.0), 0.0, n=100)) == 0.0
+
+
+def test_components_names_and_seeds_are_independent():
+    table = LAWS["normal"][0]
+    x = drawn(table, 0.0, k=3)
+    columns = [
+        *x.T,
+        drawn(table, 0.0, name="e")[:, 0],
+        drawn(table, 0.0, seed=2)[:, 0],
+        drawn(table, 0.0, first=1)[:, 0],
+    ]
+    correlation = np.corrcoef(columns) - np.eye(len(columns))
+    assert np.abs(correlation).max() < 4 / np.sqrt(N)
+    # neighbouring seeds share no sample, in any order
+    assert not set(columns[0]) & set(columns[4])
+
+
+def test_a_draw_is_a_function_of_key_name_and_index():
+    table = LAWS["normal"][0]
+    whole = drawn(table, 0.0, n=300, k=2)
+    assert np.array_equal(whole[100:200], drawn(table, 0.0, n=100, k=2, first=100))
+    assert np.array_equal(whole[:, :1], drawn(table, 0.0, n=300, k=1)), "a further component changes no other"
+
+
+def test_another_dispersion_changes_no_draw_of_the_others(cart):
+    key, index = study_key(7), jnp.arange(64, dtype=jnp.uint32)
+
+    def draws(path):
+        d = read(path).dispersions
+        keys = d.keys(key)
+        flat = jax.vmap(lambda i: d.draw(keys, i, np.float64))(index)
+        return {name: np.asarray(x) for name, x in d.split(flat).items()}
+
+    added = '[dispersions."cart.com"]\ndistribution = "normal"\nstd = 0.1\n[dispersions."cart.mass"]'
+    before, after = draws(cart()), draws(cart('[dispersions."cart.mass"]', added))
+    assert set(after) - set(before) == {"cart.com"}
+    for name, x in before.items():
+        assert np.array_equal(x, after[name]), name
