@@ -1,4 +1,6 @@
-"""Long mechanisms run as loops over links; they must equal the same links unrolled in plain floats."""
+"""Long mechanisms run as loops over like links: the same values as Pinocchio, the same derivatives as differences."""
+
+from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
@@ -6,95 +8,82 @@ import numpy as np
 import pytest
 
 import jaxmbs as mbs
-from jaxmbs.dynamics import scalar
-from jaxmbs.dynamics.tree import Tree
 
+from .cases import relative
+from .mechanisms import build, random_mechanism, random_q
+from .mirrors import Pinocchio
 
-def long_tree() -> mbs.Model:
-    """A trunk of 24 revolutes, two branches (spherical run, prismatic run), elements inside the runs, odd ends."""
-    mech = mbs.Mechanism("long", gravity=(0.3, 0.1, -9.81))
-
-    def add(name, joint, parent, **pose):
-        k = len(name) + int(name[1:])
-        mech.add_body(name, mass=1.0, com=(0.01 * k, 0.0, 0.1), inertia=(0.02 + 0.0004 * k, 0.02, 0.015))
-        placed = mbs.Pose((0.02 * (k % 3), 0.0, 0.2), **pose)
-        mech.add_joint(f"j{name}", joint, parent, name, placed, mbs.Pose((0.01, 0.0, 0.0)))
-
-    for i in range(24):
-        add(f"t{i}", mbs.Revolute(axis=(0, 1, 0) if i % 2 else (0, 0, 1)), f"t{i - 1}" if i else "world")
-    for i in range(12):
-        add(f"s{i}", mbs.Spherical(), f"s{i - 1}" if i else "t23", rotation=(1.0, 0.1 * i, 0.0, 0.2))
-    for i in range(10):
-        add(f"p{i}", mbs.Prismatic(axis=(0.6, 0.0, 0.8)), f"p{i - 1}" if i else "t23")
-    add("u0", mbs.Universal(), "t10")
-    mech.add_force("line", mbs.LinearSpring("t5", "s3", stiffness=30.0, rest_length=0.3, damping=0.5))
-    mech.add_force("coil", mbs.TorsionSpring("jt7", stiffness=2.0, damping=0.1, rest_angle=0.2))
-    mech.add_force("oil", mbs.Damper("js4", damping=0.3))
-    return mech.build()
+# a free body, a long arm, and two limbs at its end
+LIMBS = ((-1, ("Free",)), (0, ("Revolute",) * 20), (20, ("Universal",) * 8), (20, ("Spherical",) * 6 + ("Revolute",) * 8))
 
 
 @pytest.fixture(scope="module")
-def state():
-    model = long_tree()
-    assert sum(b.rolled for b in Tree(model, jnp.float64).blocks) == 4  # the trunk is cut where u0 hangs on it
-    q = model.random(jax.random.key(3))
-    v, a = (0.3 * jax.random.normal(jax.random.key(k), (model.nv,)) for k in (4, 5))
-    return model, q, v, a
+def long_tree():
+    joints, bodies = [], []
+    for root, kinds in LIMBS:
+        for i, kind in enumerate(kinds):
+            one = random_mechanism(len(joints), 1, kinds=(kind,), massless=0.0, free_base=False, aligned=0.3)
+            parent = root if i == 0 else len(joints) - 1
+            name = f"b{len(joints)}"
+            up = "world" if parent < 0 else f"b{parent}"
+            joints.append(replace(one.joints[0], name="j" + name[1:], parent=up, child=name))
+            bodies.append(replace(one.bodies[0], name=name))
+    mechanism = replace(one, bodies=tuple(bodies), joints=tuple(joints), gravity=np.array([1.0, -2.0, -9.0]))
+    model = build(mechanism)
+    mechanism = mechanism.ordered(model.joint_names)
+    rng = np.random.default_rng(0)
+    q, (v, a) = random_q(mechanism, rng), rng.normal(size=(2, model.nv))
+    return model, Pinocchio(mechanism), q, v, a
 
 
-def close(got, want, tol=1e-10):
-    got, want = np.asarray(got), np.asarray(want)
-    assert np.abs(got - want).max() <= tol * np.abs(want).max()
+def test_every_function_agrees_with_pinocchio(long_tree):
+    model, oracle, q, v, a = long_tree
+    tau = oracle.inverse_dynamics(q, v, a)
+    last = model.body_names[-1]
+    poses = oracle.body_poses(q)
+    assert relative(mbs.body_poses(model, q).position, [poses[b][0] for b in model.body_names]) < 1e-12
+    assert relative(mbs.jacobian(model, q, last, (0.1, 0.2, 0.3)), oracle.jacobian(q, last, (0.1, 0.2, 0.3))) < 1e-12
+    assert relative(mbs.inverse_dynamics(model, q, v, a), tau) < 1e-11
+    assert relative(mbs.bias_forces(model, q, v), oracle.bias_forces(q, v)) < 1e-11
+    A = np.asarray(mbs.mass_matrix(model, q))
+    assert np.array_equal(A, A.T)
+    assert relative(A, oracle.mass_matrix(q)) < 1e-12
+    assert relative(mbs.forward_dynamics(model, q, v, tau), a) < 1e-9
+    assert relative(mbs.forward_dynamics(model, q, v, tau, method="crba"), a) < 1e-9
+    assert relative(mbs.energy(model, q, v), oracle.energy(q, v)) < 1e-12
+    for got, want in zip(mbs.momentum(model, q, v), oracle.momentum(q, v), strict=True):
+        assert relative(got, want) < 1e-12
+    wrenches, want = mbs.joint_reactions(model, q, v, tau), oracle.joint_reactions(q, v, a)
+    assert relative(wrenches, [want[n] for n in model.joint_names]) < 1e-9
 
 
-def test_inverse_dynamics(state):
-    model, q, v, a = state
-    close(mbs.inverse_dynamics(model, q, v, a), scalar.inverse_dynamics(model, q.tolist(), v.tolist(), a.tolist()))
+def test_derivatives_of_the_loops(long_tree):
+    model, _, q, v, _ = long_tree
+    rng = np.random.default_rng(1)
+    direction, weights = rng.normal(size=(2, model.nv))
+
+    @jax.jit
+    def f(v):
+        return mbs.forward_dynamics(model, jnp.asarray(q), v)
+
+    want = (f(v + 1e-3 * direction) - f(v - 1e-3 * direction)) / 2e-3  # quadratic in v: the difference is exact
+    assert relative(jax.jvp(f, (v,), (direction,))[1], want) < 1e-8
+    (gradient,) = jax.vjp(f, v)[1](weights)
+    assert float(gradient @ direction) == pytest.approx(float(weights @ want), rel=1e-8)
 
 
-def test_forward_dynamics_inverts_it(state):
-    model, q, v, a = state
-    close(mbs.forward_dynamics(model, q, v, mbs.inverse_dynamics(model, q, v, a)), a, 1e-8)
-
-
-def test_mass_matrix(state):
-    model, q, _, _ = state
-    close(mbs.mass_matrix(model, q), scalar.mass_matrix(model, q.tolist()))
-
-
-def test_energy_and_momentum(state):
-    model, q, v, _ = state
-    close(mbs.energy(model, q, v), scalar.energy(model, q.tolist(), v.tolist()))
-    close(mbs.momentum(model, q, v), scalar.momentum(model, q.tolist(), v.tolist()))
-
-
-def test_locks(state):
-    model, q, v, _ = state
-    mode = model.mode(lock=["jt3", "js5", "jp0"], off=["line"])
-    prescribed = jnp.where(mode.lock, 0.7, 0.0)
-    by_aba = mbs.forward_dynamics(model, q, v, mode=mode, prescribed=prescribed)
-    by_matrix = mbs.forward_dynamics(model, q, v, mode=mode, prescribed=prescribed, method="crba")
-    close(by_aba, by_matrix, 1e-8)
-    close(by_aba[mode.lock], 0.7 * jnp.ones(5), 1e-12)
-
-
-def test_derivatives_in_both_modes_under_vmap(state):
-    model, q, v, a = state
-
-    def f(q, v):
-        return mbs.inverse_dynamics(model, q, v, a).sum()
-
-    qs, vs = jnp.stack([q, q + 0.05, q + 0.1]), jnp.stack([v, 0 * v, -v])
-    dq, dv = 0.1 * jnp.cos(jnp.arange(model.nq)), 0.1 * jnp.sin(jnp.arange(model.nv))
-    forward = jax.jit(jax.vmap(lambda q, v: jax.jvp(f, (q, v), (dq, dv))[1]))(qs, vs)
-    reverse = jax.jit(jax.vmap(jax.grad(f, argnums=(0, 1))))(qs, vs)
-    close(reverse[0] @ dq + reverse[1] @ dv, forward, 1e-10)
-    e = 1e-6
-    values = jax.jit(jax.vmap(lambda q, v, s: f(q + s * dq, v + s * dv), in_axes=(0, 0, None)))
-    close(forward, (values(qs, vs, e) - values(qs, vs, -e)) / (2 * e), 1e-6)
-
-
-def test_simulation_keeps_energy(state):
-    model, q, v, _ = state
-    solution = mbs.simulate(model, q, v, 0.01, 1e-3, save_every=None)
-    assert abs(float(solution.energy_error[-1])) < 1e-6 * float(mbs.energy(model, q, v)[0])
+def test_locks_and_elements_in_the_loops():
+    """A hanging chain of 50 rods: two hinges locked, a spring on the end, against the mass matrix."""
+    mech = mbs.library.chain(50)
+    mech.add_force("tip", mbs.LinearSpring("link_50", "world", (0, 0, -0.5), (1, 0, -25), stiffness=50.0))
+    mech.add_force("coil", mbs.TorsionSpring("hinge_20", stiffness=3.0, damping=0.1, rest_angle=0.4))
+    model = mech.build()
+    rng = np.random.default_rng(2)
+    q, v = rng.normal(size=(2, 50)) * 0.2
+    mode = model.mode(lock=["hinge_3", "hinge_40"])
+    prescribed = np.where(mode.lock, 0.7, 0.0)
+    a = mbs.forward_dynamics(model, q, v, mode=mode, prescribed=prescribed)
+    residual = mbs.mass_matrix(model, q) @ a + mbs.bias_forces(model, q, v)
+    assert relative(a[np.asarray(mode.lock)], [0.7, 0.7]) == 0
+    assert relative(residual[~np.asarray(mode.lock)], np.zeros(48)) < 1e-10
+    assert relative(a, mbs.forward_dynamics(model, q, v, mode=mode, prescribed=prescribed, method="crba")) < 1e-9

@@ -110,7 +110,7 @@ def _loop_jacobians(model: Model, dice: random.Random) -> np.ndarray:
         return Transform(values[f"{name}.rotation"], values[f"{name}.position"])
 
     placed, columns, paths = {WORLD: IDENTITY}, [], {WORLD: frozenset()}
-    for i, link in enumerate(s.links):
+    for link in s.links:
         q = [c + dice.uniform(-1, 1) for c in link.joint.neutral()]
         m = link.joint.motion(values.of(link.name, link.joint.numbers), q, [0.0] * link.joint.nv, 0.0)
         parent = s.links[link.parent].body if link.parent >= 0 else WORLD

@@ -1,6 +1,7 @@
 """Fewer operations for a set of sums of products: common parts and common factors, found greedily.
 
-A polynomial is {cube: coefficient}, a cube a sorted tuple of literals (integers) with repetition. The best divisor, by
+A polynomial is {cube: coefficient}, a cube a sorted tuple of literals with repetition; negative literals are constants,
+of which a cube has one at most. The best divisor, by
 operations saved, is taken out again and again: a sum of two cubes (which is both common subexpression and common
 factor) or a product of two literals; as in the fast-extract algorithm of logic synthesis (Rajski and Vasudevamurthy).
 """
@@ -24,7 +25,9 @@ def operations(p: Polynomial) -> tuple[int, int]:
 
 
 def _products(cube: Cube, c: Number) -> int:
-    return len(cube) - 1 + (c not in (1, -1)) if cube else 0
+    if not cube:
+        return 0
+    return len(cube) - 1 + (c not in (1, -1) and cube[0] >= 0)  # a rational factor goes into a constant
 
 
 def cost(polynomials: dict[int, Polynomial]) -> int:
@@ -103,7 +106,7 @@ class Extraction:
                 if y not in seen:
                     seen.add(y)
                     self._note(("*", x, y), (k, cube))
-        if p[cube] not in (1, -1):
+        if p[cube] not in (1, -1) and cube and cube[0] >= 0:
             for x in set(cube):
                 self._note(("*", abs(p[cube]), (x,)), (k, cube))
 

@@ -34,7 +34,7 @@ class Names:
         self.tex: dict[int, str] = {}
         for n, literal in enumerate(listing.constants, 1):
             self._set(literal, f"k{n}", f"k_{{{n}}}")
-        for literal, (kind, content) in enumerate(self.program.literals):
+        for literal, (kind, content) in self.program.literals.items():
             if kind == "output":
                 self._set(literal, *self._output(content))
             elif kind == "atom" and isinstance(w.atoms[content], tuple):

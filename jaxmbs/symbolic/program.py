@@ -19,8 +19,8 @@ ROUNDING = 1e-14  # of a sum that cancels, relative to its terms
 
 @dataclass
 class Program:
-    """Formulas over literals. literals[i] says what literal i is: ("atom", index in the workspace), ("constant",
-    Constant), ("temp", number) or ("output", index).
+    """Formulas over literals. literals[i] says what literal i is: ("atom", index in the workspace), ("temp", number),
+    ("output", index) or, where i is negative, ("constant", Constant).
 
     sums: {literal: polynomial}; opaque: {literal: Definition} whose operands are ("number", x) or ("literal", sign, i);
     outputs: {index: literal}; numeric: the constants are numbers.
@@ -28,7 +28,7 @@ class Program:
 
     workspace: Workspace
     numeric: bool
-    literals: list[tuple[str, Any]] = field(default_factory=list)
+    literals: dict[int, tuple[str, Any]] = field(default_factory=dict)
     sums: dict[int, Polynomial] = field(default_factory=dict)
     opaque: dict[int, Definition] = field(default_factory=dict)
     outputs: dict[tuple[int, ...], int] = field(default_factory=dict)
@@ -40,8 +40,9 @@ class Program:
     def literal(self, kind: str, content: Any) -> int:
         key = (kind, content)
         if key not in self._index:
-            self._index[key] = len(self.literals)
-            self.literals.append(key)
+            number = len(self.literals)
+            self._index[key] = ~number if kind == "constant" else number
+            self.literals[self._index[key]] = key
         return self._index[key]
 
     def temp(self) -> int:
@@ -111,7 +112,7 @@ class Program:
         return cost(sums) + 3 * sum(isinstance(c, Trig) and len(c.angle) > 1 for c in contents)
 
     def is_constant(self, literal: int) -> bool:
-        return self.literals[literal][0] == "constant"
+        return literal < 0
 
 
 def flatten(trace: Trace) -> Program:

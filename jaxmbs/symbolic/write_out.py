@@ -19,7 +19,8 @@ from jaxmbs.symbolic.statements import listing
 from jaxmbs.symbolic.tracing import ALGORITHMS, INPUTS, Trace, Way, trace
 from jaxmbs.symbolic.written import WrittenOut
 
-LIMITS = (1, 2, 4, 1000)  # of multiplying out; the last one is everything
+EVERYTHING = 1000
+LIMITS = (1, 2, 4, EVERYTHING)  # of multiplying out
 LARGEST = 40_000  # pairs of terms in a program that is still tried beside the first one
 POLISHED = 3  # of the ways, those that are factored thoroughly
 AGREEMENT = 1e-9  # relative, of the formulas and the function
@@ -92,7 +93,8 @@ class _Candidate:
 
 
 def _ways(algorithms: list[str]) -> list[Way]:
-    return [Way(a, limit, keep) for limit in LIMITS for a in algorithms for keep in (False, True)]
+    ways = [Way(a, limit, keep) for limit in LIMITS for a in algorithms for keep in (False, True)]
+    return [way for way in ways if way.algorithm != "aba" or way.limit < EVERYTHING]
 
 
 def _cheapest(model: Model, what: str, ways: list[Way], numeric: bool) -> _Candidate:
@@ -103,9 +105,9 @@ def _cheapest(model: Model, what: str, ways: list[Way], numeric: bool) -> _Candi
             continue
         try:
             traced = trace(model, what, way, numeric)
+            program = flatten(traced)
         except Overgrown:
             continue
-        program = flatten(traced)
         if found and sum(len(p) ** 2 for p in program.sums.values()) > LARGEST:
             continue
         found.append(_Candidate(way, traced, program, program.price(factored(program))))

@@ -35,7 +35,7 @@ class Scene:
 
     t: Scalar
     bodies: dict[str, BodyState]
-    joints: dict[str, tuple[Sequence[Scalar], Sequence[Scalar]]]
+    joints: Mapping[str, tuple[Sequence[Scalar], Sequence[Scalar]]]
     masses: dict[str, tuple[Scalar, Vector3]]
     external: Sequence[Scalar]
     all_rates: Sequence[Scalar]
