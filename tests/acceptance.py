@@ -20,7 +20,7 @@ from scipy.integrate import solve_ivp
 import jaxmbs as mbs
 
 from .cases import relative
-from .mechanisms import IDENTITY, KINDS, Body, Description, Joint, X, build, joint_q, random_mechanism, rates
+from .mechanisms import IDENTITY, KINDS, Body, Description, Joint, Z, build, joint_q, random_mechanism, rates
 from .mirrors import Pinocchio
 
 STATES = ("random", "rest", "zero", "half turn")
@@ -37,6 +37,7 @@ class Row:
     fn: Callable
     oracle: Callable
     without: dict[str, str] = field(default_factory=dict)  # joint type -> reason
+    slow: bool = False  # checked by `pytest --slow` only
 
     @property
     def name(self):
@@ -73,13 +74,18 @@ def _integrated(p, q, v, u):
     return end[: len(q)], end[len(q) :]
 
 
-def _mass_matrix(method):
-    return Row("mass_matrix", method, lambda m, q, v, u: mbs.mass_matrix(m, q, method=method), _on_q("mass_matrix"))
+def _mass_matrix(method, without=(), slow=True):
+    fn = functools.partial(_of_q, mbs.mass_matrix, method=method)
+    return Row("mass_matrix", method, fn, _on_q("mass_matrix"), dict(without), slow)
 
 
-def _forward(method):
+def _forward(method, without=(), slow=True):
     fn = functools.partial(mbs.forward_dynamics, method=method)
-    return Row("forward_dynamics", method, fn, Pinocchio.forward_dynamics)
+    return Row("forward_dynamics", method, fn, Pinocchio.forward_dynamics, dict(without), slow)
+
+
+def _of_q(function, m, q, v, u, **options):
+    return function(m, q, **options)
 
 
 def _on_q(name, *more):
@@ -91,14 +97,32 @@ def _on_qv(name):
     return lambda p, q, v, u: getattr(p, name)(q, v)
 
 
+MOVING_HINGE = dict.fromkeys(
+    ("Prismatic", "Helical", "Cylindrical", "Planar", "Free"),
+    "the formulation rests on hinge points that are fixed in both bodies (Free only on the world; General if it only turns)",
+)
+NOT_REVOLUTE = dict.fromkeys(
+    (k for k in KINDS if k not in ("Revolute", "Fixed")),
+    "the inertial coefficients are those of trees of revolute joints",
+)
 ROWS = (
     Row("body_poses", "", lambda m, q, v, u: _arrays(mbs.body_poses(m, q)), _poses),
     Row("jacobian", "", lambda m, q, v, u: mbs.jacobian(m, q, "body", POINT), _on_q("jacobian", "body", POINT)),
     Row("inverse_dynamics", "", mbs.inverse_dynamics, Pinocchio.inverse_dynamics),
     Row("bias_forces", "", lambda m, q, v, u: mbs.bias_forces(m, q, v), _on_qv("bias_forces")),
-    _mass_matrix("crba"),
-    _forward("aba"),
-    _forward("crba"),
+    _mass_matrix("crba", slow=False),
+    _mass_matrix("configuration"),
+    _mass_matrix("jacobian"),
+    _mass_matrix("barycentric", MOVING_HINGE),
+    _mass_matrix("wang", MOVING_HINGE),
+    _mass_matrix("telegin", NOT_REVOLUTE),
+    _forward("aba", slow=False),
+    _forward("crba", slow=False),
+    _forward("configuration"),
+    _forward("jacobian"),
+    _forward("barycentric", MOVING_HINGE),
+    _forward("wang", MOVING_HINGE),
+    _forward("telegin", NOT_REVOLUTE),
     Row("energy", "", lambda m, q, v, u: mbs.energy(m, q, v), _on_qv("energy")),
     Row("momentum", "", lambda m, q, v, u: mbs.momentum(m, q, v), _on_qv("momentum")),
     Row("joint_reactions", "", _moving_reactions, _reactions),
@@ -115,14 +139,14 @@ def _arrays(pose):
 
 @functools.cache
 def mechanism(kind):
-    """A slide on the world that carries one body by the joint in question, in arbitrary poses."""
+    """A turntable on the world that carries one body by the joint in question, in arbitrary poses."""
     one = random_mechanism(7, 1, kinds=(kind,), aligned=0.0, massless=0.0, free_base=False)
-    tested = replace(one.joints[0], name="tested", parent="cart", child="body")
+    tested = replace(one.joints[0], name="tested", parent="table", child="body")
     if kind == "General":
         tested = replace(tested, like="Bryant", axes=())
-    bodies = Body("cart", 1.5, np.array([0.1, 0, 0]), np.diag([0.1, 0.1, 0.1])), replace(one.bodies[0], name="body")
-    slide = Joint("slide", "Prismatic", "world", "cart", IDENTITY, IDENTITY, (X,))
-    return Description(bodies, (slide, tested), np.array([0.5, -1.0, -9.0]))
+    bodies = Body("table", 1.5, np.array([0.1, 0, 0]), np.diag([0.1, 0.1, 0.1])), replace(one.bodies[0], name="body")
+    pivot = Joint("pivot", "Revolute", "world", "table", IDENTITY, IDENTITY, (Z,))
+    return Description(bodies, (pivot, tested), np.array([0.5, -1.0, -9.0]))
 
 
 @functools.cache

@@ -16,19 +16,21 @@ SERVED = [(row, kind) for row, kind in CELLS if kind not in row.without]
 REFUSED = [(row, kind) for row, kind in CELLS if kind in row.without]
 
 
-def ids(cells):
-    return [f"{row.name}-{kind}" for row, kind in cells]
+def cells(pairs, slow=False):
+    marks = {True: pytest.mark.slow, False: ()}
+    named = [pytest.param(*pair, id=f"{pair[0].name}-{pair[1]}", marks=marks[slow or pair[0].slow]) for pair in pairs]
+    return pytest.mark.parametrize(("row", "kind"), named)
 
 
-@pytest.mark.parametrize(("row", "kind"), SERVED, ids=ids(SERVED))
+@cells(SERVED)
 def test_cell(row, kind):
     assert failures(row, kind) == []
 
 
-@pytest.mark.parametrize(("row", "kind"), REFUSED, ids=ids(REFUSED))
+@cells(REFUSED)
 def test_refused_cell_is_refused(row, kind):
     model, _, rows = setting(kind)
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match=row.method):
         row.fn(model, *rows[0])
 
 
@@ -45,14 +47,13 @@ def compiled_derivatives(row, kind):
         assert relative(got, expected) < 1e-11
 
 
-@pytest.mark.parametrize("row", [r for r in ROWS if "Spherical" not in r.without], ids=lambda r: r.name)
-def test_compiled_derivatives(row):
-    compiled_derivatives(row, "Spherical")
+@cells([(row, kind) for row, kind in SERVED if kind == "Spherical"])
+def test_compiled_derivatives(row, kind):
+    compiled_derivatives(row, kind)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("row", "kind"), SERVED, ids=ids(SERVED))
-def test_compiled_derivatives_of_every_cell(row, kind):
+@cells([(row, kind) for row, kind in SERVED if kind != "Spherical"], slow=True)
+def test_compiled_derivatives_of_the_other_joints(row, kind):
     compiled_derivatives(row, kind)
 
 

@@ -21,7 +21,7 @@ assert xla_bridge.backends_are_initialized()  # the question itself works
 
 
 def test_import_and_build_touch_no_device():
-    done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 

@@ -55,7 +55,7 @@ def test_humanoid_stands_on_the_floor():
 
 def test_separation_starts_joined():
     model = mbs.library.stage_separation(pushers=6).build()
-    assert model.force_names == tuple(f"pusher_{i}" for i in range(1, 7)) + ("residual",)
+    assert model.force_names == (*(f"pusher_{i}" for i in range(1, 7)), "residual")
     assert total_mass(model) == 3500.0
     where = positions(model)
     assert np.array_equal(where["stage"], where["payload"])

@@ -206,7 +206,10 @@ BATCH_FAULTS = {
     "unequal numbers of rows": ({"arm.mass": np.ones(3), "screw.mass": np.ones(4)}, "arm.mass", "screw.mass", "3", "4"),
     "unphysical inertia": ({"arm.inertia": np.array([(1, 1, 1), (1, 1, 3.0)])}, "arm.inertia", "row 1", "triangle"),
     "inertia not symmetric": (
-        {"arm.inertia": np.array([np.eye(3), np.eye(3) + np.eye(3, k=1) * 0.1])}, "arm.inertia", "row 1", "symmetric"
+        {"arm.inertia": np.array([np.eye(3), np.eye(3) + np.eye(3, k=1) * 0.1])},
+        "arm.inertia",
+        "row 1",
+        "symmetric",
     ),
     "negative mass": ({"arm.mass": np.array([1.0, 2.0, -1.0])}, "arm.mass", "row 2"),
     "axis": ({"nut.axis": np.array([[0, 0, 1.0], [0, 0, 2.0]])}, "nut.axis", "row 1"),

@@ -175,7 +175,7 @@ def test_fold_sees_every_grid_time():
 
 @pytest.mark.parametrize("mode", [jax.jacfwd, jax.jacrev])
 def test_derivatives_through_a_run(mode):
-    model, q, v = swing()
+    model, _, v = swing()
 
     @jax.jit
     def end(x):

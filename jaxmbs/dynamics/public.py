@@ -9,11 +9,12 @@ import jax.numpy as jnp
 
 from jaxmbs.dynamics import aba, energies, methods, rnea
 from jaxmbs.dynamics.compiled import compiled, state_dtype, vector
+from jaxmbs.dynamics.constraint_functions import constrained_dynamics
 from jaxmbs.dynamics.factorization import solve
 from jaxmbs.dynamics.kinematics import world_placements
 from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.tree import UNROLLED, Tree
-from jaxmbs.model import Mode, Model, Pose
+from jaxmbs.model import Mode, Model, ModelError, Pose
 from jaxmbs.spatial import Transform, Vector3
 
 
@@ -121,10 +122,15 @@ def forward_dynamics(
 
     q (nq,), v (nv,); tau None is zero. mode: locks and switches (`Model.mode`); prescribed (nv,): acceleration of the
     locked degrees of freedom, None for zero. method: "aba" (articulated bodies, linear in the number of links,
-    [Y 3.174-3.177]) or a method of `mass_matrix`, with A and bias of that formulation and LDLᵀ. Raises ModelError for
-    wrong shapes, an unknown method, or one that cannot serve the model.
+    [Y 3.174-3.177]) or a method of `mass_matrix`, with A and bias of that formulation and LDLᵀ. With loops or
+    constraints the accelerations are those of `constrained_dynamics`. Raises ModelError for wrong shapes, an unknown
+    method, or one that cannot serve the model.
     """
     found = None if method == "aba" else methods.find(method, model, also=("aba",))
+    if model.structure.constrained:
+        if found is not None:
+            raise ModelError(f"forward_dynamics: method {method!r} serves trees, and model {model.name!r} has constraints")
+        return constrained_dynamics(model, q, v, tau, t=t, mode=mode, prescribed=prescribed)[0]
     state = _state(model, q, v, t, mode, tau)
     tau, prescribed = _optional(state, "tau", tau), _optional(state, "prescribed", prescribed)
     if found is None:

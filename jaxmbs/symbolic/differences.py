@@ -15,22 +15,25 @@ if TYPE_CHECKING:
     from jaxmbs.symbolic.program import Program
 
 LONGEST = 60  # terms of a sum that is compared
-WIDTH = (12, 4, 3, 2, 1)  # choices of the first, second, ... part that are followed up
+# choices of the first, second, ... part that are followed up, by the number of terms in the program
+WIDTHS = ((130, (12, 4, 3, 2, 1)), (300, (4, 2, 1, 1)), (450, (2, 1)))
 Linear = dict[Cube, Any]  # literals that are no constants -> coefficient
 
 
 def rewrite(program: Program) -> bool:
     """Rewrite the sums that become cheaper; whether there were any."""
     search = _Search(program)
-    return any([search.improve(k) for k in list(program.sums)])
+    return bool(search.widths) and any([search.improve(k) for k in list(program.sums)])
 
 
 class _Search:
     def __init__(self, program: Program):
         self.program, self.sums = program, program.sums
+        size = sum(map(len, self.sums.values()))
+        self.widths = next((widths for limit, widths in WIDTHS if size <= limit), ())
         self.linear: dict[int, Linear] = {}
         self.users: dict[Cube, set[int]] = {}
-        for k in self.sums:
+        for k in self.sums if self.widths else ():
             for key in self.expanded(k):
                 if key:
                     self.users.setdefault(key, set()).add(k)
@@ -58,7 +61,7 @@ class _Search:
             return False
         blocked = dependents_of(self.program, k) | {k}
         near = sorted({j for key in target for j in self.users.get(key, ())} - blocked)
-        price, parts, rest = self._covered(target, near, WIDTH, own)
+        price, parts, rest = self._covered(target, near, self.widths)
         if price >= own:
             return False
         found: Polynomial = {(j,): ratio for j, ratio in parts.items()}
@@ -69,7 +72,7 @@ class _Search:
         return True
 
     def _covered(
-        self, rest: Linear, near: list[int], widths: tuple[int, ...], bound: int
+        self, rest: Linear, near: list[int], widths: tuple[int, ...]
     ) -> tuple[int, dict[int, Number], Linear]:
         """(price, parts, what is left) of the cheapest way found to write the terms with parts that exist."""
         best = (sum(_price(key, c) for key, c in rest.items()) - 1, {}, rest)
@@ -84,7 +87,7 @@ class _Search:
                     choices.append((-gain, j, ratio, left, own))
         choices.sort(key=lambda x: x[:2])
         for _, j, ratio, left, own in choices[: widths[0] if widths else 0]:
-            price, parts, last = self._covered(left, [i for i in near if i != j], widths[1:], bound)
+            price, parts, last = self._covered(left, [i for i in near if i != j], widths[1:])
             if price + own < best[0]:
                 best = (price + own, {j: ratio} | parts, last)
         return best

@@ -182,7 +182,7 @@ def optimised(program: Program) -> Program:
         while before is None or cost(program.sums) < before:
             before = cost(program.sums)
             program.sums = factored(program, seed)
-            while size < 600 and rewrite(program):
+            while rewrite(program):
                 program.prune()
             program.prune()
         if program.price(program.sums) < best[0]:

@@ -52,6 +52,20 @@ def free_and_general(n=3):
 
 
 @functools.cache
+def small_arm():
+    """Three freedoms with springs and a cable: quick to compile. Joints "shoulder" (universal) and "elbow"."""
+    mech = mbs.Mechanism("small arm", gravity=(1.0, 0.5, -9.81))
+    mech.add_body("upper", 2.0, (0.05, 0, -0.15), (0.02, 0.03, 0.01))
+    mech.add_body("lower", 1.2, (0, 0.02, -0.13), (0.015, 0.02, 0.01))
+    mech.add_joint("shoulder", mbs.Universal((1, 0, 0), (0, 0.6, 0.8)), "world", "upper", mbs.Pose((0, 0.2, 0.4)))
+    mech.add_joint("elbow", mbs.Revolute((0, 1, 0)), "upper", "lower", mbs.Pose((0, 0.1, -0.3)))
+    mech.add_force("spring", mbs.TorsionSpring("elbow", stiffness=1.0, damping=0.05, rest_angle=-0.6))
+    mech.add_force("friction", mbs.Damper("shoulder", 0.15))
+    mech.add_force("cable", mbs.LinearSpring("lower", "world", (0, 0, -0.1), (1, 0, 0), stiffness=40.0, damping=2.0))
+    return mech.build()
+
+
+@functools.cache
 def planar(n=5):
     """Revolutes about one axis and rigid connections, on two hinges of the world."""
     rng = np.random.default_rng(5)

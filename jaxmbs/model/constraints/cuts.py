@@ -48,22 +48,35 @@ def _moment(direction: Vector3, residual: Scalar) -> Row:
     return Row(Force(direction, ZERO3), ZERO_FORCE, residual)
 
 
-def _point(X: Transform, directions: tuple[Vector3, ...] = _AXES) -> list[Row]:
-    """The origin of b stays at that of a along the given directions of b."""
+def _point(X: Transform, directions: tuple[Vector3, ...] = _AXES, turn: Vector3 = ZERO3) -> list[Row]:
+    """The origin of b stays at that of a along the given directions of b.
+
+    turn: the small rotation that other rows make zero; its product with the offset makes d(residual)/dt = wrench @ V.
+    """
     offset = X.rotation.T @ X.position
-    return [_force(d, d @ offset) for d in directions]
+    return [_force(d, d @ (offset + turn.cross(offset))) for d in directions]
+
+
+def _tilt(X: Transform, axis: Vector3) -> Vector3:
+    """Small rotation that takes the axis, fixed in both frames, away from itself, in axes of b."""
+    return (X.rotation.T @ axis).cross(axis)
+
+
+def _turn(X: Transform) -> Vector3:
+    """Small rotation between the frames."""
+    R = X.rotation
+    return Vector3(sub(R.zy, R.yz), sub(R.xz, R.zx), sub(R.yx, R.xy)) * 0.5
 
 
 def _parallel(X: Transform, axis: Vector3) -> list[Row]:
-    """The axis, fixed in both frames, stays parallel to itself."""
-    tilt = (X.rotation.T @ axis).cross(axis)
+    """The axis stays parallel to itself."""
+    tilt = _tilt(X, axis)
     return [_moment(n, n @ tilt) for n in perpendicular(axis)]
 
 
 def _aligned(X: Transform) -> list[Row]:
     """Both frames keep the same orientation."""
-    R = X.rotation
-    turn = Vector3(sub(R.zy, R.yz), sub(R.xz, R.zx), sub(R.yx, R.xy)) * 0.5
+    turn = _turn(X)
     return [_moment(e, e @ turn) for e in _AXES]
 
 
@@ -83,16 +96,16 @@ def _universal(p: Numbers, X: Transform, V: Motion) -> list[Row]:
 
 
 def _cylindrical(p: Numbers, X: Transform, V: Motion) -> list[Row]:
-    return _point(X, perpendicular(p["axis"])) + _parallel(X, p["axis"])
+    return _point(X, perpendicular(p["axis"]), _tilt(X, p["axis"])) + _parallel(X, p["axis"])
 
 
 def _prismatic(p: Numbers, X: Transform, V: Motion) -> list[Row]:
-    return _point(X, perpendicular(p["axis"])) + _aligned(X)
+    return _point(X, perpendicular(p["axis"]), _turn(X)) + _aligned(X)
 
 
 def _planar(p: Numbers, X: Transform, V: Motion) -> list[Row]:
     # the normal of the plane is common to both frames
-    return _point(X, (_AXES[2],)) + _parallel(X, _AXES[2])
+    return _point(X, (_AXES[2],), _tilt(X, _AXES[2])) + _parallel(X, _AXES[2])
 
 
 def _fixed(p: Numbers, X: Transform, V: Motion) -> list[Row]:
@@ -107,11 +120,11 @@ def _helical(p: Numbers, X: Transform, V: Motion) -> list[Row]:
         # cos and sin of the angle between the frames from the trace and the skew part of the rotation
         R = X.rotation
         c = mul(0.5, sub(add(add(R.xx, R.yy), R.zz), 1))
-        s = a @ (Vector3(sub(R.zy, R.yz), sub(R.xz, R.zx), sub(R.yx, R.xy)) * 0.5)
+        s = a @ _turn(X)
         expected = div(advance, pitch)
         residual = mul(pitch, sub(mul(sin(expected), c), mul(cos(expected), s)))
     screw = Row(Force(a * mul(-1, pitch), a), ZERO_FORCE, residual)
-    return [*_point(X, perpendicular(a)), *_parallel(X, a), screw]
+    return [*_point(X, perpendicular(a), _tilt(X, a)), *_parallel(X, a), screw]
 
 
 def _free(p: Numbers, X: Transform, V: Motion) -> list[Row]:

@@ -1,0 +1,92 @@
+"""mbs.jit: plain, and told that the rows of a batch are independent."""
+
+import subprocess
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxmbs as mbs
+
+from .cases import relative
+
+
+def energy_and_poses(model, q, v):
+    return {"energy": mbs.energy(model, q, v), "tip": mbs.body_poses(model, q).position[-1]}
+
+
+def same(got, want, tolerance=1e-13):
+    assert jax.tree.structure(got) == jax.tree.structure(want)
+    for x, y in zip(jax.tree.leaves(got), jax.tree.leaves(want), strict=True):
+        assert x.dtype == y.dtype and relative(x, y) <= tolerance
+
+
+def test_plain_jit_is_jax_jit():
+    @mbs.jit
+    def fn(x, *, scale):
+        return {"y": jnp.sin(x) * scale, "n": jnp.arange(3)}
+
+    x = np.linspace(0, 1, 5)
+    same(fn(x, scale=2.0), {"y": jnp.sin(x) * 2.0, "n": jnp.arange(3)})
+
+
+@pytest.mark.parametrize("size", [1, 5, 1024, 1030])
+def test_rows_equal_vmap_for_any_batch_size(size):
+    """Sizes below, at and above one block, with a model whose numbers vary."""
+    model = mbs.library.double_pendulum().build()
+    rng = np.random.default_rng(size)
+    q, v = rng.normal(size=(2, size, 2))
+    batched, in_axes = mbs.vary(model, {"lower.mass": rng.uniform(1, 2, size)})
+    axes = (in_axes, 0, 0)
+    want = jax.jit(jax.vmap(energy_and_poses, in_axes=axes))(batched, q, v)
+    same(mbs.jit(energy_and_poses, in_axes=axes)(batched, q, v), want)
+
+
+def test_rows_along_any_axis_and_inside_another_jit():
+    model = mbs.library.double_pendulum().build()
+    q = np.random.default_rng(0).normal(size=(2, 7))
+
+    def fn(q, v):
+        return mbs.forward_dynamics(model, q, v)
+
+    want = jax.vmap(fn, in_axes=(1, None))(q, np.ones(2))
+    rows = mbs.jit(fn, in_axes=(1, None))
+    same(rows(q, np.ones(2)), want)
+    same(jax.jit(lambda q: rows(q, jnp.ones(2)))(q), want)
+    gradient = jax.grad(lambda q: jnp.sum(rows(q, jnp.ones(2)) ** 2))(q)
+    assert gradient.shape == q.shape and np.all(np.isfinite(gradient))
+
+
+def test_batches_that_cannot_be():
+    rows = mbs.jit(lambda x, y: x + y, in_axes=0)
+    with pytest.raises(mbs.ModelError, match=r"\[2, 3\]"):
+        rows(np.ones(2), np.ones(3))
+    with pytest.raises(mbs.ModelError, match="batch axis"):
+        mbs.jit(lambda x: x, in_axes=(None,))(np.ones(2))
+    assert rows(np.ones(0), np.ones(0)).shape == (0,)
+
+
+SCRIPT = """
+import jaxmbs as mbs, os, sys
+sys.path.insert(0, "tests")
+n = mbs.use_all_cores()
+import jax, numpy as np
+assert jax.device_count("cpu") == n == len(os.sched_getaffinity(0)), (jax.devices(), n)
+model = mbs.library.double_pendulum().build()
+q = np.random.default_rng(0).normal(size=(33, 2)).astype(np.float32)
+fn = lambda q: mbs.mass_matrix(model, q)
+np.testing.assert_allclose(mbs.jit(fn, in_axes=0)(q), jax.vmap(fn)(q), rtol=1e-5)
+assert mbs.use_all_cores() == n
+"""
+
+
+def test_all_cores_give_the_same_results():
+    subprocess.run([sys.executable, "-W", "error", "-c", SCRIPT], check=True)
+
+
+def test_use_all_cores_after_the_first_use_says_so():
+    script = "import jax; jax.numpy.zeros(1); import jaxmbs as mbs; mbs.use_all_cores()"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0 or "right after the imports" in done.stderr
