@@ -75,7 +75,7 @@ def test_arguments_are_left_alone(arm):
 )
 def test_numbers_that_would_divide_by_zero_are_refused(element):
     mech = mbs.library.double_pendulum()
-    with pytest.raises(mbs.ModelError, match="more than zero|positive"):
+    with pytest.raises(mbs.ModelError, match=r"more than zero|positive"):
         mech.add_force("contact", element())
 
 

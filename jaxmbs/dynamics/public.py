@@ -129,7 +129,9 @@ def forward_dynamics(
     found = None if method == "aba" else methods.find(method, model, also=("aba",))
     if model.structure.constrained:
         if found is not None:
-            raise ModelError(f"forward_dynamics: method {method!r} serves trees, and model {model.name!r} has constraints")
+            raise ModelError(
+                f"forward_dynamics: method {method!r} serves trees, and model {model.name!r} has constraints"
+            )
         return constrained_dynamics(model, q, v, tau, t=t, mode=mode, prescribed=prescribed)[0]
     state = _state(model, q, v, t, mode, tau)
     tau, prescribed = _optional(state, "tau", tau), _optional(state, "prescribed", prescribed)

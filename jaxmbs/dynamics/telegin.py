@@ -8,7 +8,8 @@ the link named first in a pair: axis(j, i) is q_i seen in link j, so its compone
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import jax.numpy as jnp
@@ -46,6 +47,19 @@ def mass_matrix(state: State) -> Any:
     return jnp.stack([jnp.asarray(x, tree.dtype) for row in rows for x in row]).reshape(s.nv, s.nv)
 
 
+def _once(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Method whose results are kept."""
+
+    @wraps(method)
+    def wrapper(self: Coefficients, *args: int) -> Any:
+        key = (method.__name__, *args)
+        if key not in self.found:
+            self.found[key] = method(self, *args)
+        return self.found[key]
+
+    return wrapper
+
+
 class Coefficients:
     """The quantities of [T] at one state, each computed when first asked for."""
 
@@ -65,8 +79,7 @@ class Coefficients:
                 base = self._links[k].parent
                 self._mass[base] = add(self._mass[base], self._mass[k])
                 self._static[base] = self._static[base] + self._R(k) * self._mass[k]
-        for name in ("axis", "span", "moment", "Jo", "load", "H", "_parallel"):
-            setattr(self, name, cache(getattr(self, name)))
+        self.found: dict[tuple[Any, ...], Any] = {}
 
     def related(self, i: int, j: int) -> bool:
         """Whether one of the two links carries the other (or is it)."""
@@ -80,6 +93,7 @@ class Coefficients:
         """Rotation from the axes of link k to those of its base."""
         return self._motions[k].X.rotation
 
+    @_once
     def axis(self, j: int, i: int) -> Vector3:
         """q_i in link j, i = j or a carrier of j. A fixed link takes the axis of its base."""
         if j == i and self._links[j].joint.nv:
@@ -87,10 +101,12 @@ class Coefficients:
         base = self._links[j].parent
         return _seen_outward(self._turn(j), self.axis(base, base if i == j else i))
 
+    @_once
     def span(self, j: int, k: int) -> Vector3:
         """L_k e_k in link j, k = j or a carrier of j."""
         return _seen_outward(self._turn(j), self._R(j) if j == k else self.span(self._links[j].parent, k))
 
+    @_once
     def moment(self, j: int) -> Vector3:
         """Static moment of subsystem j about O_j, in link j. [T (4) with the axes of link j for xi]"""
         m = self._static[j]
@@ -98,11 +114,13 @@ class Coefficients:
             m = m + _seen_inward(self._turn(k), self.moment(k))
         return m
 
+    @_once
     def Jo(self, i: int) -> Scalar:
         """J_i^o [T (3)]."""
         return total(*(_ring(self._mass[k], self._R(k), self.moment(k), self.span(k, k), self.Jo(k))
                        for k in self._children[i]))  # fmt: skip
 
+    @_once
     def load(self, j: int, i: int) -> Vector3:
         """What stands behind q_j in J_ji^s - sum over n_j of (2), in link j: that is q_j . load(j, i).
 
@@ -116,6 +134,7 @@ class Coefficients:
             )  # fmt: skip
         return whole
 
+    @_once
     def H(self, j: int, i: int) -> Scalar:
         """Inertial coefficient H_ji, i = j or a carrier of j."""
         if i != j:
@@ -134,6 +153,7 @@ class Coefficients:
             return H
         return _general(self.axis(i, i), self.axis(i, i), self.load(i, i), self.Jo(i), self.moment(i), ())
 
+    @_once
     def _parallel(self, k: int) -> bool:
         """Whether q_k is the axis of the base by structure; a fixed link turns with its base."""
         if not self._links[k].joint.nv:

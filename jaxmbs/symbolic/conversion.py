@@ -20,6 +20,8 @@ class Conversion:
     def __init__(self, workspace: Workspace, basic: set[Angle], sums: Iterable[Terms]):
         self.w, self.basic = workspace, basic
         self.variant: dict[int, int] = {}
+        self._parts: dict[int, tuple[dict[int, int], dict[int, int]]] = {}
+        self._known: dict[int, Terms] = {}
         where: dict[int, list[Terms]] = {}
         for terms in sums:
             for atom in dict.fromkeys(a for atoms, _ in terms for a in atoms if self._odd(a)):
@@ -29,9 +31,13 @@ class Conversion:
         for atom, affected in where.items():
             sizes = []
             for variant in (0, 1, 2):
-                self.variant[atom] = variant
+                self._set(atom, variant)
                 sizes.append(sum(len(self.collected(terms)) for terms in affected))
-            self.variant[atom] = sizes.index(min(sizes))
+            self._set(atom, sizes.index(min(sizes)))
+
+    def _set(self, atom: int, variant: int) -> None:
+        self.variant[atom] = variant
+        self._known.clear()
 
     def collected(self, terms: Terms) -> dict[tuple[int, ...], Any]:
         """{sorted atoms: coefficient} with basic angles only."""
@@ -53,11 +59,22 @@ class Conversion:
         return isinstance(content, Trig) and content.angle not in self.basic
 
     def _expanded(self, atom: int) -> Terms:
+        if atom not in self._known:
+            self._known[atom] = self._expansion(atom)
+        return self._known[atom]
+
+    def _split(self, atom: int) -> tuple[dict[int, int], dict[int, int]]:
+        """The angle as a basic one and the smallest rest."""
+        if atom not in self._parts:
+            whole = dict(self.w.atoms[atom].angle)
+            signed = ({i: s * n for i, n in angle} for angle in self.basic for s in (1, -1))
+            a = min(signed, key=lambda x: (sum(map(abs, _less(whole, x).values())), sorted(x.items())))
+            self._parts[atom] = a, _less(whole, a)
+        return self._parts[atom]
+
+    def _expansion(self, atom: int) -> Terms:
         t: Trig = self.w.atoms[atom]
-        whole = dict(t.angle)
-        signed = ({i: s * n for i, n in angle} for angle in self.basic for s in (1, -1))
-        a = min(signed, key=lambda x: (sum(map(abs, _less(whole, x).values())), sorted(x.items())))
-        b = _less(whole, a)
+        a, b = self._split(atom)
         difference, sine, variant = _less(a, b), t.function == "sin", self.variant.get(atom, 0)
         sin_a, cos_a, sin_b, cos_b = (self._function(f, x) for x in (a, b) for f in ("sin", "cos"))
         if variant and (not difference or _normal(difference) in self.basic):

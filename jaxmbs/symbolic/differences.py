@@ -62,18 +62,17 @@ class _Search:
         blocked = dependents_of(self.program, k) | {k}
         near = sorted({j for key in target for j in self.users.get(key, ())} - blocked)
         price, parts, rest = self._covered(target, near, self.widths)
-        if price >= own:
+        if price >= own or any((j,) in rest for j in parts):
             return False
         found: Polynomial = {(j,): ratio for j, ratio in parts.items()}
         for key, c in rest.items():
             r, constant = self.program.constant(c)
-            found[tuple(sorted(key if constant is None else (*key, constant)))] = r
+            if r:
+                found[tuple(sorted(key if constant is None else (*key, constant)))] = r
         self.sums[k] = found
         return True
 
-    def _covered(
-        self, rest: Linear, near: list[int], widths: tuple[int, ...]
-    ) -> tuple[int, dict[int, Number], Linear]:
+    def _covered(self, rest: Linear, near: list[int], widths: tuple[int, ...]) -> tuple[int, dict[int, Number], Linear]:
         """(price, parts, what is left) of the cheapest way found to write the terms with parts that exist."""
         best = (sum(_price(key, c) for key, c in rest.items()) - 1, {}, rest)
         choices = []

@@ -25,7 +25,8 @@ class Angles:
 def angles_of(model: Model) -> Angles:
     """The angles of the hinges of a model; quaternions have none."""
     values, s = model.values(), model.structure
-    axes: list[np.ndarray | None] = []  # in axes of the body, of each link that turns against its base about a fixed one
+    # In axes of the body, of each link that turns against its base about a fixed one.
+    axes: list[np.ndarray | None] = []
     turned: list[tuple[int, dict[int, int]]] = []  # group, angle from the group's root to the link
     found = Angles({}, set())
 

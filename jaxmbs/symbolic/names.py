@@ -125,7 +125,11 @@ def _parameter(content: tuple[Any, Any], model: Model) -> tuple[str, str, str]:
     below = rf"_{{\mathrm{{{tag}}}}}" if tag else ""
     above = f"^{{{part}}}" if part else ""
     code = re.sub(r"\W", "_", name) + (f"_{part}" if part else "")
-    return ("p_" + code if not code[0].isalpha() else code), f"{letter}{above}{below}", f"{name}{'.' if part else ''}{part}"
+    return (
+        ("p_" + code if not code[0].isalpha() else code),
+        f"{letter}{above}{below}",
+        f"{name}{'.' if part else ''}{part}",
+    )
 
 
 def _escaped(text: str) -> str:

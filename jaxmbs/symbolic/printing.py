@@ -144,7 +144,9 @@ class Latex:
             said = rf"{self._operand(a)} & {self._operand(left)} {relation} {self._operand(right)} \\ "
             return rf"\begin{{cases}} {said}{self._operand(b)} & \text{{otherwise}} \end{{cases}}"
         x = self._operand(f.content)
-        return {"reciprocal": rf"\frac{{1}}{{{x}}}", "sqrt": rf"\sqrt{{{x}}}"}.get(f.kind, rf"\{f.kind}\left({x}\right)")
+        return {"reciprocal": rf"\frac{{1}}{{{x}}}", "sqrt": rf"\sqrt{{{x}}}"}.get(
+            f.kind, rf"\{f.kind}\left({x}\right)"
+        )
 
     def _operand(self, o: tuple[Any, ...]) -> str:
         if o[0] == "number":
@@ -166,7 +168,9 @@ class Latex:
         text = ""
         for key, value in c.terms.items():
             factors = [
-                f"{{{self.names.parameters[i][1]}}}^{{{key.count(i)}}}" if key.count(i) > 1 else self.names.parameters[i][1]
+                f"{{{self.names.parameters[i][1]}}}^{{{key.count(i)}}}"
+                if key.count(i) > 1
+                else self.names.parameters[i][1]
                 for i in dict.fromkeys(key)
             ]
             if abs(value) != 1 or not factors:

@@ -10,7 +10,7 @@ from typing import Any
 from jaxmbs.symbolic.constants import Constant, Number
 from jaxmbs.symbolic.conversion import Conversion
 from jaxmbs.symbolic.differences import rewrite
-from jaxmbs.symbolic.factoring import Extraction, Polynomial, cost, operations
+from jaxmbs.symbolic.factoring import Extraction, Polynomial, cost
 from jaxmbs.symbolic.quantities import Definition, Quantity, Trig, Workspace
 from jaxmbs.symbolic.tracing import Trace
 

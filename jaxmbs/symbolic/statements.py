@@ -8,7 +8,7 @@ from typing import Any
 
 from jaxmbs.symbolic.constants import Number
 from jaxmbs.symbolic.program import Program
-from jaxmbs.symbolic.quantities import Angle, Definition, Trig
+from jaxmbs.symbolic.quantities import Angle, Trig
 
 LONGEST_INLINE = 3  # terms of a sum that is written in brackets where it is used once
 

@@ -122,10 +122,14 @@ def _compare(out: WrittenOut, model: Model) -> None:
     """Evaluate the formulas and the function itself at a random state."""
     dice = random.Random(0)
     q = [c + dice.uniform(-1, 1) for link in model.structure.links for c in link.joint.neutral()]
-    arguments = {name: q if name == "q" else [dice.uniform(-1, 1) for _ in range(model.nv)] for name in INPUTS[out.what]}
+    arguments = {
+        name: q if name == "q" else [dice.uniform(-1, 1) for _ in range(model.nv)] for name in INPUTS[out.what]
+    }
     wanted = getattr(scalar, "energy" if out.what == "kinetic_energy" else out.what)(model, *arguments.values())
     wanted = wanted[0] if out.what == "kinetic_energy" else wanted
     time = [0.0] if ("t", 1) in out.inputs else []
     got, want = np.asarray(out.function()(*arguments.values(), *time), float), np.asarray(wanted, float)
     if not np.allclose(got, want, rtol=AGREEMENT, atol=AGREEMENT * max(1.0, float(np.abs(want).max(initial=0.0)))):
-        raise AssertionError(f"write_out: the formulas of {out.what} for {model.name!r} miss the function by {got - want}")
+        raise AssertionError(
+            f"write_out: the formulas of {out.what} for {model.name!r} miss the function by {got - want}"
+        )

@@ -74,7 +74,9 @@ class WrittenOut:
         if self.numeric:
             lines += [f"{name} = {value!r}" for name, value in self.constants.items()] + ["", ""]
         elif names:
-            lines += ["PARAMETERS = {"] + [f'    "{name}": {value!r},' for name, value in self.parameters.items()] + ["}"]
+            lines += (
+                ["PARAMETERS = {"] + [f'    "{name}": {value!r},' for name, value in self.parameters.items()] + ["}"]
+            )
             lines += ["", "", "def constants(p=PARAMETERS):"]
             lines += [f'    {name} = p["{name}"]' for name in self.parameters]
             lines += [f"    {line}" for line in constants] + [f"    return {_tuple(names)}", "", ""]

@@ -115,9 +115,7 @@ def test_user_functions_equal_built_in_constraints(kind):
         mech = mbs.Mechanism("skate")
         mech.add_body("sled", mass=2.0, inertia=(0.1, 0.1, 0.15))
         mech.add_joint("ice", mbs.Planar(), "world", "sled")
-        mech.add_constraint(
-            "blade", mbs.Nonholonomic(lambda m, q, v, t: -jnp.sin(q[2]) * v[0] + jnp.cos(q[2]) * v[1])
-        )
+        mech.add_constraint("blade", mbs.Nonholonomic(lambda m, q, v, t: -jnp.sin(q[2]) * v[0] + jnp.cos(q[2]) * v[1]))
         q, v = jnp.array([0.1, 0.2, 0.7]), jnp.array([np.cos(0.7), np.sin(0.7), 2.0])
     else:
         built_in, mech = (mbs.Mechanism("lift", gravity=(0.5, 0, -9.81)) for _ in range(2))
