@@ -102,8 +102,8 @@ class Pinocchio:
         model = self.model.copy()
         i = model.addFrame(frame)
         j = pin.computeFrameJacobian(model, model.createData(), self._q(q), i, pin.LOCAL_WORLD_ALIGNED)
-        out = np.zeros_like(j)
-        out[:, self._index_v] = j
+        out = np.zeros((6, len(self._index_v)))
+        out[:, self._index_v] = np.reshape(j, (6, -1))  # one column comes as a vector
         return np.concatenate([out[3:], out[:3]])
 
     def energy(self, q, v):

@@ -90,3 +90,18 @@ def test_use_all_cores_after_the_first_use_says_so():
     script = "import jax; jax.numpy.zeros(1); import jaxmbs as mbs; mbs.use_all_cores()"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert done.returncode == 0 or "right after the imports" in done.stderr
+
+
+def test_interpreted_calls_leave_compiled_ones_alone():
+    """Under disable_jit more numbers fold; what is compiled for another model afterwards must not notice."""
+    for joint in (mbs.Helical((0, 0.6, 0.8), 0.1), mbs.Cylindrical((0, 0.6, 0.8))):
+        mech = mbs.Mechanism("turntable", gravity=(0.5, -1.0, -9.0))
+        mech.add_body("table", 1.5, (0.1, 0, 0), (0.1, 0.1, 0.1))
+        mech.add_body("load", 1.0, (0.1, 0.2, 0.3), (0.1, 0.1, 0.1))
+        mech.add_joint("pivot", mbs.Revolute((0, 0, 1)), "world", "table")
+        mech.add_joint("tested", joint, "table", "load")
+        model = mech.build()
+        q, v = jnp.full(model.nq, 0.3), jnp.full(model.nv, -0.2)
+        compiled = mbs.bias_forces(model, q, v)
+        with jax.disable_jit():
+            np.testing.assert_allclose(mbs.bias_forces(model, q, v), compiled, rtol=1e-12)

@@ -25,13 +25,14 @@ def kernel(fn: F) -> F:
 
     Arguments are pytrees of scalars, or hashable objects that are no pytrees (a joint type, say), which are static.
     fn must be pure and must fold by structure only. Calls with equal patterns of 0, 1 and -1 share one trace.
-    With Python or SymPy scalars the function is simply called.
+    With Python or SymPy scalars, and under jax.disable_jit, the function is simply called.
     """
 
     @functools.wraps(fn)
     def wrapper(*args: Any) -> Any:
         leaves, treedef = jax.tree_util.tree_flatten(args)
-        if not any(isinstance(leaf, jax.Array) for leaf in leaves):
+        interpreted = jax.config.jax_disable_jit  # pyright: ignore[reportAttributeAccessIssue]
+        if interpreted or not any(isinstance(leaf, jax.Array) for leaf in leaves):
             return fn(*args)
         pattern = tuple(leaf if _static(leaf) else _DYNAMIC for leaf in leaves)
         call = _compiled(fn, treedef, pattern)
