@@ -1,5 +1,6 @@
 """jaxmbs: rigid multibody dynamics in JAX, for batches of different mechanisms."""
 
+from jaxmbs import absolute as absolute
 from jaxmbs import library as library
 from jaxmbs.batching import jit as jit
 from jaxmbs.batching import use_all_cores as use_all_cores

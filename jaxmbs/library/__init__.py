@@ -5,6 +5,7 @@ model = mbs.library.arm7().build()
 
 from jaxmbs.library.chains import chain as chain
 from jaxmbs.library.chains import double_pendulum as double_pendulum
+from jaxmbs.library.crank_slider import crank_slider as crank_slider
 from jaxmbs.library.curve_joint import curve_joint as curve_joint
 from jaxmbs.library.curve_joint import helix_slide as helix_slide
 from jaxmbs.library.prosthetic_arm import bryant_joint as bryant_joint
@@ -12,4 +13,5 @@ from jaxmbs.library.prosthetic_arm import prosthetic_arm as prosthetic_arm
 from jaxmbs.library.robots import arm7 as arm7
 from jaxmbs.library.robots import humanoid30 as humanoid30
 from jaxmbs.library.separation import stage_separation as stage_separation
+from jaxmbs.library.solar_array import solar_array_linkage as solar_array_linkage
 from jaxmbs.library.triple_pendulum import triple_pendulum as triple_pendulum

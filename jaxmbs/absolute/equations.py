@@ -1,0 +1,140 @@
+"""Elementary constraint equations between two bodies i and j: Q_i X_i" + Q_j X_j" = b [Y 2.3-2.5].
+
+All functions take and return batches: one row per equation. In space X' = (omega, r'): the angular velocity in body
+axes and the velocity of the centre of mass in inertial axes (the source writes r' first); in a plane X' = (x', y', phi').
+A is body to inertial axes. Corrected against the print: (2.29) has Q_i = (0, -n'), Q_j = (0, n' A_i' A_j) and
+b = n' [omega_i]x A_i' A_j omega_j; in b of (2.43) stands A, not its derivative.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from jaxmbs.dynamics.system import apply
+
+
+class Body(NamedTuple):
+    """Rows of bodies: centre of mass r, axes A, angular velocity omega (body axes), velocity v of the centre of mass.
+
+    Space: (e, 3), (e, 3, 3), (e, 3), (e, 3). Plane: (e, 2), (e, 2, 2), (e,), (e, 2).
+    """
+
+    r: jax.Array
+    A: jax.Array
+    omega: jax.Array
+    v: jax.Array
+
+    def at(self, rows: object) -> Body:
+        return Body(*(x[rows] for x in self))
+
+
+class Equation(NamedTuple):
+    """Q_i, Q_j (e, 6) or (e, 3), b (e,), and the residual (e,) whose second derivative it is.
+
+    The residual is in m, or in rad for small rotations.
+    """
+
+    Q_i: jax.Array
+    Q_j: jax.Array
+    b: jax.Array
+    residual: jax.Array
+
+
+def point_plane(i: Body, j: Body, n: jax.Array, p: jax.Array, rho: jax.Array) -> Equation:
+    """A point of body j stays in a plane of body i [Y 2.22].
+
+    n, p (e, 3): normal and a point of the plane, axes of i, p from its centre of mass; rho (e, 3): the point, axes of j,
+    from its centre of mass. The multiplier is the force on j along n [N].
+    """
+    arm = apply(j.A, rho)
+    rho_i = _seen(i, j.r + arm - i.r)
+    rate = _seen(i, j.v + apply(j.A, jnp.cross(j.omega, rho)) - i.v)
+    direction = apply(i.A, n)
+    n_j = _seen(j, direction)
+    Q_i = jnp.concatenate([jnp.cross(n, rho_i), -direction], axis=1)
+    Q_j = jnp.concatenate([jnp.cross(rho, n_j), direction], axis=1)
+    own = 2 * jnp.cross(i.omega, rate) - jnp.cross(i.omega, jnp.cross(i.omega, rho_i))
+    b = _dot(n, own) - _dot(n_j, jnp.cross(j.omega, jnp.cross(j.omega, rho)))
+    return Equation(Q_i, Q_j, b, _dot(n, rho_i - p))
+
+
+def relative_rotation(i: Body, j: Body, n: jax.Array, turned: jax.Array) -> Equation:
+    """Body j does not turn relative to body i about n (e, 3), fixed in i [Y 2.28, 2.29]. The multiplier is in N m.
+
+    One such equation alone is nonholonomic; two or three of a joint together make a small rotation `turned` (e, 3) of j
+    against i, in axes of i, vanish (see `small_rotation`).
+    """
+    n_j = _seen(j, apply(i.A, n))
+    zero = jnp.zeros_like(n)
+    Q_i, Q_j = jnp.concatenate([-n, zero], axis=1), jnp.concatenate([n_j, zero], axis=1)
+    b = _dot(n, jnp.cross(i.omega, _seen(i, apply(j.A, j.omega))))
+    return Equation(Q_i, Q_j, b, _dot(n, turned))
+
+
+def small_rotation(C: jax.Array, G: jax.Array) -> jax.Array:
+    """Small rotation (e, 3) in C (e, 3, 3), in the axes that C leads to: the sum of u x (C u) over directions u.
+
+    G: sum of u u' over them: a a' for one axis a that C keeps, half of the unit matrix for all directions.
+    """
+    M = C @ G
+    return jnp.stack([M[:, 2, 1] - M[:, 1, 2], M[:, 0, 2] - M[:, 2, 0], M[:, 1, 0] - M[:, 0, 1]], axis=1)
+
+
+def constant_angle(i: Body, j: Body, u: jax.Array, w: jax.Array, cosine: jax.Array) -> Equation:
+    """u (e, 3), fixed in i, and w (e, 3), fixed in j, keep their angle: u . w = cosine (e,).
+
+    The equation of a universal joint. A relative rotation about n = w x u would have to be zero at every instant, and n
+    is fixed in neither body; frozen in one of them, (2.28) becomes a nonholonomic constraint, which no function of the
+    orientations integrates: the axes would drift apart. The multiplier is the moment on j along w x u [N m].
+    """
+    w_i = _seen(i, apply(j.A, w))
+    omega_j = _seen(i, apply(j.A, j.omega))
+    axis, relative = jnp.cross(w_i, u), omega_j - i.omega
+    zero = jnp.zeros_like(u)
+    Q_i = jnp.concatenate([-axis, zero], axis=1)
+    Q_j = jnp.concatenate([_seen(j, apply(i.A, axis)), zero], axis=1)
+    # seen from i only w turns, with the relative velocity; omega_j is fixed in j less for its own rate
+    b = _dot(axis, jnp.cross(i.omega, omega_j)) - _dot(jnp.cross(jnp.cross(relative, w_i), u), relative)
+    return Equation(Q_i, Q_j, b, _dot(w_i, u) - cosine)
+
+
+def point_line(i: Body, j: Body, n: jax.Array, p: jax.Array, rho: jax.Array) -> Equation:
+    """In a plane, a point of body j stays on a line of body i [Y 2.43]; arguments as in `point_plane`, (e, 2)."""
+    arm = apply(j.A, rho)
+    offset = j.r + arm - i.r
+    rate = j.v + j.omega[:, None] * _quarter(arm) - i.v
+    direction = apply(i.A, n)
+    Q_i = jnp.concatenate([-direction, -_dot(direction, _quarter(offset))[:, None]], axis=1)
+    Q_j = jnp.concatenate([direction, _dot(direction, _quarter(arm))[:, None]], axis=1)
+    own = i.omega[:, None] ** 2 * offset + 2 * i.omega[:, None] * _quarter(rate)
+    b = _dot(direction, own + j.omega[:, None] ** 2 * arm)
+    return Equation(Q_i, Q_j, b, _dot(n, _seen(i, offset) - p))
+
+
+def equal_angles(i: Body, j: Body, turned: jax.Array) -> Equation:
+    """In a plane, both bodies turn alike: phi_j - phi_i = const [Y 2.32]; turned (e,): how far it is from that."""
+    zero, one = jnp.zeros_like(i.v), jnp.ones_like(i.omega)[:, None]
+    Q = jnp.concatenate([zero, one], axis=1)
+    return Equation(-Q, Q, jnp.zeros_like(i.omega), turned)
+
+
+def combined(a: Equation, b: Equation, weight: jax.Array) -> Equation:
+    """a + weight b, weight (e,)."""
+    return Equation(*(x + weight.reshape(-1, *[1] * (x.ndim - 1)) * y for x, y in zip(a, b, strict=True)))
+
+
+def _seen(body: Body, x: jax.Array) -> jax.Array:
+    """Vectors of inertial axes in those of the body."""
+    return jnp.einsum("exy,ex->ey", body.A, x)
+
+
+def _dot(a: jax.Array, b: jax.Array) -> jax.Array:
+    return (a * b).sum(axis=-1)
+
+
+def _quarter(x: jax.Array) -> jax.Array:
+    """Omega x: plane vectors turned by a right angle."""
+    return jnp.stack([-x[..., 1], x[..., 0]], axis=-1)

@@ -1,0 +1,197 @@
+"""The public functions of absolute coordinates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxmbs.absolute.assembly import Assembled, assembled
+from jaxmbs.absolute.bodies import inertias, state_of
+from jaxmbs.absolute.joints import arcs
+from jaxmbs.absolute.plane import plane_of
+from jaxmbs.absolute.solvers import SOLVERS, Solution, with_known
+from jaxmbs.absolute.system import System
+from jaxmbs.dynamics.compiled import compiled, state_dtype, vector
+from jaxmbs.dynamics.moving_base import MovingBase
+from jaxmbs.dynamics.state import State
+from jaxmbs.dynamics.system import apply
+from jaxmbs.dynamics.system import system as tree_system
+from jaxmbs.dynamics.tree import Tree
+from jaxmbs.model import Mode, Model, ModelError, Pose
+from jaxmbs.model.errors import unknown
+from jaxmbs.model.parameters import is_traced
+
+
+def coordinates(model: Model, q: jax.Array, v: jax.Array | None = None, *, t: Any = 0.0) -> tuple[Pose, jax.Array]:
+    """The absolute coordinates at generalized ones: (poses of the bodies, their velocities X').
+
+    Poses as from `mbs.body_poses`; X' (n, 6) = (angular velocity in body axes [rad/s], velocity of the centre of mass in
+    world axes [m/s]). Raises ModelError for wrong shapes.
+    """
+    v = jnp.zeros(model.nv) if v is None else v
+    return _coordinates(model, q, v, t)
+
+
+@compiled()
+def _coordinates(model: Model, q: Any, v: Any, t: Any) -> tuple[Pose, jax.Array]:
+    state = _state(model, q, v, None, t, None)[0]
+    bodies = state_of(state, tree_system(state)).at(slice(0, len(model.body_names)))
+    _, com, _ = inertias(model.structure, state.tree.values, state.tree.dtype)
+    return Pose(bodies.r - apply(bodies.A, com), bodies.A), jnp.concatenate([bodies.omega, bodies.v], axis=1)
+
+
+def system(
+    model: Model,
+    q: jax.Array,
+    v: jax.Array,
+    tau: jax.Array | None = None,
+    *,
+    t: Any = 0.0,
+    mode: Mode | None = None,
+    base: MovingBase | None = None,
+    planar: bool = False,
+) -> System:
+    """M, Q, F, b of M X" = F + Q' lambda, Q X" = b at the state (q, v, t) of the model [Y 2.9, 2.22, 2.28, 2.43].
+
+    X" of each body is (angular acceleration in body axes, acceleration of the centre of mass in world axes); planar:
+    three coordinates (x, y, phi) per body instead, along the world axes of the plane in cyclic order and about its
+    normal. Tree joints and loops alike are equations. tau (nv,): generalized forces, put into the joints as wrenches; mode:
+    switches of force elements and loops; base: motion of the world [Y 2.3]. Raises ModelError for joints that are not
+    served (General), constraint elements, wrong shapes, a lock, and mechanisms that do not move in a plane.
+    """
+    _check(model, mode, base, planar)
+    return _system(model, q, v, tau, t, mode, base=base, planar=planar)
+
+
+@compiled("base", "planar")
+def _system(
+    model: Model, q: Any, v: Any, tau: Any, t: Any, mode: Any, *, base: MovingBase | None, planar: bool
+) -> System:
+    return _assembled(model, q, v, tau, t, mode, base, planar).system
+
+
+def accelerations(
+    model: Model,
+    q: jax.Array,
+    v: jax.Array,
+    tau: jax.Array | None = None,
+    *,
+    t: Any = 0.0,
+    mode: Mode | None = None,
+    base: MovingBase | None = None,
+    prescribed: Mapping[str, Any] | None = None,
+    planar: bool = False,
+    solver: str = "dense",
+) -> tuple[jax.Array, jax.Array]:
+    """Accelerations of the bodies X" (n, 6), or (n, 3) if planar, and multipliers (equations,) [Y 2.49].
+
+    solver: "dense", "schur" [Y 2.54] or "ldl" [Y 2.60, 2.61], which is linear in the number of bodies. prescribed: given
+    accelerations (6,) or (3,) of bodies, by name [Y 2.3]; the wrench that they take is M X" - F - Q' lambda of their rows.
+    Multipliers stand in the order of `rows`: components of the joint's wrench on its second body (a tree joint's child,
+    a loop's body b), in its joint axes there, [N] and [N m]; the forces act at the joint's point of the first body. They
+    are unique where the equations are independent; the accelerations need that too. Other arguments and errors as in
+    `system`.
+    """
+    if solver not in SOLVERS:
+        raise unknown("solver", solver, SOLVERS)
+    _check(model, mode, base, planar)
+    known = {name: x for name, x in (prescribed or {}).items() if model.structure.find_body(name, "prescribed") >= 0}
+    k = 3 if planar else 6
+    for name, x in known.items():
+        if jnp.shape(x) != (k,):
+            raise ModelError(f"prescribed: the acceleration of body {name!r} has shape {jnp.shape(x)}; it needs ({k},)")
+    return _accelerations(model, q, v, tau, t, mode, known, base=base, planar=planar, solver=solver)
+
+
+@compiled("base", "planar", "solver")
+def _accelerations(
+    model: Model, q: Any, v: Any, tau: Any, t: Any, mode: Any, known: Any, *, base: Any, planar: bool, solver: str
+) -> tuple[jax.Array, jax.Array]:
+    s = _assembled(model, q, v, tau, t, mode, base, planar).system
+    X, multipliers = _solved(model, s, known, solver)
+    if mode is not None:
+        X = jnp.where(jnp.any(mode.lock), jnp.nan, X)  # a traced lock, which nobody could refuse
+    return X, multipliers[s.rows]
+
+
+def _solved(model: Model, s: System, known: Any, solver: str) -> Solution:
+    given = {model.structure.find_body(name): jnp.asarray(x, s.force.dtype) for name, x in known.items()}
+    return SOLVERS[solver](with_known(s, given))
+
+
+def reactions(
+    model: Model,
+    q: jax.Array,
+    v: jax.Array,
+    tau: jax.Array | None = None,
+    *,
+    t: Any = 0.0,
+    mode: Mode | None = None,
+    base: MovingBase | None = None,
+    solver: str = "dense",
+) -> jax.Array:
+    """Wrench in every joint (joints + loops, 6), tree joints first: R = Q' lambda [Y 2.26] and what drives the joint.
+
+    A row is (moment [N m], force [N]) on the second body (the child), at its joint frame, in its axes, as from
+    `mbs.joint_reactions`. Arguments and errors as in `accelerations`.
+    """
+    if solver not in SOLVERS:
+        raise unknown("solver", solver, SOLVERS)
+    _check(model, mode, base, False)
+    return _reactions(model, q, v, tau, t, mode, base=base, solver=solver)
+
+
+@compiled("base", "solver")
+def _reactions(model: Model, q: Any, v: Any, tau: Any, t: Any, mode: Any, *, base: Any, solver: str) -> jax.Array:
+    found = _assembled(model, q, v, tau, t, mode, base, False)
+    s, dtype = found.system, found.system.force.dtype
+    _, multipliers = _solved(model, s, {}, solver)
+    wrench = jnp.einsum("ark,ar->ak", s.near, multipliers)  # moment about the centre of mass, body axes; force, world
+    A = found.bodies.A[np.array([i for i, _ in s.ends])]
+    force = jnp.einsum("axy,ax->ay", A, wrench[:, 3:])
+    assert found.frames is not None
+    C, p = found.frames.C_i, found.frames.p_i
+    moment = wrench[:, :3] - jnp.cross(p, force)
+    n = len(found.drives)
+    in_frame = jnp.concatenate([jnp.einsum("axy,ax->ay", C, x) for x in (moment, force)], axis=1)
+    turn = A[:n] @ C[:n]
+    drives = [jnp.einsum("axy,ax->ay", turn, x) for x in (found.drives[:, :3], found.drives[:, 3:])]
+    return in_frame.at[:n].add(jnp.concatenate(drives, axis=1)).astype(dtype)
+
+
+def rows(model: Model, planar: bool = False) -> dict[str, slice]:
+    """Where the equations of each joint and loop lie among the multipliers."""
+    out, start = {}, 0
+    for arc in plane_of(model).arcs if planar else arcs(model.structure):
+        out[arc.name] = slice(start, start + len(arc.kept))
+        start += len(arc.kept)
+    return out
+
+
+def _check(model: Model, mode: Mode | None, base: MovingBase | None, planar: bool) -> None:
+    if not isinstance(model, Model):
+        raise ModelError(f"the first argument is {type(model).__name__}; pass the Model that Mechanism.build() returns")
+    if mode is not None and not is_traced(mode.lock) and np.any(mode.lock):
+        raise ModelError(
+            "absolute coordinates have no locks, which belong to joint coordinates; use mbs.forward_dynamics, or hold the "
+            "bodies by a Fixed loop that the mode switches"
+        )
+    if base is not None and planar:
+        raise ModelError("absolute coordinates in a plane: the world is at rest; use planar=False with a moving base")
+    arcs(model.structure)
+
+
+def _assembled(model: Model, q: Any, v: Any, tau: Any, t: Any, mode: Any, base: Any, planar: bool) -> Assembled:
+    state, tau = _state(model, q, v, tau, t, mode)
+    return assembled(state, tau, base, planar)
+
+
+def _state(model: Model, q: Any, v: Any, tau: Any, t: Any, mode: Any) -> tuple[State, jax.Array | None]:
+    dtype = state_dtype(*(x for x in (q, v, tau) if x is not None))
+    q, v = vector(model, "q", q, model.nq, dtype), vector(model, "v", v, model.nv, dtype)
+    tau = None if tau is None else vector(model, "tau", tau, model.nv, dtype)
+    return State(Tree(model, dtype), q, v, t, mode), tau

@@ -1,0 +1,91 @@
+"""The Newton-Euler equations in absolute coordinates, index 1 [Y 2.49]: M X" = F + Q' lambda, Q X" = b.
+
+Lambda has the sign of (2.45-2.46), the opposite of that in (2.49); the gyroscopic term is minus omega x J omega.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxmbs.absolute.equations import Equation
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class System:
+    """M X" = F + Q' lambda, Q X" = b, as blocks; M, Q, F, b are the whole matrices.
+
+    Bodies (n) in the order of model.body_names, each with k accelerations: k = 6 in space, (angular acceleration in
+    body axes [rad/s²], acceleration of the centre of mass in world axes [m/s²]); k = 3 in a plane, (x", y", phi").
+
+    inertia (n, k, k), force (n, k): M_i and F_i. Arcs (a): the tree joints, then the loops; near, far (a, k, k): Q of
+    their second body (the child) and of their first, one equation per row, zero rows at the end; target, residual
+    (a, k): b and how far the equations are from holding [m, rad]; on (a, k): which rows hold.
+    """
+
+    inertia: jax.Array
+    force: jax.Array
+    near: jax.Array
+    far: jax.Array
+    target: jax.Array
+    residual: jax.Array
+    on: jax.Array
+    ends: tuple[tuple[int, int], ...] = field(metadata={"static": True})  # per arc: (second, first body)
+    counts: tuple[int, ...] = field(metadata={"static": True})  # per arc: number of equations
+    singular: bool = field(metadata={"static": True})  # some M_i has no inverse, by structure
+
+    @property
+    def k(self) -> int:
+        return self.inertia.shape[1]
+
+    @property
+    def rows(self) -> tuple[np.ndarray, np.ndarray]:
+        """Arc and place in it of every equation."""
+        pairs = [(a, r) for a, count in enumerate(self.counts) for r in range(count)]
+        table = np.asarray(pairs, int).reshape(-1, 2)
+        return table[:, 0], table[:, 1]
+
+    @property
+    def M(self) -> jax.Array:
+        """(k n, k n), block-diagonal [Y 2.9]."""
+        n, k = len(self.inertia), self.k
+        i = np.arange(n)
+        return jnp.zeros((n, k, n, k), self.force.dtype).at[i, :, i, :].set(self.inertia).reshape(n * k, n * k)
+
+    @property
+    def Q(self) -> jax.Array:
+        """(equations, k n): the constraint matrix [Y 2.22, 2.28, 2.43]."""
+        n, k = len(self.inertia), self.k
+        a, r = self.rows
+        out = jnp.zeros((len(a), n + 1, k), self.force.dtype)
+        for side, column in ((self.near, 0), (self.far, 1)):
+            out = out.at[np.arange(len(a)), np.asarray(self.ends, int)[a, column]].add(side[a, r])
+        return out[:, :n].reshape(len(a), n * k)
+
+    @property
+    def F(self) -> jax.Array:
+        """(k n,): applied forces and moments less the gyroscopic ones [Y 2.9]."""
+        return self.force.reshape(-1)
+
+    @property
+    def b(self) -> jax.Array:
+        """(equations,)."""
+        return self.target[self.rows]
+
+
+class Rows:
+    """Collects batches of equations into the blocks of the arcs."""
+
+    def __init__(self, arcs: int, k: int, dtype: Any):
+        self.near, self.far = (jnp.zeros((arcs, k, k), dtype) for _ in range(2))
+        self.target, self.residual = (jnp.zeros((arcs, k), dtype) for _ in range(2))
+
+    def put(self, arc: np.ndarray, row: np.ndarray, e: Equation) -> None:
+        """Equations whose body i is the second of the arc."""
+        self.near, self.far = self.near.at[arc, row].set(e.Q_i), self.far.at[arc, row].set(e.Q_j)
+        self.target, self.residual = self.target.at[arc, row].set(e.b), self.residual.at[arc, row].set(e.residual)
