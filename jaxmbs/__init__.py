@@ -4,12 +4,14 @@ from jaxmbs import absolute as absolute
 from jaxmbs import library as library
 from jaxmbs.batching import jit as jit
 from jaxmbs.batching import use_all_cores as use_all_cores
+from jaxmbs.dynamics import BondGraph as BondGraph
 from jaxmbs.dynamics import MovingBase as MovingBase
 from jaxmbs.dynamics import augmented_bodies as augmented_bodies
 from jaxmbs.dynamics import bias_forces as bias_forces
 from jaxmbs.dynamics import bias_split as bias_split
 from jaxmbs.dynamics import body_loads as body_loads
 from jaxmbs.dynamics import body_poses as body_poses
+from jaxmbs.dynamics import bond_graph as bond_graph
 from jaxmbs.dynamics import constrained_dynamics as constrained_dynamics
 from jaxmbs.dynamics import constraint_jacobian as constraint_jacobian
 from jaxmbs.dynamics import constraint_rows as constraint_rows

@@ -2,6 +2,8 @@
 
 from jaxmbs.dynamics.bias_parts import BiasSplit as BiasSplit
 from jaxmbs.dynamics.bias_parts import bias_split as bias_split
+from jaxmbs.dynamics.bond_graph import bond_graph as bond_graph
+from jaxmbs.dynamics.bonds import BondGraph as BondGraph
 from jaxmbs.dynamics.constraint_functions import constrained_dynamics as constrained_dynamics
 from jaxmbs.dynamics.constraint_functions import constraint_jacobian as constraint_jacobian
 from jaxmbs.dynamics.constraint_functions import constraint_rows as constraint_rows
