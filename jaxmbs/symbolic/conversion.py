@@ -6,9 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from jaxmbs.symbolic.constants import Number
-from jaxmbs.symbolic.quantities import Angle, Overgrown, Trig, Workspace
-
-LARGEST = 20_000  # terms to be looked through
+from jaxmbs.symbolic.quantities import Angle, Trig, Workspace
 
 Terms = list[tuple[list[int], Any]]  # [(atoms, coefficient)]
 
@@ -26,8 +24,6 @@ class Conversion:
         for terms in sums:
             for atom in dict.fromkeys(a for atoms, _ in terms for a in atoms if self._odd(a)):
                 where.setdefault(atom, []).append(terms)
-        if sum(len(terms) for affected in where.values() for terms in affected) > LARGEST:
-            raise Overgrown
         for atom, affected in where.items():
             sizes = []
             for variant in (0, 1, 2):

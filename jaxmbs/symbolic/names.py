@@ -7,7 +7,7 @@ from typing import Any
 
 from jaxmbs.model import Model
 from jaxmbs.symbolic.constants import Constant
-from jaxmbs.symbolic.quantities import Angle, Trig
+from jaxmbs.symbolic.quantities import Angle
 from jaxmbs.symbolic.statements import Listing
 
 SYMBOL = {
@@ -88,8 +88,8 @@ def _tex_input(name: str, i: int) -> str:
     return "t" if name == "t" else f"{_GREEK.get(name, name)}_{{{i + 1}}}"
 
 
-def _parameters(names: Names, model: Model) -> dict[int, tuple[str, str, str, float]]:
-    """Of every parameter that the constants need: (identifier, LaTeX, what it is, value)."""
+def _parameters(names: Names, model: Model) -> dict[int, tuple[str, str, float]]:
+    """Of every parameter that the constants need: (identifier, LaTeX, value)."""
     w = names.program.workspace
     used: set[int] = set()
     stack = [names.program.literals[x][1] for x in names.listing.constants]
@@ -100,41 +100,39 @@ def _parameters(names: Names, model: Model) -> dict[int, tuple[str, str, str, fl
             if isinstance(w.parameters[i][1], Constant):
                 stack.append(w.parameters[i][1])
     taken: set[str] = set()
-    out = {}
+    out: dict[int, tuple[str, str, float]] = {}
+    derived = 0
     for i in sorted(used):
-        code, tex, said = _parameter(w.parameters[i], model)
+        if isinstance(w.parameters[i][1], Constant):  # 1/m and the like
+            derived += 1
+            code, tex = f"d{derived}", f"d_{{{derived}}}"
+        else:
+            code, tex = _parameter(w.parameters[i], model)
         while code in taken:
             code += "_"
         taken.add(code)
-        out[i] = (code, tex, said, w.values[i])
+        out[i] = (code, tex, w.values[i])
     return out
 
 
-def _parameter(content: tuple[Any, Any], model: Model) -> tuple[str, str, str]:
+def _parameter(content: tuple[str, Any], model: Model) -> tuple[str, str]:
     name, k = content
-    if name == "value":
-        return f"p_{k!r}".replace(".", "_").replace("-", "m").replace("+", ""), f"{k:.6g}", f"{k!r}"
-    if isinstance(k, Constant):
-        return f"{name}_of", rf"\mathrm{{{name}}}", name
+    if name == "value":  # formulas with numbers, which print no parameters
+        return f"p_{k!r}", f"{k:.6g}"
     p = model.structure.table[name][0]
     parts = _PARTS.get(p.kind)
     part = "" if parts is None and len(p.pattern) == 1 else parts[k] if parts else str(k + 1)
     element, _, field = name.partition(".")
     letter = _LETTERS.get(field, rf"\mathrm{{{_escaped(field or element)}}}")
-    tag = _escaped(element) if field else ""
-    below = rf"_{{\mathrm{{{tag}}}}}" if tag else ""
+    below = rf"_{{\mathrm{{{_escaped(element)}}}}}" if field else ""
     above = f"^{{{part}}}" if part else ""
-    code = re.sub(r"\W", "_", name) + (f"_{part}" if part else "")
-    return (
-        ("p_" + code if not code[0].isalpha() else code),
-        f"{letter}{above}{below}",
-        f"{name}{'.' if part else ''}{part}",
-    )
+    code = re.sub(r"[^0-9a-zA-Z_]", "_", name) + (f"_{part}" if part else "")
+    return code if code[0].isalpha() else "p_" + code, f"{letter}{above}{below}"
+
+
+_SPECIAL = {"\\": r"\backslash ", "~": r"\sim ", "^": r"\wedge ", " ": r"\ "}
 
 
 def _escaped(text: str) -> str:
-    return text.replace("_", r"\_")
-
-
-def trig_argument(trig: Trig) -> Angle:
-    return trig.angle
+    """Text inside \\mathrm."""
+    return "".join(_SPECIAL.get(c, "\\" + c if c in "_%&#${}" else c) for c in text)

@@ -143,10 +143,7 @@ class Latex:
             relation = {">=": r"\ge", "<=": r"\le"}.get(relation, relation)
             said = rf"{self._operand(a)} & {self._operand(left)} {relation} {self._operand(right)} \\ "
             return rf"\begin{{cases}} {said}{self._operand(b)} & \text{{otherwise}} \end{{cases}}"
-        x = self._operand(f.content)
-        return {"reciprocal": rf"\frac{{1}}{{{x}}}", "sqrt": rf"\sqrt{{{x}}}"}.get(
-            f.kind, rf"\{f.kind}\left({x}\right)"
-        )
+        return _applied(f.kind, self._operand(f.content))
 
     def _operand(self, o: tuple[Any, ...]) -> str:
         if o[0] == "number":
@@ -161,6 +158,15 @@ class Latex:
             text += (" - " if n < 0 else " + ") + (str(abs(n)) if abs(n) != 1 else "") + f"q_{{{i + 1}}}"
         text = text.removeprefix(" + ").strip()
         return rf"\{trig.function} " + (rf"\left({text}\right)" if len(trig.angle) > 1 else text)
+
+    def derived(self) -> list[str]:
+        """Functions of parameters that the constants are made of."""
+        w, lines = self.names.program.workspace, []
+        for i, (_, tex, _) in self.names.parameters.items():
+            kind, content = w.parameters[i]
+            if isinstance(content, Constant):
+                lines.append(f"{tex} &= {_applied(kind, self.constant(content))}")
+        return lines
 
     def constant(self, c: Coefficient) -> str:
         if not isinstance(c, Constant):
@@ -177,3 +183,8 @@ class Latex:
                 factors.insert(0, self.number(abs(value)))
             text += (" - " if value < 0 else " + ") + r" \, ".join(factors)
         return text.removeprefix(" + ").strip()
+
+
+def _applied(function: str, x: str) -> str:
+    named = {"reciprocal": rf"\frac{{1}}{{{x}}}", "sqrt": rf"\sqrt{{{x}}}"}
+    return named.get(function, rf"\{function}\left({x}\right)")

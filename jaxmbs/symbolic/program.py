@@ -11,7 +11,7 @@ from jaxmbs.symbolic.constants import Constant, Number
 from jaxmbs.symbolic.conversion import Conversion
 from jaxmbs.symbolic.differences import rewrite
 from jaxmbs.symbolic.factoring import Extraction, Polynomial, cost
-from jaxmbs.symbolic.quantities import Definition, Quantity, Trig, Workspace
+from jaxmbs.symbolic.quantities import Definition, Overgrown, Quantity, Trig, Workspace
 from jaxmbs.symbolic.tracing import Trace
 
 ROUNDING = 1e-14  # of a sum that cancels, relative to its terms
@@ -63,7 +63,7 @@ class Program:
             return 0, None
         if value in (1.0, -1.0):
             return r * int(value), None
-        known, literal = self._values.setdefault(f"{abs(value):.13e}", (value, c))
+        known, literal = self._values.setdefault(f"{abs(value):.14e}", (value, c))
         return (r if (known > 0) == (value > 0) else -r), self.literal("constant", literal)
 
     def needs(self, k: int) -> set[int]:
@@ -115,8 +115,8 @@ class Program:
         return literal < 0
 
 
-def flatten(trace: Trace) -> Program:
-    """Cubes of everything that the outputs need."""
+def flatten(trace: Trace, largest: int) -> Program:
+    """Cubes of everything that the outputs need. Overgrown if there are more terms than `largest`."""
     w = trace.workspace
     program = Program(w, trace.numeric)
     sums: dict[int, Quantity] = {}
@@ -135,6 +135,8 @@ def flatten(trace: Trace) -> Program:
                 sums[literal] = content.content
             else:
                 program.opaque[literal] = _with_literals(program, content)
+    if sum(len(x.terms) for x in sums.values()) > largest:
+        raise Overgrown
     raw = {k: [([*t, *r], c) for (t, r), c in x.terms.items()] for k, x in sums.items()}
     converted = Conversion(w, trace.angles, raw.values())
     program.sums = {k: program.polynomial(converted.collected(terms)) for k, terms in raw.items()}
@@ -158,7 +160,7 @@ def _with_literals(program: Program, d: Definition) -> Definition:
             return o
         if o[0] == "constant":
             r, literal = program.constant(o[1])
-            return ("literal", r, literal)
+            return ("number", r) if literal is None else ("literal", r, literal)
         return ("literal", o[1], program.literal("atom", o[2]))
 
     if d.kind == "select":

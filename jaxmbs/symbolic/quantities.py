@@ -49,13 +49,14 @@ class Workspace:
     """Everything that is named while an algorithm runs.
 
     limit: largest number of products into which a product of two sums is multiplied out; beyond it the sums are named;
-    keep_sums: sums of inputs (rates of parallel hinges) are named whenever they are multiplied; budget: products that
-    may be formed before the run is given up with Overgrown.
+    longest: the same where one of them is a constant; keep_sums: sums of inputs (rates of parallel hinges) are named
+    whenever they are multiplied; budget: products that may be formed before the run is given up with Overgrown.
     """
 
     limit: int
-    keep_sums: bool = False
-    budget: int = 300_000
+    longest: int
+    keep_sums: bool
+    budget: int
     groups: dict[int, int] = field(default_factory=dict)  # atom of an angle -> group of parallel hinges
     atoms: list[Any] = field(default_factory=list)  # (name, index) of an input, Trig, or Definition
     parameters: list[Any] = field(default_factory=list)  # name of a parameter, or (function, Coefficient)
@@ -285,7 +286,7 @@ class Quantity:
             return 0
         if w.keep_sums:
             a, b = w.kept(a), w.kept(b)
-        while len(a.terms) * len(b.terms) > w.limit and len(b.terms) > 1 and not (ONE in a.terms and len(a.terms) == 1):
+        while len(b.terms) > 1 and len(a.terms) * len(b.terms) > (w.longest if _is_constant(a) else w.limit):
             sign, atom = w.named(b)
             b = Quantity(w, {((), (atom,)): sign})
             if len(b.terms) < len(a.terms):
@@ -348,6 +349,10 @@ class Quantity:
 def _size(x: Quantity) -> int:
     """Number of products of parameters in all coefficients."""
     return sum(len(c.terms) if isinstance(c, Constant) else 1 for c in x.terms.values())
+
+
+def _is_constant(x: Quantity) -> bool:
+    return len(x.terms) == 1 and ONE in x.terms
 
 
 def _is_zero(c: Coefficient) -> bool:

@@ -29,6 +29,7 @@ class Way:
 
     algorithm: str
     limit: int
+    longest: int
     keep_sums: bool = False
 
 
@@ -44,9 +45,9 @@ class Trace:
     numeric: bool
 
 
-def trace(model: Model, what: str, way: Way, numeric: bool) -> Trace:
-    """Run one algorithm. numeric: parameters with equal values are one constant."""
-    w = Workspace(way.limit, way.keep_sums)
+def trace(model: Model, what: str, way: Way, numeric: bool, budget: int) -> Trace:
+    """Run one algorithm. numeric: parameters with equal values are one constant; budget: of the workspace."""
+    w = Workspace(way.limit, way.longest, way.keep_sums, budget)
     q = [w.input(("q", k)) for k in range(model.nq)]
     vectors = {name: [w.input((name, k)) for k in range(model.nv)] for name in INPUTS[what][1:]}
     found = angles_of(model)
@@ -112,7 +113,7 @@ def _lower(rows: Sequence[Sequence[Scalar]]) -> tuple[dict[tuple[int, ...], Scal
 
 def _solved(state: State, x: Any) -> Any:
     """Accelerations by L D Lᵀ of the mass matrix; its entries and the right-hand side get names first."""
-    w: Workspace = state.q[0].w
+    w: Workspace = x["tau"][0].w
     A, bias = crba.mass_matrix(state), newton_euler.inverse_dynamics(state, None)
     A = [[w.short(c) for c in row] for row in A]
     right = [w.short(sub(f, b)) for f, b in zip(x["tau"], bias, strict=True)]

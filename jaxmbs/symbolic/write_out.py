@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from jaxmbs.dynamics import scalar
+from jaxmbs.dynamics.telegin import serves
 from jaxmbs.model import Model, ModelError
 from jaxmbs.model.errors import unknown
 from jaxmbs.model.forces import External
@@ -20,8 +21,13 @@ from jaxmbs.symbolic.tracing import ALGORITHMS, INPUTS, Trace, Way, trace
 from jaxmbs.symbolic.written import WrittenOut
 
 EVERYTHING = 1000
-LIMITS = (1, 2, 4, EVERYTHING)  # of multiplying out
-LARGEST = 40_000  # pairs of terms in a program that is still tried beside the first one
+# of multiplying out two sums, and a sum with a constant: constants gather when sums are multiplied out (parallel axes),
+# arbitrary placements want them as they are
+LIMITS = ((1, 2), (1, EVERYTHING), (2, EVERYTHING), (4, EVERYTHING), (EVERYTHING, EVERYTHING))
+BUDGET = 1_000_000  # products that the first way may form
+# ways that multiply out are given up when they form so many times more products, or get so many times more terms, than
+# the best one so far; those that turned out best in the end stayed below 10 and 1.7
+DEARER, LONGER = 16, 2
 POLISHED = 3  # of the ways, those that are factored thoroughly
 AGREEMENT = 1e-9  # relative, of the formulas and the function
 
@@ -40,9 +46,12 @@ def write_out(model: Model, what: str, *, constants: str = "symbols", method: st
     instead of choosing.
 
     Returns a WrittenOut with .latex(), .python(), .c(), .function(), .formulas (SymPy) and .operations. Every result
-    has been evaluated at a random state and compared with the function itself. Raises ModelError for General joints and
-    External forces (functions, which have no formula here), for traced or batched numbers, for forward dynamics with
-    constraints, and for an unknown name. Takes from a fraction of a second (three links) to about a minute (30 axes).
+    has been evaluated at a random state and compared with the function itself. Locks and switches are not written out:
+    the formulas are those of the model with every joint free and every element on.
+
+    Raises ModelError for General joints and External forces (functions, which have no formula here), for traced or
+    batched numbers, for forward dynamics with constraints, for a model without a degree of freedom, and for an unknown
+    name. Takes from a fraction of a second (three links) to some seconds (seven axes).
     """
     if what not in ALGORITHMS:
         raise unknown("formula", what, ALGORITHMS, "write_out")
@@ -52,8 +61,13 @@ def write_out(model: Model, what: str, *, constants: str = "symbols", method: st
     algorithms = ALGORITHMS[what]
     if method is not None and method not in algorithms:
         raise unknown("method", method, algorithms, f"write_out of {what}")
+    reason = serves(model) if "telegin" in algorithms else None
+    if reason and method == "telegin":
+        raise ModelError(f"write_out: method 'telegin' cannot serve model {model.name!r}: {reason}; use 'crba'")
     numeric = constants == "numbers"
-    found = _cheapest(model, what, _ways([method] if method else [a for a in algorithms if a != "rnea"]), numeric)
+    # forms that never have the fewest operations, or do not hold
+    left_out = {"rnea"} | ({"telegin"} if reason else set())
+    found = _cheapest(model, what, _ways([method] if method else [a for a in algorithms if a not in left_out]), numeric)
     inputs = [(name, model.nq if name == "q" else model.nv) for name in INPUTS[what]]
     if ("atom", found.program.workspace.atom(("t", 0))) in (found.program.literals[x] for x in found.program.uses()):
         inputs.append(("t", 1))
@@ -64,6 +78,10 @@ def write_out(model: Model, what: str, *, constants: str = "symbols", method: st
 
 
 def _check(model: Model, what: str) -> None:
+    if not isinstance(model, Model):
+        raise ModelError(f"write_out: needs a model, not {type(model).__name__}; pass what build() returns")
+    if not model.nv:
+        raise ModelError(f"write_out: model {model.name!r} has no degree of freedom; its formulas would be empty")
     s = model.structure
     for link in s.links:
         if isinstance(link.joint, General):
@@ -93,24 +111,30 @@ class _Candidate:
 
 
 def _ways(algorithms: list[str]) -> list[Way]:
-    ways = [Way(a, limit, keep) for limit in LIMITS for a in algorithms for keep in (False, True)]
-    return [way for way in ways if way.algorithm != "aba" or way.limit < EVERYTHING]
+    ways = [Way(a, *limits, keep) for limits in LIMITS for a in algorithms for keep in (False, True)]
+    return [way for way in ways if way.algorithm != "aba" or way.limit < EVERYTHING]  # pivots would be multiplied out
 
 
 def _cheapest(model: Model, what: str, ways: list[Way], numeric: bool) -> _Candidate:
     """The way with the fewest operations: all are factored once, the best ones thoroughly."""
     found: list[_Candidate] = []
+    budget, largest = BUDGET, BUDGET
     for way in ways:
         if way.keep_sums and "v" not in INPUTS[what]:
             continue
         try:
-            traced = trace(model, what, way, numeric)
-            program = flatten(traced)
+            traced = trace(model, what, way, numeric, budget)
+            program = flatten(traced, largest)
         except Overgrown:
             continue
-        if found and sum(len(p) ** 2 for p in program.sums.values()) > LARGEST:
-            continue
-        found.append(_Candidate(way, traced, program, program.price(factored(program))))
+        terms, used = sum(map(len, program.sums.values())), budget - traced.workspace.budget
+        budget, largest = min(budget, DEARER * used + 1000), min(largest, LONGER * terms + 100)
+        if all(program.sums != c.program.sums for c in found):
+            found.append(_Candidate(way, traced, program, program.price(factored(program))))
+    if not found:
+        raise ModelError(
+            f"write_out: the formulas of {what} for {model.name!r} are too long; write out parts of the model"
+        )
     found.sort(key=lambda c: c.price)
     for c in found[:POLISHED]:
         optimised(c.program)

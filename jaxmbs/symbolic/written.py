@@ -10,7 +10,7 @@ from jaxmbs.model import ModelError
 from jaxmbs.symbolic.constants import Constant
 from jaxmbs.symbolic.names import SYMBOL, Names
 from jaxmbs.symbolic.printing import Latex, c_code, python_code
-from jaxmbs.symbolic.statements import Operations, Sum
+from jaxmbs.symbolic.statements import Operations
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +46,7 @@ class WrittenOut:
         """Values of the model's parameters that the constants are computed from, by their names in the code."""
         w = self._names.program.workspace
         return {
-            code: value for i, (code, _, _, value) in self._names.parameters.items()
+            code: value for i, (code, _, value) in self._names.parameters.items()
             if not isinstance(w.parameters[i][1], Constant)
         }  # fmt: skip
 
@@ -161,7 +161,8 @@ class WrittenOut:
             if self.numeric:
                 given = [rf"{n.tex[x]} &= {self.constants[n.code[x]]:.9g}" for x in n.listing.constants]
             else:
-                given = [rf"{n.tex[x]} &= {tex.constant(n.program.literals[x][1])}" for x in n.listing.constants]
+                given = tex.derived()
+                given += [rf"{n.tex[x]} &= {tex.constant(n.program.literals[x][1])}" for x in n.listing.constants]
             text += "with the constants\n" + _aligned(given)
         return text
 
@@ -186,6 +187,3 @@ def _tuple(names: list[str]) -> str:
 
 def _aligned(lines: list[str]) -> str:
     return "\\begin{align*}\n" + " \\\\\n".join(lines) + "\n\\end{align*}\n"
-
-
-__all__ = ["Sum", "WrittenOut"]
