@@ -43,13 +43,15 @@ def angles_of(model: Model) -> Angles:
             here = turned[base]
         elif isinstance(link.joint, (Revolute, Helical, Cylindrical)):
             own = np.asarray(list(values[f"{link.name}.axis"]), float)
+            outward = own
             cosine = 0.0 if inherited is None else float(inherited @ own)
             if abs(abs(cosine) - 1) < PARALLEL:
                 group, angle = turned[base]
                 here = (group, angle | {k: 1 if cosine > 0 else -1})
+                outward = own if cosine > 0 else -own  # all angles of a group count about one direction
             else:
                 here = (k, {k: 1})
-            axis = rotation(f"{link.name}.child_pose.rotation") @ own
+            axis = rotation(f"{link.name}.child_pose.rotation") @ outward
             found.groups[k] = here[0]
             path = list(here[1].items())
             found.sums.update(tuple(path[j:]) for j in range(len(path)))

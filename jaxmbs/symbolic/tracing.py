@@ -6,8 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from jaxmbs.dynamics import aba, crba, energies, rnea, telegin
 from jaxmbs.dynamics.factorization import solve
 from jaxmbs.dynamics.state import State
@@ -92,8 +90,6 @@ def _with_quantities(model: Model, w: Workspace, numeric: bool) -> Model:
 
 
 def _number(p: Parameter, c: Any) -> float:
-    if np.ndim(c):
-        raise ModelError(f"write_out: {p.name!r} has one value per instance; write out the model before mbs.vary")
     try:
         return float(c)
     except TypeError:

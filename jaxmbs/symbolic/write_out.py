@@ -82,6 +82,10 @@ def _check(model: Model, what: str) -> None:
         raise ModelError(f"write_out: needs a model, not {type(model).__name__}; pass what build() returns")
     if not model.nv:
         raise ModelError(f"write_out: model {model.name!r} has no degree of freedom; its formulas would be empty")
+    try:
+        model.values()
+    except ModelError as error:
+        raise ModelError(f"write_out: {error}; write out the model before mbs.vary") from None
     s = model.structure
     for link in s.links:
         if isinstance(link.joint, General):
