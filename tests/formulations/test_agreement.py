@@ -44,7 +44,15 @@ def states(model, count=3):
     return q, jnp.stack([jax.random.normal(k, (model.nv,)) for k in keys[count:]])
 
 
-@pytest.mark.parametrize("which", MODELS)
+# by default each formulation once with and once without a free root
+LONG = {"general"}
+
+
+def cases(names, long):
+    return [pytest.param(n, marks=pytest.mark.slow) if n in long else n for n in names]
+
+
+@pytest.mark.parametrize("which", cases(MODELS, LONG))
 def test_equations_and_accelerations(which):
     """A, bias and a at random states and at the neutral one at rest."""
     build, expected = MODELS[which]
@@ -76,7 +84,7 @@ SMALL = {
 }
 
 
-@pytest.mark.parametrize("which", SMALL)
+@pytest.mark.parametrize("which", cases(SMALL, {"rotational"}))
 def test_derivatives(which):
     """Forward and reverse mode, at a random state and at the neutral one at rest, with respect to q and v."""
     model, names = SMALL[which][0](), SMALL[which][1]
@@ -180,7 +188,7 @@ def test_rheonomic_joints():
     assert "barycentric" not in serving(model)
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_parted_equations_of_free_systems(seed):
     """Rotations first, then the centre of mass [Y 3.2.3, 3.4.5], against the articulated-body algorithm."""
     for kinds, method in ((("Free", *ROTATIONAL), "barycentric"), (("Free", "Prismatic", "Planar"), "configuration")):

@@ -93,7 +93,11 @@ def load(name):
 
 @pytest.mark.parametrize(
     ("name", "t_end", "limit"),
-    [("triple_pendulum", 5.0, 1e-6), ("curve_joint", 0.5, 1e-8), ("prosthetic_arm", 0.1, 1e-9)],
+    [
+        ("triple_pendulum", 5.0, 1e-6),
+        ("curve_joint", 0.5, 1e-8),
+        pytest.param("prosthetic_arm", 0.1, 1e-9, marks=pytest.mark.slow),
+    ],
 )
 def test_scripts(name, t_end, limit, tmp_path):
     pytest.importorskip("matplotlib")
@@ -126,6 +130,7 @@ def test_slide_on_a_helix():
         mbs.library.curve_joint(lambda u: jnp.stack([0 * u, 0 * u, u]))
 
 
+@pytest.mark.slow
 def test_curve_joint_derivatives():
     model = mbs.library.helix_slide().build()
 

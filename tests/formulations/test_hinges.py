@@ -93,7 +93,8 @@ def test_moving_base_against_a_body_with_prescribed_motion():
 
 
 @pytest.mark.parametrize(("which", "method"), [
-    (rotational, "barycentric"), (free_and_rotational, "barycentric"), (general, "configuration"),
+    (rotational, "barycentric"), (general, "configuration"),
+    pytest.param(free_and_rotational, "barycentric", marks=pytest.mark.slow),
 ])  # fmt: skip
 def test_hinge_reactions_of_any_tree(which, method):
     """X^c and Y^c against the joint wrenches of the recursive algorithm, drives included."""
