@@ -87,19 +87,18 @@ def with_known(s: System, known: Mapping[int, jax.Array]) -> System:
     n, k = s.force.shape
     at = np.asarray(list(known), int)
     given = jnp.zeros((n + 1, k), s.force.dtype).at[at].set(jnp.stack(list(known.values())))
-    ends = np.asarray(s.ends, int)
-    target, sides = s.target, []
-    for side, column in ((s.near, 0), (s.far, 1)):
-        target = target - jnp.einsum("ark,ak->ar", side, given[ends[:, column]])
-        fixed = np.asarray(np.isin(ends[:, column], at))
+    target, sides, ends = s.target, [], []
+    for side, end in zip((s.near, s.far), np.asarray(s.ends, int).T, strict=True):
+        target = target - jnp.einsum("ark,ak->ar", side, given[end])
+        fixed = np.asarray(np.isin(end, at))
         sides.append(jnp.where(fixed[:, None, None], 0.0, side))
-        ends[:, column] = np.where(fixed, -1, ends[:, column])
-    on = s.on & jnp.asarray(np.max(ends, axis=1) >= 0)[:, None]
+        ends.append(np.where(fixed, -1, end))
+    on = s.on & jnp.asarray(np.maximum(*ends) >= 0)[:, None]
     return replace(
         s,
         inertia=s.inertia.at[at].set(jnp.eye(k, dtype=s.force.dtype)), force=s.force.at[at].set(given[at]),
         near=sides[0], far=sides[1], target=jnp.where(on, target, 0.0), on=on,
-        ends=tuple((int(i), int(j)) for i, j in ends),
+        ends=tuple((int(i), int(j)) for i, j in zip(*ends, strict=True)),
     )  # fmt: skip
 
 

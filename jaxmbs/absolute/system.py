@@ -1,6 +1,8 @@
 """The Newton-Euler equations in absolute coordinates, index 1 [Y 2.49]: M X" = F + Q' lambda, Q X" = b.
 
-Lambda has the sign of (2.45-2.46), the opposite of that in (2.49); the gyroscopic term is minus omega x J omega.
+Lambda has the sign of (2.45-2.46), the opposite of that in (2.49). Corrected against the print: the gyroscopic term is
+minus omega x J omega; for a body i at rest, Q_i of (2.22) lacks the factor rho; the slider's line of (2.47) has + R_37 and
+lacks R_38 (the reaction of the eighth equation of 2.48).
 """
 
 from __future__ import annotations

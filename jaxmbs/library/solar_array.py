@@ -13,7 +13,7 @@ Z = (0, 0, 1)
 
 
 def solar_array_linkage(
-    panel: float = 1.0, stiffness: float = 2.0, damping: float = 0.5, gravity: Sequence[float] = (0.0, 0.0, 0.0)
+    panel: float = 1.0, stiffness: float = 2.0, damping: float = 6.0, gravity: Sequence[float] = (0.0, 0.0, 0.0)
 ) -> Mechanism:
     """Two panels, a lever and a rod in the xy plane; two degrees of freedom, folded at q = 0.
 

@@ -1,0 +1,112 @@
+"""Absolute and generalized coordinates describe the same motion."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxmbs as mbs
+from jaxmbs.dynamics import scalar
+
+from ..cases import relative
+from .helpers import EXACT, MODELS, all_solvers, case, joint_reactions, motion, quick, solved
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_motion_and_reactions(name):
+    """Three solvers, accelerations, multipliers of the loops, reactions, and A_rel = P' A_abs P."""
+    model, q, v, tau = case(name)
+
+    s, found = solved(name)
+    if model.loop_names:
+        a, loop, _ = quick(mbs.constrained_dynamics)(model, q, v, tau)
+    else:
+        a, loop = np.array(scalar.forward_dynamics(model, q.tolist(), v.tolist(), tau.tolist())), ()
+    want, P = motion(model, q, v, a)
+    assert np.abs(s.residual).max() < 1e-13
+    for solver, (X, multipliers) in found.items():
+        assert relative(X, want) < EXACT, solver
+        assert relative(multipliers[len(multipliers) - len(loop) :], loop) < EXACT, solver
+        assert relative(s.M @ X.reshape(-1), s.F + s.Q.T @ multipliers) < EXACT, solver
+        assert relative(s.Q @ X.reshape(-1), s.b) < EXACT, solver
+    assert relative(P.T @ s.M @ P, scalar.mass_matrix(model, q.tolist())) < EXACT
+    tree = sum(s.counts[: len(model.joint_names)])
+    assert np.abs(s.Q[:tree] @ P).max() < 1e-13  # the joints' equations leave the generalized coordinates free
+    assert len(s.b) == sum(x.stop - x.start for x in mbs.absolute.rows(model).values())
+
+
+def test_reactions():
+    model, q, v, tau = case("free tree")
+    a = np.array(scalar.forward_dynamics(model, q.tolist(), v.tolist(), tau.tolist()))
+    got = quick(lambda q, v, tau: mbs.absolute.reactions(model, q, v, tau, solver="ldl"))(q, v, tau)
+    assert relative(got, joint_reactions(model, q, v, a)) < EXACT
+
+
+@pytest.mark.parametrize("name", ["double pendulum", "point masses", "crank-slider", "solar array"])
+def test_in_a_plane(name):
+    """Three coordinates per body give what six do, seen in the plane."""
+    model, q, *_ = case(name)
+    X, multipliers = solved(name)[1]["dense"]
+    rotation = np.array([R for _, R in scalar.body_poses(model, q.tolist())], float).reshape(-1, 3, 3)
+    s, found = solved(name, planar=True)
+    k = int(np.flatnonzero(mbs.get(model, f"{model.joint_names[0]}.axis"))[0])
+    about = np.einsum("ixy,iy->ix", rotation, X[:, :3])[:, k]
+    want = np.stack([X[:, 3 + (k + 1) % 3], X[:, 3 + (k + 2) % 3], about], axis=1)
+    n = len(model.body_names)
+    equations = {"double pendulum": 4, "point masses": 4, "crank-slider": 8, "solar array": 10}[name]
+    assert s.M.shape == (3 * n, 3 * n) and s.Q.shape == (equations, 3 * n)
+    assert np.abs(s.residual).max() < 1e-13
+    for got, own in found.values():
+        assert relative(got, want) < EXACT
+        for loop in model.loop_names:
+            pair = (mbs.absolute.rows(model)[loop], mbs.absolute.rows(model, planar=True)[loop])
+            assert relative(own[pair[1]], multipliers[pair[0]]) < EXACT
+
+
+def test_double_physical_pendulum_of_the_source():
+    """[Y 2.1, 2.3] as corrected, on rods of half length l along x at alpha = 0."""
+    model = mbs.library.triple_pendulum().build()
+    q, v = np.random.default_rng(4).normal(size=(2, 3))
+    X, multipliers = mbs.absolute.accelerations(model, q, v, planar=True)
+    (x, y, alpha), l, m, J = X[0], 1.0, 1.0, 1.0
+    c, s, rate = np.cos(q[0]), np.sin(q[0]), v[0]
+    assert abs(x + l * alpha * s + l * rate**2 * c) < 1e-12
+    assert abs(y - l * alpha * c + l * rate**2 * s) < 1e-12
+    rows = mbs.absolute.rows(model, planar=True)
+    turns = [np.array([[np.cos(t), -np.sin(t)], [np.sin(t), np.cos(t)]]) for t in np.cumsum(q)]
+    # R10 and R12 of the source act on body 1 with - and +
+    R10 = -turns[0] @ multipliers[rows["hinge_1"]]
+    R12 = -turns[1] @ multipliers[rows["hinge_2"]]
+    assert abs(m * x - (-R10[0] + R12[0])) < 1e-12
+    assert abs(m * y - (-1.0 - R10[1] + R12[1])) < 1e-12
+    assert abs(J * alpha - l * (c * (R10[1] + R12[1]) - s * (R10[0] + R12[0]))) < 1e-12
+
+
+def test_switches():
+    """A loop that the mode switches off leaves the tree; locks are refused."""
+    model, q, v, tau = case("spatial loop")
+    a = np.array(scalar.forward_dynamics(model, q.tolist(), v.tolist(), tau.tolist()))
+    want, _ = motion(model, q, v, a)
+
+    def f(mode):
+        return all_solvers(mbs.absolute.system(model, q, v, tau, mode=mode))
+
+    for X, multipliers in quick(f)(model.mode(off=["ball"])).values():
+        assert relative(X, want) < EXACT
+        assert np.all(np.asarray(multipliers[mbs.absolute.rows(model)["ball"]]) == 0)
+    with pytest.raises(mbs.ModelError, match="no locks"):
+        mbs.absolute.accelerations(model, q, v, mode=model.mode(lock=["motor"]))
+
+
+@pytest.mark.parametrize(("name", "planar"), [("double pendulum", False), ("solar array", True)])
+def test_float32(name, planar):
+    """Single precision in, single precision out, to 1e-4 of the largest value."""
+    model, *state = case(name)
+
+    def f(q, v, tau):
+        return all_solvers(mbs.absolute.system(model, q, v, tau, planar=planar))
+
+    got = quick(f)(*(x.astype(jnp.float32) for x in state))
+    for x, y in zip(*map(jax.tree_util.tree_leaves, (got, solved(name, planar)[1])), strict=True):
+        assert x.dtype == jnp.float32
+        assert relative(x, y) < 1e-4
