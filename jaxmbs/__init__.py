@@ -33,6 +33,7 @@ from jaxmbs.model import Mechanism as Mechanism
 from jaxmbs.model import Mode as Mode
 from jaxmbs.model import Model as Model
 from jaxmbs.model import ModelError as ModelError
+from jaxmbs.model import ModelWarning as ModelWarning
 from jaxmbs.model import Pose as Pose
 from jaxmbs.model import free as free
 from jaxmbs.model import get as get

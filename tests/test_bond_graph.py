@@ -245,7 +245,7 @@ def test_the_nodes_of_the_source_pass_energy_through_the_transformer():
 
 def test_jit_vmap_and_derivatives():
     model, q, v, tau, _ = skate()
-    rows = jnp.asarray(np.array([[1.0], [0.5], [2.0]]) * v)
+    rows = jnp.asarray(np.array([[1.0], [0.5], [2.0]]) * np.asarray(v))
 
     def graph(v):
         return mbs.bond_graph(model, q, v, tau=tau)

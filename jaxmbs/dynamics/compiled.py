@@ -30,6 +30,12 @@ def compiled(*static: str) -> Callable[[F], F]:
 
         @functools.wraps(fn)
         def wrapper(*args: Any, **kwargs: Any) -> Any:
+            model = args[0] if args else kwargs.get("model")
+            if not isinstance(model, Model):
+                raise ModelError(
+                    f"{fn.__name__}: the first argument is {type(model).__name__}; pass the Model that Mechanism.build() "
+                    "returns"
+                )
             if any(map(is_traced, jax.tree_util.tree_leaves((args, kwargs)))):
                 return fn(*args, **kwargs)
             bound = signature.bind(*args, **kwargs)
@@ -49,8 +55,6 @@ def state_dtype(*arrays: Any) -> Any:
 
 def vector(model: Model, name: str, x: Any, n: int, dtype: Any) -> jax.Array:
     """x as an array (n,) of dtype; ModelError naming the argument and the remedy otherwise."""
-    if not isinstance(model, Model):
-        raise ModelError(f"the first argument is {type(model).__name__}; pass the Model that Mechanism.build() returns")
     out = jnp.asarray(x, dtype)
     if out.shape != (n,):
         size = "nq" if name == "q" else "nv"

@@ -8,15 +8,17 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from jaxmbs.dynamics import constrained, elimination
 from jaxmbs.dynamics.compiled import compiled, state_dtype, vector
 from jaxmbs.dynamics.constrained import Metric
-from jaxmbs.dynamics.constrained import constrained_dynamics as _constrained
 from jaxmbs.dynamics.constraints import constraints, residuals, row_counts, velocities
 from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.tree import Tree
 from jaxmbs.model import Mode, Model, ModelError
 from jaxmbs.model.errors import unknown
 from jaxmbs.spatial.scalar import mul
+
+_METHODS = {"multipliers": constrained.constrained_dynamics, "elimination": elimination.constrained_dynamics}
 
 
 def constrained_state(model: Model, q: Any, v: Any, t: Any, mode: Mode | None, *others: Any) -> State:
@@ -43,15 +45,17 @@ def constrained_dynamics(
     A a + bias = tau + Jᵀ multipliers and J a + drift = 0 [Y 3.190]. The rows stand in the order of
     model.constraint_names (see `constraint_rows`); the multipliers of a cut joint are components of its wrench on the
     second body, at frame b in its axes [N, N m]. residual: what the state violates: position (m, rad) of a holonomic
-    row, velocity (m/s) of a nonholonomic one. Raises ModelError for wrong shapes.
+    row, velocity (m/s) of a nonholonomic one. method: "multipliers" (Schur complement of the mass matrix) or
+    "elimination" of dependent velocities [K 6], chosen by pivoting at every state; the two agree. Redundant rows share
+    the load with multipliers of least norm. Raises ModelError for wrong shapes or an unknown method.
     """
-    if method != "multipliers":
-        raise unknown("method", method, ("multipliers",))
+    if method not in _METHODS:
+        raise unknown("method", method, _METHODS, "constrained_dynamics")
     state = constrained_state(model, q, v, t, mode, tau)
     tree = state.tree
     tau = None if tau is None else vector(model, "tau", tau, model.nv, tree.dtype)
     prescribed = None if prescribed is None else vector(model, "prescribed", prescribed, model.nv, tree.dtype)
-    a, multipliers, found = _constrained(state, tau, prescribed)
+    a, multipliers, found = _METHODS[method](state, tau, prescribed)
     return tree.vector(a), tree.vector(multipliers), tree.vector(residuals(state, found))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -35,31 +35,43 @@ def constraints(state: State) -> Constraints:
 
     The rows of a constraint that the mode switches off are zero.
     """
-    found = _Kinematics(state)
-    s, values = state.tree.structure, state.tree.values
-    groups: list[list[tuple[Any, ...]]] = []
-    for loop in s.loops:
-        a, b = (
-            found.frame(body, Transform(values[f"{loop.name}.{pose}.rotation"], values[f"{loop.name}.{pose}.position"]))
-            for body, pose in ((loop.body_a, "pose_a"), (loop.body_b, "pose_b"))
-        )
-        numbers = values.of(loop.name, loop.joint.numbers)
-        X, V, drift = _relative(a, b)
-        rows = _cut_rows(loop.joint, numbers, X, V)
-        groups.append([found.row(rows[k], V, drift, a, b, X) for k in loop.kept])
-    for constraint in s.constraints:
-        e = constraint.element
-        if isinstance(e, FunctionConstraint):
-            groups.append(_function_rows(state, e))
-            continue
-        a, b = found.frame(WORLD, IDENTITY), found.frame(getattr(e, e.bodies[0]), IDENTITY)
-        X, V, drift = _relative(a, b)
-        rows = _element_rows(e, values.of(constraint.name, e.numbers), X, V)
-        groups.append([found.row(row, V, drift, a, b, X) for row in rows])
+    kinematics, groups = _Kinematics(state), []
+    for c in kinematics.connections():
+        if isinstance(c, Connection):
+            groups.append([kinematics.row(row, c) for row in c.rows])
+        else:
+            groups.append(_function_rows(state, c))
     if state.mode is not None:
         groups = [[_switched(row, state.mode.constraint[k]) for row in group] for k, group in enumerate(groups)]
     rows = [row for group in groups for row in group]
     return Constraints(*(tuple(row[k] for row in rows) for k in range(5)))
+
+
+class Connection(NamedTuple):
+    """A cut joint, or a constraint between a body and the world, at one state.
+
+    a, b: (link, frame) on either side; X, V, drift: placement, velocity, acceleration at dv/dt = 0 of b in a, in axes of
+    b; rows: those that are kept.
+    """
+
+    name: str
+    a: tuple[int, Frame]
+    b: tuple[int, Frame]
+    X: Transform
+    V: Motion
+    drift: Motion
+    rows: tuple[Row, ...]
+
+    def on_links(self, wrench: Force) -> dict[int, Force]:
+        """{link: what a wrench on b, at b in its axes, and its reaction on a are on the link}."""
+        (i, a), (j, b) = self.a, self.b
+        sides = ((i, _inwards(a.in_link, _inwards(self.X, -wrench))), (j, _inwards(b.in_link, wrench)))
+        return {link: F for link, F in sides if link >= 0}
+
+
+def connections(state: State) -> list[Connection | FunctionConstraint]:
+    """All constraints, in the order of model.constraint_names."""
+    return _Kinematics(state).connections()
 
 
 def velocities(state: State, found: Constraints) -> tuple[Scalar, ...]:
@@ -89,8 +101,8 @@ def row_counts(state: State) -> list[int]:
 
 
 @kernel
-def _cut_rows(joint: Any, numbers: Any, X: Transform, V: Motion) -> tuple[Row, ...]:
-    return tuple(Row(r.wrench, r.turning, r.residual) for r in cuts.rows(joint, numbers, X, V))
+def _cut_rows(joint: Any, numbers: Any, X: Transform, V: Motion, t: Scalar) -> tuple[Row, ...]:
+    return cuts.rows(joint, numbers, X, V, t)
 
 
 @kernel
@@ -120,7 +132,7 @@ def _relative(a: tuple[int, Frame], b: tuple[int, Frame]) -> tuple[Transform, Mo
 @kernel
 def _evaluate(row: Row, V: Motion, drift: Motion) -> tuple[Scalar, Scalar]:
     """(acceleration at dv/dt = 0, velocity) along the row."""
-    return add(drift @ row.wrench, V @ row.turning), V @ row.wrench
+    return add(add(drift @ row.wrench, V @ row.turning), row.rate_change), add(V @ row.wrench, row.rate)
 
 
 @kernel
@@ -166,14 +178,37 @@ class _Kinematics:
         in_link = tree.body_in_link[i] @ pose
         return i, _seen(in_link, self.placements[i], self.motions[i].V, self.drifts[i])
 
-    def row(self, row: Row, V: Motion, drift: Motion, a: Any, b: Any, X: Transform) -> tuple[Any, ...]:
+    def connections(self) -> list[Connection | FunctionConstraint]:
+        s, values, out = self.state.tree.structure, self.state.tree.values, []
+        for loop in s.loops:
+            a, b = (
+                self.frame(
+                    body, Transform(values[f"{loop.name}.{pose}.rotation"], values[f"{loop.name}.{pose}.position"])
+                )
+                for body, pose in ((loop.body_a, "pose_a"), (loop.body_b, "pose_b"))
+            )
+            X, V, drift = _relative(a, b)
+            rows = _cut_rows(loop.joint, values.of(loop.name, loop.joint.numbers), X, V, self.state.t)
+            out.append(Connection(loop.name, a, b, X, V, drift, tuple(rows[k] for k in loop.kept)))
+        for constraint in s.constraints:
+            e = constraint.element
+            if isinstance(e, FunctionConstraint):
+                out.append(e)
+                continue
+            a, b = self.frame(WORLD, IDENTITY), self.frame(getattr(e, e.bodies[0]), IDENTITY)
+            X, V, drift = _relative(a, b)
+            rows = _element_rows(e, values.of(constraint.name, e.numbers), X, V)
+            out.append(Connection(constraint.name, a, b, X, V, drift, rows))
+        return out
+
+    def row(self, row: Row, c: Connection) -> tuple[Any, ...]:
         """(J, drift, free, residual, holonomic) of one row."""
         s = self.state.tree.structure
         column: dict[int, Scalar] = {}
-        self._spread(column, b[0], _inwards(b[1].in_link, row.wrench))
-        self._spread(column, a[0], _inwards(a[1].in_link, _inwards(X, -row.wrench)))
+        for i, F in c.on_links(row.wrench).items():
+            self._spread(column, i, F)
         J = tuple(column.get(k, 0) for k in range(s.nv))
-        at_rest, rate = _evaluate(row, V, drift)
+        at_rest, rate = _evaluate(row, c.V, c.drift)
         own = rate
         for k, x in column.items():
             own = add(own, mul(mul(-1, x), self.state.v[k]))

@@ -76,7 +76,7 @@ def mass_matrix(state: State) -> Any:
     rows = [[found.get((max(i, j), min(i, j)), 0) for j in range(nv)] for i in range(nv)]
     if tree.dtype is None:
         return rows
-    return jnp.stack([jnp.asarray(x, tree.dtype) for row in rows for x in row]).reshape(nv, nv)
+    return tree.vector([x for row in rows for x in row]).reshape(nv, nv)
 
 
 def _in_world_axes(state: State) -> Any:

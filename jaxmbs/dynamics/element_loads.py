@@ -15,7 +15,6 @@ from jaxmbs.model import ModelError
 from jaxmbs.model.forces import External, Thruster
 from jaxmbs.model.forces.base import Force as Element
 from jaxmbs.model.forces.base import Loads, Numbers, Scene
-from jaxmbs.model.structure import Structure
 from jaxmbs.spatial import ZERO_MOTION, kernel
 from jaxmbs.spatial.scalar import Scalar, is_number, sub, where
 
@@ -44,11 +43,11 @@ def element_loads(state: State) -> Iterator[tuple[str, str, str, Efforts]]:
         prefix = f"{name}."
         numbers = {p.name.removeprefix(prefix): values[p.name] for p in s.parameters if p.name.startswith(prefix)}
         seen = state.scene.of(element)
-        whole = _efforts(s, name, _acting(element, numbers, seen))
+        whole = _efforts(state.scene, name, _acting(element, numbers, seen))
         on = True if state.mode is None else state.mode.force[k]
         stores = not _zero(element.potential(numbers, seen))
         if stores:
-            stored = _efforts(s, name, _acting(element, numbers, at_rest.of(element)))
+            stored = _efforts(at_rest, name, _acting(element, numbers, at_rest.of(element)))
             yield "store", "C", name, _switched(stored, on)
             whole = {n: tuple(sub(x, y) for x, y in zip(f, stored[n], strict=True)) for n, f in whole.items()}
         if not _zero(element.power(numbers, seen)):
@@ -56,9 +55,14 @@ def element_loads(state: State) -> Iterator[tuple[str, str, str, Efforts]]:
             yield role, kind, name, _switched(whole, on)
 
 
-def _efforts(s: Structure, name: str, loads: tuple[Any, Any, Any]) -> Efforts:
-    on_body, on_joint, on_all = loads
-    out = {f"body:{body}": f for body, f in on_body.items()} | {f"rate:{j}": f for j, f in on_joint.items()}
+def _efforts(scene: TreeScene, name: str, loads: tuple[Any, Any, Any]) -> Efforts:
+    s, (on_body, on_joint, on_all) = scene.tree.structure, loads
+    out = {f"body:{body}": f for body, f in on_body.items()}
+    for joint, f in on_joint.items():
+        if joint in s.loop_by_name:
+            out |= {f"body:{body}": F.scalars() for body, F in scene.cut_wrenches(joint, f).items()}
+        else:
+            out[f"rate:{joint}"] = f
     if on_all and len(on_all) != s.nv:
         raise ModelError(f"force {name!r}: fn returned {len(on_all)} generalized forces; the model has nv = {s.nv}")
     if on_all:

@@ -1,4 +1,8 @@
-"""The public functions of dynamics: arrays in, arrays out."""
+"""The public functions of dynamics: arrays in, arrays out.
+
+All take the time t and a mode, so that they can be called alike; what depends on positions and velocities alone (poses,
+Jacobians, the mass matrix, momentum) is the same in every mode.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +11,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from jaxmbs.dynamics import aba, energies, methods, rnea
+from jaxmbs.dynamics import aba, constraint_wrenches, energies, methods, rnea
 from jaxmbs.dynamics.compiled import compiled, state_dtype, vector
-from jaxmbs.dynamics.constraint_functions import constrained_dynamics
+from jaxmbs.dynamics.constraint_functions import constrained_dynamics, constrained_state
 from jaxmbs.dynamics.factorization import solve
 from jaxmbs.dynamics.kinematics import world_placements
 from jaxmbs.dynamics.state import State
@@ -34,7 +38,7 @@ def _scalar(state: State, x: Any) -> jax.Array:
 
 
 @compiled()
-def body_poses(model: Model, q: jax.Array, *, t: Any = 0.0) -> Pose:
+def body_poses(model: Model, q: jax.Array, *, t: Any = 0.0, mode: Mode | None = None) -> Pose:
     """Poses of all bodies in the world.
 
     q (nq,). Returns a Pose with position (n, 3) [m] and rotation (n, 3, 3), body to world, in the order of
@@ -53,7 +57,9 @@ def body_poses(model: Model, q: jax.Array, *, t: Any = 0.0) -> Pose:
 
 
 @compiled("body")
-def jacobian(model: Model, q: jax.Array, body: str, point: Any = (0.0, 0.0, 0.0), *, t: Any = 0.0) -> jax.Array:
+def jacobian(
+    model: Model, q: jax.Array, body: str, point: Any = (0.0, 0.0, 0.0), *, t: Any = 0.0, mode: Mode | None = None
+) -> jax.Array:
     """Jacobian (6, nv) of a point of a body: (angular, linear) velocity in world axes per unit of v.
 
     point (3,) [m] in body axes. Raises ModelError for an unknown body.
@@ -96,7 +102,9 @@ def bias_forces(model: Model, q: jax.Array, v: jax.Array, *, t: Any = 0.0, mode:
 
 
 @compiled("method")
-def mass_matrix(model: Model, q: jax.Array, *, method: str = "crba", t: Any = 0.0) -> jax.Array:
+def mass_matrix(
+    model: Model, q: jax.Array, *, method: str = "crba", t: Any = 0.0, mode: Mode | None = None
+) -> jax.Array:
     """Mass matrix A (nv, nv), symmetric, in the units of v.
 
     method: "crba" (composite rigid bodies) or a formulation of the literature: "configuration", "jacobian" for any
@@ -165,7 +173,9 @@ def energy(
 
 
 @compiled()
-def momentum(model: Model, q: jax.Array, v: jax.Array, *, t: Any = 0.0) -> tuple[jax.Array, jax.Array]:
+def momentum(
+    model: Model, q: jax.Array, v: jax.Array, *, t: Any = 0.0, mode: Mode | None = None
+) -> tuple[jax.Array, jax.Array]:
     """(angular momentum (3,) about the common centre of mass [N m s], linear momentum (3,) [N s]), world axes."""
     state = _state(model, q, v, t, None)
     angular, linear = energies.momentum(state)
@@ -183,15 +193,21 @@ def joint_reactions(
     mode: Mode | None = None,
     prescribed: jax.Array | None = None,
 ) -> jax.Array:
-    """Wrench in every joint, (number of joints, 6), in the order of model.joint_names.
+    """Wrench in every joint, (joints, 6): model.joint_names in order, then the cut joints, model.loop_names.
 
-    A row is (moment [N m], force [N]) on the child, at the child joint frame, in its axes.
+    A row is (moment [N m], force [N]) on the child, at the child joint frame, in its axes; of a cut joint on its second
+    body, at frame b.
 
     It is the whole wrench that the joint transmits, drive and spring torques along its freedoms included.
-    [Y 3.86, 3.170; the hinge force of Y 3.4]
+    [Y 3.86, 3.170; the hinge force of Y 3.4; 3.199 for cut joints]
     """
-    state = _state(model, q, v, t, mode, tau)
+    constrained = model.structure.constrained
+    state = constrained_state(model, q, v, t, mode, tau) if constrained else _state(model, q, v, t, mode, tau)
     tau, prescribed = _optional(state, "tau", tau), _optional(state, "prescribed", prescribed)
-    wrenches, _ = rnea.joint_wrenches(state, aba.forward_dynamics(state, tau, prescribed))
-    rows = [f.scalars() for f in state.tree.per_link(wrenches)]
+    if constrained:
+        in_joints, in_loops = constraint_wrenches.reactions(state, tau, prescribed)
+    else:
+        in_joints, _ = rnea.joint_wrenches(state, aba.forward_dynamics(state, tau, prescribed))
+        in_loops = []
+    rows = [f.scalars() for f in (*state.tree.per_link(in_joints), *in_loops)]
     return jnp.stack([jnp.stack([_scalar(state, x) for x in row]) for row in rows])

@@ -38,10 +38,11 @@ def _handed(m: LinkMotion, f: Force) -> tuple[Force, Any]:
     return m.X.force_to_parent(f), tuple(S @ f for S in m.S)
 
 
-def joint_wrenches(state: State, a: Any) -> tuple[list[Force], list[tuple[Scalar, ...]]]:
+def joint_wrenches(state: State, a: Any, applied: Any = None) -> tuple[list[Force], list[tuple[Scalar, ...]]]:
     """Per block, the wrench that each joint puts on its link and its share along the degrees of freedom.
 
-    a: accelerations (nv,) or None for zero. [Y 3.170]
+    a: accelerations (nv,) or None for zero; applied: per block, the wrench on the links, None for that of the force
+    elements. [Y 3.170]
     """
     tree = state.tree
     parts = tree.split(a, tree.structure.v_slices)
@@ -58,7 +59,7 @@ def joint_wrenches(state: State, a: Any) -> tuple[list[Force], list[tuple[Scalar
         handed, along = _handed(m, own)
         return (handed,), (own, along)
 
-    data = list(zip(state.motions, tree.links, accelerations, state.wrenches, strict=True))
+    data = list(zip(state.motions, tree.links, accelerations, applied or state.wrenches, strict=True))
     results, _ = tree.inward(inward, data, (ZERO_FORCE,))
     return [own for own, _ in results], [along for _, along in results]
 

@@ -13,12 +13,45 @@ import numpy as np
 from jaxmbs.dynamics.kinematics import LinkMotion, world_placements
 from jaxmbs.dynamics.tree import Tree
 from jaxmbs.model import Mode, ModelError
+from jaxmbs.model.constraints import freedoms
 from jaxmbs.model.forces import External
 from jaxmbs.model.forces.base import BodyState, Loads, Numbers, Scene
 from jaxmbs.model.forces.base import Force as Element
-from jaxmbs.model.structure import WORLD, Structure
-from jaxmbs.spatial import ZERO_FORCE, Force, Transform, kernel
+from jaxmbs.model.joints import Joint
+from jaxmbs.model.structure import WORLD, LoopJoint, Structure
+from jaxmbs.spatial import IDENTITY, ZERO_FORCE, ZERO_MOTION, Force, Motion, Transform, kernel
+from jaxmbs.spatial.components import components
 from jaxmbs.spatial.scalar import Scalar, add, is_number, where
+
+
+@components
+class End:
+    """One side of a cut joint: frame in the link, link in the world, velocity of the link in its axes."""
+
+    in_link: Transform
+    placement: Transform
+    velocity: Motion
+
+    def across(self, b: End) -> tuple[Transform, Motion]:
+        """Placement and velocity of the frame of b in this one, in axes of b."""
+        X = (self.placement @ self.in_link).inverse() @ (b.placement @ b.in_link)
+        return X, b.in_link.motion_to_child(b.velocity) + X.motion_to_child(
+            self.in_link.motion_to_child(self.velocity)
+        ) * -1
+
+
+@kernel
+def _freedoms(joint: Joint, numbers: Numbers, a: End, b: End) -> tuple[tuple[Scalar, ...], tuple[Scalar, ...]]:
+    X, V = a.across(b)
+    return freedoms.coordinates(joint, numbers, X), freedoms.rates(joint, numbers, V)
+
+
+@kernel
+def _on_ends(joint: Joint, numbers: Numbers, a: End, b: End, values: tuple[Scalar, ...]) -> tuple[Force, Force]:
+    """Wrenches on both links."""
+    F = freedoms.wrench(joint, numbers, values)
+    X, _ = a.across(b)
+    return a.in_link.force_to_parent(X.force_to_parent(-F)), b.in_link.force_to_parent(F)
 
 
 class TreeScene:
@@ -40,9 +73,33 @@ class TreeScene:
         return self._bodies[name]
 
     def joint(self, name: str) -> tuple[tuple[Scalar, ...], tuple[Scalar, ...]]:
+        """(q, v) of a tree joint or a cut joint."""
         s = self.tree.structure
+        if name in s.loop_by_name:
+            loop = s.loop_by_name[name]
+            return _freedoms(loop.joint, self.tree.values.of(name, loop.joint.numbers), *self._ends(loop))
         i = s.find_joint(name)
         return _items(self.q, s.q_slices[i]), _items(self.v, s.v_slices[i])
+
+    def _ends(self, loop: LoopJoint) -> tuple[End, End]:
+        """Both frames of a cut joint."""
+        tree, out = self.tree, []
+        for body, pose in ((loop.body_a, "pose_a"), (loop.body_b, "pose_b")):
+            name, i = f"{loop.name}.{pose}", tree.structure.find_body(body)
+            at = Transform(tree.values[f"{name}.rotation"], tree.values[f"{name}.position"])
+            if i < 0:
+                out.append(End(at, IDENTITY, ZERO_MOTION))
+            else:
+                state = self.body(body)
+                out.append(End(state.body @ at, state.placement, state.velocity))
+        return out[0], out[1]
+
+    def cut_wrenches(self, name: str, values: Sequence[Scalar]) -> dict[str, Force]:
+        """{body: wrench on its link} of generalized forces along the freedoms of a cut joint [Y 3.199]."""
+        loop = self.tree.structure.loop_by_name[name]
+        numbers = self.tree.values.of(name, loop.joint.numbers)
+        on_a, on_b = _on_ends(loop.joint, numbers, *self._ends(loop), tuple(values))
+        return {body: F for body, F in ((loop.body_a, on_a), (loop.body_b, on_b)) if body != WORLD}
 
     def masses(self) -> dict[str, Any]:
         """{body: (mass, centre of mass)} of the bodies that have mass."""
@@ -111,6 +168,7 @@ class LinkLoads:
     def __init__(self) -> None:
         self.on_link: dict[int, Force] = {}
         self.on_joint: dict[int, Scalar] = {}
+        self.on_cut: dict[str, tuple[Scalar, ...]] = {}  # along the freedoms of cut joints, in on_link too
 
     def add_wrench(self, link: int, wrench: Force) -> None:
         self.on_link[link] = self.on_link[link] + wrench if link in self.on_link else wrench
@@ -130,6 +188,13 @@ def loads(scene: TreeScene, mode: Mode | None) -> LinkLoads:
         for body, wrench in on_body.items():
             total.add_wrench(s.find_body(body), wrench)
         for joint, values in on_joint.items():
+            if joint in s.loop_by_name:
+                for body, wrench in scene.cut_wrenches(joint, values).items():
+                    total.add_wrench(s.find_body(body), wrench)
+                total.on_cut[joint] = tuple(
+                    add(x, y) for x, y in zip(total.on_cut.get(joint, (0,) * len(values)), values, strict=True)
+                )
+                continue
             for k, value in enumerate(values, s.v_slices[s.find_joint(joint)].start):
                 total.add_joint(k, value)
         if on_all and len(on_all) != s.nv:

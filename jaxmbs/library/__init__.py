@@ -8,6 +8,11 @@ from jaxmbs.library.chains import double_pendulum as double_pendulum
 from jaxmbs.library.crank_slider import crank_slider as crank_slider
 from jaxmbs.library.curve_joint import curve_joint as curve_joint
 from jaxmbs.library.curve_joint import helix_slide as helix_slide
+from jaxmbs.library.loops import ANDREWS_START as ANDREWS_START
+from jaxmbs.library.loops import andrews_squeezer as andrews_squeezer
+from jaxmbs.library.loops import bricard as bricard
+from jaxmbs.library.loops import four_bar as four_bar
+from jaxmbs.library.loops import four_bar_windows as four_bar_windows
 from jaxmbs.library.prosthetic_arm import bryant_joint as bryant_joint
 from jaxmbs.library.prosthetic_arm import prosthetic_arm as prosthetic_arm
 from jaxmbs.library.robots import arm7 as arm7

@@ -10,6 +10,10 @@ class ModelError(ValueError):
     """A mechanism, a parameter or an argument that cannot be used; the message names element and remedy."""
 
 
+class ModelWarning(UserWarning):
+    """A mechanism that works but has something its author should know; the message names it."""
+
+
 def unknown(kind: str, name: object, known: Iterable[str], where: str = "") -> ModelError:
     """Error for a name that does not exist, with the near matches."""
     names = [str(k) for k in known]

@@ -10,15 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from jaxmbs.model.constraints import Constraint, FunctionConstraint, cuts
+from jaxmbs.model.constraints import Constraint, FunctionConstraint, cuts, freedoms
 from jaxmbs.model.errors import ModelError, unknown
 from jaxmbs.model.forces.base import Force
-from jaxmbs.model.joints.base import Joint
+from jaxmbs.model.joints.base import Fixed, Joint
 from jaxmbs.model.model import Model
 from jaxmbs.model.parameters import Parameter, concrete_components, pattern_of
 from jaxmbs.model.pose import Pose
+from jaxmbs.model.redundancy import warn_of_redundancy, without_dependent_rows
 from jaxmbs.model.structure import WORLD, ConstraintElement, ForceElement, LoopJoint, Structure, TreeJoint
-from jaxmbs.model.validation import check_moves_mass, without_dependent_rows
+from jaxmbs.model.validation import check_moves_mass
 
 _HERE = Pose()
 
@@ -147,7 +148,10 @@ class Mechanism:
         self._constraints[name] = ConstraintElement(name, element.structural())
 
     def build(self) -> Model:
-        """Check the mechanism and return its Model. Starts no JAX backend."""
+        """Check the mechanism and return its Model. Starts no JAX backend.
+
+        Warns (ModelWarning), with names, of loops whose constraints depend on one another.
+        """
         if not self._bodies:
             raise ModelError(f"mechanism {self.name!r} has no bodies; add one with add_body")
         links = self._links()
@@ -169,7 +173,9 @@ class Mechanism:
             if not model.constraint_names:
                 raise
             model = replace(model, structure=replace(structure, singular=True))
-        return without_dependent_rows(model)
+        model = without_dependent_rows(model)
+        warn_of_redundancy(model)
+        return model
 
     def _checked_loops(self) -> tuple[LoopJoint, ...]:
         known = [*self._bodies, WORLD]
@@ -227,9 +233,14 @@ class Mechanism:
             raise ModelError(f"{where}: both ends are on {body!r}; an element between two bodies needs two")
         for field in element.joints:
             joint = getattr(element, field)
-            if joint not in self._joints:
-                raise unknown("joint", joint, self._joints, f"{where}: {field}")
-            hinge = self._joints[joint].joint
+            if joint not in self._joints and joint not in self._loops:
+                raise unknown("joint", joint, [*self._joints, *self._loops], f"{where}: {field}")
+            hinge = (self._joints[joint] if joint in self._joints else self._loops[joint]).joint
+            if joint in self._loops and not isinstance(hinge, (*freedoms.SERVED, Fixed)):
+                raise ModelError(
+                    f"{where}: cut joint {joint!r} is {type(hinge).__name__}, whose coordinates are not known; use "
+                    "Bushing between its two bodies"
+                )
             if type(element).__name__ == "TorsionSpring" and hinge.nq != 1:
                 raise ModelError(
                     f"{where}: joint {joint!r} is {type(hinge).__name__} with {hinge.nv} degrees of freedom; a "

@@ -162,6 +162,8 @@ def set(model: Model, values: Mapping[str, Any]) -> Model:
             overrides[name] = _checked_batch(p, value, "set")
         else:
             concrete[name] = concrete_components(p.kind, value, f"set {name!r}")
+            if len(concrete[name]) != len(p.pattern):
+                raise ModelError(f"set {name!r}: {len(concrete[name])} numbers; the model has {len(p.pattern)}")
             overrides.pop(name, None)
     return replace(_with_components(model, concrete), overrides=overrides)
 
@@ -226,6 +228,9 @@ def _checked_batch(p: Parameter, value: Any, where: str) -> jax.Array:
     if p.kind == "positive" and (x < 0).any():
         row = int(np.flatnonzero(x < 0)[0])
         raise ModelError(f"{where}: {p.name!r} is negative in row {row}: {x[row]:.6g}")
+    if p.kind == "above zero" and (x <= 0).any():
+        row = int(np.flatnonzero(x <= 0)[0])
+        raise ModelError(f"{where}: {p.name!r} must be more than zero; in row {row} it is {x[row]:.6g}")
     if p.kind == "unit":
         n = np.linalg.norm(x, axis=1)
         if (np.abs(n - 1) > 1e-6).any():
@@ -236,6 +241,11 @@ def _checked_batch(p: Parameter, value: Any, where: str) -> jax.Array:
         for row, reason in enumerate(inertia_fault(matrices)):
             if reason:
                 raise ModelError(f"{where}: row {row} of {p.name!r} is not the inertia of a body: {reason}")
+    if p.kind == "rotation" and x.ndim == 3:
+        fault = np.abs(x @ x.transpose(0, 2, 1) - np.eye(3)).max(axis=(1, 2)) + np.abs(np.linalg.det(x) - 1)
+        if (fault > 1e-6).any():
+            row = int(np.flatnonzero(fault > 1e-6)[0])
+            raise ModelError(f"{where}: row {row} of {p.name!r} is no rotation matrix; pass quaternions (B, 4) instead")
     return jnp.asarray(value, float) if not isinstance(value, jax.Array) else value
 
 

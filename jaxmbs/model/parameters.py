@@ -20,7 +20,9 @@ from jaxmbs.model.pose import rotation_matrix
 from jaxmbs.spatial import Matrix3, Symmetric3, Vector3, from_quaternion
 from jaxmbs.spatial.scalar import Scalar
 
-SHAPES = {"scalar": (), "positive": (), "vector": (3,), "unit": (3,), "rotation": (3, 3), "inertia": (3, 3)}
+SHAPES = {
+    "scalar": (), "positive": (), "above zero": (), "vector": (3,), "unit": (3,), "rotation": (3, 3), "inertia": (3, 3)
+}  # fmt: skip
 _DIRECTIONS = ("unit", "rotation")
 _SYMMETRIC = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
 
@@ -63,6 +65,8 @@ def concrete_components(kind: str, value: Any, where: str) -> list[float]:
         raise ModelError(f"{where}: {value!r} has shape {x.shape}; pass {_said(shape)}")
     if kind == "positive" and x < 0:
         raise ModelError(f"{where}: {float(x)!r} is negative; it must be zero or more")
+    if kind == "above zero" and x <= 0:
+        raise ModelError(f"{where}: {float(x)!r} must be more than zero")
     if kind == "unit":
         n = float(np.linalg.norm(x))
         if abs(n - 1) > 1e-6:
@@ -82,24 +86,26 @@ def _inertia_components(x: np.ndarray, value: Any, where: str) -> list[float]:
         x = np.diag(x)
     if x.shape != (3, 3):
         raise ModelError(f"{where}: {value!r} has shape {x.shape}; pass three principal moments or a 3x3 matrix")
-    if np.abs(x - x.T).max() > 1e-9 * max(1e-300, np.abs(x).max()):
-        raise ModelError(f"{where}: the 3x3 inertia is not symmetric: {x.tolist()}")
     reason = inertia_fault(x[None])[0]
     if reason:
-        raise ModelError(f"{where}: {np.round(x, 9).tolist()} is not the inertia of a body: {reason}")
+        raise ModelError(f"{where}: {x.tolist()} is not the inertia of a body: {reason}")
     return [float(x[i, j]) for i, j in _SYMMETRIC]
 
 
 def inertia_fault(inertias: np.ndarray) -> list[str | None]:
     """For each of (B, 3, 3) inertias about the centre of mass, why no body can have it, or None."""
+    skew = np.abs(inertias - inertias.transpose(0, 2, 1)).max(axis=(1, 2))
+    asymmetric = skew > 1e-9 * np.maximum(np.abs(inertias).max(axis=(1, 2)), 1e-300)
     moments = np.linalg.eigvalsh(inertias)
     scale = 1e-9 * np.maximum(np.abs(moments).max(axis=-1), 1e-300)
     negative = moments[:, 0] < -scale
     triangle = moments[:, 2] - moments[:, 1] - moments[:, 0] > scale
     out: list[str | None] = []
-    for m, n, t in zip(moments, negative, triangle, strict=True):
+    for m, a, n, t in zip(moments, asymmetric, negative, triangle, strict=True):
         said = ", ".join(f"{v:.6g}" for v in m)
-        if n:
+        if a:
+            out.append("the 3x3 matrix is not symmetric")
+        elif n:
             out.append(f"principal moments {said} must not be negative; give it about the centre of mass")
         elif t:
             out.append(
@@ -149,7 +155,7 @@ def fits(pattern: Iterable[float | None], components: Iterable[float]) -> bool:
 
 def shaped(kind: str, c: Sequence[Any]) -> Any:
     """Components as a scalar, Vector3, Matrix3, Symmetric3 or tuple."""
-    if kind in ("scalar", "positive"):
+    if SHAPES.get(kind) == ():
         return c[0]
     if kind in ("vector", "unit"):
         return Vector3(*c)

@@ -123,8 +123,12 @@ class Structure:
 
     @cached_property
     def rheonomic(self) -> bool:
-        """Whether any joint moves by itself in time."""
-        return any(link.joint.rheonomic for link in self.links)
+        """Whether any joint moves by itself in time; a closure of a General cut joint may."""
+        return any(x.joint.rheonomic or getattr(x.joint, "closure", None) for x in (*self.links, *self.loops))
+
+    @cached_property
+    def loop_by_name(self) -> dict[str, LoopJoint]:
+        return {loop.name: loop for loop in self.loops}
 
     def find_body(self, name: str, where: str = "") -> int:
         if name not in self.body_index:

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import random
 
-import numpy as np
-
-from jaxmbs.model.constraints import cuts
 from jaxmbs.model.errors import ModelError
 from jaxmbs.model.joints.general import General
 from jaxmbs.model.model import Model
-from jaxmbs.model.structure import WORLD
-from jaxmbs.spatial import IDENTITY, ZERO_MOTION, ArticulatedInertia, RigidInertia, Transform
+from jaxmbs.spatial import ArticulatedInertia, RigidInertia, Transform
 from jaxmbs.spatial.inertias import ZERO_INERTIA
 
 SINGULAR = 1e-13  # of the joint's composite inertia; rounding leaves about 1e-16
@@ -66,66 +61,3 @@ def _massless(joint: str, body: str) -> ModelError:
         f"joint {joint!r} has a motion that moves no mass, so the mass matrix is singular; give body {body!r} (or a "
         "body that hangs on it) mass and inertia, or remove the freedom"
     )
-
-
-def without_dependent_rows(model: Model) -> Model:
-    """The model less the rows of cut joints that depend on others in every configuration and for all numbers.
-
-    Such are the out-of-plane rows of a revolute joint in a planar loop: they are dependent by the pattern of zeros
-    alone. A dependence that hangs on the values of the numbers stays and is handled while running.
-    """
-    s = model.structure
-    if not s.loops or any(isinstance(link.joint, General) for link in s.links):
-        return model
-    dice = random.Random(1)
-    samples = []
-    for _ in range(3):
-        factors = np.array([1 + dice.uniform(-0.3, 0.3) for _ in model.numbers])
-        samples.append(_loop_jacobians(dataclasses.replace(model, numbers=model.numbers * factors), dice))
-    chosen: list[list[np.ndarray]] = [[] for _ in samples]
-    loops, first = [], 0
-    for loop in s.loops:
-        kept = []
-        for row in loop.kept:
-            grown = [[*c, J[first + row]] for c, J in zip(chosen, samples, strict=True)]
-            if any(_rank(g) > len(c) for g, c in zip(grown, chosen, strict=True)):
-                kept.append(row)
-                chosen = grown
-        first += len(loop.kept)
-        loops.append(dataclasses.replace(loop, kept=tuple(kept)))
-    if tuple(loops) == s.loops:
-        return model
-    return dataclasses.replace(model, structure=dataclasses.replace(s, loops=tuple(loops)))
-
-
-def _rank(rows: list[np.ndarray]) -> int:
-    return int(np.linalg.matrix_rank(np.array(rows), tol=1e-9 * max(1.0, float(np.abs(rows).max()))))
-
-
-def _loop_jacobians(model: Model, dice: random.Random) -> np.ndarray:
-    """Rows (all rows of all loops, nv) of the cut joints' constraints at a random configuration."""
-    s, values = model.structure, model.values()
-
-    def pose(name: str) -> Transform:
-        return Transform(values[f"{name}.rotation"], values[f"{name}.position"])
-
-    placed, columns, paths = {WORLD: IDENTITY}, [], {WORLD: frozenset()}
-    for link in s.links:
-        q = [c + dice.uniform(-1, 1) for c in link.joint.neutral()]
-        m = link.joint.motion(values.of(link.name, link.joint.numbers), q, [0.0] * link.joint.nv, 0.0)
-        parent = s.links[link.parent].body if link.parent >= 0 else WORLD
-        W = placed[parent] @ pose(f"{link.name}.parent_pose") @ m.placement
-        own = range(len(columns), len(columns) + link.joint.nv)
-        columns += [W.motion_to_parent(S) for S in m.S]
-        placed[link.body] = W @ pose(f"{link.name}.child_pose").inverse()
-        paths[link.body] = paths[parent] | frozenset(own)
-    out = []
-    for loop in s.loops:
-        a, b = placed[loop.body_a] @ pose(f"{loop.name}.pose_a"), placed[loop.body_b] @ pose(f"{loop.name}.pose_b")
-        numbers = values.of(loop.name, loop.joint.numbers)
-        for row in cuts.rows(loop.joint, numbers, a.inverse() @ b, ZERO_MOTION):
-            F = b.force_to_parent(row.wrench)
-            out.append([
-                (S @ F) * ((k in paths[loop.body_b]) - (k in paths[loop.body_a])) for k, S in enumerate(columns)
-            ])  # fmt: skip
-    return np.array(out, float)

@@ -20,21 +20,23 @@ Phase = tuple[Flat, Flat, Scalar]  # q, v, work of what is not conservative
 _STAGES = ((0.0, 1 / 6), (0.5, 1 / 3), (0.5, 1 / 3), (1.0, 1 / 6))  # (fraction of the step, weight)
 
 
-def derivative(tree: Tree, phase: Phase, t: Scalar, tau: Any, mode: Mode | None) -> Phase:
+def derivative(tree: Tree, phase: Phase, t: Scalar, tau: Any, mode: Mode | None, baumgarte: Any) -> Phase:
     """d(q, v, work)/dt; tau is None, a vector, or a function (model, t, q, v)."""
     q, v, _ = phase
     state = State(tree, q, v, t, mode)
     if callable(tau):
         tau = jnp.asarray(tau(tree.model, t, tree.vector(q), tree.vector(v)), tree.dtype)
     if tree.structure.constrained:
-        a, _, _ = constrained.constrained_dynamics(state, tau)
+        a, _, _ = constrained.constrained_dynamics(state, tau, baumgarte=baumgarte)
     else:
         a = aba.forward_dynamics(state, tau)
     rates = tree.flat([m.rates for m in state.motions])
     return rates, a, energies.power(state, tau, a)
 
 
-def runge_kutta_4(tree: Tree, phase: Phase, t: Scalar, h: Scalar, tau: Any, mode: Mode | None) -> Phase:
+def runge_kutta_4(
+    tree: Tree, phase: Phase, t: Scalar, h: Scalar, tau: Any, mode: Mode | None, baumgarte: Any = None
+) -> Phase:
     """One classical step of length h [s]; unit quaternions are restored at its end.
 
     The stages work in the ambient coordinates: a quaternion off the unit sphere means q/|q|, and its rate keeps |q|,
@@ -46,7 +48,7 @@ def runge_kutta_4(tree: Tree, phase: Phase, t: Scalar, h: Scalar, tau: Any, mode
         slope, total = carry
         fraction, weight = coefficients
         here = _along(phase, slope, fraction * h)
-        slope = _arrays(derivative(tree, here, t + fraction * h, tau, mode), tree.dtype)
+        slope = _arrays(derivative(tree, here, t + fraction * h, tau, mode, baumgarte), tree.dtype)
         return (slope, _along(total, slope, weight)), None
 
     fractions, weights = (jnp.asarray(c, tree.dtype) for c in zip(*_STAGES, strict=True))

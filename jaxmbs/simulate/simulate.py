@@ -34,6 +34,7 @@ def simulate(
     mode: Mode | None = None,
     save_every: int | None = 1,
     fold: Fold | None = None,
+    baumgarte: Any = None,
 ) -> Solution:
     """Motion from (q0, v0) at t = 0 to t_end [s] by Runge-Kutta 4 with step dt [s] on the configuration manifold.
 
@@ -42,8 +43,9 @@ def simulate(
     step reaches a t_end that is no multiple of dt. fold: (carry, fn), with carry = fn(carry, model, t, q, v) at every
     point of the grid, both ends included; the last carry is solution.folded. t_end, dt, save_every are static.
 
-    Works under jit, vmap and both modes of differentiation. Loops and constraints hold after every step by projection;
-    an initial state that violates them gives status INCONSISTENT, one that stops being finite NOT_FINITE.
+    Works under jit, vmap and both modes of differentiation. Loops and constraints hold after every step by projection,
+    or, with baumgarte [rad/s] (a frequency, some ten times those of the motion), approximately by stabilisation. An
+    initial state that violates them gives status INCONSISTENT, one that stops being finite NOT_FINITE.
     Raises ModelError for wrong shapes or times.
     """
     steps, h_last = _grid(t_end, dt)
@@ -52,7 +54,7 @@ def simulate(
     carry, fn = fold if fold is not None else (None, None)
     function = tau if callable(tau) else None
     return _simulate(
-        model, q0, v0, None if callable(tau) else tau, mode, carry, t_end=float(t_end), dt=float(dt), steps=steps,
+        model, q0, v0, None if callable(tau) else tau, mode, carry, baumgarte, t_end=float(t_end), dt=float(dt), steps=steps,
         h_last=h_last, save_every=int(save_every) if save_every else steps, fold=fn, function=function,
     )  # fmt: skip
 
@@ -70,7 +72,7 @@ def _grid(t_end: float, dt: float) -> tuple[int, float]:
 
 @compiled("t_end", "dt", "steps", "h_last", "save_every", "fold", "function")
 def _simulate(
-    model: Model, q0: Any, v0: Any, tau: Any, mode: Any, carry: Any, *, t_end: float, dt: float, steps: int,
+    model: Model, q0: Any, v0: Any, tau: Any, mode: Any, carry: Any, baumgarte: Any, *, t_end: float, dt: float, steps: int,
     h_last: float, save_every: int, fold: Any, function: Any,
 ) -> Solution:  # fmt: skip
     dtype = state_dtype(q0, v0)
@@ -97,8 +99,8 @@ def _simulate(
     def step(state: Any, x: Any) -> tuple[Any, None]:
         phase, carry = state
         t, h, t_next, on = x
-        new = runge_kutta_4(tree, phase, t, h, drive, mode)
-        if constrained:
+        new = runge_kutta_4(tree, phase, t, h, drive, mode, baumgarte)
+        if constrained and baumgarte is None:
             new = (*projected(tree, *new[:2], t_next, mode), new[2])
         out = (new, folded(carry, t_next, *new[:2]))
         if not active.all():  # the last group is filled up with idle steps

@@ -102,6 +102,18 @@ def sqrt(x: Scalar) -> Scalar:
     return _apply("sqrt", x)
 
 
+def arctan2(y: Scalar, x: Scalar) -> Scalar:
+    """Angle of (x, y); 0 with derivative 0 at the origin."""
+    if is_number(y) and is_number(x):
+        return math.atan2(y, x)
+    if isinstance(x, jax.Array) or isinstance(y, jax.Array):
+        nowhere = (jnp.asarray(x) == 0) & (jnp.asarray(y) == 0)
+        return jnp.where(nowhere, 0.0, jnp.arctan2(y, jnp.where(nowhere, 1.0, x)))
+    import sympy
+
+    return sympy.atan2(y, x)
+
+
 def tanh(x: Scalar) -> Scalar:
     return _apply("tanh", x)
 

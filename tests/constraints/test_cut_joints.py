@@ -84,6 +84,15 @@ def test_accelerations_equal_those_of_the_tree(pair):
     assert np.abs(J @ got + drift).max() < 1e-11
 
 
+def test_reactions_equal_those_of_the_tree(pair):
+    """The wrench of the cut joint is that of the tree joint; the free joints transmit nothing."""
+    tree, loop, (q, v), (q_loop, v_loop) = pair
+    want = np.asarray(mbs.joint_reactions(tree, q, v))[1]
+    free_a, free_b, cut = np.asarray(mbs.joint_reactions(loop, q_loop, v_loop))
+    np.testing.assert_allclose(cut, want, rtol=0, atol=1e-11 * max(1.0, np.abs(want).max()))
+    np.testing.assert_allclose([free_a, free_b], np.zeros((2, 6)), rtol=0, atol=1e-11)
+
+
 def test_drift_is_the_rate_of_the_jacobian(pair):
     _, loop, _, (q, v) = pair
 

@@ -10,11 +10,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from jaxmbs.model.constraints.base import Row
+from jaxmbs.model.constraints.closure import general_rows
 from jaxmbs.model.errors import ModelError
 from jaxmbs.model.joints import (
     Cylindrical,
     Fixed,
     Free,
+    General,
     Helical,
     Joint,
     Planar,
@@ -62,7 +64,7 @@ def _tilt(X: Transform, axis: Vector3) -> Vector3:
     return (X.rotation.T @ axis).cross(axis)
 
 
-def _turn(X: Transform) -> Vector3:
+def turn_of(X: Transform) -> Vector3:
     """Small rotation between the frames."""
     R = X.rotation
     return Vector3(sub(R.zy, R.yz), sub(R.xz, R.zx), sub(R.yx, R.xy)) * 0.5
@@ -76,7 +78,7 @@ def _parallel(X: Transform, axis: Vector3) -> list[Row]:
 
 def _aligned(X: Transform) -> list[Row]:
     """Both frames keep the same orientation."""
-    turn = _turn(X)
+    turn = turn_of(X)
     return [_moment(e, e @ turn) for e in _AXES]
 
 
@@ -100,7 +102,7 @@ def _cylindrical(p: Numbers, X: Transform, V: Motion) -> list[Row]:
 
 
 def _prismatic(p: Numbers, X: Transform, V: Motion) -> list[Row]:
-    return _point(X, perpendicular(p["axis"]), _turn(X)) + _aligned(X)
+    return _point(X, perpendicular(p["axis"]), turn_of(X)) + _aligned(X)
 
 
 def _planar(p: Numbers, X: Transform, V: Motion) -> list[Row]:
@@ -120,7 +122,7 @@ def _helical(p: Numbers, X: Transform, V: Motion) -> list[Row]:
         # cos and sin of the angle between the frames from the trace and the skew part of the rotation
         R = X.rotation
         c = mul(0.5, sub(add(add(R.xx, R.yy), R.zz), 1))
-        s = a @ _turn(X)
+        s = a @ turn_of(X)
         expected = div(advance, pitch)
         residual = mul(pitch, sub(mul(sin(expected), c), mul(cos(expected), s)))
     screw = Row(Force(a * mul(-1, pitch), a), ZERO_FORCE, residual)
@@ -139,18 +141,18 @@ _ROWS: dict[type[Joint], tuple[int, Callable[[Numbers, Transform, Motion], list[
 
 def count(joint: Joint) -> int:
     """Number of constraints of the joint as a cut joint."""
-    return _entry(joint)[0]
+    if isinstance(joint, General):
+        if joint.closure is None:
+            raise ModelError(
+                "a General joint closes a loop by a function of the placement: pass General(z, G, dof, closure=f) with "
+                "f(z, G, t) -> (6 - dof,) that is zero where the joint can be"
+            )
+        return 6 - joint.dof
+    return _ROWS[type(joint)][0]
 
 
-def rows(joint: Joint, p: Numbers, X: Transform, V: Motion) -> tuple[Row, ...]:
-    """The rows of the joint between frame a and frame b, placed at X in a and moving with V relative to a."""
-    return tuple(_entry(joint)[1](p, X, V))
-
-
-def _entry(joint: Joint) -> tuple[int, Callable[[Numbers, Transform, Motion], list[Row]]]:
-    if type(joint) not in _ROWS:
-        raise ModelError(
-            f"a {type(joint).__name__} joint cannot close a loop by itself; use it as a tree joint of a massless body "
-            "and close the loop with Fixed(), or write the constraint with Holonomic(fn)"
-        )
-    return _ROWS[type(joint)]
+def rows(joint: Joint, p: Numbers, X: Transform, V: Motion, t: Scalar) -> tuple[Row, ...]:
+    """The rows of the joint between frame a and frame b, placed at X in a and moving with V relative to a, at t."""
+    if isinstance(joint, General):
+        return general_rows(joint, X, V, t)
+    return tuple(_ROWS[type(joint)][1](p, X, V))

@@ -40,7 +40,7 @@ class RollingDisc(Constraint):
     body: str
     radius: Any
     axis: Any = (0.0, 1.0, 0.0)
-    numbers: ClassVar[Mapping[str, str]] = {"radius": "positive", "axis": "unit"}
+    numbers: ClassVar[Mapping[str, str]] = {"radius": "above zero", "axis": "unit"}
     count: ClassVar[int] = 3
 
     def rows(self, p: Mapping[str, Any], X: Transform, V: Motion) -> tuple[Row, ...]:

@@ -110,7 +110,8 @@ class Loads:
 class Force:
     """Base of the force elements. `numbers` are the fields that become parameters of the model.
 
-    Kinds of numbers: "scalar"; "positive" (not negative); "vector" (3,); "unit" (3,); "list" (n,); "pose"; "nested".
+    Kinds of numbers: "scalar"; "positive" (not negative); "above zero"; "vector" (3,); "unit" (3,); "list" (n,);
+    "pose"; "nested".
     """
 
     numbers: ClassVar[Mapping[str, str]] = {}

@@ -95,7 +95,7 @@ class Contact(Force):
     smoothing: Any = 1e-4
     numbers: ClassVar[Mapping[str, str]] = {
         "point": "vector", "surface": "nested", "stiffness": "positive", "damping": "positive",
-        "friction": "positive", "transition_velocity": "positive", "smoothing": "positive",
+        "friction": "positive", "transition_velocity": "above zero", "smoothing": "above zero",
     }  # fmt: skip
     bodies: ClassVar[tuple[str, ...]] = ("body", "other")
 

@@ -23,19 +23,22 @@ class General(Joint):
     z: function (q, t) -> (3,), position of the child joint frame in the parent joint frame [m];
     G: function (q, t) -> (3, 3), rotation from child to parent joint frame; dof: number of coordinates.
     q and v = dq/dt have shape (dof,). Derivatives come from JAX; both functions must be smooth and written with
-    jax.numpy. The frames should coincide at q = 0, t = 0.
+    jax.numpy. The frames should coincide at q = 0, t = 0. closure: needed to close a loop with the joint, a function
+    (z, G, t) -> (6 - dof,) of position and rotation that is zero where the joint can be [Y 3.194].
     """
 
     z: Callable[[jax.Array, jax.Array], Any]
     G: Callable[[jax.Array, jax.Array], Any]
     dof: int
+    closure: Callable[[jax.Array, jax.Array, jax.Array], Any] | None = None
 
     def __post_init__(self) -> None:
         if not (isinstance(self.dof, int) and 1 <= self.dof <= 6):
             raise ModelError(f"General joint: dof is {self.dof!r}; a joint has 1 to 6 degrees of freedom")
-        for name, function in (("z", self.z), ("G", self.G)):
-            if not callable(function):
-                raise ModelError(f"General joint: {name} is {function!r}; pass a function (q, t)")
+        for name, function in (("z", self.z), ("G", self.G), ("closure", self.closure)):
+            if not callable(function) and not (name == "closure" and function is None):
+                arguments = "(z, G, t)" if name == "closure" else "(q, t)"
+                raise ModelError(f"General joint: {name} is {function!r}; pass a function {arguments}")
 
     @property
     def nq(self) -> int:  # type: ignore[override]

@@ -1,0 +1,165 @@
+"""Loops whose constraints depend on one another, found in plain floats when a mechanism is built."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+import warnings
+from collections.abc import Sequence
+
+import numpy as np
+
+from jaxmbs.model.constraints import cuts
+from jaxmbs.model.errors import ModelWarning
+from jaxmbs.model.joints.general import General
+from jaxmbs.model.model import Model
+from jaxmbs.model.structure import WORLD, Structure
+from jaxmbs.spatial import IDENTITY, ZERO_MOTION, Transform
+
+
+def without_dependent_rows(model: Model) -> Model:
+    """The model less the rows of cut joints that depend on others in every configuration and for all numbers.
+
+    Such are the out-of-plane rows of a revolute joint in a planar loop: they are dependent by the pattern of zeros
+    alone. A dependence that hangs on the values of the numbers stays and is handled while running.
+    """
+    s = model.structure
+    if not s.loops or any(isinstance(x.joint, General) for x in (*s.links, *s.loops)):
+        return model
+    dice = random.Random(1)
+    samples = []
+    for _ in range(3):
+        factors = np.array([1 + dice.uniform(-0.3, 0.3) for _ in model.numbers])
+        varied = dataclasses.replace(model, numbers=model.numbers * factors)
+        samples.append(_loop_rows(varied, _near(s, dice, 1.0))[1])
+    chosen: list[list[np.ndarray]] = [[] for _ in samples]
+    loops, first = [], 0
+    for loop in s.loops:
+        kept = []
+        for row in loop.kept:
+            grown = [[*c, J[first + row]] for c, J in zip(chosen, samples, strict=True)]
+            if any(_rank(g) > len(c) for g, c in zip(grown, chosen, strict=True)):
+                kept.append(row)
+                chosen = grown
+        first += len(loop.kept)
+        loops.append(dataclasses.replace(loop, kept=tuple(kept)))
+    if tuple(loops) == s.loops:
+        return model
+    return dataclasses.replace(model, structure=dataclasses.replace(s, loops=tuple(loops)))
+
+
+def warn_of_redundancy(model: Model) -> None:
+    """Warn, with names, of constraints that depend on others at consistent configurations, and of an immovable whole.
+
+    Says nothing where no consistent configuration is found near the neutral one, or where only single configurations are
+    singular (a parallelogram lying flat).
+    """
+    s = model.structure
+    if not s.loops or s.constraints or any(isinstance(x.joint, General) for x in (*s.links, *s.loops)):
+        return
+    dice, null, freedom = random.Random(2), [], s.nv
+    for _ in range(2):
+        q = _consistent(model, _near(s, dice, 0.1))
+        if q is None:
+            return
+        J = _kept(s, _loop_rows(model, q)[1])
+        left, sizes, _ = np.linalg.svd(J)
+        rank = int(np.sum(sizes > 1e-7 * sizes[0])) if len(sizes) else 0
+        freedom = min(freedom, s.nv - rank)
+        null.append(left[:, rank:])
+    if min(z.shape[1] for z in null):
+        z = min(null, key=lambda z: z.shape[1])
+        owner = [loop.name for loop in s.loops for _ in loop.kept]
+        loops = {name for name, row in zip(owner, z, strict=True) if np.abs(row).max() > 1e-6}
+        warnings.warn(
+            f"mechanism {s.name!r}: {z.shape[1]} of {len(owner)} loop constraints depend on the others, in the loop of "
+            f"{_joints_of(s, loops)}; the motion is unique, but not the reactions (the multipliers are those of least "
+            "norm); a joint with more freedom in the loop removes the redundancy",
+            ModelWarning,
+            stacklevel=3,
+        )
+    if not freedom:
+        warnings.warn(f"mechanism {s.name!r} cannot move: its loops leave no freedom", ModelWarning, stacklevel=3)
+
+
+def _joints_of(s: Structure, loops: set[str]) -> list[str]:
+    """The tree joints and cut joints that form the loops."""
+    tree = set()
+    for loop in s.loops:
+        if loop.name in loops:
+            a, b = (set(_path(s, body)) for body in (loop.body_a, loop.body_b))
+            tree |= a ^ b
+    return [link.name for link in s.links if link.name in tree] + [x.name for x in s.loops if x.name in loops]
+
+
+def _path(s: Structure, body: str) -> list[str]:
+    out, i = [], s.body_index[body]
+    while i >= 0:
+        out.append(s.links[i].name)
+        i = s.links[i].parent
+    return out
+
+
+def _kept(s: Structure, rows: np.ndarray) -> np.ndarray:
+    """Of all rows of all loops, those that are kept."""
+    index, first = [], 0
+    for loop in s.loops:
+        index += [first + k for k in loop.kept]
+        first += cuts.count(loop.joint)
+    return rows[index]
+
+
+def _near(s: Structure, dice: random.Random, reach: float) -> list[list[float]]:
+    """Coordinates by link, at random about the neutral ones."""
+    return [[c + dice.uniform(-reach, reach) for c in link.joint.neutral()] for link in s.links]
+
+
+def _consistent(model: Model, q: list[list[float]]) -> list[list[float]] | None:
+    """A configuration near q that meets the loops, by Newton steps of least length."""
+    s = model.structure
+    for _ in range(40):
+        residual, J = (_kept(s, np.asarray(x)) for x in _loop_rows(model, q))
+        if np.abs(residual).max(initial=0.0) < 1e-11:
+            return q
+        step = -np.linalg.pinv(J, rcond=1e-6) @ residual
+        step *= min(1.0, 0.5 / max(np.abs(step).max(initial=0.0), 1e-300))
+        values, moved = model.values(), []
+        for link, own, part in zip(s.links, q, s.v_slices, strict=True):
+            v = step[part].tolist()
+            motion = link.joint.motion(values.of(link.name, link.joint.numbers), own, v, 0.0)
+            moved.append([c + r for c, r in zip(own, link.joint.rates(own, v, motion), strict=True)])
+        q = moved
+    return None
+
+
+def _rank(rows: list[np.ndarray]) -> int:
+    return int(np.linalg.matrix_rank(np.array(rows), tol=1e-9 * max(1.0, float(np.abs(rows).max()))))
+
+
+def _loop_rows(model: Model, q: Sequence[Sequence[float]]) -> tuple[np.ndarray, np.ndarray]:
+    """(residuals, Jacobian (all rows of all loops, nv)) of the cut joints, for coordinates by link."""
+    s, values = model.structure, model.values()
+
+    def pose(name: str) -> Transform:
+        return Transform(values[f"{name}.rotation"], values[f"{name}.position"])
+
+    placed, columns, paths = {WORLD: IDENTITY}, [], {WORLD: frozenset()}
+    for link, own_q in zip(s.links, q, strict=True):
+        m = link.joint.motion(values.of(link.name, link.joint.numbers), own_q, [0.0] * link.joint.nv, 0.0)
+        parent = s.links[link.parent].body if link.parent >= 0 else WORLD
+        W = placed[parent] @ pose(f"{link.name}.parent_pose") @ m.placement
+        own = range(len(columns), len(columns) + link.joint.nv)
+        columns += [W.motion_to_parent(S) for S in m.S]
+        placed[link.body] = W @ pose(f"{link.name}.child_pose").inverse()
+        paths[link.body] = paths[parent] | frozenset(own)
+    residuals, out = [], []
+    for loop in s.loops:
+        a, b = placed[loop.body_a] @ pose(f"{loop.name}.pose_a"), placed[loop.body_b] @ pose(f"{loop.name}.pose_b")
+        numbers = values.of(loop.name, loop.joint.numbers)
+        for row in cuts.rows(loop.joint, numbers, a.inverse() @ b, ZERO_MOTION, 0.0):
+            F = b.force_to_parent(row.wrench)
+            residuals.append(row.residual)
+            out.append([
+                (S @ F) * ((k in paths[loop.body_b]) - (k in paths[loop.body_a])) for k, S in enumerate(columns)
+            ])  # fmt: skip
+    return np.array(residuals, float), np.array(out, float).reshape(len(out), s.nv)

@@ -1,0 +1,113 @@
+"""Loops with more constraints than they need: reported, and exact all the same."""
+
+import warnings
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxmbs as mbs
+
+AXIS = np.array([0.3, 0.4, np.sqrt(0.75)])
+
+
+def four_bar(closing, lengths=(1.0, 2.0, 1.8, 2.2)):
+    """A planar linkage in an oblique plane: its redundancy hangs on numbers, not on zeros."""
+    x = np.cross(AXIS, [1, 0, 0])
+    x /= np.linalg.norm(x)
+    crank, coupler, rocker, base = lengths
+    mech = mbs.Mechanism("oblique", gravity=(0, 0, -9.81))
+    for name, length in (("crank", crank), ("coupler", coupler), ("rocker", rocker)):
+        mech.add_body(name, 1.0, tuple(x * length / 2), (0.2, 0.25, 0.3))
+    hinge = mbs.Revolute(tuple(AXIS))
+    mech.add_joint("h1", hinge, "world", "crank")
+    mech.add_joint("h2", hinge, "crank", "coupler", mbs.Pose(tuple(x * crank)))
+    mech.add_joint("h3", hinge, "world", "rocker", mbs.Pose(tuple(x * base)))
+    mech.close_loop("pin", closing, "coupler", "rocker", mbs.Pose(tuple(x * coupler)), mbs.Pose(tuple(x * rocker)))
+    return mech
+
+
+@pytest.fixture(scope="module")
+def redundant():
+    with pytest.warns(mbs.ModelWarning):
+        model = four_bar(mbs.Revolute(tuple(AXIS))).build()
+    q, v, _, _ = mbs.assemble(model, jnp.array([1.0, -0.8, 1.6]), jnp.array([2.0, 0, 0]), fixed="h1")
+    return model, q, v
+
+
+def test_redundant_joints_are_named():
+    with pytest.warns(mbs.ModelWarning, match=r"1 of 3 loop constraints.*\['h1', 'h2', 'h3', 'pin'\]"):
+        four_bar(mbs.Revolute(tuple(AXIS))).build()
+    with pytest.warns(mbs.ModelWarning, match="hinge_6"):
+        mbs.library.bricard().build()
+
+
+def test_needed_constraints_and_single_flat_positions_are_not_reported():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        mbs.library.four_bar().build()
+        mbs.library.four_bar_windows(2).build()
+        mbs.library.andrews_squeezer().build()
+
+
+def test_a_structure_is_reported():
+    """Three rods in a triangle cannot move."""
+    mech = mbs.library.four_bar(gravity=(0, 0, 0))
+    mech.close_loop("strut", mbs.Fixed(), "crank", "world", mbs.Pose(), mbs.Pose())
+    with pytest.warns(mbs.ModelWarning, match="cannot move"):
+        mech.build()
+
+
+def test_planar_rows_are_removed_by_structure():
+    assert mbs.constraint_rows(mbs.library.four_bar().build()) == {"pin": slice(0, 2)}
+
+
+def test_motion_is_that_of_the_planar_linkage(redundant):
+    """The same linkage without redundancy: two of the three rows, as functions."""
+    model, q, v = redundant
+    J, drift = (np.asarray(x) for x in mbs.constraint_jacobian(model, q, v))
+    A, bias = np.asarray(mbs.mass_matrix(model, q)), np.asarray(mbs.bias_forces(model, q, v))
+    a, multipliers, _ = mbs.constrained_dynamics(model, q, v)
+    rows = np.linalg.svd(J)[0][:, :2].T  # an independent pair of combinations
+    kkt = np.block([[A, -(rows @ J).T], [rows @ J, np.zeros((2, 2))]])
+    want = np.linalg.solve(kkt, np.concatenate([-bias, -rows @ drift]))
+    np.testing.assert_allclose(a, want[:3], rtol=0, atol=1e-11)
+    np.testing.assert_allclose(multipliers, rows.T @ want[3:], rtol=0, atol=1e-10)  # of least norm
+
+
+def test_derivatives_are_those_at_constant_rank(redundant):
+    model, q, v = redundant
+
+    def f(v):
+        return mbs.constrained_dynamics(model, q, v)[0]
+
+    d, e = jnp.array(v), 1e-6  # along the motion
+    central = (f(v + e * d) - f(v - e * d)) / (2 * e)
+    np.testing.assert_allclose(jax.jvp(f, (v,), (d,))[1], central, rtol=0, atol=1e-7)
+    assert np.isfinite(jax.jacrev(f)(v)).all()
+
+
+def test_flat_position_is_finite_and_exact():
+    """A parallelogram lying flat has rank one; with gravity across nothing bends it, so it turns on at constant speed."""
+    model = mbs.library.four_bar_windows(1, gravity=(0, 0, -9.81)).build()
+    q, v = jnp.zeros(3), jnp.array([1.0, 1.0, -1.0])
+    v = jnp.array([1.0 if n.startswith("foot") else -1.0 for n in model.joint_names])
+    for method in ("multipliers", "elimination"):
+        a, multipliers, residual = mbs.constrained_dynamics(model, q, v, method=method)
+        np.testing.assert_allclose(a, 0, atol=1e-12)
+        assert np.isfinite(multipliers).all() and np.abs(residual).max() < 1e-15
+    slopes = jax.jacfwd(lambda q: mbs.constrained_dynamics(model, q, v)[0])(q)
+    assert np.isfinite(slopes).all()
+
+
+def test_baumgarte_keeps_the_loop_closed_nearly():
+    model = mbs.library.four_bar().build()
+    q, v, _, _ = mbs.assemble(model, jnp.array([1.0, -0.8, 1.6]), jnp.array([2.0, 0, 0]), fixed="crank_hinge")
+    exact = mbs.simulate(model, q, v, 1.0, 1e-3, save_every=None)
+    held = mbs.simulate(model, q, v, 1.0, 1e-3, save_every=None, baumgarte=50.0)
+    assert 0 < float(held.constraint_error[-1]) < 1e-8
+    np.testing.assert_allclose(held.q[-1], exact.q[-1], rtol=0, atol=1e-7)
+    off = q + jnp.array([0.0, 1e-3, 0.0])  # a violation dies out; projection is not asked for it
+    back = mbs.simulate(model, off, v, 1.0, 1e-3, save_every=None, baumgarte=50.0)
+    assert float(back.constraint_error[0]) > 1e-4 and float(back.constraint_error[-1]) < 1e-7
