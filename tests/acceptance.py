@@ -38,6 +38,7 @@ class Row:
     oracle: Callable
     without: dict[str, str] = field(default_factory=dict)  # joint type -> reason
     slow: bool = False  # checked by `pytest --slow` only
+    usual: tuple[str, ...] = KINDS  # the joint types that are checked without --slow
 
     @property
     def name(self):
@@ -79,9 +80,9 @@ def _mass_matrix(method, without=(), slow=True):
     return Row("mass_matrix", method, fn, _on_q("mass_matrix"), dict(without), slow)
 
 
-def _forward(method, without=(), slow=True):
+def _forward(method, without=(), slow=True, usual=KINDS):
     fn = functools.partial(mbs.forward_dynamics, method=method)
-    return Row("forward_dynamics", method, fn, Pinocchio.forward_dynamics, dict(without), slow)
+    return Row("forward_dynamics", method, fn, Pinocchio.forward_dynamics, dict(without), slow, usual)
 
 
 def _of_q(function, m, q, v, u, **options):
@@ -105,11 +106,12 @@ NOT_REVOLUTE = dict.fromkeys(
     (k for k in KINDS if k not in ("Revolute", "Fixed")),
     "the inertial coefficients are those of trees of revolute joints",
 )
+FEW = ("Revolute", "Spherical", "Free")
 ROWS = (
     Row("body_poses", "", lambda m, q, v, u: _arrays(mbs.body_poses(m, q)), _poses),
     Row("jacobian", "", lambda m, q, v, u: mbs.jacobian(m, q, "body", POINT), _on_q("jacobian", "body", POINT)),
     Row("inverse_dynamics", "", mbs.inverse_dynamics, Pinocchio.inverse_dynamics),
-    Row("bias_forces", "", lambda m, q, v, u: mbs.bias_forces(m, q, v), _on_qv("bias_forces")),
+    Row("bias_forces", "", lambda m, q, v, u: mbs.bias_forces(m, q, v), _on_qv("bias_forces"), usual=FEW),
     _mass_matrix("crba", slow=False),
     _mass_matrix("configuration"),
     _mass_matrix("jacobian"),
@@ -117,7 +119,7 @@ ROWS = (
     _mass_matrix("wang", MOVING_HINGE),
     _mass_matrix("telegin", NOT_REVOLUTE),
     _forward("aba", slow=False),
-    _forward("crba", slow=False),
+    _forward("crba", slow=False, usual=FEW),
     _forward("configuration"),
     _forward("jacobian"),
     _forward("barycentric", MOVING_HINGE),
@@ -125,8 +127,8 @@ ROWS = (
     _forward("telegin", NOT_REVOLUTE),
     Row("energy", "", lambda m, q, v, u: mbs.energy(m, q, v), _on_qv("energy")),
     Row("momentum", "", lambda m, q, v, u: mbs.momentum(m, q, v), _on_qv("momentum")),
-    Row("joint_reactions", "", _moving_reactions, _reactions),
-    Row("simulate", "rk4", _final, _integrated),
+    Row("joint_reactions", "", _moving_reactions, _reactions, usual=("General", *FEW)),
+    Row("simulate", "rk4", _final, _integrated, usual=FEW[1:]),
 )
 
 

@@ -1,6 +1,9 @@
 """Settings of the tests: float64, no silent rank promotion, warnings are errors; `--slow` adds the long ones."""
 
+from pathlib import Path
+
 import jax
+import pytest
 
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_rank_promotion", "raise")
@@ -20,3 +23,15 @@ def pytest_collection_modifyitems(config, items):
         slow = [item for item in items if item.get_closest_marker("slow")]
         config.hook.pytest_deselected(items=slow)
         items[:] = [item for item in items if item not in slow]
+
+
+MOST_MAPS = 25_000  # Linux allows a process 65,530; XLA crashes where it gets no more
+
+
+@pytest.fixture(autouse=True)
+def room_for_compiled_programs():
+    """Every compiled program holds some mappings of memory; a process that tests for long drops the old ones."""
+    yield
+    maps = Path("/proc/self/maps")
+    if maps.exists() and maps.read_bytes().count(b"\n") > MOST_MAPS:
+        jax.clear_caches()

@@ -19,4 +19,7 @@ from jaxmbs.library.robots import arm7 as arm7
 from jaxmbs.library.robots import humanoid30 as humanoid30
 from jaxmbs.library.separation import stage_separation as stage_separation
 from jaxmbs.library.solar_array import solar_array_linkage as solar_array_linkage
+from jaxmbs.library.telegin_robots import planar_two_arm_robot as planar_two_arm_robot
+from jaxmbs.library.telegin_robots import spatial_two_arm_robot as spatial_two_arm_robot
+from jaxmbs.library.telegin_robots import three_link_arm as three_link_arm
 from jaxmbs.library.triple_pendulum import triple_pendulum as triple_pendulum

@@ -30,7 +30,7 @@ def same_state(tree, q, v):
     )
 
 
-SLOW = ("Revolute", "Prismatic")  # the helical joint is both at once
+SLOW = ("Revolute", "Prismatic", "Spherical")  # the helical joint is the first two at once
 
 
 @pytest.mark.parametrize("kind", [pytest.param(k, marks=pytest.mark.slow if k in SLOW else ()) for k in ELEMENTS])

@@ -45,7 +45,7 @@ def states(model, count=3):
 
 
 # by default each formulation once with and once without a free root
-LONG = {"general"}
+LONG = {"general", "free general"}
 
 
 def cases(names, long):
@@ -84,7 +84,7 @@ SMALL = {
 }
 
 
-@pytest.mark.parametrize("which", cases(SMALL, {"rotational"}))
+@pytest.mark.parametrize("which", cases(SMALL, {"rotational", "free"}))
 def test_derivatives(which):
     """Forward and reverse mode, at a random state and at the neutral one at rest, with respect to q and v."""
     model, names = SMALL[which][0](), SMALL[which][1]
