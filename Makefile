@@ -15,7 +15,7 @@ demo: $(STAMP)  ## the main job on a real example: a separation study with its r
 test: $(STAMP)  ## lint and the default test suite
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/pyright
+	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/python -m pytest -n $(or $(JOBS),2)
 
 test-slow: $(STAMP)  ## the longer runs that the default leaves out

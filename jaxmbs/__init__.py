@@ -23,6 +23,7 @@ from jaxmbs.dynamics import hinge_reactions as hinge_reactions
 from jaxmbs.dynamics import impact as impact
 from jaxmbs.dynamics import inverse_dynamics as inverse_dynamics
 from jaxmbs.dynamics import jacobian as jacobian
+from jaxmbs.dynamics import joint_impulses as joint_impulses
 from jaxmbs.dynamics import joint_reactions as joint_reactions
 from jaxmbs.dynamics import mass_matrix as mass_matrix
 from jaxmbs.dynamics import momentum as momentum

@@ -21,6 +21,7 @@ import jaxmbs as mbs
 
 from .cases import relative
 from .mechanisms import IDENTITY, KINDS, Body, Description, Joint, Z, build, joint_q, random_mechanism, rates
+from .mechanisms import joint as model_joint
 from .mirrors import Pinocchio
 
 STATES = ("random", "rest", "zero", "half turn")
@@ -98,6 +99,38 @@ def _on_qv(name):
     return lambda p, q, v, u: getattr(p, name)(q, v)
 
 
+def _closed(method, usual):
+    return Row("constrained_dynamics", method, functools.partial(_in_a_loop, method=method), _of_the_tree, usual=usual)
+
+
+def _in_a_loop(m, q, v, u, method):
+    """Accelerations of turntable and body when the joint between them closes a loop instead of carrying the body."""
+    poses, J = mbs.body_poses(m, q), mbs.jacobian(m, q, "body")
+    R, twist = poses.rotation[1], J @ v
+    loop = looped(m.name)
+    q = jnp.concatenate([q[:1], poses.position[1], quaternion_of(R)])
+    v = jnp.concatenate([v[:1], R.T @ twist[:3], R.T @ twist[3:]])
+    tau = jnp.concatenate([u[:1], jnp.zeros(6, u.dtype)])
+    return mbs.constrained_dynamics(loop, q, v, tau, method=method)[0]
+
+
+def _of_the_tree(p, q, v, u):
+    return p.accelerations("body", q, v, p.forward_dynamics(q, v, np.concatenate([u[:1], 0 * u[1:]])))
+
+
+def quaternion_of(R):
+    """Quaternion (4,) of a rotation matrix, from the largest of its four candidates."""
+    trace = jnp.trace(R)
+    vector = jnp.stack([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
+    rows = [jnp.concatenate([1 + trace[None], vector])]
+    for i, e in enumerate(jnp.eye(3, dtype=R.dtype)):
+        rows.append(jnp.concatenate([vector[i][None], R[i] + R[:, i] + (1 - trace) * e]))
+    candidates = jnp.stack(rows)
+    sizes = jnp.stack([rows[k][k] for k in range(4)])
+    largest = candidates[jnp.argmax(jax.lax.stop_gradient(sizes))]
+    return largest / jnp.sqrt(largest @ largest)
+
+
 MOVING_HINGE = dict.fromkeys(
     ("Prismatic", "Helical", "Cylindrical", "Planar", "Free"),
     "the formulation rests on hinge points that are fixed in both bodies (Free only on the world; General if it only turns)",
@@ -125,6 +158,8 @@ ROWS = (
     _forward("barycentric", MOVING_HINGE),
     _forward("wang", MOVING_HINGE),
     _forward("telegin", NOT_REVOLUTE),
+    _closed("multipliers", ("Universal", "General")),
+    _closed("elimination", ("Revolute",)),
     Row("energy", "", lambda m, q, v, u: mbs.energy(m, q, v), _on_qv("energy")),
     Row("momentum", "", lambda m, q, v, u: mbs.momentum(m, q, v), _on_qv("momentum")),
     Row("joint_reactions", "", _moving_reactions, _reactions, usual=("General", *FEW)),
@@ -149,6 +184,24 @@ def mechanism(kind):
     bodies = Body("table", 1.5, np.array([0.1, 0, 0]), np.diag([0.1, 0.1, 0.1])), replace(one.bodies[0], name="body")
     pivot = Joint("pivot", "Revolute", "world", "table", IDENTITY, IDENTITY, (Z,))
     return Description(bodies, (pivot, tested), np.array([0.5, -1.0, -9.0]))
+
+
+@functools.cache
+def looped(kind):
+    """The same two bodies, the second one free but for the joint, which closes a loop."""
+    description = mechanism(kind)
+    pivot, tested = description.joints
+    mech = mbs.Mechanism(f"{kind} in a loop", gravity=tuple(description.gravity))
+    for b in description.bodies:
+        mech.add_body(b.name, b.mass, b.com, b.inertia)
+    mech.add_joint("pivot", model_joint(pivot), "world", "table")
+    mech.add_joint("free", mbs.Free(), "world", "body")
+    joint = model_joint(tested)
+    if kind == "General":
+        joint = replace(joint, closure=lambda z, G, t: z)
+    poses = (mbs.Pose(p.position, p.quaternion) for p in (tested.parent_pose, tested.child_pose))
+    mech.close_loop("tested", joint, "table", "body", *poses)
+    return mech.build()
 
 
 @functools.cache

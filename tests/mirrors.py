@@ -106,6 +106,12 @@ class Pinocchio:
         out[:, self._index_v] = np.reshape(j, (6, -1))  # one column comes as a vector
         return np.concatenate([out[3:], out[:3]])
 
+    def accelerations(self, body, q, v, a):
+        """a of the first joint, and the rates of the velocity components (angular, linear) of a body in its axes."""
+        pin.forwardKinematics(self.model, self.data, self._q(q), self._v(v), self._v(a))
+        A = self.placement[body].actInv(self.data.a[self.joint_of[body]])
+        return np.concatenate([a[:1], A.angular, A.linear])
+
     def energy(self, q, v):
         """(kinetic, potential)."""
         q, v = self._q(q), self._v(v)

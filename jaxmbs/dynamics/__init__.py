@@ -8,6 +8,7 @@ from jaxmbs.dynamics.constraint_functions import constrained_dynamics as constra
 from jaxmbs.dynamics.constraint_functions import constraint_jacobian as constraint_jacobian
 from jaxmbs.dynamics.constraint_functions import constraint_rows as constraint_rows
 from jaxmbs.dynamics.constraint_functions import impact as impact
+from jaxmbs.dynamics.constraint_functions import joint_impulses as joint_impulses
 from jaxmbs.dynamics.controlled import Controlled as Controlled
 from jaxmbs.dynamics.controlled import controlled_dynamics as controlled_dynamics
 from jaxmbs.dynamics.formulations import AugmentedBodies as AugmentedBodies

@@ -52,7 +52,11 @@ def _stabilised(found: Constraints, rates: Vector, w: Scalar) -> Vector:
 
 
 class Metric:
-    """The mass matrix and the constraint Jacobian, factorised once for several right-hand sides."""
+    """The mass matrix and the constraint Jacobian, factorised once for several right-hand sides.
+
+    conditioning: after `closest`, the smallest pivot of the constraints used over the largest entry of J A⁻¹ Jᵀ; near 0
+    they almost depend on one another.
+    """
 
     def __init__(
         self, A: Matrix, J: Matrix, dtype: Any, *, singular: bool = False, lock: Any = None, prescribed: Any = None
@@ -72,6 +76,7 @@ class Metric:
         self.A, self.J = A, J
         eps = float(jnp.finfo(dtype).eps)
         self.tolerance = eps ** (2 / 3)
+        self.conditioning: Scalar = 1.0
         self.unrolled = self.n <= LARGEST_UNROLLED[0] and self.m <= LARGEST_UNROLLED[1]
         if self.unrolled:
             self.U, self.D = factorize(A)
@@ -104,7 +109,7 @@ class Metric:
         z = reduce(self.U, force)
         if not self.m:
             return expand(self.U, self.D, z), ()
-        multipliers, _ = solve_semidefinite(self.S, _missing(self.Z, self.D, z, target), self.tolerance)
+        multipliers, self.conditioning = solve_semidefinite(self.S, _missing(self.Z, self.D, z, target), self.tolerance)
         return expand(self.U, self.D, _driven(z, self.Z, multipliers)), multipliers
 
     def _by_arrays(self, force: Vector, target: Vector) -> tuple[Vector, Vector]:
@@ -116,6 +121,9 @@ class Metric:
         scale = jnp.sqrt(jnp.maximum(jnp.diagonal(S), jnp.finfo(self.dtype).tiny))
         scaled = S / scale[:, None] / scale[None, :]
         inverse = jnp.linalg.pinv(scaled, rtol=self.tolerance, hermitian=True)
+        sizes = jnp.linalg.eigvalsh(S)
+        kept = jnp.where(sizes > self.tolerance * sizes[-1], sizes, sizes[-1])
+        self.conditioning = jnp.min(kept) / jnp.where(sizes[-1] > 0, sizes[-1], 1.0)
         basic = (inverse @ ((g - J @ Y[:, -1]) / scale)) / scale
         # least norm in N and N m: less what lies in the null space of Jᵀ
         multipliers = jnp.linalg.pinv(S, rtol=self.tolerance, hermitian=True) @ (S @ basic)

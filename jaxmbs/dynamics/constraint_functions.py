@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from jaxmbs.dynamics import constrained, elimination
+from jaxmbs.dynamics import constrained, constraint_wrenches, elimination
 from jaxmbs.dynamics.compiled import compiled, state_dtype, vector
 from jaxmbs.dynamics.constrained import Metric
 from jaxmbs.dynamics.constraints import constraints, residuals, row_counts, velocities
@@ -104,6 +104,24 @@ def impact(
     if not model.constraint_names:
         raise ModelError(f"impact: model {model.name!r} has no constraints; add one with close_loop or add_constraint")
     return _impact(model, q, v_minus, restitution, t, mode, names=names)
+
+
+@compiled()
+def joint_impulses(
+    model: Model, q: jax.Array, v_minus: jax.Array, v_plus: jax.Array, impulses: jax.Array, *, t: Any = 0.0
+) -> jax.Array:
+    """Impulse in every joint at a velocity jump, (joints, 6): tree joints, then cut joints, as in `joint_reactions`.
+
+    A row is (angular [N m s], linear [N s]) impulse on the child, at the child joint frame, in its axes. impulses: those
+    of the constraints, from `impact`; zeros (rows,) for a jump that outside impulses make.
+    """
+    state = constrained_state(model, q, jnp.zeros(model.nv), t, None, v_minus)
+    tree = state.tree
+    jump = vector(model, "v_plus", v_plus, model.nv, tree.dtype) - vector(
+        model, "v_minus", v_minus, model.nv, tree.dtype
+    )
+    in_joints, in_loops = constraint_wrenches.impulses(state, jump, jnp.asarray(impulses, tree.dtype))
+    return jnp.stack([tree.vector(list(F.scalars())) for F in (*tree.per_link(in_joints), *in_loops)])
 
 
 @compiled("names")

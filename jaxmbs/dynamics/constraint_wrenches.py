@@ -13,7 +13,7 @@ from jaxmbs.dynamics.constrained import constrained_dynamics
 from jaxmbs.dynamics.constraints import Connection, Constraints, connections, row_counts
 from jaxmbs.dynamics.state import State
 from jaxmbs.model.constraints import freedoms
-from jaxmbs.spatial import ZERO_FORCE, Force, kernel
+from jaxmbs.spatial import ZERO_FORCE, ZERO_MOTION, Force, kernel
 from jaxmbs.spatial.scalar import where
 
 
@@ -59,6 +59,17 @@ def reactions(state: State, tau: Any, prescribed: Any) -> tuple[list[Force], lis
         own = _along(joint, tree.values.of(name, joint.numbers), values)
         in_loop[name] = in_loop[name] + own
     return rnea.joint_wrenches(state, a, applied)[0], [in_loop[loop.name] for loop in s.loops]
+
+
+def impulses(state: State, jump: Any, multipliers: Any) -> tuple[list[Force], list[Force]]:
+    """As `reactions`, of a velocity jump: the impulses that the joints transmit. state: at rest."""
+    on_link, in_loop = _wrenches(state, multipliers)
+    applied = [on_link.get(b.first, ZERO_FORCE) for b in state.tree.blocks]
+    found = rnea.joint_wrenches(state, jump, applied, ZERO_MOTION)[0]
+    if state.tree.structure.rheonomic:  # the forces of the given motion are no impulses
+        finite = rnea.joint_wrenches(state, None, [ZERO_FORCE] * len(applied), ZERO_MOTION)[0]
+        found = [F - G for F, G in zip(found, finite, strict=True)]
+    return found, [in_loop[loop.name] for loop in state.tree.structure.loops]
 
 
 @kernel

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Sequence
 
 from jaxmbs.spatial import kernel
-from jaxmbs.spatial.scalar import Scalar, add, div, mul, sub, total, where
+from jaxmbs.spatial.scalar import Scalar, add, div, maximum, minimum, mul, sub, total, where
 
 Vector = tuple[Scalar, ...]
 Matrix = tuple[Vector, ...]
@@ -63,31 +65,34 @@ def solve(A: Sequence[Sequence[Scalar]], b: Sequence[Scalar]) -> tuple[Scalar, .
     return expand(U, D, reduce(U, tuple(b)))
 
 
-def solve_semidefinite(S: Matrix, b: Vector, tolerance: float) -> tuple[Vector, Vector]:
-    """Least-norm solution of S x = b for a symmetric semidefinite S with b in its range, and the mask of the rows used.
+def solve_semidefinite(S: Matrix, b: Vector, tolerance: float) -> tuple[Vector, Scalar]:
+    """Least-norm solution of S x = b for a symmetric semidefinite S with b in its range, and its conditioning.
 
-    A row whose pivot falls under `tolerance` of its diagonal depends on those before it and is left out; what its share
-    would be is then spread over all rows. Derivatives are those at constant rank.
+    Conditioning: the smallest pivot of the rows used over the largest entry of S. A row whose pivot falls under
+    `tolerance` of its diagonal depends on those before it and is left out; what its share would be is then spread over
+    all rows. Derivatives are those at constant rank.
     """
     m = len(b)
     L: list[list[Scalar]] = [[0] * m for _ in range(m)]
     used: list[Scalar] = []
+    pivots: list[Scalar] = []
     inverse: list[Scalar] = []
     left = S
     for k in range(m):
-        keep, inv, column, left = _pivot(left, S[k][k], tolerance)
+        keep, pivot, inv, column, left = _pivot(left, S[k][k], tolerance)
         used.append(keep)
+        pivots.append(pivot)
         inverse.append(inv)
         for i, x in enumerate(column, k + 1):
             L[i][k] = x
     lower = tuple(tuple(row[:i]) for i, row in enumerate(L))
     basic = _substitute(lower, tuple(inverse), b)
-    return _least_norm(lower, tuple(used), basic), tuple(used)
+    return _least_norm(lower, tuple(used), basic), _conditioning(tuple(pivots), tuple(S[k][k] for k in range(m)))
 
 
 @kernel
-def _pivot(left: Matrix, diagonal: Scalar, tolerance: float) -> tuple[Scalar, Scalar, Vector, Matrix]:
-    """(whether the first row is used, inverse pivot or 0, its column of L, what remains) of a lower triangle."""
+def _pivot(left: Matrix, diagonal: Scalar, tolerance: float) -> tuple[Scalar, Scalar, Scalar, Vector, Matrix]:
+    """(whether the first row is used, its pivot or infinity, inverse pivot or 0, its column of L, what remains)."""
     d = left[0][0]
     keep = d > mul(tolerance, diagonal)
     inverse = where(keep, div(1.0, where(keep, d, 1.0)), 0.0)
@@ -95,7 +100,13 @@ def _pivot(left: Matrix, diagonal: Scalar, tolerance: float) -> tuple[Scalar, Sc
     rest = tuple(
         tuple(sub(row[j + 1], mul(column[i], left[j + 1][0])) for j in range(i + 1)) for i, row in enumerate(left[1:])
     )
-    return where(keep, 1.0, 0.0), inverse, column, rest
+    return where(keep, 1.0, 0.0), where(keep, d, math.inf), inverse, column, rest
+
+
+@kernel
+def _conditioning(pivots: Vector, diagonal: Vector) -> Scalar:
+    largest = functools.reduce(maximum, diagonal)
+    return minimum(1.0, div(functools.reduce(minimum, pivots), where(largest > 0, largest, 1.0)))
 
 
 @kernel

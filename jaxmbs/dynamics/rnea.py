@@ -38,11 +38,13 @@ def _handed(m: LinkMotion, f: Force) -> tuple[Force, Any]:
     return m.X.force_to_parent(f), tuple(S @ f for S in m.S)
 
 
-def joint_wrenches(state: State, a: Any, applied: Any = None) -> tuple[list[Force], list[tuple[Scalar, ...]]]:
+def joint_wrenches(
+    state: State, a: Any, applied: Any = None, base: Motion | None = None
+) -> tuple[list[Force], list[tuple[Scalar, ...]]]:
     """Per block, the wrench that each joint puts on its link and its share along the degrees of freedom.
 
     a: accelerations (nv,) or None for zero; applied: per block, the wrench on the links, None for that of the force
-    elements. [Y 3.170]
+    elements; base: acceleration of the world, None for gravity upwards. [Y 3.170]
     """
     tree = state.tree
     parts = tree.split(a, tree.structure.v_slices)
@@ -51,7 +53,7 @@ def joint_wrenches(state: State, a: Any, applied: Any = None) -> tuple[list[Forc
         A = _accelerate(d[0], A, d[1])
         return A, A
 
-    accelerations = tree.outward(outward, list(zip(state.motions, parts, strict=True)), state.base_acceleration)
+    accelerations = tree.outward(outward, list(zip(state.motions, parts, strict=True)), base or state.base_acceleration)
 
     def inward(joint: Joint, carried: tuple[Force], d: Any) -> tuple[tuple[Force], Any]:
         m, link, A, applied = d

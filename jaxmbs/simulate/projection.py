@@ -15,8 +15,8 @@ from jaxmbs.simulate.manifold import moved
 from jaxmbs.spatial.scalar import Scalar, add, mul
 
 
-def projected(tree: Tree, q: Any, v: Any, t: Scalar, mode: Mode | None, iterations: int = 1) -> tuple[Any, Any]:
-    """The nearest (q, v) in the metric of the mass matrix that satisfies the constraints.
+def projected(tree: Tree, q: Any, v: Any, t: Scalar, mode: Mode | None, iterations: int = 1) -> tuple[Any, Any, Scalar]:
+    """The nearest (q, v) in the metric of the mass matrix that satisfies the constraints, and their conditioning.
 
     Newton on the positions (one iteration after a step of an integrator, whose error it squares), then the velocities.
     Differentiating the last iteration gives the implicit derivative.
@@ -31,8 +31,9 @@ def projected(tree: Tree, q: Any, v: Any, t: Scalar, mode: Mode | None, iteratio
     state = State(tree, q, v, t, mode)
     found = constraints(state)
     target = tuple(mul(-1, rate) for rate in velocities(state, found))
-    change, _ = Metric.of(state, found).closest([0.0] * len(v), target)
-    return q, [add(a, b) for a, b in zip(v, change, strict=True)]
+    metric = Metric.of(state, found)
+    change, _ = metric.closest([0.0] * len(v), target)
+    return q, [add(a, b) for a, b in zip(v, change, strict=True)], metric.conditioning
 
 
 def _holonomic(found: Constraints) -> Constraints:

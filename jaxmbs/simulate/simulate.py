@@ -97,27 +97,29 @@ def _simulate(
     start, lengths, ends, active = _table(t_end, dt, steps, h_last, save_every, dtype)
 
     def step(state: Any, x: Any) -> tuple[Any, None]:
-        phase, carry = state
+        phase, carry, least = state
         t, h, t_next, on = x
         new = runge_kutta_4(tree, phase, t, h, drive, mode, baumgarte)
         if constrained and baumgarte is None:
-            new = (*projected(tree, *new[:2], t_next, mode), new[2])
-        out = (new, folded(carry, t_next, *new[:2]))
+            *positions, conditioning = projected(tree, *new[:2], t_next, mode)
+            new, least = (*positions, new[2]), jnp.minimum(least, jnp.asarray(conditioning, dtype))
+        out = (new, folded(carry, t_next, *new[:2]), least)
         if not active.all():  # the last group is filled up with idle steps
             out = jax.tree_util.tree_map(lambda a, b: jnp.where(on, a, b), out, state)
         return out, None
 
     def group(state: Any, x: Any) -> tuple[Any, Any]:
-        state, _ = jax.lax.scan(step, state, x)
-        (q, v, work), _ = state
-        return state, (tree.vector(q), tree.vector(v), energy(x[2][-1], q, v) - work, error(x[2][-1], q, v))
+        state, _ = jax.lax.scan(step, (*state, jnp.ones((), dtype)), x)
+        (q, v, work), _, least = state
+        row = tree.vector(q), tree.vector(v), energy(x[2][-1], q, v) - work, error(x[2][-1], q, v), least
+        return state[:2], row
 
     zero = jnp.zeros((), dtype)
     first = jnp.asarray(0, dtype)
     phase = (_arrays(q), _arrays(v), zero)
     carry = jax.tree_util.tree_map(jnp.asarray, carry)
     state = (phase, folded(carry, first, q, v))
-    (phase, carry), (qs, vs, es, errors) = jax.lax.scan(group, state, (start, lengths, ends, active))
+    (phase, carry), (qs, vs, es, errors, least) = jax.lax.scan(group, state, (start, lengths, ends, active))
     e0, error0 = energy(first, q, v), error(first, q, v)
     ok = jnp.all(jnp.isfinite(tree.vector(phase[0]))) & jnp.all(jnp.isfinite(tree.vector(phase[1])))
     limit = float(jnp.finfo(dtype).eps) ** 0.5
@@ -133,6 +135,7 @@ def _simulate(
         ),
         energy_error=jnp.concatenate([zero[None], es - e0]),
         constraint_error=jnp.concatenate([error0[None], errors]),
+        conditioning=jnp.concatenate([jnp.ones(1, dtype), least]),
         folded=carry,
     )
 

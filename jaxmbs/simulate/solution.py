@@ -41,9 +41,10 @@ class Solution:
 
     t (rows,) [s]; q (rows, nq); v (rows, nv); mode: the mode in force (None: nothing locked or switched off);
     events: (); status: int32, a `Status`; energy_error (rows,) [J]: energy - initial energy - work of all that is not
-    conservative (tau, thrusters, dampers, drives); constraint_error (rows,): largest residual
-    of the constraints [m, rad, m/s]; folded: final carry of
-    `fold`.
+    conservative (tau, thrusters, dampers, drives); constraint_error (rows,): largest residual of the constraints [m, rad,
+    m/s]; conditioning (rows,): smallest pivot of the constraints over the largest since the row before (near 0 the
+    mechanism passed a configuration where it could branch, such as a parallelogram lying flat, and kept the branch of its
+    velocity); folded: final carry of `fold`.
     """
 
     t: Any
@@ -54,4 +55,5 @@ class Solution:
     status: Any
     energy_error: Any
     constraint_error: Any
+    conditioning: Any
     folded: Any

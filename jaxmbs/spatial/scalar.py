@@ -135,6 +135,10 @@ def maximum(a: Scalar, b: Scalar) -> Scalar:
     return where(a > b, a, b)
 
 
+def minimum(a: Scalar, b: Scalar) -> Scalar:
+    return where(a < b, a, b)
+
+
 def safe_sqrt(x: Scalar) -> Scalar:
     """Square root whose derivative at zero is zero instead of infinite, in both modes of differentiation."""
     positive = x > 0
