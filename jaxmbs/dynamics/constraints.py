@@ -84,6 +84,12 @@ def _velocity(row: tuple[Scalar, ...], free: Scalar, v: tuple[Scalar, ...]) -> S
     return add(free, total(*(mul(x, y) for x, y in zip(row, v, strict=True))))
 
 
+@kernel
+def power(found: Constraints, multipliers: tuple[Scalar, ...]) -> Scalar:
+    """Power [W] of rheonomic constraints; zero by structure where there are none."""
+    return total(*(mul(mul(-1, free), x) for free, x in zip(found.free, multipliers, strict=True)))
+
+
 def residuals(state: State, found: Constraints) -> list[Scalar]:
     """Per row the residual, in m or rad where holonomic, else the velocity along it, in m/s."""
     rates = velocities(state, found)

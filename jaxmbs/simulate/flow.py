@@ -7,12 +7,12 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from jaxmbs.dynamics import aba, constrained, energies
+from jaxmbs.dynamics import aba, constrained, constraints, energies
 from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.tree import Tree
 from jaxmbs.model import Mode
 from jaxmbs.simulate.manifold import normalised
-from jaxmbs.spatial.scalar import Scalar
+from jaxmbs.spatial.scalar import Scalar, add
 
 Flat = Any  # a list of scalars, or an array for trees with rolled blocks
 Phase = tuple[Flat, Flat, Scalar]  # q, v, work of what is not conservative
@@ -26,12 +26,15 @@ def derivative(tree: Tree, phase: Phase, t: Scalar, tau: Any, mode: Mode | None,
     state = State(tree, q, v, t, mode)
     if callable(tau):
         tau = jnp.asarray(tau(tree.model, t, tree.vector(q), tree.vector(v)), tree.dtype)
+    driven: Scalar = 0
     if tree.structure.constrained:
-        a, _, _ = constrained.constrained_dynamics(state, tau, baumgarte=baumgarte)
+        a, multipliers, found = constrained.constrained_dynamics(state, tau, baumgarte=baumgarte)
+        # constraints that move in time do work: lambda . (J v) = -lambda . free
+        driven = constraints.power(found, tuple(multipliers))
     else:
         a = aba.forward_dynamics(state, tau)
     rates = tree.flat([m.rates for m in state.motions])
-    return rates, a, energies.power(state, tau, a)
+    return rates, a, add(energies.power(state, tau, a), driven)
 
 
 def runge_kutta_4(

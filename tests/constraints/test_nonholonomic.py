@@ -149,3 +149,28 @@ def test_derivatives_through_a_rolling_motion():
     central = (end(v + e * d) - end(v - e * d)) / (2 * e)
     np.testing.assert_allclose(jax.jacfwd(end)(v) @ d, central, rtol=0, atol=1e-8)
     np.testing.assert_allclose(jax.jacrev(end)(v) @ d, central, rtol=0, atol=1e-8)
+
+
+def test_rheonomic_constraints_and_their_work():
+    """A sled on a blade that is swept sideways, v_y = 0.3 t, while a rail moves it along x as 0.2 sin 3t.
+
+    One holonomic and one nonholonomic constraint together, both moving in time: the path is given, and their work is the
+    kinetic energy.
+    """
+    mech = mbs.Mechanism("swept")
+    mech.add_body("sled", mass=2.0, inertia=(0.1, 0.1, 0.15))
+    mech.add_joint("ice", mbs.Planar(), "world", "sled")
+    mech.add_constraint("rail", mbs.Holonomic(lambda m, q, v, t: q[0] - 0.2 * jnp.sin(3 * t)))
+    mech.add_constraint("sweep", mbs.Nonholonomic(lambda m, q, v, t: v[1] - 0.3 * t))
+    model = mech.build()
+    for method in ("multipliers", "elimination"):
+        v = jnp.array([0.6 * np.cos(2.1), 0.3 * 0.7, 1.0])
+        q = jnp.array([0.2 * np.sin(2.1), 0.0, 0.0])
+        a, multipliers, residual = mbs.constrained_dynamics(model, q, v, t=0.7, method=method)
+        np.testing.assert_allclose(a, [-1.8 * np.sin(2.1), 0.3, 0], rtol=0, atol=1e-12)
+        np.testing.assert_allclose(multipliers, 2.0 * a[:2], rtol=0, atol=1e-12)
+        assert np.abs(residual).max() < 1e-14
+    run = mbs.simulate(model, jnp.zeros(3), jnp.array([0.6, 0.0, 1.0]), 2.0, 1e-3, save_every=None)
+    np.testing.assert_allclose(run.q[-1], [0.2 * np.sin(6.0), 0.6, 2.0], rtol=0, atol=1e-10)
+    assert abs(float(run.energy_error[-1])) < 1e-9
+    assert float(run.constraint_error[-1]) < 1e-12
