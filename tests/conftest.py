@@ -1,4 +1,7 @@
-"""Settings of the tests: float64, no silent rank promotion, warnings are errors; `--slow` adds the long ones."""
+"""Settings of the tests: float64, no silent rank promotion, warnings are errors; `--slow` adds the long ones.
+
+Tests marked `interpreted` run without compilation; what they check is checked compiled, too, by others.
+"""
 
 from pathlib import Path
 
@@ -15,6 +18,7 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "slow: minutes; only with --slow")
+    config.addinivalue_line("markers", "interpreted: not compiled, which is quicker for a single evaluation")
     config.addinivalue_line("filterwarnings", "error")
 
 
@@ -35,3 +39,10 @@ def room_for_compiled_programs():
     maps = Path("/proc/self/maps")
     if maps.exists() and maps.read_bytes().count(b"\n") > MOST_MAPS:
         jax.clear_caches()
+
+
+@pytest.fixture(autouse=True)
+def interpreted(request):
+    """Compiling takes seconds, one evaluation operation by operation less than one."""
+    with jax.disable_jit(request.node.get_closest_marker("interpreted") is not None):
+        yield

@@ -30,10 +30,8 @@ def same_state(tree, q, v):
     )
 
 
-SLOW = ("Revolute", "Prismatic", "Spherical")  # the helical joint is the first two at once
-
-
-@pytest.mark.parametrize("kind", [pytest.param(k, marks=pytest.mark.slow if k in SLOW else ()) for k in ELEMENTS])
+@pytest.mark.parametrize("kind", ELEMENTS)
+@pytest.mark.interpreted
 def test_elements_act_as_in_a_tree(kind):
     mech, cut = two_bodies(JOINTS[kind]), two_bodies(None)
     cut.close_loop("joint", JOINTS[kind], "a", "b", POSE_A, POSE_B)
@@ -68,6 +66,7 @@ def hooke(z, G, t):
     return jnp.concatenate([z - jnp.stack([0 * t, 0 * t, 0.1 * jnp.sin(3 * t)]), G[0, 1][None]])
 
 
+@pytest.mark.slow
 def test_general_closure_equals_the_joint_it_spells_out():
     """A moving universal joint as a closure, against a massless carriage that is driven up and down."""
     general = mbs.General(lambda q, t: jnp.zeros(3), lambda q, t: jnp.eye(3), 2, closure=hooke)

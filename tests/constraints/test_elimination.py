@@ -38,6 +38,11 @@ CASES = {
 }
 
 
+@pytest.fixture(scope="module")
+def closed_four_bar():
+    return four_bar()
+
+
 @pytest.fixture(scope="module", params=CASES)
 def case(request):
     return CASES[request.param]()
@@ -52,6 +57,7 @@ def test_agrees_with_multipliers(case):
         np.testing.assert_allclose(a, b, rtol=0, atol=1e-11 * max(1.0, float(np.abs(b).max(initial=0))))
 
 
+@pytest.mark.interpreted
 def test_single_precision(case):
     model, q, v = case
     want = mbs.constrained_dynamics(model, q, v)[0]
@@ -60,6 +66,7 @@ def test_single_precision(case):
     np.testing.assert_allclose(got, want, rtol=0, atol=2e-4 * max(1.0, float(np.abs(want).max())))
 
 
+@pytest.mark.interpreted
 def test_the_choice_of_coordinates_never_goes_bad():
     """K's skate turns through every heading; x' or y' alone would be a bad choice at two of four quarters [K]."""
     model = skate()
@@ -71,10 +78,9 @@ def test_the_choice_of_coordinates_never_goes_bad():
     np.testing.assert_allclose(a, want, rtol=0, atol=1e-14)
 
 
+@pytest.mark.interpreted
 def test_derivatives_in_both_modes(case):
     model, q, v = case
-    if model.name == "Bricard":
-        pytest.skip("at rest in a redundant loop: see test_redundant for derivatives there")
 
     def f(v):
         return mbs.constrained_dynamics(model, q, v, method="elimination")[0]
@@ -88,8 +94,9 @@ def test_derivatives_in_both_modes(case):
     np.testing.assert_allclose(pull(w)[0] @ d, w @ slope, rtol=0, atol=1e-10 * scale)
 
 
-def test_locked_coordinates_move_as_prescribed():
-    model, q, v = four_bar()
+@pytest.mark.interpreted
+def test_locked_coordinates_move_as_prescribed(closed_four_bar):
+    model, q, v = closed_four_bar
     mode = model.mode(lock=["crank_hinge"])
     given = jnp.array([0.7, 0.0, 0.0])
     want = mbs.constrained_dynamics(model, q, v, mode=mode, prescribed=given)

@@ -30,6 +30,7 @@ def test_a_falling_rod_is_caught_at_its_end():
     np.testing.assert_allclose(latch, [0, 0, 0, 0, 0, mass * u / 4], rtol=0, atol=1e-12)
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("e", [0.0, 0.4, 1.0])
 def test_restitution_returns_its_share_of_the_velocity(e):
     """Newton's law on the caught end; e = 1 keeps the energy."""
@@ -45,6 +46,7 @@ def test_restitution_returns_its_share_of_the_velocity(e):
         assert abs(float(lost)) < 1e-11
 
 
+@pytest.mark.interpreted
 def test_docking_keeps_the_momentum_of_both():
     mech = mbs.Mechanism("docking")
     for name, mass in (("chaser", 2.0), ("target", 5.0)):
@@ -83,6 +85,7 @@ def test_impulses_in_tree_joints():
     np.testing.assert_allclose(elbow[jnp.array([0, 2])], 0, atol=1e-12)
 
 
+@pytest.mark.interpreted
 def test_impacts_are_differentiable_and_batched():
     model = falling_rod()
     q = model.neutral()

@@ -63,6 +63,7 @@ def test_planar_rows_are_removed_by_structure():
     assert mbs.constraint_rows(mbs.library.four_bar().build()) == {"pin": slice(0, 2)}
 
 
+@pytest.mark.interpreted
 def test_motion_is_that_of_the_planar_linkage(redundant):
     """The same linkage without redundancy: two of the three rows, as functions."""
     model, q, v = redundant
@@ -76,6 +77,7 @@ def test_motion_is_that_of_the_planar_linkage(redundant):
     np.testing.assert_allclose(multipliers, rows.T @ want[3:], rtol=0, atol=1e-10)  # of least norm
 
 
+@pytest.mark.interpreted
 def test_derivatives_are_those_at_constant_rank(redundant):
     model, q, v = redundant
 
@@ -88,6 +90,7 @@ def test_derivatives_are_those_at_constant_rank(redundant):
     assert np.isfinite(jax.jacrev(f)(v)).all()
 
 
+@pytest.mark.interpreted
 def test_flat_position_is_finite_and_exact():
     """A parallelogram lying flat has rank one; with gravity across nothing bends it, so it turns on at constant speed."""
     model = mbs.library.four_bar_windows(1, gravity=(0, 0, -9.81)).build()
