@@ -12,6 +12,8 @@ import jaxmbs as mbs
 from .cases import FEW, case, relative
 from .mechanisms import build, random_mechanism, random_q, rates
 
+pytestmark = pytest.mark.interpreted
+
 
 @pytest.mark.parametrize(("seed", "n"), FEW)
 def test_against_pinocchio(seed, n):

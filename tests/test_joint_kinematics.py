@@ -14,6 +14,8 @@ from jaxmbs.dynamics import scalar
 from .cases import relative
 from .mechanisms import GENERAL_MOTIONS, KINDS, build, random_mechanism, random_q, rates
 
+pytestmark = pytest.mark.interpreted
+
 MOVING = tuple(k for k in KINDS if k not in ("Fixed", "General"))
 ALL = (*MOVING, *(f"General {m}" for m in GENERAL_MOTIONS))
 

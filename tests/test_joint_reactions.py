@@ -8,6 +8,8 @@ import jaxmbs as mbs
 
 from .cases import FEW, case, relative
 
+pytestmark = pytest.mark.interpreted
+
 
 @pytest.mark.parametrize(("seed", "n"), FEW)
 def test_against_pinocchio(seed, n):

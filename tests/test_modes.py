@@ -11,6 +11,8 @@ import jaxmbs as mbs
 
 from .cases import case, relative
 
+pytestmark = pytest.mark.interpreted
+
 KINDS = ("Revolute", "Spherical", "Cylindrical", "Planar", "Prismatic")
 
 

@@ -13,6 +13,8 @@ from jaxmbs.dynamics import scalar
 
 from .cases import relative
 
+pytestmark = pytest.mark.interpreted
+
 Q, V, TAU = np.array([0.3, -0.7, 0.4, 0.2]), np.array([0.5, 1.0, -0.8, 0.6]), np.array([0.1, -0.2, 0.3, 0.1])
 
 
@@ -113,6 +115,7 @@ def test_set_under_tracing_reaches_every_parameter():
         assert relative(f({n: x[i] for n, x in rows.items()}), changed(name)) < 1e-11, name
 
 
+@jax.disable_jit(False)
 def test_derivative_with_respect_to_every_parameter():
     """Including components that are structurally zero: a folded number would silently give no derivative. Rotations and
     axes move along their manifolds, by one angle each."""

@@ -3,11 +3,14 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 import jaxmbs as mbs
 
 from ..cases import relative
 from .helpers import EXACT, free_and_rotational, quick, small_arm
+
+pytestmark = pytest.mark.interpreted
 
 
 def christoffel(model, q):

@@ -11,6 +11,8 @@ from jaxmbs.dynamics.controlled import controlled_dynamics
 from ..cases import relative
 from .helpers import EXACT, quick, small_arm
 
+pytestmark = pytest.mark.interpreted
+
 
 def elbow(t):
     return 0.4 * jnp.sin(3 * t)

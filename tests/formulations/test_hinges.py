@@ -14,6 +14,8 @@ from jaxmbs.library.prosthetic_arm import bryant
 from ..cases import relative
 from .helpers import EXACT, free_and_rotational, general, quick, rotational
 
+pytestmark = pytest.mark.interpreted
+
 
 def position(t):
     return jnp.stack([0.3 * jnp.sin(2 * t), 0.1 * t**2, 0.05 * jnp.cos(3 * t)])
