@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -14,8 +14,11 @@ from jax.sharding import Mesh, PartitionSpec
 
 from jaxmbs.model import ModelError
 from jaxmbs.model.parameters import is_traced
+from jaxmbs.rows.program import RowProgram, flat_axes
 
-BLOCK_ROWS = 1024  # rows of one inner loop on a CPU; larger working sets leave the L2 cache
+# Rows of one loop per core of a CPU: few enough for the L2 cache. A length that is no large power of two keeps columns
+# from competing for the same cache lines (measured: 1024 rows take up to three times as long as 1040).
+BLOCK_ROWS = 528
 
 
 def use_all_cores() -> int:
@@ -23,7 +26,7 @@ def use_all_cores() -> int:
 
     Call it before anything uses JAX: raises ModelError when a backend has started with fewer devices.
     """
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cores = _cores()
     try:
         jax.config.update("jax_num_cpu_devices", cores)
     except RuntimeError as error:
@@ -37,8 +40,8 @@ def jit(fn: Callable[..., Any], in_axes: Any = None) -> Callable[..., Any]:
     """`jax.jit(fn)`, or, when in_axes tells that fn maps independent rows, a jit that splits the batch.
 
     in_axes None: equal to jax.jit(fn) for every fn. Otherwise as in `jax.vmap`: fn works on one row and is mapped
-    here; the batch is padded, cut into blocks that fit the cache and split over the devices. Results have the
-    batch axis first.
+    here, to few loops that use all cores (`jaxmbs.rows`), in blocks that fit the cache. What does not become such a loop, a
+    large factorization say, is split over the devices. Results have the batch axis first.
     """
     if in_axes is None:
         return jax.jit(fn)
@@ -61,63 +64,76 @@ class _Rows:
         return self._compiled(size, *args)
 
     def _run(self, size: int, *args: Any) -> Any:
-        devices = jax.devices()
-        rows = size if devices[0].platform != "cpu" else min(BLOCK_ROWS, -(-size // len(devices)))
-        used = devices[: max(1, min(len(devices), -(-size // rows)))]
-        blocks = -(-size // (rows * len(used)))
-        whole = rows * blocks * len(used)
-        flat, axes, treedef = _flat_axes(args, self.in_axes)
-        mapped = [
-            _padded(jnp.moveaxis(jnp.asarray(x), a, 0), whole) for x, a in zip(flat, axes, strict=True) if a is not None
-        ]
-        shared = [x for x, a in zip(flat, axes, strict=True) if a is None]
+        flat, axes, treedef = flat_axes(args, self.in_axes)
+        arrays = [jnp.asarray(x) if a is None else jnp.moveaxis(x, a, 0) for x, a in zip(flat, axes, strict=True)]
+        mapped, devices = [a is not None for a in axes], jax.devices()
 
-        def one_block(shared: list[Any], mapped: list[Any]) -> Any:
-            def one_row(*row: Any) -> Any:
-                r, s = iter(row), iter(shared)
-                return self.fn(*treedef.unflatten([next(s) if a is None else next(r) for a in axes]))
+        def one_row(*x: Any) -> Any:
+            return self.fn(*treedef.unflatten(x))
 
-            return jax.vmap(one_row)(*mapped)
+        if devices[0].platform != "cpu":
+            return _split(jax.vmap(one_row, [0 if m else None for m in mapped]), arrays, mapped, size, devices)
+        program = RowProgram(one_row, arrays, mapped)
 
-        def on_device(shared: list[Any], mapped: list[Any]) -> Any:
-            if blocks == 1:
-                return one_block(shared, mapped)
-            cut = [x.reshape(blocks, rows, *x.shape[1:]) for x in mapped]
-            out = jax.lax.map(lambda m: one_block(shared, m), cut)
-            return jax.tree_util.tree_map(lambda x: x.reshape(blocks * rows, *x.shape[2:]), out)
+        def on_device(*arrays: Any) -> Any:
+            return _in_blocks(program, arrays, mapped, BLOCK_ROWS * (_cores() if program.fused else 1))
 
-        if len(used) > 1:
-            split, mesh = PartitionSpec("rows"), Mesh(np.array(used), ("rows",))
-            on_device = jax.shard_map(
-                on_device, mesh=mesh, in_specs=(PartitionSpec(), split), out_specs=split, check_vma=False
-            )
-        out = on_device(shared, mapped)
-        return jax.tree_util.tree_map(lambda x: x[:size], out) if whole != size else out
+        # XLA:CPU runs one loop over rows on all cores by itself; anything else on one core per device
+        return on_device(*arrays) if program.fused else _split(on_device, arrays, mapped, size, devices)
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _in_blocks(program: RowProgram, arrays: Sequence[Any], mapped: Sequence[bool], most: int) -> Any:
+    """The program in blocks of about `most` rows, one after another; the last one overlaps the one before it."""
+    size = next(x.shape[0] for x, m in zip(arrays, mapped, strict=True) if m)
+    blocks = -(-size // most)
+    if blocks == 1:
+        return program(arrays, size)
+    rows = -(-size // (blocks * 16)) * 16
+    rows += 16 * (rows % 256 == 0)
+
+    def block(k: Any) -> tuple[Any, Any]:
+        start = jnp.minimum(k * rows, size - rows)
+        part = [jax.lax.dynamic_slice_in_dim(x, start, rows) if m else x for x, m in zip(arrays, mapped, strict=True)]
+        return start, program(part, rows)
+
+    def add(k: Any, whole: Any) -> Any:
+        start, part = block(k)
+        return jax.tree_util.tree_map(lambda x, y: jax.lax.dynamic_update_slice_in_dim(x, y, start, 0), whole, part)
+
+    shapes = jax.eval_shape(lambda: block(0)[1])
+    empty = jax.tree_util.tree_map(lambda x: jnp.zeros((size, *x.shape[1:]), x.dtype), shapes)
+    return jax.lax.fori_loop(0, blocks, add, empty)
+
+
+def _split(
+    fn: Callable[..., Any], arrays: Sequence[Any], mapped: Sequence[bool], size: int, devices: Sequence[Any]
+) -> Any:
+    """fn of the rows, a part of them on each device."""
+    used = devices[: min(len(devices), size)]
+    if len(used) == 1:
+        return fn(*arrays)
+    whole = -(-size // len(used)) * len(used)
+    arrays = [_padded(x, whole) if m else x for x, m in zip(arrays, mapped, strict=True)]
+    rows, everywhere = PartitionSpec("rows"), PartitionSpec()
+    specs = tuple(rows if m else everywhere for m in mapped)
+    mesh = Mesh(np.array(used), ("rows",))
+    out = jax.shard_map(fn, mesh=mesh, in_specs=specs, out_specs=rows, check_vma=False)(*arrays)
+    return jax.tree_util.tree_map(lambda x: x[:size], out) if whole != size else out
 
 
 def batch_size(args: tuple[Any, ...], in_axes: Any) -> int:
     """Common length of the mapped axes; ModelError if they differ or none is mapped."""
-    flat, axes, _ = _flat_axes(args, in_axes)
+    flat, axes, _ = flat_axes(args, in_axes)
     sizes = {np.shape(x)[a] for x, a in zip(flat, axes, strict=True) if a is not None}
     if not sizes:
         raise ModelError("jit(fn, in_axes=...): no argument has a batch axis; give at least one axis that is not None")
     if len(sizes) > 1:
         raise ModelError(f"jit(fn, in_axes=...): the mapped axes have different lengths {sorted(sizes)}")
     return sizes.pop()
-
-
-def _flat_axes(args: tuple[Any, ...], in_axes: Any) -> tuple[list[Any], list[int | None], Any]:
-    """Leaves of the arguments, the axis of each and their tree, with in_axes broadcast as in vmap."""
-    flat, treedef = jax.tree_util.tree_flatten(args)
-    if isinstance(in_axes, (int, type(None))):
-        return flat, [in_axes] * len(flat), treedef
-    axes: list[int | None] = []
-    for argument, axis in zip(args, tuple(in_axes), strict=True):
-        spread = jax.tree_util.tree_map(
-            lambda a, part: [a] * len(jax.tree_util.tree_leaves(part)), axis, argument, is_leaf=lambda a: a is None
-        )
-        axes += jax.tree_util.tree_leaves(spread, is_leaf=lambda a: a is None)
-    return flat, axes, treedef
 
 
 def _padded(x: jax.Array, rows: int) -> jax.Array:

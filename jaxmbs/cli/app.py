@@ -123,7 +123,7 @@ def study(
     file: File,
     n: Annotated[int, typer.Option("-n", "--samples", min=1, help="Number of samples.")],
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the results; must not have any yet.")],
-    block_rows: Annotated[int, typer.Option(min=64, help="Samples computed at once.")] = 256,
+    block_rows: Annotated[int | None, typer.Option(min=64, help="Samples computed at once on a core.")] = None,
     precision: WithPrecision = Precision.float64,
 ) -> None:
     """Run a Monte Carlo study."""
@@ -133,10 +133,10 @@ def study(
         checked = read(file)
         _compute(precision)
         from jaxmbs.study.report import table
-        from jaxmbs.study.run import run
+        from jaxmbs.study.run import BLOCK_ROWS, run
 
         with _progress(out) as progress:
-            store = run(checked, n, out, block_rows, progress)
+            store = run(checked, n, out, block_rows or BLOCK_ROWS, progress)
         console.print(table(checked, store))
         _say(f"results: {store.folder}; for the page: jaxmbs report {store.folder}")
 

@@ -13,6 +13,7 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 import jaxmbs as mbs
+from jaxmbs.rows import over_rows
 from jaxmbs.study.outputs import folded
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 Array = Any
 Results = dict[str, Any]
 DRAWS = "draws"  # (rows, k), all dispersions side by side
+# each device runs its loops on one core: the devices are the cores, and no bit may depend on their number
+_ONE_CORE: dict[str, str | bool] = {"xla_disable_hlo_passes": "cpu-parallel-task-assigner"}
 BLOCKS_PER_DEVICE = 32  # most blocks of one call; part of the compiled program's shapes, so one constant for all runs
 
 
@@ -54,7 +57,7 @@ def block_of(study: Study, rows: int, dtype: Any) -> Callable[[Array, Array], Re
         index = number.astype(jnp.uint32) * rows + jnp.arange(rows, dtype=jnp.uint32)
         draws = jax.vmap(lambda i: study.dispersions.draw(keys, i, dtype))(index)
         model, axes, q, v = instances(study, draws, dtype)
-        return jax.vmap(one, in_axes=(axes, 0, 0))(model, q, v) | {DRAWS: draws}
+        return over_rows(one, in_axes=(axes, 0, 0))(model, q, v) | {DRAWS: draws}
 
     return jax.jit(block)  # one trace, for the shapes and for the program
 
@@ -121,5 +124,5 @@ def compiled(study: Study, rows: int) -> Compiled:
     sharding = NamedSharding(mesh, split)
     keys = jax.device_put(keys, NamedSharding(mesh, whole))
     numbers = jax.device_put((np.zeros(len(devices), np.int32), np.zeros(len(devices), np.int32)), sharding)
-    program = jax.jit(blocks).lower(keys, *numbers).compile()
+    program = jax.jit(blocks).lower(keys, *numbers).compile(_ONE_CORE if devices[0].platform == "cpu" else None)
     return Compiled(program, keys, rows, len(devices), sharding)

@@ -1,0 +1,140 @@
+"""Equations that only move entries, or that are sums of products: done on the entries while recording.
+
+A rule takes a function that makes an operation, the entries of the operands and the equation; it returns the entries of
+the results, or None where it does not apply.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from jax import lax
+
+MOST_PRODUCTS = 4096  # scalar products of a matrix product that is still written out
+
+Rule = Callable[[Callable[..., Any], list[np.ndarray], Any], list[np.ndarray] | None]
+
+
+def _moved(fn: Callable[..., np.ndarray]) -> Rule:
+    return lambda scalar, x, eqn: [fn(*x, **eqn.params)]
+
+
+def _slice(x: np.ndarray, start_indices: Any, limit_indices: Any, strides: Any) -> np.ndarray:
+    steps = strides or (1,) * x.ndim
+    return x[tuple(slice(*s) for s in zip(start_indices, limit_indices, steps, strict=True))]
+
+
+def _broadcast(x: np.ndarray, shape: Any, broadcast_dimensions: Any, **_: Any) -> np.ndarray:
+    lifted = [1] * len(shape)
+    for size, axis in zip(x.shape, broadcast_dimensions, strict=True):
+        lifted[axis] = size
+    return np.broadcast_to(x.reshape(lifted), shape)
+
+
+def _reshape(x: np.ndarray, new_sizes: Any, dimensions: Any = None, **_: Any) -> np.ndarray:
+    return (x if dimensions is None else x.transpose(dimensions)).reshape(new_sizes)
+
+
+def _split(scalar: Any, x: list[np.ndarray], eqn: Any) -> list[np.ndarray]:
+    return np.split(x[0], np.cumsum(eqn.params["sizes"])[:-1], axis=eqn.params["axis"])
+
+
+def _pad(scalar: Any, x: list[np.ndarray], eqn: Any) -> list[np.ndarray] | None:
+    array, filler = x
+    config = eqn.params["padding_config"]
+    if any(low < 0 or high < 0 for low, high, _ in config):
+        return None
+    out = np.broadcast_to(filler, eqn.outvars[0].aval.shape).copy()
+    where = tuple(
+        slice(low, low + (size - 1) * (inner + 1) + 1 if size else low, inner + 1)
+        for (low, _, inner), size in zip(config, array.shape, strict=True)
+    )
+    out[where] = array
+    return [out]
+
+
+def _starts(indices: list[np.ndarray], limits: Any) -> list[int] | None:
+    """Constant start indices, clamped as JAX does."""
+    if not all(isinstance(i.reshape(-1)[0], np.generic) for i in indices):
+        return None
+    return [min(max(int(i.reshape(-1)[0]), 0), m) for i, m in zip(indices, limits, strict=True)]
+
+
+def _dynamic_slice(scalar: Any, x: list[np.ndarray], eqn: Any) -> list[np.ndarray] | None:
+    sizes = eqn.params["slice_sizes"]
+    start = _starts(x[1:], [n - m for n, m in zip(x[0].shape, sizes, strict=True)])
+    if start is None:
+        return None
+    return [x[0][tuple(slice(s, s + m) for s, m in zip(start, sizes, strict=True))]]
+
+
+def _dynamic_update_slice(scalar: Any, x: list[np.ndarray], eqn: Any) -> list[np.ndarray] | None:
+    start = _starts(x[2:], [n - m for n, m in zip(x[0].shape, x[1].shape, strict=True)])
+    if start is None:
+        return None
+    out = x[0].copy()
+    out[tuple(slice(s, s + m) for s, m in zip(start, x[1].shape, strict=True))] = x[1]
+    return [out]
+
+
+def _dot(scalar: Any, x: list[np.ndarray], eqn: Any) -> list[np.ndarray] | None:
+    (over_a, over_b), (batch_a, batch_b) = eqn.params["dimension_numbers"]
+    a, b = x
+    aval = eqn.outvars[0].aval
+    if any(v.aval.dtype != aval.dtype for v in eqn.invars):
+        return None
+    free_a = [i for i in range(a.ndim) if i not in (*over_a, *batch_a)]
+    free_b = [i for i in range(b.ndim) if i not in (*over_b, *batch_b)]
+    groups = math.prod(a.shape[i] for i in batch_a)
+    inner = math.prod(a.shape[i] for i in over_a)
+    if math.prod(aval.shape) * inner > MOST_PRODUCTS or inner == 0:
+        return None
+    a = a.transpose([*batch_a, *free_a, *over_a]).reshape(groups, -1, inner)
+    b = b.transpose([*batch_b, *free_b, *over_b]).reshape(groups, -1, inner)
+    out = np.empty((groups, a.shape[1], b.shape[1]), object)
+    for g, i, j in np.ndindex(*out.shape):
+        products = [scalar(lax.mul_p, [a[g, i, k], b[g, j, k]], aval.dtype) for k in range(inner)]
+        out[g, i, j] = functools.reduce(lambda s, t: scalar(lax.add_p, [s, t], aval.dtype), products)
+    return [out.reshape(aval.shape)]
+
+
+def _reduction(primitive: Any) -> Rule:
+    def rule(scalar: Any, x: list[np.ndarray], eqn: Any) -> list[np.ndarray] | None:
+        axes, dtype, array = eqn.params["axes"], eqn.outvars[0].aval.dtype, x[0]
+        kept = [i for i in range(array.ndim) if i not in axes]
+        rows = array.transpose([*kept, *axes]).reshape(math.prod(array.shape[i] for i in kept), -1)
+        if rows.shape[1] == 0:
+            return None
+        out = np.empty(len(rows), object)
+        out[:] = [functools.reduce(lambda s, t: scalar(primitive, [s, t], dtype), row) for row in rows]
+        return [out.reshape(eqn.outvars[0].aval.shape)]
+
+    return rule
+
+
+RULES: dict[str, Rule] = {
+    "slice": _moved(_slice),
+    "squeeze": _moved(lambda x, dimensions: x.reshape([n for i, n in enumerate(x.shape) if i not in dimensions])),
+    "expand_dims": lambda scalar, x, eqn: [np.expand_dims(x[0], eqn.params["dimensions"])],
+    "reshape": _moved(_reshape),
+    "transpose": _moved(lambda x, permutation: x.transpose(permutation)),
+    "rev": lambda scalar, x, eqn: [np.flip(x[0], eqn.params["dimensions"])],
+    "broadcast_in_dim": lambda scalar, x, eqn: [_broadcast(x[0], **eqn.params)] if len(x) == 1 else None,
+    "concatenate": _moved(lambda *x, dimension: np.concatenate(x, dimension)),
+    "stack": _moved(lambda *x, axis: np.stack(x, axis)),
+    "split": _split,
+    "pad": _pad,
+    "dynamic_slice": _dynamic_slice,
+    "dynamic_update_slice": _dynamic_update_slice,
+    "dot_general": _dot,
+    "reduce_sum": _reduction(lax.add_p),
+    "reduce_prod": _reduction(lax.mul_p),
+    "reduce_max": _reduction(lax.max_p),
+    "reduce_min": _reduction(lax.min_p),
+    "reduce_or": _reduction(lax.or_p),
+    "reduce_and": _reduction(lax.and_p),
+}

@@ -1,0 +1,78 @@
+"""What a recorded program consists of: arrays, their entries, and operations on scalars."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+# operations whose result at an entry depends on the operands at that entry alone
+# fmt: off
+ELEMENTWISE = frozenset([
+    "abs", "acos", "acosh", "add", "add_any", "and", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "ceil", "clamp",
+    "convert_element_type", "copy", "cos", "cosh", "div", "eq", "erf", "erfc", "exp", "exp2", "expm1", "floor", "ge", "gt",
+    "integer_pow", "is_finite", "le", "log", "log1p", "logistic", "lt", "max", "min", "mul", "ne", "neg", "not", "or",
+    "pow", "rem", "round", "rsqrt", "select_n", "sign", "sin", "sinh", "sqrt", "square", "stop_gradient", "sub", "tan",
+    "tanh", "xor",
+])
+# fmt: on
+
+
+@dataclass(eq=False, slots=True)
+class Source:
+    """An array of the program's run; `rows` tells whether it has one for every row (on its first axis)."""
+
+    shape: tuple[int, ...]
+    dtype: Any
+    rows: bool
+    value: Any = None  # known while recording: an array that all rows share
+    parts: Any = None  # the entries, once it was taken apart
+
+
+@dataclass(eq=False, slots=True)
+class Entry:
+    """The k-th number of an array."""
+
+    source: Source
+    k: int
+
+
+@dataclass(eq=False, slots=True)
+class Operation:
+    """A primitive applied to scalars: numbers, entries or other operations."""
+
+    primitive: Any
+    operands: tuple[Any, ...]
+    params: dict[str, Any] = field(default_factory=dict)
+    dtype: Any = None
+
+
+def entries(x: Any) -> np.ndarray:
+    """The entries of a value as an object array."""
+    if not isinstance(x, Source):
+        return x
+    if x.parts is None:
+        parts = np.empty(math.prod(x.shape), object)
+        parts[:] = [Entry(x, k) for k in range(parts.size)]
+        x.parts = parts.reshape(x.shape)
+    return x.parts
+
+
+def numbers(x: Any) -> np.ndarray:
+    """A constant as an object array of NumPy scalars."""
+    x = np.asarray(x)
+    out = np.empty(x.size, object)
+    out[:] = list(x.reshape(-1))
+    return out.reshape(x.shape)
+
+
+def is_known(x: Any) -> bool:
+    """Whether a value is a constant of the program."""
+    return not isinstance(x, Source) and all(isinstance(e, np.generic) for e in x.reshape(-1))
+
+
+def is_shared(e: Any) -> bool:
+    """Whether a number is the same for all rows, though not known while recording."""
+    return isinstance(e, Entry) and not e.source.rows

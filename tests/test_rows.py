@@ -1,0 +1,210 @@
+"""Programs of scalars (jaxmbs.rows) against jax.vmap, for every kind of equation that can occur in one."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+import jaxmbs as mbs
+from jaxmbs import batching
+from jaxmbs.rows import kernels, over_rows, trigonometry
+from jaxmbs.rows.program import RowProgram
+
+from .cases import relative
+
+ROWS = 37
+rng = np.random.default_rng(7)
+MATRIX = rng.normal(size=(3, 3))
+
+
+def inputs():
+    return rng.normal(size=(ROWS, 3)), rng.uniform(0.2, 0.9, size=(ROWS, 3))
+
+
+def same(fn, *args, in_axes=0, tolerance=1e-13):
+    want = jax.jit(jax.vmap(fn, in_axes=in_axes))(*args)
+    got = jax.jit(over_rows(fn, in_axes))(*args)
+    assert jax.tree.structure(got) == jax.tree.structure(want)
+    for x, y in zip(jax.tree.leaves(got), jax.tree.leaves(want), strict=True):
+        assert x.shape == y.shape and x.dtype == y.dtype
+        if x.dtype == bool or np.issubdtype(x.dtype, np.integer):
+            assert np.array_equal(x, y)
+        else:
+            assert x.size == 0 or relative(x, y) <= tolerance
+
+
+ON_NUMBERS = {
+    "arithmetic": lambda x, y: x * y - x / y + (-y) ** 3 + jnp.abs(x),
+    "functions of one number": lambda x, y: [f(y) for f in (jnp.exp, jnp.log, jnp.sqrt, jnp.tanh, jnp.arccos, jnp.arctan)],
+    "trigonometry": lambda x, y: jnp.sin(x) * jnp.cos(3 * y) + jnp.tan(y) + jnp.arctan2(x, y) + jnp.sinh(x),
+    "comparison and choice": lambda x, y: jnp.where(x > y, x, jnp.maximum(-y, jnp.minimum(x, 0.1))),
+    "truth values": lambda x, y: (x > 0) & ~(y < 0.5) | (jnp.sign(x) == 1.0),
+    "whole numbers": lambda x, y: (jnp.floor(10 * x).astype(int) % 3, jnp.round(y * 4).astype(jnp.int32)),
+    "another precision": lambda x, y: x.astype(jnp.float32) * jnp.float32(2.0) + y.astype(jnp.float32),
+    "constants": lambda x, y: jnp.asarray(MATRIX)[0, 1] * x + jnp.pi + jnp.asarray(MATRIX) @ y,
+    "only constants": lambda x, y: jnp.asarray(MATRIX) @ MATRIX,
+    "nothing changed": lambda x, y: (x, y[0]),
+    "an empty array": lambda x, y: x[:0],
+}  # fmt: skip
+
+ON_ARRAYS = {
+    "parts": lambda x, y: (x[1], x[::-1], x[1:], jnp.split(y, [1]), x[jnp.array([2, 0])]),
+    "put together": lambda x, y: jnp.stack([x, y], axis=1).T.reshape(3, 2) + jnp.concatenate([x, y]).reshape(3, 2),
+    "spread": lambda x, y: x[:, None] * y[None, :] + jnp.broadcast_to(x, (3, 3)) + jnp.zeros((3, 3)),
+    "filled up": lambda x, y: jnp.pad(x, (1, 2), constant_values=5.0) + jnp.pad(y, (2, 1)),
+    "changed in place": lambda x, y: x.at[1].set(y[0]).at[jnp.array([0, 2])].add(y[:2]),
+    "a place that depends on the row": lambda x, y: x[(x[0] > 0).astype(int)],
+    "products": lambda x, y: (jnp.outer(x, y) @ MATRIX @ x, jnp.einsum("i,ij,j->", x, jnp.outer(y, x), y), x @ y),
+    "sums": lambda x, y: (jnp.sum(x), jnp.prod(y), jnp.max(x), jnp.min(y), jnp.all(x > -9), jnp.any(y > 0.8), jnp.cumsum(x)),
+    "sorted": lambda x, y: (jnp.sort(x), jnp.argmax(x)),
+    "factorized": lambda x, y: jnp.linalg.solve(jnp.outer(x, x) + jnp.eye(3), y),
+    "a large array": lambda x, y: jnp.sum(jnp.outer(jnp.repeat(x, 20), jnp.repeat(y, 20)), axis=1),
+}  # fmt: skip
+
+
+def carried(x, y):
+    def turn(c, k):
+        a, (b, n) = c
+        return (a * 0.9 + b, (b + jnp.sin(k) * y, n + 1)), a[0] * k
+
+    return lax.scan(turn, (x, (y, 0)), jnp.arange(5.0))
+
+
+def along_rows(x, y):
+    """Loop over a row's own data, backwards, with results of every turn."""
+    return lax.scan(lambda c, z: (c * z + x[0], jnp.stack([c, z])), 1.0, x * y, reverse=True)
+
+
+def nested(x, y):
+    def outer(c, _):
+        return lax.fori_loop(0, 3, lambda i, d: d + jnp.cos(d) * i + y, c), c.sum()
+
+    return lax.scan(outer, x, None, length=4)
+
+
+def solved(x, y):
+    return lax.fori_loop(0, 3, lambda _, c: jnp.linalg.solve(jnp.outer(c, c) + jnp.eye(3), y), x)
+
+
+LOOPS = {
+    "scan": carried,
+    "scan of a row's data": along_rows,
+    "loops in loops": nested,
+    "no turn": lambda x, y: lax.scan(lambda c, _: (c + 1, c), x, None, length=0),
+    "as long as it takes": lambda x, y: lax.while_loop(lambda c: c.sum() < 5.0, lambda c: c + y, x),
+    "one branch": lambda x, y: lax.cond(x[0] > 0, lambda: x * 2, lambda: y),
+    "a solution in a loop": solved,
+    "a large state": lambda x, y: lax.scan(lambda c, _: (c * 0.5 + y[0], None), jnp.zeros(2000) + x[0], None, 2)[0],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [*ON_NUMBERS, *ON_ARRAYS, *LOOPS])
+def test_equals_vmap(name):
+    same({**ON_NUMBERS, **ON_ARRAYS, **LOOPS}[name], *inputs())
+
+
+@pytest.mark.parametrize("name", ["arithmetic", "products", "scan", "loops in loops", "scan of a row's data"])
+def test_many_small_kernels_equal_one(name, monkeypatch):
+    """Cutting a program into kernels of a few operations and columns changes nothing."""
+    monkeypatch.setattr(kernels, "MOST_OPERATIONS", 7)
+    same({**ON_NUMBERS, **ON_ARRAYS, **LOOPS}[name], *inputs())
+    monkeypatch.setattr(kernels, "MOST_OPERATIONS", 300)
+    monkeypatch.setattr(kernels, "MOST_COLUMNS", 2)
+    same({**ON_NUMBERS, **ON_ARRAYS, **LOOPS}[name], *inputs())
+
+
+def test_axes_as_in_vmap():
+    def fn(d, z):
+        return {"s": d["a"] @ d["b"], "c": jnp.cos(d["b"]) * z, "b": d["b"]}
+
+    x, y = inputs()
+    same(fn, {"a": x, "b": y[0]}, 2.0, in_axes=({"a": 0, "b": None}, None))
+    same(fn, {"a": x.T, "b": y}, np.ones(ROWS), in_axes=({"a": 1, "b": 0}, 0))
+
+
+def test_shared_numbers_in_loops_and_under_an_outer_trace():
+    x, y = inputs()
+
+    @jax.jit
+    def outer(s):
+        return over_rows(lambda a, b: lax.scan(lambda c, z: (c * s + z * b, None), a, y[0])[0])(x, y)
+
+    want = jax.vmap(lambda a, b: lax.scan(lambda c, z: (c * 0.3 + z * b, None), a, y[0])[0])(x, y)
+    assert relative(outer(0.3), want) < 1e-14
+
+
+def test_derivatives_are_taken_before():
+    """Gradients, tangents and Jacobians inside a row become operations like all others."""
+    x, y = inputs()
+
+    def f(x, y):
+        return jnp.sum(jnp.sin(x) @ jnp.asarray(MATRIX) * y**2)
+
+    same(jax.grad(f, argnums=(0, 1)), x, y)
+    same(jax.hessian(f), x, y)
+    same(lambda x, y: jax.jvp(lambda x, y: carried(x, y)[0][0], (x, y), (y, x)), x, y)
+    same(jax.grad(lambda x, y: jnp.sum(carried(x, y)[0][0])), x, y)
+
+
+@functools.cache
+def arm():
+    return mbs.library.arm7().build()
+
+
+ARM = {
+    "forward dynamics": lambda q, v: mbs.forward_dynamics(arm(), q, v),
+    "inverse dynamics": lambda q, v: mbs.inverse_dynamics(arm(), q, v, q),
+    "mass matrix": lambda q, v: mbs.mass_matrix(arm(), q),
+    "energy": lambda q, v: mbs.energy(arm(), q, v),
+    "poses": lambda q, v: mbs.body_poses(arm(), q),
+}
+
+
+@pytest.mark.parametrize("dtype, tolerance", [(np.float64, 1e-12), (np.float32, 2e-5)])
+@pytest.mark.parametrize("name", ARM)
+def test_dynamics_equal_vmap(name, dtype, tolerance):
+    q, v = rng.normal(size=(2, ROWS, 7)).astype(dtype)
+    same(ARM[name], q, v, tolerance=tolerance)
+
+
+def test_forward_dynamics_is_few_loops():
+    """Nothing but scalar operations, and in the compiled program no more kernels than its length asks for."""
+    q = np.zeros((64, 7))
+    program = RowProgram(ARM["forward dynamics"], [q, q], [True, True])
+    assert program.fused
+    text = jax.jit(lambda q, v: program([q, v], 64)).lower(q, q).as_text()
+    assert 1 <= text.count("stablehlo.reduce_window") <= 3
+    assert not RowProgram(ON_ARRAYS["factorized"], inputs(), [True, True]).fused
+
+
+@pytest.mark.parametrize("size", [1, 5, 40, 41, 97])
+def test_blocks_that_overlap(size, monkeypatch):
+    monkeypatch.setattr(batching, "BLOCK_ROWS", 16)
+    x, y = rng.normal(size=(2, size, 3))
+    for name in ("arithmetic", "factorized", "scan"):
+        fn = {**ON_NUMBERS, **ON_ARRAYS, **LOOPS}[name]
+        want, got = jax.vmap(fn)(x, y), mbs.jit(fn, in_axes=0)(x, y)
+        for a, b in zip(jax.tree.leaves(got), jax.tree.leaves(want), strict=True):
+            assert a.shape == b.shape and relative(a, b) < 1e-13
+
+
+@pytest.mark.parametrize("dtype, scales", [(np.float64, (1, 100, 1e6, 1e8)), (np.float32, (1, 100, 6e3))])
+def test_sine_and_cosine(dtype, scales):
+    """Absolute error of one unit in the last place of 1, at ordinary and at large arguments, and at quarter turns."""
+    limit = np.finfo(dtype).eps
+    for scale in scales:
+        x = np.concatenate([rng.uniform(-scale, scale, 5000), np.arange(-8, 9) * np.pi / 4]).astype(dtype)
+        wide = x.astype(np.longdouble)
+        assert np.abs(np.asarray(jax.jit(trigonometry.sin)(x)) - np.sin(wide)).max() < limit
+        assert np.abs(np.asarray(jax.jit(trigonometry.cos)(x)) - np.cos(wide)).max() < limit
+
+
+def test_sine_and_cosine_of_strange_arguments():
+    x = jnp.array([jnp.inf, -jnp.inf, jnp.nan])
+    assert np.all(np.isnan(trigonometry.sin(x))) and np.all(np.isnan(trigonometry.cos(x)))
+    x = jnp.array([1e16, 1e300, -1e100])
+    assert np.all(np.abs(trigonometry.sin(x)) <= 1) and np.all(np.abs(trigonometry.cos(x)) <= 1)
+    assert trigonometry.sin(jnp.array(1e-300)) == 1e-300 and trigonometry.cos(jnp.array(0.0)) == 1.0
