@@ -1,0 +1,57 @@
+"""python -m benchmarks [--quick] [--repeats 9] [--only WORD]: the table, and the results kept by machine as JSON."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import jax
+import typer
+
+import jaxmbs as mbs
+from benchmarks import suite
+
+HEAD = "| function | robot | precision | batch | jaxmbs ns (spread) | first call | error | peers: ns (ratio) | before |"
+
+
+def line(row: suite.Row, before: suite.Row | None) -> str:
+    """A row of the table; a wrong number is marked instead of being given a speed."""
+    c, (median, low, high) = row.case, row.times["jaxmbs"]
+    error = max(row.errors.values(), default=float("nan"))
+    wrong = " WRONG" if row.errors and not error <= suite.AGREE[c.dtype] else ""
+    peers = ", ".join(f"{n} {t[0]:.0f} ({row.ratio(n):.1f})" for n, t in row.times.items() if n != "jaxmbs") or "-"
+    was = f"{before.times['jaxmbs'][0] / median:.2f}x" if before else "-"
+    return (
+        f"| {c.function} | {c.robot} | {c.dtype} | {c.batch} | {median:.0f} ({low:.0f} .. {high:.0f}) | "
+        f"{row.first_call:.1f} s | {error:.0e}{wrong} | {peers} | {was} |"
+    )
+
+
+def main(
+    quick: Annotated[bool, typer.Option(help="The main cases only, under three minutes.")] = False,
+    repeats: Annotated[int, typer.Option(min=7, help="Timed rounds of every case.")] = 9,
+    only: Annotated[str, typer.Option(help="Cases whose function or robot contains this.")] = "",
+    keep: Annotated[bool, typer.Option(help="Keep the results as this machine's baseline.")] = False,
+) -> None:
+    """Measure jaxmbs beside the peers that are installed."""
+    jax.config.update("jax_enable_x64", True)
+    mbs.use_all_cores()
+    here = suite.machine()
+    path = suite.file_of(here)
+    before, found, absent = suite.kept(path), {}, {}
+    print(f"{here['cpu']}, {here['cores']} cores, Python {here['python']}, {here['date']}")
+    print(", ".join(f"{p} {v}" for p, v in here["versions"].items()))
+    print(HEAD, "|" + "---|" * 9, sep="\n")
+    cases = [c for c in suite.CASES if (c.quick or not quick) and only in f"{c.function} {c.robot} {c.dtype}"]
+    for row in suite.rows(cases, repeats):
+        print(line(row, before.get(row.case)), flush=True)
+        found[row.case] = row
+        absent |= row.absent
+        if keep:  # after every row: nothing is lost when the run is stopped
+            suite.keep(path, here, found)
+    for peer, reason in sorted(absent.items()):
+        if "not installed" in reason:
+            print(f"{peer}: {reason}")
+    print("ratio: time of the peer over that of jaxmbs; before: time kept for this machine over that of now")
+
+
+typer.run(main)

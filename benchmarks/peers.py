@@ -1,0 +1,281 @@
+"""The same robots in other libraries. Each peer offers functions of the arrays q, v, tau, one row for an instance, in
+jaxmbs's order of coordinates, prepared so that a measured call does nothing but the work.
+
+A peer that is not installed, or that cannot serve a robot, says so by raising Absent.
+"""
+
+from __future__ import annotations
+
+import importlib
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import jaxmbs as mbs
+
+Run = Callable[[], Any]  # does the work on inputs that it holds
+Task = tuple[Run, Callable[[Any], np.ndarray]]  # and what turns its result into jaxmbs's form
+
+
+class Absent(Exception):
+    """Why a peer takes no part."""
+
+
+def imported(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise Absent(f"{name} is not installed (pip install 'jaxmbs[bench]')") from error
+
+
+def version_of(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A body with the joint that carries it; frames are parallel at q = 0 and the body frame lies in the joint."""
+
+    name: str
+    parent: int
+    free: bool
+    axis: np.ndarray
+    position: np.ndarray
+    mass: float
+    com: np.ndarray
+    inertia: np.ndarray
+
+
+def segments(model: mbs.Model) -> list[Segment]:
+    """The robot as plain data: a tree of revolute joints, the first body perhaps free."""
+    out = []
+    for link in model.structure.links:
+        kind, j, b = type(link.joint).__name__, link.name, link.body
+        if kind not in ("Revolute", "Free"):
+            raise Absent(f"{kind} joints are not in this benchmark")
+        axis = mbs.get(model, f"{j}.axis") if kind == "Revolute" else np.zeros(3)
+        numbers = (mbs.get(model, f"{j}.parent_pose.position"), mbs.get(model, f"{b}.mass"), mbs.get(model, f"{b}.com"))
+        out.append(Segment(b, link.parent, kind == "Free", np.asarray(axis), *numbers, mbs.get(model, f"{b}.inertia")))
+    return out
+
+
+def gravity(model: mbs.Model) -> np.ndarray:
+    return np.asarray(mbs.get(model, "gravity"))
+
+
+class Pinocchio:
+    """C++, its functions for batches on all cores where it has them; float64."""
+
+    name, package = "Pinocchio", "pin"
+
+    def __init__(self, model: mbs.Model, threads: int):
+        self.pin, self.threads = imported("pinocchio"), threads
+        pin, parts = self.pin, segments(model)
+        self.model = pin.Model()
+        self.model.gravity.linear = gravity(model)
+        ids: dict[int, int] = {-1: 0}
+
+        def place(parent: int) -> None:  # depth-first: in another order crba and the derivatives are silently wrong
+            for k, s in enumerate(parts):
+                if s.parent == parent:
+                    joint = pin.JointModelFreeFlyer() if s.free else pin.JointModelRevoluteUnaligned(*s.axis)
+                    for a, aligned in zip(
+                        np.eye(3), (pin.JointModelRX, pin.JointModelRY, pin.JointModelRZ), strict=True
+                    ):
+                        joint = aligned() if np.array_equal(s.axis, a) else joint
+                    ids[k] = self.model.addJoint(ids[parent], joint, pin.SE3(np.eye(3), s.position), s.name)
+                    self.model.appendBodyToJoint(ids[k], pin.Inertia(s.mass, s.com, s.inertia), pin.SE3.Identity())
+                    place(k)
+
+        place(-1)
+        self.q_order, self.v_order = np.zeros(self.model.nq, int), np.zeros(self.model.nv, int)
+        at_q = at_v = 0
+        for k, s in enumerate(parts):
+            from_q, from_v = ([0, 1, 2, 4, 5, 6, 3], [3, 4, 5, 0, 1, 2]) if s.free else ([0], [0])
+            iq, iv = self.model.idx_qs[ids[k]], self.model.idx_vs[ids[k]]
+            self.q_order[iq : iq + len(from_q)] = at_q + np.array(from_q)
+            self.v_order[iv : iv + len(from_v)] = at_v + np.array(from_v)
+            at_q, at_v = at_q + len(from_q), at_v + len(from_v)
+        self.back = np.argsort(self.v_order)
+
+    def task(self, function: str, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> Task:
+        pin, model = self.pin, self.model
+        columns = [np.asfortranarray(x.T) for x in (q[:, self.q_order], v[:, self.v_order], tau[:, self.v_order])]
+        rows, back, data = len(q), self.back, model.createData()
+        pool = pin.ModelPool(model, self.threads)
+        if function == "forward dynamics":
+            return lambda: pin.abaInParallel(self.threads, pool, *columns), lambda r: r.T[:, back]
+        if function == "inverse dynamics":
+            return lambda: pin.rneaInParallel(self.threads, pool, *columns), lambda r: r.T[:, back]
+        if function == "mass matrix":
+
+            def crba() -> np.ndarray:
+                for k in range(rows):
+                    pin.crba(model, data, columns[0][:, k])
+                return data.M
+
+            def last(m: np.ndarray) -> np.ndarray:
+                full = np.triu(m) + np.triu(m, 1).T
+                return full[np.ix_(back, back)][None]
+
+            return crba, last
+        if function == "derivatives of forward dynamics":
+
+            def derivatives() -> tuple[np.ndarray, ...]:
+                for k in range(rows):
+                    pin.computeABADerivatives(model, data, *(x[:, k] for x in columns))
+                return data.ddq_dq, data.ddq_dv, data.Minv
+
+            def joined(d: tuple[np.ndarray, ...]) -> np.ndarray:
+                inverse = np.triu(d[2]) + np.triu(d[2], 1).T
+                return np.stack([x[np.ix_(back, back)] for x in (d[0], d[1], inverse)])[None]
+
+            return derivatives, joined
+        raise Absent(f"Pinocchio has no {function}")
+
+
+class MuJoCo:
+    """C, `rollout` on all cores: one Euler step, of which the acceleration is taken; float64."""
+
+    name, package = "MuJoCo", "mujoco"
+    STEP = 1e-6
+
+    def __init__(self, model: mbs.Model, threads: int):
+        self.mujoco, self.threads = imported("mujoco"), threads
+        self.rollout = imported("mujoco.rollout")
+        self.model = self.mujoco.MjModel.from_xml_string(mjcf(model, self.STEP))
+
+    def task(self, function: str, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> Task:
+        if function != "forward dynamics":
+            raise Absent(f"MuJoCo has no {function} for batches")
+        m, rows = self.model, len(q)
+        if m.nq != m.nv:
+            raise Absent("a free body's velocities are those of another frame")
+        state = np.zeros((rows, self.mujoco.mj_stateSize(m, self.mujoco.mjtState.mjSTATE_FULLPHYSICS)))
+        state[:, 1 : 1 + m.nq], state[:, 1 + m.nq : 1 + m.nq + m.nv] = q, v
+        control, data = tau[:, None, :], [self.mujoco.MjData(m) for _ in range(self.threads)]
+        pool = self.rollout.Rollout(nthread=self.threads)
+
+        def run() -> np.ndarray:
+            return pool.rollout(m, data, state, control, nstep=1, skip_checks=False)[0]
+
+        return run, lambda s: (s[:, 0, 1 + m.nq : 1 + m.nq + m.nv] - v) / self.STEP
+
+
+def mjcf(model: mbs.Model, step: float) -> str:
+    """The robot in MuJoCo's format, with a motor of gain 1 in every joint and no contacts."""
+    parts, g = segments(model), gravity(model)
+
+    def text(x: Sequence[float] | np.ndarray) -> str:
+        return " ".join(repr(float(n)) for n in np.ravel(x))
+
+    def body(k: int) -> str:
+        s = parts[k]
+        inertia = [s.inertia[i, j] for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))]
+        joint = "<freejoint/>" if s.free else f'<joint name="j{k}" type="hinge" axis="{text(s.axis)}"/>'
+        inside = "".join(body(i) for i, t in enumerate(parts) if t.parent == k)
+        return (
+            f'<body name="{s.name}" pos="{text(s.position)}">{joint}'
+            f'<inertial pos="{text(s.com)}" mass="{s.mass!r}" fullinertia="{text(inertia)}"/>'
+            f'<geom type="sphere" size="0.001" mass="0" contype="0" conaffinity="0"/>{inside}</body>'
+        )
+
+    bodies = "".join(body(k) for k, s in enumerate(parts) if s.parent < 0)
+    motors = "".join(f'<motor joint="j{k}"/>' for k, s in enumerate(parts) if not s.free)
+    return (
+        f'<mujoco><compiler angle="radian" inertiafromgeom="false"/><option timestep="{step}" gravity="{text(g)}">'
+        f'<flag contact="disable" constraint="disable"/></option><worldbody>{bodies}</worldbody>'
+        f"<actuator>{motors}</actuator></mujoco>"
+    )
+
+
+class _InJax:
+    """A peer written in JAX: jit(vmap) over the rows, in the precision of this run."""
+
+    function = "forward dynamics"
+
+    def one(self, q: Any, v: Any, tau: Any) -> Any:
+        raise NotImplementedError
+
+    def task(self, function: str, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> Task:
+        if function != self.function:
+            raise Absent(f"{function} is not measured in {type(self).__name__}")
+        if q.shape != v.shape:
+            raise Absent("only robots with a fixed base")
+        arrays = [jnp.asarray(x) for x in (q, v, tau)]
+        fn = jax.jit(jax.vmap(self.one))
+        return lambda: jax.block_until_ready(fn(*arrays)), np.asarray
+
+
+class MJX(_InJax):
+    name, package = "MJX", "mujoco-mjx"
+
+    def __init__(self, model: mbs.Model, threads: int):
+        self.mjx = imported("mujoco.mjx")
+        self.model = self.mjx.put_model(imported("mujoco").MjModel.from_xml_string(mjcf(model, 1e-3)))
+        self.data = self.mjx.make_data(self.model)
+
+    def one(self, q: Any, v: Any, tau: Any) -> Any:
+        return self.mjx.forward(self.model, self.data.replace(qpos=q, qvel=v, ctrl=tau)).qacc
+
+
+class Brax(_InJax):
+    name, package = "brax", "brax"
+
+    def __init__(self, model: mbs.Model, threads: int):
+        self.pipeline, self.dynamics = imported("brax.generalized.pipeline"), imported("brax.generalized.dynamics")
+        text = mjcf(model, 1e-3).replace('<flag contact="disable" constraint="disable"/>', "")
+        self.system = imported("brax.io.mjcf").loads(text)
+
+    def one(self, q: Any, v: Any, tau: Any) -> Any:
+        state = self.pipeline.init(self.system, q, v)
+        return state.mass_mx_inv @ self.dynamics.forward(self.system, state, tau)
+
+
+class Frax(_InJax):
+    name, package = "frax", "frax"
+
+    def __init__(self, model: mbs.Model, threads: int):
+        frax = imported("frax")
+        parts = segments(model)
+        if any(s.free for s in parts):
+            raise Absent("only robots with a fixed base")
+        with tempfile.NamedTemporaryFile("w", suffix=".urdf") as file:
+            file.write(urdf(parts))
+            file.flush()
+            self.robot = frax.Robot(file.name, joint_ordering=[f"j{k}" for k in range(len(parts))])
+
+    def one(self, q: Any, v: Any, tau: Any) -> Any:
+        return self.robot.forward_dynamics(q, v, tau, None)
+
+
+def urdf(parts: Sequence[Segment]) -> str:
+    def text(x: Any) -> str:
+        return " ".join(repr(float(n)) for n in np.ravel(x))
+
+    unit = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
+    out = [f'<robot name="robot"><link name="world">{unit}</link>']
+    for k, s in enumerate(parts):
+        i = s.inertia
+        names = {"ixx": i[0, 0], "iyy": i[1, 1], "izz": i[2, 2], "ixy": i[0, 1], "ixz": i[0, 2], "iyz": i[1, 2]}
+        numbers = " ".join(f'{n}="{float(x)!r}"' for n, x in names.items())
+        parent = parts[s.parent].name if s.parent >= 0 else "world"
+        out.append(
+            f'<link name="{s.name}"><inertial><origin xyz="{text(s.com)}" rpy="0 0 0"/><mass value="{s.mass!r}"/>'
+            f'<inertia {numbers}/></inertial></link><joint name="j{k}" type="revolute"><origin xyz="{text(s.position)}" '
+            f'rpy="0 0 0"/><axis xyz="{text(s.axis)}"/><parent link="{parent}"/><child link="{s.name}"/>'
+            f'<limit effort="1e9" lower="-1e9" upper="1e9" velocity="1e9"/></joint>'
+        )
+    return "".join([*out, "</robot>"])
+
+
+PEERS = (Pinocchio, MuJoCo, MJX, Brax, Frax)
