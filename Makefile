@@ -5,7 +5,7 @@ BIN = $(VENV)/bin
 STAMP = $(VENV)/.installed
 SAMPLES ?= 2000
 
-.PHONY: demo test test-slow lint format clean
+.PHONY: demo test test-slow bench bench-quick bench-gpu format clean
 
 demo: $(STAMP)  ## the main job on a real example: a separation study with its report
 	rm -rf runs/demo
@@ -20,6 +20,19 @@ test: $(STAMP)  ## lint and the default test suite
 
 test-slow: $(STAMP)  ## the longer runs that the default leaves out
 	$(BIN)/python -m pytest --slow -n $(or $(JOBS),2)
+
+bench-quick: $(STAMP)  ## speed beside the peers that are installed, three minutes
+	$(BIN)/jaxmbs bench --quick
+
+bench: $(STAMP)  ## speed beside all peers, kept as this machine's baseline and drawn
+	$(BIN)/python -m pip install -q -e '.[bench]'
+	$(BIN)/jaxmbs bench --keep
+	$(BIN)/python -m benchmarks.plots
+
+bench-gpu: $(STAMP)  ## the same on a GPU (JAX with CUDA is installed first)
+	$(BIN)/python -m pip install -q -e '.[bench]' 'jax[cuda12]'
+	$(BIN)/jaxmbs bench --keep
+	$(BIN)/python -m benchmarks.plots
 
 format: $(STAMP)
 	$(BIN)/ruff check --fix .

@@ -49,7 +49,7 @@ def main(
         if keep:  # after every row: nothing is lost when the run is stopped
             suite.keep(path, here, found)
     for peer, reason in sorted(absent.items()):
-        if "not installed" in reason:
+        if "not installed" in reason or "took" in reason:
             print(f"{peer}: {reason}")
     print("ratio: time of the peer over that of jaxmbs; before: time kept for this machine over that of now")
 

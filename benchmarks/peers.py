@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import tempfile
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -75,7 +76,7 @@ def gravity(model: mbs.Model) -> np.ndarray:
 class Pinocchio:
     """C++, its functions for batches on all cores where it has them; float64."""
 
-    name, package = "Pinocchio", "pin"
+    name, package, largest = "Pinocchio", "pin", 1_000_000
 
     def __init__(self, model: mbs.Model, threads: int):
         self.pin, self.threads = imported("pinocchio"), threads
@@ -146,7 +147,7 @@ class Pinocchio:
 class MuJoCo:
     """C, `rollout` on all cores: one Euler step, of which the acceleration is taken; float64."""
 
-    name, package = "MuJoCo", "mujoco"
+    name, package, largest = "MuJoCo", "mujoco", 65536
     STEP = 1e-6
 
     def __init__(self, model: mbs.Model, threads: int):
@@ -174,6 +175,8 @@ class MuJoCo:
 def mjcf(model: mbs.Model, step: float) -> str:
     """The robot in MuJoCo's format, with a motor of gain 1 in every joint and no contacts."""
     parts, g = segments(model), gravity(model)
+    if len(parts) > 200:
+        raise Absent("more bodies than a description is nested here")
 
     def text(x: Sequence[float] | np.ndarray) -> str:
         return " ".join(repr(float(n)) for n in np.ravel(x))
@@ -201,7 +204,7 @@ def mjcf(model: mbs.Model, step: float) -> str:
 class _InJax:
     """A peer written in JAX: jit(vmap) over the rows, in the precision of this run."""
 
-    function = "forward dynamics"
+    function, largest = "forward dynamics", 1024
 
     def one(self, q: Any, v: Any, tau: Any) -> Any:
         raise NotImplementedError
@@ -245,10 +248,12 @@ class Frax(_InJax):
     name, package = "frax", "frax"
 
     def __init__(self, model: mbs.Model, threads: int):
-        frax = imported("frax")
         parts = segments(model)
         if any(s.free for s in parts):
             raise Absent("only robots with a fixed base")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # its advice on environment variables
+            frax = imported("frax")
         with tempfile.NamedTemporaryFile("w", suffix=".urdf") as file:
             file.write(urdf(parts))
             file.flush()

@@ -19,6 +19,8 @@ from jaxmbs.rows.program import RowProgram, flat_axes
 # Rows of one loop per core of a CPU: few enough for the L2 cache. A length that is no large power of two keeps columns
 # from competing for the same cache lines (measured: 1024 rows take up to three times as long as 1040).
 BLOCK_ROWS = 528
+# A call prepares memory for every number of such a program (40 ns each); below this many rows, small loops are faster.
+FEWEST_ROWS = 1024
 
 
 def use_all_cores() -> int:
@@ -71,9 +73,12 @@ class _Rows:
         def one_row(*x: Any) -> Any:
             return self.fn(*treedef.unflatten(x))
 
+        in_plain = jax.vmap(one_row, [0 if m else None for m in mapped])
         if devices[0].platform != "cpu":
-            return _split(jax.vmap(one_row, [0 if m else None for m in mapped]), arrays, mapped, size, devices)
+            return _split(in_plain, arrays, mapped, size, devices)
         program = RowProgram(one_row, arrays, mapped)
+        if program.fused and not program.loops and size < FEWEST_ROWS:
+            return in_plain(*arrays)
 
         def on_device(*arrays: Any) -> Any:
             return _in_blocks(program, arrays, mapped, BLOCK_ROWS * (_cores() if program.fused else 1))
@@ -89,7 +94,7 @@ def _cores() -> int:
 def _in_blocks(program: RowProgram, arrays: Sequence[Any], mapped: Sequence[bool], most: int) -> Any:
     """The program in blocks of about `most` rows, one after another; the last one overlaps the one before it."""
     size = next(x.shape[0] for x, m in zip(arrays, mapped, strict=True) if m)
-    blocks = -(-size // most)
+    blocks = max(-(-size // most), 1 + (size % 256 == 0))
     if blocks == 1:
         return program(arrays, size)
     rows = -(-size // (blocks * 16)) * 16

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
@@ -173,6 +175,21 @@ def report(folder: Folder) -> None:
             path, table = write(folder)
         console.print(table)
         _say(f"page: {path}")
+
+
+@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True}, add_help_option=False)
+def bench(context: typer.Context) -> None:
+    """Measure the speed beside other libraries; --help tells the options. Needs a checkout of the project."""
+    root = Path(__file__).parents[2]
+    if not (root / "benchmarks" / "suite.py").exists():
+        _say(
+            "bench: the benchmarks are in the project's repository, not in the package; run it from a checkout",
+            problems,
+        )
+        raise typer.Exit(2)
+    raise typer.Exit(
+        subprocess.run([sys.executable, "-m", "benchmarks", *context.args], cwd=root, check=False).returncode
+    )
 
 
 @contextmanager

@@ -43,6 +43,13 @@ def _split(scalar: Any, x: list[np.ndarray], eqn: Any) -> list[np.ndarray]:
     return np.split(x[0], np.cumsum(eqn.params["sizes"])[:-1], axis=eqn.params["axis"])
 
 
+def _unstack(scalar: Any, x: list[np.ndarray], eqn: Any) -> list[np.ndarray]:
+    axis = eqn.params["axis"]
+    return [
+        part.reshape(v.aval.shape) for part, v in zip(np.split(x[0], x[0].shape[axis], axis), eqn.outvars, strict=True)
+    ]
+
+
 def _pad(scalar: Any, x: list[np.ndarray], eqn: Any) -> list[np.ndarray] | None:
     array, filler = x
     config = eqn.params["padding_config"]
@@ -126,6 +133,7 @@ RULES: dict[str, Rule] = {
     "broadcast_in_dim": lambda scalar, x, eqn: [_broadcast(x[0], **eqn.params)] if len(x) == 1 else None,
     "concatenate": _moved(lambda *x, dimension: np.concatenate(x, dimension)),
     "stack": _moved(lambda *x, axis: np.stack(x, axis)),
+    "unstack": _unstack,
     "split": _split,
     "pad": _pad,
     "dynamic_slice": _dynamic_slice,

@@ -21,7 +21,7 @@ from jax.extend import core
 from jaxmbs.model.parameters import is_traced
 from jaxmbs.rows.arrays import RULES
 from jaxmbs.rows.kernels import evaluate
-from jaxmbs.rows.scalars import ELEMENTWISE, Entry, Operation, Source, entries, is_known, is_shared, numbers
+from jaxmbs.rows.scalars import ELEMENTWISE, Entry, Operation, Source, array_of, entries, is_known, is_shared, numbers
 
 LARGEST = 1024  # entries of an array that is still taken apart
 _CALLS = {
@@ -29,10 +29,13 @@ _CALLS = {
     "custom_vjp_call": "call_jaxpr", "checkpoint": "jaxpr", "remat2": "jaxpr",
 }  # fmt: skip
 _FOLDED: dict[str, Callable[..., Any]] = {
-    "add": np.add, "sub": np.subtract, "mul": np.multiply, "neg": np.negative, "sqrt": np.sqrt, "sin": np.sin, "cos": np.cos,
+    "add": np.add, "add_any": np.add, "sub": np.subtract, "mul": np.multiply, "neg": np.negative, "sqrt": np.sqrt,
+    "sin": np.sin, "cos": np.cos,
     "abs": np.abs, "max": np.maximum, "min": np.minimum, "eq": np.equal, "ne": np.not_equal, "lt": np.less,
     "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal, "convert_element_type": np.asarray,
 }  # fmt: skip
+
+_SHORTENED = ("mul", "add", "add_any", "sub")  # by a constant 0 or 1: what derivatives are full of
 
 
 @dataclass(eq=False)
@@ -43,6 +46,7 @@ class Step:
     inputs: list[Any]
     outputs: list[Source]
     fused: bool  # it is the same for all rows, or a loop of scalar operations
+    loop: bool = False
 
 
 @dataclass(eq=False)
@@ -127,6 +131,11 @@ class RowProgram:
         """Whether nothing but scalar operations and loops of them depends on the row."""
         return self.program.fused
 
+    @property
+    def loops(self) -> bool:
+        """Whether there is a loop in it, so that a call does much on few rows."""
+        return any(item.loop for item in self.program.items if isinstance(item, Step))
+
     def __call__(self, arrays: Sequence[Any], rows: int) -> Any:
         out = execute(self.program, dict(zip(self.sources, arrays, strict=True)), rows)
         return jax.tree_util.tree_unflatten(self.treedef, out)
@@ -204,7 +213,7 @@ class _Execution:
         """An input of a step: with rows unless it is constant or shared."""
         if isinstance(x, Source):
             return self.source(x)
-        return np.array(x.tolist(), x.reshape(-1)[0].dtype) if is_known(x) and x.size else self.batched(x)
+        return array_of(x, x.reshape(-1)[0].dtype) if x.size and is_known(x) else self.batched(x)
 
     def batched(self, x: Any) -> Any:
         """A value for every row, (rows, *shape)."""
@@ -257,6 +266,8 @@ class _Recorder:
             return self.interpret(getattr(inner, "jaxpr", inner), getattr(inner, "consts", ()), inputs)
         if name == "scan" and eqn.params["length"] > 0 and self.can_scan(eqn, inputs):
             return self.scan(eqn, inputs)
+        if all(not isinstance(x, Source) and is_known(x) for x in inputs) and not eqn.effects and _small(eqn, inputs):
+            return self.known(eqn, inputs)
         if any(not isinstance(x, Source) or x.rows for x in inputs) and _small(eqn, inputs):
             if name in ELEMENTWISE:
                 return [self.elementwise(eqn, [entries(x) for x in inputs])]
@@ -264,6 +275,15 @@ class _Recorder:
             if found is not None:
                 return found
         return self.step(eqn, inputs)
+
+    def known(self, eqn: Any, inputs: list[Any]) -> list[Any]:
+        """An equation of constants, computed now, so that its zeros and ones can shorten what follows."""
+        given = [array_of(x, v.aval.dtype) for x, v in zip(inputs, eqn.invars, strict=True)]
+        if eqn.primitive.name in _FOLDED:
+            return [numbers(np.asarray(_FOLDED[eqn.primitive.name](*given), eqn.outvars[0].aval.dtype))]
+        with jax.ensure_compile_time_eval():
+            out = eqn.primitive.bind(*given, **eqn.params)
+        return [numbers(x) for x in (out if eqn.primitive.multiple_results else [out])]
 
     def elementwise(self, eqn: Any, operands: list[np.ndarray]) -> np.ndarray:
         aval = eqn.outvars[0].aval
@@ -281,6 +301,14 @@ class _Recorder:
                 return np.asarray(_FOLDED[name](*operands)).astype(dtype)[()]
             if name == "div" and np.issubdtype(dtype, np.floating):
                 return np.asarray(np.divide(*operands)).astype(dtype)[()]
+        elif name in _SHORTENED:
+            a, b = operands
+            if name == "mul" and (_is(a, 0) or _is(b, 0)):
+                return dtype.type(0)
+            if (name == "mul" and _is(a, 1)) or (name in ("add", "add_any") and _is(a, 0)):
+                return b
+            if (name == "mul" and _is(b, 1)) or (name != "mul" and _is(b, 0)):
+                return a
         operation = Operation(primitive, tuple(operands), params or {}, dtype)
         self.program.items.append(operation)
         return operation
@@ -356,8 +384,12 @@ class _Recorder:
 
         after = [Source((), t, True) for t in dtypes]
         ys = [Source(v.aval.shape, v.aval.dtype, True) for v in eqn.outvars[b - a :]]
-        self.program.items.append(Step(run, [*outside, *start, *xs], [*after, *ys], program.fused))
+        self.program.items.append(Step(run, [*outside, *start, *xs], [*after, *ys], program.fused, True))
         return [*_arranged(after, [v.aval.shape for v in eqn.outvars[: b - a]]), *ys]
+
+
+def _is(x: Any, number: int) -> bool:
+    return isinstance(x, np.generic) and x == number
 
 
 def _single(e: Any) -> np.ndarray:

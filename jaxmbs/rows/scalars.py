@@ -68,6 +68,11 @@ def numbers(x: Any) -> np.ndarray:
     return out.reshape(x.shape)
 
 
+def array_of(x: np.ndarray, dtype: Any) -> np.ndarray:
+    """The inverse of `numbers`."""
+    return np.array(x.tolist(), dtype).reshape(x.shape)
+
+
 def is_known(x: Any) -> bool:
     """Whether a value is a constant of the program."""
     return not isinstance(x, Source) and all(isinstance(e, np.generic) for e in x.reshape(-1))
