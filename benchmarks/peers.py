@@ -23,6 +23,8 @@ import jaxmbs as mbs
 Run = Callable[[], Any]  # does the work on inputs that it holds
 Task = tuple[Run, Callable[[Any], np.ndarray]]  # and what turns its result into jaxmbs's form
 
+MOST_BODIES = 200  # in a peer
+
 
 class Absent(Exception):
     """Why a peer takes no part."""
@@ -76,28 +78,34 @@ def gravity(model: mbs.Model) -> np.ndarray:
 class Pinocchio:
     """C++, its functions for batches on all cores where it has them; float64."""
 
-    name, package, largest = "Pinocchio", "pin", 1_000_000
+    name, package, smallest, largest = "Pinocchio", "pin", 1, 1_000_000
 
     def __init__(self, model: mbs.Model, threads: int):
         self.pin, self.threads = imported("pinocchio"), threads
         pin, parts = self.pin, segments(model)
+        if len(parts) > MOST_BODIES:
+            raise Absent("its workspace for so many bodies takes gigabytes")
         self.model = pin.Model()
         self.model.gravity.linear = gravity(model)
         ids: dict[int, int] = {-1: 0}
 
-        def place(parent: int) -> None:  # depth-first: in another order crba and the derivatives are silently wrong
-            for k, s in enumerate(parts):
-                if s.parent == parent:
-                    joint = pin.JointModelFreeFlyer() if s.free else pin.JointModelRevoluteUnaligned(*s.axis)
-                    for a, aligned in zip(
-                        np.eye(3), (pin.JointModelRX, pin.JointModelRY, pin.JointModelRZ), strict=True
-                    ):
-                        joint = aligned() if np.array_equal(s.axis, a) else joint
-                    ids[k] = self.model.addJoint(ids[parent], joint, pin.SE3(np.eye(3), s.position), s.name)
-                    self.model.appendBodyToJoint(ids[k], pin.Inertia(s.mass, s.com, s.inertia), pin.SE3.Identity())
-                    place(k)
+        aligned = {
+            tuple(a): j for a, j in zip(np.eye(3), (pin.JointModelRX, pin.JointModelRY, pin.JointModelRZ), strict=True)
+        }
+        waiting = [k for k, s in enumerate(parts) if s.parent < 0]
+        while waiting:  # depth-first: in another order crba and the derivatives are silently wrong
+            k = waiting.pop()
+            s = parts[k]
+            if s.free:
+                joint = pin.JointModelFreeFlyer()
+            elif tuple(s.axis) in aligned:
+                joint = aligned[tuple(s.axis)]()
+            else:
+                joint = pin.JointModelRevoluteUnaligned(*s.axis)
+            ids[k] = self.model.addJoint(ids[s.parent], joint, pin.SE3(np.eye(3), s.position), s.name)
+            self.model.appendBodyToJoint(ids[k], pin.Inertia(s.mass, s.com, s.inertia), pin.SE3.Identity())
+            waiting += [i for i, t in enumerate(parts) if t.parent == k]
 
-        place(-1)
         self.q_order, self.v_order = np.zeros(self.model.nq, int), np.zeros(self.model.nv, int)
         at_q = at_v = 0
         for k, s in enumerate(parts):
@@ -114,9 +122,9 @@ class Pinocchio:
         rows, back, data = len(q), self.back, model.createData()
         pool = pin.ModelPool(model, self.threads)
         if function == "forward dynamics":
-            return lambda: pin.abaInParallel(self.threads, pool, *columns), lambda r: r.T[:, back]
+            return lambda: pin.abaInParallel(self.threads, pool, *columns), lambda r: np.atleast_2d(r.T)[:, back]
         if function == "inverse dynamics":
-            return lambda: pin.rneaInParallel(self.threads, pool, *columns), lambda r: r.T[:, back]
+            return lambda: pin.rneaInParallel(self.threads, pool, *columns), lambda r: np.atleast_2d(r.T)[:, back]
         if function == "mass matrix":
 
             def crba() -> np.ndarray:
@@ -147,7 +155,7 @@ class Pinocchio:
 class MuJoCo:
     """C, `rollout` on all cores: one Euler step, of which the acceleration is taken; float64."""
 
-    name, package, largest = "MuJoCo", "mujoco", 65536
+    name, package, smallest, largest = "MuJoCo", "mujoco", 1, 65536
     STEP = 1e-6
 
     def __init__(self, model: mbs.Model, threads: int):
@@ -175,7 +183,7 @@ class MuJoCo:
 def mjcf(model: mbs.Model, step: float) -> str:
     """The robot in MuJoCo's format, with a motor of gain 1 in every joint and no contacts."""
     parts, g = segments(model), gravity(model)
-    if len(parts) > 200:
+    if len(parts) > MOST_BODIES:
         raise Absent("more bodies than a description is nested here")
 
     def text(x: Sequence[float] | np.ndarray) -> str:
@@ -204,7 +212,8 @@ def mjcf(model: mbs.Model, step: float) -> str:
 class _InJax:
     """A peer written in JAX: jit(vmap) over the rows, in the precision of this run."""
 
-    function, largest = "forward dynamics", 1024
+    function = "forward dynamics"
+    smallest = largest = 1024  # compiling them takes long; at this size they are at their fastest
 
     def one(self, q: Any, v: Any, tau: Any) -> Any:
         raise NotImplementedError

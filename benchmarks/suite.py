@@ -137,8 +137,8 @@ def measure(case: Case, repeats: int) -> Row:
     peer_function = FORWARD if case.function == VARIED else case.function
     for peer in PEERS:
         try:
-            if case.batch > peer.largest:
-                raise Absent(f"measured up to {peer.largest} instances, where it is at its fastest")
+            if not peer.smallest <= case.batch <= peer.largest:
+                raise Absent(f"measured with {peer.smallest} to {peer.largest} instances")
             run, as_ours = peer(model, threads).task(peer_function, *arrays)
             expected = as_ours(run())
             start = time.perf_counter()
