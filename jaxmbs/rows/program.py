@@ -101,7 +101,10 @@ class Program:
 
 
 def over_rows(fn: Callable[..., Any], in_axes: Any = 0) -> Callable[..., Any]:
-    """What jax.vmap(fn, in_axes) returns, by a program of scalars."""
+    """What jax.vmap(fn, in_axes) returns, by a program of scalars.
+
+    Equal to rounding; but a product with a constant zero is zero, also where the other factor is infinite or no number.
+    """
 
     def run(*args: Any) -> Any:
         flat, axes, treedef = flat_axes(args, in_axes)
