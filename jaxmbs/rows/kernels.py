@@ -2,8 +2,8 @@
 
 The loop is a `reduce_window` over the rows whose window holds one row: its reducer takes the entries of the row and
 returns any number of results, so that everything between stays in registers. XLA:CPU compiles it to one vectorised loop,
-where separate arrays would become one loop each. The reducer is applied once, to the starting value and the row: it takes the
-row's entries from the second and numbers that all rows share from the first.
+where separate arrays would become one loop each. The reducer is applied once, to the starting value and the row: it
+takes the row's entries from the second and numbers that all rows share from the first.
 """
 
 from __future__ import annotations
