@@ -36,6 +36,13 @@ def same(fn, *args, in_axes=0, tolerance=1e-13):
             assert x.size == 0 or relative(x, y) <= tolerance
 
 
+@jax.custom_vjp
+def doubled(x):
+    return 2 * x
+
+
+doubled.defvjp(lambda x: (2 * x, None), lambda _, g: (2 * g,))
+
 ON_NUMBERS = {
     "arithmetic": lambda x, y: x * y - x / y + (-y) ** 3 + jnp.abs(x),
     "functions of one number": lambda x, y: [f(y) for f in (jnp.exp, jnp.log, jnp.sqrt, jnp.tanh, jnp.arccos, jnp.arctan)],
@@ -47,7 +54,10 @@ ON_NUMBERS = {
     "constants": lambda x, y: jnp.asarray(MATRIX)[0, 1] * x + jnp.pi + jnp.asarray(MATRIX) @ y,
     "only constants": lambda x, y: jnp.asarray(MATRIX) @ MATRIX,
     "nothing changed": lambda x, y: (x, y[0]),
-    "an empty array": lambda x, y: x[:0],
+    "an empty array": lambda x, y: (x[:0], (x[:0] > 0).astype(jnp.int32), jnp.sum(x[:0]) + y, jnp.linalg.norm(x[:0])),
+    "constants without a value": lambda x, y: (jnp.isposinf(x / jnp.array(0.0)), jnp.array(-1.0) / jnp.array(0.0) < x),
+    "random numbers": lambda x, y: x + jax.random.normal(jax.random.fold_in(jax.random.key(3), 1), (3,)),
+    "a rule of its own": lambda x, y: (jax.nn.softplus(x), jax.checkpoint(lambda z: jnp.sin(z) * y)(x), doubled(x)),
 }  # fmt: skip
 
 ON_ARRAYS = {

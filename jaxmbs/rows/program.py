@@ -29,12 +29,11 @@ _CALLS = {
     "custom_vjp_call": "call_jaxpr", "checkpoint": "jaxpr", "remat2": "jaxpr",
 }  # fmt: skip
 _FOLDED: dict[str, Callable[..., Any]] = {
-    "add": np.add, "add_any": np.add, "sub": np.subtract, "mul": np.multiply, "neg": np.negative, "sqrt": np.sqrt,
-    "sin": np.sin, "cos": np.cos,
-    "abs": np.abs, "max": np.maximum, "min": np.minimum, "eq": np.equal, "ne": np.not_equal, "lt": np.less,
-    "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal, "convert_element_type": np.asarray,
+    "add": np.add, "add_any": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "neg": np.negative,
+    "sqrt": np.sqrt, "sin": np.sin, "cos": np.cos, "abs": np.abs, "max": np.maximum, "min": np.minimum, "eq": np.equal,
+    "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
+    "convert_element_type": np.asarray,
 }  # fmt: skip
-
 _SHORTENED = ("mul", "add", "add_any", "sub")  # by a constant 0 or 1: what derivatives are full of
 
 
@@ -216,15 +215,13 @@ class _Execution:
         """An input of a step: with rows unless it is constant or shared."""
         if isinstance(x, Source):
             return self.source(x)
-        return array_of(x, x.reshape(-1)[0].dtype) if x.size and is_known(x) else self.batched(x)
+        return array_of(x, x.reshape(-1)[0].dtype) if is_known(x) else self.batched(x)
 
     def batched(self, x: Any) -> Any:
         """A value for every row, (rows, *shape)."""
         if isinstance(x, Source):
             array = self.source(x)
             return array if x.rows else jnp.broadcast_to(array, (self.rows, *x.shape))
-        if x.size == 0:
-            return jnp.zeros((self.rows, *x.shape))
         if x.ndim == 0:
             return self.column(x.item())
         whole = _whole(x)
@@ -282,8 +279,9 @@ class _Recorder:
     def known(self, eqn: Any, inputs: list[Any]) -> list[Any]:
         """An equation of constants, computed now, so that its zeros and ones can shorten what follows."""
         given = [array_of(x, v.aval.dtype) for x, v in zip(inputs, eqn.invars, strict=True)]
-        if eqn.primitive.name in _FOLDED:
-            return [numbers(np.asarray(_FOLDED[eqn.primitive.name](*given), eqn.outvars[0].aval.dtype))]
+        folded = _folded(eqn.primitive.name, given, eqn.outvars[0].aval.dtype)
+        if folded is not None:
+            return [numbers(folded)]
         with jax.ensure_compile_time_eval():
             out = eqn.primitive.bind(*given, **eqn.params)
         return [numbers(x) for x in (out if eqn.primitive.multiple_results else [out])]
@@ -300,10 +298,9 @@ class _Recorder:
         """One operation; what depends on constants alone is computed at once where NumPy has it."""
         name, dtype = primitive.name, np.dtype(dtype)
         if all(isinstance(x, np.generic) for x in operands):
-            if name in _FOLDED:
-                return np.asarray(_FOLDED[name](*operands)).astype(dtype)[()]
-            if name == "div" and np.issubdtype(dtype, np.floating):
-                return np.asarray(np.divide(*operands)).astype(dtype)[()]
+            folded = _folded(name, operands, dtype)
+            if folded is not None:
+                return folded[()]
         elif name in _SHORTENED:
             a, b = operands
             if name == "mul" and (_is(a, 0) or _is(b, 0)):
@@ -333,9 +330,8 @@ class _Recorder:
         return list(outputs)
 
     def can_scan(self, eqn: Any, inputs: list[Any]) -> bool:
-        first = eqn.params["num_consts"]
-        carry = inputs[first : first + eqn.params["num_carry"]]
-        return all(math.prod(x.shape) <= LARGEST for x in carry) and any(
+        carry = eqn.outvars[: eqn.params["num_carry"]]
+        return all(_divisible(v.aval.shape) and not _is_key(v.aval) for v in carry) and any(
             not isinstance(x, Source) or x.rows for x in inputs
         )
 
@@ -391,6 +387,14 @@ class _Recorder:
         return [*_arranged(after, [v.aval.shape for v in eqn.outvars[: b - a]]), *ys]
 
 
+def _folded(name: str, operands: Sequence[Any], dtype: Any) -> np.ndarray | None:
+    """The result of an operation on constants, where NumPy has the operation."""
+    whole = not np.issubdtype(dtype, np.floating)
+    fn = _FOLDED.get(name) if not (name == "div" and whole) else None
+    with np.errstate(all="ignore"):
+        return None if fn is None else np.asarray(fn(*operands)).astype(dtype)
+
+
 def _is(x: Any, number: int) -> bool:
     return isinstance(x, np.generic) and x == number
 
@@ -413,10 +417,21 @@ def _arranged(sources: Sequence[Source], shapes: Sequence[tuple[int, ...]]) -> l
 
 def _constant(x: Any) -> Any:
     """A constant of a jaxpr: its numbers, or an array that all rows share if it is large or of a surrounding trace."""
-    if is_traced(x) or jnp.issubdtype(x.dtype, jax.dtypes.extended) or np.size(x) > LARGEST:
+    if is_traced(x) or _is_key(x) or not _divisible(np.shape(x)):
         return Source(np.shape(x), x.dtype, False, x)
     return numbers(x)
 
 
+def _divisible(shape: tuple[int, ...]) -> bool:
+    return 0 < math.prod(shape) <= LARGEST
+
+
+def _is_key(x: Any) -> bool:
+    """Whether an array holds keys of random numbers, which are no numbers."""
+    return jnp.issubdtype(x.dtype, jax.dtypes.extended)
+
+
 def _small(eqn: Any, inputs: Sequence[Any]) -> bool:
-    return max([math.prod(v.aval.shape) for v in eqn.outvars] + [math.prod(x.shape) for x in inputs]) <= LARGEST
+    """Whether an equation can be done on entries."""
+    avals = [v.aval for v in (*eqn.outvars, *eqn.invars)]
+    return all(_divisible(a.shape) and not _is_key(a) for a in avals)
