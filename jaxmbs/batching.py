@@ -14,7 +14,8 @@ from jax.sharding import Mesh, PartitionSpec
 
 from jaxmbs.model import ModelError
 from jaxmbs.model.parameters import is_traced
-from jaxmbs.rows.program import RowProgram, flat_axes
+from jaxmbs.rows.loops import CPU
+from jaxmbs.rows.mapping import RowProgram, flat_axes, padded, target
 
 # Rows of one loop per core of a CPU: few enough for the L2 cache. A length that is no large power of two keeps columns
 # from competing for the same cache lines (measured: 1024 rows take up to three times as long as 1040).
@@ -73,37 +74,42 @@ class _Rows:
         def one_row(*x: Any) -> Any:
             return self.fn(*treedef.unflatten(x))
 
-        in_plain = jax.vmap(one_row, [0 if m else None for m in mapped])
-        if devices[0].platform != "cpu":
+        in_plain, on = jax.vmap(one_row, [0 if m else None for m in mapped]), target()
+        if on is None:
             return _split(in_plain, arrays, mapped, size, devices)
         program = RowProgram(one_row, arrays, mapped)
-        if program.fused and not program.loops and size < FEWEST_ROWS:
+        on_cpu = on is CPU
+        if program.fused and not program.loops and on_cpu and size < FEWEST_ROWS:
             return in_plain(*arrays)
 
-        def on_device(*arrays: Any) -> Any:
-            return _in_blocks(program, arrays, mapped, BLOCK_ROWS * (_cores() if program.fused else 1))
+        def in_rows(*arrays: Any) -> Any:
+            rows = next(x.shape[0] for x, m in zip(arrays, mapped, strict=True) if m)
+            if not on_cpu:
+                return program(arrays, rows, on)
+            return _in_blocks(program, arrays, mapped, rows, BLOCK_ROWS * (_cores() if program.fused else 1))
 
         # XLA:CPU runs one loop over rows on all cores by itself; anything else on one core per device
-        return on_device(*arrays) if program.fused else _split(on_device, arrays, mapped, size, devices)
+        if program.fused and on_cpu:
+            return in_rows(*arrays)
+        return _split(in_rows if program.fused or on_cpu else in_plain, arrays, mapped, size, devices)
 
 
 def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _in_blocks(program: RowProgram, arrays: Sequence[Any], mapped: Sequence[bool], most: int) -> Any:
+def _in_blocks(program: RowProgram, arrays: Sequence[Any], mapped: Sequence[bool], size: int, most: int) -> Any:
     """The program in blocks of about `most` rows, one after another; the last one overlaps the one before it."""
-    size = next(x.shape[0] for x, m in zip(arrays, mapped, strict=True) if m)
     blocks = max(-(-size // most), 1 + (size % 256 == 0))
     if blocks == 1:
-        return program(arrays, size)
+        return program(arrays, size, CPU)
     rows = -(-size // (blocks * 16)) * 16
     rows += 16 * (rows % 256 == 0)
 
     def block(k: Any) -> tuple[Any, Any]:
         start = jnp.minimum(k * rows, size - rows)
         part = [jax.lax.dynamic_slice_in_dim(x, start, rows) if m else x for x, m in zip(arrays, mapped, strict=True)]
-        return start, program(part, rows)
+        return start, program(part, rows, CPU)
 
     def add(k: Any, whole: Any) -> Any:
         start, part = block(k)
@@ -122,7 +128,7 @@ def _split(
     if len(used) == 1:
         return fn(*arrays)
     whole = -(-size // len(used)) * len(used)
-    arrays = [_padded(x, whole) if m else x for x, m in zip(arrays, mapped, strict=True)]
+    arrays = [padded(x, whole) if m else x for x, m in zip(arrays, mapped, strict=True)]
     rows, everywhere = PartitionSpec("rows"), PartitionSpec()
     specs = tuple(rows if m else everywhere for m in mapped)
     mesh = Mesh(np.array(used), ("rows",))
@@ -139,9 +145,3 @@ def batch_size(args: tuple[Any, ...], in_axes: Any) -> int:
     if len(sizes) > 1:
         raise ModelError(f"jit(fn, in_axes=...): the mapped axes have different lengths {sorted(sizes)}")
     return sizes.pop()
-
-
-def _padded(x: jax.Array, rows: int) -> jax.Array:
-    """The last row repeated until there are `rows`."""
-    extra = rows - x.shape[0]
-    return x if extra == 0 else jnp.concatenate([x, jnp.broadcast_to(x[-1:], (extra, *x.shape[1:]))])

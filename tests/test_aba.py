@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import jaxmbs as mbs
+from jaxmbs.dynamics import aba
 
 from .cases import DOZEN, case, relative
 
@@ -48,6 +49,32 @@ def test_double_pendulum_in_closed_form(ratio):
     low = m2 * g * l2 * np.sin(q.sum())
     bias += np.array([(m1 + m2) * g * l1 * np.sin(q[0]) + low, low])
     assert relative(mbs.forward_dynamics(model, q, v, tau), np.linalg.solve(A, tau - bias)) < 1e-9
+
+
+@pytest.mark.parametrize(("seed", "n", "locked"), [(*DOZEN[3], True), (*DOZEN[5], False)])
+def test_implicit_derivatives_equal_those_of_the_recursion(seed, n, locked, monkeypatch):
+    """First and second derivatives, by the state, a mass and prescribed accelerations, in both modes."""
+    c = case(seed, n)
+    q, v, tau = c.q[0], c.v[0], c.tau[0]
+    mass = f"{c.model.body_names[-1]}.mass"
+    joint = next(j for j in c.model.joint_names if c.model.v_slice(j).start != c.model.v_slice(j).stop)
+    mode = c.model.mode(lock=[joint]) if locked else None
+
+    def f(q, v, tau, m, prescribed):
+        model = mbs.set(c.model, {mass: m})
+        return mbs.forward_dynamics(model, q, v, tau, mode=mode, prescribed=prescribed if locked else None)
+
+    x = (q, v, tau, np.float64(1.7), 0.3 * v)
+
+    def derivatives():
+        with jax.disable_jit():
+            _, second = jax.jvp(jax.grad(lambda *z: f(*z) @ v, range(4)), x, x)
+            return jax.tree.leaves((jax.jacfwd(f, range(5))(*x), jax.jacrev(f, range(5))(*x), second))
+
+    got = derivatives()
+    monkeypatch.setattr(aba, "implicit", lambda value, residual, matrix, data, dtype: value(data))
+    for a, b in zip(got, derivatives(), strict=True):
+        assert relative(a, b) < 1e-10
 
 
 def test_point_mass_on_a_free_joint_has_no_answer_but_says_so():

@@ -1,6 +1,7 @@
 """Programs of scalars (jaxmbs.rows) against jax.vmap, for every kind of equation that can occur in one."""
 
 import functools
+from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
@@ -10,8 +11,12 @@ from jax import lax
 
 import jaxmbs as mbs
 from jaxmbs import batching
-from jaxmbs.rows import kernels, over_rows, trigonometry
-from jaxmbs.rows.program import RowProgram
+from jaxmbs.rows import over_rows, trigonometry
+from jaxmbs.rows.loops import CPU
+from jaxmbs.rows.mapping import RowProgram
+from jaxmbs.rows.ordering import by_results, chunks
+from jaxmbs.rows.recording import record
+from jaxmbs.rows.scalars import Operation, Source
 
 from .cases import relative
 
@@ -24,9 +29,9 @@ def inputs():
     return rng.normal(size=(ROWS, 3)), rng.uniform(0.2, 0.9, size=(ROWS, 3))
 
 
-def same(fn, *args, in_axes=0, tolerance=1e-13):
+def same(fn, *args, in_axes=0, tolerance=1e-13, on=CPU):
     want = jax.jit(jax.vmap(fn, in_axes=in_axes))(*args)
-    got = jax.jit(over_rows(fn, in_axes))(*args)
+    got = jax.jit(over_rows(fn, in_axes, on))(*args)
     assert jax.tree.structure(got) == jax.tree.structure(want)
     for x, y in zip(jax.tree.leaves(got), jax.tree.leaves(want), strict=True):
         assert x.shape == y.shape and x.dtype == y.dtype
@@ -117,13 +122,50 @@ def test_equals_vmap(name):
 
 
 @pytest.mark.parametrize("name", ["arithmetic", "products", "scan", "loops in loops", "scan of a row's data"])
-def test_many_small_kernels_equal_one(name, monkeypatch):
+def test_many_small_kernels_equal_one(name):
     """Cutting a program into kernels of a few operations and columns changes nothing."""
-    monkeypatch.setattr(kernels, "MOST_OPERATIONS", 7)
-    same({**ON_NUMBERS, **ON_ARRAYS, **LOOPS}[name], *inputs())
-    monkeypatch.setattr(kernels, "MOST_OPERATIONS", 300)
-    monkeypatch.setattr(kernels, "MOST_COLUMNS", 2)
-    same({**ON_NUMBERS, **ON_ARRAYS, **LOOPS}[name], *inputs())
+    for operations, columns in ((7, 110), (300, 2)):
+        on = replace(CPU, most_operations=operations, most_columns=columns)
+        same({**ON_NUMBERS, **ON_ARRAYS, **LOOPS}[name], *inputs(), on=on)
+
+
+def made(fn, n):
+    """(operations of fn of n numbers, which of them are results)."""
+    recorded = record(jax.make_jaxpr(fn)(*[1.0] * n), [Source((), np.dtype(float), True) for _ in range(n)])
+    return [o for o in recorded.items if isinstance(o, Operation)], {x.item() for x in recorded.outputs}
+
+
+def test_the_same_is_done_once_and_signs_cost_nothing():
+    def names(fn):
+        return [o.primitive.name for o in made(fn, 2)[0]]
+
+    assert names(lambda x, y: jnp.sin(x * y) + jnp.sin(y * x)) == ["mul", "sin", "add"]
+    assert names(lambda x, y: (-x) * (-y) - jnp.sin(x * y)) == ["neg", "neg", "mul", "sin", "sub"]
+    assert [n for n in names(lambda x, y: x + (-y) - (-x)) if n != "neg"] == ["sub", "add"]
+    assert names(lambda x, y: x * jnp.float64(-0.0) + y / jnp.float64(0.0)) == ["div"]
+    assert names(lambda x, y: x.astype(jnp.float32) + x.astype(jnp.float64).astype(jnp.float32)).count("add") == 1
+
+
+def test_results_that_share_little_are_done_one_after_another():
+    """Columns of a Jacobian: in the order of the results few numbers wait, and every operand comes before its use."""
+
+    def fn(x, y):
+        shared = jnp.sin(x) * y
+        rows = [shared * k for k in range(2, 8)]
+        for _ in range(5):
+            rows = [jnp.cos(r) + r * y for r in rows]
+        return rows
+
+    operations, wanted = made(fn, 2)
+    ordered = by_results(operations, wanted)
+    assert sorted(map(id, ordered)) == sorted(map(id, operations))
+    place = {o: k for k, o in enumerate(ordered)}
+    assert all(place[x] < place[o] for o in ordered for x in o.operands if isinstance(x, Operation))
+
+    def traffic(order):
+        return sum(len(c.reads) + len(c.results) for c in chunks(order, wanted, 130, 1000))
+
+    assert 1.5 * traffic(ordered) < traffic(operations)
 
 
 def test_axes_as_in_vmap():
@@ -185,7 +227,7 @@ def test_forward_dynamics_is_few_loops():
     q = np.zeros((64, 7))
     program = RowProgram(ARM["forward dynamics"], [q, q], [True, True])
     assert program.fused and not program.loops
-    text = jax.jit(lambda q, v: program([q, v], 64)).lower(q, q).as_text()
+    text = jax.jit(lambda q, v: program([q, v], 64, CPU)).lower(q, q).as_text()
     assert 1 <= text.count("stablehlo.reduce_window") <= 3
     assert not RowProgram(ON_ARRAYS["factorized"], inputs(), [True, True]).fused
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from jaxmbs.dynamics import crba, rnea
+from jaxmbs.dynamics.implicit import implicit
 from jaxmbs.dynamics.kinematics import LinkMotion
 from jaxmbs.dynamics.state import State
-from jaxmbs.dynamics.tree import Link
+from jaxmbs.dynamics.tree import Link, Tree
 from jaxmbs.model.joints import Joint
 from jaxmbs.spatial import ZERO_FORCE, ArticulatedInertia, Force, Motion, kernel
 from jaxmbs.spatial.components import components
@@ -14,6 +17,7 @@ from jaxmbs.spatial.inertias import ZERO_INERTIA
 from jaxmbs.spatial.scalar import Scalar, div, mul, sub, where
 
 Handed = tuple[ArticulatedInertia, Force]
+Data = tuple[list[LinkMotion], list[Link], list[Force], Motion, "list[Drive]"]  # per block, and that of the world
 _FREE, _LOCKABLE = "free", "lockable"
 
 
@@ -130,12 +134,46 @@ def forward_dynamics(state: State, tau: Any, prescribed: Any = None) -> Any:
 
     The degrees of freedom that the state's mode locks accelerate as `prescribed` (None: zero).
     """
-    tree = state.tree
+    tree, drives = state.tree, _drives(state, tau, prescribed)
+    data = (state.motions, tree.links, state.wrenches, state.base_acceleration, drives)
+    if tree.rolled or tree.dtype is None:
+        return _accelerations(tree, data)
+    return implicit(
+        lambda data: _accelerations(tree, data),
+        lambda data, a: _residual(tree, data, a),
+        lambda data: _matrix(tree, data),
+        data,
+        tree.dtype,
+    )
+
+
+def _accelerations(tree: Tree, data: Data) -> Any:
+    motions, links, wrenches, base, drives = data
     zero = (ZERO_INERTIA.articulated(), ZERO_FORCE)
-    data = list(zip(state.motions, tree.links, state.wrenches, _drives(state, tau, prescribed), strict=True))
-    freedoms, _ = tree.inward(_inward, data, zero)
-    rates = tree.outward(_outward, list(zip(state.motions, freedoms, strict=True)), state.base_acceleration)
-    return tree.flat(rates)
+    freedoms, _ = tree.inward(_inward, list(zip(motions, links, wrenches, drives, strict=True)), zero)
+    return tree.flat(tree.outward(_outward, list(zip(motions, freedoms, strict=True)), base))
+
+
+def _residual(tree: Tree, data: Data, a: Sequence[Scalar]) -> list[Scalar]:
+    """A a + bias - tau; a - prescribed where a freedom is locked."""
+    motions, links, wrenches, base, drives = data
+    _, along = rnea.newton_euler(tree, motions, links, wrenches, base, a)
+    lacking = [sub(x, y) for own, d in zip(along, drives, strict=True) for x, y in zip(own, d.tau, strict=True)]
+    lock, prescribed = _locks(drives)
+    if not lock:
+        return lacking
+    return [where(on, sub(x, y), r) for on, x, y, r in zip(lock, a, prescribed, lacking, strict=True)]
+
+
+def _matrix(tree: Tree, data: Data) -> tuple[Any, tuple[Scalar, ...]]:
+    motions, links, _, _, drives = data
+    found, nv = crba.entries(tree, motions, links), tree.structure.nv
+    rows = tuple(tuple(found.get((max(i, j), min(i, j)), 0) for j in range(nv)) for i in range(nv))
+    return rows, _locks(drives)[0]
+
+
+def _locks(drives: Sequence[Drive]) -> tuple[tuple[Scalar, ...], tuple[Scalar, ...]]:
+    return tuple(x for d in drives for x in d.lock), tuple(x for d in drives for x in d.prescribed)
 
 
 def _drives(state: State, tau: Any, prescribed: Any) -> list[Drive]:

@@ -79,9 +79,9 @@ class Metric:
         self.conditioning: Scalar = 1.0
         self.unrolled = self.n <= LARGEST_UNROLLED[0] and self.m <= LARGEST_UNROLLED[1]
         if self.unrolled:
-            self.U, self.D = factorize(A)
+            self.U, self.inverse = factorize(A)
             self.Z = tuple(reduce(self.U, row) for row in J)
-            self.S = _schur(self.Z, self.D)
+            self.S = _schur(self.Z, self.inverse)
 
     @staticmethod
     def of(state: State, found: Constraints, prescribed: Any = None) -> Metric:
@@ -108,9 +108,11 @@ class Metric:
             return self._by_arrays(force, target)
         z = reduce(self.U, force)
         if not self.m:
-            return expand(self.U, self.D, z), ()
-        multipliers, self.conditioning = solve_semidefinite(self.S, _missing(self.Z, self.D, z, target), self.tolerance)
-        return expand(self.U, self.D, _driven(z, self.Z, multipliers)), multipliers
+            return expand(self.U, self.inverse, z), ()
+        multipliers, self.conditioning = solve_semidefinite(
+            self.S, _missing(self.Z, self.inverse, z, target), self.tolerance
+        )
+        return expand(self.U, self.inverse, _driven(z, self.Z, multipliers)), multipliers
 
     def _by_arrays(self, force: Vector, target: Vector) -> tuple[Vector, Vector]:
         A, J = (_array(x, self.dtype) for x in (self.A, self.J))
@@ -152,9 +154,9 @@ def _augmented(A: Matrix, J: Matrix, weight: Scalar) -> Matrix:
 
 
 @kernel
-def _schur(Z: Matrix, D: Vector) -> Matrix:
+def _schur(Z: Matrix, inverse: Vector) -> Matrix:
     """Lower triangle of J A⁻¹ Jᵀ."""
-    scaled = tuple(tuple(div(x, d) for x, d in zip(z, D, strict=True)) for z in Z)
+    scaled = tuple(tuple(mul(x, d) for x, d in zip(z, inverse, strict=True)) for z in Z)
     return tuple(
         tuple(total(*(mul(x, y) for x, y in zip(Z[i], scaled[j], strict=True))) for j in range(i + 1))
         for i in range(len(Z))
@@ -162,9 +164,9 @@ def _schur(Z: Matrix, D: Vector) -> Matrix:
 
 
 @kernel
-def _missing(Z: Matrix, D: Vector, z: Vector, target: Vector) -> Vector:
+def _missing(Z: Matrix, inverse: Vector, z: Vector, target: Vector) -> Vector:
     """target - J A⁻¹ force."""
-    free = tuple(div(x, d) for x, d in zip(z, D, strict=True))
+    free = tuple(mul(x, d) for x, d in zip(z, inverse, strict=True))
     return tuple(
         sub(t, total(*(mul(x, y) for x, y in zip(row, free, strict=True)))) for t, row in zip(target, Z, strict=True)
     )

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
-from jaxmbs.dynamics.kinematics import world_placements
+from jaxmbs.dynamics.kinematics import LinkMotion, world_placements
 from jaxmbs.dynamics.state import State
-from jaxmbs.dynamics.tree import Link
+from jaxmbs.dynamics.tree import Link, Tree
 from jaxmbs.model.joints import Joint
 from jaxmbs.spatial import Force, Motion, RigidInertia, Transform, kernel
 from jaxmbs.spatial.inertias import ZERO_INERTIA
@@ -38,21 +39,21 @@ def _project(S: tuple[Motion, ...], F: Force) -> tuple[Scalar, ...]:
     return tuple(s @ F for s in S)
 
 
-def composites(state: State) -> list[RigidInertia]:
+def composites(tree: Tree, motions: Sequence[LinkMotion], links: Sequence[Link]) -> list[RigidInertia]:
     """Per block, the composite inertias in link axes."""
 
     def step(joint: Joint, carried: tuple[RigidInertia], d: Any) -> tuple[tuple[RigidInertia], RigidInertia]:
         handed, own = _composite(d[0], d[1], carried[0])
         return (handed,), own
 
-    data = list(zip(state.tree.links, [m.X for m in state.motions], strict=True))
-    return state.tree.inward(step, data, (ZERO_INERTIA,))[0]
+    data = list(zip(links, [m.X for m in motions], strict=True))
+    return tree.inward(step, data, (ZERO_INERTIA,))[0]
 
 
-def entries(state: State) -> dict[tuple[int, int], Scalar]:
+def entries(tree: Tree, motions: Sequence[LinkMotion], links: Sequence[Link]) -> dict[tuple[int, int], Scalar]:
     """Entries (row >= column) of the mass matrix that are not structurally zero."""
-    tree, s = state.tree, state.tree.structure
-    motions, whole = tree.per_link(state.motions), tree.per_link(composites(state))
+    s, whole = tree.structure, tree.per_link(composites(tree, motions, links))
+    motions = tree.per_link(motions)
     out: dict[tuple[int, int], Scalar] = {}
     for i in range(len(s.links)):
         for row, S in enumerate(motions[i].S, s.v_slices[i].start):
@@ -72,7 +73,7 @@ def mass_matrix(state: State) -> Any:
     tree, nv = state.tree, state.tree.structure.nv
     if tree.rolled:
         return _in_world_axes(state)
-    found = entries(state)
+    found = entries(tree, state.motions, tree.links)
     rows = [[found.get((max(i, j), min(i, j)), 0) for j in range(nv)] for i in range(nv)]
     if tree.dtype is None:
         return rows
@@ -86,7 +87,9 @@ def _in_world_axes(state: State) -> Any:
     """
     tree, s = state.tree, state.tree.structure
     S_W, F_W = [], []
-    for m, W, I in zip(state.motions, world_placements(tree, state.motions), composites(state), strict=True):
+    for m, W, I in zip(
+        state.motions, world_placements(tree, state.motions), composites(tree, state.motions, tree.links), strict=True
+    ):
         forces = [I @ S for S in m.S]
         S_W.append([W.motion_to_parent(S).scalars() for S in m.S])
         F_W.append([W.force_to_parent(F).scalars() for F in forces])

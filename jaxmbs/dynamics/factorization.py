@@ -14,8 +14,9 @@ Matrix = tuple[Vector, ...]
 
 
 @kernel
-def _factors(row: Vector) -> Vector:
-    return tuple(div(x, row[-1]) for x in row[:-1])
+def _factors(row: Vector) -> tuple[Vector, Scalar]:
+    inverse = div(1.0, row[-1])
+    return tuple(mul(x, inverse) for x in row[:-1]), inverse
 
 
 @kernel
@@ -24,20 +25,21 @@ def _remaining(left: Matrix, factors: Vector, row: Vector) -> Matrix:
 
 
 def factorize(A: Sequence[Sequence[Scalar]]) -> tuple[Matrix, Vector]:
-    """(U, D) of a symmetric positive definite A = U D Uᵀ; U[k] holds the entries above the unit diagonal of column k.
+    """(U, D⁻¹) of a symmetric positive definite A = U D Uᵀ; U[k] holds the entries above the unit diagonal of column k.
 
     Eliminates from the last coordinate: on a tree, whose coordinates are numbered outwards, that creates no fill-in
     [Y 2.7]; structural zeros are skipped.
     """
     left: Matrix = tuple(tuple(A[i][j] for j in range(i + 1)) for i in range(len(A)))
     U: list[Vector] = []
-    D: list[Scalar] = []
+    inverse: list[Scalar] = []
     while left:
         *rest, row = left
-        U.append(_factors(row))
-        D.append(row[-1])
-        left = _remaining(tuple(rest), U[-1], row)
-    return tuple(U[::-1]), tuple(D[::-1])
+        factors, pivot = _factors(row)
+        U.append(factors)
+        inverse.append(pivot)
+        left = _remaining(tuple(rest), factors, row)
+    return tuple(U[::-1]), tuple(inverse[::-1])
 
 
 @kernel
@@ -51,18 +53,18 @@ def reduce(U: Matrix, b: Vector) -> Vector:
 
 
 @kernel
-def expand(U: Matrix, D: Vector, z: Vector) -> Vector:
+def expand(U: Matrix, inverse: Vector, z: Vector) -> Vector:
     """U⁻ᵀ D⁻¹ z."""
     x: list[Scalar] = []
     for k in range(len(z)):
-        x.append(sub(div(z[k], D[k]), total(*(mul(U[k][i], x[i]) for i in range(k)))))
+        x.append(sub(mul(z[k], inverse[k]), total(*(mul(U[k][i], x[i]) for i in range(k)))))
     return tuple(x)
 
 
 def solve(A: Sequence[Sequence[Scalar]], b: Sequence[Scalar]) -> tuple[Scalar, ...]:
     """Solution of A x = b for a symmetric positive definite A."""
-    U, D = factorize(A)
-    return expand(U, D, reduce(U, tuple(b)))
+    U, inverse = factorize(A)
+    return expand(U, inverse, reduce(U, tuple(b)))
 
 
 def solve_semidefinite(S: Matrix, b: Vector, tolerance: float) -> tuple[Vector, Scalar]:

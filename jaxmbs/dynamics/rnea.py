@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from jaxmbs.dynamics.kinematics import LinkMotion
 from jaxmbs.dynamics.state import State
-from jaxmbs.dynamics.tree import Link
+from jaxmbs.dynamics.tree import Link, Tree
 from jaxmbs.model.joints import Joint
 from jaxmbs.spatial import ZERO_FORCE, Force, Motion, kernel
 from jaxmbs.spatial.scalar import Scalar
@@ -38,22 +39,20 @@ def _handed(m: LinkMotion, f: Force) -> tuple[Force, Any]:
     return m.X.force_to_parent(f), tuple(S @ f for S in m.S)
 
 
-def joint_wrenches(
-    state: State, a: Any, applied: Any = None, base: Motion | None = None
+def newton_euler(
+    tree: Tree, motions: Sequence[LinkMotion], links: Sequence[Link], applied: Sequence[Force], base: Motion, a: Any
 ) -> tuple[list[Force], list[tuple[Scalar, ...]]]:
-    """Per block, the wrench that each joint puts on its link and its share along the degrees of freedom.
+    """Per block, the wrench that each joint puts on its link and its share along the degrees of freedom [Y 3.170].
 
-    a: accelerations (nv,) or None for zero; applied: per block, the wrench on the links, None for that of the force
-    elements; base: acceleration of the world, None for gravity upwards. [Y 3.170]
+    a: accelerations (nv,) or None for zero; applied: per block, the wrench on the links; base: acceleration of the world.
     """
-    tree = state.tree
     parts = tree.split(a, tree.structure.v_slices)
 
     def outward(joint: Joint, A: Motion, d: Any) -> tuple[Motion, Motion]:
         A = _accelerate(d[0], A, d[1])
         return A, A
 
-    accelerations = tree.outward(outward, list(zip(state.motions, parts, strict=True)), base or state.base_acceleration)
+    accelerations = tree.outward(outward, list(zip(motions, parts, strict=True)), base)
 
     def inward(joint: Joint, carried: tuple[Force], d: Any) -> tuple[tuple[Force], Any]:
         m, link, A, applied = d
@@ -61,9 +60,16 @@ def joint_wrenches(
         handed, along = _handed(m, own)
         return (handed,), (own, along)
 
-    data = list(zip(state.motions, tree.links, accelerations, applied or state.wrenches, strict=True))
-    results, _ = tree.inward(inward, data, (ZERO_FORCE,))
+    results, _ = tree.inward(inward, list(zip(motions, links, accelerations, applied, strict=True)), (ZERO_FORCE,))
     return [own for own, _ in results], [along for _, along in results]
+
+
+def joint_wrenches(
+    state: State, a: Any, applied: Sequence[Force] | None = None, base: Motion | None = None
+) -> tuple[list[Force], list[tuple[Scalar, ...]]]:
+    """The same at a state; applied None: that of the force elements; base None: gravity upwards."""
+    applied, base = applied or state.wrenches, base or state.base_acceleration
+    return newton_euler(state.tree, state.motions, state.tree.links, applied, base, a)
 
 
 def inverse_dynamics(state: State, a: Any) -> Any:

@@ -5,6 +5,6 @@ intermediate value as an array; here the function is recorded once, as a program
 one loop over the rows that holds its intermediate values in registers.
 """
 
-from jaxmbs.rows.program import over_rows
+from jaxmbs.rows.mapping import over_rows
 
 __all__ = ["over_rows"]

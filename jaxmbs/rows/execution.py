@@ -1,0 +1,96 @@
+"""Execution of a program for all rows: its steps on arrays, the operations between them in kernels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxmbs.rows.kernels import Target, evaluate
+from jaxmbs.rows.program import Program
+from jaxmbs.rows.scalars import Entry, Operation, Source, array_of, is_known, is_shared
+
+
+@dataclass(frozen=True)
+class Setting:
+    """For how many rows a program runs, and where."""
+
+    rows: int
+    target: Target
+
+
+def execute(program: Program, given: dict[Source, Any], setting: Setting) -> list[Any]:
+    """The outputs for all rows, from the arrays of the inputs."""
+    steps, due, leaving = program.plan()
+    run = _Execution(given, setting)
+    waiting: list[list[Operation]] = [[] for _ in range(len(steps) + 1)]
+    for item in program.items:
+        if isinstance(item, Operation) and item in due:
+            waiting[due[item]].append(item)
+    for step, operations in zip(steps, waiting, strict=False):
+        run.operations(operations, leaving)
+        arrays = step.run(setting, *[run.array(x) for x in step.inputs])
+        run.known.update(zip(step.outputs, arrays, strict=True))
+    run.operations(waiting[-1], leaving)
+    return [run.batched(x) for x in program.outputs]
+
+
+class _Execution:
+    """Arrays and columns that are known so far."""
+
+    def __init__(self, given: dict[Source, Any], setting: Setting):
+        self.known, self.rows, self.target = dict(given), setting.rows, setting.target
+        self.columns: dict[Any, Any] = {}
+
+    def operations(self, operations: list[Operation], leaving: set[Operation]) -> None:
+        if operations:
+            wanted = leaving.intersection(operations)
+            self.columns.update(evaluate(operations, wanted, self.operand, self.rows, self.target))
+
+    def source(self, x: Source) -> Any:
+        return x.value if x.value is not None else self.known[x]
+
+    def operand(self, e: Any) -> Any:
+        """What a kernel reads: one number of every row (rows,), or one that all rows share ()."""
+        return self.source(e.source).reshape(-1)[e.k] if is_shared(e) else self.column(e)
+
+    def column(self, e: Any) -> Any:
+        """One number of every row, (rows,)."""
+        if isinstance(e, np.generic):
+            return jnp.broadcast_to(jnp.asarray(e), (self.rows,))
+        if e not in self.columns:
+            array = self.source(e.source)
+            if e.source.rows:
+                self.columns[e] = array.reshape(self.rows, -1)[:, e.k]
+            else:
+                self.columns[e] = jnp.broadcast_to(array.reshape(-1)[e.k], (self.rows,))
+        return self.columns[e]
+
+    def array(self, x: Any) -> Any:
+        """An input of a step: with rows unless it is constant or shared."""
+        if isinstance(x, Source):
+            return self.source(x)
+        return array_of(x, x.reshape(-1)[0].dtype) if is_known(x) else self.batched(x)
+
+    def batched(self, x: Any) -> Any:
+        """A value for every row, (rows, *shape)."""
+        if isinstance(x, Source):
+            array = self.source(x)
+            return array if x.rows else jnp.broadcast_to(array, (self.rows, *x.shape))
+        if x.ndim == 0:
+            return self.column(x.item())
+        whole = _whole(x)
+        if whole is not None:
+            return self.batched(whole)
+        return jnp.stack([self.column(e) for e in x.reshape(-1)], axis=1).reshape(self.rows, *x.shape)
+
+
+def _whole(x: np.ndarray) -> Source | None:
+    """The source whose entries, all and in order, an array consists of."""
+    first = x.reshape(-1)[0]
+    if isinstance(first, Entry) and first.source.shape == x.shape:
+        whole = all(isinstance(e, Entry) and e.source is first.source and e.k == k for k, e in enumerate(x.reshape(-1)))
+        return first.source if whole else None
+    return None

@@ -1,0 +1,64 @@
+"""Kernels on a GPU: each program of a grid holds a block of rows in registers, one row for each thread.
+
+Written in Pallas and compiled by Triton. A chunk with an operation that Triton has not is left to XLA, which makes
+kernels of its own of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.experimental import pallas as pl
+from jax.experimental.pallas import triton
+
+from jaxmbs.rows.kernels import Target, run
+from jaxmbs.rows.ordering import Chunk
+from jaxmbs.rows.scalars import is_shared
+
+BLOCK = 128  # rows of one program: four warps
+LACKING = frozenset(["erf", "erfc", "is_finite", "logistic", "round"])  # in Triton, or not for float64, as of jax 0.10
+
+
+def kernel(chunk: Chunk, operands: Sequence[Any], rows: int, interpret: bool = False) -> list[Any]:
+    """One GPU kernel; truth values travel as bytes."""
+    if any(o.primitive.name in LACKING for o in chunk.operations):
+        return run(chunk, operands, (rows,))
+    block = BLOCK if rows % BLOCK == 0 else rows
+    shared = [is_shared(x) for x in chunk.reads]
+    truth = [x.dtype == bool for x in operands]
+    given = [x.astype(jnp.int8) if b else x for x, b in zip(operands, truth, strict=True)]
+    given = [x.reshape(1) if on else x for x, on in zip(given, shared, strict=True)]
+    stored = [np.dtype(np.int8) if o.dtype == bool else o.dtype for o in chunk.results]
+
+    def body(*refs: Any) -> None:
+        inputs, outputs = refs[: len(given)], refs[len(given) :]
+        values = [jnp.broadcast_to(ref[...], (block,)) for ref in inputs]
+        values = [x != 0 if b else x for x, b in zip(values, truth, strict=True)]
+        for ref, x, dtype in zip(outputs, run(chunk, values, (block,)), stored, strict=True):
+            ref[...] = x.astype(dtype)
+
+    column, number = pl.BlockSpec((block,), lambda i: (i,)), pl.BlockSpec((1,), lambda i: (0,))
+    columns = pl.pallas_call(
+        body,
+        out_shape=[jax.ShapeDtypeStruct((rows,), dtype) for dtype in stored],
+        grid=(rows // block,),
+        in_specs=[number if on else column for on in shared],
+        out_specs=[column] * len(stored),
+        compiler_params=triton.CompilerParams(num_warps=4, num_stages=1),
+        interpret=interpret,
+    )(*given)
+    return [x != 0 if o.dtype == bool else x for o, x in zip(chunk.results, columns, strict=True)]
+
+
+def _interpreted(chunk: Chunk, operands: Sequence[Any], rows: int) -> list[Any]:
+    return kernel(chunk, operands, rows, interpret=True)
+
+
+# Not measured yet: what a thread holds beyond 255 registers goes through the first-level cache.
+GPU = Target(kernel, most_operations=4000, most_columns=220, granule=BLOCK)
+INTERPRETED = replace(GPU, kernel=_interpreted)  # the same on any device, for tests

@@ -1,0 +1,95 @@
+"""Functions of one row made functions of all rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from jaxmbs.rows.execution import Setting, execute
+from jaxmbs.rows.kernels import Target
+from jaxmbs.rows.loops import CPU
+from jaxmbs.rows.program import Step
+from jaxmbs.rows.recording import record
+from jaxmbs.rows.scalars import Source
+
+
+def target() -> Target | None:
+    """That of JAX's default backend; None where programs of scalars have no advantage."""
+    if jax.default_backend() == "gpu":
+        from jaxmbs.rows.gpu import GPU  # Pallas takes half a second to import
+
+        return GPU
+    return CPU if jax.default_backend() == "cpu" else None
+
+
+def over_rows(fn: Callable[..., Any], in_axes: Any = 0, on: Target | None = None) -> Callable[..., Any]:
+    """What jax.vmap(fn, in_axes) returns, by a program of scalars; on: what runs it, None for the default backend.
+
+    Equal to rounding; but a product with a constant zero is zero, also where the other factor is infinite or no number.
+    """
+    on = on or target()
+    if on is None:
+        return jax.vmap(fn, in_axes)
+
+    def run(*args: Any) -> Any:
+        flat, axes, treedef = flat_axes(args, in_axes)
+        flat = [jnp.asarray(x) if a is None else jnp.moveaxis(x, a, 0) for x, a in zip(flat, axes, strict=True)]
+        rows = next(x.shape[0] for x, a in zip(flat, axes, strict=True) if a is not None)
+        return RowProgram(lambda *x: fn(*treedef.unflatten(x)), flat, [a is not None for a in axes])(flat, rows, on)
+
+    return run
+
+
+class RowProgram:
+    """The program of fn(*arrays), where the arrays that are `mapped` have the rows on their first axis.
+
+    It is called with such arrays and the number of rows, which need not be that of the example it was recorded from.
+    """
+
+    def __init__(self, fn: Callable[..., Any], example: Sequence[Any], mapped: Sequence[bool]):
+        self.mapped = list(mapped)
+        shapes = [x.shape[1:] if m else x.shape for x, m in zip(example, mapped, strict=True)]
+        self.sources = [Source(s, x.dtype, m) for s, x, m in zip(shapes, example, mapped, strict=True)]
+        one = [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in self.sources]
+        closed, shape = jax.make_jaxpr(fn, return_shape=True)(*one)
+        self.treedef = jax.tree_util.tree_structure(shape)
+        self.program = record(closed, self.sources)
+
+    @property
+    def fused(self) -> bool:
+        """Whether nothing but scalar operations and loops of them depends on the row."""
+        return self.program.fused
+
+    @property
+    def loops(self) -> bool:
+        """Whether there is a loop in it, so that a call does much on few rows."""
+        return any(item.loop for item in self.program.items if isinstance(item, Step))
+
+    def __call__(self, arrays: Sequence[Any], rows: int, on: Target) -> Any:
+        whole = -(-rows // on.granule) * on.granule
+        arrays = [padded(x, whole) if m else x for x, m in zip(arrays, self.mapped, strict=True)]
+        out = execute(self.program, dict(zip(self.sources, arrays, strict=True)), Setting(whole, on))
+        return jax.tree_util.tree_unflatten(self.treedef, [x[:rows] for x in out] if whole != rows else out)
+
+
+def padded(x: jax.Array, rows: int) -> jax.Array:
+    """The last row repeated until there are `rows`."""
+    extra = rows - x.shape[0]
+    return x if extra == 0 else jnp.concatenate([x, jnp.broadcast_to(x[-1:], (extra, *x.shape[1:]))])
+
+
+def flat_axes(args: tuple[Any, ...], in_axes: Any) -> tuple[list[Any], list[int | None], Any]:
+    """Leaves of the arguments, the axis of each and their tree, with in_axes broadcast as in vmap."""
+    flat, treedef = jax.tree_util.tree_flatten(args)
+    if isinstance(in_axes, (int, type(None))):
+        return flat, [in_axes] * len(flat), treedef
+    axes: list[int | None] = []
+    for argument, axis in zip(args, tuple(in_axes), strict=True):
+        spread = jax.tree_util.tree_map(
+            lambda a, part: [a] * len(jax.tree_util.tree_leaves(part)), axis, argument, is_leaf=lambda a: a is None
+        )
+        axes += jax.tree_util.tree_leaves(spread, is_leaf=lambda a: a is None)
+    return flat, axes, treedef

@@ -1,0 +1,205 @@
+"""Recording of a function of one row as a program.
+
+Small arrays are taken apart into their entries, so that slicing, stacking and small matrix products cost nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.extend import core
+
+from jaxmbs.model.parameters import is_traced
+from jaxmbs.rows.arrays import RULES
+from jaxmbs.rows.execution import Setting, execute
+from jaxmbs.rows.program import Program, Step
+from jaxmbs.rows.scalars import ELEMENTWISE, Entry, Source, array_of, entries, is_known, numbers
+from jaxmbs.rows.simplification import Operations, folded
+
+LARGEST = 1024  # entries of an array that is still taken apart
+_CALLS = {
+    "pjit": "jaxpr", "jit": "jaxpr", "closed_call": "call_jaxpr", "custom_jvp_call": "call_jaxpr",
+    "custom_vjp_call": "call_jaxpr", "checkpoint": "jaxpr", "remat2": "jaxpr",
+}  # fmt: skip
+
+
+def record(closed: Any, inputs: Sequence[Any]) -> Program:
+    """The program of a closed jaxpr for inputs that are values."""
+    program = Program()
+    program.outputs = _Recorder(program).interpret(closed.jaxpr, closed.consts, inputs)
+    return program
+
+
+class _Recorder:
+    """Interprets jaxprs, appending to one program."""
+
+    def __init__(self, program: Program):
+        self.program = program
+        self.scalar = Operations(program.items)
+
+    def interpret(self, jaxpr: Any, consts: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:
+        known: dict[Any, Any] = {v: _constant(c) for v, c in zip(jaxpr.constvars, consts, strict=True)}
+        known.update(zip(jaxpr.invars, inputs, strict=True))
+
+        def read(v: Any) -> Any:
+            if isinstance(v, core.Literal):
+                aval: Any = v.aval
+                return numbers(np.asarray(v.val, aval.dtype))
+            return known[v]
+
+        for eqn in jaxpr.eqns:
+            known.update(zip(eqn.outvars, self.equation(eqn, [read(v) for v in eqn.invars]), strict=True))
+        return [read(v) for v in jaxpr.outvars]
+
+    def equation(self, eqn: Any, inputs: list[Any]) -> list[Any]:
+        name = eqn.primitive.name
+        if name in _CALLS:
+            inner = eqn.params[_CALLS[name]]
+            return self.interpret(getattr(inner, "jaxpr", inner), getattr(inner, "consts", ()), inputs)
+        if name == "scan" and eqn.params["length"] > 0 and self.can_scan(eqn, inputs):
+            return self.scan(eqn, inputs)
+        if all(not isinstance(x, Source) and is_known(x) for x in inputs) and not eqn.effects and _small(eqn, inputs):
+            return self.known(eqn, inputs)
+        if any(not isinstance(x, Source) or x.rows for x in inputs) and _small(eqn, inputs):
+            if name in ELEMENTWISE:
+                return [self.elementwise(eqn, [entries(x) for x in inputs])]
+            found = RULES[name](self.scalar, [entries(x) for x in inputs], eqn) if name in RULES else None
+            if found is not None:
+                return found
+        return self.step(eqn, inputs)
+
+    def known(self, eqn: Any, inputs: list[Any]) -> list[Any]:
+        """An equation of constants, computed now, so that its zeros and ones can shorten what follows."""
+        given = [array_of(x, v.aval.dtype) for x, v in zip(inputs, eqn.invars, strict=True)]
+        found = folded(eqn.primitive.name, given, eqn.outvars[0].aval.dtype)
+        if found is not None:
+            return [numbers(found)]
+        with jax.ensure_compile_time_eval():
+            out = eqn.primitive.bind(*given, **eqn.params)
+        return [numbers(x) for x in (out if eqn.primitive.multiple_results else [out])]
+
+    def elementwise(self, eqn: Any, operands: list[np.ndarray]) -> np.ndarray:
+        aval = eqn.outvars[0].aval
+        spread = [np.broadcast_to(x, aval.shape).reshape(-1) for x in operands]
+        params = {**eqn.params, "sharding": None} if "sharding" in eqn.params else eqn.params
+        out = np.empty(math.prod(aval.shape), object)
+        out[:] = [self.scalar(eqn.primitive, x, aval.dtype, params) for x in zip(*spread, strict=True)]
+        return out.reshape(aval.shape)
+
+    def step(self, eqn: Any, inputs: list[Any]) -> list[Any]:
+        """An equation that is left as it is and mapped over the rows."""
+        axes = [0 if (x.rows if isinstance(x, Source) else not is_known(x)) else None for x in inputs]
+        mapped = any(a == 0 for a in axes)
+        outputs = [Source(v.aval.shape, v.aval.dtype, mapped) for v in eqn.outvars]
+
+        def one(*x: Any) -> Sequence[Any]:
+            out = eqn.primitive.bind(*x, **eqn.params)
+            return out if eqn.primitive.multiple_results else [out]
+
+        def run(setting: Setting, *args: Any) -> Sequence[Any]:
+            return jax.vmap(one, in_axes=axes)(*args) if mapped else one(*args)
+
+        self.program.items.append(Step(run, inputs, outputs, not mapped))
+        return list(outputs)
+
+    def can_scan(self, eqn: Any, inputs: list[Any]) -> bool:
+        carry = eqn.outvars[: eqn.params["num_carry"]]
+        return all(_divisible(v.aval.shape) and not _is_key(v.aval) for v in carry) and any(
+            not isinstance(x, Source) or x.rows for x in inputs
+        )
+
+    def scan(self, eqn: Any, inputs: list[Any]) -> list[Any]:
+        """A loop: its body is a program of its own, and every number that it carries an array (rows,)."""
+        p = eqn.params
+        body, a, b = p["jaxpr"], p["num_consts"], p["num_consts"] + p["num_carry"]
+        variables = body.jaxpr.invars
+        outside: list[Any] = []  # what the body takes from outside, as values out here ...
+        inside: list[Source] = []  # ... and in there
+        consts = []
+        for x in inputs[:a]:
+            if isinstance(x, Source):
+                inner: Any = Source(x.shape, x.dtype, x.rows, x.value)
+                outside.append(x)
+                inside.append(inner)
+            else:
+                inner = x.copy()
+                for k, e in np.ndenumerate(x):
+                    if not isinstance(e, np.generic):
+                        source = Source((), None, True)
+                        inner[k] = Entry(source, 0)
+                        outside.append(_single(e))
+                        inside.append(source)
+            consts.append(inner)
+        start = [_single(e) for x in inputs[a:b] for e in entries(x).reshape(-1)]
+        dtypes = [v.aval.dtype for v in variables[a:b] for _ in range(math.prod(v.aval.shape))]
+        carried = [Source((), t, True) for t in dtypes]
+        xs = inputs[b:]
+        axes = [x.rows if isinstance(x, Source) else not is_known(x) for x in xs]
+        turns = [Source(v.aval.shape, v.aval.dtype, on) for v, on in zip(variables[b:], axes, strict=True)]
+        program = record(body, [*consts, *_arranged(carried, [v.aval.shape for v in variables[a:b]]), *turns])
+        ends = [_single(e) for x in program.outputs[: b - a] for e in entries(x).reshape(-1)]
+        program.outputs = [*ends, *program.outputs[b - a :]]
+
+        def run(setting: Setting, *args: Any) -> Sequence[Any]:
+            n, m = len(outside), len(outside) + len(start)
+            fixed = dict(zip(inside, args[:n], strict=True))
+            begin = tuple(
+                jnp.broadcast_to(jnp.asarray(x, t), (setting.rows,)) for x, t in zip(args[n:m], dtypes, strict=True)
+            )
+            along = [jnp.moveaxis(x, 1, 0) if on else x for x, on in zip(args[m:], axes, strict=True)]
+
+            def turn(state: Any, x: Any) -> Any:
+                given = {**fixed, **dict(zip(carried, state, strict=True)), **dict(zip(turns, x, strict=True))}
+                out = execute(program, given, setting)
+                return tuple(out[: len(state)]), out[len(state) :]
+
+            end, ys = jax.lax.scan(turn, begin, along, p["length"], p["reverse"], p["unroll"])
+            return [*end, *(jnp.moveaxis(y, 0, 1) for y in ys)]
+
+        after = [Source((), t, True) for t in dtypes]
+        ys = [Source(v.aval.shape, v.aval.dtype, True) for v in eqn.outvars[b - a :]]
+        self.program.items.append(Step(run, [*outside, *start, *xs], [*after, *ys], program.fused, True))
+        return [*_arranged(after, [v.aval.shape for v in eqn.outvars[: b - a]]), *ys]
+
+
+def _single(e: Any) -> np.ndarray:
+    out = np.empty((), object)
+    out[()] = e
+    return out
+
+
+def _arranged(sources: Sequence[Source], shapes: Sequence[tuple[int, ...]]) -> list[np.ndarray]:
+    """Scalars given one after another as object arrays of these shapes."""
+    rest, out = iter(sources), []
+    for shape in shapes:
+        x = np.empty(math.prod(shape), object)
+        x[:] = [Entry(next(rest), 0) for _ in range(x.size)]
+        out.append(x.reshape(shape))
+    return out
+
+
+def _constant(x: Any) -> Any:
+    """A constant of a jaxpr: its numbers, or an array that all rows share if it is large or of a surrounding trace."""
+    if is_traced(x) or _is_key(x) or not _divisible(np.shape(x)):
+        return Source(np.shape(x), x.dtype, False, x)
+    return numbers(x)
+
+
+def _divisible(shape: tuple[int, ...]) -> bool:
+    return 0 < math.prod(shape) <= LARGEST
+
+
+def _is_key(x: Any) -> bool:
+    """Whether an array holds keys of random numbers, which are no numbers."""
+    return jnp.issubdtype(x.dtype, jax.dtypes.extended)
+
+
+def _small(eqn: Any, inputs: Sequence[Any]) -> bool:
+    """Whether an equation can be done on entries."""
+    avals = [v.aval for v in (*eqn.outvars, *eqn.invars)]
+    return all(_divisible(a.shape) and not _is_key(a) for a in avals)

@@ -1,0 +1,101 @@
+"""Making of operations: constants are computed at once, signs move to where they cost nothing, and what is the same
+is done once.
+
+Results are those of the operations as written, bit for bit; but a product with a constant zero is zero whatever the
+other factor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from jax import lax
+
+from jaxmbs.rows.scalars import Operation
+
+_FOLDED: dict[str, Callable[..., Any]] = {
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "neg": np.negative, "sqrt": np.sqrt,
+    "sin": np.sin, "cos": np.cos, "abs": np.abs, "max": np.maximum, "min": np.minimum, "eq": np.equal, "ne": np.not_equal,
+    "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal, "convert_element_type": np.asarray,
+}  # fmt: skip
+
+
+class Operations:
+    """Makes the operations of one program and adds them to its items."""
+
+    def __init__(self, items: list[Any]):
+        self.items = items
+        self.made: dict[Any, Operation] = {}
+
+    def __call__(self, primitive: Any, operands: Sequence[Any], dtype: Any, params: Any = None) -> Any:
+        """The number that a primitive gives for these operands."""
+        dtype = np.dtype(dtype)
+        if primitive.name == "add_any":
+            primitive = lax.add_p
+        if primitive.name in ("add", "sub", "mul", "div", "neg"):
+            params = {}  # they say nothing here, and the same must look the same
+        if all(isinstance(x, np.generic) for x in operands):
+            found = folded(primitive.name, operands, dtype)
+            if found is not None:
+                return found[()]
+        shortened = self._shortened(primitive.name, operands, dtype)
+        return self._made(primitive, operands, dtype, params or {}) if shortened is None else shortened
+
+    def _shortened(self, name: str, operands: Sequence[Any], dtype: np.dtype) -> Any:
+        """The same number by fewer operations, if there is a way."""
+        if name == "neg":
+            return _negated(operands[0])
+        if name not in ("mul", "add", "sub", "div") or not np.issubdtype(dtype, np.floating):
+            return None
+        a, b = operands
+        if name == "mul":
+            if _is(a, 0) or _is(b, 0):
+                return dtype.type(0)
+            if _is(a, 1) or _is(b, 1):
+                return b if _is(a, 1) else a
+        if (name == "add" and _is(a, 0)) or (name in ("add", "sub") and _is(b, 0)):
+            return b if name == "add" and _is(a, 0) else a
+        minus_a, minus_b = _negated(a), _negated(b)
+        if name == "mul" or name == "div":
+            if minus_a is None and minus_b is None:
+                return None
+            primitive = lax.mul_p if name == "mul" else lax.div_p
+            product = self(primitive, [a if minus_a is None else minus_a, b if minus_b is None else minus_b], dtype)
+            return product if minus_a is not None and minus_b is not None else self(lax.neg_p, [product], dtype)
+        if minus_b is not None:
+            return self(lax.sub_p if name == "add" else lax.add_p, [a, minus_b], dtype)
+        if minus_a is not None:
+            if name == "add":
+                return self(lax.sub_p, [b, minus_a], dtype)
+            return self(lax.neg_p, [self(lax.add_p, [minus_a, b], dtype)], dtype)
+        return None
+
+    def _made(self, primitive: Any, operands: Sequence[Any], dtype: np.dtype, params: dict[str, Any]) -> Operation:
+        """The operation, one and the same for the same operands."""
+        names = [(x.dtype.char, x.tobytes()) if isinstance(x, np.generic) else x for x in operands]
+        if primitive.name in ("add", "mul"):
+            names.sort(key=hash)
+        key = (primitive.name, tuple(names), dtype.char, str(params) if params else "")
+        if key not in self.made:
+            self.made[key] = Operation(primitive, tuple(operands), params, dtype)
+            self.items.append(self.made[key])
+        return self.made[key]
+
+
+def folded(name: str, operands: Sequence[Any], dtype: Any) -> np.ndarray | None:
+    """The result of an operation on constants, where NumPy has the operation."""
+    whole = not np.issubdtype(dtype, np.floating)
+    fn = _FOLDED.get(name) if not (name == "div" and whole) else None
+    with np.errstate(all="ignore"):
+        return None if fn is None else np.asarray(fn(*operands)).astype(dtype)
+
+
+def _is(x: Any, number: int) -> bool:
+    return isinstance(x, np.generic) and x == number
+
+
+def _negated(x: Any) -> Any:
+    """y where x is -y, else None."""
+    return x.operands[0] if isinstance(x, Operation) and x.primitive.name == "neg" else None
