@@ -131,7 +131,7 @@ def test_many_small_kernels_equal_one(name):
 
 def made(fn, n):
     """(operations of fn of n numbers, which of them are results)."""
-    recorded = record(jax.make_jaxpr(fn)(*[1.0] * n), [Source((), np.dtype(float), True) for _ in range(n)])
+    recorded = record(jax.make_jaxpr(fn)(*[jnp.ones(())] * n), [Source((), np.dtype(float), True) for _ in range(n)])
     return [o for o in recorded.items if isinstance(o, Operation)], {x.item() for x in recorded.outputs}
 
 
@@ -143,7 +143,6 @@ def test_the_same_is_done_once_and_signs_cost_nothing():
     assert names(lambda x, y: (-x) * (-y) - jnp.sin(x * y)) == ["neg", "neg", "mul", "sin", "sub"]
     assert [n for n in names(lambda x, y: x + (-y) - (-x)) if n != "neg"] == ["sub", "add"]
     assert names(lambda x, y: x * jnp.float64(-0.0) + y / jnp.float64(0.0)) == ["div"]
-    assert names(lambda x, y: x.astype(jnp.float32) + x.astype(jnp.float64).astype(jnp.float32)).count("add") == 1
 
 
 def test_results_that_share_little_are_done_one_after_another():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from jaxmbs.dynamics.tree import Tree
+from jaxmbs.dynamics.tree import Link, Tree
 from jaxmbs.model.joints import Joint, JointMotion
 from jaxmbs.spatial import IDENTITY, ZERO_MOTION, Motion, Transform, kernel
 from jaxmbs.spatial.components import components
@@ -47,6 +47,12 @@ def _rates(joint: Joint, q: Any, v: Any, m: JointMotion) -> tuple[Scalar, ...]:
     return joint.rates(q, v, m)
 
 
+def moved(joint: Joint, link: Link, q: Any, v: Any, t: Scalar) -> tuple[Transform, JointMotion, tuple[Scalar, ...]]:
+    """(frame of a link in that of the link that carries it, motion of the joint, dq/dt)."""
+    m = _joint_motion(joint, link.numbers, q, v, t)
+    return link.fixed @ m.placement, m, _rates(joint, q, v, m)
+
+
 def link_motions(tree: Tree, q: Any, v: Any, t: Scalar) -> list[LinkMotion]:
     """Per block, the motion of its links [Y 3.99-3.105, 3.172]."""
     s = tree.structure
@@ -54,10 +60,9 @@ def link_motions(tree: Tree, q: Any, v: Any, t: Scalar) -> list[LinkMotion]:
 
     def step(joint: Joint, V: Motion, d: Any) -> tuple[Motion, LinkMotion]:
         link, q, v = d
-        m = _joint_motion(joint, link.numbers, q, v, t)
-        X = link.fixed @ m.placement
+        X, m, rates = moved(joint, link, q, v, t)
         V = _velocity(X, V, m)
-        return V, LinkMotion(X, m.S, V, _remaining(V, m), _rates(joint, q, v, m))
+        return V, LinkMotion(X, m.S, V, _remaining(V, m), rates)
 
     return tree.outward(step, data, ZERO_MOTION)
 

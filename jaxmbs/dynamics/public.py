@@ -11,7 +11,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from jaxmbs.dynamics import aba, constraint_wrenches, energies, methods, rnea
+from jaxmbs.dynamics import aba, constraint_wrenches, divide_and_conquer, energies, methods, rnea
 from jaxmbs.dynamics.compiled import compiled, state_dtype, vector
 from jaxmbs.dynamics.constraint_functions import constrained_dynamics, constrained_state
 from jaxmbs.dynamics.factorization import solve
@@ -114,6 +114,9 @@ def mass_matrix(
     return methods.find(method, model).mass_matrix(_state(model, q, None, t, None))
 
 
+_RECURSIVE = ("aba", "divide_and_conquer")
+
+
 @compiled("method")
 def forward_dynamics(
     model: Model,
@@ -130,13 +133,14 @@ def forward_dynamics(
 
     q (nq,), v (nv,); tau None is zero. mode: locks and switches (`Model.mode`); prescribed (nv,): acceleration of the
     locked degrees of freedom, None for zero. method: "aba" (articulated bodies, linear in the number of links,
-    [Y 3.174-3.177]) or a method of `mass_matrix`, with A and bias of that formulation and LDLᵀ. With loops or
-    constraints the accelerations are those of `constrained_dynamics`. Raises ModelError for wrong shapes, an unknown
-    method, or one that cannot serve the model.
+    [Y 3.174-3.177]), "divide_and_conquer" (chains with one degree of freedom per joint, in logarithmic depth; a GPU takes
+    it for "aba" from 100 links on), or a method of `mass_matrix`, with A and bias of that formulation and LDLᵀ. With
+    loops or constraints the accelerations are those of `constrained_dynamics`. Raises ModelError for wrong shapes, an
+    unknown method, or one that cannot serve the model.
     """
-    found = None if method == "aba" else methods.find(method, model, also=("aba",))
+    found = None if method in _RECURSIVE else methods.find(method, model, also=_RECURSIVE)
     if model.structure.constrained:
-        if found is not None:
+        if method != "aba":
             raise ModelError(
                 f"forward_dynamics: method {method!r} serves trees, and model {model.name!r} has constraints"
             )
@@ -144,7 +148,12 @@ def forward_dynamics(
     state = _state(model, q, v, t, mode, tau)
     tau, prescribed = _optional(state, "tau", tau), _optional(state, "prescribed", prescribed)
     if found is None:
-        return state.tree.vector(aba.forward_dynamics(state, tau, prescribed))
+        divided = method == "divide_and_conquer"
+        reason = divide_and_conquer.obstacle(model) if divided else None
+        if reason:
+            raise ModelError(f"method {method!r} cannot serve model {model.name!r}: {reason}; 'aba' can")
+        recursion = divide_and_conquer if divided or divide_and_conquer.preferred(model) else aba
+        return state.tree.vector(recursion.forward_dynamics(state, tau, prescribed))
     return _by_mass_matrix(state, found.mass_matrix(state), found.bias(state), tau, prescribed)
 
 
