@@ -42,7 +42,7 @@ def main(
     print(", ".join(f"{p} {v}" for p, v in here["versions"].items()))
     print(HEAD, "|" + "---|" * 9, sep="\n")
     cases = [c for c in suite.CASES if (c.quick or not quick) and only in f"{c.function} {c.robot} {c.dtype}"]
-    for row in suite.rows(cases, repeats):
+    for row in suite.rows(cases, repeats, whole=keep):
         print(line(row, before.get(row.case)), flush=True)
         found[row.case] = row
         absent |= row.absent

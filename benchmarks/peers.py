@@ -24,6 +24,7 @@ Run = Callable[[], Any]  # does the work on inputs that it holds
 Task = tuple[Run, Callable[[Any], np.ndarray]]  # and what turns its result into jaxmbs's form
 
 MOST_BODIES = 200  # in a peer
+ROLLOUT_STEPS, ROLLOUT_STEP = 100, 1e-3
 
 
 class Absent(Exception):
@@ -152,8 +153,22 @@ class Pinocchio:
         raise Absent(f"Pinocchio has no {function}")
 
 
+class PinocchioAlone(Pinocchio):
+    """The same on one core."""
+
+    name = "Pinocchio, 1 thread"
+
+    def __init__(self, model: mbs.Model, threads: int):
+        super().__init__(model, 1)
+
+    def task(self, function: str, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> Task:
+        if function != "forward dynamics":
+            raise Absent("measured for forward dynamics only")
+        return super().task(function, q, v, tau)
+
+
 class MuJoCo:
-    """C, `rollout` on all cores: one Euler step, of which the acceleration is taken; float64."""
+    """C, `rollout` on all cores, float64: one Euler step, of which the acceleration is taken, or steps of RK4."""
 
     name, package, smallest, largest = "MuJoCo", "mujoco", 1, 65536
     STEP = 1e-6
@@ -164,19 +179,24 @@ class MuJoCo:
         self.model = self.mujoco.MjModel.from_xml_string(mjcf(model, self.STEP))
 
     def task(self, function: str, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> Task:
-        if function != "forward dynamics":
+        if function not in ("forward dynamics", "rollout, one evaluation of the dynamics"):
             raise Absent(f"MuJoCo has no {function} for batches")
         m, rows = self.model, len(q)
         if m.nq != m.nv:
             raise Absent("a free body's velocities are those of another frame")
+        steps = 1
+        if function != "forward dynamics":
+            steps, m.opt.timestep, m.opt.integrator = ROLLOUT_STEPS, ROLLOUT_STEP, self.mujoco.mjtIntegrator.mjINT_RK4
         state = np.zeros((rows, self.mujoco.mj_stateSize(m, self.mujoco.mjtState.mjSTATE_FULLPHYSICS)))
         state[:, 1 : 1 + m.nq], state[:, 1 + m.nq : 1 + m.nq + m.nv] = q, v
-        control, data = tau[:, None, :], [self.mujoco.MjData(m) for _ in range(self.threads)]
+        control, data = np.repeat(tau[:, None, :], steps, axis=1), [self.mujoco.MjData(m) for _ in range(self.threads)]
         pool = self.rollout.Rollout(nthread=self.threads)
 
         def run() -> np.ndarray:
-            return pool.rollout(m, data, state, control, nstep=1, skip_checks=False)[0]
+            return pool.rollout(m, data, state, control, nstep=steps, skip_checks=False)[0]
 
+        if steps > 1:
+            return run, lambda s: s[:, -1, 1 : 1 + m.nq]
         return run, lambda s: (s[:, 0, 1 + m.nq : 1 + m.nq + m.nv] - v) / self.STEP
 
 
@@ -213,7 +233,7 @@ class _InJax:
     """A peer written in JAX: jit(vmap) over the rows, in the precision of this run."""
 
     function = "forward dynamics"
-    smallest = largest = 1024  # compiling them takes long; at this size they are at their fastest
+    smallest, largest = 1024, 8192
 
     def one(self, q: Any, v: Any, tau: Any) -> Any:
         raise NotImplementedError
@@ -230,6 +250,7 @@ class _InJax:
 
 class MJX(_InJax):
     name, package = "MJX", "mujoco-mjx"
+    largest = 1024  # a call takes seconds on a CPU
 
     def __init__(self, model: mbs.Model, threads: int):
         self.mjx = imported("mujoco.mjx")
@@ -276,7 +297,7 @@ def urdf(parts: Sequence[Segment]) -> str:
     def text(x: Any) -> str:
         return " ".join(repr(float(n)) for n in np.ravel(x))
 
-    unit = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
+    unit = '<inertial><origin xyz="0 0 0" rpy="0 0 0"/><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
     out = [f'<robot name="robot"><link name="world">{unit}</link>']
     for k, s in enumerate(parts):
         i = s.inertia
@@ -292,4 +313,4 @@ def urdf(parts: Sequence[Segment]) -> str:
     return "".join([*out, "</robot>"])
 
 
-PEERS = (Pinocchio, MuJoCo, MJX, Brax, Frax)
+PEERS = (Pinocchio, PinocchioAlone, MuJoCo, MJX, Brax, Frax)

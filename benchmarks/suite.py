@@ -10,20 +10,25 @@ import os
 import platform
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
 from datetime import date
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 import jaxmbs as mbs
+from benchmarks import peers
 from benchmarks.peers import PEERS, Absent, Run, version_of
-from jaxmbs.rows import over_rows
+from jaxmbs.rows.mapping import RowProgram, flat_axes
+from jaxmbs.spatial import boundary
 
+ROOT = Path(__file__).parent.parent
 RESULTS = Path(__file__).parent / "results"
 LONGEST = 2.0  # seconds of a peer's call that is still repeated
 AGREE = {"float64": 1e-8, "float32": 5e-3}  # relative to the largest number of the result
@@ -47,6 +52,7 @@ class Row:
     times: dict[str, tuple[float, float, float]]
     errors: dict[str, float]
     absent: dict[str, str] = field(default_factory=dict)
+    compiled: dict[str, float] = field(default_factory=dict)  # see `compiled`
 
     def ratio(self, peer: str) -> float:
         return self.times[peer][0] / self.times["jaxmbs"][0]
@@ -55,6 +61,7 @@ class Row:
 FORWARD, INVERSE, MASS = "forward dynamics", "inverse dynamics", "mass matrix"
 DERIVATIVES, VJP = "derivatives of forward dynamics", "vector-Jacobian product of forward dynamics"
 VARIED, ROLLOUT = "forward dynamics, every mass and inertia its own", "rollout, one evaluation of the dynamics"
+STUDY = "a sample of the study of a stage separation"
 
 CASES = [
     *(
@@ -68,8 +75,10 @@ CASES = [
     *(Case(f, "humanoid30", "float64", 8192) for f in (INVERSE, MASS)),
     *(Case(VARIED, "arm7", d, 8192, d == "float64") for d in AGREE),
     *(Case(VJP, r, "float64", 8192, r == "arm7") for r in ("arm7", "humanoid30")),
-    Case(DERIVATIVES, "arm7", "float64", 8192),
+    Case(VJP, "arm7", "float32", 65536),
+    Case(DERIVATIVES, "arm7", "float64", 8192, True),
     *(Case(ROLLOUT, "arm7", d, 8192) for d in AGREE),
+    Case(STUDY, "stage_separation", "float64", 8320),
 ]
 
 
@@ -90,55 +99,125 @@ def inputs(model: mbs.Model, case: Case) -> list[np.ndarray]:
     return [x.astype(case.dtype).astype(float) for x in (q, v, tau)]
 
 
-def own(model: mbs.Model, case: Case, arrays: Sequence[np.ndarray], scalars: bool = False) -> Run:
-    """jaxmbs's side of a case; `scalars`: as a program of scalars on any device, which mbs.jit makes on a CPU alone."""
+@dataclass
+class Own:
+    """jaxmbs's side of a case: fn of one instance, mapped over in_axes of args."""
+
+    fn: Callable[..., Any]
+    args: tuple[Any, ...]
+    in_axes: Any = 0
+
+    def run(self) -> Run:
+        jitted = mbs.jit(self.fn, in_axes=self.in_axes)
+        return lambda: jax.block_until_ready(jitted(*self.args))
+
+    def plain(self, inlined: bool) -> Run:
+        """What jax.jit makes of it; inlined: the compiler may fuse across the kernels of `jaxmbs.spatial`."""
+        jitted = jax.jit(jax.vmap(self.fn, in_axes=self.in_axes))
+
+        def run() -> Any:
+            with mock.patch.object(boundary, "set_xla_metadata", nullcontext) if inlined else nullcontext():
+                return jax.block_until_ready(jitted(*self.args))
+
+        return run
+
+
+def own(model: mbs.Model, case: Case, arrays: Sequence[np.ndarray]) -> Own:
     q, v, tau = (jnp.asarray(x, case.dtype) for x in arrays)
 
     def forward(q: Any, v: Any, tau: Any) -> Any:
         return mbs.forward_dynamics(model, q, v, tau)
 
-    args: tuple[Any, ...] = (q, v, tau)
-    axes: Any = 0
-    if case.function == FORWARD:
-        fn: Any = forward
-    elif case.function == INVERSE:
-        fn = functools.partial(mbs.inverse_dynamics, model)
-    elif case.function == MASS:
-        fn, args = functools.partial(mbs.mass_matrix, model), (q,)
-    elif case.function == VJP:
-        fn = lambda q, v, tau: jax.vjp(forward, q, v, tau)[1](tau)  # noqa: E731
-    elif case.function == DERIVATIVES:
-        fn = lambda q, v, tau: jnp.stack(jax.jacfwd(forward, argnums=(0, 1, 2))(q, v, tau))  # noqa: E731
-    elif case.function == ROLLOUT:
-        fn = lambda q, v, tau: mbs.simulate(model, q, v, t_end=0.1, dt=1e-3, tau=tau, save_every=None).q[-1]  # noqa: E731
-    else:
+    def transposed(q: Any, v: Any, tau: Any) -> Any:
+        return jax.vjp(forward, q, v, tau)[1](tau)
+
+    def derivatives(q: Any, v: Any, tau: Any) -> Any:
+        return jnp.stack(jax.jacfwd(forward, argnums=(0, 1, 2))(q, v, tau))
+
+    def rollout(q: Any, v: Any, tau: Any) -> Any:
+        end = peers.ROLLOUT_STEPS * peers.ROLLOUT_STEP
+        return mbs.simulate(model, q, v, t_end=end, dt=peers.ROLLOUT_STEP, tau=tau, save_every=None).q[-1]
+
+    if case.function == VARIED:
         values = {
             f"{link.body}.{what}": np.repeat(np.asarray(mbs.get(model, f"{link.body}.{what}"))[None], case.batch, 0)
             for link in model.structure.links
             for what in ("mass", "com", "inertia")
         }
         varied, in_axes = mbs.vary(model, {k: jnp.asarray(x, case.dtype) for k, x in values.items()})
-        fn, args, axes = mbs.forward_dynamics, (varied, q, v, tau), (in_axes, 0, 0, 0)
-    run = jax.jit(over_rows(fn, axes)) if scalars else mbs.jit(fn, in_axes=axes)
-    return lambda: jax.block_until_ready(run(*args))
+        return Own(mbs.forward_dynamics, (varied, q, v, tau), (in_axes, 0, 0, 0))
+    if case.function == MASS:
+        return Own(functools.partial(mbs.mass_matrix, model), (q,))
+    functions = {FORWARD: forward, VJP: transposed, DERIVATIVES: derivatives, ROLLOUT: rollout}
+    return Own(functions.get(case.function, functools.partial(mbs.inverse_dynamics, model)), (q, v, tau))
 
 
-def measure(case: Case, repeats: int) -> Row:
+def study(case: Case) -> Run:
+    """The samples of the study that `make demo` runs, without its files."""
+    from jaxmbs.study.batch import compiled
+    from jaxmbs.study.problem import read
+    from jaxmbs.study.run import BLOCK_ROWS
+
+    program = compiled(read(ROOT / "examples" / f"{case.robot}.toml"), BLOCK_ROWS)
+    return lambda: program(0, case.batch // BLOCK_ROWS)["status"]
+
+
+PEAKS = {  # of a device: operations per second in float32 and float64, bytes per second
+    "H100": (67e12, 34e12, 3.35e12),
+    "H200": (67e12, 34e12, 4.8e12),
+    "A100": (19.5e12, 9.7e12, 2.0e12),
+}
+
+
+def compiled(case: Case, ours: Own) -> dict[str, float]:
+    """Bytes of memory per instance (arguments, results and what is between), operations and bytes moved at least per
+    evaluation, calls of linear-algebra libraries."""
+    program = jax.jit(mbs.jit(ours.fn, in_axes=ours.in_axes).whole(ours.args)).lower(*ours.args).compile()
+    memory = program.memory_analysis()
+    used = memory.temp_size_in_bytes + memory.argument_size_in_bytes + memory.output_size_in_bytes
+    moved = memory.argument_size_in_bytes + memory.output_size_in_bytes
+    calls = len(re.findall(r"cublas|cusolver|lapack", program.as_text()))
+    flat, axes, treedef = flat_axes(ours.args, ours.in_axes)
+    recorded = RowProgram(lambda *x: ours.fn(*treedef.unflatten(x)), flat, [a is not None for a in axes])
+    operations = len(recorded.program.plan()[1])
+    return {
+        "memory": used / case.batch, "moved": moved / case.batch, "operations": operations, "library calls": calls,
+    }  # fmt: skip
+
+
+def rooflines(row: Row, device: str) -> tuple[float, float] | None:
+    """Fractions of a GPU's peak in arithmetic and in memory traffic, if its peaks are known."""
+    peaks = next((p for name, p in PEAKS.items() if name in device), None)
+    if peaks is None or not row.compiled or row.case.function == ROLLOUT:
+        return None
+    seconds = row.times["jaxmbs"][0] * 1e-9
+    peak = peaks[row.case.dtype == "float64"]
+    return row.compiled["operations"] / seconds / peak, row.compiled["moved"] / seconds / peaks[2]
+
+
+def measure(case: Case, repeats: int, whole: bool = False) -> Row:
+    """whole: with what the compiled program takes, which compiles it once more."""
+    if case.function == STUDY:
+        return timed(case, {"jaxmbs": study(case)}, repeats)
     model = robot(case.robot)
     arrays, threads = inputs(model, case), len(os.sched_getaffinity(0))
-    runs = {"jaxmbs": own(model, case, arrays)}
+    ours = own(model, case, arrays)
+    runs = {"jaxmbs": ours.run()}
     start = time.perf_counter()
     result = runs["jaxmbs"]()
     first_call = time.perf_counter() - start
     absent, errors = {}, {}
     if jax.default_backend() != "cpu":
-        runs["jaxmbs.rows"] = own(model, case, arrays, scalars=True)
-        errors["jaxmbs.rows"] = float(np.abs(np.asarray(runs["jaxmbs.rows"]()) - result).max() / np.abs(result).max())
+        for name, run in {"plain jit": ours.plain(False), "plain jit, inlined": ours.plain(True)}.items():
+            runs[name] = run
+            errors[name] = float(np.abs(np.asarray(jax.tree.leaves(run())[0]) - jax.tree.leaves(result)[0]).max())
     peer_function = FORWARD if case.function == VARIED else case.function
     for peer in PEERS:
         try:
             if not peer.smallest <= case.batch <= peer.largest:
                 raise Absent(f"measured with {peer.smallest} to {peer.largest} instances")
+            if case.quick and not whole and peer is peers.MJX:
+                raise Absent("left out of the quick run: it takes minutes")
             run, as_ours = peer(model, threads).task(peer_function, *arrays)
             expected = as_ours(run())
             start = time.perf_counter()
@@ -151,6 +230,18 @@ def measure(case: Case, repeats: int) -> Row:
             errors[peer.name] = float(np.abs(ours - expected).max() / np.abs(expected).max())
         except Absent as reason:
             absent[peer.name] = str(reason)
+    row = timed(case, runs, repeats)
+    row.first_call, row.errors, row.absent = first_call, errors, absent
+    if whole and case.function not in (DERIVATIVES, ROLLOUT):
+        row.compiled = compiled(case, ours)
+    return row
+
+
+def timed(case: Case, runs: dict[str, Run], repeats: int) -> Row:
+    start = time.perf_counter()
+    for run in runs.values():
+        run()
+    first_call = time.perf_counter() - start
     times: dict[str, list[float]] = {name: [] for name in runs}
     for _ in range(repeats):
         for name, run in runs.items():
@@ -158,9 +249,9 @@ def measure(case: Case, repeats: int) -> Row:
             start = time.perf_counter()
             run()
             times[name].append(time.perf_counter() - start)
-    evaluations = case.batch * (400 if case.function == ROLLOUT else 1)
+    evaluations = case.batch * (4 * peers.ROLLOUT_STEPS if case.function == ROLLOUT else 1)
     spread = {n: tuple(np.quantile(x, (0.5, 0.1, 0.9)) / evaluations * 1e9) for n, x in times.items()}
-    return Row(case, first_call, spread, errors, absent)  # type: ignore[arg-type]
+    return Row(case, first_call, spread, {})  # type: ignore[arg-type]
 
 
 def machine() -> dict[str, Any]:
@@ -169,7 +260,7 @@ def machine() -> dict[str, Any]:
     if info.exists():
         found = re.search(r"model name\s*: (.*)", info.read_text())
         cpu = found.group(1) if found else cpu
-    packages = ["jaxmbs", "jax", "jaxlib", "numpy", *(p.package for p in PEERS)]
+    packages = ["jaxmbs", "jax", "jaxlib", "numpy", *dict.fromkeys(p.package for p in PEERS)]
     return {
         "cpu": cpu,
         "cores": len(os.sched_getaffinity(0)),
@@ -185,9 +276,9 @@ def file_of(machine: dict[str, Any]) -> Path:
     return RESULTS / f"{words.strip('-')}.json"
 
 
-def rows(cases: Sequence[Case], repeats: int) -> Iterator[Row]:
+def rows(cases: Sequence[Case], repeats: int, whole: bool) -> Iterator[Row]:
     for case in cases:
-        yield measure(case, repeats)
+        yield measure(case, repeats, whole)
 
 
 def kept(path: Path) -> dict[Case, Row]:
@@ -197,7 +288,8 @@ def kept(path: Path) -> dict[Case, Row]:
     out = {}
     for r in json.loads(path.read_text())["rows"]:
         case = Case(**r["case"])
-        out[case] = Row(case, r["first_call"], {k: tuple(x) for k, x in r["times"].items()}, r["errors"], r["absent"])
+        times = {k: tuple(x) for k, x in r["times"].items()}
+        out[case] = Row(case, r["first_call"], times, r["errors"], r["absent"], r.get("compiled", {}))
     return out
 
 

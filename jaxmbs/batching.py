@@ -17,9 +17,10 @@ from jaxmbs.model.parameters import is_traced
 from jaxmbs.rows.loops import CPU
 from jaxmbs.rows.mapping import RowProgram, flat_axes, padded, target
 
-# Rows of one loop per core of a CPU: few enough for the L2 cache. A length that is no large power of two keeps columns
-# from competing for the same cache lines (measured: 1024 rows take up to three times as long as 1040).
-BLOCK_ROWS = 528
+# Rows of one loop per core of a CPU, in float64: few enough that what waits between kernels stays in the cache (measured
+# best from 500 to 1000, for programs of 1300 to 17000 operations), many enough that a loop is worth dividing among cores.
+BLOCK_ROWS = 792
+ONE_KERNEL_ROWS = 2112  # the same where nothing waits
 # A call prepares memory for every number of such a program (40 ns each); below this many rows, small loops are faster.
 FEWEST_ROWS = 1024
 
@@ -66,6 +67,10 @@ class _Rows:
             return jax.vmap(self.fn, in_axes=self.in_axes)(*args)
         return self._compiled(size, *args)
 
+    def whole(self, args: tuple[Any, ...]) -> Callable[..., Any]:
+        """The function that is compiled for arguments like these: what a call runs, to be looked into."""
+        return functools.partial(self._run, batch_size(args, self.in_axes))
+
     def _run(self, size: int, *args: Any) -> Any:
         flat, axes, treedef = flat_axes(args, self.in_axes)
         arrays = [jnp.asarray(x) if a is None else jnp.moveaxis(x, a, 0) for x, a in zip(flat, axes, strict=True)]
@@ -86,12 +91,21 @@ class _Rows:
             rows = next(x.shape[0] for x, m in zip(arrays, mapped, strict=True) if m)
             if not on_cpu:
                 return program(arrays, rows, on)
-            return _in_blocks(program, arrays, mapped, rows, BLOCK_ROWS * (_cores() if program.fused else 1))
+            return _in_blocks(program, arrays, mapped, rows, _block_rows(program, arrays))
 
         # XLA:CPU runs one loop over rows on all cores by itself; anything else on one core per device
         if program.fused and on_cpu:
             return in_rows(*arrays)
         return _split(in_rows if program.fused or on_cpu else in_plain, arrays, mapped, size, devices)
+
+
+def _block_rows(program: RowProgram, arrays: Sequence[Any]) -> int:
+    """Rows of one block on a CPU."""
+    if not program.fused:
+        return BLOCK_ROWS
+    widest = max((x.dtype.itemsize for x in arrays if jnp.issubdtype(x.dtype, jnp.floating)), default=8)
+    each = ONE_KERNEL_ROWS if program.is_one_kernel(CPU) else BLOCK_ROWS
+    return each * _cores() * 8 // widest
 
 
 def _cores() -> int:
@@ -104,7 +118,9 @@ def _in_blocks(program: RowProgram, arrays: Sequence[Any], mapped: Sequence[bool
     if blocks == 1:
         return program(arrays, size, CPU)
     rows = -(-size // (blocks * 16)) * 16
-    rows += 16 * (rows % 256 == 0)
+    rows += 16 * (
+        rows % 256 == 0
+    )  # columns a power of two apart compete for the same lines of the cache (three times slower)
 
     def block(k: Any) -> tuple[Any, Any]:
         start = jnp.minimum(k * rows, size - rows)

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from jaxmbs.rows.execution import Setting, execute
 from jaxmbs.rows.kernels import Target
 from jaxmbs.rows.loops import CPU
+from jaxmbs.rows.ordering import chunks
 from jaxmbs.rows.program import Step
 from jaxmbs.rows.recording import record
 from jaxmbs.rows.scalars import Source
@@ -67,6 +68,12 @@ class RowProgram:
     def loops(self) -> bool:
         """Whether there is a loop in it, so that a call does much on few rows."""
         return any(item.loop for item in self.program.items if isinstance(item, Step))
+
+    def is_one_kernel(self, on: Target) -> bool:
+        """Whether a target runs it in one kernel, so that nothing waits in memory between input and output."""
+        steps, due, leaving = self.program.plan()
+        operations = [o for o in self.program.items if o in due]
+        return not steps and len(chunks(operations, leaving, on.most_operations, on.most_columns)) == 1
 
     def __call__(self, arrays: Sequence[Any], rows: int, on: Target) -> Any:
         whole = -(-rows // on.granule) * on.granule
