@@ -297,7 +297,7 @@ def urdf(parts: Sequence[Segment]) -> str:
     def text(x: Any) -> str:
         return " ".join(repr(float(n)) for n in np.ravel(x))
 
-    unit = '<inertial><origin xyz="0 0 0" rpy="0 0 0"/><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
+    unit = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
     out = [f'<robot name="robot"><link name="world">{unit}</link>']
     for k, s in enumerate(parts):
         i = s.inertia

@@ -17,8 +17,8 @@ import jax.numpy as jnp
 
 from jaxmbs.model import Model
 from jaxmbs.model.joints import General, Joint
-from jaxmbs.model.structure import Structure
-from jaxmbs.spatial import RigidInertia, Transform
+from jaxmbs.model.structure import Structure, TreeJoint
+from jaxmbs.spatial import IDENTITY, RigidInertia, Transform
 from jaxmbs.spatial.components import components
 from jaxmbs.spatial.scalar import Scalar, is_number
 
@@ -80,24 +80,42 @@ class Tree:
         self.structure = model.structure
         self.values = model.values(dtype)
         self.blocks = blocks_of(self.structure, unrolled if dtype is not None else len(self.structure.links))
-        # per link, the body frame in the link's frame (which is the child joint frame)
-        self.body_in_link = [self._pose(f"{link.name}.child_pose").inverse() for link in self.structure.links]
+        # per block, the body frames in the links' frames (which are the child joint frames)
+        frames = [self._pose([f"{x.name}.child_pose" for x in self._of(b)]).inverse() for b in self.blocks]
+        self.body_in_link = BodyFrames(self, frames)
         # per block a Link, its leaves stacked over the links of a rolled block
-        self.links = [self.per_block(b, [self._link(i) for i in range(b.first, b.last + 1)]) for b in self.blocks]
+        self.links = [self._link(b, B) for b, B in zip(self.blocks, frames, strict=True)]
+
+    def _of(self, block: Block) -> Sequence[TreeJoint]:
+        return self.structure.links[block.first : block.last + 1]
+
+    def _value(self, names: Sequence[str]) -> Any:
+        """Of one parameter, or of those of a run of links, stacked."""
+        return self.values[names[0]] if len(names) == 1 else self.values.stacked(names)
+
+    def _pose(self, names: Sequence[str]) -> Transform:
+        return Transform(self._value([f"{n}.rotation" for n in names]), self._value([f"{n}.position" for n in names]))
+
+    def _link(self, block: Block, body_in_link: Transform) -> Link:
+        links = self._of(block)
+        before = self.body_in_link[block.parent] if block.parent >= 0 else IDENTITY
+        if block.rolled:  # each link of a run is carried by the one before it
+            before = jax.tree_util.tree_map(functools.partial(self._moved_on, block.length), before, body_in_link)
+        fixed = before @ self._pose([f"{x.name}.parent_pose" for x in links])
+        mass, com, inertia = (self._value([f"{x.body}.{n}" for x in links]) for n in ("mass", "com", "inertia"))
+        numbers = {n: self._value([f"{x.name}.{n}" for x in links]) for n in block.joint.numbers}
+        return Link(fixed, RigidInertia.at_com(mass, com, inertia).to_parent(body_in_link), numbers)
+
+    def _moved_on(self, length: int, first: Scalar, run: Scalar) -> Scalar:
+        """first, run[0], run[1] ... without the last."""
+        if is_number(first) and is_number(run) and first == run:
+            return first
+        first, run = jnp.asarray(first, self.dtype), jnp.broadcast_to(jnp.asarray(run, self.dtype), (length,))
+        return jnp.concatenate([first[None], run[:-1]])
 
     def per_block(self, block: Block, items: Sequence[Any]) -> Any:
+        """Results of the links of a block as that of the block."""
         return self._stacked(items) if block.rolled else items[0]
-
-    def _pose(self, name: str) -> Transform:
-        return Transform(self.values[f"{name}.rotation"], self.values[f"{name}.position"])
-
-    def _link(self, i: int) -> Link:
-        link, v = self.structure.links[i], self.values
-        fixed = self._pose(f"{link.name}.parent_pose")
-        if link.parent >= 0:
-            fixed = self.body_in_link[link.parent] @ fixed
-        body = RigidInertia.at_com(v[f"{link.body}.mass"], v[f"{link.body}.com"], v[f"{link.body}.inertia"])
-        return Link(fixed, body.to_parent(self.body_in_link[i]), v.of(link.name, link.joint.numbers))
 
     def _stacked(self, items: Sequence[Any]) -> Any:
         def stack(*leaves: Scalar) -> Scalar:
@@ -198,6 +216,23 @@ class Tree:
     def _arrays(self, tree: Any) -> Any:
         """Structural numbers turned into arrays, which the carry of a loop needs."""
         return jax.tree_util.tree_map(lambda x: jnp.asarray(x, self.dtype) if is_number(x) else x, tree)
+
+
+class BodyFrames(Sequence[Transform]):
+    """Per link, the body frame in the link's frame; taken out of a run of links when asked for."""
+
+    def __init__(self, tree: Tree, per_block: Sequence[Transform]):
+        self.tree, self.per_block = tree, per_block
+
+    def __len__(self) -> int:
+        return len(self.tree.structure.links)
+
+    def __getitem__(self, i: Any) -> Any:
+        if isinstance(i, slice):
+            return [self[k] for k in range(*i.indices(len(self)))]
+        if not 0 <= i < len(self):
+            raise IndexError(i)
+        return self.tree.pick(self.per_block, i)
 
 
 def _row(tree: Any, k: int) -> Any:

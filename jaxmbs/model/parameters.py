@@ -170,24 +170,27 @@ class Values:
     """The numbers of a model as components of one scalar type, looked up by parameter name.
 
     dtype: that of the state arguments; None keeps Python floats. Numbers that are concrete enter a trace as
-    literals; traced ones are sliced out of the flat vector.
+    literals; traced ones are parts of the flat vector.
     """
 
     def __init__(self, parameters: Mapping[str, tuple[Parameter, int]], numbers: Any, overrides: Any, dtype: Any):
         self._kinds = {name: parameter.kind for name, (parameter, _) in parameters.items()}
-        if isinstance(numbers, np.ndarray):
-            flat: Sequence[Any] = numbers.tolist()
-        else:
-            flat = numbers if dtype is None else numbers.astype(dtype)
+        self._dtype = dtype
+        self._flat = numbers if isinstance(numbers, np.ndarray) or dtype is None else numbers.astype(dtype)
         # all at once: inside a loop's trace they would belong to that trace
+        flat = numbers.tolist() if isinstance(numbers, np.ndarray) else jnp.unstack(self._flat)
         self._components: dict[str, tuple[Scalar, ...]] = {}
+        self._places: dict[str, tuple[int | None, ...]] = {}  # of the components in the flat vector
         for name, (parameter, offset) in parameters.items():
             if name in overrides:
                 value = overrides[name] if dtype is None else jnp.asarray(overrides[name], dtype)
                 self._components[name] = traced_components(parameter.kind, value, name)
             else:
                 free = iter(range(offset, offset + parameter.free_count))
-                self._components[name] = tuple(flat[next(free)] if p is None else p for p in parameter.pattern)
+                places = tuple(next(free) if p is None else None for p in parameter.pattern)
+                pairs = zip(parameter.pattern, places, strict=True)
+                self._places[name] = places
+                self._components[name] = tuple(p if k is None else flat[k] for p, k in pairs)
 
     def components(self, name: str) -> tuple[Scalar, ...]:
         return self._components[name]
@@ -198,6 +201,24 @@ class Values:
     def of(self, prefix: str, fields: Iterable[str]) -> dict[str, Any]:
         """{field: value} of one element."""
         return {f: self[f"{prefix}.{f}"] for f in fields}
+
+    def stacked(self, names: Sequence[str]) -> Any:
+        """The values of like parameters as one whose components are arrays over them, or numbers where all are equal."""
+        columns = zip(*(self._components[n] for n in names), strict=True)
+        return shaped(self._kinds[names[0]], [self._stack(names, k, column) for k, column in enumerate(columns)])
+
+    def _stack(self, names: Sequence[str], k: int, column: Sequence[Scalar]) -> Scalar:
+        if all(isinstance(x, (int, float)) for x in column):
+            same = all(x == column[0] for x in column)
+            return column[0] if same else jnp.asarray(np.array(column, float), self._dtype)
+        if any(name not in self._places for name in names):
+            return jnp.stack([jnp.asarray(x, self._dtype) for x in column])
+        places = [self._places[name][k] for name in names]
+        found = self._flat[np.array([0 if i is None else i for i in places])]
+        if None not in places:
+            return found
+        pinned = np.array([x if i is None else 0 for x, i in zip(column, places, strict=True)], float)
+        return jnp.where(np.array([i is None for i in places]), jnp.asarray(pinned, self._dtype), found)
 
 
 def is_traced(x: Any) -> bool:
