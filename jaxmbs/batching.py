@@ -14,6 +14,7 @@ from jax.sharding import Mesh, PartitionSpec
 
 from jaxmbs.model import ModelError
 from jaxmbs.model.parameters import is_traced
+from jaxmbs.rows.kernels import Target
 from jaxmbs.rows.loops import CPU
 from jaxmbs.rows.mapping import RowProgram, flat_axes, padded, target
 
@@ -21,6 +22,7 @@ from jaxmbs.rows.mapping import RowProgram, flat_axes, padded, target
 # best from 500 to 1000, for programs of 1300 to 17000 operations), many enough that a loop is worth dividing among cores.
 BLOCK_ROWS = 792
 ONE_KERNEL_ROWS = 2112  # the same where nothing waits
+GPU_ROWS = 1 << 20  # of one block on a GPU: what waits between kernels stays under some gigabytes
 # A call prepares memory for every number of such a program (40 ns each); below this many rows, small loops are faster.
 FEWEST_ROWS = 1024
 
@@ -89,9 +91,7 @@ class _Rows:
 
         def in_rows(*arrays: Any) -> Any:
             rows = next(x.shape[0] for x, m in zip(arrays, mapped, strict=True) if m)
-            if not on_cpu:
-                return program(arrays, rows, on)
-            return _in_blocks(program, arrays, mapped, rows, _block_rows(program, arrays))
+            return _in_blocks(program, arrays, mapped, rows, _block_rows(program, arrays) if on_cpu else GPU_ROWS, on)
 
         # XLA:CPU runs one loop over rows on all cores by itself; anything else on one core per device
         if program.fused and on_cpu:
@@ -112,11 +112,16 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _in_blocks(program: RowProgram, arrays: Sequence[Any], mapped: Sequence[bool], size: int, most: int) -> Any:
-    """The program in blocks of about `most` rows, one after another; the last one overlaps the one before it."""
-    blocks = max(-(-size // most), 1 + (size % 256 == 0))
+def _in_blocks(
+    program: RowProgram, arrays: Sequence[Any], mapped: Sequence[bool], size: int, most: int, on: Target = CPU
+) -> Any:
+    """The program in blocks of about `most` rows, one after another; the last one overlaps the one before it.
+
+    Memory is needed for inputs, outputs and one block, however long the batch.
+    """
+    blocks = max(-(-size // most), 1 + (size % 256 == 0 and on is CPU))
     if blocks == 1:
-        return program(arrays, size, CPU)
+        return program(arrays, size, on)
     rows = -(-size // (blocks * 16)) * 16
     rows += 16 * (
         rows % 256 == 0
@@ -125,7 +130,7 @@ def _in_blocks(program: RowProgram, arrays: Sequence[Any], mapped: Sequence[bool
     def block(k: Any) -> tuple[Any, Any]:
         start = jnp.minimum(k * rows, size - rows)
         part = [jax.lax.dynamic_slice_in_dim(x, start, rows) if m else x for x, m in zip(arrays, mapped, strict=True)]
-        return start, program(part, rows, CPU)
+        return start, program(part, rows, on)
 
     def add(k: Any, whole: Any) -> Any:
         start, part = block(k)

@@ -7,6 +7,7 @@ import pytest
 from jax import lax
 
 import jaxmbs as mbs
+from jaxmbs import batching
 from jaxmbs.rows import gpu, over_rows
 from jaxmbs.rows.mapping import RowProgram
 from jaxmbs.rows.scalars import ELEMENTWISE
@@ -44,6 +45,13 @@ def test_interpreted_kernels_equal_vmap(name, dtype, tolerance):
     for x, y in zip(jax.tree.leaves(got), jax.tree.leaves(want), strict=True):
         assert x.shape == y.shape and x.dtype == y.dtype
         assert np.array_equal(x, y) if x.dtype == bool else relative(x, y) <= tolerance
+
+
+def test_a_batch_that_would_not_fit_is_done_in_blocks():
+    args = arrays(300, np.float64)
+    program = RowProgram(FUNCTIONS["inverse dynamics"], args, [True] * 3)
+    got = batching._in_blocks(program, args, [True] * 3, 300, 130, gpu.INTERPRETED)
+    assert relative(got, jax.vmap(FUNCTIONS["inverse dynamics"])(*args)) < 1e-12
 
 
 def test_numbers_that_all_rows_share():

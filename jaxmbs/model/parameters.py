@@ -178,7 +178,11 @@ class Values:
         self._dtype = dtype
         self._flat = numbers if isinstance(numbers, np.ndarray) or dtype is None else numbers.astype(dtype)
         # all at once: inside a loop's trace they would belong to that trace
-        flat = numbers.tolist() if isinstance(numbers, np.ndarray) else jnp.unstack(self._flat)
+        flat: Any = numbers
+        if isinstance(numbers, np.ndarray):
+            flat = numbers.tolist()
+        elif isinstance(numbers, jnp.ndarray):
+            flat = jnp.unstack(self._flat)
         self._components: dict[str, tuple[Scalar, ...]] = {}
         self._places: dict[str, tuple[int | None, ...]] = {}  # of the components in the flat vector
         for name, (parameter, offset) in parameters.items():
