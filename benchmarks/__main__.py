@@ -46,6 +46,12 @@ def main(
         print(line(row, before.get(row.case)), flush=True)
         found[row.case] = row
         absent |= row.absent
+        fractions = suite.rooflines(row, here["device"])
+        if fractions:
+            calls = row.compiled["library calls"]
+            print(
+                f"  of the peaks: arithmetic {fractions[0]:.1%}, memory {fractions[1]:.1%}; library calls: {calls:.0f}"
+            )
         if keep:  # after every row: nothing is lost when the run is stopped
             suite.keep(path, here, found)
     for peer, reason in sorted(absent.items()):

@@ -116,7 +116,9 @@ class Own:
         jitted = jax.jit(jax.vmap(self.fn, in_axes=self.in_axes))
 
         def run() -> Any:
-            with mock.patch.object(boundary, "set_xla_metadata", nullcontext) if inlined else nullcontext():
+            with (
+                mock.patch.object(boundary, "set_xla_metadata", lambda **_: nullcontext()) if inlined else nullcontext()
+            ):
                 return jax.block_until_ready(jitted(*self.args))
 
         return run
@@ -226,8 +228,8 @@ def measure(case: Case, repeats: int, whole: bool = False) -> Row:
             if took > LONGEST:
                 raise Absent(f"a call took {took:.1f} s ({case.robot}, {case.dtype}, batch {case.batch})")
             runs[peer.name] = run
-            ours = np.asarray(result, float)[-len(expected) :]
-            errors[peer.name] = float(np.abs(ours - expected).max() / np.abs(expected).max())
+            last = np.asarray(result, float)[-len(expected) :]
+            errors[peer.name] = float(np.abs(last - expected).max() / np.abs(expected).max())
         except Absent as reason:
             absent[peer.name] = str(reason)
     row = timed(case, runs, repeats)

@@ -51,7 +51,9 @@ def test_double_pendulum_in_closed_form(ratio):
     assert relative(mbs.forward_dynamics(model, q, v, tau), np.linalg.solve(A, tau - bias)) < 1e-9
 
 
-@pytest.mark.parametrize(("seed", "n", "locked"), [(*DOZEN[3], True), (*DOZEN[5], False)])
+@pytest.mark.parametrize(
+    ("seed", "n", "locked"), [(*DOZEN[3], True), pytest.param(*DOZEN[5], False, marks=pytest.mark.slow)]
+)
 def test_implicit_derivatives_equal_those_of_the_recursion(seed, n, locked, monkeypatch):
     """First and second derivatives, by the state, a mass and prescribed accelerations, in both modes."""
     c = case(seed, n)

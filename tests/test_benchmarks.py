@@ -15,6 +15,25 @@ def test_peers_agree(function):
     assert "brax" in row.absent  # not installed with the tests, or not measured with three instances
 
 
+def test_what_a_compiled_program_takes():
+    case = suite.Case(suite.INVERSE, "arm7", "float64", 5)
+    row = suite.measure(case, repeats=7, whole=True)
+    words = 4 * 7 * 8  # q, v, a in, tau out
+    assert row.compiled["memory"] >= words and row.compiled["moved"] == words
+    assert 500 < row.compiled["operations"] < 800 and row.compiled["library calls"] == 0
+    row.times["jaxmbs"] = (1.0, 1.0, 1.0)
+    arithmetic, memory = suite.rooflines(row, "NVIDIA H100 80GB HBM3")
+    assert memory == pytest.approx(words / 3.35e3) and arithmetic == pytest.approx(row.compiled["operations"] / 34e3)
+    assert suite.rooflines(row, "cpu") is None
+
+
+def test_plain_jit_inlined_or_not_gives_the_same():
+    case = suite.Case(suite.INVERSE, "arm7", "float64", 4)
+    ours = suite.own(suite.robot("arm7"), case, suite.inputs(suite.robot("arm7"), case))
+    for inlined in (False, True):
+        assert np.abs(ours.plain(inlined)() - ours.run()()).max() < 1e-10
+
+
 def test_a_free_base_in_pinocchio_and_what_it_cannot_do():
     case = suite.Case(suite.FORWARD, "humanoid30", "float64", 2)
     model = suite.robot("humanoid30")
