@@ -42,7 +42,7 @@ def states(model):
     return (0.3 * rng.normal(size=model.nv) for _ in range(3))
 
 
-@pytest.mark.parametrize("n", [1, 5, 45])
+@pytest.mark.parametrize("n", [1, 5, pytest.param(45, marks=pytest.mark.slow)])
 def test_equals_articulated_bodies(n):
     model = chain(n)
     q, v, tau = states(model)
