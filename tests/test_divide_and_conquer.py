@@ -58,7 +58,7 @@ def test_equals_articulated_bodies(n):
 
 
 def test_derivatives_in_both_modes():
-    model = chain(5)
+    model = chain(3)
     q, v, tau = states(model)
 
     def f(q, method):
