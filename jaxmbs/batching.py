@@ -123,9 +123,7 @@ def _in_blocks(
     if blocks == 1:
         return program(arrays, size, on)
     rows = -(-size // (blocks * 16)) * 16
-    rows += 16 * (
-        rows % 256 == 0
-    )  # columns a power of two apart compete for the same lines of the cache (three times slower)
+    rows += 16 * (rows % 256 == 0)  # columns a power of two apart compete for lines of the cache: three times slower
 
     def block(k: Any) -> tuple[Any, Any]:
         start = jnp.minimum(k * rows, size - rows)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import jaxmbs as mbs
-from jaxmbs.dynamics import divide_and_conquer
+from jaxmbs.dynamics import aba, divide_and_conquer
 
 from .cases import relative
 
@@ -100,3 +100,24 @@ def test_a_gpu_prefers_it_for_long_chains(monkeypatch):
     assert not divide_and_conquer.preferred(long)
     monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
     assert divide_and_conquer.preferred(long) and not divide_and_conquer.preferred(short)
+
+
+def test_batches():
+    """The loops stay whole in mbs.jit; taken apart into scalars they would be hundreds of thousands."""
+    model = chain(3)
+    states = [0.3 * rng.normal(size=(4, model.nv)) for _ in range(3)]
+    want, got = (
+        mbs.jit(jax.vmap(lambda *x, m=method: mbs.forward_dynamics(model, *x, method=m)))(*states)
+        for method in ("aba", "divide_and_conquer")
+    )
+    assert relative(got, want) < 1e-10
+
+
+def test_simulations_take_it_too(monkeypatch):
+    model = chain(3)
+    q, v, tau = states(model)
+    want = mbs.simulate(model, q, v, 0.1, 0.05, tau)
+    monkeypatch.setattr(divide_and_conquer, "preferred", lambda model: True)
+    monkeypatch.setattr(aba, "forward_dynamics", None)
+    jax.clear_caches()
+    assert relative(mbs.simulate(model, q, v, 0.1, 0.05, tau).q, want.q) < 1e-10

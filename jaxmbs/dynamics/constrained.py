@@ -16,7 +16,7 @@ import jax.numpy as jnp
 
 from jaxmbs.dynamics import crba, rnea
 from jaxmbs.dynamics.constraints import Constraints, constraints, velocities
-from jaxmbs.dynamics.factorization import Matrix, Vector, expand, factorize, reduce, solve_semidefinite
+from jaxmbs.dynamics.factorization import Matrix, Vector, expand, factorize, product, reduce, solve_semidefinite
 from jaxmbs.dynamics.state import State
 from jaxmbs.spatial import kernel
 from jaxmbs.spatial.scalar import Scalar, add, div, mul, sub, total, where
@@ -101,9 +101,9 @@ class Metric:
         if self.lock is not None:
             given = self.prescribed if self.prescribed is not None else [0.0] * self.n
             given = tuple(where(self.lock[k], given[k], 0.0) for k in range(self.n))
-            carried = _product(self.full_A, given)
+            carried = product(self.full_A, given)
             force = tuple(where(self.lock[k], given[k], sub(force[k], carried[k])) for k in range(self.n))
-            target = tuple(sub(t, x) for t, x in zip(target, _product(self.full_J, given), strict=True))
+            target = tuple(sub(t, x) for t, x in zip(target, product(self.full_J, given), strict=True))
         if not self.unrolled:
             return self._by_arrays(force, target)
         z = reduce(self.U, force)
@@ -177,8 +177,3 @@ def _driven(z: Vector, Z: Matrix, multipliers: Vector) -> Vector:
     return tuple(
         add(x, total(*(mul(row[k], f) for row, f in zip(Z, multipliers, strict=True)))) for k, x in enumerate(z)
     )
-
-
-@kernel
-def _product(A: Matrix, x: Vector) -> Vector:
-    return tuple(total(*(mul(a, b) for a, b in zip(row, x, strict=True))) for row in A)

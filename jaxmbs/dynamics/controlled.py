@@ -14,7 +14,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxmbs.dynamics import aba, methods, rnea
+from jaxmbs.dynamics import methods, rnea
+from jaxmbs.dynamics.accelerations import accelerations
 from jaxmbs.dynamics.compiled import compiled, state_dtype, vector
 from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.tree import Tree
@@ -98,7 +99,7 @@ def _controlled(model: Model, q: Any, v: Any, tau: Any, t: Any, *, motions: Moti
         mode = replace(model.mode(), lock=jnp.asarray(lock))
         state = State(Tree(model, dtype), q, v, time, mode)
         wanted = jnp.zeros(model.nv, dtype).at[in_v].set(rate_of_rate)
-        a = state.tree.vector(aba.forward_dynamics(state, tau, wanted))
+        a = state.tree.vector(accelerations(state, tau, wanted))
         needed = state.tree.vector(rnea.inverse_dynamics(state, a)) - tau
         return Controlled(q, v, a, jnp.where(jnp.asarray(lock), needed, 0.0))
     found = methods.find(method, model, also=("aba",))

@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 import jax
 import jax.numpy as jnp
 
-from jaxmbs.dynamics.factorization import expand, factorize, reduce
-from jaxmbs.dynamics.kinematics import LinkMotion, moved
+from jaxmbs.dynamics.factorization import Matrix, Vector, expand, factorize, inverse, product, reduce
+from jaxmbs.dynamics.kinematics import LinkMotion, moved, remaining
 from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.tree import Tree
 from jaxmbs.model import Model
@@ -27,8 +27,6 @@ from jaxmbs.spatial.scalar import Scalar, add, div, mul, sub, total
 LONG = 100  # degrees of freedom from which a GPU prefers it; not measured yet
 
 T = TypeVar("T")
-Vector = tuple[Scalar, ...]
-Matrix = tuple[Vector, ...]
 
 
 @components
@@ -86,7 +84,7 @@ def preferred(model: Model) -> bool:
     return jax.default_backend() == "gpu" and model.nv >= LONG and obstacle(model) is None
 
 
-def forward_dynamics(state: State, tau: Any, prescribed: Any = None) -> jax.Array:
+def forward_dynamics(state: State, tau: Any, prescribed: Any = None) -> Any:
     """Accelerations (nv,) of a chain of bodies with mass and inertia, from generalized forces tau (nv,) or None.
 
     The degrees of freedom that the state's mode locks accelerate as `prescribed` (None: zero).
@@ -102,9 +100,11 @@ def forward_dynamics(state: State, tau: Any, prescribed: Any = None) -> jax.Arra
         free = jnp.where(state.mode.lock, 0.0, free)
         given = given if prescribed is None else jnp.where(state.mode.lock, prescribed, given)
     whole = _sums(_joined, _single(inertias, motions, wrenches, taus, free, given), backwards=True)
-    passed = _sums(_followed, _steps(whole), backwards=False)
+    way = _way(whole)
+    passed = _sums(_followed, _passed(whole, way), backwards=False)
     base = state.base_acceleration.scalars()
-    return _rates(whole, _before(_accelerations(passed, base), base, tree.dtype)) + given
+    a = _rates(way, _before(_accelerations(passed, base), base, tree.dtype)) + given
+    return a if tree.rolled else list(a)
 
 
 def _chained(tree: Tree, parts: Sequence[Any]) -> Any:
@@ -151,7 +151,7 @@ def _motions(state: State) -> list[LinkMotion]:
     for b, (X, m, rates) in zip(tree.blocks, own, strict=True):
         part = slice(first, first + b.length) if b.rolled else first
         here = jax.tree.map(lambda x, part=part: x[part], V)
-        out.append(LinkMotion(X, m.S, here, _drift(m.bias, here, m.velocity), rates))
+        out.append(LinkMotion(X, m.S, here, remaining(here, m), rates))
         first += b.length
     return out
 
@@ -159,11 +159,6 @@ def _motions(state: State) -> list[LinkMotion]:
 @kernel
 def _placed(a: Placed, b: Placed) -> Placed:
     return Placed(a.X @ b.X, b.X.motion_to_child(a.V) + b.V)
-
-
-@kernel
-def _drift(bias: Motion, V: Motion, velocity: Motion) -> Motion:
-    return bias + V.cross(velocity)
 
 
 # matrices of scalars
@@ -182,11 +177,6 @@ def _times_transposed(A: Matrix, B: Matrix) -> Matrix:
 
 
 @kernel
-def _applied(A: Matrix, x: Vector) -> Vector:
-    return tuple(total(*(mul(a, b) for a, b in zip(row, x, strict=True))) for row in A)
-
-
-@kernel
 def _plus(A: Matrix, B: Matrix) -> Matrix:
     return tuple(tuple(add(x, y) for x, y in zip(a, b, strict=True)) for a, b in zip(A, B, strict=True))
 
@@ -198,13 +188,6 @@ def _minus(A: Matrix, B: Matrix) -> Matrix:
 
 def _transposed(A: Matrix) -> Matrix:
     return tuple(zip(*A, strict=True))
-
-
-def _inverse(A: Matrix) -> Matrix:
-    """That of a symmetric positive definite matrix."""
-    U, d = factorize(A)
-    n = len(A)
-    return tuple(expand(U, d, reduce(U, tuple(1 if i == k else 0 for i in range(n)))) for k in range(n))
 
 
 _UNITS = tuple(tuple(1 if i == k else 0 for i in range(6)) for k in range(6))
@@ -229,11 +212,11 @@ def _to_child(X: Transform) -> Matrix:
 
 def _single(inertia: RigidInertia, m: LinkMotion, applied: Force, tau: Scalar, free: Scalar, given: Scalar) -> Assembly:
     """A link alone; a locked freedom moves as given."""
-    inverse = _inverse(_matrix(inertia))
-    b = _applied(inverse, _free_force(inertia, m, applied))
+    P = inverse(_matrix(inertia))
+    b = product(P, _free_force(inertia, m, applied))
     X = _to_child(m.X)
     S, c = m.S[0].scalars(), (m.c + m.S[0] * given).scalars()
-    item = Assembly(inverse, inverse, inverse, b, b, X, S, c, tau, free)
+    item = Assembly(P, P, P, b, b, X, S, c, tau, free)
     like = jnp.asarray(tau)
     return jax.tree.map(lambda x: jnp.broadcast_to(jnp.asarray(x, like.dtype), like.shape), item)
 
@@ -265,16 +248,16 @@ def _joined(a: Assembly, b: Assembly) -> Assembly:
     """a and then b, held together by the joint before b."""
     X = b.X
     K = _plus(b.P, _times_transposed(_times(X, a.R), X))
-    w, W = _given_way(_inverse(K), b.S, b.free)
-    force = _joint_force(w, W, b.tau, _applied(X, a.b2), b.c, b.b1)
+    w, W = _given_way(inverse(K), b.S, b.free)
+    force = _joint_force(w, W, b.tau, product(X, a.b2), b.c, b.b1)
     Y = _times_transposed(a.Q, X)
     P, R = _times(Y, W), _times(_transposed(b.Q), W)
     return Assembly(
         _minus(a.P, _times_transposed(P, Y)),
         _times(P, b.Q),
         _minus(b.R, _times(R, b.Q)),
-        tuple(sub(x, y) for x, y in zip(a.b1, _applied(Y, force), strict=True)),
-        tuple(add(x, y) for x, y in zip(b.b2, _applied(_transposed(b.Q), force), strict=True)),
+        tuple(sub(x, y) for x, y in zip(a.b1, product(Y, force), strict=True)),
+        tuple(add(x, y) for x, y in zip(b.b2, product(_transposed(b.Q), force), strict=True)),
         a.X, a.S, a.c, a.tau, a.free,
     )  # fmt: skip
 
@@ -298,19 +281,19 @@ def _way(a: Assembly) -> tuple[Vector, Scalar]:
     return _step(z, div(a.free, total(*(mul(x, y) for x, y in zip(z, a.S, strict=True)))), a.b1, a.X, a.S, a.c, a.tau)
 
 
-def _steps(whole: Assembly) -> Passed:
-    """Of every link, with all that it carries."""
-    k, r = _way(whole)
+def _passed(whole: Assembly, way: tuple[Vector, Scalar]) -> Passed:
+    """By every link, with all that it carries."""
+    k, r = way
     L = tuple(tuple(sub(x, mul(s, k[j])) for j, x in enumerate(row)) for s, row in zip(whole.S, whole.X, strict=True))
     return Passed(L, tuple(add(c, mul(s, r)) for c, s in zip(whole.c, whole.S, strict=True)))
 
 
 def _followed(a: Passed, b: Passed) -> Passed:
-    return Passed(_times(b.L, a.L), tuple(add(x, y) for x, y in zip(_applied(b.L, a.l), b.l, strict=True)))
+    return Passed(_times(b.L, a.L), tuple(add(x, y) for x, y in zip(product(b.L, a.l), b.l, strict=True)))
 
 
 def _accelerations(passed: Passed, base: Vector) -> Vector:
-    return tuple(add(x, y) for x, y in zip(_applied(passed.L, base), passed.l, strict=True))
+    return tuple(add(x, y) for x, y in zip(product(passed.L, base), passed.l, strict=True))
 
 
 def _before(accelerations: Vector, base: Vector, dtype: Any) -> Vector:
@@ -320,6 +303,6 @@ def _before(accelerations: Vector, base: Vector, dtype: Any) -> Vector:
     )
 
 
-def _rates(whole: Assembly, before: Vector) -> jax.Array:
-    k, r = _way(whole)
+def _rates(way: tuple[Vector, Scalar], before: Vector) -> jax.Array:
+    k, r = way
     return sub(r, total(*(mul(x, y) for x, y in zip(k, before, strict=True))))

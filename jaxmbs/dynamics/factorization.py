@@ -14,6 +14,12 @@ Matrix = tuple[Vector, ...]
 
 
 @kernel
+def product(A: Matrix, x: Vector) -> Vector:
+    """A x."""
+    return tuple(total(*(mul(a, b) for a, b in zip(row, x, strict=True))) for row in A)
+
+
+@kernel
 def _factors(row: Vector) -> tuple[Vector, Scalar]:
     inverse = div(1.0, row[-1])
     return tuple(mul(x, inverse) for x in row[:-1]), inverse
@@ -65,6 +71,13 @@ def solve(A: Sequence[Sequence[Scalar]], b: Sequence[Scalar]) -> tuple[Scalar, .
     """Solution of A x = b for a symmetric positive definite A."""
     U, inverse = factorize(A)
     return expand(U, inverse, reduce(U, tuple(b)))
+
+
+def inverse(A: Sequence[Sequence[Scalar]]) -> Matrix:
+    """A⁻¹ of a symmetric positive definite A."""
+    U, pivots = factorize(A)
+    n = len(A)
+    return tuple(expand(U, pivots, reduce(U, tuple(1 if i == k else 0 for i in range(n)))) for k in range(n))
 
 
 def solve_semidefinite(S: Matrix, b: Vector, tolerance: float) -> tuple[Vector, Scalar]:

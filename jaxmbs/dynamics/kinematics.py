@@ -38,7 +38,8 @@ def _velocity(X: Transform, V_parent: Motion, m: JointMotion) -> Motion:
 
 
 @kernel
-def _remaining(V: Motion, m: JointMotion) -> Motion:
+def remaining(V: Motion, m: JointMotion) -> Motion:
+    """Velocity-product acceleration of a link."""
     return m.bias + V.cross(m.velocity)
 
 
@@ -62,7 +63,7 @@ def link_motions(tree: Tree, q: Any, v: Any, t: Scalar) -> list[LinkMotion]:
         link, q, v = d
         X, m, rates = moved(joint, link, q, v, t)
         V = _velocity(X, V, m)
-        return V, LinkMotion(X, m.S, V, _remaining(V, m), rates)
+        return V, LinkMotion(X, m.S, V, remaining(V, m), rates)
 
     return tree.outward(step, data, ZERO_MOTION)
 

@@ -11,7 +11,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from jaxmbs.dynamics import aba, constraint_wrenches, divide_and_conquer, energies, methods, rnea
+from jaxmbs.dynamics import constraint_wrenches, divide_and_conquer, energies, methods, rnea
+from jaxmbs.dynamics.accelerations import accelerations
 from jaxmbs.dynamics.compiled import compiled, state_dtype, vector
 from jaxmbs.dynamics.constraint_functions import constrained_dynamics, constrained_state
 from jaxmbs.dynamics.factorization import solve
@@ -152,8 +153,8 @@ def forward_dynamics(
         reason = divide_and_conquer.obstacle(model) if divided else None
         if reason:
             raise ModelError(f"method {method!r} cannot serve model {model.name!r}: {reason}; 'aba' can")
-        recursion = divide_and_conquer if divided or divide_and_conquer.preferred(model) else aba
-        return state.tree.vector(recursion.forward_dynamics(state, tau, prescribed))
+        recursion = divide_and_conquer.forward_dynamics if divided else accelerations
+        return state.tree.vector(recursion(state, tau, prescribed))
     return _by_mass_matrix(state, found.mass_matrix(state), found.bias(state), tau, prescribed)
 
 
@@ -216,7 +217,7 @@ def joint_reactions(
     if constrained:
         in_joints, in_loops = constraint_wrenches.reactions(state, tau, prescribed)
     else:
-        in_joints, _ = rnea.joint_wrenches(state, aba.forward_dynamics(state, tau, prescribed))
+        in_joints, _ = rnea.joint_wrenches(state, accelerations(state, tau, prescribed))
         in_loops = []
     rows = [f.scalars() for f in (*state.tree.per_link(in_joints), *in_loops)]
     return jnp.stack([jnp.stack([_scalar(state, x) for x in row]) for row in rows])

@@ -18,7 +18,7 @@ from jax.core import Tracer
 from jaxmbs.model.errors import ModelError
 from jaxmbs.model.pose import rotation_matrix
 from jaxmbs.spatial import Matrix3, Symmetric3, Vector3, from_quaternion
-from jaxmbs.spatial.scalar import Scalar
+from jaxmbs.spatial.scalar import Scalar, is_number
 
 SHAPES = {
     "scalar": (), "positive": (), "above zero": (), "vector": (3,), "unit": (3,), "rotation": (3, 3), "inertia": (3, 3)
@@ -212,7 +212,7 @@ class Values:
         return shaped(self._kinds[names[0]], [self._stack(names, k, column) for k, column in enumerate(columns)])
 
     def _stack(self, names: Sequence[str], k: int, column: Sequence[Scalar]) -> Scalar:
-        if all(isinstance(x, (int, float)) for x in column):
+        if all(is_number(x) for x in column):
             same = all(x == column[0] for x in column)
             return column[0] if same else jnp.asarray(np.array(column, float), self._dtype)
         if any(name not in self._places for name in names):

@@ -109,6 +109,8 @@ class _Recorder:
 
     def can_scan(self, eqn: Any, inputs: list[Any]) -> bool:
         carry = eqn.outvars[: eqn.params["num_carry"]]
+        if sum(math.prod(v.aval.shape) for v in carry) > LARGEST:
+            return False
         return all(_divisible(v.aval.shape) and not _is_key(v.aval) for v in carry) and any(
             not isinstance(x, Source) or x.rows for x in inputs
         )

@@ -1,8 +1,8 @@
 """Making of operations: constants are computed at once, signs move to where they cost nothing, and what is the same
 is done once.
 
-Results are those of the operations as written, bit for bit; but a product with a constant zero is zero whatever the
-other factor.
+Results are those of the operations as written, to the last bit, but for the sign of a zero; and a product with a constant
+zero is zero whatever the other factor.
 """
 
 from __future__ import annotations

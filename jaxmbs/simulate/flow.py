@@ -7,7 +7,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from jaxmbs.dynamics import aba, constrained, constraints, energies
+from jaxmbs.dynamics import constrained, constraints, energies
+from jaxmbs.dynamics.accelerations import accelerations
 from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.tree import Tree
 from jaxmbs.model import Mode
@@ -32,7 +33,7 @@ def derivative(tree: Tree, phase: Phase, t: Scalar, tau: Any, mode: Mode | None,
         # constraints that move in time do work: lambda . (J v) = -lambda . free
         driven = constraints.power(found, tuple(multipliers))
     else:
-        a = aba.forward_dynamics(state, tau)
+        a = accelerations(state, tau)
     rates = tree.flat([m.rates for m in state.motions])
     return rates, a, add(energies.power(state, tau, a), driven)
 
