@@ -19,8 +19,8 @@ from jaxmbs.rows.loops import CPU
 from jaxmbs.rows.mapping import RowProgram, flat_axes, padded, target
 
 # Rows of one loop per core of a CPU, in float64: few enough that what waits between kernels stays in the cache (measured
-# best from 500 to 1000, for programs of 1300 to 17000 operations), many enough that a loop is worth dividing among cores.
-BLOCK_ROWS = 792
+# best from 600 to 1200, for programs of 1300 to 17000 operations), many enough that a loop is worth dividing among cores.
+BLOCK_ROWS = 1104
 ONE_KERNEL_ROWS = 2112  # the same where nothing waits
 GPU_ROWS = 1 << 20  # of one block on a GPU: what waits between kernels stays under some gigabytes
 # A call prepares memory for every number of such a program (40 ns each); below this many rows, small loops are faster.
@@ -103,7 +103,8 @@ def _block_rows(program: RowProgram, arrays: Sequence[Any]) -> int:
     """Rows of one block on a CPU."""
     if not program.fused:
         return BLOCK_ROWS
-    widest = max((x.dtype.itemsize for x in arrays if jnp.issubdtype(x.dtype, jnp.floating)), default=8)
+    columns = [x for x, m in zip(arrays, program.mapped, strict=True) if m and jnp.issubdtype(x.dtype, jnp.floating)]
+    widest = max((x.dtype.itemsize for x in columns), default=8)
     each = ONE_KERNEL_ROWS if program.is_one_kernel(CPU) else BLOCK_ROWS
     return each * _cores() * 8 // widest
 

@@ -1,6 +1,7 @@
 """Programs of scalars (jaxmbs.rows) against jax.vmap, for every kind of equation that can occur in one."""
 
 import functools
+import itertools
 from dataclasses import replace
 
 import jax
@@ -11,7 +12,7 @@ from jax import lax
 
 import jaxmbs as mbs
 from jaxmbs import batching
-from jaxmbs.rows import over_rows, trigonometry
+from jaxmbs.rows import ordering, over_rows, trigonometry
 from jaxmbs.rows.loops import CPU
 from jaxmbs.rows.mapping import RowProgram
 from jaxmbs.rows.ordering import by_results, chunks
@@ -165,6 +166,36 @@ def test_results_that_share_little_are_done_one_after_another():
         return sum(len(c.reads) + len(c.results) for c in chunks(order, wanted, 130, 1000))
 
     assert 1.5 * traffic(ordered) < traffic(operations)
+
+
+def test_kernels_end_where_few_numbers_wait():
+    """Of all ways to cut 24 operations into kernels of at most 10, none reads and writes less."""
+
+    def fn(x, y):
+        for _ in range(3):
+            fan = [x * k + y for k in (2.0, 3.0, 5.0)]
+            x = fan[0] * fan[1] + fan[2] / 7.0
+        return x
+
+    operations, wanted = made(fn, 2)
+    n = len(operations)
+
+    def traffic(first, end):
+        inside = set(operations[first:end])
+        reads = {x for o in inside for x in o.operands if not isinstance(x, np.generic)} - inside
+        later = {x for o in operations[end:] for x in o.operands} | wanted
+        return len(reads) + len(inside & later) + ordering._OF_A_KERNEL
+
+    fewest = [0.0]
+    for end in range(1, n + 1):
+        fewest.append(min(fewest[first] + traffic(first, end) for first in range(max(end - 10, 0), end)))
+    found = chunks(operations, wanted, 10, 1000)
+    assert [o for c in found for o in c.operations] == operations
+    assert all(len(c.operations) <= 10 for c in found)
+    edges = np.cumsum([0, *(len(c.operations) for c in found)])
+    assert sum(traffic(*pair) for pair in itertools.pairwise(edges)) == fewest[n]
+    narrow = chunks(operations, wanted, 1000, 3)
+    assert max(max(len(c.reads), len(c.results)) for c in narrow) <= 3
 
 
 def test_axes_as_in_vmap():

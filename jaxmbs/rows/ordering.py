@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,8 @@ import numpy as np
 from jaxmbs.rows.scalars import Operation, is_shared
 
 _WEIGHTS = {"sin": 25, "cos": 25}
+_PLACES = 200  # where a kernel may end, so that long programs are not planned for long
+_OF_A_KERNEL = 10.0  # what a kernel costs beside its columns
 
 
 @dataclass(slots=True)
@@ -25,39 +28,55 @@ class Chunk:
 def chunks(
     operations: Sequence[Operation], wanted: set[Operation], most_operations: int, most_columns: int
 ) -> list[Chunk]:
-    """The operations in order, cut where a kernel would become too long or read and write too many arrays."""
+    """The operations in order, cut into kernels that are not too long and read and write the fewest arrays."""
+    n = len(operations)
     position: dict[Any, int] = {o: k for k, o in enumerate(operations)}
-    last_use = {o: len(operations) if o in wanted else k for o, k in position.items()}
-    for k, o in enumerate(operations):
-        for x in o.operands:
-            if not isinstance(x, np.generic) and x in position:
-                last_use[x] = max(last_use[x], k)
+    operands = [[x for x in o.operands if not isinstance(x, np.generic)] for o in operations]
+    last_use = {o: n if o in wanted else k for o, k in position.items()}
+    for k, given in enumerate(operands):
+        last_use.update((x, max(last_use[x], k)) for x in given if x in position)
+
+    step = max(1, min(-(-n // _PLACES), most_operations // 4))
+    places = {*range(0, n, step), n}
+
+    def ends(first: int) -> Iterator[tuple[int, int]]:
+        """The places where a kernel that begins at `first` may end, with the columns that it then reads and writes."""
+        size = columns = 0
+        reading: set[Any] = set()
+        writing: set[Any] = set()
+        for k in range(first, n):
+            o = operations[k]
+            size += _WEIGHTS.get(o.primitive.name, 1)
+            for x in operands[k]:
+                if position.get(x, -1) >= first:
+                    if last_use[x] == k:
+                        writing.discard(x)
+                elif x not in reading:
+                    reading.add(x)
+                    columns += not is_shared(x)
+            if last_use[o] > k:
+                writing.add(o)
+            if k + 1 in places:
+                fits = size <= most_operations and columns <= most_columns
+                if k - first < step or (fits and len(writing) <= most_columns):
+                    yield k + 1, columns + len(writing)
+                if not fits:
+                    return
+
+    fewest = {0: (0.0, 0)}  # columns of the best kernels up to a place, and where the last one of them begins
+    for first in sorted(places - {n}):
+        before = fewest[first][0] + _OF_A_KERNEL
+        for end, columns in ends(first):
+            fewest[end] = min(fewest.get(end, (math.inf, 0)), (before + columns, first))
     out: list[Chunk] = []
-    first = size = 0
-    reading: dict[Any, bool] = {}  # whether it is a column
-    writing: set[Any] = set()
-
-    def close(end: int) -> None:
+    end = n
+    while end:
+        first = fewest[end][1]
         inside = list(operations[first:end])
-        out.append(Chunk(inside, list(reading), [o for o in inside if last_use[o] >= end]))
-
-    for k, o in enumerate(operations):
-        weight = _WEIGHTS.get(o.primitive.name, 1)
-        if size + weight > most_operations or (size > 100 and max(sum(reading.values()), len(writing)) > most_columns):
-            close(k)
-            first, size, reading, writing = k, 0, {}, set()
-        size += weight
-        for x in o.operands:
-            if isinstance(x, np.generic):
-                continue
-            if position.get(x, -1) < first:
-                reading[x] = not is_shared(x)
-            elif last_use[x] == k:
-                writing.discard(x)
-        if last_use[o] > k:
-            writing.add(o)
-    close(len(operations))
-    return out
+        reads = dict.fromkeys(x for given in operands[first:end] for x in given if position.get(x, -1) < first)
+        out.append(Chunk(inside, list(reads), [o for o in inside if last_use[o] >= end]))
+        end = first
+    return out[::-1]
 
 
 def by_results(operations: Sequence[Operation], wanted: set[Operation]) -> list[Operation]:
