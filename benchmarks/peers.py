@@ -21,7 +21,9 @@ import numpy as np
 import jaxmbs as mbs
 
 Run = Callable[[], Any]  # does the work on inputs that it holds
-Task = tuple[Run, Callable[[Any], np.ndarray]]  # and what turns its result into jaxmbs's form
+Task = tuple[
+    Run, Callable[[Any], np.ndarray] | None
+]  # and what turns its result into jaxmbs's form, if it should agree
 
 MOST_BODIES = 200  # in a peer
 ROLLOUT_STEPS, ROLLOUT_STEP = 100, 1e-3
@@ -72,6 +74,24 @@ def segments(model: mbs.Model) -> list[Segment]:
     return out
 
 
+@dataclass(frozen=True)
+class Loop:
+    """A hinge that closes a loop: its place on two bodies."""
+
+    bodies: tuple[int, int]
+    names: tuple[str, str]
+    places: tuple[np.ndarray, np.ndarray]
+
+
+def loops(model: mbs.Model) -> list[Loop]:
+    order, out = model.body_names, []
+    for loop in model.structure.loops:
+        names = (loop.body_a, loop.body_b)
+        places = (mbs.get(model, f"{loop.name}.pose_a.position"), mbs.get(model, f"{loop.name}.pose_b.position"))
+        out.append(Loop((order.index(names[0]), order.index(names[1])), names, places))
+    return out
+
+
 def gravity(model: mbs.Model) -> np.ndarray:
     return np.asarray(mbs.get(model, "gravity"))
 
@@ -109,6 +129,7 @@ class Pinocchio:
 
         self.q_order, self.v_order = np.zeros(self.model.nq, int), np.zeros(self.model.nv, int)
         at_q = at_v = 0
+        self.ids, self.loops = ids, loops(model)
         for k, s in enumerate(parts):
             from_q, from_v = ([0, 1, 2, 4, 5, 6, 3], [3, 4, 5, 0, 1, 2]) if s.free else ([0], [0])
             iq, iv = self.model.idx_qs[ids[k]], self.model.idx_vs[ids[k]]
@@ -150,6 +171,23 @@ class Pinocchio:
                 return np.stack([x[np.ix_(back, back)] for x in (d[0], d[1], inverse)])[None]
 
             return derivatives, joined
+        if function == "constrained dynamics":
+            closings = pin.StdVec_RigidConstraintModel()
+            for loop in self.loops:  # the points of hinges in the plane: what a hinge holds beside them is held already
+                (a, b), places = loop.bodies, [pin.SE3(np.eye(3), x) for x in loop.places]
+                closing = (self.ids[a], places[0], self.ids[b], places[1], pin.ReferenceFrame.LOCAL)
+                closings.append(pin.RigidConstraintModel(pin.ContactType.CONTACT_3D, model, *closing))
+            closing_data = pin.StdVec_RigidConstraintData()
+            closing_data.extend(c.createData() for c in closings)
+            pin.initConstraintDynamics(model, data, closings, closing_data)
+            settings = pin.ProximalSettings(1e-13, 1e-12, 20)
+
+            def constrained() -> np.ndarray:
+                for k in range(rows):
+                    pin.constraintDynamics(model, data, *(x[:, k] for x in columns), closings, closing_data, settings)
+                return data.ddq
+
+            return constrained, lambda a: a[None, back]
         raise Absent(f"Pinocchio has no {function}")
 
 
@@ -179,13 +217,13 @@ class MuJoCo:
         self.model = self.mujoco.MjModel.from_xml_string(mjcf(model, self.STEP))
 
     def task(self, function: str, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> Task:
-        if function not in ("forward dynamics", "rollout, one evaluation of the dynamics"):
+        if function not in ("forward dynamics", "constrained dynamics", "rollout, one evaluation of the dynamics"):
             raise Absent(f"MuJoCo has no {function} for batches")
         m, rows = self.model, len(q)
         if m.nq != m.nv:
             raise Absent("a free body's velocities are those of another frame")
         steps = 1
-        if function != "forward dynamics":
+        if function.startswith("rollout"):
             steps, m.opt.timestep, m.opt.integrator = ROLLOUT_STEPS, ROLLOUT_STEP, self.mujoco.mjtIntegrator.mjINT_RK4
         state = np.zeros((rows, self.mujoco.mj_stateSize(m, self.mujoco.mjtState.mjSTATE_FULLPHYSICS)))
         state[:, 1 : 1 + m.nq], state[:, 1 + m.nq : 1 + m.nq + m.nv] = q, v
@@ -195,6 +233,8 @@ class MuJoCo:
         def run() -> np.ndarray:
             return pool.rollout(m, data, state, control, nstep=steps, skip_checks=False)[0]
 
+        if function == "constrained dynamics":
+            return run, None  # its loops are soft
         if steps > 1:
             return run, lambda s: s[:, -1, 1 : 1 + m.nq]
         return run, lambda s: (s[:, 0, 1 + m.nq : 1 + m.nq + m.nv] - v) / self.STEP
@@ -222,10 +262,14 @@ def mjcf(model: mbs.Model, step: float) -> str:
 
     bodies = "".join(body(k) for k, s in enumerate(parts) if s.parent < 0)
     motors = "".join(f'<motor joint="j{k}"/>' for k, s in enumerate(parts) if not s.free)
+    joined = "".join(
+        f'<connect body1="{x.names[0]}" body2="{x.names[1]}" anchor="{text(x.places[0])}"/>' for x in loops(model)
+    )
+    flag = "" if joined else ' constraint="disable"'
     return (
-        f'<mujoco><compiler angle="radian" inertiafromgeom="false"/><option timestep="{step}" gravity="{text(g)}">'
-        f'<flag contact="disable" constraint="disable"/></option><worldbody>{bodies}</worldbody>'
-        f"<actuator>{motors}</actuator></mujoco>"
+        f'<mujoco><compiler angle="radian" inertiafromgeom="false" boundinertia="1e-9"/>'
+        f'<option timestep="{step}" gravity="{text(g)}"><flag contact="disable"{flag}/></option>'
+        f"<worldbody>{bodies}</worldbody><equality>{joined}</equality><actuator>{motors}</actuator></mujoco>"
     )
 
 

@@ -1,8 +1,10 @@
 """Settings of the tests: float64, no silent rank promotion, warnings are errors; `--slow` adds the long ones.
 
-Tests marked `interpreted` run without compilation; what they check is checked compiled, too, by others.
+Tests marked `interpreted` run without compilation; what they check is checked compiled, too, by others. Compiled programs
+are kept in a folder, for other processes, for a process that has dropped them, and for the next run.
 """
 
+import os
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -11,6 +13,15 @@ import pytest
 
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_rank_promotion", "raise")
+
+KEPT = {
+    "jax_compilation_cache_dir": str(Path(__file__).parent.parent / ".pytest_cache" / "compiled"),
+    "jax_persistent_cache_min_compile_time_secs": 0.0,
+    "jax_persistent_cache_min_entry_size_bytes": -1,
+}
+for option, value in KEPT.items():
+    jax.config.update(option, value)
+    os.environ[option.upper()] = str(value)  # for the commands that tests start
 
 
 def pytest_addoption(parser):
@@ -21,6 +32,8 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "slow: minutes; only with --slow")
     config.addinivalue_line("markers", "interpreted: not compiled, which is quicker for a single evaluation")
     config.addinivalue_line("filterwarnings", "error")
+    # another process is writing the entry: the program is compiled here
+    config.addinivalue_line("filterwarnings", "ignore:Error reading persistent compilation cache")
 
 
 def pytest_collection_modifyitems(config, items):

@@ -15,7 +15,7 @@ from jaxmbs import batching
 from jaxmbs.rows import ordering, over_rows, trigonometry
 from jaxmbs.rows.loops import CPU
 from jaxmbs.rows.mapping import RowProgram
-from jaxmbs.rows.ordering import by_results, chunks
+from jaxmbs.rows.ordering import by_parts, by_results, chunks
 from jaxmbs.rows.recording import record
 from jaxmbs.rows.scalars import Operation, Source
 
@@ -166,6 +166,34 @@ def test_results_that_share_little_are_done_one_after_another():
         return sum(len(c.reads) + len(c.results) for c in chunks(order, wanted, 130, 1000))
 
     assert 1.5 * traffic(ordered) < traffic(operations)
+
+
+def test_limbs_are_done_one_after_another():
+    """Recorded are all bodies outwards and then all inwards; limb after limb fewer numbers wait."""
+    limbs = range(6)
+
+    @jax.jit
+    def outwards(x, k):
+        return [jnp.sin(x * (k + j)) for j in range(2, 12)]
+
+    @jax.jit
+    def inwards(found):
+        return functools.reduce(jnp.multiply, found)
+
+    def fn(x, y):
+        bodies = [outwards(x + k * y, k) for k in limbs]
+        return functools.reduce(jnp.add, [inwards(bodies[k]) for k in reversed(limbs)])
+
+    operations, wanted = made(fn, 2)
+    ordered = by_parts(operations, wanted)
+    assert sorted(map(id, ordered)) == sorted(map(id, operations))
+    place = {o: k for k, o in enumerate(ordered)}
+    assert all(place[x] < place[o] for o in ordered for x in o.operands if isinstance(x, Operation))
+
+    def traffic(order):
+        return sum(len(c.reads) + len(c.results) for c in chunks(order, wanted, 300, 1000))
+
+    assert 3 * traffic(ordered) < traffic(operations)
 
 
 def test_kernels_end_where_few_numbers_wait():

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxmbs.rows import trigonometry
-from jaxmbs.rows.ordering import Chunk, by_results, chunks
+from jaxmbs.rows.ordering import Chunk, by_parts, by_results, chunks
 from jaxmbs.rows.scalars import Operation
 
 _OWN = {"sin": trigonometry.sin, "cos": trigonometry.cos}
@@ -41,7 +41,7 @@ def evaluate(
     """Columns (rows,) of the wanted operations; `column` gives those of operands that are not among the operations."""
     plans = [
         chunks(order, wanted, target.most_operations, target.most_columns)
-        for order in (operations, by_results(operations, wanted))
+        for order in (operations, by_results(operations, wanted), by_parts(operations, wanted))
     ]
     found: dict[Operation, Any] = {}
     for chunk in min(plans, key=lambda plan: sum(len(c.reads) + len(c.results) for c in plan)):

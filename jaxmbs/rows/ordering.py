@@ -79,6 +79,29 @@ def chunks(
     return out[::-1]
 
 
+def by_parts(operations: Sequence[Operation], wanted: set[Operation]) -> list[Operation]:
+    """The operations in another order: parts of the recorded function whole, each just before what needs it.
+
+    Of a tree of bodies, limb after limb, in place of all bodies outwards and then all inwards.
+    """
+    members: dict[int, list[Operation]] = {}
+    for o in operations:
+        members.setdefault(o.part, []).append(o)
+    inside = set(operations)
+    waiting = list(dict.fromkeys(o.part for o in operations if o in wanted))[::-1]
+    opened: set[int] = set()
+    out: list[Operation] = []
+    while waiting:  # depth first; a part that was opened stays below what it needs
+        part = waiting[-1]
+        if part in opened:
+            out += members.pop(waiting.pop(), ())
+            continue
+        opened.add(part)
+        needed = dict.fromkeys(x.part for o in members[part] for x in o.operands if x in inside)
+        waiting += [x for x in needed if x not in opened]
+    return out
+
+
 def by_results(operations: Sequence[Operation], wanted: set[Operation]) -> list[Operation]:
     """The operations in another order: result after result, always the one that needs the fewest operations more.
 

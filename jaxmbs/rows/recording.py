@@ -60,7 +60,10 @@ class _Recorder:
         name = eqn.primitive.name
         if name in _CALLS:
             inner = eqn.params[_CALLS[name]]
-            return self.interpret(getattr(inner, "jaxpr", inner), getattr(inner, "consts", ()), inputs)
+            self.scalar.part += 1
+            out = self.interpret(getattr(inner, "jaxpr", inner), getattr(inner, "consts", ()), inputs)
+            self.scalar.part += 1
+            return out
         if name == "scan" and eqn.params["length"] > 0 and self.can_scan(eqn, inputs):
             return self.scan(eqn, inputs)
         if all(not isinstance(x, Source) and is_known(x) for x in inputs) and not eqn.effects and _small(eqn, inputs):

@@ -41,12 +41,16 @@ class Entry:
 
 @dataclass(eq=False, slots=True)
 class Operation:
-    """A primitive applied to scalars: numbers, entries or other operations."""
+    """A primitive applied to scalars: numbers, entries or other operations.
+
+    part: those recorded between two calls or returns of functions have the same; later ones have larger ones.
+    """
 
     primitive: Any
     operands: tuple[Any, ...]
     params: dict[str, Any] = field(default_factory=dict)
     dtype: Any = None
+    part: int = 0
 
 
 def entries(x: Any) -> np.ndarray:

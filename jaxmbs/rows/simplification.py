@@ -28,6 +28,7 @@ class Operations:
     def __init__(self, items: list[Any]):
         self.items = items
         self.made: dict[Any, Operation] = {}
+        self.part = 0  # of the operations to come
 
     def __call__(self, primitive: Any, operands: Sequence[Any], dtype: Any, params: Any = None) -> Any:
         """The number that a primitive gives for these operands."""
@@ -79,7 +80,7 @@ class Operations:
             names.sort(key=hash)
         key = (primitive.name, tuple(names), dtype.char, str(params) if params else "")
         if key not in self.made:
-            self.made[key] = Operation(primitive, tuple(operands), params, dtype)
+            self.made[key] = Operation(primitive, tuple(operands), params, dtype, self.part)
             self.items.append(self.made[key])
         return self.made[key]
 
