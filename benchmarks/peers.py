@@ -148,17 +148,17 @@ class Pinocchio:
         if function == "inverse dynamics":
             return lambda: pin.rneaInParallel(self.threads, pool, *columns), lambda r: np.atleast_2d(r.T)[:, back]
         if function == "mass matrix":
+            kept = np.empty((rows, model.nv, model.nv))
 
             def crba() -> np.ndarray:
                 for k in range(rows):
-                    pin.crba(model, data, columns[0][:, k])
-                return data.M
+                    kept[k] = pin.crba(model, data, columns[0][:, k])
+                return kept
 
-            def last(m: np.ndarray) -> np.ndarray:
-                full = np.triu(m) + np.triu(m, 1).T
-                return full[np.ix_(back, back)][None]
+            def whole(m: np.ndarray) -> np.ndarray:
+                return (np.triu(m) + np.triu(m, 1).swapaxes(1, 2))[:, back][:, :, back]
 
-            return crba, last
+            return crba, whole
         if function == "derivatives of forward dynamics":
 
             def derivatives() -> tuple[np.ndarray, ...]:
@@ -309,6 +309,8 @@ class Brax(_InJax):
     name, package = "brax", "brax"
 
     def __init__(self, model: mbs.Model, threads: int):
+        if len(model.body_names) > 12:
+            raise Absent("a chain of 30 bodies compiles for more than six minutes")
         self.pipeline, self.dynamics = imported("brax.generalized.pipeline"), imported("brax.generalized.dynamics")
         text = mjcf(model, 1e-3).replace('<flag contact="disable" constraint="disable"/>', "")
         self.system = imported("brax.io.mjcf").loads(text)
@@ -325,6 +327,8 @@ class Frax(_InJax):
         parts = segments(model)
         if any(s.free for s in parts):
             raise Absent("only robots with a fixed base")
+        if len(parts) > MOST_BODIES:
+            raise Absent("a call takes seconds for so many bodies")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # its advice on environment variables
             frax = imported("frax")

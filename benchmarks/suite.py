@@ -61,6 +61,8 @@ class Row:
 FORWARD, INVERSE, MASS = "forward dynamics", "inverse dynamics", "mass matrix"
 DERIVATIVES, VJP = "derivatives of forward dynamics", "vector-Jacobian product of forward dynamics"
 VARIED, ROLLOUT = "forward dynamics, every mass and inertia its own", "rollout, one evaluation of the dynamics"
+VARIED_ROLLOUT = "rollout, one evaluation, every mass and inertia its own"
+ROLLOUTS = (ROLLOUT, VARIED_ROLLOUT)
 CONSTRAINED = "constrained dynamics"
 STUDY = "a sample of the study of a stage separation"
 
@@ -81,6 +83,7 @@ CASES = [
     Case(DERIVATIVES, "arm7", "float64", 8192, True),
     Case(ROLLOUT, "arm7", "float64", 2048, True),
     *(Case(ROLLOUT, "arm7", d, 8192) for d in AGREE),
+    *(Case(f, "arm7_skewed", "float64", 8192) for f in ROLLOUTS),
     *(Case(CONSTRAINED, f"windows{n}", "float64", b, b == 65536) for n in (1, 6) for b in (4096, 65536)),
     Case(STUDY, "stage_separation", "float64", 8320),
 ]
@@ -158,14 +161,14 @@ def own(model: mbs.Model, case: Case, arrays: Sequence[np.ndarray]) -> Own:
     def derivatives(q: Any, v: Any, tau: Any) -> Any:
         return jnp.stack(jax.jacfwd(forward, argnums=(0, 1, 2))(q, v, tau))
 
-    def rollout(q: Any, v: Any, tau: Any) -> Any:
+    def rollout(model: mbs.Model, q: Any, v: Any, tau: Any) -> Any:
         end = peers.ROLLOUT_STEPS * peers.ROLLOUT_STEP
         return mbs.simulate(model, q, v, t_end=end, dt=peers.ROLLOUT_STEP, tau=tau, save_every=None).q[-1]
 
     def constrained(model: mbs.Model, q: Any, v: Any, tau: Any) -> jax.Array:
         return mbs.constrained_dynamics(model, q, v, tau)[0]
 
-    if case.function in (VARIED, CONSTRAINED):
+    if case.function in (VARIED, VARIED_ROLLOUT, CONSTRAINED):
         links, closing = model.structure.links, model.structure.loops
         own_numbers = [f"{link.body}.{what}" for link in links for what in ("mass", "com", "inertia")]
         if case.function == CONSTRAINED:
@@ -173,11 +176,16 @@ def own(model: mbs.Model, case: Case, arrays: Sequence[np.ndarray]) -> Own:
             own_numbers += [f"{loop.name}.pose_{end}.position" for loop in closing for end in "ab"]
         values = {n: np.repeat(np.asarray(mbs.get(model, n), case.dtype)[None], case.batch, 0) for n in own_numbers}
         varied, in_axes = mbs.vary(model, {n: jnp.asarray(x) for n, x in values.items()})
-        fn = constrained if case.function == CONSTRAINED else mbs.forward_dynamics
+        fn = {VARIED: mbs.forward_dynamics, VARIED_ROLLOUT: rollout, CONSTRAINED: constrained}[case.function]
         return Own(fn, (varied, q, v, tau), (in_axes, 0, 0, 0))
     if case.function == MASS:
         return Own(functools.partial(mbs.mass_matrix, model), (q,))
-    functions = {FORWARD: forward, VJP: transposed, DERIVATIVES: derivatives, ROLLOUT: rollout}
+    functions = {
+        FORWARD: forward,
+        VJP: transposed,
+        DERIVATIVES: derivatives,
+        ROLLOUT: functools.partial(rollout, model),
+    }
     return Own(functions.get(case.function, functools.partial(mbs.inverse_dynamics, model)), (q, v, tau))
 
 
@@ -217,7 +225,7 @@ def compiled(case: Case, ours: Own) -> dict[str, float]:
 def rooflines(row: Row, device: str) -> tuple[float, float] | None:
     """Fractions of a GPU's peak in arithmetic and in memory traffic, if its peaks are known."""
     peaks = next((p for name, p in PEAKS.items() if name in device), None)
-    if peaks is None or not row.compiled or row.case.function == ROLLOUT:
+    if peaks is None or not row.compiled or row.case.function in ROLLOUTS:
         return None
     seconds = row.times["jaxmbs"][0] * 1e-9
     peak = peaks[row.case.dtype == "float64"]
@@ -263,7 +271,7 @@ def measure(case: Case, repeats: int, whole: bool = False) -> Row:
             absent[peer.name] = str(reason)
     row = timed(case, runs, repeats)
     row.first_call, row.errors, row.absent = first_call, errors, absent
-    if whole and case.function not in (DERIVATIVES, ROLLOUT):
+    if whole and case.function not in (DERIVATIVES, *ROLLOUTS):
         row.compiled = compiled(case, ours)
     return row
 
@@ -280,7 +288,7 @@ def timed(case: Case, runs: dict[str, Run], repeats: int) -> Row:
             start = time.perf_counter()
             run()
             times[name].append(time.perf_counter() - start)
-    evaluations = case.batch * (4 * peers.ROLLOUT_STEPS if case.function == ROLLOUT else 1)
+    evaluations = case.batch * (4 * peers.ROLLOUT_STEPS if case.function in ROLLOUTS else 1)
     spread = {n: tuple(np.quantile(x, (0.5, 0.1, 0.9)) / evaluations * 1e9) for n, x in times.items()}
     return Row(case, first_call, spread, {})  # type: ignore[arg-type]
 

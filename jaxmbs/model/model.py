@@ -134,7 +134,7 @@ def get(model: Model, name: str) -> Any:
     p = _parameter(model, name, "get")
     if name in model.overrides:
         return model.overrides[name]
-    c = model.values().components(name)
+    c = Values({name: model.structure.table[name]}, model.numbers, model.overrides, None).components(name)
     backend = jnp if any(isinstance(x, jax.Array) for x in c) else np
     if p.kind == "inertia":
         c = (c[0], c[3], c[4], c[3], c[1], c[5], c[4], c[5], c[2])
