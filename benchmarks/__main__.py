@@ -16,13 +16,14 @@ HEAD = "| function | robot | precision | batch | jaxmbs ns (spread) | first call
 def line(row: suite.Row, before: suite.Row | None) -> str:
     """A row of the table; a wrong number is marked instead of being given a speed."""
     c, (median, low, high) = row.case, row.times["jaxmbs"]
-    error = max(row.errors.values(), default=float("nan"))
-    wrong = " WRONG" if row.errors and not error <= suite.AGREE[c.dtype] else ""
+    error = max(row.errors.values(), default=None)
+    right = error is None or error <= suite.AGREE[c.dtype]
+    said = ("-" if error is None else f"{error:.0e}") + ("" if right else " WRONG")
     peers = ", ".join(f"{n} {t[0]:.0f} ({row.ratio(n):.1f})" for n, t in row.times.items() if n != "jaxmbs") or "-"
     was = f"{before.times['jaxmbs'][0] / median:.2f}x" if before else "-"
     return (
         f"| {c.function} | {c.robot} | {c.dtype} | {c.batch} | {median:.0f} ({low:.0f} .. {high:.0f}) | "
-        f"{row.first_call:.1f} s | {error:.0e}{wrong} | {peers} | {was} |"
+        f"{row.first_call:.1f} s | {said} | {peers} | {was} |"
     )
 
 
