@@ -155,8 +155,8 @@ def test_simulation_holds_its_locks():
     names = c.model.joint_names[1::3]
     mode = c.model.mode(lock=names)
     v = np.where(mode.lock, 0.0, c.v[0])
-    solution = mbs.simulate(c.model, c.q[0], v, t_end=0.05, dt=5e-3, mode=mode)
-    assert np.array_equal(np.asarray(solution.v[:, np.asarray(mode.lock)]), np.zeros((11, int(mode.lock.sum()))))
+    solution = mbs.simulate(c.model, c.q[0], v, t_end=0.01, dt=5e-3, mode=mode)
+    assert np.array_equal(np.asarray(solution.v[:, np.asarray(mode.lock)]), np.zeros((3, int(mode.lock.sum()))))
     for name in names:
         assert np.array_equal(solution.q[0, c.model.q_slice(name)], solution.q[-1, c.model.q_slice(name)])
     assert np.abs(solution.energy_error).max() < 1e-6 * abs(np.sum(mbs.energy(c.model, c.q[0], v)))
