@@ -17,7 +17,7 @@ from jaxmbs.rows.loops import CPU
 from jaxmbs.rows.mapping import RowProgram
 from jaxmbs.rows.ordering import by_parts, by_results, chunks
 from jaxmbs.rows.recording import record
-from jaxmbs.rows.scalars import Operation, Source
+from jaxmbs.rows.scalars import Operation, Source, is_shared
 
 from .cases import relative
 
@@ -224,6 +224,41 @@ def test_kernels_end_where_few_numbers_wait():
     assert sum(traffic(*pair) for pair in itertools.pairwise(edges)) == fewest[n]
     narrow = chunks(operations, wanted, 1000, 3)
     assert max(max(len(c.reads), len(c.results)) for c in narrow) <= 3
+
+
+def test_a_kernel_has_few_shared_numbers():
+    """Constants or not: with 450 of them LLVM compiles for minutes."""
+
+    def fn(x, s):
+        for k in range(300):
+            x = x * s[k % 100] + (2.0 + k)
+        return x
+
+    given = [Source((), np.dtype(float), True), Source((100,), np.dtype(float), False)]
+    recorded = record(jax.make_jaxpr(fn)(jnp.ones(()), jnp.ones(100)), given)
+    operations = [o for o in recorded.items if isinstance(o, Operation)]
+    found = chunks(operations, {x.item() for x in recorded.outputs}, CPU.most_operations, CPU.most_columns, 120)
+    for c in found:
+        shared = {x for o in c.operations for x in o.operands if isinstance(x, np.generic) or is_shared(x)}
+        assert len(shared) <= 120
+    assert len(found) < 8
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_products_with_large_shared_matrices_are_left_whole(shared):
+    """A feedback by a network, say: written out, its weights would be hundreds of shared numbers."""
+    W, K = rng.normal(size=(3, 50)), rng.normal(size=(50, 3))
+
+    def fn(x, W, K):
+        return jnp.tanh(x @ W) @ K
+
+    x, _ = inputs()
+    same(fn, x, W, K, in_axes=(0, None, None)) if shared else same(lambda x: fn(x, W, K), x)
+    example, mapped = ([x, W, K], [True, False, False]) if shared else ([x], [True])
+    program = RowProgram(fn if shared else lambda x: fn(x, W, K), example, mapped).program
+    assert len([item for item in program.items if isinstance(item, Operation)]) == 50
+    sparse = np.eye(50)[:3]
+    assert RowProgram(lambda x: x @ sparse, [x], [True]).program.fused
 
 
 def test_axes_as_in_vmap():

@@ -14,7 +14,10 @@ from typing import Any
 import numpy as np
 from jax import lax
 
+from jaxmbs.rows.scalars import is_shared
+
 MOST_PRODUCTS = 4096  # scalar products of a matrix product that is still written out
+MOST_SHARED = 128  # numbers of its factors that all rows share: with more, one product over the whole batch is faster
 
 Rule = Callable[[Callable[..., Any], list[np.ndarray], Any], list[np.ndarray] | None]
 
@@ -100,6 +103,8 @@ def _dot(scalar: Any, x: list[np.ndarray], eqn: Any) -> list[np.ndarray] | None:
     inner = math.prod(a.shape[i] for i in over_a)
     if math.prod(aval.shape) * inner > MOST_PRODUCTS or inner == 0:
         return None
+    if sum(_is_shared_factor(e) for array in x for e in array.reshape(-1)) > MOST_SHARED:
+        return None
     a = a.transpose([*batch_a, *free_a, *over_a]).reshape(groups, -1, inner)
     b = b.transpose([*batch_b, *free_b, *over_b]).reshape(groups, -1, inner)
     out = np.empty((groups, a.shape[1], b.shape[1]), object)
@@ -107,6 +112,11 @@ def _dot(scalar: Any, x: list[np.ndarray], eqn: Any) -> list[np.ndarray] | None:
         products = [scalar(lax.mul_p, [a[g, i, k], b[g, j, k]], aval.dtype) for k in range(inner)]
         out[g, i, j] = functools.reduce(lambda s, t: scalar(lax.add_p, [s, t], aval.dtype), products)
     return [out.reshape(aval.shape)]
+
+
+def _is_shared_factor(e: Any) -> bool:
+    """Whether a product with this number is an operation, and the number the same for all rows."""
+    return is_shared(e) or (isinstance(e, np.generic) and e not in (0, 1, -1))
 
 
 def _reduction(primitive: Any) -> Rule:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,12 +23,14 @@ class Target:
     """How a kind of device runs kernels.
 
     kernel(chunk, operands, rows): columns (rows,) of the chunk's results from those of what it reads, () where all rows
-    share a number. most_operations, most_columns: of one kernel. granule: the number of rows is a multiple of it.
+    share a number. most_operations, most_columns, most_shared (numbers that are the same for all rows): of one kernel.
+    granule: the number of rows is a multiple of it.
     """
 
     kernel: Callable[[Chunk, Sequence[Any], int], list[Any]]
     most_operations: int
     most_columns: int
+    most_shared: int = sys.maxsize
     granule: int = 1
 
 
@@ -40,7 +43,7 @@ def evaluate(
 ) -> dict[Operation, Any]:
     """Columns (rows,) of the wanted operations; `column` gives those of operands that are not among the operations."""
     plans = [
-        chunks(order, wanted, target.most_operations, target.most_columns)
+        chunks(order, wanted, target.most_operations, target.most_columns, target.most_shared)
         for order in (operations, by_results(operations, wanted), by_parts(operations, wanted))
     ]
     found: dict[Operation, Any] = {}

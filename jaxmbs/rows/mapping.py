@@ -73,7 +73,7 @@ class RowProgram:
         """Whether a target runs it in one kernel, so that nothing waits in memory between input and output."""
         steps, due, leaving = self.program.plan()
         operations = [o for o in self.program.items if o in due]
-        return not steps and len(chunks(operations, leaving, on.most_operations, on.most_columns)) == 1
+        return not steps and len(chunks(operations, leaving, on.most_operations, on.most_columns, on.most_shared)) == 1
 
     def __call__(self, arrays: Sequence[Any], rows: int, on: Target) -> Any:
         whole = -(-rows // on.granule) * on.granule

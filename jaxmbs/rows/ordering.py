@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -26,12 +27,20 @@ class Chunk:
 
 
 def chunks(
-    operations: Sequence[Operation], wanted: set[Operation], most_operations: int, most_columns: int
+    operations: Sequence[Operation],
+    wanted: set[Operation],
+    most_operations: int,
+    most_columns: int,
+    most_shared: int = sys.maxsize,
 ) -> list[Chunk]:
-    """The operations in order, cut into kernels that are not too long and read and write the fewest arrays."""
+    """The operations in order, cut into kernels that are not too long and read and write the fewest arrays.
+
+    most_shared: of the numbers of a kernel that are the same for all rows, constants among them.
+    """
     n = len(operations)
     position: dict[Any, int] = {o: k for k, o in enumerate(operations)}
     operands = [[x for x in o.operands if not isinstance(x, np.generic)] for o in operations]
+    shared = [[x for x in o.operands if isinstance(x, np.generic) or is_shared(x)] for o in operations]
     last_use = {o: n if o in wanted else k for o, k in position.items()}
     for k, given in enumerate(operands):
         last_use.update((x, max(last_use[x], k)) for x in given if x in position)
@@ -42,11 +51,13 @@ def chunks(
     def ends(first: int) -> Iterator[tuple[int, int]]:
         """The places where a kernel that begins at `first` may end, with the columns that it then reads and writes."""
         size = columns = 0
+        sharing: set[Any] = set()
         reading: set[Any] = set()
         writing: set[Any] = set()
         for k in range(first, n):
             o = operations[k]
             size += _WEIGHTS.get(o.primitive.name, 1)
+            sharing.update(shared[k])
             for x in operands[k]:
                 if position.get(x, -1) >= first:
                     if last_use[x] == k:
@@ -57,7 +68,7 @@ def chunks(
             if last_use[o] > k:
                 writing.add(o)
             if k + 1 in places:
-                fits = size <= most_operations and columns <= most_columns
+                fits = size <= most_operations and columns <= most_columns and len(sharing) <= most_shared
                 if k - first < step or (fits and len(writing) <= most_columns):
                     yield k + 1, columns + len(writing)
                 if not fits:
