@@ -86,6 +86,8 @@ class _Rows:
             return _split(in_plain, arrays, mapped, size, devices)
         program = RowProgram(one_row, arrays, mapped)
         on_cpu = on is CPU
+        if program.closes_over_traced:  # a derivative or a batch from outside, which kernels do not let through
+            return in_plain(*arrays)
         if program.fused and not program.loops and on_cpu and size < FEWEST_ROWS:
             return in_plain(*arrays)
 

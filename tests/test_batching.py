@@ -59,6 +59,20 @@ def test_rows_along_any_axis_and_inside_another_jit():
     assert gradient.shape == q.shape and np.all(np.isfinite(gradient))
 
 
+def test_derivatives_and_batches_pass_through_what_a_function_closes_over():
+    x = np.linspace(0.0, 1.0, 3000).reshape(1500, 2)
+
+    def total(s):
+        return jnp.sum(mbs.jit(lambda x: jnp.sin(s * x) * x[0], in_axes=0)(x))
+
+    want = np.sum(np.cos(1.3 * x) * x * x[:, :1])
+    assert relative(jax.grad(total)(1.3), want) < 1e-12
+    assert relative(jax.jvp(total, (1.3,), (1.0,))[1], want) < 1e-12
+    assert relative(jax.jit(jax.grad(total))(1.3), want) < 1e-12
+    s = jnp.array([1.3, 0.2])
+    assert relative(jax.vmap(total)(s), [total(k) for k in s]) < 1e-12
+
+
 def test_batches_that_cannot_be():
     rows = mbs.jit(lambda x, y: x + y, in_axes=0)
     with pytest.raises(mbs.ModelError, match=r"\[2, 3\]"):

@@ -8,6 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from jaxmbs.model.parameters import is_traced
 from jaxmbs.rows.execution import Setting, execute
 from jaxmbs.rows.kernels import Target
 from jaxmbs.rows.loops import CPU
@@ -56,6 +57,7 @@ class RowProgram:
         self.sources = [Source(s, x.dtype, m) for s, x, m in zip(shapes, example, mapped, strict=True)]
         one = [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in self.sources]
         closed, shape = jax.make_jaxpr(fn, return_shape=True)(*one)
+        self.closes_over_traced = any(map(is_traced, closed.consts))
         self.treedef = jax.tree_util.tree_structure(shape)
         self.program = record(closed, self.sources)
 
