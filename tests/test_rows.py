@@ -261,6 +261,14 @@ def test_products_with_large_shared_matrices_are_left_whole(shared):
     assert RowProgram(lambda x: x @ sparse, [x], [True]).program.fused
 
 
+def test_single_numbers_as_arrays_without_axes():
+    def fn(x):
+        pieces = lax.rev(x, ()), lax.slice(x, (), ()), lax.dynamic_slice(x, (), ()), lax.pad(x, 0.0, ())
+        return [jnp.sin(y) for y in (*pieces, lax.dynamic_update_slice(x, 2 * x, ()), jnp.flip(x))]
+
+    same(fn, inputs()[0][:, 0])
+
+
 def test_axes_as_in_vmap():
     def fn(d, z):
         return {"s": d["a"] @ d["b"], "c": jnp.cos(d["b"]) * z, "b": d["b"]}

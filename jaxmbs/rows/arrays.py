@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,9 +26,13 @@ def _moved(fn: Callable[..., np.ndarray]) -> Rule:
     return lambda scalar, x, eqn: [fn(*x, **eqn.params)]
 
 
+def _part(x: np.ndarray, slices: Sequence[slice]) -> np.ndarray:
+    return x[(*slices, ...)]  # with the dots a single number stays an array
+
+
 def _slice(x: np.ndarray, start_indices: Any, limit_indices: Any, strides: Any) -> np.ndarray:
     steps = strides or (1,) * x.ndim
-    return x[tuple(slice(*s) for s in zip(start_indices, limit_indices, steps, strict=True))]
+    return _part(x, [slice(*s) for s in zip(start_indices, limit_indices, steps, strict=True)])
 
 
 def _broadcast(x: np.ndarray, shape: Any, broadcast_dimensions: Any, **_: Any) -> np.ndarray:
@@ -59,11 +63,11 @@ def _pad(scalar: Any, x: list[np.ndarray], eqn: Any) -> list[np.ndarray] | None:
     if any(low < 0 or high < 0 for low, high, _ in config):
         return None
     out = np.broadcast_to(filler, eqn.outvars[0].aval.shape).copy()
-    where = tuple(
+    where = [
         slice(low, low + (size - 1) * (inner + 1) + 1 if size else low, inner + 1)
         for (low, _, inner), size in zip(config, array.shape, strict=True)
-    )
-    out[where] = array
+    ]
+    _part(out, where)[...] = array
     return [out]
 
 
@@ -79,7 +83,7 @@ def _dynamic_slice(scalar: Any, x: list[np.ndarray], eqn: Any) -> list[np.ndarra
     start = _starts(x[1:], [n - m for n, m in zip(x[0].shape, sizes, strict=True)])
     if start is None:
         return None
-    return [x[0][tuple(slice(s, s + m) for s, m in zip(start, sizes, strict=True))]]
+    return [_part(x[0], [slice(s, s + m) for s, m in zip(start, sizes, strict=True)])]
 
 
 def _dynamic_update_slice(scalar: Any, x: list[np.ndarray], eqn: Any) -> list[np.ndarray] | None:
@@ -87,7 +91,7 @@ def _dynamic_update_slice(scalar: Any, x: list[np.ndarray], eqn: Any) -> list[np
     if start is None:
         return None
     out = x[0].copy()
-    out[tuple(slice(s, s + m) for s, m in zip(start, x[1].shape, strict=True))] = x[1]
+    _part(out, [slice(s, s + m) for s, m in zip(start, x[1].shape, strict=True)])[...] = x[1]
     return [out]
 
 
@@ -139,7 +143,9 @@ RULES: dict[str, Rule] = {
     "expand_dims": lambda scalar, x, eqn: [np.expand_dims(x[0], eqn.params["dimensions"])],
     "reshape": _moved(_reshape),
     "transpose": _moved(lambda x, permutation: x.transpose(permutation)),
-    "rev": lambda scalar, x, eqn: [np.flip(x[0], eqn.params["dimensions"])],
+    "rev": _moved(
+        lambda x, dimensions: _part(x, [slice(None, None, -1 if i in dimensions else 1) for i in range(x.ndim)])
+    ),
     "broadcast_in_dim": lambda scalar, x, eqn: [_broadcast(x[0], **eqn.params)] if len(x) == 1 else None,
     "concatenate": _moved(lambda *x, dimension: np.concatenate(x, dimension)),
     "stack": _moved(lambda *x, axis: np.stack(x, axis)),
