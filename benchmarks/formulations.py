@@ -21,7 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxmbs as mbs
-from jaxmbs.dynamics.methods import METHODS
+from jaxmbs.dynamics.formulations.methods import METHODS
 from jaxmbs.library import chain
 
 SIZES = (2, 5, 10, 20, 50, 100)

@@ -18,11 +18,10 @@ from jax.flatten_util import ravel_pytree
 from scipy.integrate import solve_ivp
 
 import jaxmbs as mbs
-
-from .cases import relative
-from .mechanisms import IDENTITY, KINDS, Body, Description, Joint, Z, build, joint_q, random_mechanism, rates
-from .mechanisms import joint as model_joint
-from .mirrors import Pinocchio
+from tests.cases import relative
+from tests.mechanisms import IDENTITY, KINDS, Body, Description, Joint, Z, build, joint_q, random_mechanism, rates
+from tests.mechanisms import joint as model_joint
+from tests.mirrors import Pinocchio
 
 STATES = ("random", "rest", "zero", "half turn")
 POINT = (0.2, -0.1, 0.3)

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .mechanisms import Description, build, random_mechanism, random_q
-from .mirrors import MuJoCo, Pinocchio
+from tests.mechanisms import Description, build, random_mechanism, random_q
+from tests.mirrors import MuJoCo, Pinocchio
 
 # seed, number of bodies
 DOZEN = tuple(enumerate((1, 1, 2, 2, 3, 3, 4, 4, 5, 6, 8, 12), start=100))

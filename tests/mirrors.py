@@ -9,7 +9,7 @@ import mujoco
 import numpy as np
 import pinocchio as pin
 
-from .mechanisms import X, Y, Z, primitives, quaternion_product, rotation_matrix
+from tests.mechanisms import X, Y, Z, primitives, quaternion_product, rotation_matrix
 
 
 class Pinocchio:

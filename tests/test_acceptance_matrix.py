@@ -7,9 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from .acceptance import README, ROWS, both_derivatives, failures, flat, setting, with_table
-from .cases import relative
-from .mechanisms import KINDS
+from tests.acceptance import README, ROWS, both_derivatives, failures, flat, setting, with_table
+from tests.cases import relative
+from tests.mechanisms import KINDS
 
 CELLS = [(row, kind) for kind in KINDS for row in ROWS]
 SERVED = [(row, kind) for row, kind in CELLS if kind not in row.without]

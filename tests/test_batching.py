@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 import jaxmbs as mbs
-
-from .cases import relative
+from tests.cases import relative
 
 
 def energy_and_poses(model, q, v):

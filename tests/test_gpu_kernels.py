@@ -11,8 +11,7 @@ from jaxmbs import batching
 from jaxmbs.rows import gpu, over_rows
 from jaxmbs.rows.mapping import RowProgram
 from jaxmbs.rows.scalars import ELEMENTWISE
-
-from .cases import relative
+from tests.cases import relative
 
 ARM = mbs.library.arm7().build()
 rng = np.random.default_rng(3)

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from .cases import relative
-from .mechanisms import random_mechanism, random_q
-from .mirrors import MuJoCo, Pinocchio
+from tests.cases import relative
+from tests.mechanisms import random_mechanism, random_q
+from tests.mirrors import MuJoCo, Pinocchio
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -18,8 +18,7 @@ from jaxmbs.rows.mapping import RowProgram
 from jaxmbs.rows.ordering import by_parts, by_results, chunks
 from jaxmbs.rows.recording import record
 from jaxmbs.rows.scalars import Operation, Source, is_shared
-
-from .cases import relative
+from tests.cases import relative
 
 ROWS = 37
 rng = np.random.default_rng(7)

@@ -15,10 +15,10 @@ from jaxmbs.absolute.equations import Body
 from jaxmbs.absolute.joints import Arc, arcs
 from jaxmbs.absolute.space import Frames
 from jaxmbs.absolute.system import Rows, System
-from jaxmbs.dynamics.moving_base import MovingBase
+from jaxmbs.dynamics.formulations.moving_base import MovingBase
+from jaxmbs.dynamics.formulations.system import apply
+from jaxmbs.dynamics.formulations.system import system as tree_system
 from jaxmbs.dynamics.state import State
-from jaxmbs.dynamics.system import apply
-from jaxmbs.dynamics.system import system as tree_system
 from jaxmbs.model import Mode
 from jaxmbs.model.parameters import Values
 from jaxmbs.model.structure import Structure

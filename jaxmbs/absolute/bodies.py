@@ -10,10 +10,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxmbs.absolute.equations import Body
-from jaxmbs.dynamics.moving_base import BaseMotion
+from jaxmbs.dynamics.formulations.moving_base import BaseMotion
+from jaxmbs.dynamics.formulations.system import System as Tree
+from jaxmbs.dynamics.formulations.system import apply
 from jaxmbs.dynamics.state import State
-from jaxmbs.dynamics.system import System as Tree
-from jaxmbs.dynamics.system import apply
 from jaxmbs.model.parameters import Values
 from jaxmbs.model.structure import Structure
 from jaxmbs.spatial.scalar import Scalar, is_number

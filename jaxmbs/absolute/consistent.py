@@ -14,8 +14,8 @@ from jaxmbs.absolute.equations import Body
 from jaxmbs.absolute.joints import arcs
 from jaxmbs.absolute.solvers import SOLVERS
 from jaxmbs.absolute.system import System
-from jaxmbs.dynamics.compiled import compiled, state_dtype
-from jaxmbs.dynamics.system import apply
+from jaxmbs.dynamics.formulations.system import apply
+from jaxmbs.dynamics.state.calling import compiles_itself, state_dtype
 from jaxmbs.model import Model, ModelError, Pose
 from jaxmbs.model.errors import unknown
 from jaxmbs.spatial import from_quaternion
@@ -48,7 +48,7 @@ def consistent(
     return _consistent(model, poses.position, poses.rotation, given, solver=solver)
 
 
-@compiled("solver")
+@compiles_itself("solver")
 def _consistent(model: Model, position: Any, rotation: Any, velocities: Any, *, solver: str) -> Any:
     dtype = state_dtype(position, rotation, velocities)
     s, values = model.structure, model.values(dtype)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxmbs.dynamics.system import apply
+from jaxmbs.dynamics.formulations.system import apply
 
 
 class Body(NamedTuple):

@@ -21,7 +21,7 @@ from jaxmbs.absolute.equations import Body, Equation
 from jaxmbs.absolute.joints import Arc, arcs
 from jaxmbs.absolute.space import Frames
 from jaxmbs.absolute.system import Rows
-from jaxmbs.dynamics.system import apply
+from jaxmbs.dynamics.formulations.system import apply
 from jaxmbs.model import Model, ModelError
 from jaxmbs.model.joints import Fixed, Joint, Planar, Prismatic, Revolute
 from jaxmbs.model.parameters import Values

@@ -15,12 +15,12 @@ from jaxmbs.absolute.joints import arcs
 from jaxmbs.absolute.plane import plane_of
 from jaxmbs.absolute.solvers import SOLVERS, Solution, with_known
 from jaxmbs.absolute.system import System
-from jaxmbs.dynamics.compiled import compiled, state_dtype, vector
-from jaxmbs.dynamics.moving_base import MovingBase
+from jaxmbs.dynamics.formulations.moving_base import MovingBase
+from jaxmbs.dynamics.formulations.system import apply
+from jaxmbs.dynamics.formulations.system import system as tree_system
 from jaxmbs.dynamics.state import State
-from jaxmbs.dynamics.system import apply
-from jaxmbs.dynamics.system import system as tree_system
-from jaxmbs.dynamics.tree import Tree
+from jaxmbs.dynamics.state.calling import compiles_itself, state_dtype, vector
+from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode, Model, ModelError, Pose
 from jaxmbs.model.errors import unknown
 from jaxmbs.model.parameters import is_traced
@@ -36,7 +36,7 @@ def coordinates(model: Model, q: jax.Array, v: jax.Array | None = None, *, t: An
     return _coordinates(model, q, v, t)
 
 
-@compiled()
+@compiles_itself()
 def _coordinates(model: Model, q: Any, v: Any, t: Any) -> tuple[Pose, jax.Array]:
     state = _state(model, q, v, None, t, None)[0]
     bodies = state_of(state, tree_system(state)).at(slice(0, len(model.body_names)))
@@ -67,7 +67,7 @@ def system(
     return _system(model, q, v, tau, t, mode, base=base, planar=planar)
 
 
-@compiled("base", "planar")
+@compiles_itself("base", "planar")
 def _system(
     model: Model, q: Any, v: Any, tau: Any, t: Any, mode: Any, *, base: MovingBase | None, planar: bool
 ) -> System:
@@ -107,7 +107,7 @@ def accelerations(
     return _accelerations(model, q, v, tau, t, mode, known, base=base, planar=planar, solver=solver)
 
 
-@compiled("base", "planar", "solver")
+@compiles_itself("base", "planar", "solver")
 def _accelerations(
     model: Model, q: Any, v: Any, tau: Any, t: Any, mode: Any, known: Any, *, base: Any, planar: bool, solver: str
 ) -> tuple[jax.Array, jax.Array]:
@@ -145,7 +145,7 @@ def reactions(
     return _reactions(model, q, v, tau, t, mode, base=base, solver=solver)
 
 
-@compiled("base", "solver")
+@compiles_itself("base", "solver")
 def _reactions(model: Model, q: Any, v: Any, tau: Any, t: Any, mode: Any, *, base: Any, solver: str) -> jax.Array:
     found = _assembled(model, q, v, tau, t, mode, base, False)
     s, dtype = found.system, found.system.force.dtype

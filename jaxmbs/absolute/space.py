@@ -14,7 +14,7 @@ from jaxmbs.absolute.bodies import table
 from jaxmbs.absolute.equations import Body, Equation
 from jaxmbs.absolute.joints import AngleRow, Arc, PointRow, ScrewRow, TurnRow, rows
 from jaxmbs.absolute.system import Rows
-from jaxmbs.dynamics.system import apply
+from jaxmbs.dynamics.formulations.system import apply
 from jaxmbs.model.parameters import Values
 from jaxmbs.model.structure import Structure
 from jaxmbs.spatial import ZERO3, Vector3

@@ -11,16 +11,18 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from jaxmbs.dynamics import constraint_wrenches, divide_and_conquer, energies, methods, rnea
-from jaxmbs.dynamics.accelerations import accelerations
-from jaxmbs.dynamics.compiled import compiled, state_dtype, vector
-from jaxmbs.dynamics.constraint_functions import constrained_dynamics, constrained_state
-from jaxmbs.dynamics.factorization import solve
-from jaxmbs.dynamics.kinematics import world_placements
+from jaxmbs.dynamics.constrained import wrenches
+from jaxmbs.dynamics.constrained.public import constrained_dynamics, constrained_state
+from jaxmbs.dynamics.formulations import methods
+from jaxmbs.dynamics.recursive import divide_and_conquer, energies, rnea
+from jaxmbs.dynamics.recursive.accelerations import accelerations
 from jaxmbs.dynamics.state import State
-from jaxmbs.dynamics.tree import UNROLLED, Tree
+from jaxmbs.dynamics.state.calling import compiles_itself, state_dtype, vector
+from jaxmbs.dynamics.state.kinematics import world_placements
+from jaxmbs.dynamics.state.tree import UNROLLED, Tree
 from jaxmbs.model import Mode, Model, ModelError, Pose
 from jaxmbs.spatial import Transform, Vector3
+from jaxmbs.spatial.factorization import solve
 
 
 def _state(model: Model, q: Any, v: Any, t: Any, mode: Mode | None, *others: Any) -> State:
@@ -38,7 +40,7 @@ def _scalar(state: State, x: Any) -> jax.Array:
     return jnp.asarray(x, state.tree.dtype)
 
 
-@compiled()
+@compiles_itself()
 def body_poses(model: Model, q: jax.Array, *, t: Any = 0.0, mode: Mode | None = None) -> Pose:
     """Poses of all bodies in the world.
 
@@ -57,7 +59,7 @@ def body_poses(model: Model, q: jax.Array, *, t: Any = 0.0, mode: Mode | None = 
     return Pose(table([list(T.position) for T in bodies]), R.reshape(-1, 3, 3))
 
 
-@compiled("body")
+@compiles_itself("body")
 def jacobian(
     model: Model, q: jax.Array, body: str, point: Any = (0.0, 0.0, 0.0), *, t: Any = 0.0, mode: Mode | None = None
 ) -> jax.Array:
@@ -83,7 +85,7 @@ def jacobian(
     return jnp.stack([jnp.stack([jnp.asarray(x, tree.dtype) for x in c]) for c in columns], axis=1)
 
 
-@compiled()
+@compiles_itself()
 def inverse_dynamics(
     model: Model, q: jax.Array, v: jax.Array, a: jax.Array, *, t: Any = 0.0, mode: Mode | None = None
 ) -> jax.Array:
@@ -95,14 +97,14 @@ def inverse_dynamics(
     return state.tree.vector(rnea.inverse_dynamics(state, vector(model, "a", a, model.nv, state.tree.dtype)))
 
 
-@compiled()
+@compiles_itself()
 def bias_forces(model: Model, q: jax.Array, v: jax.Array, *, t: Any = 0.0, mode: Mode | None = None) -> jax.Array:
     """bias (nv,) of A a + bias = tau: Coriolis, centrifugal and gyroscopic forces, gravity, force elements."""
     state = _state(model, q, v, t, mode)
     return state.tree.vector(rnea.inverse_dynamics(state, None))
 
 
-@compiled("method")
+@compiles_itself("method")
 def mass_matrix(
     model: Model, q: jax.Array, *, method: str = "crba", t: Any = 0.0, mode: Mode | None = None
 ) -> jax.Array:
@@ -118,7 +120,7 @@ def mass_matrix(
 _RECURSIVE = ("aba", "divide_and_conquer")
 
 
-@compiled("method")
+@compiles_itself("method")
 def forward_dynamics(
     model: Model,
     q: jax.Array,
@@ -173,7 +175,7 @@ def _by_mass_matrix(state: State, A: jax.Array, bias: jax.Array, tau: Any, presc
     return jnp.stack(x) if x else jnp.zeros(0, tree.dtype)
 
 
-@compiled()
+@compiles_itself()
 def energy(
     model: Model, q: jax.Array, v: jax.Array, *, t: Any = 0.0, mode: Mode | None = None
 ) -> tuple[jax.Array, jax.Array]:
@@ -182,7 +184,7 @@ def energy(
     return _scalar(state, energies.kinetic(state)), _scalar(state, energies.potential(state))
 
 
-@compiled()
+@compiles_itself()
 def momentum(
     model: Model, q: jax.Array, v: jax.Array, *, t: Any = 0.0, mode: Mode | None = None
 ) -> tuple[jax.Array, jax.Array]:
@@ -192,7 +194,7 @@ def momentum(
     return jnp.stack([_scalar(state, x) for x in angular]), jnp.stack([_scalar(state, x) for x in linear])
 
 
-@compiled()
+@compiles_itself()
 def joint_reactions(
     model: Model,
     q: jax.Array,
@@ -215,7 +217,7 @@ def joint_reactions(
     state = constrained_state(model, q, v, t, mode, tau) if constrained else _state(model, q, v, t, mode, tau)
     tau, prescribed = _optional(state, "tau", tau), _optional(state, "prescribed", prescribed)
     if constrained:
-        in_joints, in_loops = constraint_wrenches.reactions(state, tau, prescribed)
+        in_joints, in_loops = wrenches.reactions(state, tau, prescribed)
     else:
         in_joints, _ = rnea.joint_wrenches(state, accelerations(state, tau, prescribed))
         in_loops = []

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import jax
 import jax.numpy as jnp
 
-from jaxmbs.dynamics.moving_base import MovingBase
+from jaxmbs.dynamics.formulations.moving_base import MovingBase
 from jaxmbs.library.shapes import cylinder
 from jaxmbs.model import Mechanism, Pose
 from jaxmbs.model.forces import Damper, TorsionSpring

@@ -11,9 +11,9 @@ import lineax
 import numpy as np
 import optimistix
 
-from jaxmbs.dynamics.compiled import compiled, state_dtype
-from jaxmbs.dynamics.constraint_functions import constrained_state
-from jaxmbs.dynamics.constraints import constraints, velocities
+from jaxmbs.dynamics.constrained.constraints import constraints, velocities
+from jaxmbs.dynamics.constrained.public import constrained_state
+from jaxmbs.dynamics.state.calling import compiles_itself, state_dtype
 from jaxmbs.model import Model
 from jaxmbs.simulate.manifold import normalised
 from jaxmbs.simulate.solution import Status
@@ -41,7 +41,7 @@ def assemble(
     return _assemble(model, q_guess, v, t, held_q=tuple(held_q.tolist()), held_v=tuple(held_v.tolist()))
 
 
-@compiled("held_q", "held_v")
+@compiles_itself("held_q", "held_v")
 def _assemble(model: Model, q: Any, v: Any, t: Any, *, held_q: tuple[bool, ...], held_v: tuple[bool, ...]) -> Any:
     dtype = state_dtype(q)
     guess, v = jnp.asarray(q, dtype), jnp.asarray(v, dtype)

@@ -7,10 +7,12 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from jaxmbs.dynamics import constrained, constraints, energies
-from jaxmbs.dynamics.accelerations import accelerations
+from jaxmbs.dynamics.constrained import constraints
+from jaxmbs.dynamics.constrained.multipliers import constrained_dynamics
+from jaxmbs.dynamics.recursive import energies
+from jaxmbs.dynamics.recursive.accelerations import accelerations
 from jaxmbs.dynamics.state import State
-from jaxmbs.dynamics.tree import Tree
+from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode
 from jaxmbs.simulate.manifold import normalised
 from jaxmbs.spatial.scalar import Scalar, add
@@ -29,7 +31,7 @@ def derivative(tree: Tree, phase: Phase, t: Scalar, tau: Any, mode: Mode | None,
         tau = jnp.asarray(tau(tree.model, t, tree.vector(q), tree.vector(v)), tree.dtype)
     driven: Scalar = 0
     if tree.structure.constrained:
-        a, multipliers, found = constrained.constrained_dynamics(state, tau, baumgarte=baumgarte)
+        a, multipliers, found = constrained_dynamics(state, tau, baumgarte=baumgarte)
         # constraints that move in time do work: lambda . (J v) = -lambda . free
         driven = constraints.power(found, tuple(multipliers))
     else:

@@ -8,7 +8,7 @@ from typing import Any
 import jax.numpy as jnp
 
 from jaxmbs.dynamics.state import State
-from jaxmbs.dynamics.tree import Tree
+from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.spatial import kernel
 from jaxmbs.spatial.scalar import Scalar, add
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from jaxmbs.dynamics.constrained import Metric
-from jaxmbs.dynamics.constraints import Constraints, constraints, residuals, velocities
+from jaxmbs.dynamics.constrained.constraints import Constraints, constraints, residuals, velocities
+from jaxmbs.dynamics.constrained.multipliers import Metric
 from jaxmbs.dynamics.state import State
-from jaxmbs.dynamics.tree import Tree
+from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode
 from jaxmbs.simulate.manifold import moved
 from jaxmbs.spatial.scalar import Scalar, add, mul

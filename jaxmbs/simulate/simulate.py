@@ -10,10 +10,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxmbs.dynamics import energies
-from jaxmbs.dynamics.compiled import compiled, state_dtype, vector
+from jaxmbs.dynamics.recursive import energies
 from jaxmbs.dynamics.state import State
-from jaxmbs.dynamics.tree import Tree
+from jaxmbs.dynamics.state.calling import compiles_itself, state_dtype, vector
+from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode, Model, ModelError
 from jaxmbs.model.parameters import is_traced
 from jaxmbs.simulate.flow import runge_kutta_4
@@ -70,7 +70,7 @@ def _grid(t_end: float, dt: float) -> tuple[int, float]:
     return steps, t_end - (steps - 1) * dt
 
 
-@compiled("t_end", "dt", "steps", "h_last", "save_every", "fold", "function")
+@compiles_itself("t_end", "dt", "steps", "h_last", "save_every", "fold", "function")
 def _simulate(
     model: Model, q0: Any, v0: Any, tau: Any, mode: Any, carry: Any, baumgarte: Any, *, t_end: float, dt: float, steps: int,
     h_last: float, save_every: int, fold: Any, function: Any,

@@ -350,9 +350,9 @@ def measured(outputs: Mapping[str, Output], model: Model, t: Any, q: Any, v: Any
 
     Outputs that differ only in what they keep share the computation.
     """
-    from jaxmbs.dynamics.kinematics import link_motions
-    from jaxmbs.dynamics.scene import TreeScene
-    from jaxmbs.dynamics.tree import Tree
+    from jaxmbs.dynamics.state.kinematics import link_motions
+    from jaxmbs.dynamics.state.scene import TreeScene
+    from jaxmbs.dynamics.state.tree import Tree
     from jaxmbs.model.forces.base import Scene
 
     tree = Tree(model, q.dtype)

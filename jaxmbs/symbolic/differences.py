@@ -6,29 +6,27 @@ parts that exist. Constants are free: those that a difference needs are new cons
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jaxmbs.symbolic.constants import Constant, Number, quotient
 from jaxmbs.symbolic.factoring import Cube, Polynomial, operations
-
-if TYPE_CHECKING:
-    from jaxmbs.symbolic.program import Program
+from jaxmbs.symbolic.formulas import Formulas
 
 LONGEST = 60  # terms of a sum that is compared
-# choices of the first, second, ... part that are followed up, by the number of terms in the program
+# choices of the first, second, ... part that are followed up, by the number of all terms
 WIDTHS = ((130, (12, 4, 3, 2, 1)), (300, (4, 2, 1, 1)), (450, (2, 1)))
 Linear = dict[Cube, Any]  # literals that are no constants -> coefficient
 
 
-def rewrite(program: Program) -> bool:
+def rewrite(formulas: Formulas) -> bool:
     """Rewrite the sums that become cheaper; whether there were any."""
-    search = _Search(program)
-    return bool(search.widths) and any([search.improve(k) for k in list(program.sums)])
+    search = _Search(formulas)
+    return bool(search.widths) and any([search.improve(k) for k in list(formulas.sums)])
 
 
 class _Search:
-    def __init__(self, program: Program):
-        self.program, self.sums = program, program.sums
+    def __init__(self, formulas: Formulas):
+        self.formulas, self.sums = formulas, formulas.sums
         size = sum(map(len, self.sums.values()))
         self.widths = next((widths for limit, widths in WIDTHS if size <= limit), ())
         self.linear: dict[int, Linear] = {}
@@ -43,9 +41,9 @@ class _Search:
         if k not in self.linear:
             out: Linear = {}
             for cube, c in self.sums[k].items():
-                constant = next((x for x in cube if self.program.is_constant(x)), None)
+                constant = next((x for x in cube if self.formulas.is_constant(x)), None)
                 motion = tuple(x for x in cube if x != constant)
-                value = c if constant is None else c * self.program.literals[constant][1]
+                value = c if constant is None else c * self.formulas.literals[constant][1]
                 inner = self.expanded(motion[0]) if len(motion) == 1 and motion[0] in self.sums else {motion: 1}
                 if len(inner) > LONGEST:
                     inner = {motion: 1}
@@ -59,14 +57,14 @@ class _Search:
         target = self.expanded(k)
         if own < 2 or len(target) > LONGEST:
             return False
-        blocked = dependents_of(self.program, k) | {k}
+        blocked = dependents_of(self.formulas, k) | {k}
         near = sorted({j for key in target for j in self.users.get(key, ())} - blocked)
         price, parts, rest = self._covered(target, near, self.widths)
         if price >= own or any((j,) in rest for j in parts):
             return False
         found: Polynomial = {(j,): ratio for j, ratio in parts.items()}
         for key, c in rest.items():
-            r, constant = self.program.constant(c)
+            r, constant = self.formulas.constant(c)
             if r:
                 found[tuple(sorted(key if constant is None else (*key, constant)))] = r
         self.sums[k] = found
@@ -127,10 +125,10 @@ def _ratios(p: Linear, q: Linear) -> list[Number]:
     return list(dict.fromkeys(r for r in found if r is not None))
 
 
-def dependents_of(program: Program, k: int) -> set[int]:
+def dependents_of(formulas: Formulas, k: int) -> set[int]:
     """Literals whose formulas need literal k."""
     out, stack = set(), [k]
-    uses = program.uses()
+    uses = formulas.uses()
     while stack:
         for j in uses.get(stack.pop(), ()):
             if j not in out:

@@ -21,12 +21,12 @@ def expressions(names: Names) -> list[tuple[Any, Any]]:
     """(Symbol, expression) of every formula, in order; inputs are q_1, v_1, ..., t, constants k_1, ...."""
     sympy = sympy_module()
     listing = names.listing
-    w = names.program.workspace
+    w = names.formulas.workspace
     symbols: dict[int, Any] = {}
 
     def symbol(literal: int) -> Any:
         if literal not in symbols:
-            kind, content = names.program.literals[literal]
+            kind, content = names.formulas.literals[literal]
             source = w.atoms[content] if kind == "atom" else None
             plain = names.code[literal]
             if isinstance(source, tuple):

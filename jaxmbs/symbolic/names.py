@@ -28,13 +28,13 @@ class Names:
     """Identifier and LaTeX of every literal, angle and parameter."""
 
     def __init__(self, listing: Listing, what: str, model: Model):
-        self.listing, self.program, self.what = listing, listing.program, what
-        w = self.program.workspace
+        self.listing, self.formulas, self.what = listing, listing.formulas, what
+        w = self.formulas.workspace
         self.code: dict[int, str] = {}
         self.tex: dict[int, str] = {}
         for n, literal in enumerate(listing.constants, 1):
             self._set(literal, f"k{n}", f"k_{{{n}}}")
-        for literal, (kind, content) in self.program.literals.items():
+        for literal, (kind, content) in self.formulas.literals.items():
             if kind == "output":
                 self._set(literal, *self._output(content))
             elif kind == "atom" and isinstance(w.atoms[content], tuple):
@@ -90,9 +90,9 @@ def _tex_input(name: str, i: int) -> str:
 
 def _parameters(names: Names, model: Model) -> dict[int, tuple[str, str, float]]:
     """Of every parameter that the constants need: (identifier, LaTeX, value)."""
-    w = names.program.workspace
+    w = names.formulas.workspace
     used: set[int] = set()
-    stack = [names.program.literals[x][1] for x in names.listing.constants]
+    stack = [names.formulas.literals[x][1] for x in names.listing.constants]
     while stack:
         c = stack.pop()
         for i in {i for key in getattr(c, "terms", {}) for i in key} - used:

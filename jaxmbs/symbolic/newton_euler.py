@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from jaxmbs.dynamics.kinematics import LinkMotion
 from jaxmbs.dynamics.state import State
+from jaxmbs.dynamics.state.kinematics import LinkMotion
 from jaxmbs.model.joints.base import Joint
 from jaxmbs.spatial import ZERO3, ZERO_FORCE, Force, Matrix3, Vector3
 from jaxmbs.spatial.components import components

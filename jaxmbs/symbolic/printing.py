@@ -90,14 +90,14 @@ class Code:
 
     def constants(self) -> list[str]:
         """Lines name = expression of the constants, from the parameters."""
-        w, lines = self.names.program.workspace, []
+        w, lines = self.names.formulas.workspace, []
         for i, (name, *_) in self.names.parameters.items():
             kind, content = w.parameters[i]
             if isinstance(content, Constant):
                 value = self.constant(content)
                 lines.append(f"{name} = " + (f"1.0/({value})" if kind == "reciprocal" else self.function(kind, value)))
         listing = self.names.listing
-        lines += [f"{self.names.code[x]} = {self.constant(listing.program.literals[x][1])}" for x in listing.constants]
+        lines += [f"{self.names.code[x]} = {self.constant(listing.formulas.literals[x][1])}" for x in listing.constants]
         return lines
 
 
@@ -161,7 +161,7 @@ class Latex:
 
     def derived(self) -> list[str]:
         """Functions of parameters that the constants are made of."""
-        w, lines = self.names.program.workspace, []
+        w, lines = self.names.formulas.workspace, []
         for i, (_, tex, _) in self.names.parameters.items():
             kind, content = w.parameters[i]
             if isinstance(content, Constant):

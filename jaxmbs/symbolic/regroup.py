@@ -8,7 +8,7 @@ generalized forces, mass matrix and kinetic energy stay what they are (the react
 
 from __future__ import annotations
 
-from jaxmbs.dynamics.tree import Link
+from jaxmbs.dynamics.state.tree import Link
 from jaxmbs.model.joints import Fixed, Joint, Prismatic, Revolute
 from jaxmbs.model.structure import Structure
 from jaxmbs.spatial import RigidInertia, Symmetric3, Vector3

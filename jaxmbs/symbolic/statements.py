@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from jaxmbs.symbolic.constants import Number
-from jaxmbs.symbolic.program import Program
+from jaxmbs.symbolic.formulas import Formulas
 from jaxmbs.symbolic.quantities import Angle, Trig
 
 LONGEST_INLINE = 3  # terms of a sum that is written in brackets where it is used once
@@ -68,7 +68,7 @@ class Listing:
     """Everything that is printed. angles: sums of angles, in order; trig: [(literal, Trig)]; constants: literals in the
     order of first use."""
 
-    program: Program
+    formulas: Formulas
     angles: tuple[Angle, ...]
     trig: tuple[tuple[int, Trig], ...]
     statements: tuple[Statement, ...]
@@ -78,11 +78,11 @@ class Listing:
 
 @dataclass
 class _Writer:
-    program: Program
+    formulas: Formulas
     uses: dict[int, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        p = self.program
+        p = self.formulas
         for k, polynomial in list(p.sums.items()):
             p.sums[k] = self._absorbed(polynomial)
         for polynomial in p.sums.values():
@@ -97,16 +97,16 @@ class _Writer:
         """Rational factors beside a constant become part of it."""
         out: dict = {}
         for cube, c in polynomial.items():
-            constant = next((x for x in cube if self.program.is_constant(x)), None)
+            constant = next((x for x in cube if self.formulas.is_constant(x)), None)
             if constant is None or c in (1, -1):
                 out[cube] = c
             else:
-                scaled = self.program.literal("constant", self.program.literals[constant][1] * c)
+                scaled = self.formulas.literal("constant", self.formulas.literals[constant][1] * c)
                 out[tuple(sorted([scaled, *(x for x in cube if x != constant)]))] = 1
         return out
 
     def inlined(self, literal: int) -> bool:
-        p = self.program
+        p = self.formulas
         kind = p.literals[literal][0]
         return literal in p.sums and kind != "output" and self.uses.get(literal, 0) == 1
 
@@ -118,7 +118,7 @@ class _Writer:
 
     def _terms(self, cube: tuple[int, ...], c: Number) -> list[Term]:
         """One term; several where the cube is nothing but a sum that is used once."""
-        p = self.program
+        p = self.formulas
         if len(cube) == 1 and c in (1, -1) and self.inlined(cube[0]):
             return [Term(t.coefficient * c, t.factors, t.divisors) for t in self.sum(p.sums[cube[0]]).terms]
         factors: list[Any] = []
@@ -157,42 +157,42 @@ def needed(formula: Any) -> Iterator[int]:
         yield from (o[2] for o in operands if o[0] == "literal")
 
 
-def listing(program: Program) -> Listing:
-    """The statements of a program in an order in which they can be computed."""
-    writer = _Writer(program)
-    formulas: dict[int, Any] = {}
+def listing(formulas: Formulas) -> Listing:
+    """The statements in an order in which they can be computed."""
+    writer = _Writer(formulas)
+    found: dict[int, Any] = {}
     order: list[int] = []
     done: set[int] = set()
-    stack = [(k, False) for k in reversed(list(program.outputs.values()))]
+    stack = [(k, False) for k in reversed(list(formulas.outputs.values()))]
     while stack:
         k, ready = stack.pop()
         if ready:
             order.append(k)
             continue
-        if k in done or (k not in program.sums and k not in program.opaque):
+        if k in done or (k not in formulas.sums and k not in formulas.opaque):
             continue
         done.add(k)
-        formulas[k] = _formula(writer, program, k)
+        found[k] = _formula(writer, formulas, k)
         stack.append((k, True))
-        stack += [(x, False) for x in reversed(list(needed(formulas[k])))]
-    statements = tuple(Statement(k, formulas[k]) for k in order)
+        stack += [(x, False) for x in reversed(list(needed(found[k])))]
+    statements = tuple(Statement(k, found[k]) for k in order)
     read = list(dict.fromkeys(x for s in statements for x in needed(s.formula)))
-    trig = [(x, _content(program, x)) for x in read if isinstance(_content(program, x), Trig)]
+    trig = [(x, _content(formulas, x)) for x in read if isinstance(_content(formulas, x), Trig)]
     trig.sort(key=lambda item: (item[1].angle[-1][0], len(item[1].angle), item[1].function))
-    constants = tuple(x for x in read if program.is_constant(x))
+    constants = tuple(x for x in read if formulas.is_constant(x))
     angles = _angles([t.angle for _, t in trig])
-    return Listing(program, angles, tuple(trig), statements, constants, _count(statements, len(trig), angles))
+    return Listing(formulas, angles, tuple(trig), statements, constants, _count(statements, len(trig), angles))
 
 
-def _formula(writer: _Writer, program: Program, k: int) -> Any:
-    if k in program.sums:
-        return writer.sum(program.sums[k])
-    return program.opaque[k]
+def _formula(writer: _Writer, formulas: Formulas, k: int) -> Any:
+    if k in formulas.sums:
+        return writer.sum(formulas.sums[k])
+    return formulas.opaque[k]
 
 
-def _content(program: Program, literal: int) -> Any:
-    kind, content = program.literals[literal]
-    return program.workspace.atoms[content] if kind == "atom" else None
+def _content(formulas: Formulas, literal: int) -> Any:
+    kind, content = formulas.literals[literal]
+    return formulas.workspace.atoms[content] if kind == "atom" else None
 
 
 def _angles(used: list[Angle]) -> tuple[Angle, ...]:

@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from jaxmbs.dynamics import aba, crba, energies, rnea, telegin
-from jaxmbs.dynamics.factorization import solve
+from jaxmbs.dynamics.formulations import telegin
+from jaxmbs.dynamics.recursive import aba, crba, energies, rnea
 from jaxmbs.dynamics.state import State
-from jaxmbs.dynamics.tree import Tree
+from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Model, ModelError
 from jaxmbs.model.parameters import Parameter
+from jaxmbs.spatial.factorization import solve
 from jaxmbs.spatial.scalar import Scalar, mul, sub, total
 from jaxmbs.symbolic import newton_euler
 from jaxmbs.symbolic.hinges import angles_of

@@ -7,14 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jaxmbs.dynamics import scalar
-from jaxmbs.dynamics.telegin import serves
+from jaxmbs.dynamics.formulations.telegin import obstacle
+from jaxmbs.dynamics.recursive import scalar
 from jaxmbs.model import Model, ModelError
 from jaxmbs.model.errors import unknown
 from jaxmbs.model.forces import External
 from jaxmbs.model.joints import General
+from jaxmbs.symbolic.formulas import Formulas
 from jaxmbs.symbolic.names import Names
-from jaxmbs.symbolic.program import Program, factored, flatten, optimised
+from jaxmbs.symbolic.passes import factored, flatten, optimised
 from jaxmbs.symbolic.quantities import Overgrown
 from jaxmbs.symbolic.statements import listing
 from jaxmbs.symbolic.tracing import ALGORITHMS, INPUTS, Trace, Way, trace
@@ -61,7 +62,7 @@ def write_out(model: Model, what: str, *, constants: str = "symbols", method: st
     algorithms = ALGORITHMS[what]
     if method is not None and method not in algorithms:
         raise unknown("method", method, algorithms, f"write_out of {what}")
-    reason = serves(model) if "telegin" in algorithms else None
+    reason = obstacle(model) if "telegin" in algorithms else None
     if reason and method == "telegin":
         raise ModelError(f"write_out: method 'telegin' cannot serve model {model.name!r}: {reason}; use 'crba'")
     numeric = constants == "numbers"
@@ -69,9 +70,9 @@ def write_out(model: Model, what: str, *, constants: str = "symbols", method: st
     left_out = {"rnea"} | ({"telegin"} if reason else set())
     found = _cheapest(model, what, _ways([method] if method else [a for a in algorithms if a not in left_out]), numeric)
     inputs = [(name, model.nq if name == "q" else model.nv) for name in INPUTS[what]]
-    if ("atom", found.program.workspace.atom(("t", 0))) in (found.program.literals[x] for x in found.program.uses()):
+    if ("atom", found.formulas.workspace.atom(("t", 0))) in (found.formulas.literals[x] for x in found.formulas.uses()):
         inputs.append(("t", 1))
-    names = Names(listing(found.program), what, model)
+    names = Names(listing(found.formulas), what, model)
     out = WrittenOut(what, model.name, tuple(inputs), found.trace.shape, found.way.algorithm, numeric, names)
     _compare(out, model)
     return out
@@ -110,7 +111,7 @@ def _check(model: Model, what: str) -> None:
 class _Candidate:
     way: Way
     trace: Trace
-    program: Program
+    formulas: Formulas
     price: int
 
 
@@ -128,21 +129,21 @@ def _cheapest(model: Model, what: str, ways: list[Way], numeric: bool) -> _Candi
             continue
         try:
             traced = trace(model, what, way, numeric, budget)
-            program = flatten(traced, largest)
+            formulas = flatten(traced, largest)
         except Overgrown:
             continue
-        terms, used = sum(map(len, program.sums.values())), budget - traced.workspace.budget
+        terms, used = sum(map(len, formulas.sums.values())), budget - traced.workspace.budget
         budget, largest = min(budget, DEARER * used + 1000), min(largest, LONGER * terms + 100)
-        if all(program.sums != c.program.sums for c in found):
-            found.append(_Candidate(way, traced, program, program.price(factored(program))))
+        if all(formulas.sums != c.formulas.sums for c in found):
+            found.append(_Candidate(way, traced, formulas, formulas.price(factored(formulas))))
     if not found:
         raise ModelError(
             f"write_out: the formulas of {what} for {model.name!r} are too long; write out parts of the model"
         )
     found.sort(key=lambda c: c.price)
     for c in found[:POLISHED]:
-        optimised(c.program)
-        c.price = c.program.price(c.program.sums)
+        optimised(c.formulas)
+        c.price = c.formulas.price(c.formulas.sums)
     return min(found[:POLISHED], key=lambda c: c.price)
 
 

@@ -38,13 +38,13 @@ class WrittenOut:
     @property
     def constants(self) -> dict[str, float]:
         """Values of the named constants in the model."""
-        n, w = self._names, self._names.program.workspace
-        return {n.code[x]: n.program.literals[x][1].value(w.values) for x in n.listing.constants}
+        n, w = self._names, self._names.formulas.workspace
+        return {n.code[x]: n.formulas.literals[x][1].value(w.values) for x in n.listing.constants}
 
     @property
     def parameters(self) -> dict[str, float]:
         """Values of the model's parameters that the constants are computed from, by their names in the code."""
-        w = self._names.program.workspace
+        w = self._names.formulas.workspace
         return {
             code: value for i, (code, _, value) in self._names.parameters.items()
             if not isinstance(w.parameters[i][1], Constant)
@@ -89,7 +89,7 @@ class WrittenOut:
         return "\n".join(lines) + "\n"
 
     def _nested(self) -> str:
-        code, outputs = self._names.code, self._names.program.outputs
+        code, outputs = self._names.code, self._names.formulas.outputs
         if not self.shape:
             return code[outputs[()]]
         if len(self.shape) == 1:
@@ -140,9 +140,9 @@ class WrittenOut:
     def _stores(self) -> list[str]:
         code, symbol = self._names.code, SYMBOL[self.what]
         if not self.shape:
-            return [f"    return {code[self._names.program.outputs[()]]};"]
+            return [f"    return {code[self._names.formulas.outputs[()]]};"]
         out = []
-        for index, literal in self._names.program.outputs.items():
+        for index, literal in self._names.formulas.outputs.items():
             places = {index, index[::-1]} if len(index) == 2 else {index}
             for place in sorted(places):
                 flat = place[0] if len(place) == 1 else place[0] * self.shape[1] + place[1]
@@ -162,7 +162,7 @@ class WrittenOut:
                 given = [rf"{n.tex[x]} &= {self.constants[n.code[x]]:.9g}" for x in n.listing.constants]
             else:
                 given = tex.derived()
-                given += [rf"{n.tex[x]} &= {tex.constant(n.program.literals[x][1])}" for x in n.listing.constants]
+                given += [rf"{n.tex[x]} &= {tex.constant(n.formulas.literals[x][1])}" for x in n.listing.constants]
             text += "with the constants\n" + _aligned(given)
         return text
 

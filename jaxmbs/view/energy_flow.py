@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from jaxmbs.dynamics.bond_text import checked_powers, watts
-from jaxmbs.dynamics.bonds import BondGraph
+from jaxmbs.dynamics.bond_graph.graph import BondGraph
+from jaxmbs.dynamics.bond_graph.text import checked_powers, watts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -62,7 +62,7 @@ def energy_flow(graph: BondGraph, axes: Axes | None = None) -> Axes:
 
 def _flows(graph: BondGraph) -> list[_Flow]:
     """Bonds, with the two of a transformer joined into one."""
-    powers = checked_powers(graph)
+    powers = checked_powers(graph.bonds)
     source = {b.head: b.tail for b in graph.bonds if graph.kind(b.head) == "MTF"}
     return [
         _Flow(source.get(b.tail, b.tail), b.head, float(power))

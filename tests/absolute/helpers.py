@@ -8,11 +8,10 @@ import numpy as np
 
 import jaxmbs as mbs
 from jaxmbs.absolute.solvers import SOLVERS
-from jaxmbs.dynamics import rnea
-from jaxmbs.dynamics.scalar import _state
+from jaxmbs.dynamics.recursive import rnea
+from jaxmbs.dynamics.recursive.scalar import _state
 from jaxmbs.spatial import IDENTITY, ZERO_MOTION, Motion, Transform, Vector3
-
-from ..mechanisms import build, random_mechanism
+from tests.mechanisms import build, random_mechanism
 
 # compiled once and run once: half the time without optimisation
 quick = functools.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})

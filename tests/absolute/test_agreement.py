@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 import jaxmbs as mbs
-from jaxmbs.dynamics import scalar
-
-from ..cases import relative
-from .helpers import EXACT, MODELS, all_solvers, case, joint_reactions, motion, quick, solved
+from jaxmbs.dynamics.recursive import scalar
+from tests.absolute.helpers import EXACT, MODELS, all_solvers, case, joint_reactions, motion, quick, solved
+from tests.cases import relative
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 import jaxmbs as mbs
-
-from ..cases import relative
-from .helpers import case, motion, quick, solved
+from tests.absolute.helpers import case, motion, quick, solved
+from tests.cases import relative
 
 
 def disturbed(name, size):

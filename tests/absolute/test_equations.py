@@ -7,8 +7,7 @@ import pytest
 
 from jaxmbs import absolute
 from jaxmbs.absolute.equations import small_rotation
-
-from .helpers import quick
+from tests.absolute.helpers import quick
 
 RNG = np.random.default_rng(7)
 ARMS = jnp.asarray(RNG.normal(size=(3, 1, 3)))

@@ -5,10 +5,9 @@ import numpy as np
 import pytest
 
 import jaxmbs as mbs
-from jaxmbs.dynamics import scalar
-
-from ..cases import relative
-from .helpers import EXACT, case, motion, quick
+from jaxmbs.dynamics.recursive import scalar
+from tests.absolute.helpers import EXACT, case, motion, quick
+from tests.cases import relative
 
 SOLVERS = ("dense", "schur", "ldl")
 

@@ -8,9 +8,8 @@ import pytest
 import jaxmbs as mbs
 from jaxmbs.absolute.factors import Factors, vertices
 from jaxmbs.absolute.solvers import ldl
-
-from ..cases import relative
-from .helpers import all_solvers, quick, solved
+from tests.absolute.helpers import all_solvers, quick, solved
+from tests.cases import relative
 
 
 def dense_factors(f, size):

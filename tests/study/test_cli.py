@@ -10,8 +10,7 @@ import xarray as xr
 
 from jaxmbs.study import read, repeat
 from jaxmbs.study.repeat import write
-
-from .conftest import CART, EXAMPLE, environment
+from tests.study.conftest import CART, EXAMPLE, environment
 
 
 @pytest.fixture(scope="module")

@@ -14,8 +14,7 @@ from jaxmbs.study.criteria import parse
 from jaxmbs.study.plots import histogram
 from jaxmbs.study.statistics import _explained, extremes, summarize, verdict
 from jaxmbs.study.units import unit
-
-from .conftest import CART
+from tests.study.conftest import CART
 
 
 @pytest.fixture(scope="module")

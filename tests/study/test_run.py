@@ -14,8 +14,7 @@ from jaxmbs.io import InputError
 from jaxmbs.study import read, repeat, resume, run
 from jaxmbs.study.run import _Pace
 from jaxmbs.study.store import NOT_RUN, Store
-
-from .conftest import cli, environment
+from tests.study.conftest import cli, environment
 
 ROWS = 64
 
@@ -32,7 +31,7 @@ def same(a: xr.Dataset, b: xr.Dataset) -> bool:
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     """A finished run of 300 samples: the last block is padded."""
-    from .conftest import CART
+    from tests.study.conftest import CART
 
     folder = tmp_path_factory.mktemp("whole")
     (folder / "cart.toml").write_text(CART)
@@ -81,7 +80,7 @@ def test_pure_in_the_size_of_chunks(whole, tmp_path, monkeypatch, blocks):
 
 def test_pure_in_devices_and_through_a_kill(tmp_path, command):
     """The command line uses all cores, is killed while it writes, goes on, and reaches the bits of one device."""
-    from .conftest import CART
+    from tests.study.conftest import CART
 
     file = tmp_path / "cart.toml"
     file.write_text(CART.replace("t_end = 0.2", "t_end = 1.0"))

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import jaxmbs as mbs
-from jaxmbs.dynamics import scalar
+from jaxmbs.dynamics.recursive import scalar
 from jaxmbs.library import telegin_robots
 
 WHATS = ("mass_matrix", "bias_forces", "inverse_dynamics", "forward_dynamics", "kinetic_energy")

@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 
 import jaxmbs as mbs
-
-from .helpers import EXACT, WHATS, arguments, compiled, difference, expected, model, written
+from tests.symbolic.helpers import EXACT, WHATS, arguments, compiled, difference, expected, model, written
 
 SMALL = ("three-link arm", "double pendulum", "sliding", "turned", "sprung")
 JOINTS = ("planar robot", "hinged", "ball", "free")

@@ -9,10 +9,9 @@ import pytest
 import sympy
 
 import jaxmbs as mbs
-from jaxmbs.dynamics import scalar
+from jaxmbs.dynamics.recursive import scalar
 from jaxmbs.symbolic.hinges import angles_of
-
-from .helpers import arguments, chain, difference, expected, model, written
+from tests.symbolic.helpers import arguments, chain, difference, expected, model, written
 
 
 def test_three_link_arm():

@@ -8,8 +8,7 @@ import jax.numpy as jnp
 import pytest
 
 import jaxmbs as mbs
-
-from .helpers import arguments, difference, expected, model, sprung, written
+from tests.symbolic.helpers import arguments, difference, expected, model, sprung, written
 
 INPUT = re.compile(r"(?:q|v|a|\\tau)_\{\d+\}|t")
 NAME = re.compile(r"(?:\\tau|[a-zA-Z])_\{[^{}]*\}|(?<![\\a-zA-Z])[T](?![a-zA-Z])")

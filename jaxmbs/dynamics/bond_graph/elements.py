@@ -1,0 +1,46 @@
+"""Vertices and bonds, what a bond graph is made of [K 2]."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax
+
+STATIC: Any = {"static": True}
+
+
+@dataclass(frozen=True)
+class Vertex:
+    """A node or an element. id: unique, "role:name"; kind: what it is in the language of bond graphs.
+
+    Nodes: "1" (one flow, the efforts sum to zero) and "0" (one effort, the flows sum to zero). Elements: "I" inertia,
+    "C" spring, "R" damper, "Se" and "Sf" sources of effort and of flow, "MTF" transformer, "MGY" gyrator.
+    """
+
+    id: str
+    kind: str
+    name: str
+
+    @property
+    def is_node(self) -> bool:
+        return self.kind in ("0", "1")
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Bond:
+    """Energy that passes from `tail` to `head`, ids of two vertices.
+
+    effort (n,) [N, N m], flow (n,) [m/s, rad/s]; a batch of states has its axis first.
+    """
+
+    effort: Any
+    flow: Any
+    tail: str = field(metadata=STATIC)
+    head: str = field(metadata=STATIC)
+
+    @property
+    def power(self) -> jax.Array:
+        """Power [W] from tail to head; negative if it passes the other way."""
+        return (self.effort * self.flow).sum(axis=-1)

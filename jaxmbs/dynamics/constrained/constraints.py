@@ -1,0 +1,264 @@
+"""The constraints of a mechanism at one state: Jacobian, drift, residuals [Y 3.194-3.198]."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from jaxmbs.dynamics.state import State
+from jaxmbs.dynamics.state.kinematics import LinkMotion, world_placements
+from jaxmbs.model.constraints import FunctionConstraint, Holonomic, Row, cuts
+from jaxmbs.model.structure import WORLD
+from jaxmbs.spatial import IDENTITY, ZERO_MOTION, Force, Motion, Transform, kernel
+from jaxmbs.spatial.components import components
+from jaxmbs.spatial.scalar import Scalar, add, mul, total, where
+
+
+@components
+class Constraints:
+    """All rows: J a + drift = 0, J v + free = 0, and residual = 0 for the holonomic ones (0 for the others).
+
+    J: one tuple (nv) per row; free: the velocity that the rows leave at v = 0 (rheonomic); holonomic: 1 or 0 per row.
+    """
+
+    J: tuple[tuple[Scalar, ...], ...]
+    drift: tuple[Scalar, ...]
+    free: tuple[Scalar, ...]
+    residual: tuple[Scalar, ...]
+    holonomic: tuple[int, ...]
+
+
+def constraints(state: State) -> Constraints:
+    """The rows of all cut joints and constraint elements, in the order of model.constraint_names.
+
+    The rows of a constraint that the mode switches off are zero.
+    """
+    kinematics, groups = _Kinematics(state), []
+    for c in kinematics.connections():
+        if isinstance(c, Connection):
+            groups.append([kinematics.row(row, c) for row in c.rows])
+        else:
+            groups.append(_function_rows(state, c))
+    if state.mode is not None:
+        groups = [[_switched(row, state.mode.constraint[k]) for row in group] for k, group in enumerate(groups)]
+    rows = [row for group in groups for row in group]
+    return Constraints(*(tuple(row[k] for row in rows) for k in range(5)))
+
+
+class Connection(NamedTuple):
+    """A cut joint, or a constraint between a body and the world, at one state.
+
+    a, b: (link, frame) on either side; X, V, drift: placement, velocity, acceleration at dv/dt = 0 of b in a, in axes of
+    b; rows: those that are kept.
+    """
+
+    name: str
+    a: tuple[int, Frame]
+    b: tuple[int, Frame]
+    X: Transform
+    V: Motion
+    drift: Motion
+    rows: tuple[Row, ...]
+
+    def on_links(self, wrench: Force) -> dict[int, Force]:
+        """{link: what a wrench on b, at b in its axes, and its reaction on a are on the link}."""
+        (i, a), (j, b) = self.a, self.b
+        sides = ((i, _inwards(a.in_link, _inwards(self.X, -wrench))), (j, _inwards(b.in_link, wrench)))
+        return {link: F for link, F in sides if link >= 0}
+
+
+def connections(state: State) -> list[Connection | FunctionConstraint]:
+    """All constraints, in the order of model.constraint_names."""
+    return _Kinematics(state).connections()
+
+
+def velocities(state: State, found: Constraints) -> tuple[Scalar, ...]:
+    """Per row the velocity J v + free that it should not have."""
+    return tuple(_velocity(row, free, tuple(state.v)) for row, free in zip(found.J, found.free, strict=True))
+
+
+@kernel
+def _velocity(row: tuple[Scalar, ...], free: Scalar, v: tuple[Scalar, ...]) -> Scalar:
+    return add(free, total(*(mul(x, y) for x, y in zip(row, v, strict=True))))
+
+
+@kernel
+def power(found: Constraints, multipliers: tuple[Scalar, ...]) -> Scalar:
+    """Power [W] of rheonomic constraints; zero by structure where there are none."""
+    return total(*(mul(mul(-1, free), x) for free, x in zip(found.free, multipliers, strict=True)))
+
+
+def residuals(state: State, found: Constraints) -> list[Scalar]:
+    """Per row the residual, in m or rad where holonomic, else the velocity along it, in m/s."""
+    rates = velocities(state, found)
+    return [g if on else rate for g, rate, on in zip(found.residual, rates, found.holonomic, strict=True)]
+
+
+def row_counts(state: State) -> list[int]:
+    """Rows of every constraint, in the order of model.constraint_names."""
+    s = state.tree.structure
+    out = [len(loop.kept) for loop in s.loops]
+    for c in s.constraints:
+        e = c.element
+        out.append(len(_function_rows(state, e)) if isinstance(e, FunctionConstraint) else e.count)
+    return out
+
+
+@kernel
+def _cut_rows(joint: Any, numbers: Any, X: Transform, V: Motion, t: Scalar) -> tuple[Row, ...]:
+    return cuts.rows(joint, numbers, X, V, t)
+
+
+@kernel
+def _element_rows(element: Any, numbers: Any, X: Transform, V: Motion) -> tuple[Row, ...]:
+    return element.rows(numbers, X, V)
+
+
+@components
+class Frame:
+    """A frame on a body: in its link, in the world, its velocity and its acceleration at dv/dt = 0, in its axes."""
+
+    in_link: Transform
+    placement: Transform
+    velocity: Motion
+    drift: Motion
+
+
+@kernel
+def _relative(a: tuple[int, Frame], b: tuple[int, Frame]) -> tuple[Transform, Motion, Motion]:
+    """Of b in a: placement, velocity, and acceleration at dv/dt = 0, in axes of b."""
+    X = a[1].placement.inverse() @ b[1].placement
+    carried = X.motion_to_child(a[1].velocity)
+    V = b[1].velocity + carried * -1
+    return X, V, b[1].drift + X.motion_to_child(a[1].drift) * -1 + V.cross(carried)
+
+
+@kernel
+def _evaluate(row: Row, V: Motion, drift: Motion) -> tuple[Scalar, Scalar]:
+    """(acceleration at dv/dt = 0, velocity) along the row."""
+    return add(add(drift @ row.wrench, V @ row.turning), row.rate_change), add(V @ row.wrench, row.rate)
+
+
+@kernel
+def _inwards(X: Transform, F: Force) -> Force:
+    return X.force_to_parent(F)
+
+
+@kernel
+def _power(S: tuple[Motion, ...], F: Force) -> tuple[Scalar, ...]:
+    return tuple(s @ F for s in S)
+
+
+@kernel
+def _carried(m: LinkMotion, A: Motion) -> Motion:
+    return m.X.motion_to_child(A) + m.c
+
+
+@kernel
+def _seen(in_link: Transform, W: Transform, V: Motion, A: Motion) -> Frame:
+    return Frame(in_link, W @ in_link, in_link.motion_to_child(V), in_link.motion_to_child(A))
+
+
+class _Kinematics:
+    """Frames on bodies and what a wrench on them does to the generalized coordinates."""
+
+    def __init__(self, state: State):
+        self.state, tree = state, state.tree
+        self.motions = tree.per_link(state.motions)
+        self.placements = tree.per_link(world_placements(tree, state.motions))
+
+        def outward(joint: Any, A: Motion, m: LinkMotion) -> tuple[Motion, Motion]:
+            A = _carried(m, A)
+            return A, A
+
+        self.drifts = tree.per_link(tree.outward(outward, state.motions, ZERO_MOTION))
+
+    def frame(self, body: str, pose: Transform) -> tuple[int, Frame]:
+        """(link, frame) of a pose on a body."""
+        tree = self.state.tree
+        i = tree.structure.find_body(body)
+        if i < 0:
+            return i, Frame(pose, pose, ZERO_MOTION, ZERO_MOTION)
+        in_link = tree.body_in_link[i] @ pose
+        return i, _seen(in_link, self.placements[i], self.motions[i].V, self.drifts[i])
+
+    def connections(self) -> list[Connection | FunctionConstraint]:
+        s, values, out = self.state.tree.structure, self.state.tree.values, []
+        for loop in s.loops:
+            a, b = (
+                self.frame(
+                    body, Transform(values[f"{loop.name}.{pose}.rotation"], values[f"{loop.name}.{pose}.position"])
+                )
+                for body, pose in ((loop.body_a, "pose_a"), (loop.body_b, "pose_b"))
+            )
+            X, V, drift = _relative(a, b)
+            rows = _cut_rows(loop.joint, values.of(loop.name, loop.joint.numbers), X, V, self.state.t)
+            out.append(Connection(loop.name, a, b, X, V, drift, tuple(rows[k] for k in loop.kept)))
+        for constraint in s.constraints:
+            e = constraint.element
+            if isinstance(e, FunctionConstraint):
+                out.append(e)
+                continue
+            a, b = self.frame(WORLD, IDENTITY), self.frame(getattr(e, e.bodies[0]), IDENTITY)
+            X, V, drift = _relative(a, b)
+            rows = _element_rows(e, values.of(constraint.name, e.numbers), X, V)
+            out.append(Connection(constraint.name, a, b, X, V, drift, rows))
+        return out
+
+    def row(self, row: Row, c: Connection) -> tuple[Any, ...]:
+        """(J, drift, free, residual, holonomic) of one row."""
+        s = self.state.tree.structure
+        column: dict[int, Scalar] = {}
+        for i, F in c.on_links(row.wrench).items():
+            self._spread(column, i, F)
+        J = tuple(column.get(k, 0) for k in range(s.nv))
+        at_rest, rate = _evaluate(row, c.V, c.drift)
+        own = rate
+        for k, x in column.items():
+            own = add(own, mul(mul(-1, x), self.state.v[k]))
+        free = own if s.rheonomic else 0
+        return J, at_rest, free, 0 if row.residual is None else row.residual, int(row.residual is not None)
+
+    def _spread(self, column: dict[int, Scalar], i: int, F: Force) -> None:
+        """Generalized forces of the wrench F on link i, added to the column."""
+        s = self.state.tree.structure
+        while i >= 0:
+            for k, x in enumerate(_power(self.motions[i].S, F), s.v_slices[i].start):
+                column[k] = add(column.get(k, 0), x)
+            F, i = _inwards(self.motions[i].X, F), s.links[i].parent
+
+
+def _switched(row: tuple[Any, ...], on: Any) -> tuple[Any, ...]:
+    return (*jax.tree_util.tree_map(lambda x: where(on, x, 0.0), row[:4]), row[4])
+
+
+def _function_rows(state: State, e: FunctionConstraint) -> list[tuple[Any, ...]]:
+    """Rows of a user's function, by derivatives along the motion."""
+    tree, dtype = state.tree, state.tree.dtype
+    q, v, t = tree.vector(state.q), tree.vector(state.v), jnp.asarray(state.t, dtype)
+    one = jnp.ones_like(t)
+
+    def rates(q: Any, v: Any, t: Any) -> Any:
+        return tree.vector(tree.flat([m.rates for m in State(tree, q, v, t, state.mode).motions]))
+
+    def fn(q: Any, v: Any, t: Any) -> Any:
+        return jnp.atleast_1d(jnp.asarray(e.fn(tree.model, q, v, t), dtype))
+
+    if isinstance(e, Holonomic):
+        residual = fn(q, v, t)
+
+        def velocity(q: Any, v: Any, t: Any) -> Any:
+            return jax.jvp(lambda q, t: fn(q, jnp.zeros_like(v), t), (q, t), (rates(q, v, t), jnp.ones_like(t)))[1]
+    else:
+        velocity, residual = fn, None
+
+    J = jax.jacfwd(velocity, argnums=1)(q, v, t)
+    _, drift = jax.jvp(lambda q, t: velocity(q, v, t), (q, t), (rates(q, v, t), one))
+    free = velocity(q, jnp.zeros_like(v), t)
+    count = drift.shape[0]
+    return [
+        (tuple(J[r]), drift[r], free[r], 0 if residual is None else residual[r], int(residual is not None))
+        for r in range(count)
+    ]

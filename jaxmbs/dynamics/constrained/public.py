@@ -1,0 +1,136 @@
+"""The public functions of constrained dynamics: arrays in, arrays out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from jaxmbs.dynamics.constrained import elimination, multipliers, wrenches
+from jaxmbs.dynamics.constrained.constraints import constraints, residuals, row_counts, velocities
+from jaxmbs.dynamics.constrained.multipliers import Metric
+from jaxmbs.dynamics.state import State
+from jaxmbs.dynamics.state.calling import compiles_itself, state_dtype, vector
+from jaxmbs.dynamics.state.tree import Tree
+from jaxmbs.model import Mode, Model, ModelError
+from jaxmbs.model.errors import unknown
+from jaxmbs.spatial.scalar import mul
+
+_METHODS = {"multipliers": multipliers.constrained_dynamics, "elimination": elimination.constrained_dynamics}
+
+
+def constrained_state(model: Model, q: Any, v: Any, t: Any, mode: Mode | None, *others: Any) -> State:
+    """State on an unrolled tree; rows of constraints are written out link by link."""
+    dtype = state_dtype(*(x for x in (q, v, *others) if x is not None))
+    tree = Tree(model, dtype, unrolled=len(model.structure.links))
+    return State(tree, vector(model, "q", q, model.nq, dtype), vector(model, "v", v, model.nv, dtype), t, mode)
+
+
+@compiles_itself("method")
+def constrained_dynamics(
+    model: Model,
+    q: jax.Array,
+    v: jax.Array,
+    tau: jax.Array | None = None,
+    *,
+    t: Any = 0.0,
+    mode: Mode | None = None,
+    prescribed: jax.Array | None = None,
+    method: str = "multipliers",
+) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """Motion under loops and constraints: (a (nv,), multipliers (rows,), residual (rows,)).
+
+    A a + bias = tau + Jᵀ multipliers and J a + drift = 0 [Y 3.190]. The rows stand in the order of
+    model.constraint_names (see `constraint_rows`); the multipliers of a cut joint are components of its wrench on the
+    second body, at frame b in its axes [N, N m]. residual: what the state violates: position (m, rad) of a holonomic
+    row, velocity (m/s) of a nonholonomic one. method: "multipliers" (Schur complement of the mass matrix) or
+    "elimination" of dependent velocities [K 6], chosen by pivoting at every state; the two agree. Redundant rows share
+    the load with multipliers of least norm. Raises ModelError for wrong shapes or an unknown method.
+    """
+    if method not in _METHODS:
+        raise unknown("method", method, _METHODS, "constrained_dynamics")
+    state = constrained_state(model, q, v, t, mode, tau)
+    tree = state.tree
+    tau = None if tau is None else vector(model, "tau", tau, model.nv, tree.dtype)
+    prescribed = None if prescribed is None else vector(model, "prescribed", prescribed, model.nv, tree.dtype)
+    a, multipliers, found = _METHODS[method](state, tau, prescribed)
+    return tree.vector(a), tree.vector(multipliers), tree.vector(residuals(state, found))
+
+
+@compiles_itself()
+def constraint_jacobian(
+    model: Model, q: jax.Array, v: jax.Array | None = None, *, t: Any = 0.0, mode: Mode | None = None
+) -> tuple[jax.Array, jax.Array]:
+    """(J (rows, nv), drift (rows,)) of J a + drift = 0 at (q, v); v None is rest. [Y 3.194-3.198]"""
+    state = constrained_state(model, q, jnp.zeros(model.nv) if v is None else v, t, mode)
+    found, dtype = constraints(state), state.tree.dtype
+    rows = [state.tree.vector(list(row)) for row in found.J]
+    return jnp.stack(rows) if rows else jnp.zeros((0, model.nv), dtype), state.tree.vector(list(found.drift))
+
+
+def constraint_rows(model: Model, q: Any = None) -> dict[str, slice]:
+    """Where the rows of each constraint lie among the multipliers."""
+    q = model.neutral() if q is None else q
+    counts = row_counts(constrained_state(model, q, jnp.zeros(model.nv), 0.0, None))
+    out, start = {}, 0
+    for name, n in zip(model.constraint_names, counts, strict=True):
+        out[name] = slice(start, start + n)
+        start += n
+    return out
+
+
+def impact(
+    model: Model,
+    q: jax.Array,
+    v_minus: jax.Array,
+    on: Iterable[str] | None = None,
+    *,
+    restitution: Any = 0.0,
+    t: Any = 0.0,
+    mode: Mode | None = None,
+) -> tuple[jax.Array, jax.Array]:
+    """Velocity jump when constraints start to hold: (v_plus (nv,), impulses (rows,)).
+
+    A (v_plus - v_minus) = Jᵀ impulses, and on the rows of the constraints named in `on` (None: all) the velocity
+    becomes -restitution times what it was; on the other active rows it becomes zero. Impulses in N s and N m s, in the
+    order of the multipliers. Raises ModelError for unknown names.
+    """
+    names = model.constraint_names if on is None else ((on,) if isinstance(on, str) else tuple(on))
+    for name in names:
+        if name not in model.constraint_names:
+            raise unknown("constraint", name, model.constraint_names, "impact(on=...)")
+    if not model.constraint_names:
+        raise ModelError(f"impact: model {model.name!r} has no constraints; add one with close_loop or add_constraint")
+    return _impact(model, q, v_minus, restitution, t, mode, names=names)
+
+
+@compiles_itself()
+def joint_impulses(
+    model: Model, q: jax.Array, v_minus: jax.Array, v_plus: jax.Array, impulses: jax.Array, *, t: Any = 0.0
+) -> jax.Array:
+    """Impulse in every joint at a velocity jump, (joints, 6): tree joints, then cut joints, as in `joint_reactions`.
+
+    A row is (angular [N m s], linear [N s]) impulse on the child, at the child joint frame, in its axes. impulses: those
+    of the constraints, from `impact`; zeros (rows,) for a jump that outside impulses make.
+    """
+    state = constrained_state(model, q, jnp.zeros(model.nv), t, None, v_minus)
+    tree = state.tree
+    jump = vector(model, "v_plus", v_plus, model.nv, tree.dtype) - vector(
+        model, "v_minus", v_minus, model.nv, tree.dtype
+    )
+    in_joints, in_loops = wrenches.impulses(state, jump, jnp.asarray(impulses, tree.dtype))
+    return jnp.stack([tree.vector(list(F.scalars())) for F in (*tree.per_link(in_joints), *in_loops)])
+
+
+@compiles_itself("names")
+def _impact(model: Model, q: Any, v: Any, restitution: Any, t: Any, mode: Any, *, names: tuple[str, ...]) -> Any:
+    state = constrained_state(model, q, v, t, mode)
+    found, tree = constraints(state), state.tree
+    struck = [n in names for n, k in zip(model.constraint_names, row_counts(state), strict=True) for _ in range(k)]
+    target = []
+    for velocity, hit in zip(velocities(state, found), struck, strict=True):
+        target.append(mul(-1, mul(1 + restitution, velocity) if hit else velocity))
+    jump, impulses = Metric.of(state, found).closest([0] * model.nv, tuple(target))
+    return tree.vector([state.v[k] + x for k, x in enumerate(jump)]), tree.vector(list(impulses))

@@ -1,0 +1,98 @@
+"""The bias forces by origin: centrifugal, Coriolis, gyroscopic; gravity; force elements [T Introduction]."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from jaxmbs.dynamics.recursive.rnea import inverse_dynamics
+from jaxmbs.dynamics.state import State
+from jaxmbs.dynamics.state.calling import compiles_itself, state_dtype, vector
+from jaxmbs.dynamics.state.scene import LinkLoads
+from jaxmbs.dynamics.state.tree import Tree
+from jaxmbs.model import Mode, Model
+from jaxmbs.spatial import ZERO_MOTION, Motion
+
+
+class BiasSplit(NamedTuple):
+    """Parts of the bias (nv,) each, on the left-hand side of A a + bias = tau.
+
+    bias = centrifugal + coriolis + rheonomic + gravity + elements. centrifugal: the terms with the square of one rate;
+    coriolis: those with the product of two; rheonomic: what the own motion of joints in time adds (linear in v and
+    free of v). gyroscopic: the part of centrifugal + coriolis that does no work whatever v is, that is, all but A' v/2
+    with A' = dA/dt along the motion; A' v/2 alone changes the kinetic energy.
+    """
+
+    centrifugal: jax.Array
+    coriolis: jax.Array
+    rheonomic: jax.Array
+    gravity: jax.Array
+    elements: jax.Array
+    gyroscopic: jax.Array
+
+
+class _Inertial(State):
+    """The tree without gravity and force elements."""
+
+    @property
+    def base_acceleration(self) -> Motion:
+        return ZERO_MOTION
+
+    @functools.cached_property
+    def loads(self) -> LinkLoads:
+        return LinkLoads()
+
+
+class _Unloaded(State):
+    """The tree without force elements."""
+
+    @functools.cached_property
+    def loads(self) -> LinkLoads:
+        return LinkLoads()
+
+
+@compiles_itself()
+def bias_split(model: Model, q: jax.Array, v: jax.Array, *, t: Any = 0.0, mode: Mode | None = None) -> BiasSplit:
+    """The bias forces by origin.
+
+    With Spherical and Free joints v are rates, not derivatives of q; "centrifugal" then means the terms with the square
+    of one component of v. Raises ModelError for wrong shapes.
+    """
+    dtype = state_dtype(q, v)
+    q, v = vector(model, "q", q, model.nq, dtype), vector(model, "v", v, model.nv, dtype)
+    tree = Tree(model, dtype)
+    zero = jnp.zeros_like(v)
+
+    def inertial(v: jax.Array, a: Any = None, q: jax.Array = q) -> jax.Array:
+        return tree.vector(inverse_dynamics(_Inertial(tree, q, v, t), a))
+
+    drift = inertial(zero) if tree.structure.rheonomic else zero
+
+    def quadratic(v: jax.Array) -> jax.Array:
+        """The part of second degree in v."""
+        return (inertial(v) + inertial(-v)) / 2 - drift if tree.structure.rheonomic else inertial(v)
+
+    both = quadratic(v)
+    centrifugal = jax.vmap(quadratic)(jnp.diag(v)).sum(axis=0) if v.size else zero
+    rheonomic = inertial(v) - both if tree.structure.rheonomic else zero
+    gravity = tree.vector(inverse_dynamics(_Unloaded(tree, q, zero, t), None)) - drift
+    elements = zero
+    if tree.structure.forces:
+        loaded = tree.vector(inverse_dynamics(State(tree, q, v, t, mode), None))
+        elements = loaded - tree.vector(inverse_dynamics(_Unloaded(tree, q, v, t), None))
+    gyroscopic = both - _half_rate(tree, q, v, t, inertial)
+    return BiasSplit(centrifugal, both - centrifugal, rheonomic, gravity, elements, gyroscopic)
+
+
+def _half_rate(tree: Tree, q: jax.Array, v: jax.Array, t: Any, inertial: Any) -> jax.Array:
+    """A' v/2, the derivative of A(q) u along dq/dt at u = v."""
+    rates = tree.vector(tree.flat([m.rates for m in State(tree, q, v, t).motions]))
+    zero = jnp.zeros_like(v)
+
+    def momentum(q: jax.Array) -> jax.Array:
+        return inertial(zero, v, q) - (inertial(zero, None, q) if tree.structure.rheonomic else 0)
+
+    return jax.jvp(momentum, (q,), (rates,))[1] / 2

@@ -1,0 +1,118 @@
+"""Controlled variables: coordinates that are given functions of time, and what drives them [Y 3.3.1].
+
+Corrected against the print: M_k^m of (3.91) is minus the torque along phi_k; `drive` here is that torque,
+A_k q" + bias_k - tau_k.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxmbs.dynamics.formulations import methods
+from jaxmbs.dynamics.recursive import rnea
+from jaxmbs.dynamics.recursive.accelerations import accelerations
+from jaxmbs.dynamics.state import State
+from jaxmbs.dynamics.state.calling import compiles_itself, state_dtype, vector
+from jaxmbs.dynamics.state.tree import Tree
+from jaxmbs.model import Model, ModelError
+from jaxmbs.model.structure import Structure
+
+Motions = tuple[tuple[str, int | None, Callable[[Any], Any]], ...]
+
+
+class Controlled(NamedTuple):
+    """State with the controlled coordinates put in place (q, v), accelerations a and drives (nv,), zero elsewhere."""
+
+    q: jax.Array
+    v: jax.Array
+    a: jax.Array
+    drive: jax.Array
+
+
+def controlled_dynamics(
+    model: Model,
+    q: jax.Array,
+    v: jax.Array,
+    tau: jax.Array | None = None,
+    *,
+    motions: Mapping[str | tuple[str, int], Callable[[Any], Any]],
+    t: Any = 0.0,
+    method: str = "aba",
+) -> Controlled:
+    """Accelerations when some coordinates are given functions of time, and the forces that drive them.
+
+    motions: {joint: function t -> (nv,) or a number} or {(joint, index): function t -> number}, written with jax.numpy;
+    their values and rates replace those in q and v. method: "aba" (the freedoms are locked and accelerate as given) or
+    one of `mass_matrix` (their rows and columns are deleted [Y 3.92]). Drives in N m or N, along the coordinates,
+    besides tau [Y 3.91]. Raises ModelError for joints whose rates are no derivatives of coordinates (Spherical, Free).
+    """
+    s, listed = model.structure, []
+    for key, function in motions.items():
+        name, index = key if isinstance(key, tuple) else (key, None)
+        joint = s.links[s.find_joint(name, "controlled_dynamics")].joint
+        if joint.nq != joint.nv:
+            raise ModelError(
+                f"controlled_dynamics: joint {name!r} is {type(joint).__name__}, whose rates are no derivatives of its "
+                "coordinates; lock it and give its acceleration: forward_dynamics(mode=..., prescribed=...)"
+            )
+        if index is not None and not 0 <= index < joint.nv:
+            raise ModelError(f"controlled_dynamics: joint {name!r} has no coordinate {index}; it has {joint.nv}")
+        listed.append((name, index, function))
+    return _controlled(model, q, v, tau, t, motions=tuple(listed), method=method)
+
+
+def _slots(s: Structure, motions: Motions) -> tuple[np.ndarray, np.ndarray]:
+    """Positions of the controlled coordinates in q and in v."""
+    in_q: list[int] = []
+    in_v: list[int] = []
+    for name, index, _ in motions:
+        i = s.find_joint(name)
+        for out, part in ((in_q, s.q_slices[i]), (in_v, s.v_slices[i])):
+            out += range(part.start, part.stop) if index is None else [part.start + index]
+    return np.asarray(in_q, int), np.asarray(in_v, int)
+
+
+@compiles_itself("motions", "method")
+def _controlled(model: Model, q: Any, v: Any, tau: Any, t: Any, *, motions: Motions, method: str) -> Controlled:
+    dtype = state_dtype(q, v, tau)
+    q, v = vector(model, "q", q, model.nq, dtype), vector(model, "v", v, model.nv, dtype)
+    tau = jnp.zeros(model.nv, dtype) if tau is None else vector(model, "tau", tau, model.nv, dtype)
+    in_q, in_v = _slots(model.structure, motions)
+
+    def given(t: jax.Array) -> jax.Array:
+        return jnp.concatenate([jnp.asarray(f(t), dtype).reshape(-1) for *_, f in motions])
+
+    time = jnp.asarray(t, dtype)
+    one = jnp.ones_like(time)
+    (phi, rate), (_, rate_of_rate) = jax.jvp(lambda t: jax.jvp(given, (t,), (one,)), (time,), (one,))
+    if phi.shape != in_v.shape:
+        raise ModelError(f"controlled_dynamics: the motions give {phi.size} values for {in_v.size} coordinates")
+    q, v = q.at[in_q].set(phi), v.at[in_v].set(rate)
+
+    if method == "aba":
+        lock = np.isin(np.arange(model.nv), in_v)
+        mode = replace(model.mode(), lock=jnp.asarray(lock))
+        state = State(Tree(model, dtype), q, v, time, mode)
+        wanted = jnp.zeros(model.nv, dtype).at[in_v].set(rate_of_rate)
+        a = state.tree.vector(accelerations(state, tau, wanted))
+        needed = state.tree.vector(rnea.inverse_dynamics(state, a)) - tau
+        return Controlled(q, v, a, jnp.where(jnp.asarray(lock), needed, 0.0))
+    found = methods.find(method, model, also=("aba",))
+    state = State(Tree(model, dtype), q, v, time)
+    return Controlled(q, v, *_deleted(found.mass_matrix(state), tau - found.bias(state), in_v, rate_of_rate))
+
+
+def _deleted(A: jax.Array, B: jax.Array, given: np.ndarray, rate_of_rate: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """A' phi'" = B' - eta phi_k" [Y 3.92], and the drives [Y 3.91]."""
+    rest = np.setdiff1d(np.arange(len(B)), given)
+    a = jnp.zeros_like(B).at[given].set(rate_of_rate)
+    if rest.size:
+        eta = A[np.ix_(rest, given)]
+        a = a.at[rest].set(jnp.linalg.solve(A[np.ix_(rest, rest)], B[rest] - eta @ rate_of_rate))
+    return a, jnp.zeros_like(B).at[given].set(A[given] @ a - B[given])

@@ -1,0 +1,75 @@
+"""The dense formulations by name: what `method=` of mass_matrix and forward_dynamics can be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+
+from jaxmbs.dynamics.formulations import configuration, general_joints, jacobians, planar, telegin, wittenburg
+from jaxmbs.dynamics.formulations.system import System, system
+from jaxmbs.dynamics.formulations.wittenburg import hinged
+from jaxmbs.dynamics.recursive import crba, rnea
+from jaxmbs.dynamics.state import State
+from jaxmbs.model import Model, ModelError
+from jaxmbs.model.errors import unknown
+from jaxmbs.model.joints import Free
+
+
+@dataclass(frozen=True)
+class Method:
+    """A formulation: mass_matrix(state) and bias(state) of A a + bias = tau, for models without an obstacle.
+
+    source: where it comes from; joints: which it serves; obstacle(model): why it cannot serve a model, or None.
+    """
+
+    source: str
+    joints: str
+    mass_matrix: Callable[[State], jax.Array]
+    bias: Callable[[State], Any]
+    obstacle: Callable[[Model], str | None] = lambda model: None
+
+
+def _free_root(model: Model) -> str | None:
+    if any(isinstance(link.joint, Free) and link.parent < 0 for link in model.structure.links):
+        return None
+    return "no body hangs on the world by a Free joint, so that none of its joints is fictitious"
+
+
+def _of_system(module: Any, prepare: Callable[[System], System] = lambda s: s, prefix: str = "") -> tuple[Any, Any]:
+    A, b = getattr(module, f"{prefix}mass_matrix"), getattr(module, f"{prefix}bias")
+    return (lambda state: A(prepare(system(state)))), (lambda state: b(prepare(system(state))))
+
+
+def _newton_euler(state: State) -> Any:
+    return state.tree.vector(rnea.inverse_dynamics(state, None))
+
+
+METHODS: dict[str, Method] = {
+    "crba": Method("composite rigid bodies", "any", crba.mass_matrix, _newton_euler),
+    "configuration": Method("Y 3.4", "any", *_of_system(general_joints)),
+    "fictitious": Method("Y 3.4.5", "any, free roots", *_of_system(general_joints, prefix="fictitious_"), _free_root),
+    "barycentric": Method("Y 3.2-3.3", "rotational, free roots", *_of_system(wittenburg, hinged), wittenburg.obstacle),
+    "wang": Method("W 2-3", "rotational, free roots", *_of_system(configuration, hinged), wittenburg.obstacle),
+    "planar": Method("Y 3.2.2", "revolute, parallel axes", planar.mass_matrix, planar.bias, planar.obstacle),
+    "telegin": Method("T 1-4", "revolute", telegin.mass_matrix, _newton_euler, telegin.obstacle),
+    "jacobian": Method("virtual power", "any", jacobians.mass_matrix, jacobians.bias),
+}
+
+
+def find(name: str, model: Model, also: tuple[str, ...] = ()) -> Method:
+    """The method of that name; ModelError if there is none or if it cannot serve the model, with those that can.
+
+    also: names that the caller serves itself, for the message.
+    """
+    if name not in METHODS:
+        raise unknown("method", name, (*also, *METHODS))
+    reason = METHODS[name].obstacle(model)
+    if reason:
+        able = (*also, *(n for n, m in METHODS.items() if m.obstacle(model) is None))
+        raise ModelError(
+            f"method {name!r} cannot serve model {model.name!r}: {reason}; methods that can: {', '.join(able)}"
+        )
+    return METHODS[name]

@@ -1,0 +1,167 @@
+"""Public functions of the dense formulations beyond A and bias: reactions, moving body 0, free systems, body loads."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from jaxmbs.dynamics.formulations import barycentric, configuration, general_joints, wittenburg
+from jaxmbs.dynamics.formulations.free_systems import in_free_subtree
+from jaxmbs.dynamics.formulations.moving_base import MovingBase
+from jaxmbs.dynamics.formulations.system import System, system
+from jaxmbs.dynamics.recursive import aba
+from jaxmbs.dynamics.state import State
+from jaxmbs.dynamics.state.calling import compiles_itself, state_dtype, vector
+from jaxmbs.dynamics.state.tree import Tree
+from jaxmbs.model import Model, ModelError
+from jaxmbs.model.errors import unknown
+from jaxmbs.model.joints import Free
+
+_DENSE = ("barycentric", "configuration")
+
+
+def _dense(method: str, model: Model) -> Any:
+    """The module of the method, if it can serve the model."""
+    if method not in _DENSE:
+        raise unknown("method", method, _DENSE)
+    if method == "configuration":
+        return general_joints
+    reason = wittenburg.obstacle(model)
+    if reason:
+        raise ModelError(f"method 'barycentric' cannot serve model {model.name!r}: {reason}; use 'configuration'")
+    return wittenburg
+
+
+def _system(model: Model, q: Any, v: Any, tau: Any, t: Any, base: MovingBase | None) -> tuple[State, System, jax.Array]:
+    dtype = state_dtype(q, v, tau)
+    tau = jnp.zeros(model.nv, dtype) if tau is None else vector(model, "tau", tau, model.nv, dtype)
+    q, v = vector(model, "q", q, model.nq, dtype), vector(model, "v", v, model.nv, dtype)
+    state = State(Tree(model, dtype), q, v, t)
+    s = system(state, base)
+    if base is not None and in_free_subtree(s).any():
+        free = [link.name for link in model.structure.links if link.parent < 0 and isinstance(link.joint, Free)]
+        raise ModelError(f"a moving base carries what is hinged on it, but {free} leave bodies free; drop the base")
+    return state, s, tau
+
+
+def _accelerations(module: Any, s: System, tau: jax.Array) -> jax.Array:
+    return jnp.linalg.solve(module.mass_matrix(s), tau - module.bias(s))
+
+
+@compiles_itself("base", "method")
+def moving_base_dynamics(
+    model: Model,
+    q: jax.Array,
+    v: jax.Array,
+    tau: jax.Array | None = None,
+    *,
+    base: MovingBase,
+    t: Any = 0.0,
+    method: str = "configuration",
+) -> jax.Array:
+    """Accelerations a (nv,) when body 0, the world of the model, moves as given [Y 3.88-3.89, 3.165].
+
+    q, v: joint coordinates and rates, relative to body 0; t [s]; method: "configuration" (any joint) or "barycentric"
+    (rotational joints). Raises ModelError for a free root, which no base carries.
+    """
+    module = _dense(method, model)
+    _, s, tau = _system(model, q, v, tau, t, base)
+    return _accelerations(module, wittenburg.hinged(s) if module is wittenburg else s, tau)
+
+
+@compiles_itself("base", "method")
+def hinge_reactions(
+    model: Model,
+    q: jax.Array,
+    v: jax.Array,
+    tau: jax.Array | None = None,
+    *,
+    base: MovingBase | None = None,
+    t: Any = 0.0,
+    method: str = "configuration",
+) -> jax.Array:
+    """Wrench in every joint (n, 6) from the explicit formulas for X^c and Y^c [Y 3.4, 3.86; W 3.1].
+
+    Rows as in `joint_reactions`: (moment [N m], force [N]) on the child, at the child joint frame, in its axes, drives
+    and springs included. base: motion of body 0. method: "configuration" or "barycentric".
+    """
+    module = _dense(method, model)
+    _, s, tau = _system(model, q, v, tau, t, base)
+    s = wittenburg.hinged(s) if module is wittenburg else s
+    X, Y = module.reactions(s, _accelerations(module, s, tau))
+    return -jnp.concatenate([jnp.einsum("ixy,ix->iy", s.A, Y), jnp.einsum("ixy,ix->iy", s.A, X)], axis=1)
+
+
+@compiles_itself("method")
+def free_dynamics(
+    model: Model, q: jax.Array, v: jax.Array, tau: jax.Array | None = None, *, t: Any = 0.0, method: str = "barycentric"
+) -> jax.Array:
+    """Accelerations a (nv,) of a model of free systems, the centres of mass parted from the rotations [Y 3.2.3, 3.4.5].
+
+    Every body that hangs on the world must do so by a Free joint. method: "barycentric" (the other joints rotational
+    [Y 3.64-3.67]) or "configuration" (any joints, [Y 3.4.5]).
+    """
+    module = _dense(method, model)
+    _, s, tau = _system(model, q, v, tau, t, None)
+    if not in_free_subtree(s).all():
+        held = [x.name for x in model.structure.links if x.parent < 0 and not isinstance(x.joint, Free)]
+        raise ModelError(f"free_dynamics: {held} hold their bodies to the world; use forward_dynamics")
+    if module is wittenburg:
+        return wittenburg.free_accelerations(wittenburg.hinged(s), tau)
+    return general_joints.fictitious_accelerations(s, tau)
+
+
+@compiles_itself()
+def body_loads(
+    model: Model, q: jax.Array, v: jax.Array, tau: jax.Array | None = None, *, t: Any = 0.0
+) -> configuration.BodyLoads:
+    """The loads on every body taken alone: the dynamically equivalent decomposition of [W 4], in world axes.
+
+    Rotational joints, free roots. For body i the moments about its inward hinge balance:
+    momentum_rate_i = moment_i + c_i x at_centre_i + sum over the hinges j on it of b_j x at_hinge_j [W 4.2].
+    """
+    reason = wittenburg.obstacle(model)
+    if reason:
+        raise ModelError(f"body_loads: {reason}; joint_reactions serves any joint")
+    state, s, tau = _system(model, q, v, tau, t, None)
+    s = wittenburg.hinged(s)
+    a = state.tree.vector(aba.forward_dynamics(state, tau))
+    return configuration.body_loads(s, a, wittenburg.reactions(s, a)[1])
+
+
+class AugmentedBodies(NamedTuple):
+    """Constants of the augmented bodies [Y 3.2], row i in the axes of the body frame of body i.
+
+    d (n, n, 3): d_ij; b (n, n, 3): b_ij; b0 (n, 3): b_i0 [m]; K (n, 3, 3): inertia about the inward hinge, K_i, or, in
+    free systems, about the barycentre, K*_i [kg m²]. The barycentre lies at -b_ii from the centre of mass.
+    """
+
+    d: jax.Array
+    b: jax.Array
+    b0: jax.Array
+    K: jax.Array
+
+
+@compiles_itself()
+def augmented_bodies(model: Model) -> AugmentedBodies:
+    """The augmented bodies of a tree with hinge points fixed in both bodies; free roots are allowed.
+
+    Raises ModelError for other joints.
+    """
+    reason = wittenburg.obstacle(model)
+    if reason:
+        raise ModelError(f"augmented_bodies: {reason}")
+    dtype = jnp.result_type(float)
+    q = jnp.asarray([c for link in model.structure.links for c in link.joint.neutral()], dtype)
+    state = State(Tree(model, dtype), q, jnp.zeros(model.nv, dtype))
+    s = wittenburg.hinged(system(state))
+    of = barycentric.of_system(s)
+    rows = [[jnp.asarray(x, dtype) for x in B.rotation] for B in state.tree.body_in_link]
+    A = s.A @ jnp.stack([jnp.stack(row) for row in rows]).reshape(-1, 3, 3)
+    K = jnp.einsum("iixy->ixy", barycentric.K(s, of))
+    return AugmentedBodies(
+        jnp.einsum("iyx,ijy->ijx", A, of.d), jnp.einsum("iyx,ijy->ijx", A, of.b), jnp.einsum("iyx,iy->ix", A, of.b0),
+        jnp.swapaxes(A, 1, 2) @ K @ A,
+    )  # fmt: skip

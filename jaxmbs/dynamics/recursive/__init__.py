@@ -1,0 +1,1 @@
+"""Recursions over a tree, from the root to the leaves and back: one algorithm per file."""

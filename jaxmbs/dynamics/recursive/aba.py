@@ -1,0 +1,185 @@
+"""Articulated-body algorithm, the method of separate bodies of [Y 3.5] (Vereshchagin)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from jaxmbs.dynamics.recursive import crba, rnea
+from jaxmbs.dynamics.recursive.implicit import implicit
+from jaxmbs.dynamics.state import State
+from jaxmbs.dynamics.state.kinematics import LinkMotion
+from jaxmbs.dynamics.state.tree import Link, Tree
+from jaxmbs.model.joints import Joint
+from jaxmbs.spatial import ZERO_FORCE, ArticulatedInertia, Force, Motion, kernel
+from jaxmbs.spatial.components import components
+from jaxmbs.spatial.inertias import ZERO_INERTIA
+from jaxmbs.spatial.scalar import Scalar, div, mul, sub, where
+
+Handed = tuple[ArticulatedInertia, Force]
+Data = tuple[list[LinkMotion], list[Link], list[Force], Motion, "list[Drive]"]  # per block, and that of the world
+_FREE, _LOCKABLE = "free", "lockable"
+
+
+@components
+class Freedom:
+    """One degree of freedom when its turn of elimination came: U = I S, U / D and (tau - S p) / D."""
+
+    U: Force
+    scaled: Force
+    rate: Scalar
+
+
+@components
+class Drive:
+    """Of one link: tau plus elements, and per degree of freedom the lock and the prescribed acceleration (or ())."""
+
+    tau: tuple[Scalar, ...]
+    lock: tuple[Scalar, ...]
+    prescribed: tuple[Scalar, ...]
+
+
+@kernel
+def _bias(m: LinkMotion, momentum: Force, applied: Force, carried: Force) -> Force:
+    return m.V.cross_force(momentum) - applied + carried
+
+
+@kernel
+def _momentum(link: Link, V: Motion) -> Force:
+    return link.inertia @ V
+
+
+@kernel
+def _column(I: ArticulatedInertia, S: Motion) -> Force:
+    return I @ S
+
+
+@kernel
+def _freedom(S: Motion, U: Force, p: Force, tau: Scalar) -> Freedom:
+    """What one degree of freedom gives way to [Y 3.174]."""
+    inverse = div(1.0, S @ U)
+    return Freedom(U, U * inverse, mul(sub(tau, S @ p), inverse))
+
+
+@kernel
+def _freedom_or_lock(S: Motion, U: Force, p: Force, tau: Scalar, lock: Scalar, prescribed: Scalar) -> Freedom:
+    """The same where `lock` is False; a locked freedom keeps its inertia and moves as prescribed."""
+    inverse = div(1.0, where(lock, 1.0, S @ U))
+    rate = where(lock, prescribed, mul(sub(tau, S @ p), inverse))
+    return Freedom(U, U * where(lock, 0.0, inverse), rate)
+
+
+@kernel
+def _eliminate(I: ArticulatedInertia, f: Freedom, S: Motion, lockable: str) -> ArticulatedInertia:
+    """The inertia that remains when the freedom has given way [Y 3.176]."""
+    return I.minus_outer(f.U, f.scaled, S, lockable == _FREE)
+
+
+@kernel
+def _push(p: Force, f: Freedom) -> Force:
+    return p + f.U * f.rate
+
+
+@kernel
+def _hand_bias(m: LinkMotion, p: Force) -> Force:
+    return m.X.force_to_parent(p)
+
+
+@kernel
+def _with_drift(m: LinkMotion, I: ArticulatedInertia, p: Force) -> Force:
+    return p + I @ m.c
+
+
+@kernel
+def _carry(m: LinkMotion, A_parent: Motion) -> Motion:
+    return m.X.motion_to_child(A_parent) + m.c
+
+
+@kernel
+def _release(S: Motion, A: Motion, f: Freedom) -> tuple[Motion, Scalar]:
+    """Acceleration of one degree of freedom and of the link with it [Y 3.174, 3.172]."""
+    rate = sub(f.rate, A @ f.scaled)
+    return A + S * rate, rate
+
+
+def _inward(joint: Joint, carried: Handed, d: Any) -> tuple[Handed, tuple[Freedom, ...]]:
+    """Articulated inertia and bias force of the link with all that it carries, handed inwards [Y 3.176, 3.177]."""
+    m, link, applied, drive = d
+    I = link.inertia.articulated() + carried[0]
+    p = _bias(m, _momentum(link, m.V), applied, carried[1])
+    found: list[Freedom] = []
+    for k in reversed(range(len(m.S))):
+        U = _column(I, m.S[k])
+        if drive.lock:
+            f = _freedom_or_lock(m.S[k], U, p, drive.tau[k], drive.lock[k], drive.prescribed[k])
+        else:
+            f = _freedom(m.S[k], U, p, drive.tau[k])
+        I, p = _eliminate(I, f, m.S[k], _LOCKABLE if drive.lock else _FREE), _push(p, f)
+        found.append(f)
+    return (I.to_parent(m.X), _hand_bias(m, _with_drift(m, I, p))), tuple(found[::-1])
+
+
+def _outward(joint: Joint, A: Motion, d: Any) -> tuple[Motion, tuple[Scalar, ...]]:
+    m, freedoms = d
+    A = _carry(m, A)
+    rates = []
+    for S, freedom in zip(m.S, freedoms, strict=True):
+        A, rate = _release(S, A, freedom)
+        rates.append(rate)
+    return A, tuple(rates)
+
+
+def forward_dynamics(state: State, tau: Any, prescribed: Any = None) -> Any:
+    """Accelerations (nv,), flat as by `Tree.flat`, from generalized forces tau (nv,) or None.
+
+    The degrees of freedom that the state's mode locks accelerate as `prescribed` (None: zero).
+    """
+    tree, drives = state.tree, _drives(state, tau, prescribed)
+    data = (state.motions, tree.links, state.wrenches, state.base_acceleration, drives)
+    if tree.rolled or tree.dtype is None:
+        return _accelerations(tree, data)
+    return implicit(
+        lambda data: _accelerations(tree, data),
+        lambda data, a: _residual(tree, data, a),
+        lambda data: _matrix(tree, data),
+        data,
+        tree.dtype,
+    )
+
+
+def _accelerations(tree: Tree, data: Data) -> Any:
+    motions, links, wrenches, base, drives = data
+    zero = (ZERO_INERTIA.articulated(), ZERO_FORCE)
+    freedoms, _ = tree.inward(_inward, list(zip(motions, links, wrenches, drives, strict=True)), zero)
+    return tree.flat(tree.outward(_outward, list(zip(motions, freedoms, strict=True)), base))
+
+
+def _residual(tree: Tree, data: Data, a: Sequence[Scalar]) -> list[Scalar]:
+    """A a + bias - tau; a - prescribed where a freedom is locked."""
+    motions, links, wrenches, base, drives = data
+    _, along = rnea.newton_euler(tree, motions, links, wrenches, base, a)
+    lacking = [sub(x, y) for own, d in zip(along, drives, strict=True) for x, y in zip(own, d.tau, strict=True)]
+    lock, prescribed = _locks(drives)
+    if not lock:
+        return lacking
+    return [where(on, sub(x, y), r) for on, x, y, r in zip(lock, a, prescribed, lacking, strict=True)]
+
+
+def _matrix(tree: Tree, data: Data) -> tuple[Any, tuple[Scalar, ...]]:
+    motions, links, _, _, drives = data
+    found, nv = crba.entries(tree, motions, links), tree.structure.nv
+    rows = tuple(tuple(found.get((max(i, j), min(i, j)), 0) for j in range(nv)) for i in range(nv))
+    return rows, _locks(drives)[0]
+
+
+def _locks(drives: Sequence[Drive]) -> tuple[tuple[Scalar, ...], tuple[Scalar, ...]]:
+    return tuple(x for d in drives for x in d.lock), tuple(x for d in drives for x in d.prescribed)
+
+
+def _drives(state: State, tau: Any, prescribed: Any) -> list[Drive]:
+    tree, slices = state.tree, state.tree.structure.v_slices
+    taus = state.with_elements(tree.split(tau, slices), 1)
+    if state.mode is None:
+        return [Drive(x, (), ()) for x in taus]
+    locks, wanted = tree.split(state.mode.lock, slices), tree.split(prescribed, slices)
+    return [Drive(*x) for x in zip(taus, locks, wanted, strict=True)]

@@ -1,0 +1,88 @@
+"""Energy, momentum and the power of what is not conservative."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+
+from jaxmbs.dynamics.recursive.rnea import joint_wrenches
+from jaxmbs.dynamics.state import State
+from jaxmbs.dynamics.state import scene as scenes
+from jaxmbs.dynamics.state.kinematics import LinkMotion, world_placements
+from jaxmbs.dynamics.state.tree import Block, Link
+from jaxmbs.spatial import Motion, Vector3
+from jaxmbs.spatial.scalar import Scalar, add, mul, safe_divide, total
+
+
+def kinetic(state: State) -> Scalar:
+    """Kinetic energy [J]."""
+    return total(*(_sum(mul(0.5, m.V @ (link.inertia @ m.V)), b) for b, m, link in _links(state)))
+
+
+def potential(state: State) -> Scalar:
+    """Energy [J] in uniform gravity (zero at the world origin) and in the force elements."""
+    g = state.tree.values["gravity"]
+    height: Scalar = 0
+    if any(not isinstance(c, (int, float)) or c != 0 for c in g):
+        for W, (b, _, link) in zip(world_placements(state.tree, state.motions), _links(state), strict=True):
+            moment = W.rotation @ link.inertia.moment + W.position * link.inertia.mass
+            height = add(height, _sum(mul(-1, g @ moment), b))
+    return add(height, scenes.potential(state.scene, state.mode))
+
+
+def momentum(state: State) -> tuple[Vector3, Vector3]:
+    """Angular momentum about the common centre of mass [N m s] and linear momentum [N s], world axes."""
+    mass: Scalar = 0
+    static, linear, angular = Vector3(0, 0, 0), Vector3(0, 0, 0), Vector3(0, 0, 0)
+    for W, (b, m, link) in zip(world_placements(state.tree, state.motions), _links(state), strict=True):
+        h = W.force_to_parent(link.inertia @ m.V)
+        c = W.rotation @ link.inertia.moment + W.position * link.inertia.mass
+        mass = add(mass, _sum(link.inertia.mass, b))
+        static, linear, angular = static + _sums(c, b), linear + _sums(h.force, b), angular + _sums(h.moment, b)
+    center = Vector3(*(safe_divide(x, mass) for x in static))
+    return angular - center.cross(linear), linear
+
+
+def power(state: State, tau: Any, a: Any, prescribed: Any = None) -> Scalar:
+    """Power [W] that the mechanism receives beyond its potentials: tau, elements, drives of locked or rheonomic joints.
+
+    a: the accelerations of the motion.
+    """
+    tree, v = state.tree, state.v
+    nv = tree.structure.nv
+    received = scenes.power(state.scene, state.mode)
+    if tau is not None and state.mode is None:
+        received = add(received, total(*(mul(tau[k], v[k]) for k in range(nv))))
+    if state.mode is None and not tree.structure.rheonomic:
+        return received
+    wrenches, along = joint_wrenches(state, a)
+    if state.mode is not None:  # what acts along the free and the locked freedoms alike
+        needed = tree.flat(state.with_elements(along, -1))
+        received = add(received, total(*(mul(needed[k], v[k]) for k in range(nv))))
+    rates = tree.split(v, tree.structure.v_slices)
+    for b, m, f, rate in zip(tree.blocks, state.motions, wrenches, rates, strict=True):
+        if b.joint.rheonomic:
+            received = add(received, _own_motion(state, b, m, rate) @ f)
+    return received
+
+
+def _own_motion(state: State, block: Any, m: Any, rate: Any) -> Motion:
+    """Part of the joint's velocity that does not come from v (rheonomic joints are never rolled)."""
+    tree = state.tree
+    link = tree.links[tree.blocks.index(block)]
+    q = tree.split(state.q, tree.structure.q_slices)[tree.blocks.index(block)]
+    return block.joint.motion(link.numbers, q, [0.0] * len(rate), state.t).velocity
+
+
+def _links(state: State) -> list[tuple[Block, LinkMotion, Link]]:
+    return list(zip(state.tree.blocks, state.motions, state.tree.links, strict=True))
+
+
+def _sum(x: Scalar, block: Block) -> Scalar:
+    """Sum over the links of a block."""
+    return x.sum(axis=0) if isinstance(x, jax.Array) and block.rolled else mul(block.length, x)
+
+
+def _sums(v: Vector3, block: Block) -> Vector3:
+    return Vector3(*(_sum(x, block) for x in v))

@@ -1,0 +1,77 @@
+"""Derivatives of the accelerations from those of the inverse dynamics: A da = dtau - d(A a + bias) at constant a.
+
+The recursion of the articulated bodies need not be differentiated: its inertias change with every coordinate, where the
+recursion of Newton and Euler is linear in them. Both modes follow, and higher derivatives, for the rule is ordinary code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.custom_derivatives import SymbolicZero
+
+from jaxmbs.spatial import kernel
+from jaxmbs.spatial.factorization import solve
+from jaxmbs.spatial.scalar import Scalar, is_number, mul, sub, total, where
+
+Vector = tuple[Scalar, ...]
+Matrix = tuple[Vector, ...]
+
+
+def implicit(
+    value: Callable[[Any], Sequence[Scalar]],
+    residual: Callable[[Any, Sequence[Scalar]], Sequence[Scalar]],
+    matrix: Callable[[Any], tuple[Matrix, Vector]],
+    data: Any,
+    dtype: Any,
+) -> list[Scalar]:
+    """a = value(data), differentiated as the solution of residual(data, a) = 0.
+
+    matrix(data): (A, lock), the derivative of the residual by a and the rows that state a = prescribed in place of it
+    (() for none). data is a pytree of scalars; structural numbers stay what they are.
+    """
+    leaves, treedef = jax.tree_util.tree_flatten(data)
+    number = [is_number(x) for x in leaves]
+
+    def whole(arrays: Sequence[Any]) -> Any:
+        rest = iter(arrays)
+        return treedef.unflatten([x if n else next(rest) for x, n in zip(leaves, number, strict=True)])
+
+    @jax.custom_jvp
+    def solution(*arrays: Any) -> list[Any]:
+        return [jnp.asarray(x, dtype) for x in value(whole(arrays))]
+
+    def rule(arrays: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        a = solution(*arrays)
+        moving = [k for k, x in enumerate(tangents) if not isinstance(x, SymbolicZero)]
+
+        def at(*moved: Any) -> list[Any]:
+            here = list(arrays)
+            for k, x in zip(moving, moved, strict=True):
+                here[k] = x
+            return [jnp.asarray(x, dtype) for x in residual(whole(here), a)]
+
+        _, change = jax.jvp(at, tuple(arrays[k] for k in moving), tuple(tangents[k] for k in moving))
+        right = tuple(-x for x in change)
+        A, lock = matrix(whole(arrays))
+        if lock:
+            A, right = _with_locks(A, right, lock)
+        return a, [jnp.asarray(x, dtype) for x in solve(A, right)]
+
+    solution.defjvp(rule, symbolic_zeros=True)
+    return list(solution(*(x for x, n in zip(leaves, number, strict=True) if not n)))
+
+
+@kernel
+def _with_locks(A: Matrix, right: Vector, lock: Vector) -> tuple[Matrix, Vector]:
+    """The locked rows as equations of their own, carried over to the right side of the others."""
+    known = [where(on, x, 0.0) for on, x in zip(lock, right, strict=True)]
+    carried = [total(*(mul(a, x) for a, x in zip(row, known, strict=True))) for row in A]
+    right = tuple(where(on, x, sub(x, c)) for on, x, c in zip(lock, right, carried, strict=True))
+    rows = [
+        tuple(where(lock[i] | lock[j], 1.0 if i == j else 0.0, x) for j, x in enumerate(row)) for i, row in enumerate(A)
+    ]
+    return tuple(rows), right

@@ -1,0 +1,63 @@
+"""Public functions compile themselves when they are called with plain values."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxmbs.model import Model, ModelError
+from jaxmbs.model.parameters import is_traced
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def compiles_itself(*static: str) -> Callable[[F], F]:
+    """Decorator: jit on eager calls, cached by the structure of the model; inside a trace the function runs as it is.
+
+    static: names of arguments that are no arrays. Inside an outer trace a model that is a constant stays one, so
+    that its numbers are literals of the program.
+    """
+
+    def decorate(fn: F) -> F:
+        jitted = jax.jit(fn, static_argnames=static)
+        signature = inspect.signature(fn)
+
+        @functools.wraps(fn)
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            model = args[0] if args else kwargs.get("model")
+            if not isinstance(model, Model):
+                raise ModelError(
+                    f"{fn.__name__}: the first argument is {type(model).__name__}; pass the Model that Mechanism.build() "
+                    "returns"
+                )
+            if any(map(is_traced, jax.tree_util.tree_leaves((args, kwargs)))):
+                return fn(*args, **kwargs)
+            bound = signature.bind(*args, **kwargs)
+            return jitted(**bound.arguments)
+
+        return wrapper  # type: ignore[return-value]
+
+    return decorate
+
+
+def state_dtype(*arrays: Any) -> Any:
+    """Floating dtype of the state arguments; the model's numbers are cast to it."""
+    given = [x for x in arrays if x is not None]
+    dtype = jnp.result_type(*(x if isinstance(x, (jax.Array, np.ndarray)) else jnp.asarray(x) for x in given))
+    return dtype if jnp.issubdtype(dtype, jnp.floating) else jnp.result_type(float)
+
+
+def vector(model: Model, name: str, x: Any, n: int, dtype: Any) -> jax.Array:
+    """x as an array (n,) of dtype; ModelError naming the argument and the remedy otherwise."""
+    out = jnp.asarray(x, dtype)
+    if out.shape != (n,):
+        size = "nq" if name == "q" else "nv"
+        batch = f"; for a batch use jax.vmap over {name}" if out.ndim > 1 and out.shape[-1] == n else ""
+        raise ModelError(f"{name} has shape {out.shape}; model {model.name!r} needs ({n},), {size} = {n}{batch}")
+    return out

@@ -1,0 +1,78 @@
+"""Forward kinematics: placements, velocities and velocity-product accelerations of the links."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from jaxmbs.dynamics.state.tree import Link, Tree
+from jaxmbs.model.joints import Joint, JointMotion
+from jaxmbs.spatial import IDENTITY, ZERO_MOTION, Motion, Transform, kernel
+from jaxmbs.spatial.components import components
+from jaxmbs.spatial.scalar import Scalar
+
+
+@components
+class LinkMotion:
+    """Of one link, in its own axes at its own origin.
+
+    X: link frame in the carrying link's frame; S: joint motions; V: velocity; c: acceleration that remains when
+    dv/dt = 0 and the carrying link does not accelerate, w' of [Y 3.172]; rates: dq/dt.
+    """
+
+    X: Transform
+    S: tuple[Motion, ...]
+    V: Motion
+    c: Motion
+    rates: tuple[Scalar, ...]
+
+
+@kernel
+def _joint_motion(joint: Joint, numbers: Any, q: Any, v: Any, t: Scalar) -> JointMotion:
+    return joint.motion(numbers, q, v, t)
+
+
+@kernel
+def _velocity(X: Transform, V_parent: Motion, m: JointMotion) -> Motion:
+    return X.motion_to_child(V_parent) + m.velocity
+
+
+@kernel
+def remaining(V: Motion, m: JointMotion) -> Motion:
+    """Velocity-product acceleration of a link."""
+    return m.bias + V.cross(m.velocity)
+
+
+@kernel
+def _rates(joint: Joint, q: Any, v: Any, m: JointMotion) -> tuple[Scalar, ...]:
+    return joint.rates(q, v, m)
+
+
+def moved(joint: Joint, link: Link, q: Any, v: Any, t: Scalar) -> tuple[Transform, JointMotion, tuple[Scalar, ...]]:
+    """(frame of a link in that of the link that carries it, motion of the joint, dq/dt)."""
+    m = _joint_motion(joint, link.numbers, q, v, t)
+    return link.fixed @ m.placement, m, _rates(joint, q, v, m)
+
+
+def link_motions(tree: Tree, q: Any, v: Any, t: Scalar) -> list[LinkMotion]:
+    """Per block, the motion of its links [Y 3.99-3.105, 3.172]."""
+    s = tree.structure
+    data = list(zip(tree.links, tree.split(q, s.q_slices), tree.split(v, s.v_slices), strict=True))
+
+    def step(joint: Joint, V: Motion, d: Any) -> tuple[Motion, LinkMotion]:
+        link, q, v = d
+        X, m, rates = moved(joint, link, q, v, t)
+        V = _velocity(X, V, m)
+        return V, LinkMotion(X, m.S, V, remaining(V, m), rates)
+
+    return tree.outward(step, data, ZERO_MOTION)
+
+
+def world_placements(tree: Tree, motions: Sequence[LinkMotion]) -> list[Transform]:
+    """Per block, the link frames in the world."""
+
+    def step(joint: Joint, W: Transform, X: Transform) -> tuple[Transform, Transform]:
+        W = W @ X
+        return W, W
+
+    return tree.outward(step, [m.X for m in motions], IDENTITY)

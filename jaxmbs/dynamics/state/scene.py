@@ -1,0 +1,229 @@
+"""Evaluates the force elements: wrenches on the links, generalized forces, energy, power."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxmbs.dynamics.state.kinematics import LinkMotion, world_placements
+from jaxmbs.dynamics.state.tree import Tree
+from jaxmbs.model import Mode, ModelError
+from jaxmbs.model.constraints import freedoms
+from jaxmbs.model.forces import External
+from jaxmbs.model.forces.base import BodyState, Loads, Numbers, Scene
+from jaxmbs.model.forces.base import Force as Element
+from jaxmbs.model.joints import Joint
+from jaxmbs.model.structure import WORLD, LoopJoint, Structure
+from jaxmbs.spatial import IDENTITY, ZERO_FORCE, ZERO_MOTION, Force, Motion, Transform, kernel
+from jaxmbs.spatial.components import components
+from jaxmbs.spatial.scalar import Scalar, add, is_number, where
+
+
+@components
+class End:
+    """One side of a cut joint: frame in the link, link in the world, velocity of the link in its axes."""
+
+    in_link: Transform
+    placement: Transform
+    velocity: Motion
+
+    def across(self, b: End) -> tuple[Transform, Motion]:
+        """Placement and velocity of the frame of b in this one, in axes of b."""
+        X = (self.placement @ self.in_link).inverse() @ (b.placement @ b.in_link)
+        return X, b.in_link.motion_to_child(b.velocity) + X.motion_to_child(
+            self.in_link.motion_to_child(self.velocity)
+        ) * -1
+
+
+@kernel
+def _freedoms(joint: Joint, numbers: Numbers, a: End, b: End) -> tuple[tuple[Scalar, ...], tuple[Scalar, ...]]:
+    X, V = a.across(b)
+    return freedoms.coordinates(joint, numbers, X), freedoms.rates(joint, numbers, V)
+
+
+@kernel
+def _on_ends(joint: Joint, numbers: Numbers, a: End, b: End, values: tuple[Scalar, ...]) -> tuple[Force, Force]:
+    """Wrenches on both links."""
+    F = freedoms.wrench(joint, numbers, values)
+    X, _ = a.across(b)
+    return a.in_link.force_to_parent(X.force_to_parent(-F)), b.in_link.force_to_parent(F)
+
+
+class TreeScene:
+    """The state of a tree, of which each element gets the part that it names."""
+
+    def __init__(self, tree: Tree, motions: Sequence[LinkMotion], q: Any, v: Any, t: Scalar):
+        self.tree, self.motions, self.q, self.v, self.t = tree, motions, q, v, t
+        self._bodies: dict[str, BodyState] = {}
+
+    @functools.cached_property
+    def _placements(self) -> list[Transform]:
+        return world_placements(self.tree, self.motions)
+
+    def body(self, name: str) -> BodyState:
+        if name not in self._bodies:
+            tree, i = self.tree, self.tree.structure.find_body(name)
+            velocity = tree.pick([m.V for m in self.motions], i)
+            self._bodies[name] = BodyState(tree.pick(self._placements, i), velocity, tree.body_in_link[i])
+        return self._bodies[name]
+
+    def joint(self, name: str) -> tuple[tuple[Scalar, ...], tuple[Scalar, ...]]:
+        """(q, v) of a tree joint or a cut joint."""
+        s = self.tree.structure
+        if name in s.loop_by_name:
+            loop = s.loop_by_name[name]
+            return _freedoms(loop.joint, self.tree.values.of(name, loop.joint.numbers), *self._ends(loop))
+        i = s.find_joint(name)
+        return _items(self.q, s.q_slices[i]), _items(self.v, s.v_slices[i])
+
+    def _ends(self, loop: LoopJoint) -> tuple[End, End]:
+        """Both frames of a cut joint."""
+        tree, out = self.tree, []
+        for body, pose in ((loop.body_a, "pose_a"), (loop.body_b, "pose_b")):
+            name, i = f"{loop.name}.{pose}", tree.structure.find_body(body)
+            at = Transform(tree.values[f"{name}.rotation"], tree.values[f"{name}.position"])
+            if i < 0:
+                out.append(End(at, IDENTITY, ZERO_MOTION))
+            else:
+                state = self.body(body)
+                out.append(End(state.body @ at, state.placement, state.velocity))
+        return out[0], out[1]
+
+    def cut_wrenches(self, name: str, values: Sequence[Scalar]) -> dict[str, Force]:
+        """{body: wrench on its link} of generalized forces along the freedoms of a cut joint [Y 3.199]."""
+        loop = self.tree.structure.loop_by_name[name]
+        numbers = self.tree.values.of(name, loop.joint.numbers)
+        on_a, on_b = _on_ends(loop.joint, numbers, *self._ends(loop), tuple(values))
+        return {body: F for body, F in ((loop.body_a, on_a), (loop.body_b, on_b)) if body != WORLD}
+
+    def masses(self) -> dict[str, Any]:
+        """{body: (mass, centre of mass)} of the bodies that have mass."""
+        values = self.tree.values
+        found = {link.body: values[f"{link.body}.mass"] for link in self.tree.structure.links}
+        return {b: (m, values[f"{b}.com"]) for b, m in found.items() if not (is_number(m) and m == 0)}
+
+    def of(self, element: Element) -> Scene:
+        """The part of the state that the element asks for."""
+        masses = self.masses() if element.on_every_mass else {}
+        named = {getattr(element, f) for f in element.bodies} - {WORLD, None} | set(masses)
+        external = self._evaluated(element.fn) if isinstance(element, External) else ()
+        rates = _items(self.v, slice(0, self.tree.structure.nv)) if isinstance(element, External) else ()
+        joints = {name: self.joint(name) for name in (getattr(element, f) for f in element.joints)}
+        return Scene(self.t, {b: self.body(b) for b in sorted(named)}, joints, masses, external, rates)
+
+    def _evaluated(self, fn: Any) -> tuple[Scalar, ...]:
+        """The values of a user's fn(model, q, v, t)."""
+        tree = self.tree
+        if tree.dtype is not None:
+            return tuple(jnp.asarray(fn(tree.model, tree.vector(self.q), tree.vector(self.v), self.t), tree.dtype))
+        q, v = np.asarray(self.q, float), np.asarray(self.v, float)
+        with jax.enable_x64(True):
+            return tuple(np.asarray(fn(tree.model, q, v, self.t), float).tolist())
+
+
+def _items(x: Any, part: slice) -> tuple[Scalar, ...]:
+    return tuple(x[k] for k in range(part.start, part.stop))
+
+
+@kernel
+def _act(element: Element, numbers: Numbers, scene: Scene) -> tuple[Any, Any, Any]:
+    loads = Loads(scene)
+    element.apply(numbers, scene, loads)
+    return loads.on_body, loads.on_joint, loads.on_all
+
+
+@kernel
+def _potential(element: Element, numbers: Numbers, scene: Scene) -> Scalar:
+    return element.potential(numbers, scene)
+
+
+@kernel
+def _power(element: Element, numbers: Numbers, scene: Scene) -> Scalar:
+    return element.power(numbers, scene)
+
+
+def _elements(scene: TreeScene, mode: Mode | None) -> list[tuple[str, Element, Numbers, Scene, Any]]:
+    """Per force element its name, type, numbers, scene and switch (True without a mode)."""
+    out = []
+    for k, f in enumerate(scene.tree.structure.forces):
+        prefix = f"{f.name}."
+        numbers = {n[len(prefix) :]: scene.tree.values[n] for n in _names(scene.tree.structure, prefix)}
+        out.append((f.name, f.element, numbers, scene.of(f.element), True if mode is None else mode.force[k]))
+    return out
+
+
+@functools.lru_cache(maxsize=4096)
+def _names(structure: Structure, prefix: str) -> tuple[str, ...]:
+    return tuple(p.name for p in structure.parameters if p.name.startswith(prefix))
+
+
+class LinkLoads:
+    """The summed action of all elements: wrenches by link, in link axes, and generalized forces by coordinate."""
+
+    def __init__(self) -> None:
+        self.on_link: dict[int, Force] = {}
+        self.on_joint: dict[int, Scalar] = {}
+        self.on_cut: dict[str, tuple[Scalar, ...]] = {}  # along the freedoms of cut joints, in on_link too
+
+    def add_wrench(self, link: int, wrench: Force) -> None:
+        self.on_link[link] = self.on_link[link] + wrench if link in self.on_link else wrench
+
+    def add_joint(self, k: int, value: Scalar) -> None:
+        self.on_joint[k] = add(self.on_joint.get(k, 0), value)
+
+
+def loads(scene: TreeScene, mode: Mode | None) -> LinkLoads:
+    """The action of all force elements that are switched on."""
+    s, total = scene.tree.structure, LinkLoads()
+    for name, element, numbers, seen, on in _elements(scene, mode):
+        on_body, on_joint, on_all = _act(element, numbers, seen)
+        if on is not True:
+            switched = jax.tree_util.tree_map(lambda x, on=on: where(on, x, 0.0), (on_body, on_joint, on_all))
+            on_body, on_joint, on_all = switched
+        for body, wrench in on_body.items():
+            total.add_wrench(s.find_body(body), wrench)
+        for joint, values in on_joint.items():
+            if joint in s.loop_by_name:
+                for body, wrench in scene.cut_wrenches(joint, values).items():
+                    total.add_wrench(s.find_body(body), wrench)
+                total.on_cut[joint] = tuple(
+                    add(x, y) for x, y in zip(total.on_cut.get(joint, (0,) * len(values)), values, strict=True)
+                )
+                continue
+            for k, value in enumerate(values, s.v_slices[s.find_joint(joint)].start):
+                total.add_joint(k, value)
+        if on_all and len(on_all) != s.nv:
+            raise ModelError(f"force {name!r}: fn returned {len(on_all)} generalized forces; the model has nv = {s.nv}")
+        for k, value in enumerate(on_all):
+            total.add_joint(k, value)
+    return total
+
+
+def link_wrenches(tree: Tree, found: LinkLoads) -> list[Force]:
+    """Per block, the wrench on its links in their own axes."""
+    out = []
+    for b in tree.blocks:
+        here = [found.on_link.get(i, ZERO_FORCE) for i in range(b.first, b.last + 1)]
+        out.append(tree.per_block(b, here))
+    return out
+
+
+def potential(scene: TreeScene, mode: Mode | None) -> Scalar:
+    """Energy [J] stored in the force elements that are switched on."""
+    energy: Scalar = 0
+    for _, element, numbers, seen, on in _elements(scene, mode):
+        energy = add(energy, where(on, _potential(element, numbers, seen), 0.0))
+    return energy
+
+
+def power(scene: TreeScene, mode: Mode | None) -> Scalar:
+    """Power [W] of the actions without a potential of the elements that are switched on."""
+    rate: Scalar = 0
+    for _, element, numbers, seen, on in _elements(scene, mode):
+        rate = add(rate, where(on, _power(element, numbers, seen), 0.0))
+    return rate

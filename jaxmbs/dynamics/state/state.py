@@ -1,0 +1,64 @@
+"""What every tree algorithm starts from: the tree, its motion, the loads and the base acceleration."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import jax.numpy as jnp
+
+from jaxmbs.dynamics.state.kinematics import LinkMotion, link_motions
+from jaxmbs.dynamics.state.scene import LinkLoads, TreeScene, link_wrenches, loads
+from jaxmbs.dynamics.state.tree import Tree
+from jaxmbs.model import Mode
+from jaxmbs.spatial import ZERO3, Force, Motion
+from jaxmbs.spatial.scalar import Scalar, add, mul
+
+
+class State:
+    """A tree at (q, v, t) in a mode; everything is computed when first asked for."""
+
+    def __init__(self, tree: Tree, q: Any, v: Any, t: Scalar = 0.0, mode: Mode | None = None):
+        self.tree, self.q, self.v, self.t, self.mode = tree, q, v, t, mode
+
+    @functools.cached_property
+    def motions(self) -> list[LinkMotion]:
+        """Per block, the motion of the links."""
+        return link_motions(self.tree, self.q, self.v, self.t)
+
+    @functools.cached_property
+    def scene(self) -> TreeScene:
+        return TreeScene(self.tree, self.motions, self.q, self.v, self.t)
+
+    @functools.cached_property
+    def loads(self) -> LinkLoads:
+        """Action of the force elements."""
+        return loads(self.scene, self.mode)
+
+    @functools.cached_property
+    def wrenches(self) -> list[Force]:
+        """Per block, the applied wrench on the links, gravity not included."""
+        return link_wrenches(self.tree, self.loads)
+
+    @property
+    def base_acceleration(self) -> Motion:
+        """Uniform gravity as an upward acceleration of the world."""
+        return Motion(ZERO3, -self.tree.values["gravity"])
+
+    def with_elements(self, parts: Sequence[Sequence[Scalar]], sign: int) -> list[tuple[Scalar, ...]]:
+        """Per block, the given generalized forces plus (or minus) those of the elements."""
+        s, out = self.tree.structure, []
+        for b, part in zip(self.tree.blocks, parts, strict=True):
+            items, first = list(part), s.v_slices[b.first].start
+            for k, value in self.loads.on_joint.items():
+                row, column = divmod(k - first, b.joint.nv or 1)
+                if 0 <= row < b.length and b.joint.nv:
+                    items[column] = self._plus(items[column], mul(sign, value), row if b.rolled else None, b.length)
+            out.append(tuple(items))
+        return out
+
+    def _plus(self, x: Scalar, value: Scalar, row: int | None, length: int) -> Scalar:
+        if row is None:
+            return add(x, value)
+        return jnp.broadcast_to(jnp.asarray(x, self.tree.dtype), (length,)).at[row].add(value)

@@ -1,0 +1,84 @@
+"""What the public functions accept, what they refuse and how, and that they compile themselves."""
+
+import time
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxmbs as mbs
+from tests.cases import relative
+
+
+@pytest.fixture(scope="module")
+def arm():
+    return mbs.library.double_pendulum().build()
+
+
+REFUSED = {
+    "q too short": (lambda m: mbs.forward_dynamics(m, np.ones(1), np.ones(2)), "q", "(1,)", "(2,)", "nq"),
+    "v too long": (lambda m: mbs.bias_forces(m, np.ones(2), np.ones(3)), "v", "(3,)", "nv"),
+    "tau of a wrong shape": (lambda m: mbs.forward_dynamics(m, np.ones(2), np.ones(2), np.ones(1)), "tau", "(1,)"),
+    "a batch without vmap": (lambda m: mbs.mass_matrix(m, np.ones((5, 2))), "q", "(5, 2)", "vmap"),
+    "a mechanism, not built": (lambda m: mbs.mass_matrix(mbs.library.arm7(), np.ones(7)), "Mechanism", "build"),
+    "method": (lambda m: mbs.forward_dynamics(m, np.ones(2), np.ones(2), method="abba"), "'abba'", "'aba'"),
+    "matrix method": (lambda m: mbs.mass_matrix(m, np.ones(2), method="aba"), "'aba'", "crba"),
+    "body": (lambda m: mbs.jacobian(m, np.ones(2), "lowr"), "'lowr'", "'lower'"),
+    "row of a simulation": (lambda m: mbs.simulate(m, np.ones(3), np.ones(2), 1.0), "q0", "(3,)"),
+}
+
+
+@pytest.mark.parametrize("fault", REFUSED)
+def test_refused_with_a_reason(arm, fault):
+    call, *words = REFUSED[fault]
+    with pytest.raises(mbs.ModelError) as caught:
+        call(arm)
+    assert not [w for w in words if w not in str(caught.value)], caught.value
+
+
+def test_lists_and_integers_are_numbers(arm):
+    want = mbs.forward_dynamics(arm, np.array([1.0, 0.0]), np.array([0.0, 2.0]))
+    assert relative(mbs.forward_dynamics(arm, np.array([1, 0]), np.array([0, 2])), want) < 1e-15
+    assert relative(mbs.forward_dynamics(arm, [1, 0], [0, 2]), want) < 1e-15
+
+
+def test_numpy_in_jax_out(arm):
+    assert isinstance(mbs.mass_matrix(arm, np.ones(2)), jnp.ndarray)
+
+
+def test_an_eager_call_returns_in_milliseconds_after_the_first(arm):
+    """Also with another model of the same structure: its numbers are data."""
+    q, v = np.array([0.3, 0.4]), np.zeros(2)
+    mbs.forward_dynamics(arm, q, v).block_until_ready()
+    other = mbs.library.double_pendulum(mass_2=1.7, length_1=0.8).build()
+    times = []
+    for model in (arm, other) * 5:
+        start = time.perf_counter()
+        mbs.forward_dynamics(model, q, v).block_until_ready()
+        times.append(time.perf_counter() - start)
+    assert min(times[::2]) < 0.02 and max(times[1::2]) < 0.5  # the second model did not compile again
+
+
+def test_arguments_are_left_alone(arm):
+    q, v = np.array([0.3, 0.4]), np.array([1.0, 2.0])
+    mbs.forward_dynamics(arm, q, v)
+    assert q.tolist() == [0.3, 0.4] and v.tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    "element",
+    [
+        lambda: mbs.Contact("lower", (0, 0, -1), mbs.Plane(), stiffness=10.0, smoothing=0.0),
+        lambda: mbs.Contact("lower", (0, 0, -1), mbs.Plane(), stiffness=10.0, friction=0.5, transition_velocity=0.0),
+    ],
+)
+def test_numbers_that_would_divide_by_zero_are_refused(element):
+    mech = mbs.library.double_pendulum()
+    with pytest.raises(mbs.ModelError, match=r"more than zero|positive"):
+        mech.add_force("contact", element())
+
+
+def test_profile_of_another_length_is_refused():
+    model = mbs.library.stage_separation().build()
+    with pytest.raises(mbs.ModelError, match=r"residual\.values"):
+        mbs.set(model, {"residual.values": (1.0, 0.0)})

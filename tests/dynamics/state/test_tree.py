@@ -1,0 +1,112 @@
+"""Long mechanisms run as loops over like links: the same values as Pinocchio, the same derivatives as differences."""
+
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxmbs as mbs
+from tests.cases import relative
+from tests.mechanisms import build, random_mechanism, random_q
+from tests.mirrors import Pinocchio
+
+# a free body, a long arm, and two limbs at its end: (parent of the first, joints)
+LIMBS = (
+    (-1, ("Free",)),
+    (0, ("Revolute",) * 20),
+    (20, ("Universal",) * 8),
+    (20, ("Spherical",) * 6 + ("Revolute",) * 8),
+)
+
+
+@pytest.fixture(scope="module")
+def long_tree():
+    joints, bodies = [], []
+    for root, kinds in LIMBS:
+        for i, kind in enumerate(kinds):
+            one = random_mechanism(len(joints), 1, kinds=(kind,), massless=0.0, free_base=False, aligned=0.3)
+            parent = root if i == 0 else len(joints) - 1
+            name = f"b{len(joints)}"
+            up = "world" if parent < 0 else f"b{parent}"
+            joints.append(replace(one.joints[0], name="j" + name[1:], parent=up, child=name))
+            bodies.append(replace(one.bodies[0], name=name))
+    mechanism = replace(one, bodies=tuple(bodies), joints=tuple(joints), gravity=np.array([1.0, -2.0, -9.0]))
+    model = build(mechanism)
+    mechanism = mechanism.ordered(model.joint_names)
+    rng = np.random.default_rng(0)
+    q, (v, a) = random_q(mechanism, rng), rng.normal(size=(2, model.nv))
+    return model, Pinocchio(mechanism), q, v, a
+
+
+def test_against_pinocchio(long_tree):
+    model, oracle, q, v, a = long_tree
+    tau = oracle.inverse_dynamics(q, v, a)
+
+    @jax.jit  # with the model closed over its numbers are literals, which compiles faster
+    def evaluate(q, v, a, tau):
+        return (
+            mbs.body_poses(model, q).position, mbs.inverse_dynamics(model, q, v, a), mbs.mass_matrix(model, q),
+            mbs.forward_dynamics(model, q, v, tau),
+        )  # fmt: skip
+
+    positions, drive, A, solved = map(np.asarray, evaluate(q, v, a, tau))
+    poses = oracle.body_poses(q)
+    assert relative(positions, [poses[b][0] for b in model.body_names]) < 1e-12
+    assert relative(drive, tau) < 1e-11
+    assert relative(A, A.T) < 1e-14
+    assert relative(A, oracle.mass_matrix(q)) < 1e-12
+    assert relative(solved, a) < 1e-9
+
+
+@pytest.mark.slow
+def test_the_other_functions_against_pinocchio(long_tree):
+    model, oracle, q, v, a = long_tree
+    tau = oracle.inverse_dynamics(q, v, a)
+    last, point = model.body_names[-1], (0.1, 0.2, 0.3)
+    assert relative(mbs.jacobian(model, q, last, point), oracle.jacobian(q, last, point)) < 1e-12
+    assert relative(mbs.bias_forces(model, q, v), oracle.bias_forces(q, v)) < 1e-11
+    assert relative(mbs.forward_dynamics(model, q, v, tau, method="crba"), a) < 1e-9
+    assert relative(mbs.energy(model, q, v), oracle.energy(q, v)) < 1e-12
+    for got, want in zip(mbs.momentum(model, q, v), oracle.momentum(q, v), strict=True):
+        assert relative(got, want) < 1e-12
+    wrenches, want = mbs.joint_reactions(model, q, v, tau), oracle.joint_reactions(q, v, a)
+    assert relative(wrenches, [want[n] for n in model.joint_names]) < 1e-9
+
+
+def test_derivatives_of_the_loops(long_tree):
+    model, _, q, v, _ = long_tree
+    rng = np.random.default_rng(1)
+    direction, weights = rng.normal(size=(2, model.nv))
+
+    @jax.jit
+    def f(v):
+        return mbs.forward_dynamics(model, jnp.asarray(q), v)
+
+    want = (f(v + 1e-3 * direction) - f(v - 1e-3 * direction)) / 2e-3  # quadratic in v: the difference is exact
+    assert relative(jax.jvp(f, (v,), (direction,))[1], want) < 1e-8
+    (gradient,) = jax.vjp(f, v)[1](weights)
+    assert float(gradient @ direction) == pytest.approx(float(weights @ want), rel=1e-8)
+
+
+def test_locks_and_elements_in_the_loops():
+    """A hanging chain of 50 rods: two hinges locked, a spring on the end, against inverse dynamics."""
+    mech = mbs.library.chain(50)
+    mech.add_force("tip", mbs.LinearSpring("link_50", "world", (0, 0, -0.5), (1, 0, -25), stiffness=50.0))
+    mech.add_force("coil", mbs.TorsionSpring("hinge_20", stiffness=3.0, damping=0.1, rest_angle=0.4))
+    model = mech.build()
+    rng = np.random.default_rng(2)
+    q, v = rng.normal(size=(2, 50)) * 0.2
+    mode = model.mode(lock=["hinge_3", "hinge_40"])
+    prescribed = np.where(mode.lock, 0.7, 0.0)
+
+    @jax.jit
+    def evaluate(q, v):
+        a = mbs.forward_dynamics(model, q, v, mode=mode, prescribed=prescribed)
+        return a, mbs.inverse_dynamics(model, q, v, a)
+
+    a, tau = map(np.asarray, evaluate(q, v))
+    lock = np.asarray(mode.lock)
+    assert relative(a[lock], [0.7, 0.7]) == 0
+    assert relative(tau[~lock] / np.abs(tau[lock]).max(), np.zeros(48)) < 1e-11  # only the locks push

@@ -1,0 +1,222 @@
+"""The builder: one test per error (it names element, value, remedy, near matches), regular numbering, coordinates."""
+
+import numpy as np
+import pytest
+
+import jaxmbs as mbs
+from tests.mechanisms import build, random_mechanism
+
+
+def pendulum(**body):
+    mech = mbs.Mechanism("pendulum", gravity=(0, 0, -9.81))
+    mech.add_body("bob", **{"mass": 1.0, "com": (0, 0, -1), "inertia": (0.1, 0.1, 0.05)} | body)
+    mech.add_joint("hinge", mbs.Revolute((0, 1, 0)), "world", "bob")
+    return mech
+
+
+# --- errors ----------------------------------------------------------------------------------------------------------
+
+
+def add_body(**arguments):
+    return lambda m: m.add_body("extra", **{"mass": 1.0} | arguments)
+
+
+def add_joint(joint, parent="bob", child="extra", name="second", **poses):
+    def change(m):
+        m.add_body("extra", 1.0)
+        m.add_joint(name, joint() if callable(joint) else joint, parent, child, **poses)
+
+    return change
+
+
+def add_force(element):
+    return lambda m: m.add_force("coil", element())
+
+
+def hang(*pairs):
+    """Bodies and joints as (parent, child)."""
+
+    def change(m):
+        for child in {c for _, c in pairs} - {"bob"}:
+            m.add_body(child, 1.0)
+        for i, (parent, child) in enumerate(pairs):
+            m.add_joint(f"j{i}", mbs.Revolute(), parent, child)
+
+    return change
+
+
+ERRORS = {
+    # bodies
+    "negative mass": (add_body(mass=-2.0), "extra", "mass", "-2.0", "zero or more"),
+    "mass not a number": (add_body(mass="heavy"), "extra", "mass", "heavy"),
+    "mass not finite": (add_body(mass=np.nan), "extra", "mass", "nan", "finite"),
+    "mass an array": (add_body(mass=(1, 2)), "extra", "mass", "(2,)", "one number"),
+    "centre of mass of two numbers": (add_body(com=(0, 1)), "extra", "com", "(2,)", "3 numbers"),
+    "negative moment of inertia": (add_body(inertia=(0.1, 0.1, -0.1)), "extra", "inertia", "negative"),
+    "triangle inequality": (add_body(inertia=(0.1, 0.1, 0.3)), "extra", "inertia", "triangle", "0.3"),
+    "inertia not symmetric": (
+        add_body(inertia=((1, 0.1, 0), (0, 1, 0), (0, 0, 1))), "extra", "inertia", "not symmetric",
+    ),
+    "inertia of a wrong shape": (add_body(inertia=(1, 1)), "extra", "inertia", "(2,)", "principal"),
+    "products of inertia too large": (
+        add_body(inertia=((1, 2, 0), (2, 1, 0), (0, 0, 1))), "extra", "inertia", "negative",
+    ),
+    "body twice": (lambda m: m.add_body("bob", 1.0), "bob", "twice"),
+    "body named world": (lambda m: m.add_body("world", 1.0), "world", "another name"),
+    "body without a name": (lambda m: m.add_body("", 1.0), "body", "non-empty"),
+    # joints
+    "joint twice": (lambda m: m.add_joint("hinge", mbs.Revolute(), "world", "bob"), "hinge", "twice"),
+    "axis not of unit length": (
+        add_joint(lambda: mbs.Revolute((0, 0, 2))), "second", "axis", "length 2", "(0.0, 0.0, 1.0)",
+    ),
+    "axis zero": (add_joint(lambda: mbs.Prismatic((0, 0, 0))), "second", "axis", "length 0", "direction"),
+    "axis of two numbers": (add_joint(lambda: mbs.Revolute((0, 1))), "second", "axis", "(2,)"),
+    "second axis": (add_joint(lambda: mbs.Universal((1, 0, 0), (0, 3, 0))), "second", "axis_2", "length 3"),
+    "universal joint with equal axes": (
+        add_joint(lambda: mbs.Universal((1, 0, 0), (1, 0, 0))), "second", "singular",
+    ),
+    "pitch not finite": (add_joint(lambda: mbs.Helical((1, 0, 0), np.inf)), "second", "pitch", "inf"),
+    "joint class instead of a joint": (add_joint(lambda: mbs.Revolute), "second", "Revolute(...)"),
+    "something that is no joint": (add_joint("revolute"), "second", "'revolute'", "not a joint"),
+    "parent and child the same": (add_joint(mbs.Revolute, "extra", "extra"), "second", "'extra'", "two bodies"),
+    "child is the world": (add_joint(mbs.Revolute, "bob", "world"), "second", "swap"),
+    "unknown parent": (add_joint(mbs.Revolute, "bobb"), "second", "parent", "'bobb'", "'bob'"),
+    "unknown child": (add_joint(mbs.Revolute, "bob", "extrra"), "second", "child", "'extrra'", "'extra'"),
+    "pose not a pose": (add_joint(mbs.Revolute, parent_pose=(0, 0, 1)), "second", "parent_pose", "Pose("),
+    "zero quaternion": (
+        add_joint(mbs.Revolute, parent_pose=mbs.Pose(rotation=(0, 0, 0, 0))), "second", "parent_pose", "is zero",
+    ),
+    "improper rotation": (
+        add_joint(mbs.Revolute, child_pose=mbs.Pose(rotation=-np.eye(3))), "second", "child_pose", "proper",
+    ),
+    "rotation of five numbers": (
+        add_joint(mbs.Revolute, child_pose=mbs.Pose(rotation=(1, 0, 0, 0, 0))), "second", "(5,)", "quaternion",
+    ),
+    "General joint without freedoms": (add_joint(lambda: mbs.General(abs, abs, 0)), "dof", "0", "1 to 6"),
+    "General joint without a function": (add_joint(lambda: mbs.General((0, 0, 0), abs, 1)), "z", "function"),
+    # the tree
+    "no bodies": (lambda m: mbs.Mechanism("empty").build(), "empty", "no bodies", "add_body"),
+    "body without a joint": (add_body(), "extra", "no joint", "add_joint", "Free"),
+    "body with two parents": (hang(("world", "a"), ("bob", "a")), "'a'", "j0", "j1", "close_loop"),
+    "loop as tree joints": (hang(("a", "b"), ("b", "c"), ("c", "a")), "a", "b", "c", "world", "close_loop"),
+    "massless end body": (
+        lambda m: (m.add_body("tip"), m.add_joint("wrist", mbs.Revolute(), "bob", "tip")), "wrist", "tip", "mass",
+    ),
+    # force elements
+    "force twice": (
+        lambda m: [m.add_force("coil", mbs.Damper("hinge", 1.0)) for _ in range(2)], "coil", "twice",
+    ),
+    "force on an unknown joint": (add_force(lambda: mbs.Damper("hing", 1.0)), "coil", "joint", "'hing'", "'hinge'"),
+    "force on an unknown body": (
+        add_force(lambda: mbs.LinearSpring("bob", "wrld", stiffness=1.0)), "coil", "body_b", "'wrld'", "'world'",
+    ),
+    "spring on one body": (add_force(lambda: mbs.LinearSpring("bob", "bob")), "coil", "both ends", "'bob'"),
+    "negative stiffness": (add_force(lambda: mbs.TorsionSpring("hinge", -1.0)), "coil", "stiffness", "-1"),
+    "direction not of unit length": (
+        add_force(lambda: mbs.Thruster("bob", direction=(0, 0, 3))), "coil", "direction", "length 3",
+    ),
+    "thrust profile of unequal lengths": (
+        add_force(lambda: mbs.Thruster("bob", times=(0, 1), values=(1,))), "coil", "2 times", "1 values",
+    ),
+    "thrust profile going back in time": (
+        add_force(lambda: mbs.Thruster("bob", times=(0, 2, 1), values=(1, 1, 1))), "coil", "times", "increase",
+    ),
+    "contact normal": (
+        add_force(lambda: mbs.Contact("bob", (0, 0, 0), mbs.Plane(normal=(0, 0, 2)))), "coil", "normal", "length 2",
+    ),
+    "something that is no force": (add_force(lambda: 3.0), "coil", "3.0", "not a force"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", ERRORS)
+def test_error(fault):
+    change, *words = ERRORS[fault]
+    mech = pendulum()
+    with pytest.raises(mbs.ModelError) as caught:
+        change(mech)
+        mech.build()
+    message = str(caught.value)
+    assert not [w for w in words if w not in message], message
+
+
+def test_error_is_a_value_error():
+    assert issubclass(mbs.ModelError, ValueError)
+
+
+def test_torsion_spring_wants_one_degree_of_freedom():
+    mech = mbs.Mechanism("ball")
+    mech.add_body("b", 1.0, inertia=(1, 1, 1))
+    mech.add_joint("socket", mbs.Spherical(), "world", "b")
+    mech.add_force("coil", mbs.TorsionSpring("socket", 1.0))
+    with pytest.raises(mbs.ModelError, match=r"(?s)coil.*socket.*Spherical"):
+        mech.build()
+
+
+# --- what is accepted ------------------------------------------------------------------------------------------------
+
+
+def test_physical_limits_are_accepted():
+    """A rod and a plate lie exactly on the edge of the triangle inequality, a point mass has no inertia."""
+    for inertia in ((0.3, 0.3, 0.0), (0.1, 0.2, 0.1 + 0.2), (0, 0, 0)):
+        assert pendulum(inertia=inertia).build().nv == 1
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_regular_numbering_of_any_input_order(seed):
+    mechanism = random_mechanism(seed)
+    model = build(mechanism)
+    parent = {j.child: j.parent for j in mechanism.joints}
+    joint = {j.child: j for j in mechanism.joints}
+    assert sorted(model.body_names) == sorted(b.name for b in mechanism.bodies)
+    seen = {"world"}
+    for body in model.body_names:
+        assert parent[body] in seen
+        seen.add(body)
+    assert model.joint_names == tuple(joint[b].name for b in model.body_names)
+    start_q = start_v = 0
+    for b in model.body_names:
+        j = joint[b]
+        assert model.q_slice(j.name) == slice(start_q, start_q + j.nq)
+        assert model.v_slice(j.name) == slice(start_v, start_v + j.nv)
+        start_q, start_v = start_q + j.nq, start_v + j.nv
+    assert (model.nq, model.nv) == (start_q, start_v)
+
+
+def test_bodies_in_regular_order_keep_their_order():
+    mech = mbs.Mechanism("star")
+    names = ["hub", "z", "a", "m"]
+    for name in names:
+        mech.add_body(name, 1.0, inertia=(1, 1, 1))
+    for name in ("m", "a", "hub", "z"):
+        mech.add_joint(f"to {name}", mbs.Revolute(), "world" if name == "hub" else "hub", name)
+    assert mech.build().body_names == tuple(names)
+
+
+def test_build_can_be_repeated_and_extended():
+    mech = pendulum()
+    first = mech.build()
+    mech.add_body("second", 1.0, inertia=(1, 1, 1))
+    mech.add_joint("elbow", mbs.Revolute(), "bob", "second")
+    assert (first.nv, mech.build().nv) == (1, 2)
+
+
+def test_neutral_and_random_coordinates():
+    import jax
+
+    mechanism = random_mechanism(11, 20)
+    model = build(mechanism)
+    mechanism = mechanism.ordered(model.joint_names)
+    neutral, random = np.asarray(model.neutral()), np.asarray(model.random(jax.random.key(0)))
+    assert neutral.shape == random.shape == (model.nq,)
+    assert not np.array_equal(random, model.random(jax.random.key(1)))
+    for j, sq, _ in mechanism.slices():
+        if j.motion in ("Spherical", "Free"):
+            assert np.array_equal(neutral[sq][-4:], [1, 0, 0, 0])
+            assert np.linalg.norm(random[sq][-4:]) == pytest.approx(1)
+        else:
+            assert not neutral[sq].any()
+
+
+def test_unknown_joint_of_a_slice():
+    with pytest.raises(mbs.ModelError, match=r"'hing'.*'hinge'"):
+        pendulum().build().v_slice("hing")

@@ -1,0 +1,110 @@
+"""The separation of two bodies by springs against closed forms."""
+
+import numpy as np
+import pytest
+
+import jaxmbs as mbs
+from tests.cases import relative
+
+STAGE, PAYLOAD = 3000.0, 500.0
+REDUCED = STAGE * PAYLOAD / (STAGE + PAYLOAD)
+
+
+def run(t_end=0.5, dt=1e-3, v=None, set_=None, **parameters):
+    model = mbs.library.stage_separation(STAGE, PAYLOAD, **{"residual_thrust": 0.0} | parameters).build()
+    if set_:
+        model = mbs.set(model, set_)
+    v = np.zeros(12) if v is None else v
+    return model, mbs.simulate(model, model.neutral(), v, t_end, dt=dt)
+
+
+def motion(stiffness, preload, stroke, pushers=4):
+    """Release time, relative speed and relative displacement at the release, of springs that push along the line of
+    centres: s = (F/k)(1 - cos w t) until s = stroke."""
+    w = np.sqrt(pushers * stiffness / REDUCED)
+    t = np.arccos(1 - stiffness * stroke / preload) / w
+    return t, preload / stiffness * w * np.sin(w * t), stroke
+
+
+def released(solution, model, stroke):
+    """Time at which the interface has opened by the stroke (between rows, by the speed), and the final speeds."""
+    s = np.asarray(solution.q[:, model.q_slice("interface")])[:, 0]
+    ds = np.asarray(solution.v[:, model.v_slice("interface")])[:, 3]
+    i = int(np.searchsorted(s, stroke))
+    return float(solution.t[i] - (s[i] - stroke) / ds[i]), ds[-1], float(solution.v[-1, model.v_slice("flight")][3])
+
+
+SPRINGS = {"stiffness": 10e3, "preload": 1000.0, "stroke": 0.1}  # the force ends at zero: smooth at the release
+CUT = {"stiffness": 10e3, "preload": 1500.0, "stroke": 0.1}  # 500 N are cut off: the step sees it to first order
+
+
+@pytest.mark.parametrize(
+    ("springs", "dt", "tolerance"), [(SPRINGS, 1e-3, 5e-6), (CUT, 1e-4, 2e-4)], ids=["smooth", "cut"]
+)
+def test_release_time_and_velocities(springs, dt, tolerance):
+    model, solution = run(dt=dt, **springs)
+    t, speed, _ = motion(**springs)
+    got_t, got_relative, got_stage = released(solution, model, springs["stroke"])
+    assert got_t == pytest.approx(t, rel=max(tolerance, 1e-4))
+    assert got_relative == pytest.approx(speed, rel=tolerance)
+    assert got_stage == pytest.approx(-speed * PAYLOAD / (STAGE + PAYLOAD), rel=tolerance)
+
+
+def test_the_springs_give_up_their_energy():
+    model, solution = run(**SPRINGS)
+    kinetic, potential = mbs.energy(model, solution.q[-1], solution.v[-1])
+    assert kinetic == pytest.approx(4 * 0.5 * 10e3 * 0.1**2, rel=1e-5)
+    assert potential == pytest.approx(0.0, abs=1e-9)
+    assert np.abs(solution.energy_error).max() < 1e-5 * kinetic
+
+
+def test_impulse_of_the_springs_is_the_payload_s_momentum():
+    """Integral of the pushers' forces over time (trapezoidal) equals m v of the payload."""
+    model, solution = run(dt=5e-4, **SPRINGS)
+    s = np.asarray(solution.q[:, model.q_slice("interface")])[:, 0]
+    force = 4 * np.clip(SPRINGS["preload"] - SPRINGS["stiffness"] * s, 0, None) * (s < SPRINGS["stroke"])
+    impulse = np.trapezoid(force, solution.t)
+    stage, between = (np.asarray(solution.v[-1, model.v_slice(j)])[3] for j in ("flight", "interface"))
+    assert PAYLOAD * (stage + between) == pytest.approx(impulse, rel=1e-5)
+
+
+def test_momentum_is_kept_without_thrust():
+    """Unequal springs, offset centre of mass, initial rates: both momenta stay to 1e-10 (and better with the step)."""
+    v = np.zeros(12)
+    v[:6] = 0.02, -0.03, 0.01, 0.5, 0.1, -0.2
+    faults = {"pusher_1.preload": 1700.0, "pusher_2.stiffness": 9e3, "pusher_3.delay": 0.01}
+    faults["payload.com"] = (0.6, 0.02, -0.01)
+    model, solution = run(t_end=0.6, dt=2e-4, v=v, set_=faults)
+    rows = slice(None, None, 500)
+    kept = [np.concatenate(mbs.momentum(model, *x)) for x in zip(solution.q[rows], solution.v[rows], strict=True)]
+    turned = np.abs(np.asarray(solution.v[-1, model.v_slice("interface")])[:3]).max()
+    assert turned > 1e-3  # the payload tips off
+    scale = np.repeat([np.abs(kept[0][:3]).max(), np.abs(kept[0][3:]).max()], 3)
+    assert np.max(np.abs(np.array(kept) - kept[0]) / scale) < 1e-10
+
+
+def test_thrust_changes_momentum_by_its_impulse():
+    """The profile's area times the thrust, along the direction of the stage."""
+    model, solution = run(t_end=0.6, residual_thrust=300.0, set_={f"pusher_{i}.preload": 0.0 for i in range(1, 5)})
+    gained = mbs.momentum(model, solution.q[-1], solution.v[-1])[1]
+    area = np.trapezoid([1.0, 0.5, 0.25, 0.1, 0.0], [0.0, 0.1, 0.2, 0.3, 0.5])
+    assert relative(gained / (300.0 * area), [1, 0, 0]) < 1e-6
+
+
+def test_a_late_pusher_tips_the_payload():
+    """Delay and unequal preload turn the payload; equal springs do not."""
+    model, straight = run()
+    _, tipped = run(set_={"pusher_1.delay": 0.02})
+    rate = [np.abs(np.asarray(s.v[-1, model.v_slice("interface")])[:3]).max() for s in (straight, tipped)]
+    assert rate[0] < 1e-12
+    assert rate[1] > 1e-3
+
+
+def test_locked_interface_flies_as_one_body():
+    """Before the release: the interface locked, the springs push against one another."""
+    model = mbs.library.stage_separation(STAGE, PAYLOAD, residual_thrust=300.0).build()
+    mode = model.mode(lock=["interface"])
+    solution = mbs.simulate(model, model.neutral(), np.zeros(12), 0.1, dt=1e-3, mode=mode)
+    assert not np.asarray(solution.v[:, model.v_slice("interface")]).any()
+    a = mbs.forward_dynamics(model, model.neutral(), np.zeros(12), mode=mode)
+    assert relative(a[model.v_slice("flight")], [0, 0, 0, 300.0 / (STAGE + PAYLOAD), 0, 0]) < 1e-13

@@ -1,0 +1,206 @@
+"""Runge-Kutta 4 on the configuration manifold."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxmbs as mbs
+from tests.cases import case, relative
+from tests.mechanisms import rates
+
+
+def tumbling():
+    """Two free bodies joined by a ball: quaternions at work."""
+    return case(51, 2, kinds=("Spherical",), massless=0.0, free_base=True)
+
+
+def swing(n=2):
+    return mbs.library.chain(n).build(), np.full(n, 0.8), np.linspace(0, 1, n)
+
+
+def difference(c, one, other):
+    """Difference of two configurations that does not see the sign of a quaternion."""
+    parts = []
+    for j, sq, _ in c.mechanism.slices():
+        x, y = one[sq].copy(), other[sq].copy()
+        if j.motion in ("Spherical", "Free"):
+            y[-4:] *= np.sign(x[-4:] @ y[-4:])
+        parts.append(x - y)
+    return np.abs(np.concatenate(parts)).max()
+
+
+@pytest.mark.parametrize("kind", ["angles", "quaternions"])
+def test_convergence_order_is_four(kind):
+    if kind == "angles":
+        model, q, v = swing(3)
+    else:
+        c = tumbling()
+        model, q, v = c.model, c.q[0], c.v[0]
+    runs = [mbs.simulate(model, q, v, 0.4, dt=0.4 / n, save_every=None) for n in (20, 40, 80, 320)]
+    last = [np.asarray(r.v[-1]) for r in runs]
+    errors = [np.abs(x - last[-1]).max() for x in last[:-1]]
+    orders = np.log2(errors[:-1] / np.array(errors[1:]))
+    assert np.all(orders > 3.7) and np.all(orders < 4.6), (errors, orders)
+    if kind == "quaternions":
+        ends = [np.asarray(r.q[-1]) for r in runs]
+        errors = [difference(c, x, ends[-1]) for x in ends[:-1]]
+        assert np.log2(errors[0] / errors[1]) > 3.7
+
+
+def test_against_a_general_purpose_integrator():
+    """The same motion from SciPy on the ambient coordinates, with Pinocchio's accelerations."""
+    from scipy.integrate import solve_ivp
+
+    c = tumbling()
+    q, v = c.q[0], c.v[0]
+
+    def slope(t, x):
+        q, v = x[: len(x) - c.model.nv], x[len(x) - c.model.nv :]
+        return np.concatenate([rates(c.mechanism, q, v), c.pinocchio.forward_dynamics(q, v, 0 * v)])
+
+    exact = solve_ivp(slope, (0, 0.5), np.concatenate([q, v]), method="DOP853", rtol=1e-11, atol=1e-12).y[:, -1]
+    solution = mbs.simulate(c.model, q, v, 0.5, dt=1e-3, save_every=None)
+    assert difference(c, np.asarray(solution.q[-1]), exact[: c.model.nq]) < 1e-8
+    assert relative(solution.v[-1], exact[c.model.nq :]) < 1e-8
+
+
+def test_quaternions_stay_normalised():
+    c = tumbling()
+    solution = mbs.simulate(c.model, c.q[0], c.v[0], 0.5, dt=5e-3)
+    for j, sq, _ in c.mechanism.slices():
+        if j.motion in ("Spherical", "Free"):
+            assert relative(np.linalg.norm(solution.q[:, sq][:, -4:], axis=1), np.ones(101)) < 1e-14
+
+
+def test_energy_balance_with_drive():
+    """energy_error = E - E0 - work, the drive's work included."""
+    model, q, v = swing(3)
+    tau = np.array([3.0, -1.0, 0.5])
+    solution = mbs.simulate(model, q, v, 0.5, dt=1e-3, tau=tau, save_every=50)
+    energy = np.array([sum(mbs.energy(model, *row)) for row in zip(solution.q, solution.v, strict=True)])
+    gained = energy[-1] - energy[0]
+    assert abs(gained) > 0.1
+    assert gained == pytest.approx(float(tau @ (solution.q[-1] - solution.q[0])), abs=1e-8)
+    assert np.abs(solution.energy_error).max() < 1e-9
+
+
+@pytest.mark.parametrize(
+    ("t_end", "dt", "save_every", "rows"),
+    [
+        (0.5, 0.1, 1, [0, 0.1, 0.2, 0.3, 0.4, 0.5]),
+        (0.25, 0.1, 1, [0, 0.1, 0.2, 0.25]),
+        (0.5, 0.1, 2, [0, 0.2, 0.4, 0.5]),
+        (0.4, 0.1, 2, [0, 0.2, 0.4]),
+        (0.7, 0.1, 1, [0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7]),
+        (0.05, 0.1, 1, [0, 0.05]),
+        (0.33, 0.1, None, [0, 0.33]),
+        (1.0, 1e-3, 400, [0, 0.4, 0.8, 1.0]),
+    ],
+)
+def test_rows_are_on_the_grid_and_exactly_at_the_end(t_end, dt, save_every, rows):
+    model, q, v = swing()
+    solution = mbs.simulate(model, q, v, t_end, dt=dt, save_every=save_every)
+    assert solution.t.shape == (len(rows),)
+    assert solution.q.shape == solution.v.shape == (len(rows), 2)
+    assert solution.t[-1] == t_end
+    grid = [round(x / dt) * dt for x in rows[:-1]]  # i dt, never a running sum
+    assert np.array_equal(solution.t[:-1], grid)
+    assert np.array_equal(solution.q[0], q)
+    fine = mbs.simulate(model, q, v, t_end, dt=dt / 20, save_every=None)
+    assert relative(solution.q[-1], fine.q[-1]) < 1e-2  # the last, shorter step lands where it should
+
+
+def test_status_is_ok_or_says_what_went_wrong():
+    model, q, v = swing()
+    good = mbs.simulate(model, q, v, 0.1, dt=0.01)
+    assert int(good.status) == mbs.Status.OK
+    bad = mbs.simulate(model, q, v, 0.1, dt=0.01, tau=lambda m, t, q, v: jnp.where(t > 0.05, jnp.nan, 0.0) * v)
+    assert int(bad.status) == mbs.Status.NOT_FINITE
+    assert good.status.dtype == jnp.int32
+    assert "finite" in mbs.Status(int(bad.status)).message
+
+
+def test_a_failed_instance_leaves_the_others_alone():
+    model, q, v = swing()
+    speeds = np.stack([v, v * np.nan, v])
+    runs = jax.vmap(lambda v: mbs.simulate(model, q, v, 0.1, dt=0.01))(speeds)
+    assert runs.status.tolist() == [mbs.Status.OK, mbs.Status.NOT_FINITE, mbs.Status.OK]
+    assert relative(runs.q[0], mbs.simulate(model, q, v, 0.1, dt=0.01).q) < 1e-12
+
+
+def test_tau_may_be_a_function_of_time_and_state():
+    """A computed torque makes every coordinate an oscillator: q = q0 cos t."""
+    model, q, _ = swing()
+
+    def tau(model, t, q, v):
+        return mbs.inverse_dynamics(model, q, v, -q)
+
+    solution = mbs.simulate(model, q, np.zeros(2), 1.0, dt=1e-2, tau=tau, save_every=10)
+    assert relative(solution.q, q * np.cos(solution.t)[:, None]) < 1e-8
+
+
+def test_rheonomic_joint_does_work():
+    """A bob on a support that is driven along z: the energy error counts what the drive puts in."""
+    mech = mbs.Mechanism("driven", gravity=(0, 0, -9.81))
+    mech.add_body("bob", 1.0, (0, 0, -1.0), (0.1, 0.1, 0.1))
+
+    def z(q, t):
+        return jnp.stack([0.2 * jnp.sin(3 * t), 0 * t, 0 * t])
+
+    def G(q, t):
+        c, s, o, e = jnp.cos(q[0]), jnp.sin(q[0]), jnp.zeros_like(q[0]), jnp.ones_like(q[0])
+        return jnp.stack([jnp.stack([c, o, s]), jnp.stack([o, e, o]), jnp.stack([-s, o, c])])
+
+    mech.add_joint("joint", mbs.General(z, G, 1), "world", "bob")
+    solution = mbs.simulate(mech.build(), np.array([0.5]), np.array([0.0]), 1.0, dt=2e-3)
+    assert np.abs(solution.energy_error).max() < 1e-8
+
+
+def test_fold_sees_every_grid_time():
+    """Its carry is kept whatever is saved; here the largest angle and the number of visits."""
+    model, q, v = swing()
+
+    def fold(carry, model, t, q, v):
+        return {"top": jnp.maximum(carry["top"], q[0]), "visits": carry["visits"] + 1, "t": t}
+
+    start = {"top": jnp.float64(-9), "visits": 0, "t": jnp.float64(-1)}
+    solution = mbs.simulate(model, q, v, 0.45, dt=0.1, save_every=None, fold=(start, fold))
+    every = mbs.simulate(model, q, v, 0.45, dt=0.1)
+    assert int(solution.folded["visits"]) == 6  # 0, 0.1, 0.2, 0.3, 0.4 and the end
+    assert solution.folded["top"] == every.q[:, 0].max()
+    assert solution.folded["t"] == 0.45
+
+
+@pytest.mark.parametrize("mode", [jax.jacfwd, jax.jacrev])
+def test_derivatives_through_a_run(mode):
+    model, _, v = swing()
+
+    @jax.jit
+    def end(x):
+        changed = mbs.set(model, {"link_2.mass": x[0]})
+        return mbs.simulate(changed, jnp.stack([x[1], x[2]]), jnp.asarray(v), 0.2, dt=0.02, save_every=None).q[-1]
+
+    x, h = np.array([1.3, 0.8, 0.7]), 1e-3
+    sides = [jnp.stack([end(x + k * h * e) for e in np.eye(3)], axis=1) for k in (-2, -1, 1, 2)]
+    want = (sides[0] - 8 * sides[1] + 8 * sides[2] - sides[3]) / (12 * h)
+    assert relative(mode(end)(x), want) < 1e-9
+
+
+def test_a_batch_equals_its_rows():
+    model, q, _ = swing()
+    speeds = np.random.default_rng(0).normal(size=(3, 2))
+    batch = jax.jit(jax.vmap(lambda v: mbs.simulate(model, q, v, 0.2, dt=0.01)))(speeds)
+    assert batch.q.shape == (3, 21, 2)
+    for row, v in zip(batch.q, speeds, strict=True):
+        assert relative(row, mbs.simulate(model, q, v, 0.2, dt=0.01).q) < 1e-12
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [({"dt": 0.0}, "dt"), ({"dt": -1.0}, "dt"), ({"t_end": -1.0}, "t_end"), ({"save_every": 0}, "save_every")],
+)
+def test_senseless_arguments(arguments, word):
+    model, q, v = swing()
+    with pytest.raises(ValueError, match=word):
+        mbs.simulate(model, q, v, **{"t_end": 1.0} | arguments)
