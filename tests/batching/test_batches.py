@@ -10,7 +10,7 @@ import pytest
 
 import jaxmbs as mbs
 
-from .cases import relative
+from ..cases import relative
 
 
 def energy_and_poses(model, q, v):
