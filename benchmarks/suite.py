@@ -25,7 +25,7 @@ import numpy as np
 import jaxmbs as mbs
 from benchmarks import peers
 from benchmarks.peers import PEERS, Absent, Run, version_of
-from jaxmbs.rows.mapping import RowProgram, flat_axes
+from jaxmbs.batching.mapping import MappedProgram, flat_axes
 from jaxmbs.spatial import boundary
 
 ROOT = Path(__file__).parent.parent
@@ -215,7 +215,7 @@ def compiled(case: Case, ours: Own) -> dict[str, float]:
     moved = memory.argument_size_in_bytes + memory.output_size_in_bytes
     calls = len(re.findall(r"cublas|cusolver|lapack", program.as_text()))
     flat, axes, treedef = flat_axes(ours.args, ours.in_axes)
-    recorded = RowProgram(lambda *x: ours.fn(*treedef.unflatten(x)), flat, [a is not None for a in axes])
+    recorded = MappedProgram(lambda *x: ours.fn(*treedef.unflatten(x)), flat, [a is not None for a in axes])
     operations = len(recorded.program.plan()[1])
     return {
         "memory": used / case.batch, "moved": moved / case.batch, "operations": operations, "library calls": calls,

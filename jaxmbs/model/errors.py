@@ -5,13 +5,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
-
-class ModelError(ValueError):
-    """A mechanism, a parameter or an argument that cannot be used; the message names element and remedy."""
-
-
-class ModelWarning(UserWarning):
-    """A mechanism that works but has something its author should know; the message names it."""
+from jaxmbs.errors import ModelError as ModelError
+from jaxmbs.errors import ModelWarning as ModelWarning
 
 
 def unknown(kind: str, name: object, known: Iterable[str], where: str = "") -> ModelError:

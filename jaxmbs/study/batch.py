@@ -13,7 +13,7 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 import jaxmbs as mbs
-from jaxmbs.rows import over_rows
+from jaxmbs.batching import over_rows
 from jaxmbs.study.outputs import folded
 
 if TYPE_CHECKING:

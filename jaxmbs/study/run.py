@@ -15,7 +15,7 @@ from jaxmbs.study.batch import Compiled, compiled
 from jaxmbs.study.problem import Study, read
 from jaxmbs.study.store import Store
 
-BLOCK_ROWS = 1040  # long enough for the loops of `jaxmbs.rows`, and no power of two (see `jaxmbs.batching`)
+BLOCK_ROWS = 1040  # long enough for the loops of `jaxmbs.batching`, and no power of two (see `jaxmbs.batching`)
 FEWEST_ROWS = 64  # below, XLA's vector loops have remainders: bits of a sample could depend on its row
 PACE = 1.0  # [s] between two steps of the progress
 

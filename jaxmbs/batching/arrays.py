@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from jax import lax
 
-from jaxmbs.rows.scalars import is_shared
+from jaxmbs.batching.scalars import is_shared
 
 MOST_PRODUCTS = 4096  # scalar products of a matrix product that is still written out
 MOST_SHARED = 128  # numbers of its factors that all rows share: with more, one product over the whole batch is faster

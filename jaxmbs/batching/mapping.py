@@ -8,20 +8,19 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from jaxmbs.model.parameters import is_traced
-from jaxmbs.rows.execution import Setting, execute
-from jaxmbs.rows.kernels import Target
-from jaxmbs.rows.loops import CPU
-from jaxmbs.rows.ordering import chunks
-from jaxmbs.rows.program import Step
-from jaxmbs.rows.recording import record
-from jaxmbs.rows.scalars import Source
+from jaxmbs.batching.cpu import CPU
+from jaxmbs.batching.execution import Setting, execute
+from jaxmbs.batching.ordering import chunks
+from jaxmbs.batching.recorded import Step
+from jaxmbs.batching.recording import record
+from jaxmbs.batching.scalars import Source, is_traced
+from jaxmbs.batching.targets import Target
 
 
 def target() -> Target | None:
     """That of JAX's default backend; None where programs of scalars have no advantage."""
     if jax.default_backend() == "gpu":
-        from jaxmbs.rows.gpu import GPU  # Pallas takes half a second to import
+        from jaxmbs.batching.gpu import GPU  # Pallas takes half a second to import
 
         return GPU
     return CPU if jax.default_backend() == "cpu" else None
@@ -40,12 +39,12 @@ def over_rows(fn: Callable[..., Any], in_axes: Any = 0, on: Target | None = None
         flat, axes, treedef = flat_axes(args, in_axes)
         flat = [jnp.asarray(x) if a is None else jnp.moveaxis(x, a, 0) for x, a in zip(flat, axes, strict=True)]
         rows = next(x.shape[0] for x, a in zip(flat, axes, strict=True) if a is not None)
-        return RowProgram(lambda *x: fn(*treedef.unflatten(x)), flat, [a is not None for a in axes])(flat, rows, on)
+        return MappedProgram(lambda *x: fn(*treedef.unflatten(x)), flat, [a is not None for a in axes])(flat, rows, on)
 
     return run
 
 
-class RowProgram:
+class MappedProgram:
     """The program of fn(*arrays), where the arrays that are `mapped` have the rows on their first axis.
 
     It is called with such arrays and the number of rows, which need not be that of the example it was recorded from.

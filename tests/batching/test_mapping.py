@@ -1,4 +1,4 @@
-"""Programs of scalars (jaxmbs.rows) against jax.vmap, for every kind of equation that can occur in one."""
+"""Programs of scalars (jaxmbs.batching) against jax.vmap, for every kind of equation that can occur in one."""
 
 import functools
 import itertools
@@ -11,13 +11,12 @@ import pytest
 from jax import lax
 
 import jaxmbs as mbs
-from jaxmbs import batching
-from jaxmbs.rows import ordering, over_rows, trigonometry
-from jaxmbs.rows.loops import CPU
-from jaxmbs.rows.mapping import RowProgram
-from jaxmbs.rows.ordering import by_parts, by_results, chunks
-from jaxmbs.rows.recording import record
-from jaxmbs.rows.scalars import Operation, Source, is_shared
+from jaxmbs.batching import batches, ordering, over_rows, trigonometry
+from jaxmbs.batching.cpu import CPU
+from jaxmbs.batching.mapping import MappedProgram
+from jaxmbs.batching.ordering import by_parts, by_results, chunks
+from jaxmbs.batching.recording import record
+from jaxmbs.batching.scalars import Operation, Source, is_shared
 from tests.cases import relative
 
 ROWS = 37
@@ -254,10 +253,10 @@ def test_products_with_large_shared_matrices_are_left_whole(shared):
     x, _ = inputs()
     same(fn, x, W, K, in_axes=(0, None, None)) if shared else same(lambda x: fn(x, W, K), x)
     example, mapped = ([x, W, K], [True, False, False]) if shared else ([x], [True])
-    program = RowProgram(fn if shared else lambda x: fn(x, W, K), example, mapped).program
+    program = MappedProgram(fn if shared else lambda x: fn(x, W, K), example, mapped).program
     assert len([item for item in program.items if isinstance(item, Operation)]) == 50
     sparse = np.eye(50)[:3]
-    assert RowProgram(lambda x: x @ sparse, [x], [True]).program.fused
+    assert MappedProgram(lambda x: x @ sparse, [x], [True]).program.fused
 
 
 def test_single_numbers_as_arrays_without_axes():
@@ -325,17 +324,17 @@ def test_dynamics_equal_vmap(name, dtype, tolerance):
 def test_forward_dynamics_is_few_loops():
     """Nothing but scalar operations, and in the compiled program no more kernels than its length asks for."""
     q = np.zeros((64, 7))
-    program = RowProgram(ARM["forward dynamics"], [q, q], [True, True])
+    program = MappedProgram(ARM["forward dynamics"], [q, q], [True, True])
     assert program.fused and not program.loops
     text = jax.jit(lambda q, v: program([q, v], 64, CPU)).lower(q, q).as_text()
     assert 1 <= text.count("stablehlo.reduce_window") <= 3
-    assert not RowProgram(ON_ARRAYS["factorized"], inputs(), [True, True]).fused
+    assert not MappedProgram(ON_ARRAYS["factorized"], inputs(), [True, True]).fused
 
 
 @pytest.mark.parametrize("size", [1, 5, 40, 41, 97])
 def test_blocks_that_overlap(size, monkeypatch):
-    monkeypatch.setattr(batching, "BLOCK_ROWS", 16)
-    monkeypatch.setattr(batching, "FEWEST_ROWS", 1)
+    monkeypatch.setattr(batches, "BLOCK_ROWS", 16)
+    monkeypatch.setattr(batches, "FEWEST_ROWS", 1)
     x, y = rng.normal(size=(2, size, 3))
     for name in ("arithmetic", "factorized", "scan"):
         fn = {**ON_NUMBERS, **ON_ARRAYS, **LOOPS}[name]

@@ -11,9 +11,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxmbs.rows import trigonometry
-from jaxmbs.rows.ordering import Chunk, by_parts, by_results, chunks
-from jaxmbs.rows.scalars import Operation
+from jaxmbs.batching import trigonometry
+from jaxmbs.batching.ordering import Chunk, by_parts, by_results, chunks
+from jaxmbs.batching.scalars import Operation
 
 _OWN = {"sin": trigonometry.sin, "cos": trigonometry.cos}
 
@@ -22,12 +22,12 @@ _OWN = {"sin": trigonometry.sin, "cos": trigonometry.cos}
 class Target:
     """How a kind of device runs kernels.
 
-    kernel(chunk, operands, rows): columns (rows,) of the chunk's results from those of what it reads, () where all rows
+    fuse(chunk, operands, rows): columns (rows,) of the chunk's results from those of what it reads, () where all rows
     share a number. most_operations, most_columns, most_shared (numbers that are the same for all rows): of one kernel.
     granule: the number of rows is a multiple of it.
     """
 
-    kernel: Callable[[Chunk, Sequence[Any], int], list[Any]]
+    fuse: Callable[[Chunk, Sequence[Any], int], list[Any]]
     most_operations: int
     most_columns: int
     most_shared: int = sys.maxsize
@@ -50,7 +50,7 @@ def evaluate(
     for chunk in min(plans, key=lambda plan: sum(len(c.reads) + len(c.results) for c in plan)):
         if chunk.results:
             operands = [found[x] if x in found else column(x) for x in chunk.reads]
-            found.update(zip(chunk.results, target.kernel(chunk, operands, rows), strict=True))
+            found.update(zip(chunk.results, target.fuse(chunk, operands, rows), strict=True))
     return {o: found[o] for o in operations if o in wanted}
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from jax.core import Tracer
 
 # operations whose result at an entry depends on the operands at that entry alone
 # fmt: off
@@ -85,3 +86,8 @@ def is_known(x: Any) -> bool:
 def is_shared(e: Any) -> bool:
     """Whether a number is the same for all rows, though not known while recording."""
     return isinstance(e, Entry) and not e.source.rows
+
+
+def is_traced(x: Any) -> bool:
+    """Whether a value is known only to a transformation that is under way around it."""
+    return isinstance(x, Tracer)

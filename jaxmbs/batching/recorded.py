@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from jaxmbs.rows.scalars import Entry, Operation, Source
+from jaxmbs.batching.scalars import Entry, Operation, Source
 
 
 @dataclass(eq=False)
@@ -26,7 +26,7 @@ class Step:
 
 
 @dataclass(eq=False)
-class Program:
+class Recording:
     """The recorded items in order, and the outputs."""
 
     items: list[Step | Operation] = field(default_factory=list)

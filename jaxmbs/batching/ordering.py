@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxmbs.rows.scalars import Operation, is_shared
+from jaxmbs.batching.scalars import Operation, is_shared
 
 _WEIGHTS = {"sin": 25, "cos": 25}
 _PLACES = 200  # where a kernel may end, so that long programs are not planned for long

@@ -15,12 +15,12 @@ from typing import Any
 import jax.numpy as jnp
 from jax import lax
 
-from jaxmbs.rows.kernels import Target, run
-from jaxmbs.rows.ordering import Chunk
-from jaxmbs.rows.scalars import is_shared
+from jaxmbs.batching.ordering import Chunk
+from jaxmbs.batching.scalars import is_shared
+from jaxmbs.batching.targets import Target, run
 
 
-def loop(chunk: Chunk, operands: Sequence[Any], rows: int) -> list[Any]:
+def fuse(chunk: Chunk, operands: Sequence[Any], rows: int) -> list[Any]:
     """One loop over the rows.
 
     The loop takes a slot for each column that it reads or writes; a slot that needs only one of the two is filled up. A
@@ -82,4 +82,4 @@ class _Slots:
 # together, the loop is not vectorised. A column costs 1.4 ns per row on one core: 0.4 in the loop, which writes as many
 # columns as it reads, and 1 to gather it from an array whose rows lie together.
 # Beyond 450 numbers that all rows share, constants or not, LLVM needs minutes and gigabytes to compile it.
-CPU = Target(loop, most_operations=2300, most_columns=110, most_shared=200)
+CPU = Target(fuse, most_operations=2300, most_columns=110, most_shared=200)

@@ -14,12 +14,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend import core
 
-from jaxmbs.model.parameters import is_traced
-from jaxmbs.rows.arrays import RULES
-from jaxmbs.rows.execution import Setting, execute
-from jaxmbs.rows.program import Program, Step
-from jaxmbs.rows.scalars import ELEMENTWISE, Entry, Source, array_of, entries, is_known, numbers
-from jaxmbs.rows.simplification import Operations, folded
+from jaxmbs.batching.arrays import RULES
+from jaxmbs.batching.execution import Setting, execute
+from jaxmbs.batching.recorded import Recording, Step
+from jaxmbs.batching.scalars import ELEMENTWISE, Entry, Source, array_of, entries, is_known, is_traced, numbers
+from jaxmbs.batching.simplification import Simplifier, folded
 
 LARGEST = 1024  # entries of an array that is still taken apart
 _CALLS = {
@@ -28,9 +27,9 @@ _CALLS = {
 }  # fmt: skip
 
 
-def record(closed: Any, inputs: Sequence[Any]) -> Program:
+def record(closed: Any, inputs: Sequence[Any]) -> Recording:
     """The program of a closed jaxpr for inputs that are values."""
-    program = Program()
+    program = Recording()
     program.outputs = _Recorder(program).interpret(closed.jaxpr, closed.consts, inputs)
     return program
 
@@ -38,9 +37,9 @@ def record(closed: Any, inputs: Sequence[Any]) -> Program:
 class _Recorder:
     """Interprets jaxprs, appending to one program."""
 
-    def __init__(self, program: Program):
+    def __init__(self, program: Recording):
         self.program = program
-        self.scalar = Operations(program.items)
+        self.scalar = Simplifier(program.items)
 
     def interpret(self, jaxpr: Any, consts: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:
         known: dict[Any, Any] = {v: _constant(c) for v, c in zip(jaxpr.constvars, consts, strict=True)}

@@ -7,10 +7,9 @@ import pytest
 from jax import lax
 
 import jaxmbs as mbs
-from jaxmbs import batching
-from jaxmbs.rows import gpu, over_rows
-from jaxmbs.rows.mapping import RowProgram
-from jaxmbs.rows.scalars import ELEMENTWISE
+from jaxmbs.batching import batches, gpu, over_rows
+from jaxmbs.batching.mapping import MappedProgram
+from jaxmbs.batching.scalars import ELEMENTWISE
 from tests.cases import relative
 
 ARM = mbs.library.arm7().build()
@@ -48,8 +47,8 @@ def test_interpreted_kernels_equal_vmap(name, dtype, tolerance):
 
 def test_a_batch_that_would_not_fit_is_done_in_blocks():
     args = arrays(300, np.float64)
-    program = RowProgram(FUNCTIONS["inverse dynamics"], args, [True] * 3)
-    got = batching._in_blocks(program, args, [True] * 3, 300, 130, gpu.INTERPRETED)
+    program = MappedProgram(FUNCTIONS["inverse dynamics"], args, [True] * 3)
+    got = batches._in_blocks(program, args, [True] * 3, 300, 130, gpu.INTERPRETED)
     assert relative(got, jax.vmap(FUNCTIONS["inverse dynamics"])(*args)) < 1e-12
 
 
@@ -78,7 +77,7 @@ def test_operations_that_triton_lacks_are_left_to_the_compiler():
         assert primitive in ELEMENTWISE & gpu.LACKING
         run = jax.jit(over_rows(fn, on=gpu.GPU))
         assert "triton" not in run.trace(x).lower(lowering_platforms=("cuda",)).as_text()
-    program = RowProgram(lambda x: jax.lax.erf(x) + 1, [x], [True])
+    program = MappedProgram(lambda x: jax.lax.erf(x) + 1, [x], [True])
     assert relative(program([x], 256, gpu.INTERPRETED), jax.lax.erf(x) + 1) < 1e-15
 
 

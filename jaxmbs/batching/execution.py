@@ -8,9 +8,9 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from jaxmbs.rows.kernels import Target, evaluate
-from jaxmbs.rows.program import Program
-from jaxmbs.rows.scalars import Entry, Operation, Source, array_of, is_known, is_shared
+from jaxmbs.batching.recorded import Recording
+from jaxmbs.batching.scalars import Entry, Operation, Source, array_of, is_known, is_shared
+from jaxmbs.batching.targets import Target, evaluate
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Setting:
     target: Target
 
 
-def execute(program: Program, given: dict[Source, Any], setting: Setting) -> list[Any]:
+def execute(program: Recording, given: dict[Source, Any], setting: Setting) -> list[Any]:
     """The outputs for all rows, from the arrays of the inputs."""
     steps, due, leaving = program.plan()
     run = _Execution(given, setting)

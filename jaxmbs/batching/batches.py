@@ -12,11 +12,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, PartitionSpec
 
-from jaxmbs.model import ModelError
-from jaxmbs.model.parameters import is_traced
-from jaxmbs.rows.kernels import Target
-from jaxmbs.rows.loops import CPU
-from jaxmbs.rows.mapping import RowProgram, flat_axes, padded, target
+from jaxmbs.batching.cpu import CPU
+from jaxmbs.batching.mapping import MappedProgram, flat_axes, padded, target
+from jaxmbs.batching.scalars import is_traced
+from jaxmbs.batching.targets import Target
+from jaxmbs.errors import ModelError
 
 # Rows of one loop per core of a CPU, in float64: few enough that what waits between kernels stays in the cache (measured
 # best from 600 to 1200, for programs of 1300 to 17000 operations), many enough that a loop is worth dividing among cores.
@@ -46,7 +46,7 @@ def jit(fn: Callable[..., Any], in_axes: Any = None) -> Callable[..., Any]:
     """`jax.jit(fn)`, or, when in_axes tells that fn maps independent rows, a jit that splits the batch.
 
     in_axes None: equal to jax.jit(fn) for every fn. Otherwise as in `jax.vmap`: fn works on one row and is mapped
-    here, to few loops that use all cores (`jaxmbs.rows`), in blocks that fit the cache. What does not become such a loop, a
+    here, to few loops that use all cores, in blocks that fit the cache. What does not become such a loop, a
     large factorization say, is split over the devices. Results have the batch axis first.
     """
     if in_axes is None:
@@ -84,7 +84,7 @@ class _Rows:
         in_plain, on = jax.vmap(one_row, [0 if m else None for m in mapped]), target()
         if on is None:
             return _split(in_plain, arrays, mapped, size, devices)
-        program = RowProgram(one_row, arrays, mapped)
+        program = MappedProgram(one_row, arrays, mapped)
         on_cpu = on is CPU
         if program.closes_over_traced:  # a derivative or a batch from outside, which kernels do not let through
             return in_plain(*arrays)
@@ -101,7 +101,7 @@ class _Rows:
         return _split(in_rows if program.fused or on_cpu else in_plain, arrays, mapped, size, devices)
 
 
-def _block_rows(program: RowProgram, arrays: Sequence[Any]) -> int:
+def _block_rows(program: MappedProgram, arrays: Sequence[Any]) -> int:
     """Rows of one block on a CPU."""
     if not program.fused:
         return BLOCK_ROWS
@@ -116,7 +116,7 @@ def _cores() -> int:
 
 
 def _in_blocks(
-    program: RowProgram, arrays: Sequence[Any], mapped: Sequence[bool], size: int, most: int, on: Target = CPU
+    program: MappedProgram, arrays: Sequence[Any], mapped: Sequence[bool], size: int, most: int, on: Target = CPU
 ) -> Any:
     """The program in blocks of about `most` rows, one after another; the last one overlaps the one before it.
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from jax import lax
 
-from jaxmbs.rows.scalars import Operation
+from jaxmbs.batching.scalars import Operation
 
 _FOLDED: dict[str, Callable[..., Any]] = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "neg": np.negative, "sqrt": np.sqrt,
@@ -22,7 +22,7 @@ _FOLDED: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 
 
-class Operations:
+class Simplifier:
     """Makes the operations of one program and adds them to its items."""
 
     def __init__(self, items: list[Any]):

@@ -16,15 +16,15 @@ import numpy as np
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import triton
 
-from jaxmbs.rows.kernels import Target, run
-from jaxmbs.rows.ordering import Chunk
-from jaxmbs.rows.scalars import is_shared
+from jaxmbs.batching.ordering import Chunk
+from jaxmbs.batching.scalars import is_shared
+from jaxmbs.batching.targets import Target, run
 
 BLOCK = 128  # rows of one program: four warps
 LACKING = frozenset(["erf", "erfc", "is_finite", "logistic", "round"])  # in Triton, or not for float64, as of jax 0.10
 
 
-def kernel(chunk: Chunk, operands: Sequence[Any], rows: int, interpret: bool = False) -> list[Any]:
+def fuse(chunk: Chunk, operands: Sequence[Any], rows: int, interpret: bool = False) -> list[Any]:
     """One GPU kernel; truth values travel as bytes."""
     if any(o.primitive.name in LACKING for o in chunk.operations):
         return run(chunk, operands, (rows,))
@@ -56,9 +56,9 @@ def kernel(chunk: Chunk, operands: Sequence[Any], rows: int, interpret: bool = F
 
 
 def _interpreted(chunk: Chunk, operands: Sequence[Any], rows: int) -> list[Any]:
-    return kernel(chunk, operands, rows, interpret=True)
+    return fuse(chunk, operands, rows, interpret=True)
 
 
 # Not measured yet: what a thread holds beyond 255 registers goes through the first-level cache.
-GPU = Target(kernel, most_operations=4000, most_columns=220, granule=BLOCK)
-INTERPRETED = replace(GPU, kernel=_interpreted)  # the same on any device, for tests
+GPU = Target(fuse, most_operations=4000, most_columns=220, granule=BLOCK)
+INTERPRETED = replace(GPU, fuse=_interpreted)  # the same on any device, for tests

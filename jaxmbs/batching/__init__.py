@@ -1,0 +1,14 @@
+"""Functions of one row, run for all rows of a batch; nothing here knows mechanics.
+
+`jit` compiles such a function: plainly, or told that the rows are independent. `over_rows(fn)` computes what `jax.vmap(fn)`
+computes. A compiler that is given a batch as whole arrays keeps every intermediate value as an array; here the function is
+recorded once, as a program of scalars, and whole stretches of it become one loop over the rows that holds its intermediate
+values in registers: a kernel.
+
+`batches` cuts a batch into blocks and splits it over devices; `recording` makes the program, `simplification` its
+operations, `ordering` cuts it into kernels, `execution` runs it; `cpu` makes the kernels of a CPU, `gpu` those of a GPU.
+"""
+
+from jaxmbs.batching.batches import jit as jit
+from jaxmbs.batching.batches import use_all_cores as use_all_cores
+from jaxmbs.batching.mapping import over_rows as over_rows
