@@ -11,16 +11,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxmbs.model.errors import ModelError, unknown
+from jaxmbs.model.fields import Element, check_together
+from jaxmbs.model.kinds import Kind, checked_rows
 from jaxmbs.model.mode import Mode
-from jaxmbs.model.parameters import (
-    Parameter,
-    Values,
-    concrete_components,
-    fits,
-    inertia_fault,
-    is_traced,
-    traced_components,
-)
+from jaxmbs.model.parameters import Parameter, Values, concrete_components, fits, is_traced
 from jaxmbs.model.structure import WORLD, Structure
 
 
@@ -136,7 +130,7 @@ def get(model: Model, name: str) -> Any:
         return model.overrides[name]
     c = Values({name: model.structure.table[name]}, model.numbers, model.overrides, None).components(name)
     backend = jnp if any(isinstance(x, jax.Array) for x in c) else np
-    if p.kind == "inertia":
+    if p.kind is Kind.INERTIA:
         c = (c[0], c[3], c[4], c[3], c[1], c[5], c[4], c[5], c[2])
     out = backend.stack([backend.asarray(x, float) for x in c]).reshape(p.shape)
     return float(out) if out.shape == () and backend is np else out
@@ -155,8 +149,8 @@ def set(model: Model, values: Mapping[str, Any]) -> Model:
         p = _parameter(model, name, "set")
         if is_traced(value) or any(is_traced(x) for x in jax.tree_util.tree_leaves(value)):
             value = jnp.asarray(value)
-            if value.ndim == 0 or p.kind == "list" or not _is_batched(p, value.shape):
-                traced_components(p.kind, value, f"set {name!r}")
+            if value.shape not in p.forms and not _is_batched(p, value.shape):
+                raise ModelError(f"set {name!r}: one instance has shape {value.shape}; pass {_instance_shapes(p)}")
             overrides[name] = value
         elif _is_batched(p, np.shape(value)):
             overrides[name] = _checked_batch(p, value, "set")
@@ -165,7 +159,9 @@ def set(model: Model, values: Mapping[str, Any]) -> Model:
             if len(concrete[name]) != len(p.pattern):
                 raise ModelError(f"set {name!r}: {len(concrete[name])} numbers; the model has {len(p.pattern)}")
             overrides.pop(name, None)
-    return replace(_with_components(model, concrete), overrides=overrides)
+    new = replace(_with_components(model, concrete), overrides=overrides)
+    _check_elements(new, values, "set")
+    return new
 
 
 def free(model: Model, names: Iterable[str]) -> Model:
@@ -204,49 +200,38 @@ def vary(model: Model, values: Mapping[str, Any]) -> tuple[Model, Model]:
         overrides[name] = value if is_traced(value) else _checked_batch(p, value, "vary")
         axes[name] = 0
     batched = replace(model, overrides=overrides)
+    _check_elements(batched, values, "vary")
     return batched, replace(model, numbers=None, overrides=axes)
 
 
 def _instance_shapes(p: Parameter) -> str:
-    return {"inertia": "(3,) or (3, 3)", "rotation": "(4,) or (3, 3)"}.get(p.kind, str(p.shape))
+    return " or ".join(str(form) for form in reversed(p.forms))
 
 
 def _is_batched(p: Parameter, shape: tuple[int, ...], exact: bool = False) -> bool:
-    """Whether the shape has a batch axis before that of one instance."""
-    if p.kind == "inertia":
-        return shape[1:] == (3, 3) or (len(shape) == 2 and shape[1] == 3 and (exact or shape[0] != 3))
-    if p.kind == "rotation":
-        return shape[1:] in ((3, 3), (4,))
-    return len(shape) == len(p.shape) + 1 and shape[1:] == p.shape
+    """Whether the shape has a batch axis before that of one instance; (3, 3) is one instance of an inertia."""
+    return len(shape) > 0 and shape[1:] in p.forms and (exact or shape not in p.forms)
 
 
 def _checked_batch(p: Parameter, value: Any, where: str) -> jax.Array:
-    x = np.asarray(value, float)
-    faulty = np.flatnonzero(~np.isfinite(x.reshape(len(x), -1)).all(axis=1))
-    if faulty.size:
-        raise ModelError(f"{where}: {p.name!r} is not finite in row {faulty[0]} ({faulty.size} such rows)")
-    if p.kind == "positive" and (x < 0).any():
-        row = int(np.flatnonzero(x < 0)[0])
-        raise ModelError(f"{where}: {p.name!r} is negative in row {row}: {x[row]:.6g}")
-    if p.kind == "above zero" and (x <= 0).any():
-        row = int(np.flatnonzero(x <= 0)[0])
-        raise ModelError(f"{where}: {p.name!r} must be more than zero; in row {row} it is {x[row]:.6g}")
-    if p.kind == "unit":
-        n = np.linalg.norm(x, axis=1)
-        if (np.abs(n - 1) > 1e-6).any():
-            row = int(np.flatnonzero(np.abs(n - 1) > 1e-6)[0])
-            raise ModelError(f"{where}: {p.name!r} has length {n[row]:.6g}, not 1, in row {row}; normalise the rows")
-    if p.kind == "inertia":
-        matrices = x if x.ndim == 3 else x[:, :, None] * np.eye(3)
-        for row, reason in enumerate(inertia_fault(matrices)):
-            if reason:
-                raise ModelError(f"{where}: row {row} of {p.name!r} is not the inertia of a body: {reason}")
-    if p.kind == "rotation" and x.ndim == 3:
-        fault = np.abs(x @ x.transpose(0, 2, 1) - np.eye(3)).max(axis=(1, 2)) + np.abs(np.linalg.det(x) - 1)
-        if (fault > 1e-6).any():
-            row = int(np.flatnonzero(fault > 1e-6)[0])
-            raise ModelError(f"{where}: row {row} of {p.name!r} is no rotation matrix; pass quaternions (B, 4) instead")
+    checked_rows(p.kind, value, f"{where} {p.name!r}")
     return jnp.asarray(value, float) if not isinstance(value, jax.Array) else value
+
+
+def _check_elements(model: Model, changed: Iterable[str], where: str) -> None:
+    """Check what elements require of their numbers together, where these are changed and none of them is traced."""
+    elements: dict[str, Any] = {f.name: f.element for f in model.structure.forces}
+    elements |= {c.name: c.element for c in model.structure.constraints}
+    for name in dict.fromkeys(n.partition(".")[0] for n in changed):
+        element = elements.get(name)
+        if not isinstance(element, Element) or type(element).requirements is Element.requirements:
+            continue
+        found = {path: get(model, f"{name}.{path}") for path in element.numbers}
+        if not any(is_traced(x) for x in found.values()):
+            try:
+                check_together(element, {path: np.asarray(x, float) for path, x in found.items()})
+            except ModelError as error:
+                raise ModelError(f"{where} {name!r}: {error}") from None
 
 
 def _with_components(model: Model, concrete: Mapping[str, list[float]], loosened: Iterable[str] = ()) -> Model:
