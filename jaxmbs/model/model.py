@@ -19,17 +19,27 @@ from jaxmbs.model.structure import WORLD, Structure
 
 
 @jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Model:
     """A mechanism ready for computation; made by `Mechanism.build`, never by hand.
 
     numbers: flat vector of every free component of every parameter; overrides: parameters that were set to
     traced or batched values, by name. Both are leaves: map, differentiate or replace them without recompiling.
+    Models are equal when their structures and all their numbers are. What `jax.grad` with respect to a model returns is
+    shaped like the model; read it with `derivative`, which knows what the model could not be differentiated by.
     """
 
     numbers: Any
     overrides: dict[str, Any]
     structure: Structure = field(metadata={"static": True})
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Model):
+            return NotImplemented
+        (mine, own), (others, its) = (jax.tree_util.tree_flatten(model) for model in (self, other))
+        return own == its and all(x is y or np.array_equal(x, y) for x, y in zip(mine, others, strict=True))
+
+    __hash__ = None  # type: ignore[assignment]  # arrays have none
 
     @property
     def name(self) -> str:
@@ -136,6 +146,30 @@ def get(model: Model, name: str) -> Any:
     return float(out) if out.shape == () and backend is np else out
 
 
+def derivative(gradient: Model, name: str) -> Any:
+    """Derivative with respect to a parameter, from what JAX's transformations gave with respect to a whole model.
+
+    gradient: of `jax.grad`, `jax.jacfwd`, ...: shaped like the model, leaves with the axes of the function's result
+    first. Returns (..., *shape of the parameter), that of an inertia symmetric, as if the parameter had been given by
+    `set`. Raises ModelError where components are pinned: the model has no number there that could be differentiated by;
+    differentiate with respect to `mbs.free(model, [name])` instead.
+    """
+    p = _parameter(gradient, name, "derivative")
+    if name in gradient.overrides:
+        return gradient.overrides[name]
+    pinned = sum(x is not None for x in p.pattern)
+    if pinned:
+        raise ModelError(
+            f"derivative: {pinned} of {len(p.pattern)} components of {name!r} are pinned to 0 or +-1, so that nothing was "
+            f"differentiated by them; differentiate with respect to mbs.free(model, [{name!r}])"
+        )
+    offset = gradient.structure.table[name][1]
+    c = gradient.numbers[..., offset : offset + len(p.pattern)]
+    if p.kind is Kind.INERTIA:
+        c = c[..., np.array([0, 3, 4, 3, 1, 5, 4, 5, 2])] * np.array([1, 0.5, 0.5, 0.5, 1, 0.5, 0.5, 0.5, 1], c.dtype)
+    return c.reshape(*c.shape[:-1], *p.shape)
+
+
 def set(model: Model, values: Mapping[str, Any]) -> Model:
     """The model with other values of the named parameters.
 
@@ -167,7 +201,8 @@ def set(model: Model, values: Mapping[str, Any]) -> Model:
 def free(model: Model, names: Iterable[str]) -> Model:
     """The model with every component of the named parameters turned into a number: nothing pinned.
 
-    Do so before differentiating with respect to a component whose value is exactly 0 or +-1.
+    Do so before differentiating with respect to a component whose value is exactly 0 or +-1; `derivative` reads the
+    result and refuses what is still pinned.
     """
     names = [names] if isinstance(names, str) else list(names)
     for name in names:
@@ -263,4 +298,4 @@ def current_components(values: Values, model: Model, p: Parameter) -> tuple[Any,
     return values.components(p.name)
 
 
-__all__ = ["WORLD", "Model", "free", "get", "set", "vary"]
+__all__ = ["WORLD", "Model", "derivative", "free", "get", "set", "vary"]
