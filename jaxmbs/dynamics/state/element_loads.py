@@ -11,7 +11,6 @@ import jax
 from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.kinematics import LinkMotion
 from jaxmbs.dynamics.state.scene import TreeScene
-from jaxmbs.model import ModelError
 from jaxmbs.model.forces import External, Thruster
 from jaxmbs.model.forces.base import Force as Element
 from jaxmbs.model.forces.base import Loads, Numbers, Scene
@@ -42,12 +41,12 @@ def element_loads(state: State) -> Iterator[tuple[str, str, str, Efforts]]:
     for k, (name, element) in enumerate((f.name, f.element) for f in s.forces):
         prefix = f"{name}."
         numbers = {p.name.removeprefix(prefix): values[p.name] for p in s.parameters if p.name.startswith(prefix)}
-        seen = state.scene.of(element)
-        whole = _efforts(state.scene, name, _acting(element, numbers, seen))
+        seen = state.scene.of(name, element)
+        whole = _efforts(state.scene, _acting(element, numbers, seen))
         on = True if state.mode is None else state.mode.force[k]
         stores = not _zero(element.potential(numbers, seen))
         if stores:
-            stored = _efforts(at_rest, name, _acting(element, numbers, at_rest.of(element)))
+            stored = _efforts(at_rest, _acting(element, numbers, at_rest.of(name, element)))
             yield "store", "C", name, _switched(stored, on)
             whole = {n: tuple(sub(x, y) for x, y in zip(f, stored[n], strict=True)) for n, f in whole.items()}
         if not _zero(element.power(numbers, seen)):
@@ -55,7 +54,7 @@ def element_loads(state: State) -> Iterator[tuple[str, str, str, Efforts]]:
             yield role, kind, name, _switched(whole, on)
 
 
-def _efforts(scene: TreeScene, name: str, loads: tuple[Any, Any, Any]) -> Efforts:
+def _efforts(scene: TreeScene, loads: tuple[Any, Any, Any]) -> Efforts:
     s, (on_body, on_joint, on_all) = scene.tree.structure, loads
     out = {f"body:{body}": f for body, f in on_body.items()}
     for joint, f in on_joint.items():
@@ -63,8 +62,6 @@ def _efforts(scene: TreeScene, name: str, loads: tuple[Any, Any, Any]) -> Effort
             out |= {f"body:{body}": F.scalars() for body, F in scene.cut_wrenches(joint, f).items()}
         else:
             out[f"rate:{joint}"] = f
-    if on_all and len(on_all) != s.nv:
-        raise ModelError(f"force {name!r}: fn returned {len(on_all)} generalized forces; the model has nv = {s.nv}")
     if on_all:
         out |= {f"rate:{x.name}": on_all[p] for x, p in zip(s.links, s.v_slices, strict=True) if x.joint.nv}
     return out

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from jaxmbs.model.errors import ModelError
 from jaxmbs.model.forces.base import Force, Loads, Numbers, Scene
+from jaxmbs.model.functions import check_arguments
 from jaxmbs.spatial import Vector3
 from jaxmbs.spatial.scalar import Scalar, add, div, maximum, mul, sub, tanh, total, where
 
@@ -123,7 +123,7 @@ def piecewise_linear(t: Scalar, times: tuple[Scalar, ...], values: tuple[Scalar,
 
 @dataclass(frozen=True)
 class External(Force):
-    """A user's force. fn(model, q, v, t) returns generalized forces (nv,), or, when a body is named,
+    """A user's force. fn(model, t, q, v) returns generalized forces (nv,), or, when a body is named,
     (moment, force) (6,) in world axes, acting at `point` (3,) [m] in body axes."""
 
     fn: Callable[..., Any]
@@ -133,18 +133,13 @@ class External(Force):
     bodies: ClassVar[tuple[str, ...]] = ("body",)
 
     def __post_init__(self) -> None:
-        if not callable(self.fn):
-            raise ModelError(f"External: fn is {self.fn!r}; pass a function fn(model, q, v, t)")
+        check_arguments(self.fn, "External: fn")
 
     def apply(self, p: Numbers, scene: Scene, loads: Loads) -> None:
         values = scene.external
         if self.body is None:
             loads.generalized(values)
             return
-        if len(values) != 6:
-            raise ModelError(
-                f"External on {self.body!r}: fn returned {len(values)} values; pass 6, (moment, force), with a body"
-            )
         loads.moment(self.body, Vector3.of(values[:3]))
         loads.force(self.body, Vector3.of(values[3:]), p["point"])
 
