@@ -36,7 +36,8 @@ def test_another_order_is_refused_where_the_element_is_made(fault):
 
 
 @pytest.mark.parametrize("fn", [
-    lambda model, t, q, v: q, lambda m, time, x, xdot: x, lambda *args: args[2], functools.partial(lambda k, m, t, q, v: q, 2.0),
+    lambda model, t, q, v: q, lambda m, time, x, xdot: x, lambda *args: args[2],
+    functools.partial(lambda k, m, t, q, v: q, 2.0),
     lambda model, t, q, v, gain=2.0: gain * q,
 ])  # fmt: skip
 def test_other_names_are_free(fn):
