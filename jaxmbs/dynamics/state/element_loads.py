@@ -11,7 +11,6 @@ import jax
 from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.kinematics import LinkMotion
 from jaxmbs.dynamics.state.scene import TreeScene, action, elements
-from jaxmbs.model import ModelError
 from jaxmbs.model.forces import External, Thruster
 from jaxmbs.spatial import ZERO_MOTION
 from jaxmbs.spatial.scalar import Scalar, is_number, sub, where
@@ -29,10 +28,10 @@ def element_loads(state: State) -> Iterator[tuple[str, str, str, Efforts]]:
     still = [LinkMotion(m.X, m.S, ZERO_MOTION, m.c, m.rates) for m in state.motions]
     at_rest = TreeScene(state.tree, still, state.q, [0.0] * state.tree.structure.nv, math.inf)
     for name, element, numbers, seen, on in elements(state.scene, state.mode):
-        whole = _efforts(state.scene, name, action(element, numbers, seen))
+        whole = _efforts(state.scene, action(element, numbers, seen))
         stores = not _zero(element.potential(numbers, seen))
         if stores:
-            stored = _efforts(at_rest, name, action(element, numbers, at_rest.of(element)))
+            stored = _efforts(at_rest, action(element, numbers, at_rest.of(name, element)))
             yield "store", "C", name, _switched(stored, on)
             whole = {n: tuple(sub(x, y) for x, y in zip(f, stored[n], strict=True)) for n, f in whole.items()}
         if not _zero(element.power(numbers, seen)):
@@ -40,7 +39,7 @@ def element_loads(state: State) -> Iterator[tuple[str, str, str, Efforts]]:
             yield role, kind, name, _switched(whole, on)
 
 
-def _efforts(scene: TreeScene, name: str, loads: tuple[Any, Any, Any]) -> Efforts:
+def _efforts(scene: TreeScene, loads: tuple[Any, Any, Any]) -> Efforts:
     s, (on_body, on_joint, on_all) = scene.tree.structure, loads
     out = {f"body:{body}": F.scalars() for body, F in on_body.items()}
     for joint, f in on_joint.items():
@@ -48,8 +47,6 @@ def _efforts(scene: TreeScene, name: str, loads: tuple[Any, Any, Any]) -> Effort
             out |= {f"body:{body}": F.scalars() for body, F in scene.cut_wrenches(joint, f).items()}
         else:
             out[f"rate:{joint}"] = f
-    if on_all and len(on_all) != s.nv:
-        raise ModelError(f"force {name!r}: fn returned {len(on_all)} generalized forces; the model has nv = {s.nv}")
     if on_all:
         out |= {f"rate:{x.name}": on_all[p] for x, p in zip(s.links, s.v_slices, strict=True) if x.joint.nv}
     return out

@@ -11,7 +11,7 @@ from jaxmbs.model.errors import ModelError
 from jaxmbs.model.fields import Element, element
 from jaxmbs.spatial import IDENTITY, ZERO_MOTION, Motion, Transform
 from jaxmbs.spatial.components import components
-from jaxmbs.spatial.scalar import Scalar
+from jaxmbs.spatial.scalar import Scalar, add
 
 
 @components
@@ -44,6 +44,10 @@ class Joint(Element):
     def rates(self, q: Sequence[Scalar], v: Sequence[Scalar], p: JointMotion) -> tuple[Scalar, ...]:
         """dq/dt, given the motion at (q, v)."""
         return tuple(v)
+
+    def moved(self, q: Sequence[Scalar], change: Sequence[Scalar]) -> tuple[Scalar, ...]:
+        """Coordinates after a unit of time at the constant rates v = change."""
+        return tuple(add(a, b) for a, b in zip(q, change, strict=True))
 
     def neutral(self) -> tuple[float, ...]:
         """Coordinates at which both joint frames coincide."""

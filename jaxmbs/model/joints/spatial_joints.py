@@ -16,8 +16,10 @@ from jaxmbs.spatial import (
     Transform,
     Vector3,
     about_axis,
+    displacement,
     from_quaternion,
     quaternion_rate,
+    turned,
 )
 from jaxmbs.spatial.scalar import Scalar
 
@@ -67,6 +69,9 @@ class Spherical(Joint):
     def rates(self, q: Scalars, v: Scalars, p: JointMotion) -> tuple[Scalar, ...]:
         return quaternion_rate(q, Vector3.of(v))
 
+    def moved(self, q: Scalars, change: Scalars) -> tuple[Scalar, ...]:
+        return turned(q, Vector3.of(change))
+
     def neutral(self) -> tuple[float, ...]:
         return (1.0, 0.0, 0.0, 0.0)
 
@@ -89,6 +94,11 @@ class Free(Joint):
 
     def rates(self, q: Scalars, v: Scalars, p: JointMotion) -> tuple[Scalar, ...]:
         return (*(p.placement.rotation @ Vector3.of(v[3:])), *quaternion_rate(q[3:7], Vector3.of(v[:3])))
+
+    def moved(self, q: Scalars, change: Scalars) -> tuple[Scalar, ...]:
+        turn, linear = Vector3.of(change[:3]), Vector3.of(change[3:])
+        there = Vector3.of(q[:3]) + from_quaternion(q[3:7]) @ displacement(turn, linear)
+        return (*there, *turned(q[3:7], turn))
 
     def neutral(self) -> tuple[float, ...]:
         return (0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0)
