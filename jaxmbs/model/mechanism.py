@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from jaxmbs.model.constraints import Constraint, FunctionConstraint, cuts, freedoms
 from jaxmbs.model.errors import ModelError, unknown
+from jaxmbs.model.events import Action, Condition, ForceBelow, JointReaches
 from jaxmbs.model.fields import Declared, Element, check_together, declared, numbers_of
 from jaxmbs.model.forces.base import Force
 from jaxmbs.model.joints.base import Fixed, Joint
@@ -19,7 +21,7 @@ from jaxmbs.model.parameters import Parameter, concrete_components, pattern_of
 from jaxmbs.model.places import Body, Closure, Hinge, Surroundings
 from jaxmbs.model.pose import Pose
 from jaxmbs.model.redundancy import warn_of_redundancy, without_dependent_rows
-from jaxmbs.model.structure import WORLD, ConstraintElement, ForceElement, LoopJoint, Structure, TreeJoint
+from jaxmbs.model.structure import WORLD, ConstraintElement, Event, ForceElement, LoopJoint, Structure, TreeJoint
 from jaxmbs.model.validation import check_moves_mass
 
 E = TypeVar("E", bound=Element)
@@ -38,8 +40,10 @@ class Mechanism:
     its value and the remedy.
     """
 
-    def __init__(self, name: str, gravity: Any = Surroundings.gravity):
+    def __init__(self, name: str, gravity: Any = Surroundings.gravity, held: Iterable[str] = ()):
         self.name = str(name)
+        self._held = (held,) if isinstance(held, str) else tuple(held)
+        self._events: dict[str, Event] = {}
         self._numbers: dict[str, tuple[Declared, list[float]]] = {}
         self._bodies: dict[str, Body] = {}
         self._joints: dict[str, _Placed] = {}
@@ -132,6 +136,31 @@ class Mechanism:
             raise ModelError(f"{where}: {element!r} is not a constraint{hint}")
         self._constraints[name] = ConstraintElement(name, self._take(element, "constraint", name))
 
+    def add_event(
+        self,
+        name: str,
+        when: Condition,
+        then: Action | Sequence[Action] = (),
+        *,
+        after: str | None = None,
+        repeat: bool = False,
+    ) -> None:
+        """Add an event: what happens, `then`, at the instant at which the condition `when` comes true in a run.
+
+        after: name of the event that arms it (None: armed from the start); repeat: every time, not only the first. The
+        numbers of condition and actions become parameters "<name>.<field>".
+        """
+        where = f"event {name!r}"
+        self._new(name, self._events, "event")
+        if not isinstance(when, Condition):
+            raise ModelError(f"{where}: when={when!r} is not a condition; pass one such as Time(1.0)")
+        actions = (then,) if isinstance(then, Action) else tuple(then)
+        for action in actions:
+            if not isinstance(action, Action):
+                raise ModelError(f"{where}: then={action!r} is not an action; pass one such as Lock(joint)")
+        kept = self._take(when, "event", name), tuple(self._take(a, "event", name) for a in actions)
+        self._events[name] = Event(name, *kept, after, repeat)
+
     def build(self) -> Model:
         """Check the mechanism and return its Model. Starts no JAX backend.
 
@@ -151,8 +180,9 @@ class Mechanism:
             if pinned is None
         ]
         structure = Structure(
-            self.name, links, forces, parameters, self._checked_loops(), tuple(self._constraints.values())
-        )
+            self.name, links, forces, parameters, self._checked_loops(), tuple(self._constraints.values()),
+            self._checked_events(), self._checked_held(),
+        )  # fmt: skip
         model = Model(np.asarray(numbers, float), {}, structure)
         try:
             check_moves_mass(model)
@@ -163,6 +193,40 @@ class Mechanism:
         model = without_dependent_rows(model)
         warn_of_redundancy(model)
         return model
+
+    def _checked_events(self) -> tuple[Event, ...]:
+        switched = [*self._forces, *self._loops, *self._constraints]
+        for name, event in self._events.items():
+            where = f"event {name!r}"
+            for part in (event.when, *event.then):
+                self._check_bodies(part, where)
+                for field in part.joints:
+                    joint = getattr(part, field)
+                    if joint not in self._joints:
+                        raise unknown("joint", joint, self._joints, f"{where}: {type(part).__name__}")
+            for action in event.then:
+                if action.switches is not None and getattr(action, "name", "") not in switched:
+                    target = getattr(action, "name", "")
+                    raise unknown("force element or constraint", target, switched, f"{where}: {type(action).__name__}")
+            if isinstance(event.when, JointReaches):
+                joint = self._joints[event.when.joint].joint
+                if joint.nq != 1:
+                    raise ModelError(
+                        f"{where}: joint {event.when.joint!r} is {type(joint).__name__} with {joint.nq} coordinates; "
+                        "JointReaches looks at one; use When(fn)"
+                    )
+            if isinstance(event.when, ForceBelow) and event.when.element not in self._forces:
+                raise unknown("force element", event.when.element, self._forces, f"{where}: ForceBelow")
+            if event.after is not None and (event.after not in self._events or event.after == name):
+                known = [n for n in self._events if n != name]
+                raise unknown("event", event.after, known, f"{where}: after")
+        return tuple(self._events.values())
+
+    def _checked_held(self) -> tuple[str, ...]:
+        for joint in self._held:
+            if joint not in self._joints:
+                raise unknown("joint", joint, self._joints, f"mechanism {self.name!r}: held")
+        return self._held
 
     def _checked_loops(self) -> tuple[LoopJoint, ...]:
         for name, loop in self._loops.items():

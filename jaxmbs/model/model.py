@@ -80,6 +80,11 @@ class Model:
         return self.loop_names + tuple(c.name for c in self.structure.constraints)
 
     @property
+    def event_names(self) -> tuple[str, ...]:
+        """Events in the order in which they were added; `Solution.events.index` points into it."""
+        return tuple(e.name for e in self.structure.events)
+
+    @property
     def parameter_names(self) -> tuple[str, ...]:
         return tuple(p.name for p in self.structure.parameters)
 

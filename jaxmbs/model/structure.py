@@ -9,6 +9,7 @@ from functools import cached_property
 from jaxmbs.model.constraints.base import Constraint
 from jaxmbs.model.constraints.functions import FunctionConstraint
 from jaxmbs.model.errors import unknown
+from jaxmbs.model.events.base import Action, Condition
 from jaxmbs.model.forces.base import WORLD, Force
 from jaxmbs.model.joints.base import Joint
 from jaxmbs.model.parameters import Parameter
@@ -47,6 +48,17 @@ class ConstraintElement:
     element: Constraint | FunctionConstraint
 
 
+@dataclass(frozen=True)
+class Event:
+    """What happens, `then`, when a condition comes true; after: the event that arms it; repeat: every time."""
+
+    name: str
+    when: Condition
+    then: tuple[Action, ...]
+    after: str | None
+    repeat: bool
+
+
 @dataclass(frozen=True, eq=False)
 class Structure:
     """Everything that decides what is compiled. Equal structures share compiled functions."""
@@ -57,6 +69,8 @@ class Structure:
     parameters: tuple[Parameter, ...]
     loops: tuple[LoopJoint, ...] = ()
     constraints: tuple[ConstraintElement, ...] = ()
+    events: tuple[Event, ...] = ()
+    held: tuple[str, ...] = ()  # joints that are locked at the start of a run
     singular: bool = False  # without its constraints, some motion of the tree moves no mass
 
     def __eq__(self, other: object) -> bool:
@@ -69,7 +83,8 @@ class Structure:
 
     @property
     def _key(self) -> tuple[object, ...]:
-        return (self.name, self.links, self.forces, self.parameters, self.loops, self.constraints, self.singular)
+        elements = (self.links, self.forces, self.loops, self.constraints, self.events)
+        return (self.name, *elements, self.parameters, self.held, self.singular)
 
     @cached_property
     def _hash(self) -> int:

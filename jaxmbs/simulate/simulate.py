@@ -21,8 +21,11 @@ from jaxmbs.model.functions import ORDER, check_arguments, evaluated
 from jaxmbs.model.parameters import is_traced
 from jaxmbs.simulate.flow import runge_kutta_4
 from jaxmbs.simulate.grid import Grid
+from jaxmbs.simulate.jumps import start_mode
 from jaxmbs.simulate.projection import projected, violation
+from jaxmbs.simulate.run import Events
 from jaxmbs.simulate.solution import Solution, Status
+from jaxmbs.simulate.through_events import Functions, through_events
 
 Fold = tuple[Any, Callable[[Any, Model, Any, Any, Any], Any]]
 METHODS = ("rk4",)
@@ -118,16 +121,24 @@ def _simulate(
     force = tau if drive is None else functools.partial(drive, in_drive)
     q, v = (x if tree.rolled else list(x) for x in (q, v))
 
-    def energy(t: Any, q: Any, v: Any) -> Any:
+    def energy_in(t: Any, q: Any, v: Any, mode: Any) -> Any:
         state = State(tree, q, v, t, mode)
         return jnp.asarray(energies.kinetic(state) + energies.potential(state), dtype)
 
-    def error(t: Any, q: Any, v: Any) -> Any:
+    def energy(t: Any, q: Any, v: Any) -> Any:
+        return energy_in(t, q, v, mode)
+
+    def error(t: Any, q: Any, v: Any, mode: Any = mode) -> Any:
         return violation(tree, q, v, t, mode) if constrained else jnp.zeros((), dtype)
 
     def folded(carry: Any, t: Any, q: Any, v: Any) -> Any:
         return carry if fold is None else fold(in_fold, carry, model, t, tree.vector(q), tree.vector(v))
 
+    if model.structure.events or model.structure.held:
+        mode = start_mode(model, mode)
+    if model.structure.events:
+        of = Functions(tree, force, baumgarte, energy_in, error, folded)
+        return through_events(of, grid, save_every, (_arrays(q), _arrays(v)), mode, carry)
     start, lengths, ends, active = grid.table(save_every, dtype)
 
     def step(state: Any, x: Any) -> tuple[Any, None]:
@@ -162,7 +173,7 @@ def _simulate(
         q=jnp.concatenate([tree.vector(q)[None], qs]),
         v=jnp.concatenate([tree.vector(v)[None], vs]),
         mode=mode,
-        events=(),
+        events=Events(*(jnp.zeros(0, d) for d in (dtype, jnp.int32, dtype))),
         status=jnp.where(ok, jnp.where(error0 <= limit, Status.OK, Status.INCONSISTENT), Status.NOT_FINITE).astype(
             jnp.int32
         ),

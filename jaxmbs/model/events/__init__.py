@@ -1,0 +1,16 @@
+"""Events: conditions that come true in a motion, and what they change."""
+
+from jaxmbs.model.events.actions import Bounce as Bounce
+from jaxmbs.model.events.actions import Disable as Disable
+from jaxmbs.model.events.actions import Enable as Enable
+from jaxmbs.model.events.actions import Finish as Finish
+from jaxmbs.model.events.actions import Lock as Lock
+from jaxmbs.model.events.actions import Release as Release
+from jaxmbs.model.events.base import Action as Action
+from jaxmbs.model.events.base import Condition as Condition
+from jaxmbs.model.events.conditions import Distance as Distance
+from jaxmbs.model.events.conditions import ForceBelow as ForceBelow
+from jaxmbs.model.events.conditions import JointReaches as JointReaches
+from jaxmbs.model.events.conditions import ReactionExceeds as ReactionExceeds
+from jaxmbs.model.events.conditions import Time as Time
+from jaxmbs.model.events.conditions import When as When

@@ -1,0 +1,57 @@
+"""What every condition and every action of an event answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Protocol
+
+from jaxmbs.model.fields import Element, element
+from jaxmbs.spatial import Vector3
+from jaxmbs.spatial.scalar import Scalar
+
+Numbers = Mapping[str, Any]
+
+
+class Moment(Protocol):
+    """What a condition sees of the motion at one instant; world axes."""
+
+    t: Scalar
+
+    def coordinates(self, joint: str) -> Sequence[Scalar]: ...
+
+    def point(self, body: str, local: Vector3) -> Vector3: ...
+
+    def reaction(self, joint: str) -> tuple[Vector3, Vector3]:
+        """(moment [N m], force [N]) in the joint, drives and locks included, in its axes."""
+        ...
+
+    def force_of(self, name: str) -> Scalar:
+        """Magnitude [N] of the force that an element puts on its last body, or of its generalized forces."""
+        ...
+
+    def evaluated(self, fn: Any) -> Scalar:
+        """fn(model, t, q, v)."""
+        ...
+
+
+@element
+class Condition(Element):
+    """Base of the conditions: what must come true for an event to happen."""
+
+    of_rates: ClassVar[bool] = False  # its guards depend on velocities, so that their rates need accelerations
+    already: ClassVar[bool] = False  # counts, too, where it is true when the event is armed
+
+    def guards(self, p: Numbers, moment: Moment) -> tuple[Scalar, ...]:
+        """Functions of the motion; the event happens when one of them rises through zero."""
+        raise NotImplementedError
+
+
+@element
+class Action(Element):
+    """Base of the actions: what an event changes."""
+
+    locks: ClassVar[bool] = False  # the joint's freedoms are held from then on
+    releases: ClassVar[bool] = False  # the joint's locks end
+    strikes: ClassVar[bool] = False  # the joint's rates jump to -restitution times what they were
+    switches: ClassVar[bool | None] = None  # an element or a constraint is switched on or off
+    finishes: ClassVar[bool] = False  # the run ends for this instance

@@ -1,0 +1,102 @@
+"""Conditions of events."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from jaxmbs.model.events.base import Condition, Moment, Numbers
+from jaxmbs.model.fields import element, field
+from jaxmbs.model.functions import check_arguments
+from jaxmbs.model.kinds import Kind
+from jaxmbs.spatial.scalar import Scalar, mul, sub
+
+
+@element
+class Time(Condition):
+    """A time is reached; at once where it has passed when the event is armed."""
+
+    already: ClassVar[bool] = True
+    t: Any = field(Kind.NUMBER, "s", "time")
+
+    def guards(self, p: Numbers, moment: Moment) -> tuple[Scalar, ...]:
+        return (sub(moment.t, p["t"]),)
+
+
+@element
+class JointReaches(Condition):
+    """The coordinate of a joint with one degree of freedom passes a value."""
+
+    joint: str = field(Kind.JOINT, "", "joint with one degree of freedom")
+    value: Any = field(Kind.NUMBER, "rad or m", "value of its coordinate")
+    direction: str = field(Kind.CHOICE, "", "sense of passing", default="either", choices=("up", "down", "either"))
+
+    def guards(self, p: Numbers, moment: Moment) -> tuple[Scalar, ...]:
+        up = sub(moment.coordinates(self.joint)[0], p["value"])
+        return _passing(up, self.direction)
+
+
+@element
+class Distance(Condition):
+    """The distance between two points of two bodies passes a value."""
+
+    body_a: str = field(Kind.BODY_OR_WORLD, "", "first body")
+    body_b: str = field(Kind.BODY_OR_WORLD, "", "second body")
+    value: Any = field(Kind.POSITIVE, "m", "distance")
+    point_a: Any = field(Kind.VECTOR, "m", "point on the first body, in its axes", default=(0.0, 0.0, 0.0))
+    point_b: Any = field(Kind.VECTOR, "m", "point on the second body, in its axes", default=(0.0, 0.0, 0.0))
+    direction: str = field(Kind.CHOICE, "", "sense of passing", default="up", choices=("up", "down", "either"))
+
+    def guards(self, p: Numbers, moment: Moment) -> tuple[Scalar, ...]:
+        apart = moment.point(self.body_b, p["point_b"]) - moment.point(self.body_a, p["point_a"])
+        return _passing(sub(apart.norm(), p["value"]), self.direction)
+
+
+@element
+class ReactionExceeds(Condition):
+    """The force or the moment in a joint, locks and drives included, rises above a limit; 0 is no limit."""
+
+    of_rates: ClassVar[bool] = True
+    joint: str = field(Kind.JOINT, "", "joint of the tree")
+    force: Any = field(Kind.NOT_NEGATIVE, "N", "largest force", default=0.0)
+    moment: Any = field(Kind.NOT_NEGATIVE, "N m", "largest moment", default=0.0)
+
+    def guards(self, p: Numbers, moment: Moment) -> tuple[Scalar, ...]:
+        M, F = moment.reaction(self.joint)
+        limits = ((F, p["force"]), (M, p["moment"]))
+        return tuple(sub(x @ x, mul(limit, limit)) for x, limit in limits if not _is_zero(limit))
+
+
+@element
+class ForceBelow(Condition):
+    """The force of an element falls below a value."""
+
+    of_rates: ClassVar[bool] = True
+    element: str = field(Kind.TEXT, "", "name of the force element")
+    value: Any = field(Kind.NOT_NEGATIVE, "N", "force")
+
+    def guards(self, p: Numbers, moment: Moment) -> tuple[Scalar, ...]:
+        return (sub(p["value"], moment.force_of(self.element)),)
+
+
+@element
+class When(Condition):
+    """A function (model, t, q, v) of the user rises through zero."""
+
+    of_rates: ClassVar[bool] = True
+    fn: Callable[..., Any] = field(Kind.FUNCTION, "", "fn(model, t, q, v), a number, written with jax.numpy")
+
+    def __post_init__(self) -> None:
+        check_arguments(self.fn, "When: fn")
+
+    def guards(self, p: Numbers, moment: Moment) -> tuple[Scalar, ...]:
+        return (moment.evaluated(self.fn),)
+
+
+def _passing(up: Scalar, direction: str) -> tuple[Scalar, ...]:
+    down = mul(-1, up)
+    return {"up": (up,), "down": (down,), "either": (up, down)}[direction]
+
+
+def _is_zero(x: Scalar) -> bool:
+    return isinstance(x, (int, float)) and x == 0

@@ -1,0 +1,96 @@
+"""The guards of events: functions of the motion that rise through zero when an event is due, and their rates."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from jaxmbs.dynamics.constrained import wrenches
+from jaxmbs.dynamics.recursive import rnea
+from jaxmbs.dynamics.recursive.accelerations import accelerations
+from jaxmbs.dynamics.state import State
+from jaxmbs.dynamics.state.scene import action, elements
+from jaxmbs.dynamics.state.tree import Tree
+from jaxmbs.model import Mode
+from jaxmbs.model.forces.base import Scene
+from jaxmbs.model.functions import evaluated
+from jaxmbs.simulate.flow import derivative
+from jaxmbs.spatial import Vector3
+from jaxmbs.spatial.scalar import Scalar
+
+
+class Instant:
+    """The motion at one instant, as conditions see it (`jaxmbs.model.events.base.Moment`)."""
+
+    def __init__(self, state: State, tau: Any):
+        self.state, self.tau, self.t = state, tau, state.t
+
+    def coordinates(self, joint: str) -> Any:
+        return self.state.scene.joint(joint)[0]
+
+    def point(self, body: str, local: Vector3) -> Vector3:
+        bodies = {} if body == "world" else {body: self.state.scene.body(body)}
+        return Scene(self.t, bodies, {}, {}, (), ()).point(body, local)
+
+    def reaction(self, joint: str) -> tuple[Vector3, Vector3]:
+        tree, i = self.state.tree, self.state.tree.structure.find_joint(joint)
+        if tree.structure.constrained:
+            in_joints, _ = wrenches.reactions(self.state, self.tau, None)
+        else:
+            in_joints, _ = rnea.joint_wrenches(self.state, accelerations(self.state, self.tau))
+        wrench = tree.per_link(in_joints)[i]
+        return wrench.moment, wrench.force
+
+    def force_of(self, name: str) -> Scalar:
+        for own, element, numbers, seen, on in elements(self.state.scene, self.state.mode):
+            if own == name:
+                on_body, on_joint, on_all = action(element, numbers, seen)
+                parts = [x for F in list(on_body.values())[:1] for x in F.force]
+                parts += [x for values in on_joint.values() for x in values] + list(on_all)
+                size = jnp.sqrt(
+                    sum((jnp.asarray(x) ** 2 for x in parts), jnp.zeros((), self.state.tree.dtype)) + 1e-300
+                )
+                return jnp.where(on, size, 0.0)
+        raise AssertionError(name)
+
+    def evaluated(self, fn: Any) -> Scalar:
+        tree = self.state.tree
+        q, v = tree.vector(self.state.q), tree.vector(self.state.v)
+        return evaluated(fn, "When: fn", (), tree.dtype, tree.model, self.t, q, v)
+
+
+class Guards:
+    """All guards of a model, one after another. event: (guards,), the number of the event that each belongs to."""
+
+    def __init__(self, tree: Tree, force: Any):
+        self.tree, self.force = tree, force
+        self.events = tree.structure.events
+        self.of_rates = any(e.when.of_rates for e in self.events)
+
+    def values(self, t: Any, q: Any, v: Any, mode: Mode) -> list[list[Any]]:
+        """Per event its guards."""
+        tau = self.force
+        if callable(tau):
+            tau = tau(self.tree.model, t, self.tree.vector(q), self.tree.vector(v))
+        instant = Instant(State(self.tree, q, v, t, mode), tau)
+        return [
+            [
+                jnp.asarray(g, self.tree.dtype)
+                for g in e.when.guards(self.tree.values.of(e.name, e.when.numbers), instant)
+            ]
+            for e in self.events
+        ]
+
+    def with_rates(self, t: Any, q: Any, v: Any, mode: Mode) -> tuple[Any, Any]:
+        """(guards, their rates along the motion)."""
+        phase = (q, v, jnp.zeros((), self.tree.dtype))
+        if self.of_rates:
+            dq, dv, _ = derivative(self.tree, phase, t, self.force, mode, None)
+        else:  # conditions on the configuration alone
+            state = State(self.tree, q, v, t, mode)
+            dq, dv = self.tree.flat([m.rates for m in state.motions]), jax.tree_util.tree_map(jnp.zeros_like, v)
+        dq, dv = (jax.tree_util.tree_map(lambda x: jnp.asarray(x, self.tree.dtype), x) for x in (dq, dv))
+        one = jnp.ones((), self.tree.dtype)
+        return jax.jvp(lambda t, q, v: self.values(t, q, v, mode), (t, q, v), (one, dq, dv))

@@ -1,0 +1,113 @@
+"""The motion of a model whose structure changes on its way, as rows of a grid."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxmbs.dynamics.state.tree import Tree
+from jaxmbs.model import Mode
+from jaxmbs.simulate.flow import runge_kutta_4
+from jaxmbs.simulate.grid import Grid
+from jaxmbs.simulate.projection import projected
+from jaxmbs.simulate.run import Run, Turn
+from jaxmbs.simulate.solution import Solution, Status
+
+
+class Functions(NamedTuple):
+    """What a run computes with: force(model, t, q, v), energy and error (t, q, v, mode), folded(carry, t, q, v)."""
+
+    tree: Tree
+    force: Any
+    baumgarte: Any
+    energy: Any
+    error: Any
+    folded: Any
+
+
+class Point(NamedTuple):
+    """A state on the grid; number: how many of them were kept before, least: smallest conditioning since then."""
+
+    number: Any
+    t: Any
+    phase: Any
+    mode: Mode
+    lost: Any
+    least: Any
+
+
+def through_events(of: Functions, grid: Grid, every: int, start: Any, mode: Mode, carry: Any) -> Solution:
+    """The solution with every `every`-th point of the grid, the first and the last."""
+    dtype, constrained = of.tree.dtype, of.tree.structure.constrained
+    zero, one, first = jnp.zeros((), dtype), jnp.ones((), dtype), jnp.asarray(grid.t0, dtype)
+
+    def step(phase: Any, t: Any, h: Any, mode: Mode) -> tuple[Any, Any]:
+        new, least = runge_kutta_4(of.tree, phase, t, h, of.force, mode, of.baumgarte), one
+        if constrained and of.baumgarte is None:
+            *positions, conditioning = projected(of.tree, *new[:2], t + h, mode)
+            new, least = (*positions, new[2]), jnp.asarray(conditioning, dtype)
+        return jax.tree_util.tree_map(lambda x: jnp.asarray(x, dtype), new), least
+
+    def landed(
+        extra: Any, kept: Point, cell: Any, t: Any, phase: Any, mode: Mode, lost: Any, least: Any
+    ) -> tuple[Any, Point]:
+        carry, since = extra
+        carry, since = of.folded(carry, t, *phase[:2]), jnp.minimum(since, least)
+        due = cell % every == 0
+        new = Point(kept.number + 1, t, phase, mode, lost, since)
+        kept = jax.tree_util.tree_map(lambda a, b: jnp.where(due, a, b), new, kept)
+        return (carry, jnp.where(due, 1.0, since)), kept
+
+    def row(p: Point) -> Any:
+        q, v, work = p.phase
+        rows = of.tree.vector(q), of.tree.vector(v), of.energy(p.t, q, v, p.mode) - work + p.lost
+        return (*rows, of.error(p.t, q, v, p.mode), p.least)
+
+    phase = (*start, zero)
+    run = Run(of.tree, grid, step, of.energy, landed, of.force)
+    begin = Point(jnp.zeros((), jnp.int32), first, phase, mode, zero, one)
+    x = run.start(phase, mode, (of.folded(carry, first, *start), one), begin)
+    groups = -(-run.turns // every)
+
+    def group(x: Turn, _: Any) -> tuple[Turn, Any]:
+        x, _ = jax.lax.scan(lambda x, _: (run.turn(x), None), x, length=every)
+        return x, (x.kept.number, row(x.kept)) if groups > 1 else None
+
+    if every >= grid.steps:  # the first and the last row alone
+        x, _ = jax.lax.scan(lambda x, _: (run.turn(x), None), x, length=run.turns)
+        between = None
+    else:
+        x, between = jax.lax.scan(group, x, length=groups)
+    finished = jnp.where(x.done, x.t_done, jnp.asarray(grid.t_end, dtype))
+    e0, *last = row(begin)[2], *row(Point(x.kept.number, finished, x.phase, x.mode, x.lost, x.extra[1]))
+    rows = [_through(begin, between, last, row, (grid.steps - 1) // every if between is not None else 0)]
+    q, v, e, errors, least = rows[0]
+    t_rows = np.minimum(grid.t0 + np.arange(0, grid.steps, every) * grid.dt, grid.t_end)
+    ok = jnp.all(jnp.isfinite(q[-1])) & jnp.all(jnp.isfinite(v[-1]))
+    status = jnp.where(x.done, Status.OK, Status.UNFINISHED)
+    status = jnp.where(errors[0] <= float(jnp.finfo(dtype).eps) ** 0.5, status, Status.INCONSISTENT)
+    return Solution(
+        t=jnp.asarray(np.append(t_rows, grid.t_end), dtype), q=q, v=v, mode=x.mode, events=x.events,
+        status=jnp.where(ok, status, Status.NOT_FINITE).astype(jnp.int32), energy_error=e - e0, constraint_error=errors,
+        conditioning=least, folded=x.extra[0],
+    )  # fmt: skip
+
+
+def _through(begin: Point, between: Any, last: Any, row: Any, count: int) -> Any:
+    """The first row, the `count` kept between, the last; what was never reached stands still at the last."""
+    if between is None or not count:
+        return jax.tree_util.tree_map(lambda a, b: jnp.stack([a, b]), tuple(row(begin)), tuple(last))
+    numbers, rows = between
+    wanted = jnp.arange(1, count + 1)
+    place = jnp.sum(numbers[None, :] < wanted[:, None], axis=1)  # the turn in which each was kept
+    reached = place < numbers.shape[0]
+
+    def joined(a: Any, b: Any, c: Any) -> Any:
+        found = b[jnp.minimum(place, numbers.shape[0] - 1)]
+        on = reached.reshape(-1, *[1] * (found.ndim - 1))
+        return jnp.concatenate([a[None], jnp.where(on, found, c[None]), c[None]])
+
+    return jax.tree_util.tree_map(joined, tuple(row(begin)), rows, tuple(last))
