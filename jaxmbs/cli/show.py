@@ -36,7 +36,7 @@ def described(study: Study) -> RenderableType:
     bodies = _table("bodies", "body", "mass [kg]", "joint", "type", "hangs on", "dof")
     for link in links:
         parent = "world" if link.parent < 0 else links[link.parent].body
-        row = (f"{float(mbs.get(model, f'{link.body}.mass')):.6g}", link.name, type(link.joint).__name__, parent)
+        row = (f"{float(mbs.get(model, f'{link.body}.mass')):.6g}", link.name, link.joint.type_name, parent)
         bodies.add_row(link.body, *row, str(link.joint.nv))
     parts: list[RenderableType] = [Text(head, style="bold"), bodies]
     if model.structure.forces:

@@ -123,8 +123,8 @@ class Structure:
 
     @cached_property
     def rheonomic(self) -> bool:
-        """Whether any joint moves by itself in time; a closure of a General cut joint may."""
-        return any(x.joint.rheonomic or getattr(x.joint, "closure", None) for x in (*self.links, *self.loops))
+        """Whether any joint moves by itself in time."""
+        return any(x.joint.rheonomic for x in self.links) or any(x.joint.rheonomic_rows for x in self.loops)
 
     @cached_property
     def loop_by_name(self) -> dict[str, LoopJoint]:
