@@ -37,7 +37,7 @@ class Height(Output):
 
     body: str = field(Kind.BODY, "", "body whose origin is followed")
 
-    def quantity(self, joint_types):
+    def quantity(self, joints):
         return "length"
 
     def measure(self, scene):

@@ -21,6 +21,7 @@ from jaxmbs.study.targets import Numbers, Target, Way, start, target
 
 if TYPE_CHECKING:
     from jaxmbs.model import Model
+    from jaxmbs.model.joints import Joint
 
 Array = Any
 
@@ -134,14 +135,14 @@ def _requirements_met(model: Model, name: str) -> Array:
 
 
 def resolve(
-    tables: Mapping[str, Distribution], model: Model, joint_types: Mapping[str, str], q0: np.ndarray, v0: np.ndarray
+    tables: Mapping[str, Distribution], model: Model, joints: Mapping[str, Joint], q0: np.ndarray, v0: np.ndarray
 ) -> Dispersions:
     """Checked dispersions. Raises InputError with every problem found."""
     items: list[Dispersion] = []
     problems: list[Problem] = []
     for name, table in tables.items():
         try:
-            items.append(_one(name, table, model, joint_types, q0, v0))
+            items.append(_one(name, table, model, joints, q0, v0))
         except ValueError as error:
             problems.append(Problem(dotted(("dispersions", name)), str(error)))
     for name, message in _unphysical(items):
@@ -152,9 +153,9 @@ def resolve(
 
 
 def _one(
-    name: str, table: Distribution, model: Model, joint_types: Mapping[str, str], q0: np.ndarray, v0: np.ndarray
+    name: str, table: Distribution, model: Model, joints: Mapping[str, Joint], q0: np.ndarray, v0: np.ndarray
 ) -> Dispersion:
-    aim = target(table.target or name, model, joint_types, q0, v0)
+    aim = target(table.target or name, model, joints, q0, v0)
     apply = table.apply or next(iter(aim.ways))
     if apply not in aim.ways:
         raise ValueError(f'apply = "{apply}" does not go with {aim.name}; {choices(apply, aim.ways, "it takes")}')

@@ -132,7 +132,7 @@ def _histories(study: Study, repeated: dict[str, dict[str, tuple[int, History]]]
         criteria = [c for c in study.criteria if c.output == name and study.quantities[name] != "time"]
         history = next(iter(runs.values()))[1]
         curves = {which: (sample, h.values[name][0]) for which, (sample, h) in runs.items()}
-        quantity = study.outputs[name].quantity(study.joint_types)
+        quantity = study.outputs[name].quantity(study.joints)
         unit = study.shown[name] if study.quantities[name] == quantity else si(quantity)
         yield _panel(plots.history(history.t, curves, name, unit, criteria))
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from jaxmbs.model.fields import element, field
 from jaxmbs.model.forces.base import WORLD, Scene
+from jaxmbs.model.joints import Joint
 from jaxmbs.model.kinds import Kind
 from jaxmbs.spatial import Vector3
 from jaxmbs.study.outputs.base import Output, Scalar, turned
@@ -23,7 +24,7 @@ class AngularRate(Output):
     axis: Any = field(Kind.AXIS, "", "axis of the parts, in body axes", default=(1.0, 0.0, 0.0))
     relative_to: str = field(Kind.BODY_OR_WORLD, "", "what the rate is relative to", default=WORLD)
 
-    def quantity(self, joint_types: Mapping[str, str]) -> str:
+    def quantity(self, joints: Mapping[str, Joint]) -> str:
         return "angular rate"
 
     def measure(self, scene: Scene) -> tuple[Scalar, Scalar]:

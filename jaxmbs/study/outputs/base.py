@@ -14,6 +14,7 @@ from jaxmbs.model.kinds import Kind
 
 if TYPE_CHECKING:
     from jaxmbs.model.forces.base import Scene
+    from jaxmbs.model.joints import Joint
 
 Scalar = Any
 REDUCTIONS = ("final", "min", "max", "time_of_min", "time_of_max", "time_out")
@@ -41,15 +42,15 @@ class Output(Described):
     reduce: str = field(Kind.CHOICE, "", KEPT, default="final", choices=REDUCTIONS, kw_only=True)
     unit: str | None = field(Kind.TEXT, "", "unit that reports show, SI by default", default=None, kw_only=True)
 
-    def quantity(self, joint_types: Mapping[str, str]) -> str:
+    def quantity(self, joints: Mapping[str, Joint]) -> str:
         """What the history measures, given the type of every joint."""
         raise NotImplementedError
 
-    def measures(self, joint_types: Mapping[str, str]) -> str:
+    def measures(self, joints: Mapping[str, Joint]) -> str:
         """What the output measures: the history's quantity, or a time."""
-        return "time" if self.reduce.startswith("time") else self.quantity(joint_types)
+        return "time" if self.reduce.startswith("time") else self.quantity(joints)
 
-    def faults(self, joint_types: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    def faults(self, joints: Mapping[str, Joint]) -> Iterator[tuple[str, str]]:
         """(key, remedy) of what does not fit the mechanism; the bodies and joints that it names exist."""
         yield from ()
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from jaxmbs.model.fields import element
 from jaxmbs.model.forces.base import Scene
+from jaxmbs.model.joints import Joint
 from jaxmbs.spatial import Vector3
 from jaxmbs.study.outputs.base import Scalar
 from jaxmbs.study.outputs.pairs import Pair
@@ -15,7 +16,7 @@ from jaxmbs.study.outputs.pairs import Pair
 class RelativeVelocity(Pair):
     """Velocity of a point of body_b less that of a point of body_a, both seen from space [m/s]."""
 
-    def quantity(self, joint_types: Mapping[str, str]) -> str:
+    def quantity(self, joints: Mapping[str, Joint]) -> str:
         return "velocity"
 
     def measure(self, scene: Scene) -> tuple[Scalar, Scalar]:

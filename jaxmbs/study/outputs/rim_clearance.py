@@ -9,6 +9,7 @@ import jax.numpy as jnp
 
 from jaxmbs.model.fields import element, field
 from jaxmbs.model.forces.base import Scene
+from jaxmbs.model.joints import Joint
 from jaxmbs.model.kinds import Kind
 from jaxmbs.spatial import Vector3
 from jaxmbs.study.outputs.base import KEPT, REDUCTIONS, Described, Output, Scalar, normals, turned
@@ -49,7 +50,7 @@ class RimClearance(Output):
     shell: Shell = field(Kind.PART, "", "the shell around it", of=Shell)
     reduce: str = field(Kind.CHOICE, "", KEPT, default="min", choices=REDUCTIONS, kw_only=True)
 
-    def quantity(self, joint_types: Mapping[str, str]) -> str:
+    def quantity(self, joints: Mapping[str, Joint]) -> str:
         return "length"
 
     def measure(self, scene: Scene) -> tuple[Scalar, Scalar]:
