@@ -18,7 +18,6 @@ the group "jaxmbs.elements", or where `modules = ["my_elements.py"]` names its m
 """
 
 from jaxmbs.model.constraints import Constraint as Constraint
-from jaxmbs.model.constraints.base import Row as Row
 from jaxmbs.model.fields import Element as Element
 from jaxmbs.model.fields import element as element
 from jaxmbs.model.fields import field as field
@@ -26,6 +25,9 @@ from jaxmbs.model.forces import Force as Force
 from jaxmbs.model.forces import Surface as Surface
 from jaxmbs.model.forces.base import Loads as Loads
 from jaxmbs.model.forces.base import Scene as Scene
+from jaxmbs.model.joints import Coordinate as Coordinate
 from jaxmbs.model.joints import Joint as Joint
 from jaxmbs.model.joints import JointMotion as JointMotion
+from jaxmbs.model.joints import equations as equations
 from jaxmbs.model.kinds import Kind as Kind
+from jaxmbs.model.rows import Row as Row

@@ -183,6 +183,10 @@ class Mechanism:
         where, prefix = (f"{what} {name!r}: ", f"{name}.") if name else ("", "")
         values = {}
         try:
+            if "__dataclass_fields__" not in vars(type(element)):
+                raise ModelError(
+                    f"class {type(element).__name__} is no element; write @element, of jaxmbs.elements, above it"
+                )
             for path, d, value in numbers_of(element):
                 if prefix + path in self._numbers:
                     raise ModelError(f"parameter {prefix + path!r} exists already; give the elements different names")

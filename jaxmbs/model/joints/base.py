@@ -55,7 +55,8 @@ class InPlane(NamedTuple):
 
 @element
 class Joint(Element):
-    """Base of all joints. A joint type is a class with declared fields, decorated with `mbs.element`.
+    """Base of all joints. A joint type is a class with declared fields, decorated with
+    `jaxmbs.elements.element`.
 
     A joint of one's own needs nq, nv and `motion`, written in the component algebra of `jaxmbs.spatial` (or, with
     formulas = False, with jax.numpy): it then serves trees in every recursive and dense formulation, simulation,
