@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
-from jaxmbs.model.errors import ModelError
 from jaxmbs.model.fields import element, field
 from jaxmbs.model.forces.base import Force, Loads, Numbers, Scene
+from jaxmbs.model.functions import check_arguments
 from jaxmbs.model.kinds import Kind
 from jaxmbs.spatial import Vector3
 from jaxmbs.spatial.scalar import Scalar, add, mul, total
@@ -15,26 +15,22 @@ from jaxmbs.spatial.scalar import Scalar, add, mul, total
 
 @element
 class External(Force):
-    """A user's force. fn(model, q, v, t) returns generalized forces (nv,), or, when a body is named,
+    """A user's force. fn(model, t, q, v) returns generalized forces (nv,), or, when a body is named,
     (moment, force) (6,) in world axes, acting at `point` in body axes."""
 
-    fn: Callable[..., Any] = field(Kind.FUNCTION, "", "fn(model, q, v, t), written with jax.numpy")
+    source: ClassVar[bool] = True
+    fn: Callable[..., Any] = field(Kind.FUNCTION, "", "fn(model, t, q, v), written with jax.numpy")
     body: str | None = field(Kind.BODY, "", "body that it acts on, if any", default=None)
     point: Any = field(Kind.VECTOR, "m", "where it acts, in body axes", default=(0.0, 0.0, 0.0))
 
     def __post_init__(self) -> None:
-        if not callable(self.fn):
-            raise ModelError(f"External: fn is {self.fn!r}; pass a function fn(model, q, v, t)")
+        check_arguments(self.fn, "External: fn")
 
     def apply(self, p: Numbers, scene: Scene, loads: Loads) -> None:
         values = scene.external
         if self.body is None:
             loads.generalized(values)
             return
-        if len(values) != 6:
-            raise ModelError(
-                f"External on {self.body!r}: fn returned {len(values)} values; pass 6, (moment, force), with a body"
-            )
         loads.moment(self.body, Vector3.of(values[:3]))
         loads.force(self.body, Vector3.of(values[3:]), p["point"])
 

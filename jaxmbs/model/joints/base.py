@@ -14,7 +14,7 @@ from jaxmbs.model.joints.equations import Equations, rows_of
 from jaxmbs.model.rows import Row
 from jaxmbs.spatial import ZERO_MOTION, Force, Motion, Transform, Vector3
 from jaxmbs.spatial.components import components
-from jaxmbs.spatial.scalar import Scalar, div
+from jaxmbs.spatial.scalar import Scalar, add, div
 
 Numbers = Mapping[str, Any]
 Scalars = Sequence[Scalar]
@@ -66,7 +66,7 @@ class Joint(Element):
     coordinates_of (and duals)   force elements and outputs on cut joints
     coordinates, speeds          names and units in outputs, dispersions, `info`
     in_plane                     absolute coordinates in a plane
-    rates, neutral, normalised   coordinates whose rates are not v, or that obey a condition, as quaternions do
+    rates, moved, neutral, normalised   coordinates whose rates are not v, or that obey a condition, as quaternions do
 
     and with more properties: fixed_hinge_point ("barycentric", "wang"), turning_axis (with the former and one freedom a
     revolute: "telegin", "planar"), keeps_orientation (fewer constants in written-out formulas).
@@ -96,6 +96,10 @@ class Joint(Element):
     def rates(self, q: Scalars, v: Scalars, m: JointMotion) -> tuple[Scalar, ...]:
         """dq/dt, given the motion at (q, v)."""
         return tuple(v)
+
+    def moved(self, q: Scalars, change: Scalars) -> tuple[Scalar, ...]:
+        """Coordinates after a unit of time at the constant rates v = change."""
+        return tuple(add(a, b) for a, b in zip(q, change, strict=True))
 
     # --- coordinates --------------------------------------------------------------------------------------------------
 

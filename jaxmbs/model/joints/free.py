@@ -16,9 +16,11 @@ from jaxmbs.spatial import (
     Motion,
     Transform,
     Vector3,
+    displacement,
     from_quaternion,
     quaternion_rate,
     to_quaternion,
+    turned,
     unit_quaternion,
 )
 from jaxmbs.spatial.scalar import Scalar
@@ -45,6 +47,11 @@ class Free(Joint):
 
     def rates(self, q: Scalars, v: Scalars, m: JointMotion) -> tuple[Scalar, ...]:
         return (*(m.placement.rotation @ Vector3.of(v[3:])), *quaternion_rate(q[3:7], Vector3.of(v[:3])))
+
+    def moved(self, q: Scalars, change: Scalars) -> tuple[Scalar, ...]:
+        turn, linear = Vector3.of(change[:3]), Vector3.of(change[3:])
+        there = Vector3.of(q[:3]) + from_quaternion(q[3:7]) @ displacement(turn, linear)
+        return (*there, *turned(q[3:7], turn))
 
     def coordinates(self) -> tuple[Coordinate, ...]:
         return (*(Coordinate(name, "m", "position") for name in "xyz"), *ATTITUDE)

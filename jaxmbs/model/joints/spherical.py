@@ -18,6 +18,7 @@ from jaxmbs.spatial import (
     from_quaternion,
     quaternion_rate,
     to_quaternion,
+    turned,
     unit_quaternion,
 )
 from jaxmbs.spatial.scalar import Scalar
@@ -49,6 +50,9 @@ class Spherical(Joint):
 
     def rates(self, q: Scalars, v: Scalars, m: JointMotion) -> tuple[Scalar, ...]:
         return quaternion_rate(q, Vector3.of(v))
+
+    def moved(self, q: Scalars, change: Scalars) -> tuple[Scalar, ...]:
+        return turned(q, Vector3.of(change))
 
     def coordinates(self) -> tuple[Coordinate, ...]:
         return ATTITUDE
