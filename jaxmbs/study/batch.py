@@ -14,7 +14,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 import jaxmbs as mbs
 from jaxmbs.batching import over_rows
-from jaxmbs.study.outputs import folded
+from jaxmbs.study.outputs.folding import folded
 
 if TYPE_CHECKING:
     from jaxmbs.study.problem import Study

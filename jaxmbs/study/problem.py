@@ -11,20 +11,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pydantic import ValidationError
 
+from jaxmbs.io.catalogue import Catalogue, catalogue, elements_in
 from jaxmbs.io.errors import InputError, Problem, choices, dotted, problems_of
 from jaxmbs.io.toml import parse, read_bytes
+from jaxmbs.model.fields import names_in
+from jaxmbs.model.kinds import Kind
 from jaxmbs.study import criteria, dispersions, units
+from jaxmbs.study import outputs as outputs_package
 from jaxmbs.study.criteria import Criterion
 from jaxmbs.study.dispersions import Dispersions
-from jaxmbs.study.outputs import (
-    JointPosition,
-    JointVelocity,
-    Output,
-    RimClearance,
-    coordinate_quantities,
-    rate_quantities,
-)
-from jaxmbs.study.schema import RESERVED, InitialTable, SimulationTable, StudyFile
+from jaxmbs.study.outputs import Output
+from jaxmbs.study.schema import RESERVED, InitialTable, SimulationTable, study_file
 
 if TYPE_CHECKING:
     from jaxmbs.model import Model
@@ -34,12 +31,13 @@ if TYPE_CHECKING:
 class Study:
     """A checked study file: the model at its nominal values, and what is done with it.
 
-    content: the file's bytes; joint_types: by joint; q0 (nq,), v0 (nv,): nominal state at t = 0; quantities: what each
-    output measures; shown: the unit in which reports give it.
+    content: the file's bytes; catalogue: the classes that it may name; joint_types: by joint; q0 (nq,), v0 (nv,):
+    nominal state at t = 0; quantities: what each output measures; shown: the unit in which reports give it.
     """
 
     path: Path
     content: bytes
+    catalogue: Catalogue
     model: Model
     joint_types: Mapping[str, str]
     dispersions: Dispersions
@@ -63,23 +61,25 @@ class Study:
         return hashlib.sha256(self.content).hexdigest()
 
 
-def read(path: str | Path, need: str = "study") -> Study:
+def read(path: str | Path, need: str = "study", trust: bool = False) -> Study:
     """Study of a TOML file, checked completely.
 
-    need: "mechanism" lets the rest be missing, "simulation" the outputs and criteria. Raises InputError: one line for
+    need: "mechanism" lets the rest be missing, "simulation" the outputs and criteria; trust: run the Python `modules`
+    that the file names. Raises InputError: one line for
     everything that is wrong, each with the path of its key.
     """
     content = read_bytes(path)
     try:
-        return _study(Path(path), content, need)
+        return _study(Path(path), content, need, trust)
     except InputError as error:
         raise InputError(error.problems, path) from None
 
 
-def _study(path: Path, content: bytes, need: str) -> Study:
+def _study(path: Path, content: bytes, need: str, trust: bool) -> Study:
     data = parse(content)
+    known = catalogue(data, path, trust, elements_in(outputs_package))
     try:
-        file = StudyFile.model_validate(data)
+        file = study_file(known.classes).model_validate(data)
     except ValidationError as error:
         raise InputError(problems_of(error, data)) from None
     model = file.mechanism.build()
@@ -89,7 +89,8 @@ def _study(path: Path, content: bytes, need: str) -> Study:
     find = _Findings()
     rest = _initial_state({}, model, joint_types)
     q0, v0 = find(lambda: _initial_state(file.initial, model, joint_types), rest)
-    outputs = find(lambda: _checked_outputs(file.outputs, model, joint_types), {})
+    made = {name: table.build() for name, table in file.outputs.items()}
+    outputs = find(lambda: _checked_outputs(made, model, joint_types), {})
     varied = find(lambda: dispersions.resolve(file.dispersions, model, joint_types, q0, v0), None)
     find(lambda: _distinct(file), None)
     if find.problems:
@@ -101,7 +102,18 @@ def _study(path: Path, content: bytes, need: str) -> Study:
         raise InputError(find.problems)
     simulation = file.simulation or SimulationTable(t_end=1.0)
     return Study(
-        path, content, model, joint_types, varied, simulation, file.study.seed, outputs, quantities, shown, sentences
+        path,
+        content,
+        known,
+        model,
+        joint_types,
+        varied,
+        simulation,
+        file.study.seed,
+        outputs,
+        quantities,
+        shown,
+        sentences,
     )
 
 
@@ -119,7 +131,7 @@ class _Findings:
             return otherwise
 
 
-def _require(file: StudyFile, need: str) -> None:
+def _require(file: Any, need: str) -> None:
     problems = []
     if need != "mechanism" and file.simulation is None:
         problems.append(Problem("simulation", "this table is missing; write [simulation] with t_end and dt [s]"))
@@ -132,7 +144,7 @@ def _require(file: StudyFile, need: str) -> None:
         raise InputError(problems)
 
 
-def _distinct(file: StudyFile) -> None:
+def _distinct(file: Any) -> None:
     """Outputs and draws are variables of one store."""
     taken = [("outputs", name) for name in file.outputs if name in RESERVED or name in file.dispersions]
     taken += [("dispersions", name) for name in file.dispersions if name in RESERVED]
@@ -184,23 +196,17 @@ def _checked_outputs(outputs: Mapping[str, Output], model: Model, joint_types: M
     problems, known = [], ("world", *model.body_names)
     for name, output in outputs.items():
         where = ("outputs", name)
-        if output.reduce == "time_out" and not isinstance(output, RimClearance):
-            message = "time_out goes with rim_clearance; all else is defined at all times"
+        if output.reduce == "time_out" and output.always_defined:
+            message = "time_out goes with rim_clearance and the like; this output is defined at all times"
             problems.append(Problem(f"{dotted(where)}.reduce", message))
-        for key, body in output.bodies():
-            if body not in known:
-                message = f'there is no body "{body}"; {choices(body, known, "bodies")}'
-                problems.append(Problem(f"{dotted(where)}.{key}", message))
-        if isinstance(output, (JointPosition, JointVelocity)):
-            if output.joint not in joint_types:
-                message = f'there is no joint "{output.joint}"; {choices(output.joint, joint_types, "joints")}'
-                problems.append(Problem(f"{dotted(where)}.joint", message))
-                continue
-            kinds = coordinate_quantities if isinstance(output, JointPosition) else rate_quantities
-            size = len(kinds(joint_types[output.joint]))
-            if output.component >= size:
-                message = f'{output.component} is out of range; joint "{output.joint}" has components 0 to {size - 1}'
-                problems.append(Problem(f"{dotted(where)}.component", message))
+        unknown = [(*n, known, "body", "bodies") for n in names_in(output, Kind.BODY, Kind.BODY_OR_WORLD)]
+        unknown += [(*n, tuple(joint_types), "joint", "joints") for n in names_in(output, Kind.JOINT)]
+        unknown = [u for u in unknown if u[1] not in u[2]]
+        for key, element, there, kind, kinds in unknown:
+            message = f'there is no {kind} "{element}"; {choices(element, there, kinds)}'
+            problems.append(Problem(f"{dotted(where)}.{key}", message))
+        if not unknown:
+            problems += [Problem(f"{dotted(where)}.{key}", said) for key, said in output.faults(joint_types)]
     if problems:
         raise InputError(problems)
     return dict(outputs)

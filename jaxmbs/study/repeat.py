@@ -14,7 +14,7 @@ import numpy as np
 import jaxmbs as mbs
 from jaxmbs.io.errors import InputError, Problem
 from jaxmbs.study.batch import instances, precision, study_key
-from jaxmbs.study.outputs import folded_history, measured
+from jaxmbs.study.outputs.folding import folded_history, measured
 from jaxmbs.study.problem import Study
 
 Array = Any

@@ -13,7 +13,8 @@ import numpy as np
 from jaxmbs.io.errors import choices
 from jaxmbs.model.kinds import Kind
 from jaxmbs.study import units
-from jaxmbs.study.outputs import coordinate_quantities, normals, rate_quantities
+from jaxmbs.study.outputs.base import normals
+from jaxmbs.study.outputs.coordinates import coordinate_quantities, rate_quantities
 
 if TYPE_CHECKING:
     from jaxmbs.model import Model

@@ -8,7 +8,7 @@ import pytest
 import jaxmbs as mbs
 from jaxmbs.study import read
 from jaxmbs.study.batch import instances, study_key
-from jaxmbs.study.outputs import folded
+from jaxmbs.study.outputs.folding import folded
 from jaxmbs.study.targets import quaternion_times, rotation_of
 
 N = 2000
