@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
@@ -37,12 +38,25 @@ WithPrecision = Annotated[Precision, typer.Option("--precision", help="Precision
 
 @contextmanager
 def _told() -> Iterator[None]:
-    """Turns errors in the user's files into messages."""
+    """Turns errors and warnings about the user's files into messages."""
     from jaxmbs.io import InputError
-    from jaxmbs.model import ModelError
+    from jaxmbs.model import ModelError, ModelWarning
+
+    told: set[str] = set()
+
+    def show(message: Warning | str, category: type[Warning], *rest: Any) -> None:
+        if not issubclass(category, ModelWarning):
+            usual(message, category, *rest)
+        elif str(message) not in told:
+            told.add(str(message))
+            problems.print("warning: ", style="bold yellow", end="")
+            _say(str(message), problems)
 
     try:
-        yield
+        with warnings.catch_warnings():
+            usual, warnings.showwarning = warnings.showwarning, show
+            warnings.simplefilter("always", ModelWarning)
+            yield
     except (InputError, ModelError) as error:
         found = error.problems if isinstance(error, InputError) else [error]
         where = f"{error.file}: " if isinstance(error, InputError) and error.file else ""

@@ -9,6 +9,7 @@ from functools import cached_property
 from jaxmbs.model.constraints.base import Constraint
 from jaxmbs.model.constraints.functions import FunctionConstraint
 from jaxmbs.model.errors import unknown
+from jaxmbs.model.fields import Element
 from jaxmbs.model.forces.base import WORLD, Force
 from jaxmbs.model.joints.base import Joint
 from jaxmbs.model.parameters import Parameter
@@ -83,6 +84,13 @@ class Structure:
             out[p.name] = (p, offset)
             offset += p.free_count
         return out
+
+    @cached_property
+    def elements(self) -> dict[str, Element]:
+        """Joints, cut joints, force elements and constraints with declared fields, by name."""
+        found: list[tuple[str, object]] = [(x.name, x.joint) for x in (*self.links, *self.loops)]
+        found += [(x.name, x.element) for x in (*self.forces, *self.constraints)]
+        return {name: x for name, x in found if isinstance(x, Element)}
 
     @cached_property
     def body_index(self) -> dict[str, int]:

@@ -55,6 +55,7 @@ def page(study: Study, store: Store, summary: Summary, repeated: dict[str, dict[
     parts = [
         f"<h1>{title}</h1><p class=lead>{lead}</p>",
         _banner(summary),
+        *(f"<div class=banner>Warning: {escape(message)}</div>" for message in study.warnings),
         f"<div class=cards>{''.join(map(_card, _verdicts(summary)))}</div>" if summary.verdicts else "",
         "<h2>Outputs</h2>" + _panel(_quantiles(study, summary)),
         f'<div class=grid style="margin-top:14px">{"".join(_histograms(study, summary))}</div>',

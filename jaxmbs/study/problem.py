@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pydantic import ValidationError
 
+from jaxmbs.errors import ModelWarning
 from jaxmbs.io.catalogue import Catalogue, catalogue, elements_in
 from jaxmbs.io.errors import InputError, Problem, choices, dotted, problems_of
 from jaxmbs.io.toml import parse, read_bytes
@@ -57,6 +59,11 @@ class Study:
         return self.dispersions.v0
 
     @property
+    def warnings(self) -> list[str]:
+        """What is probably not meant, for readers of the study and of its report."""
+        return self.dispersions.warnings
+
+    @property
     def sha256(self) -> str:
         return hashlib.sha256(self.content).hexdigest()
 
@@ -66,13 +73,16 @@ def read(path: str | Path, need: str = "study", trust: bool = False) -> Study:
 
     need: "mechanism" lets the rest be missing, "simulation" the outputs and criteria; trust: run the Python `modules`
     that the file names. Raises InputError: one line for
-    everything that is wrong, each with the path of its key.
+    everything that is wrong, each with the path of its key. Warns (ModelWarning) of what is probably not meant.
     """
     content = read_bytes(path)
     try:
-        return _study(Path(path), content, need, trust)
+        study = _study(Path(path), content, need, trust)
     except InputError as error:
         raise InputError(error.problems, path) from None
+    for message in study.warnings:
+        warnings.warn(f"{path}: {message}", ModelWarning, stacklevel=2)
+    return study
 
 
 def _study(path: Path, content: bytes, need: str, trust: bool) -> Study:

@@ -66,7 +66,7 @@ def _repeated(
 def table(study: Study, store: Store, summary: Summary | None = None) -> RenderableType:
     """Criteria with their probabilities, quantiles of the outputs, failures."""
     s = summary or summarize(study, store)
-    parts: list[RenderableType] = []
+    parts: list[RenderableType] = [Text(f"warning: {message}", style="yellow") for message in study.warnings]
     if s.done < s.n:
         parts.append(Text(f"not finished: {s.done:,} of {s.n:,} samples; jaxmbs resume {store.folder}", style="yellow"))
     if s.verdicts:

@@ -47,12 +47,17 @@ class Way:
 
 @dataclass(frozen=True)
 class Target:
-    """Something that can be dispersed. ways: by name, the default first; nominal: its value; positive: must be so."""
+    """Something that can be dispersed. ways: by name, the default first; nominal: its value; kind: of a parameter."""
 
     name: str
     nominal: np.ndarray
     ways: Mapping[str, Way]
-    positive: bool = False
+    kind: Kind | None = None
+
+    @property
+    def is_mass(self) -> bool:
+        """Masses and inertias: no draw may make them vanish, since something would move without mass."""
+        return self.kind is Kind.INERTIA or (self.kind is not None and self.name.endswith(".mass"))
 
 
 def target(name: str, model: Model, joint_types: Mapping[str, str], q0: np.ndarray, v0: np.ndarray) -> Target:
@@ -68,14 +73,14 @@ def target(name: str, model: Model, joint_types: Mapping[str, str], q0: np.ndarr
     if p.kind is Kind.INERTIA:
         return _inertia(name, nominal)
     if p.kind is Kind.DIRECTION:
-        return Target(name, nominal, {"tilt": _tilted_direction(name, nominal)})
+        return Target(name, nominal, {"tilt": _tilted_direction(name, nominal)}, p.kind)
     if p.kind is Kind.ROTATION:
         return Target(name, nominal, {"tilt": _tilted_rotation(name)})
 
     def act(sample: Numbers, change: Callable[[Array], Array]) -> Numbers:
         return replace(sample, parameters=sample.parameters | {name: change(sample.parameters[name])})
 
-    return Target(name, nominal, _plain(nominal, units.quantity(p.unit), act), positive=name.endswith(".mass"))
+    return Target(name, nominal, _plain(nominal, units.quantity(p.unit), act), p.kind)
 
 
 def initial_names(joint_types: Mapping[str, str]) -> list[str]:
@@ -132,7 +137,7 @@ def _inertia(name: str, nominal: np.ndarray) -> Target:
         "multiply": Way(np.ones(3), "number", lambda sample, d: change(sample, lambda x: scale(x, d))),
         "tilt": Way(np.zeros(3), "angle", lambda sample, d: change(sample, lambda x: turn(x, d))),
     }
-    return Target(name, nominal, ways, positive=True)
+    return Target(name, nominal, ways, Kind.INERTIA)
 
 
 def _symmetric(x: Array) -> Array:
