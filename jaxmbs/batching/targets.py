@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -23,7 +22,8 @@ class Target:
     """How a kind of device runs kernels.
 
     fuse(chunk, operands, rows): columns (rows,) of the chunk's results from those of what it reads, () where all rows
-    share a number; and None, or in which rows it does not serve. most_operations, most_columns, most_shared (numbers that are the same for all rows): of one kernel.
+    share a number; and None, or in which rows it does not serve.
+    most_operations, most_columns, most_shared (numbers that are the same for all rows): of one kernel.
     granule: the number of rows is a multiple of it.
     """
 
@@ -61,7 +61,9 @@ def evaluate(
     return {o: found[o] for o in operations if o in wanted}, None if beyond is None else jnp.any(beyond)
 
 
-def run(chunk: Chunk, operands: Sequence[Any], shape: tuple[int, ...] = (), large: list[Any] | None = None) -> list[Any]:
+def run(
+    chunk: Chunk, operands: Sequence[Any], shape: tuple[int, ...] = (), large: list[Any] | None = None
+) -> list[Any]:
     """The results of a chunk for operands of one shape: scalars in a reducer, blocks of rows elsewhere.
 
     large: None, or a list to which it is added where an argument of a sine or cosine is too large for `trigonometry`.

@@ -142,7 +142,7 @@ def test_the_same_is_done_once_and_signs_cost_nothing():
     assert names(lambda x, y: jnp.sin(x * y) + jnp.sin(y * x)) == ["mul", "sin", "add"]
     assert names(lambda x, y: (-x) * (-y) - jnp.sin(x * y)) == ["neg", "neg", "mul", "sin", "sub"]
     assert [n for n in names(lambda x, y: x + (-y) - (-x)) if n != "neg"] == ["sub", "add"]
-    assert names(lambda x, y: x * jnp.float64(-0.0) + y / jnp.float64(0.0)) == ["div"]
+    assert names(lambda x, y: x * jnp.float64(-0.0) * y + y / jnp.float64(0.0)) == ["div", "mul", "mul", "add", "add"]
 
 
 def test_results_that_share_little_are_done_one_after_another():
