@@ -164,7 +164,7 @@ def _split(
 
 
 def batch_size(args: tuple[Any, ...], in_axes: Any) -> int:
-    """Common length of the mapped axes, 0 where they are none that jax.vmap takes; ModelError if they differ or there is none."""
+    """Common length of the mapped axes, 0 for those that jax.vmap refuses; ModelError if they differ or none is mapped."""
     try:
         flat, axes, _ = flat_axes(args, in_axes)
         sizes = {np.shape(x)[a] for x, a in zip(flat, axes, strict=True) if a is not None}
