@@ -61,7 +61,7 @@ SPECIAL = (
 def numbers(rng, dtype, shape, special=True):
     """Random numbers of a dtype, about a third of them special."""
     dtype = jnp.dtype(dtype)
-    if dtype == bool:
+    if dtype.kind == "b":
         return rng.random(shape) < 0.5
     if jnp.issubdtype(dtype, jnp.integer):
         info = jnp.iinfo(dtype)
@@ -104,11 +104,19 @@ def loop_of(x):
     return lax.scan(lambda c, k: (0.5 * c + jnp.sin(k * c), c[0] * k), x, jnp.arange(3, dtype=x.dtype))
 
 
+def through_a_ref(x):
+    ref = jax.new_ref(jnp.zeros_like(x))
+    ref[1] = x[0]
+    ref[...] += x
+    return ref[...]
+
+
 VECTORS = {  # of a vector of three numbers, float64 or float32
     "sum": jnp.sum, "prod": jnp.prod, "largest": jnp.max, "smallest": jnp.min, "argmax": jnp.argmax, "argmin": jnp.argmin,
     "sorted": jnp.sort, "argsort": jnp.argsort, "cumsum": jnp.cumsum, "cumprod": jnp.cumprod, "cummax": lax.cummax,
     "lazily kept": lambda x: x * jnp.zeros(3, x.dtype), "norm": lambda x: jnp.sqrt(jnp.sum(x * x)),
-    "with the identity": lambda x: jnp.eye(3, dtype=x.dtype) @ x, "with zeros": lambda x: jnp.diag(jnp.arange(3.0)).astype(x.dtype) @ x,
+    "with the identity": lambda x: jnp.eye(3, dtype=x.dtype) @ x,
+    "with zeros": lambda x: jnp.diag(jnp.arange(3.0)).astype(x.dtype) @ x,
     "outer": lambda x: jnp.outer(x, x[::-1]), "dot": lambda x: x @ x, "reversed": lambda x: x[::-1],
     "padded": lambda x: jnp.pad(x, (1, 2), constant_values=3), "rolled": lambda x: jnp.roll(x, 1),
     "set": lambda x: x.at[1].set(4), "added at": lambda x: x.at[jnp.array([0, 0])].add(x[1:]),
@@ -119,32 +127,31 @@ VECTORS = {  # of a vector of three numbers, float64 or float32
     "where": lambda x: jnp.where(x > 0, x, 1 / x), "clamped": lambda x: lax.clamp(x.dtype.type(-1), x, x.dtype.type(2)),
     "scan": loop_of, "fori": lambda x: lax.fori_loop(0, 4, lambda i, c: c * 0.5 + jnp.cos(c) * i, x),
     "while": lambda x: lax.while_loop(lambda c: jnp.abs(c[0]) < 50, lambda c: c * 3 + jnp.sign(c), x),
-    "cond": lambda x: lax.cond(x[0] > 0, lambda y: y * 2, lambda y: jnp.sqrt(y), x),
+    "cond": lambda x: lax.cond(x[0] > 0, lambda y: y * 2, jnp.sqrt, x),
     "switch": lambda x: lax.switch(jnp.argmax(x), [jnp.sin, jnp.cos, jnp.tanh], x),
     "gradient": jax.grad(smooth), "tangent": lambda x: jax.jvp(smooth, (x,), (x[::-1],)),
     "jacobian": jax.jacfwd(lambda x: jnp.stack([x[0] * x[1], jnp.sin(x[2]), x[0]])), "reverse": jax.jacrev(loop_of),
     "hessian": jax.hessian(smooth), "vmap inside": lambda x: jax.vmap(lambda a: a * x)(x),
-    "jit inside": jax.jit(lambda x: x / 3), "checkpoint": jax.checkpoint(lambda x: jnp.tanh(x) * x), "own rule": special_rule,
+    "jit inside": jax.jit(lambda x: x / 3), "checkpoint": jax.checkpoint(lambda x: jnp.tanh(x) * x),
+    "own rule": special_rule,
     "own reverse rule": jax.grad(lambda x: jnp.sum(reverse_rule(x))), "to a dtype": lambda x: x.astype(jnp.int8),
-    "to bytes": lambda x: x.astype(jnp.uint8), "to halves": lambda x: x.astype(jnp.float16), "to truth": lambda x: x.astype(bool),
+    "to bytes": lambda x: x.astype(jnp.uint8), "to halves": lambda x: x.astype(jnp.float16),
+    "to truth": lambda x: x.astype(bool),
     "bits": lambda x: x.view(jnp.int64 if x.dtype == np.float64 else jnp.int32), "softplus": jax.nn.softplus,
-    "weak": lambda x: (x * 2.5, x + 1, 2.0 * jnp.asarray(1.5)), "solution": lambda x: jnp.linalg.solve(jnp.outer(x, x) + 200 * jnp.eye(3, dtype=x.dtype), x),
-    "random": lambda x: jax.random.uniform(jax.random.fold_in(jax.random.key(1), x[0].astype(jnp.int8).astype(jnp.uint32)), (2,)),
-    "far angle": lambda x: (jnp.sin(x * 1e12), jnp.cos(x * 1e5)), "median": jnp.median, "square roots": lambda x: lax.pow(x, x.dtype.type(0.5)),
+    "weak": lambda x: (x * 2.5, x + 1, 2.0 * jnp.asarray(1.5)),
+    "solution": lambda x: jnp.linalg.solve(jnp.outer(x, x) + 200 * jnp.eye(3, dtype=x.dtype), x),
+    "random": lambda x: jax.random.uniform(jax.random.fold_in(jax.random.key(1), jnp.argmax(x)), (2,)),
+    "far angle": lambda x: (jnp.sin(x * 1e12), jnp.cos(x * 1e5)), "median": jnp.median,
+    "square roots": lambda x: lax.pow(x, x.dtype.type(0.5)),
     "whole power": lambda x: (x**2, x**-3, x**5), "half dot": lambda x: x.astype(jnp.float16) @ x.astype(jnp.float16),
-    "truth dot": lambda x: (x > 0) @ (x < 1), "truth prod": lambda x: jnp.prod(x > 0), "any": lambda x: (jnp.any(x > 0), jnp.all(x > 0)),
-    "ref": lambda x: through_a_ref(x), "ints": lambda x: jnp.arange(3) // 2 * jnp.argmax(x), "top": lambda x: lax.top_k(x, 2),
-    "reduce": lambda x: lax.reduce(x, x.dtype.type(0), lax.add, (0,)), "log of zero": lambda x: jnp.eye(3, dtype=x.dtype) @ jnp.log(x),
-    "nan to num": jnp.nan_to_num, "copy": lambda x: jnp.copy(x), "split": lambda x: jnp.split(x, [1]),
+    "truth dot": lambda x: (x > 0) @ (x < 1), "truth prod": lambda x: jnp.prod(x > 0),
+    "any": lambda x: (jnp.any(x > 0), jnp.all(x > 0)),
+    "ref": through_a_ref, "ints": lambda x: jnp.arange(3) // 2 * jnp.argmax(x), "top": lambda x: lax.top_k(x, 2),
+    "reduce": lambda x: lax.reduce(x, x.dtype.type(0), lax.add, (0,)),
+    "log of zero": lambda x: jnp.eye(3, dtype=x.dtype) @ jnp.log(x),
+    "nan to num": jnp.nan_to_num, "copy": jnp.copy, "split": lambda x: jnp.split(x, [1]),
     "precision": lambda x: lax.reduce_precision(x, 5, 10), "einsum": lambda x: jnp.einsum("i,j,j->i", x, x, x[::-1]),
 }  # fmt: skip
-
-
-def through_a_ref(x):
-    ref = jax.new_ref(jnp.zeros_like(x))
-    ref[1] = x[0]
-    ref[...] += x
-    return ref[...]
 
 
 def program(seed, length):
@@ -214,6 +221,10 @@ SUMS = {"sum", "dot", "norm", "cumsum", "with zeros", "gradient", "tangent", "he
         "reduce", "half dot", "einsum", "far angle", "own rule", "jacobian", "digamma", "lgamma", "softplus"}  # fmt: skip
 
 
+# XLA's own reductions lose NaN on some processors; kernels keep it
+LOSE_NAN = {"smallest", "largest"}
+
+
 def failures(seed, length=60):
     """The results of the program of a seed that differ, as lines."""
     fn, args, in_axes, names = program(seed, length)
@@ -228,7 +239,7 @@ def failures(seed, length=60):
             if why and name.rsplit(" (", 1)[0] in SUMS and len(why) == 4:
                 scale = 600 * float(jnp.finfo(a.dtype).eps) * ULPS
                 why = None if abs(float(why[1]) - float(why[2])) <= scale else why
-            if why:
+            if why and not (name.rsplit(" (", 1)[0] in LOSE_NAN and np.isnan(why[1]).all()):
                 found.append(f"seed {seed}: {name} {b.dtype}{b.shape}: (row and entry, got, wanted, how many) {why}")
     return found
 

@@ -14,7 +14,6 @@ from jaxmbs.batching.scalars import ELEMENTWISE
 from ..cases import relative
 
 ARM = mbs.library.arm7().build()
-rng = np.random.default_rng(3)
 
 
 def forward(q, v, tau):
@@ -31,6 +30,7 @@ FUNCTIONS = {
 
 
 def arrays(rows, dtype):
+    rng = np.random.default_rng(3)
     return [jnp.asarray(rng.normal(size=(rows, 7)), dtype) for _ in range(3)]
 
 
