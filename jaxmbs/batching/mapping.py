@@ -57,10 +57,8 @@ class MappedProgram:
         self.mapped = list(mapped)
         shapes = [x.shape[1:] if m else x.shape for x, m in zip(example, mapped, strict=True)]
         self.sources = [Source(s, x.dtype, m) for s, x, m in zip(shapes, example, mapped, strict=True)]
-        one = [
-            jax.ShapeDtypeStruct(s.shape, s.dtype, weak_type=x.weak_type)
-            for s, x in zip(self.sources, example, strict=True)
-        ]
+        weak = [getattr(x, "weak_type", False) for x in example]
+        one = [jax.ShapeDtypeStruct(x.shape, x.dtype, weak_type=w) for x, w in zip(self.sources, weak, strict=True)]
         closed, shape = jax.make_jaxpr(fn, return_shape=True)(*one)
         self.treedef = jax.tree_util.tree_structure(shape)
         self.weak = [getattr(x, "weak_type", False) for x in closed.out_avals]

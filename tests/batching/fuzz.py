@@ -216,8 +216,9 @@ def differs(got, want, ulps=ULPS):
     return at, np.asarray(got)[at], np.asarray(want)[at], int(wrong.sum())
 
 
-# sums may cancel, and are added in another order: accurate beside their terms, which are below 600
-SUMS = {"sum", "dot", "norm", "cumsum", "with zeros", "gradient", "tangent", "hessian", "reverse", "scan", "fori", "solution",
+# sums may cancel, and are added in another order: accurate beside terms below 600
+SUMS = {"sum", "dot", "norm", "cumsum", "with zeros", "gradient", "tangent", "hessian", "reverse", "scan", "fori",
+        "solution",
         "reduce", "half dot", "einsum", "far angle", "own rule", "jacobian", "digamma", "lgamma", "softplus"}  # fmt: skip
 
 
