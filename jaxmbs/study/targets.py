@@ -91,10 +91,10 @@ def _unit(model: Model, p: Parameter) -> str:
     element = model.structure.elements.get(p.name.partition(".")[0])
     if " or " not in p.unit or element is None:
         return p.unit
-    joints = [type(model.structure.elements[j]).__name__ for _, j in names_in(element, Kind.JOINT)]
-    measured = {quantity for joint in joints for quantity in coordinate_quantities(joint)}
+    joints: list[Any] = [model.structure.elements[j] for _, j in names_in(element, Kind.JOINT)]
+    measured = {c.unit for joint in joints for c in joint.coordinates()}
     about, along = p.unit.split(" or ")
-    return about if measured == {"angle"} else along if measured == {"length"} else p.unit
+    return about if measured == {"rad"} else along if measured == {"m"} else p.unit
 
 
 def initial_names(joints: Mapping[str, Joint]) -> list[str]:
