@@ -7,7 +7,7 @@ from typing import Any
 import jax.numpy as jnp
 
 from jaxmbs.dynamics.constrained.constraints import Constraints, constraints, residuals, velocities
-from jaxmbs.dynamics.constrained.multipliers import Metric
+from jaxmbs.dynamics.constrained.metric import Metric
 from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode
@@ -33,7 +33,7 @@ def projected(tree: Tree, q: Any, v: Any, t: Scalar, mode: Mode | None, iteratio
     target = tuple(mul(-1, rate) for rate in velocities(state, found))
     metric = Metric.of(state, found)
     change, _ = metric.closest([0.0] * len(v), target)
-    return q, [add(a, b) for a, b in zip(v, change, strict=True)], metric.conditioning
+    return q, [add(a, b) for a, b in zip(v, change, strict=True)], metric.conditioning()
 
 
 def _holonomic(found: Constraints) -> Constraints:

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 from jaxmbs.dynamics.constrained import elimination, multipliers, wrenches
 from jaxmbs.dynamics.constrained.constraints import constraints, residuals, row_counts, velocities
-from jaxmbs.dynamics.constrained.multipliers import Metric
+from jaxmbs.dynamics.constrained.metric import Metric
 from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.calling import compiles_itself, state_dtype, vector
 from jaxmbs.dynamics.state.tree import Tree
@@ -132,5 +132,7 @@ def _impact(model: Model, q: Any, v: Any, restitution: Any, t: Any, mode: Any, *
     target = []
     for velocity, hit in zip(velocities(state, found), struck, strict=True):
         target.append(mul(-1, mul(1 + restitution, velocity) if hit else velocity))
-    jump, impulses = Metric.of(state, found).closest([0] * model.nv, tuple(target))
+    metric = Metric.of(state, found)
+    jump, impulses = metric.closest([0] * model.nv, tuple(target))
+    impulses = metric.least_norm(impulses)
     return tree.vector([state.v[k] + x for k, x in enumerate(jump)]), tree.vector(list(impulses))
