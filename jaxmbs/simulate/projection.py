@@ -15,8 +15,8 @@ from jaxmbs.simulate.manifold import moved
 from jaxmbs.spatial.scalar import Scalar, add, mul
 
 
-def projected(tree: Tree, q: Any, v: Any, t: Scalar, mode: Mode | None, iterations: int = 1) -> tuple[Any, Any, Scalar]:
-    """The nearest (q, v) in the metric of the mass matrix that satisfies the constraints, and their conditioning.
+def projected(tree: Tree, q: Any, v: Any, t: Scalar, mode: Mode | None, iterations: int = 1) -> tuple[Any, Any, Any]:
+    """The nearest (q, v) in the metric of the mass matrix that satisfies the constraints, and `Metric.conditioning`.
 
     Newton on the positions (one iteration after a step of an integrator, whose error it squares), then the velocities.
     Differentiating the last iteration gives the implicit derivative.
