@@ -58,4 +58,5 @@ def _tangent(x: Any) -> Any:
     """Zeros of scalars fold away."""
     if not isinstance(x, SymbolicZero):
         return x
-    return 0 if x.shape == () else jnp.zeros(x.shape, x.dtype)
+    aval: Any = x.aval
+    return 0 if aval.shape == () else jnp.zeros(aval.shape, aval.dtype)

@@ -7,6 +7,7 @@ same operations serve every order.
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from jaxmbs.spatial.boundary import kernel
@@ -130,7 +131,7 @@ def _step(S: Matrix, scale: Vector, overall: Scalar, free: Vector, tolerance: fl
     return column, tuple(chosen), inverse, used, *sizes, rest, left
 
 
-def _pick(flags: Vector, values: list[Scalar]) -> Scalar:
+def _pick(flags: Sequence[Scalar], values: Sequence[Scalar]) -> Scalar:
     out: Scalar = 0
     for h, x in zip(flags, values, strict=True):
         out = _where(h, x, out)

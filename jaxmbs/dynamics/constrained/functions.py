@@ -11,15 +11,17 @@ import numpy as np
 from jax.extend import core
 
 from jaxmbs.dynamics.state import State
-from jaxmbs.model.constraints import Holonomic
+from jaxmbs.model.constraints import FunctionConstraint, Holonomic
 from jaxmbs.model.errors import ModelError
 from jaxmbs.model.functions import evaluated
+from jaxmbs.model.parameters import is_traced
 from jaxmbs.model.structure import ConstraintElement
 
 
 def rows(state: State, constraint: ConstraintElement) -> list[tuple[Any, ...]]:
     """(J, drift, free, residual, holonomic) per row."""
     tree, dtype, e = state.tree, state.tree.dtype, constraint.element
+    assert isinstance(e, FunctionConstraint)
     q, v, t = tree.vector(state.q), tree.vector(state.v), jnp.asarray(state.t, dtype)
     where = f"constraint {constraint.name!r}: {type(e).__name__}: fn"
 
@@ -62,7 +64,7 @@ def _varies(f: Callable[[Any], Any], v: Any) -> bool:
     if not _reached(closed.jaxpr):
         return False
     dice = np.random.default_rng(0)
-    consts = [_drawn(dice, c) if isinstance(c, jax.core.Tracer) else c for c in closed.consts]
+    consts = [_drawn(dice, c) if is_traced(c) else c for c in closed.consts]
     with jax.ensure_compile_time_eval():
         program = core.jaxpr_as_fun(core.ClosedJaxpr(closed.jaxpr, consts))
         a, b = (np.asarray(program(_drawn(dice, v))[0]) for _ in range(2))

@@ -39,7 +39,7 @@ class Metric:
             J = tuple(tuple(where(lock[k], 0.0, x) for k, x in enumerate(row)) for row in J)
         self.eps = float(jnp.finfo(dtype).eps)
         self.unrolled = self.n <= LARGEST_UNROLLED[0] and self.m <= LARGEST_UNROLLED[1]
-        self.algebra = saddle if self.unrolled else saddle_arrays
+        self.algebra: Any = saddle if self.unrolled else saddle_arrays
         self.A, self.J = (self._given(x, self.n) for x in (A, J))
         self.held = jax.tree_util.tree_map(lambda x: x if is_number(x) else jax.lax.stop_gradient(x), (self.A, self.J))
         self.factors = self.algebra.factorized(*self.held, self.eps)

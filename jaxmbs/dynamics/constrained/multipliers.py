@@ -21,21 +21,19 @@ from jaxmbs.spatial.scalar import Scalar, add, mul, sub
 
 
 def constrained_dynamics(
-    state: State, tau: Any, prescribed: Any = None
-) -> tuple[list[Scalar], list[Scalar], Constraints]:
-    """Accelerations, multipliers (of least norm) and the constraints at the state."""
-    metric, a, multipliers, found = _solved(state, tau, prescribed, None)
-    return list(a), list(metric.least_norm(multipliers)), found
-
-
-def accelerations(
     state: State, tau: Any, prescribed: Any = None, baumgarte: Any = None
 ) -> tuple[list[Scalar], list[Scalar], Constraints]:
-    """As `constrained_dynamics`, with any multipliers that make the motion.
+    """Accelerations, multipliers (of least norm) and the constraints at the state.
 
     baumgarte [rad/s]: pulls violations back, g'' + 2 w g' + w² g = 0 instead of g'' = 0 (None: not at all).
     """
-    _, a, multipliers, found = _solved(state, tau, prescribed, baumgarte)
+    metric, a, multipliers, found = _solved(state, tau, prescribed, baumgarte)
+    return list(a), list(metric.least_norm(multipliers)), found
+
+
+def accelerations(state: State, tau: Any, baumgarte: Any = None) -> tuple[list[Scalar], list[Scalar], Constraints]:
+    """As `constrained_dynamics`, with any multipliers that make the motion."""
+    _, a, multipliers, found = _solved(state, tau, None, baumgarte)
     return list(a), list(multipliers), found
 
 

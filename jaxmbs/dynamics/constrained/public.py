@@ -135,11 +135,11 @@ def _impact(model: Model, q: Any, v: Any, restitution: Any, t: Any, mode: Any, *
     found, tree = constraints(state), state.tree
     s, v = tree.structure, state.v
 
-    def jump_of(rate: Any, hit: bool) -> Any:
-        return mul(-1, mul(1 + restitution, rate) if hit else rate)
+    def jump_of(velocity: Any, hit: bool) -> Any:
+        return mul(-1, mul(1 + restitution, velocity) if hit else velocity)
 
     struck = [n in names for n, k in zip(model.constraint_names, row_counts(state), strict=True) for _ in range(k)]
-    target = tuple(jump_of(rate, hit) for rate, hit in zip(velocities(state, found), struck, strict=True))
+    target = tuple(jump_of(velocity, hit) for velocity, hit in zip(velocities(state, found), struck, strict=True))
     stopped = [
         n in names for n, own in zip(model.joint_names, s.v_slices, strict=True) for _ in range(own.stop - own.start)
     ]
