@@ -79,7 +79,7 @@ def _final(m, q, v, u):
 
 
 def _integrated(p, q, v, u, steps=4):
-    """The classical method of Runge and Kutta on Pinocchio's accelerations, in steps that are finer than those of the run."""
+    """The classical method of Runge and Kutta on Pinocchio's accelerations, in finer steps than the run's."""
 
     def slope(x):
         q, v = x[: -len(u)], x[-len(u) :]
@@ -270,7 +270,7 @@ def failures(row, kind, mode, dtype):
     value: one state after the other. jvp, vjp: all states in one batch, the derivative along a direction or that of a
     combination of the outputs, and the value that comes with it.
     """
-    model, _, states = setting(kind)
+    model, *_ = setting(kind)
     exact, want, slopes = expected(row, kind)
     f, x = flat(row, model), jnp.asarray(exact, dtype)
     direction, weights = np.cos(np.arange(exact.shape[1])), np.sin(1.0 + np.arange(want.shape[1]))

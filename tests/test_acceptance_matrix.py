@@ -1,4 +1,4 @@
-"""The cells of the acceptance matrix, what the default leaves of them, and that the table in README.md is the current one."""
+"""The cells of the acceptance matrix, what the default leaves of them, and that README.md has its current table."""
 
 import itertools
 
@@ -14,7 +14,9 @@ OTHERS = [(*cell, check) for cell in SERVED for check in CHECKS if check not in 
 
 
 def over(cells):
-    named = [pytest.param(row, kind, *more, id="-".join([row.name, kind, *sum(more, ())])) for row, kind, *more in cells]
+    named = [
+        pytest.param(row, kind, *more, id="-".join([row.name, kind, *sum(more, ())])) for row, kind, *more in cells
+    ]
     return pytest.mark.parametrize(("row", "kind", *(["check"] if len(cells[0]) == 3 else [])), named)
 
 
