@@ -10,6 +10,7 @@ from jaxmbs.dynamics.formulations import configuration, general_joints, wittenbu
 from jaxmbs.dynamics.formulations.methods import METHODS
 from jaxmbs.dynamics.formulations.system import system, turned
 from jaxmbs.dynamics.public import _state
+from jaxmbs.dynamics.recursive import scalar
 from tests.cases import relative
 from tests.dynamics.formulations.helpers import (
     EXACT,
@@ -73,6 +74,23 @@ def test_equations_and_accelerations(which):
         assert relative(A_own, np.swapaxes(A_own, 1, 2)) < EXACT, name
         solved = [np.linalg.solve(A, x - b) for A, b, x in zip(A_own, bias_own, tau, strict=True)]
         assert relative(solved, a) < EXACT, name
+
+
+ONE_STATE = {
+    "free": (lambda: free_and_rotational(3).model, ("configuration", "fictitious", "barycentric", "wang", "jacobian")),
+    "planar": (planar, ("planar", "telegin")),
+}
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize(("which", "name"), [(which, name) for which, (_, names) in ONE_STATE.items() for name in names])
+def test_each_method_at_one_state(which, name):
+    """The same as above without compiling, against the recursions on Python floats."""
+    model = ONE_STATE[which][0]()
+    (q, *_), (v, *_) = states(model, 1)
+    A, bias = equations(model, [name], q, v)[name]
+    assert relative(A, scalar.mass_matrix(model, q.tolist())) < EXACT
+    assert relative(bias, scalar.bias_forces(model, q.tolist(), v.tolist())) < EXACT
 
 
 SMALL = {
