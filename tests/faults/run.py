@@ -106,7 +106,10 @@ def main():
                 caught, words = verdict(fault, place, options.all)
             finally:
                 places.put(place)
-            print(f"{'' if caught else '!!'}\t{fault.file}: {fault.name}\t{words}\t{time.monotonic() - begin:.0f} s", flush=True)
+            print(
+                f"{'' if caught else '!!'}\t{fault.file}: {fault.name}\t{words}\t{time.monotonic() - begin:.0f} s",
+                flush=True,
+            )
             return caught
 
         with ThreadPoolExecutor(options.j) as pool:
