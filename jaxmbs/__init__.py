@@ -21,6 +21,7 @@ from jaxmbs.dynamics import forward_dynamics as forward_dynamics
 from jaxmbs.dynamics import free_dynamics as free_dynamics
 from jaxmbs.dynamics import hinge_reactions as hinge_reactions
 from jaxmbs.dynamics import impact as impact
+from jaxmbs.dynamics import integrate as integrate
 from jaxmbs.dynamics import inverse_dynamics as inverse_dynamics
 from jaxmbs.dynamics import jacobian as jacobian
 from jaxmbs.dynamics import joint_impulses as joint_impulses
@@ -29,6 +30,7 @@ from jaxmbs.dynamics import mass_matrix as mass_matrix
 from jaxmbs.dynamics import momentum as momentum
 from jaxmbs.dynamics import moving_base_dynamics as moving_base_dynamics
 from jaxmbs.dynamics import planar_parameters as planar_parameters
+from jaxmbs.dynamics import rates as rates
 from jaxmbs.io import load as load
 from jaxmbs.model import Mechanism as Mechanism
 from jaxmbs.model import Mode as Mode
@@ -36,6 +38,7 @@ from jaxmbs.model import Model as Model
 from jaxmbs.model import ModelError as ModelError
 from jaxmbs.model import ModelWarning as ModelWarning
 from jaxmbs.model import Pose as Pose
+from jaxmbs.model import derivative as derivative
 from jaxmbs.model import free as free
 from jaxmbs.model import get as get
 from jaxmbs.model import set as set

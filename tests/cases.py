@@ -3,6 +3,7 @@
 import functools
 from dataclasses import dataclass
 
+import jax
 import numpy as np
 
 from tests.mechanisms import Description, build, random_mechanism, random_q
@@ -56,3 +57,18 @@ def relative(got, want):
     if got.shape != want.shape or not np.all(np.isfinite(got)):
         return np.inf
     return float(np.max(np.abs(got - want), initial=0.0) / max(1.0, np.max(np.abs(want), initial=0.0)))
+
+
+def compilations(call):
+    """How many programs XLA made for the call."""
+    made = []
+
+    def count(event, duration, **_):
+        made.append(event) if "backend_compile" in event else None
+
+    jax.monitoring.register_event_duration_secs_listener(count)
+    try:
+        call()
+    finally:
+        jax.monitoring.unregister_event_duration_listener(count)
+    return len(made)

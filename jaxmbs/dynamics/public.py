@@ -21,7 +21,8 @@ from jaxmbs.dynamics.state.calling import compiles_itself, state_dtype, vector
 from jaxmbs.dynamics.state.kinematics import world_placements
 from jaxmbs.dynamics.state.tree import UNROLLED, Tree
 from jaxmbs.model import Mode, Model, ModelError, Pose
-from jaxmbs.spatial import Transform, Vector3
+from jaxmbs.model.joints import Joint
+from jaxmbs.spatial import Transform, Vector3, kernel
 from jaxmbs.spatial.factorization import solve
 
 
@@ -83,6 +84,44 @@ def jacobian(
                 columns[k] = [*w, *(W.rotation @ (S.linear + S.angular.cross(at_target.position)))]
             i = s.links[i].parent
     return jnp.stack([jnp.stack([jnp.asarray(x, tree.dtype) for x in c]) for c in columns], axis=1)
+
+
+@compiles_itself()
+def rates(model: Model, q: jax.Array, v: jax.Array, *, t: Any = 0.0, mode: Mode | None = None) -> jax.Array:
+    """dq/dt (nq,) at the velocities v (nv,): v itself but for quaternions, q o (0, omega)/2, and positions of Free joints.
+
+    Linear in v, smooth, for any q (nq,) but a zero quaternion. Raises ModelError for wrong shapes.
+
+    >>> model = mbs.library.double_pendulum().build()
+    >>> mbs.rates(model, [0.3, 0.4], [1.0, 2.0]).tolist()
+    [1.0, 2.0]
+    """
+    state = _state(model, q, v, t, None)
+    return state.tree.vector(state.tree.flat([m.rates for m in state.motions]))
+
+
+@compiles_itself()
+def integrate(model: Model, q: jax.Array, dv: jax.Array) -> jax.Array:
+    """q (nq,) moved along the tangent vector dv (nv,): where a second of motion at the constant v = dv leads.
+
+    The step of integrators and optimisers on the configuration manifold: on quaternions and Free joints the exponential
+    map of the group (a screw motion), a sum elsewhere [m, rad]. integrate(model, q, 0) is q, to the bit, and the derivative
+    there is `rates`; quaternions keep their length. Raises ModelError for wrong shapes.
+
+    >>> model = mbs.library.double_pendulum().build()
+    >>> mbs.integrate(model, [0.25, 0.5], [1.0, 2.0]).tolist()
+    [1.25, 2.5]
+    """
+    dtype = state_dtype(q, dv)
+    tree, s = Tree(model, dtype), model.structure
+    x, dx = vector(model, "q", q, model.nq, dtype), vector(model, "dv", dv, model.nv, dtype)
+    parts = zip(tree.blocks, tree.split(x, s.q_slices), tree.split(dx, s.v_slices), strict=True)
+    return tree.vector(tree.flat([_moved(b.joint, *part) for b, *part in parts]))
+
+
+@kernel
+def _moved(joint: Joint, q: Any, change: Any) -> tuple[Any, ...]:
+    return joint.moved(q, change)
 
 
 @compiles_itself()

@@ -28,7 +28,7 @@ def derivative(tree: Tree, phase: Phase, t: Scalar, tau: Any, mode: Mode | None,
     q, v, _ = phase
     state = State(tree, q, v, t, mode)
     if callable(tau):
-        tau = jnp.asarray(tau(tree.model, t, tree.vector(q), tree.vector(v)), tree.dtype)
+        tau = tau(tree.model, t, tree.vector(q), tree.vector(v))
     driven: Scalar = 0
     if tree.structure.constrained:
         a, multipliers, found = constrained_dynamics(state, tau, baumgarte=baumgarte)

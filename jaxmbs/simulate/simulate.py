@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -12,15 +12,20 @@ import numpy as np
 
 from jaxmbs.dynamics.recursive import energies
 from jaxmbs.dynamics.state import State
-from jaxmbs.dynamics.state.calling import compiles_itself, state_dtype, vector
+from jaxmbs.dynamics.state.calling import compiles_itself, require_model, state_dtype, vector
+from jaxmbs.dynamics.state.programs import Known, Opaque, program
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode, Model, ModelError
+from jaxmbs.model.errors import unknown
+from jaxmbs.model.functions import ORDER, check_arguments, evaluated
 from jaxmbs.model.parameters import is_traced
 from jaxmbs.simulate.flow import runge_kutta_4
+from jaxmbs.simulate.grid import Grid
 from jaxmbs.simulate.projection import projected, violation
 from jaxmbs.simulate.solution import Solution, Status
 
 Fold = tuple[Any, Callable[[Any, Model, Any, Any, Any], Any]]
+METHODS = ("rk4",)
 
 
 def simulate(
@@ -31,49 +36,78 @@ def simulate(
     dt: float = 1e-3,
     tau: Any = None,
     *,
+    t0: float = 0.0,
     mode: Mode | None = None,
+    method: str = "rk4",
     save_every: int | None = 1,
     fold: Fold | None = None,
     baumgarte: Any = None,
 ) -> Solution:
-    """Motion from (q0, v0) at t = 0 to t_end [s] by Runge-Kutta 4 with step dt [s] on the configuration manifold.
+    """Motion from (q0, v0) at t0 to t_end [s] by steps of dt [s] on the configuration manifold.
 
-    q0 (nq,), v0 (nv,); quaternions are normalised. tau: None, (nv,), or a function (model, t, q, v) -> (nv,).
-    Rows are kept at 0, then every `save_every` steps, and exactly at t_end (None: first and last only). A last shorter
-    step reaches a t_end that is no multiple of dt. fold: (carry, fn), with carry = fn(carry, model, t, q, v) at every
-    point of the grid, both ends included; the last carry is solution.folded. t_end, dt, save_every are static.
+    q0 (nq,), v0 (nv,); quaternions are normalised. tau: None, generalized forces (nv,) [N m or N], or a function
+    (model, t, q, v) -> (nv,). mode: locks and switches (`Model.mode`). method: "rk4", the classical Runge-Kutta method.
+    Rows are kept at t0, then every `save_every` steps at t0 + i dt, and exactly at t_end (None: first and last only). A
+    last shorter step reaches a t_end that is no multiple of dt. fold: (carry, fn), with carry = fn(carry, model, t, q, v) at
+    every point of the grid, both ends included; the last carry is solution.folded.
 
+    t0, t_end, dt, save_every are static: other ones are compiled anew. Functions are compared by what they compute, so that
+    a lambda in the call compiles once; jax arrays in it are data, plain numbers are part of the program.
     Works under jit, vmap and both modes of differentiation. Loops and constraints hold after every step by projection,
     or, with baumgarte [rad/s] (a frequency, some ten times those of the motion), approximately by stabilisation. An
     initial state that violates them gives status INCONSISTENT, one that stops being finite NOT_FINITE.
-    Raises ModelError for wrong shapes or times.
+    Raises ModelError for wrong shapes, times, functions or an unknown method.
+
+    >>> model = mbs.library.double_pendulum().build()
+    >>> run = mbs.simulate(model, [0.5, 0.0], [0.0, 0.0], t_end=0.2, dt=0.01, tau=lambda model, t, q, v: -0.1 * v)
+    >>> run.q.shape, run.q[-1].round(3).tolist()
+    ((21, 2), [0.314, -0.013])
     """
-    steps, h_last = _grid(t_end, dt)
+    require_model(model, "simulate")
+    grid = Grid.of(t0, t_end, dt)
+    if method not in METHODS:
+        raise unknown("method", method, METHODS, "simulate")
     if save_every is not None and (isinstance(save_every, bool) or int(save_every) != save_every or save_every < 1):
         raise ModelError(f"simulate: save_every is {save_every!r}; pass a number of steps, 1 or more, or None")
-    carry, fn = fold if fold is not None else (None, None)
-    function = tau if callable(tau) else None
+    dtype = state_dtype(q0, v0)
+    instant = (model, *(jax.ShapeDtypeStruct(n, dtype) for n in ((), (model.nq,), (model.nv,))))
+    drive: Known | None = None
+    folding: Known | None = None
+    carry = None
+    traced = any(map(is_traced, jax.tree_util.tree_leaves((model, q0, v0, mode, baumgarte, fold and fold[0]))))
+    if callable(tau):
+        check_arguments(tau, "simulate: tau")
+        call = functools.partial(evaluated, tau, "simulate: tau", (model.nv,), dtype)
+        tau, drive = None, (Opaque(call), []) if traced else program(tau, "simulate: tau", instant, call)
+    if fold is not None:
+        carry, fn = jax.tree_util.tree_map(_array, fold[0]), fold[1]
+        check_arguments(fn, "simulate: fold", ("carry", *ORDER))
+        call = functools.partial(_folded, fn)
+        folding = (Opaque(call), []) if traced else program(fn, "simulate: fold", (carry, *instant), call)
     return _simulate(
-        model, q0, v0, None if callable(tau) else tau, mode, carry, baumgarte, t_end=float(t_end), dt=float(dt), steps=steps,
-        h_last=h_last, save_every=int(save_every) if save_every else steps, fold=fn, function=function,
+        model, q0, v0, tau, mode, carry, baumgarte, drive and drive[1], folding and folding[1], grid=grid,
+        save_every=int(save_every) if save_every else grid.steps, drive=drive and drive[0], fold=folding and folding[0],
     )  # fmt: skip
 
 
-def _grid(t_end: float, dt: float) -> tuple[int, float]:
-    """Number of steps and the length of the last."""
-    for name, x in (("t_end", t_end), ("dt", dt)):
-        if is_traced(x):
-            raise ModelError(f"simulate: {name} is traced; it sets the number of steps and must be a plain number")
-        if not (math.isfinite(x) and x > 0):
-            raise ModelError(f"simulate: {name} is {x!r}; pass a positive number of seconds")
-    steps = max(1, math.ceil(t_end / dt - 1e-9))
-    return steps, t_end - (steps - 1) * dt
+def _array(x: Any) -> jax.Array:
+    """As an array whose dtype does not yield to others."""
+    return jnp.asarray(x, jnp.asarray(x).dtype)
 
 
-@compiles_itself("t_end", "dt", "steps", "h_last", "save_every", "fold", "function")
+def _folded(fn: Callable[..., Any], carry: Any, *instant: Any) -> Any:
+    """The new carry, in the dtypes of the old one."""
+    new = fn(carry, *instant)
+    shapes = [jax.tree_util.tree_map(jnp.shape, x) for x in (carry, new)]
+    if shapes[0] != shapes[1]:
+        raise ModelError(f"simulate: fold returned a carry of shapes {shapes[1]}; it began with {shapes[0]}")
+    return jax.tree_util.tree_map(lambda a, b: jnp.asarray(b, a.dtype), carry, new)
+
+
+@compiles_itself("grid", "save_every", "drive", "fold")
 def _simulate(
-    model: Model, q0: Any, v0: Any, tau: Any, mode: Any, carry: Any, baumgarte: Any, *, t_end: float, dt: float, steps: int,
-    h_last: float, save_every: int, fold: Any, function: Any,
+    model: Model, q0: Any, v0: Any, tau: Any, mode: Any, carry: Any, baumgarte: Any, in_drive: Any, in_fold: Any, *,
+    grid: Grid, save_every: int, drive: Any, fold: Any,
 ) -> Solution:  # fmt: skip
     dtype = state_dtype(q0, v0)
     constrained = model.structure.constrained
@@ -81,7 +115,7 @@ def _simulate(
     q, v = vector(model, "q0", q0, model.nq, dtype), vector(model, "v0", v0, model.nv, dtype)
     if tau is not None:
         tau = vector(model, "tau", tau, model.nv, dtype)
-    drive = function if function is not None else tau
+    force = tau if drive is None else functools.partial(drive, in_drive)
     q, v = (x if tree.rolled else list(x) for x in (q, v))
 
     def energy(t: Any, q: Any, v: Any) -> Any:
@@ -92,14 +126,14 @@ def _simulate(
         return violation(tree, q, v, t, mode) if constrained else jnp.zeros((), dtype)
 
     def folded(carry: Any, t: Any, q: Any, v: Any) -> Any:
-        return carry if fold is None else _like(carry, fold(carry, model, t, tree.vector(q), tree.vector(v)))
+        return carry if fold is None else fold(in_fold, carry, model, t, tree.vector(q), tree.vector(v))
 
-    start, lengths, ends, active = _table(t_end, dt, steps, h_last, save_every, dtype)
+    start, lengths, ends, active = grid.table(save_every, dtype)
 
     def step(state: Any, x: Any) -> tuple[Any, None]:
         phase, carry, least = state
         t, h, t_next, on = x
-        new = runge_kutta_4(tree, phase, t, h, drive, mode, baumgarte)
+        new = runge_kutta_4(tree, phase, t, h, force, mode, baumgarte)
         if constrained and baumgarte is None:
             *positions, conditioning = projected(tree, *new[:2], t_next, mode)
             new, least = (*positions, new[2]), jnp.minimum(least, jnp.asarray(conditioning, dtype))
@@ -115,15 +149,14 @@ def _simulate(
         return state[:2], row
 
     zero = jnp.zeros((), dtype)
-    first = jnp.asarray(0, dtype)
+    first = jnp.asarray(grid.t0, dtype)
     phase = (_arrays(q), _arrays(v), zero)
-    carry = jax.tree_util.tree_map(jnp.asarray, carry)
     state = (phase, folded(carry, first, q, v))
     (phase, carry), (qs, vs, es, errors, least) = jax.lax.scan(group, state, (start, lengths, ends, active))
     e0, error0 = energy(first, q, v), error(first, q, v)
     ok = jnp.all(jnp.isfinite(tree.vector(phase[0]))) & jnp.all(jnp.isfinite(tree.vector(phase[1])))
     limit = float(jnp.finfo(dtype).eps) ** 0.5
-    t_rows = np.concatenate([[0.0], np.asarray(ends)[:, -1]]).astype(dtype)
+    t_rows = np.concatenate([[grid.t0], np.asarray(ends)[:, -1]]).astype(dtype)
     return Solution(
         t=jnp.asarray(t_rows, dtype),
         q=jnp.concatenate([tree.vector(q)[None], qs]),
@@ -138,25 +171,6 @@ def _simulate(
         conditioning=jnp.concatenate([jnp.ones(1, dtype), least]),
         folded=carry,
     )
-
-
-def _table(t_end: float, dt: float, steps: int, h_last: float, save_every: int, dtype: Any) -> tuple[Any, ...]:
-    """Per group of steps: start times, lengths, end times, whether a step is real. Times are i dt, never a sum."""
-    groups = -(-steps // save_every)
-    i = np.arange(groups * save_every)
-    active = i < steps
-    i = np.minimum(i, steps - 1)
-    start = i * dt
-    length = np.where(i == steps - 1, h_last, dt)
-    end = np.where(i == steps - 1, t_end, (i + 1) * dt)
-    shape = (groups, save_every)
-    times = (x.astype(dtype).reshape(shape) for x in (start, length, end))
-    return (*times, active.reshape(shape))
-
-
-def _like(carry: Any, new: Any) -> Any:
-    """The new carry in the dtypes of the old one."""
-    return jax.tree_util.tree_map(lambda a, b: jnp.asarray(b, jnp.asarray(a).dtype), carry, new)
 
 
 def _arrays(x: Any) -> Any:

@@ -1,6 +1,8 @@
 """Component algebra of rigid motion over any scalar."""
 
 from jaxmbs.spatial.boundary import kernel as kernel
+from jaxmbs.spatial.exponential import displacement as displacement
+from jaxmbs.spatial.exponential import turned as turned
 from jaxmbs.spatial.inertias import ArticulatedInertia as ArticulatedInertia
 from jaxmbs.spatial.inertias import RigidInertia as RigidInertia
 from jaxmbs.spatial.motions import IDENTITY as IDENTITY

@@ -158,7 +158,7 @@ def variates(keys: jax.Array, index: Array, components: Components, dtype: Any) 
     cut = np.isfinite(c.low) | np.isfinite(c.high)
     erf_low, erf_high = (erf(z / np.sqrt(2)) for z in (z_low, z_high))
     within = _cast(erf_low, dtype) + half * _cast(erf_high - erf_low, dtype)
-    z = np.sqrt(2).astype(dtype) * erfinv(jnp.where(cut, within, s))
+    z = np.sqrt(2).astype(dtype) * erfinv(jnp.clip(jnp.where(cut, within, s), least, -least))
     z = jnp.clip(z, _cast(z_low, dtype), _cast(z_high, dtype))
 
     normal = _cast(c.location, dtype) + _cast(c.scale, dtype) * z

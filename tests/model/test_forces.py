@@ -171,7 +171,7 @@ def test_thruster_follows_its_profile():
 
 
 def test_external_generalized_force():
-    def fn(model, q, v, t):
+    def fn(model, t, q, v):
         return jnp.arange(6.0) * t + v - q[0]
 
     v = np.linspace(0, 1, 6)
@@ -179,7 +179,7 @@ def test_external_generalized_force():
 
 
 def test_external_wrench_on_a_body_is_in_world_axes():
-    def fn(model, q, v, t):
+    def fn(model, t, q, v):
         return jnp.array([0.0, 0, 1, 0, 2, 0])
 
     model = ball(e=mbs.External(fn, body="b", point=(1, 0, 0)))
@@ -248,8 +248,8 @@ ELEMENTS = {
     "contact": mbs.Contact("a", (0.2, 0, 0), mbs.Sphere((0, 0, 0), 0.9), "b", 400.0, 0.3, 0.4, smoothing=0.05,
                            transition_velocity=0.2),
     "central gravity": mbs.CentralGravity(5.0, (0, 0, -2.0)),
-    "external": mbs.External(lambda m, q, v, t: jnp.array([0.1, 0, t, 1, 2, -1.0]), body="a", point=(0, 0.3, 0)),
-    "generalized": mbs.External(lambda m, q, v, t: jnp.sin(jnp.arange(12.0) + t)),
+    "external": mbs.External(lambda m, t, q, v: jnp.array([0.1, 0, t, 1, 2, -1.0]), body="a", point=(0, 0.3, 0)),
+    "generalized": mbs.External(lambda m, t, q, v: jnp.sin(jnp.arange(12.0) + t)),
     "damper": mbs.Damper("free a", 0.4),
 }  # fmt: skip
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import jaxmbs as mbs
-from tests.cases import case, relative
+from tests.cases import case, compilations, relative
 from tests.mechanisms import rates
 
 
@@ -196,11 +196,92 @@ def test_a_batch_equals_its_rows():
         assert relative(row, mbs.simulate(model, q, v, 0.2, dt=0.01).q) < 1e-12
 
 
-@pytest.mark.parametrize(
-    ("arguments", "word"),
-    [({"dt": 0.0}, "dt"), ({"dt": -1.0}, "dt"), ({"t_end": -1.0}, "t_end"), ({"save_every": 0}, "save_every")],
-)
-def test_senseless_arguments(arguments, word):
+@pytest.mark.interpreted
+def test_a_run_may_begin_at_any_time():
+    """Rows at t0 + i dt, to the bit, and exactly t_end; functions of time see those times."""
     model, q, v = swing()
-    with pytest.raises(ValueError, match=word):
-        mbs.simulate(model, q, v, **{"t_end": 1.0} | arguments)
+
+    def drive(model, t, q, v):
+        return jnp.stack([jnp.sin(7 * t), 0 * t])
+
+    run = mbs.simulate(model, q, v, 1.75, dt=0.1, t0=1.3, tau=drive)
+    assert np.array_equal(run.t, [1.3, 1.3 + 0.1, 1.3 + 2 * 0.1, 1.3 + 3 * 0.1, 1.3 + 4 * 0.1, 1.75])
+    shifted = mbs.simulate(model, q, v, 0.45, dt=0.1, tau=lambda m, t, q, v: drive(m, t + 1.3, q, v))
+    assert relative(run.q, shifted.q) < 1e-14
+    assert relative(mbs.simulate(model, q, v, 0.45, dt=0.1, tau=drive).q[-1], run.q[-1]) > 1e-3
+    first = mbs.simulate(model, q, v, 0.5, dt=0.1, t0=-0.1, save_every=None, fold=(0.0, lambda s, m, t, q, v: s + t))
+    assert first.folded == pytest.approx(sum([-0.1, 0.0, 0.1, 0.2, 0.3, 0.4, 0.5])) and first.t[0] == -0.1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"dt": 0.0}, ["dt"]),
+        ({"dt": -1.0}, ["dt"]),
+        ({"dt": "soon"}, ["dt", "'soon'"]),
+        ({"t_end": -1.0}, ["t_end", "t0"]),
+        ({"t_end": np.inf}, ["t_end", "inf"]),
+        ({"t0": 1.0}, ["t_end is 1.0", "t0 = 1.0"]),
+        ({"t0": np.nan}, ["t0", "nan"]),
+        ({"save_every": 0}, ["save_every"]),
+        ({"method": "rk5"}, ["'rk5'", "'rk4'"]),
+        ({"tau": np.ones(3)}, ["tau", "(3,)"]),
+        ({"tau": lambda model, q, v, t: v}, ["simulate: tau", "fn(model, t, q, v)"]),
+        ({"tau": lambda model, t, q, v: v[:1]}, ["simulate: tau", "(1,)", "(2,)"]),
+        ({"tau": lambda model, t, q, v: 0.0}, ["simulate: tau", "()", "(2,)"]),
+        ({"fold": (0.0, lambda model, t, q, v: t)}, ["simulate: fold", "fn(carry, model, t, q, v)"]),
+        ({"fold": (0.0, lambda s, model, t, q, v: q)}, ["simulate: fold", "(2,)", "()"]),
+    ],
+)
+def test_senseless_arguments(arguments, words):
+    model, q, v = swing()
+
+    def traced(model, q, v, **options):
+        return jax.vmap(lambda q: mbs.simulate(model, q, v, **options))(q[None])
+
+    for call in (mbs.simulate, traced):
+        with pytest.raises(mbs.ModelError) as caught:
+            call(model, q, v, **{"t_end": 1.0} | arguments)
+        assert not [w for w in words if w not in str(caught.value)], caught.value
+
+
+def test_traced_times_are_refused_with_the_remedy():
+    model, q, v = swing()
+    for name in ("t_end", "dt", "t0"):
+        with pytest.raises(mbs.ModelError, match=f"{name} is traced.*static"):
+            jax.jit(lambda x, name=name: mbs.simulate(model, q, v, **{"t_end": 1.0, name: x}).q)(0.5)
+
+
+def test_a_lambda_in_the_call_compiles_once():
+    """Also with other numbers in it, if they are arrays; and its results are those of these numbers."""
+    model, q, v = swing()
+
+    def run(gain, dt=0.05):
+        return mbs.simulate(
+            model,
+            q,
+            v,
+            0.1,
+            dt=dt,
+            tau=lambda model, t, q, v: -gain * v,
+            fold=(0.0, lambda s, model, t, q, v: s + gain * t),
+        )
+
+    first = run(jnp.asarray(2.0))
+    assert compilations(lambda: run(jnp.asarray(2.0), dt=0.04)) > 0  # the counter counts
+    again = [jnp.asarray(g) for g in (2.0, 5.0)]
+    runs = []
+    assert compilations(lambda: runs.extend(map(run, again))) == 0
+    assert np.array_equal(runs[0].q, first.q) and np.abs(runs[1].v - first.v).max() > 1e-3
+    assert runs[1].folded == pytest.approx(2.5 * first.folded)
+    for gain in (5.0, 5.0):  # a plain number is part of the program, which is compiled once
+        number = run(gain)
+    assert relative(number.v, runs[1].v) < 1e-14
+    assert compilations(lambda: run(5.0)) == 0
+
+
+def test_who_compiles_again_and_again_is_told():
+    model, q, v = swing(1)
+    with jax.disable_jit(), pytest.warns(mbs.ModelWarning, match=r"simulate: tau.*test_simulate.*jnp\.asarray"):
+        for gain in range(6):
+            mbs.simulate(model, q, v, 0.1, dt=0.1, tau=lambda model, t, q, v, gain=gain: gain * v)

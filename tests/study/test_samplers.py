@@ -71,12 +71,23 @@ def test_draws_stay_in_the_support_that_is_checked(law):
     assert expected.sf(high) < 1e-15 + 1e-12 * (high == expected.support()[1])
 
 
-def test_no_uniform_number_leads_beyond_the_largest_normal():
-    from jax.scipy.special import erfinv
+@pytest.mark.parametrize("end", ["lowest", "highest"])
+@pytest.mark.parametrize("law", LAWS)
+def test_no_uniform_number_leads_beyond_the_largest_normal(law, end, monkeypatch):
+    """Draws of the lowest and the highest number that the generator has lie in the support that is checked."""
 
-    for dtype in (np.float32, np.float64):
-        least = np.nextafter(dtype(-1), dtype(0))
-        assert abs(np.sqrt(2) * float(erfinv(jnp.asarray(least)))) < LARGEST_NORMAL
+    def uniform(key, shape, dtype, minval, maxval):
+        share = np.asarray(0 if end == "lowest" else 1 - np.finfo(dtype).eps, dtype)  # of [0, 1)
+        return jnp.maximum(minval, share * (maxval - minval) + minval)
+
+    monkeypatch.setattr(jax.random, "uniform", uniform)
+    table, neutral, _ = LAWS[law]
+    low, high = (float(b[0]) for b in table.components(np.full(1, neutral), 1.0).support)
+    for dtype, reach in ((np.float64, 8.0), (np.float32, 5.0)):
+        x = drawn(table, neutral, n=1, dtype=dtype)[0, 0]
+        assert low - np.finfo(dtype).eps <= x <= high + 4 * np.finfo(dtype).eps * abs(high), (x, low, high)
+        if law == "normal":  # the support is no wider than it must be
+            assert reach < abs(x - 2.0) / 0.5 < LARGEST_NORMAL
 
 
 @pytest.mark.parametrize("law", LAWS)

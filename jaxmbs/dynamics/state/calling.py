@@ -30,12 +30,7 @@ def compiles_itself(*static: str) -> Callable[[F], F]:
 
         @functools.wraps(fn)
         def wrapper(*args: Any, **kwargs: Any) -> Any:
-            model = args[0] if args else kwargs.get("model")
-            if not isinstance(model, Model):
-                raise ModelError(
-                    f"{fn.__name__}: the first argument is {type(model).__name__}; pass the Model that Mechanism.build() "
-                    "returns"
-                )
+            require_model(args[0] if args else kwargs.get("model"), fn.__name__)
             if any(map(is_traced, jax.tree_util.tree_leaves((args, kwargs)))):
                 return fn(*args, **kwargs)
             bound = signature.bind(*args, **kwargs)
@@ -44,6 +39,15 @@ def compiles_itself(*static: str) -> Callable[[F], F]:
         return wrapper  # type: ignore[return-value]
 
     return decorate
+
+
+def require_model(model: Any, where: str) -> None:
+    """Raise ModelError if the first argument is no model."""
+    if not isinstance(model, Model):
+        raise ModelError(
+            f"{where.lstrip('_')}: the first argument is {type(model).__name__}; pass the Model that "
+            "Mechanism.build() returns"
+        )
 
 
 def state_dtype(*arrays: Any) -> Any:

@@ -12,11 +12,12 @@ import numpy as np
 
 from jaxmbs.dynamics.state.kinematics import LinkMotion, world_placements
 from jaxmbs.dynamics.state.tree import Tree
-from jaxmbs.model import Mode, ModelError
+from jaxmbs.model import Mode
 from jaxmbs.model.constraints import freedoms
 from jaxmbs.model.forces import External
 from jaxmbs.model.forces.base import BodyState, Loads, Numbers, Scene
 from jaxmbs.model.forces.base import Force as Element
+from jaxmbs.model.functions import evaluated
 from jaxmbs.model.joints import Joint
 from jaxmbs.model.structure import WORLD, LoopJoint, Structure
 from jaxmbs.spatial import IDENTITY, ZERO_FORCE, ZERO_MOTION, Force, Motion, Transform, kernel
@@ -107,23 +108,25 @@ class TreeScene:
         found = {link.body: values[f"{link.body}.mass"] for link in self.tree.structure.links}
         return {b: (m, values[f"{b}.com"]) for b, m in found.items() if not (is_number(m) and m == 0)}
 
-    def of(self, element: Element) -> Scene:
-        """The part of the state that the element asks for."""
+    def of(self, name: str, element: Element) -> Scene:
+        """The part of the state that the element of that name asks for."""
         masses = self.masses() if element.on_every_mass else {}
         named = {getattr(element, f) for f in element.bodies} - {WORLD, None} | set(masses)
-        external = self._evaluated(element.fn) if isinstance(element, External) else ()
+        external = self._evaluated(name, element) if isinstance(element, External) else ()
         rates = _items(self.v, slice(0, self.tree.structure.nv)) if isinstance(element, External) else ()
         joints = {name: self.joint(name) for name in (getattr(element, f) for f in element.joints)}
         return Scene(self.t, {b: self.body(b) for b in sorted(named)}, joints, masses, external, rates)
 
-    def _evaluated(self, fn: Any) -> tuple[Scalar, ...]:
-        """The values of a user's fn(model, q, v, t)."""
+    def _evaluated(self, name: str, element: External) -> tuple[Scalar, ...]:
+        """The values of a user's fn(model, t, q, v)."""
         tree = self.tree
+        where, shape = f"force {name!r}: fn", (tree.structure.nv if element.body is None else 6,)
         if tree.dtype is not None:
-            return tuple(jnp.asarray(fn(tree.model, tree.vector(self.q), tree.vector(self.v), self.t), tree.dtype))
+            state = (jnp.asarray(self.t, tree.dtype), tree.vector(self.q), tree.vector(self.v))
+            return tuple(evaluated(element.fn, where, shape, tree.dtype, tree.model, *state))
         q, v = np.asarray(self.q, float), np.asarray(self.v, float)
         with jax.enable_x64(True):
-            return tuple(np.asarray(fn(tree.model, q, v, self.t), float).tolist())
+            return tuple(evaluated(element.fn, where, shape, float, tree.model, self.t, q, v).tolist())
 
 
 def _items(x: Any, part: slice) -> tuple[Scalar, ...]:
@@ -131,7 +134,8 @@ def _items(x: Any, part: slice) -> tuple[Scalar, ...]:
 
 
 @kernel
-def _act(element: Element, numbers: Numbers, scene: Scene) -> tuple[Any, Any, Any]:
+def action(element: Element, numbers: Numbers, scene: Scene) -> tuple[Any, Any, Any]:
+    """What one element does: wrenches by body, generalized forces by joint, and of all degrees of freedom."""
     loads = Loads(scene)
     element.apply(numbers, scene, loads)
     return loads.on_body, loads.on_joint, loads.on_all
@@ -147,13 +151,13 @@ def _power(element: Element, numbers: Numbers, scene: Scene) -> Scalar:
     return element.power(numbers, scene)
 
 
-def _elements(scene: TreeScene, mode: Mode | None) -> list[tuple[str, Element, Numbers, Scene, Any]]:
+def elements(scene: TreeScene, mode: Mode | None) -> list[tuple[str, Element, Numbers, Scene, Any]]:
     """Per force element its name, type, numbers, scene and switch (True without a mode)."""
     out = []
     for k, f in enumerate(scene.tree.structure.forces):
         prefix = f"{f.name}."
         numbers = {n[len(prefix) :]: scene.tree.values[n] for n in _names(scene.tree.structure, prefix)}
-        out.append((f.name, f.element, numbers, scene.of(f.element), True if mode is None else mode.force[k]))
+        out.append((f.name, f.element, numbers, scene.of(f.name, f.element), True if mode is None else mode.force[k]))
     return out
 
 
@@ -180,8 +184,8 @@ class LinkLoads:
 def loads(scene: TreeScene, mode: Mode | None) -> LinkLoads:
     """The action of all force elements that are switched on."""
     s, total = scene.tree.structure, LinkLoads()
-    for name, element, numbers, seen, on in _elements(scene, mode):
-        on_body, on_joint, on_all = _act(element, numbers, seen)
+    for _, element, numbers, seen, on in elements(scene, mode):
+        on_body, on_joint, on_all = action(element, numbers, seen)
         if on is not True:
             switched = jax.tree_util.tree_map(lambda x, on=on: where(on, x, 0.0), (on_body, on_joint, on_all))
             on_body, on_joint, on_all = switched
@@ -197,8 +201,6 @@ def loads(scene: TreeScene, mode: Mode | None) -> LinkLoads:
                 continue
             for k, value in enumerate(values, s.v_slices[s.find_joint(joint)].start):
                 total.add_joint(k, value)
-        if on_all and len(on_all) != s.nv:
-            raise ModelError(f"force {name!r}: fn returned {len(on_all)} generalized forces; the model has nv = {s.nv}")
         for k, value in enumerate(on_all):
             total.add_joint(k, value)
     return total
@@ -216,7 +218,7 @@ def link_wrenches(tree: Tree, found: LinkLoads) -> list[Force]:
 def potential(scene: TreeScene, mode: Mode | None) -> Scalar:
     """Energy [J] stored in the force elements that are switched on."""
     energy: Scalar = 0
-    for _, element, numbers, seen, on in _elements(scene, mode):
+    for _, element, numbers, seen, on in elements(scene, mode):
         energy = add(energy, where(on, _potential(element, numbers, seen), 0.0))
     return energy
 
@@ -224,6 +226,6 @@ def potential(scene: TreeScene, mode: Mode | None) -> Scalar:
 def power(scene: TreeScene, mode: Mode | None) -> Scalar:
     """Power [W] of the actions without a potential of the elements that are switched on."""
     rate: Scalar = 0
-    for _, element, numbers, seen, on in _elements(scene, mode):
+    for _, element, numbers, seen, on in elements(scene, mode):
         rate = add(rate, where(on, _power(element, numbers, seen), 0.0))
     return rate

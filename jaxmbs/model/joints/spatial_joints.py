@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import jax
 
+from jaxmbs.model.fields import element
 from jaxmbs.model.joints.base import Joint, JointMotion, fixed_motion, velocity_of
 from jaxmbs.spatial import (
     ZERO3,
@@ -16,8 +16,10 @@ from jaxmbs.spatial import (
     Transform,
     Vector3,
     about_axis,
+    displacement,
     from_quaternion,
     quaternion_rate,
+    turned,
 )
 from jaxmbs.spatial.scalar import Scalar
 
@@ -29,7 +31,7 @@ _ROTATIONS = tuple(Motion(e, ZERO3) for e in (_X, _Y, _Z))
 _TRANSLATIONS = tuple(Motion(ZERO3, e) for e in (_X, _Y, _Z))
 
 
-@dataclass(frozen=True)
+@element
 class Planar(Joint):
     """Motion in the xy plane of the parent joint frame. q: x, y [m], angle about z [rad]."""
 
@@ -53,7 +55,7 @@ def _random_quaternion(key: jax.Array) -> jax.Array:
     return q / jax.numpy.linalg.norm(q)
 
 
-@dataclass(frozen=True)
+@element
 class Spherical(Joint):
     """Rotation about a point. q: quaternion w, x, y, z; v: angular velocity in the child joint frame [rad/s]."""
 
@@ -67,6 +69,9 @@ class Spherical(Joint):
     def rates(self, q: Scalars, v: Scalars, p: JointMotion) -> tuple[Scalar, ...]:
         return quaternion_rate(q, Vector3.of(v))
 
+    def moved(self, q: Scalars, change: Scalars) -> tuple[Scalar, ...]:
+        return turned(q, Vector3.of(change))
+
     def neutral(self) -> tuple[float, ...]:
         return (1.0, 0.0, 0.0, 0.0)
 
@@ -74,7 +79,7 @@ class Spherical(Joint):
         return _random_quaternion(key)
 
 
-@dataclass(frozen=True)
+@element
 class Free(Joint):
     """No constraint. q: x, y, z [m] in the parent joint frame, quaternion w, x, y, z;
     v: angular [rad/s] and linear velocity [m/s] in the child joint frame."""
@@ -89,6 +94,11 @@ class Free(Joint):
 
     def rates(self, q: Scalars, v: Scalars, p: JointMotion) -> tuple[Scalar, ...]:
         return (*(p.placement.rotation @ Vector3.of(v[3:])), *quaternion_rate(q[3:7], Vector3.of(v[:3])))
+
+    def moved(self, q: Scalars, change: Scalars) -> tuple[Scalar, ...]:
+        turn, linear = Vector3.of(change[:3]), Vector3.of(change[3:])
+        there = Vector3.of(q[:3]) + from_quaternion(q[3:7]) @ displacement(turn, linear)
+        return (*there, *turned(q[3:7], turn))
 
     def neutral(self) -> tuple[float, ...]:
         return (0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0)

@@ -39,7 +39,7 @@ def chain():
     mech.add_force("strut", mbs.LinearSpring("b0", "b2", (0.1, 0, 0), stiffness=50.0, rest_length=0.4, damping=2.0))
     mech.add_force("rope", mbs.LinearSpring("world", "b1", stiffness=20.0))
     mech.add_force("jet", mbs.Thruster("b2", point=(0, 0.1, 0), direction=(1, 0, 0), thrust=3.0))
-    mech.add_force("hand", mbs.External(lambda model, q, v, t: jnp.sin(q) * t))
+    mech.add_force("hand", mbs.External(lambda model, t, q, v: jnp.sin(q) * t))
     push = mbs.Pusher("b0", "b1", (0, 0, 0), (0, 0, 0), (1, 0, 0), 30.0, 9.0, 5.0, delay=0.8)
     mech.add_force("pusher", push)
     model = mech.build()

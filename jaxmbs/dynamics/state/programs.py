@@ -1,0 +1,141 @@
+"""Functions of users as programs: two that compute the same share what was compiled.
+
+A function is an argument of compilation, and JAX knows a function by its identity alone: a lambda in a call is another one
+each time. Traced, it is a list of operations, which can be compared; the arrays that it closes over become arguments.
+"""
+
+from __future__ import annotations
+
+import types
+import warnings
+import weakref
+from collections.abc import Callable, Hashable
+from typing import Any
+
+import jax
+import numpy as np
+from jax.extend import core
+
+from jaxmbs.model import ModelWarning
+from jaxmbs.model.parameters import is_traced
+
+MANY = 6  # programs of one line of source for one mechanism, from which on its author is told
+
+
+class Program:
+    """What a function computes, called with (the arrays that it closes over, *arguments); equal if the steps are."""
+
+    def __init__(self, closed: Any, treedefs: tuple[Any, Any]):
+        self.jaxpr, self.treedefs = closed.jaxpr, treedefs
+        self.key = (_steps(closed.jaxpr), treedefs)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Program) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __call__(self, constants: Any, *arguments: Any) -> Any:
+        run = core.jaxpr_as_fun(core.ClosedJaxpr(self.jaxpr, constants))
+        return jax.tree_util.tree_unflatten(self.treedefs[1], run(*jax.tree_util.tree_leaves(arguments)))
+
+
+class Opaque:
+    """A function that is known by its identity alone."""
+
+    def __init__(self, fn: Callable[..., Any]):
+        self.fn = fn
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Opaque) and self.fn is other.fn
+
+    def __hash__(self) -> int:
+        return id(self.fn)
+
+    def __call__(self, constants: Any, *arguments: Any) -> Any:
+        return self.fn(*arguments)
+
+
+Known = tuple[Program | Opaque, list[Any]]
+_known: weakref.WeakKeyDictionary[Any, dict[Hashable, Known]] = weakref.WeakKeyDictionary()
+_made: dict[Hashable, set[int]] = {}
+
+
+def program(fn: Callable[..., Any], where: str, examples: tuple[Any, ...], call: Callable[..., Any]) -> Known:
+    """(f, constants) with f(constants, *arguments) = call(*arguments), and f equal for functions that compute the same.
+
+    call: fn with its result checked; examples: arguments, or their shapes. A function is traced once, as by `jax.jit`.
+    """
+    shapes = jax.tree_util.tree_map(jax.typeof, examples)
+    leaves, treedef = jax.tree_util.tree_flatten(shapes)
+    question = (where, tuple(map(str, leaves)), treedef)
+    before = _known.setdefault(fn, {}) if isinstance(fn, types.FunctionType) else {}
+    if question in before:
+        return before[question]
+    closed, out = jax.make_jaxpr(call, return_shape=True)(*shapes)
+    try:
+        found: Known = Program(closed, (treedef, jax.tree_util.tree_structure(out))), list(closed.consts)
+    except TypeError:  # a step without an equal
+        found = Opaque(call), []
+    if not any(map(is_traced, found[1])):
+        before[question] = found
+    _count(fn, where, question, found[0])
+    return found
+
+
+def _count(fn: Any, where: str, question: Hashable, found: Program | Opaque) -> None:
+    code = getattr(fn, "__code__", None)
+    if code is None:
+        return
+    place = (code.co_filename, code, question)
+    made = _made.setdefault(place, set())
+    made.add(hash(found))
+    if len(made) == MANY:
+        warnings.warn(
+            f"{where}: functions of {code.co_filename}, line {code.co_firstlineno}, have been compiled {MANY} times, for "
+            "each computes something else, or cannot be compared; pass one function, defined once, and make the numbers in "
+            "it that change jax arrays (jnp.asarray(x)), which need no compilation",
+            ModelWarning,
+            stacklevel=4,
+        )
+
+
+def _steps(jaxpr: Any) -> Hashable:
+    """The operations of a program, its variables numbered; TypeError if one of them cannot be compared."""
+    numbers: dict[Any, int] = {}
+
+    def new(variables: Any) -> Hashable:
+        return tuple((numbers.setdefault(v, len(numbers)), *_type(v)) for v in variables)
+
+    def atom(x: Any) -> Hashable:
+        return ("literal", *_type(x), _value(x.val)) if isinstance(x, core.Literal) else numbers[x]
+
+    head = new(jaxpr.constvars), new(jaxpr.invars)
+    rows = []
+    for e in jaxpr.eqns:
+        given = tuple(map(atom, e.invars))
+        rows.append((e.primitive, given, _value(e.params), new(e.outvars), e.ctx))
+    return head, tuple(rows), tuple(map(atom, jaxpr.outvars))
+
+
+def _type(x: Any) -> tuple[str, bool]:
+    return str(x.aval), getattr(x.aval, "weak_type", False)
+
+
+def _value(x: Any) -> Hashable:
+    """Something with an exact == and a hash, of a parameter of an operation."""
+    if isinstance(x, core.ClosedJaxpr):
+        return _steps(x.jaxpr), tuple(map(_value, x.consts))
+    if isinstance(x, core.Jaxpr):
+        return _steps(x)
+    if isinstance(x, dict):
+        return tuple((k, _value(x[k])) for k in sorted(x))
+    if isinstance(x, (tuple, list)):
+        return type(x), tuple(map(_value, x))
+    if isinstance(x, (bool, int, float, complex, np.ndarray, np.generic)):
+        x = np.asarray(x)
+        return x.shape, x.dtype, x.tobytes()
+    if is_traced(x) or isinstance(x, jax.Array):
+        raise TypeError(x)
+    hash(x)
+    return x

@@ -1,0 +1,52 @@
+"""Functions that users write: one order of arguments, (model, t, q, v), and results whose shape is checked."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from jaxmbs.model.errors import ModelError
+
+ORDER = ("model", "t", "q", "v")
+_BY_PLACE = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+def check_arguments(fn: Any, where: str, order: tuple[str, ...] = ORDER) -> None:
+    """Raise ModelError if fn cannot be called with these arguments, or if its names tell of another order.
+
+    where: what the message begins with, such as "External: fn".
+    """
+    wanted = f"fn({', '.join(order)})"
+    if not callable(fn):
+        raise ModelError(f"{where} is {fn!r}; pass a function {wanted}")
+    try:
+        signature = inspect.signature(fn)
+    except (TypeError, ValueError):  # some built-in functions have none
+        return
+    try:
+        signature.bind(*order)
+    except TypeError as error:
+        raise ModelError(f"{where} takes {signature}: {error}; write it as {wanted}") from None
+    names = [p.name for p in signature.parameters.values() if p.kind in _BY_PLACE]
+    if any(name in order and order.index(name) != k for k, name in enumerate(names)):
+        raise ModelError(f"{where} takes {signature}; arguments are passed in the order of {wanted}: change its order")
+
+
+def evaluated(fn: Callable[..., Any], where: str, shape: tuple[int, ...], dtype: Any, *arguments: Any) -> jax.Array:
+    """fn(*arguments) as an array of this shape and dtype; ModelError, beginning with `where`, if it is none."""
+    value = fn(*arguments)
+    try:
+        if value is None:
+            raise TypeError
+        out = jnp.asarray(value)
+    except (TypeError, ValueError):
+        raise ModelError(f"{where} returned {value!r}; return an array {shape}") from None
+    if not jnp.issubdtype(out.dtype, jnp.number) or jnp.issubdtype(out.dtype, jnp.complexfloating):
+        raise ModelError(f"{where} returned {out.dtype} numbers; return real ones {shape}")
+    if out.shape != shape:
+        raise ModelError(f"{where} returned an array {out.shape}; return {shape}")
+    return out.astype(dtype)

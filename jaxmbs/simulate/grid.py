@@ -1,0 +1,62 @@
+"""The times of a run: t0 + i dt and exactly t_end, never a running sum."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from jaxmbs.model import ModelError
+from jaxmbs.model.parameters import is_traced
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Steps of length dt from t0 [s], the last one of length `last`, which ends at t_end."""
+
+    t0: float
+    t_end: float
+    dt: float
+    steps: int
+    last: float
+
+    @staticmethod
+    def of(t0: Any, t_end: Any, dt: Any) -> Grid:
+        """The grid; ModelError for times that make none."""
+        start, end, length = (_plain(name, x) for name, x in (("t0", t0), ("t_end", t_end), ("dt", dt)))
+        if length <= 0:
+            raise ModelError(f"simulate: dt is {dt!r}; pass a positive number of seconds")
+        if end <= start:
+            raise ModelError(f"simulate: t_end is {t_end!r}, not later than t0 = {t0!r}; runs go forwards in time")
+        steps = max(1, math.ceil((end - start) / length - 1e-9))
+        return Grid(start, end, length, steps, end - (start + (steps - 1) * length))
+
+    def table(self, save_every: int, dtype: Any) -> tuple[Any, ...]:
+        """Per group of save_every steps: start times, lengths, end times, whether a step is real."""
+        groups = -(-self.steps // save_every)
+        i = np.arange(groups * save_every)
+        active = i < self.steps
+        i = np.minimum(i, self.steps - 1)
+        start = self.t0 + i * self.dt
+        length = np.where(i == self.steps - 1, self.last, self.dt)
+        end = np.where(i == self.steps - 1, self.t_end, self.t0 + (i + 1) * self.dt)
+        shape = (groups, save_every)
+        times = (x.astype(dtype).reshape(shape) for x in (start, length, end))
+        return (*times, active.reshape(shape))
+
+
+def _plain(name: str, x: Any) -> float:
+    if is_traced(x):
+        raise ModelError(
+            f"simulate: {name} is traced; it sets the number of steps, which is part of the program: pass a plain number, "
+            "from outside the function that is transformed or as one of its static arguments"
+        )
+    try:
+        value = float(x)
+    except (TypeError, ValueError):
+        value = math.nan
+    if not math.isfinite(value):
+        raise ModelError(f"simulate: {name} is {x!r}; pass a number of seconds")
+    return value
