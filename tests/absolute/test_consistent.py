@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import jaxmbs as mbs
+from jaxmbs.absolute.consistent import _rotation
 from tests.absolute.helpers import case, motion, quick, solved
 from tests.cases import relative
 
@@ -41,6 +42,15 @@ def test_projection(name):
     allowed = P @ np.linalg.svd(np.asarray(s.Q) @ P)[2][np.linalg.matrix_rank(s.Q @ P, tol=1e-9) :].T
     change = np.asarray(project(poses, V)[1] - V).reshape(-1)
     assert np.abs(allowed.T @ s.M @ change).max() < 1e-11
+
+
+def test_small_rotations_are_orthogonal_and_right_to_second_order():
+    d = jnp.asarray(np.random.default_rng(1).normal(size=(3, 3)))
+    R = np.asarray(_rotation(d))
+    assert np.abs(R @ np.swapaxes(R, 1, 2) - np.eye(3)).max() < 1e-15
+    K = np.cross(np.eye(3), np.asarray(d)[:, None])
+    small = np.asarray(_rotation(1e-3 * d))
+    assert np.abs(small - (np.eye(3) + 1e-3 * K + 5e-7 * K @ K)).max() < 1e-8
 
 
 def test_derivatives_and_solvers():

@@ -82,7 +82,7 @@ def value(formula, known):
     formula = formula.replace(r"\left", "").replace(r"\right", "").replace(r" \, ", "*")
     cases = re.fullmatch(r"\\begin\{cases\} (.*) & (.*) \\\\ (.*) & \\text\{otherwise\} \\end\{cases\}", formula)
     if cases:
-        formula = "{0} if {1} else {2}".format(*cases.groups()).replace(r"\ge", ">=").replace(r"\le", "<=")
+        formula = "{} if {} else {}".format(*cases.groups()).replace(r"\ge", ">=").replace(r"\le", "<=")
     formula = re.sub(r"^\\(sin|cos) (\d*)(.*)$", lambda m: f"{m[1]}({m[2] or 1}*({m[3]}))", formula)
     before = None
     while before != formula:  # from the innermost braces on

@@ -8,6 +8,9 @@ import numpy as np
 import pytest
 
 import jaxmbs as mbs
+from jaxmbs.dynamics.constrained.multipliers import constrained_dynamics
+from jaxmbs.dynamics.state import State
+from jaxmbs.dynamics.state.tree import Tree
 
 AXIS = np.array([0.3, 0.4, np.sqrt(0.75)])
 
@@ -114,3 +117,19 @@ def test_baumgarte_keeps_the_loop_closed_nearly():
     off = q + jnp.array([0.0, 1e-3, 0.0])  # a violation dies out; projection is not asked for it
     back = mbs.simulate(model, off, v, 1.0, 1e-3, save_every=None, baumgarte=50.0)
     assert float(back.constraint_error[0]) > 1e-4 and float(back.constraint_error[-1]) < 1e-7
+
+
+@pytest.mark.interpreted
+def test_baumgarte_adds_what_damps_critically():
+    """Of a holonomic row J a + drift = -2 w J v - w² g; of a nonholonomic one -w J v."""
+    mech = mbs.Mechanism("cart", gravity=(0, 0, 0))
+    for name in ("a", "b"):
+        mech.add_body(name, 1.0, inertia=(1, 1, 1))
+        mech.add_joint(name, mbs.Prismatic((1, 0, 0)), "world", name)
+    mech.add_constraint("place", mbs.Holonomic(lambda model, q, v, t: q[:1] - 0.2))
+    mech.add_constraint("speed", mbs.Nonholonomic(lambda model, q, v, t: v[1:] - 0.3 * v[:1]))
+    q, v, w = [0.5, 0.1], [0.7, -0.4], 3.0
+    state = State(Tree(mech.build(), jnp.float64), jnp.array(q), jnp.array(v))
+    a, _, _ = constrained_dynamics(state, None, baumgarte=w)
+    pulled = -2 * w * 0.7 - w * w * 0.3
+    np.testing.assert_allclose(a, [pulled, 0.3 * pulled - w * (-0.4 - 0.3 * 0.7)], rtol=1e-12)

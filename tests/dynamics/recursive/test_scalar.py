@@ -58,7 +58,7 @@ def test_with_general_joints(seed):
 
 
 def test_every_function_of_floats_is_that_of_arrays():
-    """At a time, too: a turntable that spins as given carries an arm."""
+    """At a time, too: a turntable carries an arm that spins as given."""
 
     def spun(q, t):
         c, s, o = jnp.cos(q[0] + t * t), jnp.sin(q[0] + t * t), jnp.zeros_like(t)
@@ -66,8 +66,8 @@ def test_every_function_of_floats_is_that_of_arrays():
 
     mech = mbs.Mechanism("turntable", gravity=(0, 1.0, -9.81))
     for name, parent, joint in (
-        ("table", "world", mbs.General(lambda q, t: jnp.zeros(3), spun, 1)),
-        ("arm", "table", mbs.Revolute((0, 0.6, 0.8))),
+        ("table", "world", mbs.Revolute((0, 0.6, 0.8))),
+        ("arm", "table", mbs.General(lambda q, t: jnp.zeros(3), spun, 1)),
     ):
         mech.add_body(name, 1.0, (0.1, 0.2, 0.3), (0.2, 0.3, 0.25))
         mech.add_joint(name, joint, parent, name, mbs.Pose((0.3, 0, 0)), mbs.Pose((0.1, 0.2, 0.4)))
