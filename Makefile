@@ -5,7 +5,7 @@ BIN = $(VENV)/bin
 STAMP = $(VENV)/.installed
 SAMPLES ?= 2000
 
-.PHONY: demo test test-slow bench bench-quick bench-gpu format clean
+.PHONY: demo test test-slow test-faults bench bench-quick bench-gpu format clean
 
 demo: $(STAMP)  ## the main job on a real example: a separation study with its report
 	rm -rf runs/demo
@@ -20,6 +20,9 @@ test: $(STAMP)  ## lint and the default test suite
 
 test-slow: $(STAMP)  ## the longer runs that the default leaves out
 	$(BIN)/python -m pytest --slow -n $(or $(JOBS),2)
+
+test-faults: $(STAMP)  ## whether the tests notice the seeded faults, half an hour
+	$(BIN)/python -m tests.faults.run -j $(or $(JOBS),2) $(FAULTS)
 
 bench-quick: $(STAMP)  ## speed beside the peers that are installed, three minutes
 	$(BIN)/jaxmbs bench --quick

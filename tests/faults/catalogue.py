@@ -13,6 +13,7 @@ and, in place of tests, `equivalent = "why no test can tell"`.
 """
 
 import ast
+import functools
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,8 +68,9 @@ def missing_tests(fault, root=ROOT):
 
 
 def _exists(root, file, name=None):
-    path = root / file
-    if not path.is_file():
-        return False
-    functions = (x.name for x in ast.walk(ast.parse(path.read_text())) if isinstance(x, ast.FunctionDef))
-    return name is None or name in functions
+    return (root / file).is_file() and (name is None or name in _functions(root / file))
+
+
+@functools.cache
+def _functions(path):
+    return {x.name for x in ast.walk(ast.parse(path.read_text())) if isinstance(x, ast.FunctionDef)}
