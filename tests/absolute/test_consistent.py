@@ -81,7 +81,7 @@ def test_a_slide_keeps_its_attitude():
     turn = np.array([[0.98, 0.1, -0.15, 0.1]])
     found, _, residual = quick(lambda q: mbs.absolute.consistent(mech.build(), mbs.Pose(jnp.ones((1, 3)), q)))(turn)
     assert np.abs(residual).max() < 1e-12 and np.abs(found.rotation[0] - np.eye(3)).max() < 1e-12
-    assert np.abs(found.position[0] - np.array([1, 0, 0])).max() < 1e-12
+    assert np.abs(found.position[0, 1:]).max() < 1e-12  # back on the rail
 
 
 def test_quaternions():

@@ -1,4 +1,4 @@
-"""Which seeded faults the tests miss: `make test-faults`, or python -m tests.faults.run [-j N] [--all] [part of a name or file ...].
+"""Which seeded faults the tests miss: `make test-faults`, or python -m tests.faults.run [-j N] [--all] [part of a name ...].
 
 Each fault goes alone into a copy of the project, where the tests that it names must fail; with --all the whole default suite
 runs in their place. First the named tests must pass without any fault.

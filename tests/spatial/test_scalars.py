@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxmbs.spatial import IDENTITY3, Matrix3, Symmetric3, Vector3, from_quaternion, quaternion_rate
+from jaxmbs.spatial import IDENTITY3, Matrix3, Symmetric3, Vector3, from_quaternion, kernel, quaternion_rate
 from jaxmbs.spatial.scalar import add, arctan2, div, maximum, minimum, mul, safe_divide, safe_sqrt, sub
 from tests.cases import relative
 
@@ -52,3 +52,16 @@ def test_rate_of_a_quaternion_is_that_of_its_rotation():
     assert abs(q @ rate) < 1e-15
     R, dR = jax.jvp(lambda q: jnp.stack(list(from_quaternion(q))).reshape(3, 3), (q,), (rate,))
     assert relative(R.T @ dR, np.cross(np.eye(3), omega)) < 1e-14
+
+
+def test_compiled_calls_tell_structural_numbers_apart():
+    """Each pattern of 0, 1 and -1 is a program of its own; what is a number by structure comes out as one."""
+
+    @kernel
+    def f(x, y):
+        return add(mul(x, y), y), mul(y, 1)
+
+    for y in (0, 1, -1, 0, 2.5, -1, jnp.asarray(0.0)):
+        value, same = f(jnp.asarray(3.0), y)
+        assert value == 4 * y and same == y
+        assert isinstance(value, jax.Array) == (not (type(y) is int and y == 0))
