@@ -38,12 +38,12 @@ def test_motion_and_reactions(name):
 def test_a_tree_of_two_bodies_without_compiling():
     mech = mbs.Mechanism("boom", gravity=(1.0, 0.5, -9.81))
     for name, parent, joint in (
-        ("boom", "world", mbs.Universal((1, 0, 0), (0, 0.6, 0.8))), ("tip", "boom", mbs.Revolute((0, 0.6, 0.8))),
+        ("boom", "world", mbs.Universal((1, 0, 0), (0, 0.6, 0.8))), ("tip", "boom", mbs.Cylindrical((0, 0.6, 0.8))),
     ):  # fmt: skip
         mech.add_body(name, 1.0, (0.1, 0.2, -0.3), (0.2, 0.3, 0.25))
         mech.add_joint(name, joint, parent, name, mbs.Pose((0.3, 0, 0)), mbs.Pose((0.1, 0, 0)))
     model = mech.build()
-    q, v, tau = np.random.default_rng(2).normal(size=(3, 3))
+    q, v, tau = np.random.default_rng(2).normal(size=(3, 4))
     a = np.array(scalar.forward_dynamics(model, q.tolist(), v.tolist(), tau.tolist()))
     s = mbs.absolute.system(model, q, v, tau)
     for X, multipliers in all_solvers(s).values():
