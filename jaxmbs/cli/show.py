@@ -26,7 +26,7 @@ class Pace(ProgressColumn):
 def described(study: Study) -> RenderableType:
     """A file's content in tables."""
     import jaxmbs as mbs
-    from jaxmbs.study.outputs import type_of
+    from jaxmbs.model.fields import type_name
     from jaxmbs.study.page import described as distribution
 
     model = study.model
@@ -36,7 +36,7 @@ def described(study: Study) -> RenderableType:
     bodies = _table("bodies", "body", "mass [kg]", "joint", "type", "hangs on", "dof")
     for link in links:
         parent = "world" if link.parent < 0 else links[link.parent].body
-        row = (f"{float(mbs.get(model, f'{link.body}.mass')):.6g}", link.name, type(link.joint).__name__, parent)
+        row = (f"{float(mbs.get(model, f'{link.body}.mass')):.6g}", link.name, link.joint.type_name, parent)
         bodies.add_row(link.body, *row, str(link.joint.nv))
     parts: list[RenderableType] = [Text(head, style="bold"), bodies]
     if model.structure.forces:
@@ -52,7 +52,7 @@ def described(study: Study) -> RenderableType:
     if study.outputs:
         outputs = _table("outputs", "output", "type", "kept", "unit")
         for name, o in study.outputs.items():
-            outputs.add_row(name, type_of(o), o.reduce, study.shown[name].name)
+            outputs.add_row(name, type_name(type(o)), o.reduce, study.shown[name].name)
         parts.append(outputs)
     parts += [Text(f"criterion: {c.text}") for c in study.criteria]
     return Group(*parts)

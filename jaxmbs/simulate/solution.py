@@ -17,6 +17,7 @@ class Status(enum.IntEnum):
     INCONSISTENT = 2
     UNREACHABLE = 3
     SINGULAR = 4
+    UNPHYSICAL = 254
     NOT_RUN = 255
 
     @property
@@ -30,6 +31,7 @@ _MESSAGES = {
     Status.INCONSISTENT: "the initial state violates the constraints; find one with assemble",
     Status.UNREACHABLE: "the constraints cannot be met from this guess; change the guess or the numbers",
     Status.SINGULAR: "assembled where constraints depend on one another: the motion may branch",
+    Status.UNPHYSICAL: "unphysical: the draws gave a number that no mechanism has, such as a negative mass or stiffness",
     Status.NOT_RUN: "not run",
 }
 

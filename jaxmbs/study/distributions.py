@@ -49,6 +49,12 @@ class Components:
         high = np.where(self.kind == 0, self.high, np.minimum(self.location + reach, self.high))
         return self._exponential(low), self._exponential(high)
 
+    @property
+    def middle(self) -> np.ndarray:
+        """(k,) variates that as many draws exceed as not (about: a truncated normal's is taken at its mean)."""
+        low, high = (np.where(self.kind == 0, end, self.location) for end in (self.low, self.high))
+        return self._exponential((low + high) / 2)
+
     def _exponential(self, x: np.ndarray) -> np.ndarray:
         log = self.kind == 2
         return np.where(log, np.exp(np.where(log, x, 0.0)), x)

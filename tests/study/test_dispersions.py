@@ -9,7 +9,7 @@ import jaxmbs as mbs
 from jaxmbs.spatial import from_quaternion
 from jaxmbs.study import read
 from jaxmbs.study.batch import instances, study_key
-from jaxmbs.study.outputs import folded
+from jaxmbs.study.outputs.folding import folded
 from jaxmbs.study.targets import Numbers, _tilted_rotation, quaternion_times, rotation_of
 
 N = 2000
