@@ -102,7 +102,7 @@ class Run:
 
     def turn(self, x: Turn) -> Turn:
         """One trial step and what follows from it."""
-        dtype, grid, pick = self.tree.dtype, self.grid, self._pick
+        dtype, grid, pick = self.tree.dtype, self.grid, _pick
         last = x.cell == grid.steps - 1
         length = jnp.where(last, jnp.asarray(grid.last, dtype), jnp.asarray(grid.dt, dtype))
         start = jnp.asarray(grid.t0, dtype) + x.cell.astype(dtype) * jnp.asarray(grid.dt, dtype)
@@ -203,12 +203,12 @@ class Run:
         """A condition that counts where it is true already keeps waiting for its event to be armed."""
         return ~self._armed(x, k) if self.events[k].when.already else False
 
-    @staticmethod
-    def _pick(index: Any, items: list[Any]) -> Any:
-        out = items[0]
-        for k, item in enumerate(items[1:], 1):
-            out = jnp.where(index == k, item, out)
-        return out
+
+def _pick(index: Any, items: list[Any]) -> Any:
+    out = items[0]
+    for k, item in enumerate(items[1:], 1):
+        out = jnp.where(index == k, item, out)
+    return out
 
 
 def _any(x: list[Any]) -> Any:

@@ -42,13 +42,13 @@ class Point(NamedTuple):
 def through_events(of: Functions, grid: Grid, every: int, start: Any, mode: Mode, carry: Any) -> Solution:
     """The solution with every `every`-th point of the grid, the first and the last."""
     dtype, constrained = of.tree.dtype, of.tree.structure.constrained
-    zero, one, first = jnp.zeros((), dtype), jnp.ones((), dtype), jnp.asarray(grid.t0, dtype)
+    zero, one, first = jnp.zeros((), dtype), jnp.ones(2, dtype), jnp.asarray(grid.t0, dtype)
 
     def step(phase: Any, t: Any, h: Any, mode: Mode) -> tuple[Any, Any]:
         new, least = runge_kutta_4(of.tree, phase, t, h, of.force, mode, of.baumgarte), one
         if constrained and of.baumgarte is None:
             *positions, conditioning = projected(of.tree, *new[:2], t + h, mode)
-            new, least = (*positions, new[2]), jnp.asarray(conditioning, dtype)
+            new, least = (*positions, new[2]), of.tree.vector(conditioning)
         return jax.tree_util.tree_map(lambda x: jnp.asarray(x, dtype), new), least
 
     def landed(
@@ -74,32 +74,44 @@ def through_events(of: Functions, grid: Grid, every: int, start: Any, mode: Mode
 
     def group(x: Turn, _: Any) -> tuple[Turn, Any]:
         x, _ = jax.lax.scan(lambda x, _: (run.turn(x), None), x, length=every)
-        return x, (x.kept.number, row(x.kept)) if groups > 1 else None
+        return x, (x.kept.number, row(x.kept))
 
     if every >= grid.steps:  # the first and the last row alone
         x, _ = jax.lax.scan(lambda x, _: (run.turn(x), None), x, length=run.turns)
         between = None
     else:
         x, between = jax.lax.scan(group, x, length=groups)
-    finished = jnp.where(x.done, x.t_done, jnp.asarray(grid.t_end, dtype))
-    e0, *last = row(begin)[2], *row(Point(x.kept.number, finished, x.phase, x.mode, x.lost, x.extra[1]))
-    rows = [_through(begin, between, last, row, (grid.steps - 1) // every if between is not None else 0)]
-    q, v, e, errors, least = rows[0]
-    t_rows = np.minimum(grid.t0 + np.arange(0, grid.steps, every) * grid.dt, grid.t_end)
-    ok = jnp.all(jnp.isfinite(q[-1])) & jnp.all(jnp.isfinite(v[-1]))
-    status = jnp.where(x.done, Status.OK, Status.UNFINISHED)
-    status = jnp.where(errors[0] <= float(jnp.finfo(dtype).eps) ** 0.5, status, Status.INCONSISTENT)
+    ended = jnp.where(x.done, x.t_done, jnp.asarray(grid.t_end, dtype))
+    last = row(Point(x.kept.number, ended, x.phase, x.mode, x.lost, x.extra[1]))
+    q, v, e, errors, least = _through(row(begin), between, last, (grid.steps - 1) // every)
+    eps = float(jnp.finfo(dtype).eps)
+    status = Status.of(
+        (~finite(of.tree, x.phase), Status.NOT_FINITE),
+        (jnp.maximum(errors[0], moving_locks(of.tree, start[1], mode)) > eps**0.5, Status.INCONSISTENT),
+        (~x.done, Status.UNFINISHED),
+        (jnp.min(least[:, 1]) < eps ** (2 / 3), Status.SINGULAR),
+    )
+    between_rows = grid.t0 + np.arange(0, grid.steps, every) * grid.dt
     return Solution(
-        t=jnp.asarray(np.append(t_rows, grid.t_end), dtype), q=q, v=v, mode=x.mode, events=x.events,
-        status=jnp.where(ok, status, Status.NOT_FINITE).astype(jnp.int32), energy_error=e - e0, constraint_error=errors,
-        conditioning=least, folded=x.extra[0],
+        t=jnp.asarray(np.append(between_rows, grid.t_end), dtype), q=q, v=v, mode=x.mode, events=x.events, status=status,
+        energy_error=e - e[0], constraint_error=errors, conditioning=least[:, 0], folded=x.extra[0],
     )  # fmt: skip
 
 
-def _through(begin: Point, between: Any, last: Any, row: Any, count: int) -> Any:
+def finite(tree: Tree, phase: Any) -> Any:
+    """Whether the state is."""
+    return jnp.all(jnp.isfinite(tree.vector(phase[0]))) & jnp.all(jnp.isfinite(tree.vector(phase[1])))
+
+
+def moving_locks(tree: Tree, v: Any, mode: Mode | None) -> Any:
+    """The largest rate of a locked freedom."""
+    return 0.0 if mode is None else jnp.max(jnp.where(mode.lock, jnp.abs(tree.vector(v)), 0.0), initial=0.0)
+
+
+def _through(first: Any, between: Any, last: Any, count: int) -> Any:
     """The first row, the `count` kept between, the last; what was never reached stands still at the last."""
     if between is None or not count:
-        return jax.tree_util.tree_map(lambda a, b: jnp.stack([a, b]), tuple(row(begin)), tuple(last))
+        return jax.tree_util.tree_map(lambda a, b: jnp.stack([a, b]), first, last)
     numbers, rows = between
     wanted = jnp.arange(1, count + 1)
     place = jnp.sum(numbers[None, :] < wanted[:, None], axis=1)  # the turn in which each was kept
@@ -110,4 +122,4 @@ def _through(begin: Point, between: Any, last: Any, row: Any, count: int) -> Any
         on = reached.reshape(-1, *[1] * (found.ndim - 1))
         return jnp.concatenate([a[None], jnp.where(on, found, c[None]), c[None]])
 
-    return jax.tree_util.tree_map(joined, tuple(row(begin)), rows, tuple(last))
+    return jax.tree_util.tree_map(joined, first, rows, last)

@@ -59,6 +59,7 @@ def test_a_bouncing_ball_follows_its_closed_form_with_exact_derivatives():
     assert run.events.index.tolist()[:4] == [0, 0, 0, -1]
     assert np.allclose(run.events.energy_lost[0], 0.36 * 1.5 * 9.81 * 0.9, rtol=1e-12)
     assert run.status == mbs.Status.OK and abs(run.energy_error[-1]) < 1e-12
+
     def closed(change):
         gravity, restitution, height = np.asarray(p) + change
         return np.array(bounces(height, gravity, restitution, 2.0)[:2])
@@ -105,11 +106,17 @@ def test_held_joints_wait_for_their_release_and_events_for_one_another():
     assert np.allclose(swing.q[2], 0.0) and swing.status == mbs.Status.OK
 
 
+def ramp(model, t, q, v):
+    return jnp.stack([10 * t, 0 * t])
+
+
 def test_a_reaction_above_its_limit_releases_a_lock():
     model = carts(
         {"name": "bolt", "when": mbs.ReactionExceeds("slide", force=3.0), "then": mbs.Release("slide")}, held="slide"
     )
-    run = mbs.simulate(model, [0.0, 0.0], [0.0, 0.0], t_end=2.0, dt=0.1, tau=lambda model, t, q, v: jnp.stack([10 * t, 0 * t]))
+    run = mbs.simulate(
+        model, [0.0, 0.0], [0.0, 0.0], t_end=2.0, dt=0.1, tau=lambda model, t, q, v: jnp.stack([10 * t, 0 * t])
+    )
     # the lock carries 3/5 of the drive 10 t until it gives way
     assert np.allclose(run.events.time, [0.5], atol=1e-9)
     assert np.allclose(run.v[-1].sum(), 0.5 * 10 * 0.5**2 / 5, atol=1e-9)
