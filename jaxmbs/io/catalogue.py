@@ -15,7 +15,7 @@ from typing import Any
 
 from jaxmbs.errors import ModelWarning
 from jaxmbs.io.errors import InputError, Problem, dotted
-from jaxmbs.model import constraints, forces, joints
+from jaxmbs.model import constraints, events, forces, joints
 from jaxmbs.model.fields import Element, type_name
 
 GROUP = "jaxmbs.elements"  # entry points of installed packages: each a class or a module
@@ -37,8 +37,8 @@ class Catalogue:
 
 @functools.cache
 def builtin() -> Classes:
-    """Joints, force elements, surfaces and constraints of the library."""
-    return tuple(c for module in (joints, forces, constraints) for c in elements_in(module))
+    """Joints, force elements, surfaces, constraints, conditions and actions of the library."""
+    return tuple(c for module in (joints, forces, constraints, events) for c in elements_in(module))
 
 
 @functools.cache

@@ -10,9 +10,10 @@ from pydantic import create_model
 
 from jaxmbs.io.errors import InputError, Problem, dotted
 from jaxmbs.io.generated import Classes, Made, any_of, table_of
-from jaxmbs.io.tables import Name, stated
+from jaxmbs.io.tables import Name, Table, stated
 from jaxmbs.model import ModelError
 from jaxmbs.model.constraints import Constraint
+from jaxmbs.model.events import Action, Condition
 from jaxmbs.model.fields import declared
 from jaxmbs.model.forces import Force
 from jaxmbs.model.joints import Joint
@@ -55,8 +56,24 @@ def _fields(x: Any) -> dict[str, Any]:
     return {d.name: getattr(x, d.name) for d in declared(type(x))}
 
 
+class EventBase(Table):
+    """What happens, `then`, at the instant at which a condition comes true in a run."""
+
+    name: Name = stated("name", "name of the event; its numbers are called NAME.FIELD")
+    after: Name | None = stated("name", "event that arms it", default=None)
+    repeat: bool = stated("true or false", "every time, not only the first", default=False)
+    when: Any
+    then: Any
+
+    def add(self, mech: Mechanism) -> None:
+        actions = [a.build() for a in self.then]
+        mech.add_event(self.name, self.when.build(), actions, after=self.after, repeat=self.repeat)
+
+
 class MechanismBase(Made):
     """A mechanism: bodies, joints, and what else acts."""
+
+    held: tuple[Name, ...] = stated("list of names", "joints that are locked until an event releases them", default=())
 
     name: str = stated("text", "name of the mechanism", default="mechanism")
 
@@ -64,7 +81,7 @@ class MechanismBase(Made):
         """The model. Raises InputError: the path of the table that the model refuses, and why."""
         from jaxmbs.model import Mechanism
 
-        mech = Mechanism(self.name, **_fields(self.made(Surroundings)))
+        mech = Mechanism(self.name, held=self.held, **_fields(self.made(Surroundings)))
         for kind in ELEMENTS:
             for i, table in enumerate(getattr(self, kind)):
                 with _located("mechanism", kind, i):
@@ -73,7 +90,7 @@ class MechanismBase(Made):
             return mech.build()
 
 
-ELEMENTS = ("bodies", "joints", "loops", "forces", "constraints")
+ELEMENTS = ("bodies", "joints", "loops", "forces", "constraints", "events")
 
 
 @functools.cache
@@ -84,6 +101,13 @@ def mechanism_table(known: Classes) -> Any:
         return list[table], stated("list of tables", doc, default=... if fewest else list, min_length=fewest)
 
     any_joint: Callable[..., Any] = functools.partial(any_of, Joint, known)
+    event = create_model(
+        "EventTable",
+        __base__=EventBase,
+        __doc__=EventBase.__doc__,
+        when=(any_of(Condition, known), stated("table", "condition")),
+        then=some(any_of(Action, known), "actions, in this order"),
+    )
     return create_model(
         "MechanismTable",
         __base__=table_of(Surroundings, known, base=MechanismBase, typed=False),
@@ -93,6 +117,7 @@ def mechanism_table(known: Classes) -> Any:
         loops=some(any_joint(beside=(Closure,), base=LoopTable), "cut joints, which close loops"),
         forces=some(any_of(Force, known, base=ForceTable), "force elements"),
         constraints=some(any_of(Constraint, known, base=ConstraintTable), "constraint elements"),
+        events=some(event, "what happens in a run"),
     )
 
 

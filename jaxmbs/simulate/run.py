@@ -88,7 +88,7 @@ class Run:
 
     def start(self, phase: Any, mode: Mode, extra: Any, kept: Any) -> Turn:
         dtype, zero = self.tree.dtype, jnp.zeros((), self.tree.dtype)
-        groups = self.guards.values(jnp.asarray(self.grid.t0, dtype), *phase[:2], mode)
+        groups = self.guards.values(jnp.asarray(self.grid.t0, dtype), phase[0], phase[1], mode)
         self.of_guard = [k for k, group in enumerate(groups) for _ in group]
         below = [
             jnp.asarray(True) if self.events[k].when.already else g < 0 for k, group in enumerate(groups) for g in group
@@ -112,7 +112,7 @@ class Run:
         t = jnp.where(searching, start + x.into + h, end)
         phase, least = self.step(x.phase, start + x.into, h, x.mode)
 
-        groups, slopes = self.guards.with_rates(t, *phase[:2], x.mode)
+        groups, slopes = self.guards.with_rates(t, phase[0], phase[1], x.mode)
         g, slope = ([y for group in z for y in group] for z in (groups, slopes))
         slope = [jax.lax.stop_gradient(s) for s in slope]
         # at the very start of a step only what does not fall counts: it is due now
@@ -146,7 +146,8 @@ class Run:
         after, dropped = phase, jnp.zeros((), dtype)
         if any(jumps(self.tree.structure, e) for e in self.events):
             jumped = _any([n for n, e in zip(now, self.events, strict=True) if jumps(self.tree.structure, e)])
-            v = after_impact(self.tree, *phase[:2], t, mode, *struck(self.tree, phase[1], now))
+            hit, rates = struck(self.tree, phase[1], now)
+            v = after_impact(self.tree, phase[0], phase[1], t, mode, hit, rates)
             after = (phase[0], _where(jumped, v, phase[1]), phase[2])
         before_event = self.energy(t, *phase[:2], x.mode)
         dropped = jnp.where(happens, before_event - self.energy(t, *after[:2], mode), 0.0)
@@ -189,7 +190,7 @@ class Run:
         repeated = any(e.repeat for e in self.events)
         falls = [y < 0 for y in g]
         if repeated:
-            groups, slopes = self.guards.with_rates(t, *after[:2], mode)
+            groups, slopes = self.guards.with_rates(t, after[0], after[1], mode)
             pairs = zip((y for z in groups for y in z), (y for z in slopes for y in z), strict=True)
             falls = [(y < 0) | ((y <= jnp.finfo(self.tree.dtype).eps ** 0.5) & (s < 0)) for y, s in pairs]
         out = []

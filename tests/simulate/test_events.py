@@ -170,3 +170,36 @@ def test_instances_of_a_batch_have_their_own_events_and_do_not_disturb_one_anoth
 def test_wrong_events_are_refused_by_name(event, said):
     with pytest.raises(mbs.ModelError, match=said):
         carts({"name": "e", **event})
+
+
+def test_events_in_a_file_are_those_in_python(tmp_path):
+    path = tmp_path / "carts.toml"
+    path.write_text("""
+[mechanism]
+name = "carts"
+held = ["slide"]
+bodies = [{name = "a", mass = 2.0}, {name = "b", mass = 3.0}]
+joints = [
+  {name = "rail", type = "prismatic", axis = [1, 0, 0], parent = "world", child = "a"},
+  {name = "slide", type = "prismatic", axis = [1, 0, 0], parent = "a", child = "b"},
+]
+events = [
+  {name = "go", when = {type = "time", t = 0.25}, then = [{type = "release", joint = "slide"}]},
+  {name = "end", after = "go", when = {type = "joint_reaches", joint = "slide", value = 0.5, direction = "up"},
+   then = [{type = "lock", joint = "slide"}, {type = "finish"}]},
+]
+""")
+    same = carts(
+        {"name": "go", "when": mbs.Time(0.25), "then": mbs.Release("slide")},
+        {
+            "name": "end",
+            "when": mbs.JointReaches("slide", 0.5, "up"),
+            "then": [mbs.Lock("slide"), mbs.Finish()],
+            "after": "go",
+        },
+        held=["slide"],
+    )
+    assert mbs.load(path) == same
+    path.write_text(path.read_text().replace('"release"', '"relese"'))
+    with pytest.raises(mbs.ModelError, match="release"):
+        mbs.load(path)
