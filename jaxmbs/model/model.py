@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxmbs.model.errors import ModelError, unknown
+from jaxmbs.model.joints import Coordinate
 from jaxmbs.model.fields import Element, check_together
 from jaxmbs.model.kinds import Kind, checked_rows
 from jaxmbs.model.mode import Mode
@@ -83,6 +84,16 @@ class Model:
     def parameter_names(self) -> tuple[str, ...]:
         return tuple(p.name for p in self.structure.parameters)
 
+    @property
+    def coordinates(self) -> tuple[Coordinate, ...]:
+        """Name ("hinge.angle") and unit of every component of q."""
+        return _named((link.name, link.joint.coordinates()) for link in self.structure.links)
+
+    @property
+    def speeds(self) -> tuple[Coordinate, ...]:
+        """Name ("hinge.angle_rate") and unit of every component of v."""
+        return _named((link.name, link.joint.speeds()) for link in self.structure.links)
+
     def q_slice(self, joint: str) -> slice:
         """Where the joint's coordinates lie in q."""
         return self.structure.q_slices[self.structure.find_joint(joint, "q_slice")]
@@ -125,6 +136,10 @@ class Model:
     def values(self, dtype: Any = None) -> Values:
         """The numbers as components, cast to dtype; None: Python floats where they are concrete."""
         return Values(self.structure.table, self.numbers, self.overrides, dtype)
+
+
+def _named(joints: Iterable[tuple[str, tuple[Coordinate, ...]]]) -> tuple[Coordinate, ...]:
+    return tuple(c._replace(name=f"{joint}.{c.name}") for joint, components in joints for c in components)
 
 
 def _parameter(model: Model, name: str, where: str) -> Parameter:
