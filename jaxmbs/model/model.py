@@ -11,8 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxmbs.model.errors import ModelError, unknown
-from jaxmbs.model.joints import Coordinate
 from jaxmbs.model.fields import Element, check_together
+from jaxmbs.model.joints import Coordinate
 from jaxmbs.model.kinds import Kind, checked_rows
 from jaxmbs.model.mode import Mode
 from jaxmbs.model.parameters import Parameter, Values, concrete_components, fits, is_traced
