@@ -4,6 +4,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 STAMP = $(VENV)/.installed
 SAMPLES ?= 2000
+PYTEST = $(BIN)/python -m pytest -n $(or $(JOBS),2) --dist worksteal
 
 .PHONY: demo test test-slow bench bench-quick bench-gpu format clean
 
@@ -16,10 +17,11 @@ test: $(STAMP)  ## lint and the default test suite
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright --pythonpath $(BIN)/python
-	$(BIN)/python -m pytest -n $(or $(JOBS),2)
+	$(PYTEST) -m "not optimised"
+	$(PYTEST) -m optimised
 
-test-slow: $(STAMP)  ## the longer runs that the default leaves out
-	$(BIN)/python -m pytest --slow -n $(or $(JOBS),2)
+test-slow: $(STAMP)  ## everything, the longer runs that the default leaves out as well, compiled as for a user
+	$(PYTEST) --slow
 
 bench-quick: $(STAMP)  ## speed beside the peers that are installed, three minutes
 	$(BIN)/jaxmbs bench --quick

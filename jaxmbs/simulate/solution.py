@@ -18,6 +18,7 @@ class Status(enum.IntEnum):
     INCONSISTENT = 2
     UNREACHABLE = 3
     SINGULAR = 4
+    UNPHYSICAL = 254
     NOT_RUN = 255
 
     @property
@@ -37,6 +38,7 @@ _MESSAGES = {
     Status.INCONSISTENT: "the initial state violates constraints or locks; find one with assemble or impact",
     Status.UNREACHABLE: "the constraints cannot be met from this guess; change the guess or the numbers",
     Status.SINGULAR: "constraints all but depend on one another: the motion may branch, accelerations lose digits",
+    Status.UNPHYSICAL: "unphysical: the draws gave a number that no mechanism has, such as a negative mass or stiffness",
     Status.NOT_RUN: "not run",
 }
 

@@ -7,7 +7,9 @@ import pytest
 
 from jaxmbs.spatial import Vector3
 from jaxmbs.study import read, repeat, run
-from jaxmbs.study.outputs import Distance, RimClearance, _gap, normals
+from jaxmbs.study.outputs import Distance, RimClearance
+from jaxmbs.study.outputs.base import normals
+from jaxmbs.study.outputs.rim_clearance import _gap
 
 ANGLES = np.linspace(0, 2 * np.pi, 40_001)
 R, L, RIM = 0.5, 1.2, 0.445
@@ -67,7 +69,7 @@ def test_reductions(separation):
     """Each against the same reduction of the history."""
     values = np.array([3.0, 1.0, 2.0, 5.0, 4.0])
     defined = np.array([True, True, True, False, False])
-    base = {"type": "distance", "body_a": "a", "body_b": "b"}
+    base = {"body_a": "a", "body_b": "b"}
 
     def fold(reduce, values, defined):
         output = Distance(**base, reduce=reduce)
@@ -171,7 +173,7 @@ def test_quantities_against_values_known_at_the_start(tmp_path):
 
 
 def test_identical_measures_are_computed_once(separation, monkeypatch):
-    from jaxmbs.study.outputs import measured
+    from jaxmbs.study.outputs.folding import measured
 
     calls = []
     monkeypatch.setattr(RimClearance, "measure", lambda self, scene: (calls.append(1), (jnp.asarray(0.0), True))[1])

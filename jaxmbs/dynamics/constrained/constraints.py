@@ -8,8 +8,10 @@ import jax
 
 from jaxmbs.dynamics.constrained import functions
 from jaxmbs.dynamics.state import State
+from jaxmbs.dynamics.state.frames import Frame, ends, frame_on, relative
 from jaxmbs.dynamics.state.kinematics import LinkMotion, world_placements
-from jaxmbs.model.constraints import FunctionConstraint, Row, cuts
+from jaxmbs.model.constraints import FunctionConstraint
+from jaxmbs.model.rows import Row
 from jaxmbs.model.structure import WORLD, ConstraintElement
 from jaxmbs.spatial import IDENTITY, ZERO_MOTION, Force, Motion, Transform, kernel
 from jaxmbs.spatial.components import components
@@ -55,8 +57,8 @@ class Connection(NamedTuple):
     """
 
     name: str
-    a: tuple[int, Frame]
-    b: tuple[int, Frame]
+    a: tuple[int, Drifting]
+    b: tuple[int, Drifting]
     X: Transform
     V: Motion
     drift: Motion
@@ -65,8 +67,8 @@ class Connection(NamedTuple):
     def on_links(self, wrench: Force) -> dict[int, Force]:
         """{link: what a wrench on b, at b in its axes, and its reaction on a are on the link}."""
         (i, a), (j, b) = self.a, self.b
-        sides = ((i, _inwards(a.in_link, _inwards(self.X, -wrench))), (j, _inwards(b.in_link, wrench)))
-        return {link: F for link, F in sides if link >= 0}
+        on_a, on_b = _inwards(a.frame.in_link, _inwards(self.X, -wrench)), _inwards(b.frame.in_link, wrench)
+        return {link: F for link, F in ((i, on_a), (j, on_b)) if link >= 0}
 
 
 def connections(state: State) -> list[Connection | ConstraintElement]:
@@ -108,7 +110,7 @@ def row_counts(state: State) -> list[int]:
 
 @kernel
 def _cut_rows(joint: Any, numbers: Any, X: Transform, V: Motion, t: Scalar) -> tuple[Row, ...]:
-    return cuts.rows(joint, numbers, X, V, t)
+    return joint.rows(numbers, X, V, t)
 
 
 @kernel
@@ -117,22 +119,18 @@ def _element_rows(element: Any, numbers: Any, X: Transform, V: Motion) -> tuple[
 
 
 @components
-class Frame:
-    """A frame on a body: in its link, in the world, its velocity and its acceleration at dv/dt = 0, in its axes."""
+class Drifting:
+    """A frame on a body with its acceleration at dv/dt = 0, in its axes."""
 
-    in_link: Transform
-    placement: Transform
-    velocity: Motion
+    frame: Frame
     drift: Motion
 
 
 @kernel
-def _relative(a: tuple[int, Frame], b: tuple[int, Frame]) -> tuple[Transform, Motion, Motion]:
+def _relative(a: Drifting, b: Drifting) -> tuple[Transform, Motion, Motion]:
     """Of b in a: placement, velocity, and acceleration at dv/dt = 0, in axes of b."""
-    X = a[1].placement.inverse() @ b[1].placement
-    carried = X.motion_to_child(a[1].velocity)
-    V = b[1].velocity + carried * -1
-    return X, V, b[1].drift + X.motion_to_child(a[1].drift) * -1 + V.cross(carried)
+    X, V, carried = relative(a.frame, b.frame)
+    return X, V, b.drift + X.motion_to_child(a.drift) * -1 + V.cross(carried)
 
 
 @kernel
@@ -157,8 +155,8 @@ def _carried(m: LinkMotion, A: Motion) -> Motion:
 
 
 @kernel
-def _seen(in_link: Transform, W: Transform, V: Motion, A: Motion) -> Frame:
-    return Frame(in_link, W @ in_link, in_link.motion_to_child(V), in_link.motion_to_child(A))
+def _seen(in_link: Transform, W: Transform, V: Motion, A: Motion) -> Drifting:
+    return Drifting(frame_on(in_link, W, V), in_link.motion_to_child(A))
 
 
 class _Kinematics:
@@ -175,25 +173,20 @@ class _Kinematics:
 
         self.drifts = tree.per_link(tree.outward(outward, state.motions, ZERO_MOTION))
 
-    def frame(self, body: str, pose: Transform) -> tuple[int, Frame]:
+    def frame(self, body: str, pose: Transform) -> tuple[int, Drifting]:
         """(link, frame) of a pose on a body."""
         tree = self.state.tree
         i = tree.structure.find_body(body)
         if i < 0:
-            return i, Frame(pose, pose, ZERO_MOTION, ZERO_MOTION)
+            return i, Drifting(Frame(pose, pose, ZERO_MOTION), ZERO_MOTION)
         in_link = tree.body_in_link[i] @ pose
         return i, _seen(in_link, self.placements[i], self.motions[i].V, self.drifts[i])
 
     def connections(self) -> list[Connection | ConstraintElement]:
         s, values, out = self.state.tree.structure, self.state.tree.values, []
         for loop in s.loops:
-            a, b = (
-                self.frame(
-                    body, Transform(values[f"{loop.name}.{pose}.rotation"], values[f"{loop.name}.{pose}.position"])
-                )
-                for body, pose in ((loop.body_a, "pose_a"), (loop.body_b, "pose_b"))
-            )
-            X, V, drift = _relative(a, b)
+            a, b = (self.frame(body, pose) for body, pose in ends(self.state.tree, loop))
+            X, V, drift = _relative(a[1], b[1])
             rows = _cut_rows(loop.joint, values.of(loop.name, loop.joint.numbers), X, V, self.state.t)
             out.append(Connection(loop.name, a, b, X, V, drift, tuple(rows[k] for k in loop.kept)))
         for constraint in s.constraints:
@@ -202,7 +195,7 @@ class _Kinematics:
                 out.append(constraint)
                 continue
             a, b = self.frame(WORLD, IDENTITY), self.frame(getattr(e, e.bodies[0]), IDENTITY)
-            X, V, drift = _relative(a, b)
+            X, V, drift = _relative(a[1], b[1])
             rows = _element_rows(e, values.of(constraint.name, e.numbers), X, V)
             out.append(Connection(constraint.name, a, b, X, V, drift, rows))
         return out

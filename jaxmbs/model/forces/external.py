@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from jaxmbs.model.fields import element, field
 from jaxmbs.model.forces.base import Force, Loads, Numbers, Scene
@@ -18,6 +18,7 @@ class External(Force):
     """A user's force. fn(model, t, q, v) returns generalized forces (nv,), or, when a body is named,
     (moment, force) (6,) in world axes, acting at `point` in body axes."""
 
+    source: ClassVar[bool] = True
     fn: Callable[..., Any] = field(Kind.FUNCTION, "", "fn(model, t, q, v), written with jax.numpy")
     body: str | None = field(Kind.BODY, "", "body that it acts on, if any", default=None)
     point: Any = field(Kind.VECTOR, "m", "where it acts, in body axes", default=(0.0, 0.0, 0.0))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from jaxmbs.model.errors import ModelError
 from jaxmbs.model.fields import element, field
@@ -20,6 +20,7 @@ class Thruster(Force):
     The force is the thrust times the piecewise linear profile through (times, values), held at both ends.
     """
 
+    source: ClassVar[bool] = True
     body: str = field(Kind.BODY, "", "body that it drives")
     point: Any = field(Kind.VECTOR, "m", "where it acts, in body axes", default=(0.0, 0.0, 0.0))
     direction: Any = field(Kind.DIRECTION, "", "of the force, in body axes", default=(0.0, 0.0, 1.0))
