@@ -386,3 +386,19 @@ def test_products_with_known_zeros_are_not_numbers_where_the_other_factor_is_non
     for got, want in zip(over_rows(fn)(x), jax.vmap(fn)(x), strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-14)
     assert np.all(np.isnan(over_rows(fn)(x)[0][0]))
+
+
+def test_sines_of_the_smallest_numbers():
+    """They are the numbers themselves, with their signs."""
+    x = jnp.array([-0.0, 0.0, 1e-300, -1e-12])
+    assert np.array_equal(np.signbit(trigonometry.sin(x)), np.signbit(x)) and np.array_equal(trigonometry.sin(x), x)
+
+
+def test_signs_move_without_changing_numbers():
+    same(lambda x, y: [(-x) / y, x / (-y), (-x) * y - x * (-y), (x - y) + 3 * (y - x), -(x - y)], *inputs())
+
+
+def test_zero_times_no_number_is_none():
+    x = np.array([-1.0, 0.0, 2.0])
+    got = jax.jit(over_rows(lambda x: [0.0 * jnp.log(x), 0.0 * jnp.log(x) + x], 0, CPU))(x)
+    assert np.array_equal(np.isnan(got), [[True, True, False]] * 2)

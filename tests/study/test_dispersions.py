@@ -7,10 +7,11 @@ import pytest
 
 import jaxmbs as mbs
 from jaxmbs.io import InputError
+from jaxmbs.spatial import from_quaternion
 from jaxmbs.study import read
 from jaxmbs.study.batch import instances, study_key
 from jaxmbs.study.outputs.folding import folded
-from jaxmbs.study.targets import quaternion_times, rotation_of
+from jaxmbs.study.targets import Numbers, _tilted_rotation, quaternion_times, rotation_of
 
 N = 2000
 
@@ -161,6 +162,23 @@ def test_rotation_vector_and_quaternion_agree():
         q = rng.normal(size=4)
         turned = np.asarray(quaternion_times(jnp.asarray(q / np.linalg.norm(q)), jnp.asarray(vector)))
         assert np.linalg.norm(turned) == pytest.approx(1.0, abs=1e-14)
+
+
+def test_tilts_turn_about_the_axes_of_what_is_tilted():
+    """Of an attitude that is not the identity: the draw is a rotation vector in its own, turned axes."""
+    rng = np.random.default_rng(4)
+    q, vector = rng.normal(size=4), jnp.asarray(rng.normal(size=3))
+    q /= np.linalg.norm(q)
+    R, turn = rotation(q), np.asarray(rotation_of(vector))
+    assert np.abs(R @ turn - turn @ R).max() > 0.1
+    assert np.allclose(rotation(quaternion_times(jnp.asarray(q), vector)), R @ turn, atol=1e-14)
+    way = _tilted_rotation("pose")
+    tilted = way.act(Numbers({"pose": jnp.asarray(R)}, None, None), vector)
+    assert np.allclose(tilted.parameters["pose"], R @ turn, atol=1e-14)
+
+
+def rotation(q):
+    return np.reshape([float(x) for x in from_quaternion([float(x) for x in q])], (3, 3))
 
 
 def test_attitude_of_a_free_joint(tmp_path, separation):

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import jaxmbs as mbs
+from jaxmbs.dynamics.bond_graph.text import watts
 from jaxmbs.view import energy_flow
 from tests.cases import case, relative
 from tests.dynamics.formulations.helpers import quick
@@ -325,3 +326,7 @@ def test_the_skate_of_the_source(tmp_path):
     solution, _ = example.circle()
     quarter = np.argmin(np.abs(np.asarray(solution.t) - np.pi / 4))
     assert relative(solution.q[quarter], [1.0, 1.0, np.pi / 2]) < 1e-9
+
+
+def test_powers_in_words():
+    assert [watts(x, 1e3) for x in (1e3, -0.5, 1e-5, 1e-8)] == ["1000 W", "-0.5 W", "1e-05 W", "0 W"]

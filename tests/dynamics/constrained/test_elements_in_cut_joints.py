@@ -52,6 +52,21 @@ def test_elements_act_as_in_a_tree(kind):
     )
 
 
+@pytest.mark.interpreted
+def test_two_elements_in_one_cut_joint_add():
+    mech, cut = two_bodies(JOINTS["Revolute"]), two_bodies(None)
+    cut.close_loop("joint", JOINTS["Revolute"], "a", "b", POSE_A, POSE_B)
+    for m in (mech, cut):
+        m.add_force("spring", ELEMENTS["Revolute"])
+        m.add_force("damper", mbs.Damper("joint", damping=3.0))
+    tree, loop = mech.build(), cut.build()
+    q, v = tree.random(jax.random.key(1)), jax.random.normal(jax.random.key(2), (tree.nv,))
+    on_loop = same_state(tree, q, v)
+    np.testing.assert_allclose(
+        mbs.joint_reactions(loop, *on_loop)[-1], mbs.joint_reactions(tree, q, v)[-1], rtol=0, atol=1e-10
+    )
+
+
 def test_energy_of_a_sprung_and_damped_cut_joint():
     mech = mbs.library.four_bar()
     mech.add_force("spring", mbs.TorsionSpring("pin", stiffness=20.0, damping=0.5, rest_angle=1.0))
