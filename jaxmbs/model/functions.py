@@ -37,7 +37,10 @@ def check_arguments(fn: Any, where: str, order: tuple[str, ...] = ORDER) -> None
 
 
 def evaluated(fn: Callable[..., Any], where: str, shape: tuple[int, ...], dtype: Any, *arguments: Any) -> jax.Array:
-    """fn(*arguments) as an array of this shape and dtype; ModelError, beginning with `where`, if it is none."""
+    """fn(*arguments) as an array of this shape and dtype; ModelError, beginning with `where`, if it is none.
+
+    A number will do for an array of one.
+    """
     value = fn(*arguments)
     try:
         if value is None:
@@ -47,6 +50,6 @@ def evaluated(fn: Callable[..., Any], where: str, shape: tuple[int, ...], dtype:
         raise ModelError(f"{where} returned {value!r}; return an array {shape}") from None
     if not jnp.issubdtype(out.dtype, jnp.number) or jnp.issubdtype(out.dtype, jnp.complexfloating):
         raise ModelError(f"{where} returned {out.dtype} numbers; return real ones {shape}")
-    if out.shape != shape:
+    if out.shape != shape and (out.shape, shape) != ((), (1,)):
         raise ModelError(f"{where} returned an array {out.shape}; return {shape}")
-    return out.astype(dtype)
+    return out.astype(dtype).reshape(shape)

@@ -9,6 +9,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from jaxmbs.model.functions import check_arguments, evaluated
+
 
 @dataclass(frozen=True)
 class MovingBase:
@@ -22,13 +24,18 @@ class MovingBase:
     position: Callable[[jax.Array], Any] = lambda t: jnp.zeros(3, jnp.result_type(t))
     rotation: Callable[[jax.Array], Any] = lambda t: jnp.eye(3, dtype=jnp.result_type(t))
 
+    def __post_init__(self) -> None:
+        check_arguments(self.position, "MovingBase: position", ("t",))
+        check_arguments(self.rotation, "MovingBase: rotation", ("t",))
+
     def at(self, t: Any, dtype: Any) -> BaseMotion:
         """Placement, velocity and acceleration at time t [s], derivatives by JAX."""
         t = jnp.asarray(t, dtype)
         one = jnp.ones_like(t)
 
         def placement(t: jax.Array) -> tuple[jax.Array, jax.Array]:
-            return jnp.asarray(self.position(t), dtype).reshape(3), jnp.asarray(self.rotation(t), dtype).reshape(3, 3)
+            position = evaluated(self.position, "MovingBase: position", (3,), dtype, t)
+            return position, evaluated(self.rotation, "MovingBase: rotation", (3, 3), dtype, t)
 
         def velocity(t: jax.Array) -> tuple[jax.Array, jax.Array]:
             (_, A), (v, dA) = jax.jvp(placement, (t,), (one,))

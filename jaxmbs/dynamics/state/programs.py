@@ -61,11 +61,16 @@ _known: weakref.WeakKeyDictionary[Any, dict[Hashable, Known]] = weakref.WeakKeyD
 _made: dict[Hashable, set[int]] = {}
 
 
-def program(fn: Callable[..., Any], where: str, examples: tuple[Any, ...], call: Callable[..., Any]) -> Known:
+def program(
+    fn: Callable[..., Any], where: str, examples: tuple[Any, ...], call: Callable[..., Any], given: Any
+) -> Known:
     """(f, constants) with f(constants, *arguments) = call(*arguments), and f equal for functions that compute the same.
 
-    call: fn with its result checked; examples: arguments, or their shapes. A function is traced once, as by `jax.jit`.
+    call: fn with its result checked; examples: arguments, or their shapes; given: the arguments of the public function,
+    which inside an outer trace compiles nothing. A function is traced once, as by `jax.jit`.
     """
+    if any(map(is_traced, jax.tree_util.tree_leaves(given))):
+        return Opaque(call), []
     shapes = jax.tree_util.tree_map(jax.typeof, examples)
     leaves, treedef = jax.tree_util.tree_flatten(shapes)
     question = (where, tuple(map(str, leaves)), treedef)
