@@ -4,8 +4,15 @@ from jaxmbs import absolute as absolute
 from jaxmbs import library as library
 from jaxmbs.batching import jit as jit
 from jaxmbs.batching import use_all_cores as use_all_cores
+from jaxmbs.dynamics import AugmentedBodies as AugmentedBodies
+from jaxmbs.dynamics import BiasSplit as BiasSplit
+from jaxmbs.dynamics import BodyLoads as BodyLoads
+from jaxmbs.dynamics import Bond as Bond
 from jaxmbs.dynamics import BondGraph as BondGraph
+from jaxmbs.dynamics import Controlled as Controlled
 from jaxmbs.dynamics import MovingBase as MovingBase
+from jaxmbs.dynamics import PlanarParameters as PlanarParameters
+from jaxmbs.dynamics import Vertex as Vertex
 from jaxmbs.dynamics import augmented_bodies as augmented_bodies
 from jaxmbs.dynamics import bias_forces as bias_forces
 from jaxmbs.dynamics import bias_split as bias_split
@@ -74,4 +81,6 @@ from jaxmbs.simulate import Solution as Solution
 from jaxmbs.simulate import Status as Status
 from jaxmbs.simulate import assemble as assemble
 from jaxmbs.simulate import simulate as simulate
+from jaxmbs.symbolic import Operations as Operations
+from jaxmbs.symbolic import WrittenOut as WrittenOut
 from jaxmbs.symbolic import write_out as write_out

@@ -37,8 +37,13 @@ class Model:
     overrides: dict[str, Any]
     structure: Structure = field(metadata={"static": True})
 
+    def __repr__(self) -> str:
+        bodies = ", ".join(self.body_names[:6]) + (", ..." if len(self.body_names) > 6 else "")
+        return f"<Model {self.name!r}: {len(self.body_names)} bodies ({bodies}), nq = {self.nq}, nv = {self.nv}>"
+
     @property
     def name(self) -> str:
+        """Name of the mechanism."""
         return self.structure.name
 
     @property

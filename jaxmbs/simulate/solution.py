@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import enum
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
 import jax
+import numpy as np
+
+from jaxmbs.model.parameters import is_traced
 
 
 class Status(enum.IntEnum):
@@ -21,6 +25,7 @@ class Status(enum.IntEnum):
 
     @property
     def message(self) -> str:
+        """The outcome in words, with what to do about it."""
         return _MESSAGES[self]
 
 
@@ -57,3 +62,14 @@ class Solution:
     constraint_error: Any
     conditioning: Any
     folded: Any
+
+    def __repr__(self) -> str:
+        """Shape and outcome in a line; the arrays are in the fields."""
+        *batch, rows, nq = getattr(self.q, "shape", (0, 0))
+        said = f"{'x'.join(map(str, batch))} instances of " if batch else ""
+        said += f"{rows} rows, nq = {nq}, nv = {getattr(self.v, 'shape', (0,))[-1]}"
+        if is_traced(self.status) or not hasattr(self.status, "shape"):
+            return f"<Solution: {said}>"
+        found = Counter(np.ravel(self.status).tolist())
+        outcome = ", ".join(f"{n} {Status(s).name}" if batch else Status(s).name for s, n in sorted(found.items()))
+        return f"<Solution: {said}, t = {np.ravel(self.t)[0]:g} to {np.ravel(self.t)[-1]:g} s, {outcome}>"

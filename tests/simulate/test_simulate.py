@@ -313,3 +313,14 @@ def test_who_compiles_again_and_again_is_told():
     with jax.disable_jit(), pytest.warns(mbs.ModelWarning, match=r"simulate: tau.*test_simulate.*jnp\.asarray"):
         for gain in range(6):
             mbs.simulate(model, q, v, 0.1, dt=0.1, tau=lambda model, t, q, v, gain=gain: gain * v)
+
+
+def test_a_solution_says_what_it_is_in_a_line():
+    model, q, v = swing()
+    run = mbs.simulate(model, q, v, 0.1, dt=0.01)
+    assert repr(run) == "<Solution: 11 rows, nq = 2, nv = 2, t = 0 to 0.1 s, OK>"
+    runs = jax.vmap(lambda v: mbs.simulate(model, q, v, 0.1, dt=0.01))(np.stack([v, v * np.nan, v]))
+    assert repr(runs) == "<Solution: 3 instances of 11 rows, nq = 2, nv = 2, t = 0 to 0.1 s, 2 OK, 1 NOT_FINITE>"
+    said = []
+    jax.eval_shape(lambda q: said.append(repr(mbs.simulate(model, q, v, 0.1, dt=0.01))), q)
+    assert said == ["<Solution: 11 rows, nq = 2, nv = 2>"]
