@@ -45,6 +45,7 @@ from jaxmbs.model import Model as Model
 from jaxmbs.model import ModelError as ModelError
 from jaxmbs.model import ModelWarning as ModelWarning
 from jaxmbs.model import Pose as Pose
+from jaxmbs.model import derivative as derivative
 from jaxmbs.model import free as free
 from jaxmbs.model import get as get
 from jaxmbs.model import set as set

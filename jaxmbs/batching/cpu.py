@@ -8,20 +8,22 @@ takes the row's entries from the second and numbers that all rows share from the
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from jaxmbs.batching.ordering import Chunk
 from jaxmbs.batching.scalars import is_shared
-from jaxmbs.batching.targets import Target, run
+from jaxmbs.batching.targets import Target, is_own, run
 
 
-def fuse(chunk: Chunk, operands: Sequence[Any], rows: int) -> list[Any]:
-    """One loop over the rows.
+def fuse(chunk: Chunk, operands: Sequence[Any], rows: int) -> tuple[list[Any], Any]:
+    """One loop over the rows, and where an angle is too large for its sines, None without sines.
 
     The loop takes a slot for each column that it reads or writes; a slot that needs only one of the two is filled up. A
     number that all rows share takes the place of a slot's starting value.
@@ -31,6 +33,9 @@ def fuse(chunk: Chunk, operands: Sequence[Any], rows: int) -> list[Any]:
         slots.add("shared" if is_shared(x) else "read", i, value.dtype)
     for i, o in enumerate(chunk.results):
         slots.add("write", i, o.dtype)
+    sines = any(is_own(o) for o in chunk.operations)
+    if sines:
+        slots.add("write", len(chunk.results), np.dtype(bool))
     if len(slots.all) == 1:  # a single operand would be taken for an ordinary sum or maximum
         slots.all.append(_Slot(slots.all[0].dtype))
     zeros = {s.dtype: jnp.zeros(rows, s.dtype) for s in slots.all if s.read is None}
@@ -44,12 +49,15 @@ def fuse(chunk: Chunk, operands: Sequence[Any], rows: int) -> list[Any]:
                 given[s.read] = entry
             if s.shared is not None:
                 given[s.shared] = number
-        out = run(chunk, given)
+        large: list[Any] = []
+        out = run(chunk, given, large=large)
+        if sines:
+            out.append(functools.reduce(lax.bitwise_or, large))
         return tuple(x if s.write is None else out[s.write] for s, x in zip(slots.all, row, strict=True))
 
     done = lax.reduce_window(columns, starts, reducer, (1,), (1,), "VALID")
-    written = {s.write: x for s, x in zip(slots.all, done, strict=True)}
-    return [written[i] for i in range(len(chunk.results))]
+    written = {s.write: x for s, x in zip(slots.all, done, strict=True) if s.write is not None}
+    return [written[i] for i in range(len(chunk.results))], written.get(len(chunk.results))
 
 
 @dataclass(slots=True)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
+from jaxmbs.batching.ordering import Chunk
 from jaxmbs.batching.recorded import Recording
 from jaxmbs.batching.scalars import Entry, Operation, Source, array_of, is_known, is_shared
+from jaxmbs.batching.stepwise import Columns, stepwise
 from jaxmbs.batching.targets import Target, evaluate
 
 
@@ -30,11 +34,11 @@ def execute(program: Recording, given: dict[Source, Any], setting: Setting) -> l
         if isinstance(item, Operation) and item in due:
             waiting[due[item]].append(item)
     for step, operations in zip(steps, waiting, strict=False):
-        run.operations(operations, leaving)
+        made = [o for o in operations if o in leaving]
+        run.columns.update(zip(made, run.outputs([_single(o) for o in made], operations, leaving), strict=True))
         arrays = step.run(setting, *[run.array(x) for x in step.inputs])
         run.known.update(zip(step.outputs, arrays, strict=True))
-    run.operations(waiting[-1], leaving)
-    return [run.batched(x) for x in program.outputs]
+    return run.outputs(program.outputs, waiting[-1], leaving)
 
 
 class _Execution:
@@ -43,11 +47,30 @@ class _Execution:
     def __init__(self, given: dict[Source, Any], setting: Setting):
         self.known, self.rows, self.target = dict(given), setting.rows, setting.target
         self.columns: dict[Any, Any] = {}
+        self.exact = Columns([], {})
 
-    def operations(self, operations: list[Operation], leaving: set[Operation]) -> None:
-        if operations:
-            wanted = leaving.intersection(operations)
-            self.columns.update(evaluate(operations, wanted, self.operand, self.rows, self.target))
+    def outputs(self, wanted: list[Any], operations: list[Operation], leaving: set[Operation]) -> list[Any]:
+        """Values for all rows after the operations: by kernels, or one by one if there is a row that those do not serve."""
+        results = [o for o in operations if o in leaving]
+        if not results:
+            return [self.batched(x) for x in wanted]
+        found, beyond = evaluate(operations, set(results), self.operand, self.rows, self.target)
+        known = dict(self.columns)
+        self.columns.update(found)
+        out = [self.batched(x) for x in wanted]
+        if beyond is None:
+            return out
+
+        def exactly() -> list[Any]:
+            run = copy(self)
+            run.columns = dict(known)
+            inside = set(operations)
+            reads = dict.fromkeys(x for o in operations for x in o.operands if not isinstance(x, np.generic))
+            outside = [x for x in reads if x not in inside]
+            run.exact = stepwise(Chunk(operations, outside, results), [run.operand(x) for x in outside], run.rows)
+            return [run.batched(x) for x in wanted]
+
+        return lax.cond(beyond, exactly, lambda: out)
 
     def source(self, x: Source) -> Any:
         return x.value if x.value is not None else self.known[x]
@@ -60,6 +83,8 @@ class _Execution:
         """One number of every row, (rows,)."""
         if isinstance(e, np.generic):
             return jnp.broadcast_to(jnp.asarray(e), (self.rows,))
+        if e in self.exact.places:
+            return self.exact[e]
         if e not in self.columns:
             array = self.source(e.source)
             if e.source.rows:
@@ -84,7 +109,15 @@ class _Execution:
         whole = _whole(x)
         if whole is not None:
             return self.batched(whole)
+        if all(e in self.exact.places for e in x.reshape(-1)):
+            return self.exact.together(x.reshape(-1)).reshape(self.rows, *x.shape)
         return jnp.stack([self.column(e) for e in x.reshape(-1)], axis=1).reshape(self.rows, *x.shape)
+
+
+def _single(e: Any) -> np.ndarray:
+    out = np.empty((), object)
+    out[()] = e
+    return out
 
 
 def _whole(x: np.ndarray) -> Source | None:

@@ -24,10 +24,10 @@ BLOCK = 128  # rows of one program: four warps
 LACKING = frozenset(["erf", "erfc", "is_finite", "logistic", "round"])  # in Triton, or not for float64, as of jax 0.10
 
 
-def fuse(chunk: Chunk, operands: Sequence[Any], rows: int, interpret: bool = False) -> list[Any]:
+def fuse(chunk: Chunk, operands: Sequence[Any], rows: int, interpret: bool = False) -> tuple[list[Any], None]:
     """One GPU kernel; truth values travel as bytes."""
     if any(o.primitive.name in LACKING for o in chunk.operations):
-        return run(chunk, operands, (rows,))
+        return run(chunk, operands, (rows,)), None
     block = BLOCK if rows % BLOCK == 0 else rows
     shared = [is_shared(x) for x in chunk.reads]
     truth = [x.dtype == bool for x in operands]
@@ -52,10 +52,10 @@ def fuse(chunk: Chunk, operands: Sequence[Any], rows: int, interpret: bool = Fal
         compiler_params=triton.CompilerParams(num_warps=4, num_stages=1),
         interpret=interpret,
     )(*given)
-    return [x != 0 if o.dtype == bool else x for o, x in zip(chunk.results, columns, strict=True)]
+    return [x != 0 if o.dtype == bool else x for o, x in zip(chunk.results, columns, strict=True)], None
 
 
-def _interpreted(chunk: Chunk, operands: Sequence[Any], rows: int) -> list[Any]:
+def _interpreted(chunk: Chunk, operands: Sequence[Any], rows: int) -> tuple[list[Any], None]:
     return fuse(chunk, operands, rows, interpret=True)
 
 

@@ -19,6 +19,7 @@ from jaxmbs.batching.execution import Setting, execute
 from jaxmbs.batching.recorded import Recording, Step
 from jaxmbs.batching.scalars import ELEMENTWISE, Entry, Source, array_of, entries, is_known, is_traced, numbers
 from jaxmbs.batching.simplification import Simplifier, folded
+from jaxmbs.batching.zeros import Guarded
 
 LARGEST = 1024  # entries of an array that is still taken apart
 _CALLS = {
@@ -30,7 +31,8 @@ _CALLS = {
 def record(closed: Any, inputs: Sequence[Any]) -> Recording:
     """The program of a closed jaxpr for inputs that are values."""
     program = Recording()
-    program.outputs = _Recorder(program).interpret(closed.jaxpr, closed.consts, inputs)
+    recorder = _Recorder(program)
+    program.outputs = [recorder.settled(x) for x in recorder.interpret(closed.jaxpr, closed.consts, inputs)]
     return program
 
 
@@ -40,6 +42,14 @@ class _Recorder:
     def __init__(self, program: Recording):
         self.program = program
         self.scalar = Simplifier(program.items)
+
+    def settled(self, x: Any) -> Any:
+        """A value whose numbers carry no guards any more."""
+        if isinstance(x, Source) or not any(isinstance(e, Guarded) for e in x.reshape(-1)):
+            return x
+        out = np.empty(x.size, object)
+        out[:] = [self.scalar.settled(e) for e in x.reshape(-1)]
+        return out.reshape(x.shape)
 
     def interpret(self, jaxpr: Any, consts: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:
         known: dict[Any, Any] = {v: _constant(c) for v, c in zip(jaxpr.constvars, consts, strict=True)}
@@ -95,6 +105,7 @@ class _Recorder:
 
     def step(self, eqn: Any, inputs: list[Any]) -> list[Any]:
         """An equation that is left as it is and mapped over the rows."""
+        inputs = [self.settled(x) for x in inputs]
         axes = [0 if (x.rows if isinstance(x, Source) else not is_known(x)) else None for x in inputs]
         mapped = any(a == 0 for a in axes)
         outputs = [Source(v.aval.shape, v.aval.dtype, mapped) for v in eqn.outvars]
@@ -119,6 +130,7 @@ class _Recorder:
 
     def scan(self, eqn: Any, inputs: list[Any]) -> list[Any]:
         """A loop: its body is a program of its own, and every number that it carries an array (rows,)."""
+        inputs = [self.settled(x) for x in inputs]
         p = eqn.params
         body, a, b = p["jaxpr"], p["num_consts"], p["num_consts"] + p["num_carry"]
         variables = body.jaxpr.invars

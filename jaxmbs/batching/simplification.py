@@ -1,8 +1,7 @@
 """Making of operations: constants are computed at once, signs move to where they cost nothing, and what is the same
 is done once.
 
-Results are those of the operations as written, to the last bit, but for the sign of a zero; and a product with a constant
-zero is zero whatever the other factor.
+Results are those of the operations as written, to the last bit, but for the sign of a zero.
 """
 
 from __future__ import annotations
@@ -14,12 +13,16 @@ import numpy as np
 from jax import lax
 
 from jaxmbs.batching.scalars import Operation
+from jaxmbs.batching.zeros import Guarded, Guards
 
 _FOLDED: dict[str, Callable[..., Any]] = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "neg": np.negative, "sqrt": np.sqrt,
     "sin": np.sin, "cos": np.cos, "abs": np.abs, "max": np.maximum, "min": np.minimum, "eq": np.equal, "ne": np.not_equal,
     "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal, "convert_element_type": np.asarray,
 }  # fmt: skip
+
+
+_LINEAR = frozenset(["add", "sub", "mul", "div", "neg", "add_any"])
 
 
 class Simplifier:
@@ -29,9 +32,39 @@ class Simplifier:
         self.items = items
         self.made: dict[Any, Operation] = {}
         self.part = 0  # of the operations to come
+        self.guards = Guards()
 
     def __call__(self, primitive: Any, operands: Sequence[Any], dtype: Any, params: Any = None) -> Any:
         """The number that a primitive gives for these operands."""
+        if not any(isinstance(x, Guarded) for x in operands):
+            return self._plain(primitive, operands, dtype, params)
+        if primitive.name not in _LINEAR or (primitive.name == "div" and isinstance(operands[1], Guarded)):
+            return self._plain(primitive, [self.settled(x) for x in operands], dtype, params)
+        mask = 0
+        for x in operands:
+            mask |= x.guards if isinstance(x, Guarded) else 0
+        result = self._plain(primitive, [x.number if isinstance(x, Guarded) else x for x in operands], dtype, params)
+        return self._guarded(result, mask)
+
+    def _guarded(self, x: Any, mask: int) -> Any:
+        if isinstance(x, Guarded):
+            return Guarded(x.number, x.guards | mask)
+        return x if isinstance(x, np.generic) and np.isnan(x) else Guarded(x, mask)
+
+    def settled(self, x: Any) -> Any:
+        """A number with its guards added."""
+        if not isinstance(x, Guarded):
+            return x
+        guards = self.guards.fewest(x.guards)
+        dtype = self.guards.dtypes[guards[0]]
+        zero = dtype.type(0)
+        total = None
+        for y in guards:
+            term = self._made(lax.mul_p, [y, zero], dtype, {})
+            total = term if total is None else self._made(lax.add_p, [total, term], dtype, {})
+        return total if _is(x.number, 0) else self._made(lax.add_p, [x.number, total], dtype, {})
+
+    def _plain(self, primitive: Any, operands: Sequence[Any], dtype: Any, params: Any = None) -> Any:
         dtype = np.dtype(dtype)
         if primitive.name == "add_any":
             primitive = lax.add_p
@@ -53,7 +86,9 @@ class Simplifier:
         a, b = operands
         if name == "mul":
             if _is(a, 0) or _is(b, 0):
-                return dtype.type(0)
+                x = b if _is(a, 0) else a
+                self.guards.dtypes[x] = dtype
+                return Guarded(dtype.type(0), self.guards.bit(x))
             if _is(a, 1) or _is(b, 1):
                 return b if _is(a, 1) else a
         if (name == "add" and _is(a, 0)) or (name in ("add", "sub") and _is(b, 0)):
@@ -67,10 +102,8 @@ class Simplifier:
             return product if minus_a is not None and minus_b is not None else self(lax.neg_p, [product], dtype)
         if minus_b is not None:
             return self(lax.sub_p if name == "add" else lax.add_p, [a, minus_b], dtype)
-        if minus_a is not None:
-            if name == "add":
-                return self(lax.sub_p, [b, minus_a], dtype)
-            return self(lax.neg_p, [self(lax.add_p, [minus_a, b], dtype)], dtype)
+        if minus_a is not None and name == "add":
+            return self(lax.sub_p, [b, minus_a], dtype)
         return None
 
     def _made(self, primitive: Any, operands: Sequence[Any], dtype: np.dtype, params: dict[str, Any]) -> Operation:

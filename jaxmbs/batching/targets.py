@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -23,11 +22,11 @@ class Target:
     """How a kind of device runs kernels.
 
     fuse(chunk, operands, rows): columns (rows,) of the chunk's results from those of what it reads, () where all rows
-    share a number. most_operations, most_columns, most_shared (numbers that are the same for all rows): of one kernel.
+    share a number; and None, or in which rows it does not serve. most_operations, most_columns, most_shared (numbers that are the same for all rows): of one kernel.
     granule: the number of rows is a multiple of it.
     """
 
-    fuse: Callable[[Chunk, Sequence[Any], int], list[Any]]
+    fuse: Callable[[Chunk, Sequence[Any], int], tuple[list[Any], Any]]
     most_operations: int
     most_columns: int
     most_shared: int = sys.maxsize
@@ -40,34 +39,55 @@ def evaluate(
     column: Callable[[Any], Any],
     rows: int,
     target: Target,
-) -> dict[Operation, Any]:
-    """Columns (rows,) of the wanted operations; `column` gives those of operands that are not among the operations."""
+) -> tuple[dict[Operation, Any], Any]:
+    """Columns (rows,) of the wanted operations; `column` gives those of operands that are not among the operations.
+
+    And whether there are rows that the kernels do not serve, None if there cannot be.
+    """
     plans = [
         chunks(order, wanted, target.most_operations, target.most_columns, target.most_shared)
         for order in (operations, by_results(operations, wanted), by_parts(operations, wanted))
     ]
     found: dict[Operation, Any] = {}
+    beyond = None
     for chunk in min(plans, key=lambda plan: sum(len(c.reads) + len(c.results) for c in plan)):
         if chunk.results:
             operands = [found[x] if x in found else column(x) for x in chunk.reads]
-            found.update(zip(chunk.results, target.fuse(chunk, operands, rows), strict=True))
-    return {o: found[o] for o in operations if o in wanted}
+            columns, too_large = target.fuse(chunk, operands, rows)
+            found.update(zip(chunk.results, columns, strict=True))
+            if too_large is not None:
+                beyond = too_large if beyond is None else beyond | too_large
+    return {o: found[o] for o in operations if o in wanted}, None if beyond is None else jnp.any(beyond)
 
 
-def run(chunk: Chunk, operands: Sequence[Any], shape: tuple[int, ...] = ()) -> list[Any]:
-    """The results of a chunk for operands of one shape: scalars in a reducer, blocks of rows elsewhere."""
+def run(
+    chunk: Chunk, operands: Sequence[Any], shape: tuple[int, ...] = (), large: list[Any] | None = None
+) -> list[Any]:
+    """The results of a chunk for operands of one shape: scalars in a reducer, blocks of rows elsewhere.
+
+    large: None, or a list to which it is added where an argument of a sine or cosine is too large for `trigonometry`.
+    """
     values: dict[Any, Any] = dict(zip(chunk.reads, operands, strict=True))
 
     def operand(x: Any, dtype: Any) -> Any:
         value = np.asarray(x, dtype)[()] if isinstance(x, np.generic) else values[x]
         return value if np.shape(value) == shape else jnp.broadcast_to(value, shape)
 
+    checked = set()
     for o in chunk.operations:
         dtypes = [x.dtype if isinstance(x, np.generic) else values[x].dtype for x in o.operands]
         given = [operand(x, t) for x, t in zip(o.operands, dtypes, strict=True)]
-        own = _OWN.get(o.primitive.name)
-        if own and trigonometry.available(o.dtype) and isinstance(given[0], jax.Array):
-            values[o] = own(given[0])
+        if large is not None and is_own(o):
+            values[o] = _OWN[o.primitive.name](given[0])
+            if o.operands[0] not in checked:
+                checked.add(o.operands[0])
+                large.append(trigonometry.too_large(given[0]))
         else:
             values[o] = o.primitive.bind(*given, **o.params)
     return [values[o] for o in chunk.results]
+
+
+def is_own(o: Operation) -> bool:
+    """Whether `trigonometry` computes an operation."""
+    constant = isinstance(o.operands[0], np.generic)
+    return o.primitive.name in _OWN and trigonometry.available(o.dtype) and not constant

@@ -17,6 +17,8 @@ from pydantic import (
 )
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
+from jaxmbs.model.kinds import Kind
+
 
 class Table(BaseModel):
     """Base of all tables: immutable, and an unknown key is an error that names its near matches."""
@@ -98,7 +100,7 @@ def _scalar_or_list(value: Any) -> float | tuple[float, ...]:
 
 Name = Annotated[str, Field(min_length=1, pattern=r"^[A-Za-z_][A-Za-z0-9_\-]*$")]
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
-Positive = Annotated[float, Field(strict=True, gt=0)]
+Positive = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
 Vector = Annotated[tuple[float, float, float], BeforeValidator(_vector)]
 Direction = Annotated[tuple[float, float, float], BeforeValidator(_direction)]  # normalised
@@ -106,3 +108,13 @@ Numbers = Annotated[tuple[float, ...], BeforeValidator(_list)]
 NumberOrList = Annotated[float | tuple[float, ...], BeforeValidator(_scalar_or_list)]
 Inertia = Annotated[Any, BeforeValidator(_inertia)]
 Rotation = Annotated[Any, BeforeValidator(_rotation)]
+Flag = Annotated[bool, Field(strict=True)]
+Count = Annotated[int, Field(strict=True, ge=0)]
+
+# how a field of a kind stands in a file; what a number must be beyond that, the model checks
+IN_FILE: dict[Kind, Any] = {
+    Kind.NUMBER: Number, Kind.NOT_NEGATIVE: NotNegative, Kind.POSITIVE: Positive, Kind.VECTOR: Vector,
+    Kind.NOT_NEGATIVE_VECTOR: Vector, Kind.DIRECTION: Vector, Kind.LIST: Numbers, Kind.ROTATION: Rotation,
+    Kind.INERTIA: Inertia, Kind.AXIS: Direction, Kind.BODY: Name, Kind.BODY_OR_WORLD: Name, Kind.JOINT: Name,
+    Kind.FLAG: Flag, Kind.COUNT: Count, Kind.TEXT: str,
+}  # fmt: skip

@@ -6,18 +6,15 @@ import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import ValidationError
+from pydantic import ValidationError, create_model
 
+from jaxmbs.io.catalogue import builtin
 from jaxmbs.io.errors import InputError, Problem, problems_of
-from jaxmbs.io.mechanism import MechanismTable
+from jaxmbs.io.mechanism import mechanism_table
 from jaxmbs.io.tables import Table
 
 if TYPE_CHECKING:
     from jaxmbs.model import Model
-
-
-class _File(Table):
-    mechanism: MechanismTable
 
 
 def parse(text: str | bytes, file: str | Path | None = None) -> dict[str, Any]:
@@ -43,7 +40,8 @@ def load(path: str | Path) -> Model:
     """
     data = parse(read_bytes(path), path)
     mechanism = {k: v for k, v in data.items() if k == "mechanism"}
+    table: Any = create_model("File", __base__=Table, mechanism=(mechanism_table(builtin()), ...))
     try:
-        return _File.model_validate(mechanism).mechanism.build()
+        return table.model_validate(mechanism).mechanism.build()
     except ValidationError as error:
         raise InputError(problems_of(error, mechanism), path) from None

@@ -8,6 +8,7 @@ from jaxmbs.model.errors import ModelWarning as ModelWarning
 from jaxmbs.model.mechanism import Mechanism as Mechanism
 from jaxmbs.model.mode import Mode as Mode
 from jaxmbs.model.model import Model as Model
+from jaxmbs.model.model import derivative as derivative
 from jaxmbs.model.model import free as free
 from jaxmbs.model.model import get as get
 from jaxmbs.model.model import set as set

@@ -3,39 +3,32 @@
 from __future__ import annotations
 
 import heapq
-import itertools
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from jaxmbs.model.constraints import Constraint, FunctionConstraint, cuts, freedoms
 from jaxmbs.model.errors import ModelError, unknown
+from jaxmbs.model.fields import Declared, Element, check_together, declared, numbers_of
 from jaxmbs.model.forces.base import Force
 from jaxmbs.model.joints.base import Fixed, Joint
+from jaxmbs.model.kinds import Kind
 from jaxmbs.model.model import Model
 from jaxmbs.model.parameters import Parameter, concrete_components, pattern_of
+from jaxmbs.model.places import Body, Closure, Hinge, Surroundings
 from jaxmbs.model.pose import Pose
 from jaxmbs.model.redundancy import warn_of_redundancy, without_dependent_rows
 from jaxmbs.model.structure import WORLD, ConstraintElement, ForceElement, LoopJoint, Structure, TreeJoint
 from jaxmbs.model.validation import check_moves_mass
 
-_HERE = Pose()
+E = TypeVar("E", bound=Element)
 
 
 @dataclass(frozen=True)
-class _Body:
-    mass: list[float]
-    com: list[float]
-    inertia: list[float]
-
-
-@dataclass(frozen=True)
-class _Hinge:
+class _Placed:
     joint: Joint
-    parent: str
-    child: str
+    at: Hinge
 
 
 class Mechanism:
@@ -45,34 +38,33 @@ class Mechanism:
     its value and the remedy.
     """
 
-    def __init__(self, name: str, gravity: Any = (0.0, 0.0, 0.0)):
+    def __init__(self, name: str, gravity: Any = Surroundings.gravity):
         self.name = str(name)
-        self._numbers: dict[str, tuple[str, list[float]]] = {}
-        self._bodies: dict[str, _Body] = {}
-        self._joints: dict[str, _Hinge] = {}
+        self._numbers: dict[str, tuple[Declared, list[float]]] = {}
+        self._bodies: dict[str, Body] = {}
+        self._joints: dict[str, _Placed] = {}
         self._forces: dict[str, Force] = {}
         self._loops: dict[str, LoopJoint] = {}
         self._constraints: dict[str, ConstraintElement] = {}
-        self._number("gravity", "vector", gravity)
+        self._take(Surroundings(gravity))
 
-    def add_body(
-        self, name: str, mass: float = 0.0, com: Any = (0.0, 0.0, 0.0), inertia: Any = (0.0, 0.0, 0.0)
-    ) -> None:
+    def add_body(self, name: str, mass: float = Body.mass, com: Any = Body.com, inertia: Any = Body.inertia) -> None:
         """Add a rigid body.
 
         mass [kg]; com (3,): centre of mass in the body frame [m]; inertia [kg m²]: three principal moments or a 3x3
         matrix, about the centre of mass along the body's axes. A body may be massless where others hang on it.
         """
-        where = f"body {name!r}"
         self._new(name, self._bodies, "body")
-        self._bodies[name] = _Body(
-            self._number(f"{name}.mass", "positive", mass, f"{where}: mass"),
-            self._number(f"{name}.com", "vector", com, f"{where}: com"),
-            self._number(f"{name}.inertia", "inertia", inertia, f"{where}: inertia"),
-        )
+        self._bodies[name] = self._take(Body(mass, com, inertia), "body", name)
 
     def add_joint(
-        self, name: str, joint: Joint, parent: str, child: str, parent_pose: Pose = Pose(), child_pose: Pose = Pose()
+        self,
+        name: str,
+        joint: Joint,
+        parent: str,
+        child: str,
+        parent_pose: Pose = Hinge.parent_pose,
+        child_pose: Pose = Hinge.child_pose,
     ) -> None:
         """Hang the body `child` on the body `parent` (or "world").
 
@@ -89,11 +81,8 @@ class Mechanism:
             raise ModelError(f"{where}: parent and child are both {parent!r}; a joint connects two bodies")
         if child == WORLD:
             raise ModelError(f"{where}: the child is the world; swap parent and child")
-        for field, kind in joint.numbers.items():
-            self._number(f"{name}.{field}", kind, getattr(joint, field), f"{where}: {field}")
-        self._pose(f"{name}.parent_pose", parent_pose, f"{where}: parent_pose")
-        self._pose(f"{name}.child_pose", child_pose, f"{where}: child_pose")
-        self._joints[name] = _Hinge(joint.structural(), parent, child)
+        at = Hinge(parent, child, parent_pose, child_pose)
+        self._joints[name] = _Placed(self._take(joint, "joint", name), self._take(at, "joint", name))
 
     def add_force(self, name: str, element: Force) -> None:
         """Add a force element; its numbers become parameters "<name>.<field>"."""
@@ -102,16 +91,16 @@ class Mechanism:
         if not isinstance(element, Force):
             hint = f"; pass {element.__name__}(...)" if isinstance(element, type) else ""
             raise ModelError(f"{where}: {element!r} is not a force element{hint}")
-        for path, kind, value in _numbers_of(element):
-            if kind == "pose":
-                self._pose(f"{name}.{path}", value, f"{where}: {path}")
-            else:
-                self._number(f"{name}.{path}", kind, value, f"{where}: {path}")
-        self._check_profile(name, element)
-        self._forces[name] = element.structural()
+        self._forces[name] = self._take(element, "force", name)
 
     def close_loop(
-        self, name: str, joint: Joint, body_a: str, body_b: str, pose_a: Pose = _HERE, pose_b: Pose = _HERE
+        self,
+        name: str,
+        joint: Joint,
+        body_a: str,
+        body_b: str,
+        pose_a: Pose = Closure.pose_a,
+        pose_b: Pose = Closure.pose_b,
     ) -> None:
         """Close a loop by a cut joint of any type between two bodies, or a body and the world [Y 3.6].
 
@@ -127,11 +116,9 @@ class Mechanism:
             rows = cuts.count(joint)
         except ModelError as error:
             raise ModelError(f"{where}: {error}") from None
-        for field, kind in joint.numbers.items():
-            self._number(f"{name}.{field}", kind, getattr(joint, field), f"{where}: {field}")
-        self._pose(f"{name}.pose_a", pose_a, f"{where}: pose_a")
-        self._pose(f"{name}.pose_b", pose_b, f"{where}: pose_b")
-        self._loops[name] = LoopJoint(name, joint.structural(), body_a, body_b, tuple(range(rows)))
+        kept = self._take(joint, "loop", name)
+        self._take(Closure(body_a, body_b, pose_a, pose_b), "loop", name)
+        self._loops[name] = LoopJoint(name, kept, body_a, body_b, tuple(range(rows)))
 
     def add_constraint(self, name: str, element: Constraint | FunctionConstraint) -> None:
         """Add a constraint: KnifeEdge, RollingDisc, Holonomic or Nonholonomic."""
@@ -143,9 +130,7 @@ class Mechanism:
         if not isinstance(element, Constraint):
             hint = f"; pass {element.__name__}(...)" if isinstance(element, type) else ""
             raise ModelError(f"{where}: {element!r} is not a constraint{hint}")
-        for path, kind, value in _numbers_of(element):
-            self._number(f"{name}.{path}", kind, value, f"{where}: {path}")
-        self._constraints[name] = ConstraintElement(name, element.structural())
+        self._constraints[name] = ConstraintElement(name, self._take(element, "constraint", name))
 
     def build(self) -> Model:
         """Check the mechanism and return its Model. Starts no JAX backend.
@@ -156,7 +141,9 @@ class Mechanism:
             raise ModelError(f"mechanism {self.name!r} has no bodies; add one with add_body")
         links = self._links()
         forces = tuple(ForceElement(name, self._checked_force(name, f)) for name, f in self._forces.items())
-        parameters = tuple(Parameter(name, kind, pattern_of(kind, c)) for name, (kind, c) in self._numbers.items())
+        parameters = tuple(
+            Parameter(name, d.kind, d.unit, pattern_of(d.kind, c)) for name, (d, c) in self._numbers.items()
+        )
         numbers = [
             v
             for p in parameters
@@ -178,17 +165,11 @@ class Mechanism:
         return model
 
     def _checked_loops(self) -> tuple[LoopJoint, ...]:
-        known = [*self._bodies, WORLD]
         for name, loop in self._loops.items():
-            for side, body in (("body_a", loop.body_a), ("body_b", loop.body_b)):
-                if body not in known:
-                    raise unknown("body", body, known, f"loop {name!r}: {side}")
+            self._check_bodies(Closure(loop.body_a, loop.body_b), f"loop {name!r}")
         for name, constraint in self._constraints.items():
             if isinstance(constraint.element, Constraint):
-                for field in constraint.element.bodies:
-                    body = getattr(constraint.element, field)
-                    if body not in self._bodies:
-                        raise unknown("body", body, self._bodies, f"constraint {name!r}: {field}")
+                self._check_bodies(constraint.element, f"constraint {name!r}")
         return tuple(self._loops.values())
 
     def _new(self, name: str, known: dict[str, Any], kind: str) -> None:
@@ -199,35 +180,32 @@ class Mechanism:
         if name in known:
             raise ModelError(f"{kind} {name!r} was added twice; names of one kind must differ")
 
-    def _number(self, name: str, kind: str, value: Any, where: str | None = None) -> list[float]:
-        c = concrete_components(kind, value, where or name)
-        if name in self._numbers:
-            raise ModelError(f"parameter {name!r} exists already; give the elements different names")
-        self._numbers[name] = (kind, c)
-        return c
+    def _take(self, element: E, what: str = "", name: str = "") -> E:
+        """Make the element's numbers parameters "<name>.<path>", checked, and return what is left of it."""
+        where, prefix = (f"{what} {name!r}: ", f"{name}.") if name else ("", "")
+        values = {}
+        try:
+            for path, d, value in numbers_of(element):
+                if prefix + path in self._numbers:
+                    raise ModelError(f"parameter {prefix + path!r} exists already; give the elements different names")
+                self._numbers[prefix + path] = (d, concrete_components(d.kind, value, path))
+                values[path] = np.asarray(value, float)
+            check_together(element, values)
+        except ModelError as error:
+            raise ModelError(f"{where}{error}") from None
+        return element.structural()
 
-    def _pose(self, name: str, pose: Any, where: str) -> None:
-        if not isinstance(pose, Pose):
-            raise ModelError(f"{where}: {pose!r} is not a pose; pass Pose(position=..., rotation=...)")
-        self._number(f"{name}.position", "vector", pose.position, f"{where}.position")
-        self._number(f"{name}.rotation", "rotation", pose.rotation, f"{where}.rotation")
-
-    def _check_profile(self, name: str, element: Force) -> None:
-        if "times" in element.numbers:
-            times, values = (self._numbers[f"{name}.{f}"][1] for f in ("times", "values"))
-            if len(times) != len(values):
-                raise ModelError(
-                    f"force {name!r}: {len(times)} times but {len(values)} values; give one value per time"
-                )
-            if any(b <= a for a, b in itertools.pairwise(times)):
-                raise ModelError(f"force {name!r}: times {times} must increase")
+    def _check_bodies(self, element: Element, where: str) -> None:
+        for d in declared(type(element)):
+            body = getattr(element, d.name)
+            if d.kind in (Kind.BODY, Kind.BODY_OR_WORLD) and not (body is None and d.default is None):
+                known = [*self._bodies, *([WORLD] if d.kind is Kind.BODY_OR_WORLD else [])]
+                if body not in known:
+                    raise unknown("body", body, known, f"{where}: {d.name}")
 
     def _checked_force(self, name: str, element: Force) -> Force:
         where = f"force {name!r}"
-        for field in element.bodies:
-            body = getattr(element, field)
-            if body is not None and body != WORLD and body not in self._bodies:
-                raise unknown("body", body, [*self._bodies, WORLD], f"{where}: {field}")
+        self._check_bodies(element, where)
         if len(element.bodies) == 2 and len({getattr(element, f) for f in element.bodies}) == 1:
             body = getattr(element, element.bodies[0])
             raise ModelError(f"{where}: both ends are on {body!r}; an element between two bodies needs two")
@@ -241,10 +219,10 @@ class Mechanism:
                     f"{where}: cut joint {joint!r} is {type(hinge).__name__}, whose coordinates are not known; use "
                     "Bushing between its two bodies"
                 )
-            if type(element).__name__ == "TorsionSpring" and hinge.nq != 1:
+            if element.freedoms not in (None, hinge.nv):
                 raise ModelError(
                     f"{where}: joint {joint!r} is {type(hinge).__name__} with {hinge.nv} degrees of freedom; a "
-                    "TorsionSpring acts on a joint with one; use Bushing between the two bodies"
+                    f"{type(element).__name__} acts on a joint with {element.freedoms}; use Bushing between the two bodies"
                 )
             if hinge.nv == 0:
                 raise ModelError(f"{where}: joint {joint!r} is fixed; it has no motion to act on")
@@ -253,10 +231,8 @@ class Mechanism:
     def _links(self) -> tuple[TreeJoint, ...]:
         """Inward joints in regular order: parents before children, otherwise as the bodies were added [Y 1.1]."""
         inward: dict[str, str] = {}
-        for name, hinge in self._joints.items():
-            for side, body in (("parent", hinge.parent), ("child", hinge.child)):
-                if body != WORLD and body not in self._bodies:
-                    raise unknown("body", body, [*self._bodies, WORLD], f"joint {name!r}: {side}")
+        for name, hinge in ((name, placed.at) for name, placed in self._joints.items()):
+            self._check_bodies(hinge, f"joint {name!r}")
             if hinge.child in inward:
                 raise ModelError(
                     f"body {hinge.child!r} is the child of two joints, {inward[hinge.child]!r} and {name!r}; "
@@ -272,15 +248,15 @@ class Mechanism:
         rank = {body: i for i, body in enumerate(self._bodies)}
         hanging: dict[str, list[str]] = {}
         for body, name in inward.items():
-            hanging.setdefault(self._joints[name].parent, []).append(body)
+            hanging.setdefault(self._joints[name].at.parent, []).append(body)
         ready = [rank[b] for b in hanging.get(WORLD, [])]
         heapq.heapify(ready)
         bodies, index, links = list(self._bodies), {WORLD: -1}, []
         while ready:
             body = bodies[heapq.heappop(ready)]
-            hinge = self._joints[inward[body]]
+            placed = self._joints[inward[body]]
             index[body] = len(links)
-            links.append(TreeJoint(inward[body], body, index[hinge.parent], hinge.joint))
+            links.append(TreeJoint(inward[body], body, index[placed.at.parent], placed.joint))
             for child in hanging.get(body, []):
                 heapq.heappush(ready, rank[child])
         missing = [b for b in bodies if b not in index]
@@ -290,13 +266,3 @@ class Mechanism:
                 "(mbs.Free() if it moves freely) and close loops with close_loop"
             )
         return tuple(links)
-
-
-def _numbers_of(element: Any, prefix: str = "") -> Iterator[tuple[str, str, Any]]:
-    """(path, kind, value) of every number of an element, nested ones included."""
-    for field, kind in element.numbers.items():
-        value = getattr(element, field)
-        if kind == "nested":
-            yield from _numbers_of(value, f"{prefix}{field}.")
-        else:
-            yield f"{prefix}{field}", kind, value

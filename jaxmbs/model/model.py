@@ -11,26 +11,22 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxmbs.model.errors import ModelError, unknown
+from jaxmbs.model.fields import Element, check_together
+from jaxmbs.model.kinds import Kind, checked_rows
 from jaxmbs.model.mode import Mode
-from jaxmbs.model.parameters import (
-    Parameter,
-    Values,
-    concrete_components,
-    fits,
-    inertia_fault,
-    is_traced,
-    traced_components,
-)
+from jaxmbs.model.parameters import Parameter, Values, concrete_components, fits, is_traced
 from jaxmbs.model.structure import WORLD, Structure
 
 
 @jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Model:
     """A mechanism ready for computation; made by `Mechanism.build`, never by hand.
 
     numbers: flat vector of every free component of every parameter; overrides: parameters that were set to
     traced or batched values, by name. Both are leaves: map, differentiate or replace them without recompiling.
+    Models are equal when their structures and all their numbers are. What `jax.grad` with respect to a model returns is
+    shaped like the model; read it with `derivative`, which knows what the model could not be differentiated by.
     """
 
     numbers: Any
@@ -40,6 +36,14 @@ class Model:
     def __repr__(self) -> str:
         bodies = ", ".join(self.body_names[:6]) + (", ..." if len(self.body_names) > 6 else "")
         return f"<Model {self.name!r}: {len(self.body_names)} bodies ({bodies}), nq = {self.nq}, nv = {self.nv}>"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Model):
+            return NotImplemented
+        (mine, own), (others, its) = (jax.tree_util.tree_flatten(model) for model in (self, other))
+        return own == its and all(x is y or np.array_equal(x, y) for x, y in zip(mine, others, strict=True))
+
+    __hash__ = None  # type: ignore[assignment]  # arrays have none
 
     @property
     def name(self) -> str:
@@ -141,10 +145,34 @@ def get(model: Model, name: str) -> Any:
         return model.overrides[name]
     c = Values({name: model.structure.table[name]}, model.numbers, model.overrides, None).components(name)
     backend = jnp if any(isinstance(x, jax.Array) for x in c) else np
-    if p.kind == "inertia":
+    if p.kind is Kind.INERTIA:
         c = (c[0], c[3], c[4], c[3], c[1], c[5], c[4], c[5], c[2])
     out = backend.stack([backend.asarray(x, float) for x in c]).reshape(p.shape)
     return float(out) if out.shape == () and backend is np else out
+
+
+def derivative(gradient: Model, name: str) -> Any:
+    """Derivative with respect to a parameter, from what JAX's transformations gave with respect to a whole model.
+
+    gradient: of `jax.grad`, `jax.jacfwd`, ...: shaped like the model, leaves with the axes of the function's result
+    first. Returns (..., *shape of the parameter), that of an inertia symmetric, as if the parameter had been given by
+    `set`. Raises ModelError where components are pinned: the model has no number there that could be differentiated by;
+    differentiate with respect to `mbs.free(model, [name])` instead.
+    """
+    p = _parameter(gradient, name, "derivative")
+    if name in gradient.overrides:
+        return gradient.overrides[name]
+    pinned = sum(x is not None for x in p.pattern)
+    if pinned:
+        raise ModelError(
+            f"derivative: {pinned} of {len(p.pattern)} components of {name!r} are pinned to 0 or +-1, so that nothing was "
+            f"differentiated by them; differentiate with respect to mbs.free(model, [{name!r}])"
+        )
+    offset = gradient.structure.table[name][1]
+    c = gradient.numbers[..., offset : offset + len(p.pattern)]
+    if p.kind is Kind.INERTIA:
+        c = c[..., np.array([0, 3, 4, 3, 1, 5, 4, 5, 2])] * np.array([1, 0.5, 0.5, 0.5, 1, 0.5, 0.5, 0.5, 1], c.dtype)
+    return c.reshape(*c.shape[:-1], *p.shape)
 
 
 def set(model: Model, values: Mapping[str, Any]) -> Model:
@@ -160,8 +188,8 @@ def set(model: Model, values: Mapping[str, Any]) -> Model:
         p = _parameter(model, name, "set")
         if is_traced(value) or any(is_traced(x) for x in jax.tree_util.tree_leaves(value)):
             value = jnp.asarray(value)
-            if value.ndim == 0 or p.kind == "list" or not _is_batched(p, value.shape):
-                traced_components(p.kind, value, f"set {name!r}")
+            if value.shape not in p.forms and not _is_batched(p, value.shape):
+                raise ModelError(f"set {name!r}: one instance has shape {value.shape}; pass {_instance_shapes(p)}")
             overrides[name] = value
         elif _is_batched(p, np.shape(value)):
             overrides[name] = _checked_batch(p, value, "set")
@@ -170,13 +198,16 @@ def set(model: Model, values: Mapping[str, Any]) -> Model:
             if len(concrete[name]) != len(p.pattern):
                 raise ModelError(f"set {name!r}: {len(concrete[name])} numbers; the model has {len(p.pattern)}")
             overrides.pop(name, None)
-    return replace(_with_components(model, concrete), overrides=overrides)
+    new = replace(_with_components(model, concrete), overrides=overrides)
+    _check_elements(new, values, "set")
+    return new
 
 
 def free(model: Model, names: Iterable[str]) -> Model:
     """The model with every component of the named parameters turned into a number: nothing pinned.
 
-    Do so before differentiating with respect to a component whose value is exactly 0 or +-1.
+    Do so before differentiating with respect to a component whose value is exactly 0 or +-1; `derivative` reads the
+    result and refuses what is still pinned.
     """
     names = [names] if isinstance(names, str) else list(names)
     for name in names:
@@ -209,49 +240,38 @@ def vary(model: Model, values: Mapping[str, Any]) -> tuple[Model, Model]:
         overrides[name] = value if is_traced(value) else _checked_batch(p, value, "vary")
         axes[name] = 0
     batched = replace(model, overrides=overrides)
+    _check_elements(batched, values, "vary")
     return batched, replace(model, numbers=None, overrides=axes)
 
 
 def _instance_shapes(p: Parameter) -> str:
-    return {"inertia": "(3,) or (3, 3)", "rotation": "(4,) or (3, 3)"}.get(p.kind, str(p.shape))
+    return " or ".join(str(form) for form in reversed(p.forms))
 
 
 def _is_batched(p: Parameter, shape: tuple[int, ...], exact: bool = False) -> bool:
-    """Whether the shape has a batch axis before that of one instance."""
-    if p.kind == "inertia":
-        return shape[1:] == (3, 3) or (len(shape) == 2 and shape[1] == 3 and (exact or shape[0] != 3))
-    if p.kind == "rotation":
-        return shape[1:] in ((3, 3), (4,))
-    return len(shape) == len(p.shape) + 1 and shape[1:] == p.shape
+    """Whether the shape has a batch axis before that of one instance; (3, 3) is one instance of an inertia."""
+    return len(shape) > 0 and shape[1:] in p.forms and (exact or shape not in p.forms)
 
 
 def _checked_batch(p: Parameter, value: Any, where: str) -> jax.Array:
-    x = np.asarray(value, float)
-    faulty = np.flatnonzero(~np.isfinite(x.reshape(len(x), -1)).all(axis=1))
-    if faulty.size:
-        raise ModelError(f"{where}: {p.name!r} is not finite in row {faulty[0]} ({faulty.size} such rows)")
-    if p.kind == "positive" and (x < 0).any():
-        row = int(np.flatnonzero(x < 0)[0])
-        raise ModelError(f"{where}: {p.name!r} is negative in row {row}: {x[row]:.6g}")
-    if p.kind == "above zero" and (x <= 0).any():
-        row = int(np.flatnonzero(x <= 0)[0])
-        raise ModelError(f"{where}: {p.name!r} must be more than zero; in row {row} it is {x[row]:.6g}")
-    if p.kind == "unit":
-        n = np.linalg.norm(x, axis=1)
-        if (np.abs(n - 1) > 1e-6).any():
-            row = int(np.flatnonzero(np.abs(n - 1) > 1e-6)[0])
-            raise ModelError(f"{where}: {p.name!r} has length {n[row]:.6g}, not 1, in row {row}; normalise the rows")
-    if p.kind == "inertia":
-        matrices = x if x.ndim == 3 else x[:, :, None] * np.eye(3)
-        for row, reason in enumerate(inertia_fault(matrices)):
-            if reason:
-                raise ModelError(f"{where}: row {row} of {p.name!r} is not the inertia of a body: {reason}")
-    if p.kind == "rotation" and x.ndim == 3:
-        fault = np.abs(x @ x.transpose(0, 2, 1) - np.eye(3)).max(axis=(1, 2)) + np.abs(np.linalg.det(x) - 1)
-        if (fault > 1e-6).any():
-            row = int(np.flatnonzero(fault > 1e-6)[0])
-            raise ModelError(f"{where}: row {row} of {p.name!r} is no rotation matrix; pass quaternions (B, 4) instead")
+    checked_rows(p.kind, value, f"{where} {p.name!r}")
     return jnp.asarray(value, float) if not isinstance(value, jax.Array) else value
+
+
+def _check_elements(model: Model, changed: Iterable[str], where: str) -> None:
+    """Check what elements require of their numbers together, where these are changed and none of them is traced."""
+    elements: dict[str, Any] = {f.name: f.element for f in model.structure.forces}
+    elements |= {c.name: c.element for c in model.structure.constraints}
+    for name in dict.fromkeys(n.partition(".")[0] for n in changed):
+        element = elements.get(name)
+        if not isinstance(element, Element) or type(element).requirements is Element.requirements:
+            continue
+        found = {path: get(model, f"{name}.{path}") for path in element.numbers}
+        if not any(is_traced(x) for x in found.values()):
+            try:
+                check_together(element, {path: np.asarray(x, float) for path, x in found.items()})
+            except ModelError as error:
+                raise ModelError(f"{where} {name!r}: {error}") from None
 
 
 def _with_components(model: Model, concrete: Mapping[str, list[float]], loosened: Iterable[str] = ()) -> Model:
@@ -283,4 +303,4 @@ def current_components(values: Values, model: Model, p: Parameter) -> tuple[Any,
     return values.components(p.name)
 
 
-__all__ = ["WORLD", "Model", "free", "get", "set", "vary"]
+__all__ = ["WORLD", "Model", "derivative", "free", "get", "set", "vary"]

@@ -16,126 +16,53 @@ import numpy as np
 from jax.core import Tracer
 
 from jaxmbs.model.errors import ModelError
-from jaxmbs.model.pose import rotation_matrix
-from jaxmbs.spatial import Matrix3, Symmetric3, Vector3, from_quaternion
+from jaxmbs.model.kinds import RULES, Kind, checked
 from jaxmbs.spatial.scalar import Scalar, is_number
 
-SHAPES = {
-    "scalar": (), "positive": (), "above zero": (), "vector": (3,), "unit": (3,), "rotation": (3, 3), "inertia": (3, 3)
-}  # fmt: skip
-_DIRECTIONS = ("unit", "rotation")
-_SYMMETRIC = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
+_DIRECTIONS = (Kind.DIRECTION, Kind.ROTATION)
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """One named parameter: its kind and, per component, the pinned value or None for a free one."""
+    """One named parameter: its kind, SI unit and, per component, the pinned value or None for a free one."""
 
     name: str
-    kind: str
+    kind: Kind
+    unit: str
     pattern: tuple[float | None, ...]
 
     @property
+    def forms(self) -> tuple[tuple[int, ...], ...]:
+        """Shapes in which one instance may be given, that of `get` first."""
+        forms: Any = RULES[self.kind].forms
+        return ((len(self.pattern),),) if self.kind is Kind.LIST else forms
+
+    @property
     def shape(self) -> tuple[int, ...]:
-        return SHAPES.get(self.kind, (len(self.pattern),))
+        return self.forms[0]
 
     @cached_property
     def free_count(self) -> int:
         return sum(p is None for p in self.pattern)
 
 
-def concrete_components(kind: str, value: Any, where: str) -> list[float]:
+def concrete_components(kind: Kind, value: Any, where: str) -> list[float]:
     """Checked components of a value made of plain numbers."""
-    try:
-        x = np.asarray(value, float)
-    except (TypeError, ValueError):
-        raise ModelError(f"{where}: {value!r} is not a number or an array of numbers") from None
-    if not np.all(np.isfinite(x)):
-        raise ModelError(f"{where}: {value!r} has a value that is not finite")
-    if kind == "inertia":
-        return _inertia_components(x, value, where)
-    if kind == "rotation":
-        return list(map(float, rotation_matrix(x, where).reshape(9)))
-    if kind == "list":
-        if x.ndim != 1 or not x.size:
-            raise ModelError(f"{where}: {value!r} has shape {x.shape}; pass a list of numbers")
-        return list(map(float, x))
-    shape = SHAPES[kind]
-    if x.shape != shape:
-        raise ModelError(f"{where}: {value!r} has shape {x.shape}; pass {_said(shape)}")
-    if kind == "positive" and x < 0:
-        raise ModelError(f"{where}: {float(x)!r} is negative; it must be zero or more")
-    if kind == "above zero" and x <= 0:
-        raise ModelError(f"{where}: {float(x)!r} must be more than zero")
-    if kind == "unit":
-        n = float(np.linalg.norm(x))
-        if abs(n - 1) > 1e-6:
-            remedy = f"pass {tuple(round(float(c), 9) for c in x / n)}" if n > 1e-12 else "pass a direction"
-            raise ModelError(f"{where}: {value!r} has length {n:.6g}, not 1; {remedy}")
-        # aligned axes stay exact, others lose the rounding of their digits
-        x = x if np.count_nonzero(x) == 1 else x / n
-    return list(map(float, x.reshape(-1)))
+    x = checked(kind, value, where)
+    if kind is Kind.DIRECTION and np.count_nonzero(x) > 1:
+        x = x / np.linalg.norm(x)  # aligned axes stay exact, others lose the rounding of their digits
+    return [float(c) for c in RULES[kind].parts(x)]
 
 
-def _said(shape: tuple[int, ...]) -> str:
-    return "one number" if shape == () else f"{shape[0]} numbers"
-
-
-def _inertia_components(x: np.ndarray, value: Any, where: str) -> list[float]:
-    if x.shape == (3,):
-        x = np.diag(x)
-    if x.shape != (3, 3):
-        raise ModelError(f"{where}: {value!r} has shape {x.shape}; pass three principal moments or a 3x3 matrix")
-    reason = inertia_fault(x[None])[0]
-    if reason:
-        raise ModelError(f"{where}: {x.tolist()} is not the inertia of a body: {reason}")
-    return [float(x[i, j]) for i, j in _SYMMETRIC]
-
-
-def inertia_fault(inertias: np.ndarray) -> list[str | None]:
-    """For each of (B, 3, 3) inertias about the centre of mass, why no body can have it, or None."""
-    skew = np.abs(inertias - inertias.transpose(0, 2, 1)).max(axis=(1, 2))
-    asymmetric = skew > 1e-9 * np.maximum(np.abs(inertias).max(axis=(1, 2)), 1e-300)
-    moments = np.linalg.eigvalsh(inertias)
-    scale = 1e-9 * np.maximum(np.abs(moments).max(axis=-1), 1e-300)
-    negative = moments[:, 0] < -scale
-    triangle = moments[:, 2] - moments[:, 1] - moments[:, 0] > scale
-    out: list[str | None] = []
-    for m, a, n, t in zip(moments, asymmetric, negative, triangle, strict=True):
-        said = ", ".join(f"{v:.6g}" for v in m)
-        if a:
-            out.append("the 3x3 matrix is not symmetric")
-        elif n:
-            out.append(f"principal moments {said} must not be negative; give it about the centre of mass")
-        elif t:
-            out.append(
-                f"principal moments {said} break the triangle inequality (the largest exceeds the sum of the others); "
-                "check units, signs of the products, and that it is about the centre of mass"
-            )
-        else:
-            out.append(None)
-    return out
-
-
-def traced_components(kind: str, value: Any, where: str) -> tuple[Scalar, ...]:
+def traced_components(kind: Kind, value: Any, where: str) -> tuple[Scalar, ...]:
     """Components of an array of one instance, traced or not; nothing is checked but the shape."""
     x = jnp.asarray(value)
-    if kind == "rotation":
-        if x.shape == (4,):
-            return tuple(from_quaternion(list(x)))
-        if x.shape == (3, 3):
-            return tuple(x.reshape(9))
-    elif kind == "inertia":
-        if x.shape == (3,):
-            return (x[0], x[1], x[2], 0, 0, 0)
-        if x.shape == (3, 3):
-            return tuple(x[i, j] for i, j in _SYMMETRIC)
-    elif kind == "list" or x.shape == SHAPES[kind]:
-        return tuple(x.reshape(-1))
-    raise ModelError(f"{where}: one instance has shape {x.shape}; expected {SHAPES.get(kind, '(n,)')}")
+    if not RULES[kind].fits(x.shape):
+        raise ModelError(f"{where}: one instance has shape {x.shape}; pass {RULES[kind].said}")
+    return RULES[kind].parts(x)
 
 
-def pattern_of(kind: str, components: Sequence[float]) -> tuple[float | None, ...]:
+def pattern_of(kind: Kind, components: Sequence[float]) -> tuple[float | None, ...]:
     """Which components of concrete values are structural."""
 
     def pinned(c: float) -> float | None:
@@ -153,17 +80,9 @@ def fits(pattern: Iterable[float | None], components: Iterable[float]) -> bool:
     return all(p is None or p == c for p, c in zip(pattern, components, strict=True))
 
 
-def shaped(kind: str, c: Sequence[Any]) -> Any:
+def shaped(kind: Kind, c: Sequence[Any]) -> Any:
     """Components as a scalar, Vector3, Matrix3, Symmetric3 or tuple."""
-    if SHAPES.get(kind) == ():
-        return c[0]
-    if kind in ("vector", "unit"):
-        return Vector3(*c)
-    if kind == "rotation":
-        return Matrix3(*c)
-    if kind == "inertia":
-        return Symmetric3(*c)
-    return tuple(c)
+    return RULES[kind].whole(c)
 
 
 class Values:

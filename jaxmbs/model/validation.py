@@ -46,7 +46,7 @@ def check_moves_mass(model: Model) -> None:
             D, whole = S @ U, S @ (rigid[i] @ S)
             if SINGULAR * whole >= D:
                 raise _massless(link.name, link.body)
-            reduced = reduced.minus_outer(U, U * (1 / D), S, True)
+            reduced = reduced.minus_outer(U, U * (1 / D), S)
         if link.parent >= 0:
             up = s.links[link.parent].name
             base = Transform(values[f"{up}.child_pose.rotation"], values[f"{up}.child_pose.position"]).inverse()

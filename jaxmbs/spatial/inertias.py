@@ -35,10 +35,12 @@ class RigidInertia:
     def __add__(self, other: RigidInertia) -> RigidInertia:
         return RigidInertia(add(self.mass, other.mass), self.moment + other.moment, self.inertia + other.inertia)
 
+    @kernel
     def __matmul__(self, m: Motion) -> Force:
         h = self.moment
         return Force(self.inertia @ m.angular + h.cross(m.linear), m.linear * self.mass - h.cross(m.angular))
 
+    @kernel
     def to_parent(self, X: Transform) -> RigidInertia:
         """The same body seen from the parent frame."""
         h = X.rotation @ self.moment
@@ -74,6 +76,7 @@ class ArticulatedInertia:
     def __add__(self, other: ArticulatedInertia) -> ArticulatedInertia:
         return ArticulatedInertia(self.A + other.A, self.B + other.B, self.C + other.C)
 
+    @kernel
     def __matmul__(self, m: Motion) -> Force:
         return Force(self.A @ m.angular + self.B @ m.linear, self.B.T @ m.angular + self.C @ m.linear)
 
@@ -84,15 +87,15 @@ class ArticulatedInertia:
         B = R @ (self.B @ R.T)
         return _shifted(A, B, C, p)
 
-    def minus_outer(self, U: Force, scaled: Force, S: Motion, eliminated: bool) -> ArticulatedInertia:
-        """This inertia less U scaledᵀ (scaled = U / D): what is left when the motion S is free [Y 3.176].
+    @kernel
+    def minus_outer(self, U: Force, scaled: Force, S: Motion | None = None) -> ArticulatedInertia:
+        """This inertia less U scaledᵀ.
 
-        The result maps S to zero. Where S is a coordinate axis the row and the column are therefore
-        structurally zero, and are not computed.
+        With S, U = I S and scaled = U / (S . U): what is left when the motion S is free [Y 3.176], which maps S to zero.
+        Where S is a coordinate axis its row and column are therefore structurally zero, and are not computed.
         """
-        s = S.scalars()
         u, w = list(U.scalars()), list(scaled.scalars())
-        axis = _unit_index(s) if eliminated else None
+        axis = None if S is None else _unit_index(S.scalars())
         a = _entries(self)
         out = {}
         for (i, j), value in a.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from jaxmbs.spatial.boundary import kernel
 from jaxmbs.spatial.components import components
 from jaxmbs.spatial.scalar import Scalar, add
 from jaxmbs.spatial.vectors import IDENTITY3, ZERO3, Matrix3, Vector3
@@ -26,11 +27,13 @@ class Motion:
         """Power of a force on this motion."""
         return add(self.angular @ f.moment, self.linear @ f.force)
 
+    @kernel
     def cross(self, other: Motion) -> Motion:
         """Rate of `other`, fixed in a frame that moves with this motion."""
         w, v = self.angular, self.linear
         return Motion(w.cross(other.angular), w.cross(other.linear) + v.cross(other.angular))
 
+    @kernel
     def cross_force(self, f: Force) -> Force:
         """Rate of a force or momentum fixed in a frame that moves with this motion."""
         w, v = self.angular, self.linear
@@ -88,14 +91,17 @@ class Transform:
         """The point x of the child frame, in the parent's axes and from the parent's origin."""
         return self.rotation @ x + self.position
 
+    @kernel
     def motion_to_child(self, m: Motion) -> Motion:
         R = self.rotation.T
         return Motion(R @ m.angular, R @ (m.linear + m.angular.cross(self.position)))
 
+    @kernel
     def motion_to_parent(self, m: Motion) -> Motion:
         w = self.rotation @ m.angular
         return Motion(w, self.rotation @ m.linear + self.position.cross(w))
 
+    @kernel
     def force_to_parent(self, f: Force) -> Force:
         F = self.rotation @ f.force
         return Force(self.rotation @ f.moment + self.position.cross(F), F)

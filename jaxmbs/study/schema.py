@@ -6,7 +6,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from jaxmbs.io.mechanism import MechanismTable
+from jaxmbs.io.catalogue import builtin
+from jaxmbs.io.mechanism import mechanism_table
 from jaxmbs.io.tables import Numbers, Positive, Table
 from jaxmbs.study.distributions import AnyDistribution
 from jaxmbs.study.outputs import AnyOutput
@@ -41,7 +42,7 @@ class StudyFile(Table):
     """A whole study file; everything but the mechanism may be missing in a file that is only simulated."""
 
     criteria: list[str] = Field(default_factory=list)
-    mechanism: MechanismTable
+    mechanism: mechanism_table(builtin())  # pyright: ignore
     initial: dict[str, InitialTable] = Field(default_factory=dict)
     dispersions: dict[DispersionName, AnyDistribution] = Field(default_factory=dict)
     simulation: SimulationTable | None = None

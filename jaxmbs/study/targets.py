@@ -11,18 +11,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxmbs.io.errors import choices
+from jaxmbs.model.kinds import Kind
+from jaxmbs.study import units
 from jaxmbs.study.outputs import coordinate_quantities, normals, rate_quantities
 
 if TYPE_CHECKING:
     from jaxmbs.model import Model
 
 Array = Any
-_QUANTITIES = {
-    "mass": "mass", "com": "length", "position": "length", "inertia": "inertia", "gravity": "acceleration",
-    "point": "length", "point_a": "length", "point_b": "length", "center": "length", "radius": "length",
-    "preload": "force", "thrust": "force", "stroke": "length", "rest_length": "length", "delay": "time",
-    "times": "time", "rest_angle": "angle", "transition_velocity": "velocity", "smoothing": "length",
-}  # fmt: skip
 
 
 @jax.tree_util.register_dataclass
@@ -67,19 +63,18 @@ def target(name: str, model: Model, joint_types: Mapping[str, str], q0: np.ndarr
         raise ValueError(f'there is no "{name}" to disperse; {choices(name, known, "targets")}')
     import jaxmbs as mbs
 
-    nominal, last = np.asarray(mbs.get(model, name), float), name.rsplit(".", maxsplit=1)[-1]
-    kind = model.structure.table[name][0].kind
-    if kind == "inertia":
+    nominal, (p, _) = np.asarray(mbs.get(model, name), float), model.structure.table[name]
+    if p.kind is Kind.INERTIA:
         return _inertia(name, nominal)
-    if kind == "unit":
+    if p.kind is Kind.DIRECTION:
         return Target(name, nominal, {"tilt": _tilted_direction(name, nominal)})
-    if kind == "rotation":
+    if p.kind is Kind.ROTATION:
         return Target(name, nominal, {"tilt": _tilted_rotation(name)})
 
     def act(sample: Numbers, change: Callable[[Array], Array]) -> Numbers:
         return replace(sample, parameters=sample.parameters | {name: change(sample.parameters[name])})
 
-    return Target(name, nominal, _plain(nominal, _QUANTITIES.get(last), act), positive=last == "mass")
+    return Target(name, nominal, _plain(nominal, units.quantity(p.unit), act), positive=name.endswith(".mass"))
 
 
 def initial_names(joint_types: Mapping[str, str]) -> list[str]:

@@ -26,12 +26,17 @@ _TABLE: dict[str, dict[str, float]] = {
     "velocity": {"m/s": 1.0, "mm/s": 1e-3, "cm/s": 1e-2, "km/h": 1 / 3.6},
     "angular rate": {"rad/s": 1.0, "mrad/s": 1e-3, "deg/s": _DEG, "rpm": math.pi / 30},
     "acceleration": {"m/s2": 1.0},
+    "pitch": {"m/rad": 1.0, "mm/rad": 1e-3},
     "mass": {"kg": 1.0, "g": 1e-3, "t": 1e3},
     "inertia": {"kg m2": 1.0},
     "force": {"N": 1.0, "kN": 1e3},
     "moment": {"N m": 1.0},
+    "rotational stiffness": {"N m/rad": 1.0},
+    "rotational damping": {"N m s/rad": 1.0},
     "stiffness": {"N/m": 1.0, "N/mm": 1e3, "kN/m": 1e3},
     "damping": {"N s/m": 1.0},
+    "inverse velocity": {"s/m": 1.0},
+    "gravitational parameter": {"m3/s2": 1.0, "km3/s2": 1e9},
     "energy": {"J": 1.0, "kJ": 1e3},
 }
 UNITS = {name: Unit(name, factor, quantity) for quantity, row in _TABLE.items() for name, factor in row.items()}
@@ -47,6 +52,11 @@ def unit(name: str, quantity: str | None = None) -> Unit:
     if quantity is not None and found.quantity != quantity:
         raise ValueError(f'"{name}" measures {found.quantity}, not {quantity}; use one of: {", ".join(fitting)}')
     return found
+
+
+def quantity(unit: str) -> str | None:
+    """What a number declared in this SI unit measures; None where it depends on the joint ("N m/rad or N/m")."""
+    return UNITS[unit].quantity if unit in UNITS else None
 
 
 def si(quantity: str) -> Unit:

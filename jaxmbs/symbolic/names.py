@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 from jaxmbs.model import Model
+from jaxmbs.model.kinds import Kind
 from jaxmbs.symbolic.constants import Constant
 from jaxmbs.symbolic.quantities import Angle
 from jaxmbs.symbolic.statements import Listing
@@ -15,8 +16,9 @@ SYMBOL = {
 }  # fmt: skip
 _GREEK = {"tau": r"\tau"}
 _PARTS = {
-    "vector": "xyz", "unit": "xyz", "rotation": ("11", "12", "13", "21", "22", "23", "31", "32", "33"),
-    "inertia": ("xx", "yy", "zz", "xy", "xz", "yz"),
+    Kind.VECTOR: "xyz", Kind.NOT_NEGATIVE_VECTOR: "xyz", Kind.DIRECTION: "xyz",
+    Kind.ROTATION: ("11", "12", "13", "21", "22", "23", "31", "32", "33"),
+    Kind.INERTIA: ("xx", "yy", "zz", "xy", "xz", "yz"),
 }  # fmt: skip
 _LETTERS = {
     "mass": "m", "com": "c", "inertia": "I", "parent_pose.position": "r", "child_pose.position": "s",

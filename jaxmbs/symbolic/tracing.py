@@ -11,6 +11,7 @@ from jaxmbs.dynamics.recursive import aba, crba, energies, rnea
 from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Model, ModelError
+from jaxmbs.model.kinds import Kind
 from jaxmbs.model.parameters import Parameter
 from jaxmbs.spatial.factorization import solve
 from jaxmbs.spatial.scalar import Scalar, mul, sub, total
@@ -75,7 +76,7 @@ def _with_quantities(model: Model, w: Workspace, numeric: bool) -> Model:
             c = _number(p, c)
             whole = round(c) if abs(c) < 1.5 else 2
             off = abs(c - whole)
-            rounded = p.kind in ("unit", "rotation") and 0 < off < ROUNDING
+            rounded = p.kind in (Kind.DIRECTION, Kind.ROTATION) and 0 < off < ROUNDING
             if pinned is not None or rounded or (numeric and off == 0 and whole in (0, 1, -1)):
                 pattern.append(whole)
                 continue

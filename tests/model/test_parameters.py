@@ -232,3 +232,43 @@ def test_get_and_free_name_near_matches():
     for function in (lambda: mbs.get(machine(), "coil.stifness"), lambda: mbs.free(machine(), ["coil.stifness"])):
         with pytest.raises(mbs.ModelError, match=r"'coil\.stifness'.*'coil\.stiffness'"):
             function()
+
+
+def test_models_are_equal_when_structures_and_numbers_are():
+    model = machine()
+    assert model == machine()
+    assert model != mbs.set(model, {"arm.mass": 1.6})
+    assert model != mbs.free(model, ["arm.com"])
+    batch, axes = mbs.vary(model, {"arm.mass": np.array([1.0, 2.0])})
+    assert batch == mbs.vary(machine(), {"arm.mass": np.array([1.0, 2.0])})[0]
+    assert batch != mbs.vary(model, {"arm.mass": np.array([1.0, 2.5])})[0]
+    assert batch != model and axes != batch and model != "model"
+
+
+def weight(model):
+    """Potential energy: cheap, and a function of every number that it is differentiated by here."""
+    return mbs.energy(model, jnp.asarray(Q), jnp.zeros(4))[1]
+
+
+def test_a_gradient_is_read_by_name_and_never_0_for_what_is_pinned():
+    model = machine()
+    with pytest.raises(mbs.ModelError, match=r"2 of 3 components of 'arm.com' are pinned.*mbs\.free"):
+        mbs.derivative(jax.grad(weight)(model), "arm.com")
+    got = mbs.derivative(jax.grad(weight)(mbs.free(model, ["arm.com"])), "arm.com")
+    want = jax.grad(lambda com: weight(mbs.set(model, {"arm.com": com})))(jnp.asarray(mbs.get(model, "arm.com")))
+    assert relative(got, want) < 1e-14 and abs(want[0]) > 1
+
+
+def test_the_derivative_with_respect_to_an_inertia_is_symmetric():
+    """Both triangles count, and reading it from a whole model's gradient gives the same."""
+    model = mbs.free(machine(), ["screw.inertia"])
+
+    def kinetic(model):
+        return mbs.energy(model, jnp.asarray(Q), jnp.asarray(V))[0]
+
+    x = jnp.asarray(mbs.get(model, "screw.inertia"))
+    got = jax.grad(lambda x: kinetic(mbs.set(model, {"screw.inertia": x})))(x)
+    assert relative(got, got.T) == 0 and abs(got[0, 1]) > 1e-3
+    assert relative(mbs.derivative(jax.grad(kinetic)(model), "screw.inertia"), got) < 1e-14
+    rows = jax.vmap(jax.grad(kinetic), in_axes=(mbs.vary(model, {"screw.inertia": x[None]})[1],))
+    assert relative(rows(mbs.vary(model, {"screw.inertia": x[None]})[0]).overrides["screw.inertia"][0], got) < 1e-14

@@ -90,15 +90,13 @@ def test_load_needs_the_mechanism_only(cart):
 
 def test_every_element_of_the_library_can_be_written(tmp_path):
     """All joint types and force elements that need no user function."""
-    from jaxmbs.io.mechanism import ForceTable, JointTable
-    from jaxmbs.model import forces, joints
+    from jaxmbs.io.catalogue import builtin
+    from jaxmbs.io.generated import in_files
+    from jaxmbs.model.fields import Element
 
-    tables = {t.makes for base in (JointTable, ForceTable) for t in base.__subclasses__()}
-    bases = (joints.Joint, forces.Force)
-    classes = {
-        c.__name__ for m in (joints, forces) for c in vars(m).values() if isinstance(c, type) and issubclass(c, bases)
-    }
-    assert classes - tables == {"General", "External", "Joint", "Force"}
+    known = builtin()
+    left_out = {c.__name__ for c in known} - {c.__name__ for c in in_files(Element, known)}
+    assert left_out == {"General", "External"}
 
 
 def test_elements_become_objects_with_the_same_numbers(tmp_path):

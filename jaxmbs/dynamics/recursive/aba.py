@@ -18,14 +18,12 @@ from jaxmbs.spatial.scalar import Scalar, div, mul, sub, where
 
 Handed = tuple[ArticulatedInertia, Force]
 Data = tuple[list[LinkMotion], list[Link], list[Force], Motion, "list[Drive]"]  # per block, and that of the world
-_FREE, _LOCKABLE = "free", "lockable"
 
 
 @components
 class Freedom:
-    """One degree of freedom when its turn of elimination came: U = I S, U / D and (tau - S p) / D."""
+    """One degree of freedom when its turn of elimination came, D = S I S: I S / D and (tau - S p) / D [Y 3.174]."""
 
-    U: Force
     scaled: Force
     rate: Scalar
 
@@ -40,59 +38,16 @@ class Drive:
 
 
 @kernel
-def _bias(m: LinkMotion, momentum: Force, applied: Force, carried: Force) -> Force:
-    return m.V.cross_force(momentum) - applied + carried
-
-
-@kernel
-def _momentum(link: Link, V: Motion) -> Force:
-    return link.inertia @ V
-
-
-@kernel
-def _column(I: ArticulatedInertia, S: Motion) -> Force:
-    return I @ S
-
-
-@kernel
 def _freedom(S: Motion, U: Force, p: Force, tau: Scalar) -> Freedom:
-    """What one degree of freedom gives way to [Y 3.174]."""
     inverse = div(1.0, S @ U)
-    return Freedom(U, U * inverse, mul(sub(tau, S @ p), inverse))
+    return Freedom(U * inverse, mul(sub(tau, S @ p), inverse))
 
 
 @kernel
 def _freedom_or_lock(S: Motion, U: Force, p: Force, tau: Scalar, lock: Scalar, prescribed: Scalar) -> Freedom:
     """The same where `lock` is False; a locked freedom keeps its inertia and moves as prescribed."""
     inverse = div(1.0, where(lock, 1.0, S @ U))
-    rate = where(lock, prescribed, mul(sub(tau, S @ p), inverse))
-    return Freedom(U, U * where(lock, 0.0, inverse), rate)
-
-
-@kernel
-def _eliminate(I: ArticulatedInertia, f: Freedom, S: Motion, lockable: str) -> ArticulatedInertia:
-    """The inertia that remains when the freedom has given way [Y 3.176]."""
-    return I.minus_outer(f.U, f.scaled, S, lockable == _FREE)
-
-
-@kernel
-def _push(p: Force, f: Freedom) -> Force:
-    return p + f.U * f.rate
-
-
-@kernel
-def _hand_bias(m: LinkMotion, p: Force) -> Force:
-    return m.X.force_to_parent(p)
-
-
-@kernel
-def _with_drift(m: LinkMotion, I: ArticulatedInertia, p: Force) -> Force:
-    return p + I @ m.c
-
-
-@kernel
-def _carry(m: LinkMotion, A_parent: Motion) -> Motion:
-    return m.X.motion_to_child(A_parent) + m.c
+    return Freedom(U * where(lock, 0.0, inverse), where(lock, prescribed, mul(sub(tau, S @ p), inverse)))
 
 
 @kernel
@@ -106,22 +61,25 @@ def _inward(joint: Joint, carried: Handed, d: Any) -> tuple[Handed, tuple[Freedo
     """Articulated inertia and bias force of the link with all that it carries, handed inwards [Y 3.176, 3.177]."""
     m, link, applied, drive = d
     I = link.inertia.articulated() + carried[0]
-    p = _bias(m, _momentum(link, m.V), applied, carried[1])
+    p = m.V.cross_force(link.inertia @ m.V) - applied + carried[1]
     found: list[Freedom] = []
     for k in reversed(range(len(m.S))):
-        U = _column(I, m.S[k])
+        S, tau = m.S[k], drive.tau[k]
+        U = I @ S
         if drive.lock:
-            f = _freedom_or_lock(m.S[k], U, p, drive.tau[k], drive.lock[k], drive.prescribed[k])
+            f = _freedom_or_lock(S, U, p, tau, drive.lock[k], drive.prescribed[k])
+            I = I.minus_outer(U, f.scaled)
         else:
-            f = _freedom(m.S[k], U, p, drive.tau[k])
-        I, p = _eliminate(I, f, m.S[k], _LOCKABLE if drive.lock else _FREE), _push(p, f)
+            f = _freedom(S, U, p, tau)
+            I = I.minus_outer(U, f.scaled, S)
+        p = p + U * f.rate
         found.append(f)
-    return (I.to_parent(m.X), _hand_bias(m, _with_drift(m, I, p))), tuple(found[::-1])
+    return (I.to_parent(m.X), m.X.force_to_parent(p + I @ m.c)), tuple(found[::-1])
 
 
 def _outward(joint: Joint, A: Motion, d: Any) -> tuple[Motion, tuple[Scalar, ...]]:
     m, freedoms = d
-    A = _carry(m, A)
+    A = m.X.motion_to_child(A) + m.c
     rates = []
     for S, freedom in zip(m.S, freedoms, strict=True):
         A, rate = _release(S, A, freedom)

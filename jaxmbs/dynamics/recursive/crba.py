@@ -12,39 +12,18 @@ from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.kinematics import LinkMotion, world_placements
 from jaxmbs.dynamics.state.tree import Link, Tree
 from jaxmbs.model.joints import Joint
-from jaxmbs.spatial import Force, Motion, RigidInertia, Transform, kernel
+from jaxmbs.spatial import RigidInertia
 from jaxmbs.spatial.inertias import ZERO_INERTIA
 from jaxmbs.spatial.scalar import Scalar
-
-
-@kernel
-def _composite(link: Link, X: Transform, carried: RigidInertia) -> tuple[RigidInertia, RigidInertia]:
-    """Inertia of the link with all that it carries, in the carrying link's axes and in its own."""
-    whole = link.inertia + carried
-    return whole.to_parent(X), whole
-
-
-@kernel
-def _apply(I: RigidInertia, S: Motion) -> Force:
-    return I @ S
-
-
-@kernel
-def _shift(X: Transform, F: Force) -> Force:
-    return X.force_to_parent(F)
-
-
-@kernel
-def _project(S: tuple[Motion, ...], F: Force) -> tuple[Scalar, ...]:
-    return tuple(s @ F for s in S)
 
 
 def composites(tree: Tree, motions: Sequence[LinkMotion], links: Sequence[Link]) -> list[RigidInertia]:
     """Per block, the composite inertias in link axes."""
 
     def step(joint: Joint, carried: tuple[RigidInertia], d: Any) -> tuple[tuple[RigidInertia], RigidInertia]:
-        handed, own = _composite(d[0], d[1], carried[0])
-        return (handed,), own
+        link, X = d
+        whole = link.inertia + carried[0]
+        return (whole.to_parent(X),), whole
 
     data = list(zip(links, [m.X for m in motions], strict=True))
     return tree.inward(step, data, (ZERO_INERTIA,))[0]
@@ -57,14 +36,14 @@ def entries(tree: Tree, motions: Sequence[LinkMotion], links: Sequence[Link]) ->
     out: dict[tuple[int, int], Scalar] = {}
     for i in range(len(s.links)):
         for row, S in enumerate(motions[i].S, s.v_slices[i].start):
-            F = _apply(whole[i], S)
-            own = _project(motions[i].S, F)
+            F = whole[i] @ S
+            own = [s @ F for s in motions[i].S]
             out |= {(row, column): x for column, x in enumerate(own, s.v_slices[i].start) if column <= row}
             j = i
             while s.links[j].parent >= 0:
-                F = _shift(motions[j].X, F)
+                F = motions[j].X.force_to_parent(F)
                 j = s.links[j].parent
-                out |= {(row, column): x for column, x in enumerate(_project(motions[j].S, F), s.v_slices[j].start)}
+                out |= {(row, column): S @ F for column, S in enumerate(motions[j].S, s.v_slices[j].start)}
     return out
 
 

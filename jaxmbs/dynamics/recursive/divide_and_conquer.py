@@ -89,8 +89,7 @@ def forward_dynamics(state: State, tau: Any, prescribed: Any = None) -> Any:
 
     The degrees of freedom that the state's mode locks accelerate as `prescribed` (None: zero).
     """
-    tree = state.tree
-    state.motions = _motions(state)
+    tree, state = state.tree, state.moving(_motions(state))
     drives = state.with_elements(tree.split(tau, tree.structure.v_slices), 1)
     inertias = _chained(tree, [link.inertia for link in tree.links])
     motions = _chained(tree, [LinkMotion(m.X, m.S, m.V, m.c, ()) for m in state.motions])

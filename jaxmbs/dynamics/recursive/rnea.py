@@ -9,34 +9,16 @@ from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.kinematics import LinkMotion
 from jaxmbs.dynamics.state.tree import Link, Tree
 from jaxmbs.model.joints import Joint
-from jaxmbs.spatial import ZERO_FORCE, Force, Motion, kernel
+from jaxmbs.spatial import ZERO_FORCE, Force, Motion
 from jaxmbs.spatial.scalar import Scalar
 
 
-@kernel
 def _accelerate(m: LinkMotion, A_parent: Motion, a: tuple[Scalar, ...]) -> Motion:
     """Acceleration of the link: carried along, velocity products, and the joint's own."""
     A = m.X.motion_to_child(A_parent) + m.c
     for S, rate in zip(m.S, a, strict=True):
         A = A + S * rate
     return A
-
-
-@kernel
-def _times(link: Link, A: Motion) -> Force:
-    return link.inertia @ A
-
-
-@kernel
-def _balance(m: LinkMotion, rate: Force, momentum: Force, applied: Force, carried: Force) -> Force:
-    """Wrench through the joint [Y 3.170]."""
-    return rate + m.V.cross_force(momentum) - applied + carried
-
-
-@kernel
-def _handed(m: LinkMotion, f: Force) -> tuple[Force, Any]:
-    """The wrench on the carrying link, and its share along the degrees of freedom."""
-    return m.X.force_to_parent(f), tuple(S @ f for S in m.S)
 
 
 def newton_euler(
@@ -56,9 +38,8 @@ def newton_euler(
 
     def inward(joint: Joint, carried: tuple[Force], d: Any) -> tuple[tuple[Force], Any]:
         m, link, A, applied = d
-        own = _balance(m, _times(link, A), _times(link, m.V), applied, carried[0])
-        handed, along = _handed(m, own)
-        return (handed,), (own, along)
+        own = link.inertia @ A + m.V.cross_force(link.inertia @ m.V) - applied + carried[0]
+        return (m.X.force_to_parent(own),), (own, tuple(S @ own for S in m.S))
 
     results, _ = tree.inward(inward, list(zip(motions, links, accelerations, applied, strict=True)), (ZERO_FORCE,))
     return [own for own, _ in results], [along for _, along in results]

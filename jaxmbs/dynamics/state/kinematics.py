@@ -32,12 +32,6 @@ def _joint_motion(joint: Joint, numbers: Any, q: Any, v: Any, t: Scalar) -> Join
     return joint.motion(numbers, q, v, t)
 
 
-@kernel
-def _velocity(X: Transform, V_parent: Motion, m: JointMotion) -> Motion:
-    return X.motion_to_child(V_parent) + m.velocity
-
-
-@kernel
 def remaining(V: Motion, m: JointMotion) -> Motion:
     """Velocity-product acceleration of a link."""
     return m.bias + V.cross(m.velocity)
@@ -62,7 +56,7 @@ def link_motions(tree: Tree, q: Any, v: Any, t: Scalar) -> list[LinkMotion]:
     def step(joint: Joint, V: Motion, d: Any) -> tuple[Motion, LinkMotion]:
         link, q, v = d
         X, m, rates = moved(joint, link, q, v, t)
-        V = _velocity(X, V, m)
+        V = X.motion_to_child(V) + m.velocity
         return V, LinkMotion(X, m.S, V, remaining(V, m), rates)
 
     return tree.outward(step, data, ZERO_MOTION)

@@ -134,7 +134,8 @@ def _items(x: Any, part: slice) -> tuple[Scalar, ...]:
 
 
 @kernel
-def _act(element: Element, numbers: Numbers, scene: Scene) -> tuple[Any, Any, Any]:
+def action(element: Element, numbers: Numbers, scene: Scene) -> tuple[Any, Any, Any]:
+    """What one element does: wrenches by body, generalized forces by joint, and of all degrees of freedom."""
     loads = Loads(scene)
     element.apply(numbers, scene, loads)
     return loads.on_body, loads.on_joint, loads.on_all
@@ -150,7 +151,7 @@ def _power(element: Element, numbers: Numbers, scene: Scene) -> Scalar:
     return element.power(numbers, scene)
 
 
-def _elements(scene: TreeScene, mode: Mode | None) -> list[tuple[str, Element, Numbers, Scene, Any]]:
+def elements(scene: TreeScene, mode: Mode | None) -> list[tuple[str, Element, Numbers, Scene, Any]]:
     """Per force element its name, type, numbers, scene and switch (True without a mode)."""
     out = []
     for k, f in enumerate(scene.tree.structure.forces):
@@ -183,8 +184,8 @@ class LinkLoads:
 def loads(scene: TreeScene, mode: Mode | None) -> LinkLoads:
     """The action of all force elements that are switched on."""
     s, total = scene.tree.structure, LinkLoads()
-    for _, element, numbers, seen, on in _elements(scene, mode):
-        on_body, on_joint, on_all = _act(element, numbers, seen)
+    for _, element, numbers, seen, on in elements(scene, mode):
+        on_body, on_joint, on_all = action(element, numbers, seen)
         if on is not True:
             switched = jax.tree_util.tree_map(lambda x, on=on: where(on, x, 0.0), (on_body, on_joint, on_all))
             on_body, on_joint, on_all = switched
@@ -217,7 +218,7 @@ def link_wrenches(tree: Tree, found: LinkLoads) -> list[Force]:
 def potential(scene: TreeScene, mode: Mode | None) -> Scalar:
     """Energy [J] stored in the force elements that are switched on."""
     energy: Scalar = 0
-    for _, element, numbers, seen, on in _elements(scene, mode):
+    for _, element, numbers, seen, on in elements(scene, mode):
         energy = add(energy, where(on, _potential(element, numbers, seen), 0.0))
     return energy
 
@@ -225,6 +226,6 @@ def potential(scene: TreeScene, mode: Mode | None) -> Scalar:
 def power(scene: TreeScene, mode: Mode | None) -> Scalar:
     """Power [W] of the actions without a potential of the elements that are switched on."""
     rate: Scalar = 0
-    for _, element, numbers, seen, on in _elements(scene, mode):
+    for _, element, numbers, seen, on in elements(scene, mode):
         rate = add(rate, where(on, _power(element, numbers, seen), 0.0))
     return rate

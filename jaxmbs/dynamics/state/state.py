@@ -22,6 +22,12 @@ class State:
     def __init__(self, tree: Tree, q: Any, v: Any, t: Scalar = 0.0, mode: Mode | None = None):
         self.tree, self.q, self.v, self.t, self.mode = tree, q, v, t, mode
 
+    def moving(self, motions: list[LinkMotion]) -> State:
+        """The same state with the motions of its links found another way."""
+        other = State(self.tree, self.q, self.v, self.t, self.mode)
+        other.motions = motions
+        return other
+
     @functools.cached_property
     def motions(self) -> list[LinkMotion]:
         """Per block, the motion of the links."""

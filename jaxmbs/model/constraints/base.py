@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from jaxmbs.model.fields import Element, element
 from jaxmbs.spatial import Force, Motion, Transform
 from jaxmbs.spatial.components import components
 from jaxmbs.spatial.scalar import Scalar
@@ -29,17 +28,11 @@ class Row:
     rate_change: Scalar = 0
 
 
-@dataclass(frozen=True)
-class Constraint:
-    """Base of the constraints between a frame of one body and the world."""
+@element
+class Constraint(Element):
+    """Base of the constraints between a frame of one body, its field `body`, and the world."""
 
-    numbers: ClassVar[Mapping[str, str]] = {}
-    bodies: ClassVar[tuple[str, ...]] = ("body",)
     count: ClassVar[int] = 0  # rows
-
-    def structural(self) -> Constraint:
-        """The constraint without its numbers."""
-        return dataclasses.replace(self, **dict.fromkeys(self.numbers))
 
     def rows(self, p: Mapping[str, Any], X: Transform, V: Motion) -> tuple[Row, ...]:
         """The rows for the frame placed at X in the other's, moving with V relative to it (in its own axes)."""

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from jaxmbs.model.constraints.base import Constraint, Row
+from jaxmbs.model.fields import element, field
+from jaxmbs.model.kinds import Kind
 from jaxmbs.spatial import ZERO_FORCE, Force, Motion, Transform, Vector3
 from jaxmbs.spatial.scalar import Scalar, div, mul, safe_sqrt, sub
 
 
-@dataclass(frozen=True)
+@element
 class KnifeEdge(Constraint):
-    """A point of a body has no velocity along a direction fixed in the body (skate, blade, wheel).
+    """A point of a body has no velocity along a direction fixed in the body (skate, blade, wheel)."""
 
-    point (3,) [m], normal (unit) in body axes.
-    """
-
-    body: str
-    point: Any = (0.0, 0.0, 0.0)
-    normal: Any = (0.0, 1.0, 0.0)
-    numbers: ClassVar[Mapping[str, str]] = {"point": "vector", "normal": "unit"}
+    body: str = field(Kind.BODY, "", "body that carries the edge")
+    point: Any = field(Kind.VECTOR, "m", "point of the edge, in body axes", default=(0.0, 0.0, 0.0))
+    normal: Any = field(Kind.DIRECTION, "", "where the point cannot go, in body axes", default=(0.0, 1.0, 0.0))
     count: ClassVar[int] = 1
 
     def rows(self, p: Mapping[str, Any], X: Transform, V: Motion) -> tuple[Row, ...]:
@@ -29,18 +26,17 @@ class KnifeEdge(Constraint):
         return (Row(Force(p["point"].cross(n), n), ZERO_FORCE, None),)
 
 
-@dataclass(frozen=True)
+@element
 class RollingDisc(Constraint):
     """A thin disc rolls without slip on the world plane z = 0.
 
-    The disc is centred at the body's origin; radius [m]; axis (unit) in body axes. Three rows: the contact point has no
-    velocity in x, y (nonholonomic) and z (its height is zero). Undefined when the disc lies flat.
+    The disc is centred at the body's origin. Three rows: the contact point has no velocity in x, y (nonholonomic) and z
+    (its height is zero). Undefined when the disc lies flat.
     """
 
-    body: str
-    radius: Any
-    axis: Any = (0.0, 1.0, 0.0)
-    numbers: ClassVar[Mapping[str, str]] = {"radius": "above zero", "axis": "unit"}
+    body: str = field(Kind.BODY, "", "the disc")
+    radius: Any = field(Kind.POSITIVE, "m", "of the rim")
+    axis: Any = field(Kind.DIRECTION, "", "axis of the disc, in body axes", default=(0.0, 1.0, 0.0))
     count: ClassVar[int] = 3
 
     def rows(self, p: Mapping[str, Any], X: Transform, V: Motion) -> tuple[Row, ...]:

@@ -1,16 +1,16 @@
 """Force elements."""
 
-from jaxmbs.model.forces.actuators import External as External
-from jaxmbs.model.forces.actuators import Pusher as Pusher
-from jaxmbs.model.forces.actuators import Thruster as Thruster
 from jaxmbs.model.forces.base import Force as Force
+from jaxmbs.model.forces.bushing import Bushing as Bushing
+from jaxmbs.model.forces.central_gravity import CentralGravity as CentralGravity
 from jaxmbs.model.forces.contact import Contact as Contact
-from jaxmbs.model.forces.contact import Cylinder as Cylinder
-from jaxmbs.model.forces.contact import Plane as Plane
-from jaxmbs.model.forces.contact import Sphere as Sphere
-from jaxmbs.model.forces.contact import Surface as Surface
-from jaxmbs.model.forces.fields import CentralGravity as CentralGravity
-from jaxmbs.model.forces.springs import Bushing as Bushing
-from jaxmbs.model.forces.springs import Damper as Damper
-from jaxmbs.model.forces.springs import LinearSpring as LinearSpring
-from jaxmbs.model.forces.springs import TorsionSpring as TorsionSpring
+from jaxmbs.model.forces.damper import Damper as Damper
+from jaxmbs.model.forces.external import External as External
+from jaxmbs.model.forces.linear_spring import LinearSpring as LinearSpring
+from jaxmbs.model.forces.pusher import Pusher as Pusher
+from jaxmbs.model.forces.surfaces import Cylinder as Cylinder
+from jaxmbs.model.forces.surfaces import Plane as Plane
+from jaxmbs.model.forces.surfaces import Sphere as Sphere
+from jaxmbs.model.forces.surfaces import Surface as Surface
+from jaxmbs.model.forces.thruster import Thruster as Thruster
+from jaxmbs.model.forces.torsion_spring import TorsionSpring as TorsionSpring

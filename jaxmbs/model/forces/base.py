@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from jaxmbs.model.fields import Element, element
 from jaxmbs.spatial import IDENTITY3, ZERO3, Matrix3, Motion, Transform, Vector3
 from jaxmbs.spatial import Force as Wrench
 from jaxmbs.spatial.components import components
@@ -106,23 +105,12 @@ class Loads:
         self.on_body[body] = self.on_body[body] + wrench if body in self.on_body else wrench
 
 
-@dataclass(frozen=True)
-class Force:
-    """Base of the force elements. `numbers` are the fields that become parameters of the model.
+@element
+class Force(Element):
+    """Base of the force elements: a class with declared fields, an action, and what it stores and loses."""
 
-    Kinds of numbers: "scalar"; "positive" (not negative); "above zero"; "vector" (3,); "unit" (3,); "list" (n,);
-    "pose"; "nested".
-    """
-
-    numbers: ClassVar[Mapping[str, str]] = {}
-    bodies: ClassVar[tuple[str, ...]] = ()  # fields that name a body or the world
-    joints: ClassVar[tuple[str, ...]] = ()  # fields that name a joint
     on_every_mass: ClassVar[bool] = False  # acts on all bodies that have mass
-
-    def structural(self) -> Force:
-        """The element without its numbers: what belongs to the static structure."""
-        empty = {f: getattr(self, f).structural() if kind == "nested" else None for f, kind in self.numbers.items()}
-        return dataclasses.replace(self, **empty)
+    freedoms: ClassVar[int | None] = None  # that the joint it acts on must have; None: at least one
 
     def apply(self, p: Numbers, scene: Scene, loads: Loads) -> None:
         """Put the element's action into `loads`."""

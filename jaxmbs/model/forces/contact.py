@@ -2,102 +2,35 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
+from jaxmbs.model.fields import element, field
 from jaxmbs.model.forces.base import Force, Loads, Numbers, Scene
+from jaxmbs.model.forces.surfaces import Surface
+from jaxmbs.model.kinds import Kind
 from jaxmbs.spatial import Vector3
-from jaxmbs.spatial.scalar import Scalar, add, div, maximum, mul, safe_divide, sqrt, sub, where
+from jaxmbs.spatial.scalar import Scalar, add, div, maximum, mul, sqrt, where
 
 
-@dataclass(frozen=True)
-class Surface:
-    """A surface fixed to a body: its depth and outward normal at a point."""
-
-    numbers: ClassVar[Mapping[str, str]] = {}
-
-    def structural(self) -> Surface:
-        return dataclasses.replace(self, **dict.fromkeys(self.numbers))
-
-    def depth(self, p: Numbers, x: Vector3) -> tuple[Scalar, Vector3]:
-        """Penetration [m] (negative outside) of the point x and the unit normal that pushes it out."""
-        raise NotImplementedError
-
-
-@dataclass(frozen=True)
-class Plane(Surface):
-    """Half space below a plane through `point` [m] with the outward unit `normal`."""
-
-    point: Any = (0.0, 0.0, 0.0)
-    normal: Any = (0.0, 0.0, 1.0)
-    numbers: ClassVar[Mapping[str, str]] = {"point": "vector", "normal": "unit"}
-
-    def depth(self, p: Numbers, x: Vector3) -> tuple[Scalar, Vector3]:
-        return p["surface.normal"] @ (p["surface.point"] - x), p["surface.normal"]
-
-
-def _round(p: Numbers, r: Vector3, inside: bool) -> tuple[Scalar, Vector3]:
-    distance = r.norm()
-    outward = Vector3(*(safe_divide(c, distance) for c in r))
-    if inside:
-        return sub(distance, p["surface.radius"]), -outward
-    return sub(p["surface.radius"], distance), outward
-
-
-@dataclass(frozen=True)
-class Sphere(Surface):
-    """Ball of `radius` [m] about `center`; inside=True keeps the point within it."""
-
-    center: Any = (0.0, 0.0, 0.0)
-    radius: Any = 1.0
-    inside: bool = False
-    numbers: ClassVar[Mapping[str, str]] = {"center": "vector", "radius": "positive"}
-
-    def depth(self, p: Numbers, x: Vector3) -> tuple[Scalar, Vector3]:
-        return _round(p, x - p["surface.center"], self.inside)
-
-
-@dataclass(frozen=True)
-class Cylinder(Surface):
-    """Infinite cylinder of `radius` [m] about the line through `point` along the unit `axis`."""
-
-    point: Any = (0.0, 0.0, 0.0)
-    axis: Any = (0.0, 0.0, 1.0)
-    radius: Any = 1.0
-    inside: bool = False
-    numbers: ClassVar[Mapping[str, str]] = {"point": "vector", "axis": "unit", "radius": "positive"}
-
-    def depth(self, p: Numbers, x: Vector3) -> tuple[Scalar, Vector3]:
-        a, r = p["surface.axis"], x - p["surface.point"]
-        return _round(p, r - a * (a @ r), self.inside)
-
-
-@dataclass(frozen=True)
+@element
 class Contact(Force):
     """A point of a body against a surface of another (or of the world).
 
-    point (3,) [m] in body axes; surface: Plane, Sphere or Cylinder in axes of `other`; stiffness [N/m]; damping [s/m]:
-    the normal force is stiffness depth (1 + damping d(depth)/dt), never pulling (Hunt-Crossley); friction: Coulomb
-    coefficient, reached smoothly over transition_velocity [m/s]. The force rises from zero over +-smoothing [m]
-    around the surface, so that its derivatives exist.
+    The normal force is stiffness depth (1 + damping d(depth)/dt), never pulling (Hunt-Crossley). It rises from zero over
+    +-smoothing around the surface, so that its derivatives exist.
     """
 
-    body: str
-    point: Any
-    surface: Surface
-    other: str = "world"
-    stiffness: Any = 0.0
-    damping: Any = 0.0
-    friction: Any = 0.0
-    transition_velocity: Any = 1e-2
-    smoothing: Any = 1e-4
-    numbers: ClassVar[Mapping[str, str]] = {
-        "point": "vector", "surface": "nested", "stiffness": "positive", "damping": "positive",
-        "friction": "positive", "transition_velocity": "above zero", "smoothing": "above zero",
-    }  # fmt: skip
-    bodies: ClassVar[tuple[str, ...]] = ("body", "other")
+    body: str = field(Kind.BODY_OR_WORLD, "", "body of the point")
+    point: Any = field(Kind.VECTOR, "m", "the point, in body axes")
+    surface: Surface = field(Kind.PART, "", "Plane, Sphere or Cylinder, in axes of `other`", of=Surface)
+    other: str = field(Kind.BODY_OR_WORLD, "", "body of the surface", default="world")
+    stiffness: Any = field(Kind.NOT_NEGATIVE, "N/m", "normal force per depth", default=0.0)
+    damping: Any = field(
+        Kind.NOT_NEGATIVE, "s/m", "relative gain of the normal force per rate of the depth", default=0.0
+    )
+    friction: Any = field(Kind.NOT_NEGATIVE, "", "Coulomb coefficient", default=0.0)
+    transition_velocity: Any = field(Kind.POSITIVE, "m/s", "over which friction is reached smoothly", default=1e-2)
+    smoothing: Any = field(Kind.POSITIVE, "m", "over which the normal force rises smoothly", default=1e-4)
 
     def _state(self, p: Numbers, scene: Scene) -> tuple[Scalar, Vector3, Vector3, Vector3]:
         """Depth, normal and relative velocity (world axes), point in axes of `other`."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from jaxmbs.model.fields import element, field
 from jaxmbs.model.joints.base import Joint, JointMotion, fixed_motion, velocity_of
+from jaxmbs.model.kinds import Kind
 from jaxmbs.spatial import IDENTITY3, ZERO3, Motion, Transform, about_axis
 from jaxmbs.spatial.scalar import Scalar, mul
 
@@ -15,12 +16,11 @@ Numbers = Mapping[str, Any]
 Scalars = Sequence[Scalar]
 
 
-@dataclass(frozen=True)
+@element
 class Revolute(Joint):
-    """Rotation about `axis` (unit, joint frame). q: angle [rad]."""
+    """Rotation about an axis. q: angle [rad]."""
 
-    axis: Any = (0.0, 0.0, 1.0)
-    numbers: ClassVar[Mapping[str, str]] = {"axis": "unit"}
+    axis: Any = field(Kind.DIRECTION, "", "axis in the joint frame", default=(0.0, 0.0, 1.0))
     nq: ClassVar[int] = 1
     nv: ClassVar[int] = 1
 
@@ -32,12 +32,11 @@ class Revolute(Joint):
         return (math.pi,)
 
 
-@dataclass(frozen=True)
+@element
 class Prismatic(Joint):
-    """Displacement along `axis` (unit, joint frame). q: displacement [m]."""
+    """Displacement along an axis. q: displacement [m]."""
 
-    axis: Any = (0.0, 0.0, 1.0)
-    numbers: ClassVar[Mapping[str, str]] = {"axis": "unit"}
+    axis: Any = field(Kind.DIRECTION, "", "axis in the joint frame", default=(0.0, 0.0, 1.0))
     nq: ClassVar[int] = 1
     nv: ClassVar[int] = 1
 
@@ -46,13 +45,12 @@ class Prismatic(Joint):
         return fixed_motion(Transform(IDENTITY3, a * q[0]), (Motion(ZERO3, a),), v)
 
 
-@dataclass(frozen=True)
+@element
 class Helical(Joint):
-    """Screw about `axis` (unit) with `pitch` [m/rad]. q: angle [rad]."""
+    """Screw about an axis. q: angle [rad]."""
 
-    axis: Any = (0.0, 0.0, 1.0)
-    pitch: Any = 0.0
-    numbers: ClassVar[Mapping[str, str]] = {"axis": "unit", "pitch": "scalar"}
+    axis: Any = field(Kind.DIRECTION, "", "axis in the joint frame", default=(0.0, 0.0, 1.0))
+    pitch: Any = field(Kind.NUMBER, "m/rad", "displacement per angle", default=0.0)
     nq: ClassVar[int] = 1
     nv: ClassVar[int] = 1
 
@@ -65,12 +63,11 @@ class Helical(Joint):
         return (math.pi,)
 
 
-@dataclass(frozen=True)
+@element
 class Cylindrical(Joint):
-    """Rotation about and displacement along `axis` (unit). q: angle [rad], displacement [m]."""
+    """Rotation about and displacement along an axis. q: angle [rad], displacement [m]."""
 
-    axis: Any = (0.0, 0.0, 1.0)
-    numbers: ClassVar[Mapping[str, str]] = {"axis": "unit"}
+    axis: Any = field(Kind.DIRECTION, "", "axis in the joint frame", default=(0.0, 0.0, 1.0))
     nq: ClassVar[int] = 2
     nv: ClassVar[int] = 2
 
@@ -83,16 +80,12 @@ class Cylindrical(Joint):
         return (math.pi, 1.0)
 
 
-@dataclass(frozen=True)
+@element
 class Universal(Joint):
-    """Rotation about `axis_1` (parent side), then about `axis_2` (child side). q: the two angles [rad].
+    """Rotation about `axis_1`, then about `axis_2`, which need not be orthogonal. q: the two angles [rad]."""
 
-    The axes are unit vectors of the joint frame; they need not be orthogonal.
-    """
-
-    axis_1: Any = (1.0, 0.0, 0.0)
-    axis_2: Any = (0.0, 1.0, 0.0)
-    numbers: ClassVar[Mapping[str, str]] = {"axis_1": "unit", "axis_2": "unit"}
+    axis_1: Any = field(Kind.DIRECTION, "", "axis on the parent's side, in the joint frame", default=(1.0, 0.0, 0.0))
+    axis_2: Any = field(Kind.DIRECTION, "", "axis on the child's side, in the joint frame", default=(0.0, 1.0, 0.0))
     nq: ClassVar[int] = 2
     nv: ClassVar[int] = 2
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import jax
 
 from jaxmbs.model.errors import ModelError
+from jaxmbs.model.fields import Element, element
 from jaxmbs.spatial import IDENTITY, ZERO_MOTION, Motion, Transform
 from jaxmbs.spatial.components import components
 from jaxmbs.spatial.scalar import Scalar, add
@@ -30,18 +29,13 @@ class JointMotion:
     bias: Motion
 
 
-@dataclass(frozen=True)
-class Joint:
-    """Base of all joints. `numbers` are the fields that become parameters of the model."""
+@element
+class Joint(Element):
+    """Base of all joints: a class with declared fields, its coordinates and its motion."""
 
-    numbers: ClassVar[Mapping[str, str]] = {}  # field -> kind: "unit" (unit 3-vector) or "scalar"
     nq: ClassVar[int] = 0
     nv: ClassVar[int] = 0
     quaternion: ClassVar[int | None] = None  # index of the quaternion's first component in q
-
-    def structural(self) -> Joint:
-        """The joint without its numbers: what belongs to the static structure."""
-        return dataclasses.replace(self, **dict.fromkeys(self.numbers))
 
     def motion(self, p: Mapping[str, Any], q: Sequence[Scalar], v: Sequence[Scalar], t: Scalar) -> JointMotion:
         """Placement, S, velocity and bias at coordinates q, rates v, time t; p holds the numbers."""
@@ -85,7 +79,7 @@ def fixed_motion(placement: Transform, S: tuple[Motion, ...], v: Sequence[Scalar
     return JointMotion(placement, S, velocity_of(S, v), ZERO_MOTION)
 
 
-@dataclass(frozen=True)
+@element
 class Fixed(Joint):
     """No relative motion. q: none."""
 

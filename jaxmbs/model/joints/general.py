@@ -4,33 +4,37 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from jaxmbs.model.errors import ModelError
+from jaxmbs.model.fields import element, field
 from jaxmbs.model.joints.base import Joint, JointMotion
+from jaxmbs.model.kinds import Kind
 from jaxmbs.spatial import Matrix3, Motion, Transform, Vector3
 from jaxmbs.spatial.scalar import Scalar
 
 
-@dataclass(frozen=True)
+@element
 class General(Joint):
     """Any joint of 1 to 6 freedoms, rheonomic if the functions use t [Y 3.99-3.105].
 
-    z: function (q, t) -> (3,), position of the child joint frame in the parent joint frame [m];
-    G: function (q, t) -> (3, 3), rotation from child to parent joint frame; dof: number of coordinates.
-    q and v = dq/dt have shape (dof,). Derivatives come from JAX; both functions must be smooth and written with
-    jax.numpy. The frames should coincide at q = 0, t = 0. closure: needed to close a loop with the joint, a function
-    (z, G, t) -> (6 - dof,) of position and rotation that is zero where the joint can be [Y 3.194].
+    q and v = dq/dt have shape (dof,). Derivatives come from JAX; the functions must be smooth and written with
+    jax.numpy. The frames should coincide at q = 0, t = 0. A closure is needed to close a loop with the joint [Y 3.194].
     """
 
-    z: Callable[[jax.Array, jax.Array], Any]
-    G: Callable[[jax.Array, jax.Array], Any]
-    dof: int
-    closure: Callable[[jax.Array, jax.Array, jax.Array], Any] | None = None
+    z: Callable[[jax.Array, jax.Array], Any] = field(
+        Kind.FUNCTION, "m", "(q, t) -> (3,), position of the child joint frame in the parent joint frame"
+    )
+    G: Callable[[jax.Array, jax.Array], Any] = field(
+        Kind.FUNCTION, "", "(q, t) -> (3, 3), rotation from child to parent joint frame"
+    )
+    dof: int = field(Kind.COUNT, "", "number of coordinates")
+    closure: Callable[[jax.Array, jax.Array, jax.Array], Any] | None = field(
+        Kind.FUNCTION, "", "(z, G, t) -> (6 - dof,) of position and rotation, zero where the joint can be", default=None
+    )
 
     def __post_init__(self) -> None:
         if not (isinstance(self.dof, int) and 1 <= self.dof <= 6):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import jax
 
+from jaxmbs.model.fields import element
 from jaxmbs.model.joints.base import Joint, JointMotion, fixed_motion, velocity_of
 from jaxmbs.spatial import (
     ZERO3,
@@ -31,7 +31,7 @@ _ROTATIONS = tuple(Motion(e, ZERO3) for e in (_X, _Y, _Z))
 _TRANSLATIONS = tuple(Motion(ZERO3, e) for e in (_X, _Y, _Z))
 
 
-@dataclass(frozen=True)
+@element
 class Planar(Joint):
     """Motion in the xy plane of the parent joint frame. q: x, y [m], angle about z [rad]."""
 
@@ -55,7 +55,7 @@ def _random_quaternion(key: jax.Array) -> jax.Array:
     return q / jax.numpy.linalg.norm(q)
 
 
-@dataclass(frozen=True)
+@element
 class Spherical(Joint):
     """Rotation about a point. q: quaternion w, x, y, z; v: angular velocity in the child joint frame [rad/s]."""
 
@@ -79,7 +79,7 @@ class Spherical(Joint):
         return _random_quaternion(key)
 
 
-@dataclass(frozen=True)
+@element
 class Free(Joint):
     """No constraint. q: x, y, z [m] in the parent joint frame, quaternion w, x, y, z;
     v: angular [rad/s] and linear velocity [m/s] in the child joint frame."""

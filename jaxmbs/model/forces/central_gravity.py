@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from jaxmbs.model.fields import element, field
 from jaxmbs.model.forces.base import Force, Loads, Numbers, Scene
+from jaxmbs.model.kinds import Kind
 from jaxmbs.spatial.scalar import Scalar, add, div, mul
 
 
-@dataclass(frozen=True)
+@element
 class CentralGravity(Force):
-    """Attraction -mu m r/|r|³ of every body at its centre of mass; mu [m³/s²], center (3,) [m] in world axes.
+    """Attraction -mu m r/|r|³ of every body at its centre of mass.
 
     The gravity gradient over one body is not included; the gradient between the bodies is.
     """
 
-    mu: Any
-    center: Any = (0.0, 0.0, 0.0)
-    numbers: ClassVar[Mapping[str, str]] = {"mu": "positive", "center": "vector"}
+    mu: Any = field(Kind.NOT_NEGATIVE, "m3/s2", "gravitational parameter of the central body")
+    center: Any = field(Kind.VECTOR, "m", "its centre, in world axes", default=(0.0, 0.0, 0.0))
     on_every_mass: ClassVar[bool] = True
 
     def apply(self, p: Numbers, scene: Scene, loads: Loads) -> None:

@@ -1,0 +1,80 @@
+"""Tables of a file, made from the declared fields of a class."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Iterable
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field, create_model
+
+from jaxmbs.io.tables import IN_FILE, Table
+from jaxmbs.model.fields import Declared, declared, type_name
+from jaxmbs.model.kinds import Kind
+
+Classes = tuple[type, ...]
+
+
+class Made(Table):
+    """A table with the fields of a class, and of what else a file says beside them."""
+
+    makes: ClassVar[type]
+
+    def build(self) -> Any:
+        """The object."""
+        return self.made(type(self).makes)
+
+    def made(self, cls: type) -> Any:
+        """An object of a class all of whose fields stand in the table."""
+        given = {d.name: getattr(self, d.name) for d in declared(cls)}
+        return cls(**{k: v.build() if isinstance(v, Made) else v for k, v in given.items()})
+
+
+@functools.cache
+def table_of(cls: type, known: Classes, beside: Classes = (), base: type[Made] = Made, typed: bool = True) -> Any:
+    """Table of a class: `type` (its name in snake case, where typed), the fields of the classes `beside`, its own.
+
+    known: classes of which a part may be. Defaults, kinds, units and docs are those of the declarations.
+    """
+    fields: dict[str, Any] = {}
+    if typed:
+        name = type_name(cls)
+        fields["type"] = (Literal[name], Field(description=_sentence(cls)))
+    for d in (d for c in (*beside, cls) for d in declared(c)):
+        if d.name in fields or d.name in base.model_fields:
+            raise TypeError(f"{cls.__name__}.{d.name}: this name stands for something else in a file; choose another")
+        fields[d.name] = _entry(d, known)
+    made = create_model(f"{cls.__name__}Table", __base__=base, __doc__=cls.__doc__, **fields)
+    made.makes = cls
+    return made
+
+
+def any_of(family: type, known: Classes, **options: Any) -> Any:
+    """Annotation of a table whose `type` names one of the known classes of a family."""
+    tables = [table_of(c, known, **options) for c in in_files(family, known)]
+    return Annotated[functools.reduce(operator.or_, tables), Field(discriminator="type")]
+
+
+def in_files(family: type, known: Iterable[type]) -> list[type]:
+    """The known classes of a family that can stand in a file: those that need no function."""
+    needs_function = {c for c in known if any(d.kind is Kind.FUNCTION and d.required for d in declared(c))}
+    return [c for c in known if issubclass(c, family) and c is not family and c not in needs_function]
+
+
+def _entry(d: Declared, known: Classes) -> tuple[Any, Any]:
+    if d.kind is Kind.PART:
+        assert d.of is not None
+        kind: Any = any_of(d.of, known) if in_files(d.of, known) else table_of(d.of, known, typed=False)
+    else:
+        kind = Literal[d.choices] if d.kind is Kind.CHOICE else IN_FILE[d.kind]
+    default: Any = ... if d.required else d.default
+    if default is None:
+        kind = kind | None
+    said: dict[str, Any] = {"kind": " | ".join(d.choices) or str(d.kind), "unit": d.unit}
+    return kind, Field(default=default, description=d.doc, json_schema_extra=said)
+
+
+def _sentence(cls: type) -> str:
+    """The first sentence of a docstring."""
+    return (cls.__doc__ or "").split("\n\n")[0].replace("\n    ", " ").strip()

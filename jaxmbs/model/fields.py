@@ -1,0 +1,155 @@
+"""Declared fields: what an element has, said once, with kind, unit, a line of doc and default.
+
+From the declarations of a class come the parameters of a model, their checks, the table of a file, the units of
+dispersions, the key reference and the section of the class's docstring that lists them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, dataclass
+from typing import Any, Self, TypeVar, dataclass_transform
+
+import numpy as np
+
+from jaxmbs.model.errors import ModelError
+from jaxmbs.model.kinds import Kind
+
+C = TypeVar("C", bound=type)
+
+
+@dataclass(frozen=True)
+class Declared:
+    """One declared field. of: class of a PART; choices: the words of a CHOICE; default: MISSING where it has none."""
+
+    name: str
+    kind: Kind
+    unit: str
+    doc: str
+    default: Any
+    of: type | None
+    choices: tuple[str, ...]
+
+    @property
+    def required(self) -> bool:
+        return self.default is MISSING
+
+
+def field(
+    kind: Kind,
+    unit: str = "",
+    doc: str = "",
+    *,
+    default: Any = MISSING,
+    of: type | None = None,
+    choices: tuple[str, ...] = (),
+) -> Any:
+    """Declare a field of an element: what it holds, its SI unit ("" for none), one line of doc, its default."""
+    said = {"kind": kind, "unit": unit, "doc": doc, "of": of, "choices": choices}
+    return dataclasses.field(default=default, metadata={"declared": said})
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+def element(cls: C) -> C:
+    """Class decorator of everything that has declared fields: a frozen dataclass whose docstring lists them."""
+    made = dataclass(frozen=True)(cls)
+    for f in dataclasses.fields(made):
+        if "declared" not in f.metadata:
+            raise TypeError(
+                f"{cls.__name__}.{f.name} is not declared; write {f.name}: ... = field(Kind...., unit, doc)"
+            )
+    own = declared(made)
+    if own and made.__doc__:
+        made.__doc__ = f"{made.__doc__.rstrip()}\n\n" + "\n".join(f"    {line(d)}" for d in own)
+    return made
+
+
+def line(d: Declared) -> str:
+    """A field in one line."""
+    unit = f" [{d.unit}]" if d.unit else ""
+    default = "" if d.required else f"; default {d.default!r}"
+    return f"{d.name}{unit}: {d.doc} ({d.kind}{default})"
+
+
+@functools.cache
+def declared(cls: type) -> tuple[Declared, ...]:
+    """The declared fields of a class, in order."""
+    fields: Any = dataclasses.fields(cls)
+    return tuple(Declared(name=f.name, default=f.default, **f.metadata["declared"]) for f in fields)
+
+
+def type_name(cls: type) -> str:
+    """The name of a class as the `type` of a table: "linear_spring" of LinearSpring."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__).lower()
+
+
+@dataclass(frozen=True)
+class Element:
+    """Base of everything with declared fields: joints, force elements, constraints, surfaces, bodies, outputs."""
+
+    @property
+    def numbers(self) -> Mapping[str, Kind]:
+        """Kind of every number by path, those of parts included ("surface.radius")."""
+        return {path: d.kind for path, d, _ in numbers_of(self)}
+
+    @property
+    def bodies(self) -> tuple[str, ...]:
+        """Fields that name a body."""
+        return tuple(d.name for d in declared(type(self)) if d.kind in (Kind.BODY, Kind.BODY_OR_WORLD))
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        """Fields that name a joint."""
+        return tuple(d.name for d in declared(type(self)) if d.kind is Kind.JOINT)
+
+    def structural(self) -> Self:
+        """The element without its numbers: what belongs to the static structure."""
+        return _without_numbers(self)
+
+    def requirements(self, p: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What the numbers must satisfy together, beyond their kinds: {remedy: whether it holds}.
+
+        p: arrays (..., *shape) by path; write the conditions for any leading axes, with NumPy and JAX arrays alike.
+        Raise ModelError where shapes do not fit.
+        """
+        return {}
+
+
+def _without_numbers(x: Any) -> Any:
+    fields = declared(type(x))
+    empty: dict[str, Any] = {d.name: None for d in fields if d.kind.is_number}
+    parts = {d.name: _without_numbers(getattr(x, d.name)) for d in fields if d.kind is Kind.PART}
+    return dataclasses.replace(x, **empty, **parts)
+
+
+def numbers_of(element: Any, prefix: str = "") -> Iterator[tuple[str, Declared, Any]]:
+    """(path, declaration, value) of every number of an element, those of its parts included."""
+    for d in declared(type(element)):
+        value = getattr(element, d.name)
+        if d.kind is Kind.PART:
+            assert d.of is not None
+            if not isinstance(value, d.of):
+                raise ModelError(f"{prefix}{d.name}: {value!r} is not a {d.of.__name__}; pass {_some(d.of)}")
+            yield from numbers_of(value, f"{prefix}{d.name}.")
+        elif d.kind.is_number:
+            yield f"{prefix}{d.name}", d, value
+
+
+def check_together(element: Element, p: Mapping[str, np.ndarray]) -> None:
+    """Check what the element requires of its numbers together, found by path, with any leading axes.
+
+    Raises ModelError with the remedy and, in a batch, the first row that is refused.
+    """
+    for remedy, holds in element.requirements(p).items():
+        if not np.all(holds):
+            row = f"row {int(np.flatnonzero(~holds)[0])}: " if np.ndim(holds) else ""
+            raise ModelError(f"{row}{remedy}")
+
+
+def _some(base: type) -> str:
+    """Examples of what a part may be."""
+    names = [c.__name__ for c in base.__subclasses__()] or [base.__name__]
+    return " or ".join(f"{name}(...)" for name in names)

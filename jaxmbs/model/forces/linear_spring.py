@@ -1,0 +1,51 @@
+"""Spring between two points."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jaxmbs.model.fields import element, field
+from jaxmbs.model.forces.base import Force, Loads, Numbers, Scene
+from jaxmbs.model.kinds import Kind
+from jaxmbs.spatial import Vector3
+from jaxmbs.spatial.scalar import Scalar, mul, safe_divide, sub
+
+
+@element
+class LinearSpring(Force):
+    """Spring and damper along the line between two points.
+
+    At zero length the line has no direction: the force is zero there, and so is its derivative with respect to a rest
+    length.
+    """
+
+    body_a: str = field(Kind.BODY_OR_WORLD, "", "body at one end")
+    body_b: str = field(Kind.BODY_OR_WORLD, "", "body at the other end")
+    point_a: Any = field(Kind.VECTOR, "m", "end on body_a, in its axes", default=(0.0, 0.0, 0.0))
+    point_b: Any = field(Kind.VECTOR, "m", "end on body_b, in its axes", default=(0.0, 0.0, 0.0))
+    stiffness: Any = field(Kind.NOT_NEGATIVE, "N/m", "force per stretch", default=0.0)
+    rest_length: Any = field(Kind.NOT_NEGATIVE, "m", "length without force", default=0.0)
+    damping: Any = field(Kind.NOT_NEGATIVE, "N s/m", "force per rate of the length", default=0.0)
+
+    def _line(self, p: Numbers, scene: Scene) -> tuple[Vector3, Scalar, Vector3, Scalar]:
+        """Vector from a to b, its length, unit vector and rate of the length."""
+        d = scene.point(self.body_b, p["point_b"]) - scene.point(self.body_a, p["point_a"])
+        length = d.norm()
+        unit = Vector3(*(safe_divide(c, length) for c in d))
+        rate = unit @ (scene.velocity(self.body_b, p["point_b"]) - scene.velocity(self.body_a, p["point_a"]))
+        return d, length, unit, rate
+
+    def apply(self, p: Numbers, scene: Scene, loads: Loads) -> None:
+        d, _, unit, rate = self._line(p, scene)
+        # k d - k L0 unit: the part without rest length stays smooth at zero length
+        pull = d * p["stiffness"] + unit * sub(mul(p["damping"], rate), mul(p["stiffness"], p["rest_length"]))
+        loads.force(self.body_a, pull, p["point_a"])
+        loads.force(self.body_b, -pull, p["point_b"])
+
+    def potential(self, p: Numbers, scene: Scene) -> Scalar:
+        stretch = sub(self._line(p, scene)[1], p["rest_length"])
+        return mul(mul(0.5, p["stiffness"]), mul(stretch, stretch))
+
+    def power(self, p: Numbers, scene: Scene) -> Scalar:
+        rate = self._line(p, scene)[3]
+        return mul(mul(-1, p["damping"]), mul(rate, rate))

@@ -1,0 +1,74 @@
+"""Spring pusher of a separation system."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jaxmbs.model.fields import element, field
+from jaxmbs.model.forces.base import Force, Loads, Numbers, Scene
+from jaxmbs.model.kinds import Kind
+from jaxmbs.spatial import Vector3
+from jaxmbs.spatial.scalar import Scalar, add, div, maximum, mul, sub, tanh, where
+
+FRICTION_SPEED = 1e-2  # [m/s] over which guide friction changes sign
+
+
+@element
+class Pusher(Force):
+    """One-sided spring pusher of a separation system, mounted on body_a, pushing body_b.
+
+    The extension is s = direction . (p_b - p_a). While s < stroke and from t >= delay on, it pushes body_b at p_b along
+    the direction with preload - stiffness s, less the Coulomb friction of the rod in its guide, and never pulls; the
+    reaction acts on body_a along the same line. Friction changes sign smoothly over 0.01 m/s.
+    """
+
+    body_a: str = field(Kind.BODY_OR_WORLD, "", "body that it is mounted on")
+    body_b: str = field(Kind.BODY_OR_WORLD, "", "body that it pushes")
+    point_a: Any = field(Kind.VECTOR, "m", "p_a: tip of the rod at s = 0, in axes of body_a")
+    point_b: Any = field(Kind.VECTOR, "m", "p_b: where the rod pushes, in axes of body_b")
+    direction: Any = field(Kind.DIRECTION, "", "direction of the push, in axes of body_a")
+    stiffness: Any = field(Kind.NOT_NEGATIVE, "N/m", "of the spring")
+    preload: Any = field(Kind.NOT_NEGATIVE, "N", "force at s = 0")
+    stroke: Any = field(Kind.POSITIVE, "m", "extension at which the push ends")
+    delay: Any = field(Kind.NUMBER, "s", "time of the release", default=0.0)
+    friction: Any = field(Kind.NOT_NEGATIVE, "N", "Coulomb friction of the rod in its guide", default=0.0)
+
+    def _push(self, p: Numbers, scene: Scene) -> tuple[Scalar, Scalar, Scalar, Vector3, Vector3]:
+        """Spring force, actual force, extension rate, direction in world axes, point of action on body_a."""
+        direction = scene.rotation(self.body_a) @ p["direction"]
+        x_b = scene.point(self.body_b, p["point_b"])
+        on_a = scene.local_point(self.body_a, x_b)
+        s = self._extension(p, scene)
+        rate = direction @ (scene.velocity(self.body_b, p["point_b"]) - scene.velocity(self.body_a, on_a))
+        spring = maximum(sub(p["preload"], mul(p["stiffness"], s)), 0.0)
+        spring = where(s < p["stroke"], spring, 0.0)
+        rubbed = spring
+        if not (isinstance(p["friction"], (int, float)) and p["friction"] == 0):
+            rubbed = maximum(sub(spring, mul(p["friction"], tanh(div(rate, FRICTION_SPEED)))), 0.0)
+            rubbed = where(spring > 0, rubbed, 0.0)
+        actual = rubbed
+        if not (isinstance(p["delay"], (int, float)) and p["delay"] == 0):
+            actual = where(scene.t >= p["delay"], rubbed, 0.0)
+        return spring, actual, rate, direction, on_a
+
+    def _extension(self, p: Numbers, scene: Scene) -> Scalar:
+        d = scene.point(self.body_b, p["point_b"]) - scene.point(self.body_a, p["point_a"])
+        return (scene.rotation(self.body_a) @ p["direction"]) @ d
+
+    def apply(self, p: Numbers, scene: Scene, loads: Loads) -> None:
+        _, actual, _, direction, on_a = self._push(p, scene)
+        loads.force(self.body_b, direction * actual, p["point_b"])
+        loads.force(self.body_a, direction * mul(-1, actual), on_a)
+
+    def potential(self, p: Numbers, scene: Scene) -> Scalar:
+        """Energy [J] that the spring would still give up to the end of its stroke."""
+        s, k, preload = self._extension(p, scene), p["stiffness"], p["preload"]
+        # the push ends at the stroke or where the force vanishes
+        reach = where(sub(preload, mul(k, p["stroke"])) > 0, p["stroke"], preload / where(k > 0, k, 1.0))
+        left = sub(reach, s)
+        mean = sub(preload, mul(mul(0.5, k), add(reach, s)))
+        return where(left > 0, mul(left, mean), 0.0)
+
+    def power(self, p: Numbers, scene: Scene) -> Scalar:
+        spring, actual, rate, _, _ = self._push(p, scene)
+        return mul(sub(actual, spring), rate)

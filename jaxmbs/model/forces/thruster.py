@@ -1,0 +1,54 @@
+"""Thrust with a time profile."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from jaxmbs.model.errors import ModelError
+from jaxmbs.model.fields import element, field
+from jaxmbs.model.forces.base import Force, Loads, Numbers, Scene
+from jaxmbs.model.kinds import Kind
+from jaxmbs.spatial import Vector3
+from jaxmbs.spatial.scalar import Scalar, add, div, mul, sub, where
+
+
+@element
+class Thruster(Force):
+    """Force along a direction fixed in a body, with a time profile.
+
+    The force is the thrust times the piecewise linear profile through (times, values), held at both ends.
+    """
+
+    body: str = field(Kind.BODY, "", "body that it drives")
+    point: Any = field(Kind.VECTOR, "m", "where it acts, in body axes", default=(0.0, 0.0, 0.0))
+    direction: Any = field(Kind.DIRECTION, "", "of the force, in body axes", default=(0.0, 0.0, 1.0))
+    thrust: Any = field(Kind.NUMBER, "N", "force where the profile is 1", default=0.0)
+    times: Any = field(Kind.LIST, "s", "times of the profile, increasing", default=(0.0,))
+    values: Any = field(Kind.LIST, "", "the profile at these times", default=(1.0,))
+
+    def requirements(self, p: Numbers) -> Mapping[str, Any]:
+        times, values = p["times"], p["values"]
+        if times.shape[-1] != values.shape[-1]:
+            raise ModelError(f"{times.shape[-1]} times but {values.shape[-1]} values; give one value per time")
+        return {"the times of the profile must increase": (times[..., 1:] > times[..., :-1]).all(-1)}
+
+    def _force(self, p: Numbers, scene: Scene) -> Vector3:
+        level = mul(p["thrust"], piecewise_linear(scene.t, p["times"], p["values"]))
+        return scene.rotation(self.body) @ p["direction"] * level
+
+    def apply(self, p: Numbers, scene: Scene, loads: Loads) -> None:
+        loads.force(self.body, self._force(p, scene), p["point"])
+
+    def power(self, p: Numbers, scene: Scene) -> Scalar:
+        return self._force(p, scene) @ scene.velocity(self.body, p["point"])
+
+
+def piecewise_linear(t: Scalar, times: tuple[Scalar, ...], values: tuple[Scalar, ...]) -> Scalar:
+    """Value at t of the broken line through the points, constant before the first and after the last."""
+    result = values[0]
+    for t0, t1, v0, v1 in zip(times, times[1:], values, values[1:], strict=False):
+        part = div(sub(t, t0), sub(t1, t0))
+        part = where(part > 0, where(part < 1, part, 1.0), 0.0)
+        result = add(result, mul(part, sub(v1, v0)))
+    return result

@@ -1,0 +1,52 @@
+"""What a mechanism says beside its elements: surroundings, bodies, and where joints sit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jaxmbs.model.fields import Element, element, field
+from jaxmbs.model.kinds import Kind
+from jaxmbs.model.pose import Pose
+
+_HERE = Pose()
+
+
+@element
+class Surroundings(Element):
+    """What acts on all bodies."""
+
+    gravity: Any = field(Kind.VECTOR, "m/s2", "uniform acceleration, in world axes", default=(0.0, 0.0, 0.0))
+
+
+@element
+class Body(Element):
+    """A rigid body; it may be massless where others hang on it."""
+
+    mass: Any = field(Kind.NOT_NEGATIVE, "kg", "mass", default=0.0)
+    com: Any = field(Kind.VECTOR, "m", "centre of mass, in the body's frame", default=(0.0, 0.0, 0.0))
+    inertia: Any = field(
+        Kind.INERTIA,
+        "kg m2",
+        "principal moments or matrix, about the centre of mass along the body's axes",
+        default=(0.0, 0.0, 0.0),
+    )
+
+
+@element
+class Hinge(Element):
+    """Where a joint of the tree sits: its two frames coincide at q = 0."""
+
+    parent: str = field(Kind.BODY_OR_WORLD, "", "body that it hangs on")
+    child: str = field(Kind.BODY, "", "body that hangs on it")
+    parent_pose: Pose = field(Kind.PART, "", "joint frame in the parent's frame", default=_HERE, of=Pose)
+    child_pose: Pose = field(Kind.PART, "", "joint frame in the child's frame", default=_HERE, of=Pose)
+
+
+@element
+class Closure(Element):
+    """Where a cut joint sits; a is the parent's side."""
+
+    body_a: str = field(Kind.BODY_OR_WORLD, "", "body on the parent's side")
+    body_b: str = field(Kind.BODY_OR_WORLD, "", "body on the child's side")
+    pose_a: Pose = field(Kind.PART, "", "joint frame in the frame of body_a", default=_HERE, of=Pose)
+    pose_b: Pose = field(Kind.PART, "", "joint frame in the frame of body_b", default=_HERE, of=Pose)
