@@ -15,6 +15,9 @@ def load(path: str | Path) -> Model:
     """Model of the [mechanism] in a TOML file; what else the file has (dispersions, outputs, ...) is not looked at.
 
     Raises InputError (a ModelError): one line for everything that is wrong, each with the path of its key.
+
+    >>> mbs.load("examples/stage_separation.toml")  # doctest: +SKIP
+    <Model 'stage separation': 2 bodies (stage, payload), nq = 14, nv = 12>
     """
     try:
         from jaxmbs.io import toml

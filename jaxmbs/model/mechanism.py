@@ -36,6 +36,12 @@ class Mechanism:
 
     gravity: uniform acceleration (3,) [m/s²] in world axes. Every error is a ModelError that names the element,
     its value and the remedy.
+
+    >>> mech = mbs.Mechanism("pendulum", gravity=(0, 0, -9.81))
+    >>> mech.add_body("link", mass=2.0, com=(0, 0, -0.5), inertia=(0.2, 0.2, 0.01))
+    >>> mech.add_joint("hinge", mbs.Revolute(axis=(0, 1, 0)), parent="world", child="link")
+    >>> mech.build()
+    <Model 'pendulum': 1 body (link), nq = 1, nv = 1>
     """
 
     def __init__(self, name: str, gravity: Any = Surroundings.gravity):

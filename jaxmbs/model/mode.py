@@ -15,6 +15,10 @@ class Mode:
 
     lock: (nv,), degrees of freedom whose acceleration is prescribed; force: (number of force elements,), those that
     act; constraint: (number of loops and constraints,), those that hold, loops first.
+
+    >>> model = mbs.library.double_pendulum().build()
+    >>> model.mode(lock="elbow").lock.tolist()
+    [False, True]
     """
 
     lock: Any

@@ -27,6 +27,10 @@ class Model:
     traced or batched values, by name. Both are leaves: map, differentiate or replace them without recompiling.
     Models are equal when their structures and all their numbers are. What `jax.grad` with respect to a model returns is
     shaped like the model; read it with `derivative`, which knows what the model could not be differentiated by.
+
+    >>> model = mbs.library.double_pendulum().build()
+    >>> model.body_names, model.q_slice("elbow")
+    (('upper', 'lower'), slice(1, 2, None))
     """
 
     numbers: Any
@@ -34,8 +38,9 @@ class Model:
     structure: Structure = field(metadata={"static": True})
 
     def __repr__(self) -> str:
-        bodies = ", ".join(self.body_names[:6]) + (", ..." if len(self.body_names) > 6 else "")
-        return f"<Model {self.name!r}: {len(self.body_names)} bodies ({bodies}), nq = {self.nq}, nv = {self.nv}>"
+        bodies, n = self.body_names[:6], len(self.body_names)
+        said = f"{n} {'body' if n == 1 else 'bodies'} ({', '.join(bodies)}{', ...' if n > len(bodies) else ''})"
+        return f"<Model {self.name!r}: {said}, nq = {self.nq}, nv = {self.nv}>"
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Model):
@@ -139,7 +144,12 @@ def _parameter(model: Model, name: str, where: str) -> Parameter:
 
 
 def get(model: Model, name: str) -> Any:
-    """Value of a parameter: number or array; an inertia or rotation as 3x3. NumPy when concrete."""
+    """Value of a parameter: number or array; an inertia or rotation as 3x3. NumPy when concrete.
+
+    >>> model = mbs.library.double_pendulum(mass_2=1.5).build()
+    >>> mbs.get(model, "lower.mass"), mbs.get(model, "lower.com").tolist()
+    (1.5, [0.0, 0.0, -1.0])
+    """
     p = _parameter(model, name, "get")
     if name in model.overrides:
         return model.overrides[name]
@@ -158,6 +168,11 @@ def derivative(gradient: Model, name: str) -> Any:
     first. Returns (..., *shape of the parameter), that of an inertia symmetric, as if the parameter had been given by
     `set`. Raises ModelError where components are pinned: the model has no number there that could be differentiated by;
     differentiate with respect to `mbs.free(model, [name])` instead.
+
+    >>> model = mbs.library.double_pendulum().build()
+    >>> slope = jax.grad(lambda model: mbs.energy(model, jnp.zeros(2), jnp.ones(2))[0])(model)
+    >>> print(mbs.derivative(slope, "lower.mass").round(3))
+    4.5
     """
     p = _parameter(gradient, name, "derivative")
     if name in gradient.overrides:
@@ -181,6 +196,10 @@ def set(model: Model, values: Mapping[str, Any]) -> Model:
     Plain numbers are checked as at build. A value that is traced, or that differs from a pinned 0 or +-1, turns
     the parameter into free numbers, which recompiles once. Raises ModelError for unknown names, wrong shapes,
     unphysical values.
+
+    >>> model = mbs.set(mbs.library.double_pendulum().build(), {"lower.mass": 3.0, "gravity": (0, 0, -1.62)})
+    >>> mbs.get(model, "lower.mass")
+    3.0
     """
     concrete: dict[str, list[float]] = {}
     overrides = dict(model.overrides)
@@ -208,6 +227,10 @@ def free(model: Model, names: Iterable[str]) -> Model:
 
     Do so before differentiating with respect to a component whose value is exactly 0 or +-1; `derivative` reads the
     result and refuses what is still pinned.
+
+    >>> model = mbs.library.double_pendulum().build()
+    >>> mbs.free(model, ["lower.com"]).numbers.size - model.numbers.size  # components that were pinned
+    2
     """
     names = [names] if isinstance(names, str) else list(names)
     for name in names:
@@ -221,6 +244,12 @@ def vary(model: Model, values: Mapping[str, Any]) -> tuple[Model, Model]:
     values: {name: (B, ...)}; an inertia as (B, 3) or (B, 3, 3), a rotation as (B, 4) or (B, 3, 3). Returns the model
     with batched leaves and the Model-shaped in_axes for `jax.vmap`. Concrete values are checked: an inertia that no
     body can have raises ModelError with the row.
+
+    >>> model = mbs.library.double_pendulum().build()
+    >>> batch, axes = mbs.vary(model, {"lower.mass": jnp.array([1.0, 2.0, 3.0])})
+    >>> matrices = jax.vmap(mbs.mass_matrix, in_axes=(axes, None))(batch, jnp.zeros(2))
+    >>> print(matrices[:, 1, 1])
+    [1. 2. 3.]
     """
     overrides = dict(model.overrides)
     axes: dict[str, Any] = dict.fromkeys(overrides)

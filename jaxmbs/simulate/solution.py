@@ -14,7 +14,11 @@ from jaxmbs.model.parameters import is_traced
 
 
 class Status(enum.IntEnum):
-    """Outcome of one instance; `message` is what users read."""
+    """Outcome of one instance; `message` is what users read.
+
+    >>> mbs.Status(1).name, mbs.Status(1).message
+    ('NOT_FINITE', 'the state stopped being finite; reduce dt, or look for a stiff or singular element')
+    """
 
     OK = 0
     NOT_FINITE = 1
@@ -50,6 +54,10 @@ class Solution:
     m/s]; conditioning (rows,): smallest pivot of the constraints over the largest since the row before (near 0 the
     mechanism passed a configuration where it could branch, such as a parallelogram lying flat, and kept the branch of its
     velocity); folded: final carry of `fold`.
+
+    >>> model = mbs.library.double_pendulum().build()
+    >>> mbs.simulate(model, [0.5, 0.0], [0.0, 0.0], t_end=0.2, dt=0.01)
+    <Solution: 21 rows, nq = 2, nv = 2, t = 0 to 0.2 s, OK>
     """
 
     t: Any

@@ -20,6 +20,10 @@ class WrittenOut:
     what: the function; model: its name; inputs: the arguments (name, length), "t" without a length; shape: of the
     result; method: the algorithm that wrote the formulas; numeric: whether the constants are numbers of the model or
     computed from its parameters.
+
+    >>> formulas = mbs.write_out(mbs.library.double_pendulum().build(), "mass_matrix", constants="numbers")
+    >>> formulas.function()([0.5, 0.3])[1][1]
+    1.0
     """
 
     what: str

@@ -48,6 +48,12 @@ def constrained_dynamics(
     row, velocity (m/s) of a nonholonomic one. method: "multipliers" (Schur complement of the mass matrix) or
     "elimination" of dependent velocities [K 6], chosen by pivoting at every state; the two agree. Redundant rows share
     the load with multipliers of least norm. Raises ModelError for wrong shapes or an unknown method.
+
+    >>> model = mbs.library.crank_slider().build()
+    >>> q = [jnp.pi / 2, -jnp.pi / 2 - jnp.arcsin(1 / 3), jnp.sqrt(0.08) - 0.4]  # the crank upright
+    >>> a, multipliers, residual = mbs.constrained_dynamics(model, q, [0.0, 0.0, 0.0], tau=[1.0, 0.0, 0.0])
+    >>> print(a.round(3), multipliers.shape)
+    [ 35.263 -35.263  -3.526] (2,)
     """
     if method not in _METHODS:
         raise unknown("method", method, _METHODS, "constrained_dynamics")
@@ -63,7 +69,14 @@ def constrained_dynamics(
 def constraint_jacobian(
     model: Model, q: jax.Array, v: jax.Array | None = None, *, t: Any = 0.0, mode: Mode | None = None
 ) -> tuple[jax.Array, jax.Array]:
-    """(J (rows, nv), drift (rows,)) of J a + drift = 0 at (q, v); v None is rest. [Y 3.194-3.198]"""
+    """(J (rows, nv), drift (rows,)) of J a + drift = 0 at (q, v); v None is rest. [Y 3.194-3.198]
+
+    >>> model = mbs.library.crank_slider().build()
+    >>> J, drift = mbs.constraint_jacobian(model, [0.0, 0.0, 0.0])
+    >>> print(J.round(3))
+    [[ 0.   0.   1. ]
+     [-0.4 -0.3  0. ]]
+    """
     state = constrained_state(model, q, jnp.zeros(model.nv) if v is None else v, t, mode)
     found, dtype = constraints(state), state.tree.dtype
     rows = [state.tree.vector(list(row)) for row in found.J]
@@ -71,7 +84,11 @@ def constraint_jacobian(
 
 
 def constraint_rows(model: Model, q: Any = None) -> dict[str, slice]:
-    """Where the rows of each constraint lie among the multipliers."""
+    """Where the rows of each constraint lie among the multipliers.
+
+    >>> mbs.constraint_rows(mbs.library.four_bar_windows(2).build())
+    {'window_1': slice(0, 2, None), 'window_2': slice(2, 4, None)}
+    """
     q = model.neutral() if q is None else q
     counts = row_counts(constrained_state(model, q, jnp.zeros(model.nv), 0.0, None))
     out, start = {}, 0
@@ -96,6 +113,11 @@ def impact(
     A (v_plus - v_minus) = Jᵀ impulses, and on the rows of the constraints named in `on` (None: all) the velocity
     becomes -restitution times what it was; on the other active rows it becomes zero. Impulses in N s and N m s, in the
     order of the multipliers. Raises ModelError for unknown names.
+
+    >>> model = mbs.library.crank_slider().build()
+    >>> v, impulses = mbs.impact(model, [0.0, 0.0, 0.0], [0.0, 0.0, 1.0], on="pin")  # the slider is caught
+    >>> print(v.round(3))
+    [0. 0. 0.]
     """
     names = model.constraint_names if on is None else ((on,) if isinstance(on, str) else tuple(on))
     for name in names:
@@ -114,6 +136,12 @@ def joint_impulses(
 
     A row is (angular [N m s], linear [N s]) impulse on the child, at the child joint frame, in its axes. impulses: those
     of the constraints, from `impact`; zeros (rows,) for a jump that outside impulses make.
+
+    >>> model = mbs.library.crank_slider().build()
+    >>> q, v_minus = [0.0, 0.0, 0.0], [0.0, 0.0, 1.0]
+    >>> v_plus, impulses = mbs.impact(model, q, v_minus)
+    >>> mbs.joint_impulses(model, q, v_minus, v_plus, impulses).shape  # three joints and the loop
+    (4, 6)
     """
     state = constrained_state(model, q, jnp.zeros(model.nv), t, None, v_minus)
     tree = state.tree

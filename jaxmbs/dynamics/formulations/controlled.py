@@ -30,7 +30,13 @@ Motions = tuple[tuple[str, int | None, Program | Opaque], ...]
 
 
 class Controlled(NamedTuple):
-    """State with the controlled coordinates put in place (q, v), accelerations a and drives (nv,), zero elsewhere."""
+    """State with the controlled coordinates put in place (q, v), accelerations a and drives (nv,), zero elsewhere.
+
+    >>> model = mbs.library.double_pendulum().build()
+    >>> found = mbs.controlled_dynamics(model, [0.0, 0.3], [0.0, 0.0], motions={"elbow": jnp.sin})
+    >>> print(found.q, found.v)  # the elbow as the sine at t = 0
+    [0. 0.] [0. 1.]
+    """
 
     q: jax.Array
     v: jax.Array
@@ -54,6 +60,12 @@ def controlled_dynamics(
     their values and rates replace those in q and v. method: "aba" (the freedoms are locked and accelerate as given) or
     one of `mass_matrix` (their rows and columns are deleted [Y 3.92]). Drives in N m or N, along the coordinates,
     besides tau [Y 3.91]. Raises ModelError for joints whose rates are no derivatives of coordinates (Spherical, Free).
+
+    >>> model = mbs.library.double_pendulum().build()
+    >>> motions = {"shoulder": lambda t: 0.5 * t**2}
+    >>> found = mbs.controlled_dynamics(model, [0.0, 0.3], [0.0, 0.0], motions=motions, t=1.0)
+    >>> print(found.a.round(3), found.drive.round(3))
+    [ 1.    -9.288] [3.193 0.   ]
     """
     require_model(model, "controlled_dynamics")
     s, dtype, listed, numbers = model.structure, state_dtype(q, v, tau), [], []

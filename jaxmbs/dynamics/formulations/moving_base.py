@@ -19,6 +19,11 @@ class MovingBase:
     position: function t -> (3,) [m], origin of body 0 in inertial axes; rotation: function t -> (3, 3), from body 0 to
     inertial axes. Smooth, written with jax.numpy. Gravity keeps its inertial direction; force elements on "world" are
     attached to the moving body 0.
+
+    >>> lift = mbs.MovingBase(position=lambda t: jnp.stack([0 * t, 0 * t, t**2]))
+    >>> model = mbs.library.double_pendulum().build()
+    >>> print(mbs.moving_base_dynamics(model, [0.5, 0.0], [0.0, 0.0], base=lift).round(3))
+    [-5.662  5.662]
     """
 
     position: Callable[[jax.Array], Any] = lambda t: jnp.zeros(3, jnp.result_type(t))

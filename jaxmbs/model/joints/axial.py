@@ -18,7 +18,14 @@ Scalars = Sequence[Scalar]
 
 @element
 class Revolute(Joint):
-    """Rotation about an axis. q: angle [rad]."""
+    """Rotation about an axis. q: angle [rad].
+
+    >>> mech = mbs.Mechanism("wheel")
+    >>> mech.add_body("wheel", mass=1.0, inertia=(0.1, 0.1, 0.2))
+    >>> mech.add_joint("axle", mbs.Revolute(axis=(0, 0, 1)), "world", "wheel")
+    >>> mech.build().nv
+    1
+    """
 
     axis: Any = field(Kind.DIRECTION, "", "axis in the joint frame", default=(0.0, 0.0, 1.0))
     nq: ClassVar[int] = 1
@@ -34,7 +41,14 @@ class Revolute(Joint):
 
 @element
 class Prismatic(Joint):
-    """Displacement along an axis. q: displacement [m]."""
+    """Displacement along an axis. q: displacement [m].
+
+    >>> mech = mbs.Mechanism("slide")
+    >>> mech.add_body("block", mass=1.0)
+    >>> mech.add_joint("rail", mbs.Prismatic(axis=(1, 0, 0)), "world", "block")
+    >>> mech.build().nv
+    1
+    """
 
     axis: Any = field(Kind.DIRECTION, "", "axis in the joint frame", default=(0.0, 0.0, 1.0))
     nq: ClassVar[int] = 1
@@ -47,7 +61,14 @@ class Prismatic(Joint):
 
 @element
 class Helical(Joint):
-    """Screw about an axis. q: angle [rad]."""
+    """Screw about an axis. q: angle [rad].
+
+    >>> mech = mbs.Mechanism("screw")
+    >>> mech.add_body("nut", mass=1.0)
+    >>> mech.add_joint("thread", mbs.Helical(axis=(0, 0, 1), pitch=0.01), "world", "nut")
+    >>> mbs.get(mech.build(), "thread.pitch")
+    0.01
+    """
 
     axis: Any = field(Kind.DIRECTION, "", "axis in the joint frame", default=(0.0, 0.0, 1.0))
     pitch: Any = field(Kind.NUMBER, "m/rad", "displacement per angle", default=0.0)
@@ -65,7 +86,14 @@ class Helical(Joint):
 
 @element
 class Cylindrical(Joint):
-    """Rotation about and displacement along an axis. q: angle [rad], displacement [m]."""
+    """Rotation about and displacement along an axis. q: angle [rad], displacement [m].
+
+    >>> mech = mbs.Mechanism("piston")
+    >>> mech.add_body("rod", mass=1.0, inertia=(0.1, 0.1, 0.2))
+    >>> mech.add_joint("bore", mbs.Cylindrical(axis=(0, 0, 1)), "world", "rod")
+    >>> mech.build().nv
+    2
+    """
 
     axis: Any = field(Kind.DIRECTION, "", "axis in the joint frame", default=(0.0, 0.0, 1.0))
     nq: ClassVar[int] = 2
@@ -82,7 +110,14 @@ class Cylindrical(Joint):
 
 @element
 class Universal(Joint):
-    """Rotation about `axis_1`, then about `axis_2`, which need not be orthogonal. q: the two angles [rad]."""
+    """Rotation about `axis_1`, then about `axis_2`, which need not be orthogonal. q: the two angles [rad].
+
+    >>> mech = mbs.Mechanism("shaft")
+    >>> mech.add_body("shaft", mass=1.0, inertia=(0.1, 0.1, 0.2))
+    >>> mech.add_joint("cross", mbs.Universal(axis_1=(1, 0, 0), axis_2=(0, 1, 0)), "world", "shaft")
+    >>> mech.build().nv
+    2
+    """
 
     axis_1: Any = field(Kind.DIRECTION, "", "axis on the parent's side, in the joint frame", default=(1.0, 0.0, 0.0))
     axis_2: Any = field(Kind.DIRECTION, "", "axis on the child's side, in the joint frame", default=(0.0, 1.0, 0.0))

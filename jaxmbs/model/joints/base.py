@@ -81,7 +81,14 @@ def fixed_motion(placement: Transform, S: tuple[Motion, ...], v: Sequence[Scalar
 
 @element
 class Fixed(Joint):
-    """No relative motion. q: none."""
+    """No relative motion. q: none.
+
+    >>> mech = mbs.library.double_pendulum()
+    >>> mech.add_body("tip", mass=0.1)
+    >>> mech.add_joint("bolt", mbs.Fixed(), "lower", "tip", mbs.Pose((0, 0, -1)))
+    >>> mech.build().nv
+    2
+    """
 
     def motion(self, p: Mapping[str, Any], q: Sequence[Scalar], v: Sequence[Scalar], t: Scalar) -> JointMotion:
         return JointMotion(IDENTITY, (), ZERO_MOTION, ZERO_MOTION)

@@ -23,6 +23,13 @@ class General(Joint):
 
     q and v = dq/dt have shape (dof,). Derivatives come from JAX; the functions must be smooth and written with
     jax.numpy. The frames should coincide at q = 0, t = 0. A closure is needed to close a loop with the joint [Y 3.194].
+
+    >>> slope = lambda q, t: jnp.stack([q[0], 0 * q[0], -(q[0] ** 2)])  # a parabola
+    >>> mech = mbs.Mechanism("bead", gravity=(0, 0, -9.81))
+    >>> mech.add_body("bead", mass=1.0)
+    >>> mech.add_joint("wire", mbs.General(slope, lambda q, t: jnp.eye(3), dof=1), "world", "bead")
+    >>> print(mbs.mass_matrix(mech.build(), [0.5]))
+    [[2.]]
     """
 
     z: Callable[[jax.Array, jax.Array], Any] = field(

@@ -33,7 +33,14 @@ _TRANSLATIONS = tuple(Motion(ZERO3, e) for e in (_X, _Y, _Z))
 
 @element
 class Planar(Joint):
-    """Motion in the xy plane of the parent joint frame. q: x, y [m], angle about z [rad]."""
+    """Motion in the xy plane of the parent joint frame. q: x, y [m], angle about z [rad].
+
+    >>> mech = mbs.Mechanism("puck")
+    >>> mech.add_body("puck", mass=1.0, inertia=(0.1, 0.1, 0.2))
+    >>> mech.add_joint("ice", mbs.Planar(), "world", "puck")
+    >>> mech.build().nv
+    3
+    """
 
     nq: ClassVar[int] = 3
     nv: ClassVar[int] = 3
@@ -57,7 +64,14 @@ def _random_quaternion(key: jax.Array) -> jax.Array:
 
 @element
 class Spherical(Joint):
-    """Rotation about a point. q: quaternion w, x, y, z; v: angular velocity in the child joint frame [rad/s]."""
+    """Rotation about a point. q: quaternion w, x, y, z; v: angular velocity in the child joint frame [rad/s].
+
+    >>> mech = mbs.Mechanism("top")
+    >>> mech.add_body("top", mass=1.0, com=(0, 0, 0.1), inertia=(0.1, 0.1, 0.2))
+    >>> mech.add_joint("tip", mbs.Spherical(), "world", "top")
+    >>> print(mech.build().neutral())
+    [1. 0. 0. 0.]
+    """
 
     nq: ClassVar[int] = 4
     nv: ClassVar[int] = 3
@@ -82,7 +96,14 @@ class Spherical(Joint):
 @element
 class Free(Joint):
     """No constraint. q: x, y, z [m] in the parent joint frame, quaternion w, x, y, z;
-    v: angular [rad/s] and linear velocity [m/s] in the child joint frame."""
+    v: angular [rad/s] and linear velocity [m/s] in the child joint frame.
+
+    >>> mech = mbs.Mechanism("satellite")
+    >>> mech.add_body("bus", mass=100.0, inertia=(10.0, 12.0, 14.0))
+    >>> mech.add_joint("orbit", mbs.Free(), "world", "bus")
+    >>> print(mech.build().neutral())
+    [0. 0. 0. 1. 0. 0. 0.]
+    """
 
     nq: ClassVar[int] = 7
     nv: ClassVar[int] = 6
