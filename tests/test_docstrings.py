@@ -4,6 +4,7 @@ import dataclasses
 import doctest
 import inspect
 import re
+import typing
 
 import jax
 import jax.numpy as jnp
@@ -13,8 +14,9 @@ import pytest
 import jaxmbs as mbs
 
 ROOMS = {"mbs": mbs, "mbs.library": mbs.library, "mbs.absolute": mbs.absolute}
-EVERYWHERE = {"self", "model", "t", "mode"}  # explained once, in help(jaxmbs)
+EVERYWHERE = {"self", "model", "t", "mode", "gravity"}  # explained once, in help(jaxmbs) and help(jaxmbs.library)
 SHAPES = {"q": "(nq,)", "q0": "(nq,)", "q_guess": "(nq,)"} | dict.fromkeys(("v", "v0", "a", "tau", "dv"), "(nv,)")
+INNER = {"Structure", "Names", "Values"}  # for the algorithms; users have the names and numbers of a model otherwise
 
 
 def public():
@@ -31,7 +33,10 @@ METHODS = {
     for name, cls in PUBLIC.items()
     if inspect.isclass(cls)
     for method, x in vars(cls).items()
-    if not method.startswith("_") and (inspect.isfunction(x) or isinstance(x, property))
+    if not method.startswith("_")
+    and (inspect.isfunction(x) or isinstance(x, property))
+    and not any(hasattr(base, method) for base in cls.__mro__[1:])  # explained where it is asked for
+    and not (dataclasses.is_dataclass(cls) and method in cls.__dataclass_fields__)
 }
 
 
@@ -55,7 +60,8 @@ def test_every_public_name_is_explained_with_an_example(name):
 
 
 def _unmentioned(x, said):
-    return [p for p in parameters(x) if p not in EVERYWHERE and not re.search(rf"\b{p}\b", said.split(">>>")[0])]
+    text = re.sub(r"^\s*(>>>|\.\.\.) .*$", "", said, flags=re.MULTILINE)
+    return [p for p in parameters(x) if p not in EVERYWHERE and not re.search(rf"\b{p}\b", text)]
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -74,3 +80,27 @@ def test_examples_run(name):
     example = doctest.DocTestParser().get_doctest(inspect.getdoc(PUBLIC[name]), space, name, None, 0)
     runner.run(example, out=failures.append)
     assert not failures, "".join(failures)
+
+
+def classes(hint):
+    """The classes of the library in an annotation."""
+    if inspect.isclass(hint) and hint.__module__.startswith("jaxmbs"):
+        yield hint
+    for part in typing.get_args(hint):
+        yield from classes(part)
+
+
+@pytest.mark.parametrize("name", [name for name, x in (PUBLIC | METHODS).items() if inspect.isfunction(x)])
+def test_what_is_returned_is_public(name):
+    """Also what fields of results hold."""
+    known = set(PUBLIC.values())
+    x = inspect.unwrap((PUBLIC | METHODS)[name])
+    try:
+        result = typing.get_type_hints(x).get("return")
+    except NameError:  # a type that is imported for the checker only
+        return
+    for cls in classes(result):
+        assert cls in known or cls.__name__ in INNER, f"{name} returns {cls.__qualname__}, which is not public"
+        hints = typing.get_type_hints(cls) if cls in known else {}
+        lacking = [c.__qualname__ for h in hints.values() for c in classes(h) if c not in known]
+        assert not [c for c in lacking if c not in INNER], f"fields of {cls.__qualname__} hold {lacking}"

@@ -14,6 +14,7 @@ from jaxmbs.dynamics.formulations.bias_parts import bias_split as bias_split
 from jaxmbs.dynamics.formulations.configuration import BodyLoads as BodyLoads
 from jaxmbs.dynamics.formulations.controlled import Controlled as Controlled
 from jaxmbs.dynamics.formulations.controlled import controlled_dynamics as controlled_dynamics
+from jaxmbs.dynamics.formulations.moving_base import BaseMotion as BaseMotion
 from jaxmbs.dynamics.formulations.moving_base import MovingBase as MovingBase
 from jaxmbs.dynamics.formulations.planar import PlanarParameters as PlanarParameters
 from jaxmbs.dynamics.formulations.planar import planar_parameters as planar_parameters

@@ -71,7 +71,7 @@ def jacobian(
 ) -> jax.Array:
     """Jacobian (6, nv) of a point of a body: (angular, linear) velocity in world axes per unit of v.
 
-    point (3,) [m] in body axes. Raises ModelError for an unknown body.
+    q (nq,); body: its name; point (3,) [m] in body axes. Raises ModelError for an unknown body.
 
     >>> model = mbs.library.double_pendulum().build()
     >>> J = mbs.jacobian(model, [0.5, 0.3], "lower", point=(0, 0, -1))
@@ -140,7 +140,8 @@ def inverse_dynamics(
 ) -> jax.Array:
     """Generalized forces tau (nv,) that produce the accelerations a (nv,): tau = A a + bias (recursive Newton-Euler).
 
-    Gravity and the force elements act besides tau. Units: N m or N, as the coordinate asks. [Y 3.170-3.172]
+    q (nq,), v (nv,). Gravity and the force elements act besides tau. Units: N m or N, as the coordinate asks.
+    Raises ModelError for wrong shapes. [Y 3.170-3.172]
 
     >>> model = mbs.library.double_pendulum().build()
     >>> print(mbs.inverse_dynamics(model, [0.5, 0.3], [0.0, 0.0], [0.0, 0.0]).round(3))  # what holds it still
@@ -152,7 +153,9 @@ def inverse_dynamics(
 
 @compiles_itself()
 def bias_forces(model: Model, q: jax.Array, v: jax.Array, *, t: Any = 0.0, mode: Mode | None = None) -> jax.Array:
-    """bias (nv,) of A a + bias = tau: Coriolis, centrifugal and gyroscopic forces, gravity, force elements.
+    """bias (nv,) of A a + bias = tau: Coriolis, centrifugal and gyroscopic forces, gravity, force elements [N, N m].
+
+    At q (nq,), v (nv,). Raises ModelError for wrong shapes.
 
     >>> model = mbs.library.double_pendulum().build()
     >>> print(mbs.bias_forces(model, [0.5, 0.3], [1.0, 2.0]).round(3))
@@ -166,7 +169,7 @@ def bias_forces(model: Model, q: jax.Array, v: jax.Array, *, t: Any = 0.0, mode:
 def mass_matrix(
     model: Model, q: jax.Array, *, method: str = "crba", t: Any = 0.0, mode: Mode | None = None
 ) -> jax.Array:
-    """Mass matrix A (nv, nv), symmetric, in the units of v.
+    """Mass matrix A (nv, nv) at q (nq,), symmetric, in kg, kg m, kg m² as the units of v ask: v' A v/2 is in J.
 
     method: "crba" (composite rigid bodies) or a formulation of the literature: "configuration", "jacobian" for any
     joints, "barycentric", "wang" for rotational ones, "fictitious" for free roots, "planar", "telegin" for revolutes.
@@ -248,6 +251,8 @@ def energy(
 ) -> tuple[jax.Array, jax.Array]:
     """(kinetic, potential) energy [J]: gravity, zero at the world origin, and every element that stores energy.
 
+    At q (nq,), v (nv,). Raises ModelError for wrong shapes.
+
     >>> model = mbs.library.double_pendulum().build()
     >>> kinetic, potential = mbs.energy(model, [0.5, 0.3], [1.0, 2.0])
     >>> print(kinetic.round(3), potential.round(3))
@@ -262,6 +267,8 @@ def momentum(
     model: Model, q: jax.Array, v: jax.Array, *, t: Any = 0.0, mode: Mode | None = None
 ) -> tuple[jax.Array, jax.Array]:
     """(angular momentum (3,) about the common centre of mass [N m s], linear momentum (3,) [N s]), world axes.
+
+    At q (nq,), v (nv,). Raises ModelError for wrong shapes.
 
     >>> model = mbs.library.double_pendulum().build()
     >>> angular, linear = mbs.momentum(model, [0.5, 0.3], [1.0, 2.0])
@@ -287,9 +294,8 @@ def joint_reactions(
     """Wrench in every joint, (joints, 6): model.joint_names in order, then the cut joints, model.loop_names.
 
     A row is (moment [N m], force [N]) on the child, at the child joint frame, in its axes; of a cut joint on its second
-    body, at frame b.
-
-    It is the whole wrench that the joint transmits, drive and spring torques along its freedoms included.
+    body, at frame b. It is the whole wrench that the joint transmits, drive and spring torques along its freedoms included.
+    q (nq,), v (nv,), tau (nv,) or None, prescribed (nv,): as in `forward_dynamics`. Raises ModelError for wrong shapes.
     [Y 3.86, 3.170; the hinge force of Y 3.4; 3.199 for cut joints]
 
     >>> model = mbs.library.double_pendulum().build()

@@ -23,6 +23,7 @@ from jaxmbs.model.structure import WORLD, Structure
 class Model:
     """A mechanism ready for computation; made by `Mechanism.build`, never by hand.
 
+    structure: tree, types, names and patterns of zeros and ones, which decide what is compiled;
     numbers: flat vector of every free component of every parameter; overrides: parameters that were set to
     traced or batched values, by name. Both are leaves: map, differentiate or replace them without recompiling.
     Models are equal when their structures and all their numbers are. What `jax.grad` with respect to a model returns is
@@ -77,6 +78,7 @@ class Model:
 
     @property
     def force_names(self) -> tuple[str, ...]:
+        """Force elements, in the order in which they were added."""
         return tuple(f.name for f in self.structure.forces)
 
     @property
@@ -91,6 +93,7 @@ class Model:
 
     @property
     def parameter_names(self) -> tuple[str, ...]:
+        """What `get`, `set`, `free` and `vary` know: "gravity", "<element>.<field>"."""
         return tuple(p.name for p in self.structure.parameters)
 
     def q_slice(self, joint: str) -> slice:
@@ -106,7 +109,7 @@ class Model:
         return jnp.asarray([c for link in self.structure.links for c in link.joint.neutral()], float)
 
     def random(self, key: jax.Array) -> jax.Array:
-        """Random q (nq,): angles in (-pi, pi), displacements in (-1, 1) m, uniform orientations."""
+        """Random q (nq,) of a key of jax.random: angles in (-pi, pi), displacements in (-1, 1) m, uniform orientations."""
         parts = [
             link.joint.random(jax.random.fold_in(key, i))
             for i, link in enumerate(self.structure.links)
@@ -144,7 +147,9 @@ def _parameter(model: Model, name: str, where: str) -> Parameter:
 
 
 def get(model: Model, name: str) -> Any:
-    """Value of a parameter: number or array; an inertia or rotation as 3x3. NumPy when concrete.
+    """Value of the parameter of that name [SI]: number or array; an inertia or rotation as 3x3. NumPy when concrete.
+
+    Raises ModelError for an unknown name.
 
     >>> model = mbs.library.double_pendulum(mass_2=1.5).build()
     >>> mbs.get(model, "lower.mass"), mbs.get(model, "lower.com").tolist()
@@ -223,7 +228,7 @@ def set(model: Model, values: Mapping[str, Any]) -> Model:
 
 
 def free(model: Model, names: Iterable[str]) -> Model:
-    """The model with every component of the named parameters turned into a number: nothing pinned.
+    """The model with every component of the parameters in `names` turned into a number: nothing pinned.
 
     Do so before differentiating with respect to a component whose value is exactly 0 or +-1; `derivative` reads the
     result and refuses what is still pinned.

@@ -59,8 +59,8 @@ def simulate(
 
     >>> model = mbs.library.double_pendulum().build()
     >>> run = mbs.simulate(model, [0.5, 0.0], [0.0, 0.0], t_end=0.2, dt=0.01, tau=lambda model, t, q, v: -0.1 * v)
-    >>> run.q.shape, run.q[-1].round(3).tolist()
-    ((21, 2), [0.314, -0.013])
+    >>> print(run.q.shape, run.q[-1].round(3), run.energy_error[-1] < 1e-6)
+    (21, 2) [0.413 0.08 ] True
     """
     require_model(model, "simulate")
     grid = Grid.of(t0, t_end, dt)

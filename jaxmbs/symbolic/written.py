@@ -103,7 +103,7 @@ class WrittenOut:
         return "[" + ", ".join(rows) + "]"
 
     def function(self, module: str = "math") -> Callable[..., Any]:
-        """The function of `python`, ready to call."""
+        """The function of `python`, ready to call; module: "math" or "numpy", as there."""
         space: dict[str, Any] = {}
         exec(compile(self.python(module), f"<{self.what}>", "exec"), space)
         return space[self.what]

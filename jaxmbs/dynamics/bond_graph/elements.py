@@ -27,6 +27,7 @@ class Vertex:
 
     @property
     def is_node(self) -> bool:
+        """Whether it is a node, not an element."""
         return self.kind in ("0", "1")
 
 

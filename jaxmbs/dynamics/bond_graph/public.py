@@ -41,7 +41,7 @@ def bond_graph(
     t: Any = 0.0,
     mode: Mode | None = None,
 ) -> BondGraph:
-    """Bond graph at (q, v) with the accelerations a (nv,); None: those of the motion under tau (nv,).
+    """Bond graph at q (nq,), v (nv,) with the accelerations a (nv,); None: those of the motion under tau (nv,).
 
     Ids of nodes: "body:<name>" (flow: angular, linear velocity of the child joint frame in its axes), "joint:<name>"
     (effort: its whole wrench on the child, there), "rate:<joint>" (flow: its v), "constraint:<name>" (effort: multipliers).

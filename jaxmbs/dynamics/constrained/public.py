@@ -42,7 +42,8 @@ def constrained_dynamics(
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
     """Motion under loops and constraints: (a (nv,), multipliers (rows,), residual (rows,)).
 
-    A a + bias = tau + Jᵀ multipliers and J a + drift = 0 [Y 3.190]. The rows stand in the order of
+    A a + bias = tau + Jᵀ multipliers and J a + drift = 0 [Y 3.190], at q (nq,), v (nv,), under tau (nv,) or None;
+    prescribed (nv,): acceleration of the locked degrees of freedom, None for zero. The rows stand in the order of
     model.constraint_names (see `constraint_rows`); the multipliers of a cut joint are components of its wrench on the
     second body, at frame b in its axes [N, N m]. residual: what the state violates: position (m, rad) of a holonomic
     row, velocity (m/s) of a nonholonomic one. method: "multipliers" (Schur complement of the mass matrix) or
@@ -69,7 +70,9 @@ def constrained_dynamics(
 def constraint_jacobian(
     model: Model, q: jax.Array, v: jax.Array | None = None, *, t: Any = 0.0, mode: Mode | None = None
 ) -> tuple[jax.Array, jax.Array]:
-    """(J (rows, nv), drift (rows,)) of J a + drift = 0 at (q, v); v None is rest. [Y 3.194-3.198]
+    """(J (rows, nv), drift (rows,)) of J a + drift = 0 at q (nq,), v (nv,); v None is rest. [Y 3.194-3.198]
+
+    Rows in the order of the multipliers. Raises ModelError for wrong shapes.
 
     >>> model = mbs.library.crank_slider().build()
     >>> J, drift = mbs.constraint_jacobian(model, [0.0, 0.0, 0.0])
@@ -84,7 +87,9 @@ def constraint_jacobian(
 
 
 def constraint_rows(model: Model, q: Any = None) -> dict[str, slice]:
-    """Where the rows of each constraint lie among the multipliers.
+    """Where the rows of each constraint lie among the multipliers: {name: slice}.
+
+    q (nq,): where functions of users are asked for their number of rows; None is the neutral configuration.
 
     >>> mbs.constraint_rows(mbs.library.four_bar_windows(2).build())
     {'window_1': slice(0, 2, None), 'window_2': slice(2, 4, None)}
@@ -110,9 +115,9 @@ def impact(
 ) -> tuple[jax.Array, jax.Array]:
     """Velocity jump when constraints start to hold: (v_plus (nv,), impulses (rows,)).
 
-    A (v_plus - v_minus) = Jᵀ impulses, and on the rows of the constraints named in `on` (None: all) the velocity
-    becomes -restitution times what it was; on the other active rows it becomes zero. Impulses in N s and N m s, in the
-    order of the multipliers. Raises ModelError for unknown names.
+    A (v_plus - v_minus) = Jᵀ impulses at q (nq,), v_minus (nv,), and on the rows of the constraints named in `on` (None:
+    all) the velocity becomes -restitution times what it was; on the other active rows it becomes zero. Impulses in N s
+    and N m s, in the order of the multipliers. Raises ModelError for unknown names.
 
     >>> model = mbs.library.crank_slider().build()
     >>> v, impulses = mbs.impact(model, [0.0, 0.0, 0.0], [0.0, 0.0, 1.0], on="pin")  # the slider is caught
@@ -134,8 +139,9 @@ def joint_impulses(
 ) -> jax.Array:
     """Impulse in every joint at a velocity jump, (joints, 6): tree joints, then cut joints, as in `joint_reactions`.
 
-    A row is (angular [N m s], linear [N s]) impulse on the child, at the child joint frame, in its axes. impulses: those
-    of the constraints, from `impact`; zeros (rows,) for a jump that outside impulses make.
+    A row is (angular [N m s], linear [N s]) impulse on the child, at the child joint frame, in its axes. q (nq,); v_minus,
+    v_plus (nv,): before and after; impulses: those of the constraints, from `impact`; zeros (rows,) for a jump that outside
+    impulses make. Raises ModelError for wrong shapes.
 
     >>> model = mbs.library.crank_slider().build()
     >>> q, v_minus = [0.0, 0.0, 0.0], [0.0, 0.0, 1.0]

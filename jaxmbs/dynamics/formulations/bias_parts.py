@@ -61,7 +61,7 @@ class _Unloaded(State):
 
 @compiles_itself()
 def bias_split(model: Model, q: jax.Array, v: jax.Array, *, t: Any = 0.0, mode: Mode | None = None) -> BiasSplit:
-    """The bias forces by origin.
+    """The bias forces at q (nq,), v (nv,) by origin [N, N m].
 
     With Spherical and Free joints v are rates, not derivatives of q; "centrifugal" then means the terms with the square
     of one component of v. Raises ModelError for wrong shapes.

@@ -30,7 +30,9 @@ Motions = tuple[tuple[str, int | None, Program | Opaque], ...]
 
 
 class Controlled(NamedTuple):
-    """State with the controlled coordinates put in place (q, v), accelerations a and drives (nv,), zero elsewhere.
+    """State q (nq,), v (nv,) with the controlled coordinates put in place, accelerations a (nv,), drive (nv,) [N, N m].
+
+    The drive is zero along coordinates that are not controlled.
 
     >>> model = mbs.library.double_pendulum().build()
     >>> found = mbs.controlled_dynamics(model, [0.0, 0.3], [0.0, 0.0], motions={"elbow": jnp.sin})
@@ -56,10 +58,11 @@ def controlled_dynamics(
 ) -> Controlled:
     """Accelerations when some coordinates are given functions of time, and the forces that drive them.
 
-    motions: {joint: function t -> (nv,) or a number} or {(joint, index): function t -> number}, written with jax.numpy;
-    their values and rates replace those in q and v. method: "aba" (the freedoms are locked and accelerate as given) or
-    one of `mass_matrix` (their rows and columns are deleted [Y 3.92]). Drives in N m or N, along the coordinates,
-    besides tau [Y 3.91]. Raises ModelError for joints whose rates are no derivatives of coordinates (Spherical, Free).
+    q (nq,), v (nv,), tau (nv,) or None. motions: {joint: function t -> (nv,) or a number} or {(joint, index): function t
+    -> number}, written with jax.numpy; their values and rates replace those in q and v. method: "aba" (the freedoms are
+    locked and accelerate as given) or one of `mass_matrix` (their rows and columns are deleted [Y 3.92]). Drives in N m
+    or N, along the coordinates, besides tau [Y 3.91]. Raises ModelError for joints whose rates are no derivatives of
+    coordinates (Spherical, Free).
 
     >>> model = mbs.library.double_pendulum().build()
     >>> motions = {"shoulder": lambda t: 0.5 * t**2}
