@@ -20,13 +20,13 @@ from jaxmbs.dynamics.constrained.multipliers import constrained_dynamics
 from jaxmbs.dynamics.constrained.public import constrained_state
 from jaxmbs.dynamics.constrained.wrenches import acting
 from jaxmbs.dynamics.recursive import aba
+from jaxmbs.dynamics.recursive.rnea import accelerate
 from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.calling import compiles_itself, vector
 from jaxmbs.dynamics.state.element_loads import element_loads
 from jaxmbs.dynamics.state.kinematics import LinkMotion, world_placements
-from jaxmbs.dynamics.state.tree import Link
 from jaxmbs.model import Mode, Model
-from jaxmbs.spatial import ZERO3, ZERO_MOTION, Force, Motion, Transform, Vector3, kernel
+from jaxmbs.spatial import ZERO3, ZERO_MOTION, Force, Motion, Vector3, kernel
 from jaxmbs.spatial.scalar import Scalar, is_number, where
 
 
@@ -69,26 +69,6 @@ def bond_graph(
     elif solved is None:
         solved = aba.forward_dynamics(state, tau, None)
     return _Drawing(state).of(tree.vector(solved), tau, tree.vector(multipliers), found)
-
-
-@kernel
-def _accelerated(m: LinkMotion, before: Motion, a: tuple[Scalar, ...]) -> Motion:
-    """Rate of the velocity's components in the link's axes [Y 3.172]."""
-    A = m.X.motion_to_child(before) + m.c
-    for S, rate in zip(m.S, a, strict=True):
-        A = A + S * rate
-    return A
-
-
-@kernel
-def _inertial(link: Link, V: Motion, A: Motion) -> tuple[Force, Force]:
-    """Effort of the inertia and of the gyrator."""
-    return link.inertia @ A, V.cross_force(link.inertia @ V)
-
-
-@kernel
-def _weight(link: Link, W: Transform, g: Vector3) -> Force:
-    return link.inertia @ Motion(ZERO3, W.rotation.T @ g)
 
 
 @kernel
@@ -139,15 +119,15 @@ class _Drawing:
         for i, (link, m) in enumerate(zip(self.s.links, self.motions, strict=True)):
             before = A[link.parent] if link.parent >= 0 else ZERO_MOTION
             part = self.s.v_slices[i]
-            A.append(_accelerated(m, before, tuple(a[k] for k in range(part.start, part.stop))))
+            A.append(accelerate(m, before, tuple(a[k] for k in range(part.start, part.stop))))
             body, numbers = f"body:{link.body}", self.tree.links[i]
             if _vanishes(numbers.inertia):
                 continue
-            effort, gyroscopic = _inertial(numbers, m.V, A[i])
+            effort, gyroscopic = numbers.inertia @ A[i], m.V.cross_force(numbers.inertia @ m.V)
             self._takes(body, self._vertex("I", "inertia", link.body), effort.scalars())
             self._takes(body, self._vertex("MGY", "gyration", link.body), gyroscopic.scalars())
             if not _vanishes(gravity):
-                weight = _weight(numbers, placements[i], gravity)
+                weight = numbers.inertia @ Motion(ZERO3, placements[i].rotation.T @ gravity)
                 self._gives(self._vertex("Se", "gravity", link.body), body, weight.scalars())
 
     def _force_elements(self) -> None:

@@ -13,8 +13,8 @@ from jaxmbs.spatial import ZERO_FORCE, Force, Motion
 from jaxmbs.spatial.scalar import Scalar
 
 
-def _accelerate(m: LinkMotion, A_parent: Motion, a: tuple[Scalar, ...]) -> Motion:
-    """Acceleration of the link: carried along, velocity products, and the joint's own."""
+def accelerate(m: LinkMotion, A_parent: Motion, a: tuple[Scalar, ...]) -> Motion:
+    """Acceleration of the link: carried along, velocity products, and the joint's own [Y 3.172]."""
     A = m.X.motion_to_child(A_parent) + m.c
     for S, rate in zip(m.S, a, strict=True):
         A = A + S * rate
@@ -31,7 +31,7 @@ def newton_euler(
     parts = tree.split(a, tree.structure.v_slices)
 
     def outward(joint: Joint, A: Motion, d: Any) -> tuple[Motion, Motion]:
-        A = _accelerate(d[0], A, d[1])
+        A = accelerate(d[0], A, d[1])
         return A, A
 
     accelerations = tree.outward(outward, list(zip(motions, parts, strict=True)), base)

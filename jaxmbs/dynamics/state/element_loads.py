@@ -11,12 +11,10 @@ import jax
 from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.kinematics import LinkMotion
 from jaxmbs.dynamics.state.scene import TreeScene, action, elements
-from jaxmbs.model.forces import External, Thruster
 from jaxmbs.spatial import ZERO_MOTION
 from jaxmbs.spatial.scalar import Scalar, is_number, sub, where
 
 Efforts = dict[str, tuple[Scalar, ...]]
-SOURCES = (External, Thruster)
 
 
 def element_loads(state: State) -> Iterator[tuple[str, str, str, Efforts]]:
@@ -35,7 +33,7 @@ def element_loads(state: State) -> Iterator[tuple[str, str, str, Efforts]]:
             yield "store", "C", name, _switched(stored, on)
             whole = {n: tuple(sub(x, y) for x, y in zip(f, stored[n], strict=True)) for n, f in whole.items()}
         if not _zero(element.power(numbers, seen)):
-            role, kind = ("source", "Se") if isinstance(element, SOURCES) else ("loss", "R")
+            role, kind = ("source", "Se") if element.source else ("loss", "R")
             yield role, kind, name, _switched(whole, on)
 
 

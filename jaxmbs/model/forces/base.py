@@ -110,6 +110,7 @@ class Force(Element):
     """Base of the force elements: a class with declared fields, an action, and what it stores and loses."""
 
     on_every_mass: ClassVar[bool] = False  # acts on all bodies that have mass
+    source: ClassVar[bool] = False  # what has no potential brings energy in from outside, and is no loss
     freedoms: ClassVar[int | None] = None  # that the joint it acts on must have; None: at least one
 
     def apply(self, p: Numbers, scene: Scene, loads: Loads) -> None:

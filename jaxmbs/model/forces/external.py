@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from jaxmbs.model.fields import element, field
 from jaxmbs.model.forces.base import Force, Loads, Numbers, Scene
@@ -24,6 +24,7 @@ class External(Force):
     [0.  0.4]
     """
 
+    source: ClassVar[bool] = True
     fn: Callable[..., Any] = field(Kind.FUNCTION, "", "fn(model, t, q, v), written with jax.numpy")
     body: str | None = field(Kind.BODY, "", "body that it acts on, if any", default=None)
     point: Any = field(Kind.VECTOR, "m", "where it acts, in body axes", default=(0.0, 0.0, 0.0))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from jaxmbs.model.errors import ModelError
 from jaxmbs.model.fields import element, field
@@ -26,6 +26,7 @@ class Thruster(Force):
     800.0
     """
 
+    source: ClassVar[bool] = True
     body: str = field(Kind.BODY, "", "body that it drives")
     point: Any = field(Kind.VECTOR, "m", "where it acts, in body axes", default=(0.0, 0.0, 0.0))
     direction: Any = field(Kind.DIRECTION, "", "of the force, in body axes", default=(0.0, 0.0, 1.0))
