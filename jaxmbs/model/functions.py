@@ -36,20 +36,23 @@ def check_arguments(fn: Any, where: str, order: tuple[str, ...] = ORDER) -> None
         raise ModelError(f"{where} takes {signature}; arguments are passed in the order of {wanted}: change its order")
 
 
-def evaluated(fn: Callable[..., Any], where: str, shape: tuple[int, ...], dtype: Any, *arguments: Any) -> jax.Array:
-    """fn(*arguments) as an array of this shape and dtype; ModelError, beginning with `where`, if it is none.
+def evaluated(
+    fn: Callable[..., Any], where: str, shape: tuple[int, ...] | None, dtype: Any, *arguments: Any
+) -> jax.Array:
+    """fn(*arguments) as an array of this shape (None: a list) and dtype; ModelError, beginning with `where`, if it is none.
 
-    A number will do for an array of one.
+    A number will do for a list, or an array, of one.
     """
-    value = fn(*arguments)
+    value, wanted = fn(*arguments), "(rows,)" if shape is None else shape
     try:
         if value is None:
             raise TypeError
         out = jnp.asarray(value)
     except (TypeError, ValueError):
-        raise ModelError(f"{where} returned {value!r}; return an array {shape}") from None
+        raise ModelError(f"{where} returned {value!r}; return an array {wanted}") from None
     if not jnp.issubdtype(out.dtype, jnp.number) or jnp.issubdtype(out.dtype, jnp.complexfloating):
-        raise ModelError(f"{where} returned {out.dtype} numbers; return real ones {shape}")
-    if out.shape != shape and (out.shape, shape) != ((), (1,)):
-        raise ModelError(f"{where} returned an array {out.shape}; return {shape}")
-    return out.astype(dtype).reshape(shape)
+        raise ModelError(f"{where} returned {out.dtype} numbers; return real ones {wanted}")
+    out = jnp.atleast_1d(out) if shape in (None, (1,)) else out
+    if out.ndim > 1 if shape is None else out.shape != shape:
+        raise ModelError(f"{where} returned an array {out.shape}; return {wanted}")
+    return out.astype(dtype)
