@@ -6,7 +6,7 @@ STAMP = $(VENV)/.installed
 SAMPLES ?= 2000
 PYTEST = $(BIN)/python -m pytest -n $(or $(JOBS),2) --dist worksteal
 
-.PHONY: demo test test-slow bench bench-quick bench-gpu format clean
+.PHONY: demo test test-slow test-faults bench bench-quick bench-gpu format clean
 
 demo: $(STAMP)  ## the main job on a real example: a separation study with its report
 	rm -rf runs/demo
@@ -22,6 +22,9 @@ test: $(STAMP)  ## lint and the default test suite
 
 test-slow: $(STAMP)  ## everything, the longer runs that the default leaves out as well, compiled as for a user
 	$(PYTEST) --slow
+
+test-faults: $(STAMP)  ## whether the tests notice the seeded faults, half an hour
+	$(BIN)/python -m tests.faults.run -j $(or $(JOBS),2) $(FAULTS)
 
 bench-quick: $(STAMP)  ## speed beside the peers that are installed, three minutes
 	$(BIN)/jaxmbs bench --quick

@@ -8,30 +8,24 @@ Rows stand in the order of `mbs.constrained_dynamics`: forces, then moments.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from jaxmbs.model import ModelError
-from jaxmbs.model.constraints.cuts import perpendicular
-from jaxmbs.model.joints import (
-    Cylindrical,
-    Fixed,
-    Free,
-    Helical,
-    Joint,
-    Planar,
-    Prismatic,
-    Revolute,
-    Spherical,
-    Universal,
+from jaxmbs.model.joints import Joint
+from jaxmbs.model.joints.base import Numbers
+from jaxmbs.model.joints.equations import (
+    AXES,
+    Aligned,
+    ConstantAngle,
+    Equations,
+    Parallel,
+    Points,
+    Screw,
+    perpendicular,
 )
 from jaxmbs.model.structure import Structure
 from jaxmbs.spatial import Vector3
-from jaxmbs.spatial.scalar import Scalar
-
-Numbers = Mapping[str, Any]
-X, Y, Z = Vector3(1, 0, 0), Vector3(0, 1, 0), Vector3(0, 0, 1)
 
 
 @dataclass(frozen=True)
@@ -64,52 +58,30 @@ class TurnRow:
     axis: Vector3 | None
 
 
-@dataclass(frozen=True)
-class AngleRow:
-    """The angle between axis_1 of the first body and axis_2 of the second."""
-
-    axis_1: Vector3
-    axis_2: Vector3
-
-
-@dataclass(frozen=True)
-class ScrewRow:
-    """Displacement along the axis is pitch times the angle about it."""
-
-    axis: Vector3
-    pitch: Scalar
-
-
-Row = PointRow | TurnRow | AngleRow | ScrewRow
-
-
-def _points(*directions: Vector3) -> list[Row]:
-    return [PointRow(d) for d in directions]
-
-
-def _parallel(axis: Vector3) -> list[Row]:
-    return [TurnRow(d, axis) for d in perpendicular(axis)]
-
-
-_ALIGNED: list[Row] = [TurnRow(d, None) for d in (X, Y, Z)]
-
-_ROWS: dict[type[Joint], tuple[int, Callable[[Numbers], list[Row]]]] = {
-    Free: (0, lambda p: []),
-    Spherical: (3, lambda p: _points(X, Y, Z)),
-    Revolute: (5, lambda p: _points(X, Y, Z) + _parallel(p["axis"])),
-    Universal: (4, lambda p: [*_points(X, Y, Z), AngleRow(p["axis_1"], p["axis_2"])]),
-    Cylindrical: (4, lambda p: _points(*perpendicular(p["axis"])) + _parallel(p["axis"])),
-    Prismatic: (5, lambda p: _points(*perpendicular(p["axis"])) + _ALIGNED),
-    Planar: (3, lambda p: _points(Z) + _parallel(Z)),
-    Fixed: (6, lambda p: _points(X, Y, Z) + _ALIGNED),
-    Helical: (5, lambda p: [*_points(*perpendicular(p["axis"])), *_parallel(p["axis"]), ScrewRow(p["axis"], p["pitch"])]),
-}  # fmt: skip
+Row = PointRow | TurnRow | ConstantAngle | Screw
 
 
 def rows(arc: Arc, numbers: Numbers) -> list[Row]:
     """The equations of the joint."""
-    found = _ROWS[type(arc.joint)][1](numbers)
+    found = [row for e in arc.joint.equations(numbers) for row in _rows(arc, e)]
     return [found[k] for k in arc.kept]
+
+
+def _rows(arc: Arc, e: Equations) -> Iterator[Row]:
+    match e:
+        case Points(directions):
+            yield from (PointRow(d) for d in directions)
+        case Parallel(axis):
+            yield from (TurnRow(d, axis) for d in perpendicular(axis))
+        case Aligned():
+            yield from (TurnRow(d, None) for d in AXES)
+        case ConstantAngle() | Screw():
+            yield e
+        case _:
+            raise ModelError(
+                f"absolute coordinates: joint {arc.name!r} has the equations {type(e).__name__}, which are none of those "
+                "of absolute coordinates; use mbs.forward_dynamics or mbs.constrained_dynamics"
+            )
 
 
 @functools.lru_cache(maxsize=256)
@@ -124,15 +96,15 @@ def arcs(s: Structure) -> tuple[Arc, ...]:
             "mbs.constrained_dynamics"
         )
     out = []
-    for i, link in enumerate(s.links):
-        if type(link.joint) not in _ROWS:
+    for x in (*s.links, *s.loops):
+        if not x.joint.gives("equations"):
             raise ModelError(
-                f"absolute coordinates: joint {link.name!r} is {type(link.joint).__name__}, which no point-plane and "
-                f"relative-rotation equations make; use one of {', '.join(j.__name__ for j in _ROWS)}, or "
-                "mbs.forward_dynamics"
+                f"absolute coordinates: joint {x.name!r} is {x.joint.type_name}, which no point-plane and "
+                "relative-rotation equations make; use mbs.forward_dynamics or mbs.constrained_dynamics"
             )
+    for i, link in enumerate(s.links):
         frames = (f"{link.name}.parent_pose", f"{link.name}.child_pose")
-        out.append(Arc(link.name, link.joint, link.parent, i, frames, tuple(range(_ROWS[type(link.joint)][0]))))
+        out.append(Arc(link.name, link.joint, link.parent, i, frames, tuple(range(link.joint.constraints))))
     for loop in s.loops:
         first, second = s.find_body(loop.body_a), s.find_body(loop.body_b)
         frames = (f"{loop.name}.pose_a", f"{loop.name}.pose_b")

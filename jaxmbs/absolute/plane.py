@@ -23,14 +23,13 @@ from jaxmbs.absolute.space import Frames
 from jaxmbs.absolute.system import Rows
 from jaxmbs.dynamics.formulations.system import apply
 from jaxmbs.model import Model, ModelError
-from jaxmbs.model.joints import Fixed, Joint, Planar, Prismatic, Revolute
+from jaxmbs.model.joints.base import InPlane
 from jaxmbs.model.parameters import Values
 from jaxmbs.model.structure import WORLD, Structure
 from jaxmbs.spatial import Vector3
 from jaxmbs.spatial.scalar import is_number, mul
 
 Axes = tuple[int, int]
-_COUNTS: dict[type[Joint], int] = {Revolute: 2, Prismatic: 2, Fixed: 3, Planar: 0}
 
 
 @dataclass(frozen=True)
@@ -70,43 +69,38 @@ def _plane(s: Structure, values: Values, world: Vector3) -> Plane:
     normal, second, first, kept = {-1: world}, [], [], []
     for arc in arcs(s):
         along = _frame(values, arc.frames[0]).T @ normal[arc.first]
-        _check(arc, values, along)
+        motion = _motion(arc, values, _axis(arc.name, along)[0])
         if arc.second not in normal:
             normal[arc.second] = _frame(values, arc.frames[1]) @ along
         own = _frame(values, arc.frames[1]).T @ normal[arc.second]
         if _axis(arc.name, own) != _axis(arc.name, along):
             raise _NotPlanar(f"the frames of joint {arc.name!r} are turned out of the plane")
-        count = _COUNTS[type(arc.joint)]
+        count = _lines(motion) + (not motion.turns)
         if len(arc.kept) < count:
             raise _NotPlanar(f"loop {arc.name!r} repeats equations of the joints that it closes")
         first.append(_basis(_axis(arc.name, along)))
         second.append(_basis(_axis(arc.name, own)))
         kept.append(replace(arc, kept=tuple(range(count))))
     axes = [_axis(s.links[i].body if i >= 0 else WORLD, normal[i]) for i in (*range(len(s.links)), -1)]
-    return Plane(
-        tuple(map(_basis, axes)), tuple(second), tuple(first), tuple(k for k, _ in axes[:-1]), tuple(kept)
-    )  # fmt: skip
+    bases, normals = tuple(map(_basis, axes)), tuple(k for k, _ in axes[:-1])
+    return Plane(bases, tuple(second), tuple(first), normals, tuple(kept))
 
 
 def _frame(values: Values, name: str) -> Any:
     return values[f"{name}.rotation"]
 
 
-def _check(arc: Arc, values: Values, normal: Vector3) -> None:
-    """That the joint moves in the plane."""
-    if type(arc.joint) not in _COUNTS:
-        raise _NotPlanar(
-            f"joint {arc.name!r} is {type(arc.joint).__name__}, none of Revolute, Prismatic, Planar, Fixed"
-        )
-    k, _ = _axis(arc.name, normal)
-    if isinstance(arc.joint, Planar) and k != 2:
-        raise _NotPlanar(f"joint {arc.name!r} moves in another plane")
-    if isinstance(arc.joint, (Revolute, Prismatic)):
-        axis = tuple(values[f"{arc.name}.axis"])
-        across = [axis[i] for i in range(3) if (i == k) == isinstance(arc.joint, Prismatic)]
-        if not all(is_number(x) and x == 0 for x in across):
-            word = "normal to" if isinstance(arc.joint, Revolute) else "in"
-            raise _NotPlanar(f"the axis of joint {arc.name!r} is not {word} the plane by structure")
+def _motion(arc: Arc, values: Values, normal: int) -> InPlane:
+    """How the joint moves in the plane normal to an axis of its frames."""
+    found = arc.joint.in_plane(values.of(arc.name, arc.joint.numbers), normal)
+    if isinstance(found, str):
+        raise _NotPlanar(f"joint {arc.name!r} {found}")
+    return found
+
+
+def _lines(motion: InPlane) -> int:
+    """Number of lines on which the joint keeps its point."""
+    return 2 - len(motion.slides)
 
 
 def _axis(name: str, v: Vector3) -> tuple[int, int]:
@@ -151,15 +145,15 @@ def joint_rows(p: Plane, s: Structure, values: Values, bodies: Body) -> Rows:
     out = Rows(len(p.arcs), 3, dtype)
     lines, turns, directions = [], [], []
     for a, arc in enumerate(p.arcs):
-        if isinstance(arc.joint, Prismatic):
-            axis = tuple(values[f"{arc.name}.axis"])
-            u, w = (axis[k] for k in p.second[a])
-            found: list[tuple[Any, Any]] = [(mul(-1, w), u)]
-        else:
-            found = [] if isinstance(arc.joint, Planar) else [(1, 0), (0, 1)]
+        motion = _motion(arc, values, 3 - sum(p.second[a]))
+        found: list[tuple[Any, Any]] = [(1, 0), (0, 1)][: _lines(motion)]
+        if len(found) == 1:  # the line along which the joint slides
+            (slide,) = motion.slides
+            u, w = (tuple(slide)[k] for k in p.second[a])
+            found = [(mul(-1, w), u)]
         lines += [(a, k) for k in range(len(found))]
         directions += found
-        if isinstance(arc.joint, (Prismatic, Fixed)):
+        if not motion.turns:
             turns.append((a, len(found)))
     i, j = (functools.partial(_flat, frames, p, side) for side in ("second", "first"))
     if lines:

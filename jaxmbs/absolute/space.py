@@ -12,9 +12,10 @@ import numpy as np
 from jaxmbs.absolute import equations
 from jaxmbs.absolute.bodies import table
 from jaxmbs.absolute.equations import Body, Equation
-from jaxmbs.absolute.joints import AngleRow, Arc, PointRow, ScrewRow, TurnRow, rows
+from jaxmbs.absolute.joints import Arc, PointRow, TurnRow, rows
 from jaxmbs.absolute.system import Rows
 from jaxmbs.dynamics.formulations.system import apply
+from jaxmbs.model.joints.equations import ConstantAngle, Screw
 from jaxmbs.model.parameters import Values
 from jaxmbs.model.structure import Structure
 from jaxmbs.spatial import ZERO3, Vector3
@@ -69,9 +70,9 @@ def joint_rows(arcs: Sequence[Arc], s: Structure, values: Values, bodies: Body) 
                     points.add(a, k, *d)
                 case TurnRow(d, axis):
                     turns.add(a, k, *d, *(_outer(axis) if axis else (0.5, 0, 0, 0, 0.5, 0, 0, 0, 0.5)))
-                case AngleRow(axis_1, axis_2):
+                case ConstantAngle(axis_1, axis_2):
                     angles.add(a, k, *axis_1, *axis_2, axis_1 @ axis_2)
-                case ScrewRow(axis, pitch):
+                case Screw(axis, pitch):
                     screws.add(a, k, *axis, pitch)
     out = Rows(len(arcs), 6, dtype)
     for batch, equation in ((points, _point), (turns, _turn), (angles, _angle), (screws, _screw)):

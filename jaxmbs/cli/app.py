@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
@@ -31,17 +33,31 @@ class Precision(StrEnum):
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="TOML file of a mechanism or study.")]
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run.")]
+Trust = Annotated[bool, typer.Option("--trust", help="Run the Python modules that the file names.")]
 WithPrecision = Annotated[Precision, typer.Option("--precision", help="Precision of the computation.")]
 
 
 @contextmanager
 def _told() -> Iterator[None]:
-    """Turns errors in the user's files into messages."""
+    """Turns errors and warnings about the user's files into messages."""
     from jaxmbs.io import InputError
-    from jaxmbs.model import ModelError
+    from jaxmbs.model import ModelError, ModelWarning
+
+    told: set[str] = set()
+
+    def show(message: Warning | str, category: type[Warning], *rest: Any) -> None:
+        if not issubclass(category, ModelWarning):
+            usual(message, category, *rest)
+        elif str(message) not in told:
+            told.add(str(message))
+            problems.print("warning: ", style="bold yellow", end="")
+            _say(str(message), problems)
 
     try:
-        yield
+        with warnings.catch_warnings():
+            usual, warnings.showwarning = warnings.showwarning, show
+            warnings.simplefilter("always", ModelWarning)
+            yield
     except (InputError, ModelError) as error:
         found = error.problems if isinstance(error, InputError) else [error]
         where = f"{error.file}: " if isinstance(error, InputError) and error.file else ""
@@ -67,13 +83,13 @@ def _compute(precision: str) -> None:
 
 
 @app.command()
-def info(file: File) -> None:
+def info(file: File, trust: Trust = False) -> None:
     """Show what a file describes: bodies, joints, forces, dispersions, outputs, criteria."""
     with _told():
         from jaxmbs.cli.show import described
         from jaxmbs.study import read
 
-        console.print(described(read(file, need="mechanism")))
+        console.print(described(read(file, need="mechanism", trust=trust)))
 
 
 @app.command()
@@ -84,6 +100,7 @@ def simulate(
     out: Annotated[Path | None, typer.Option(help="History: NAME.csv, NAME.npz or NAME.zarr.")] = None,
     save_every: Annotated[int, typer.Option(min=1, help="Keep every so many steps.")] = 1,
     precision: Annotated[Precision | None, typer.Option(help="Default: that of the run, else float64.")] = None,
+    trust: Trust = False,
 ) -> None:
     """Simulate a mechanism, or repeat one sample of a study with its full history."""
     with _told():
@@ -92,7 +109,7 @@ def simulate(
         from jaxmbs.study.store import open_folder
 
         store = open_folder(of) if of else None
-        study = read(file, need="simulation")
+        study = read(file, need="simulation", trust=trust)
         _check_sample(study, store, sample, file)
         from jaxmbs.study.repeat import check_name, repeat, write
 
@@ -113,7 +130,8 @@ def _check_sample(study: Study, store: Any, sample: int | None, file: Path) -> N
         return
     if sample is None:
         raise InputError(Problem("--of", "needs --sample, the sample of the run that is to be repeated"))
-    if store.provenance["file_sha256"] != study.sha256:
+    record = store.provenance
+    if (record["file_sha256"], record.get("modules", {})) != (study.sha256, study.catalogue.hashes):
         message = f"is not the file of this run; use {store.folder / 'study.toml'}"
         raise InputError(Problem(str(file), message))
     if sample >= store.n:
@@ -127,12 +145,13 @@ def study(
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the results; must not have any yet.")],
     block_rows: Annotated[int | None, typer.Option(min=64, help="Samples computed at once on a core.")] = None,
     precision: WithPrecision = Precision.float64,
+    trust: Trust = False,
 ) -> None:
     """Run a Monte Carlo study."""
     with _told():
         from jaxmbs.study.problem import read
 
-        checked = read(file)
+        checked = read(file, trust=trust)
         _compute(precision)
         from jaxmbs.study.report import table
         from jaxmbs.study.run import BLOCK_ROWS, run
@@ -147,6 +166,7 @@ def study(
 def resume(
     folder: Folder,
     other_versions: Annotated[bool, typer.Option("--other-versions", help="Accept other versions.")] = False,
+    trust: Trust = False,
 ) -> None:
     """Continue a run that was interrupted; the results are those of an uninterrupted one."""
     with _told():
@@ -158,12 +178,12 @@ def resume(
         from jaxmbs.study.run import resume as go_on
 
         with _progress(folder) as progress:
-            store = go_on(folder, other_versions, progress)
-        console.print(table(read(folder / "study.toml"), store))
+            store = go_on(folder, other_versions, progress, trust)
+        console.print(table(read(folder / "study.toml", trust=trust), store))
 
 
 @app.command()
-def report(folder: Folder) -> None:
+def report(folder: Folder, trust: Trust = False) -> None:
     """Report a run, finished or not: a table here, and DIR/report.html."""
     with _told():
         from jaxmbs.study.store import open_folder
@@ -172,9 +192,30 @@ def report(folder: Folder) -> None:
         from jaxmbs.study.report import report as write
 
         with console.status("writing the report"):
-            path, table = write(folder)
+            path, table = write(folder, trust)
         console.print(table)
         _say(f"page: {path}")
+
+
+@app.command()
+def keys(
+    path: Annotated[
+        str, typer.Argument(metavar="[PATH]", help='A key, table or type: "mechanism.forces", "pusher".')
+    ] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+) -> None:
+    """Show the keys of a file: what they hold, units, defaults."""
+    with _told():
+        from dataclasses import asdict
+
+        from jaxmbs.cli.show import reference
+        from jaxmbs.study.problem import known_keys
+
+        found = known_keys(path)
+        if as_json:
+            _say(json.dumps([asdict(k) for k in found], indent=2))
+        else:
+            console.print(reference(found))
 
 
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True}, add_help_option=False)

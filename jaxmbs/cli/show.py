@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Group, RenderableType
@@ -10,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
+    from jaxmbs.io.reference import Key
     from jaxmbs.study import History, Store, Study
 
 
@@ -26,7 +29,7 @@ class Pace(ProgressColumn):
 def described(study: Study) -> RenderableType:
     """A file's content in tables."""
     import jaxmbs as mbs
-    from jaxmbs.study.outputs import type_of
+    from jaxmbs.model.fields import type_name
     from jaxmbs.study.page import described as distribution
 
     model = study.model
@@ -36,7 +39,7 @@ def described(study: Study) -> RenderableType:
     bodies = _table("bodies", "body", "mass [kg]", "joint", "type", "hangs on", "dof")
     for link in links:
         parent = "world" if link.parent < 0 else links[link.parent].body
-        row = (f"{float(mbs.get(model, f'{link.body}.mass')):.6g}", link.name, type(link.joint).__name__, parent)
+        row = (f"{float(mbs.get(model, f'{link.body}.mass')):.6g}", link.name, link.joint.type_name, parent)
         bodies.add_row(link.body, *row, str(link.joint.nv))
     parts: list[RenderableType] = [Text(head, style="bold"), bodies]
     if model.structure.forces:
@@ -52,9 +55,22 @@ def described(study: Study) -> RenderableType:
     if study.outputs:
         outputs = _table("outputs", "output", "type", "kept", "unit")
         for name, o in study.outputs.items():
-            outputs.add_row(name, type_of(o), o.reduce, study.shown[name].name)
+            outputs.add_row(name, type_name(type(o)), o.reduce, study.shown[name].name)
         parts.append(outputs)
     parts += [Text(f"criterion: {c.text}") for c in study.criteria]
+    return Group(*parts)
+
+
+def reference(keys: Iterable[Key]) -> RenderableType:
+    """The key reference, a table for each table of a file."""
+    parts: list[RenderableType] = []
+    for (header, of), rows in itertools.groupby(keys, lambda k: (k.header, k.of)):
+        parts += [Text(), Text(header or "at the top, before the first [table]", style="bold"), Text(of)]
+        table = _table("", "key", "holds", "unit", "default", "")
+        for k in rows:
+            cells = (k.name, k.kind, k.unit, "required" if k.default is None else k.default, k.doc)
+            table.add_row(*map(Text, cells))  # as text: brackets are no markup
+        parts.append(table)
     return Group(*parts)
 
 
@@ -77,7 +93,7 @@ def one_run(study: Study, history: History, store: Store | None, sample: int | N
 
 
 def _table(title: str, *columns: str) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold")
+    table = Table(title=title or None, title_justify="left", title_style="bold")
     for name in columns:
         table.add_column(name, justify="right" if name in ("dof", "mass [kg]", "value", "in the run") else "left")
     return table

@@ -11,13 +11,14 @@ if TYPE_CHECKING:
     from jaxmbs.model import Model
 
 
-def load(path: str | Path) -> Model:
+def load(path: str | Path, trust: bool = False) -> Model:
     """Model of the [mechanism] in a TOML file; what else the file has (dispersions, outputs, ...) is not looked at.
 
-    Raises InputError (a ModelError): one line for everything that is wrong, each with the path of its key.
+    trust: run the Python modules that the file names in `modules`, which define elements of its own. Without it such a
+    file is refused. Raises InputError (a ModelError): one line for everything that is wrong, each with the path of its key.
     """
     try:
         from jaxmbs.io import toml
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(f"reading TOML files needs {error.name}: pip install 'jaxmbs[study]'") from error
-    return toml.load(path)
+    return toml.load(path, trust)

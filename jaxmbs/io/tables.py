@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Self
 
@@ -24,7 +23,7 @@ class Table(BaseModel):
     """Base of all tables: immutable, and an unknown key is an error that names its near matches."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
-    top_level: ClassVar[tuple[str, ...]] = ("criteria",)  # TOML gives such a key to the table above it
+    top_level: ClassVar[tuple[str, ...]] = ("criteria", "modules")  # TOML gives such keys to the table above it
 
     @model_validator(mode="wrap")
     @classmethod
@@ -62,10 +61,9 @@ def _vector(value: Any) -> tuple[float, ...]:
 
 def _direction(value: Any) -> tuple[float, ...]:
     v = _numbers(value, 3)
-    length = math.hypot(*v)
-    if not length:
+    if not any(v):
         raise ValueError(f"is a direction and cannot be {value!r}; its length does not matter, but zero has none")
-    return tuple(x / length for x in v)
+    return v
 
 
 def _inertia(value: Any) -> tuple[Any, ...]:
@@ -103,13 +101,20 @@ Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Positive = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
 Vector = Annotated[tuple[float, float, float], BeforeValidator(_vector)]
-Direction = Annotated[tuple[float, float, float], BeforeValidator(_direction)]  # normalised
+Direction = Annotated[tuple[float, float, float], BeforeValidator(_direction)]
 Numbers = Annotated[tuple[float, ...], BeforeValidator(_list)]
 NumberOrList = Annotated[float | tuple[float, ...], BeforeValidator(_scalar_or_list)]
 Inertia = Annotated[Any, BeforeValidator(_inertia)]
 Rotation = Annotated[Any, BeforeValidator(_rotation)]
 Flag = Annotated[bool, Field(strict=True)]
 Count = Annotated[int, Field(strict=True, ge=0)]
+
+
+def stated(kind: str, doc: str, *, unit: str = "", default: Any = ..., **checks: Any) -> Any:
+    """Declare a key of a table that stands for no class: what it holds, one line of doc, its SI unit and default."""
+    values = {"default_factory": default} if callable(default) else {"default": default}
+    return Field(description=doc, json_schema_extra={"kind": kind, "unit": unit}, **values, **checks)
+
 
 # how a field of a kind stands in a file; what a number must be beyond that, the model checks
 IN_FILE: dict[Kind, Any] = {

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError, create_model
 
-from jaxmbs.io.catalogue import builtin
+from jaxmbs.io.catalogue import catalogue
 from jaxmbs.io.errors import InputError, Problem, problems_of
 from jaxmbs.io.mechanism import mechanism_table
 from jaxmbs.io.tables import Table
@@ -33,15 +33,19 @@ def read_bytes(path: str | Path) -> bytes:
         raise InputError(Problem("", f"{path} cannot be read: {error.strerror or error}"), path) from None
 
 
-def load(path: str | Path) -> Model:
+def load(path: str | Path, trust: bool = False) -> Model:
     """Model of the [mechanism] in a TOML file; what else the file has (dispersions, outputs, ...) is not looked at.
 
-    Raises InputError: one line for everything that is wrong, each with the path of its key.
+    trust: run the Python `modules` that the file names. Raises InputError: one line for everything that is wrong, each
+    with the path of its key.
     """
     data = parse(read_bytes(path), path)
     mechanism = {k: v for k, v in data.items() if k == "mechanism"}
-    table: Any = create_model("File", __base__=Table, mechanism=(mechanism_table(builtin()), ...))
     try:
+        known = catalogue(data, Path(path), trust).classes
+        table: Any = create_model("File", __base__=Table, mechanism=(mechanism_table(known), ...))
         return table.model_validate(mechanism).mechanism.build()
     except ValidationError as error:
         raise InputError(problems_of(error, mechanism), path) from None
+    except InputError as error:
+        raise InputError(error.problems, path) from None

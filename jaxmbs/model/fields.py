@@ -46,10 +46,11 @@ def field(
     default: Any = MISSING,
     of: type | None = None,
     choices: tuple[str, ...] = (),
+    kw_only: bool = False,
 ) -> Any:
     """Declare a field of an element: what it holds, its SI unit ("" for none), one line of doc, its default."""
     said = {"kind": kind, "unit": unit, "doc": doc, "of": of, "choices": choices}
-    return dataclasses.field(default=default, metadata={"declared": said})
+    return dataclasses.field(default=default, kw_only=kw_only, metadata={"declared": said})
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
@@ -136,6 +137,16 @@ def numbers_of(element: Any, prefix: str = "") -> Iterator[tuple[str, Declared, 
             yield from numbers_of(value, f"{prefix}{d.name}.")
         elif d.kind.is_number:
             yield f"{prefix}{d.name}", d, value
+
+
+def names_in(element: Any, *kinds: Kind, prefix: str = "") -> Iterator[tuple[str, str]]:
+    """(path, name) of every field of these kinds that has one, those of the parts included."""
+    for d in declared(type(element)):
+        value = getattr(element, d.name)
+        if d.kind is Kind.PART:
+            yield from names_in(value, *kinds, prefix=f"{prefix}{d.name}.")
+        elif d.kind in kinds and value is not None:
+            yield f"{prefix}{d.name}", value
 
 
 def check_together(element: Element, p: Mapping[str, np.ndarray]) -> None:

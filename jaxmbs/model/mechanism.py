@@ -8,11 +8,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from jaxmbs.model.constraints import Constraint, FunctionConstraint, cuts, freedoms
+from jaxmbs.model.constraints import Constraint, FunctionConstraint
 from jaxmbs.model.errors import ModelError, unknown
 from jaxmbs.model.fields import Declared, Element, check_together, declared, numbers_of
 from jaxmbs.model.forces.base import Force
-from jaxmbs.model.joints.base import Fixed, Joint
+from jaxmbs.model.joints.base import Joint
 from jaxmbs.model.kinds import Kind
 from jaxmbs.model.model import Model
 from jaxmbs.model.parameters import Parameter, concrete_components, pattern_of
@@ -112,13 +112,11 @@ class Mechanism:
             raise ModelError(f"{where}: {joint!r} is not a joint; pass one such as Spherical()")
         if body_a == body_b:
             raise ModelError(f"{where}: both ends are on {body_a!r}; a loop connects two bodies")
-        try:
-            rows = cuts.count(joint)
-        except ModelError as error:
-            raise ModelError(f"{where}: {error}") from None
+        if not joint.closes_loops:
+            raise ModelError(f"{where}: {joint.lacks('equations')}")
         kept = self._take(joint, "loop", name)
         self._take(Closure(body_a, body_b, pose_a, pose_b), "loop", name)
-        self._loops[name] = LoopJoint(name, kept, body_a, body_b, tuple(range(rows)))
+        self._loops[name] = LoopJoint(name, kept, body_a, body_b, tuple(range(joint.constraints)))
 
     def add_constraint(self, name: str, element: Constraint | FunctionConstraint) -> None:
         """Add a constraint: KnifeEdge, RollingDisc, Holonomic or Nonholonomic."""
@@ -185,6 +183,10 @@ class Mechanism:
         where, prefix = (f"{what} {name!r}: ", f"{name}.") if name else ("", "")
         values = {}
         try:
+            if "__dataclass_fields__" not in vars(type(element)):
+                raise ModelError(
+                    f"class {type(element).__name__} is no element; write @element, of jaxmbs.elements, above it"
+                )
             for path, d, value in numbers_of(element):
                 if prefix + path in self._numbers:
                     raise ModelError(f"parameter {prefix + path!r} exists already; give the elements different names")
@@ -214,14 +216,14 @@ class Mechanism:
             if joint not in self._joints and joint not in self._loops:
                 raise unknown("joint", joint, [*self._joints, *self._loops], f"{where}: {field}")
             hinge = (self._joints[joint] if joint in self._joints else self._loops[joint]).joint
-            if joint in self._loops and not isinstance(hinge, (*freedoms.SERVED, Fixed)):
+            if joint in self._loops and not hinge.is_measured:
                 raise ModelError(
-                    f"{where}: cut joint {joint!r} is {type(hinge).__name__}, whose coordinates are not known; use "
+                    f"{where}: cut joint {joint!r} is {hinge.type_name}, whose coordinates are not known; use "
                     "Bushing between its two bodies"
                 )
             if element.freedoms not in (None, hinge.nv):
                 raise ModelError(
-                    f"{where}: joint {joint!r} is {type(hinge).__name__} with {hinge.nv} degrees of freedom; a "
+                    f"{where}: joint {joint!r} is {hinge.type_name} with {hinge.nv} degrees of freedom; a "
                     f"{type(element).__name__} acts on a joint with {element.freedoms}; use Bushing between the two bodies"
                 )
             if hinge.nv == 0:

@@ -255,11 +255,9 @@ def _checked_batch(p: Parameter, value: Any, where: str) -> jax.Array:
 
 def _check_elements(model: Model, changed: Iterable[str], where: str) -> None:
     """Check what elements require of their numbers together, where these are changed and none of them is traced."""
-    elements: dict[str, Any] = {f.name: f.element for f in model.structure.forces}
-    elements |= {c.name: c.element for c in model.structure.constraints}
     for name in dict.fromkeys(n.partition(".")[0] for n in changed):
-        element = elements.get(name)
-        if not isinstance(element, Element) or type(element).requirements is Element.requirements:
+        element = model.structure.elements.get(name)
+        if element is None or type(element).requirements is Element.requirements:
             continue
         found = {path: get(model, f"{name}.{path}") for path in element.numbers}
         if not any(is_traced(x) for x in found.values()):

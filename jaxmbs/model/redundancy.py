@@ -9,9 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from jaxmbs.model.constraints import cuts
 from jaxmbs.model.errors import ModelWarning
-from jaxmbs.model.joints.general import General
 from jaxmbs.model.model import Model
 from jaxmbs.model.structure import WORLD, Structure
 from jaxmbs.spatial import IDENTITY, ZERO_MOTION, Transform
@@ -24,7 +22,7 @@ def without_dependent_rows(model: Model) -> Model:
     alone. A dependence that hangs on the values of the numbers stays and is handled while running.
     """
     s = model.structure
-    if not s.loops or any(isinstance(x.joint, General) for x in (*s.links, *s.loops)):
+    if not s.loops or not all(x.joint.formulas for x in (*s.links, *s.loops)):
         return model
     dice = random.Random(1)
     samples = []
@@ -55,7 +53,7 @@ def warn_of_redundancy(model: Model) -> None:
     singular (a parallelogram lying flat).
     """
     s = model.structure
-    if not s.loops or s.constraints or any(isinstance(x.joint, General) for x in (*s.links, *s.loops)):
+    if not s.loops or s.constraints or not all(x.joint.formulas for x in (*s.links, *s.loops)):
         return
     dice, null, freedom = random.Random(2), [], s.nv
     for _ in range(2):
@@ -105,7 +103,7 @@ def _kept(s: Structure, rows: np.ndarray) -> np.ndarray:
     index, first = [], 0
     for loop in s.loops:
         index += [first + k for k in loop.kept]
-        first += cuts.count(loop.joint)
+        first += loop.joint.constraints
     return rows[index]
 
 
@@ -156,7 +154,7 @@ def _loop_rows(model: Model, q: Sequence[Sequence[float]]) -> tuple[np.ndarray, 
     for loop in s.loops:
         a, b = placed[loop.body_a] @ pose(f"{loop.name}.pose_a"), placed[loop.body_b] @ pose(f"{loop.name}.pose_b")
         numbers = values.of(loop.name, loop.joint.numbers)
-        for row in cuts.rows(loop.joint, numbers, a.inverse() @ b, ZERO_MOTION, 0.0):
+        for row in loop.joint.rows(numbers, a.inverse() @ b, ZERO_MOTION, 0.0):
             F = b.force_to_parent(row.wrench)
             residuals.append(row.residual)
             out.append([

@@ -9,6 +9,7 @@ from functools import cached_property
 from jaxmbs.model.constraints.base import Constraint
 from jaxmbs.model.constraints.functions import FunctionConstraint
 from jaxmbs.model.errors import unknown
+from jaxmbs.model.fields import Element
 from jaxmbs.model.forces.base import WORLD, Force
 from jaxmbs.model.joints.base import Joint
 from jaxmbs.model.parameters import Parameter
@@ -85,6 +86,13 @@ class Structure:
         return out
 
     @cached_property
+    def elements(self) -> dict[str, Element]:
+        """Joints, cut joints, force elements and constraints with declared fields, by name."""
+        found: list[tuple[str, object]] = [(x.name, x.joint) for x in (*self.links, *self.loops)]
+        found += [(x.name, x.element) for x in (*self.forces, *self.constraints)]
+        return {name: x for name, x in found if isinstance(x, Element)}
+
+    @cached_property
     def body_index(self) -> dict[str, int]:
         return {WORLD: -1} | {link.body: i for i, link in enumerate(self.links)}
 
@@ -123,8 +131,8 @@ class Structure:
 
     @cached_property
     def rheonomic(self) -> bool:
-        """Whether any joint moves by itself in time; a closure of a General cut joint may."""
-        return any(x.joint.rheonomic or getattr(x.joint, "closure", None) for x in (*self.links, *self.loops))
+        """Whether any joint moves by itself in time."""
+        return any(x.joint.rheonomic for x in self.links) or any(x.joint.rheonomic_rows for x in self.loops)
 
     @cached_property
     def loop_by_name(self) -> dict[str, LoopJoint]:

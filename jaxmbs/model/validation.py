@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 
 from jaxmbs.model.errors import ModelError
-from jaxmbs.model.joints.general import General
 from jaxmbs.model.model import Model
 from jaxmbs.spatial import ArticulatedInertia, RigidInertia, Transform
 from jaxmbs.spatial.inertias import ZERO_INERTIA
@@ -16,11 +15,11 @@ SINGULAR = 1e-13  # of the joint's composite inertia; rounding leaves about 1e-1
 def check_moves_mass(model: Model) -> None:
     """Raise ModelError if some motion of the tree moves no mass, so that the mass matrix is singular.
 
-    The articulated inertias are eliminated joint by joint at a random configuration [Y 3.174, 3.176]. With General
-    joints, whose functions would need a backend, only the mass of each subtree is checked.
+    The articulated inertias are eliminated joint by joint at a random configuration [Y 3.174, 3.176]. With joints
+    that are functions of arrays, which would need a backend, only the mass of each subtree is checked.
     """
     s, values = model.structure, model.values()
-    numeric = not any(isinstance(link.joint, General) for link in s.links)
+    numeric = all(link.joint.formulas for link in s.links)
     dice = random.Random(0)
     n = len(s.links)
     rigid, articulated = [ZERO_INERTIA] * n, [ZERO_INERTIA.articulated()] * n

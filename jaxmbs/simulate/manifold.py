@@ -5,30 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import jax.numpy as jnp
-
 from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.tree import Tree
+from jaxmbs.model.joints import Joint
 from jaxmbs.spatial import kernel
 from jaxmbs.spatial.scalar import Scalar, add
 
 
 def normalised(tree: Tree, q: Any) -> Any:
-    """q with every quaternion divided by its length."""
+    """q brought back to what the coordinates of every joint must obey: quaternions divided by their lengths."""
     out = []
     for b, part in zip(tree.blocks, tree.split(q, tree.structure.q_slices), strict=True):
-        at = b.joint.quaternion
-        if at is not None:
-            part = (*part[:at], *_unit(part[at : at + 4]), *part[at + 4 :])
-        out.append(part)
+        out.append(_normalised(b.joint, part) if b.joint.gives("normalised") else part)
     return tree.flat(out)
 
 
 @kernel
-def _unit(x: Sequence[Scalar]) -> tuple[Scalar, ...]:
-    w, x1, x2, x3 = x
-    scale = 1 / jnp.sqrt(w * w + x1 * x1 + x2 * x2 + x3 * x3)
-    return tuple(c * scale for c in x)
+def _normalised(joint: Joint, q: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
+    return joint.normalised(q)
 
 
 def moved(state: State, change: Sequence[Scalar]) -> Any:

@@ -14,6 +14,8 @@ from jaxmbs.spatial.motions import Transform as Transform
 from jaxmbs.spatial.rotations import about_axis as about_axis
 from jaxmbs.spatial.rotations import from_quaternion as from_quaternion
 from jaxmbs.spatial.rotations import quaternion_rate as quaternion_rate
+from jaxmbs.spatial.rotations import to_quaternion as to_quaternion
+from jaxmbs.spatial.rotations import unit_quaternion as unit_quaternion
 from jaxmbs.spatial.vectors import IDENTITY3 as IDENTITY3
 from jaxmbs.spatial.vectors import ZERO3 as ZERO3
 from jaxmbs.spatial.vectors import Matrix3 as Matrix3

@@ -8,6 +8,7 @@ algorithm is the compiled kernel, the reference in plain floats and the written-
 from __future__ import annotations
 
 import math
+import sys
 from typing import Any
 
 import jax
@@ -149,3 +150,13 @@ def safe_divide(a: Scalar, b: Scalar) -> Scalar:
     """a / b, and zero with zero derivatives where b is zero."""
     nonzero = b > 0
     return where(nonzero, div(a, where(nonzero, b, 1.0)), 0.0 if is_number(b) else b * 0)
+
+
+def divisor(x: Scalar) -> Scalar:
+    """x >= 0, and 1 (with zero derivatives) where it is too small to divide by; symbols as they are."""
+    if is_number(x):
+        return x if x >= 4 * sys.float_info.min else 1.0
+    if isinstance(x, (jax.Array, np.ndarray, np.generic)):
+        array = jnp.asarray(x)
+        return jnp.where(array < 4 * float(jnp.finfo(array.dtype).tiny), 1, array)
+    return x

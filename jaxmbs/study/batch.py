@@ -14,7 +14,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 import jaxmbs as mbs
 from jaxmbs.batching import over_rows
-from jaxmbs.study.outputs import folded
+from jaxmbs.study.outputs.folding import folded
 
 if TYPE_CHECKING:
     from jaxmbs.study.problem import Study
@@ -57,7 +57,8 @@ def block_of(study: Study, rows: int, dtype: Any) -> Callable[[Array, Array], Re
         index = number.astype(jnp.uint32) * rows + jnp.arange(rows, dtype=jnp.uint32)
         draws = jax.vmap(lambda i: study.dispersions.draw(keys, i, dtype))(index)
         model, axes, q, v = instances(study, draws, dtype)
-        return over_rows(one, in_axes=(axes, 0, 0))(model, q, v) | {DRAWS: draws}
+        found = over_rows(one, in_axes=(axes, 0, 0))(model, q, v)
+        return found | {"status": status_of(study, model, found["status"]), DRAWS: draws}
 
     return jax.jit(block)  # one trace, for the shapes and for the program
 
@@ -67,6 +68,11 @@ def instances(study: Study, draws: Array, dtype: Any) -> tuple[mbs.Model, mbs.Mo
     numbers = jax.vmap(lambda d: study.dispersions.apply(d, dtype))(draws)
     model, axes = mbs.vary(study.model, numbers.parameters)
     return model, axes, numbers.q, numbers.v
+
+
+def status_of(study: Study, model: mbs.Model, status: Array) -> Array:
+    """(B,) status of samples: that of their motion, but for those whose numbers no mechanism has."""
+    return jnp.where(study.dispersions.unphysical(model), int(mbs.Status.UNPHYSICAL), status).astype(status.dtype)
 
 
 @dataclass(frozen=True)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+import jaxmbs as mbs
 from jaxmbs.io.errors import InputError, Problem, choices, dotted
+from jaxmbs.model.kinds import Kind, refused
 from jaxmbs.spatial import kernel
 from jaxmbs.study import units
 from jaxmbs.study.distributions import Components, Distribution, component_keys, variates
@@ -18,6 +21,7 @@ from jaxmbs.study.targets import Numbers, Target, Way, start, target
 
 if TYPE_CHECKING:
     from jaxmbs.model import Model
+    from jaxmbs.model.joints import Joint
 
 Array = Any
 
@@ -83,6 +87,30 @@ class Dispersions:
         diagonal = {n: jnp.diagonal(numbers.parameters[n]) for n in self._principal()}
         return Numbers(numbers.parameters | diagonal, numbers.q, numbers.v)
 
+    def unphysical(self, model: Model) -> Array:
+        """(B,) whether a sample's parameters are what no mechanism has; model: with one value per sample."""
+        names = {d.target.name: d.target.kind for d in self.items if d.target.kind is not None}
+        found: Array = jnp.zeros((), bool)
+        for name, kind in names.items():
+            found = found | jax.vmap(partial(refused, kind))(model.overrides[name])
+        for name in dict.fromkeys(name.partition(".")[0] for name in names):
+            found = found | ~_requirements_met(model, name)
+        return found
+
+    @property
+    def warnings(self) -> list[str]:
+        """What is probably not meant."""
+        found = []
+        for d in self.items:
+            middle = d.components.middle
+            if d.apply == "multiply" and np.any((middle < 0.5) | (middle > 2)):
+                value = float(middle[np.argmax(np.abs(np.log(np.maximum(middle, 1e-300))))])
+                found.append(
+                    f'dispersions."{d.name}": apply = "multiply" with draws around {value:g} makes {d.target.name} '
+                    f'{value:g} times its nominal value; apply = "replace" takes draws as values'
+                )
+        return found
+
     def _principal(self) -> set[str]:
         """Inertias that stay diagonal: they keep their structural zeros."""
         tilted = {d.target.name for d in self.items if d.apply == "tilt"}
@@ -90,18 +118,34 @@ class Dispersions:
         return {n for n, x in inertias.items() if n not in tilted and not np.any(x - np.diag(np.diag(x)))}
 
 
+def _requirements_met(model: Model, name: str) -> Array:
+    """Whether the numbers of an element, one value per sample, satisfy what it requires of them together."""
+    found = model.structure.elements.get(name)
+    if found is None:
+        return jnp.ones((), bool)
+    p = {path: model.overrides.get(f"{name}.{path}") for path in found.numbers}
+    varied = {path: x for path, x in p.items() if x is not None}
+    fixed = {path: jnp.asarray(mbs.get(model, f"{name}.{path}")) for path, x in p.items() if x is None}
+
+    def met(own: dict[str, Array]) -> Array:
+        holds = found.requirements(fixed | own).values()
+        return jnp.stack([jnp.asarray(x) for x in holds]).all() if holds else jnp.ones((), bool)
+
+    return jax.vmap(met)(varied)
+
+
 def resolve(
-    tables: Mapping[str, Distribution], model: Model, joint_types: Mapping[str, str], q0: np.ndarray, v0: np.ndarray
+    tables: Mapping[str, Distribution], model: Model, joints: Mapping[str, Joint], q0: np.ndarray, v0: np.ndarray
 ) -> Dispersions:
     """Checked dispersions. Raises InputError with every problem found."""
     items: list[Dispersion] = []
     problems: list[Problem] = []
     for name, table in tables.items():
         try:
-            items.append(_one(name, table, model, joint_types, q0, v0))
+            items.append(_one(name, table, model, joints, q0, v0))
         except ValueError as error:
             problems.append(Problem(dotted(("dispersions", name)), str(error)))
-    for name, message in _not_positive(items):
+    for name, message in _unphysical(items):
         problems.append(Problem(dotted(("dispersions", name)), message))
     if problems:
         raise InputError(problems)
@@ -109,9 +153,9 @@ def resolve(
 
 
 def _one(
-    name: str, table: Distribution, model: Model, joint_types: Mapping[str, str], q0: np.ndarray, v0: np.ndarray
+    name: str, table: Distribution, model: Model, joints: Mapping[str, Joint], q0: np.ndarray, v0: np.ndarray
 ) -> Dispersion:
-    aim = target(table.target or name, model, joint_types, q0, v0)
+    aim = target(table.target or name, model, joints, q0, v0)
     apply = table.apply or next(iter(aim.ways))
     if apply not in aim.ways:
         raise ValueError(f'apply = "{apply}" does not go with {aim.name}; {choices(apply, aim.ways, "it takes")}')
@@ -125,20 +169,36 @@ def _one(
     return Dispersion(name, table, aim, apply, way, table.components(neutral, unit.factor if unit else 1.0), unit)
 
 
-def _not_positive(items: Sequence[Dispersion]) -> list[tuple[str, str]]:
-    """Masses and inertias whose draws could leave the physical range, with the remedy."""
+def _unphysical(items: Sequence[Dispersion]) -> list[tuple[str, str]]:
+    """Dispersions that would make numbers unphysical: masses and inertias in any draw, others in half of them or more.
+
+    Fewer such draws are left to the status of the samples.
+    """
     found = []
-    lowest: dict[str, float] = {}
+    reached: dict[str, tuple[np.ndarray, np.ndarray]] = {}  # by target: lowest value and middle one
     for d in items:
-        if not d.target.positive or d.apply == "tilt":
+        name, kind = d.target.name, d.target.kind
+        if kind not in _WITH_SIGN or d.apply == "tilt":
             continue
-        low, name = float(np.min(d.components.support[0])), d.target.name
-        before = lowest.get(name, 1.0 if name.endswith(".inertia") else float(np.min(d.target.nominal)))
-        lowest[name] = {"replace": low, "add": before + low, "multiply": before * low}[d.apply]
-        if lowest[name] <= 0 or (d.apply == "multiply" and low <= 0):
-            found.append((
-                d.name,
-                f"a draw can reach {low:.3g}, which makes {name} negative or zero; "
-                'use "truncated_normal" with a positive low, "lognormal", or a smaller width',
-            ))  # fmt: skip
+        least, middle = d.components.support[0], d.components.middle
+        nominal = np.ones(1) if kind is Kind.INERTIA else d.target.nominal.reshape(-1)
+        lowest, usual = reached.get(name, (nominal, nominal))
+        lowest, usual = reached[name] = _acted(d.apply, lowest, least), _acted(d.apply, usual, middle)
+        if d.target.is_mass and (np.min(lowest) <= 0 or (d.apply == "multiply" and np.min(least) <= 0)):
+            remedy = 'use "truncated_normal" with a positive low, "lognormal", or a smaller width'
+            found.append(
+                (d.name, f"a draw can reach {np.min(least):.3g}, which makes {name} negative or zero; {remedy}")
+            )
+        elif np.min(usual) < 0 or (kind is Kind.POSITIVE and np.min(usual) == 0):
+            wanted = "more than zero" if kind is Kind.POSITIVE else "zero or more"
+            message = f"half of the draws or more make {name} {np.min(usual):.3g} or less, and it must be {wanted}"
+            found.append((d.name, f"{message}; are the unit and `apply` as meant?"))
     return found
+
+
+_WITH_SIGN = (Kind.NOT_NEGATIVE, Kind.NOT_NEGATIVE_VECTOR, Kind.POSITIVE, Kind.INERTIA)
+
+
+def _acted(apply: str, x: np.ndarray, draw: np.ndarray) -> np.ndarray:
+    """A number after a draw."""
+    return {"replace": draw + 0 * x, "add": x + draw, "multiply": x * draw}[apply]

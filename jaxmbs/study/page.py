@@ -55,6 +55,7 @@ def page(study: Study, store: Store, summary: Summary, repeated: dict[str, dict[
     parts = [
         f"<h1>{title}</h1><p class=lead>{lead}</p>",
         _banner(summary),
+        *(f"<div class=banner>Warning: {escape(message)}</div>" for message in study.warnings),
         f"<div class=cards>{''.join(map(_card, _verdicts(summary)))}</div>" if summary.verdicts else "",
         "<h2>Outputs</h2>" + _panel(_quantiles(study, summary)),
         f'<div class=grid style="margin-top:14px">{"".join(_histograms(study, summary))}</div>',
@@ -131,7 +132,7 @@ def _histories(study: Study, repeated: dict[str, dict[str, tuple[int, History]]]
         criteria = [c for c in study.criteria if c.output == name and study.quantities[name] != "time"]
         history = next(iter(runs.values()))[1]
         curves = {which: (sample, h.values[name][0]) for which, (sample, h) in runs.items()}
-        quantity = study.outputs[name].quantity(study.joint_types)
+        quantity = study.outputs[name].quantity(study.joints)
         unit = study.shown[name] if study.quantities[name] == quantity else si(quantity)
         yield _panel(plots.history(history.t, curves, name, unit, criteria))
 

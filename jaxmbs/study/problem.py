@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,37 +12,38 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pydantic import ValidationError
 
+from jaxmbs.errors import ModelWarning
+from jaxmbs.io.catalogue import Catalogue, catalogue, elements_in
 from jaxmbs.io.errors import InputError, Problem, choices, dotted, problems_of
+from jaxmbs.io.reference import Key, keys
 from jaxmbs.io.toml import parse, read_bytes
+from jaxmbs.model.fields import names_in, type_name
+from jaxmbs.model.kinds import Kind
 from jaxmbs.study import criteria, dispersions, units
+from jaxmbs.study import outputs as outputs_package
 from jaxmbs.study.criteria import Criterion
 from jaxmbs.study.dispersions import Dispersions
-from jaxmbs.study.outputs import (
-    JointPosition,
-    JointVelocity,
-    Output,
-    RimClearance,
-    coordinate_quantities,
-    rate_quantities,
-)
-from jaxmbs.study.schema import RESERVED, InitialTable, SimulationTable, StudyFile
+from jaxmbs.study.outputs import Output
+from jaxmbs.study.schema import RESERVED, InitialTable, SimulationTable, study_file
 
 if TYPE_CHECKING:
     from jaxmbs.model import Model
+    from jaxmbs.model.joints import Coordinate, Joint
 
 
 @dataclass(frozen=True)
 class Study:
     """A checked study file: the model at its nominal values, and what is done with it.
 
-    content: the file's bytes; joint_types: by joint; q0 (nq,), v0 (nv,): nominal state at t = 0; quantities: what each
-    output measures; shown: the unit in which reports give it.
+    content: the file's bytes; catalogue: the classes that it may name; joints: by name; q0 (nq,), v0 (nv,):
+    nominal state at t = 0; quantities: what each output measures; shown: the unit in which reports give it.
     """
 
     path: Path
     content: bytes
+    catalogue: Catalogue
     model: Model
-    joint_types: Mapping[str, str]
+    joints: Mapping[str, Joint]
     dispersions: Dispersions
     simulation: SimulationTable
     seed: int
@@ -59,50 +61,82 @@ class Study:
         return self.dispersions.v0
 
     @property
+    def warnings(self) -> list[str]:
+        """What is probably not meant, for readers of the study and of its report."""
+        return self.dispersions.warnings
+
+    @property
     def sha256(self) -> str:
         return hashlib.sha256(self.content).hexdigest()
 
 
-def read(path: str | Path, need: str = "study") -> Study:
+def read(path: str | Path, need: str = "study", trust: bool = False) -> Study:
     """Study of a TOML file, checked completely.
 
-    need: "mechanism" lets the rest be missing, "simulation" the outputs and criteria. Raises InputError: one line for
-    everything that is wrong, each with the path of its key.
+    need: "mechanism" lets the rest be missing, "simulation" the outputs and criteria; trust: run the Python `modules`
+    that the file names. Raises InputError: one line for
+    everything that is wrong, each with the path of its key. Warns (ModelWarning) of what is probably not meant.
     """
     content = read_bytes(path)
     try:
-        return _study(Path(path), content, need)
+        study = _study(Path(path), content, need, trust)
     except InputError as error:
         raise InputError(error.problems, path) from None
+    for message in study.warnings:
+        warnings.warn(f"{path}: {message}", ModelWarning, stacklevel=2)
+    return study
 
 
-def _study(path: Path, content: bytes, need: str) -> Study:
+def _study(path: Path, content: bytes, need: str, trust: bool) -> Study:
     data = parse(content)
+    known = catalogue(data, path, trust, elements_in(outputs_package))
     try:
-        file = StudyFile.model_validate(data)
+        file = study_file(known.classes).model_validate(data)
     except ValidationError as error:
         raise InputError(problems_of(error, data)) from None
     model = file.mechanism.build()
-    joint_types = {link.name: type(link.joint).__name__ for link in model.structure.links}
+    joints = {link.name: link.joint for link in model.structure.links}
     _require(file, need)
 
     find = _Findings()
-    rest = _initial_state({}, model, joint_types)
-    q0, v0 = find(lambda: _initial_state(file.initial, model, joint_types), rest)
-    outputs = find(lambda: _checked_outputs(file.outputs, model, joint_types), {})
-    varied = find(lambda: dispersions.resolve(file.dispersions, model, joint_types, q0, v0), None)
+    rest = _initial_state({}, model, joints)
+    q0, v0 = find(lambda: _initial_state(file.initial, model, joints), rest)
+    made = {name: table.build() for name, table in file.outputs.items()}
+    outputs = find(lambda: _checked_outputs(made, model, joints), {})
+    varied = find(lambda: dispersions.resolve(file.dispersions, model, joints, q0, v0), None)
     find(lambda: _distinct(file), None)
     if find.problems:
         raise InputError(find.problems)
-    quantities = {name: output.measures(joint_types) for name, output in outputs.items()}
+    quantities = {name: output.measures(joints) for name, output in outputs.items()}
     sentences = find(lambda: _criteria(file.criteria, quantities), ())
     shown = find(lambda: _shown(outputs, quantities, sentences), {})
     if find.problems:
         raise InputError(find.problems)
     simulation = file.simulation or SimulationTable(t_end=1.0)
     return Study(
-        path, content, model, joint_types, varied, simulation, file.study.seed, outputs, quantities, shown, sentences
+        path,
+        content,
+        known,
+        model,
+        joints,
+        varied,
+        simulation,
+        file.study.seed,
+        outputs,
+        quantities,
+        shown,
+        sentences,
     )
+
+
+def known_keys(under: str = "") -> list[Key]:
+    """The key reference of study files, or its part under a path. Raises InputError with near matches where none is."""
+    table = study_file(catalogue({}, None, False, elements_in(outputs_package)).classes)
+    found = keys(table, under)
+    if not found:
+        parts = dict.fromkeys(part for k in keys(table) for part in (k.path, *k.path.split(".")))
+        raise InputError(Problem(under, f"no key of a file; {choices(under, parts, 'keys')}"))
+    return found
 
 
 class _Findings:
@@ -119,7 +153,7 @@ class _Findings:
             return otherwise
 
 
-def _require(file: StudyFile, need: str) -> None:
+def _require(file: Any, need: str) -> None:
     problems = []
     if need != "mechanism" and file.simulation is None:
         problems.append(Problem("simulation", "this table is missing; write [simulation] with t_end and dt [s]"))
@@ -132,7 +166,7 @@ def _require(file: StudyFile, need: str) -> None:
         raise InputError(problems)
 
 
-def _distinct(file: StudyFile) -> None:
+def _distinct(file: Any) -> None:
     """Outputs and draws are variables of one store."""
     taken = [("outputs", name) for name in file.outputs if name in RESERVED or name in file.dispersions]
     taken += [("dispersions", name) for name in file.dispersions if name in RESERVED]
@@ -143,64 +177,57 @@ def _distinct(file: StudyFile) -> None:
 
 
 def _initial_state(
-    tables: Mapping[str, InitialTable], model: Model, joint_types: Mapping[str, str]
+    tables: Mapping[str, InitialTable], model: Model, joints: Mapping[str, Joint]
 ) -> tuple[np.ndarray, np.ndarray]:
     q = np.array([c for link in model.structure.links for c in link.joint.neutral()], float)
     v, problems = np.zeros(model.nv), []
     for joint, table in tables.items():
-        if joint not in joint_types:
-            message = f'there is no joint "{joint}"; {choices(joint, joint_types, "joints")}'
+        if joint not in joints:
+            message = f'there is no joint "{joint}"; {choices(joint, joints, "joints")}'
             problems.append(Problem(dotted(("initial", joint)), message))
             continue
-        for key, vector, where in (("q", q, model.q_slice(joint)), ("v", v, model.v_slice(joint))):
+        own = joints[joint]
+        for key, vector, where, components in (
+            ("q", q, model.q_slice(joint), own.coordinates()),
+            ("v", v, model.v_slice(joint), own.speeds()),
+        ):
             values = getattr(table, key)
             if values is None:
                 continue
             if len(values) != where.stop - where.start:
-                message = f"{list(values)} has {len(values)} numbers; {_layout(joint_types[joint], key, where)}"
+                message = f"{list(values)} has {len(values)} numbers; {_layout(own, components)}"
                 problems.append(Problem(dotted(("initial", joint, key)), message))
                 continue
             vector[where] = values
-        if joint_types[joint] in ("Free", "Spherical") and not np.any(q[model.q_slice(joint)][-4:]):
-            message = "the quaternion (last four numbers) is zero; no rotation is 1, 0, 0, 0"
+        first, start = own.quaternion, model.q_slice(joint).start
+        if first is not None and not np.any(q[start + first : start + first + 4]):
+            message = "the quaternion qw, qx, qy, qz is zero; no rotation is 1, 0, 0, 0"
             problems.append(Problem(dotted(("initial", joint, "q")), message))
     if problems:
         raise InputError(problems)
     return q, v
 
 
-def _layout(joint_type: str, key: str, where: slice) -> str:
-    known = {
-        ("Free", "q"): "x, y, z [m] and quaternion w, x, y, z",
-        ("Free", "v"): "angular velocity (3) [rad/s] and velocity (3) [m/s] in the child's axes",
-        ("Spherical", "q"): "quaternion w, x, y, z",
-    }
-    return f"{joint_type.lower()} takes {where.stop - where.start}" + (
-        f": {known[joint_type, key]}" if (joint_type, key) in known else ""
-    )
+def _layout(joint: Joint, components: tuple[Coordinate, ...]) -> str:
+    said = (f"{c.name} [{c.unit}]" if c.unit else c.name for c in components)
+    return f"{type_name(type(joint))} takes {len(components)}" + (f": {', '.join(said)}" if components else "")
 
 
-def _checked_outputs(outputs: Mapping[str, Output], model: Model, joint_types: Mapping[str, str]) -> dict[str, Output]:
+def _checked_outputs(outputs: Mapping[str, Output], model: Model, joints: Mapping[str, Joint]) -> dict[str, Output]:
     problems, known = [], ("world", *model.body_names)
     for name, output in outputs.items():
         where = ("outputs", name)
-        if output.reduce == "time_out" and not isinstance(output, RimClearance):
-            message = "time_out goes with rim_clearance; all else is defined at all times"
+        if output.reduce == "time_out" and output.always_defined:
+            message = "time_out goes with rim_clearance and the like; this output is defined at all times"
             problems.append(Problem(f"{dotted(where)}.reduce", message))
-        for key, body in output.bodies():
-            if body not in known:
-                message = f'there is no body "{body}"; {choices(body, known, "bodies")}'
-                problems.append(Problem(f"{dotted(where)}.{key}", message))
-        if isinstance(output, (JointPosition, JointVelocity)):
-            if output.joint not in joint_types:
-                message = f'there is no joint "{output.joint}"; {choices(output.joint, joint_types, "joints")}'
-                problems.append(Problem(f"{dotted(where)}.joint", message))
-                continue
-            kinds = coordinate_quantities if isinstance(output, JointPosition) else rate_quantities
-            size = len(kinds(joint_types[output.joint]))
-            if output.component >= size:
-                message = f'{output.component} is out of range; joint "{output.joint}" has components 0 to {size - 1}'
-                problems.append(Problem(f"{dotted(where)}.component", message))
+        unknown = [(*n, known, "body", "bodies") for n in names_in(output, Kind.BODY, Kind.BODY_OR_WORLD)]
+        unknown += [(*n, tuple(joints), "joint", "joints") for n in names_in(output, Kind.JOINT)]
+        unknown = [u for u in unknown if u[1] not in u[2]]
+        for key, element, there, kind, kinds in unknown:
+            message = f'there is no {kind} "{element}"; {choices(element, there, kinds)}'
+            problems.append(Problem(f"{dotted(where)}.{key}", message))
+        if not unknown:
+            problems += [Problem(f"{dotted(where)}.{key}", said) for key, said in output.faults(joints)]
     if problems:
         raise InputError(problems)
     return dict(outputs)

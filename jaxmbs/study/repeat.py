@@ -13,8 +13,8 @@ import numpy as np
 
 import jaxmbs as mbs
 from jaxmbs.io.errors import InputError, Problem
-from jaxmbs.study.batch import instances, precision, study_key
-from jaxmbs.study.outputs import folded_history, measured
+from jaxmbs.study.batch import instances, precision, status_of, study_key
+from jaxmbs.study.outputs.folding import folded_history, measured
 from jaxmbs.study.problem import Study
 
 Array = Any
@@ -52,7 +52,8 @@ def repeat(study: Study, samples: Sequence[int] | None = None, save_every: int =
         keys = study.dispersions.keys(study_key(study.seed))
         draws = jax.vmap(lambda i: study.dispersions.draw(keys, i, dtype))(index)
         model, axes, q, v = instances(study, draws, dtype)
-        return jax.vmap(one, in_axes=(axes, 0, 0))(model, q, v)
+        outputs, status, error, rows = jax.vmap(one, in_axes=(axes, 0, 0))(model, q, v)
+        return outputs, status_of(study, model, status), error, rows
 
     index = jnp.asarray([0] if samples is None else list(samples), jnp.uint32)
     outputs, status, error, rows = jax.tree.map(np.asarray, jax.jit(all_of)(index))

@@ -22,13 +22,13 @@ PAGE = "report.html"
 _POINTS = 400  # of a history in the page
 
 
-def report(folder: str | Path) -> tuple[Path, RenderableType]:
+def report(folder: str | Path, trust: bool = False) -> tuple[Path, RenderableType]:
     """Write the page of a run, finished or not, and return its path and the table for the terminal.
 
-    Raises InputError where there is no run.
+    trust: run the Python modules of the study. Raises InputError where there is no run.
     """
     store = stores.open_folder(Path(folder))
-    study = read(store.folder / stores.STUDY)
+    study = read(store.folder / stores.STUDY, trust=trust)
     if not (store.folder / stores.RESULTS).exists():
         stores.allocate(study, store)
     summary = summarize(study, store)
@@ -66,7 +66,7 @@ def _repeated(
 def table(study: Study, store: Store, summary: Summary | None = None) -> RenderableType:
     """Criteria with their probabilities, quantiles of the outputs, failures."""
     s = summary or summarize(study, store)
-    parts: list[RenderableType] = []
+    parts: list[RenderableType] = [Text(f"warning: {message}", style="yellow") for message in study.warnings]
     if s.done < s.n:
         parts.append(Text(f"not finished: {s.done:,} of {s.n:,} samples; jaxmbs resume {store.folder}", style="yellow"))
     if s.verdicts:

@@ -44,14 +44,17 @@ def run(study: Study, n: int, out: str | Path, block_rows: int = BLOCK_ROWS, pro
     return _fill(study, store, progress)
 
 
-def resume(folder: str | Path, other_versions: bool = False, progress: Progress = _silent) -> Store:
+def resume(
+    folder: str | Path, other_versions: bool = False, progress: Progress = _silent, trust: bool = False
+) -> Store:
     """Compute what an interrupted run has left open; nothing if it is complete.
 
     Raises InputError where there is no run, where the study file in the folder was changed, or where the precision, the
-    device or a version differs from the run's; other_versions = True accepts all of these but the precision.
+    device or a version differs from the run's; other_versions = True accepts all of these but the precision. trust: run
+    the Python modules of the study.
     """
     store = stores.open_folder(Path(folder))
-    study = read(store.folder / stores.STUDY)
+    study = read(store.folder / stores.STUDY, trust=trust)
     record = store.provenance
     found = stores.differences(store, stores.provenance(study, store.n, record["block_rows"]))
     if found and not (other_versions and not any(d.startswith("precision") for d in found)):

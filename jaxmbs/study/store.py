@@ -41,6 +41,7 @@ def provenance(study: Study, n: int, rows: int) -> Provenance:
     return {
         "study": study.model.name,
         "file_sha256": study.sha256,
+        "modules": study.catalogue.hashes,
         "n": n,
         "seed": study.seed,
         "generator": "threefry2x32",
@@ -135,6 +136,8 @@ def create(study: Study, folder: Path, record: Provenance) -> Store:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         _write(folder / STUDY, study.content)
+        for name, content in study.catalogue.modules.items():
+            _write(folder / name, content)
         _write(folder / PROVENANCE, json.dumps(record, indent=2).encode())
     except OSError as error:
         raise InputError(Problem(str(folder), f"cannot be written: {error.strerror}; choose another folder")) from None
@@ -183,15 +186,17 @@ def open_folder(folder: Path) -> Store:
     """An existing run. Raises InputError where there is none, or where its study file was changed."""
     try:
         record = json.loads((folder / PROVENANCE).read_text())
-        content = (folder / STUDY).read_bytes()
+        files = {STUDY: record["file_sha256"]} | record.get("modules", {})
+        found = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in files}
     except (OSError, json.JSONDecodeError):
         message = "there is no study here; start one with `jaxmbs study FILE -n N --out DIR`"
         raise InputError(Problem(str(folder), message)) from None
-    if hashlib.sha256(content).hexdigest() != record["file_sha256"]:
-        message = (
-            "was changed since the run began and does not describe the results; put it back, or run anew elsewhere"
-        )
-        raise InputError(Problem(str(folder / STUDY), message))
+    for name, wanted in files.items():
+        if found[name] != wanted:
+            message = (
+                "was changed since the run began and does not describe the results; put it back, or run anew elsewhere"
+            )
+            raise InputError(Problem(str(folder / name), message))
     return Store(folder, record)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -11,12 +12,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxmbs.io.errors import choices
+from jaxmbs.model.fields import names_in
 from jaxmbs.model.kinds import Kind
 from jaxmbs.study import units
-from jaxmbs.study.outputs import coordinate_quantities, normals, rate_quantities
+from jaxmbs.study.outputs.base import normals
 
 if TYPE_CHECKING:
     from jaxmbs.model import Model
+    from jaxmbs.model.joints import Joint
+    from jaxmbs.model.parameters import Parameter
 
 Array = Any
 
@@ -46,20 +50,25 @@ class Way:
 
 @dataclass(frozen=True)
 class Target:
-    """Something that can be dispersed. ways: by name, the default first; nominal: its value; positive: must be so."""
+    """Something that can be dispersed. ways: by name, the default first; nominal: its value; kind: of a parameter."""
 
     name: str
     nominal: np.ndarray
     ways: Mapping[str, Way]
-    positive: bool = False
+    kind: Kind | None = None
+
+    @property
+    def is_mass(self) -> bool:
+        """Masses and inertias: no draw may make them vanish, since something would move without mass."""
+        return self.kind is Kind.INERTIA or (self.kind is not None and self.name.endswith(".mass"))
 
 
-def target(name: str, model: Model, joint_types: Mapping[str, str], q0: np.ndarray, v0: np.ndarray) -> Target:
+def target(name: str, model: Model, joints: Mapping[str, Joint], q0: np.ndarray, v0: np.ndarray) -> Target:
     """The target called `name`. Raises ValueError with near matches where there is none."""
     if name.startswith("initial."):
-        return _initial(name, model, joint_types, q0, v0)
+        return _initial(name, model, joints, q0, v0)
     if name not in model.parameter_names:
-        known = [*model.parameter_names, *initial_names(joint_types)]
+        known = [*model.parameter_names, *initial_names(joints)]
         raise ValueError(f'there is no "{name}" to disperse; {choices(name, known, "targets")}')
     import jaxmbs as mbs
 
@@ -67,19 +76,30 @@ def target(name: str, model: Model, joint_types: Mapping[str, str], q0: np.ndarr
     if p.kind is Kind.INERTIA:
         return _inertia(name, nominal)
     if p.kind is Kind.DIRECTION:
-        return Target(name, nominal, {"tilt": _tilted_direction(name, nominal)})
+        return Target(name, nominal, {"tilt": _tilted_direction(name, nominal)}, p.kind)
     if p.kind is Kind.ROTATION:
         return Target(name, nominal, {"tilt": _tilted_rotation(name)})
 
     def act(sample: Numbers, change: Callable[[Array], Array]) -> Numbers:
         return replace(sample, parameters=sample.parameters | {name: change(sample.parameters[name])})
 
-    return Target(name, nominal, _plain(nominal, units.quantity(p.unit), act), positive=name.endswith(".mass"))
+    return Target(name, nominal, _plain(nominal, units.quantity(_unit(model, p)), act), p.kind)
 
 
-def initial_names(joint_types: Mapping[str, str]) -> list[str]:
+def _unit(model: Model, p: Parameter) -> str:
+    """SI unit of a parameter; of "N m/rad or N/m" the one that goes with the joint that the element acts on."""
+    element = model.structure.elements.get(p.name.partition(".")[0])
+    if " or " not in p.unit or element is None:
+        return p.unit
+    joints: list[Any] = [model.structure.elements[j] for _, j in names_in(element, Kind.JOINT)]
+    measured = {c.unit for joint in joints for c in joint.coordinates()}
+    about, along = p.unit.split(" or ")
+    return about if measured == {"rad"} else along if measured == {"m"} else p.unit
+
+
+def initial_names(joints: Mapping[str, Joint]) -> list[str]:
     """Every initial value that can be dispersed."""
-    return [f"initial.{j}.{part}" for j, kind in joint_types.items() for part in _parts(kind)]
+    return [f"initial.{j}.{part}" for j, joint in joints.items() for part in _parts(joint)]
 
 
 def start(targets: Mapping[str, Target], q0: np.ndarray, v0: np.ndarray, dtype: Any) -> Numbers:
@@ -131,7 +151,7 @@ def _inertia(name: str, nominal: np.ndarray) -> Target:
         "multiply": Way(np.ones(3), "number", lambda sample, d: change(sample, lambda x: scale(x, d))),
         "tilt": Way(np.zeros(3), "angle", lambda sample, d: change(sample, lambda x: turn(x, d))),
     }
-    return Target(name, nominal, ways, positive=True)
+    return Target(name, nominal, ways, Kind.INERTIA)
 
 
 def _symmetric(x: Array) -> Array:
@@ -182,32 +202,30 @@ def quaternion_times(q: Array, vector: Array) -> Array:
 # --- initial values -----------------------------------------------------------------------------------------------
 
 
-def _parts(joint_type: str) -> dict[str, tuple[slice, str]]:
-    """Parts of a joint's state that have one unit: name -> (components, what they measure)."""
-    if joint_type == "Free":
-        return {
-            "q.position": (slice(0, 3), "length"),
-            "q.attitude": (slice(3, 7), "angle"),
-            "v.angular": (slice(0, 3), "angular rate"),
-            "v.linear": (slice(3, 6), "velocity"),
-        }
-    if joint_type == "Spherical":
-        return {"q.attitude": (slice(0, 4), "angle"), "v": (slice(0, 3), "angular rate")}
-    coordinates, rates = coordinate_quantities(joint_type), rate_quantities(joint_type)
-    parts = {"q": (slice(0, len(coordinates)), _common(coordinates)), "v": (slice(0, len(rates)), _common(rates))}
-    return {part: entry for part, entry in parts.items() if coordinates}
+def _parts(joint: Joint) -> dict[str, tuple[slice, str]]:
+    """Parts of a joint's state that are dispersed together: name -> (components, what they measure)."""
+    out = {}
+    for field, components in (("q", joint.coordinates()), ("v", joint.speeds())):
+        for part, group in itertools.groupby(range(len(components)), key=lambda k: components[k].part):
+            found = list(group)
+            turns = field == "q" and found[0] == joint.quaternion
+            measured = (
+                "angle" if turns else _common(tuple(units.quantity(components[k].unit) or "number" for k in found))
+            )
+            out[f"{field}.{part}" if part else field] = (slice(found[0], found[-1] + 1), measured)
+    return out
 
 
 def _common(quantities: tuple[str, ...]) -> str:
     return quantities[0] if len(set(quantities)) == 1 else "several quantities"
 
 
-def _initial(name: str, model: Model, joint_types: Mapping[str, str], q0: np.ndarray, v0: np.ndarray) -> Target:
-    joint = next((j for j in joint_types if name.startswith(f"initial.{j}.")), None)
-    parts = _parts(joint_types[joint]) if joint else {}
+def _initial(name: str, model: Model, joints: Mapping[str, Joint], q0: np.ndarray, v0: np.ndarray) -> Target:
+    joint = next((j for j in joints if name.startswith(f"initial.{j}.")), None)
+    parts = _parts(joints[joint]) if joint else {}
     part = name.removeprefix(f"initial.{joint}.")
     if joint is None or part not in parts:
-        raise ValueError(f'there is no "{name}" to disperse; {choices(name, initial_names(joint_types), "targets")}')
+        raise ValueError(f'there is no "{name}" to disperse; {choices(name, initial_names(joints), "targets")}')
     components, quantity = parts[part]
     field, state = ("q", q0) if part[0] == "q" else ("v", v0)
     whole = (model.q_slice if field == "q" else model.v_slice)(joint)
@@ -218,7 +236,7 @@ def _initial(name: str, model: Model, joint_types: Mapping[str, str], q0: np.nda
         return replace(sample, **{field: vector.at[where].set(change(vector[where]))})
 
     nominal = np.asarray(state[where], float)
-    if part == "q.attitude":
+    if field == "q" and components.start == joints[joint].quaternion:
         tilt = Way(np.zeros(3), "angle", lambda sample, d: act(sample, lambda q: quaternion_times(q, d)))
         return Target(name, nominal, {"tilt": tilt})
     return Target(name, nominal, _plain(nominal, quantity if quantity != "several quantities" else None, act))

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from jaxmbs.model import Model
-from jaxmbs.model.joints import Cylindrical, Fixed, Helical, Planar, Revolute, Universal
 
 PARALLEL = 1e-12  # of the cosine between two axes
 Sum = tuple[tuple[int, int], ...]  # ((index in q, +1 or -1), ...)
@@ -38,11 +37,11 @@ def angles_of(model: Model) -> Angles:
         axis, here, inherited = None, (-1, {}), None
         if base >= 0 and axes[base] is not None:
             inherited = rotation(f"{link.name}.parent_pose.rotation").T @ axes[base]
-        if isinstance(link.joint, Fixed) and inherited is not None:
+        if link.joint.rigid and inherited is not None:
             axis = rotation(f"{link.name}.child_pose.rotation") @ inherited
             here = turned[base]
-        elif isinstance(link.joint, (Revolute, Helical, Cylindrical)):
-            own = np.asarray(list(values[f"{link.name}.axis"]), float)
+        elif link.joint.turning_axis is not None:
+            own = np.asarray(list(values[f"{link.name}.{link.joint.turning_axis}"]), float)
             outward = own
             cosine = 0.0 if inherited is None else float(inherited @ own)
             if abs(abs(cosine) - 1) < PARALLEL:
@@ -55,8 +54,8 @@ def angles_of(model: Model) -> Angles:
             found.groups[k] = here[0]
             path = list(here[1].items())
             found.sums.update(tuple(path[j:]) for j in range(len(path)))
-        elif isinstance(link.joint, (Universal, Planar)):
-            for angle in (k, k + 1) if isinstance(link.joint, Universal) else (k + 2,):
+        else:
+            for angle in (k + i for i, c in enumerate(link.joint.coordinates()) if c.unit == "rad"):
                 found.groups[angle] = angle
                 found.sums.add(((angle, 1),))
         axes.append(axis)

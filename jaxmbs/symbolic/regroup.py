@@ -9,7 +9,7 @@ generalized forces, mass matrix and kinetic energy stay what they are (the react
 from __future__ import annotations
 
 from jaxmbs.dynamics.state.tree import Link
-from jaxmbs.model.joints import Fixed, Joint, Prismatic, Revolute
+from jaxmbs.model.joints import Joint
 from jaxmbs.model.structure import Structure
 from jaxmbs.spatial import RigidInertia, Symmetric3, Vector3
 from jaxmbs.spatial.inertias import ZERO_INERTIA
@@ -32,13 +32,13 @@ def regrouped(structure: Structure, links: list[Link]) -> list[Link]:
 
 def _unmoved_part(joint: Joint, link: Link, own: RigidInertia) -> RigidInertia | None:
     """The part of a link's inertia that acts alike on both sides of its joint."""
-    if isinstance(joint, Fixed):
+    if joint.rigid:
         return own
-    if isinstance(joint, Prismatic):
+    if joint.keeps_orientation:
         return RigidInertia(0, ZERO_INERTIA.moment, own.inertia)
-    if not isinstance(joint, Revolute):
+    if not joint.revolute:
         return None
-    axis = list(link.numbers["axis"])
+    axis = list(link.numbers[joint.turning_axis])
     if not all(map(is_number, axis)) or sorted(map(abs, axis)) != [0, 0, 1]:
         return None
     along = next(i for i, c in enumerate(axis) if c)

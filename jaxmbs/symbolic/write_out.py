@@ -12,7 +12,6 @@ from jaxmbs.dynamics.recursive import scalar
 from jaxmbs.model import Model, ModelError
 from jaxmbs.model.errors import unknown
 from jaxmbs.model.forces import External
-from jaxmbs.model.joints import General
 from jaxmbs.symbolic.formulas import Formulas
 from jaxmbs.symbolic.names import Names
 from jaxmbs.symbolic.passes import factored, flatten, optimised
@@ -89,10 +88,10 @@ def _check(model: Model, what: str) -> None:
         raise ModelError(f"write_out: {error}; write out the model before mbs.vary") from None
     s = model.structure
     for link in s.links:
-        if isinstance(link.joint, General):
+        if not link.joint.formulas:
             raise ModelError(
-                f"write_out: joint {link.name!r} is General, whose motion is given by functions and not by formulas; "
-                "use one of the other joints, or a chain of them"
+                f"write_out: joint {link.name!r} is {link.joint.type_name}, whose motion is given by functions and not "
+                "by formulas; use one of the other joints, or a chain of them"
             )
     for force in s.forces:
         if isinstance(force.element, External) and what not in ("mass_matrix", "kinetic_energy"):

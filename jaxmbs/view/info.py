@@ -49,7 +49,7 @@ def drawn_tree(model: Model, graph: Graph) -> str:
 
 def _said(model: Model, i: int) -> str:
     joint = model.structure.links[i].joint
-    return f"{type(joint).__name__}, {joint.nv}"
+    return f"{joint.type_name}, {joint.nv}"
 
 
 def joint_table(model: Model, graph: Graph) -> str:
@@ -59,12 +59,12 @@ def joint_table(model: Model, graph: Graph) -> str:
     for a, link in enumerate(model.structure.links):
         spans = (model.structure.q_slices[a], model.structure.v_slices[a])
         rows.append((
-            str(a + 1), link.name, type(link.joint).__name__, *(f"{k} {graph.bodies[k]}" for k in graph.arcs[a]),
+            str(a + 1), link.name, link.joint.type_name, *(f"{k} {graph.bodies[k]}" for k in graph.arcs[a]),
             *(_span(x) for x in spans),
         ))  # fmt: skip
     for a, loop in enumerate(model.structure.loops, graph.n):
         ends = (f"{k} {graph.bodies[k]}" for k in graph.arcs[a])
-        rows.append((str(a + 1), loop.name, type(loop.joint).__name__, *ends, "cut", "cut"))
+        rows.append((str(a + 1), loop.name, loop.joint.type_name, *ends, "cut", "cut"))
     return _table(head, rows)
 
 

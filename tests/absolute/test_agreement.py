@@ -34,6 +34,23 @@ def test_motion_and_reactions(name):
     assert len(s.b) == sum(x.stop - x.start for x in mbs.absolute.rows(model).values())
 
 
+@pytest.mark.interpreted
+def test_a_tree_of_two_bodies_without_compiling():
+    mech = mbs.Mechanism("boom", gravity=(1.0, 0.5, -9.81))
+    for name, parent, joint in (
+        ("boom", "world", mbs.Universal((1, 0, 0), (0, 0.6, 0.8))), ("tip", "boom", mbs.Cylindrical((0, 0.6, 0.8))),
+    ):  # fmt: skip
+        mech.add_body(name, 1.0, (0.1, 0.2, -0.3), (0.2, 0.3, 0.25))
+        mech.add_joint(name, joint, parent, name, mbs.Pose((0.3, 0, 0)), mbs.Pose((0.1, 0, 0)))
+    model = mech.build()
+    q, v, tau = np.random.default_rng(2).normal(size=(3, 4))
+    a = np.array(scalar.forward_dynamics(model, q.tolist(), v.tolist(), tau.tolist()))
+    s = mbs.absolute.system(model, q, v, tau)
+    for X, multipliers in all_solvers(s).values():
+        assert relative(X, motion(model, q, v, a)[0]) < EXACT
+        assert relative(s.M @ X.reshape(-1), s.F + s.Q.T @ multipliers) < EXACT
+
+
 def test_reactions():
     model, q, v, tau = case("free tree")
     a = np.array(scalar.forward_dynamics(model, q.tolist(), v.tolist(), tau.tolist()))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import jaxmbs as mbs
+from jaxmbs.absolute.consistent import _rotation
 from tests.absolute.helpers import case, motion, quick, solved
 from tests.cases import relative
 
@@ -43,6 +44,15 @@ def test_projection(name):
     assert np.abs(allowed.T @ s.M @ change).max() < 1e-11
 
 
+def test_small_rotations_are_orthogonal_and_right_to_second_order():
+    d = jnp.asarray(np.random.default_rng(1).normal(size=(3, 3)))
+    R = np.asarray(_rotation(d))
+    assert np.abs(R @ np.swapaxes(R, 1, 2) - np.eye(3)).max() < 1e-15
+    K = np.cross(np.eye(3), np.asarray(d)[:, None])
+    small = np.asarray(_rotation(1e-3 * d))
+    assert np.abs(small - (np.eye(3) + 1e-3 * K + 5e-7 * K @ K)).max() < 1e-8
+
+
 def test_derivatives_and_solvers():
     model, *_ = case("double pendulum")
     near, V, *_ = disturbed("double pendulum", 0.01)
@@ -61,6 +71,17 @@ def test_derivatives_and_solvers():
     value, forward, backward = quick(jax.vmap(all_of))(near.position[None] + e * steps[:, None, None] * d[None])
     assert relative(forward[0], (value[2] - value[1]) / (2 * e)) < 1e-6
     assert relative(backward, forward) < 1e-11
+
+
+def test_a_slide_keeps_its_attitude():
+    """Newton converges from a large tilt: residuals are small rotations in their true size."""
+    mech = mbs.Mechanism("slide")
+    mech.add_body("b", 1.0, inertia=(1, 2, 2.5))
+    mech.add_joint("rail", mbs.Prismatic((1, 0, 0)), "world", "b")
+    turn = np.array([[0.98, 0.1, -0.15, 0.1]])
+    found, _, residual = quick(lambda q: mbs.absolute.consistent(mech.build(), mbs.Pose(jnp.ones((1, 3)), q)))(turn)
+    assert np.abs(residual).max() < 1e-12 and np.abs(found.rotation[0] - np.eye(3)).max() < 1e-12
+    assert np.abs(found.position[0, 1:]).max() < 1e-12  # back on the rail
 
 
 def test_quaternions():

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import jaxmbs as mbs
+from jaxmbs.dynamics.recursive import scalar
 from tests.cases import relative
 
 
@@ -215,6 +216,19 @@ def test_contact_pushes_out_along_the_normal(name):
     assert wrench(model, at(point), leaving_fast)[3:] @ normal >= 0  # never pulls
 
 
+@pytest.mark.parametrize("depth", [-0.03, -0.01, 0.0, 0.019, 0.021, 0.1])
+def test_contact_stores_what_it_gives_back(depth):
+    """The force is the slope of the potential, which is continuous where the smoothing ends, at +-0.02 m."""
+    model = ball(c=mbs.Contact("b", (0, 0, 0), PLANE, stiffness=1000.0, smoothing=0.02))
+
+    def energy(depth):
+        return scalar.energy(model, at((3, 2, 1 - depth)).tolist(), [0.0] * 6)[1]
+
+    force = -scalar.bias_forces(model, at((3, 2, 1 - depth)).tolist(), [0.0] * 6)[5]
+    assert energy(depth + 1e-6) - energy(depth - 1e-6) == pytest.approx(2e-6 * force, rel=1e-6, abs=1e-15)
+    assert energy(0.02 + 1e-12) == pytest.approx(energy(0.02 - 1e-12), rel=1e-9)
+
+
 def test_contact_friction_is_coulomb_beyond_the_transition():
     model = ball(c=mbs.Contact("b", (0, 0, 0), PLANE, stiffness=1000.0, friction=0.5, transition_velocity=1e-4))
     got = wrench(model, at((0, 0, 0.99)), np.array([0, 0, 0, 3.0, -4.0, 0]))
@@ -237,6 +251,34 @@ def test_central_gravity():
     q = at((1, 2, 0), TURN)
     assert relative(ROTATION @ wrench(model, q)[3:], 2.0 * np.array([0, -2.0, 0])) < 1e-14
     assert mbs.energy(model, q, REST)[1] == pytest.approx(-8.0)
+
+
+@pytest.mark.interpreted
+def test_central_gravity_acts_at_the_centre_of_mass():
+    """Force and moment about the body's origin of a body whose centre of mass is elsewhere."""
+    mech, com = mbs.Mechanism("ball"), np.array([0.3, -0.4, 0.5])
+    mech.add_body("b", 2.0, com=tuple(com), inertia=(0.4, 0.5, 0.6))
+    mech.add_joint("free", mbs.Free(), "world", "b")
+    mech.add_force("g", mbs.CentralGravity(mu=8.0, center=(1, 0, 0)))
+    model = mech.build()
+    r = np.array([1.0, 2.0, 0.0]) + ROTATION @ com - np.array([1.0, 0, 0])
+    pull = ROTATION.T @ (-8.0 * 2.0 * r / np.linalg.norm(r) ** 3)
+    assert relative(wrench(model, at((1, 2, 0), TURN)), np.concatenate([np.cross(com, pull), pull])) < 1e-14
+    assert mbs.energy(model, at((1, 2, 0), TURN), REST)[1] == pytest.approx(-16.0 / np.linalg.norm(r))
+
+
+@pytest.mark.interpreted
+def test_central_gravity_is_zero_at_its_centre():
+    """Value and derivatives, where none exist, in both modes."""
+    model, q = ball(g=mbs.CentralGravity(mu=8.0, center=(1, 0, 0))), jnp.array(at((1, 0, 0)))
+    for f in (lambda q: mbs.forward_dynamics(model, q, jnp.zeros(6)), lambda q: mbs.energy(model, q, jnp.zeros(6))[1]):
+        assert not np.any(f(q))
+        assert np.isfinite(jax.jacfwd(f)(q)).all() and np.isfinite(jax.jacrev(f)(q)).all()
+
+
+def test_pusher_friction_changes_sign_over_a_centimetre_per_second():
+    for rate in (0.002, 0.005, -0.005, 0.02):
+        assert push(0.1, rate=rate, friction=15.0) == pytest.approx(40 - 15 * np.tanh(rate / 0.01), rel=1e-12)
 
 
 ELEMENTS = {

@@ -1,5 +1,6 @@
 """The builder: one test per error (it names element, value, remedy, near matches), regular numbering, coordinates."""
 
+import jax
 import numpy as np
 import pytest
 
@@ -201,8 +202,6 @@ def test_build_can_be_repeated_and_extended():
 
 
 def test_neutral_and_random_coordinates():
-    import jax
-
     mechanism = random_mechanism(11, 20)
     model = build(mechanism)
     mechanism = mechanism.ordered(model.joint_names)
@@ -215,6 +214,17 @@ def test_neutral_and_random_coordinates():
             assert np.linalg.norm(random[sq][-4:]) == pytest.approx(1)
         else:
             assert not neutral[sq].any()
+
+
+def test_random_coordinates_fill_their_ranges():
+    """Angles within half a turn either way, displacements within a metre."""
+    mech = mbs.Mechanism("ranges")
+    for name, joint in (("a", mbs.Planar()), ("b", mbs.Universal()), ("c", mbs.Prismatic())):
+        mech.add_body(name, 1.0, inertia=(1, 1, 1))
+        mech.add_joint(name, joint, "world", name)
+    q = np.asarray(jax.vmap(mech.build().random)(jax.random.split(jax.random.key(2), 500)))
+    reach = np.array([1, 1, np.pi, np.pi, np.pi, 1])
+    assert np.all(np.abs(q) <= reach) and np.all(q.max(axis=0) > 0.9 * reach) and np.all(q.min(axis=0) < -0.9 * reach)
 
 
 def test_unknown_joint_of_a_slice():

@@ -10,6 +10,8 @@ from jax.flatten_util import ravel_pytree
 
 import jaxmbs as mbs
 from jaxmbs.dynamics.recursive import scalar
+from jaxmbs.model.kinds import RULES, Kind
+from jaxmbs.model.parameters import pattern_of
 from tests.cases import relative
 
 pytestmark = pytest.mark.interpreted
@@ -272,3 +274,10 @@ def test_the_derivative_with_respect_to_an_inertia_is_symmetric():
     assert relative(mbs.derivative(jax.grad(kinetic)(model), "screw.inertia"), got) < 1e-14
     rows = jax.vmap(jax.grad(kinetic), in_axes=(mbs.vary(model, {"screw.inertia": x[None]})[1],))
     assert relative(rows(mbs.vary(model, {"screw.inertia": x[None]})[0]).overrides["screw.inertia"][0], got) < 1e-14
+
+
+def test_only_directions_and_rotations_pin_plus_and_minus_one():
+    """A mass of exactly 1 kg is a number like any other; zeros are structure everywhere."""
+    for kind in RULES:
+        pinned = 1 if kind in (Kind.DIRECTION, Kind.ROTATION) else None
+        assert pattern_of(kind, [1.0, 0.0, -1.0, 0.5]) == (pinned, 0, None if pinned is None else -1, None)

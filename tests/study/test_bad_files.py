@@ -2,8 +2,9 @@
 """Bad files: each error names the key's path, the value and the remedy, before anything is computed."""
 
 import pytest
+from pydantic import TypeAdapter
 
-from jaxmbs.io import InputError, load
+from jaxmbs.io import InputError, load, tables
 from jaxmbs.study import read
 
 CASES = {
@@ -152,3 +153,11 @@ def test_elements_become_objects_with_the_same_numbers(tmp_path):
     assert np.asarray(mbs.get(model, "a.inertia"))[0, 1] == pytest.approx(0.1)
     assert mbs.get(model, "hinge.parent_pose.rotation") == pytest.approx(np.diag([1.0, -1.0, -1.0]))
     assert mbs.get(model, "coil.rest_angle") == 1.6
+
+
+@pytest.mark.parametrize("kind", [tables.Number, tables.Positive, tables.NotNegative])
+def test_true_is_no_number_anywhere(kind):
+    assert TypeAdapter(kind).validate_python(2.0) == 2.0
+    for value in (True, "2.0", float("inf"), float("nan")):
+        with pytest.raises(ValueError):
+            TypeAdapter(kind).validate_python(value)

@@ -1,15 +1,26 @@
 """The commands: most of them in this process, those that set the precision or the devices in one of their own."""
 
+import hashlib
+import io
 import json
 import subprocess
 import sys
+from types import SimpleNamespace
 
+import jax
 import numpy as np
 import pytest
 import xarray as xr
+from rich.console import Console
+from typer.testing import CliRunner
 
+import jaxmbs as mbs
+from jaxmbs import cli
+from jaxmbs.cli import app
+from jaxmbs.cli.show import one_run
 from jaxmbs.study import read, repeat
 from jaxmbs.study.repeat import write
+from jaxmbs.study.units import unit
 from tests.study.conftest import CART, EXAMPLE, environment
 
 
@@ -119,3 +130,59 @@ def test_without_the_extra_the_command_says_what_to_install():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment(), check=False)
     assert done.returncode == 2
     assert "pip install 'jaxmbs[study]'" in done.stderr and "Traceback" not in done.stderr
+
+
+@pytest.fixture
+def without_computing(monkeypatch):
+    def refuse(precision):
+        raise RuntimeError("it begins to compute")
+
+    monkeypatch.setattr(app, "_compute", refuse)
+
+
+@pytest.mark.parametrize(
+    ("file", "arguments", "code"),
+    [
+        ("bad.toml", (), 2),
+        ("cart.toml", ("--sample", "100", "--of", "run"), 2),
+        ("cart.toml", ("--of", "run"), 2),
+        ("other.toml", ("--sample", "1", "--of", "run"), 2),
+        ("cart.toml", ("--sample", "99", "--of", "run"), 1),
+    ],
+)
+def test_commands_refuse_with_code_2(tmp_path, monkeypatch, without_computing, file, arguments, code):
+    """Before they compute anything; what is in order gets there."""
+    monkeypatch.chdir(tmp_path)
+    for name, text in (("cart", CART), ("other", CART + "\n"), ("bad", CART.replace("mass", "mas"))):
+        (tmp_path / f"{name}.toml").write_text(text)
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "study.toml").write_text(CART)
+    digest = hashlib.sha256(CART.encode()).hexdigest()
+    record = {"n": 100, "chunk_rows": 64, "file_sha256": digest, "precision": "float64"}
+    (tmp_path / "run" / "provenance.json").write_text(json.dumps(record))
+    done = CliRunner().invoke(app.app, ["simulate", file, *arguments])
+    assert done.exit_code == code
+    assert code == 2 or "begins to compute" in str(done.exception)
+
+
+def test_the_precision_is_set_before_anything_runs(monkeypatch):
+    said = []
+    monkeypatch.setattr(jax.config, "update", lambda *x: said.append(x))
+    monkeypatch.setattr(mbs, "use_all_cores", lambda: said.append("cores"))
+    for precision in ("float32", "float64"):
+        app._compute(precision)
+    assert said == [("jax_enable_x64", False), "cores", ("jax_enable_x64", True), "cores"]
+
+
+def test_outputs_are_shown_in_their_units():
+    study = SimpleNamespace(shown={"reach": unit("mm")})
+    history = SimpleNamespace(outputs={"reach": [0.0123]}, energy_error=[0.0], t=[0.0, 0.5], status=[0])
+    text = io.StringIO()
+    Console(file=text, width=100).print(one_run(study, history, None, None))
+    assert "12.3" in text.getvalue() and "mm" in text.getvalue() and "0.0123" not in text.getvalue()
+
+
+def test_a_missing_module_of_another_kind_is_no_matter_of_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "jaxmbs.cli.app", None)
+    with pytest.raises(ModuleNotFoundError, match=r"jaxmbs\.cli\.app"):
+        cli.main()

@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 import jaxmbs as mbs
+from jaxmbs.io import InputError
+from jaxmbs.spatial import from_quaternion
 from jaxmbs.study import read
 from jaxmbs.study.batch import instances, study_key
-from jaxmbs.study.outputs import folded
-from jaxmbs.study.targets import quaternion_times, rotation_of
+from jaxmbs.study.outputs.folding import folded
+from jaxmbs.study.targets import Numbers, _tilted_rotation, quaternion_times, rotation_of
 
 N = 2000
 
@@ -162,6 +164,23 @@ def test_rotation_vector_and_quaternion_agree():
         assert np.linalg.norm(turned) == pytest.approx(1.0, abs=1e-14)
 
 
+def test_tilts_turn_about_the_axes_of_what_is_tilted():
+    """Of an attitude that is not the identity: the draw is a rotation vector in its own, turned axes."""
+    rng = np.random.default_rng(4)
+    q, vector = rng.normal(size=4), jnp.asarray(rng.normal(size=3))
+    q /= np.linalg.norm(q)
+    R, turn = rotation(q), np.asarray(rotation_of(vector))
+    assert np.abs(R @ turn - turn @ R).max() > 0.1
+    assert np.allclose(rotation(quaternion_times(jnp.asarray(q), vector)), R @ turn, atol=1e-14)
+    way = _tilted_rotation("pose")
+    tilted = way.act(Numbers({"pose": jnp.asarray(R)}, None, None), vector)
+    assert np.allclose(tilted.parameters["pose"], R @ turn, atol=1e-14)
+
+
+def rotation(q):
+    return np.reshape([float(x) for x in from_quaternion([float(x) for x in q])], (3, 3))
+
+
 def test_attitude_of_a_free_joint(tmp_path, separation):
     added = '[dispersions."initial.interface.q.attitude"]\ndistribution = "normal"\nunit = "deg"\nstd = [1, 2, 3]\n'
     path = tmp_path / "study.toml"
@@ -217,3 +236,14 @@ def test_the_example_moves_as_mechanics_wants(separation, one_at_a_time):
     assert speed[row["pusher_1.stiffness"]] < 0, "at the same preload a stiffer spring gives less"
     assert speed[row["payload.mass"]] < 0, "the same energy moves more mass"
     assert speed[row["residual.thrust"]] < 0, "the stage follows"
+
+
+@pytest.mark.parametrize(("joint", "fits", "other"), [("prismatic", "N/m", "N m/rad"), ("revolute", "N m/rad", "N/m")])
+def test_the_unit_of_a_springs_stiffness_is_that_of_its_joint(cart, joint, fits, other):
+    spring = 'type = "torsion_spring"\njoint = "rail"\nstiffness = 50.0\n\n[initial.rail]'
+    edits = ['"prismatic"', f'"{joint}"', "[initial.rail]", f'[[mechanism.forces]]\nname = "coil"\n{spring}']
+    table = '[dispersions."coil.stiffness"]\ndistribution = "normal"\nstd = 1.0\nunit = "{}"\n[simulation]'
+    shown = ["< 0.9 m/s", "> -1 rad/s", "> 90 mm", "> 90 deg"] if joint == "revolute" else []
+    read(cart(*edits, *shown, "[simulation]", table.format(fits)))
+    with pytest.raises(InputError, match=f'"{other}" measures'):
+        read(cart(*edits, *shown, "[simulation]", table.format(other)))

@@ -7,7 +7,9 @@ import pytest
 
 from jaxmbs.spatial import Vector3
 from jaxmbs.study import read, repeat, run
-from jaxmbs.study.outputs import Distance, RimClearance, _gap, normals
+from jaxmbs.study.outputs import AngularRate, Distance, RimClearance
+from jaxmbs.study.outputs.base import normals
+from jaxmbs.study.outputs.rim_clearance import _gap
 
 ANGLES = np.linspace(0, 2 * np.pi, 40_001)
 R, L, RIM = 0.5, 1.2, 0.445
@@ -67,7 +69,7 @@ def test_reductions(separation):
     """Each against the same reduction of the history."""
     values = np.array([3.0, 1.0, 2.0, 5.0, 4.0])
     defined = np.array([True, True, True, False, False])
-    base = {"type": "distance", "body_a": "a", "body_b": "b"}
+    base = {"body_a": "a", "body_b": "b"}
 
     def fold(reduce, values, defined):
         output = Distance(**base, reduce=reduce)
@@ -84,6 +86,20 @@ def test_reductions(separation):
     assert np.isnan(fold("time_out", values, defined | True)), "never out"
     for reduce in ("min", "max", "time_of_min", "time_of_max", "final"):
         assert np.isnan(fold(reduce, values, defined & False)), reduce
+
+
+@pytest.mark.parametrize("reduce", ["min", "max", "final"])
+def test_a_value_that_is_no_number_shows_in_every_reduction(reduce):
+    output = Distance(type="distance", body_a="a", body_b="b", reduce=reduce)
+    state = tuple(jnp.asarray(x) for x in output.start())
+    for i, x in enumerate((1.0, 2.0, np.nan, np.nan)):  # a run that is lost stays so
+        state = output.fold(state, (jnp.asarray(x), jnp.asarray(True)), jnp.asarray(0.1 * i))
+    assert np.isnan(output.result(state))
+
+
+def test_axes_in_files_are_made_unit_vectors():
+    output = AngularRate(type="angular_rate", body="a", part="axial", axis=[0, 3, -4])
+    assert output.axis == (0.0, 0.6, -0.8)
 
 
 def test_the_example_runs(separation, tmp_path):
@@ -171,7 +187,7 @@ def test_quantities_against_values_known_at_the_start(tmp_path):
 
 
 def test_identical_measures_are_computed_once(separation, monkeypatch):
-    from jaxmbs.study.outputs import measured
+    from jaxmbs.study.outputs.folding import measured
 
     calls = []
     monkeypatch.setattr(RimClearance, "measure", lambda self, scene: (calls.append(1), (jnp.asarray(0.0), True))[1])

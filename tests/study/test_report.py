@@ -141,3 +141,9 @@ def test_share_of_variance_sees_symmetric_relations():
     assert _explained(a, y, 60) == pytest.approx(2 / 3, abs=0.06)
     assert _explained(b, y, 60) == pytest.approx(1 / 3, abs=0.03)
     assert abs(_explained(noise, y, 60)) < 0.004
+
+
+def test_share_of_variance_is_none_on_average_without_a_relation():
+    rng = np.random.default_rng(2)
+    shares = [_explained(*rng.normal(size=(2, 1500)), 60) for _ in range(60)]
+    assert abs(np.mean(shares)) < 0.004

@@ -4,8 +4,10 @@ import json
 import signal
 import subprocess
 import time
+from types import SimpleNamespace
 
 import numpy as np
+import psutil
 import pytest
 import xarray as xr
 
@@ -124,6 +126,46 @@ def test_resume_of_what_a_kill_leaves(whole, tmp_path, left):
             (folder / ".results.partial" / "reach").mkdir(parents=True)
     resume(folder)
     assert same(results(folder), results(whole / "run"))
+
+
+@pytest.mark.parametrize(("free", "blocks"), [(1 << 40, 256), (8 * 10 * 4 * 1000, 8), (1, 4)])
+def test_results_of_a_chunk_fit_an_eighth_of_the_free_memory(monkeypatch, free, blocks):
+    """Whole zarr chunks (4 blocks here), one at least, and no more than a call of the program computes."""
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=free))
+    results = SimpleNamespace(size=256 * 500, dtype=np.dtype(np.float64))  # 4000 bytes a block
+    program = SimpleNamespace(program=SimpleNamespace(out_info=[results]), most=256, devices=2)
+    pace = _Pace(program, 4)
+    assert pace.most == blocks and pace.blocks == 4
+    with pace:
+        pass
+    assert pace.blocks == blocks  # it took no time: as many as may be
+
+
+def test_chunks_that_are_not_complete_are_missing(monkeypatch):
+    """In runs of whole chunks, the last one as long as the samples go."""
+    store = Store(None, {"n": 300, "chunk_rows": 64})
+    status = np.zeros(300, int)
+    monkeypatch.setattr(Store, "status", lambda self: status)
+    assert list(store.missing()) == []
+    status[[70, 130, 299]] = NOT_RUN
+    assert list(store.missing()) == [(64, 192), (256, 300)]
+
+
+def test_the_status_is_written_last():
+    """It says that the other values of its samples are there."""
+    written = []
+
+    class Array:
+        def __init__(self, name):
+            self.name = name
+
+        def __setitem__(self, rows, values):
+            written.append((self.name, rows, len(values)))
+
+    names = ("status", "reach", "a", "z")
+    store = Store(None, {"n": 100, "chunk_rows": 64})
+    store.write({x: Array(x) for x in names}, 64, {x: np.zeros(64) for x in names})
+    assert written[-1] == ("status", slice(64, 100), 36) and len(written) == 4
 
 
 def test_results_are_not_overwritten(whole):

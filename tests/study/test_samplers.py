@@ -133,6 +133,18 @@ def test_a_draw_is_a_function_of_key_name_and_index():
     assert np.array_equal(whole[:, :1], drawn(table, 0.0, n=300, k=1)), "a further component changes no other"
 
 
+def test_the_bits_of_the_samples_stay():
+    """A study that is run again years later is the same one; every bit of the seed counts."""
+    table = Uniform(distribution="uniform", low=0.0, high=1.0)
+    kept = {
+        5: [["0x1.9672838425b52p-1", "0x1.937aa7f1d232ep-1"], ["0x1.c0fa654e5c40dp-2", "0x1.1a15803ce1290p-6"]],
+        2**32 + 5: [["0x1.a9be1a3135fb2p-3", "0x1.15e8a52e6be72p-3"], ["0x1.bcbef3dfacfe4p-4", "0x1.fbc4b9192d106p-1"]],
+    }
+    for seed, rows in kept.items():
+        x = drawn(table, 0.0, name="payload.mass", seed=seed, n=2, k=2, first=7)
+        assert x.tolist() == [[float.fromhex(c) for c in row] for row in rows]
+
+
 def test_another_dispersion_changes_no_draw_of_the_others(cart):
     key, index = study_key(7), jnp.arange(64, dtype=jnp.uint32)
 

@@ -52,6 +52,7 @@ MECHANISMS = {
     "hinged": lambda: chain("arm", (mbs.Planar(), mbs.Helical(Z, 0.1), mbs.Universal((1, 0, 0), Y))),
     "ball": lambda: chain("arm", (mbs.Spherical(), mbs.Fixed(), mbs.Revolute(Y))),
     "free": lambda: chain("satellite", (mbs.Free(),)),
+    "opposite": lambda: chain("opposite", (mbs.Revolute(Y), mbs.Revolute((0, -1, 0)), mbs.Revolute(Y))),
     "turned": lambda: chain("turned", (mbs.Revolute(Z), mbs.Revolute(Z)), aligned=False),
     "sprung": sprung,
     "arm7": mbs.library.arm7,

@@ -108,3 +108,14 @@ def test_a_wrong_formula_is_noticed():
             lines = source.splitlines()
             exec("\n".join([*lines[:k], line.replace(" + ", " - ", 1), *lines[k + 1 :]]), space)
             assert difference(space["mass_matrix"](*args), expected(out, of, args)) > 1e-3
+
+
+def test_write_out_evaluates_its_formulas_before_it_returns_them(monkeypatch):
+    own = mbs.symbolic.WrittenOut.function
+
+    def wrong(self, module="math"):
+        return lambda *args: [x + 1e-6 for x in own(self, module)(*args)]
+
+    monkeypatch.setattr(mbs.symbolic.WrittenOut, "function", wrong)
+    with pytest.raises(AssertionError, match="miss the function"):
+        mbs.write_out(model("double pendulum"), "bias_forces")

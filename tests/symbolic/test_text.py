@@ -1,10 +1,12 @@
 """The printed text: LaTeX that is well-formed and defines before it uses; names; errors."""
 
+import math
 import re
 import warnings
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
 import jaxmbs as mbs
@@ -71,6 +73,48 @@ def test_the_latex_check_notices_what_is_missing():
     with pytest.raises(AssertionError):
         balanced("}{")
     assert not balanced(r"\left(x")
+
+
+def value(formula, known):
+    """What a right-hand side of the LaTeX says, given the numbers of its names."""
+    for name in sorted(known, key=len, reverse=True):
+        formula = re.sub(rf"(?<![\\a-z]){re.escape(name)}(?![a-z])", f"({known[name]!r})", formula)
+    formula = formula.replace(r"\left", "").replace(r"\right", "").replace(r" \, ", "*")
+    cases = re.fullmatch(r"\\begin\{cases\} (.*) & (.*) \\\\ (.*) & \\text\{otherwise\} \\end\{cases\}", formula)
+    if cases:
+        formula = "{} if {} else {}".format(*cases.groups()).replace(r"\ge", ">=").replace(r"\le", "<=")
+    formula = re.sub(r"^\\(sin|cos) (\d*)(.*)$", lambda m: f"{m[1]}({m[2] or 1}*({m[3]}))", formula)
+    before = None
+    while before != formula:  # from the innermost braces on
+        before = formula
+        formula = re.sub(r"\{([^{}]*)\}\^\{(\d+)\}", r"(\1)**\2", formula)
+        formula = re.sub(r"\\t?frac\{([^{}]*)\}\{([^{}]*)\}", r"((\1)/(\2))", formula)
+        formula = re.sub(r"\\(sqrt|tanh)[{(]([^{}]*)[})]", r"\1(\2)", formula)
+    return eval(formula, vars(math) | {"__builtins__": {}})
+
+
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [("three-link arm", "mass_matrix"), ("double pendulum", "forward_dynamics"), ("sprung", "bias_forces"),
+     ("opposite", "mass_matrix")],
+)  # fmt: skip
+def test_latex_has_the_value_of_the_function(name, what):
+    """Read as arithmetic, constants and evaluation together give the library's own numbers."""
+    out, of = written(name, what), model(name)
+    evaluation, given = blocks(out.latex())
+    known = {tex: number for code, tex, number in out._names.parameters.values() if code in out.parameters}
+    args = arguments(out, of)
+    for (letter, _), x in zip(out.inputs, args, strict=True):
+        letter = r"\tau" if letter == "tau" else letter
+        known |= {"t": x} if letter == "t" else {f"{letter}_{{{i}}}": y for i, y in enumerate(x, 1)}
+    for line in (*given, *evaluation):
+        left, right = line.split(" &= ")
+        known[left] = value(right, known)
+    want = np.asarray(expected(out, of, args), float)
+    letter = {"mass_matrix": "A", "forward_dynamics": "a", "bias_forces": "b"}[what]
+    for index in np.ndindex(want.shape):
+        name = "".join(str(i + 1) for i in sorted(index, reverse=True))
+        assert known[f"{letter}_{{{name}}}"] == pytest.approx(want[index], rel=1e-12)
 
 
 def test_mathtext_draws_the_lines():

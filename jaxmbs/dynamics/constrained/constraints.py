@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 
+from jaxmbs.dynamics.constrained import functions
 from jaxmbs.dynamics.state import State
+from jaxmbs.dynamics.state.frames import Frame, ends, frame_on, relative
 from jaxmbs.dynamics.state.kinematics import LinkMotion, world_placements
-from jaxmbs.model.constraints import FunctionConstraint, Holonomic, Row, cuts
-from jaxmbs.model.structure import WORLD
+from jaxmbs.model.constraints import FunctionConstraint
+from jaxmbs.model.rows import Row
+from jaxmbs.model.structure import WORLD, ConstraintElement
 from jaxmbs.spatial import IDENTITY, ZERO_MOTION, Force, Motion, Transform, kernel
 from jaxmbs.spatial.components import components
 from jaxmbs.spatial.scalar import Scalar, add, mul, total, where
@@ -40,7 +42,7 @@ def constraints(state: State) -> Constraints:
         if isinstance(c, Connection):
             groups.append([kinematics.row(row, c) for row in c.rows])
         else:
-            groups.append(_function_rows(state, c))
+            groups.append(functions.rows(state, c))
     if state.mode is not None:
         groups = [[_switched(row, state.mode.constraint[k]) for row in group] for k, group in enumerate(groups)]
     rows = [row for group in groups for row in group]
@@ -55,8 +57,8 @@ class Connection(NamedTuple):
     """
 
     name: str
-    a: tuple[int, Frame]
-    b: tuple[int, Frame]
+    a: tuple[int, Drifting]
+    b: tuple[int, Drifting]
     X: Transform
     V: Motion
     drift: Motion
@@ -65,11 +67,11 @@ class Connection(NamedTuple):
     def on_links(self, wrench: Force) -> dict[int, Force]:
         """{link: what a wrench on b, at b in its axes, and its reaction on a are on the link}."""
         (i, a), (j, b) = self.a, self.b
-        sides = ((i, _inwards(a.in_link, _inwards(self.X, -wrench))), (j, _inwards(b.in_link, wrench)))
-        return {link: F for link, F in sides if link >= 0}
+        on_a, on_b = _inwards(a.frame.in_link, _inwards(self.X, -wrench)), _inwards(b.frame.in_link, wrench)
+        return {link: F for link, F in ((i, on_a), (j, on_b)) if link >= 0}
 
 
-def connections(state: State) -> list[Connection | FunctionConstraint]:
+def connections(state: State) -> list[Connection | ConstraintElement]:
     """All constraints, in the order of model.constraint_names."""
     return _Kinematics(state).connections()
 
@@ -102,13 +104,13 @@ def row_counts(state: State) -> list[int]:
     out = [len(loop.kept) for loop in s.loops]
     for c in s.constraints:
         e = c.element
-        out.append(len(_function_rows(state, e)) if isinstance(e, FunctionConstraint) else e.count)
+        out.append(len(functions.rows(state, c)) if isinstance(e, FunctionConstraint) else e.count)
     return out
 
 
 @kernel
 def _cut_rows(joint: Any, numbers: Any, X: Transform, V: Motion, t: Scalar) -> tuple[Row, ...]:
-    return cuts.rows(joint, numbers, X, V, t)
+    return joint.rows(numbers, X, V, t)
 
 
 @kernel
@@ -117,22 +119,18 @@ def _element_rows(element: Any, numbers: Any, X: Transform, V: Motion) -> tuple[
 
 
 @components
-class Frame:
-    """A frame on a body: in its link, in the world, its velocity and its acceleration at dv/dt = 0, in its axes."""
+class Drifting:
+    """A frame on a body with its acceleration at dv/dt = 0, in its axes."""
 
-    in_link: Transform
-    placement: Transform
-    velocity: Motion
+    frame: Frame
     drift: Motion
 
 
 @kernel
-def _relative(a: tuple[int, Frame], b: tuple[int, Frame]) -> tuple[Transform, Motion, Motion]:
+def _relative(a: Drifting, b: Drifting) -> tuple[Transform, Motion, Motion]:
     """Of b in a: placement, velocity, and acceleration at dv/dt = 0, in axes of b."""
-    X = a[1].placement.inverse() @ b[1].placement
-    carried = X.motion_to_child(a[1].velocity)
-    V = b[1].velocity + carried * -1
-    return X, V, b[1].drift + X.motion_to_child(a[1].drift) * -1 + V.cross(carried)
+    X, V, carried = relative(a.frame, b.frame)
+    return X, V, b.drift + X.motion_to_child(a.drift) * -1 + V.cross(carried)
 
 
 @kernel
@@ -157,8 +155,8 @@ def _carried(m: LinkMotion, A: Motion) -> Motion:
 
 
 @kernel
-def _seen(in_link: Transform, W: Transform, V: Motion, A: Motion) -> Frame:
-    return Frame(in_link, W @ in_link, in_link.motion_to_child(V), in_link.motion_to_child(A))
+def _seen(in_link: Transform, W: Transform, V: Motion, A: Motion) -> Drifting:
+    return Drifting(frame_on(in_link, W, V), in_link.motion_to_child(A))
 
 
 class _Kinematics:
@@ -175,34 +173,29 @@ class _Kinematics:
 
         self.drifts = tree.per_link(tree.outward(outward, state.motions, ZERO_MOTION))
 
-    def frame(self, body: str, pose: Transform) -> tuple[int, Frame]:
+    def frame(self, body: str, pose: Transform) -> tuple[int, Drifting]:
         """(link, frame) of a pose on a body."""
         tree = self.state.tree
         i = tree.structure.find_body(body)
         if i < 0:
-            return i, Frame(pose, pose, ZERO_MOTION, ZERO_MOTION)
+            return i, Drifting(Frame(pose, pose, ZERO_MOTION), ZERO_MOTION)
         in_link = tree.body_in_link[i] @ pose
         return i, _seen(in_link, self.placements[i], self.motions[i].V, self.drifts[i])
 
-    def connections(self) -> list[Connection | FunctionConstraint]:
+    def connections(self) -> list[Connection | ConstraintElement]:
         s, values, out = self.state.tree.structure, self.state.tree.values, []
         for loop in s.loops:
-            a, b = (
-                self.frame(
-                    body, Transform(values[f"{loop.name}.{pose}.rotation"], values[f"{loop.name}.{pose}.position"])
-                )
-                for body, pose in ((loop.body_a, "pose_a"), (loop.body_b, "pose_b"))
-            )
-            X, V, drift = _relative(a, b)
+            a, b = (self.frame(body, pose) for body, pose in ends(self.state.tree, loop))
+            X, V, drift = _relative(a[1], b[1])
             rows = _cut_rows(loop.joint, values.of(loop.name, loop.joint.numbers), X, V, self.state.t)
             out.append(Connection(loop.name, a, b, X, V, drift, tuple(rows[k] for k in loop.kept)))
         for constraint in s.constraints:
             e = constraint.element
             if isinstance(e, FunctionConstraint):
-                out.append(e)
+                out.append(constraint)
                 continue
             a, b = self.frame(WORLD, IDENTITY), self.frame(getattr(e, e.bodies[0]), IDENTITY)
-            X, V, drift = _relative(a, b)
+            X, V, drift = _relative(a[1], b[1])
             rows = _element_rows(e, values.of(constraint.name, e.numbers), X, V)
             out.append(Connection(constraint.name, a, b, X, V, drift, rows))
         return out
@@ -232,33 +225,3 @@ class _Kinematics:
 
 def _switched(row: tuple[Any, ...], on: Any) -> tuple[Any, ...]:
     return (*jax.tree_util.tree_map(lambda x: where(on, x, 0.0), row[:4]), row[4])
-
-
-def _function_rows(state: State, e: FunctionConstraint) -> list[tuple[Any, ...]]:
-    """Rows of a user's function, by derivatives along the motion."""
-    tree, dtype = state.tree, state.tree.dtype
-    q, v, t = tree.vector(state.q), tree.vector(state.v), jnp.asarray(state.t, dtype)
-    one = jnp.ones_like(t)
-
-    def rates(q: Any, v: Any, t: Any) -> Any:
-        return tree.vector(tree.flat([m.rates for m in State(tree, q, v, t, state.mode).motions]))
-
-    def fn(q: Any, v: Any, t: Any) -> Any:
-        return jnp.atleast_1d(jnp.asarray(e.fn(tree.model, q, v, t), dtype))
-
-    if isinstance(e, Holonomic):
-        residual = fn(q, v, t)
-
-        def velocity(q: Any, v: Any, t: Any) -> Any:
-            return jax.jvp(lambda q, t: fn(q, jnp.zeros_like(v), t), (q, t), (rates(q, v, t), jnp.ones_like(t)))[1]
-    else:
-        velocity, residual = fn, None
-
-    J = jax.jacfwd(velocity, argnums=1)(q, v, t)
-    _, drift = jax.jvp(lambda q, t: velocity(q, v, t), (q, t), (rates(q, v, t), one))
-    free = velocity(q, jnp.zeros_like(v), t)
-    count = drift.shape[0]
-    return [
-        (tuple(J[r]), drift[r], free[r], 0 if residual is None else residual[r], int(residual is not None))
-        for r in range(count)
-    ]

@@ -12,8 +12,8 @@ from jaxmbs.dynamics.constrained.constraints import Connection, Constraints, con
 from jaxmbs.dynamics.constrained.multipliers import constrained_dynamics
 from jaxmbs.dynamics.recursive import rnea
 from jaxmbs.dynamics.state import State
-from jaxmbs.model.constraints import freedoms
-from jaxmbs.spatial import ZERO_FORCE, ZERO_MOTION, Force, kernel
+from jaxmbs.model.joints.base import wrench_along
+from jaxmbs.spatial import ZERO_FORCE, ZERO_MOTION, Force, Transform, kernel
 from jaxmbs.spatial.scalar import where
 
 
@@ -51,19 +51,19 @@ def reactions(state: State, tau: Any, prescribed: Any) -> tuple[list[Force], lis
     """(per block, the wrench of each tree joint on its link; that of each cut joint on its second body, at frame b)."""
     tree, s = state.tree, state.tree.structure
     a, multipliers, _ = constrained_dynamics(state, tau, prescribed)
-    on_link, in_loop = _wrenches(state, multipliers)
+    on_link, in_loop, placed = _wrenches(state, multipliers)
     blocks = zip(tree.blocks, state.wrenches, strict=True)
     applied = [F + on_link.get(b.first, ZERO_FORCE) for b, F in blocks]  # every block is one link here
     for name, values in state.loads.on_cut.items():
         joint = s.loop_by_name[name].joint
-        own = _along(joint, tree.values.of(name, joint.numbers), values)
+        own = _along(joint, tree.values.of(name, joint.numbers), placed[name], values)
         in_loop[name] = in_loop[name] + own
     return rnea.joint_wrenches(state, a, applied)[0], [in_loop[loop.name] for loop in s.loops]
 
 
 def impulses(state: State, jump: Any, multipliers: Any) -> tuple[list[Force], list[Force]]:
     """As `reactions`, of a velocity jump: the impulses that the joints transmit. state: at rest."""
-    on_link, in_loop = _wrenches(state, multipliers)
+    on_link, in_loop, _ = _wrenches(state, multipliers)
     applied = [on_link.get(b.first, ZERO_FORCE) for b in state.tree.blocks]
     found = rnea.joint_wrenches(state, jump, applied, ZERO_MOTION)[0]
     if state.tree.structure.rheonomic:  # the forces of the given motion are no impulses
@@ -73,15 +73,17 @@ def impulses(state: State, jump: Any, multipliers: Any) -> tuple[list[Force], li
 
 
 @kernel
-def _along(joint: Any, numbers: Any, values: Any) -> Force:
-    return freedoms.wrench(joint, numbers, values)
+def _along(joint: Any, numbers: Any, X: Transform, values: Any) -> Force:
+    return wrench_along(joint, numbers, X, values)
 
 
-def _wrenches(state: State, multipliers: Any) -> tuple[dict[int, Force], dict[str, Force]]:
-    """({link: what all constraints together put on it}, {cut joint: its wrench on the second body, at frame b})."""
+def _wrenches(state: State, multipliers: Any) -> tuple[dict[int, Force], dict[str, Force], dict[str, Transform]]:
+    """({link: what all constraints together put on it}, {cut joint: its wrench on the second body, at frame b}, {cut
+    joint: placement of b in a})."""
     s, start = state.tree.structure, 0
     on_link: dict[int, Force] = {}
     in_loop: dict[str, Force] = {}
+    placed: dict[str, Transform] = {}
     for k, (c, count) in enumerate(zip(connections(state), row_counts(state), strict=True)):
         if isinstance(c, Connection):
             own = tuple(multipliers[r] for r in range(start, start + count))
@@ -91,9 +93,9 @@ def _wrenches(state: State, multipliers: Any) -> tuple[dict[int, Force], dict[st
             for i, F in c.on_links(wrench).items():
                 on_link[i] = on_link[i] + F if i in on_link else F
             if c.name in s.loop_by_name:
-                in_loop[c.name] = wrench
+                in_loop[c.name], placed[c.name] = wrench, c.X
         start += count
-    return on_link, in_loop
+    return on_link, in_loop, placed
 
 
 @kernel

@@ -58,7 +58,7 @@ def controlled_dynamics(
         joint = s.links[s.find_joint(name, "controlled_dynamics")].joint
         if joint.nq != joint.nv:
             raise ModelError(
-                f"controlled_dynamics: joint {name!r} is {type(joint).__name__}, whose rates are no derivatives of its "
+                f"controlled_dynamics: joint {name!r} is {joint.type_name}, whose rates are no derivatives of its "
                 "coordinates; lock it and give its acceleration: forward_dynamics(mode=..., prescribed=...)"
             )
         if index is not None and not 0 <= index < joint.nv:

@@ -14,13 +14,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxmbs.dynamics.formulations.system import System
-from jaxmbs.model.joints import Free
 
 
 def free_subtrees(s: System) -> np.ndarray:
     """(number of free subtrees, n) of 0 and 1: which bodies belong to which."""
     roots = np.asarray(s.graph.subtree)
-    members = [roots == a for a in np.unique(roots) if isinstance(s.joints[a], Free)]
+    members = [roots == a for a in np.unique(roots) if s.joints[a].free]
     return np.array(members, bool).reshape(-1, s.graph.n)
 
 
@@ -76,7 +75,7 @@ def parted(A: jax.Array, bias: jax.Array, centres: Centres, s: System, tau: Any)
     free root is a wrench on its body at the hinge; it moves the centre of mass and turns the body about it.
     """
     tau = jnp.zeros(bias.shape, bias.dtype) if tau is None else tau
-    roots = [a for a in dict.fromkeys(s.graph.subtree) if isinstance(s.joints[a], Free)]
+    roots = [a for a in dict.fromkeys(s.graph.subtree) if s.joints[a].free]
     slots = [np.flatnonzero(s.arc == a) for a in roots]
     turning = np.setdiff1d(np.arange(len(s.arc)), [k for rows in slots for k in rows[3:]])
     # a force at the hinge point acts on the centre of mass and, less its share, on the rotations: mu of [Y 3.44]

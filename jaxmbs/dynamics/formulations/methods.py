@@ -15,7 +15,6 @@ from jaxmbs.dynamics.recursive import crba, rnea
 from jaxmbs.dynamics.state import State
 from jaxmbs.model import Model, ModelError
 from jaxmbs.model.errors import unknown
-from jaxmbs.model.joints import Free
 
 
 @dataclass(frozen=True)
@@ -33,7 +32,7 @@ class Method:
 
 
 def _free_root(model: Model) -> str | None:
-    if any(isinstance(link.joint, Free) and link.parent < 0 for link in model.structure.links):
+    if any(link.joint.free and link.parent < 0 for link in model.structure.links):
         return None
     return "no body hangs on the world by a Free joint, so that none of its joints is fictitious"
 

@@ -31,19 +31,18 @@ from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.calling import compiles_itself
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Model, ModelError
-from jaxmbs.model.joints import Fixed, Revolute
 from jaxmbs.spatial import Vector3
 from jaxmbs.spatial.scalar import is_number
 
 
 def obstacle(model: Model) -> str | None:
-    """Why the joints are not revolutes with parallel axes by structure, or None."""
+    """Why the joints are not Revolutes with parallel axes by structure, or None."""
     s, values = model.structure, model.values()
     axes: dict[int, Vector3] = {}
     for i, link in enumerate(s.links):
-        if not isinstance(link.joint, (Revolute, Fixed)):
-            return f"joint {link.name!r} is {type(link.joint).__name__}, not Revolute"
-        own = values[f"{link.name}.axis"] if link.joint.nv else None
+        if not (link.joint.revolute or link.joint.rigid):
+            return f"joint {link.name!r} is {link.joint.type_name}, not Revolute"
+        own = values[f"{link.name}.{link.joint.turning_axis}"] if link.joint.nv else None
         carried = axes.get(link.parent)
         if carried is not None:
             up = s.links[link.parent].name
@@ -163,7 +162,7 @@ def planar_parameters(model: Model) -> PlanarParameters:
     """Magnitudes and angles of d_ij and b_i0 of a planar tree, at q = 0; the angle of a zero vector is 0.
 
     Angles count about the axis of the first joint from a world axis normal to it (x for z, y for x, z for y). Raises
-    ModelError if the joints are not revolutes with parallel axes.
+    ModelError if the joints are not Revolutes with parallel axes.
     """
     reason = obstacle(model)
     if reason:

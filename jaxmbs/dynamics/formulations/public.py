@@ -17,7 +17,6 @@ from jaxmbs.dynamics.state.calling import compiles_itself, state_dtype, vector
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Model, ModelError
 from jaxmbs.model.errors import unknown
-from jaxmbs.model.joints import Free
 
 _DENSE = ("barycentric", "configuration")
 
@@ -41,7 +40,7 @@ def _system(model: Model, q: Any, v: Any, tau: Any, t: Any, base: MovingBase | N
     state = State(Tree(model, dtype), q, v, t)
     s = system(state, base)
     if base is not None and in_free_subtree(s).any():
-        free = [link.name for link in model.structure.links if link.parent < 0 and isinstance(link.joint, Free)]
+        free = [link.name for link in model.structure.links if link.parent < 0 and link.joint.free]
         raise ModelError(f"a moving base carries what is hinged on it, but {free} leave bodies free; drop the base")
     return state, s, tau
 
@@ -106,7 +105,7 @@ def free_dynamics(
     module = _dense(method, model)
     _, s, tau = _system(model, q, v, tau, t, None)
     if not in_free_subtree(s).all():
-        held = [x.name for x in model.structure.links if x.parent < 0 and not isinstance(x.joint, Free)]
+        held = [x.name for x in model.structure.links if x.parent < 0 and not x.joint.free]
         raise ModelError(f"free_dynamics: {held} hold their bodies to the world; use forward_dynamics")
     if module is wittenburg:
         return wittenburg.free_accelerations(wittenburg.hinged(s), tau)

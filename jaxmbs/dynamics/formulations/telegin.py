@@ -18,7 +18,6 @@ import numpy as np
 from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.kinematics import world_placements
 from jaxmbs.model import Model
-from jaxmbs.model.joints import Fixed, Revolute
 from jaxmbs.spatial import Matrix3, Symmetric3, Vector3, kernel
 from jaxmbs.spatial.scalar import Scalar, add, is_number, mul, sub, total
 
@@ -26,10 +25,10 @@ from jaxmbs.spatial.scalar import Scalar, add, is_number, mul, sub, total
 def obstacle(model: Model) -> str | None:
     """None if the inertial coefficients of [T] exist for the model, else the reason why not."""
     for link in model.structure.links:
-        if not isinstance(link.joint, (Revolute, Fixed)):
+        if not (link.joint.revolute or link.joint.rigid):
             return (
                 f"the inertial coefficients of [T] are those of revolute trees on a fixed base, and joint {link.name!r} "
-                f"is {type(link.joint).__name__}"
+                f"is {link.joint.type_name}"
             )
     return None
 

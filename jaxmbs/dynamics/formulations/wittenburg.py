@@ -9,7 +9,6 @@ Corrected against the print: p is differentiated in the body i+, so that f_a = w
 
 from __future__ import annotations
 
-import functools
 from dataclasses import replace
 from typing import Any
 
@@ -27,30 +26,14 @@ from jaxmbs.dynamics.formulations.free_systems import (
 )
 from jaxmbs.dynamics.formulations.system import System
 from jaxmbs.model import Model
-from jaxmbs.model.joints import Fixed, Free, General, Revolute, Spherical, Universal
-
-
-@functools.lru_cache(maxsize=256)
-def turns_only(joint: General) -> bool:
-    """Whether z depends neither on q nor on t, read from the traced program; the hinge point is then fixed."""
-    shape = jax.ShapeDtypeStruct
-    closed = jax.make_jaxpr(joint.z)(shape((joint.dof,), jnp.float32), shape((), jnp.float32))
-    reached = set(closed.jaxpr.invars)
-    for equation in closed.jaxpr.eqns:
-        if any(x in reached for x in equation.invars if not hasattr(x, "val")):
-            reached.update(equation.outvars)
-    return not any(x in reached for x in closed.jaxpr.outvars if not hasattr(x, "val"))
 
 
 def obstacle(model: Model) -> str | None:
     """Why a hinge point is not fixed in both bodies, or None; roots may be free [Y 3.2, 3.3]."""
     for link in model.structure.links:
         joint = link.joint
-        if isinstance(joint, (Fixed, Revolute, Universal, Spherical)):
-            continue
-        if (isinstance(joint, General) and turns_only(joint)) or (isinstance(joint, Free) and link.parent < 0):
-            continue
-        return f"the hinge point of joint {link.name!r} ({type(joint).__name__}) is not fixed in both bodies"
+        if not (joint.fixed_hinge_point or (joint.free and link.parent < 0)):
+            return f"the hinge point of joint {link.name!r} ({joint.type_name}) is not fixed in both bodies"
     return None
 
 

@@ -10,48 +10,34 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxmbs.dynamics.state.frames import Frame, ends, frame_on, relative
 from jaxmbs.dynamics.state.kinematics import LinkMotion, world_placements
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode
-from jaxmbs.model.constraints import freedoms
 from jaxmbs.model.forces import External
 from jaxmbs.model.forces.base import BodyState, Loads, Numbers, Scene
 from jaxmbs.model.forces.base import Force as Element
 from jaxmbs.model.functions import evaluated
 from jaxmbs.model.joints import Joint
+from jaxmbs.model.joints.base import speeds_of, wrench_along
 from jaxmbs.model.structure import WORLD, LoopJoint, Structure
-from jaxmbs.spatial import IDENTITY, ZERO_FORCE, ZERO_MOTION, Force, Motion, Transform, kernel
-from jaxmbs.spatial.components import components
+from jaxmbs.spatial import ZERO_FORCE, ZERO_MOTION, Force, Transform, kernel
 from jaxmbs.spatial.scalar import Scalar, add, is_number, where
 
-
-@components
-class End:
-    """One side of a cut joint: frame in the link, link in the world, velocity of the link in its axes."""
-
-    in_link: Transform
-    placement: Transform
-    velocity: Motion
-
-    def across(self, b: End) -> tuple[Transform, Motion]:
-        """Placement and velocity of the frame of b in this one, in axes of b."""
-        X = (self.placement @ self.in_link).inverse() @ (b.placement @ b.in_link)
-        return X, b.in_link.motion_to_child(b.velocity) + X.motion_to_child(
-            self.in_link.motion_to_child(self.velocity)
-        ) * -1
+_frame_on = kernel(frame_on)
 
 
 @kernel
-def _freedoms(joint: Joint, numbers: Numbers, a: End, b: End) -> tuple[tuple[Scalar, ...], tuple[Scalar, ...]]:
-    X, V = a.across(b)
-    return freedoms.coordinates(joint, numbers, X), freedoms.rates(joint, numbers, V)
+def _freedoms(joint: Joint, numbers: Numbers, a: Frame, b: Frame) -> tuple[tuple[Scalar, ...], tuple[Scalar, ...]]:
+    X, V, _ = relative(a, b)
+    return joint.coordinates_of(numbers, X), speeds_of(joint, numbers, X, V)
 
 
 @kernel
-def _on_ends(joint: Joint, numbers: Numbers, a: End, b: End, values: tuple[Scalar, ...]) -> tuple[Force, Force]:
+def _on_ends(joint: Joint, numbers: Numbers, a: Frame, b: Frame, values: tuple[Scalar, ...]) -> tuple[Force, Force]:
     """Wrenches on both links."""
-    F = freedoms.wrench(joint, numbers, values)
-    X, _ = a.across(b)
+    X, _, _ = relative(a, b)
+    F = wrench_along(joint, numbers, X, values)
     return a.in_link.force_to_parent(X.force_to_parent(-F)), b.in_link.force_to_parent(F)
 
 
@@ -82,18 +68,16 @@ class TreeScene:
         i = s.find_joint(name)
         return _items(self.q, s.q_slices[i]), _items(self.v, s.v_slices[i])
 
-    def _ends(self, loop: LoopJoint) -> tuple[End, End]:
+    def _ends(self, loop: LoopJoint) -> tuple[Frame, Frame]:
         """Both frames of a cut joint."""
-        tree, out = self.tree, []
-        for body, pose in ((loop.body_a, "pose_a"), (loop.body_b, "pose_b")):
-            name, i = f"{loop.name}.{pose}", tree.structure.find_body(body)
-            at = Transform(tree.values[f"{name}.rotation"], tree.values[f"{name}.position"])
-            if i < 0:
-                out.append(End(at, IDENTITY, ZERO_MOTION))
-            else:
-                state = self.body(body)
-                out.append(End(state.body @ at, state.placement, state.velocity))
-        return out[0], out[1]
+        a, b = (self._frame(body, pose) for body, pose in ends(self.tree, loop))
+        return a, b
+
+    def _frame(self, body: str, pose: Transform) -> Frame:
+        if body == WORLD:
+            return Frame(pose, pose, ZERO_MOTION)
+        state = self.body(body)
+        return _frame_on(state.body @ pose, state.placement, state.velocity)
 
     def cut_wrenches(self, name: str, values: Sequence[Scalar]) -> dict[str, Force]:
         """{body: wrench on its link} of generalized forces along the freedoms of a cut joint [Y 3.199]."""

@@ -15,8 +15,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from jaxmbs.model import Model
-from jaxmbs.model.joints import General, Joint
+from jaxmbs.model import Model, ModelError
+from jaxmbs.model.joints import Joint
 from jaxmbs.model.structure import Structure, TreeJoint
 from jaxmbs.spatial import IDENTITY, RigidInertia, Transform
 from jaxmbs.spatial.components import components
@@ -57,7 +57,7 @@ def blocks_of(structure: Structure, unrolled: int) -> tuple[Block, ...]:
     out, i = [], 0
     while i < n:
         j = i
-        if n > unrolled and not isinstance(links[i].joint, General):
+        if n > unrolled and links[i].joint.formulas and not links[i].joint.rheonomic:
             while (
                 j + 1 < n
                 and links[j + 1].parent == j
@@ -72,12 +72,21 @@ def blocks_of(structure: Structure, unrolled: int) -> tuple[Block, ...]:
     return tuple(out)
 
 
+@functools.lru_cache(maxsize=256)
+def check_joints(structure: Structure) -> None:
+    """Raise ModelError with the name of a joint whose functions are faulty (found by evaluating them)."""
+    for item in (*structure.links, *structure.loops):
+        if reason := item.joint.fault():
+            raise ModelError(f"joint {item.name!r} ({item.joint.type_name}): {reason}")
+
+
 class Tree:
     """The links of a model as components of one dtype (None: Python or SymPy scalars, always unrolled)."""
 
     def __init__(self, model: Model, dtype: Any = None, unrolled: int = UNROLLED):
         self.model, self.dtype = model, dtype
         self.structure = model.structure
+        check_joints(model.structure)
         self.values = model.values(dtype)
         self.blocks = blocks_of(self.structure, unrolled if dtype is not None else len(self.structure.links))
         # per block, the body frames in the links' frames (which are the child joint frames)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from jaxmbs.model.constraints.base import Constraint, Row
+from jaxmbs.model.constraints.base import Constraint
 from jaxmbs.model.fields import element, field
 from jaxmbs.model.kinds import Kind
+from jaxmbs.model.rows import Row
 from jaxmbs.spatial import ZERO_FORCE, Force, Motion, Transform, Vector3
 from jaxmbs.spatial.scalar import Scalar, div, mul, safe_sqrt, sub
 

@@ -1,17 +1,23 @@
-"""What every joint answers: its numbers, its coordinates and its motion."""
+"""What a joint says about itself: its numbers, coordinates and motion, and what each use of it needs to know."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 
 from jaxmbs.model.errors import ModelError
 from jaxmbs.model.fields import Element, element
-from jaxmbs.spatial import IDENTITY, ZERO_MOTION, Motion, Transform
+from jaxmbs.model.joints.equations import Equations, rows_of
+from jaxmbs.model.rows import Row
+from jaxmbs.spatial import ZERO_MOTION, Force, Motion, Transform, Vector3
 from jaxmbs.spatial.components import components
-from jaxmbs.spatial.scalar import Scalar, add
+from jaxmbs.spatial.scalar import Scalar, add, div
+
+Numbers = Mapping[str, Any]
+Scalars = Sequence[Scalar]
 
 
 @components
@@ -29,44 +35,180 @@ class JointMotion:
     bias: Motion
 
 
+class Coordinate(NamedTuple):
+    """A component of q or v: its name, its SI unit ("" for none), and the part of the joint's state it belongs to.
+
+    Components of one part are dispersed together: "attitude" of a quaternion, "" where q or v is one whole.
+    """
+
+    name: str
+    unit: str = ""
+    part: str = ""
+
+
+class InPlane(NamedTuple):
+    """How a joint moves in a plane: whether it turns, and along which directions of the joint frame it slides."""
+
+    turns: bool
+    slides: tuple[Vector3, ...] = ()
+
+
 @element
 class Joint(Element):
-    """Base of all joints: a class with declared fields, its coordinates and its motion."""
+    """Base of all joints. A joint type is a class with declared fields, decorated with
+    `jaxmbs.elements.element`.
+
+    A joint of one's own needs nq, nv and `motion`, written in the component algebra of `jaxmbs.spatial` (or, with
+    formulas = False, with jax.numpy): it then serves trees in every recursive and dense formulation, simulation,
+    derivatives, batches and files. More comes with more methods; what asks for a missing one says so by name:
+
+    equations (or rows)          closing loops; with equations also absolute coordinates
+    coordinates_of (and duals)   force elements and outputs on cut joints
+    coordinates, speeds          names and units in outputs, dispersions, `info`
+    in_plane                     absolute coordinates in a plane
+    rates, moved, neutral, normalised   coordinates whose rates are not v, or that obey a condition, as quaternions do
+
+    and with more properties: fixed_hinge_point ("barycentric", "wang"), turning_axis (with the former and one freedom a
+    revolute: "telegin", "planar"), keeps_orientation (fewer constants in written-out formulas).
+
+    Everywhere p holds the numbers by name of the field, and frames a, b are those of the parent and of the child.
+    """
 
     nq: ClassVar[int] = 0
     nv: ClassVar[int] = 0
     quaternion: ClassVar[int | None] = None  # index of the quaternion's first component in q
+    formulas: ClassVar[bool] = True  # motion and rows are formulas in scalars of any kind, not functions of arrays
+    rheonomic: ClassVar[bool] = False  # moves by itself in time
+    rheonomic_rows: ClassVar[bool] = False  # its rows depend on time
+    free: ClassVar[bool] = False  # has no constraint; v is the angular and the linear velocity in child axes
+    fixed_hinge_point: ClassVar[bool] = False  # the frames have a point in common, at rest in both
+    turning_axis: ClassVar[str | None] = (
+        None  # field with the axis, fixed in both frames, of the first coordinate [rad]
+    )
+    keeps_orientation: ClassVar[bool] = False  # does not turn
 
-    def motion(self, p: Mapping[str, Any], q: Sequence[Scalar], v: Sequence[Scalar], t: Scalar) -> JointMotion:
-        """Placement, S, velocity and bias at coordinates q, rates v, time t; p holds the numbers."""
-        raise NotImplementedError
+    # --- motion -------------------------------------------------------------------------------------------------------
 
-    def rates(self, q: Sequence[Scalar], v: Sequence[Scalar], p: JointMotion) -> tuple[Scalar, ...]:
+    def motion(self, p: Numbers, q: Scalars, v: Scalars, t: Scalar) -> JointMotion:
+        """Placement, S, velocity and bias at coordinates q, rates v, time t."""
+        raise self.lacks("motion")
+
+    def rates(self, q: Scalars, v: Scalars, m: JointMotion) -> tuple[Scalar, ...]:
         """dq/dt, given the motion at (q, v)."""
         return tuple(v)
 
-    def moved(self, q: Sequence[Scalar], change: Sequence[Scalar]) -> tuple[Scalar, ...]:
+    def moved(self, q: Scalars, change: Scalars) -> tuple[Scalar, ...]:
         """Coordinates after a unit of time at the constant rates v = change."""
         return tuple(add(a, b) for a, b in zip(q, change, strict=True))
+
+    # --- coordinates --------------------------------------------------------------------------------------------------
+
+    def coordinates(self) -> tuple[Coordinate, ...]:
+        """The components of q."""
+        return tuple(Coordinate(f"q{k}") for k in range(self.nq))
+
+    def speeds(self) -> tuple[Coordinate, ...]:
+        """The components of v; by default the rates of the coordinates."""
+        if self.nq != self.nv:
+            return tuple(Coordinate(f"v{k}") for k in range(self.nv))
+        return tuple(Coordinate(f"{c.name}_rate", c.unit and f"{c.unit}/s", c.part) for c in self.coordinates())
 
     def neutral(self) -> tuple[float, ...]:
         """Coordinates at which both joint frames coincide."""
         return (0.0,) * self.nq
 
     def random(self, key: jax.Array) -> jax.Array:
-        """Random coordinates: angles in (-pi, pi), displacements in (-1, 1), uniform orientations."""
-        scale = jax.numpy.asarray(self._random_ranges())
+        """Random coordinates: angles in (-pi, pi), all else in (-1, 1), uniform orientations."""
+        scale = jax.numpy.asarray([math.pi if c.unit == "rad" else 1.0 for c in self.coordinates()])
         return jax.random.uniform(key, (self.nq,), minval=-1.0, maxval=1.0) * scale
 
-    def _random_ranges(self) -> tuple[float, ...]:
-        return (1.0,) * self.nq
+    def normalised(self, q: Scalars) -> tuple[Scalar, ...]:
+        """The coordinates brought back to what they must obey."""
+        return tuple(q)
+
+    def coordinates_of(self, p: Numbers, X: Transform) -> tuple[Scalar, ...]:
+        """Coordinates with frame b at X in a, where the joint can be there; angles in (-pi, pi]."""
+        raise self.lacks("coordinates_of")
+
+    def duals(self, p: Numbers, X: Transform) -> tuple[Force, ...]:
+        """Per freedom the wrench on b, in its axes, with unit power on its rate and none on the others', at X.
+
+        By default, for one freedom, the least: S / (S @ S).
+        """
+        if self.nv != 1:
+            raise self.lacks("duals")
+        (S,) = self.motion(p, self.coordinates_of(p, X), (0.0,), 0.0).S
+        F = Force(S.angular, S.linear)
+        return (F * div(1, S @ F),)
+
+    # --- constraints --------------------------------------------------------------------------------------------------
+
+    def equations(self, p: Numbers) -> tuple[Equations, ...]:
+        """The elementary equations that make the joint, 6 - nv rows in all [Y 2.6.1]."""
+        raise self.lacks("equations")
+
+    def rows(self, p: Numbers, X: Transform, V: Motion, t: Scalar) -> tuple[Row, ...]:
+        """The 6 - nv rows of the joint as a cut joint, with b placed at X in a and moving with V relative to a."""
+        return rows_of(self.equations(p), X, V)
+
+    def in_plane(self, p: Numbers, normal: int) -> InPlane | str:
+        """How it moves in the plane of the joint frame normal to its axis `normal`, or why it does not move there."""
+        return f"is {self.type_name}, whose motion in a plane is not known"
+
+    # --- questions ----------------------------------------------------------------------------------------------------
 
     @property
-    def rheonomic(self) -> bool:
-        return False
+    def type_name(self) -> str:
+        return type(self).__name__
+
+    @property
+    def constraints(self) -> int:
+        """Number of its rows."""
+        return 6 - self.nv
+
+    @property
+    def rigid(self) -> bool:
+        """No relative motion."""
+        return not self.nv and not self.rheonomic
+
+    @property
+    def revolute(self) -> bool:
+        """Turns about one axis, fixed in both frames, and does nothing else."""
+        return self.nv == 1 and self.fixed_hinge_point and self.turning_axis is not None
+
+    @property
+    def closes_loops(self) -> bool:
+        return self.gives("equations") or self.gives("rows")
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether the coordinates and rates follow from the placement and velocity of its frames."""
+        return self.gives("coordinates_of") and (self.nv == 1 or self.gives("duals")) and not self.rheonomic
+
+    def gives(self, method: str) -> bool:
+        """Whether the joint has an optional method of its own."""
+        return getattr(type(self), method) is not getattr(Joint, method)
+
+    def lacks(self, method: str) -> ModelError:
+        """The error that says what is missing."""
+        return ModelError(
+            f"{self.type_name} joints do not say {_USES[method]}; write the method `{method}` of the class"
+        )
+
+    def fault(self) -> str | None:
+        """What is wrong with the joint, found by evaluating it when a function of a model is first traced; or None."""
+        return None
 
 
-def velocity_of(S: Sequence[Motion], v: Sequence[Scalar]) -> Motion:
+_USES = {
+    "motion": "how they move",
+    "coordinates_of": "what their coordinates are where their frames are",
+    "duals": "which wrenches act along their freedoms",
+    "equations": "which equations make them",
+}
+
+
+def velocity_of(S: Sequence[Motion], v: Scalars) -> Motion:
     """S v."""
     total = ZERO_MOTION
     for column, rate in zip(S, v, strict=True):
@@ -74,19 +216,19 @@ def velocity_of(S: Sequence[Motion], v: Sequence[Scalar]) -> Motion:
     return total
 
 
-def fixed_motion(placement: Transform, S: tuple[Motion, ...], v: Sequence[Scalar]) -> JointMotion:
+def fixed_motion(placement: Transform, S: tuple[Motion, ...], v: Scalars) -> JointMotion:
     """Motion of a joint whose S is constant in the child frame."""
     return JointMotion(placement, S, velocity_of(S, v), ZERO_MOTION)
 
 
-@element
-class Fixed(Joint):
-    """No relative motion. q: none."""
-
-    def motion(self, p: Mapping[str, Any], q: Sequence[Scalar], v: Sequence[Scalar], t: Scalar) -> JointMotion:
-        return JointMotion(IDENTITY, (), ZERO_MOTION, ZERO_MOTION)
+def speeds_of(joint: Joint, p: Numbers, X: Transform, V: Motion) -> tuple[Scalar, ...]:
+    """v of a joint from the motion V of frame b relative to a, in axes of b."""
+    return tuple(V @ F for F in joint.duals(p, X))
 
 
-def require(condition: bool, message: str) -> None:
-    if not condition:
-        raise ModelError(message)
+def wrench_along(joint: Joint, p: Numbers, X: Transform, values: Scalars) -> Force:
+    """The wrench on frame b, in its axes, of generalized forces along the joint's freedoms [Y 3.199]."""
+    first, *rest = (F * x for F, x in zip(joint.duals(p, X), values, strict=True))
+    for F in rest:
+        first = first + F
+    return first

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from jaxmbs.model.errors import ModelError
 from jaxmbs.model.fields import element, field
-from jaxmbs.model.joints.base import Joint, JointMotion
+from jaxmbs.model.joints.base import Joint, JointMotion, Numbers, Scalars
+from jaxmbs.model.joints.equations import rows_of_function
 from jaxmbs.model.kinds import Kind
+from jaxmbs.model.rows import Row
 from jaxmbs.spatial import Matrix3, Motion, Transform, Vector3
 from jaxmbs.spatial.scalar import Scalar
 
@@ -23,6 +26,9 @@ class General(Joint):
 
     q and v = dq/dt have shape (dof,). Derivatives come from JAX; the functions must be smooth and written with
     jax.numpy. The frames should coincide at q = 0, t = 0. A closure is needed to close a loop with the joint [Y 3.194].
+
+    What z and G return is evaluated at q = 0 and a few places around it when a function of the model is first called:
+    a matrix that is no rotation, or a wrong shape, is a ModelError there. Elsewhere G is taken as it is.
     """
 
     z: Callable[[jax.Array, jax.Array], Any] = field(
@@ -35,6 +41,8 @@ class General(Joint):
     closure: Callable[[jax.Array, jax.Array, jax.Array], Any] | None = field(
         Kind.FUNCTION, "", "(z, G, t) -> (6 - dof,) of position and rotation, zero where the joint can be", default=None
     )
+
+    formulas: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if not (isinstance(self.dof, int) and 1 <= self.dof <= 6):
@@ -53,10 +61,18 @@ class General(Joint):
         return self.dof
 
     @property
-    def rheonomic(self) -> bool:
-        return _uses_time(self)
+    def rheonomic(self) -> bool:  # type: ignore[override]
+        return _uses(self.z, ((self.dof,), ()), (1,)) or _uses(self.G, ((self.dof,), ()), (1,))
 
-    def motion(self, p: Mapping[str, Any], q: Sequence[Scalar], v: Sequence[Scalar], t: Scalar) -> JointMotion:
+    @property
+    def rheonomic_rows(self) -> bool:  # type: ignore[override]
+        return self.closure is not None and _uses(self.closure, ((3,), (3, 3), ()), (2,))
+
+    @property
+    def fixed_hinge_point(self) -> bool:  # type: ignore[override]
+        return not _uses(self.z, ((self.dof,), ()), (0, 1))
+
+    def motion(self, p: Numbers, q: Scalars, v: Scalars, t: Scalar) -> JointMotion:
         if any(isinstance(x, jax.Array) for x in (*q, *v, t)):
             return _motion(self, q, v, t)
         if not all(isinstance(x, (int, float)) for x in (*q, *v, t)):
@@ -64,6 +80,26 @@ class General(Joint):
         with jax.enable_x64(True):
             leaves, treedef = jax.tree_util.tree_flatten(_motion(self, q, v, t))
             return treedef.unflatten([float(x) for x in leaves])
+
+    @property
+    def closes_loops(self) -> bool:
+        return self.closure is not None
+
+    def rows(self, p: Numbers, X: Transform, V: Motion, t: Scalar) -> tuple[Row, ...]:
+        if self.closure is None:
+            raise self.lacks("equations")
+        return rows_of_function(self.closure, 6 - self.dof, X, V, t)
+
+    def lacks(self, method: str) -> ModelError:
+        if method != "equations":
+            return super().lacks(method)
+        return ModelError(
+            "a General joint closes a loop by a function of the placement: pass General(z, G, dof, closure=f) with "
+            "f(z, G, t) -> (6 - dof,) that is zero where the joint can be"
+        )
+
+    def fault(self) -> str | None:
+        return _fault(self)
 
 
 def _vee(W: jax.Array) -> jax.Array:
@@ -101,15 +137,45 @@ def _as_motion(x: jax.Array) -> Motion:
     return Motion(Vector3(x[0], x[1], x[2]), Vector3(x[3], x[4], x[5]))
 
 
+PLACES = np.array([0.0, 0.3, -0.2])  # of every coordinate and time, about q = 0, where G is checked
+TOLERANCE = 1e-4  # of G G' - 1; the functions may hold numbers of single precision
+
+
 @functools.lru_cache(maxsize=256)
-def _uses_time(joint: General) -> bool:
-    """Whether the outputs of z or G depend on t, read from the traced program."""
-    shape = jax.ShapeDtypeStruct
-    closed = jax.make_jaxpr(lambda q, t: (joint.z(q, t), joint.G(q, t)))(
-        shape((joint.dof,), jnp.float32), shape((), jnp.float32)
-    )
-    reached = {closed.jaxpr.invars[1]}
-    for equation in closed.jaxpr.eqns:
+def _fault(joint: General) -> str | None:
+    """What is wrong with z and G at q = 0 and a few places about it; what is not finite there is let pass."""
+    for name, function, shape in (("z", joint.z, (3,)), ("G", joint.G, (3, 3))):
+        found = jax.eval_shape(lambda *x, f=function: jnp.asarray(f(*x)), *_shapes(((joint.dof,), ())))
+        if found.size != np.prod(shape):
+            return f"{name} returned shape {found.shape}; it is {shape}"
+    q = np.arange(1, joint.dof + 1) ** 0.5 * PLACES[:, None]
+    with jax.ensure_compile_time_eval(), jax.enable_x64(True):
+        try:
+            G = np.asarray(jax.jit(jax.vmap(lambda q, t: jnp.asarray(joint.G(q, t))))(q, PLACES), float)
+        except jax.errors.JAXTypeError:  # the function holds traced numbers
+            return None
+    for at, R in zip(q, G.reshape(-1, 3, 3), strict=True):
+        if not np.all(np.isfinite(R)):
+            continue
+        off = np.abs(R @ R.T - np.eye(3)).max()
+        if off > TOLERANCE or np.linalg.det(R) < 0:
+            return (
+                f"at q = {at.round(3).tolist()} G is no proper rotation matrix (G Gᵀ differs from 1 by {off:.1e}, "
+                f"det {np.linalg.det(R):+.3f}); return the rotation from the child to the parent joint frame"
+            )
+    return None
+
+
+@functools.lru_cache(maxsize=256)
+def _uses(function: Callable[..., Any], shapes: tuple[tuple[int, ...], ...], which: tuple[int, ...]) -> bool:
+    """Whether what the function of arrays of these shapes returns depends on those arguments, by its traced program."""
+    program = jax.make_jaxpr(function)(*_shapes(shapes)).jaxpr
+    reached = {program.invars[k] for k in which}
+    for equation in program.eqns:
         if any(x in reached for x in equation.invars if not hasattr(x, "val")):
             reached.update(equation.outvars)
-    return any(x in reached for x in closed.jaxpr.outvars if not hasattr(x, "val"))
+    return any(x in reached for x in program.outvars if not hasattr(x, "val"))
+
+
+def _shapes(shapes: tuple[tuple[int, ...], ...]) -> list[jax.ShapeDtypeStruct]:
+    return [jax.ShapeDtypeStruct(shape, jnp.float32) for shape in shapes]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import jaxmbs as mbs
+from tests.model.joints.joints import VariableScrew
 
 pytestmark = pytest.mark.interpreted
 
@@ -20,6 +21,7 @@ JOINTS = {
     "Universal": mbs.Universal(axis_1=(1, 0, 0), axis_2=(0, 0.6, 0.8)),
     "Spherical": mbs.Spherical(),
     "Planar": mbs.Planar(),
+    "VariableScrew": VariableScrew(axis=(0, 0.6, 0.8), pitch=0.3, growth=0.2),
 }
 
 

@@ -15,6 +15,9 @@ ELEMENTS = {
     "Helical": mbs.TorsionSpring("joint", **SPRING),
     "Cylindrical": mbs.Damper("joint", damping=3.0),
     "Spherical": mbs.Damper("joint", damping=3.0),
+    "Universal": mbs.Damper("joint", damping=3.0),
+    "Planar": mbs.Damper("joint", damping=3.0),
+    "VariableScrew": mbs.TorsionSpring("joint", **SPRING),
 }
 
 
@@ -44,6 +47,21 @@ def test_elements_act_as_in_a_tree(kind):
     want = mbs.forward_dynamics(tree, q, v)[:6]
     np.testing.assert_allclose(mbs.forward_dynamics(loop, *on_loop)[:6], want, rtol=0, atol=1e-10)
     np.testing.assert_allclose(mbs.energy(loop, *on_loop), mbs.energy(tree, q, v), rtol=1e-12)
+    np.testing.assert_allclose(
+        mbs.joint_reactions(loop, *on_loop)[-1], mbs.joint_reactions(tree, q, v)[-1], rtol=0, atol=1e-10
+    )
+
+
+@pytest.mark.interpreted
+def test_two_elements_in_one_cut_joint_add():
+    mech, cut = two_bodies(JOINTS["Revolute"]), two_bodies(None)
+    cut.close_loop("joint", JOINTS["Revolute"], "a", "b", POSE_A, POSE_B)
+    for m in (mech, cut):
+        m.add_force("spring", ELEMENTS["Revolute"])
+        m.add_force("damper", mbs.Damper("joint", damping=3.0))
+    tree, loop = mech.build(), cut.build()
+    q, v = tree.random(jax.random.key(1)), jax.random.normal(jax.random.key(2), (tree.nv,))
+    on_loop = same_state(tree, q, v)
     np.testing.assert_allclose(
         mbs.joint_reactions(loop, *on_loop)[-1], mbs.joint_reactions(tree, q, v)[-1], rtol=0, atol=1e-10
     )
@@ -95,9 +113,9 @@ def test_general_closure_equals_the_joint_it_spells_out():
 
 def test_elements_on_cut_joints_without_coordinates_are_refused():
     mech = two_bodies(None)
-    mech.close_loop("cut", mbs.Planar(), "a", "b")
+    mech.close_loop("cut", mbs.General(lambda q, t: jnp.zeros(3), lambda q, t: jnp.eye(3), 2, closure=hooke), "a", "b")
     mech.add_force("damper", mbs.Damper("cut", damping=1.0))
-    with pytest.raises(mbs.ModelError, match=r"damper.*cut.*Planar.*Bushing"):
+    with pytest.raises(mbs.ModelError, match=r"damper.*cut.*General.*Bushing"):
         mech.build()
 
 

@@ -64,6 +64,35 @@ def test_multiplier_of_the_blade_is_its_force():
     np.testing.assert_allclose(multipliers, [2.0 * 1.5 * 2.0], rtol=1e-13)
 
 
+@pytest.mark.interpreted
+def test_rows_of_blades_and_discs():
+    """Velocities of the points that touch, from the Jacobians of these points; the drift is their rate."""
+    radius, normal, point, axis = 0.3, np.array([0.6, 0.8, 0]), np.array([0.1, -0.2, 0.3]), np.array([0, 0.6, 0.8])
+    mech = mbs.Mechanism("toy", gravity=(0, 0, -9.81))
+    mech.add_body("b", mass=1.0, inertia=(1, 1, 1))
+    mech.add_joint("free", mbs.Free(), "world", "b")
+    mech.add_constraint("blade", mbs.KnifeEdge("b", point=point, normal=normal))
+    mech.add_constraint("disc", mbs.RollingDisc("b", radius=radius, axis=axis))
+    model = mech.build()
+    q, v = np.array([0.1, 0.2, 0.3, 0.8, 0.3, -0.4, 0.2]), np.array([0.5, -0.3, 0.7, 0.2, 0.6, -0.4])
+    q[3:] /= np.linalg.norm(q[3:])
+
+    def rows(q):
+        R = np.asarray(mbs.body_poses(model, q).rotation[0])
+        n = R @ axis
+        down = n * n[2] - (0, 0, 1)
+        touching = R.T @ (radius * down / np.linalg.norm(down))
+        edge, rim = (np.asarray(mbs.jacobian(model, q, "b", point=p))[3:] for p in (point, touching))
+        return np.concatenate([[R @ normal @ edge], rim])
+
+    J, drift = mbs.constraint_jacobian(model, q, v)
+    assert np.abs(J - rows(q)).max() < 1e-13
+    omega, e = v[:3], 1e-5
+    rate = np.array([-q[4:] @ omega, *(q[3] * omega + np.cross(q[4:], omega))]) / 2
+    rate = np.concatenate([np.asarray(mbs.body_poses(model, q).rotation[0]) @ v[3:], rate])
+    np.testing.assert_allclose(drift, (rows(q + e * rate) - rows(q - e * rate)) @ v / (2 * e), rtol=0, atol=1e-8)
+
+
 def test_disc_rolls_straight():
     model, r, rate = disc(), 0.3, 4.0
     q = jnp.array([0, 0, r, 1.0, 0, 0, 0])
@@ -115,7 +144,7 @@ def test_user_functions_equal_built_in_constraints(kind):
         mech = mbs.Mechanism("skate")
         mech.add_body("sled", mass=2.0, inertia=(0.1, 0.1, 0.15))
         mech.add_joint("ice", mbs.Planar(), "world", "sled")
-        mech.add_constraint("blade", mbs.Nonholonomic(lambda m, q, v, t: -jnp.sin(q[2]) * v[0] + jnp.cos(q[2]) * v[1]))
+        mech.add_constraint("blade", mbs.Nonholonomic(lambda m, t, q, v: -jnp.sin(q[2]) * v[0] + jnp.cos(q[2]) * v[1]))
         q, v = jnp.array([0.1, 0.2, 0.7]), jnp.array([np.cos(0.7), np.sin(0.7), 2.0])
     else:
         built_in, mech = (mbs.Mechanism("lift", gravity=(0.5, 0, -9.81)) for _ in range(2))
@@ -126,7 +155,7 @@ def test_user_functions_equal_built_in_constraints(kind):
         built_in = built_in.build()
         point = jnp.array([0.2, 0.1, 0.3])
 
-        def position(m, q, v, t):
+        def position(m, t, q, v):
             P = mbs.body_poses(m, q)
             return P.rotation[0].T @ (P.position[0] + P.rotation[0] @ point)
 
@@ -160,8 +189,8 @@ def test_rheonomic_constraints_and_their_work():
     mech = mbs.Mechanism("swept")
     mech.add_body("sled", mass=2.0, inertia=(0.1, 0.1, 0.15))
     mech.add_joint("ice", mbs.Planar(), "world", "sled")
-    mech.add_constraint("rail", mbs.Holonomic(lambda m, q, v, t: q[0] - 0.2 * jnp.sin(3 * t)))
-    mech.add_constraint("sweep", mbs.Nonholonomic(lambda m, q, v, t: v[1] - 0.3 * t))
+    mech.add_constraint("rail", mbs.Holonomic(lambda m, t, q, v: q[0] - 0.2 * jnp.sin(3 * t)))
+    mech.add_constraint("sweep", mbs.Nonholonomic(lambda m, t, q, v: v[1] - 0.3 * t))
     model = mech.build()
     for method in ("multipliers", "elimination"):
         v = jnp.array([0.6 * np.cos(2.1), 0.3 * 0.7, 1.0])

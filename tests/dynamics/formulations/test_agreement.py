@@ -6,11 +6,14 @@ import numpy as np
 import pytest
 
 import jaxmbs as mbs
-from jaxmbs.dynamics.formulations import configuration, general_joints, wittenburg
+from jaxmbs.dynamics.formulations import configuration, general_joints, telegin, wittenburg
 from jaxmbs.dynamics.formulations.methods import METHODS
 from jaxmbs.dynamics.formulations.system import system, turned
 from jaxmbs.dynamics.public import _state
-from tests.cases import relative
+from jaxmbs.dynamics.recursive import scalar
+from jaxmbs.dynamics.state import State
+from jaxmbs.dynamics.state.tree import Tree
+from tests.cases import case, relative
 from tests.dynamics.formulations.helpers import (
     EXACT,
     ROTATIONAL,
@@ -75,6 +78,72 @@ def test_equations_and_accelerations(which):
         assert relative(solved, a) < EXACT, name
 
 
+def with_an_offset():
+    """A General joint that only turns, its hinge point beside the joint frame of the parent."""
+    mech = mbs.Mechanism("offset", gravity=(1.0, 0.5, -9.81))
+    for name, parent, joint in (("a", "world", mbs.Revolute((0, 1, 0))), ("b", "a", mbs.General(offset, about_x, 1))):
+        mech.add_body(name, 1.0, (0.1, 0.2, -0.3), (0.2, 0.3, 0.25))
+        mech.add_joint(f"to {name}", joint, parent, name, mbs.Pose((0.3, 0, 0)))
+    return mech.build()
+
+
+def offset(q, t):
+    return jnp.array([0.1, 0.4, -0.2])
+
+
+def about_x(q, t):
+    c, s, o, e = jnp.cos(q[0]), jnp.sin(q[0]), jnp.zeros_like(q[0]), jnp.ones_like(q[0])
+    return jnp.stack([jnp.stack(row) for row in ((e, o, o), (o, c, -s), (o, s, c))])
+
+
+def floating():
+    """Two bodies that float together beside one on a hinge."""
+    mech = mbs.Mechanism("floating", gravity=(1.0, 0.5, -9.81))
+    joints = {"hull": mbs.Free(), "boom": mbs.Universal((1, 0, 0), (0, 0.6, 0.8)), "door": mbs.Revolute((0, 0, 1))}
+    for k, (name, joint) in enumerate(joints.items()):
+        mech.add_body(name, 1.0 + k, (0.1, 0.2, -0.3), (0.2, 0.3, 0.25))
+        parent = "hull" if name == "boom" else "world"
+        mech.add_joint(f"to {name}", joint, parent, name, mbs.Pose((0.3, 0, 0)), mbs.Pose((0, 0.1, 0)))
+    return mech.build()
+
+
+ONE_STATE = {
+    "free general": (lambda: free_and_general(3).model, ("configuration",)),
+    "offset": (with_an_offset, ("barycentric",)),
+    "free": (floating, ("configuration", "fictitious", "barycentric", "wang", "jacobian")),
+    "planar": (planar, ("planar",)),
+}
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize(
+    ("which", "name"), [(which, name) for which, (_, names) in ONE_STATE.items() for name in names]
+)
+def test_each_method_at_one_state(which, name):
+    """The same as above without compiling, against the recursions on Python floats."""
+    model = ONE_STATE[which][0]()
+    (q, *_), (v, *_) = states(model, 1)
+    A, bias = equations(model, [name], q, v)[name]
+    assert relative(A, scalar.mass_matrix(model, q.tolist())) < EXACT
+    assert relative(bias, scalar.bias_forces(model, q.tolist(), v.tolist())) < EXACT
+
+
+@pytest.mark.parametrize("seed", range(600, 612))
+def test_inertial_coefficients_in_space(seed):
+    """Revolute trees with aligned, opposite and arbitrary axes, on Python floats."""
+    c = case(seed, 5, states=1, kinds=("Revolute", "Fixed"), free_base=False, massless=0.0)
+    q = c.q[0].tolist()
+    A = telegin.mass_matrix(State(Tree(c.model), q, [0.0] * c.model.nv))
+    assert relative(A, scalar.mass_matrix(c.model, q)) < EXACT
+
+
+def test_inertial_coefficients_about_parallel_axes():
+    model = planar()
+    q = np.random.default_rng(6).normal(size=model.nv).tolist()
+    A = telegin.mass_matrix(State(Tree(model), q, [0.0] * model.nv))
+    assert relative(A, scalar.mass_matrix(model, q)) < EXACT
+
+
 SMALL = {
     "rotational": (lambda: rotational().model, ["configuration", "barycentric"]),
     "free": (lambda: free_and_rotational(3).model, ["fictitious", "wang"]),
@@ -124,6 +193,17 @@ def test_arcs_in_any_direction():
         for A, bias in found:
             assert relative(A, mbs.mass_matrix(model, q)) < EXACT
             assert relative(bias, mbs.bias_forces(model, q, v)) < EXACT
+
+
+@pytest.mark.interpreted
+def test_a_turned_arc_that_slides_and_turns():
+    mech = mbs.Mechanism("plate", gravity=(1.0, 0.5, -9.81))
+    mech.add_body("plate", 2.0, (0.1, 0.2, -0.3), (0.2, 0.3, 0.25))
+    mech.add_joint("table", mbs.Planar(), "world", "plate", mbs.Pose((0.3, 0, 0), (1, 0.2, 0, 0)))
+    model, q, v = mech.build(), [0.4, -0.3, 0.8], [0.5, 1.1, -0.7]
+    s = turned(system(_state(model, jnp.array(q), jnp.array(v), 0.0, None)), [1])
+    assert relative(general_joints.mass_matrix(s), scalar.mass_matrix(model, q)) < EXACT
+    assert relative(general_joints.bias(s), scalar.bias_forces(model, q, v)) < EXACT
 
 
 def test_locks_loads_and_dtype_through_the_public_function():

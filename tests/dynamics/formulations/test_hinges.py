@@ -7,6 +7,7 @@ import pytest
 
 import jaxmbs as mbs
 from jaxmbs.dynamics.formulations import general_joints, wittenburg
+from jaxmbs.dynamics.formulations.moving_base import MovingBase
 from jaxmbs.dynamics.formulations.system import system, turned
 from jaxmbs.dynamics.public import _state
 from jaxmbs.library.prosthetic_arm import bryant
@@ -150,6 +151,27 @@ def test_prosthetic_arm():
     assert np.abs(dense[0][1][0, :3]).max() < 1e-12  # at rest, no drive: no moment in the shoulder
     axes = np.array([np.cos(q[5]), 0, np.sin(q[5])]), np.array([0.0, 1, 0])  # of the wrist, in the hand
     assert max(abs(axis @ np.asarray(dense[0][1])[2, :3]) for axis in axes) < 1e-12
+
+
+@pytest.mark.interpreted
+def test_velocities_of_a_base_stand_in_inertial_axes():
+    """dA/dt = omega x A and its derivative, of a base that turns about an axis that turns."""
+
+    def turn(angle, axis):
+        x, y, z = axis
+        K = jnp.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+        return jnp.eye(3) + jnp.sin(angle) * K + (1 - jnp.cos(angle)) * K @ K
+
+    def rotation(t):
+        return turn(1.3 * t, (0, 0, 1)) @ turn(t * t, (1, 0, 0))
+
+    at, e = MovingBase(rotation=rotation).at(0.4, jnp.float64), 1e-4
+    ahead, behind = (np.asarray(rotation(jnp.asarray(0.4 + s))) for s in (e, -e))
+    middle = np.asarray(rotation(jnp.asarray(0.4)))
+    omega, alpha = np.asarray(at.omega), np.asarray(at.alpha)
+    assert np.abs((ahead - behind) / (2 * e) - np.cross(omega, middle.T).T).max() < 1e-7
+    second = np.cross(alpha, middle.T) + np.cross(omega, np.cross(omega, middle.T))
+    assert np.abs((ahead - 2 * middle + behind) / e**2 - second.T).max() < 1e-6
 
 
 def test_moving_base_is_differentiable():

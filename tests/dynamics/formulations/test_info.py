@@ -42,3 +42,9 @@ def test_matrices():
 def test_long_chains_are_drawn():
     text = info_text(mbs.library.chain(1500).build())
     assert "link_1500  (hinge_1500: Revolute, 1)" in text
+
+
+def test_one_is_singular():
+    text = info_text(mbs.library.chain(1).build())
+    assert text.startswith("chain of 1: 1 body, 1 joint, 1 degree of freedom of the tree")
+    assert info_text(mbs.library.crank_slider().build()).startswith("crank-slider: 3 bodies, 3 joints, 1 cut joint, ")

@@ -78,6 +78,25 @@ def test_implicit_derivatives_equal_those_of_the_recursion(seed, n, locked, monk
         assert relative(a, b) < 1e-10
 
 
+@pytest.mark.interpreted
+def test_derivatives_couple_locked_freedoms_to_the_free_ones():
+    """a_f = A_ff⁻¹ (tau_f - bias_f - A_fl p): the derivatives by what is prescribed and by tau, in closed form."""
+    model = mbs.library.chain(3).build()
+    q, v, free, locked = np.array([0.4, -0.9, 1.3]), np.array([0.5, 0.2, -1.0]), [1, 2], [0]
+    A = np.asarray(mbs.mass_matrix(model, q))
+    assert np.abs(A[free][:, locked]).max() > 0.1
+
+    def f(tau, prescribed):
+        return mbs.forward_dynamics(model, q, v, tau, mode=model.mode(lock="hinge_1"), prescribed=prescribed)
+
+    by_tau, by_prescribed = jax.jacfwd(f, (0, 1))(np.ones(3), np.ones(3))
+    inverse, want = np.linalg.inv(A[np.ix_(free, free)]), np.zeros((2, 3, 3))
+    want[0][np.ix_(free, free)] = inverse
+    want[1][np.ix_(free, locked)] = -inverse @ A[np.ix_(free, locked)]
+    want[1][0, 0] = 1
+    assert relative([by_tau, by_prescribed], want) < 1e-12
+
+
 def test_point_mass_on_a_free_joint_has_no_answer_but_says_so():
     """A body without inertia that is free to turn: the accelerations cannot be finite numbers that look right."""
     mech = mbs.Mechanism("point")

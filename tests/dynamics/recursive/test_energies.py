@@ -1,5 +1,6 @@
 """Energy and momentum of the whole mechanism."""
 
+import itertools
 from dataclasses import replace
 
 import jax
@@ -8,8 +9,13 @@ import numpy as np
 import pytest
 
 import jaxmbs as mbs
+from jaxmbs.dynamics.recursive import aba, energies
+from jaxmbs.dynamics.recursive.scalar import ScalarMode
+from jaxmbs.dynamics.state import State
+from jaxmbs.dynamics.state.tree import Tree
 from tests.cases import FEW, case, relative
 from tests.mechanisms import build, random_mechanism, random_q, rates
+from tests.model.test_forces import ELEMENTS, TURN, at, pair
 
 pytestmark = pytest.mark.interpreted
 
@@ -50,3 +56,57 @@ def test_momentum_changes_by_the_weight_alone():
     weight = sum(b.mass for b in mechanism.bodies) * mechanism.gravity
     assert relative(derivative[:3], np.zeros(3)) < 1e-7
     assert relative(derivative[3:], weight) < 1e-8
+
+
+def balance(model, q, v, t=0.0, tau=None, mode=None, prescribed=None, h=1e-4):
+    """(rate of the energy along the motion by differences, power that it receives), on Python floats."""
+    tree = Tree(model)
+    state = State(tree, q, v, t, mode)
+    a = aba.forward_dynamics(state, tau, prescribed)
+    rates = tree.flat([m.rates for m in state.motions])
+
+    def energy(x):
+        moved = [[y + x * dy for y, dy in zip(*both, strict=True)] for both in ((q, rates), (v, a))]
+        there = State(tree, *moved, t + x, mode)
+        return energies.kinetic(there) + energies.potential(there)
+
+    rate = (8 * (energy(h) - energy(-h)) - (energy(2 * h) - energy(-2 * h))) / (12 * h)
+    return rate, energies.power(state, tau, a, prescribed)
+
+
+@pytest.mark.parametrize("name", ELEMENTS)
+def test_elements_store_or_bring_what_they_do(name):
+    """Rate of the potential and power account for the whole action of every element, switched on and off."""
+    model = pair(element=ELEMENTS[name])
+    for on, extra in ((True, 0.0), (True, 3.0), (False, 0.0)):
+        q = np.concatenate([at((0.1, 0.2, 0.3), TURN), at((0.8 + extra, -0.1, 0.4), (0.6, 0.0, 0.8, 0.0))]).tolist()
+        mode = None if on else ScalarMode([False] * 12, [False], [])
+        rate, power = balance(model, q, np.linspace(-0.5, 0.7, 12).tolist(), 0.1, mode=mode)
+        assert rate == pytest.approx(power, rel=1e-9, abs=1e-9)
+        assert on or abs(power) < 1e-15
+
+
+def test_power_with_locks_and_switches():
+    """tau, elements that are on, and the drives of locked joints, each counted once."""
+    mech = mbs.library.chain(3)
+    mech.add_force("on", mbs.TorsionSpring("hinge_2", stiffness=3.0, damping=0.4, rest_angle=0.2))
+    mech.add_force("off", mbs.Damper("hinge_1", damping=5.0))
+    model = mech.build()
+    q, v, tau = [0.4, -0.7, 0.9], [0.5, 1.1, -0.8], [2.0, -1.0, 0.5]
+    for lock, switch in itertools.product(([False] * 3, [False, True, False]), ([True, True], [True, False])):
+        rate, power = balance(model, q, v, tau=tau, mode=ScalarMode(lock, switch, []), prescribed=[0.3, 0.6, 0.9])
+        assert rate == pytest.approx(power, rel=1e-8)
+    rate, power = balance(model, q, v, tau=tau)
+    assert rate == pytest.approx(power, rel=1e-8)
+    lost = 0.4 * 1.1**2 + 5.0 * 0.5**2
+    assert power == pytest.approx(np.dot(tau, v) - lost)
+
+
+def test_sums_over_runs_of_links():
+    """A long mechanism is a loop over like links, and its sums are those of the links one by one."""
+    model = mbs.library.chain(7).build()
+    q, v = (jnp.asarray(x) for x in np.random.default_rng(4).normal(size=(2, 7)))
+    rolled, plain = (State(Tree(model, jnp.float64, unrolled), q, v) for unrolled in (5, 100))
+    assert rolled.tree.rolled and not plain.tree.rolled
+    for f in (energies.kinetic, energies.potential, lambda s: [x for part in energies.momentum(s) for x in part]):
+        assert relative(f(rolled), f(plain)) < 1e-12

@@ -4,10 +4,13 @@ Half of them have ordinary mass ratios (to 10): 1e-10 relative. The others reach
 differ in the accelerations: there the equation of motion must be satisfied instead, A a + bias = tau.
 """
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from hypothesis import given, settings
 
+import jaxmbs as mbs
 from jaxmbs.dynamics.recursive import scalar
 from tests.cases import case, relative
 from tests.mechanisms import KINDS, build, mechanisms, random_mechanism, random_q, rates
@@ -57,6 +60,36 @@ def test_with_general_joints(seed):
     n = 1 + seed % 5
     for *_, solved, a, _ in check(case(seed, n, states=1, kinds=("General", "Revolute", "Free", "Prismatic"))):
         assert relative(solved, a) < 1e-10
+
+
+def test_every_function_of_floats_is_that_of_arrays():
+    """At a time, too: a turntable carries an arm that spins as given."""
+
+    def spun(q, t):
+        c, s, o = jnp.cos(q[0] + t * t), jnp.sin(q[0] + t * t), jnp.zeros_like(t)
+        return jnp.stack([jnp.stack([c, -s, o]), jnp.stack([s, c, o]), jnp.stack([o, o, o + 1])])
+
+    mech = mbs.Mechanism("turntable", gravity=(0, 1.0, -9.81))
+    for name, parent, joint in (
+        ("table", "world", mbs.Revolute((0, 0.6, 0.8))),
+        ("arm", "table", mbs.General(lambda q, t: jnp.zeros(3), spun, 1)),
+    ):
+        mech.add_body(name, 1.0, (0.1, 0.2, 0.3), (0.2, 0.3, 0.25))
+        mech.add_joint(name, joint, parent, name, mbs.Pose((0.3, 0, 0)), mbs.Pose((0.1, 0.2, 0.4)))
+    model = mech.build()
+    vectors = {"q": [0.4, -0.7], "v": [0.5, 1.1], "a": [0.3, -0.2], "tau": [2.0, -1.0]}
+    for name, letters in {"forward_dynamics": "q v tau", "inverse_dynamics": "q v a", "bias_forces": "q v",
+                          "mass_matrix": "q", "energy": "q v", "momentum": "q v", "body_poses": "q"}.items():  # fmt: skip
+        x = [vectors[letter] for letter in letters.split()]
+        got = getattr(scalar, name)(model, *x, t=0.7)
+        with jax.disable_jit():
+            want = getattr(mbs, name)(model, *map(np.array, x), t=0.7)
+        if name == "body_poses":
+            (got, turned), want = zip(*got, strict=True), want.position
+            assert (
+                relative(np.reshape(turned, (2, 3, 3)), mbs.body_poses(model, np.array(x[0]), t=0.7).rotation) < 1e-12
+            )
+        assert relative(got, want) < 1e-12, name
 
 
 @settings(max_examples=60, deadline=None)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import jaxmbs as mbs
+from jaxmbs.dynamics.recursive import scalar
 from tests.cases import case, relative
 
 pytestmark = pytest.mark.interpreted
@@ -90,6 +91,20 @@ def wheel():
     mech.add_force("first", mbs.TorsionSpring("axle", stiffness=3.0))
     mech.add_force("second", mbs.TorsionSpring("axle", stiffness=5.0))
     return mech.build()
+
+
+def test_elements_on_one_body_add():
+    springs = {f"s{k}": mbs.LinearSpring("b", "world", (0, k, 0), (2, 0, 1), stiffness=3.0 + k) for k in range(3)}
+
+    def bias(*names):
+        mech = mbs.Mechanism("ball", gravity=(0, 0, 0))
+        mech.add_body("b", 1.0, inertia=(1, 1, 1))
+        mech.add_joint("free", mbs.Free(), "world", "b")
+        for name in names:
+            mech.add_force(name, springs[name])
+        return np.asarray(scalar.bias_forces(mech.build(), [0.3, 0.1, 0.2, 0.5, 0.5, -0.5, 0.5], [0.0] * 6))
+
+    assert relative(bias(*springs), sum(bias(name) for name in springs)) < 1e-14
 
 
 @pytest.mark.parametrize(("off", "stiffness"), [([], 8), (["first"], 5), (["second"], 3), (["first", "second"], 0)])

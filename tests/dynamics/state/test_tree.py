@@ -8,6 +8,9 @@ import numpy as np
 import pytest
 
 import jaxmbs as mbs
+from jaxmbs.dynamics.recursive import aba, rnea
+from jaxmbs.dynamics.state import State
+from jaxmbs.dynamics.state.tree import Tree
 from tests.cases import relative
 from tests.mechanisms import build, random_mechanism, random_q
 from tests.mirrors import Pinocchio
@@ -110,3 +113,22 @@ def test_locks_and_elements_in_the_loops():
     lock = np.asarray(mode.lock)
     assert relative(a[lock], [0.7, 0.7]) == 0
     assert relative(tau[~lock] / np.abs(tau[lock]).max(), np.zeros(48)) < 1e-11  # only the locks push
+
+
+@pytest.mark.interpreted
+def test_runs_are_their_links_one_by_one():
+    """Like links as loops and unrolled: a run that forks into two more, a spring inside one of them."""
+    mech, parent = mbs.Mechanism("fork", gravity=(1.0, 0.5, -9.81)), "world"
+    for k in range(18):
+        parent = "b5" if k == 12 else parent
+        mech.add_body(f"b{k}", 1.0 + 0.1 * k, (0.1, 0, -0.2), (0.2, 0.3, 0.25))
+        mech.add_joint(f"j{k}", mbs.Revolute((0, 1, 0)), parent, f"b{k}", mbs.Pose((0, 0.1, -0.4 - 0.01 * k)))
+        parent = f"b{k}"
+    mech.add_force("coil", mbs.TorsionSpring("j9", stiffness=50.0, rest_angle=1.0))
+    model = mech.build()
+    q, v, a = (jnp.asarray(x) for x in np.random.default_rng(3).normal(size=(3, 18)))
+    runs, single = (State(Tree(model, jnp.float64, unrolled), q, v) for unrolled in (5, 100))
+    assert [b.length for b in runs.tree.blocks] == [6, 6, 6]
+    tau = single.tree.vector(rnea.inverse_dynamics(single, a))
+    assert relative(rnea.inverse_dynamics(runs, a), tau) < 1e-12
+    assert relative(aba.forward_dynamics(runs, tau), a) < 1e-9

@@ -1,0 +1,33 @@
+"""What elements of one's own are made of: bases, declared fields and their kinds.
+
+    from jaxmbs.elements import Force, Kind, element, field
+
+    @element
+    class Magnet(Force):
+        \"\"\"Repels two bodies by strength / distance².\"\"\"
+
+        body_a: str = field(Kind.BODY_OR_WORLD, "", "one body")
+        body_b: str = field(Kind.BODY_OR_WORLD, "", "other body")
+        strength: Any = field(Kind.NOT_NEGATIVE, "N m2", "force times distance squared")
+
+        def apply(self, p, scene, loads): ...
+
+The declarations make the parameters ("magnet.strength"), their checks, the table `type = "magnet"` of a file, the units of
+dispersions and the docstring's list. Python uses such a class at once; a file where a package names it as an entry point of
+the group "jaxmbs.elements", or where `modules = ["my_elements.py"]` names its module and the reader trusts the file.
+"""
+
+from jaxmbs.model.constraints import Constraint as Constraint
+from jaxmbs.model.fields import Element as Element
+from jaxmbs.model.fields import element as element
+from jaxmbs.model.fields import field as field
+from jaxmbs.model.forces import Force as Force
+from jaxmbs.model.forces import Surface as Surface
+from jaxmbs.model.forces.base import Loads as Loads
+from jaxmbs.model.forces.base import Scene as Scene
+from jaxmbs.model.joints import Coordinate as Coordinate
+from jaxmbs.model.joints import Joint as Joint
+from jaxmbs.model.joints import JointMotion as JointMotion
+from jaxmbs.model.joints import equations as equations
+from jaxmbs.model.kinds import Kind as Kind
+from jaxmbs.model.rows import Row as Row

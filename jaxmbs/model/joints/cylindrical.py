@@ -1,0 +1,39 @@
+"""The sleeve: turns about and slides along one axis."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from jaxmbs.model.fields import element, field
+from jaxmbs.model.joints.base import Coordinate, Joint, JointMotion, Numbers, Scalars, fixed_motion
+from jaxmbs.model.joints.equations import Equations, Parallel, Points, angle_about, perpendicular
+from jaxmbs.model.kinds import Kind
+from jaxmbs.spatial import ZERO3, Force, Motion, Transform, about_axis
+from jaxmbs.spatial.scalar import Scalar
+
+
+@element
+class Cylindrical(Joint):
+    """Rotation about and displacement along an axis. q: angle [rad], displacement [m]."""
+
+    axis: Any = field(Kind.DIRECTION, "", "axis in the joint frame", default=(0.0, 0.0, 1.0))
+    nq: ClassVar[int] = 2
+    nv: ClassVar[int] = 2
+    turning_axis: ClassVar[str | None] = "axis"
+
+    def motion(self, p: Numbers, q: Scalars, v: Scalars, t: Scalar) -> JointMotion:
+        a = p["axis"]
+        placement = Transform(about_axis(a, q[0]), a * q[1])
+        return fixed_motion(placement, (Motion(a, ZERO3), Motion(ZERO3, a)), v)
+
+    def coordinates(self) -> tuple[Coordinate, ...]:
+        return Coordinate("angle", "rad"), Coordinate("displacement", "m")
+
+    def coordinates_of(self, p: Numbers, X: Transform) -> tuple[Scalar, ...]:
+        return angle_about(p["axis"], X), p["axis"] @ X.position
+
+    def duals(self, p: Numbers, X: Transform) -> tuple[Force, ...]:
+        return Force(p["axis"], ZERO3), Force(ZERO3, p["axis"])
+
+    def equations(self, p: Numbers) -> tuple[Equations, ...]:
+        return Points(perpendicular(p["axis"])), Parallel(p["axis"])

@@ -1,0 +1,194 @@
+"""Elementary equations between two frames, of which the closures of joints consist [Y 2.6.1, 3.6].
+
+A joint names its equations once; cut joints evaluate them here as rows on the motion of frame b against frame a, in the
+axes of b at its origin, and absolute coordinates with equations of their own. Forces come first, then moments, so that
+multipliers are components of the joint's wrench. Directions and axes are fixed in b, unless they are said to be in both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from jaxmbs.model.errors import ModelError
+from jaxmbs.model.rows import Row
+from jaxmbs.spatial import ZERO3, ZERO_FORCE, Force, Motion, Transform, Vector3
+from jaxmbs.spatial.scalar import Scalar, add, arctan2, cos, div, is_number, mul, sin, sub, where
+
+X, Y, Z = AXES = (Vector3(1, 0, 0), Vector3(0, 1, 0), Vector3(0, 0, 1))
+
+
+def perpendicular(a: Vector3) -> tuple[Vector3, Vector3]:
+    """Two unit vectors that form a right-handed frame with the unit vector a; smooth but at a.z = 0."""
+    x, y, z = a
+    sign = where(z >= 0, 1, -1)
+    c = div(-1, add(sign, z))
+    d = mul(mul(x, y), c)
+    first = Vector3(add(1, mul(mul(sign, x), mul(x, c))), mul(sign, d), mul(mul(-1, sign), x))
+    return first, Vector3(d, add(sign, mul(y, mul(y, c))), mul(-1, y))
+
+
+def turn_of(X: Transform) -> Vector3:
+    """Small rotation between the frames."""
+    R = X.rotation
+    return Vector3(sub(R.zy, R.yz), sub(R.xz, R.zx), sub(R.yx, R.xy)) * 0.5
+
+
+def cosine_of(X: Transform) -> Scalar:
+    """Cosine of the angle between the frames."""
+    R = X.rotation
+    return mul(0.5, sub(add(add(R.xx, R.yy), R.zz), 1))
+
+
+def angle_about(axis: Vector3, X: Transform) -> Scalar:
+    """Angle in (-pi, pi] between frames that have the axis in common."""
+    return arctan2(axis @ turn_of(X), cosine_of(X))
+
+
+@dataclass(frozen=True)
+class Equations:
+    """Base of the elementary equations."""
+
+    def turn(self, X: Transform) -> Vector3:
+        """The small rotation that they make zero."""
+        return ZERO3
+
+    def rows(self, X: Transform, V: Motion, turn: Vector3) -> list[Row]:
+        """Rows for frame b placed at X in a, moving with V; turn: the small rotation that all equations make zero."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Points(Equations):
+    """The origin of b stays at that of a along the directions."""
+
+    directions: tuple[Vector3, ...] = AXES
+
+    def rows(self, X: Transform, V: Motion, turn: Vector3) -> list[Row]:
+        offset = X.rotation.T @ X.position
+        if len(self.directions) < 3:  # what the turn does to the offset makes d(residual)/dt = wrench @ V
+            offset = offset + turn.cross(offset)
+        return [Row(Force(ZERO3, d), ZERO_FORCE, d @ offset) for d in self.directions]
+
+
+@dataclass(frozen=True)
+class Parallel(Equations):
+    """The axis, fixed in both frames, stays parallel to itself."""
+
+    axis: Vector3
+
+    def turn(self, X: Transform) -> Vector3:
+        return (X.rotation.T @ self.axis).cross(self.axis)
+
+    def rows(self, X: Transform, V: Motion, turn: Vector3) -> list[Row]:
+        return [_moment(n, n @ turn) for n in perpendicular(self.axis)]
+
+
+@dataclass(frozen=True)
+class Aligned(Equations):
+    """Both frames keep the same orientation."""
+
+    def turn(self, X: Transform) -> Vector3:
+        return turn_of(X)
+
+    def rows(self, X: Transform, V: Motion, turn: Vector3) -> list[Row]:
+        return [_moment(e, e @ turn) for e in AXES]
+
+
+@dataclass(frozen=True)
+class ConstantAngle(Equations):
+    """axis_1, fixed in a, and axis_2, fixed in b, keep their angle."""
+
+    axis_1: Vector3
+    axis_2: Vector3
+
+    def rows(self, X: Transform, V: Motion, turn: Vector3) -> list[Row]:
+        first, second = X.rotation.T @ self.axis_1, self.axis_2
+        turning = first.cross(V.angular).cross(second)
+        residual = sub(self.axis_1 @ second, first @ second)
+        return [Row(Force(first.cross(second), ZERO3), Force(turning, ZERO3), residual)]
+
+
+@dataclass(frozen=True)
+class Screw(Equations):
+    """Displacement along the axis, common to both frames, is pitch times the angle about it; known to full turns."""
+
+    axis: Vector3
+    pitch: Scalar
+
+    def rows(self, X: Transform, V: Motion, turn: Vector3) -> list[Row]:
+        a, pitch = self.axis, self.pitch
+        advance = a @ X.position
+        residual: Scalar = advance
+        if not (is_number(pitch) and pitch == 0):
+            expected = div(advance, pitch)
+            residual = mul(pitch, sub(mul(sin(expected), cosine_of(X)), mul(cos(expected), a @ turn_of(X))))
+        return [Row(Force(a * mul(-1, pitch), a), ZERO_FORCE, residual)]
+
+
+def rows_of(equations: Sequence[Equations], X: Transform, V: Motion) -> tuple[Row, ...]:
+    """The rows of equations that hold together."""
+    turn = ZERO3
+    for e in equations:
+        turn = turn + e.turn(X)
+    return tuple(row for e in equations for row in e.rows(X, V, turn))
+
+
+def _moment(direction: Vector3, residual: Scalar) -> Row:
+    return Row(Force(direction, ZERO3), ZERO_FORCE, residual)
+
+
+def rows_of_function(
+    f: Callable[[Any, Any, Any], Any], count: int, X: Transform, V: Motion, t: Scalar
+) -> tuple[Row, ...]:
+    """The rows of f(z, R, t) = 0, (count,), on the position and rotation of b in a, differentiated by JAX [Y 3.194].
+
+    f: written with jax.numpy. Raises ModelError if it returns another shape.
+    """
+    given = (*X.rotation, *X.position, *V.scalars(), t)
+    dtype = jnp.result_type(*(x for x in given if isinstance(x, jax.Array)), *([] if _any_array(given) else [float]))
+    z, R = _array(X.position, dtype), _array(X.rotation, dtype).reshape(3, 3)
+    rate, ta = _array(V.scalars(), dtype), jnp.asarray(t, dtype)
+
+    def residual(z: Any, R: Any, t: Any) -> Any:
+        found = jnp.asarray(f(z, R, t), dtype)
+        if found.shape != (count,):
+            raise ModelError(f"the closure returned shape {found.shape}; with {6 - count} freedoms it is ({count},)")
+        return found
+
+    def moved(z: Any, R: Any, V: Any) -> tuple[Any, Any]:
+        """Rates of z and R under a motion V in axes of b."""
+        return R @ V[3:], R @ _skew(V[:3])
+
+    def along(z: Any, R: Any, t: Any, V: Any, flow: Any) -> Any:
+        return jax.jvp(residual, (z, R, t), (*moved(z, R, V), flow))[1]
+
+    def parts(z: Any, R: Any, t: Any) -> tuple[Any, Any]:
+        one, none = jnp.ones_like(t), jnp.zeros(6, dtype)
+        columns = [along(z, R, t, e, jnp.zeros_like(t)) for e in jnp.eye(6, dtype=dtype)]
+        return jnp.stack(columns, axis=1), along(z, R, t, none, one)
+
+    (wrench, own), (turning, change) = jax.jvp(parts, (z, R, ta), (*moved(z, R, rate), jnp.ones_like(ta)))
+    value = residual(z, R, ta)
+    return tuple(Row(_force(wrench[k]), _force(turning[k]), value[k], own[k], change[k]) for k in range(count))
+
+
+def _any_array(x: Sequence[Any]) -> bool:
+    return any(isinstance(c, jax.Array) for c in x)
+
+
+def _array(x: Any, dtype: Any) -> Any:
+    return jnp.stack([jnp.asarray(c, dtype) for c in x])
+
+
+def _skew(w: Any) -> Any:
+    o = jnp.zeros_like(w[0])
+    return jnp.stack([jnp.stack([o, -w[2], w[1]]), jnp.stack([w[2], o, -w[0]]), jnp.stack([-w[1], w[0], o])])
+
+
+def _force(x: Any) -> Force:
+    return Force(Vector3(x[0], x[1], x[2]), Vector3(x[3], x[4], x[5]))

@@ -1,0 +1,38 @@
+"""Angular rate of a body."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from jaxmbs.model.fields import element, field
+from jaxmbs.model.forces.base import WORLD, Scene
+from jaxmbs.model.joints import Joint
+from jaxmbs.model.kinds import Kind
+from jaxmbs.spatial import Vector3
+from jaxmbs.study.outputs.base import Output, Scalar, turned
+
+
+@element
+class AngularRate(Output):
+    """Angular rate of a body [rad/s]: total, or its part transverse to or along an axis fixed in the body."""
+
+    body: str = field(Kind.BODY_OR_WORLD, "", "body that turns")
+    part: str = field(
+        Kind.CHOICE, "", "the whole rate, or a part of it", default="total", choices=("total", "transverse", "axial")
+    )
+    axis: Any = field(Kind.AXIS, "", "axis of the parts, in body axes", default=(1.0, 0.0, 0.0))
+    relative_to: str = field(Kind.BODY_OR_WORLD, "", "what the rate is relative to", default=WORLD)
+
+    def quantity(self, joints: Mapping[str, Joint]) -> str:
+        return "angular rate"
+
+    def measure(self, scene: Scene) -> tuple[Scalar, Scalar]:
+        rate = scene.angular(self.body)
+        if self.relative_to != WORLD:
+            rate = rate - scene.angular(self.relative_to)
+        if self.part == "total":
+            return rate.norm(), True
+        axis = turned(scene.rotation(self.body), Vector3.of(self.axis))
+        spin = axis @ rate
+        return (spin if self.part == "axial" else (rate - axis * spin).norm()), True

@@ -1,0 +1,30 @@
+"""Two points of two bodies."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jaxmbs.model.fields import element, field
+from jaxmbs.model.forces.base import Scene
+from jaxmbs.model.kinds import Kind
+from jaxmbs.spatial import Vector3
+from jaxmbs.study.outputs.base import Output, Scalar, turned
+
+
+@element
+class Pair(Output):
+    """Base of the outputs of two points."""
+
+    body_a: str = field(Kind.BODY_OR_WORLD, "", "body of the first point")
+    body_b: str = field(Kind.BODY_OR_WORLD, "", "body of the second point")
+    point_a: Any = field(Kind.VECTOR, "m", "first point, in axes of body_a", default=(0.0, 0.0, 0.0))
+    point_b: Any = field(Kind.VECTOR, "m", "second point, in axes of body_b", default=(0.0, 0.0, 0.0))
+    direction: Any = field(
+        Kind.AXIS, "", "in axes of body_a: the component along it instead of the length of the vector", default=None
+    )
+
+    def part(self, scene: Scene, vector: Vector3) -> Scalar:
+        """The vector's length, or its component."""
+        if self.direction is None:
+            return vector.norm()
+        return turned(scene.rotation(self.body_a), Vector3.of(self.direction)) @ vector

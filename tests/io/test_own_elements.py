@@ -1,0 +1,119 @@
+"""Elements of one's own in a file: from a module beside it, which is run for those who trust it, and from packages."""
+
+import importlib.metadata
+import shutil
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import jaxmbs as mbs
+from jaxmbs.cli.app import app
+from jaxmbs.io import InputError, catalogue, load
+from jaxmbs.study import read
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+@pytest.fixture
+def lid(tmp_path):
+    """The example's two files in a folder of their own."""
+    for name in ("magnets.toml", "magnetic_elements.py"):
+        shutil.copy(EXAMPLES / name, tmp_path)
+    return tmp_path / "magnets.toml"
+
+
+def edited(path, old, new):
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+    return path
+
+
+def test_a_files_module_is_not_run_without_trust(lid):
+    (lid.parent / "magnetic_elements.py").write_text("raise SystemExit('it ran')")
+    for read_it in (load, read):
+        with pytest.raises(InputError, match=r'wants to run "magnetic_elements.py".*--trust.*trust=True'):
+            read_it(lid)
+    told = CliRunner().invoke(app, ["info", str(lid)])
+    assert told.exit_code != 0 and "modules[0]" in told.output and "--trust" in told.output
+
+
+def test_own_elements_are_full_citizens(lid):
+    model = load(lid, trust=True)
+    assert mbs.get(model, "magnet.strength") == 0.02
+    up = mbs.forward_dynamics(model, np.array([0.0]), np.array([0.0]))
+    assert up[0] == pytest.approx(0.02 / 0.02**2 / 2.0 - 9.81)
+    with pytest.raises(mbs.ModelError, match=r"magnet\.strength.*negative"):
+        mbs.set(model, {"magnet.strength": -1.0})
+    assert load(lid, trust=True) == model, "one content is one class, however often it is read"
+    study = read(lid, trust=True)
+    assert study.quantities == {"top": "length"} and study.criteria[0].bound == pytest.approx(0.03)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "path", "remedy"),
+    [
+        ("strength = 0.02", "strenght = 0.02", "mechanism.forces[0].strenght", 'did you mean "strength"?'),
+        ("strength = 0.02", "strength = -0.02", "mechanism.forces[0].strength", "got -0.02"),
+        ('type = "magnet"', 'type = "magnets"', "mechanism.forces[0].type", 'did you mean "magnet"?'),
+        ('"magnetic_elements.py"', '"../magnetic_elements.py"', "modules[0]", "beside this one"),
+        ('"magnetic_elements.py"', '"magnetic.py"', "modules[0]", "cannot be read beside the file"),
+        ('["magnetic_elements.py"]', '"magnetic_elements.py"', "modules", "list of file names"),
+    ],
+)
+def test_errors_in_files_with_own_elements(lid, old, new, path, remedy):
+    with pytest.raises(InputError) as error:
+        read(edited(lid, old, new), trust=True)
+    assert [p for p in error.value.problems if p.path == path and remedy in p.message], error.value
+
+
+def test_a_module_that_fails_or_takes_a_name_is_told(lid):
+    module = lid.parent / "magnetic_elements.py"
+    source = module.read_text()
+    module.write_text("1 / 0")
+    with pytest.raises(InputError, match=r"modules.*ZeroDivisionError: division by zero"):
+        load(lid, trust=True)
+    module.write_text(source.replace("class Magnet(", "class Pusher("))
+    with pytest.raises(InputError, match='Pusher is "pusher" in a file, which exists'):
+        load(lid, trust=True)
+
+
+def test_a_study_with_own_elements_runs_resumes_and_reports(lid, monkeypatch):
+    """The folder of a run holds the module: it goes on without the file that it came from."""
+    monkeypatch.setattr(mbs, "use_all_cores", lambda: None)  # this process has used JAX
+    run, out = CliRunner(), lid.parent / "run"
+    done = run.invoke(app, ["study", str(lid), "-n", "64", "--block-rows", "64", "--out", str(out), "--trust"])
+    assert done.exit_code == 0, done.output
+    assert (out / "magnetic_elements.py").exists()
+    for name in ("magnets.toml", "magnetic_elements.py"):
+        (lid.parent / name).unlink()
+    told = run.invoke(app, ["resume", str(out)])
+    assert told.exit_code != 0 and "--trust" in told.output
+    done = run.invoke(app, ["resume", str(out), "--trust"])
+    assert done.exit_code == 0 and "top > 30 mm" in done.output, done.output
+    (out / "magnetic_elements.py").write_text("changed = 1")
+    told = run.invoke(app, ["resume", str(out), "--trust"])
+    assert told.exit_code != 0 and "was changed since the run began" in told.output
+
+
+def test_elements_of_an_installed_package(tmp_path, monkeypatch):
+    """A package names a module or a class as an entry point; what it defines needs no trust: it was installed."""
+    text = (EXAMPLES / "magnetic_elements.py").read_text().replace("class Height", "class Altitude")
+    (tmp_path / "own_package.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    points = [
+        importlib.metadata.EntryPoint(n, v, catalogue.GROUP) for n, v in (("m", "own_package"), ("bad", "no_such"))
+    ]
+    monkeypatch.setattr(catalogue.importlib.metadata, "entry_points", lambda group: points)
+    catalogue.installed.cache_clear()
+    try:
+        file = tmp_path / "m.toml"
+        file.write_text((EXAMPLES / "magnets.toml").read_text().replace('modules = ["magnetic_elements.py"]', ""))
+        with pytest.warns(mbs.ModelWarning, match=r"'bad'.*left out.*no_such"):
+            assert mbs.get(load(file), "magnet.strength") == 0.02
+    finally:
+        catalogue.installed.cache_clear()
+        sys.modules.pop("own_package", None)

@@ -1,0 +1,41 @@
+"""Outside its own file nothing asks for the type of a joint: formulations ask for its properties."""
+
+import ast
+from pathlib import Path
+
+from tests.model.joints.joints import TYPES
+
+PACKAGE = Path(__file__).parents[3] / "jaxmbs"
+ALLOWED = ("library/", "model/joints/")  # mechanisms made of joints; the joints themselves
+
+
+def mentions(tree):
+    """Names of joint types that a module imports, or compares a name with."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("jaxmbs.model.joints"):
+            yield from (a.name for a in node.names if a.name in TYPES)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in ("joints", "mbs"):
+            yield from (name for name in (node.attr,) if name in TYPES)
+        if isinstance(node, ast.Compare):
+            for constant in (c for c in ast.walk(node) if isinstance(c, ast.Constant)):
+                if constant.value in TYPES:
+                    yield constant.value
+
+
+def test_no_module_asks_for_the_type_of_a_joint():
+    found = {}
+    for path in PACKAGE.rglob("*.py"):
+        where = path.relative_to(PACKAGE).as_posix()
+        names = set(mentions(ast.parse(path.read_text())))
+        if names and path.name != "__init__.py" and not where.startswith(ALLOWED):
+            found[where] = names
+    assert found == {}
+
+
+def test_the_search_finds_what_it_looks_for():
+    for text in (
+        "from jaxmbs.model.joints import Free\nisinstance(x, Free)",
+        "isinstance(x, mbs.Revolute)",
+        "joint_type in ('Free', 'Spherical')",
+    ):
+        assert set(mentions(ast.parse(text)))
