@@ -4,6 +4,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 STAMP = $(VENV)/.installed
 SAMPLES ?= 2000
+PYTEST = $(BIN)/python -m pytest -n $(or $(JOBS),2) --dist worksteal
 
 .PHONY: demo test test-slow test-faults bench bench-quick bench-gpu format clean
 
@@ -16,10 +17,11 @@ test: $(STAMP)  ## lint and the default test suite
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright --pythonpath $(BIN)/python
-	$(BIN)/python -m pytest -n $(or $(JOBS),2)
+	$(PYTEST) -m "not optimised"
+	$(PYTEST) -m optimised
 
-test-slow: $(STAMP)  ## the longer runs that the default leaves out
-	$(BIN)/python -m pytest --slow -n $(or $(JOBS),2)
+test-slow: $(STAMP)  ## everything, the longer runs that the default leaves out as well, compiled as for a user
+	$(PYTEST) --slow
 
 test-faults: $(STAMP)  ## whether the tests notice the seeded faults, half an hour
 	$(BIN)/python -m tests.faults.run -j $(or $(JOBS),2) $(FAULTS)

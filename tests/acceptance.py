@@ -1,12 +1,18 @@
-"""The acceptance matrix: function x method x joint type x dtype x {value, jvp, vjp, vmap, jit} x states.
+"""The acceptance matrix: function x method x joint type x dtype x {value, jvp, vjp} x states.
 
 `python -m tests.acceptance` writes its table into tests/README.md. A new function or method is one line in ROWS; a
 joint type that it does not serve goes into `without`, with the reason, and must then be refused with a ValueError.
+
+A cell (row and joint type) holds six checks: three modes times two dtypes, each in all states. `--slow` runs them all; by
+default `chosen` deals a row's checks over its cells, one each: in the j-th of n cells of the i-th row the checks i + j,
+i + j + n, ... (modulo six) until the row has had all six. So every function meets every joint type, and every function, and
+every joint type, meets every combination of mode, dtype and state.
 """
 
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,7 +21,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
-from scipy.integrate import solve_ivp
 
 import jaxmbs as mbs
 from tests.cases import relative
@@ -26,6 +31,10 @@ from tests.mirrors import Pinocchio
 STATES = ("random", "rest", "zero", "half turn")
 POINT = (0.2, -0.1, 0.3)
 DT = 2e-3
+# dtype: relative tolerance of values, of derivatives
+TOLERANCE = {"float64": (1e-10, 1e-8), "float32": (2e-4, 2e-3)}
+MODES = ("value", "jvp", "vjp")
+CHECKS = tuple(itertools.product(MODES, TOLERANCE))
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,12 +46,15 @@ class Row:
     fn: Callable
     oracle: Callable
     without: dict[str, str] = field(default_factory=dict)  # joint type -> reason
-    slow: bool = False  # checked by `pytest --slow` only
-    usual: tuple[str, ...] = KINDS  # the joint types that are checked without --slow
 
     @property
     def name(self):
         return f"{self.function}, {self.method}" if self.method else self.function
+
+    @property
+    def kinds(self):
+        """The joint types that it serves."""
+        return [kind for kind in KINDS if kind not in self.without]
 
 
 def _poses(p, q, v, u):
@@ -66,23 +78,39 @@ def _final(m, q, v, u):
     return run.q[-1], run.v[-1]
 
 
-def _integrated(p, q, v, u):
-    def slope(t, x):
+def _integrated(p, q, v, u, steps=4):
+    """The classical method of Runge and Kutta on Pinocchio's accelerations, in finer steps than the run's."""
+
+    def slope(x):
         q, v = x[: -len(u)], x[-len(u) :]
         return np.concatenate([rates(p.mechanism, q, v), p.forward_dynamics(q, v, u)])
 
-    end = solve_ivp(slope, (0, DT), np.concatenate([q, v]), method="DOP853", rtol=1e-13, atol=1e-13).y[:, -1]
-    return end[: len(q)], end[len(q) :]
+    x, h = np.concatenate([_unit(p.mechanism, q), v]), DT / steps
+    for _ in range(steps):
+        k1 = slope(x)
+        k2 = slope(x + h / 2 * k1)
+        k3 = slope(x + h / 2 * k2)
+        x = x + h / 6 * (k1 + 2 * k2 + 2 * k3 + slope(x + h * k3))
+    return x[: len(q)], x[len(q) :]
 
 
-def _mass_matrix(method, without=(), slow=True):
+def _unit(mechanism, q):
+    """q with quaternions of length one."""
+    out = q.copy()
+    for j, sq, _ in mechanism.slices():
+        if j.motion in ("Spherical", "Free"):
+            out[sq][-4:] /= np.linalg.norm(out[sq][-4:])
+    return out
+
+
+def _mass_matrix(method, without=()):
     fn = functools.partial(_of_q, mbs.mass_matrix, method=method)
-    return Row("mass_matrix", method, fn, _on_q("mass_matrix"), dict(without), slow)
+    return Row("mass_matrix", method, fn, _on_q("mass_matrix"), dict(without))
 
 
-def _forward(method, without=(), slow=True, usual=KINDS):
+def _forward(method, without=()):
     fn = functools.partial(mbs.forward_dynamics, method=method)
-    return Row("forward_dynamics", method, fn, Pinocchio.forward_dynamics, dict(without), slow, usual)
+    return Row("forward_dynamics", method, fn, Pinocchio.forward_dynamics, dict(without))
 
 
 def _of_q(function, m, q, v, u, **options):
@@ -98,8 +126,8 @@ def _on_qv(name):
     return lambda p, q, v, u: getattr(p, name)(q, v)
 
 
-def _closed(method, usual):
-    return Row("constrained_dynamics", method, functools.partial(_in_a_loop, method=method), _of_the_tree, usual=usual)
+def _closed(method):
+    return Row("constrained_dynamics", method, functools.partial(_in_a_loop, method=method), _of_the_tree)
 
 
 def _in_a_loop(m, q, v, u, method):
@@ -138,31 +166,30 @@ NOT_REVOLUTE = dict.fromkeys(
     (k for k in KINDS if k not in ("Revolute", "Fixed")),
     "the inertial coefficients are those of trees of revolute joints",
 )
-FEW = ("Revolute", "Spherical", "Free")
 ROWS = (
     Row("body_poses", "", lambda m, q, v, u: _arrays(mbs.body_poses(m, q)), _poses),
     Row("jacobian", "", lambda m, q, v, u: mbs.jacobian(m, q, "body", POINT), _on_q("jacobian", "body", POINT)),
     Row("inverse_dynamics", "", mbs.inverse_dynamics, Pinocchio.inverse_dynamics),
-    Row("bias_forces", "", lambda m, q, v, u: mbs.bias_forces(m, q, v), _on_qv("bias_forces"), usual=FEW),
-    _mass_matrix("crba", slow=False),
+    Row("bias_forces", "", lambda m, q, v, u: mbs.bias_forces(m, q, v), _on_qv("bias_forces")),
+    _mass_matrix("crba"),
     _mass_matrix("configuration"),
     _mass_matrix("jacobian"),
     _mass_matrix("barycentric", MOVING_HINGE),
     _mass_matrix("wang", MOVING_HINGE),
     _mass_matrix("telegin", NOT_REVOLUTE),
-    _forward("aba", slow=False),
-    _forward("crba", slow=False, usual=FEW),
+    _forward("aba"),
+    _forward("crba"),
     _forward("configuration"),
     _forward("jacobian"),
     _forward("barycentric", MOVING_HINGE),
     _forward("wang", MOVING_HINGE),
     _forward("telegin", NOT_REVOLUTE),
-    _closed("multipliers", ("Universal",)),
-    _closed("elimination", ()),
+    _closed("multipliers"),
+    _closed("elimination"),
     Row("energy", "", lambda m, q, v, u: mbs.energy(m, q, v), _on_qv("energy")),
     Row("momentum", "", lambda m, q, v, u: mbs.momentum(m, q, v), _on_qv("momentum")),
-    Row("joint_reactions", "", _moving_reactions, _reactions, usual=("General", *FEW)),
-    Row("simulate", "rk4", _final, _integrated, usual=FEW[1:]),
+    Row("joint_reactions", "", _moving_reactions, _reactions),
+    Row("simulate", "rk4", _final, _integrated),
 )
 
 
@@ -229,58 +256,67 @@ def flat(row, model):
 
 # --- one cell --------------------------------------------------------------------------------------------------------
 
-# dtype: relative tolerance of values, of derivatives
-TOLERANCE = {"float64": (1e-10, 1e-8), "float32": (2e-4, 2e-3)}
+
+def chosen(row, kind):
+    """The checks (mode, dtype) of a cell that run by default."""
+    cell, cells = row.kinds.index(kind), len(row.kinds)
+    turns = range(cell, max(cells, len(CHECKS)), cells)
+    return [CHECKS[(ROWS.index(row) + turn) % len(CHECKS)] for turn in turns]
 
 
-def failures(row, kind):
-    """(dtype, aspect, state, error) of whatever does not hold in the cell.
+def failures(row, kind, mode, dtype):
+    """(aspect, state, error) of whatever does not hold in the check.
 
-    Two evaluations: compiled, one state at a time; and not compiled, all states in one batch together with the
-    derivative along a direction (forward) and that of a combination of the outputs (reverse). jit and vmap: the two
-    agree. Derivatives are compared with central differences of fourth order, taken in float64.
+    value: one state after the other. jvp, vjp: all states in one batch, the derivative along a direction or that of a
+    combination of the outputs, and the value that comes with it.
     """
-    model, oracle, rows = setting(kind)
-    f, exact = flat(row, model), np.stack([np.concatenate(r) for r in rows])
-    want = np.stack([ravel_pytree(jax.tree.map(np.asarray, row.oracle(oracle, *r)))[0] for r in rows])
-    compiled = jax.jit(f)
-    slopes = jacobians(compiled, exact)
+    model, *_ = setting(kind)
+    exact, want, slopes = expected(row, kind)
+    f, x = flat(row, model), jnp.asarray(exact, dtype)
     direction, weights = np.cos(np.arange(exact.shape[1])), np.sin(1.0 + np.arange(want.shape[1]))
-    found = []
-    for dtype, (tight, loose) in TOLERANCE.items():
-        x, d, w = (jnp.asarray(a, dtype) for a in (exact, direction, weights))
-        with jax.disable_jit():
-            batch, forward, reverse = jax.vmap(functools.partial(both_derivatives, f, d, w))(x)
-        single = jnp.stack([compiled(y) for y in x])
-        aspects = {
-            "value": (single, want, tight),
-            "jvp": (forward, slopes @ direction, loose),
-            "vjp": (reverse, weights @ slopes, loose),
-            "vmap": (batch, want, tight),
-            "jit": (single, batch, tight),
-        }
-        for aspect, (got, expected, tolerance) in aspects.items():
-            if got.dtype != dtype:
-                found.append((dtype, aspect, "any", f"result is {got.dtype}"))
-            errors = [relative(*pair) for pair in zip(got, expected, strict=True)]
-            found += [(dtype, aspect, s, e) for s, e in zip(STATES, errors, strict=True) if not e < tolerance]
-    return found
+    d, w = jnp.asarray(direction, dtype), jnp.asarray(weights, dtype)
+    if mode == "value":
+        one = jax.jit(f)
+        found = {"value": jnp.stack([one(y) for y in x])}
+    elif mode == "jvp":
+        value, forward = jax.jit(jax.vmap(lambda y: jax.jvp(f, (y,), (d,))))(x)
+        found = {"value": value, "jvp": forward}
+    else:
+        value, reverse = jax.jit(jax.vmap(functools.partial(with_gradient, f, w)))(x)
+        found = {"value": value, "vjp": reverse}
+    right = {"value": want, "jvp": slopes @ direction, "vjp": weights @ slopes}
+    tight, loose = TOLERANCE[dtype]
+    wrong = [("dtype", aspect, got.dtype) for aspect, got in found.items() if got.dtype != dtype]
+    for aspect, got in found.items():
+        errors = [relative(*pair) for pair in zip(got, right[aspect], strict=True)]
+        tolerance = tight if aspect == "value" else loose
+        wrong += [(aspect, s, e) for s, e in zip(STATES, errors, strict=True) if not e < tolerance]
+    return wrong
 
 
-def both_derivatives(f, direction, weights, x):
-    """f(x), its derivative along the direction (forward mode), the gradient of weights . f (reverse mode)."""
-    value, push = jax.linearize(f, x)
-    (pulled,) = jax.linear_transpose(push, x)(weights)
-    return value, push(direction), pulled
+def with_gradient(f, weights, x):
+    """f(x) and the gradient of weights . f."""
+    value, pull = jax.vjp(f, x)
+    return value, pull(weights)[0]
 
 
-def jacobians(f, x, h=1e-3):
-    """Central differences of fourth order at the rows of x: (row, output, input)."""
-    found = []
-    for row in x:
-        sides = [np.stack([f(row + k * h * e) for e in np.eye(len(row))], axis=1) for k in (-2, -1, 1, 2)]
-        found.append((sides[0] - 8 * sides[1] + 8 * sides[2] - sides[3]) / (12 * h))
-    return np.stack(found)
+@functools.cache
+def expected(row, kind):
+    """States (state, input), values (state, output) and slopes (state, output, input) of the oracle."""
+    model, oracle, states = setting(kind)
+
+    def value(x):
+        q, v, u = np.split(x, [model.nq, model.nq + model.nv])
+        return ravel_pytree(jax.tree.map(np.asarray, row.oracle(oracle, q, v, u)))[0]
+
+    exact = np.stack([np.concatenate(state) for state in states])
+    return exact, np.stack([value(x) for x in exact]), np.stack([slopes(value, x) for x in exact])
+
+
+def slopes(f, x, h=1e-3):
+    """Jacobian (output, input) of f at x by central differences of fourth order."""
+    sides = [np.stack([f(x + k * h * e) for e in np.eye(len(x))], axis=1) for k in (-2, -1, 1, 2)]
+    return (sides[0] - 8 * sides[1] + 8 * sides[2] - sides[3]) / (12 * h)
 
 
 # --- the table -------------------------------------------------------------------------------------------------------
@@ -290,7 +326,7 @@ BEGIN, END = "<!-- acceptance matrix: begin -->\n", "<!-- acceptance matrix: end
 
 
 def table():
-    """Markdown: one line per function and method, one column per joint type; reasons below."""
+    """Markdown: one line per function and method, one column per joint type, with the checks of the default; reasons."""
     reasons = []
     lines = ["| function, method | " + " | ".join(KINDS) + " |", "|---" * (len(KINDS) + 1) + "|"]
     for row in ROWS:
@@ -299,10 +335,18 @@ def table():
             reason = row.without.get(kind)
             if reason and reason not in reasons:
                 reasons.append(reason)
-            cells.append(f"no ({reasons.index(reason) + 1})" if reason else "yes")
+            cells.append(f"no ({reasons.index(reason) + 1})" if reason else ", ".join(map(short, chosen(row, kind))))
         lines.append(f"| {row.name} | " + " | ".join(cells) + " |")
     lines += [""] + [f"({i}) {reason}" for i, reason in enumerate(reasons, 1)] * bool(reasons)
-    return "\n".join(lines).rstrip() + "\n"
+    served = [(row, kind) for row in ROWS for kind in row.kinds]
+    default = sum(len(chosen(*cell)) for cell in served)
+    total = f"{len(served)} cells; {len(served) * len(CHECKS)} checks with `--slow`, {default} of them by default."
+    return "\n".join([*lines, "", total]).rstrip() + "\n"
+
+
+def short(check):
+    mode, dtype = check
+    return mode + " " + dtype.removeprefix("float")
 
 
 def with_table(text):

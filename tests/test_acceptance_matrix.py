@@ -1,63 +1,55 @@
-"""Every cell of the acceptance matrix, and that its table in README.md is the current one."""
+"""The cells of the acceptance matrix, what the default leaves of them, and that README.md has its current table."""
 
-import functools
+import itertools
 
-import jax
-import jax.numpy as jnp
-import numpy as np
 import pytest
 
-from tests.acceptance import README, ROWS, both_derivatives, failures, flat, setting, with_table
-from tests.cases import relative
+from tests.acceptance import CHECKS, README, ROWS, chosen, failures, setting, with_table
 from tests.mechanisms import KINDS
 
-CELLS = [(row, kind) for kind in KINDS for row in ROWS]
-SERVED = [(row, kind) for row, kind in CELLS if kind not in row.without]
-REFUSED = [(row, kind) for row, kind in CELLS if kind in row.without]
+SERVED = [(row, kind) for row in ROWS for kind in row.kinds]
+REFUSED = [(row, kind) for row in ROWS for kind in row.without]
+DEFAULT = [(*cell, check) for cell in SERVED for check in chosen(*cell)]
+OTHERS = [(*cell, check) for cell in SERVED for check in CHECKS if check not in chosen(*cell)]
 
 
-def cells(pairs, slow=False):
-    marks = {True: pytest.mark.slow, False: ()}
+def over(cells):
     named = [
-        pytest.param(row, kind, id=f"{row.name}-{kind}", marks=marks[slow or row.slow or kind not in row.usual])
-        for row, kind in pairs
+        pytest.param(row, kind, *more, id="-".join([row.name, kind, *sum(more, ())])) for row, kind, *more in cells
     ]
-    return pytest.mark.parametrize(("row", "kind"), named)
+    return pytest.mark.parametrize(("row", "kind", *(["check"] if len(cells[0]) == 3 else [])), named)
 
 
-@cells(SERVED)
-def test_cell(row, kind):
-    assert failures(row, kind) == []
+@over(DEFAULT)
+def test_cell(row, kind, check):
+    assert failures(row, kind, *check) == []
 
 
-@cells(REFUSED)
+@pytest.mark.slow
+@over(OTHERS)
+def test_rest_of_the_cell(row, kind, check):
+    assert failures(row, kind, *check) == []
+
+
+@pytest.mark.slow
+@pytest.mark.interpreted
+@over(DEFAULT)
+def test_cell_that_is_not_compiled(row, kind, check):
+    assert failures(row, kind, *check) == []
+
+
+@over(REFUSED)
 def test_refused_cell_is_refused(row, kind):
-    model, _, rows = setting(kind)
+    model, _, states = setting(kind)
     with pytest.raises(ValueError, match=row.method):
-        row.fn(model, *rows[0])
+        row.fn(model, *states[0])
 
 
-def compiled_derivatives(row, kind):
-    """Derivatives under jit and vmap together equal the uncompiled ones."""
-    model, _, rows = setting(kind)
-    f = flat(row, model)
-    x = jnp.asarray(np.stack([np.concatenate(r) for r in rows]))
-    directions = jnp.cos(jnp.arange(x.shape[1])), jnp.sin(1.0 + jnp.arange(jax.eval_shape(f, x[0]).size))
-    both = jax.vmap(functools.partial(both_derivatives, f, *directions))
-    with jax.disable_jit():
-        want = both(x)
-    for got, expected in zip(jax.jit(both)(x), want, strict=True):
-        assert relative(got, expected) < 1e-11
-
-
-@cells([(row, kind) for row, kind in SERVED if kind == "Spherical" and row.function != "simulate"])
-def test_compiled_derivatives(row, kind):
-    compiled_derivatives(row, kind)
-
-
-@cells([(row, kind) for row, kind in SERVED if kind != "Spherical" or row.function == "simulate"], slow=True)
-def test_compiled_derivatives_of_the_other_joints(row, kind):
-    compiled_derivatives(row, kind)
+def test_the_default_leaves_no_pair_out():
+    """Every function meets every joint type that it serves; it, and every joint type, every mode in every dtype."""
+    assert {(row, kind) for row, kind, _ in DEFAULT} == set(SERVED)
+    assert {(row, check) for row, _, check in DEFAULT} == set(itertools.product(ROWS, CHECKS))
+    assert {(kind, check) for _, kind, check in DEFAULT} == set(itertools.product(KINDS, CHECKS))
 
 
 def test_table_in_the_readme_is_current():

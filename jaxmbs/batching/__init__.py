@@ -7,6 +7,10 @@ values in registers: a kernel.
 
 `batches` cuts a batch into blocks and splits it over devices; `recording` makes the program, `simplification` its
 operations, `ordering` cuts it into kernels, `execution` runs it; `cpu` makes the kernels of a CPU, `gpu` those of a GPU.
+
+Results are those of `jax.vmap`, to rounding. A product with a known zero is not computed and yet NaN where the other factor
+is not finite (`zeros`); a block with an angle too large for `trigonometry` is done operation by operation (`stepwise`); what
+has effects, or depends on the batch as a whole, is left to `jax.vmap` (`separable`).
 """
 
 from jaxmbs.batching.batches import jit as jit

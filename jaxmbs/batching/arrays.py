@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
@@ -99,7 +100,7 @@ def _dot(scalar: Any, x: list[np.ndarray], eqn: Any) -> list[np.ndarray] | None:
     (over_a, over_b), (batch_a, batch_b) = eqn.params["dimension_numbers"]
     a, b = x
     aval = eqn.outvars[0].aval
-    if any(v.aval.dtype != aval.dtype for v in eqn.invars):
+    if any(v.aval.dtype != aval.dtype for v in eqn.invars) or not _summable(aval.dtype):
         return None
     free_a = [i for i in range(a.ndim) if i not in (*over_a, *batch_a)]
     free_b = [i for i in range(b.ndim) if i not in (*over_b, *batch_b)]
@@ -118,6 +119,11 @@ def _dot(scalar: Any, x: list[np.ndarray], eqn: Any) -> list[np.ndarray] | None:
     return [out.reshape(aval.shape)]
 
 
+def _summable(dtype: Any) -> bool:
+    """Whether XLA sums numbers of a dtype as they are: halves it sums in float32, truth values not at all."""
+    return jnp.issubdtype(dtype, jnp.integer) or (jnp.issubdtype(dtype, jnp.inexact) and jnp.finfo(dtype).bits >= 32)
+
+
 def _is_shared_factor(e: Any) -> bool:
     """Whether a product with this number is an operation, and the number the same for all rows."""
     return is_shared(e) or (isinstance(e, np.generic) and e not in (0, 1, -1))
@@ -126,6 +132,8 @@ def _is_shared_factor(e: Any) -> bool:
 def _reduction(primitive: Any) -> Rule:
     def rule(scalar: Any, x: list[np.ndarray], eqn: Any) -> list[np.ndarray] | None:
         axes, dtype, array = eqn.params["axes"], eqn.outvars[0].aval.dtype, x[0]
+        if primitive in (lax.add_p, lax.mul_p) and not _summable(dtype):
+            return None
         kept = [i for i in range(array.ndim) if i not in axes]
         rows = array.transpose([*kept, *axes]).reshape(math.prod(array.shape[i] for i in kept), -1)
         if rows.shape[1] == 0:

@@ -61,13 +61,13 @@ class _Rows:
         functools.update_wrapper(self, fn, updated=())
         self.fn, self.in_axes = fn, in_axes
         self._compiled = jax.jit(self._run, static_argnums=0)
+        self._plain = jax.jit(jax.vmap(fn, in_axes))
 
-    def __call__(self, *args: Any) -> Any:
-        size = batch_size(args, self.in_axes)
-        traced = any(map(is_traced, jax.tree_util.tree_leaves(args)))
-        if size == 0 or traced:
-            return jax.vmap(self.fn, in_axes=self.in_axes)(*args)
-        return self._compiled(size, *args)
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        leaves = jax.tree_util.tree_leaves((args, kwargs))
+        plain = bool(kwargs) or jax.config.values["jax_disable_jit"] or any(is_traced(x) or _placed(x) for x in leaves)
+        size = 0 if plain else batch_size(args, self.in_axes)
+        return self._plain(*args, **kwargs) if size == 0 else self._compiled(size, *args)
 
     def whole(self, args: tuple[Any, ...]) -> Callable[..., Any]:
         """The function that is compiled for arguments like these: what a call runs, to be looked into."""
@@ -82,12 +82,12 @@ class _Rows:
             return self.fn(*treedef.unflatten(x))
 
         in_plain, on = jax.vmap(one_row, [0 if m else None for m in mapped]), target()
+        program = MappedProgram(one_row, arrays, mapped)
+        if not program.by_rows:
+            return in_plain(*arrays)
         if on is None:
             return _split(in_plain, arrays, mapped, size, devices)
-        program = MappedProgram(one_row, arrays, mapped)
         on_cpu = on is CPU
-        if program.closes_over_traced:  # a derivative or a batch from outside, which kernels do not let through
-            return in_plain(*arrays)
         if program.fused and not program.loops and on_cpu and size < FEWEST_ROWS:
             return in_plain(*arrays)
 
@@ -97,8 +97,13 @@ class _Rows:
 
         # XLA:CPU runs one loop over rows on all cores by itself; anything else on one core per device
         if program.fused and on_cpu:
-            return in_rows(*arrays)
-        return _split(in_rows if program.fused or on_cpu else in_plain, arrays, mapped, size, devices)
+            return program.weakened(in_rows(*arrays))
+        return program.weakened(_split(in_rows if program.fused or on_cpu else in_plain, arrays, mapped, size, devices))
+
+
+def _placed(x: Any) -> bool:
+    """Whether an argument was put on some of the devices by its owner, so that it has to be computed with there."""
+    return isinstance(x, jax.Array) and x.committed and len(x.devices()) < jax.device_count()
 
 
 def _block_rows(program: MappedProgram, arrays: Sequence[Any]) -> int:
@@ -159,9 +164,12 @@ def _split(
 
 
 def batch_size(args: tuple[Any, ...], in_axes: Any) -> int:
-    """Common length of the mapped axes; ModelError if they differ or none is mapped."""
-    flat, axes, _ = flat_axes(args, in_axes)
-    sizes = {np.shape(x)[a] for x, a in zip(flat, axes, strict=True) if a is not None}
+    """Common length of the mapped axes, 0 for those that jax.vmap refuses; ModelError if they differ or none is mapped."""
+    try:
+        flat, axes, _ = flat_axes(args, in_axes)
+        sizes = {np.shape(x)[a] for x, a in zip(flat, axes, strict=True) if a is not None}
+    except (ValueError, TypeError, IndexError):
+        return 0
     if not sizes:
         raise ModelError("jit(fn, in_axes=...): no argument has a batch axis; give at least one axis that is not None")
     if len(sizes) > 1:

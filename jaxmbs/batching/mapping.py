@@ -7,13 +7,15 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax.lax import convert_element_type_p
 
 from jaxmbs.batching.cpu import CPU
 from jaxmbs.batching.execution import Setting, execute
 from jaxmbs.batching.ordering import chunks
-from jaxmbs.batching.recorded import Step
+from jaxmbs.batching.recorded import Recording, Step
 from jaxmbs.batching.recording import record
 from jaxmbs.batching.scalars import Source, is_traced
+from jaxmbs.batching.separable import separable
 from jaxmbs.batching.targets import Target
 
 
@@ -29,7 +31,7 @@ def target() -> Target | None:
 def over_rows(fn: Callable[..., Any], in_axes: Any = 0, on: Target | None = None) -> Callable[..., Any]:
     """What jax.vmap(fn, in_axes) returns, by a program of scalars; on: what runs it, None for the default backend.
 
-    Equal to rounding; but a product with a constant zero is zero, also where the other factor is infinite or no number.
+    Equal to rounding, with every NaN and infinity; the results have the batch axis first.
     """
     on = on or target()
     if on is None:
@@ -39,7 +41,8 @@ def over_rows(fn: Callable[..., Any], in_axes: Any = 0, on: Target | None = None
         flat, axes, treedef = flat_axes(args, in_axes)
         flat = [jnp.asarray(x) if a is None else jnp.moveaxis(x, a, 0) for x, a in zip(flat, axes, strict=True)]
         rows = next(x.shape[0] for x, a in zip(flat, axes, strict=True) if a is not None)
-        return MappedProgram(lambda *x: fn(*treedef.unflatten(x)), flat, [a is not None for a in axes])(flat, rows, on)
+        program = MappedProgram(lambda *x: fn(*treedef.unflatten(x)), flat, [a is not None for a in axes])
+        return program(flat, rows, on) if program.by_rows else jax.vmap(fn, in_axes)(*args)
 
     return run
 
@@ -54,11 +57,14 @@ class MappedProgram:
         self.mapped = list(mapped)
         shapes = [x.shape[1:] if m else x.shape for x, m in zip(example, mapped, strict=True)]
         self.sources = [Source(s, x.dtype, m) for s, x, m in zip(shapes, example, mapped, strict=True)]
-        one = [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in self.sources]
+        weak = [getattr(x, "weak_type", False) for x in example]
+        one = [jax.ShapeDtypeStruct(x.shape, x.dtype, weak_type=w) for x, w in zip(self.sources, weak, strict=True)]
         closed, shape = jax.make_jaxpr(fn, return_shape=True)(*one)
-        self.closes_over_traced = any(map(is_traced, closed.consts))
         self.treedef = jax.tree_util.tree_structure(shape)
-        self.program = record(closed, self.sources)
+        self.weak = [getattr(x, "weak_type", False) for x in closed.out_avals]
+        # a derivative or a batch from outside does not get through kernels
+        self.by_rows = not any(map(is_traced, closed.consts)) and separable(closed)
+        self.program = record(closed, self.sources) if self.by_rows else Recording()
 
     @property
     def fused(self) -> bool:
@@ -80,7 +86,18 @@ class MappedProgram:
         whole = -(-rows // on.granule) * on.granule
         arrays = [padded(x, whole) if m else x for x, m in zip(arrays, self.mapped, strict=True)]
         out = execute(self.program, dict(zip(self.sources, arrays, strict=True)), Setting(whole, on))
-        return jax.tree_util.tree_unflatten(self.treedef, [x[:rows] for x in out] if whole != rows else out)
+        out = [x[:rows] for x in out] if whole != rows else out
+        return self.weakened(jax.tree_util.tree_unflatten(self.treedef, out))
+
+    def weakened(self, results: Any) -> Any:
+        """Results with the weak types, those of Python's numbers, that the function gives them."""
+        leaves = jax.tree_util.tree_leaves(results)
+        out = [_weakened(x) if weak else x for x, weak in zip(leaves, self.weak, strict=True)]
+        return jax.tree_util.tree_unflatten(self.treedef, out)
+
+
+def _weakened(x: jax.Array) -> jax.Array:
+    return convert_element_type_p.bind(x, new_dtype=x.dtype, weak_type=True, sharding=None)
 
 
 def padded(x: jax.Array, rows: int) -> jax.Array:

@@ -22,7 +22,8 @@ class Target:
     """How a kind of device runs kernels.
 
     fuse(chunk, operands, rows): columns (rows,) of the chunk's results from those of what it reads, () where all rows
-    share a number; and None, or in which rows it does not serve. most_operations, most_columns, most_shared (numbers that are the same for all rows): of one kernel.
+    share a number; and None, or in which rows it does not serve.
+    most_operations, most_columns, most_shared (numbers that are the same for all rows): of one kernel.
     granule: the number of rows is a multiple of it.
     """
 

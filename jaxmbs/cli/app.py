@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import warnings
@@ -194,6 +195,27 @@ def report(folder: Folder, trust: Trust = False) -> None:
             path, table = write(folder, trust)
         console.print(table)
         _say(f"page: {path}")
+
+
+@app.command()
+def keys(
+    path: Annotated[
+        str, typer.Argument(metavar="[PATH]", help='A key, table or type: "mechanism.forces", "pusher".')
+    ] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+) -> None:
+    """Show the keys of a file: what they hold, units, defaults."""
+    with _told():
+        from dataclasses import asdict
+
+        from jaxmbs.cli.show import reference
+        from jaxmbs.study.problem import known_keys
+
+        found = known_keys(path)
+        if as_json:
+            _say(json.dumps([asdict(k) for k in found], indent=2))
+        else:
+            console.print(reference(found))
 
 
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True}, add_help_option=False)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Group, RenderableType
@@ -10,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
+    from jaxmbs.io.reference import Key
     from jaxmbs.study import History, Store, Study
 
 
@@ -58,6 +61,19 @@ def described(study: Study) -> RenderableType:
     return Group(*parts)
 
 
+def reference(keys: Iterable[Key]) -> RenderableType:
+    """The key reference, a table for each table of a file."""
+    parts: list[RenderableType] = []
+    for (header, of), rows in itertools.groupby(keys, lambda k: (k.header, k.of)):
+        parts += [Text(), Text(header or "at the top, before the first [table]", style="bold"), Text(of)]
+        table = _table("", "key", "holds", "unit", "default", "")
+        for k in rows:
+            cells = (k.name, k.kind, k.unit, "required" if k.default is None else k.default, k.doc)
+            table.add_row(*map(Text, cells))  # as text: brackets are no markup
+        parts.append(table)
+    return Group(*parts)
+
+
 def one_run(study: Study, history: History, store: Store | None, sample: int | None) -> RenderableType:
     """Outputs of one run, beside what the store has for the same sample."""
     import jaxmbs as mbs
@@ -77,7 +93,7 @@ def one_run(study: Study, history: History, store: Store | None, sample: int | N
 
 
 def _table(title: str, *columns: str) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold")
+    table = Table(title=title or None, title_justify="left", title_style="bold")
     for name in columns:
         table.add_column(name, justify="right" if name in ("dof", "mass [kg]", "value", "in the run") else "left")
     return table

@@ -48,6 +48,8 @@ def installed() -> Classes:
     for entry in importlib.metadata.entry_points(group=GROUP):
         try:
             thing = entry.load()
+            if not (isinstance(thing, ModuleType) or _is_element(thing)):
+                raise TypeError(f"{thing!r} is neither a module nor a class of jaxmbs.elements")
         except Exception as error:  # a broken package must not take files down that do not use it
             message = f"elements of the package entry point {entry.name!r} ({entry.value}) are left out: {error}"
             warnings.warn(message, ModelWarning, stacklevel=2)
@@ -57,10 +59,13 @@ def installed() -> Classes:
 
 
 def elements_in(module: ModuleType) -> Classes:
-    """Classes with declared fields that a module defines or exports."""
-    return tuple(
-        c for c in vars(module).values() if isinstance(c, type) and issubclass(c, Element) and c is not Element
-    )
+    """Classes with declared fields that a module defines or exports; those with an underscore are its own bases."""
+    named = (x for name, x in vars(module).items() if not name.startswith("_"))
+    return tuple(x for x in named if _is_element(x) and x is not Element)
+
+
+def _is_element(x: Any) -> bool:
+    return isinstance(x, type) and issubclass(x, Element)
 
 
 def catalogue(data: Mapping[str, Any], path: Path | None, trust: bool, more: Classes = ()) -> Catalogue:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, create_model
 
-from jaxmbs.io.tables import IN_FILE, Table
+from jaxmbs.io.tables import IN_FILE, Table, stated
 from jaxmbs.model.fields import Declared, declared, type_name
 from jaxmbs.model.kinds import Kind
 
@@ -40,7 +40,7 @@ def table_of(cls: type, known: Classes, beside: Classes = (), base: type[Made] =
     fields: dict[str, Any] = {}
     if typed:
         name = type_name(cls)
-        fields["type"] = (Literal[name], Field(description=_sentence(cls)))
+        fields["type"] = (Literal[name], stated("word", "names the type"))
     for d in (d for c in (*beside, cls) for d in declared(c)):
         if d.name in fields or d.name in base.model_fields:
             raise TypeError(f"{cls.__name__}.{d.name}: this name stands for something else in a file; choose another")
@@ -71,10 +71,4 @@ def _entry(d: Declared, known: Classes) -> tuple[Any, Any]:
     default: Any = ... if d.required else d.default
     if default is None:
         kind = kind | None
-    said: dict[str, Any] = {"kind": " | ".join(d.choices) or str(d.kind), "unit": d.unit}
-    return kind, Field(default=default, description=d.doc, json_schema_extra=said)
-
-
-def _sentence(cls: type) -> str:
-    """The first sentence of a docstring."""
-    return (cls.__doc__ or "").split("\n\n")[0].replace("\n    ", " ").strip()
+    return kind, stated(" | ".join(d.choices) or str(d.kind), d.doc, unit=d.unit, default=default)

@@ -6,11 +6,11 @@ import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from pydantic import Field, create_model
+from pydantic import create_model
 
 from jaxmbs.io.errors import InputError, Problem, dotted
 from jaxmbs.io.generated import Classes, Made, any_of, table_of
-from jaxmbs.io.tables import Name
+from jaxmbs.io.tables import Name, stated
 from jaxmbs.model import ModelError
 from jaxmbs.model.constraints import Constraint
 from jaxmbs.model.fields import declared
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Named(Made):
-    name: Name = Field(description="name of the element; its numbers are called NAME.FIELD")
+    name: Name = stated("name", "name of the element; its numbers are called NAME.FIELD")
 
 
 class BodyTable(Named):
@@ -58,7 +58,7 @@ def _fields(x: Any) -> dict[str, Any]:
 class MechanismBase(Made):
     """A mechanism: bodies, joints, and what else acts."""
 
-    name: str = Field(default="mechanism", description="name of the mechanism")
+    name: str = stated("text", "name of the mechanism", default="mechanism")
 
     def build(self) -> Model:
         """The model. Raises InputError: the path of the table that the model refuses, and why."""
@@ -81,8 +81,7 @@ def mechanism_table(known: Classes) -> Any:
     """The [mechanism] table of a file in which the known classes may stand."""
 
     def some(table: Any, doc: str, fewest: int = 0) -> tuple[Any, Any]:
-        default: dict[str, Any] = {} if fewest else {"default_factory": list}
-        return list[table], Field(min_length=fewest, description=doc, **default)
+        return list[table], stated("list of tables", doc, default=... if fewest else list, min_length=fewest)
 
     any_joint: Callable[..., Any] = functools.partial(any_of, Joint, known)
     return create_model(

@@ -109,6 +109,13 @@ Rotation = Annotated[Any, BeforeValidator(_rotation)]
 Flag = Annotated[bool, Field(strict=True)]
 Count = Annotated[int, Field(strict=True, ge=0)]
 
+
+def stated(kind: str, doc: str, *, unit: str = "", default: Any = ..., **checks: Any) -> Any:
+    """Declare a key of a table that stands for no class: what it holds, one line of doc, its SI unit and default."""
+    values = {"default_factory": default} if callable(default) else {"default": default}
+    return Field(description=doc, json_schema_extra={"kind": kind, "unit": unit}, **values, **checks)
+
+
 # how a field of a kind stands in a file; what a number must be beyond that, the model checks
 IN_FILE: dict[Kind, Any] = {
     Kind.NUMBER: Number, Kind.NOT_NEGATIVE: NotNegative, Kind.POSITIVE: Positive, Kind.VECTOR: Vector,

@@ -36,17 +36,21 @@ def check_arguments(fn: Any, where: str, order: tuple[str, ...] = ORDER) -> None
         raise ModelError(f"{where} takes {signature}; arguments are passed in the order of {wanted}: change its order")
 
 
-def evaluated(fn: Callable[..., Any], where: str, shape: tuple[int, ...], dtype: Any, *arguments: Any) -> jax.Array:
-    """fn(*arguments) as an array of this shape and dtype; ModelError, beginning with `where`, if it is none."""
-    value = fn(*arguments)
+def evaluated(
+    fn: Callable[..., Any], where: str, shape: tuple[int, ...] | None, dtype: Any, *arguments: Any
+) -> jax.Array:
+    """fn(*arguments) as an array of this shape (None: a list, or a number for one of length 1) and dtype; ModelError,
+    beginning with `where`, if it is none."""
+    value, wanted = fn(*arguments), "(rows,)" if shape is None else shape
     try:
         if value is None:
             raise TypeError
         out = jnp.asarray(value)
     except (TypeError, ValueError):
-        raise ModelError(f"{where} returned {value!r}; return an array {shape}") from None
+        raise ModelError(f"{where} returned {value!r}; return an array {wanted}") from None
     if not jnp.issubdtype(out.dtype, jnp.number) or jnp.issubdtype(out.dtype, jnp.complexfloating):
-        raise ModelError(f"{where} returned {out.dtype} numbers; return real ones {shape}")
-    if out.shape != shape:
-        raise ModelError(f"{where} returned an array {out.shape}; return {shape}")
+        raise ModelError(f"{where} returned {out.dtype} numbers; return real ones {wanted}")
+    if out.ndim > 1 if shape is None else out.shape != shape:
+        raise ModelError(f"{where} returned an array {out.shape}; return {wanted}")
+    out = jnp.atleast_1d(out) if shape is None else out
     return out.astype(dtype)

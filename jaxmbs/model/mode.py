@@ -13,8 +13,9 @@ import jax
 class Mode:
     """Locks and switches of a mechanism of variable structure: a pytree of boolean arrays, made by `Model.mode`.
 
-    lock: (nv,), degrees of freedom whose acceleration is prescribed; force: (number of force elements,), those that
-    act; constraint: (number of loops and constraints,), those that hold, loops first.
+    lock: (nv,), degrees of freedom whose acceleration is prescribed (zero if nothing else is), so that they keep the rate
+    they have: `impact` brings them to rest, `simulate` refuses locks that move at the start; force: (number of force
+    elements,), those that act; constraint: (number of loops and constraints,), those that hold, loops first.
     """
 
     lock: Any

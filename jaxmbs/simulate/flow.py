@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxmbs.dynamics.constrained import constraints
-from jaxmbs.dynamics.constrained.multipliers import constrained_dynamics
+from jaxmbs.dynamics.constrained.multipliers import accelerations as constrained_accelerations
 from jaxmbs.dynamics.recursive import energies
 from jaxmbs.dynamics.recursive.accelerations import accelerations
 from jaxmbs.dynamics.state import State
@@ -31,7 +31,7 @@ def derivative(tree: Tree, phase: Phase, t: Scalar, tau: Any, mode: Mode | None,
         tau = tau(tree.model, t, tree.vector(q), tree.vector(v))
     driven: Scalar = 0
     if tree.structure.constrained:
-        a, multipliers, found = constrained_dynamics(state, tau, baumgarte=baumgarte)
+        a, multipliers, found = constrained_accelerations(state, tau, baumgarte=baumgarte)
         # constraints that move in time do work: lambda . (J v) = -lambda . free
         driven = constraints.power(found, tuple(multipliers))
     else:

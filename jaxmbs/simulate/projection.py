@@ -7,7 +7,7 @@ from typing import Any
 import jax.numpy as jnp
 
 from jaxmbs.dynamics.constrained.constraints import Constraints, constraints, residuals, velocities
-from jaxmbs.dynamics.constrained.multipliers import Metric
+from jaxmbs.dynamics.constrained.metric import Metric
 from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode
@@ -15,8 +15,8 @@ from jaxmbs.simulate.manifold import moved
 from jaxmbs.spatial.scalar import Scalar, add, mul
 
 
-def projected(tree: Tree, q: Any, v: Any, t: Scalar, mode: Mode | None, iterations: int = 1) -> tuple[Any, Any, Scalar]:
-    """The nearest (q, v) in the metric of the mass matrix that satisfies the constraints, and their conditioning.
+def projected(tree: Tree, q: Any, v: Any, t: Scalar, mode: Mode | None, iterations: int = 1) -> tuple[Any, Any, Any]:
+    """The nearest (q, v) in the metric of the mass matrix that satisfies the constraints, and `Metric.conditioning`.
 
     Newton on the positions (one iteration after a step of an integrator, whose error it squares), then the velocities.
     Differentiating the last iteration gives the implicit derivative.
@@ -33,7 +33,7 @@ def projected(tree: Tree, q: Any, v: Any, t: Scalar, mode: Mode | None, iteratio
     target = tuple(mul(-1, rate) for rate in velocities(state, found))
     metric = Metric.of(state, found)
     change, _ = metric.closest([0.0] * len(v), target)
-    return q, [add(a, b) for a, b in zip(v, change, strict=True)], metric.conditioning
+    return q, [add(a, b) for a, b in zip(v, change, strict=True)], metric.conditioning()
 
 
 def _holonomic(found: Constraints) -> Constraints:

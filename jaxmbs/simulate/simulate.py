@@ -65,6 +65,7 @@ def simulate(
     """
     require_model(model, "simulate")
     grid = Grid.of(t0, t_end, dt)
+    _require_locks_at_rest(model, v0, mode)
     if method not in METHODS:
         raise unknown("method", method, METHODS, "simulate")
     if save_every is not None and (isinstance(save_every, bool) or int(save_every) != save_every or save_every < 1):
@@ -136,14 +137,14 @@ def _simulate(
         new = runge_kutta_4(tree, phase, t, h, force, mode, baumgarte)
         if constrained and baumgarte is None:
             *positions, conditioning = projected(tree, *new[:2], t_next, mode)
-            new, least = (*positions, new[2]), jnp.minimum(least, jnp.asarray(conditioning, dtype))
+            new, least = (*positions, new[2]), jnp.minimum(least, tree.vector(conditioning))
         out = (new, folded(carry, t_next, *new[:2]), least)
         if not active.all():  # the last group is filled up with idle steps
             out = jax.tree_util.tree_map(lambda a, b: jnp.where(on, a, b), out, state)
         return out, None
 
     def group(state: Any, x: Any) -> tuple[Any, Any]:
-        state, _ = jax.lax.scan(step, (*state, jnp.ones((), dtype)), x)
+        state, _ = jax.lax.scan(step, (*state, jnp.ones(2, dtype)), x)
         (q, v, work), _, least = state
         row = tree.vector(q), tree.vector(v), energy(x[2][-1], q, v) - work, error(x[2][-1], q, v), least
         return state[:2], row
@@ -154,8 +155,13 @@ def _simulate(
     state = (phase, folded(carry, first, q, v))
     (phase, carry), (qs, vs, es, errors, least) = jax.lax.scan(group, state, (start, lengths, ends, active))
     e0, error0 = energy(first, q, v), error(first, q, v)
-    ok = jnp.all(jnp.isfinite(tree.vector(phase[0]))) & jnp.all(jnp.isfinite(tree.vector(phase[1])))
-    limit = float(jnp.finfo(dtype).eps) ** 0.5
+    moving = 0.0 if mode is None else jnp.max(jnp.where(mode.lock, jnp.abs(tree.vector(v)), 0.0), initial=0.0)
+    eps = float(jnp.finfo(dtype).eps)
+    status = Status.of(
+        (~_finite(tree, phase), Status.NOT_FINITE),
+        (jnp.maximum(error0, moving) > eps**0.5, Status.INCONSISTENT),
+        (jnp.min(least[:, 1]) < eps ** (2 / 3), Status.SINGULAR),
+    )
     t_rows = np.concatenate([[grid.t0], np.asarray(ends)[:, -1]]).astype(dtype)
     return Solution(
         t=jnp.asarray(t_rows, dtype),
@@ -163,14 +169,28 @@ def _simulate(
         v=jnp.concatenate([tree.vector(v)[None], vs]),
         mode=mode,
         events=(),
-        status=jnp.where(ok, jnp.where(error0 <= limit, Status.OK, Status.INCONSISTENT), Status.NOT_FINITE).astype(
-            jnp.int32
-        ),
+        status=status,
         energy_error=jnp.concatenate([zero[None], es - e0]),
         constraint_error=jnp.concatenate([error0[None], errors]),
-        conditioning=jnp.concatenate([jnp.ones(1, dtype), least]),
+        conditioning=jnp.concatenate([jnp.ones(1, dtype), least[:, 0]]),
         folded=carry,
     )
+
+
+def _finite(tree: Tree, phase: Any) -> Any:
+    return jnp.all(jnp.isfinite(tree.vector(phase[0]))) & jnp.all(jnp.isfinite(tree.vector(phase[1])))
+
+
+def _require_locks_at_rest(model: Model, v0: Any, mode: Mode | None) -> None:
+    """Where the values are at hand; else a run gets the status INCONSISTENT."""
+    if mode is None or is_traced(mode.lock) or is_traced(v0) or np.shape(v0) != np.shape(mode.lock):
+        return
+    s, moving = model.structure, np.asarray(mode.lock) & (np.abs(v0) > 1e-6)
+    names = [link.name for link, own in zip(s.links, s.v_slices, strict=True) if moving[own].any()]
+    if names:
+        raise ModelError(
+            f"simulate: the mode locks {names}, which v0 moves; start from v0 = impact(model, q0, v0, mode=mode)[0]"
+        )
 
 
 def _arrays(x: Any) -> Any:

@@ -1,13 +1,11 @@
-"""Small dense symmetric systems in components: A = U D Uᵀ, and the least-norm solution of a semidefinite system."""
+"""Small dense symmetric systems in components: A = U D Uᵀ."""
 
 from __future__ import annotations
 
-import functools
-import math
 from collections.abc import Sequence
 
 from jaxmbs.spatial import kernel
-from jaxmbs.spatial.scalar import Scalar, add, div, maximum, minimum, mul, sub, total, where
+from jaxmbs.spatial.scalar import Scalar, div, mul, sub, total
 
 Vector = tuple[Scalar, ...]
 Matrix = tuple[Vector, ...]
@@ -78,79 +76,3 @@ def inverse(A: Sequence[Sequence[Scalar]]) -> Matrix:
     U, pivots = factorize(A)
     n = len(A)
     return tuple(expand(U, pivots, reduce(U, tuple(1 if i == k else 0 for i in range(n)))) for k in range(n))
-
-
-def solve_semidefinite(S: Matrix, b: Vector, tolerance: float) -> tuple[Vector, Scalar]:
-    """Least-norm solution of S x = b for a symmetric semidefinite S with b in its range, and its conditioning.
-
-    Conditioning: the smallest pivot of the rows used over the largest entry of S. A row whose pivot falls under
-    `tolerance` of its diagonal depends on those before it and is left out; what its share would be is then spread over
-    all rows. Derivatives are those at constant rank.
-    """
-    m = len(b)
-    L: list[list[Scalar]] = [[0] * m for _ in range(m)]
-    used: list[Scalar] = []
-    pivots: list[Scalar] = []
-    inverse: list[Scalar] = []
-    left = S
-    for k in range(m):
-        keep, pivot, inv, column, left = _pivot(left, S[k][k], tolerance)
-        used.append(keep)
-        pivots.append(pivot)
-        inverse.append(inv)
-        for i, x in enumerate(column, k + 1):
-            L[i][k] = x
-    lower = tuple(tuple(row[:i]) for i, row in enumerate(L))
-    basic = _substitute(lower, tuple(inverse), b)
-    return _least_norm(lower, tuple(used), basic), _conditioning(tuple(pivots), tuple(S[k][k] for k in range(m)))
-
-
-@kernel
-def _pivot(left: Matrix, diagonal: Scalar, tolerance: float) -> tuple[Scalar, Scalar, Scalar, Vector, Matrix]:
-    """(whether the first row is used, its pivot or infinity, inverse pivot or 0, its column of L, what remains)."""
-    d = left[0][0]
-    keep = d > mul(tolerance, diagonal)
-    inverse = where(keep, div(1.0, where(keep, d, 1.0)), 0.0)
-    column = tuple(mul(row[0], inverse) for row in left[1:])
-    rest = tuple(
-        tuple(sub(row[j + 1], mul(column[i], left[j + 1][0])) for j in range(i + 1)) for i, row in enumerate(left[1:])
-    )
-    return where(keep, 1.0, 0.0), where(keep, d, math.inf), inverse, column, rest
-
-
-@kernel
-def _conditioning(pivots: Vector, diagonal: Vector) -> Scalar:
-    largest = functools.reduce(maximum, diagonal)
-    return minimum(1.0, div(functools.reduce(minimum, pivots), where(largest > 0, largest, 1.0)))
-
-
-@kernel
-def _substitute(L: Matrix, inverse: Vector, b: Vector) -> Vector:
-    y: list[Scalar] = []
-    for k in range(len(b)):
-        y.append(sub(b[k], total(*(mul(L[k][i], y[i]) for i in range(k)))))
-    x = [mul(v, inv) for v, inv in zip(y, inverse, strict=True)]
-    for k in reversed(range(len(b))):
-        x[k] = sub(x[k], total(*(mul(L[i][k], x[i]) for i in range(k + 1, len(b)))))
-    return tuple(x)
-
-
-def _least_norm(L: Matrix, used: Vector, x: Vector) -> Vector:
-    """The solution of least norm from one in which the unused rows are zero.
-
-    With K the columns of L that are used, S = K D Kᵀ, and the answer is K (KᵀK)⁻¹ Kᵀ x.
-    """
-    m = len(x)
-    K = [[mul(used[j], L[i][j] if j < i else (1 if i == j else 0)) for j in range(m)] for i in range(m)]
-    normal = [
-        [
-            add(total(*(mul(K[k][i], K[k][j]) for k in range(m))), sub(1.0, used[i]) if i == j else 0)
-            for j in range(i + 1)
-        ]
-        for i in range(m)
-    ]
-    y = [total(*(mul(K[k][i], x[k]) for k in range(m))) for i in range(m)]
-    z = solve([[normal[max(i, j)][min(i, j)] for j in range(m)] for i in range(m)], y)
-    spread = [total(*(mul(K[k][i], z[i]) for i in range(k + 1))) for k in range(m)]
-    complete = total(*used) > m - 0.5
-    return tuple(where(complete, a, b) for a, b in zip(x, spread, strict=True))

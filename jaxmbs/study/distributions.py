@@ -14,7 +14,7 @@ from jax.scipy.special import erfinv
 from pydantic import Field
 from scipy.special import erf
 
-from jaxmbs.io.tables import NumberOrList, Table
+from jaxmbs.io.tables import NumberOrList, Table, stated
 
 # A 53-bit uniform number cannot lead further out than this; so the support of a normal distribution is finite here,
 # and "a mass is positive in every sample" can be checked before the first one.
@@ -60,18 +60,22 @@ class Components:
         return np.where(log, np.exp(np.where(log, x, 0.0)), x)
 
 
+def _named() -> Any:
+    return stated("word", "names the distribution")
+
+
 class Distribution(Table):
-    """What every dispersion says beside its distribution.
+    """What every dispersion says beside its distribution."""
 
-    target: the parameter or initial value (default: the table's name); apply: how a draw acts on the nominal value,
-    replace | add | multiply | tilt (default: tilt for directions and rotations, multiply for inertias, else replace);
-    unit of the numbers (default SI); common: one draw for all components of a vector.
-    """
-
-    target: str | None = None
-    apply: Literal["replace", "add", "multiply", "tilt"] | None = None
-    unit: str = ""
-    common: bool = False
+    target: str | None = stated("name", "parameter or initial value; the table's name by default", default=None)
+    apply: Literal["replace", "add", "multiply", "tilt"] | None = stated(
+        "replace | add | multiply | tilt",
+        "how a draw acts on the nominal value; by default tilt (about the cross axes) for directions and rotations, "
+        "multiply (principal second moments) for inertias, else replace",
+        default=None,
+    )
+    unit: str = stated("unit", "unit of the numbers; SI by default", default="")
+    common: bool = stated("true or false", "one draw for all components of a vector", default=False)
 
     def components(self, neutral: np.ndarray, factor: float) -> Components:
         """Variates in SI. neutral (k,): the draw that changes nothing, default of `mean` and `median`; factor: the
@@ -82,9 +86,9 @@ class Distribution(Table):
 class Normal(Distribution):
     """mean + std z."""
 
-    distribution: Literal["normal"]
-    mean: NumberOrList | None = None
-    std: NumberOrList
+    distribution: Literal["normal"] = _named()
+    mean: NumberOrList | None = stated("number or list", "mean; no change by default", default=None)
+    std: NumberOrList = stated("number or list", "standard deviation; 0 switches the dispersion off")
 
     def components(self, neutral: np.ndarray, factor: float) -> Components:
         k, inf = len(neutral), np.full(len(neutral), np.inf)
@@ -95,11 +99,11 @@ class Normal(Distribution):
 class TruncatedNormal(Distribution):
     """A normal distribution restricted to low <= x <= high (either may be left out)."""
 
-    distribution: Literal["truncated_normal"]
-    mean: NumberOrList | None = None
-    std: NumberOrList
-    low: NumberOrList | None = None
-    high: NumberOrList | None = None
+    distribution: Literal["truncated_normal"] = _named()
+    mean: NumberOrList | None = stated("number or list", "mean; no change by default", default=None)
+    std: NumberOrList = stated("number or list", "standard deviation; 0 switches the dispersion off")
+    low: NumberOrList | None = stated("number or list", "smallest value, if there is one", default=None)
+    high: NumberOrList | None = stated("number or list", "largest value, if there is one", default=None)
 
     def components(self, neutral: np.ndarray, factor: float) -> Components:
         k, inf = len(neutral), np.full(len(neutral), np.inf)
@@ -114,9 +118,9 @@ class TruncatedNormal(Distribution):
 class Uniform(Distribution):
     """Every value in low <= x <= high alike."""
 
-    distribution: Literal["uniform"]
-    low: NumberOrList
-    high: NumberOrList
+    distribution: Literal["uniform"] = _named()
+    low: NumberOrList = stated("number or list", "smallest value")
+    high: NumberOrList = stated("number or list", "largest value")
 
     def components(self, neutral: np.ndarray, factor: float) -> Components:
         k, zero = len(neutral), np.zeros(len(neutral))
@@ -125,11 +129,13 @@ class Uniform(Distribution):
 
 
 class Lognormal(Distribution):
-    """median exp(sigma z): sigma is the standard deviation of the logarithm, near the relative one while small."""
+    """median exp(sigma z)."""
 
-    distribution: Literal["lognormal"]
-    median: NumberOrList | None = None
-    sigma: NumberOrList
+    distribution: Literal["lognormal"] = _named()
+    median: NumberOrList | None = stated("number or list", "median; no change by default", default=None)
+    sigma: NumberOrList = stated(
+        "number or list", "standard deviation of the logarithm, near the relative one while small"
+    )
 
     def components(self, neutral: np.ndarray, factor: float) -> Components:
         k, inf = len(neutral), np.full(len(neutral), np.inf)

@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from jaxmbs.errors import ModelWarning
 from jaxmbs.io.catalogue import Catalogue, catalogue, elements_in
 from jaxmbs.io.errors import InputError, Problem, choices, dotted, problems_of
+from jaxmbs.io.reference import Key, keys
 from jaxmbs.io.toml import parse, read_bytes
 from jaxmbs.model.fields import names_in, type_name
 from jaxmbs.model.kinds import Kind
@@ -126,6 +127,16 @@ def _study(path: Path, content: bytes, need: str, trust: bool) -> Study:
         shown,
         sentences,
     )
+
+
+def known_keys(under: str = "") -> list[Key]:
+    """The key reference of study files, or its part under a path. Raises InputError with near matches where none is."""
+    table = study_file(catalogue({}, None, False, elements_in(outputs_package)).classes)
+    found = keys(table, under)
+    if not found:
+        parts = dict.fromkeys(part for k in keys(table) for part in (k.path, *k.path.split(".")))
+        raise InputError(Problem(under, f"no key of a file; {choices(under, parts, 'keys')}"))
+    return found
 
 
 class _Findings:

@@ -9,7 +9,7 @@ from pydantic import Field, create_model
 
 from jaxmbs.io.generated import Classes, any_of
 from jaxmbs.io.mechanism import mechanism_table
-from jaxmbs.io.tables import Numbers, Positive, Table
+from jaxmbs.io.tables import Numbers, Positive, Table, stated
 from jaxmbs.study.distributions import AnyDistribution
 from jaxmbs.study.outputs import Output
 
@@ -20,40 +20,48 @@ OutputName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
 
 
 class InitialTable(Table):
-    """q and v of one joint at t = 0 (default: the neutral position, at rest)."""
+    """State of one joint at t = 0."""
 
-    q: Numbers | None = None
-    v: Numbers | None = None
+    q: Numbers | None = stated("list of numbers", "coordinates; neutral by default", default=None)
+    v: Numbers | None = stated("list of numbers", "rates; at rest by default", default=None)
 
 
 class SimulationTable(Table):
-    """Horizon and step [s]."""
+    """Horizon and step."""
 
-    t_end: Positive
-    dt: Positive = 1e-3
+    t_end: Positive = stated("number > 0", "time at which a motion ends", unit="s")
+    dt: Positive = stated("number > 0", "step of the integration", unit="s", default=1e-3)
 
 
 class StudyTable(Table):
-    """seed: the study's key."""
+    """What belongs to all samples."""
 
-    seed: Annotated[int, Field(strict=True, ge=0, lt=2**63)] = 0
+    seed: Annotated[int, Field(strict=True, ge=0, lt=2**63)] = stated(
+        "integer >= 0", "the study's key: with the index it decides everything about a sample", default=0
+    )
 
 
 class _StudyFile(Table):
-    """A whole study file; everything but the mechanism may be missing in a file that is only simulated."""
+    """A study file; everything but the mechanism may be missing where it is only simulated."""
 
-    criteria: list[str] = Field(
-        default_factory=list, description="sentences: output, one of < <= > >=, number, unit; before the first [table]"
+    criteria: list[str] = stated(
+        "list of sentences",
+        'output, one of < <= > >=, number, unit: "clearance > 0.02 m"',
+        default=list,
     )
-    modules: list[str] = Field(
-        default_factory=list, description="Python files beside this one that define elements; loaded with --trust only"
+    modules: list[str] = stated(
+        "list of file names",
+        "Python files beside this one that define elements of one's own; run with --trust only",
+        default=list,
     )
-    initial: dict[str, InitialTable] = Field(default_factory=dict, description="[initial.JOINT]: state at t = 0")
-    dispersions: dict[DispersionName, AnyDistribution] = Field(
-        default_factory=dict, description='[dispersions."TARGET"]: a parameter or initial value that is scattered'
+    initial: dict[str, InitialTable] = stated("table per joint", "where the joint starts", default=dict)
+    dispersions: dict[DispersionName, AnyDistribution] = stated(
+        "table per dispersion",
+        'a parameter ("stage.mass") or initial value ("initial.JOINT.q") that varies',
+        default=dict,
     )
-    simulation: SimulationTable | None = Field(default=None, description="horizon and step")
-    study: StudyTable = Field(default=StudyTable(), description="what belongs to all samples")
+    simulation: SimulationTable | None = stated("table", "what is simulated", default=None)
+    study: StudyTable = stated("table", "what belongs to all samples", default=StudyTable())
 
 
 @functools.cache
@@ -64,6 +72,6 @@ def study_file(known: Classes) -> Any:
         "StudyFile",
         __base__=_StudyFile,
         __doc__=_StudyFile.__doc__,
-        mechanism=(mechanism_table(known), Field(description="the mechanism")),
-        outputs=(outputs, Field(default_factory=dict, description="[outputs.NAME]: what is kept of each sample")),
+        mechanism=(mechanism_table(known), stated("table", "the mechanism")),
+        outputs=(outputs, stated("table per output", "what is kept of each sample", default=dict)),
     )

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxmbs.io.errors import choices
+from jaxmbs.model.fields import names_in
 from jaxmbs.model.kinds import Kind
 from jaxmbs.study import units
 from jaxmbs.study.outputs.base import normals
@@ -19,6 +20,7 @@ from jaxmbs.study.outputs.base import normals
 if TYPE_CHECKING:
     from jaxmbs.model import Model
     from jaxmbs.model.joints import Joint
+    from jaxmbs.model.parameters import Parameter
 
 Array = Any
 
@@ -81,7 +83,18 @@ def target(name: str, model: Model, joints: Mapping[str, Joint], q0: np.ndarray,
     def act(sample: Numbers, change: Callable[[Array], Array]) -> Numbers:
         return replace(sample, parameters=sample.parameters | {name: change(sample.parameters[name])})
 
-    return Target(name, nominal, _plain(nominal, units.quantity(p.unit), act), p.kind)
+    return Target(name, nominal, _plain(nominal, units.quantity(_unit(model, p)), act), p.kind)
+
+
+def _unit(model: Model, p: Parameter) -> str:
+    """SI unit of a parameter; of "N m/rad or N/m" the one that goes with the joint that the element acts on."""
+    element = model.structure.elements.get(p.name.partition(".")[0])
+    if " or " not in p.unit or element is None:
+        return p.unit
+    joints: list[Any] = [model.structure.elements[j] for _, j in names_in(element, Kind.JOINT)]
+    measured = {c.unit for joint in joints for c in joint.coordinates()}
+    about, along = p.unit.split(" or ")
+    return about if measured == {"rad"} else along if measured == {"m"} else p.unit
 
 
 def initial_names(joints: Mapping[str, Joint]) -> list[str]:

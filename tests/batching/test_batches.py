@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import jaxmbs as mbs
+from jaxmbs.batching import batches
 from tests.cases import relative
 
 
@@ -99,10 +100,14 @@ def test_all_cores_give_the_same_results():
     subprocess.run([sys.executable, "-W", "error", "-c", SCRIPT], check=True)
 
 
-def test_use_all_cores_after_the_first_use_says_so():
-    script = "import jax; jax.numpy.zeros(1); import jaxmbs as mbs; mbs.use_all_cores()"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
-    assert done.returncode == 0 or "right after the imports" in done.stderr
+def test_use_all_cores_after_the_first_use_says_so(monkeypatch):
+    """JAX refuses the change then; with as many devices as cores there is nothing to refuse."""
+    jnp.zeros(1)
+    monkeypatch.setattr(batches, "_cores", lambda: jax.device_count("cpu") + 1)
+    with pytest.raises(mbs.ModelError, match="right after the imports"):
+        mbs.use_all_cores()
+    monkeypatch.setattr(batches, "_cores", lambda: jax.device_count("cpu"))
+    assert mbs.use_all_cores() == jax.device_count("cpu")
 
 
 def test_interpreted_calls_leave_compiled_ones_alone():

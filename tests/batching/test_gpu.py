@@ -13,7 +13,6 @@ from jaxmbs.batching.scalars import ELEMENTWISE
 from tests.cases import relative
 
 ARM = mbs.library.arm7().build()
-rng = np.random.default_rng(3)
 
 
 def forward(q, v, tau):
@@ -30,6 +29,7 @@ FUNCTIONS = {
 
 
 def arrays(rows, dtype):
+    rng = np.random.default_rng(3)
     return [jnp.asarray(rng.normal(size=(rows, 7)), dtype) for _ in range(3)]
 
 

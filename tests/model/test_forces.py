@@ -254,17 +254,27 @@ def test_central_gravity():
     assert mbs.energy(model, q, REST)[1] == pytest.approx(-8.0)
 
 
+@pytest.mark.interpreted
 def test_central_gravity_acts_at_the_centre_of_mass():
-    """Its moment about the origin of the body is that of the force at the com; the potential counts from there."""
-    mech, com = mbs.Mechanism("ball"), np.array([0.3, -0.2, 0.1])
-    mech.add_body("b", 2.0, com, (0.4, 0.5, 0.6))
+    """Force and moment about the body's origin of a body whose centre of mass is elsewhere."""
+    mech, com = mbs.Mechanism("ball"), np.array([0.3, -0.4, 0.5])
+    mech.add_body("b", 2.0, com=tuple(com), inertia=(0.4, 0.5, 0.6))
     mech.add_joint("free", mbs.Free(), "world", "b")
     mech.add_force("g", mbs.CentralGravity(mu=8.0, center=(1, 0, 0)))
-    model, q = mech.build(), at((1, 2, 0), TURN).tolist()
-    r = np.array([1, 2, 0]) + ROTATION @ com - (1, 0, 0)
-    force = ROTATION.T @ (-16.0 * r / np.linalg.norm(r) ** 3)
-    assert relative(scalar.bias_forces(model, q, [0.0] * 6), [*-np.cross(com, force), *-force]) < 1e-14
-    assert scalar.energy(model, q, [0.0] * 6)[1] == pytest.approx(-16.0 / np.linalg.norm(r))
+    model = mech.build()
+    r = np.array([1.0, 2.0, 0.0]) + ROTATION @ com - np.array([1.0, 0, 0])
+    pull = ROTATION.T @ (-8.0 * 2.0 * r / np.linalg.norm(r) ** 3)
+    assert relative(wrench(model, at((1, 2, 0), TURN)), np.concatenate([np.cross(com, pull), pull])) < 1e-14
+    assert mbs.energy(model, at((1, 2, 0), TURN), REST)[1] == pytest.approx(-16.0 / np.linalg.norm(r))
+
+
+@pytest.mark.interpreted
+def test_central_gravity_is_zero_at_its_centre():
+    """Value and derivatives, where none exist, in both modes."""
+    model, q = ball(g=mbs.CentralGravity(mu=8.0, center=(1, 0, 0))), jnp.array(at((1, 0, 0)))
+    for f in (lambda q: mbs.forward_dynamics(model, q, jnp.zeros(6)), lambda q: mbs.energy(model, q, jnp.zeros(6))[1]):
+        assert not np.any(f(q))
+        assert np.isfinite(jax.jacfwd(f)(q)).all() and np.isfinite(jax.jacrev(f)(q)).all()
 
 
 def test_pusher_friction_changes_sign_over_a_centimetre_per_second():

@@ -9,9 +9,9 @@ import pytest
 from jax.flatten_util import ravel_pytree
 
 import jaxmbs as mbs
+from jaxmbs.dynamics.recursive import scalar
 from jaxmbs.model.kinds import RULES, Kind
 from jaxmbs.model.parameters import pattern_of
-from jaxmbs.dynamics.recursive import scalar
 from tests.cases import relative
 
 pytestmark = pytest.mark.interpreted

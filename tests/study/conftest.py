@@ -1,8 +1,10 @@
 """Two studies: a cart on a spring, which compiles in a second, and the stage separation of the examples."""
 
+import contextlib
 import os
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -90,11 +92,44 @@ def separation():
     return read(EXAMPLE)
 
 
+@dataclass(frozen=True)
+class Finished:
+    """A command that has ended, named as in `subprocess.CompletedProcess`."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture
+def command(monkeypatch):
+    """Function (arguments, ...) -> finished command, which ran in this process: one start of Python for all of them."""
+    from typer.testing import CliRunner
+
+    from jaxmbs.cli import app as commands
+
+    for console in (commands.console, commands.problems):
+        monkeypatch.setattr(console, "width", 160)
+    # this process has its precision and its devices already; `process` tests that a command sets them
+    monkeypatch.setattr(commands, "_compute", check_precision)
+
+    def run(*arguments: object, cwd: Path = ROOT) -> Finished:
+        with contextlib.chdir(cwd):
+            done = CliRunner().invoke(commands.app, list(map(str, arguments)), catch_exceptions=False)
+        return Finished(done.exit_code, done.stdout, done.stderr)
+
+    return run
+
+
+def check_precision(precision: str) -> None:
+    assert precision == "float64", "another precision needs a process of its own"
+
+
 @pytest.fixture(scope="session")
-def command():
+def process():
     """Function (arguments, ...) -> finished process of the command line."""
 
-    def run(*arguments: object, devices: int = 1, **options) -> subprocess.CompletedProcess:
+    def run(*arguments: object, **options) -> subprocess.CompletedProcess:
         return subprocess.run(
             [*cli(), *map(str, arguments)], capture_output=True, text=True, env=environment(), check=False, **options
         )

@@ -1,4 +1,4 @@
-"""The commands, as processes."""
+"""The commands: most of them in this process, those that set the precision or the devices in one of their own."""
 
 import hashlib
 import io
@@ -25,11 +25,11 @@ from tests.study.conftest import CART, EXAMPLE, environment
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory, command):
+def folder(tmp_path_factory, process):
     """A study of the cart, run by the command line."""
     folder = tmp_path_factory.mktemp("cli")
     (folder / "cart.toml").write_text(CART)
-    done = command("study", "cart.toml", "-n", 100, "--out", "run", cwd=folder)
+    done = process("study", "cart.toml", "-n", 100, "--out", "run", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert "reach > 90 mm" in done.stdout and "jaxmbs report run" in done.stdout
     return folder
@@ -115,8 +115,8 @@ def test_report(command, folder):
     assert (folder / "run" / "report.html").read_text().startswith("<!doctype html>")
 
 
-def test_single_precision_is_the_process_own(command, folder):
-    done = command("study", "cart.toml", "-n", 100, "--out", "single", "--precision", "float32", cwd=folder)
+def test_single_precision_is_the_process_own(process, folder):
+    done = process("study", "cart.toml", "-n", 100, "--out", "single", "--precision", "float32", cwd=folder)
     assert done.returncode == 0, done.stderr
     single, double = (xr.open_zarr(folder / name / "results.zarr").load() for name in ("single", "run"))
     assert single["reach"].dtype == np.float32 and double["reach"].dtype == np.float64

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import jaxmbs as mbs
+from jaxmbs.io import InputError
 from jaxmbs.spatial import from_quaternion
 from jaxmbs.study import read
 from jaxmbs.study.batch import instances, study_key
@@ -235,3 +236,14 @@ def test_the_example_moves_as_mechanics_wants(separation, one_at_a_time):
     assert speed[row["pusher_1.stiffness"]] < 0, "at the same preload a stiffer spring gives less"
     assert speed[row["payload.mass"]] < 0, "the same energy moves more mass"
     assert speed[row["residual.thrust"]] < 0, "the stage follows"
+
+
+@pytest.mark.parametrize(("joint", "fits", "other"), [("prismatic", "N/m", "N m/rad"), ("revolute", "N m/rad", "N/m")])
+def test_the_unit_of_a_springs_stiffness_is_that_of_its_joint(cart, joint, fits, other):
+    spring = 'type = "torsion_spring"\njoint = "rail"\nstiffness = 50.0\n\n[initial.rail]'
+    edits = ['"prismatic"', f'"{joint}"', "[initial.rail]", f'[[mechanism.forces]]\nname = "coil"\n{spring}']
+    table = '[dispersions."coil.stiffness"]\ndistribution = "normal"\nstd = 1.0\nunit = "{}"\n[simulation]'
+    shown = ["< 0.9 m/s", "> -1 rad/s", "> 90 mm", "> 90 deg"] if joint == "revolute" else []
+    read(cart(*edits, *shown, "[simulation]", table.format(fits)))
+    with pytest.raises(InputError, match=f'"{other}" measures'):
+        read(cart(*edits, *shown, "[simulation]", table.format(other)))

@@ -80,27 +80,27 @@ def test_pure_in_the_size_of_chunks(whole, tmp_path, monkeypatch, blocks):
     assert same(results(tmp_path / "run"), results(whole / "run"))
 
 
-def test_pure_in_devices_and_through_a_kill(tmp_path, command):
+def test_pure_in_devices_and_through_a_kill(tmp_path, command, process):
     """The command line uses all cores, is killed while it writes, goes on, and reaches the bits of one device."""
     from tests.study.conftest import CART
 
     file = tmp_path / "cart.toml"
     file.write_text(CART.replace("t_end = 0.2", "t_end = 1.0"))
     n, killed, folder = 10_000, tmp_path / "killed", tmp_path / "one"
-    process = subprocess.Popen(
+    running = subprocess.Popen(
         [*cli(), "study", str(file), "-n", str(n), "--out", str(killed), "--block-rows", "64"],
         env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 600  # of a process that hangs
     while not list((killed / "results.zarr" / "status").glob("c/*")):
-        assert process.poll() is None and time.monotonic() < deadline
+        assert running.poll() is None and time.monotonic() < deadline
         time.sleep(0.02)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+    running.send_signal(signal.SIGKILL)
+    running.wait()
     status = results(killed)["status"].values
     assert 0 < np.count_nonzero(status == NOT_RUN) < n, "killed in the middle"
 
-    done = command("resume", killed)
+    done = process("resume", killed)
     assert done.returncode == 0, done.stderr
     run(read(file), n, folder, 64)
     assert same(results(killed), results(folder))

@@ -2,7 +2,6 @@
 
 import math
 import re
-import time
 
 import numpy as np
 import pytest
@@ -72,12 +71,6 @@ LONG = ("aligned 7R", "forward_dynamics"), *(key for key in RECURSIONS if key[0]
 )
 def test_fewer_than_the_recursions(name, what):
     assert written(name, what).operations.total < 0.85 * RECURSIONS[name, what]
-
-
-def test_time():
-    start = time.process_time()
-    mbs.write_out(model("arm7"), "mass_matrix", constants="numbers")
-    assert time.process_time() - start < 30
 
 
 def parallel(n, axes, turn=None):

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 
+from jaxmbs.dynamics.constrained import functions
 from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.frames import Frame, ends, frame_on, relative
 from jaxmbs.dynamics.state.kinematics import LinkMotion, world_placements
-from jaxmbs.model.constraints import FunctionConstraint, Holonomic
+from jaxmbs.model.constraints import FunctionConstraint
 from jaxmbs.model.rows import Row
-from jaxmbs.model.structure import WORLD
+from jaxmbs.model.structure import WORLD, ConstraintElement
 from jaxmbs.spatial import IDENTITY, ZERO_MOTION, Force, Motion, Transform, kernel
 from jaxmbs.spatial.components import components
 from jaxmbs.spatial.scalar import Scalar, add, mul, total, where
@@ -42,7 +42,7 @@ def constraints(state: State) -> Constraints:
         if isinstance(c, Connection):
             groups.append([kinematics.row(row, c) for row in c.rows])
         else:
-            groups.append(_function_rows(state, c))
+            groups.append(functions.rows(state, c))
     if state.mode is not None:
         groups = [[_switched(row, state.mode.constraint[k]) for row in group] for k, group in enumerate(groups)]
     rows = [row for group in groups for row in group]
@@ -71,7 +71,7 @@ class Connection(NamedTuple):
         return {link: F for link, F in ((i, on_a), (j, on_b)) if link >= 0}
 
 
-def connections(state: State) -> list[Connection | FunctionConstraint]:
+def connections(state: State) -> list[Connection | ConstraintElement]:
     """All constraints, in the order of model.constraint_names."""
     return _Kinematics(state).connections()
 
@@ -104,7 +104,7 @@ def row_counts(state: State) -> list[int]:
     out = [len(loop.kept) for loop in s.loops]
     for c in s.constraints:
         e = c.element
-        out.append(len(_function_rows(state, e)) if isinstance(e, FunctionConstraint) else e.count)
+        out.append(len(functions.rows(state, c)) if isinstance(e, FunctionConstraint) else e.count)
     return out
 
 
@@ -182,7 +182,7 @@ class _Kinematics:
         in_link = tree.body_in_link[i] @ pose
         return i, _seen(in_link, self.placements[i], self.motions[i].V, self.drifts[i])
 
-    def connections(self) -> list[Connection | FunctionConstraint]:
+    def connections(self) -> list[Connection | ConstraintElement]:
         s, values, out = self.state.tree.structure, self.state.tree.values, []
         for loop in s.loops:
             a, b = (self.frame(body, pose) for body, pose in ends(self.state.tree, loop))
@@ -192,7 +192,7 @@ class _Kinematics:
         for constraint in s.constraints:
             e = constraint.element
             if isinstance(e, FunctionConstraint):
-                out.append(e)
+                out.append(constraint)
                 continue
             a, b = self.frame(WORLD, IDENTITY), self.frame(getattr(e, e.bodies[0]), IDENTITY)
             X, V, drift = _relative(a[1], b[1])
@@ -225,33 +225,3 @@ class _Kinematics:
 
 def _switched(row: tuple[Any, ...], on: Any) -> tuple[Any, ...]:
     return (*jax.tree_util.tree_map(lambda x: where(on, x, 0.0), row[:4]), row[4])
-
-
-def _function_rows(state: State, e: FunctionConstraint) -> list[tuple[Any, ...]]:
-    """Rows of a user's function, by derivatives along the motion."""
-    tree, dtype = state.tree, state.tree.dtype
-    q, v, t = tree.vector(state.q), tree.vector(state.v), jnp.asarray(state.t, dtype)
-    one = jnp.ones_like(t)
-
-    def rates(q: Any, v: Any, t: Any) -> Any:
-        return tree.vector(tree.flat([m.rates for m in State(tree, q, v, t, state.mode).motions]))
-
-    def fn(q: Any, v: Any, t: Any) -> Any:
-        return jnp.atleast_1d(jnp.asarray(e.fn(tree.model, q, v, t), dtype))
-
-    if isinstance(e, Holonomic):
-        residual = fn(q, v, t)
-
-        def velocity(q: Any, v: Any, t: Any) -> Any:
-            return jax.jvp(lambda q, t: fn(q, jnp.zeros_like(v), t), (q, t), (rates(q, v, t), jnp.ones_like(t)))[1]
-    else:
-        velocity, residual = fn, None
-
-    J = jax.jacfwd(velocity, argnums=1)(q, v, t)
-    _, drift = jax.jvp(lambda q, t: velocity(q, v, t), (q, t), (rates(q, v, t), one))
-    free = velocity(q, jnp.zeros_like(v), t)
-    count = drift.shape[0]
-    return [
-        (tuple(J[r]), drift[r], free[r], 0 if residual is None else residual[r], int(residual is not None))
-        for r in range(count)
-    ]

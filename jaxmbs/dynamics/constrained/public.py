@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 from jaxmbs.dynamics.constrained import elimination, multipliers, wrenches
 from jaxmbs.dynamics.constrained.constraints import constraints, residuals, row_counts, velocities
-from jaxmbs.dynamics.constrained.multipliers import Metric
+from jaxmbs.dynamics.constrained.metric import Metric
 from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.calling import compiles_itself, state_dtype, vector
 from jaxmbs.dynamics.state.tree import Tree
@@ -91,18 +91,23 @@ def impact(
     t: Any = 0.0,
     mode: Mode | None = None,
 ) -> tuple[jax.Array, jax.Array]:
-    """Velocity jump when constraints start to hold: (v_plus (nv,), impulses (rows,)).
+    """Velocity jump when constraints and locks start to hold: (v_plus (nv,), impulses (rows,)).
 
-    A (v_plus - v_minus) = Jᵀ impulses, and on the rows of the constraints named in `on` (None: all) the velocity
-    becomes -restitution times what it was; on the other active rows it becomes zero. Impulses in N s and N m s, in the
-    order of the multipliers. Raises ModelError for unknown names.
+    A (v_plus - v_minus) = Jᵀ impulses + impulses on the degrees of freedom that `mode` locks; the rates of those are rows
+    like any other. On what is named in `on`, constraints and locked joints (None: all), the velocity becomes
+    -restitution times what it was; on the other active rows and locks it becomes zero. Impulses in N s and N m s, in the
+    order of the multipliers; what a lock takes is in `joint_impulses`. Raises ModelError for unknown names.
     """
-    names = model.constraint_names if on is None else ((on,) if isinstance(on, str) else tuple(on))
+    known = model.constraint_names + model.joint_names
+    names = known if on is None else ((on,) if isinstance(on, str) else tuple(on))
     for name in names:
-        if name not in model.constraint_names:
-            raise unknown("constraint", name, model.constraint_names, "impact(on=...)")
-    if not model.constraint_names:
-        raise ModelError(f"impact: model {model.name!r} has no constraints; add one with close_loop or add_constraint")
+        if name not in known:
+            raise unknown("constraint or joint", name, known, "impact(on=...)")
+    if not model.constraint_names and mode is None:
+        raise ModelError(
+            f"impact: model {model.name!r} has no constraints; add one with close_loop or add_constraint, or pass "
+            "mode=model.mode(lock=[...])"
+        )
     return _impact(model, q, v_minus, restitution, t, mode, names=names)
 
 
@@ -128,9 +133,17 @@ def joint_impulses(
 def _impact(model: Model, q: Any, v: Any, restitution: Any, t: Any, mode: Any, *, names: tuple[str, ...]) -> Any:
     state = constrained_state(model, q, v, t, mode)
     found, tree = constraints(state), state.tree
+    s, v = tree.structure, state.v
+
+    def jump_of(velocity: Any, hit: bool) -> Any:
+        return mul(-1, mul(1 + restitution, velocity) if hit else velocity)
+
     struck = [n in names for n, k in zip(model.constraint_names, row_counts(state), strict=True) for _ in range(k)]
-    target = []
-    for velocity, hit in zip(velocities(state, found), struck, strict=True):
-        target.append(mul(-1, mul(1 + restitution, velocity) if hit else velocity))
-    jump, impulses = Metric.of(state, found).closest([0] * model.nv, tuple(target))
-    return tree.vector([state.v[k] + x for k, x in enumerate(jump)]), tree.vector(list(impulses))
+    target = tuple(jump_of(velocity, hit) for velocity, hit in zip(velocities(state, found), struck, strict=True))
+    stopped = [
+        n in names for n, own in zip(model.joint_names, s.v_slices, strict=True) for _ in range(own.stop - own.start)
+    ]
+    metric = Metric.of(state, found, [jump_of(rate, hit) for rate, hit in zip(v, stopped, strict=True)])
+    jump, impulses = metric.closest([0] * model.nv, target)
+    impulses = metric.least_norm(impulses)
+    return tree.vector([v[k] + x for k, x in enumerate(jump)]), tree.vector(list(impulses))

@@ -6,18 +6,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from jaxmbs.model.errors import ModelError
+from jaxmbs.model.functions import check_arguments
 
 
 @dataclass(frozen=True)
 class FunctionConstraint:
-    """Base: fn(model, q, v, t) -> (rows,), zero when the constraint holds; written with jax.numpy."""
+    """Base: fn(model, t, q, v) -> (rows,), zero when the constraint holds; written with jax.numpy.
+
+    ModelError, when it is first evaluated, for a result of another shape, or one that is no such function of v.
+    """
 
     fn: Callable[..., Any]
 
     def __post_init__(self) -> None:
-        if not callable(self.fn):
-            raise ModelError(f"{type(self).__name__}: fn is {self.fn!r}; pass a function fn(model, q, v, t)")
+        check_arguments(self.fn, f"{type(self).__name__}: fn")
 
 
 @dataclass(frozen=True)

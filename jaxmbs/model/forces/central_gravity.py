@@ -7,14 +7,15 @@ from typing import Any, ClassVar
 from jaxmbs.model.fields import element, field
 from jaxmbs.model.forces.base import Force, Loads, Numbers, Scene
 from jaxmbs.model.kinds import Kind
-from jaxmbs.spatial.scalar import Scalar, add, div, mul
+from jaxmbs.spatial.scalar import Scalar, add, mul, safe_divide
 
 
 @element
 class CentralGravity(Force):
     """Attraction -mu m r/|r|³ of every body at its centre of mass.
 
-    The gravity gradient over one body is not included; the gradient between the bodies is.
+    The gravity gradient over one body is not included; the gradient between the bodies is. At the centre itself force,
+    potential and their derivatives are zero.
     """
 
     mu: Any = field(Kind.NOT_NEGATIVE, "m3/s2", "gravitational parameter of the central body")
@@ -25,12 +26,12 @@ class CentralGravity(Force):
         for body, (mass, com) in scene.masses.items():
             r = scene.point(body, com) - p["center"]
             d = r.norm()
-            pull = mul(-1, div(mul(p["mu"], mass), mul(d, mul(d, d))))
+            pull = mul(-1, safe_divide(mul(p["mu"], mass), mul(d, mul(d, d))))
             loads.force(body, r * pull, com)
 
     def potential(self, p: Numbers, scene: Scene) -> Scalar:
         energy: Scalar = 0
         for body, (mass, com) in scene.masses.items():
             r = scene.point(body, com) - p["center"]
-            energy = add(energy, mul(-1, div(mul(p["mu"], mass), r.norm())))
+            energy = add(energy, mul(-1, safe_divide(mul(p["mu"], mass), r.norm())))
         return energy

@@ -90,7 +90,7 @@ def shaken():
     for k, (joint, parent) in enumerate(((mbs.General(z, G, 1), "world"), (mbs.Revolute((0, 1, 0)), "b0"))):
         mech.add_body(f"b{k}", mass=1.0, com=(0, 0, -0.5), inertia=(0.1, 0.1, 0.01))
         mech.add_joint(f"j{k}", joint, parent, f"b{k}", mbs.Pose((0, 0, -k)))
-    mech.add_constraint("cam", mbs.Holonomic(lambda model, q, v, t: q[1:] - 0.2 * jnp.sin(3 * t)))
+    mech.add_constraint("cam", mbs.Holonomic(lambda model, t, q, v: q[1:] - 0.2 * jnp.sin(3 * t)))
     t = 0.4
     return mech.build(), np.array([0.3, 0.2 * np.sin(1.2)]), np.array([0.7, 0.6 * np.cos(1.2)]), np.ones(2), {"t": t}
 
@@ -232,7 +232,7 @@ def test_the_nodes_of_the_source_pass_energy_through_the_transformer():
     ):  # fmt: skip
         mech.add_body(f"on_{name}", **({"mass": 2.0, "inertia": (0, 0.2, 0.2)} if name == "phi" else {}))
         mech.add_joint(name, joint, below, f"on_{name}")
-    edge = mbs.Nonholonomic(lambda model, q, v, t: jnp.stack([jnp.sin(q[2]) * v[0] - jnp.cos(q[2]) * v[1]]))
+    edge = mbs.Nonholonomic(lambda model, t, q, v: jnp.stack([jnp.sin(q[2]) * v[0] - jnp.cos(q[2]) * v[1]]))
     mech.add_constraint("blade", edge)
     model, phi = mech.build(), 0.6
     v = np.array([2 * np.cos(phi), 2 * np.sin(phi), 2.0])

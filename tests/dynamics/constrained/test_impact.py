@@ -114,3 +114,49 @@ def test_unknown_constraints_are_refused():
         mbs.impact(falling_rod(), np.zeros(7), np.zeros(6), on="lach")
     with pytest.raises(mbs.ModelError, match="no constraints"):
         mbs.impact(mbs.library.double_pendulum().build(), np.zeros(2), np.zeros(2))
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("e", [0.0, 0.3])
+def test_a_lock_stops_a_moving_joint(e):
+    """The forearm of a falling pendulum latches: momentum about the shoulder is kept, the latch takes what is missing."""
+    model = mbs.library.double_pendulum().build()
+    q, v = jnp.array([0.4, 0.3]), jnp.array([1.0, -2.0])
+    elbow = model.joint_names[1]
+    v_plus, impulses = mbs.impact(model, q, v, mode=model.mode(lock=elbow), restitution=e)
+    assert impulses.shape == (0,)
+    np.testing.assert_allclose(v_plus[1], 2.0 * e, rtol=0, atol=1e-15)
+    A = mbs.mass_matrix(model, q)
+    np.testing.assert_allclose(A[0] @ (v_plus - v), 0.0, atol=1e-14)  # nothing acts on the shoulder
+    assert float(A[1] @ (v_plus - v)) > 0.1
+    with pytest.raises(mbs.ModelError, match=elbow + ".*impact"):
+        mbs.simulate(model, q, v, 0.1, mode=model.mode(lock=elbow))
+    run = jax.vmap(lambda v: mbs.simulate(model, q, v, 0.02, 0.01, mode=model.mode(lock=elbow)))(
+        jnp.stack([v, v.at[1].set(0.0)])
+    )
+    assert run.status.tolist() == [mbs.Status.INCONSISTENT, mbs.Status.OK]
+
+
+@pytest.mark.interpreted
+@pytest.mark.filterwarnings("ignore::jaxmbs.ModelWarning")
+def test_locks_and_constraints_strike_together():
+    """A lock is a row like any other: a joint held by the mode jumps as one held by a constraint on its rate."""
+
+    def arm(locked):
+        mech = mbs.library.chain(5)
+        last = mech.build().body_names[-1]
+        mech.close_loop("peg", mbs.Spherical(), "world", last, mbs.Pose((0.1, 0, 0)), mbs.Pose((0, 0.05, 0.1)))
+        if not locked:
+            mech.add_constraint("brake", mbs.Nonholonomic(lambda m, t, q, v: v[jnp.array([1, 3])]))
+        return mech.build()
+
+    free, braked = arm(True), arm(False)
+    q, v = 0.3 + 0.1 * jnp.arange(5.0), jnp.cos(jnp.arange(5.0))
+    mode = free.mode(lock=[free.joint_names[k] for k in (1, 3)])
+    want, pulls = mbs.impact(braked, q, v, on="peg", restitution=0.5)
+    got, impulses = mbs.impact(free, q, v, on="peg", restitution=0.5, mode=mode)
+    np.testing.assert_allclose(got, want, rtol=0, atol=1e-11)
+    np.testing.assert_allclose(impulses, pulls[:3], rtol=0, atol=1e-11)
+    np.testing.assert_allclose(got[jnp.array([1, 3])], 0.0, atol=1e-13)
+    back, _ = mbs.impact(free, q, v, on=[free.joint_names[1]], restitution=0.5, mode=mode)
+    np.testing.assert_allclose(back[jnp.array([1, 3])], [-0.5 * v[1], 0.0], rtol=0, atol=1e-13)

@@ -144,7 +144,7 @@ def test_user_functions_equal_built_in_constraints(kind):
         mech = mbs.Mechanism("skate")
         mech.add_body("sled", mass=2.0, inertia=(0.1, 0.1, 0.15))
         mech.add_joint("ice", mbs.Planar(), "world", "sled")
-        mech.add_constraint("blade", mbs.Nonholonomic(lambda m, q, v, t: -jnp.sin(q[2]) * v[0] + jnp.cos(q[2]) * v[1]))
+        mech.add_constraint("blade", mbs.Nonholonomic(lambda m, t, q, v: -jnp.sin(q[2]) * v[0] + jnp.cos(q[2]) * v[1]))
         q, v = jnp.array([0.1, 0.2, 0.7]), jnp.array([np.cos(0.7), np.sin(0.7), 2.0])
     else:
         built_in, mech = (mbs.Mechanism("lift", gravity=(0.5, 0, -9.81)) for _ in range(2))
@@ -155,7 +155,7 @@ def test_user_functions_equal_built_in_constraints(kind):
         built_in = built_in.build()
         point = jnp.array([0.2, 0.1, 0.3])
 
-        def position(m, q, v, t):
+        def position(m, t, q, v):
             P = mbs.body_poses(m, q)
             return P.rotation[0].T @ (P.position[0] + P.rotation[0] @ point)
 
@@ -189,8 +189,8 @@ def test_rheonomic_constraints_and_their_work():
     mech = mbs.Mechanism("swept")
     mech.add_body("sled", mass=2.0, inertia=(0.1, 0.1, 0.15))
     mech.add_joint("ice", mbs.Planar(), "world", "sled")
-    mech.add_constraint("rail", mbs.Holonomic(lambda m, q, v, t: q[0] - 0.2 * jnp.sin(3 * t)))
-    mech.add_constraint("sweep", mbs.Nonholonomic(lambda m, q, v, t: v[1] - 0.3 * t))
+    mech.add_constraint("rail", mbs.Holonomic(lambda m, t, q, v: q[0] - 0.2 * jnp.sin(3 * t)))
+    mech.add_constraint("sweep", mbs.Nonholonomic(lambda m, t, q, v: v[1] - 0.3 * t))
     model = mech.build()
     for method in ("multipliers", "elimination"):
         v = jnp.array([0.6 * np.cos(2.1), 0.3 * 0.7, 1.0])

@@ -19,7 +19,7 @@ def test_a01_pendulum_by_a_constraint():
     mech.add_body("mass", 1.0)
     mech.add_joint("x", mbs.Prismatic((1, 0, 0)), "world", "slider")
     mech.add_joint("y", mbs.Prismatic((0, 1, 0)), "slider", "mass")
-    mech.add_constraint("rod", mbs.Holonomic(lambda m, q, v, t: (q @ q - 1.0) / 2))
+    mech.add_constraint("rod", mbs.Holonomic(lambda m, t, q, v: (q @ q - 1.0) / 2))
     run = mbs.simulate(mech.build(), jnp.array([1.0, 0.0]), jnp.zeros(2), t_end, 2e-3, save_every=250)
     k = np.sin(np.pi / 4)  # release at 90 degrees from the lowest point
     sn = ellipj(np.sqrt(g) * np.asarray(run.t) + ellipk(k**2), k**2)[0]

@@ -1,7 +1,5 @@
 """Forward dynamics in logarithmic depth against the articulated bodies."""
 
-import functools
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -11,12 +9,10 @@ import jaxmbs as mbs
 from jaxmbs.dynamics.recursive import aba, divide_and_conquer
 from tests.cases import relative
 
-rng = np.random.default_rng(11)
-
 
 def chain(n, kinds=("Revolute", "Prismatic", "Helical")):
     """Links with any placement, joint and inertia, a torsion spring in one joint and a strut to the world."""
-    mech = mbs.Mechanism("chain", gravity=(1.0, -2.0, -9.0))
+    rng, mech = np.random.default_rng(11), mbs.Mechanism("chain", gravity=(1.0, -2.0, -9.0))
     parent = "world"
     for k in range(n):
         kind = kinds[k % len(kinds)] if k < 40 else kinds[0]
@@ -40,8 +36,9 @@ def chain(n, kinds=("Revolute", "Prismatic", "Helical")):
     return mech.build()
 
 
-def states(model):
-    return (0.3 * rng.normal(size=model.nv) for _ in range(3))
+def states(model, *batch, scale=0.3):
+    """q, v, tau."""
+    return scale * np.random.default_rng(model.nv).normal(size=(3, *batch, model.nv))
 
 
 @pytest.mark.parametrize("n", [1, 4, pytest.param(45, marks=pytest.mark.slow)])
@@ -59,8 +56,9 @@ def test_equals_articulated_bodies(n):
         assert relative(got, want) < 1e-10
 
 
+@pytest.mark.interpreted
 def test_derivatives_in_both_modes():
-    model = chain(3)
+    model = chain(2)
     q, v, tau = states(model)
     direction = jnp.cos(jnp.arange(model.nv))
 
@@ -70,7 +68,7 @@ def test_derivatives_in_both_modes():
 
         return jax.jvp(f, (q,), (direction,))[1], jax.vjp(f, q)[1](direction)[0]
 
-    want, got = (jax.jit(functools.partial(both, method))() for method in ("aba", "divide_and_conquer"))
+    want, got = (both(method) for method in ("aba", "divide_and_conquer"))
     for x, y in zip(got, want, strict=True):
         assert relative(x, y) < 1e-10
 
@@ -79,7 +77,7 @@ def test_derivatives_in_both_modes():
 def test_long_chains(n):
     """Against the articulated bodies, and put back into the inverse dynamics."""
     model = mbs.library.chain(n).build()
-    q, v, tau = (0.1 * rng.normal(size=n) for _ in range(3))
+    q, v, tau = states(model, scale=0.1)
 
     @jax.jit  # with the model closed over its numbers are literals, which compiles faster
     def evaluate(q, v, tau):
@@ -111,9 +109,8 @@ def test_a_gpu_prefers_it_for_long_chains(monkeypatch):
 def test_batches():
     """The loops stay whole in mbs.jit; taken apart into scalars they would be hundreds of thousands."""
     model = chain(3)
-    states = [0.3 * rng.normal(size=(4, model.nv)) for _ in range(3)]
     want, got = (
-        mbs.jit(jax.vmap(lambda *x, m=method: mbs.forward_dynamics(model, *x, method=m)))(*states)
+        mbs.jit(jax.vmap(lambda *x, m=method: mbs.forward_dynamics(model, *x, method=m)))(*states(model, 4))
         for method in ("aba", "divide_and_conquer")
     )
     assert relative(got, want) < 1e-10

@@ -19,6 +19,11 @@ PLAIN = tuple(k for k in KINDS if k != "General")  # General differentiates with
 BLOCK = 50
 
 
+def size(seed):
+    """Number of bodies: 1 to 9, the cheapest in which all that a recursion does occurs; every tenth as drawn, up to 40."""
+    return seed % 10 or None
+
+
 def check(c):
     for q, v, a, tau in c.rows():
         q, v, a, tau = q.tolist(), v.tolist(), a.tolist(), tau.tolist()
@@ -35,7 +40,7 @@ def check(c):
 @pytest.mark.parametrize("first", range(0, 1000, BLOCK))
 def test_ordinary_mass_ratios(first):
     for seed in range(first, first + BLOCK):
-        for *_, solved, a, _ in check(case(seed, states=1, kinds=PLAIN)):
+        for *_, solved, a, _ in check(case(seed, size(seed), states=1, kinds=PLAIN)):
             assert relative(solved, a) < 1e-10, f"seed {seed}"
     case.cache_clear()
 
@@ -43,7 +48,7 @@ def test_ordinary_mass_ratios(first):
 @pytest.mark.parametrize("first", range(100_000, 101_000, BLOCK))
 def test_extreme_mass_ratios(first):
     for seed in range(first, first + BLOCK):
-        for A, bias, solved, _, tau in check(case(seed, states=1, kinds=PLAIN, mass_ratio=1e6)):
+        for A, bias, solved, _, tau in check(case(seed, size(seed), states=1, kinds=PLAIN, mass_ratio=1e6)):
             terms = np.abs(A) @ np.abs(solved) + np.abs(bias) + np.abs(tau)
             residual = np.abs(A @ solved + bias - tau)
             assert np.max(residual, initial=0) <= 1e-10 * np.max(terms, initial=1), f"seed {seed}"

@@ -1,0 +1,118 @@
+"""Motions nearest to free ones in the metric of the mass matrix, under constraints and locks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from jaxmbs.dynamics.constrained import saddle, saddle_arrays
+from jaxmbs.dynamics.constrained.constraints import Constraints
+from jaxmbs.dynamics.recursive import crba
+from jaxmbs.dynamics.state import State
+from jaxmbs.spatial import kernel
+from jaxmbs.spatial.factorization import Matrix, Vector, product
+from jaxmbs.spatial.linear import linear_solution
+from jaxmbs.spatial.scalar import Scalar, add, div, is_number, mul, sub, total, where
+
+LARGEST_UNROLLED = (16, 12)  # coordinates, rows; beyond them compilation takes too long in components
+
+
+class Metric:
+    """The mass matrix and the constraint Jacobian, factorised once for several right-hand sides."""
+
+    def __init__(
+        self, A: Matrix, J: Matrix, dtype: Any, *, singular: bool = False, lock: Any = None, prescribed: Any = None
+    ):
+        self.n, self.m, self.dtype = len(A), len(J), dtype
+        self.lock, self.prescribed = lock, prescribed
+        # A + rho JᵀJ is definite where A is so only on the motions that the constraints leave
+        self.weight: Scalar = _weight(A, J) if singular else 0
+        A = _augmented(A, J, self.weight) if singular else A
+        self.full_A, self.full_J = A, J
+        if lock is not None:
+            A = tuple(
+                tuple(where(lock[i] | lock[j], 1.0 if i == j else 0.0, x) for j, x in enumerate(row))
+                for i, row in enumerate(A)
+            )
+            J = tuple(tuple(where(lock[k], 0.0, x) for k, x in enumerate(row)) for row in J)
+        self.eps = float(jnp.finfo(dtype).eps)
+        self.unrolled = self.n <= LARGEST_UNROLLED[0] and self.m <= LARGEST_UNROLLED[1]
+        self.algebra: Any = saddle if self.unrolled else saddle_arrays
+        self.A, self.J = (self._given(x, self.n) for x in (A, J))
+        self.held = jax.tree_util.tree_map(lambda x: x if is_number(x) else jax.lax.stop_gradient(x), (self.A, self.J))
+        self.factors = self.algebra.factorized(*self.held, self.eps)
+
+    @staticmethod
+    def of(state: State, found: Constraints, prescribed: Any = None) -> Metric:
+        nv = state.tree.structure.nv
+        A = crba.mass_matrix(state)
+        rows = tuple(tuple(A[i, j] for j in range(nv)) for i in range(nv))
+        lock = None if state.mode is None else state.mode.lock
+        singular = state.tree.structure.singular
+        return Metric(rows, found.J, state.tree.dtype, singular=singular, lock=lock, prescribed=prescribed)
+
+    def closest(self, force: Any, target: Vector) -> tuple[Vector, Vector]:
+        """(a, lambda) with A a = force + Jᵀ lambda and J a = target; where rows depend on one another, any such lambda."""
+        force = tuple(
+            add(f, mul(self.weight, total(*(mul(row[k], x) for row, x in zip(self.full_J, target, strict=True)))))
+            for k, f in enumerate(force)
+        )
+        if self.lock is not None:
+            given = self.prescribed if self.prescribed is not None else [0.0] * self.n
+            given = tuple(where(self.lock[k], given[k], 0.0) for k in range(self.n))
+            carried = product(self.full_A, given)
+            force = tuple(where(self.lock[k], given[k], sub(force[k], carried[k])) for k in range(self.n))
+            target = tuple(sub(t, x) for t, x in zip(target, product(self.full_J, given), strict=True))
+        right = self._given(force), self._given(target)
+        a, multipliers = linear_solution(
+            self.algebra.solve, self.algebra.multiply, self.factors, (self.A, self.J), right
+        )
+        return tuple(a), tuple(multipliers)
+
+    def least_norm(self, multipliers: Vector) -> Vector:
+        """The multipliers of least norm among those that act as the given ones."""
+        if not self.m:
+            return ()
+        nothing, given = self._given((0,) * self.n), self._given(multipliers)
+        none = self._given((0,) * self.m)
+        p = self.algebra.multiply_transposed(self.J, (given, nothing))[1]
+        factors = (self.held[1], self.factors, self._ranked())
+        found, _ = linear_solution(
+            self.algebra.least_norm, self.algebra.multiply_transposed, factors, self.J, (none, p)
+        )
+        return tuple(found)
+
+    def conditioning(self) -> tuple[Scalar, Scalar]:
+        """How far the rows that count are from depending on one another, some square of the distance from a singular
+        configuration: the smallest pivot of J A⁻¹ Jᵀ over its largest diagonal entry, and over that of its own row, by
+        which accelerations lose digits. Rows that depend on others to rounding do not count."""
+        return self.algebra.conditioning(self._ranked()) if self.m else (1.0, 1.0)
+
+    def _ranked(self) -> Any:
+        return self.algebra.ranked(self.factors, self.eps)
+
+    def _given(self, x: Any, columns: int | None = None) -> Any:
+        return x if self.unrolled else _array(x, columns, self.dtype)
+
+
+def _array(x: Any, columns: int | None, dtype: Any) -> jax.Array:
+    if columns is not None:
+        return jnp.stack([_array(row, None, dtype) for row in x]) if x else jnp.zeros((0, columns), dtype)
+    return jnp.stack([jnp.asarray(c, dtype) for c in x]) if x else jnp.zeros(0, dtype)
+
+
+@kernel
+def _weight(A: Matrix, J: Matrix) -> Scalar:
+    """rho of the size of A over that of JᵀJ."""
+    size = total(*(mul(x, x) for row in J for x in row))
+    return div(total(*(A[k][k] for k in range(len(A)))), where(size > 0, size, 1.0))
+
+
+@kernel
+def _augmented(A: Matrix, J: Matrix, weight: Scalar) -> Matrix:
+    n = len(A)
+    return tuple(
+        tuple(add(A[i][j], mul(weight, total(*(mul(row[i], row[j]) for row in J)))) for j in range(n)) for i in range(n)
+    )

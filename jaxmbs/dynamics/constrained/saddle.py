@@ -1,0 +1,143 @@
+"""The equations A a - Jᵀ lambda = force, J a = target in components, whatever the rank of J.
+
+S = J A⁻¹ Jᵀ is factorised with its diagonal raised by a few roundings, which makes it definite where rows depend on one
+another and needs no pivots; the error that this leaves in a shrinks at every step of
+
+    lambda += S⁻¹ (target - J a),    a += A⁻¹ Jᵀ (S⁻¹ (target - J a))
+
+by the ratio of what was added to the eigenvalue of S (the proximal method of multipliers). The square of the distance
+from a singular configuration is such an eigenvalue: at 1e-4 the ratio is some 1e-6. The residual is taken of a itself, so
+that rounding is amplified by the inverse of the distance and not of its square. A row that is itself rounding beside the
+others is raised out of account. What lies in the null space of Jᵀ moves nothing; `least_norm` takes it away from the
+multipliers.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import NamedTuple
+
+from jaxmbs.spatial import kernel
+from jaxmbs.spatial.factorization import Matrix, Vector, expand, factorize, product, reduce
+from jaxmbs.spatial.pivoting import Pivoted, basic_solution, complete, in_range, pivoted
+from jaxmbs.spatial.pivoting import conditioning as conditioning
+from jaxmbs.spatial.scalar import Scalar, add, maximum, mul, sub, total, where
+
+STEPS = 2
+RAISED = 16.0  # roundings by which the diagonal of S is raised: S itself is wrong by a few
+_DEPENDENT = 64.0  # roundings under which what is left of a row is nothing
+
+
+def smallest(eps: float) -> float:
+    """Square of the size, beside that of the largest, under which a row is taken for rounding."""
+    return eps ** (4 / 3)
+
+
+class Factors(NamedTuple):
+    """A = U D Uᵀ with inverse = D⁻¹; Z = J U⁻ᵀ; J A⁻¹ Jᵀ, its diagonal raised, = V E Vᵀ with weights = E⁻¹."""
+
+    U: Matrix
+    inverse: Vector
+    Z: Matrix
+    V: Matrix
+    weights: Vector
+
+
+def factorized(A: Matrix, J: Matrix, eps: float) -> Factors:
+    U, inverse = factorize(A)
+    Z = tuple(reduce(U, row) for row in J)
+    V, weights = factorize(_raised(schur(Z, inverse), 1 + RAISED * eps, smallest(eps)))
+    return Factors(U, inverse, Z, V, weights)
+
+
+def multiply(matrix: tuple[Matrix, Matrix], x: tuple[Vector, Vector]) -> tuple[Vector, Vector]:
+    """(A a - Jᵀ lambda, J a)."""
+    (A, J), (a, multipliers) = matrix, x
+    return driven(product(A, a), J, tuple(mul(-1, f) for f in multipliers)), product(J, a)
+
+
+def solve(factors: Factors, right: tuple[Vector, Vector]) -> tuple[Vector, Vector]:
+    """(a, lambda) of right = (force, target)."""
+    U, inverse, Z, V, weights = factors
+    force, target = right
+    z = reduce(U, force)
+    multipliers: Vector = (0,) * len(Z)
+    for _ in range(STEPS if Z else 0):
+        change = expand(V, weights, reduce(V, missing(Z, inverse, z, target)))
+        z = driven(z, Z, change)
+        multipliers = tuple(add(x, d) for x, d in zip(multipliers, change, strict=True))
+    return expand(U, inverse, z), multipliers
+
+
+@kernel
+def schur(Z: Matrix, inverse: Vector) -> Matrix:
+    """Lower triangle of J A⁻¹ Jᵀ."""
+    scaled = tuple(tuple(mul(x, d) for x, d in zip(z, inverse, strict=True)) for z in Z)
+    return tuple(
+        tuple(total(*(mul(x, y) for x, y in zip(Z[i], scaled[j], strict=True))) for j in range(i + 1))
+        for i in range(len(Z))
+    )
+
+
+@kernel
+def _raised(S: Matrix, factor: Scalar, least: Scalar) -> Matrix:
+    """With the diagonal times a factor, and least of its largest entry added; 1 where all is zero."""
+    floor = mul(least, functools.reduce(maximum, (row[-1] for row in S), 0.0))
+    floor = where(floor > 0, floor, 1.0)
+    return tuple((*row[:-1], add(mul(row[-1], factor), floor)) for row in S)
+
+
+@kernel
+def missing(Z: Matrix, inverse: Vector, z: Vector, target: Vector) -> Vector:
+    """target - J a, with a = U⁻ᵀ D⁻¹ z."""
+    a = tuple(mul(x, d) for x, d in zip(z, inverse, strict=True))
+    return tuple(
+        sub(t, total(*(mul(x, y) for x, y in zip(row, a, strict=True)))) for t, row in zip(target, Z, strict=True)
+    )
+
+
+@kernel
+def driven(z: Vector, Z: Matrix, multipliers: Vector) -> Vector:
+    """z + Zᵀ multipliers."""
+    return tuple(
+        add(x, total(*(mul(row[k], f) for row, f in zip(Z, multipliers, strict=True)))) for k, x in enumerate(z)
+    )
+
+
+def ranked(factors: Factors, eps: float) -> Pivoted:
+    """The rows in the order of their pivots, for `least_norm` and `conditioning`."""
+    return pivoted(schur(factors.Z, factors.inverse), _DEPENDENT * eps, smallest(eps))
+
+
+def multiply_transposed(J: Matrix, x: tuple[Vector, Vector]) -> tuple[Vector, Vector]:
+    """(lambda - J w, Jᵀ lambda) of x = (lambda, w): the equations of `least_norm`."""
+    multipliers, w = x
+    moved = tuple(sub(f, x) for f, x in zip(multipliers, product(J, w), strict=True))
+    return moved, driven((0,) * len(w), J, multipliers)
+
+
+def least_norm(factors: tuple[Matrix, Factors, Pivoted], right: tuple[Vector, Vector]) -> tuple[Vector, Vector]:
+    """(lambda, w) of right = (b, p): the lambda nearest to b with Jᵀ lambda = p, and lambda = b + J w."""
+    J, of_matrix, rows = factors
+    b, p = right
+    U, inverse, Z = of_matrix.U, of_matrix.inverse, of_matrix.Z
+    none: Vector = (0,) * len(Z)
+
+    def acting(x: Vector) -> Vector:
+        """Multipliers in the rows used that drive U⁻ᵀ D⁻¹ x."""
+        return tuple(mul(-1, f) for f in basic_solution(rows, missing(Z, inverse, x, none)))
+
+    z = reduce(U, driven(p, J, tuple(mul(-1, f) for f in b)))
+    basic = acting(z)
+    basic = _sum(basic, acting(driven(z, Z, tuple(mul(-1, f) for f in basic))))
+    spread = in_range(rows, basic)
+    idle = tuple(sub(y, x) for x, y in zip(spread, basic, strict=True))
+    spread = _sum(spread, acting(driven((0,) * len(z), Z, idle)))
+    whole = complete(rows)
+    own = tuple(where(whole, x, y) for x, y in zip(basic, spread, strict=True))
+    return _sum(b, own), solve(of_matrix, ((0,) * len(z), own))[0]
+
+
+@kernel
+def _sum(a: Vector, b: Vector) -> Vector:
+    return tuple(add(x, y) for x, y in zip(a, b, strict=True))

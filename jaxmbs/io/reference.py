@@ -1,0 +1,92 @@
+"""The key reference: every key of a file with kind, unit, default and a line of doc, read off its tables."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, Any, Union, get_args, get_origin
+
+from jaxmbs.io.generated import Made
+from jaxmbs.io.tables import Table
+from jaxmbs.model.fields import declared
+
+
+@dataclass(frozen=True)
+class Key:
+    """One key. path: with the `type` of its table in place, "mechanism.forces.pusher.stroke"; default: None if required.
+
+    header: the line of the table in a file; of: what the table is.
+    """
+
+    path: str
+    kind: str
+    unit: str
+    default: str | None
+    doc: str
+    header: str
+    of: str
+
+    @property
+    def name(self) -> str:
+        return self.path.rpartition(".")[2]
+
+
+def keys(table: type[Table], under: str = "") -> list[Key]:
+    """All keys of a file's table, or those under a path: a whole one, or any part of it such as "pusher"."""
+    found = list(_keys(table, "", ""))
+    wanted = f".{under}."
+    return [k for k in found if wanted in f".{k.path}."] if under else found
+
+
+def _keys(table: type[Table], path: str, header: str) -> Iterator[Key]:
+    inner = []
+    for name, info in table.model_fields.items():
+        here = f"{path}.{name}" if path else name
+        extra: Any = info.json_schema_extra
+        kind = f'"{get_args(info.annotation)[0]}"' if extra["kind"] == "word" else extra["kind"]
+        default = None if info.is_required() else _shown(info.get_default(call_default_factory=True))
+        yield Key(here, kind, extra["unit"], default, info.description or "", header, _of(table))
+        inner += [(t, here, shape) for t, shape in _tables(info.annotation)]
+    for t, here, shape in inner:
+        line = {"list": f"[[{here}]]", "dict": f"[{here}.NAME]", "": f"[{here}]"}[shape]
+        tag = next((k for k in ("type", "distribution") if k in t.model_fields), None)
+        word = get_args(t.model_fields[tag].annotation)[0] if tag else ""
+        yield from _keys(t, f"{here}.{word}" if word else here, f'{line} {tag} = "{word}"' if word else line)
+
+
+def _tables(annotation: Any) -> Iterator[tuple[type[Table], str]]:
+    """Tables that may stand where the annotation is, and whether in a list or under names."""
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if isinstance(annotation, type) and issubclass(annotation, Table):
+        yield annotation, ""
+    elif origin in (list, dict):
+        shape = "list" if origin is list else "dict"
+        yield from ((t, shape) for t, _ in _tables(arguments[-1]))
+    elif origin is Annotated:
+        yield from _tables(arguments[0])
+    elif origin in (Union, types.UnionType):
+        for a in arguments:
+            yield from _tables(a)
+
+
+def _of(table: type[Table]) -> str:
+    """First paragraph of what a table stands for."""
+    cls = getattr(table, "makes", table) if issubclass(table, Made) else table
+    text = (cls.__doc__ or "").split("\n\n")[0]
+    return " ".join(text.split())
+
+
+def _shown(default: Any) -> str:
+    """A default as TOML writes it; "" where it stands for nothing."""
+    if default is None or default == [] or default == {} or isinstance(default, Table):
+        return ""
+    if isinstance(default, bool):
+        return str(default).lower()
+    if isinstance(default, tuple):
+        return f"[{', '.join(map(_shown, default))}]"
+    if isinstance(default, str):
+        return f'"{default}"'
+    if isinstance(default, (int, float)):
+        return repr(default)
+    return "{" + ", ".join(f"{d.name} = {_shown(getattr(default, d.name))}" for d in declared(type(default))) + "}"
