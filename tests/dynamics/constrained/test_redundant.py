@@ -125,8 +125,8 @@ def carts():
     for name in ("a", "b"):
         mech.add_body(name, 1.0, inertia=(1, 1, 1))
         mech.add_joint(name, mbs.Prismatic((1, 0, 0)), "world", name)
-    mech.add_constraint("place", mbs.Holonomic(lambda model, q, v, t: q[:1] - 0.2))
-    mech.add_constraint("speed", mbs.Nonholonomic(lambda model, q, v, t: v[1:] - 0.3 * v[:1]))
+    mech.add_constraint("place", mbs.Holonomic(lambda model, t, q, v: q[:1] - 0.2))
+    mech.add_constraint("speed", mbs.Nonholonomic(lambda model, t, q, v: v[1:] - 0.3 * v[:1]))
     return mech.build()
 
 
