@@ -234,6 +234,7 @@ def test_contact_pushes_out_along_the_normal(name):
     assert relative(wrench(model, at(point)), [0, 0, 0, *(10.0 * normal)]) < 1e-11
     approach = np.array([0, 0, 0, *(-0.1 * normal)])
     assert relative(wrench(model, at(point), approach), [0, 0, 0, *(10.0 * 1.2 * normal)]) < 1e-11
+    assert relative(wrench(model, at(point), -approach), [0, 0, 0, *(10.0 * 0.8 * normal)]) < 1e-11
     out = np.asarray(point) + 0.02 * normal
     assert relative(wrench(model, at(out), approach), REST) == 0
     leaving_fast = np.array([0, 0, 0, *(10 * normal)])

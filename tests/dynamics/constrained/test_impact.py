@@ -47,7 +47,6 @@ def test_restitution_returns_its_share_of_the_velocity(e):
 
 
 @pytest.mark.interpreted
-@pytest.mark.interpreted
 def test_constraints_that_are_not_struck_do_not_rebound():
     mech = mbs.Mechanism("carts")
     for k, name in enumerate(("a", "b")):
@@ -59,6 +58,7 @@ def test_constraints_that_are_not_struck_do_not_rebound():
     np.testing.assert_allclose(impulses, [-3.0, -6.0], rtol=1e-14)
 
 
+@pytest.mark.interpreted
 def test_docking_keeps_the_momentum_of_both():
     mech = mbs.Mechanism("docking")
     for name, mass in (("chaser", 2.0), ("target", 5.0)):
