@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import jaxmbs as mbs
+from jaxmbs import elements
 
 ROOMS = {"mbs": mbs, "mbs.library": mbs.library, "mbs.absolute": mbs.absolute}
 EVERYWHERE = {"self", "model", "t", "mode", "gravity"}  # explained once, in help(jaxmbs) and help(jaxmbs.library)
@@ -93,7 +94,7 @@ def classes(hint):
 @pytest.mark.parametrize("name", [name for name, x in (PUBLIC | METHODS).items() if inspect.isfunction(x)])
 def test_what_is_returned_is_public(name):
     """Also what fields of results hold."""
-    known = set(PUBLIC.values())
+    known = set(PUBLIC.values()) | {x for x in vars(elements).values() if inspect.isclass(x)}
     x = inspect.unwrap((PUBLIC | METHODS)[name])
     try:
         result = typing.get_type_hints(x).get("return")

@@ -6,12 +6,31 @@ from pathlib import Path
 import jax.numpy as jnp
 import numpy as np
 
+import jaxmbs as mbs
+from jaxmbs.dynamics.recursive import scalar
+
 README = Path(__file__).parent.parent / "README.md"
+
+
+def blocks():
+    """The Python of the README, block by block."""
+    return re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
+
+
+def test_an_element_of_ones_own():
+    """Drag of a body that moves at 2 m/s: factor times the square of the speed."""
+    space = {}
+    exec(compile(blocks()[1], str(README), "exec"), space)
+    mech = mbs.Mechanism("drop")
+    mech.add_body("drop", mass=4.0)
+    mech.add_joint("x", mbs.Prismatic(axis=(1, 0, 0)), parent="world", child="drop")
+    mech.add_force("air", space["Drag"]("drop", factor=3.0))
+    assert scalar.forward_dynamics(mech.build(), [0.0], [2.0]) == [-3.0]
 
 
 def test_the_ten_lines():
     """With fewer pendulums: each swings by its own mass, and the derivatives are those of the angles."""
-    (code,) = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
+    code, _ = blocks()
     assert len([line for line in code.splitlines() if line.strip()]) <= 12 and code.count("1000") == 2
     space = {}
     exec(compile(code.replace("1000", "4"), str(README), "exec"), space)
