@@ -23,7 +23,7 @@ test: $(STAMP)  ## lint and the default test suite
 test-slow: $(STAMP)  ## everything, the longer runs that the default leaves out as well, compiled as for a user
 	$(PYTEST) --slow
 
-test-faults: $(STAMP)  ## whether the tests notice the seeded faults, half an hour
+test-faults: $(STAMP)  ## whether the tests notice the seeded faults, ten minutes to half an hour
 	$(BIN)/python -m tests.faults.run -j $(or $(JOBS),2) $(FAULTS)
 
 bench-quick: $(STAMP)  ## speed beside the peers that are installed, three minutes

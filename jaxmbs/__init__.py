@@ -1,11 +1,26 @@
-"""jaxmbs: rigid multibody dynamics in JAX, for batches of different mechanisms."""
+"""jaxmbs: rigid multibody dynamics in JAX, for batches of different mechanisms.
+
+Arguments that mean the same everywhere: `model`, from `Mechanism.build`; q (nq,), coordinates of the joints [m, rad,
+quaternions w, x, y, z]; v (nv,), velocities [m/s, rad/s]; a (nv,), accelerations [m/s², rad/s²]; tau (nv,), generalized
+forces along v [N, N m]; t, the time [s]; mode, locks and switches from `Model.mode`, None for none. Arrays are one
+instance: `jax.vmap`, or `mbs.jit(fn, in_axes=...)`, makes the batch. Results have the dtype of q and v. Functions of
+users take (model, t, q, v) in this order. Errors are ModelError and name the element and the remedy.
+"""
 
 from jaxmbs import absolute as absolute
 from jaxmbs import library as library
 from jaxmbs.batching import jit as jit
 from jaxmbs.batching import use_all_cores as use_all_cores
+from jaxmbs.dynamics import AugmentedBodies as AugmentedBodies
+from jaxmbs.dynamics import BaseMotion as BaseMotion
+from jaxmbs.dynamics import BiasSplit as BiasSplit
+from jaxmbs.dynamics import BodyLoads as BodyLoads
+from jaxmbs.dynamics import Bond as Bond
 from jaxmbs.dynamics import BondGraph as BondGraph
+from jaxmbs.dynamics import Controlled as Controlled
 from jaxmbs.dynamics import MovingBase as MovingBase
+from jaxmbs.dynamics import PlanarParameters as PlanarParameters
+from jaxmbs.dynamics import Vertex as Vertex
 from jaxmbs.dynamics import augmented_bodies as augmented_bodies
 from jaxmbs.dynamics import bias_forces as bias_forces
 from jaxmbs.dynamics import bias_split as bias_split
@@ -87,4 +102,6 @@ from jaxmbs.simulate import Solution as Solution
 from jaxmbs.simulate import Status as Status
 from jaxmbs.simulate import assemble as assemble
 from jaxmbs.simulate import simulate as simulate
+from jaxmbs.symbolic import Operations as Operations
+from jaxmbs.symbolic import WrittenOut as WrittenOut
 from jaxmbs.symbolic import write_out as write_out

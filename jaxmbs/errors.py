@@ -2,8 +2,19 @@
 
 
 class ModelError(ValueError):
-    """A mechanism, a parameter or an argument that cannot be used; the message names element and remedy."""
+    """A mechanism, a parameter or an argument that cannot be used; the message names element and remedy.
+
+    >>> try:
+    ...     mbs.library.double_pendulum().build().q_slice("elbw")
+    ... except mbs.ModelError as error:
+    ...     print(error)
+    q_slice: no joint named 'elbw'; did you mean 'elbow'?
+    """
 
 
 class ModelWarning(UserWarning):
-    """A mechanism that works but has something its author should know; the message names it."""
+    """A mechanism that works but has something its author should know; the message names it.
+
+    >>> import warnings
+    >>> warnings.simplefilter("error", mbs.ModelWarning)  # stop where the library only warns
+    """

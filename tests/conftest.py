@@ -1,8 +1,8 @@
 """Settings of the tests: float64, no silent rank promotion, warnings are errors; `--slow` adds the long ones.
 
-Tests marked `interpreted` run without compilation; what they check is checked compiled, too, by others. The rest is
-compiled without XLA's optimisation, unless the session has a test marked `optimised`. Compiled programs are kept in a
-folder, for other processes, for a process that has dropped them, and for the next run.
+Tests marked `interpreted` run without compilation; what they check is checked compiled, too, by others. A session
+of `-m "not optimised"` compiles without XLA's optimisation. Compiled programs are kept in a folder, for other processes,
+for a process that has dropped them, and for the next run.
 """
 
 import gc
@@ -26,6 +26,12 @@ for option, value in KEPT.items():
     os.environ[option.upper()] = str(value)  # for the commands that tests start
 
 
+# XLA without LLVM's optimisation and its newer emitters: a fifth of the time to compile, the same mathematics
+QUICK = (
+    "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
+)
+
+
 def pytest_addoption(parser):
     parser.addoption("--slow", action="store_true", help="run the tests marked slow too")
 
@@ -35,14 +41,12 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "optimised: compiled as for a user, with all of XLA's optimisation")
     config.addinivalue_line("markers", "interpreted: not compiled, which is quicker for a single evaluation")
     config.addinivalue_line("filterwarnings", "error")
+    if config.getoption("markexpr") == "not optimised" and not config.getoption("--slow"):  # before XLA reads its flags
+        os.environ["XLA_FLAGS"] = f"{QUICK} {os.environ.get('XLA_FLAGS', '')}".strip()
     # another process is writing the entry: the program is compiled here
     config.addinivalue_line("filterwarnings", "ignore:Error reading persistent compilation cache")
 
 
-# XLA without LLVM's optimisation and its newer emitters: a fifth of the time to compile, the same mathematics
-QUICK = (
-    "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
-)
 OPTIMISED = ("batching", "study")  # folders whose subject is what XLA makes of a program: bits, memory, kernels
 
 
@@ -58,10 +62,6 @@ def pytest_collection_modifyitems(config, items):
 
 
 def pytest_collection_finish(session):
-    """One session has one way of compiling: the quick one unless a test asks for the other, or for --slow."""
-    asked = session.config.getoption("--slow") or any(i.get_closest_marker("optimised") for i in session.items)
-    if session.items and not asked:
-        os.environ["XLA_FLAGS"] = f"{QUICK} {os.environ.get('XLA_FLAGS', '')}".strip()
     gc.collect()
     gc.freeze()  # what is imported stays: no need to search it for garbage again and again
 

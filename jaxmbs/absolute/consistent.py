@@ -31,8 +31,14 @@ def consistent(
     The equations of index 1 keep accelerations only, so that both must hold at the start: residual = 0 and Q X' = 0.
     poses: of the body frames, positions (n, 3) and rotations (n, 3, 3) or quaternions (n, 4), in the order of
     model.body_names; velocities X' (n, 6) as from `coordinates`, None for rest. Nearest in the metric of M, by Newton
-    steps M d = Q' mu, Q d = -residual. Returns (poses, X', residual (equations,) [m, rad]): large if the steps do not
-    converge. Raises ModelError as `system` does, and for wrong shapes.
+    steps M d = Q' mu, Q d = -residual; solver: as in `accelerations`. Returns (poses, X', residual (equations,) [m,
+    rad]): large if the steps do not converge. Raises ModelError as `system` does, and for wrong shapes.
+
+    >>> model = mbs.library.crank_slider().build()
+    >>> poses, _ = mbs.absolute.coordinates(model, [0.1, -0.1, 0.0])
+    >>> poses, velocities, residual = mbs.absolute.consistent(model, poses)
+    >>> bool(abs(residual).max() < 1e-5)
+    True
     """
     if solver not in SOLVERS:
         raise unknown("solver", solver, SOLVERS)

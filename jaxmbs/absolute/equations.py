@@ -20,6 +20,11 @@ class Body(NamedTuple):
     """Rows of bodies: centre of mass r, axes A, angular velocity omega (body axes), velocity v of the centre of mass.
 
     Space: (e, 3), (e, 3, 3), (e, 3), (e, 3). Plane: (e, 2), (e, 2, 2), (e,), (e, 2).
+
+    >>> still = jnp.zeros((1, 3))
+    >>> body = mbs.absolute.Body(r=still, A=jnp.eye(3)[None], omega=still, v=still)
+    >>> body.at(slice(0, 1)).A.shape
+    (1, 3, 3)
     """
 
     r: jax.Array
@@ -28,6 +33,7 @@ class Body(NamedTuple):
     v: jax.Array
 
     def at(self, rows: object) -> Body:
+        """Some of the rows."""
         return Body(*(x[rows] for x in self))
 
 
@@ -35,6 +41,11 @@ class Equation(NamedTuple):
     """Q_i, Q_j (e, 6) or (e, 3), b (e,), and the residual (e,) whose second derivative it is.
 
     The residual is in m, or in rad for small rotations.
+
+    >>> still, x = jnp.zeros((1, 3)), jnp.array([[1.0, 0.0, 0.0]])
+    >>> body = mbs.absolute.Body(still, jnp.eye(3)[None], still, still)
+    >>> mbs.absolute.relative_rotation(body, body, x, still).Q_j.shape
+    (1, 6)
     """
 
     Q_i: jax.Array
@@ -48,6 +59,11 @@ def point_plane(i: Body, j: Body, n: jax.Array, p: jax.Array, rho: jax.Array) ->
 
     n, p (e, 3): normal and a point of the plane, axes of i, p from its centre of mass; rho (e, 3): the point, axes of j,
     from its centre of mass. The multiplier is the force on j along n [N].
+
+    >>> still, x = jnp.zeros((1, 3)), jnp.array([[1.0, 0.0, 0.0]])
+    >>> body = mbs.absolute.Body(still, jnp.eye(3)[None], still, still)
+    >>> print(mbs.absolute.point_plane(body, body, n=x, p=still, rho=0.2 * x).residual)  # 0.2 m off the plane
+    [0.2]
     """
     arm = apply(j.A, rho)
     rho_i = _seen(i, j.r + arm - i.r)
@@ -66,6 +82,11 @@ def relative_rotation(i: Body, j: Body, n: jax.Array, turned: jax.Array) -> Equa
 
     One such equation alone is nonholonomic; two or three of a joint together make a small rotation `turned` (e, 3) of j
     against i, in axes of i, vanish (see `small_rotation`).
+
+    >>> still, x = jnp.zeros((1, 3)), jnp.array([[1.0, 0.0, 0.0]])
+    >>> body = mbs.absolute.Body(still, jnp.eye(3)[None], still, still)
+    >>> print(mbs.absolute.relative_rotation(body, body, n=x, turned=0.1 * x).residual)
+    [0.1]
     """
     n_j = _seen(j, apply(i.A, n))
     zero = jnp.zeros_like(n)
@@ -89,6 +110,11 @@ def constant_angle(i: Body, j: Body, u: jax.Array, w: jax.Array, cosine: jax.Arr
     The equation of a universal joint. A relative rotation about n = w x u would have to be zero at every instant, and n
     is fixed in neither body; frozen in one of them, (2.28) becomes a nonholonomic constraint, which no function of the
     orientations integrates: the axes would drift apart. The multiplier is the moment on j along w x u [N m].
+
+    >>> still, x = jnp.zeros((1, 3)), jnp.array([[1.0, 0.0, 0.0]])
+    >>> body = mbs.absolute.Body(still, jnp.eye(3)[None], still, still)
+    >>> print(mbs.absolute.constant_angle(body, body, u=x, w=x, cosine=jnp.array([0.9])).residual.round(3))
+    [0.1]
     """
     w_i = _seen(i, apply(j.A, w))
     omega_j = _seen(i, apply(j.A, j.omega))
@@ -102,7 +128,15 @@ def constant_angle(i: Body, j: Body, u: jax.Array, w: jax.Array, cosine: jax.Arr
 
 
 def point_line(i: Body, j: Body, n: jax.Array, p: jax.Array, rho: jax.Array) -> Equation:
-    """In a plane, a point of body j stays on a line of body i [Y 2.43]; arguments as in `point_plane`, (e, 2)."""
+    """In a plane, a point of body j stays on a line of body i [Y 2.43].
+
+    n, p, rho (e, 2): normal and a point of the line, the point of j, as in `point_plane`.
+
+    >>> still, x = jnp.zeros((1, 2)), jnp.array([[1.0, 0.0]])
+    >>> body = mbs.absolute.Body(still, jnp.eye(2)[None], jnp.zeros(1), still)
+    >>> print(mbs.absolute.point_line(body, body, n=x, p=still, rho=0.2 * x).residual)
+    [0.2]
+    """
     arm = apply(j.A, rho)
     offset = j.r + arm - i.r
     rate = j.v + j.omega[:, None] * _quarter(arm) - i.v
@@ -115,7 +149,13 @@ def point_line(i: Body, j: Body, n: jax.Array, p: jax.Array, rho: jax.Array) -> 
 
 
 def equal_angles(i: Body, j: Body, turned: jax.Array) -> Equation:
-    """In a plane, both bodies turn alike: phi_j - phi_i = const [Y 2.32]; turned (e,): how far it is from that."""
+    """In a plane, bodies i and j turn alike: phi_j - phi_i = const [Y 2.32]; turned (e,): how far it is from that.
+
+    >>> still = jnp.zeros((1, 2))
+    >>> body = mbs.absolute.Body(still, jnp.eye(2)[None], jnp.zeros(1), still)
+    >>> print(mbs.absolute.equal_angles(body, body, turned=jnp.array([0.1])).Q_j)
+    [[0. 0. 1.]]
+    """
     zero, one = jnp.zeros_like(i.v), jnp.ones_like(i.omega)[:, None]
     Q = jnp.concatenate([zero, one], axis=1)
     return Equation(-Q, Q, jnp.zeros_like(i.omega), turned)

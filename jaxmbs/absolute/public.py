@@ -27,10 +27,15 @@ from jaxmbs.model.parameters import is_traced
 
 
 def coordinates(model: Model, q: jax.Array, v: jax.Array | None = None, *, t: Any = 0.0) -> tuple[Pose, jax.Array]:
-    """The absolute coordinates at generalized ones: (poses of the bodies, their velocities X').
+    """The absolute coordinates at q (nq,), v (nv,) or None for rest: (poses of the bodies, their velocities X').
 
     Poses as from `mbs.body_poses`; X' (n, 6) = (angular velocity in body axes [rad/s], velocity of the centre of mass in
     world axes [m/s]). Raises ModelError for wrong shapes.
+
+    >>> model = mbs.library.double_pendulum().build()
+    >>> poses, velocities = mbs.absolute.coordinates(model, [0.5, 0.3], [1.0, 2.0])
+    >>> print(velocities[1, 3:].round(3))  # of the lower mass
+    [2.968 0.    2.631]
     """
     v = jnp.zeros(model.nv) if v is None else v
     return _coordinates(model, q, v, t)
@@ -62,6 +67,11 @@ def system(
     normal. Tree joints and loops alike are equations. tau (nv,): generalized forces, put into the joints as wrenches; mode:
     switches of force elements and loops; base: motion of the world [Y 2.3]. Raises ModelError for joints that are not
     served (General), constraint elements, wrong shapes, a lock, and mechanisms that do not move in a plane.
+
+    >>> model = mbs.library.crank_slider().build()
+    >>> s = mbs.absolute.system(model, [0.0, 0.0, 0.0], [0.0, 0.0, 0.0])
+    >>> s.M.shape, s.Q.shape
+    ((18, 18), (17, 18))
     """
     _check(model, mode, base, planar)
     return _system(model, q, v, tau, t, mode, base=base, planar=planar)
@@ -93,8 +103,13 @@ def accelerations(
     accelerations (6,) or (3,) of bodies, by name [Y 2.3]; the wrench that they take is M X" - F - Q' lambda of their rows.
     Multipliers stand in the order of `rows`: components of the joint's wrench on its second body (a tree joint's child,
     a loop's body b), in its joint axes there, [N] and [N m]; the forces act at the joint's point of the first body. They
-    are unique where the equations are independent; the accelerations need that too. Other arguments and errors as in
-    `system`.
+    are unique where the equations are independent; the accelerations need that too. q (nq,), v (nv,), tau (nv,), base and
+    errors as in `system`.
+
+    >>> model = mbs.library.crank_slider().build()
+    >>> X, multipliers = mbs.absolute.accelerations(model, [0.0, 0.0, 0.0], [1.0, -4 / 3, 0.0])
+    >>> print(X[2, 3:].round(3))  # of the slider [m/s²]
+    [-0.133  0.     0.   ]
     """
     if solver not in SOLVERS:
         raise unknown("solver", solver, SOLVERS)
@@ -137,7 +152,11 @@ def reactions(
     """Wrench in every joint (joints + loops, 6), tree joints first: R = Q' lambda [Y 2.26] and what drives the joint.
 
     A row is (moment [N m], force [N]) on the second body (the child), at its joint frame, in its axes, as from
-    `mbs.joint_reactions`. Arguments and errors as in `accelerations`.
+    `mbs.joint_reactions`. q (nq,), v (nv,), tau (nv,), base, solver and errors as in `accelerations`.
+
+    >>> model = mbs.library.crank_slider().build()
+    >>> mbs.absolute.reactions(model, [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]).shape  # three joints and the loop
+    (4, 6)
     """
     if solver not in SOLVERS:
         raise unknown("solver", solver, SOLVERS)
@@ -164,7 +183,11 @@ def _reactions(model: Model, q: Any, v: Any, tau: Any, t: Any, mode: Any, *, bas
 
 
 def rows(model: Model, planar: bool = False) -> dict[str, slice]:
-    """Where the equations of each joint and loop lie among the multipliers."""
+    """Where the equations of each joint and loop, in space or planar, lie among the multipliers: {name: slice}.
+
+    >>> mbs.absolute.rows(mbs.library.crank_slider().build(), planar=True)
+    {'bearing': slice(0, 2, None), 'knee': slice(2, 4, None), 'guide': slice(4, 6, None), 'pin': slice(6, 8, None)}
+    """
     out, start = {}, 0
     for arc in plane_of(model).arcs if planar else arcs(model.structure):
         out[arc.name] = slice(start, start + len(arc.kept))

@@ -27,7 +27,13 @@ class System:
 
     inertia (n, k, k), force (n, k): M_i and F_i. Arcs (a): the tree joints, then the loops; near, far (a, k, k): Q of
     their second body (the child) and of their first, one equation per row, zero rows at the end; target, residual
-    (a, k): b and how far the equations are from holding [m, rad]; on (a, k): which rows hold.
+    (a, k): b and how far the equations are from holding [m, rad]; on (a, k): which rows hold; ends: second and first body
+    of every arc; counts: its number of equations; singular: whether some M_i has no inverse, by structure.
+
+    >>> model = mbs.library.crank_slider().build()
+    >>> s = mbs.absolute.system(model, [0.0, 0.0, 0.0], [0.0, 0.0, 0.0], planar=True)
+    >>> s.k, s.inertia.shape, s.counts
+    (3, (3, 3, 3), (2, 2, 2, 2))
     """
 
     inertia: jax.Array
@@ -37,12 +43,13 @@ class System:
     target: jax.Array
     residual: jax.Array
     on: jax.Array
-    ends: tuple[tuple[int, int], ...] = field(metadata={"static": True})  # per arc: (second, first body)
-    counts: tuple[int, ...] = field(metadata={"static": True})  # per arc: number of equations
-    singular: bool = field(metadata={"static": True})  # some M_i has no inverse, by structure
+    ends: tuple[tuple[int, int], ...] = field(metadata={"static": True})
+    counts: tuple[int, ...] = field(metadata={"static": True})
+    singular: bool = field(metadata={"static": True})
 
     @property
     def k(self) -> int:
+        """Accelerations of a body: 6, or 3 in a plane."""
         return self.inertia.shape[1]
 
     @property

@@ -31,6 +31,9 @@ def use_all_cores() -> int:
     """Make JAX show every CPU core as a device; returns their number.
 
     Call it before anything uses JAX: raises ModelError when a backend has started with fewer devices.
+
+    >>> mbs.use_all_cores()  # doctest: +SKIP
+    8
     """
     cores = _cores()
     try:
@@ -48,6 +51,9 @@ def jit(fn: Callable[..., Any], in_axes: Any = None) -> Callable[..., Any]:
     in_axes None: equal to jax.jit(fn) for every fn. Otherwise as in `jax.vmap`: fn works on one row and is mapped
     here, to few loops that use all cores, in blocks that fit the cache. What does not become such a loop, a
     large factorization say, is split over the devices. Results have the batch axis first.
+
+    >>> print(mbs.jit(lambda x: 2 * x, in_axes=0)(jnp.arange(3.0)))
+    [0. 2. 4.]
     """
     if in_axes is None:
         return jax.jit(fn)

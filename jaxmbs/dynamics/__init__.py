@@ -1,5 +1,7 @@
 """Dynamics of trees: one algorithm per file, named as in the literature."""
 
+from jaxmbs.dynamics.bond_graph.elements import Bond as Bond
+from jaxmbs.dynamics.bond_graph.elements import Vertex as Vertex
 from jaxmbs.dynamics.bond_graph.graph import BondGraph as BondGraph
 from jaxmbs.dynamics.bond_graph.public import bond_graph as bond_graph
 from jaxmbs.dynamics.constrained.public import constrained_dynamics as constrained_dynamics
@@ -9,8 +11,10 @@ from jaxmbs.dynamics.constrained.public import impact as impact
 from jaxmbs.dynamics.constrained.public import joint_impulses as joint_impulses
 from jaxmbs.dynamics.formulations.bias_parts import BiasSplit as BiasSplit
 from jaxmbs.dynamics.formulations.bias_parts import bias_split as bias_split
+from jaxmbs.dynamics.formulations.configuration import BodyLoads as BodyLoads
 from jaxmbs.dynamics.formulations.controlled import Controlled as Controlled
 from jaxmbs.dynamics.formulations.controlled import controlled_dynamics as controlled_dynamics
+from jaxmbs.dynamics.formulations.moving_base import BaseMotion as BaseMotion
 from jaxmbs.dynamics.formulations.moving_base import MovingBase as MovingBase
 from jaxmbs.dynamics.formulations.planar import PlanarParameters as PlanarParameters
 from jaxmbs.dynamics.formulations.planar import planar_parameters as planar_parameters

@@ -47,6 +47,11 @@ def body_poses(model: Model, q: jax.Array, *, t: Any = 0.0, mode: Mode | None = 
 
     q (nq,). Returns a Pose with position (n, 3) [m] and rotation (n, 3, 3), body to world, in the order of
     model.body_names. Raises ModelError for a wrong shape.
+
+    >>> model = mbs.library.double_pendulum().build()
+    >>> print(mbs.body_poses(model, [0.5, 0.3]).position.round(3))
+    [[ 0.     0.     0.   ]
+     [ 0.479  0.    -0.878]]
     """
     state = _state(model, q, None, t, None)
     tree = state.tree
@@ -66,7 +71,12 @@ def jacobian(
 ) -> jax.Array:
     """Jacobian (6, nv) of a point of a body: (angular, linear) velocity in world axes per unit of v.
 
-    point (3,) [m] in body axes. Raises ModelError for an unknown body.
+    q (nq,); body: its name; point (3,) [m] in body axes. Raises ModelError for an unknown body.
+
+    >>> model = mbs.library.double_pendulum().build()
+    >>> J = mbs.jacobian(model, [0.5, 0.3], "lower", point=(0, 0, -1))
+    >>> print((J @ jnp.array([1.0, 0.0])).round(3))
+    [ 0.    -1.     0.     1.574  0.     1.197]
     """
     state = _state(model, q, None, t, None)
     tree, s = state.tree, state.tree.structure
@@ -130,7 +140,12 @@ def inverse_dynamics(
 ) -> jax.Array:
     """Generalized forces tau (nv,) that produce the accelerations a (nv,): tau = A a + bias (recursive Newton-Euler).
 
-    Gravity and the force elements act besides tau. Units: N m or N, as the coordinate asks. [Y 3.170-3.172]
+    q (nq,), v (nv,). Gravity and the force elements act besides tau. Units: N m or N, as the coordinate asks.
+    Raises ModelError for wrong shapes. [Y 3.170-3.172]
+
+    >>> model = mbs.library.double_pendulum().build()
+    >>> print(mbs.inverse_dynamics(model, [0.5, 0.3], [0.0, 0.0], [0.0, 0.0]).round(3))  # what holds it still
+    [16.444  7.037]
     """
     state = _state(model, q, v, t, mode, a)
     return state.tree.vector(rnea.inverse_dynamics(state, vector(model, "a", a, model.nv, state.tree.dtype)))
@@ -138,7 +153,14 @@ def inverse_dynamics(
 
 @compiles_itself()
 def bias_forces(model: Model, q: jax.Array, v: jax.Array, *, t: Any = 0.0, mode: Mode | None = None) -> jax.Array:
-    """bias (nv,) of A a + bias = tau: Coriolis, centrifugal and gyroscopic forces, gravity, force elements."""
+    """bias (nv,) of A a + bias = tau: Coriolis, centrifugal and gyroscopic forces, gravity, force elements [N, N m].
+
+    At q (nq,), v (nv,). Raises ModelError for wrong shapes.
+
+    >>> model = mbs.library.double_pendulum().build()
+    >>> print(mbs.bias_forces(model, [0.5, 0.3], [1.0, 2.0]).round(3))
+    [14.079  7.333]
+    """
     state = _state(model, q, v, t, mode)
     return state.tree.vector(rnea.inverse_dynamics(state, None))
 
@@ -147,11 +169,16 @@ def bias_forces(model: Model, q: jax.Array, v: jax.Array, *, t: Any = 0.0, mode:
 def mass_matrix(
     model: Model, q: jax.Array, *, method: str = "crba", t: Any = 0.0, mode: Mode | None = None
 ) -> jax.Array:
-    """Mass matrix A (nv, nv), symmetric, in the units of v.
+    """Mass matrix A (nv, nv) at q (nq,), symmetric, in kg, kg m, kg m² as the units of v ask: v' A v/2 is in J.
 
     method: "crba" (composite rigid bodies) or a formulation of the literature: "configuration", "jacobian" for any
     joints, "barycentric", "wang" for rotational ones, "fictitious" for free roots, "planar", "telegin" for revolutes.
     All agree. Raises ModelError for an unknown method, and for one that cannot serve the model, with those that can.
+
+    >>> model = mbs.library.double_pendulum().build()
+    >>> print(mbs.mass_matrix(model, [0.5, 0.3]).round(3))
+    [[4.911 1.955]
+     [1.955 1.   ]]
     """
     return methods.find(method, model).mass_matrix(_state(model, q, None, t, None))
 
@@ -179,6 +206,10 @@ def forward_dynamics(
     it for "aba" from 100 links on), or a method of `mass_matrix`, with A and bias of that formulation and LDLᵀ. With
     loops or constraints the accelerations are those of `constrained_dynamics`. Raises ModelError for wrong shapes, an
     unknown method, or one that cannot serve the model.
+
+    >>> model = mbs.library.double_pendulum().build()
+    >>> print(mbs.forward_dynamics(model, [0.5, 0.3], [1.0, 2.0], tau=[0.0, 1.0]).round(3))
+    [-1.56  -3.282]
     """
     found = None if method in _RECURSIVE else methods.find(method, model, also=_RECURSIVE)
     if model.structure.constrained:
@@ -218,7 +249,15 @@ def _by_mass_matrix(state: State, A: jax.Array, bias: jax.Array, tau: Any, presc
 def energy(
     model: Model, q: jax.Array, v: jax.Array, *, t: Any = 0.0, mode: Mode | None = None
 ) -> tuple[jax.Array, jax.Array]:
-    """(kinetic, potential) energy [J]: gravity, zero at the world origin, and every element that stores energy."""
+    """(kinetic, potential) energy [J]: gravity, zero at the world origin, and every element that stores energy.
+
+    At q (nq,), v (nv,). Raises ModelError for wrong shapes.
+
+    >>> model = mbs.library.double_pendulum().build()
+    >>> kinetic, potential = mbs.energy(model, [0.5, 0.3], [1.0, 2.0])
+    >>> print(kinetic.round(3), potential.round(3))
+    8.366 -24.053
+    """
     state = _state(model, q, v, t, mode)
     return _scalar(state, energies.kinetic(state)), _scalar(state, energies.potential(state))
 
@@ -227,7 +266,15 @@ def energy(
 def momentum(
     model: Model, q: jax.Array, v: jax.Array, *, t: Any = 0.0, mode: Mode | None = None
 ) -> tuple[jax.Array, jax.Array]:
-    """(angular momentum (3,) about the common centre of mass [N m s], linear momentum (3,) [N s]), world axes."""
+    """(angular momentum (3,) about the common centre of mass [N m s], linear momentum (3,) [N s]), world axes.
+
+    At q (nq,), v (nv,). Raises ModelError for wrong shapes.
+
+    >>> model = mbs.library.double_pendulum().build()
+    >>> angular, linear = mbs.momentum(model, [0.5, 0.3], [1.0, 2.0])
+    >>> print(linear.round(3))
+    [3.845 0.    3.111]
+    """
     state = _state(model, q, v, t, None)
     angular, linear = energies.momentum(state)
     return jnp.stack([_scalar(state, x) for x in angular]), jnp.stack([_scalar(state, x) for x in linear])
@@ -247,10 +294,14 @@ def joint_reactions(
     """Wrench in every joint, (joints, 6): model.joint_names in order, then the cut joints, model.loop_names.
 
     A row is (moment [N m], force [N]) on the child, at the child joint frame, in its axes; of a cut joint on its second
-    body, at frame b.
-
-    It is the whole wrench that the joint transmits, drive and spring torques along its freedoms included.
+    body, at frame b. It is the whole wrench that the joint transmits, drive and spring torques along its freedoms included.
+    q (nq,), v (nv,), tau (nv,) or None, prescribed (nv,): as in `forward_dynamics`. Raises ModelError for wrong shapes.
     [Y 3.86, 3.170; the hinge force of Y 3.4; 3.199 for cut joints]
+
+    >>> model = mbs.library.double_pendulum().build()
+    >>> print(mbs.joint_reactions(model, [0.0, 0.0], [0.0, 0.0]).round(3)[:, 3:])  # the weights, carried
+    [[ 0.    0.   19.62]
+     [ 0.    0.    9.81]]
     """
     constrained = model.structure.constrained
     state = constrained_state(model, q, v, t, mode, tau) if constrained else _state(model, q, v, t, mode, tau)

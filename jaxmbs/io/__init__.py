@@ -16,6 +16,9 @@ def load(path: str | Path, trust: bool = False) -> Model:
 
     trust: run the Python modules that the file names in `modules`, which define elements of its own. Without it such a
     file is refused. Raises InputError (a ModelError): one line for everything that is wrong, each with the path of its key.
+
+    >>> mbs.load("examples/stage_separation.toml")  # doctest: +SKIP
+    <Model 'stage separation': 2 bodies (stage, payload), nq = 14, nv = 12>
     """
     try:
         from jaxmbs.io import toml

@@ -1,6 +1,8 @@
 """Ready mechanisms: small functions that return a `Mechanism`, to be changed or built as it is.
 
 model = mbs.library.arm7().build()
+
+gravity, where a function has it, is the uniform acceleration (3,) [m/s²] in world axes.
 """
 
 from jaxmbs.library.chains import chain as chain

@@ -24,6 +24,9 @@ def chain(
     length, radius [m] and mass [kg] of one rod; axes: the hinges take them in turn (the default swings every second
     rod sideways, `((0, 1, 0),)` keeps all in the xz plane). At q = 0 the chain hangs along -z; bodies are "link_1",
     "link_2", ..., joints "hinge_1", "hinge_2", ....
+
+    >>> mbs.library.chain(3).build()
+    <Model 'chain of 3': 3 bodies (link_1, link_2, link_3), nq = 3, nv = 3>
     """
     mech = Mechanism(f"chain of {n}", gravity=tuple(gravity))
     for i in range(1, n + 1):
@@ -43,8 +46,12 @@ def double_pendulum(
 ) -> Mechanism:
     """Two point masses on massless rods, swinging in the xz plane; the textbook system, with known equations.
 
-    Lengths [m], masses [kg]. Bodies "upper" and "lower", joints "shoulder" and "elbow" about -y: positive angles swing
-    the masses towards +x; the second angle is relative to the first rod. At q = 0 both hang along -z.
+    length_1, length_2 [m]: of the rods; mass_1, mass_2 [kg]: at their ends. Bodies "upper" and "lower", joints "shoulder"
+    and "elbow" about -y: positive angles swing the masses towards +x; the second angle is relative to the first rod. At q
+    = 0 both hang along -z.
+
+    >>> mbs.library.double_pendulum(mass_2=2.0).build()
+    <Model 'double pendulum': 2 bodies (upper, lower), nq = 2, nv = 2>
     """
     mech = Mechanism("double pendulum", gravity=tuple(gravity))
     mech.add_body("upper", mass_1, (0, 0, -length_1))

@@ -18,6 +18,9 @@ def crank_slider(
     (0.5 kg) and "slider" (2 kg); joints "bearing" (angle of the crank from x), "knee" (relative angle) and "guide" (x of
     the slider less crank + rod); the loop "pin" hinges the slider on the rod. At q = 0 both point along x, which closes
     the loop if offset is 0.
+
+    >>> mbs.library.crank_slider().build()
+    <Model 'crank-slider': 3 bodies (crank, rod, slider), nq = 3, nv = 3>
     """
     mech = Mechanism("crank-slider", gravity=tuple(gravity))
     mech.add_body("crank", 1.0, (crank / 2, 0, 0), cylinder(1.0, 0.01, crank, axis=0))

@@ -11,6 +11,7 @@ import numpy as np
 
 from jaxmbs.library.shapes import box
 from jaxmbs.model import Mechanism, ModelError, Pose
+from jaxmbs.model.functions import check_arguments, evaluated
 from jaxmbs.model.joints import General
 
 GRAVITY = (0.0, 0.0, -9.81)
@@ -22,7 +23,12 @@ def curve_joint(curve: Callable[[Any], Any], up: Sequence[float] = (0.0, 0.0, 1.
     curve: function of a parameter u -> (3,) [m] in the axes of that body, smooth, with a tangent that is nowhere zero
     and nowhere along `up`. Coordinates: u and the angle [rad] about the tangent. The child frame lies at curve(u), x
     along the tangent, y along up x tangent at angle 0. Raises ModelError where there is no such frame at u = 0.
+
+    >>> joint, pose = mbs.library.curve_joint(lambda u: jnp.stack([u, 0 * u, u**2]))
+    >>> joint.dof
+    2
     """
+    check_arguments(curve, "curve_joint: curve", ("u",))
     with jax.enable_x64(True):
         start, first = (np.asarray(x, float) for x in _placed(curve, up, jnp.asarray(0.0)))
     if not np.all(np.isfinite(first)):
@@ -41,7 +47,9 @@ def curve_joint(curve: Callable[[Any], Any], up: Sequence[float] = (0.0, 0.0, 1.
 
 def _placed(curve: Callable[[Any], Any], up: Sequence[float], u: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Point and frame (columns: tangent, up x tangent, third) at u."""
-    point, tangent = jax.jvp(lambda u: jnp.asarray(curve(u), u.dtype), (u,), (jnp.ones_like(u),))
+    point, tangent = jax.jvp(
+        lambda u: evaluated(curve, "curve_joint: curve", (3,), u.dtype, u), (u,), (jnp.ones_like(u),)
+    )
     x = tangent / jnp.sqrt(tangent @ tangent)
     y = jnp.cross(jnp.asarray(up, u.dtype), x)
     y = y / jnp.sqrt(y @ y)
@@ -57,6 +65,9 @@ def helix_slide(curve: Callable[[Any], Any] = helix, gravity: Sequence[float] = 
     """A slide of 1 kg on a wire, free to swing about it: bodies "slide" and "wire" (at rest), joint "wire".
 
     curve: as in `curve_joint`. The centre of mass hangs 0.1 m below the wire.
+
+    >>> mbs.library.helix_slide().build()
+    <Model 'slide on a curve': 1 body (slide), nq = 2, nv = 2>
     """
     joint, pose = curve_joint(curve)
     mech = Mechanism("slide on a curve", gravity=tuple(gravity))

@@ -31,11 +31,15 @@ def four_bar(
     mass_per_length: float = 1.0,
     gravity: Sequence[float] = DOWN,
 ) -> Mechanism:
-    """Planar four-bar linkage of thin rods in the xy plane; lengths [m].
+    """Planar four-bar linkage of thin rods in the xy plane.
 
+    crank, coupler, rocker: lengths of the rods [m]; base: between the hinges of crank and rocker; mass_per_length [kg/m].
     Crank on the world's origin, rocker on (base, 0, 0), coupler on the crank; the coupler's end is closed on the
     rocker's by the loop "pin". Angles: crank and rocker from the x axis, coupler from the crank. Most q are not
     consistent: `assemble` finds the nearest.
+
+    >>> mbs.library.four_bar().build().loop_names
+    ('pin',)
     """
     mech = Mechanism("four-bar", gravity=tuple(gravity))
     for name, length in (("crank", crank), ("coupler", coupler), ("rocker", rocker)):
@@ -50,9 +54,12 @@ def four_bar(
 def four_bar_windows(n: int = 2, length: float = 1.0, mass: float = 1.0, gravity: Sequence[float] = DOWN) -> Mechanism:
     """A row of n square windows of equal rods in the xy plane [IFToMM A02]: 2n + 1 rods, n loops, one freedom.
 
-    Posts "post_0", ..., "post_n" stand on the world at x = 0, length, ...; bars "bar_1", ..., "bar_n" join their
-    heads. At q = 0 everything lies flat on the x axis, where the mechanism may branch; the squares have the posts' angles
-    pi/2 and the bars' -pi/2 (relative to the post that carries them).
+    length [m] and mass [kg] of a rod. Posts "post_0", ..., "post_n" stand on the world at x = 0, length, ...; bars
+    "bar_1", ..., "bar_n" join their heads. At q = 0 everything lies flat on the x axis, where the mechanism may branch;
+    the squares have the posts' angles pi/2 and the bars' -pi/2 (relative to the post that carries them).
+
+    >>> mbs.library.four_bar_windows(3).build().nv
+    7
     """
     mech = Mechanism(f"{n} four-bar windows", gravity=tuple(gravity))
     for i in range(n + 1):
@@ -69,9 +76,14 @@ def four_bar_windows(n: int = 2, length: float = 1.0, mass: float = 1.0, gravity
 def bricard(length: float = 1.0, mass: float = 1.0, gravity: Sequence[float] = DOWN) -> Mechanism:
     """Bricard's mechanism of five rods along the edges of a cube [IFToMM A04]: overconstrained, one freedom.
 
-    The sixth edge is the world's, from (0, 0, length) to the origin. Each of the six hinges is perpendicular to both its
-    rods; counting gives no freedom. q = 0 is the cube. Bodies "rod_1" to "rod_5", joints "hinge_1" to "hinge_5", loop
-    "hinge_6"; the frames of all bodies are parallel to the world's at q = 0.
+    length [m] and mass [kg] of a rod. The sixth edge is the world's, from (0, 0, length) to the origin. Each of the six
+    hinges is perpendicular to both its rods; counting gives no freedom. q = 0 is the cube. Bodies "rod_1" to "rod_5",
+    joints "hinge_1" to "hinge_5", loop "hinge_6"; the frames of all bodies are parallel to the world's at q = 0.
+
+    >>> import warnings
+    >>> warnings.simplefilter("ignore", mbs.ModelWarning)  # its constraints depend on one another
+    >>> mbs.library.bricard().build().nv
+    5
     """
     mech = Mechanism("Bricard", gravity=tuple(gravity))
     directions = ((1, 0, 0), (0, -1, 0), (0, 0, 1), (-1, 0, 0), (0, 1, 0))
@@ -91,6 +103,10 @@ def andrews_squeezer() -> Mechanism:
     Bodies K1 to K7, SI units, no gravity; the drive is a torque of 0.033 N m on joint "O" (pass it as tau). The joint
     angles are those of the literature: O beta, K1-K2 Theta, B gamma, A5 delta, K5-K4 Phi, A7 epsilon, K7-K6 Omega; at
     `ANDREWS_START` they are consistent.
+
+    >>> model = mbs.library.andrews_squeezer().build()
+    >>> [round(mbs.library.ANDREWS_START[joint], 4) for joint in model.joint_names[:3]]
+    [-0.0617, 0.0, 0.4553]
     """
     d, e, zf, rr, ss = 28e-3, 2e-2, 2e-2, 7e-3, 35e-3
     da, ea, fa, ra, sa, sb = 115e-4, 1421e-5, 1421e-5, 92e-5, 1874e-5, 1043e-5

@@ -28,7 +28,11 @@ def bryant(angles: jax.Array) -> jax.Array:
 
 
 def bryant_joint() -> General:
-    """A spherical joint in Bryant angles, 3 freedoms with v = dq/dt."""
+    """A spherical joint in Bryant angles, 3 freedoms with v = dq/dt.
+
+    >>> print(mbs.library.bryant_joint().G(jnp.array([jnp.pi / 2, 0.0, 0.0]), 0.0)[2].round(3))
+    [0. 1. 0.]
+    """
     return General(_no_displacement, _turned, 3)
 
 
@@ -49,6 +53,9 @@ def prosthetic_arm(trunk: MovingBase | None = None, gravity: Sequence[float] = G
 
     trunk: None leaves the trunk at rest: it is the world, to be moved by `moving_base_dynamics`. Otherwise its motion
     is built into the shoulder, a joint that depends on time, and `forward_dynamics` and `simulate` give the motion.
+
+    >>> mbs.library.prosthetic_arm().build()
+    <Model 'prosthetic arm': 3 bodies (upper_arm, forearm, hand), nq = 6, nv = 6>
     """
     mech = Mechanism("prosthetic arm", gravity=tuple(gravity))
     for name, mass, length, radius in (

@@ -17,6 +17,9 @@ def arm7(gravity: Sequence[float] = GRAVITY) -> Mechanism:
 
     The axes alternate between z (along the arm) and y (across it): shoulder 3, elbow 1, wrist 3. Bodies are "link_1" to
     "link_7", joints "joint_1" to "joint_7"; the flange is the point (0, 0, 0.07) of link_7.
+
+    >>> mbs.library.arm7().build().nv
+    7
     """
     mech = Mechanism("arm7", gravity=tuple(gravity))
     # axis, height of the joint over the one before [m], mass [kg], length [m] and radius [m] of the link
@@ -42,6 +45,9 @@ def humanoid30(gravity: Sequence[float] = GRAVITY) -> Mechanism:
 
     30 degrees of freedom, 25 bodies. x is forward, y to the left, z up; the pelvis' frame lies between the hips, 0.85 m
     above the soles. Joints are "base" and "<limb>_<axis>", sides "left" and "right"; every axis is a body.
+
+    >>> mbs.library.humanoid30().build().nv
+    30
     """
     mech = Mechanism("humanoid30", gravity=tuple(gravity))
     mech.add_body("pelvis", 10.0, (0, 0, 0.05), box(10.0, 0.18, 0.28, 0.18))

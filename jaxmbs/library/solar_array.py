@@ -22,6 +22,9 @@ def solar_array_linkage(
     pushes the inner panel through a rod (hinge "joint"); the loop "clevis" hinges the rod on the inner panel. panel:
     length of a panel [m], 4 kg each; stiffness [N m/rad] and damping [N m s/rad] of the springs at "root" (rest at
     -pi/2), "fold" (rest at -pi) and, a quarter of that, "pivot" (rest at -1). Bodies "inner", "outer", "lever", "rod".
+
+    >>> mbs.library.solar_array_linkage().build()
+    <Model 'solar array': 4 bodies (inner, outer, lever, rod), nq = 4, nv = 4>
     """
     mech = Mechanism("solar array", gravity=tuple(gravity))
     mass, thick = 4.0, 0.03

@@ -30,6 +30,9 @@ def three_link_arm(
     At q = 0 all body axes are those of the plane. O_1 is the world's origin, O_2 lies at L_2 y_1, O_3 at A x_2 + B y_2
     [m]. m_o: masses [kg]; the centres of mass are y_c1 y_1, x_c2 x_2 + y_c2 y_2 and x_c3 x_3 [m]; I_q: moments of
     inertia [kg m²] about the hinge axes. Bodies "body_1" to "body_3", joints "q_1" to "q_3" about z.
+
+    >>> mbs.library.three_link_arm().build()
+    <Model 'three-link arm': 3 bodies (body_1, body_2, body_3), nq = 3, nv = 3>
     """
     mech = Mechanism("three-link arm", gravity=tuple(gravity))
     centers = [(0.0, y_c1, 0.0), (x_c2, y_c2, 0.0), (x_c3, 0.0, 0.0)]
@@ -54,6 +57,9 @@ def planar_two_arm_robot(
     A x_1 - B y_1 and A x_1 + B y_1, O_3 and O_5 at L_3 x_2 and L_3 x_4 (L_5 = L_3) [m]. m_o: masses [kg]; the centres of
     mass are x_c x_i [m]; I_q: moments of inertia [kg m²] about the hinge axes. Bodies "body_1" to "body_5", joints
     "q_1" to "q_5" about z.
+
+    >>> mbs.library.planar_two_arm_robot().build().nv
+    5
     """
     mech = Mechanism("planar two-arm robot", gravity=tuple(gravity))
     poles = [(0.0, 0.0, 0.0), (A, -B, 0.0), (L_3, 0.0, 0.0), (A, B, 0.0), (L_3, 0.0, 0.0)]
@@ -104,6 +110,9 @@ def spatial_two_arm_robot(
     m_o: masses (7,) [kg]; r_c: centres of mass (7, 3) [m]; I: (I^x, I^y, I^z, I^xy, I^xz, I^yz) (7, 6) [kg m²] about
     the poles O_i, the products with [T]'s sign, I^xy = +integral of x y dm. Bodies "body_1" to "body_7", joints "q_1"
     to "q_7".
+
+    >>> mbs.library.spatial_two_arm_robot().build().nv
+    7
     """
     mech = Mechanism("spatial two-arm robot", gravity=tuple(gravity))
     bases = (0, 1, 2, 3, 1, 5, 6)

@@ -11,6 +11,9 @@ def triple_pendulum() -> Mechanism:
 
     At q = 0 all lie along x. Bodies "rod_1" to "rod_3", joints "hinge_1" to "hinge_3"; the angles are relative, the
     sources' program counts each from the x axis.
+
+    >>> mbs.library.triple_pendulum().build()
+    <Model 'triple pendulum': 3 bodies (rod_1, rod_2, rod_3), nq = 3, nv = 3>
     """
     mech = Mechanism("triple pendulum", gravity=(0, -1, 0))
     parent, end = "world", (0, 0, 0)

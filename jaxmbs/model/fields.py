@@ -64,7 +64,8 @@ def element(cls: C) -> C:
             )
     own = declared(made)
     if own and made.__doc__:
-        made.__doc__ = f"{made.__doc__.rstrip()}\n\n" + "\n".join(f"    {line(d)}" for d in own)
+        said, *example = made.__doc__.rstrip().split("\n\n    >>> ", 1)
+        made.__doc__ = "\n\n    >>> ".join([f"{said}\n\n" + "\n".join(f"    {line(d)}" for d in own), *example])
     return made
 
 

@@ -39,8 +39,10 @@ def check_arguments(fn: Any, where: str, order: tuple[str, ...] = ORDER) -> None
 def evaluated(
     fn: Callable[..., Any], where: str, shape: tuple[int, ...] | None, dtype: Any, *arguments: Any
 ) -> jax.Array:
-    """fn(*arguments) as an array of this shape (None: a list, or a number for one of length 1) and dtype; ModelError,
-    beginning with `where`, if it is none."""
+    """fn(*arguments) as an array of this shape (None: a list) and dtype; ModelError, beginning with `where`, if it is none.
+
+    A number will do for a list, or an array, of one.
+    """
     value, wanted = fn(*arguments), "(rows,)" if shape is None else shape
     try:
         if value is None:
@@ -50,7 +52,7 @@ def evaluated(
         raise ModelError(f"{where} returned {value!r}; return an array {wanted}") from None
     if not jnp.issubdtype(out.dtype, jnp.number) or jnp.issubdtype(out.dtype, jnp.complexfloating):
         raise ModelError(f"{where} returned {out.dtype} numbers; return real ones {wanted}")
+    out = jnp.atleast_1d(out) if shape in (None, (1,)) else out
     if out.ndim > 1 if shape is None else out.shape != shape:
         raise ModelError(f"{where} returned an array {out.shape}; return {wanted}")
-    out = jnp.atleast_1d(out) if shape is None else out
     return out.astype(dtype)

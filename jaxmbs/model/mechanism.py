@@ -36,8 +36,14 @@ class _Placed:
 class Mechanism:
     """A mechanism under construction. Elements may be added in any order; `build` checks the whole.
 
-    gravity: uniform acceleration (3,) [m/s²] in world axes. Every error is a ModelError that names the element,
-    its value and the remedy.
+    name: of the model; gravity: uniform acceleration (3,) [m/s²] in world axes. Every error is a ModelError that names
+    the element, its value and the remedy.
+
+    >>> mech = mbs.Mechanism("pendulum", gravity=(0, 0, -9.81))
+    >>> mech.add_body("link", mass=2.0, com=(0, 0, -0.5), inertia=(0.2, 0.2, 0.01))
+    >>> mech.add_joint("hinge", mbs.Revolute(axis=(0, 1, 0)), parent="world", child="link")
+    >>> mech.build()
+    <Model 'pendulum': 1 body (link), nq = 1, nv = 1>
     """
 
     def __init__(self, name: str, gravity: Any = Surroundings.gravity, held: Iterable[str] = ()):
@@ -55,8 +61,9 @@ class Mechanism:
     def add_body(self, name: str, mass: float = Body.mass, com: Any = Body.com, inertia: Any = Body.inertia) -> None:
         """Add a rigid body.
 
-        mass [kg]; com (3,): centre of mass in the body frame [m]; inertia [kg m²]: three principal moments or a 3x3
-        matrix, about the centre of mass along the body's axes. A body may be massless where others hang on it.
+        name: how others refer to it; mass [kg]; com (3,): centre of mass in the body frame [m]; inertia [kg m²]: three
+        principal moments or a 3x3 matrix, about the centre of mass along the body's axes. A body may be massless where
+        others hang on it.
         """
         self._new(name, self._bodies, "body")
         self._bodies[name] = self._take(Body(mass, com, inertia), "body", name)
@@ -70,7 +77,7 @@ class Mechanism:
         parent_pose: Pose = Hinge.parent_pose,
         child_pose: Pose = Hinge.child_pose,
     ) -> None:
-        """Hang the body `child` on the body `parent` (or "world").
+        """Hang the body `child` on the body `parent` (or "world") by a joint, such as Revolute(axis), known as `name`.
 
         parent_pose, child_pose: the joint frame in the parent's and in the child's body frame; they coincide at q = 0.
         """
@@ -108,7 +115,8 @@ class Mechanism:
     ) -> None:
         """Close a loop by a cut joint of any type between two bodies, or a body and the world [Y 3.6].
 
-        pose_a, pose_b: the joint frame in the frames of body_a and body_b; a is the parent's side.
+        name: of the loop, whose numbers become parameters "<name>.<field>"; pose_a, pose_b: the joint frame in the frames
+        of body_a and body_b; a is the parent's side.
         """
         where = f"loop {name!r}"
         self._new(name, self._joints | self._loops | self._constraints, "loop")
@@ -123,7 +131,10 @@ class Mechanism:
         self._loops[name] = LoopJoint(name, kept, body_a, body_b, tuple(range(joint.constraints)))
 
     def add_constraint(self, name: str, element: Constraint | FunctionConstraint) -> None:
-        """Add a constraint: KnifeEdge, RollingDisc, Holonomic or Nonholonomic."""
+        """Add a constraint element: KnifeEdge, RollingDisc, Holonomic or Nonholonomic.
+
+        Its numbers become parameters "<name>.<field>". Raises ModelError for anything else.
+        """
         where = f"constraint {name!r}"
         self._new(name, self._joints | self._loops | self._constraints, "constraint")
         if isinstance(element, FunctionConstraint):

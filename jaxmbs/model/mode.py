@@ -16,6 +16,10 @@ class Mode:
     lock: (nv,), degrees of freedom whose acceleration is prescribed (zero if nothing else is), so that they keep the rate
     they have: `impact` brings them to rest, `simulate` refuses locks that move at the start; force: (number of force
     elements,), those that act; constraint: (number of loops and constraints,), those that hold, loops first.
+
+    >>> model = mbs.library.double_pendulum().build()
+    >>> model.mode(lock="elbow").lock.tolist()
+    [False, True]
     """
 
     lock: Any

@@ -12,6 +12,7 @@ import numpy as np
 
 from jaxmbs.model.errors import ModelError, unknown
 from jaxmbs.model.fields import Element, check_together
+from jaxmbs.model.joints import Coordinate
 from jaxmbs.model.kinds import Kind, checked_rows
 from jaxmbs.model.mode import Mode
 from jaxmbs.model.parameters import Parameter, Values, concrete_components, fits, is_traced
@@ -23,15 +24,25 @@ from jaxmbs.model.structure import WORLD, Structure
 class Model:
     """A mechanism ready for computation; made by `Mechanism.build`, never by hand.
 
+    structure: tree, types, names and patterns of zeros and ones, which decide what is compiled;
     numbers: flat vector of every free component of every parameter; overrides: parameters that were set to
     traced or batched values, by name. Both are leaves: map, differentiate or replace them without recompiling.
     Models are equal when their structures and all their numbers are. What `jax.grad` with respect to a model returns is
     shaped like the model; read it with `derivative`, which knows what the model could not be differentiated by.
+
+    >>> model = mbs.library.double_pendulum().build()
+    >>> model.body_names, model.q_slice("elbow")
+    (('upper', 'lower'), slice(1, 2, None))
     """
 
     numbers: Any
     overrides: dict[str, Any]
     structure: Structure = field(metadata={"static": True})
+
+    def __repr__(self) -> str:
+        bodies, n = self.body_names[:6], len(self.body_names)
+        said = f"{n} {'body' if n == 1 else 'bodies'} ({', '.join(bodies)}{', ...' if n > len(bodies) else ''})"
+        return f"<Model {self.name!r}: {said}, nq = {self.nq}, nv = {self.nv}>"
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Model):
@@ -43,6 +54,7 @@ class Model:
 
     @property
     def name(self) -> str:
+        """Name of the mechanism."""
         return self.structure.name
 
     @property
@@ -67,6 +79,7 @@ class Model:
 
     @property
     def force_names(self) -> tuple[str, ...]:
+        """Force elements, in the order in which they were added."""
         return tuple(f.name for f in self.structure.forces)
 
     @property
@@ -86,7 +99,18 @@ class Model:
 
     @property
     def parameter_names(self) -> tuple[str, ...]:
+        """What `get`, `set`, `free` and `vary` know: "gravity", "<element>.<field>"."""
         return tuple(p.name for p in self.structure.parameters)
+
+    @property
+    def coordinates(self) -> tuple[Coordinate, ...]:
+        """Name ("hinge.angle") and unit of every component of q."""
+        return _named((link.name, link.joint.coordinates()) for link in self.structure.links)
+
+    @property
+    def speeds(self) -> tuple[Coordinate, ...]:
+        """Name ("hinge.angle_rate") and unit of every component of v."""
+        return _named((link.name, link.joint.speeds()) for link in self.structure.links)
 
     def q_slice(self, joint: str) -> slice:
         """Where the joint's coordinates lie in q."""
@@ -101,7 +125,7 @@ class Model:
         return jnp.asarray([c for link in self.structure.links for c in link.joint.neutral()], float)
 
     def random(self, key: jax.Array) -> jax.Array:
-        """Random q (nq,): angles in (-pi, pi), displacements in (-1, 1) m, uniform orientations."""
+        """Random q (nq,) of a key of jax.random: angles in (-pi, pi), displacements in (-1, 1) m, uniform orientations."""
         parts = [
             link.joint.random(jax.random.fold_in(key, i))
             for i, link in enumerate(self.structure.links)
@@ -132,6 +156,10 @@ class Model:
         return Values(self.structure.table, self.numbers, self.overrides, dtype)
 
 
+def _named(joints: Iterable[tuple[str, tuple[Coordinate, ...]]]) -> tuple[Coordinate, ...]:
+    return tuple(c._replace(name=f"{joint}.{c.name}") for joint, components in joints for c in components)
+
+
 def _parameter(model: Model, name: str, where: str) -> Parameter:
     if name not in model.structure.table:
         raise unknown("parameter", name, model.structure.table, where)
@@ -139,7 +167,14 @@ def _parameter(model: Model, name: str, where: str) -> Parameter:
 
 
 def get(model: Model, name: str) -> Any:
-    """Value of a parameter: number or array; an inertia or rotation as 3x3. NumPy when concrete."""
+    """Value of the parameter of that name [SI]: number or array; an inertia or rotation as 3x3. NumPy when concrete.
+
+    Raises ModelError for an unknown name.
+
+    >>> model = mbs.library.double_pendulum(mass_2=1.5).build()
+    >>> mbs.get(model, "lower.mass"), mbs.get(model, "lower.com").tolist()
+    (1.5, [0.0, 0.0, -1.0])
+    """
     p = _parameter(model, name, "get")
     if name in model.overrides:
         return model.overrides[name]
@@ -158,6 +193,11 @@ def derivative(gradient: Model, name: str) -> Any:
     first. Returns (..., *shape of the parameter), that of an inertia symmetric, as if the parameter had been given by
     `set`. Raises ModelError where components are pinned: the model has no number there that could be differentiated by;
     differentiate with respect to `mbs.free(model, [name])` instead.
+
+    >>> model = mbs.library.double_pendulum().build()
+    >>> slope = jax.grad(lambda model: mbs.energy(model, jnp.zeros(2), jnp.ones(2))[0])(model)
+    >>> print(mbs.derivative(slope, "lower.mass").round(3))
+    4.5
     """
     p = _parameter(gradient, name, "derivative")
     if name in gradient.overrides:
@@ -181,6 +221,10 @@ def set(model: Model, values: Mapping[str, Any]) -> Model:
     Plain numbers are checked as at build. A value that is traced, or that differs from a pinned 0 or +-1, turns
     the parameter into free numbers, which recompiles once. Raises ModelError for unknown names, wrong shapes,
     unphysical values.
+
+    >>> model = mbs.set(mbs.library.double_pendulum().build(), {"lower.mass": 3.0, "gravity": (0, 0, -1.62)})
+    >>> mbs.get(model, "lower.mass")
+    3.0
     """
     concrete: dict[str, list[float]] = {}
     overrides = dict(model.overrides)
@@ -204,10 +248,14 @@ def set(model: Model, values: Mapping[str, Any]) -> Model:
 
 
 def free(model: Model, names: Iterable[str]) -> Model:
-    """The model with every component of the named parameters turned into a number: nothing pinned.
+    """The model with every component of the parameters in `names` turned into a number: nothing pinned.
 
     Do so before differentiating with respect to a component whose value is exactly 0 or +-1; `derivative` reads the
     result and refuses what is still pinned.
+
+    >>> model = mbs.library.double_pendulum().build()
+    >>> mbs.free(model, ["lower.com"]).numbers.size - model.numbers.size  # components that were pinned
+    2
     """
     names = [names] if isinstance(names, str) else list(names)
     for name in names:
@@ -221,6 +269,12 @@ def vary(model: Model, values: Mapping[str, Any]) -> tuple[Model, Model]:
     values: {name: (B, ...)}; an inertia as (B, 3) or (B, 3, 3), a rotation as (B, 4) or (B, 3, 3). Returns the model
     with batched leaves and the Model-shaped in_axes for `jax.vmap`. Concrete values are checked: an inertia that no
     body can have raises ModelError with the row.
+
+    >>> model = mbs.library.double_pendulum().build()
+    >>> batch, axes = mbs.vary(model, {"lower.mass": jnp.array([1.0, 2.0, 3.0])})
+    >>> matrices = jax.vmap(mbs.mass_matrix, in_axes=(axes, None))(batch, jnp.zeros(2))
+    >>> print(matrices[:, 1, 1])
+    [1. 2. 3.]
     """
     overrides = dict(model.overrides)
     axes: dict[str, Any] = dict.fromkeys(overrides)

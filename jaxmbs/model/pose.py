@@ -16,6 +16,10 @@ class Pose:
     """Placement of a frame in its parent: x_parent = rotation @ x_child + position.
 
     Poses returned by the library hold matrices, with any leading axes.
+
+    >>> quarter = mbs.Pose(position=(0, 0, 1), rotation=(0.7071, 0, 0, 0.7071))  # about z
+    >>> mech = mbs.library.double_pendulum()
+    >>> mech.close_loop("hold", mbs.Spherical(), "lower", "world", pose_a=quarter)
     """
 
     position: Any = field(Kind.VECTOR, "m", "origin of the frame in its parent", default=(0.0, 0.0, 0.0))

@@ -31,6 +31,11 @@ def assemble(
     SINGULAR (met where rows depend on one another, so that the motion may branch). residual (rows,): see
     `constraint_rows` for whose they are. Derivatives are implicit, in both modes. Raises ModelError for unknown joints
     and wrong shapes.
+
+    >>> model = mbs.library.crank_slider().build()
+    >>> q, v, status, residual = mbs.assemble(model, [1.0, -1.0, 0.0], fixed="bearing")
+    >>> print(mbs.Status(int(status)).name, q.round(3))
+    OK [ 1.    -1.284 -0.058]
     """
     s = model.structure
     held_q, held_v = np.zeros(model.nq, bool), np.zeros(model.nv, bool)

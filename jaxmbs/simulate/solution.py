@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import enum
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+
+from jaxmbs.model.parameters import is_traced
 
 
 class Status(enum.IntEnum):
-    """Outcome of one instance; `message` is what users read."""
+    """Outcome of one instance; `message` is what users read.
+
+    >>> mbs.Status(1).name, mbs.Status(1).message
+    ('NOT_FINITE', 'the state stopped being finite; reduce dt, or look for a stiff or singular element')
+    """
 
     OK = 0
     NOT_FINITE = 1
@@ -24,6 +32,7 @@ class Status(enum.IntEnum):
 
     @property
     def message(self) -> str:
+        """The outcome in words, with what to do about it."""
         return _MESSAGES[self]
 
     @staticmethod
@@ -57,6 +66,10 @@ class Solution:
     depend on others to rounding (near 0 the mechanism passed a configuration where it could branch, such as a
     parallelogram lying flat, at a distance of some square root of it, and kept the branch of its velocity; the status is
     SINGULAR where accelerations had fewer than some six digits); folded: final carry of `fold`.
+
+    >>> model = mbs.library.double_pendulum().build()
+    >>> mbs.simulate(model, [0.5, 0.0], [0.0, 0.0], t_end=0.2, dt=0.01)
+    <Solution: 21 rows, nq = 2, nv = 2, t = 0 to 0.2 s, OK>
     """
 
     t: Any
@@ -69,3 +82,14 @@ class Solution:
     constraint_error: Any
     conditioning: Any
     folded: Any
+
+    def __repr__(self) -> str:
+        """Shape and outcome in a line; the arrays are in the fields."""
+        *batch, rows, nq = getattr(self.q, "shape", (0, 0))
+        said = f"{'x'.join(map(str, batch))} instances of " if batch else ""
+        said += f"{rows} rows, nq = {nq}, nv = {getattr(self.v, 'shape', (0,))[-1]}"
+        if is_traced(self.status) or not hasattr(self.status, "shape"):
+            return f"<Solution: {said}>"
+        found = Counter(np.ravel(self.status).tolist())
+        outcome = ", ".join(f"{n} {Status(s).name}" if batch else Status(s).name for s, n in sorted(found.items()))
+        return f"<Solution: {said}, t = {np.ravel(self.t)[0]:g} to {np.ravel(self.t)[-1]:g} s, {outcome}>"

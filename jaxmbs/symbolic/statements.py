@@ -39,8 +39,11 @@ class Statement:
 class Operations:
     """What one evaluation of the formulas costs; constants are computed beforehand and not counted.
 
-    trigonometric: sines and cosines; angle_sums: additions of angles under them, not among the additions; functions:
-    square roots, hyperbolic tangents and choices between two values.
+    additions, multiplications, divisions; trigonometric: sines and cosines; angle_sums: additions of angles under them,
+    not among the additions; functions: square roots, hyperbolic tangents and choices between two values.
+
+    >>> print(mbs.Operations(additions=3, multiplications=4), mbs.Operations(3, 4).total)
+    3 additions, 4 multiplications 7
     """
 
     additions: int = 0

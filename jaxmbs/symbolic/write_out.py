@@ -52,6 +52,10 @@ def write_out(model: Model, what: str, *, constants: str = "symbols", method: st
     Raises ModelError for General joints and External forces (functions, which have no formula here), for traced or
     batched numbers, for forward dynamics with constraints, for a model without a degree of freedom, and for an unknown
     name. Takes from a fraction of a second (three links) to some seconds (seven axes).
+
+    >>> formulas = mbs.write_out(mbs.library.double_pendulum().build(), "mass_matrix")
+    >>> print(formulas.operations)
+    2 additions, 2 multiplications, 1 sines and cosines
     """
     if what not in ALGORITHMS:
         raise unknown("formula", what, ALGORITHMS, "write_out")

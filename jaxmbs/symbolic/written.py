@@ -20,6 +20,10 @@ class WrittenOut:
     what: the function; model: its name; inputs: the arguments (name, length), "t" without a length; shape: of the
     result; method: the algorithm that wrote the formulas; numeric: whether the constants are numbers of the model or
     computed from its parameters.
+
+    >>> formulas = mbs.write_out(mbs.library.double_pendulum().build(), "mass_matrix", constants="numbers")
+    >>> formulas.function()([0.5, 0.3])[1][1]
+    1.0
     """
 
     what: str
@@ -99,7 +103,7 @@ class WrittenOut:
         return "[" + ", ".join(rows) + "]"
 
     def function(self, module: str = "math") -> Callable[..., Any]:
-        """The function of `python`, ready to call."""
+        """The function of `python`, ready to call; module: "math" or "numpy", as there."""
         space: dict[str, Any] = {}
         exec(compile(self.python(module), f"<{self.what}>", "exec"), space)
         return space[self.what]

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
+
 import numpy as np
 
 from jaxmbs.model import Model
 from jaxmbs.model.graph import Graph, graph_of
+from jaxmbs.model.joints import Coordinate
 
 
 def info_text(model: Model, matrices: bool = False) -> str:
@@ -53,19 +57,25 @@ def _said(model: Model, i: int) -> str:
 
 
 def joint_table(model: Model, graph: Graph) -> str:
-    """Joints in the order of q, then the cut ones: arc, name, type, i+ and i-, places in q and v."""
-    head = ("arc", "joint", "type", "i+", "i-", "q", "v")
+    """Joints in the order of q, then the cut ones: arc, name, type, i+ and i-, places in q and v, coordinates and units."""
+    head = ("arc", "joint", "type", "i+", "i-", "q", "v", "coordinates")
     rows = []
     for a, link in enumerate(model.structure.links):
         spans = (model.structure.q_slices[a], model.structure.v_slices[a])
         rows.append((
             str(a + 1), link.name, link.joint.type_name, *(f"{k} {graph.bodies[k]}" for k in graph.arcs[a]),
-            *(_span(x) for x in spans),
+            *(_span(x) for x in spans), coordinates_text(link.joint.coordinates()),
         ))  # fmt: skip
     for a, loop in enumerate(model.structure.loops, graph.n):
         ends = (f"{k} {graph.bodies[k]}" for k in graph.arcs[a])
-        rows.append((str(a + 1), loop.name, loop.joint.type_name, *ends, "cut", "cut"))
+        rows.append((str(a + 1), loop.name, loop.joint.type_name, *ends, "cut", "cut", ""))
     return _table(head, rows)
+
+
+def coordinates_text(components: Sequence[Coordinate]) -> str:
+    """Names and units, each unit once behind those that have it."""
+    groups = [(unit, [c.name for c in same]) for unit, same in itertools.groupby(components, key=lambda c: c.unit)]
+    return ", ".join(", ".join(names) + (f" [{unit}]" if unit else "") for unit, names in groups)
 
 
 def _span(x: slice) -> str:

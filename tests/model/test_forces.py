@@ -154,6 +154,30 @@ def test_pusher_friction_opposes_the_rod_but_cannot_pull():
     assert push(0.1, rate=0.0, friction=15.0) == pytest.approx(40.0)
 
 
+def test_pusher_friction_grows_over_a_hundredth_of_a_metre_per_second():
+    for rate in (-0.02, 0.005, 0.01, 0.03):
+        assert push(0.1, rate=rate, friction=15.0) == pytest.approx(40 - 15 * np.tanh(rate / 0.01), rel=1e-12)
+
+
+def stored(s, **options):
+    """Potential energy of a pusher at extension s."""
+    arguments = {"stiffness": 100.0, "preload": 50.0, "stroke": 0.3} | options
+    model = pair(p=mbs.Pusher("a", "b", (0.2, 0, 0), (-0.1, 0, 0), (1, 0, 0), **arguments))
+    return float(mbs.energy(model, np.concatenate([at(), at((0.3 + s, 0, 0))]), np.zeros(12))[1])
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize(
+    ("options", "end"), [({}, 0.3), ({"stroke": 0.9}, 0.5), ({"stiffness": 0.0}, 0.3), ({"friction": 9.0}, 0.3)]
+)
+def test_pusher_stores_the_work_that_its_spring_still_has_to_do(options, end):
+    """The force integrated to where it ends: at the stroke, or where the spring is slack."""
+    k = options.get("stiffness", 100.0)
+    for s in (-0.05, 0.0, 0.1, 0.29):
+        assert stored(s, **options) == pytest.approx((50 * end - k * end**2 / 2) - (50 * s - k * s**2 / 2), rel=1e-12)
+    assert stored(end + 0.001, **options) == 0 == stored(5.0, **options)
+
+
 def test_oblique_pusher_leaves_the_momentum_alone():
     """Its two forces have one line of action, in any position of the bodies."""
     direction = (0.6, 0.0, 0.8)
@@ -210,6 +234,7 @@ def test_contact_pushes_out_along_the_normal(name):
     assert relative(wrench(model, at(point)), [0, 0, 0, *(10.0 * normal)]) < 1e-11
     approach = np.array([0, 0, 0, *(-0.1 * normal)])
     assert relative(wrench(model, at(point), approach), [0, 0, 0, *(10.0 * 1.2 * normal)]) < 1e-11
+    assert relative(wrench(model, at(point), -approach), [0, 0, 0, *(10.0 * 0.8 * normal)]) < 1e-11
     out = np.asarray(point) + 0.02 * normal
     assert relative(wrench(model, at(out), approach), REST) == 0
     leaving_fast = np.array([0, 0, 0, *(10 * normal)])

@@ -230,3 +230,13 @@ def test_random_coordinates_fill_their_ranges():
 def test_unknown_joint_of_a_slice():
     with pytest.raises(mbs.ModelError, match=r"'hing'.*'hinge'"):
         pendulum().build().v_slice("hing")
+
+
+def test_a_model_says_what_it_is_in_a_line():
+    assert repr(mbs.library.double_pendulum().build()) == (
+        "<Model 'double pendulum': 2 bodies (upper, lower), nq = 2, nv = 2>"
+    )
+    long = mbs.library.chain(30).build()
+    assert "30 bodies (link_1, " in repr(long) and len(repr(long)) < 120
+    _, axes = mbs.vary(long, {"link_1.mass": np.ones(3)})
+    assert repr(axes) == repr(long)  # as in_axes, too, where leaves are None

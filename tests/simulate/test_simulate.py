@@ -1,5 +1,7 @@
 """Runge-Kutta 4 on the configuration manifold."""
 
+import itertools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -83,6 +85,32 @@ def test_energy_balance_with_drive():
     assert abs(gained) > 0.1
     assert gained == pytest.approx(float(tau @ (solution.q[-1] - solution.q[0])), abs=1e-8)
     assert np.abs(solution.energy_error).max() < 1e-9
+
+
+def test_energy_balance_with_a_mode():
+    """Work is counted once, whether or not there is a mode; elements that are switched off and locks do none."""
+    mech = mbs.library.chain(3)
+    mech.add_force("oil", mbs.Damper("hinge_2", 3.0))
+    mech.add_force("jet", mbs.Thruster("link_3", thrust=9.0, direction=(1, 0, 0)))
+    mech.add_force("hand", mbs.External(lambda model, t, q, v: 5.0 * jnp.cos(t + q)))
+    model, q, v = mech.build(), np.full(3, 0.8), np.array([0.0, 0.5, 1.0])
+    tau = np.array([3.0, -1.0, 0.5])
+
+    @jax.jit
+    def run(mode):
+        return mbs.simulate(model, q, v, 0.3, dt=2e-3, tau=tau, mode=mode, save_every=50)
+
+    plain, other = mbs.simulate(model, q, v, 0.3, dt=2e-3, tau=tau, save_every=50), run(model.mode())
+    assert relative(other.q, plain.q) < 1e-12 and relative(other.energy_error, plain.energy_error) < 1e-12
+    still = run(model.mode(lock="hinge_1"))
+    off = run(model.mode(off=("oil", "jet", "hand")))
+    ends = [np.asarray(x.q[-1]) for x in (plain, still, off)]
+    assert min(np.abs(a - b).max() for a, b in itertools.combinations(ends, 2)) > 1e-2
+    for x in (plain, still, off):
+        assert np.abs(x.energy_error).max() < 1e-8
+    work = tau @ (off.q[-1] - off.q[0])
+    gained = [sum(mbs.energy(model, off.q[k], off.v[k])) for k in (0, -1)]
+    assert gained[1] - gained[0] == pytest.approx(float(work), abs=1e-8) and abs(work) > 0.1
 
 
 @pytest.mark.parametrize(
@@ -285,3 +313,14 @@ def test_who_compiles_again_and_again_is_told():
     with jax.disable_jit(), pytest.warns(mbs.ModelWarning, match=r"simulate: tau.*test_simulate.*jnp\.asarray"):
         for gain in range(6):
             mbs.simulate(model, q, v, 0.1, dt=0.1, tau=lambda model, t, q, v, gain=gain: gain * v)
+
+
+def test_a_solution_says_what_it_is_in_a_line():
+    model, q, v = swing()
+    run = mbs.simulate(model, q, v, 0.1, dt=0.01)
+    assert repr(run) == "<Solution: 11 rows, nq = 2, nv = 2, t = 0 to 0.1 s, OK>"
+    runs = jax.vmap(lambda v: mbs.simulate(model, q, v, 0.1, dt=0.01))(np.stack([v, v * np.nan, v]))
+    assert repr(runs) == "<Solution: 3 instances of 11 rows, nq = 2, nv = 2, t = 0 to 0.1 s, 2 OK, 1 NOT_FINITE>"
+    said = []
+    jax.eval_shape(lambda q: said.append(repr(mbs.simulate(model, q, v, 0.1, dt=0.01))), q)
+    assert said == ["<Solution: 11 rows, nq = 2, nv = 2>"]

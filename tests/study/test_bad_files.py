@@ -161,3 +161,9 @@ def test_true_is_no_number_anywhere(kind):
     for value in (True, "2.0", float("inf"), float("nan")):
         with pytest.raises(ValueError):
             TypeAdapter(kind).validate_python(value)
+
+
+def test_zero_is_no_direction():
+    assert TypeAdapter(tables.Direction).validate_python([0, 0, 2])
+    with pytest.raises(ValueError, match="zero has none"):
+        TypeAdapter(tables.Direction).validate_python([0.0, 0, 0])

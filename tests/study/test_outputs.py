@@ -90,15 +90,15 @@ def test_reductions(separation):
 
 @pytest.mark.parametrize("reduce", ["min", "max", "final"])
 def test_a_value_that_is_no_number_shows_in_every_reduction(reduce):
-    output = Distance(type="distance", body_a="a", body_b="b", reduce=reduce)
+    output = Distance(body_a="a", body_b="b", reduce=reduce)
     state = tuple(jnp.asarray(x) for x in output.start())
     for i, x in enumerate((1.0, 2.0, np.nan, np.nan)):  # a run that is lost stays so
         state = output.fold(state, (jnp.asarray(x), jnp.asarray(True)), jnp.asarray(0.1 * i))
     assert np.isnan(output.result(state))
 
 
-def test_axes_in_files_are_made_unit_vectors():
-    output = AngularRate(type="angular_rate", body="a", part="axial", axis=[0, 3, -4])
+def test_axes_are_made_unit_vectors():
+    output = AngularRate(body="a", part="axial", axis=(0, 3, -4))
     assert output.axis == (0.0, 0.6, -0.8)
 
 

@@ -16,6 +16,9 @@ class Vertex:
 
     Nodes: "1" (one flow, the efforts sum to zero) and "0" (one effort, the flows sum to zero). Elements: "I" inertia,
     "C" spring, "R" damper, "Se" and "Sf" sources of effort and of flow, "MTF" transformer, "MGY" gyrator.
+
+    >>> mbs.Vertex("gravity:arm", "Se", "arm").is_node
+    False
     """
 
     id: str
@@ -24,6 +27,7 @@ class Vertex:
 
     @property
     def is_node(self) -> bool:
+        """Whether it is a node, not an element."""
         return self.kind in ("0", "1")
 
 
@@ -33,6 +37,10 @@ class Bond:
     """Energy that passes from `tail` to `head`, ids of two vertices.
 
     effort (n,) [N, N m], flow (n,) [m/s, rad/s]; a batch of states has its axis first.
+
+    >>> bond = mbs.Bond(jnp.array([2.0, 0.0]), jnp.array([3.0, 1.0]), "rate:hinge", "loss:oil")
+    >>> print(bond.power)
+    6.0
     """
 
     effort: Any

@@ -41,7 +41,7 @@ def bond_graph(
     t: Any = 0.0,
     mode: Mode | None = None,
 ) -> BondGraph:
-    """Bond graph at (q, v) with the accelerations a (nv,); None: those of the motion under tau (nv,).
+    """Bond graph at q (nq,), v (nv,) with the accelerations a (nv,); None: those of the motion under tau (nv,).
 
     Ids of nodes: "body:<name>" (flow: angular, linear velocity of the child joint frame in its axes), "joint:<name>"
     (effort: its whole wrench on the child, there), "rate:<joint>" (flow: its v), "constraint:<name>" (effort: multipliers).
@@ -51,6 +51,11 @@ def bond_graph(
     (Sf); transformers (MTF). The world is no node: it does no work. Bonds point where power counts as positive: out of
     sources, into I, C, R. The efforts at every node sum to zero if a is the acceleration of the motion [K 2].
     Works under jit, vmap and grad. Raises ModelError for wrong shapes.
+
+    >>> model = mbs.library.double_pendulum().build()
+    >>> graph = mbs.bond_graph(model, [0.5, 0.0], [1.0, 0.0])
+    >>> {name: round(float(power), 3) for name, power in graph.powers().items() if abs(power) > 1e-6}
+    {'inertia:upper': -4.703, 'gravity:upper': 4.703, 'inertia:lower': -9.406, 'gravity:lower': 9.406}
     """
     state = constrained_state(model, q, v, t, mode, a, tau)
     tree = state.tree

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -61,7 +61,7 @@ def _varies(f: Callable[[Any], Any], v: Any) -> bool:
     operations decide.
     """
     closed = jax.make_jaxpr(f)(v)
-    if not _reached(closed.jaxpr):
+    if not any(_reached(closed.jaxpr, [True])):
         return False
     dice = np.random.default_rng(0)
     consts = [_drawn(dice, c) if is_traced(c) else c for c in closed.consts]
@@ -72,14 +72,22 @@ def _varies(f: Callable[[Any], Any], v: Any) -> bool:
     return not np.abs(a - b).max(initial=0.0) <= float(jnp.finfo(v.dtype).eps) ** 0.5 * size
 
 
-def _reached(jaxpr: Any) -> bool:
-    """Whether a result may depend on the arguments."""
-    reached = set(jaxpr.invars)
+_CALLS = {"pjit": "jaxpr", "jit": "jaxpr", "closed_call": "call_jaxpr", "custom_jvp_call": "call_jaxpr"}
+
+
+def _reached(jaxpr: Any, varying: Sequence[bool]) -> list[bool]:
+    """Which results may depend on the arguments that vary."""
+    known = dict(zip(jaxpr.invars, varying, strict=True))
     for equation in jaxpr.eqns:
-        if any(x in reached for x in equation.invars if not isinstance(x, core.Literal)):
-            reached.update(equation.outvars)
-    return any(x in reached for x in jaxpr.outvars if not isinstance(x, core.Literal))
+        given = [not isinstance(x, core.Literal) and known.get(x, False) for x in equation.invars]
+        name = equation.primitive.name
+        if name in _CALLS:
+            found = _reached(equation.params[_CALLS[name]].jaxpr, given)
+        else:
+            found = [any(given)] * len(equation.outvars)
+        known.update(zip(equation.outvars, found, strict=True))
+    return [not isinstance(x, core.Literal) and known.get(x, False) for x in jaxpr.outvars]
 
 
 def _drawn(dice: np.random.Generator, x: Any) -> Any:
-    return jnp.asarray(dice.uniform(0.5, 1.5, jnp.shape(x)), jnp.result_type(x))
+    return np.asarray(dice.uniform(0.5, 1.5, jnp.shape(x)), jnp.result_type(x))

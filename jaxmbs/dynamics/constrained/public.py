@@ -42,12 +42,19 @@ def constrained_dynamics(
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
     """Motion under loops and constraints: (a (nv,), multipliers (rows,), residual (rows,)).
 
-    A a + bias = tau + Jᵀ multipliers and J a + drift = 0 [Y 3.190]. The rows stand in the order of
+    A a + bias = tau + Jᵀ multipliers and J a + drift = 0 [Y 3.190], at q (nq,), v (nv,), under tau (nv,) or None;
+    prescribed (nv,): acceleration of the locked degrees of freedom, None for zero. The rows stand in the order of
     model.constraint_names (see `constraint_rows`); the multipliers of a cut joint are components of its wrench on the
     second body, at frame b in its axes [N, N m]. residual: what the state violates: position (m, rad) of a holonomic
     row, velocity (m/s) of a nonholonomic one. method: "multipliers" (Schur complement of the mass matrix) or
     "elimination" of dependent velocities [K 6], chosen by pivoting at every state; the two agree. Redundant rows share
     the load with multipliers of least norm. Raises ModelError for wrong shapes or an unknown method.
+
+    >>> model = mbs.library.crank_slider().build()
+    >>> q = [jnp.pi / 2, -jnp.pi / 2 - jnp.arcsin(1 / 3), jnp.sqrt(0.08) - 0.4]  # the crank upright
+    >>> a, multipliers, residual = mbs.constrained_dynamics(model, q, [0.0, 0.0, 0.0], tau=[1.0, 0.0, 0.0])
+    >>> print(a.round(3), multipliers.shape)
+    [ 35.263 -35.263  -3.526] (2,)
     """
     if method not in _METHODS:
         raise unknown("method", method, _METHODS, "constrained_dynamics")
@@ -63,7 +70,16 @@ def constrained_dynamics(
 def constraint_jacobian(
     model: Model, q: jax.Array, v: jax.Array | None = None, *, t: Any = 0.0, mode: Mode | None = None
 ) -> tuple[jax.Array, jax.Array]:
-    """(J (rows, nv), drift (rows,)) of J a + drift = 0 at (q, v); v None is rest. [Y 3.194-3.198]"""
+    """(J (rows, nv), drift (rows,)) of J a + drift = 0 at q (nq,), v (nv,); v None is rest. [Y 3.194-3.198]
+
+    Rows in the order of the multipliers. Raises ModelError for wrong shapes.
+
+    >>> model = mbs.library.crank_slider().build()
+    >>> J, drift = mbs.constraint_jacobian(model, [0.0, 0.0, 0.0])
+    >>> print(J.round(3))
+    [[ 0.   0.   1. ]
+     [-0.4 -0.3  0. ]]
+    """
     state = constrained_state(model, q, jnp.zeros(model.nv) if v is None else v, t, mode)
     found, dtype = constraints(state), state.tree.dtype
     rows = [state.tree.vector(list(row)) for row in found.J]
@@ -71,7 +87,13 @@ def constraint_jacobian(
 
 
 def constraint_rows(model: Model, q: Any = None) -> dict[str, slice]:
-    """Where the rows of each constraint lie among the multipliers."""
+    """Where the rows of each constraint lie among the multipliers: {name: slice}.
+
+    q (nq,): where functions of users are asked for their number of rows; None is the neutral configuration.
+
+    >>> mbs.constraint_rows(mbs.library.four_bar_windows(2).build())
+    {'window_1': slice(0, 2, None), 'window_2': slice(2, 4, None)}
+    """
     q = model.neutral() if q is None else q
     counts = row_counts(constrained_state(model, q, jnp.zeros(model.nv), 0.0, None))
     out, start = {}, 0
@@ -93,10 +115,16 @@ def impact(
 ) -> tuple[jax.Array, jax.Array]:
     """Velocity jump when constraints and locks start to hold: (v_plus (nv,), impulses (rows,)).
 
-    A (v_plus - v_minus) = Jᵀ impulses + impulses on the degrees of freedom that `mode` locks; the rates of those are rows
-    like any other. On what is named in `on`, constraints and locked joints (None: all), the velocity becomes
-    -restitution times what it was; on the other active rows and locks it becomes zero. Impulses in N s and N m s, in the
-    order of the multipliers; what a lock takes is in `joint_impulses`. Raises ModelError for unknown names.
+    At q (nq,), v_minus (nv,): A (v_plus - v_minus) = Jᵀ impulses + impulses on the degrees of freedom that `mode` locks;
+    the rates of those are rows like any other. On what is named in `on`, constraints and locked joints (None: all), the
+    velocity becomes -restitution times what it was; on the other active rows and locks it becomes zero. Impulses in N s
+    and N m s, in the order of the multipliers; what a lock takes is in `joint_impulses`. Raises ModelError for unknown
+    names.
+
+    >>> model = mbs.library.crank_slider().build()
+    >>> v, impulses = mbs.impact(model, [0.0, 0.0, 0.0], [0.0, 0.0, 1.0], on="pin")  # the slider is caught
+    >>> print(v.round(3))
+    [0. 0. 0.]
     """
     known = model.constraint_names + model.joint_names
     names = known if on is None else ((on,) if isinstance(on, str) else tuple(on))
@@ -117,8 +145,15 @@ def joint_impulses(
 ) -> jax.Array:
     """Impulse in every joint at a velocity jump, (joints, 6): tree joints, then cut joints, as in `joint_reactions`.
 
-    A row is (angular [N m s], linear [N s]) impulse on the child, at the child joint frame, in its axes. impulses: those
-    of the constraints, from `impact`; zeros (rows,) for a jump that outside impulses make.
+    A row is (angular [N m s], linear [N s]) impulse on the child, at the child joint frame, in its axes. q (nq,); v_minus,
+    v_plus (nv,): before and after; impulses: those of the constraints, from `impact`; zeros (rows,) for a jump that outside
+    impulses make. Raises ModelError for wrong shapes.
+
+    >>> model = mbs.library.crank_slider().build()
+    >>> q, v_minus = [0.0, 0.0, 0.0], [0.0, 0.0, 1.0]
+    >>> v_plus, impulses = mbs.impact(model, q, v_minus)
+    >>> mbs.joint_impulses(model, q, v_minus, v_plus, impulses).shape  # three joints and the loop
+    (4, 6)
     """
     state = constrained_state(model, q, jnp.zeros(model.nv), t, None, v_minus)
     tree = state.tree

@@ -106,6 +106,11 @@ class BodyLoads(NamedTuple):
     at_hinge (n, 3): sum of F_k + Q_k [N] over the bodies k from j outwards, acting on the carrying body at its hinge j;
     moment (n, 3): L_i and the moments of all its hinges [N m]; momentum_rate (n, 3): rate of the angular momentum about
     the inward hinge [N m], which the three together produce [W 4.2].
+
+    >>> model = mbs.library.double_pendulum().build()
+    >>> loads = mbs.body_loads(model, [0.5, 0.3], [1.0, 2.0])
+    >>> loads.moment.shape, loads.momentum_rate.shape
+    ((2, 3), (2, 3))
     """
 
     at_centre: jax.Array

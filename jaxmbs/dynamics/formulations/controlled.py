@@ -6,6 +6,7 @@ A_k q" + bias_k - tau_k.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -18,16 +19,26 @@ from jaxmbs.dynamics.formulations import methods
 from jaxmbs.dynamics.recursive import rnea
 from jaxmbs.dynamics.recursive.accelerations import accelerations
 from jaxmbs.dynamics.state import State
-from jaxmbs.dynamics.state.calling import compiles_itself, state_dtype, vector
+from jaxmbs.dynamics.state.calling import compiles_itself, require_model, state_dtype, vector
+from jaxmbs.dynamics.state.programs import Opaque, Program, program
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Model, ModelError
+from jaxmbs.model.functions import check_arguments, evaluated
 from jaxmbs.model.structure import Structure
 
-Motions = tuple[tuple[str, int | None, Callable[[Any], Any]], ...]
+Motions = tuple[tuple[str, int | None, Program | Opaque], ...]
 
 
 class Controlled(NamedTuple):
-    """State with the controlled coordinates put in place (q, v), accelerations a and drives (nv,), zero elsewhere."""
+    """State q (nq,), v (nv,) with the controlled coordinates put in place, accelerations a (nv,), drive (nv,) [N, N m].
+
+    The drive is zero along coordinates that are not controlled.
+
+    >>> model = mbs.library.double_pendulum().build()
+    >>> found = mbs.controlled_dynamics(model, [0.0, 0.3], [0.0, 0.0], motions={"elbow": jnp.sin})
+    >>> print(found.q, found.v)  # the elbow as the sine at t = 0
+    [0. 0.] [0. 1.]
+    """
 
     q: jax.Array
     v: jax.Array
@@ -47,12 +58,20 @@ def controlled_dynamics(
 ) -> Controlled:
     """Accelerations when some coordinates are given functions of time, and the forces that drive them.
 
-    motions: {joint: function t -> (nv,) or a number} or {(joint, index): function t -> number}, written with jax.numpy;
-    their values and rates replace those in q and v. method: "aba" (the freedoms are locked and accelerate as given) or
-    one of `mass_matrix` (their rows and columns are deleted [Y 3.92]). Drives in N m or N, along the coordinates,
-    besides tau [Y 3.91]. Raises ModelError for joints whose rates are no derivatives of coordinates (Spherical, Free).
+    q (nq,), v (nv,), tau (nv,) or None. motions: {joint: function t -> (nv,) or a number} or {(joint, index): function t
+    -> number}, written with jax.numpy; their values and rates replace those in q and v. method: "aba" (the freedoms are
+    locked and accelerate as given) or one of `mass_matrix` (their rows and columns are deleted [Y 3.92]). Drives in N m
+    or N, along the coordinates, besides tau [Y 3.91]. Raises ModelError for joints whose rates are no derivatives of
+    coordinates (Spherical, Free).
+
+    >>> model = mbs.library.double_pendulum().build()
+    >>> motions = {"shoulder": lambda t: 0.5 * t**2}
+    >>> found = mbs.controlled_dynamics(model, [0.0, 0.3], [0.0, 0.0], motions=motions, t=1.0)
+    >>> print(found.a.round(3), found.drive.round(3))
+    [ 1.    -9.288] [3.193 0.   ]
     """
-    s, listed = model.structure, []
+    require_model(model, "controlled_dynamics")
+    s, dtype, listed, numbers = model.structure, state_dtype(q, v, tau), [], []
     for key, function in motions.items():
         name, index = key if isinstance(key, tuple) else (key, None)
         joint = s.links[s.find_joint(name, "controlled_dynamics")].joint
@@ -63,8 +82,13 @@ def controlled_dynamics(
             )
         if index is not None and not 0 <= index < joint.nv:
             raise ModelError(f"controlled_dynamics: joint {name!r} has no coordinate {index}; it has {joint.nv}")
-        listed.append((name, index, function))
-    return _controlled(model, q, v, tau, t, motions=tuple(listed), method=method)
+        where = f"controlled_dynamics: motion of {key!r}"
+        check_arguments(function, where, ("t",))
+        call = functools.partial(evaluated, function, where, (joint.nv if index is None else 1,), dtype)
+        found, data = program(function, where, (jax.ShapeDtypeStruct((), dtype),), call, (model, q, v, tau, t))
+        listed.append((name, index, found))
+        numbers.append(data)
+    return _controlled(model, q, v, tau, t, numbers, motions=tuple(listed), method=method)
 
 
 def _slots(s: Structure, motions: Motions) -> tuple[np.ndarray, np.ndarray]:
@@ -79,20 +103,20 @@ def _slots(s: Structure, motions: Motions) -> tuple[np.ndarray, np.ndarray]:
 
 
 @compiles_itself("motions", "method")
-def _controlled(model: Model, q: Any, v: Any, tau: Any, t: Any, *, motions: Motions, method: str) -> Controlled:
+def _controlled(
+    model: Model, q: Any, v: Any, tau: Any, t: Any, numbers: list[Any], *, motions: Motions, method: str
+) -> Controlled:
     dtype = state_dtype(q, v, tau)
     q, v = vector(model, "q", q, model.nq, dtype), vector(model, "v", v, model.nv, dtype)
     tau = jnp.zeros(model.nv, dtype) if tau is None else vector(model, "tau", tau, model.nv, dtype)
     in_q, in_v = _slots(model.structure, motions)
 
     def given(t: jax.Array) -> jax.Array:
-        return jnp.concatenate([jnp.asarray(f(t), dtype).reshape(-1) for *_, f in motions])
+        return jnp.concatenate([f(data, t) for (*_, f), data in zip(motions, numbers, strict=True)])
 
     time = jnp.asarray(t, dtype)
     one = jnp.ones_like(time)
     (phi, rate), (_, rate_of_rate) = jax.jvp(lambda t: jax.jvp(given, (t,), (one,)), (time,), (one,))
-    if phi.shape != in_v.shape:
-        raise ModelError(f"controlled_dynamics: the motions give {phi.size} values for {in_v.size} coordinates")
     q, v = q.at[in_q].set(phi), v.at[in_v].set(rate)
 
     if method == "aba":

@@ -9,6 +9,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from jaxmbs.model.functions import check_arguments, evaluated
+
 
 @dataclass(frozen=True)
 class MovingBase:
@@ -16,19 +18,32 @@ class MovingBase:
 
     position: function t -> (3,) [m], origin of body 0 in inertial axes; rotation: function t -> (3, 3), from body 0 to
     inertial axes. Smooth, written with jax.numpy. Gravity keeps its inertial direction; force elements on "world" are
-    attached to the moving body 0.
+    attached to the moving body 0. A base is static: make it once, for another one is compiled anew.
+
+    >>> lift = mbs.MovingBase(position=lambda t: jnp.stack([0 * t, 0 * t, t**2]))
+    >>> model = mbs.library.double_pendulum().build()
+    >>> print(mbs.moving_base_dynamics(model, [0.5, 0.0], [0.0, 0.0], base=lift).round(3))
+    [-5.662  5.662]
     """
 
     position: Callable[[jax.Array], Any] = lambda t: jnp.zeros(3, jnp.result_type(t))
     rotation: Callable[[jax.Array], Any] = lambda t: jnp.eye(3, dtype=jnp.result_type(t))
 
+    def __post_init__(self) -> None:
+        check_arguments(self.position, "MovingBase: position", ("t",))
+        check_arguments(self.rotation, "MovingBase: rotation", ("t",))
+
     def at(self, t: Any, dtype: Any) -> BaseMotion:
-        """Placement, velocity and acceleration at time t [s], derivatives by JAX."""
+        """Placement, velocity and acceleration at time t [s], in numbers of dtype; derivatives by JAX.
+
+        Raises ModelError for functions whose results have other shapes.
+        """
         t = jnp.asarray(t, dtype)
         one = jnp.ones_like(t)
 
         def placement(t: jax.Array) -> tuple[jax.Array, jax.Array]:
-            return jnp.asarray(self.position(t), dtype).reshape(3), jnp.asarray(self.rotation(t), dtype).reshape(3, 3)
+            position = evaluated(self.position, "MovingBase: position", (3,), dtype, t)
+            return position, evaluated(self.rotation, "MovingBase: rotation", (3, 3), dtype, t)
 
         def velocity(t: jax.Array) -> tuple[jax.Array, jax.Array]:
             (_, A), (v, dA) = jax.jvp(placement, (t,), (one,))
@@ -42,7 +57,14 @@ class MovingBase:
 
 @dataclass(frozen=True)
 class BaseMotion:
-    """Motion of body 0 at one time, inertial axes: r0, A0, r0', omega0, r0'', omega0'."""
+    """Motion of body 0 at one time, in inertial axes [Y 1.1].
+
+    r (3,) [m], A (3, 3), v (3,) [m/s], omega (3,) [rad/s], a (3,) [m/s²], alpha (3,) [rad/s²]: r0, A0 and their rates.
+
+    >>> lift = mbs.MovingBase(position=lambda t: jnp.stack([0 * t, 0 * t, t**2]))
+    >>> print(lift.at(3.0, float).v)
+    [0. 0. 6.]
+    """
 
     r: jax.Array
     A: jax.Array

@@ -149,7 +149,12 @@ def bias(state: State) -> jax.Array:
 
 
 class PlanarParameters(NamedTuple):
-    """d, alpha (n, n), b, beta (n,): magnitudes [m] and angles [rad] of d_ij and b_i0 [Y table 3.1]."""
+    """d, alpha (n, n), b, beta (n,): magnitudes [m] and angles [rad] of d_ij and b_i0 [Y table 3.1].
+
+    >>> found = mbs.planar_parameters(mbs.library.triple_pendulum().build())
+    >>> found.d.shape, found.beta.shape
+    ((3, 3), (3,))
+    """
 
     d: jax.Array
     alpha: jax.Array
@@ -163,6 +168,10 @@ def planar_parameters(model: Model) -> PlanarParameters:
 
     Angles count about the axis of the first joint from a world axis normal to it (x for z, y for x, z for y). Raises
     ModelError if the joints are not Revolutes with parallel axes.
+
+    >>> found = mbs.planar_parameters(mbs.library.triple_pendulum().build())
+    >>> print(found.b.round(3))
+    [1.667 1.    0.333]
     """
     reason = obstacle(model)
     if reason:

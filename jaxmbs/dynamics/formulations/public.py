@@ -62,8 +62,14 @@ def moving_base_dynamics(
 ) -> jax.Array:
     """Accelerations a (nv,) when body 0, the world of the model, moves as given [Y 3.88-3.89, 3.165].
 
-    q, v: joint coordinates and rates, relative to body 0; t [s]; method: "configuration" (any joint) or "barycentric"
-    (rotational joints). Raises ModelError for a free root, which no base carries.
+    q (nq,), v (nv,): joint coordinates and rates, relative to body 0; tau (nv,) or None; base: its motion; method:
+    "configuration" (any joint) or "barycentric" (rotational joints). Raises ModelError for a free root, which no base
+    carries.
+
+    >>> model = mbs.library.double_pendulum().build()
+    >>> cart = mbs.MovingBase(position=lambda t: jnp.stack([jnp.sin(t), 0 * t, 0 * t]))
+    >>> print(mbs.moving_base_dynamics(model, [0.0, 0.0], [0.0, 0.0], base=cart, t=1.0).round(3))
+    [ 0.841 -0.841]
     """
     module = _dense(method, model)
     _, s, tau = _system(model, q, v, tau, t, base)
@@ -83,8 +89,13 @@ def hinge_reactions(
 ) -> jax.Array:
     """Wrench in every joint (n, 6) from the explicit formulas for X^c and Y^c [Y 3.4, 3.86; W 3.1].
 
-    Rows as in `joint_reactions`: (moment [N m], force [N]) on the child, at the child joint frame, in its axes, drives
-    and springs included. base: motion of body 0. method: "configuration" or "barycentric".
+    At q (nq,), v (nv,) under tau (nv,) or None. Rows as in `joint_reactions`: (moment [N m], force [N]) on the child, at
+    the child joint frame, in its axes, drives and springs included. base: motion of body 0. method: "configuration" or
+    "barycentric".
+
+    >>> model = mbs.library.double_pendulum().build()
+    >>> print(mbs.hinge_reactions(model, [0.0, 0.0], [0.0, 0.0]).round(3)[:, 5])  # the weights, carried
+    [19.62  9.81]
     """
     module = _dense(method, model)
     _, s, tau = _system(model, q, v, tau, t, base)
@@ -99,8 +110,13 @@ def free_dynamics(
 ) -> jax.Array:
     """Accelerations a (nv,) of a model of free systems, the centres of mass parted from the rotations [Y 3.2.3, 3.4.5].
 
-    Every body that hangs on the world must do so by a Free joint. method: "barycentric" (the other joints rotational
-    [Y 3.64-3.67]) or "configuration" (any joints, [Y 3.4.5]).
+    At q (nq,), v (nv,) under tau (nv,) or None. Every body that hangs on the world must do so by a Free joint. method:
+    "barycentric" (the other joints rotational [Y 3.64-3.67]) or "configuration" (any joints, [Y 3.4.5]).
+
+    >>> model = mbs.library.stage_separation().build()
+    >>> a = mbs.free_dynamics(model, model.neutral(), jnp.zeros(12), method="configuration")
+    >>> print(a[model.v_slice("interface")][3].round(3))  # pushed off [m/s²]
+    13.9
     """
     module = _dense(method, model)
     _, s, tau = _system(model, q, v, tau, t, None)
@@ -118,8 +134,14 @@ def body_loads(
 ) -> configuration.BodyLoads:
     """The loads on every body taken alone: the dynamically equivalent decomposition of [W 4], in world axes.
 
-    Rotational joints, free roots. For body i the moments about its inward hinge balance:
-    momentum_rate_i = moment_i + c_i x at_centre_i + sum over the hinges j on it of b_j x at_hinge_j [W 4.2].
+    Rotational joints, free roots; at q (nq,), v (nv,) under tau (nv,) or None. For body i the moments about its inward
+    hinge balance: momentum_rate_i = moment_i + c_i x at_centre_i + sum over the hinges j on it of b_j x at_hinge_j [W
+    4.2].
+
+    >>> model = mbs.library.double_pendulum().build()
+    >>> print(mbs.body_loads(model, [0.0, 0.0], [0.0, 0.0]).at_centre.round(3))
+    [[ 0.    0.   -9.81]
+     [ 0.    0.   -9.81]]
     """
     reason = wittenburg.obstacle(model)
     if reason:
@@ -135,6 +157,12 @@ class AugmentedBodies(NamedTuple):
 
     d (n, n, 3): d_ij; b (n, n, 3): b_ij; b0 (n, 3): b_i0 [m]; K (n, 3, 3): inertia about the inward hinge, K_i, or, in
     free systems, about the barycentre, K*_i [kg m²]. The barycentre lies at -b_ii from the centre of mass.
+
+    >>> bodies = mbs.augmented_bodies(mbs.library.double_pendulum(mass_1=1.0, mass_2=2.0).build())
+    >>> print(bodies.K[0].round(3))  # the upper rod with both masses
+    [[3. 0. 0.]
+     [0. 3. 0.]
+     [0. 0. 0.]]
     """
 
     d: jax.Array
@@ -148,6 +176,10 @@ def augmented_bodies(model: Model) -> AugmentedBodies:
     """The augmented bodies of a tree with hinge points fixed in both bodies; free roots are allowed.
 
     Raises ModelError for other joints.
+
+    >>> bodies = mbs.augmented_bodies(mbs.library.double_pendulum().build())
+    >>> bodies.d.shape, bodies.K.shape
+    ((2, 2, 3), (2, 3, 3))
     """
     reason = wittenburg.obstacle(model)
     if reason:

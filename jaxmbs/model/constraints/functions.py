@@ -24,9 +24,21 @@ class FunctionConstraint:
 
 @dataclass(frozen=True)
 class Holonomic(FunctionConstraint):
-    """Constraint on the configuration: fn depends on q and t only; rheonomic if it uses t."""
+    """Constraint on the configuration: fn depends on q and t only; rheonomic if it uses t.
+
+    >>> mech = mbs.library.double_pendulum()
+    >>> mech.add_constraint("ratio", mbs.Holonomic(lambda model, t, q, v: q[1] - 2 * q[0]))
+    >>> mech.build().constraint_names
+    ('ratio',)
+    """
 
 
 @dataclass(frozen=True)
 class Nonholonomic(FunctionConstraint):
-    """Constraint affine in the velocities, a0(q, t) + sum a_k(q, t) v_k = 0 [Y 3.6.1]."""
+    """Constraint fn = 0 that is affine in the velocities, a0(q, t) + sum a_k(q, t) v_k = 0 [Y 3.6.1].
+
+    >>> mech = mbs.library.double_pendulum()
+    >>> mech.add_constraint("drive", mbs.Nonholonomic(lambda model, t, q, v: v[0] - jnp.sin(t)))
+    >>> mech.build().constraint_names
+    ('drive',)
+    """

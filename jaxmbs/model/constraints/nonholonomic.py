@@ -15,7 +15,15 @@ from jaxmbs.spatial.scalar import Scalar, div, mul, safe_sqrt, sub
 
 @element
 class KnifeEdge(Constraint):
-    """A point of a body has no velocity along a direction fixed in the body (skate, blade, wheel)."""
+    """A point of a body has no velocity along a direction fixed in the body (skate, blade, wheel).
+
+    >>> mech = mbs.Mechanism("skate")
+    >>> mech.add_body("skate", mass=1.0, inertia=(0.1, 0.1, 0.2))
+    >>> mech.add_joint("ice", mbs.Planar(), "world", "skate")
+    >>> mech.add_constraint("blade", mbs.KnifeEdge("skate", normal=(0, 1, 0)))
+    >>> mech.build().constraint_names
+    ('blade',)
+    """
 
     body: str = field(Kind.BODY, "", "body that carries the edge")
     point: Any = field(Kind.VECTOR, "m", "point of the edge, in body axes", default=(0.0, 0.0, 0.0))
@@ -33,6 +41,13 @@ class RollingDisc(Constraint):
 
     The disc is centred at the body's origin. Three rows: the contact point has no velocity in x, y (nonholonomic) and z
     (its height is zero). Undefined when the disc lies flat.
+
+    >>> mech = mbs.Mechanism("coin")
+    >>> mech.add_body("coin", mass=0.1, inertia=(1e-5, 2e-5, 1e-5))
+    >>> mech.add_joint("free", mbs.Free(), "world", "coin")
+    >>> mech.add_constraint("rim", mbs.RollingDisc("coin", radius=0.012, axis=(0, 1, 0)))
+    >>> mech.build().constraint_names
+    ('rim',)
     """
 
     body: str = field(Kind.BODY, "", "the disc")

@@ -20,6 +20,11 @@ class Bushing(Force):
 
     The rotational energy is sum c_i (1 - R_ii) with R from frame b to frame a and c_x = (k_y + k_z - k_x)/2: linear for
     small angles (-k sin(angle) about one axis), smooth at every orientation, exactly conservative.
+
+    >>> mech = mbs.library.double_pendulum()
+    >>> mech.add_force("mount", mbs.Bushing("upper", "lower", rotational_stiffness=(5.0, 2.0, 5.0)))
+    >>> mbs.get(mech.build(), "mount.rotational_stiffness")
+    array([5., 2., 5.])
     """
 
     body_a: str = field(Kind.BODY_OR_WORLD, "", "body of frame a")

@@ -16,6 +16,11 @@ class CentralGravity(Force):
 
     The gravity gradient over one body is not included; the gradient between the bodies is. At the centre itself force,
     potential and their derivatives are zero.
+
+    >>> mech = mbs.library.stage_separation()
+    >>> mech.add_force("earth", mbs.CentralGravity(mu=3.986e14, center=(0, 0, -6.8e6)))
+    >>> mbs.get(mech.build(), "earth.mu")
+    398600000000000.0
     """
 
     mu: Any = field(Kind.NOT_NEGATIVE, "m3/s2", "gravitational parameter of the central body")

@@ -18,6 +18,12 @@ class Contact(Force):
 
     The normal force is stiffness depth (1 + damping d(depth)/dt), never pulling (Hunt-Crossley). It rises from zero over
     +-smoothing around the surface, so that its derivatives exist.
+
+    >>> mech = mbs.library.double_pendulum()
+    >>> ground = mbs.Plane(point=(0, 0, -1.9), normal=(0, 0, 1))
+    >>> mech.add_force("ground", mbs.Contact("lower", (0, 0, -1), ground, stiffness=1e4, friction=0.3))
+    >>> mbs.get(mech.build(), "ground.surface.normal")
+    array([0., 0., 1.])
     """
 
     body: str = field(Kind.BODY_OR_WORLD, "", "body of the point")

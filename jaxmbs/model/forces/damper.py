@@ -12,7 +12,13 @@ from jaxmbs.spatial.scalar import Scalar, mul, total
 
 @element
 class Damper(Force):
-    """Viscous damping of every degree of freedom of a joint: -damping v, one number for all."""
+    """Viscous damping of every degree of freedom of a joint: -damping v, one number for all.
+
+    >>> mech = mbs.library.double_pendulum()
+    >>> mech.add_force("oil", mbs.Damper("elbow", damping=0.1))
+    >>> print(mbs.bias_forces(mech.build(), [0.0, 0.0], [0.0, 2.0])[1].round(3))
+    0.2
+    """
 
     joint: str = field(Kind.JOINT, "", "joint, of the tree or cut, that it acts on")
     damping: Any = field(Kind.NOT_NEGATIVE, "N m s/rad or N s/m", "moment or force per rate", default=0.0)

@@ -16,7 +16,13 @@ from jaxmbs.spatial.scalar import Scalar, add, mul, total
 @element
 class External(Force):
     """A user's force. fn(model, t, q, v) returns generalized forces (nv,), or, when a body is named,
-    (moment, force) (6,) in world axes, acting at `point` in body axes."""
+    (moment, force) (6,) in world axes, acting at `point` in body axes.
+
+    >>> mech = mbs.library.double_pendulum()
+    >>> mech.add_force("drag", mbs.External(lambda model, t, q, v: -0.1 * v * jnp.abs(v)))
+    >>> print(mbs.bias_forces(mech.build(), [0.0, 0.0], [0.0, 2.0]).round(3))
+    [0.  0.4]
+    """
 
     source: ClassVar[bool] = True
     fn: Callable[..., Any] = field(Kind.FUNCTION, "", "fn(model, t, q, v), written with jax.numpy")

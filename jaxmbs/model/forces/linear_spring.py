@@ -17,6 +17,11 @@ class LinearSpring(Force):
 
     At zero length the line has no direction: the force is zero there, and so is its derivative with respect to a rest
     length.
+
+    >>> mech = mbs.library.double_pendulum()
+    >>> mech.add_force("strut", mbs.LinearSpring("lower", "world", stiffness=100.0, rest_length=0.5))
+    >>> mbs.get(mech.build(), "strut.stiffness")
+    100.0
     """
 
     body_a: str = field(Kind.BODY_OR_WORLD, "", "body at one end")

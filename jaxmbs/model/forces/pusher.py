@@ -20,6 +20,12 @@ class Pusher(Force):
     The extension is s = direction . (p_b - p_a). While s < stroke and from t >= delay on, it pushes body_b at p_b along
     the direction with preload - stiffness s, less the Coulomb friction of the rod in its guide, and never pulls; the
     reaction acts on body_a along the same line. Friction changes sign smoothly over 0.01 m/s.
+
+    >>> mech = mbs.library.stage_separation()
+    >>> spring = mbs.Pusher("stage", "payload", (0, 0, 0), (0, 0, 0), (1, 0, 0), stiffness=1e4, preload=1500.0, stroke=0.1)
+    >>> mech.add_force("fifth", spring)
+    >>> mbs.get(mech.build(), "fifth.stroke")
+    0.1
     """
 
     body_a: str = field(Kind.BODY_OR_WORLD, "", "body that it is mounted on")

@@ -22,7 +22,11 @@ class Surface(Element):
 
 @element
 class Plane(Surface):
-    """Half space below a plane."""
+    """Half space below a plane.
+
+    >>> mbs.Contact("lower", (0, 0, -1), mbs.Plane(point=(0, 0, -1.9)), stiffness=1e4).surface.point
+    (0, 0, -1.9)
+    """
 
     point: Any = field(Kind.VECTOR, "m", "a point of the plane", default=(0.0, 0.0, 0.0))
     normal: Any = field(Kind.DIRECTION, "", "outward normal", default=(0.0, 0.0, 1.0))
@@ -41,7 +45,11 @@ def _round(p: Numbers, r: Vector3, inside: bool) -> tuple[Scalar, Vector3]:
 
 @element
 class Sphere(Surface):
-    """Ball."""
+    """Ball.
+
+    >>> mbs.Contact("lower", (0, 0, -1), mbs.Sphere(radius=0.4, inside=True), stiffness=1e4).surface.radius
+    0.4
+    """
 
     center: Any = field(Kind.VECTOR, "m", "centre", default=(0.0, 0.0, 0.0))
     radius: Any = field(Kind.POSITIVE, "m", "radius", default=1.0)
@@ -53,7 +61,11 @@ class Sphere(Surface):
 
 @element
 class Cylinder(Surface):
-    """Infinite cylinder."""
+    """Infinite cylinder.
+
+    >>> mbs.Contact("lower", (0, 0, -1), mbs.Cylinder(axis=(1, 0, 0), radius=0.4), stiffness=1e4).surface.axis
+    (1, 0, 0)
+    """
 
     point: Any = field(Kind.VECTOR, "m", "a point of its axis", default=(0.0, 0.0, 0.0))
     axis: Any = field(Kind.DIRECTION, "", "direction of its axis", default=(0.0, 0.0, 1.0))

@@ -18,6 +18,12 @@ class Thruster(Force):
     """Force along a direction fixed in a body, with a time profile.
 
     The force is the thrust times the piecewise linear profile through (times, values), held at both ends.
+
+    >>> mech = mbs.library.stage_separation()
+    >>> brake = mbs.Thruster("stage", direction=(-1, 0, 0), thrust=800.0, times=(0.0, 0.1), values=(0.0, 1.0))
+    >>> mech.add_force("brake", brake)
+    >>> mbs.get(mech.build(), "brake.thrust")
+    800.0
     """
 
     source: ClassVar[bool] = True

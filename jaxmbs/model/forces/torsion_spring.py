@@ -12,7 +12,13 @@ from jaxmbs.spatial.scalar import Scalar, mul, sub
 
 @element
 class TorsionSpring(Force):
-    """Spring and damper on the coordinate of a joint with one degree of freedom."""
+    """Spring and damper on the coordinate of a joint with one degree of freedom.
+
+    >>> mech = mbs.library.double_pendulum()
+    >>> mech.add_force("coil", mbs.TorsionSpring("elbow", stiffness=5.0, damping=0.1, rest_angle=1.6))
+    >>> mbs.get(mech.build(), "coil.rest_angle")
+    1.6
+    """
 
     joint: str = field(Kind.JOINT, "", "joint, of the tree or cut, that it acts on")
     stiffness: Any = field(

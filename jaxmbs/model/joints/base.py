@@ -64,7 +64,7 @@ class Joint(Element):
 
     equations (or rows)          closing loops; with equations also absolute coordinates
     coordinates_of (and duals)   force elements and outputs on cut joints
-    coordinates, speeds          names and units in outputs, dispersions, `info`
+    coordinates, speeds          names and units in outputs, initial values, dispersions, `info`, `model.coordinates`
     in_plane                     absolute coordinates in a plane
     rates, moved, neutral, normalised   coordinates whose rates are not v, or that obey a condition, as quaternions do
 

@@ -14,7 +14,14 @@ from jaxmbs.spatial.scalar import Scalar
 
 @element
 class Cylindrical(Joint):
-    """Rotation about and displacement along an axis. q: angle [rad], displacement [m]."""
+    """Rotation about and displacement along an axis. q: angle [rad], displacement [m].
+
+    >>> mech = mbs.Mechanism("piston")
+    >>> mech.add_body("rod", mass=1.0, inertia=(0.1, 0.1, 0.2))
+    >>> mech.add_joint("bore", mbs.Cylindrical(axis=(0, 0, 1)), "world", "rod")
+    >>> mech.build().nv
+    2
+    """
 
     axis: Any = field(Kind.DIRECTION, "", "axis in the joint frame", default=(0.0, 0.0, 1.0))
     nq: ClassVar[int] = 2

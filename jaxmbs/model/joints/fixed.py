@@ -13,7 +13,14 @@ from jaxmbs.spatial.scalar import Scalar
 
 @element
 class Fixed(Joint):
-    """No relative motion. q: none."""
+    """No relative motion. q: none.
+
+    >>> mech = mbs.library.double_pendulum()
+    >>> mech.add_body("tip", mass=0.1)
+    >>> mech.add_joint("bolt", mbs.Fixed(), "lower", "tip", mbs.Pose((0, 0, -1)))
+    >>> mech.build().nv
+    2
+    """
 
     fixed_hinge_point: ClassVar[bool] = True
     keeps_orientation: ClassVar[bool] = True

@@ -34,6 +34,12 @@ class Free(Joint):
     v: angular [rad/s] and linear velocity [m/s] in the child joint frame.
 
     A quaternion of any length means that of length 1; a zero quaternion is no rotation, with zero derivatives.
+
+    >>> mech = mbs.Mechanism("satellite")
+    >>> mech.add_body("bus", mass=100.0, inertia=(10.0, 12.0, 14.0))
+    >>> mech.add_joint("orbit", mbs.Free(), "world", "bus")
+    >>> print(mech.build().neutral())
+    [0. 0. 0. 1. 0. 0. 0.]
     """
 
     nq: ClassVar[int] = 7

@@ -29,6 +29,13 @@ class General(Joint):
 
     What z and G return is evaluated at q = 0 and a few places around it when a function of the model is first called:
     a matrix that is no rotation, or a wrong shape, is a ModelError there. Elsewhere G is taken as it is.
+
+    >>> slope = lambda q, t: jnp.stack([q[0], 0 * q[0], -(q[0] ** 2)])  # a parabola
+    >>> mech = mbs.Mechanism("bead", gravity=(0, 0, -9.81))
+    >>> mech.add_body("bead", mass=1.0)
+    >>> mech.add_joint("wire", mbs.General(slope, lambda q, t: jnp.eye(3), dof=1), "world", "bead")
+    >>> print(mbs.mass_matrix(mech.build(), [0.5]))
+    [[2.]]
     """
 
     z: Callable[[jax.Array, jax.Array], Any] = field(

@@ -14,7 +14,14 @@ from jaxmbs.spatial.scalar import Scalar, mul
 
 @element
 class Helical(Joint):
-    """Screw about an axis. q: angle [rad]."""
+    """Screw about an axis. q: angle [rad].
+
+    >>> mech = mbs.Mechanism("screw")
+    >>> mech.add_body("nut", mass=1.0)
+    >>> mech.add_joint("thread", mbs.Helical(axis=(0, 0, 1), pitch=0.01), "world", "nut")
+    >>> mbs.get(mech.build(), "thread.pitch")
+    0.01
+    """
 
     axis: Any = field(Kind.DIRECTION, "", "axis in the joint frame", default=(0.0, 0.0, 1.0))
     pitch: Any = field(Kind.NUMBER, "m/rad", "displacement per angle", default=0.0)

@@ -13,7 +13,14 @@ from jaxmbs.spatial.scalar import Scalar, arctan2
 
 @element
 class Planar(Joint):
-    """Motion in the xy plane of the parent joint frame. q: x, y [m], angle about z [rad]."""
+    """Motion in the xy plane of the parent joint frame. q: x, y [m], angle about z [rad].
+
+    >>> mech = mbs.Mechanism("puck")
+    >>> mech.add_body("puck", mass=1.0, inertia=(0.1, 0.1, 0.2))
+    >>> mech.add_joint("ice", mbs.Planar(), "world", "puck")
+    >>> mech.build().nv
+    3
+    """
 
     nq: ClassVar[int] = 3
     nv: ClassVar[int] = 3

@@ -14,7 +14,14 @@ from jaxmbs.spatial.scalar import Scalar, is_number
 
 @element
 class Prismatic(Joint):
-    """Displacement along an axis. q: displacement [m]."""
+    """Displacement along an axis. q: displacement [m].
+
+    >>> mech = mbs.Mechanism("slide")
+    >>> mech.add_body("block", mass=1.0)
+    >>> mech.add_joint("rail", mbs.Prismatic(axis=(1, 0, 0)), "world", "block")
+    >>> mech.build().nv
+    1
+    """
 
     axis: Any = field(Kind.DIRECTION, "", "axis in the joint frame", default=(0.0, 0.0, 1.0))
     nq: ClassVar[int] = 1

@@ -14,7 +14,14 @@ from jaxmbs.spatial.scalar import Scalar, is_number
 
 @element
 class Revolute(Joint):
-    """Rotation about an axis. q: angle [rad]."""
+    """Rotation about an axis. q: angle [rad].
+
+    >>> mech = mbs.Mechanism("wheel")
+    >>> mech.add_body("wheel", mass=1.0, inertia=(0.1, 0.1, 0.2))
+    >>> mech.add_joint("axle", mbs.Revolute(axis=(0, 0, 1)), "world", "wheel")
+    >>> mech.build().nv
+    1
+    """
 
     axis: Any = field(Kind.DIRECTION, "", "axis in the joint frame", default=(0.0, 0.0, 1.0))
     nq: ClassVar[int] = 1

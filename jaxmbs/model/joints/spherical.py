@@ -38,6 +38,12 @@ class Spherical(Joint):
     """Rotation about a point. q: quaternion w, x, y, z; v: angular velocity in the child joint frame [rad/s].
 
     A quaternion of any length means that of length 1; a zero quaternion is no rotation, with zero derivatives.
+
+    >>> mech = mbs.Mechanism("top")
+    >>> mech.add_body("top", mass=1.0, com=(0, 0, 0.1), inertia=(0.1, 0.1, 0.2))
+    >>> mech.add_joint("tip", mbs.Spherical(), "world", "top")
+    >>> print(mech.build().neutral())
+    [1. 0. 0. 0.]
     """
 
     nq: ClassVar[int] = 4

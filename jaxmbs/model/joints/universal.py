@@ -14,7 +14,14 @@ from jaxmbs.spatial.scalar import Scalar, arctan2, div, mul, sub
 
 @element
 class Universal(Joint):
-    """Rotation about `axis_1`, then about `axis_2`, which need not be orthogonal. q: the two angles [rad]."""
+    """Rotation about `axis_1`, then about `axis_2`, which need not be orthogonal. q: the two angles [rad].
+
+    >>> mech = mbs.Mechanism("shaft")
+    >>> mech.add_body("shaft", mass=1.0, inertia=(0.1, 0.1, 0.2))
+    >>> mech.add_joint("cross", mbs.Universal(axis_1=(1, 0, 0), axis_2=(0, 1, 0)), "world", "shaft")
+    >>> mech.build().nv
+    2
+    """
 
     axis_1: Any = field(Kind.DIRECTION, "", "axis on the parent's side, in the joint frame", default=(1.0, 0.0, 0.0))
     axis_2: Any = field(Kind.DIRECTION, "", "axis on the child's side, in the joint frame", default=(0.0, 1.0, 0.0))

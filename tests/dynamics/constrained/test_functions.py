@@ -7,8 +7,6 @@ import pytest
 
 import jaxmbs as mbs
 
-pytestmark = pytest.mark.interpreted
-
 
 def sled(constraint):
     mech = mbs.Mechanism("sled")
@@ -28,6 +26,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("fault", REFUSED)
 def test_another_kind_of_function_is_refused_with_its_name(fault):
     constraint, words = REFUSED[fault]
@@ -38,6 +37,7 @@ def test_another_kind_of_function_is_refused_with_its_name(fault):
         assert not [w for w in ("'rule'", words) if w not in str(caught.value)], caught.value
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("constraint", [
     mbs.Nonholonomic(lambda m, t, q, v: (v[0] + v[1]) ** 2 - (v[0] - v[1]) ** 2 - 4 * v[0] * v[1] + v[1]),
     mbs.Nonholonomic(lambda m, t, q, v: jnp.linalg.norm(q) * v[1] * jnp.cos(t) - mbs.get(m, "sled.mass") * t),
@@ -56,3 +56,21 @@ def test_another_order_of_arguments_is_refused_where_the_constraint_is_made():
             kind(lambda model, q, v, t: q)
         with pytest.raises(mbs.ModelError, match=rf"{kind.__name__}.*function"):
             kind(3.0)
+
+
+@pytest.mark.parametrize("square", [0, 1])
+def test_what_is_traced_outside_does_not_matter(square):
+    """Inside jit, where numbers of the model, the state and the gain are not known."""
+
+    def moved(gain, q, v):
+        def rule(m, t, q, v):
+            return (v[0] + v[1]) ** 2 - (v[0] - v[1]) ** 2 - 4 * v[0] * v[1] + gain * v[1] + square * gain * v[1] ** 2
+
+        return mbs.constrained_dynamics(sled(mbs.Nonholonomic(rule)), q, v)[0]
+
+    q, v = jnp.array([0.0, 0.2, 0.0]), jnp.array([0.5, 0.0, 0.7])
+    if square:
+        with pytest.raises(mbs.ModelError, match=r"'rule'.*not affine"):
+            jax.jit(moved)(2.0, q, v)
+    else:
+        np.testing.assert_allclose(jax.jit(jax.vmap(moved, (None, 0, 0)))(2.0, q[None], v[None])[0, 1], 0, atol=1e-14)

@@ -119,14 +119,68 @@ def test_baumgarte_keeps_the_loop_closed_nearly():
     assert float(back.constraint_error[0]) > 1e-4 and float(back.constraint_error[-1]) < 1e-7
 
 
+def parallelogram(gravity):
+    """Three rods of length 1; the axes of the pin lie askew, so that its rows become parallel in the flat position."""
+    mech = mbs.Mechanism("parallelogram", gravity=gravity)
+    for name in ("left", "right", "bar"):
+        mech.add_body(name, 1.0, (0.5, 0, 0), (0, 1 / 12, 1 / 12))
+    hinge, askew = mbs.Revolute((0, 0, 1)), (np.cos(0.35), 0, 0, np.sin(0.35))
+    mech.add_joint("left_foot", hinge, "world", "left")
+    mech.add_joint("right_foot", hinge, "world", "right", mbs.Pose((1, 0, 0)))
+    mech.add_joint("head", hinge, "left", "bar", mbs.Pose((1, 0, 0)))
+    mech.close_loop("pin", hinge, "bar", "right", mbs.Pose((1, 0, 0), askew), mbs.Pose((1, 0, 0), askew))
+    return mech.build()
+
+
+TURNING = np.array([1.0, 1.0, -1.0])
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("distance", [1e-1, 1e-3, 1e-4, 3e-5, -1e-5])
+def test_accelerations_next_to_the_flat_position(distance):
+    """All rods but the bar are pendulums: (2/3 m l² + m l²) w' = -2 m g l cos(angle)."""
+    model = parallelogram((0, -9.81, 0))
+    a, multipliers, _ = mbs.constrained_dynamics(model, distance * TURNING, 1.3 * TURNING)
+    want = -2 * 9.81 * np.cos(distance) / (5 / 3) * TURNING
+    np.testing.assert_allclose(a, want, rtol=1e-9)
+    balance, J = mbs.inverse_dynamics(model, distance * TURNING, 1.3 * TURNING, want), mbs.constraint_jacobian
+    np.testing.assert_allclose(J(model, distance * TURNING)[0].T @ multipliers, balance, rtol=0, atol=1e-9)
+
+
+def test_a_run_that_steps_on_the_flat_position_says_so():
+    model = parallelogram((0, 0, -9.81))
+
+    def run(start):
+        return mbs.simulate(model, start * TURNING, jnp.asarray(TURNING), 0.1, 0.01, save_every=5)
+
+    runs = jax.vmap(run)(jnp.array([-0.05 + 3e-7, -0.055]))
+    assert runs.status.tolist() == [mbs.Status.SINGULAR, mbs.Status.OK]
+    assert float(runs.conditioning[0].min()) < 1e-12 < 1e-6 < float(runs.conditioning[1].min())
+
+
+def test_batches_share_the_load_as_single_instances_do(redundant):
+    """Multipliers of least norm through the kernels for batches."""
+    model, q, v = redundant
+    tau = jnp.cos(jnp.arange(3.0 * 1100).reshape(1100, 3))
+
+    def loaded(tau):
+        return mbs.constrained_dynamics(model, q, v, tau)[:2]
+
+    for got, want in zip(mbs.jit(loaded, in_axes=0)(tau), jax.vmap(loaded)(tau), strict=True):
+        np.testing.assert_allclose(got, want, rtol=0, atol=1e-10)
+    J = np.asarray(mbs.constraint_jacobian(model, q)[0])
+    idle = np.linalg.svd(J)[0][:, 2]
+    np.testing.assert_allclose(np.asarray(mbs.jit(loaded, in_axes=0)(tau)[1]) @ idle, 0, atol=1e-10)
+
+
 def carts():
     """Two of 1 kg on rails along x: one is held at a place, the other goes as fast as 0.3 times the first."""
     mech = mbs.Mechanism("carts", gravity=(0, 0, 0))
     for name in ("a", "b"):
         mech.add_body(name, 1.0, inertia=(1, 1, 1))
         mech.add_joint(name, mbs.Prismatic((1, 0, 0)), "world", name)
-    mech.add_constraint("place", mbs.Holonomic(lambda model, q, v, t: q[:1] - 0.2))
-    mech.add_constraint("speed", mbs.Nonholonomic(lambda model, q, v, t: v[1:] - 0.3 * v[:1]))
+    mech.add_constraint("place", mbs.Holonomic(lambda model, t, q, v: q[:1] - 0.2))
+    mech.add_constraint("speed", mbs.Nonholonomic(lambda model, t, q, v: v[1:] - 0.3 * v[:1]))
     return mech.build()
 
 

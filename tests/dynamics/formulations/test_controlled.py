@@ -79,13 +79,31 @@ def test_all_coordinates_controlled_is_inverse_dynamics():
     [
         ({"knee": elbow}, ["knee", "elbow"]),
         ({("shoulder", 2): elbow}, ["shoulder", "no coordinate 2"]),
-        ({"shoulder": elbow}, ["1 values for 2"]),
+        ({"shoulder": elbow}, ["motion of 'shoulder'", "()", "(2,)"]),
+        ({"elbow": lambda t: jnp.stack([t, t])}, ["motion of 'elbow'", "(2,)", "(1,)"]),
+        ({("shoulder", 1): lambda model, t, q, v: t}, ["('shoulder', 1)", "fn(t)"]),
+        ({"elbow": 0.3}, ["'elbow'", "0.3", "fn(t)"]),
     ],
 )
 def test_errors(motions, words):
     model = small_arm()
     with pytest.raises(mbs.ModelError) as caught:
         mbs.controlled_dynamics(model, jnp.zeros(3), jnp.zeros(3), motions=motions)
+    assert all(w in str(caught.value) for w in words), caught.value
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"position": lambda t: t}, ["MovingBase: position", "()", "(3,)"]),
+        ({"rotation": lambda t: jnp.ones(9) * t}, ["MovingBase: rotation", "(9,)", "(3, 3)"]),
+        ({"rotation": lambda model, t: jnp.eye(3)}, ["MovingBase: rotation", "fn(t)"]),
+        ({"position": (0, 0, 0)}, ["MovingBase: position", "(0, 0, 0)"]),
+    ],
+)
+def test_motions_of_the_base_are_checked(given, words):
+    with pytest.raises(mbs.ModelError) as caught:
+        mbs.moving_base_dynamics(small_arm(), jnp.zeros(3), jnp.zeros(3), base=mbs.MovingBase(**given))
     assert all(w in str(caught.value) for w in words), caught.value
 
 

@@ -32,6 +32,17 @@ def test_text():
     assert "[H]" not in text
 
 
+def test_coordinates_have_names_and_units():
+    mech = mbs.Mechanism("raft")
+    mech.add_body("raft", 1.0, inertia=(1, 1, 1))
+    mech.add_joint("float", mbs.Free(), "world", "raft")
+    text = info_text(mech.build())
+    assert text.rstrip().endswith("0..6  0..5  x, y, z [m], qw, qx, qy, qz")
+    crane = model()
+    assert [c.name for c in crane.coordinates] == ["slew.angle", "luff.angle", "rope.angle_1", "rope.angle_2"]
+    assert {c.unit for c in crane.speeds} == {"rad/s"} and crane.speeds[0].name == "slew.angle_rate"
+
+
 def test_matrices():
     text = info_text(model(), matrices=True)
     assert "S0\n+1  ·  ·  ·\n" in text

@@ -1,0 +1,107 @@
+"""What help() says of every public name: arguments, shapes, and an example that runs."""
+
+import dataclasses
+import doctest
+import inspect
+import re
+import typing
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxmbs as mbs
+from jaxmbs import elements
+
+ROOMS = {"mbs": mbs, "mbs.library": mbs.library, "mbs.absolute": mbs.absolute}
+EVERYWHERE = {"self", "model", "t", "mode", "gravity"}  # explained once, in help(jaxmbs) and help(jaxmbs.library)
+SHAPES = {"q": "(nq,)", "q0": "(nq,)", "q_guess": "(nq,)"} | dict.fromkeys(("v", "v0", "a", "tau", "dv"), "(nv,)")
+INNER = {"Structure", "Names", "Values"}  # for the algorithms; users have the names and numbers of a model otherwise
+
+
+def public():
+    """Functions and classes by the name that users type."""
+    for room, module in ROOMS.items():
+        for name, x in vars(module).items():
+            if not name.startswith("_") and (inspect.isclass(x) or inspect.isfunction(x)):
+                yield f"{room}.{name}", x
+
+
+PUBLIC = dict(public())
+METHODS = {
+    f"{name}.{method}": inspect.unwrap(getattr(x, "fget", x))
+    for name, cls in PUBLIC.items()
+    if inspect.isclass(cls)
+    for method, x in vars(cls).items()
+    if not method.startswith("_")
+    and (inspect.isfunction(x) or isinstance(x, property))
+    and not any(hasattr(base, method) for base in cls.__mro__[1:])  # explained where it is asked for
+    and not (dataclasses.is_dataclass(cls) and method in cls.__dataclass_fields__)
+}
+
+
+def parameters(x):
+    if dataclasses.is_dataclass(x):
+        return [f.name for f in dataclasses.fields(x) if not f.name.startswith("_")]
+    if inspect.isclass(x) and (issubclass(x, Exception) or hasattr(x, "__members__")):
+        return []
+    return [p for p in inspect.signature(x).parameters if not p.startswith("_")]
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_every_public_name_is_explained_with_an_example(name):
+    x = PUBLIC[name]
+    said = x.__doc__ or ""
+    assert ">>> " in said, f"{name}: no example"
+    assert not _unmentioned(x, said), f"{name} does not mention {_unmentioned(x, said)}"
+    if inspect.isfunction(x) and "." not in name.removeprefix("mbs."):
+        lacking = [p for p in parameters(x) if p in SHAPES and SHAPES[p] not in said]
+        assert not lacking, f"{name} does not give the shapes of {lacking}"
+
+
+def _unmentioned(x, said):
+    text = re.sub(r"^\s*(>>>|\.\.\.) .*$", "", said, flags=re.MULTILINE)
+    return [p for p in parameters(x) if p not in EVERYWHERE and not re.search(rf"\b{p}\b", text)]
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_is_explained(name):
+    x = METHODS[name]
+    said = inspect.getdoc(getattr(PUBLIC[name.rpartition(".")[0]], name.rpartition(".")[2])) or ""
+    assert said, f"{name} has no docstring"
+    assert not _unmentioned(x, said), f"{name} does not mention {_unmentioned(x, said)}"
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_examples_run(name):
+    space = {"mbs": mbs, "jax": jax, "jnp": jnp, "np": np}
+    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    runner, failures = doctest.DocTestRunner(verbose=False, optionflags=flags), []
+    example = doctest.DocTestParser().get_doctest(inspect.getdoc(PUBLIC[name]), space, name, None, 0)
+    runner.run(example, out=failures.append)
+    assert not failures, "".join(failures)
+
+
+def classes(hint):
+    """The classes of the library in an annotation."""
+    if inspect.isclass(hint) and hint.__module__.startswith("jaxmbs"):
+        yield hint
+    for part in typing.get_args(hint):
+        yield from classes(part)
+
+
+@pytest.mark.parametrize("name", [name for name, x in (PUBLIC | METHODS).items() if inspect.isfunction(x)])
+def test_what_is_returned_is_public(name):
+    """Also what fields of results hold."""
+    known = set(PUBLIC.values()) | {x for x in vars(elements).values() if inspect.isclass(x)}
+    x = inspect.unwrap((PUBLIC | METHODS)[name])
+    try:
+        result = typing.get_type_hints(x).get("return")
+    except NameError:  # a type that is imported for the checker only
+        return
+    for cls in classes(result):
+        assert cls in known or cls.__name__ in INNER, f"{name} returns {cls.__qualname__}, which is not public"
+        hints = typing.get_type_hints(cls) if cls in known else {}
+        lacking = [c.__qualname__ for h in hints.values() for c in classes(h) if c not in known]
+        assert not [c for c in lacking if c not in INNER], f"fields of {cls.__qualname__} hold {lacking}"

@@ -1,0 +1,18 @@
+"""The settings that the tests rest on."""
+
+import os
+
+import jax
+import jax.numpy as jnp
+
+from tests.conftest import QUICK
+
+
+def test_only_a_session_without_optimised_tests_compiles_quickly(request):
+    quick = QUICK in os.environ.get("XLA_FLAGS", "")
+    assert quick == (request.config.getoption("markexpr") == "not optimised" and not request.config.getoption("--slow"))
+    assert not (quick and any(item.get_closest_marker("optimised") for item in request.session.items))
+
+
+def test_numbers_are_double_and_ranks_are_not_promoted():
+    assert jnp.ones(1).dtype == jnp.float64 and jax.config.jax_numpy_rank_promotion == "raise"
