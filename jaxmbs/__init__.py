@@ -98,6 +98,7 @@ from jaxmbs.model.joints import Prismatic as Prismatic
 from jaxmbs.model.joints import Revolute as Revolute
 from jaxmbs.model.joints import Spherical as Spherical
 from jaxmbs.model.joints import Universal as Universal
+from jaxmbs.simulate import Events as Events
 from jaxmbs.simulate import Solution as Solution
 from jaxmbs.simulate import Status as Status
 from jaxmbs.simulate import assemble as assemble

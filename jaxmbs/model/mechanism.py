@@ -36,8 +36,8 @@ class _Placed:
 class Mechanism:
     """A mechanism under construction. Elements may be added in any order; `build` checks the whole.
 
-    name: of the model; gravity: uniform acceleration (3,) [m/s²] in world axes. Every error is a ModelError that names
-    the element, its value and the remedy.
+    name: of the model; gravity: uniform acceleration (3,) [m/s²] in world axes; held: joints that are locked until an
+    event releases them. Every error is a ModelError that names the element, its value and the remedy.
 
     >>> mech = mbs.Mechanism("pendulum", gravity=(0, 0, -9.81))
     >>> mech.add_body("link", mass=2.0, com=(0, 0, -0.5), inertia=(0.2, 0.2, 0.01))
@@ -158,12 +158,17 @@ class Mechanism:
 
         after: name of the event that arms it (None: armed from the start); repeat: every time, not only the first. The
         numbers of condition and actions become parameters "<name>.<field>".
+
+        >>> mech = mbs.library.double_pendulum()
+        >>> mech.add_event("latch", when=mbs.JointReaches("elbow", 0.0), then=mbs.Lock("elbow"))
+        >>> mech.build().event_names
+        ('latch',)
         """
         where = f"event {name!r}"
         self._new(name, self._events, "event")
         if not isinstance(when, Condition):
             raise ModelError(f"{where}: when={when!r} is not a condition; pass one such as Time(1.0)")
-        actions = (then,) if isinstance(then, Action) else tuple(then)
+        actions: tuple[Any, ...] = tuple(then) if isinstance(then, (list, tuple)) else (then,)
         for action in actions:
             if not isinstance(action, Action):
                 raise ModelError(f"{where}: then={action!r} is not an action; pass one such as Lock(joint)")

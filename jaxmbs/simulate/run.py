@@ -32,6 +32,11 @@ class Events(NamedTuple):
 
     time (k,) [s], that of the end of the run where unused; index (k,): into model.event_names, -1 where unused;
     energy_lost (k,) [J]: what the energy dropped by at the event (negative: what a switch brought in).
+
+    >>> mech = mbs.library.double_pendulum()
+    >>> mech.add_event("end", when=mbs.Time(0.05), then=mbs.Finish())
+    >>> mbs.simulate(mech.build(), [0.5, 0.0], [0.0, 0.0], t_end=0.1, dt=0.01, save_every=None).events.time.tolist()
+    [0.05]
     """
 
     time: Any

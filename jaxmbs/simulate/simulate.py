@@ -56,6 +56,8 @@ def simulate(
 
     t0, t_end, dt, save_every are static: other ones are compiled anew. Functions are compared by what they compute, so that
     a lambda in the call compiles once; jax arrays in it are data, plain numbers are part of the program.
+    Events of the model (`Mechanism.add_event`) happen at their own instant within a step; solution.events has their times,
+    solution.mode what they leave, and derivatives go through them exactly. Joints that the mechanism holds start locked.
     Works under jit, vmap and both modes of differentiation. Loops and constraints hold after every step by projection,
     or, with baumgarte [rad/s] (a frequency, some ten times those of the motion), approximately by stabilisation. An
     initial state that violates them gives status INCONSISTENT, one that stops being finite NOT_FINITE.

@@ -59,9 +59,10 @@ _MESSAGES = {
 class Solution:
     """Motion of one instance; under vmap every field has the batch axis first.
 
-    t (rows,) [s]; q (rows, nq); v (rows, nv); mode: the mode in force (None: nothing locked or switched off);
-    events: (); status: int32, a `Status`; energy_error (rows,) [J]: energy - initial energy - work of all that is not
-    conservative (tau, thrusters, dampers, drives); constraint_error (rows,): largest residual of the constraints [m, rad,
+    t (rows,) [s]; q (rows, nq); v (rows, nv); mode: the mode in force at the end (None: nothing locked or switched off);
+    events: `Events`, those of the model in the order in which they happened; status: int32, a `Status`; energy_error
+    (rows,) [J]: energy - initial energy - work of all that is not conservative (tau, thrusters, dampers, drives, impacts
+    and switches of events); constraint_error (rows,): largest residual of the constraints [m, rad,
     m/s]; conditioning (rows,): smallest pivot of the constraints over the largest since the row before, without those that
     depend on others to rounding (near 0 the mechanism passed a configuration where it could branch, such as a
     parallelogram lying flat, at a distance of some square root of it, and kept the branch of its velocity; the status is

@@ -11,7 +11,13 @@ from jaxmbs.model.kinds import Kind
 
 @element
 class Lock(Action):
-    """All freedoms of a joint are held from then on; their rates end in an impact, which conserves momentum."""
+    """All freedoms of a joint are held from then on; their rates end in an impact, which conserves momentum.
+
+    >>> mech = mbs.library.double_pendulum()
+    >>> mech.add_event("latch", when=mbs.JointReaches("elbow", 0.0), then=mbs.Lock("elbow"))
+    >>> mech.build().event_names
+    ('latch',)
+    """
 
     locks: ClassVar[bool] = True
     joint: str = field(Kind.JOINT, "", "joint of the tree")
@@ -19,7 +25,13 @@ class Lock(Action):
 
 @element
 class Release(Action):
-    """The locks of a joint end."""
+    """The locks of a joint end.
+
+    >>> mech = mbs.library.double_pendulum()
+    >>> mech.add_event("go", when=mbs.Time(0.5), then=mbs.Release("elbow"))
+    >>> mech.build().event_names
+    ('go',)
+    """
 
     releases: ClassVar[bool] = True
     joint: str = field(Kind.JOINT, "", "joint of the tree")
@@ -27,7 +39,13 @@ class Release(Action):
 
 @element
 class Bounce(Action):
-    """The rate of a joint turns round in an impact: it becomes -restitution times what it was."""
+    """The rate of a joint turns round in an impact: it becomes -restitution times what it was.
+
+    >>> mech = mbs.library.double_pendulum()
+    >>> mech.add_event("stop", when=mbs.JointReaches("elbow", 1.0), then=mbs.Bounce("elbow", 0.5))
+    >>> mbs.get(mech.build(), "stop.restitution")
+    0.5
+    """
 
     strikes: ClassVar[bool] = True
     joint: str = field(Kind.JOINT, "", "joint of the tree")
@@ -36,7 +54,14 @@ class Bounce(Action):
 
 @element
 class Enable(Action):
-    """A force element or a constraint acts from then on; a constraint begins with an impact."""
+    """A force element or a constraint acts from then on; a constraint begins with an impact.
+
+    >>> mech = mbs.library.double_pendulum()
+    >>> mech.add_force("coil", mbs.TorsionSpring("elbow", stiffness=5.0))
+    >>> mech.add_event("switch", when=mbs.Time(0.5), then=mbs.Enable("coil"))
+    >>> mech.build().event_names
+    ('switch',)
+    """
 
     switches: ClassVar[bool | None] = True
     name: str = field(Kind.TEXT, "", "force element, cut joint or constraint")
@@ -44,7 +69,14 @@ class Enable(Action):
 
 @element
 class Disable(Action):
-    """A force element or a constraint acts no longer."""
+    """A force element or a constraint acts no longer.
+
+    >>> mech = mbs.library.double_pendulum()
+    >>> mech.add_force("coil", mbs.TorsionSpring("elbow", stiffness=5.0))
+    >>> mech.add_event("switch", when=mbs.Time(0.5), then=mbs.Disable("coil"))
+    >>> mech.build().event_names
+    ('switch',)
+    """
 
     switches: ClassVar[bool | None] = False
     name: str = field(Kind.TEXT, "", "force element, cut joint or constraint")
@@ -52,6 +84,12 @@ class Disable(Action):
 
 @element
 class Finish(Action):
-    """The run ends for this instance: its state stands still from then on."""
+    """The run ends for this instance: its state stands still from then on.
+
+    >>> mech = mbs.library.double_pendulum()
+    >>> mech.add_event("stop", when=mbs.Time(0.5), then=mbs.Finish())
+    >>> mech.build().event_names
+    ('stop',)
+    """
 
     finishes: ClassVar[bool] = True

@@ -14,7 +14,13 @@ from jaxmbs.spatial.scalar import Scalar, mul, sub
 
 @element
 class Time(Condition):
-    """A time is reached; at once where it has passed when the event is armed."""
+    """A time is reached; at once where it has passed when the event is armed.
+
+    >>> mech = mbs.library.double_pendulum()
+    >>> mech.add_event("stop", when=mbs.Time(1.5), then=mbs.Finish())
+    >>> mbs.get(mech.build(), "stop.t")
+    1.5
+    """
 
     already: ClassVar[bool] = True
     t: Any = field(Kind.NUMBER, "s", "time")
@@ -25,7 +31,13 @@ class Time(Condition):
 
 @element
 class JointReaches(Condition):
-    """The coordinate of a joint with one degree of freedom passes a value."""
+    """The coordinate of a joint with one degree of freedom passes a value.
+
+    >>> mech = mbs.library.double_pendulum()
+    >>> mech.add_event("stop", when=mbs.JointReaches("elbow", 1.0, direction="up"), then=mbs.Finish())
+    >>> mbs.get(mech.build(), "stop.value")
+    1.0
+    """
 
     joint: str = field(Kind.JOINT, "", "joint with one degree of freedom")
     value: Any = field(Kind.NUMBER, "rad or m", "value of its coordinate")
@@ -38,7 +50,13 @@ class JointReaches(Condition):
 
 @element
 class Distance(Condition):
-    """The distance between two points of two bodies passes a value."""
+    """The distance between two points of two bodies passes a value.
+
+    >>> mech = mbs.library.double_pendulum()
+    >>> mech.add_event("stop", when=mbs.Distance("upper", "lower", value=2.0), then=mbs.Finish())
+    >>> mbs.get(mech.build(), "stop.value")
+    2.0
+    """
 
     body_a: str = field(Kind.BODY_OR_WORLD, "", "first body")
     body_b: str = field(Kind.BODY_OR_WORLD, "", "second body")
@@ -54,7 +72,13 @@ class Distance(Condition):
 
 @element
 class ReactionExceeds(Condition):
-    """The force or the moment in a joint, locks and drives included, rises above a limit; 0 is no limit."""
+    """The force or the moment in a joint, locks and drives included, rises above a limit; 0 is no limit.
+
+    >>> mech = mbs.library.double_pendulum()
+    >>> mech.add_event("stop", when=mbs.ReactionExceeds("elbow", force=20.0), then=mbs.Finish())
+    >>> mbs.get(mech.build(), "stop.force")
+    20.0
+    """
 
     of_rates: ClassVar[bool] = True
     joint: str = field(Kind.JOINT, "", "joint of the tree")
@@ -69,7 +93,14 @@ class ReactionExceeds(Condition):
 
 @element
 class ForceBelow(Condition):
-    """The force of an element falls below a value."""
+    """The force of an element falls below a value.
+
+    >>> mech = mbs.library.double_pendulum()
+    >>> mech.add_force("coil", mbs.TorsionSpring("elbow", stiffness=5.0))
+    >>> mech.add_event("slack", when=mbs.ForceBelow("coil", 0.1), then=mbs.Disable("coil"))
+    >>> mbs.get(mech.build(), "slack.value")
+    0.1
+    """
 
     of_rates: ClassVar[bool] = True
     element: str = field(Kind.TEXT, "", "name of the force element")
@@ -81,7 +112,13 @@ class ForceBelow(Condition):
 
 @element
 class When(Condition):
-    """A function (model, t, q, v) of the user rises through zero."""
+    """A function (model, t, q, v) of the user rises through zero.
+
+    >>> mech = mbs.library.double_pendulum()
+    >>> mech.add_event("stop", when=mbs.When(lambda model, t, q, v: v[0] - 2.0), then=mbs.Finish())
+    >>> mech.build().event_names
+    ('stop',)
+    """
 
     of_rates: ClassVar[bool] = True
     fn: Callable[..., Any] = field(Kind.FUNCTION, "", "fn(model, t, q, v), a number, written with jax.numpy")
