@@ -205,8 +205,8 @@ class Mechanism:
                 raise
             model = replace(model, structure=replace(structure, singular=True))
         model = without_dependent_rows(model)
-        warn_of_redundancy(model)
-        return model
+        redundant = warn_of_redundancy(model)
+        return replace(model, structure=replace(model.structure, redundant=redundant))
 
     def _checked_events(self) -> tuple[Event, ...]:
         switched = [*self._forces, *self._loops, *self._constraints]

@@ -46,26 +46,27 @@ def without_dependent_rows(model: Model) -> Model:
     return dataclasses.replace(model, structure=dataclasses.replace(s, loops=tuple(loops)))
 
 
-def warn_of_redundancy(model: Model) -> None:
+def warn_of_redundancy(model: Model) -> bool:
     """Warn, with names, of constraints that depend on others at consistent configurations, and of an immovable whole.
 
-    Says nothing where no consistent configuration is found near the neutral one, or where only single configurations are
-    singular (a parallelogram lying flat).
+    Returns whether there are such constraints. Says nothing where no consistent configuration is found near the neutral
+    one, or where only single configurations are singular (a parallelogram lying flat).
     """
     s = model.structure
     if not s.loops or s.constraints or not all(x.joint.formulas for x in (*s.links, *s.loops)):
-        return
+        return False
     dice, null, freedom = random.Random(2), [], s.nv
     for _ in range(2):
         q = _consistent(model, _near(s, dice, 0.1))
         if q is None:
-            return
+            return False
         J = _kept(s, _loop_rows(model, q)[1])
         left, sizes, _ = np.linalg.svd(J)
         rank = int(np.sum(sizes > 1e-7 * sizes[0])) if len(sizes) else 0
         freedom = min(freedom, s.nv - rank)
         null.append(left[:, rank:])
-    if min(z.shape[1] for z in null):
+    redundant = min(z.shape[1] for z in null) > 0
+    if redundant:
         z = min(null, key=lambda z: z.shape[1])
         owner = [loop.name for loop in s.loops for _ in loop.kept]
         loops = {name for name, row in zip(owner, z, strict=True) if np.abs(row).max() > 1e-6}
@@ -78,6 +79,7 @@ def warn_of_redundancy(model: Model) -> None:
         )
     if not freedom:
         warnings.warn(f"mechanism {s.name!r} cannot move: its loops leave no freedom", ModelWarning, stacklevel=3)
+    return redundant
 
 
 def _joints_of(s: Structure, loops: set[str]) -> list[str]:

@@ -72,6 +72,7 @@ class Structure:
     constraints: tuple[ConstraintElement, ...] = ()
     events: tuple[Event, ...] = ()
     held: tuple[str, ...] = ()  # joints that are locked at the start of a run
+    redundant: bool = False  # loop constraints depend on one another wherever the loops are closed
     singular: bool = False  # without its constraints, some motion of the tree moves no mass
 
     def __eq__(self, other: object) -> bool:
@@ -85,7 +86,7 @@ class Structure:
     @property
     def _key(self) -> tuple[object, ...]:
         elements = (self.links, self.forces, self.loops, self.constraints, self.events)
-        return (self.name, *elements, self.parameters, self.held, self.singular)
+        return (self.name, *elements, self.parameters, self.held, self.redundant, self.singular)
 
     @cached_property
     def _hash(self) -> int:

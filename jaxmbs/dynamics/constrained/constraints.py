@@ -67,7 +67,8 @@ class Connection(NamedTuple):
     def on_links(self, wrench: Force) -> dict[int, Force]:
         """{link: what a wrench on b, at b in its axes, and its reaction on a are on the link}."""
         (i, a), (j, b) = self.a, self.b
-        on_a, on_b = _inwards(a.frame.in_link, _inwards(self.X, -wrench)), _inwards(b.frame.in_link, wrench)
+        on_a = a.frame.in_link.force_to_parent(self.X.force_to_parent(-wrench))
+        on_b = b.frame.in_link.force_to_parent(wrench)
         return {link: F for link, F in ((i, on_a), (j, on_b)) if link >= 0}
 
 
@@ -140,21 +141,6 @@ def _evaluate(row: Row, V: Motion, drift: Motion) -> tuple[Scalar, Scalar]:
 
 
 @kernel
-def _inwards(X: Transform, F: Force) -> Force:
-    return X.force_to_parent(F)
-
-
-@kernel
-def _power(S: tuple[Motion, ...], F: Force) -> tuple[Scalar, ...]:
-    return tuple(s @ F for s in S)
-
-
-@kernel
-def _carried(m: LinkMotion, A: Motion) -> Motion:
-    return m.X.motion_to_child(A) + m.c
-
-
-@kernel
 def _seen(in_link: Transform, W: Transform, V: Motion, A: Motion) -> Drifting:
     return Drifting(frame_on(in_link, W, V), in_link.motion_to_child(A))
 
@@ -168,7 +154,7 @@ class _Kinematics:
         self.placements = tree.per_link(world_placements(tree, state.motions))
 
         def outward(joint: Any, A: Motion, m: LinkMotion) -> tuple[Motion, Motion]:
-            A = _carried(m, A)
+            A = m.X.motion_to_child(A) + m.c
             return A, A
 
         self.drifts = tree.per_link(tree.outward(outward, state.motions, ZERO_MOTION))
@@ -218,9 +204,9 @@ class _Kinematics:
         """Generalized forces of the wrench F on link i, added to the column."""
         s = self.state.tree.structure
         while i >= 0:
-            for k, x in enumerate(_power(self.motions[i].S, F), s.v_slices[i].start):
+            for k, x in enumerate((S @ F for S in self.motions[i].S), s.v_slices[i].start):
                 column[k] = add(column.get(k, 0), x)
-            F, i = _inwards(self.motions[i].X, F), s.links[i].parent
+            F, i = self.motions[i].X.force_to_parent(F), s.links[i].parent
 
 
 def _switched(row: tuple[Any, ...], on: Any) -> tuple[Any, ...]:

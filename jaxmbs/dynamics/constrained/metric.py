@@ -23,7 +23,15 @@ class Metric:
     """The mass matrix and the constraint Jacobian, factorised once for several right-hand sides."""
 
     def __init__(
-        self, A: Matrix, J: Matrix, dtype: Any, *, singular: bool = False, lock: Any = None, prescribed: Any = None
+        self,
+        A: Matrix,
+        J: Matrix,
+        dtype: Any,
+        *,
+        singular: bool = False,
+        redundant: bool = False,
+        lock: Any = None,
+        prescribed: Any = None,
     ):
         self.n, self.m, self.dtype = len(A), len(J), dtype
         self.lock, self.prescribed = lock, prescribed
@@ -42,7 +50,7 @@ class Metric:
         self.algebra: Any = saddle if self.unrolled else saddle_arrays
         self.A, self.J = (self._given(x, self.n) for x in (A, J))
         self.held = jax.tree_util.tree_map(lambda x: x if is_number(x) else jax.lax.stop_gradient(x), (self.A, self.J))
-        self.factors = self.algebra.factorized(*self.held, self.eps)
+        self.factors = self.algebra.factorized(*self.held, self.eps, redundant)
 
     @staticmethod
     def of(state: State, found: Constraints, prescribed: Any = None) -> Metric:
@@ -50,8 +58,9 @@ class Metric:
         A = crba.mass_matrix(state)
         rows = tuple(tuple(A[i, j] for j in range(nv)) for i in range(nv))
         lock = None if state.mode is None else state.mode.lock
-        singular = state.tree.structure.singular
-        return Metric(rows, found.J, state.tree.dtype, singular=singular, lock=lock, prescribed=prescribed)
+        s = state.tree.structure
+        known = {"singular": s.singular, "redundant": s.redundant}
+        return Metric(rows, found.J, state.tree.dtype, **known, lock=lock, prescribed=prescribed)
 
     def closest(self, force: Any, target: Vector) -> tuple[Vector, Vector]:
         """(a, lambda) with A a = force + Jᵀ lambda and J a = target; where rows depend on one another, any such lambda."""

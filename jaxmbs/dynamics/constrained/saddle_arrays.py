@@ -8,11 +8,11 @@ import jax
 import jax.numpy as jnp
 from jax.scipy.linalg import solve_triangular
 
-from jaxmbs.dynamics.constrained.saddle import RAISED, smallest
+from jaxmbs.dynamics.constrained.saddle import raised, smallest
 
 Pair = tuple[jax.Array, jax.Array]
 
-_STEPS = 3  # the diagonal is raised more than in `saddle`: rounding grows with the size
+_STEPS = 3  # more than in `saddle`, as the diagonal is raised: rounding grows with the size
 
 
 class Factors(NamedTuple):
@@ -21,6 +21,10 @@ class Factors(NamedTuple):
     L: jax.Array
     Z: jax.Array
     V: jax.Array
+
+
+class OfRedundant(Factors):
+    """As in `saddle`."""
 
 
 class Ranked(NamedTuple):
@@ -35,14 +39,14 @@ class Ranked(NamedTuple):
     Z: jax.Array
 
 
-def factorized(A: jax.Array, J: jax.Array, eps: float) -> Factors:
+def factorized(A: jax.Array, J: jax.Array, eps: float, redundant: bool = False) -> Factors:
     L = jnp.linalg.cholesky(A)
     Z = solve_triangular(L, J.T, lower=True).T
     S = Z @ Z.T
     diagonal = jnp.diagonal(S)
     floor = smallest(eps) * jnp.max(diagonal, initial=0.0)
-    raised = diagonal * (RAISED + 4 * sum(J.shape)) * eps + jnp.where(floor > 0, floor, 1.0)
-    return Factors(L, Z, jnp.linalg.cholesky(S + jnp.diag(raised)))
+    least = diagonal * (raised(eps, redundant) + 4 * sum(J.shape) * eps) + jnp.where(floor > 0, floor, 1.0)
+    return (OfRedundant if redundant else Factors)(L, Z, jnp.linalg.cholesky(S + jnp.diag(least)))
 
 
 def multiply(matrix: Pair, x: Pair) -> Pair:
@@ -56,7 +60,7 @@ def solve(factors: Factors, right: Pair) -> Pair:
     L, Z, V = factors
     force, target = right
     z, multipliers = solve_triangular(L, force, lower=True), jnp.zeros_like(target)
-    for _ in range(_STEPS):
+    for _ in range(_STEPS + isinstance(factors, OfRedundant)):
         change = jax.scipy.linalg.cho_solve((V, True), target - Z @ z)
         z, multipliers = z + Z.T @ change, multipliers + change
     return solve_triangular(L, z, lower=True, trans=1), multipliers
