@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import jax.numpy as jnp
@@ -35,13 +35,16 @@ class _AtRest(State):
         return LinkLoads()
 
 
-def start_mode(model: Model, mode: Mode | None) -> Mode:
-    """The mode at the start of a run: what is given, and the joints that are held."""
+def start_mode(model: Model, mode: Mode | None, held: Iterable[str]) -> Mode | None:
+    """The mode at the start of a run: what is given, and the joints that are held from then on."""
+    s, names = model.structure, (*model.structure.held, *([held] if isinstance(held, str) else held))
+    if not names and not s.events:
+        return mode
     given = model.mode() if mode is None else mode
-    held = np.zeros(model.nv, bool)
-    for joint in model.structure.held:
-        held[model.v_slice(joint)] = True
-    return Mode(jnp.asarray(given.lock) | held, jnp.asarray(given.force), jnp.asarray(given.constraint))
+    locked = np.zeros(model.nv, bool)
+    for joint in names:
+        locked[s.v_slices[s.find_joint(joint, "simulate(held=...)")]] = True
+    return Mode(given.lock | locked, jnp.asarray(given.force), jnp.asarray(given.constraint))
 
 
 def next_mode(s: Structure, mode: Mode, picks: Picks) -> Mode:

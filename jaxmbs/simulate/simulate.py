@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import jax
@@ -41,6 +41,7 @@ def simulate(
     *,
     t0: float = 0.0,
     mode: Mode | None = None,
+    held: Iterable[str] = (),
     method: str = "rk4",
     save_every: int | None = 1,
     fold: Fold | None = None,
@@ -49,7 +50,8 @@ def simulate(
     """Motion from (q0, v0) at t0 to t_end [s] by steps of dt [s] on the configuration manifold.
 
     q0 (nq,), v0 (nv,); quaternions are normalised. tau: None, generalized forces (nv,) [N m or N], or a function
-    (model, t, q, v) -> (nv,). mode: locks and switches (`Model.mode`). method: "rk4", the classical Runge-Kutta method.
+    (model, t, q, v) -> (nv,). mode: locks and switches (`Model.mode`). held: joints that are locked until an event
+    releases them, beside those of the mechanism. method: "rk4", the classical Runge-Kutta method.
     Rows are kept at t0, then every `save_every` steps at t0 + i dt, and exactly at t_end (None: first and last only). A
     last shorter step reaches a t_end that is no multiple of dt. fold: (carry, fn), with carry = fn(carry, model, t, q, v) at
     every point of the grid, both ends included; the last carry is solution.folded.
@@ -70,6 +72,7 @@ def simulate(
     """
     require_model(model, "simulate")
     grid = Grid.of(t0, t_end, dt)
+    mode = start_mode(model, mode, held)
     _require_locks_at_rest(model, v0, mode)
     if method not in METHODS:
         raise unknown("method", method, METHODS, "simulate")
@@ -137,8 +140,6 @@ def _simulate(
     def folded(carry: Any, t: Any, q: Any, v: Any) -> Any:
         return carry if fold is None else fold(in_fold, carry, model, t, tree.vector(q), tree.vector(v))
 
-    if model.structure.events or model.structure.held:
-        mode = start_mode(model, mode)
     if model.structure.events:
         of = Functions(tree, force, baumgarte, energy_in, error, folded)
         return through_events(of, grid, save_every, (_arrays(q), _arrays(v)), mode, carry)

@@ -111,12 +111,14 @@ def ramp(model, t, q, v):
 
 
 def test_a_reaction_above_its_limit_releases_a_lock():
-    model = carts(
-        {"name": "bolt", "when": mbs.ReactionExceeds("slide", force=3.0), "then": mbs.Release("slide")}, held="slide"
-    )
-    run = mbs.simulate(
-        model, [0.0, 0.0], [0.0, 0.0], t_end=2.0, dt=0.1, tau=lambda model, t, q, v: jnp.stack([10 * t, 0 * t])
-    )
+    model = carts({"name": "bolt", "when": mbs.ReactionExceeds("slide", force=3.0), "then": mbs.Release("slide")})
+    rest = [0.0, 0.0]
+    ramp = lambda model, t, q, v: jnp.stack([10 * t, 0 * t])  # noqa: E731
+    run = mbs.simulate(model, rest, rest, t_end=2.0, dt=0.1, tau=ramp, held=["slide"])
+    with pytest.raises(mbs.ModelError, match="slide"):
+        mbs.simulate(model, rest, rest, t_end=2.0, held=["slid"])
+    with pytest.raises(mbs.ModelError, match="impact"):
+        mbs.simulate(model, rest, [0.0, 1.0], t_end=2.0, held="slide")
     # the lock carries 3/5 of the drive 10 t until it gives way
     assert np.allclose(run.events.time, [0.5], atol=1e-9)
     assert np.allclose(run.v[-1].sum(), 0.5 * 10 * 0.5**2 / 5, atol=1e-9)
