@@ -23,9 +23,9 @@ def variation(model: mbs.Model, centers: jax.Array, configurations: jax.Array) -
     com_2, com_3 = jnp.concatenate([centers, zero], axis=1)
     changed = mbs.set(model, {"body_2.com": com_2, "body_3.com": com_3})
     A = jax.vmap(lambda q: mbs.mass_matrix(changed, q))(configurations)
-    mean = A.mean(axis=0)
-    size = jnp.sqrt(jnp.diagonal(mean))
-    return jnp.mean(((A - mean) / jnp.outer(size, size)) ** 2)
+    mean = A.mean(axis=0, keepdims=True)
+    size = jnp.sqrt(jnp.diagonal(mean[0]))
+    return jnp.mean(((A - mean) / jnp.outer(size, size)[None]) ** 2)
 
 
 def balanced(model: mbs.Model, start: jax.Array, seed: int = 0) -> tuple[jax.Array, jax.Array]:
