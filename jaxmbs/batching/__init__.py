@@ -9,7 +9,7 @@ values in registers: a kernel.
 operations, `ordering` cuts it into kernels, `execution` runs it; `cpu` makes the kernels of a CPU, `gpu` those of a GPU.
 
 Results are those of `jax.vmap`, to rounding. A product with a known zero is not computed and yet NaN where the other factor
-is not finite (`zeros`); a block with an angle too large for `trigonometry` is done operation by operation (`stepwise`); what
+is not finite (`zeros`); a row with an angle too large for `trigonometry` is done by `jax.vmap` afterwards; what
 has effects, or depends on the batch as a whole, is left to `jax.vmap` (`separable`).
 """
 

@@ -50,7 +50,8 @@ def jit(fn: Callable[..., Any], in_axes: Any = None) -> Callable[..., Any]:
 
     in_axes None: equal to jax.jit(fn) for every fn. Otherwise as in `jax.vmap`: fn works on one row and is mapped
     here, to few loops that use all cores, in blocks that fit the cache. What does not become such a loop, a
-    large factorization say, is split over the devices. Results have the batch axis first.
+    large factorization say, is split over the devices. Results have the batch axis first. Where sines or cosines are
+    taken, the call waits for them: rows with angles beyond 1e8 (float64; 1e4 in float32) are computed anew by jax.vmap.
 
     >>> print(mbs.jit(lambda x: 2 * x, in_axes=0)(jnp.arange(3.0)))
     [0. 2. 4.]
@@ -73,13 +74,26 @@ class _Rows:
         leaves = jax.tree_util.tree_leaves((args, kwargs))
         plain = bool(kwargs) or jax.config.values["jax_disable_jit"] or any(is_traced(x) or _placed(x) for x in leaves)
         size = 0 if plain else batch_size(args, self.in_axes)
-        return self._plain(*args, **kwargs) if size == 0 else self._compiled(size, *args)
+        if size == 0:
+            return self._plain(*args, **kwargs)
+        results, beyond = self._compiled(size, *args)
+        rows = [] if beyond is None else np.flatnonzero(beyond)
+        return results if len(rows) == 0 else self._anew(results, rows, args)
+
+    def _anew(self, results: Any, rows: np.ndarray, args: tuple[Any, ...]) -> Any:
+        """Results whose `rows` come from jax.vmap."""
+        several = np.resize(rows, 1 << (len(rows) - 1).bit_length())  # few sizes, so that few are compiled
+        flat, axes, treedef = flat_axes(args, self.in_axes)
+        part = [x if a is None else jnp.take(jnp.asarray(x), several, a) for x, a in zip(flat, axes, strict=True)]
+        found = self._plain(*treedef.unflatten(part))
+        return jax.tree_util.tree_map(lambda x, y: x.at[rows].set(y[: len(rows)]), results, found)
 
     def whole(self, args: tuple[Any, ...]) -> Callable[..., Any]:
         """The function that is compiled for arguments like these: what a call runs, to be looked into."""
         return functools.partial(self._run, batch_size(args, self.in_axes))
 
-    def _run(self, size: int, *args: Any) -> Any:
+    def _run(self, size: int, *args: Any) -> tuple[Any, Any]:
+        """What `over_rows` returns."""
         flat, axes, treedef = flat_axes(args, self.in_axes)
         arrays = [jnp.asarray(x) if a is None else jnp.moveaxis(x, a, 0) for x, a in zip(flat, axes, strict=True)]
         mapped, devices = [a is not None for a in axes], jax.devices()
@@ -87,8 +101,12 @@ class _Rows:
         def one_row(*x: Any) -> Any:
             return self.fn(*treedef.unflatten(x))
 
-        in_plain, on = jax.vmap(one_row, [0 if m else None for m in mapped]), target()
+        in_axes, on = [0 if m else None for m in mapped], target()
         program = MappedProgram(one_row, arrays, mapped)
+
+        def in_plain(*arrays: Any) -> tuple[Any, Any]:
+            return jax.vmap(one_row, in_axes)(*arrays), None
+
         if not program.by_rows:
             return in_plain(*arrays)
         if on is None:
@@ -97,14 +115,17 @@ class _Rows:
         if program.fused and not program.loops and on_cpu and size < FEWEST_ROWS:
             return in_plain(*arrays)
 
-        def in_rows(*arrays: Any) -> Any:
+        def in_rows(*arrays: Any) -> tuple[Any, Any]:
             rows = next(x.shape[0] for x, m in zip(arrays, mapped, strict=True) if m)
             return _in_blocks(program, arrays, mapped, rows, _block_rows(program, arrays) if on_cpu else GPU_ROWS, on)
 
         # XLA:CPU runs one loop over rows on all cores by itself; anything else on one core per device
         if program.fused and on_cpu:
-            return program.weakened(in_rows(*arrays))
-        return program.weakened(_split(in_rows if program.fused or on_cpu else in_plain, arrays, mapped, size, devices))
+            results, beyond = in_rows(*arrays)
+        else:
+            run = in_rows if program.fused or on_cpu else in_plain
+            results, beyond = _split(run, arrays, mapped, size, devices)
+        return program.weakened(results), beyond
 
 
 def _placed(x: Any) -> bool:

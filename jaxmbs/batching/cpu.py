@@ -17,13 +17,14 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxmbs.batching import trigonometry
 from jaxmbs.batching.ordering import Chunk
 from jaxmbs.batching.scalars import is_shared
-from jaxmbs.batching.targets import Target, is_own, run
+from jaxmbs.batching.targets import Target, run
 
 
 def fuse(chunk: Chunk, operands: Sequence[Any], rows: int) -> tuple[list[Any], Any]:
-    """One loop over the rows, and where an angle is too large for its sines, None without sines.
+    """One loop over the rows, as `Target.fuse` says.
 
     The loop takes a slot for each column that it reads or writes; a slot that needs only one of the two is filled up. A
     number that all rows share takes the place of a slot's starting value.
@@ -33,7 +34,7 @@ def fuse(chunk: Chunk, operands: Sequence[Any], rows: int) -> tuple[list[Any], A
         slots.add("shared" if is_shared(x) else "read", i, value.dtype)
     for i, o in enumerate(chunk.results):
         slots.add("write", i, o.dtype)
-    sines = any(is_own(o) for o in chunk.operations)
+    sines = any(trigonometry.computes(o) for o in chunk.operations)
     if sines:
         slots.add("write", len(chunk.results), np.dtype(bool))
     if len(slots.all) == 1:  # a single operand would be taken for an ordinary sum or maximum
@@ -90,4 +91,4 @@ class _Slots:
 # together, the loop is not vectorised. A column costs 1.4 ns per row on one core: 0.4 in the loop, which writes as many
 # columns as it reads, and 1 to gather it from an array whose rows lie together.
 # Beyond 450 numbers that all rows share, constants or not, LLVM needs minutes and gigabytes to compile it.
-CPU = Target(fuse, most_operations=2300, most_columns=110, most_shared=200)
+CPU = Target(fuse, most_operations=2300, most_columns=110, most_shared=200, own_sines=True)

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
-from jaxmbs.batching.ordering import Chunk
 from jaxmbs.batching.recorded import Recording
 from jaxmbs.batching.scalars import Entry, Operation, Source, array_of, is_known, is_shared
-from jaxmbs.batching.stepwise import Columns, stepwise
-from jaxmbs.batching.targets import Target, evaluate
+from jaxmbs.batching.targets import Target, either, evaluate
 
 
 @dataclass(frozen=True)
@@ -25,8 +21,8 @@ class Setting:
     target: Target
 
 
-def execute(program: Recording, given: dict[Source, Any], setting: Setting) -> list[Any]:
-    """The outputs for all rows, from the arrays of the inputs."""
+def execute(program: Recording, given: dict[Source, Any], setting: Setting) -> tuple[list[Any], Any]:
+    """The outputs for all rows, from the arrays of the inputs; and in which rows they are wrong, as `Target.fuse` says."""
     steps, due, leaving = program.plan()
     run = _Execution(given, setting)
     waiting: list[list[Operation]] = [[] for _ in range(len(steps) + 1)]
@@ -36,9 +32,10 @@ def execute(program: Recording, given: dict[Source, Any], setting: Setting) -> l
     for step, operations in zip(steps, waiting, strict=False):
         made = [o for o in operations if o in leaving]
         run.columns.update(zip(made, run.outputs([_single(o) for o in made], operations, leaving), strict=True))
-        arrays = step.run(setting, *[run.array(x) for x in step.inputs])
+        arrays, beyond = step.run(setting, *[run.array(x) for x in step.inputs])
         run.known.update(zip(step.outputs, arrays, strict=True))
-    return run.outputs(program.outputs, waiting[-1], leaving)
+        run.beyond = either(run.beyond, beyond)
+    return run.outputs(program.outputs, waiting[-1], leaving), run.beyond
 
 
 class _Execution:
@@ -47,30 +44,16 @@ class _Execution:
     def __init__(self, given: dict[Source, Any], setting: Setting):
         self.known, self.rows, self.target = dict(given), setting.rows, setting.target
         self.columns: dict[Any, Any] = {}
-        self.exact = Columns([], {})
+        self.beyond = None
 
     def outputs(self, wanted: list[Any], operations: list[Operation], leaving: set[Operation]) -> list[Any]:
-        """Values for all rows after the operations: by kernels, or one by one if there is a row that those do not serve."""
-        results = [o for o in operations if o in leaving]
-        if not results:
-            return [self.batched(x) for x in wanted]
-        found, beyond = evaluate(operations, set(results), self.operand, self.rows, self.target)
-        known = dict(self.columns)
-        self.columns.update(found)
-        out = [self.batched(x) for x in wanted]
-        if beyond is None:
-            return out
-
-        def exactly() -> list[Any]:
-            run = copy(self)
-            run.columns = dict(known)
-            inside = set(operations)
-            reads = dict.fromkeys(x for o in operations for x in o.operands if not isinstance(x, np.generic))
-            outside = [x for x in reads if x not in inside]
-            run.exact = stepwise(Chunk(operations, outside, results), [run.operand(x) for x in outside], run.rows)
-            return [run.batched(x) for x in wanted]
-
-        return lax.cond(beyond, exactly, lambda: out)
+        """Values for all rows after the operations, which kernels compute."""
+        results = {o for o in operations if o in leaving}
+        if results:
+            found, beyond = evaluate(operations, results, self.operand, self.rows, self.target)
+            self.columns.update(found)
+            self.beyond = either(self.beyond, beyond)
+        return [self.batched(x) for x in wanted]
 
     def source(self, x: Source) -> Any:
         return x.value if x.value is not None else self.known[x]
@@ -83,8 +66,6 @@ class _Execution:
         """One number of every row, (rows,)."""
         if isinstance(e, np.generic):
             return jnp.broadcast_to(jnp.asarray(e), (self.rows,))
-        if e in self.exact.places:
-            return self.exact[e]
         if e not in self.columns:
             array = self.source(e.source)
             if e.source.rows:
@@ -109,8 +90,6 @@ class _Execution:
         whole = _whole(x)
         if whole is not None:
             return self.batched(whole)
-        if all(e in self.exact.places for e in x.reshape(-1)):
-            return self.exact.together(x.reshape(-1)).reshape(self.rows, *x.shape)
         return jnp.stack([self.column(e) for e in x.reshape(-1)], axis=1).reshape(self.rows, *x.shape)
 
 

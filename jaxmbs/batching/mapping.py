@@ -29,28 +29,32 @@ def target() -> Target | None:
 
 
 def over_rows(fn: Callable[..., Any], in_axes: Any = 0, on: Target | None = None) -> Callable[..., Any]:
-    """What jax.vmap(fn, in_axes) returns, by a program of scalars; on: what runs it, None for the default backend.
+    """What jax.vmap(fn, in_axes) returns, by a program of scalars, and (rows,) in which rows that is to be done anew.
 
-    Equal to rounding, with every NaN and infinity; the results have the batch axis first.
+    Equal to rounding, with every NaN and infinity; the results have the batch axis first. To be done anew, by jax.vmap,
+    are rows with an angle too large for `trigonometry`; None where that cannot be. on: what runs it, None for the default
+    backend.
     """
-    on = on or target()
-    if on is None:
-        return jax.vmap(fn, in_axes)
+    kernels = on or target()
+
+    def plain(*args: Any) -> Any:
+        return jax.vmap(fn, in_axes)(*args), None
 
     def run(*args: Any) -> Any:
         flat, axes, treedef = flat_axes(args, in_axes)
         flat = [jnp.asarray(x) if a is None else jnp.moveaxis(x, a, 0) for x, a in zip(flat, axes, strict=True)]
         rows = next(x.shape[0] for x, a in zip(flat, axes, strict=True) if a is not None)
         program = MappedProgram(lambda *x: fn(*treedef.unflatten(x)), flat, [a is not None for a in axes])
-        return program(flat, rows, on) if program.by_rows else jax.vmap(fn, in_axes)(*args)
+        return program(flat, rows, kernels) if program.by_rows and kernels else plain(*args)
 
-    return run
+    return run if kernels else plain
 
 
 class MappedProgram:
     """The program of fn(*arrays), where the arrays that are `mapped` have the rows on their first axis.
 
-    It is called with such arrays and the number of rows, which need not be that of the example it was recorded from.
+    It is called with such arrays and the number of rows, which need not be that of the example it was recorded from;
+    it returns what `over_rows` does.
     """
 
     def __init__(self, fn: Callable[..., Any], example: Sequence[Any], mapped: Sequence[bool]):
@@ -82,12 +86,13 @@ class MappedProgram:
         operations = [o for o in self.program.items if o in due]
         return not steps and len(chunks(operations, leaving, on.most_operations, on.most_columns, on.most_shared)) == 1
 
-    def __call__(self, arrays: Sequence[Any], rows: int, on: Target) -> Any:
+    def __call__(self, arrays: Sequence[Any], rows: int, on: Target) -> tuple[Any, Any]:
         whole = -(-rows // on.granule) * on.granule
         arrays = [padded(x, whole) if m else x for x, m in zip(arrays, self.mapped, strict=True)]
-        out = execute(self.program, dict(zip(self.sources, arrays, strict=True)), Setting(whole, on))
-        out = [x[:rows] for x in out] if whole != rows else out
-        return self.weakened(jax.tree_util.tree_unflatten(self.treedef, out))
+        out, beyond = execute(self.program, dict(zip(self.sources, arrays, strict=True)), Setting(whole, on))
+        if whole != rows:
+            out, beyond = jax.tree_util.tree_map(lambda x: x[:rows], (out, beyond))
+        return self.weakened(jax.tree_util.tree_unflatten(self.treedef, out)), beyond
 
     def weakened(self, results: Any) -> Any:
         """Results with the weak types, those of Python's numbers, that the function gives them."""

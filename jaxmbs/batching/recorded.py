@@ -11,18 +11,23 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from jaxmbs.batching import trigonometry
 from jaxmbs.batching.scalars import Entry, Operation, Source
 
 
 @dataclass(eq=False)
 class Step:
-    """Something that is run on whole arrays: run(setting, *inputs) -> an array for each output."""
+    """Something that is run on whole arrays.
 
-    run: Callable[..., Sequence[Any]]
+    run(setting, *inputs) -> (an array for each output, in which rows they are wrong as `Target.fuse` says).
+    """
+
+    run: Callable[..., tuple[Sequence[Any], Any]]
     inputs: list[Any]
     outputs: list[Source]
     fused: bool  # it is the same for all rows, or a loop of scalar operations
     loop: bool = False
+    sines: bool = False
 
 
 @dataclass(eq=False)
@@ -35,6 +40,11 @@ class Recording:
     @property
     def fused(self) -> bool:
         return all(item.fused for item in self.items if isinstance(item, Step))
+
+    @property
+    def sines(self) -> bool:
+        """Whether there are sines or cosines in it that `trigonometry` may compute."""
+        return any(item.sines if isinstance(item, Step) else trigonometry.computes(item) for item in self.items)
 
     def plan(self) -> tuple[list[Step], dict[Operation, int], set[Operation]]:
         """Steps whose results are used, the step (by number) before which each operation must be done, and the

@@ -19,6 +19,7 @@ from jaxmbs.batching.execution import Setting, execute
 from jaxmbs.batching.recorded import Recording, Step
 from jaxmbs.batching.scalars import ELEMENTWISE, Entry, Source, array_of, entries, is_known, is_traced, numbers
 from jaxmbs.batching.simplification import Simplifier, folded
+from jaxmbs.batching.targets import either
 from jaxmbs.batching.zeros import Guarded
 
 LARGEST = 1024  # entries of an array that is still taken apart
@@ -114,8 +115,8 @@ class _Recorder:
             out = eqn.primitive.bind(*x, **eqn.params)
             return out if eqn.primitive.multiple_results else [out]
 
-        def run(setting: Setting, *args: Any) -> Sequence[Any]:
-            return jax.vmap(one, in_axes=axes)(*args) if mapped else one(*args)
+        def run(setting: Setting, *args: Any) -> tuple[Sequence[Any], None]:
+            return (jax.vmap(one, in_axes=axes)(*args) if mapped else one(*args)), None
 
         self.program.items.append(Step(run, inputs, outputs, not mapped))
         return list(outputs)
@@ -161,7 +162,7 @@ class _Recorder:
         ends = [_single(e) for x in program.outputs[: b - a] for e in entries(x).reshape(-1)]
         program.outputs = [*ends, *program.outputs[b - a :]]
 
-        def run(setting: Setting, *args: Any) -> Sequence[Any]:
+        def run(setting: Setting, *args: Any) -> tuple[Sequence[Any], Any]:
             n, m = len(outside), len(outside) + len(start)
             fixed = dict(zip(inside, args[:n], strict=True))
             begin = tuple(
@@ -169,17 +170,19 @@ class _Recorder:
             )
             along = [jnp.moveaxis(x, 1, 0) if on else x for x, on in zip(args[m:], axes, strict=True)]
 
-            def turn(state: Any, x: Any) -> Any:
+            def turn(carry: Any, x: Any) -> Any:
+                state, before = carry
                 given = {**fixed, **dict(zip(carried, state, strict=True)), **dict(zip(turns, x, strict=True))}
-                out = execute(program, given, setting)
-                return tuple(out[: len(state)]), out[len(state) :]
+                out, beyond = execute(program, given, setting)
+                return (tuple(out[: len(state)]), either(before, beyond)), out[len(state) :]
 
-            end, ys = jax.lax.scan(turn, begin, along, p["length"], p["reverse"], p["unroll"])
-            return [*end, *(jnp.moveaxis(y, 0, 1) for y in ys)]
+            none = jnp.zeros(setting.rows, bool) if program.sines and setting.target.own_sines else None
+            (end, beyond), ys = jax.lax.scan(turn, (begin, none), along, p["length"], p["reverse"], p["unroll"])
+            return [*end, *(jnp.moveaxis(y, 0, 1) for y in ys)], beyond
 
         after = [Source((), t, True) for t in dtypes]
         ys = [Source(v.aval.shape, v.aval.dtype, True) for v in eqn.outvars[b - a :]]
-        self.program.items.append(Step(run, [*outside, *start, *xs], [*after, *ys], program.fused, True))
+        self.program.items.append(Step(run, [*outside, *start, *xs], [*after, *ys], program.fused, True, program.sines))
         return [*_arranged(after, [v.aval.shape for v in eqn.outvars[: b - a]]), *ys]
 
 

@@ -14,17 +14,16 @@ from jaxmbs.batching import trigonometry
 from jaxmbs.batching.ordering import Chunk, by_parts, by_results, chunks
 from jaxmbs.batching.scalars import Operation
 
-_OWN = {"sin": trigonometry.sin, "cos": trigonometry.cos}
-
 
 @dataclass(frozen=True)
 class Target:
     """How a kind of device runs kernels.
 
     fuse(chunk, operands, rows): columns (rows,) of the chunk's results from those of what it reads, () where all rows
-    share a number; and None, or in which rows it does not serve.
+    share a number; and (rows,) in which rows these are wrong since an angle is too large, None if there cannot be such.
     most_operations, most_columns, most_shared (numbers that are the same for all rows): of one kernel.
     granule: the number of rows is a multiple of it.
+    own_sines: sines and cosines are those of `trigonometry`.
     """
 
     fuse: Callable[[Chunk, Sequence[Any], int], tuple[list[Any], Any]]
@@ -32,6 +31,7 @@ class Target:
     most_columns: int
     most_shared: int = sys.maxsize
     granule: int = 1
+    own_sines: bool = False
 
 
 def evaluate(
@@ -43,7 +43,7 @@ def evaluate(
 ) -> tuple[dict[Operation, Any], Any]:
     """Columns (rows,) of the wanted operations; `column` gives those of operands that are not among the operations.
 
-    And whether there are rows that the kernels do not serve, None if there cannot be.
+    And in which rows these are wrong, as `Target.fuse` says.
     """
     plans = [
         chunks(order, wanted, target.most_operations, target.most_columns, target.most_shared)
@@ -56,9 +56,13 @@ def evaluate(
             operands = [found[x] if x in found else column(x) for x in chunk.reads]
             columns, too_large = target.fuse(chunk, operands, rows)
             found.update(zip(chunk.results, columns, strict=True))
-            if too_large is not None:
-                beyond = too_large if beyond is None else beyond | too_large
-    return {o: found[o] for o in operations if o in wanted}, None if beyond is None else jnp.any(beyond)
+            beyond = either(beyond, too_large)
+    return {o: found[o] for o in operations if o in wanted}, beyond
+
+
+def either(a: Any, b: Any) -> Any:
+    """In which rows one of two says so, or None."""
+    return b if a is None else a if b is None else a | b
 
 
 def run(
@@ -78,17 +82,11 @@ def run(
     for o in chunk.operations:
         dtypes = [x.dtype if isinstance(x, np.generic) else values[x].dtype for x in o.operands]
         given = [operand(x, t) for x, t in zip(o.operands, dtypes, strict=True)]
-        if large is not None and is_own(o):
-            values[o] = _OWN[o.primitive.name](given[0])
+        if large is not None and trigonometry.computes(o):
+            values[o] = trigonometry.OWN[o.primitive.name](given[0])
             if o.operands[0] not in checked:
                 checked.add(o.operands[0])
                 large.append(trigonometry.too_large(given[0]))
         else:
             values[o] = o.primitive.bind(*given, **o.params)
     return [values[o] for o in chunk.results]
-
-
-def is_own(o: Operation) -> bool:
-    """Whether `trigonometry` computes an operation."""
-    constant = isinstance(o.operands[0], np.generic)
-    return o.primitive.name in _OWN and trigonometry.available(o.dtype) and not constant

@@ -2,7 +2,7 @@
 
 The argument is reduced by whole quarter turns with pi/2 in four parts [Cody, Waite 1980, Software manual for the elementary
 functions, 8]; on [-pi/4, pi/4] the Taylor series has converged. Within three units in the last place, also where the result
-is small, for arguments up to `LIMITS`; who calls this sends larger ones elsewhere.
+is small, for arguments up to `LIMITS`; rows with larger ones are computed anew by who calls this.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 from jax import lax
+
+from jaxmbs.batching.scalars import Operation
 
 # pi/2 as parts with so few digits that a whole number times one of them is exact
 _PARTS = {
@@ -26,9 +28,7 @@ def sin(x: Any) -> Any:
     """Sine of x, float32 or float64."""
     r, quarter = _reduced(x)
     value = lax.select(_odd(quarter), _cosine(r), _sine(r))
-    value = lax.select(_odd(lax.floor(quarter * _constant(x, 0.5))), -value, value)
-    # the series makes +0 of -0, and of the smallest numbers
-    return lax.select(lax.abs(x) < _constant(x, 1e-10), x, value)
+    return lax.select(_odd(lax.floor(quarter * _constant(x, 0.5))), -value, value)
 
 
 def cos(x: Any) -> Any:
@@ -59,7 +59,9 @@ def _odd(n: Any) -> Any:
 
 
 def _sine(r: Any) -> Any:
-    return r + r * _series(r, 1)
+    return r * (
+        _constant(r, 1.0) + _series(r, 1)
+    )  # as a product, so that -0 and the smallest numbers stay what they are
 
 
 def _cosine(r: Any) -> Any:
@@ -79,6 +81,9 @@ def _constant(x: Any, value: float) -> Any:
     return np.asarray(value, x.dtype)[()]
 
 
-def available(dtype: Any) -> bool:
-    """Whether sin and cos here serve the dtype."""
-    return np.dtype(dtype) in _PARTS
+OWN = {"sin": sin, "cos": cos}
+
+
+def computes(o: Operation) -> bool:
+    """Whether sin or cos here serve an operation."""
+    return o.primitive.name in OWN and o.dtype in _PARTS and not isinstance(o.operands[0], np.generic)

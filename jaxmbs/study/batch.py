@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 Array = Any
 Results = dict[str, Any]
 DRAWS = "draws"  # (rows, k), all dispersions side by side
+ANEW = "anew"  # (rows,) whether a sample has to be computed once more, by itself: see `over_rows`
 # each device runs its loops on one core: the devices are the cores, and no bit may depend on their number
 _ONE_CORE: dict[str, str | bool] = {"xla_disable_hlo_passes": "cpu-parallel-task-assigner"}
 BLOCKS_PER_DEVICE = 32  # most blocks of one call; part of the compiled program's shapes, so one constant for all runs
@@ -38,8 +39,8 @@ def study_key(seed: int) -> jax.Array:
     return jax.random.fold_in(key, seed // 2**32)
 
 
-def block_of(study: Study, rows: int, dtype: Any) -> Callable[[Array, Array], Results]:
-    """Function (component keys, number of the block) -> results of its samples, leaves (rows, ...)."""
+def samples_of(study: Study, dtype: Any) -> Callable[..., Results]:
+    """Function (component keys, indices (rows,), whether by loops over rows) -> results of samples, leaves (rows, ...)."""
     start, fold = folded(study.outputs, dtype)
     time = study.simulation
 
@@ -53,14 +54,16 @@ def block_of(study: Study, rows: int, dtype: Any) -> Callable[[Array, Array], Re
             "status": run.status,
         }
 
-    def block(keys: Array, number: Array) -> Results:
-        index = number.astype(jnp.uint32) * rows + jnp.arange(rows, dtype=jnp.uint32)
+    def samples(keys: Array, index: Array, fused: bool = True) -> Results:
         draws = jax.vmap(lambda i: study.dispersions.draw(keys, i, dtype))(index)
         model, axes, q, v = instances(study, draws, dtype)
-        found = over_rows(one, in_axes=(axes, 0, 0))(model, q, v)
-        return found | {"status": status_of(study, model, found["status"]), DRAWS: draws}
+        found, anew = (
+            over_rows(one, (axes, 0, 0))(model, q, v) if fused else (jax.vmap(one, (axes, 0, 0))(model, q, v), None)
+        )
+        anew = jnp.zeros(index.shape, bool) if anew is None else anew
+        return found | {"status": status_of(study, model, found["status"]), DRAWS: draws, ANEW: anew}
 
-    return jax.jit(block)  # one trace, for the shapes and for the program
+    return jax.jit(samples, static_argnames="fused")  # one trace, for the shapes and for the program
 
 
 def instances(study: Study, draws: Array, dtype: Any) -> tuple[mbs.Model, mbs.Model, Array, Array]:
@@ -84,6 +87,7 @@ class Compiled:
     """
 
     program: Any
+    single: Any
     keys: Array
     rows: int
     devices: int
@@ -105,17 +109,26 @@ class Compiled:
             parts = np.asarray(x).reshape(self.devices, BLOCKS_PER_DEVICE * self.rows, *x.shape[2:])
             return np.concatenate([part[: n * self.rows] for part, n in zip(parts, counts, strict=True)])
 
-        return jax.tree.map(joined, results)
+        results = jax.tree.map(joined, results)
+        for k in np.flatnonzero(results.pop(ANEW)):
+            found = self.single(self.keys, np.array([first * self.rows + k], np.uint32), fused=False)
+            for name, all_samples in results.items():
+                all_samples[k] = found[name][0]
+        return results
 
 
 def compiled(study: Study, rows: int) -> Compiled:
     """Compile the study for this process's precision and devices."""
     dtype = precision()
-    block = block_of(study, rows, dtype)
+    samples = samples_of(study, dtype)
     keys = study.dispersions.keys(study_key(study.seed))
     devices = jax.devices()
     mesh = Mesh(np.array(devices), ("devices",))
     split, whole = PartitionSpec("devices"), PartitionSpec()
+
+    def block(keys: Array, number: Array) -> Results:
+        return samples(keys, number.astype(jnp.uint32) * rows + jnp.arange(rows, dtype=jnp.uint32))
+
     shapes = jax.eval_shape(block, keys, jnp.int32(0))
 
     @partial(jax.shard_map, mesh=mesh, in_specs=(whole, split, split), out_specs=split, check_vma=False)
@@ -131,4 +144,4 @@ def compiled(study: Study, rows: int) -> Compiled:
     keys = jax.device_put(keys, NamedSharding(mesh, whole))
     numbers = jax.device_put((np.zeros(len(devices), np.int32), np.zeros(len(devices), np.int32)), sharding)
     program = jax.jit(blocks).lower(keys, *numbers).compile(_ONE_CORE if devices[0].platform == "cpu" else None)
-    return Compiled(program, keys, rows, len(devices), sharding)
+    return Compiled(program, samples, keys, rows, len(devices), sharding)

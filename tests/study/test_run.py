@@ -237,6 +237,25 @@ def test_repeated_sample_equals_the_run_to_rounding(whole):
     assert thinned.q[0, :, 0] == pytest.approx(h.q[0, ::50, 0], rel=1e-12)
 
 
+def test_samples_with_angles_beyond_what_kernels_serve_are_done_by_themselves(cart, tmp_path):
+    edits = (
+        'type = "prismatic"',
+        'type = "revolute"',
+        "q = [0.0]",
+        "q = [1e8]",
+        "90 mm",
+        "90 rad",
+        "0.9 m/s",
+        "0.9 rad/s",
+    )
+    study = read(cart(*edits, '[dispersions."cart.mass"]', '[dispersions."initial.rail.q"]'))
+    run(study, 64, tmp_path / "run", ROWS)
+    data = results(tmp_path / "run")
+    assert 10 < np.count_nonzero(data["reach"].values > 1e8) < 60
+    alone = repeat(study, list(range(64)))
+    assert data["speed"].values == pytest.approx(alone.outputs["speed"], rel=1e-6, abs=1e-9)
+
+
 def test_progress_counts_every_sample(whole, tmp_path):
     calls = []
     run(read(whole / "cart.toml"), 100, tmp_path / "run", ROWS, lambda *state: calls.append(state))
