@@ -59,9 +59,8 @@ def _odd(n: Any) -> Any:
 
 
 def _sine(r: Any) -> Any:
-    return r * (
-        _constant(r, 1.0) + _series(r, 1)
-    )  # as a product, so that -0 and the smallest numbers stay what they are
+    # a product, so that -0 and the smallest numbers stay what they are
+    return r * (_constant(r, 1.0) + _series(r, 1))
 
 
 def _cosine(r: Any) -> Any:

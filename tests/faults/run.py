@@ -132,6 +132,8 @@ def main():
     chosen = [
         k for k, f in enumerate(known) if not options.parts or any(x in f"{f.file}: {f.name}" for x in options.parts)
     ]
+    if not chosen:
+        parser.error(f"no fault has {' or '.join(map(repr, options.parts))} in its file or name")
     jobs = [*([] if options.no_baseline or options.all else ["baseline"]), *chosen]
     context = multiprocessing.get_context("spawn")
     waiting, done = context.Queue(), context.Queue()
