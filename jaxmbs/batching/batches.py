@@ -77,8 +77,8 @@ class _Rows:
         if size == 0:
             return self._plain(*args, **kwargs)
         results, beyond = self._compiled(size, *args)
-        rows = [] if beyond is None else np.flatnonzero(beyond)
-        return results if len(rows) == 0 else self._anew(results, rows, args)
+        rows = np.zeros(0, int) if beyond is None else np.flatnonzero(beyond)
+        return results if rows.size == 0 else self._anew(results, rows, args)
 
     def _anew(self, results: Any, rows: np.ndarray, args: tuple[Any, ...]) -> Any:
         """Results whose `rows` come from jax.vmap."""

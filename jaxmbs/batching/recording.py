@@ -125,9 +125,8 @@ class _Recorder:
         carry = eqn.outvars[: eqn.params["num_carry"]]
         if sum(math.prod(v.aval.shape) for v in carry) > LARGEST:
             return False
-        return all(_divisible(v.aval.shape) and not _is_key(v.aval) for v in carry) and any(
-            not isinstance(x, Source) or x.rows for x in inputs
-        )
+        small = all(0 in v.aval.shape or (_divisible(v.aval.shape) and not _is_key(v.aval)) for v in carry)
+        return small and any(not isinstance(x, Source) or x.rows for x in inputs)
 
     def scan(self, eqn: Any, inputs: list[Any]) -> list[Any]:
         """A loop: its body is a program of its own, and every number that it carries an array (rows,)."""
@@ -158,7 +157,7 @@ class _Recorder:
         xs = inputs[b:]
         axes = [x.rows if isinstance(x, Source) else not is_known(x) for x in xs]
         turns = [Source(v.aval.shape, v.aval.dtype, on) for v, on in zip(variables[b:], axes, strict=True)]
-        program = record(body, [*consts, *_arranged(carried, [v.aval.shape for v in variables[a:b]]), *turns])
+        program = record(body, [*consts, *_arranged(carried, [v.aval for v in variables[a:b]]), *turns])
         ends = [_single(e) for x in program.outputs[: b - a] for e in entries(x).reshape(-1)]
         program.outputs = [*ends, *program.outputs[b - a :]]
 
@@ -183,7 +182,7 @@ class _Recorder:
         after = [Source((), t, True) for t in dtypes]
         ys = [Source(v.aval.shape, v.aval.dtype, True) for v in eqn.outvars[b - a :]]
         self.program.items.append(Step(run, [*outside, *start, *xs], [*after, *ys], program.fused, True, program.sines))
-        return [*_arranged(after, [v.aval.shape for v in eqn.outvars[: b - a]]), *ys]
+        return [*_arranged(after, [v.aval for v in eqn.outvars[: b - a]]), *ys]
 
 
 def _single(e: Any) -> np.ndarray:
@@ -192,13 +191,14 @@ def _single(e: Any) -> np.ndarray:
     return out
 
 
-def _arranged(sources: Sequence[Source], shapes: Sequence[tuple[int, ...]]) -> list[np.ndarray]:
-    """Scalars given one after another as object arrays of these shapes."""
+def _arranged(sources: Sequence[Source], avals: Sequence[Any]) -> list[Any]:
+    """Scalars given one after another as values of these shapes."""
     rest, out = iter(sources), []
-    for shape in shapes:
-        x = np.empty(math.prod(shape), object)
+    for aval in avals:
+        x = np.empty(math.prod(aval.shape), object)
         x[:] = [Entry(next(rest), 0) for _ in range(x.size)]
-        out.append(x.reshape(shape))
+        empty = Source(aval.shape, aval.dtype, False, np.zeros(aval.shape, aval.dtype))
+        out.append(x.reshape(aval.shape) if x.size else empty)
     return out
 
 

@@ -82,6 +82,10 @@ class Simplifier:
         """The same number by fewer operations, if there is a way."""
         if name == "neg":
             return _negated(operands[0])
+        if name == "select_n" and isinstance(operands[0], np.generic):
+            return operands[1 + int(operands[0])]
+        if name in ("and", "or") and dtype.kind == "b":
+            return _decided(name == "or", *operands)
         if name not in ("mul", "add", "sub", "div") or not np.issubdtype(dtype, np.floating):
             return None
         a, b = operands
@@ -133,6 +137,14 @@ def folded(name: str, operands: Sequence[Any], dtype: Any) -> np.ndarray | None:
 
 def _is(x: Any, number: int) -> bool:
     return isinstance(x, np.generic) and x == number
+
+
+def _decided(either: bool, a: Any, b: Any) -> Any:
+    """a | b or a & b where one of them is known."""
+    known, other = (a, b) if isinstance(a, np.generic) else (b, a)
+    if not isinstance(known, np.generic):
+        return None
+    return known if bool(known) is either else other
 
 
 def _negated(x: Any) -> Any:

@@ -235,8 +235,7 @@ def _by_mass_matrix(state: State, A: jax.Array, bias: jax.Array, tau: Any, presc
     tree, nv = state.tree, state.tree.structure.nv
     given = jnp.zeros(nv, tree.dtype) if prescribed is None else prescribed
     right = (0 if tau is None else tau) - bias
-    if state.mode is not None:
-        lock = state.mode.lock
+    if (lock := state.lock) is not None:
         right = jnp.where(lock, given, right - A @ jnp.where(lock, given, 0.0))
         A = jnp.where(lock[:, None] | lock[None, :], jnp.eye(nv, dtype=tree.dtype), A)
     if nv > UNROLLED:

@@ -2,10 +2,41 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import jax
+import jax.numpy as jnp
+
+_BITS = 31  # of a word
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Sides:
+    """On which side of its corners each force element is (`Force.sides`): a bit for each, packed into words, since a loop
+    over rows pays for every number that it carries."""
+
+    words: tuple[Any, ...]
+    counts: tuple[int, ...] = field(metadata={"static": True})
+
+    @staticmethod
+    def packed(sides: list[tuple[Any, ...]]) -> Sides:
+        counts = tuple(map(len, sides))
+        none = Sides(tuple(jnp.zeros((), jnp.int32) for _ in range(-(-sum(counts) // _BITS))), counts)
+        return none.flipped([list(own) for own in sides])
+
+    def of(self, k: int) -> tuple[Any, ...]:
+        """Those of force element k."""
+        first = sum(self.counts[:k])
+        return tuple((self.words[i // _BITS] & (1 << i % _BITS)) != 0 for i in range(first, first + self.counts[k]))
+
+    def flipped(self, where: list[list[Any]]) -> Sides:
+        """The other sides for those that it says, per element."""
+        words = list(self.words)
+        for i, flips in enumerate(x for own in where for x in own):
+            words[i // _BITS] = words[i // _BITS] ^ jnp.where(flips, jnp.int32(1 << i % _BITS), 0)
+        return Sides(tuple(words), self.counts)
 
 
 @jax.tree_util.register_dataclass
@@ -15,7 +46,9 @@ class Mode:
 
     lock: (nv,), degrees of freedom whose acceleration is prescribed (zero if nothing else is), so that they keep the rate
     they have: `impact` brings them to rest, `simulate` refuses locks that move at the start; force: (number of force
-    elements,), those that act; constraint: (number of loops and constraints,), those that hold, loops first.
+    elements,), those that act; constraint: (number of loops and constraints,), those that hold, loops first; sides: within
+    a run, on which side of their corners the force elements are, else None. Within a run, what does not
+    change is None: no lock, all forces, all constraints.
 
     >>> model = mbs.library.double_pendulum().build()
     >>> model.mode(lock="elbow").lock.tolist()
@@ -25,3 +58,4 @@ class Mode:
     lock: Any
     force: Any
     constraint: Any
+    sides: Sides | None = None

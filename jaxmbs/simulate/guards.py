@@ -1,8 +1,9 @@
-"""The guards of events: functions of the motion that rise through zero when an event is due, and their rates."""
+"""Guards: functions of the motion that rise through zero when an event is due, or a force element meets a corner."""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -14,11 +15,19 @@ from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.scene import action, elements
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode
-from jaxmbs.model.forces.base import Scene
+from jaxmbs.model.forces.base import Force, Scene
 from jaxmbs.model.functions import evaluated
+from jaxmbs.model.mode import Sides
+from jaxmbs.model.structure import Structure
 from jaxmbs.simulate.flow import derivative
 from jaxmbs.spatial import Vector3
 from jaxmbs.spatial.scalar import Scalar
+
+
+def cornered(structure: Structure) -> bool:
+    """Whether a force element is not smooth somewhere."""
+    elements = (type(f.element) for f in structure.forces)
+    return any(e.corners is not Force.corners or e.instants is not Force.instants for e in elements)
 
 
 class Instant:
@@ -61,13 +70,33 @@ class Instant:
         return evaluated(fn, "When: fn", (), tree.dtype, tree.model, self.t, q, v)
 
 
+class Kinks(NamedTuple):
+    """sides: those of the force elements; corners: (element, which of its sides) of each; instants: with the time [s]."""
+
+    sides: Sides
+    corners: list[tuple[int, int]]
+    instants: list[tuple[int, int, Any]]
+
+
 class Guards:
-    """All guards of a model, one after another. event: (guards,), the number of the event that each belongs to."""
+    """All guards of a model: those of its events, and those of the corners of its force elements."""
 
     def __init__(self, tree: Tree, force: Any):
         self.tree, self.force = tree, force
         self.events = tree.structure.events
         self.of_rates = any(e.when.of_rates for e in self.events)
+
+    def kinks(self, t: Any, q: Any, v: Any, mode: Mode) -> Kinks:
+        """Where the force elements are not smooth, and on which side they are now."""
+        state = State(self.tree, q, v, t, replace(mode, sides=None))
+        sides, corners, instants = [], [], []
+        for k, (_, element, numbers, seen, _) in enumerate(elements(state.scene, state.mode)):
+            sides.append(tuple(jnp.asarray(on) for on in element.sides(numbers, seen)))
+            times = element.instants(numbers)
+            first = len(sides[k]) - len(times)
+            corners += [(k, j) for j in range(first)]
+            instants += [(k, j, jnp.asarray(time, self.tree.dtype)) for j, time in enumerate(times, first)]
+        return Kinks(Sides.packed(sides), corners, instants)
 
     def values(self, t: Any, q: Any, v: Any, mode: Mode) -> list[list[Any]]:
         """Per event its guards."""
@@ -75,16 +104,13 @@ class Guards:
         if callable(tau):
             tau = tau(self.tree.model, t, self.tree.vector(q), self.tree.vector(v))
         instant = Instant(State(self.tree, q, v, t, mode), tau)
-        return [
-            [
-                jnp.asarray(g, self.tree.dtype)
-                for g in e.when.guards(self.tree.values.of(e.name, e.when.numbers), instant)
-            ]
-            for e in self.events
-        ]
+        found = [e.when.guards(self.tree.values.of(e.name, e.when.numbers), instant) for e in self.events]
+        return [[jnp.asarray(g, self.tree.dtype) for g in guards] for guards in found]
 
-    def with_rates(self, t: Any, q: Any, v: Any, mode: Mode) -> tuple[Any, Any]:
-        """(guards, their rates along the motion)."""
+    def with_rates(self, t: Any, q: Any, v: Any, mode: Mode) -> tuple[list[list[Any]], list[list[Any]]]:
+        """(per event its guards, their rates along the motion)."""
+        if not self.events:
+            return [], []
         phase = (q, v, jnp.zeros((), self.tree.dtype))
         if self.of_rates:
             dq, dv, _ = derivative(self.tree, phase, t, self.force, mode, None)
@@ -94,3 +120,15 @@ class Guards:
         dq, dv = (jax.tree_util.tree_map(lambda x: jnp.asarray(x, self.tree.dtype), x) for x in (dq, dv))
         one = jnp.ones((), self.tree.dtype)
         return jax.jvp(lambda t, q, v: self.values(t, q, v, mode), (t, q, v), (one, dq, dv))
+
+    def of_corners(self, t: Any, q: Any, v: Any, mode: Mode) -> list[tuple[Any, Any]]:
+        """(guard, its rate) of every corner; the guard is negative on the side of the mode."""
+        out: list[tuple[Any, Any]] = []
+        if mode.sides is None:
+            return out
+        found_in = elements(State(self.tree, q, v, t, mode).scene, mode)
+        for _, element, numbers, seen, _ in found_in:
+            for beyond, pair in zip(seen.sides, element.corners(numbers, seen), strict=False):
+                g, rate = (jnp.asarray(x, self.tree.dtype) for x in pair)
+                out.append((jnp.where(beyond, -g, g), jnp.where(beyond, -rate, rate)))
+        return out

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -16,7 +17,9 @@ from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.scene import LinkLoads
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode, Model
+from jaxmbs.model.events import Action
 from jaxmbs.model.structure import Event, Structure
+from jaxmbs.simulate.guards import cornered
 from jaxmbs.spatial import ZERO_MOTION, Motion
 from jaxmbs.spatial.scalar import mul
 
@@ -35,34 +38,90 @@ class _AtRest(State):
         return LinkLoads()
 
 
+class Changes(NamedTuple):
+    """What may change in a run: per freedom whether it may be locked, per force element and constraint whether it is
+    switched."""
+
+    lock: np.ndarray
+    force: np.ndarray
+    constraint: np.ndarray
+
+    @staticmethod
+    def none(s: Structure) -> Changes:
+        return Changes(*(np.zeros(n, bool) for n in (s.nv, len(s.forces), len(s.loops) + len(s.constraints))))
+
+    @staticmethod
+    def by(s: Structure, action: Action) -> Changes:
+        """What one action changes."""
+        found = Changes.none(s)
+        if action.locks or action.releases:
+            found.lock[s.v_slices[s.find_joint(action.joint)]] = True  # pyright: ignore[reportAttributeAccessIssue]
+        if action.switches is not None:
+            name = action.name  # pyright: ignore[reportAttributeAccessIssue]
+            found.force[:] = [f.name == name for f in s.forces]
+            found.constraint[:] = [c.name == name for c in (*s.loops, *s.constraints)]
+        return found
+
+    @staticmethod
+    def of(s: Structure, held: Iterable[str]) -> Changes:
+        """What all events change, and the joints that are held at the start."""
+        found = Changes.none(s)
+        for part in (Changes.by(s, a) for e in s.events for a in e.then):
+            for whole, own in zip(found, part, strict=True):
+                whole |= own
+        for joint in held:
+            found.lock[s.v_slices[s.find_joint(joint)]] = True
+        return found
+
+    def only(self, mode: Mode) -> Mode:
+        """The mode with what never changes as constants of the program."""
+        lock, force, constraint = mode.lock, mode.force, mode.constraint
+        return Mode(
+            None if lock is None else lock & self.lock,
+            None if force is None else force | ~self.force,
+            None if constraint is None else constraint | ~self.constraint,
+            mode.sides,
+        )
+
+
 def start_mode(model: Model, mode: Mode | None, held: Iterable[str]) -> Mode | None:
-    """The mode at the start of a run: what is given, and the joints that are held from then on."""
-    s, names = model.structure, (*model.structure.held, *([held] if isinstance(held, str) else held))
-    if not names and not s.events:
+    """The mode at the start of a run: what is given, and the joints that are held. What never changes is None, unless it
+    was given."""
+    s = model.structure
+    if not held and not s.events and not cornered(s):
         return mode
     given = model.mode() if mode is None else mode
     locked = np.zeros(model.nv, bool)
-    for joint in names:
+    for joint in held:
         locked[s.v_slices[s.find_joint(joint, "simulate(held=...)")]] = True
-    return Mode(given.lock | locked, jnp.asarray(given.force), jnp.asarray(given.constraint))
+    lock, force, constraint = (mode is not None or bool(own.any()) for own in Changes.of(s, held))
+    return Mode(
+        given.lock | locked if lock else None,
+        jnp.asarray(given.force) if force else None,
+        jnp.asarray(given.constraint) if constraint else None,
+    )
+
+
+def whole_mode(model: Model, mode: Mode) -> Mode:
+    """A mode with all its parts and without sides."""
+    full = model.mode()
+    lock = full.lock if mode.lock is None else mode.lock
+    force = full.force if mode.force is None else mode.force
+    return Mode(lock, force, full.constraint if mode.constraint is None else mode.constraint)
 
 
 def next_mode(s: Structure, mode: Mode, picks: Picks) -> Mode:
     """The mode after the events that happen now."""
     lock, force, constraint = mode.lock, mode.force, mode.constraint
-    forces = [f.name for f in s.forces]
-    constrained = [x.name for x in (*s.loops, *s.constraints)]
     for event, now in zip(s.events, picks, strict=True):
         for a in event.then:
-            if a.locks or a.releases:
-                own = np.zeros(s.nv, bool)
-                own[s.v_slices[s.find_joint(a.joint)]] = True  # pyright: ignore[reportAttributeAccessIssue]
-                lock = jnp.where(now & own, a.locks, lock)
-            if a.switches is not None:
-                name = a.name  # pyright: ignore[reportAttributeAccessIssue]
-                force = jnp.where(now & np.array([f == name for f in forces], bool), a.switches, force)
-                constraint = jnp.where(now & np.array([c == name for c in constrained], bool), a.switches, constraint)
-    return Mode(lock, force, constraint)
+            own = Changes.by(s, a)
+            lock = jnp.where(now & own.lock, a.locks, lock) if own.lock.any() else lock
+            force = jnp.where(now & own.force, bool(a.switches), force) if own.force.any() else force
+            constraint = (
+                jnp.where(now & own.constraint, bool(a.switches), constraint) if own.constraint.any() else constraint
+            )
+    return Mode(lock, force, constraint, mode.sides)
 
 
 def jumps(s: Structure, event: Event) -> bool:
@@ -90,7 +149,7 @@ def after_impact(tree: Tree, q: Any, v: Any, t: Any, mode: Mode, hit: Any, after
 
     A (v+ - v-) = impulses along these rows alone, so that the momentum of all else is kept.
     """
-    rigid = Mode(mode.lock | hit, mode.force, mode.constraint)
+    rigid = replace(mode, lock=hit if mode.lock is None else mode.lock | hit)
     vector = tree.vector(v)
     wanted = jnp.where(hit, after, 0.0) - vector
     if tree.structure.constrained or tree.structure.rheonomic:

@@ -5,11 +5,17 @@ spends a few turns on it while the others go on. Locating is Newton's method on 
 what was tried before, h - g / g' with g the guard at its end and g' its rate along the motion. When |g| is down to
 rounding, one more such turn is accepted: with g differentiated and g' not, h then carries the exact derivative of the
 event's time (implicit function theorem), in both modes.
+
+Corners of force elements (`Force.corners`) are found like events: a trial step keeps to the side it began on, so that what
+is integrated is smooth, and the next one begins at the corner on the other side. As many turns are set aside for them as
+the elements ask for; when they are spent, sides are taken anew at every point of the grid, and no status says so: the step
+that misses a corner is one of a lower order, as everywhere without events.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import jax
@@ -43,6 +49,11 @@ class Events(NamedTuple):
     index: Any
     energy_lost: Any
 
+    @staticmethod
+    def none(k: int, t_end: float, dtype: Any) -> Events:
+        """k places without an event."""
+        return Events(jnp.full(k, t_end, dtype), jnp.full(k, -1, jnp.int32), jnp.zeros(k, dtype))
+
 
 class Search(NamedTuple):
     """Where an event is being located: its guard (-1: none), lengths tried before and after it, the next one, and whether
@@ -65,11 +76,12 @@ class Turn(NamedTuple):
     below: tuple[Any, ...]  # per guard: it was negative when last seen, so that it can rise
     fired: tuple[Any, ...]  # per event: how many times
     search: Search
-    events: Events
+    events: Events | None
     count: Any
     lost: Any  # energy lost in events so far
     done: Any
     t_done: Any  # [s] when it was
+    spare: Any  # turns left for corners
     extra: Any  # carried along by `landed`
     kept: Any  # what `landed` last returned
 
@@ -81,90 +93,116 @@ class Run:
     """The loop for one tree and its events.
 
     step: a trial step; energy(t, q, v, mode); landed(extra, row, cell, t, phase, mode, lost,
-    conditioning) -> (extra, row), at every point of the grid.
+    conditioning) -> (extra, row), at every point of the grid; changes: `Changes`, or None where anything may change.
     """
 
-    def __init__(self, tree: Tree, grid: Grid, step: Stepper, energy: Any, landed: Any, force: Any):
+    def __init__(self, tree: Tree, grid: Grid, step: Stepper, energy: Any, landed: Any, force: Any, changes: Any):
+        self.changes = changes
         self.tree, self.grid, self.step, self.energy, self.landed = tree, grid, step, energy, landed
         self.guards = Guards(tree, force)
         self.events = tree.structure.events
         self.places = sum(REPEATED if e.repeat else 1 for e in self.events)
-        self.turns = grid.steps + TURNS * self.places
+
+    def located(self, mode: Mode, t: Any, start: tuple[Any, Any]) -> Mode:
+        """The mode with the sides of the force elements at the start."""
+        forces = self.tree.structure.forces
+        sides, self.corners, self.instants = self.guards.kinks(t, *start, mode)
+        self.spare = sum(forces[k].element.trials for k, _ in self.corners)
+        self.turns = self.grid.steps + TURNS * self.places + len(self.instants)
+        self.turns += self.spare + TURNS if self.spare else 0
+        return replace(mode, sides=sides if self.corners or self.instants else None)
 
     def start(self, phase: Any, mode: Mode, extra: Any, kept: Any) -> Turn:
         dtype, zero = self.tree.dtype, jnp.zeros((), self.tree.dtype)
-        groups = self.guards.values(jnp.asarray(self.grid.t0, dtype), phase[0], phase[1], mode)
+        first = jnp.asarray(self.grid.t0, dtype)
+        groups = self.guards.values(first, phase[0], phase[1], mode) if self.events else []
         self.of_guard = [k for k, group in enumerate(groups) for _ in group]
         below = [
             jnp.asarray(True) if self.events[k].when.already else g < 0 for k, group in enumerate(groups) for g in group
         ]
         none, k = jnp.zeros((), jnp.int32), self.places
-        log = Events(jnp.full(k, self.grid.t_end, dtype), jnp.full(k, -1, jnp.int32), jnp.zeros(k, dtype))
+        log = Events.none(k, self.grid.t_end, dtype) if k else None  # arrays without entries are not for fused loops
         return Turn(
             phase, none, zero, mode, tuple(below), (none,) * len(self.events),
-            Search(none - 1, zero, zero, zero, jnp.asarray(False)), log, none, zero, jnp.asarray(False), zero, extra, kept,
+            Search(none - 1, zero, zero, zero, jnp.asarray(False)), log, none, zero, jnp.asarray(False), zero,
+            none + self.spare, extra, kept,
         )  # fmt: skip
 
     def turn(self, x: Turn) -> Turn:
         """One trial step and what follows from it."""
-        dtype, grid, pick = self.tree.dtype, self.grid, _pick
+        dtype, grid = self.tree.dtype, self.grid
+        if self.changes is not None:
+            x = x._replace(mode=self.changes.only(x.mode))
         last = x.cell == grid.steps - 1
         length = jnp.where(last, jnp.asarray(grid.last, dtype), jnp.asarray(grid.dt, dtype))
         start = jnp.asarray(grid.t0, dtype) + x.cell.astype(dtype) * jnp.asarray(grid.dt, dtype)
         end = jnp.where(last, jnp.asarray(grid.t_end, dtype), start + length)
-        rest, searching = length - x.into, x.search.guard >= 0
+        rest, searching = length - x.into, (x.search.guard >= 0) & (x.spare > -TURNS)
+        waits = [self._wait(x, k, j, time - (start + x.into)) for k, j, time in self.instants]
+        instant = _first(waits, [jnp.asarray(True)] * len(waits))
+        rest, short = self._shortened(rest, instant, waits)
         h = jnp.where(searching, x.search.length, rest)
         t = jnp.where(searching, start + x.into + h, end)
         phase, least = self.step(x.phase, start + x.into, h, x.mode)
 
-        groups, slopes = self.guards.with_rates(t, phase[0], phase[1], x.mode)
-        g, slope = ([y for group in z for y in group] for z in (groups, slopes))
+        of_events = self.guards.with_rates(t, phase[0], phase[1], x.mode)
+        g, slope = ([y for group in z for y in group] for z in of_events)
+        for corner, rate in self.guards.of_corners(t, phase[0], phase[1], x.mode):
+            g, slope = [*g, corner], [*slope, rate]
         slope = [jax.lax.stop_gradient(s) for s in slope]
         # at the very start of a step only what does not fall counts: it is due now
-        due = zip(self.of_guard, x.below, g, slope, strict=True)
-        rises = [self._armed(x, k) & b & (y >= 0) & ((h > 0) | (s >= 0)) for k, b, y, s in due]
+        armed = self._armed(x)
+        if not g:  # instants alone, which need no locating
+            g, slope, armed = [-jnp.ones((), dtype)], [jnp.zeros((), dtype)], [jnp.asarray(False)]
+        rises = [on & (y >= 0) & ((h > 0) | (s >= 0)) for on, y, s in zip(armed, g, slope, strict=True)]
         at = [h - y / jnp.where(s == 0, 1.0, s) for y, s in zip(g, slope, strict=True)]
         sought = [x.search.guard == i for i in range(len(g))]
         candidates = [r | (x.search.settled & s) for r, s in zip(rises, sought, strict=True)]
         risen = _any(rises)
-        first = _first(at, candidates)
-        found = jnp.where(_any(candidates), first, x.search.guard)
+        # of several at one instant the one that is being located stays
+        finest = jnp.maximum(FINEST * length, 4 * jnp.finfo(dtype).eps * jnp.abs(t))
+        order = [y - jnp.where(s, 2 * finest, 0.0) for y, s in zip(at, sought, strict=True)]
+        found = jnp.where(_any(candidates), _first(order, candidates), x.search.guard)
 
         # where it stands next: between the lengths that were tried before and after the event
-        near, size = pick(found, at), jnp.abs(pick(found, g))
+        near = _pick(found, at)
         low = jnp.where(searching & ~risen, h, jnp.where(searching, x.search.low, 0.0))
         high = jnp.where(risen, h, x.search.high)
-        finest = jnp.maximum(FINEST * length, 4 * jnp.finfo(dtype).eps * jnp.abs(t))
-        close = size <= finest * jnp.abs(pick(found, slope))
+        close = jnp.abs(near - h) <= finest
         already = (h <= 0) & risen  # true from the start of this step: it happens at once
         inside = (near > low) & (near < high)
         bound = jnp.where(near <= 0, jnp.where(low == 0, 0.0, (low + high) / 2), (low + high) / 2)
-        following = jnp.where(close, jnp.clip(near, 0.0, rest), jnp.where(inside, near, bound))
+        following = jnp.where(close, jnp.minimum(near, rest), jnp.where(inside, near, bound))
 
-        happens = ~x.done & (found == x.search.guard) & searching & (x.search.settled | already)
-        lands = ~x.done & ~searching & ~risen
-        moves = happens | lands
-        event = pick(found, [jnp.full((), k, jnp.int32) for k in self.of_guard])
-        now = [happens & (event == k) for k in range(len(self.events))]
+        happens = ~x.done & (found == x.search.guard) & searching & (x.search.settled | (already & ~close))
+        arrives = ~x.done & ~searching & ~risen
+        ticks, lands = arrives & short, arrives & ~short  # at an instant, at a point of the grid
+        moves = happens | arrives
+        at_corner = found >= len(self.of_guard)
+        event = _pick(found, [jnp.full((), k, jnp.int32) for k in self.of_guard]) if self.events else found
+        now = [happens & ~at_corner & (event == k) for k in range(len(self.events))]
 
-        mode = next_mode(self.tree.structure, x.mode, now)
+        mode = replace(
+            next_mode(self.tree.structure, x.mode, now), sides=self._sides(x, g, armed, happens, found, ticks, instant)
+        )
         after, dropped = phase, jnp.zeros((), dtype)
         if any(jumps(self.tree.structure, e) for e in self.events):
             jumped = _any([n for n, e in zip(now, self.events, strict=True) if jumps(self.tree.structure, e)])
             hit, rates = struck(self.tree, phase[1], now)
             v = after_impact(self.tree, phase[0], phase[1], t, mode, hit, rates)
             after = (phase[0], _where(jumped, v, phase[1]), phase[2])
-        before_event = self.energy(t, *phase[:2], x.mode)
-        dropped = jnp.where(happens, before_event - self.energy(t, *after[:2], mode), 0.0)
+        if self.events:
+            before_event = self.energy(t, *phase[:2], x.mode)
+            dropped = jnp.where(happens, before_event - self.energy(t, *after[:2], mode), 0.0)
 
         fired = tuple(f + n for f, n in zip(x.fired, now, strict=True))
         lost = x.lost + dropped
-        below = self._below(x, g, happens, event, t, after, mode)
-        place = happens & (jnp.arange(self.places) == x.count)
-        events = Events(
-            jnp.where(place, t, x.events.time), jnp.where(place, event, x.events.index),
-            jnp.where(place, dropped, x.events.energy_lost),
-        )  # fmt: skip
+        below = self._below(x, g, happens, now, t, after, mode)
+        logged = happens & ~at_corner
+        events = x.events
+        if events is not None:
+            place = logged & (jnp.arange(self.places) == x.count)
+            events = _where(place, Events(t, event, dropped), events)
         finishes = _any([n for n, e in zip(now, self.events, strict=True) if any(a.finishes for a in e.then)])
         cell = x.cell + lands
         done = x.done | (cell >= grid.steps) | (happens & finishes)
@@ -173,15 +211,26 @@ class Run:
         seek = Search(found.astype(jnp.int32), low, high, following, close & ahead)
         extra, kept = self.landed(x.extra, x.kept, cell, t, after, mode, lost, least)
         return Turn(
-            _where(moves, after, x.phase), cell, jnp.where(happens, x.into + h, jnp.where(lands, 0.0, x.into)),
+            _where(moves, after, x.phase), cell, jnp.where(happens | ticks, x.into + h, jnp.where(lands, 0.0, x.into)),
             mode, tuple(jnp.where(moves, b, old) for b, old in zip(below, x.below, strict=True)), fired,
-            _where(ahead, seek, none), events, x.count + happens, lost, done,
-            jnp.where(x.done, x.t_done, t),
+            _where(ahead, seek, none), events, x.count + logged, lost, done,
+            jnp.where(x.done, x.t_done, t), x.spare - (~arrives & ~x.done & at_corner),
             _where(lands, extra, x.extra), _where(lands, kept, x.kept),
         )  # fmt: skip
 
-    def _armed(self, x: Turn, k: int) -> Any:
-        """Whether event k may happen."""
+    def _armed(self, x: Turn) -> list[Any]:
+        """Per guard whether it counts now: those of events as far as they were negative, those of corners while turns are
+        left."""
+        of_events = [b & self._may_happen(x, k) for k, b in zip(self.of_guard, x.below, strict=True)]
+        out = []
+        for i, (k, _) in enumerate(self.corners, len(self.of_guard)):
+            room = (x.spare > 0) | ((x.search.guard == i) & (x.spare > -TURNS))
+            acts = True if x.mode.force is None else x.mode.force[k]
+            out.append(~x.done & room & acts)
+        return of_events + out
+
+    def _may_happen(self, x: Turn, k: int) -> Any:
+        """Whether event k may."""
         e = self.events[k]
         armed = ~x.done & (x.count < self.places)
         if not e.repeat:
@@ -190,24 +239,51 @@ class Run:
             armed &= x.fired[[o.name for o in self.events].index(e.after)] > 0
         return armed
 
-    def _below(self, x: Turn, g: list[Any], happens: Any, event: Any, t: Any, after: Any, mode: Mode) -> list[Any]:
-        """Per guard whether it can rise from here: it is negative, or about to be; one that waits its turn stays."""
-        repeated = any(e.repeat for e in self.events)
+    def _shortened(self, rest: Any, instant: Any, waits: list[Any]) -> tuple[Any, Any]:
+        """The rest of a step, not beyond the next instant, and whether that is what ends it."""
+        if not waits:
+            return rest, jnp.asarray(False)
+        wait = _pick(instant, waits)
+        short = wait < rest
+        return jnp.where(short, wait, rest), short
+
+    @staticmethod
+    def _wait(x: Any, k: int, j: int, wait: Any) -> Any:
+        """Until an instant; infinite if it has passed."""
+        return jnp.where(x.mode.sides.of(k)[j], jnp.inf, wait)
+
+    def _sides(
+        self, x: Turn, g: list[Any], armed: list[Any], happens: Any, found: Any, ticks: Any, instant: Any
+    ) -> Any:
+        """The sides of the force elements after this turn, should it be accepted."""
+        if x.mode.sides is None:
+            return None
+        flips: list[list[Any]] = [[False] * n for n in x.mode.sides.counts]
+        for i, (k, j) in enumerate(self.corners, len(self.of_guard)):
+            unseen = (g[i] >= 0) & ~armed[i]  # passed while nobody looked
+            flips[k][j] = unseen | (happens & (found == i))
+        for i, (k, j, _) in enumerate(self.instants):
+            flips[k][j] = ticks & (instant == i)
+        return x.mode.sides.flipped(flips)
+
+    def _below(self, x: Turn, g: list[Any], happens: Any, now: list[Any], t: Any, after: Any, mode: Mode) -> list[Any]:
+        """Per guard of an event whether it can rise from here: it is negative, or about to be; one that waits its turn
+        stays."""
+        g = g[: len(self.of_guard)]
         falls = [y < 0 for y in g]
-        if repeated:
+        if any(e.repeat for e in self.events):
             groups, slopes = self.guards.with_rates(t, after[0], after[1], mode)
             pairs = zip((y for z in groups for y in z), (y for z in slopes for y in z), strict=True)
             falls = [(y < 0) | ((y <= jnp.finfo(self.tree.dtype).eps ** 0.5) & (s < 0)) for y, s in pairs]
         out = []
         for k, y, b, falling in zip(self.of_guard, g, x.below, falls, strict=True):
-            own = happens & (event == k)
             waits = b & ((y < 0) | happens | self._unarmed_already(x, k))
-            out.append(jnp.where(own, falling, waits | (y < 0)))
+            out.append(jnp.where(now[k], falling, waits | (y < 0)))
         return out
 
     def _unarmed_already(self, x: Turn, k: int) -> Any:
         """A condition that counts where it is true already keeps waiting for its event to be armed."""
-        return ~self._armed(x, k) if self.events[k].when.already else False
+        return ~self._may_happen(x, k) if self.events[k].when.already else False
 
 
 def _pick(index: Any, items: list[Any]) -> Any:
@@ -226,7 +302,7 @@ def _any(x: list[Any]) -> Any:
 
 def _first(at: list[Any], of: list[Any]) -> Any:
     """Number of the candidate with the smallest time."""
-    best, least = jnp.full((), -1, jnp.int32), jnp.full((), np.inf, at[0].dtype)
+    best, least = jnp.full((), -1, jnp.int32), jnp.full((), np.inf, at[0].dtype if at else None)
     for k, (time, on) in enumerate(zip(at, of, strict=True)):
         time = jax.lax.stop_gradient(time)
         better = on & (time < least)

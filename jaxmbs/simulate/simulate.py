@@ -21,7 +21,8 @@ from jaxmbs.model.functions import ORDER, check_arguments, evaluated
 from jaxmbs.model.parameters import is_traced
 from jaxmbs.simulate.flow import runge_kutta_4
 from jaxmbs.simulate.grid import Grid
-from jaxmbs.simulate.jumps import start_mode
+from jaxmbs.simulate.guards import cornered
+from jaxmbs.simulate.jumps import Changes, start_mode
 from jaxmbs.simulate.projection import projected, violation
 from jaxmbs.simulate.run import Events
 from jaxmbs.simulate.solution import Solution, Status
@@ -72,6 +73,8 @@ def simulate(
     """
     require_model(model, "simulate")
     grid = Grid.of(t0, t_end, dt)
+    held = (*model.structure.held, *([held] if isinstance(held, str) else held))
+    anything = mode is not None
     mode = start_mode(model, mode, held)
     _require_locks_at_rest(model, v0, mode)
     if method not in METHODS:
@@ -96,6 +99,7 @@ def simulate(
     return _simulate(
         model, q0, v0, tau, mode, carry, baumgarte, drive and drive[1], folding and folding[1], grid=grid,
         save_every=int(save_every) if save_every else grid.steps, drive=drive and drive[0], fold=folding and folding[0],
+        held=None if anything else held,
     )  # fmt: skip
 
 
@@ -113,10 +117,10 @@ def _folded(fn: Callable[..., Any], carry: Any, *instant: Any) -> Any:
     return jax.tree_util.tree_map(lambda a, b: jnp.asarray(b, a.dtype), carry, new)
 
 
-@compiles_itself("grid", "save_every", "drive", "fold")
+@compiles_itself("grid", "save_every", "drive", "fold", "held")
 def _simulate(
     model: Model, q0: Any, v0: Any, tau: Any, mode: Any, carry: Any, baumgarte: Any, in_drive: Any, in_fold: Any, *,
-    grid: Grid, save_every: int, drive: Any, fold: Any,
+    grid: Grid, save_every: int, drive: Any, fold: Any, held: tuple[str, ...] | None,
 ) -> Solution:  # fmt: skip
     dtype = state_dtype(q0, v0)
     constrained = model.structure.constrained
@@ -140,8 +144,9 @@ def _simulate(
     def folded(carry: Any, t: Any, q: Any, v: Any) -> Any:
         return carry if fold is None else fold(in_fold, carry, model, t, tree.vector(q), tree.vector(v))
 
-    if model.structure.events:
-        of = Functions(tree, force, baumgarte, energy_in, error, folded)
+    if model.structure.events or cornered(model.structure):
+        changes = None if held is None else Changes.of(model.structure, held)
+        of = Functions(tree, force, baumgarte, energy_in, error, folded, changes)
         return through_events(of, grid, save_every, (_arrays(q), _arrays(v)), mode, carry)
     start, lengths, ends, active = grid.table(save_every, dtype)
 
@@ -182,7 +187,7 @@ def _simulate(
         q=jnp.concatenate([tree.vector(q)[None], qs]),
         v=jnp.concatenate([tree.vector(v)[None], vs]),
         mode=mode,
-        events=Events(*(jnp.zeros(0, d) for d in (dtype, jnp.int32, dtype))),
+        events=Events.none(0, grid.t_end, dtype),
         status=status,
         energy_error=jnp.concatenate([zero[None], es - e0]),
         constraint_error=jnp.concatenate([error0[None], errors]),

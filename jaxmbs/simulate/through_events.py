@@ -12,13 +12,17 @@ from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode
 from jaxmbs.simulate.flow import runge_kutta_4
 from jaxmbs.simulate.grid import Grid
+from jaxmbs.simulate.jumps import whole_mode
 from jaxmbs.simulate.projection import projected
-from jaxmbs.simulate.run import Run, Turn
+from jaxmbs.simulate.run import Events, Run, Turn
 from jaxmbs.simulate.solution import Solution, Status
 
 
 class Functions(NamedTuple):
-    """What a run computes with: force(model, t, q, v), energy and error (t, q, v, mode), folded(carry, t, q, v)."""
+    """What a run computes with.
+
+    force(model, t, q, v); energy, error (t, q, v, mode); folded(carry, t, q, v); changes: `Changes`, None: anything may.
+    """
 
     tree: Tree
     force: Any
@@ -26,6 +30,7 @@ class Functions(NamedTuple):
     energy: Any
     error: Any
     folded: Any
+    changes: Any
 
 
 class Point(NamedTuple):
@@ -42,7 +47,10 @@ class Point(NamedTuple):
 def through_events(of: Functions, grid: Grid, every: int, start: Any, mode: Mode, carry: Any) -> Solution:
     """The solution with every `every`-th point of the grid, the first and the last."""
     dtype, constrained = of.tree.dtype, of.tree.structure.constrained
-    zero, one, first = jnp.zeros((), dtype), jnp.ones(2, dtype), jnp.asarray(grid.t0, dtype)
+    zero, first = jnp.zeros((), dtype), jnp.asarray(grid.t0, dtype)
+
+    some = every < grid.steps  # rows between the first and the last
+    one = jnp.ones(2, dtype) if constrained else None
 
     def step(phase: Any, t: Any, h: Any, mode: Mode) -> tuple[Any, Any]:
         new, least = runge_kutta_4(of.tree, phase, t, h, of.force, mode, of.baumgarte), one
@@ -52,37 +60,41 @@ def through_events(of: Functions, grid: Grid, every: int, start: Any, mode: Mode
         return jax.tree_util.tree_map(lambda x: jnp.asarray(x, dtype), new), least
 
     def landed(
-        extra: Any, kept: Point, cell: Any, t: Any, phase: Any, mode: Mode, lost: Any, least: Any
-    ) -> tuple[Any, Point]:
+        extra: Any, kept: Point | None, cell: Any, t: Any, phase: Any, mode: Mode, lost: Any, least: Any
+    ) -> tuple[Any, Point | None]:
         carry, since = extra
-        carry, since = of.folded(carry, t, *phase[:2]), jnp.minimum(since, least)
+        carry = of.folded(carry, t, *phase[:2])
+        since = jnp.minimum(since, least) if constrained else None
+        if kept is None:
+            return (carry, since), None
         due = cell % every == 0
         new = Point(kept.number + 1, t, phase, mode, lost, since)
         kept = jax.tree_util.tree_map(lambda a, b: jnp.where(due, a, b), new, kept)
-        return (carry, jnp.where(due, 1.0, since)), kept
+        return (carry, since if since is None else jnp.where(due, 1.0, since)), kept
 
     def row(p: Point) -> Any:
         q, v, work = p.phase
         rows = of.tree.vector(q), of.tree.vector(v), of.energy(p.t, q, v, p.mode) - work + p.lost
-        return (*rows, of.error(p.t, q, v, p.mode), p.least)
+        return (*rows, of.error(p.t, q, v, p.mode), jnp.ones(2, dtype) if p.least is None else p.least)
 
     phase = (*start, zero)
-    run = Run(of.tree, grid, step, of.energy, landed, of.force)
+    run = Run(of.tree, grid, step, of.energy, landed, of.force, of.changes)
+    mode = run.located(mode, first, start)
     begin = Point(jnp.zeros((), jnp.int32), first, phase, mode, zero, one)
-    x = run.start(phase, mode, (of.folded(carry, first, *start), one), begin)
+    x = run.start(phase, mode, (of.folded(carry, first, *start), one), begin if some else None)
     groups = -(-run.turns // every)
 
     def group(x: Turn, _: Any) -> tuple[Turn, Any]:
         x, _ = jax.lax.scan(lambda x, _: (run.turn(x), None), x, length=every)
         return x, (x.kept.number, row(x.kept))
 
-    if every >= grid.steps:  # the first and the last row alone
+    if some:
+        x, between = jax.lax.scan(group, x, length=groups)
+    else:
         x, _ = jax.lax.scan(lambda x, _: (run.turn(x), None), x, length=run.turns)
         between = None
-    else:
-        x, between = jax.lax.scan(group, x, length=groups)
     ended = jnp.where(x.done, x.t_done, jnp.asarray(grid.t_end, dtype))
-    last = row(Point(x.kept.number, ended, x.phase, x.mode, x.lost, x.extra[1]))
+    last = row(Point(begin.number, ended, x.phase, x.mode, x.lost, x.extra[1]))
     q, v, e, errors, least = _through(row(begin), between, last, (grid.steps - 1) // every)
     eps = float(jnp.finfo(dtype).eps)
     status = Status.of(
@@ -93,7 +105,8 @@ def through_events(of: Functions, grid: Grid, every: int, start: Any, mode: Mode
     )
     between_rows = grid.t0 + np.arange(0, grid.steps, every) * grid.dt
     return Solution(
-        t=jnp.asarray(np.append(between_rows, grid.t_end), dtype), q=q, v=v, mode=x.mode, events=x.events, status=status,
+        t=jnp.asarray(np.append(between_rows, grid.t_end), dtype), q=q, v=v, mode=whole_mode(of.tree.model, x.mode),
+        events=x.events or Events.none(0, grid.t_end, dtype), status=status,
         energy_error=e - e[0], constraint_error=errors, conditioning=least[:, 0], folded=x.extra[0],
     )  # fmt: skip
 
@@ -105,7 +118,11 @@ def finite(tree: Tree, phase: Any) -> Any:
 
 def moving_locks(tree: Tree, v: Any, mode: Mode | None) -> Any:
     """The largest rate of a locked freedom."""
-    return 0.0 if mode is None else jnp.max(jnp.where(mode.lock, jnp.abs(tree.vector(v)), 0.0), initial=0.0)
+    return (
+        0.0
+        if mode is None or mode.lock is None
+        else jnp.max(jnp.where(mode.lock, jnp.abs(tree.vector(v)), 0.0), initial=0.0)
+    )
 
 
 def _through(first: Any, between: Any, last: Any, count: int) -> Any:

@@ -108,7 +108,7 @@ def test_the_example_runs(separation, tmp_path):
     assert np.all(data["status"] == 0)
     for criterion in separation.criteria:
         assert 0.9 < criterion.met(data[criterion.output].values).mean() <= 1.0
-    assert float(abs(data["energy_error"]).max()) < 0.5, "of 360 J; releases and stroke ends fall between steps"
+    assert float(abs(data["energy_error"]).max()) < 1e-8  # of 360 J
     h = repeat(separation, [3, 4])
     for name, x in h.outputs.items():
         assert x == pytest.approx(data[name].values[[3, 4]], rel=1e-9), name

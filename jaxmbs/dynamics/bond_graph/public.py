@@ -183,8 +183,8 @@ class _Drawing:
         name, part = self.s.links[i].name, self.s.v_slices[i]
         if tau is not None:
             self._gives(self._vertex("Se", "tau", name), f"rate:{name}", tau[part])
-        if self.state.mode is not None:
-            held = where(self.state.mode.lock[part], -self.sums[f"rate:{name}"], 0.0)
+        if self.state.lock is not None:
+            held = where(self.state.lock[part], -self.sums[f"rate:{name}"], 0.0)
             self._gives(self._vertex("Sf", "lock", name), f"rate:{name}", held)
 
     def _array(self, x: Any) -> jax.Array:

@@ -43,8 +43,8 @@ def constraints(state: State) -> Constraints:
             groups.append([kinematics.row(row, c) for row in c.rows])
         else:
             groups.append(functions.rows(state, c))
-    if state.mode is not None:
-        groups = [[_switched(row, state.mode.constraint[k]) for row in group] for k, group in enumerate(groups)]
+    if state.holds is not None:
+        groups = [[_switched(row, state.holds[k]) for row in group] for k, group in enumerate(groups)]
     rows = [row for group in groups for row in group]
     return Constraints(*(tuple(row[k] for row in rows) for k in range(5)))
 

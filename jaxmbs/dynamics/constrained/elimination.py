@@ -37,8 +37,8 @@ def constrained_dynamics(state: State, tau: Any, prescribed: Any = None) -> tupl
 
     given = jnp.zeros(nv, tree.dtype)
     open_ = jnp.ones(nv, bool)  # what the constraints may determine
-    if state.mode is not None:
-        open_ = ~state.mode.lock
+    if state.lock is not None:
+        open_ = ~state.lock
         given = jnp.where(open_, 0.0, given if prescribed is None else prescribed)
         target = target - J @ given
     scale = 1 / jnp.sqrt(jnp.maximum(jnp.diagonal(A), jnp.finfo(tree.dtype).tiny))

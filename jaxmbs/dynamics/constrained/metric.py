@@ -57,10 +57,9 @@ class Metric:
         nv = state.tree.structure.nv
         A = crba.mass_matrix(state)
         rows = tuple(tuple(A[i, j] for j in range(nv)) for i in range(nv))
-        lock = None if state.mode is None else state.mode.lock
         s = state.tree.structure
         known = {"singular": s.singular, "redundant": s.redundant}
-        return Metric(rows, found.J, state.tree.dtype, **known, lock=lock, prescribed=prescribed)
+        return Metric(rows, found.J, state.tree.dtype, **known, lock=state.lock, prescribed=prescribed)
 
     def closest(self, force: Any, target: Vector) -> tuple[Vector, Vector]:
         """(a, lambda) with A a = force + Jᵀ lambda and J a = target; where rows depend on one another, any such lambda."""

@@ -41,8 +41,8 @@ def acting(state: State, found: Constraints) -> Iterator[Acting]:
             parts = zip(s.links, s.v_slices, strict=True)
             matrices = {f"rate:{link.name}": J[:, p] for link, p in parts if link.joint.nv}
         start += count
-        if state.mode is not None:
-            on = state.mode.constraint[k]
+        if state.holds is not None:
+            on = state.holds[k]
             matrices = {n: jnp.where(on, x, 0.0) for n, x in matrices.items()}
         yield Acting(matrices, isinstance(c, Connection))
 
@@ -87,8 +87,8 @@ def _wrenches(state: State, multipliers: Any) -> tuple[dict[int, Force], dict[st
     for k, (c, count) in enumerate(zip(connections(state), row_counts(state), strict=True)):
         if isinstance(c, Connection):
             own = tuple(multipliers[r] for r in range(start, start + count))
-            if state.mode is not None:
-                own = tuple(where(state.mode.constraint[k], x, 0.0) for x in own)
+            if state.holds is not None:
+                own = tuple(where(state.holds[k], x, 0.0) for x in own)
             wrench = _sum(tuple(row.wrench for row in c.rows), own)
             for i, F in c.on_links(wrench).items():
                 on_link[i] = on_link[i] + F if i in on_link else F

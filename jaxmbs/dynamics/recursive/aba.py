@@ -137,7 +137,7 @@ def _locks(drives: Sequence[Drive]) -> tuple[tuple[Scalar, ...], tuple[Scalar, .
 def _drives(state: State, tau: Any, prescribed: Any) -> list[Drive]:
     tree, slices = state.tree, state.tree.structure.v_slices
     taus = state.with_elements(tree.split(tau, slices), 1)
-    if state.mode is None:
+    if state.lock is None:
         return [Drive(x, (), ()) for x in taus]
-    locks, wanted = tree.split(state.mode.lock, slices), tree.split(prescribed, slices)
+    locks, wanted = tree.split(state.lock, slices), tree.split(prescribed, slices)
     return [Drive(*x) for x in zip(taus, locks, wanted, strict=True)]

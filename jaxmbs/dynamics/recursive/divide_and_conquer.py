@@ -95,9 +95,9 @@ def forward_dynamics(state: State, tau: Any, prescribed: Any = None) -> Any:
     motions = _chained(tree, [LinkMotion(m.X, m.S, m.V, m.c, ()) for m in state.motions])
     wrenches, taus = _chained(tree, state.wrenches), _chained(tree, [d[0] for d in drives])
     free, given = jnp.ones_like(taus), jnp.zeros_like(taus)
-    if state.mode is not None:
-        free = jnp.where(state.mode.lock, 0.0, free)
-        given = given if prescribed is None else jnp.where(state.mode.lock, prescribed, given)
+    if state.lock is not None:
+        free = jnp.where(state.lock, 0.0, free)
+        given = given if prescribed is None else jnp.where(state.lock, prescribed, given)
     whole = _sums(_joined, _single(inertias, motions, wrenches, taus, free, given), backwards=True)
     way = _way(whole)
     passed = _sums(_followed, _passed(whole, way), backwards=False)

@@ -52,12 +52,12 @@ def power(state: State, tau: Any, a: Any, prescribed: Any = None) -> Scalar:
     tree, v = state.tree, state.v
     nv = tree.structure.nv
     received = scenes.power(state.scene, state.mode)
-    if tau is not None and state.mode is None:
+    if tau is not None and state.lock is None:
         received = add(received, total(*(mul(tau[k], v[k]) for k in range(nv))))
-    if state.mode is None and not tree.structure.rheonomic:
+    if state.lock is None and not tree.structure.rheonomic:
         return received
     wrenches, along = joint_wrenches(state, a)
-    if state.mode is not None:  # what acts along the free and the locked freedoms alike
+    if state.lock is not None:  # what acts along the free and the locked freedoms alike
         needed = tree.flat(state.with_elements(along, -1))
         received = add(received, total(*(mul(needed[k], v[k]) for k in range(nv))))
     rates = tree.split(v, tree.structure.v_slices)

@@ -26,6 +26,7 @@ class ScalarMode:
     lock: Scalars
     force: Scalars
     constraint: Scalars
+    sides: None = None
 
 
 def _state(model: Model, q: Scalars, v: Scalars | None, t: Scalar = 0.0, lock: Scalars | None = None) -> State:

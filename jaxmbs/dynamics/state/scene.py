@@ -92,14 +92,14 @@ class TreeScene:
         found = {link.body: values[f"{link.body}.mass"] for link in self.tree.structure.links}
         return {b: (m, values[f"{b}.com"]) for b, m in found.items() if not (is_number(m) and m == 0)}
 
-    def of(self, name: str, element: Element) -> Scene:
-        """The part of the state that the element of that name asks for."""
+    def of(self, name: str, element: Element, sides: Sequence[Scalar] = ()) -> Scene:
+        """The part of the state that the element of that name asks for; sides: see `Force.sides`."""
         masses = self.masses() if element.on_every_mass else {}
         named = {getattr(element, f) for f in element.bodies} - {WORLD, None} | set(masses)
         external = self._evaluated(name, element) if isinstance(element, External) else ()
         rates = _items(self.v, slice(0, self.tree.structure.nv)) if isinstance(element, External) else ()
         joints = {name: self.joint(name) for name in (getattr(element, f) for f in element.joints)}
-        return Scene(self.t, {b: self.body(b) for b in sorted(named)}, joints, masses, external, rates)
+        return Scene(self.t, {b: self.body(b) for b in sorted(named)}, joints, masses, external, rates, sides)
 
     def _evaluated(self, name: str, element: External) -> tuple[Scalar, ...]:
         """The values of a user's fn(model, t, q, v)."""
@@ -141,7 +141,9 @@ def elements(scene: TreeScene, mode: Mode | None) -> list[tuple[str, Element, Nu
     for k, f in enumerate(scene.tree.structure.forces):
         prefix = f"{f.name}."
         numbers = {n[len(prefix) :]: scene.tree.values[n] for n in _names(scene.tree.structure, prefix)}
-        out.append((f.name, f.element, numbers, scene.of(f.name, f.element), True if mode is None else mode.force[k]))
+        sides = () if mode is None or mode.sides is None else mode.sides.of(k)
+        on = True if mode is None or mode.force is None else mode.force[k]
+        out.append((f.name, f.element, numbers, scene.of(f.name, f.element, sides), on))
     return out
 
 

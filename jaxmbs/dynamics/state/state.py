@@ -22,6 +22,16 @@ class State:
     def __init__(self, tree: Tree, q: Any, v: Any, t: Scalar = 0.0, mode: Mode | None = None):
         self.tree, self.q, self.v, self.t, self.mode = tree, q, v, t, mode
 
+    @property
+    def lock(self) -> Any:
+        """(nv,) which freedoms are locked; None: none is."""
+        return None if self.mode is None else self.mode.lock
+
+    @property
+    def holds(self) -> Any:
+        """(constraints,) which constraints hold; None: all do."""
+        return None if self.mode is None else self.mode.constraint
+
     def moving(self, motions: list[LinkMotion]) -> State:
         """The same state with the motions of its links found another way."""
         other = State(self.tree, self.q, self.v, self.t, self.mode)

@@ -30,6 +30,7 @@ class Scene:
 
     t [s]; bodies: {name: BodyState}; joints: {name: (q, v)}; masses: {body: (mass, centre of mass in body axes)} for
     elements that act on all bodies; external: values of a user's function; all_rates: v, for the power of those.
+    sides: see `Force.sides`.
     """
 
     t: Scalar
@@ -38,6 +39,7 @@ class Scene:
     masses: dict[str, tuple[Scalar, Vector3]]
     external: Sequence[Scalar]
     all_rates: Sequence[Scalar]
+    sides: Sequence[Scalar] = ()
 
     def in_link(self, body: str, local: Vector3) -> Vector3:
         """A point of the body frame, in the link's frame."""
@@ -112,10 +114,27 @@ class Force(Element):
     on_every_mass: ClassVar[bool] = False  # acts on all bodies that have mass
     source: ClassVar[bool] = False  # what has no potential brings energy in from outside, and is no loss
     freedoms: ClassVar[int | None] = None  # that the joint it acts on must have; None: at least one
+    trials: ClassVar[int] = 0  # trial steps that a run sets aside for each of its corners
 
     def apply(self, p: Numbers, scene: Scene, loads: Loads) -> None:
         """Put the element's action into `loads`."""
         raise NotImplementedError
+
+    def corners(self, p: Numbers, scene: Scene) -> tuple[tuple[Scalar, Scalar], ...]:
+        """Functions of the configuration, each with its rate along the motion: where one is zero the action is not smooth,
+        and runs end a step."""
+        return ()
+
+    def instants(self, p: Numbers) -> tuple[Scalar, ...]:
+        """Times [s] at which the action is not smooth; runs end a step there."""
+        return ()
+
+    def sides(self, p: Numbers, scene: Scene) -> tuple[Scalar, ...]:
+        """Per corner and instant, whether the element is beyond it: as its function says, or a run, which keeps to a side
+        while it tries a step."""
+        if scene.sides:
+            return tuple(scene.sides)
+        return *(g >= 0 for g, _ in self.corners(p, scene)), *(scene.t >= t for t in self.instants(p))
 
     def potential(self, p: Numbers, scene: Scene) -> Scalar:
         """Stored energy [J]."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from jaxmbs.model.fields import element, field
 from jaxmbs.model.forces.base import Force, Loads, Numbers, Scene
 from jaxmbs.model.forces.surfaces import Surface
 from jaxmbs.model.kinds import Kind
 from jaxmbs.spatial import Vector3
-from jaxmbs.spatial.scalar import Scalar, add, div, maximum, mul, sqrt, where
+from jaxmbs.spatial.scalar import Scalar, add, div, maximum, mul, sqrt, sub, where
 
 
 @element
@@ -26,6 +26,7 @@ class Contact(Force):
     array([0., 0., 1.])
     """
 
+    trials: ClassVar[int] = 24  # a few touches
     body: str = field(Kind.BODY_OR_WORLD, "", "body of the point")
     point: Any = field(Kind.VECTOR, "m", "the point, in body axes")
     surface: Surface = field(Kind.PART, "", "Plane, Sphere or Cylinder, in axes of `other`", of=Surface)
@@ -45,16 +46,23 @@ class Contact(Force):
         relative = scene.velocity(self.body, p["point"]) - scene.velocity(self.other, x)
         return depth, scene.rotation(self.other) @ normal, relative, x
 
-    def _elastic(self, p: Numbers, depth: Scalar) -> Scalar:
+    def corners(self, p: Numbers, scene: Scene) -> tuple[tuple[Scalar, Scalar], ...]:
+        """Where the normal force begins to rise, and where it has its full stiffness."""
+        depth, normal, relative, _ = self._state(p, scene)
+        rate = mul(-1, normal @ relative)
+        return (add(depth, p["smoothing"]), rate), (sub(depth, p["smoothing"]), rate)
+
+    def _elastic(self, p: Numbers, scene: Scene, depth: Scalar) -> Scalar:
         e = p["smoothing"]
+        touches, full = self.sides(p, scene)
         rising = div(mul(add(depth, e), add(depth, e)), mul(4, e))
-        one_sided = where(depth > e, depth, where(depth > -e, rising, 0.0))
+        one_sided = where(full, depth, where(touches, rising, 0.0))
         return mul(p["stiffness"], one_sided)
 
     def _force(self, p: Numbers, scene: Scene) -> tuple[Vector3, Vector3, Vector3, Vector3]:
         """Elastic force, whole force on the body, relative velocity, point of action on `other`."""
         depth, normal, relative, x = self._state(p, scene)
-        elastic = self._elastic(p, depth)
+        elastic = self._elastic(p, scene, depth)
         closing = mul(-1, normal @ relative)
         push = mul(elastic, maximum(add(1, mul(p["damping"], closing)), 0.0))
         slip = relative + normal * closing
@@ -72,7 +80,8 @@ class Contact(Force):
         raised = add(depth, e)
         rising = div(mul(raised, mul(raised, raised)), mul(12, e))
         deep = add(mul(0.5, mul(depth, depth)), div(mul(e, e), 6))
-        return mul(p["stiffness"], where(depth > e, deep, where(depth > -e, rising, 0.0)))
+        touches, full = self.sides(p, scene)
+        return mul(p["stiffness"], where(full, deep, where(touches, rising, 0.0)))
 
     def power(self, p: Numbers, scene: Scene) -> Scalar:
         elastic, whole, relative, _ = self._force(p, scene)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from jaxmbs.model.fields import element, field
 from jaxmbs.model.forces.base import Force, Loads, Numbers, Scene
@@ -28,6 +28,7 @@ class Pusher(Force):
     0.1
     """
 
+    trials: ClassVar[int] = 4
     body_a: str = field(Kind.BODY_OR_WORLD, "", "body that it is mounted on")
     body_b: str = field(Kind.BODY_OR_WORLD, "", "body that it pushes")
     point_a: Any = field(Kind.VECTOR, "m", "p_a: tip of the rod at s = 0, in axes of body_a")
@@ -39,27 +40,35 @@ class Pusher(Force):
     delay: Any = field(Kind.NUMBER, "s", "time of the release", default=0.0)
     friction: Any = field(Kind.NOT_NEGATIVE, "N", "Coulomb friction of the rod in its guide", default=0.0)
 
-    def _push(self, p: Numbers, scene: Scene) -> tuple[Scalar, Scalar, Scalar, Vector3, Vector3]:
-        """Spring force, actual force, extension rate, direction in world axes, point of action on body_a."""
+    def _motion(self, p: Numbers, scene: Scene) -> tuple[Scalar, Scalar, Vector3, Vector3]:
+        """Extension, its rate, direction in world axes, point of action on body_a."""
         direction = scene.rotation(self.body_a) @ p["direction"]
         x_b = scene.point(self.body_b, p["point_b"])
         on_a = scene.local_point(self.body_a, x_b)
-        s = self._extension(p, scene)
         rate = direction @ (scene.velocity(self.body_b, p["point_b"]) - scene.velocity(self.body_a, on_a))
-        spring = maximum(sub(p["preload"], mul(p["stiffness"], s)), 0.0)
-        spring = where(s < p["stroke"], spring, 0.0)
-        rubbed = spring
-        if not (isinstance(p["friction"], (int, float)) and p["friction"] == 0):
-            rubbed = maximum(sub(spring, mul(p["friction"], tanh(div(rate, FRICTION_SPEED)))), 0.0)
-            rubbed = where(spring > 0, rubbed, 0.0)
-        actual = rubbed
-        if not (isinstance(p["delay"], (int, float)) and p["delay"] == 0):
-            actual = where(scene.t >= p["delay"], rubbed, 0.0)
-        return spring, actual, rate, direction, on_a
+        return direction @ (x_b - scene.point(self.body_a, p["point_a"])), rate, direction, on_a
 
-    def _extension(self, p: Numbers, scene: Scene) -> Scalar:
-        d = scene.point(self.body_b, p["point_b"]) - scene.point(self.body_a, p["point_a"])
-        return (scene.rotation(self.body_a) @ p["direction"]) @ d
+    def corners(self, p: Numbers, scene: Scene) -> tuple[tuple[Scalar, Scalar], ...]:
+        """The end of the stroke, and where the spring is slack."""
+        s, rate, _, _ = self._motion(p, scene)
+        return (sub(s, p["stroke"]), rate), (sub(mul(p["stiffness"], s), p["preload"]), mul(p["stiffness"], rate))
+
+    def instants(self, p: Numbers) -> tuple[Scalar, ...]:
+        """The release."""
+        return () if _is_zero(p["delay"]) else (p["delay"],)
+
+    def _push(self, p: Numbers, scene: Scene) -> tuple[Scalar, Scalar, Scalar, Vector3, Vector3]:
+        """Spring force, actual force, extension rate, direction in world axes, point of action on body_a."""
+        s, rate, direction, on_a = self._motion(p, scene)
+        ended, slack, *released = self.sides(p, scene)
+        spring = where(ended, 0.0, where(slack, 0.0, sub(p["preload"], mul(p["stiffness"], s))))
+        actual = spring
+        if not _is_zero(p["friction"]):
+            rubbed = maximum(sub(spring, mul(p["friction"], tanh(div(rate, FRICTION_SPEED)))), 0.0)
+            actual = where(ended, 0.0, where(slack, 0.0, rubbed))
+        for on in released:
+            actual = where(on, actual, 0.0)
+        return spring, actual, rate, direction, on_a
 
     def apply(self, p: Numbers, scene: Scene, loads: Loads) -> None:
         _, actual, _, direction, on_a = self._push(p, scene)
@@ -68,7 +77,7 @@ class Pusher(Force):
 
     def potential(self, p: Numbers, scene: Scene) -> Scalar:
         """Energy [J] that the spring would still give up to the end of its stroke."""
-        s, k, preload = self._extension(p, scene), p["stiffness"], p["preload"]
+        s, k, preload = self._motion(p, scene)[0], p["stiffness"], p["preload"]
         # the push ends at the stroke or where the force vanishes
         reach = where(sub(preload, mul(k, p["stroke"])) > 0, p["stroke"], preload / where(k > 0, k, 1.0))
         left = sub(reach, s)
@@ -78,3 +87,7 @@ class Pusher(Force):
     def power(self, p: Numbers, scene: Scene) -> Scalar:
         spring, actual, rate, _, _ = self._push(p, scene)
         return mul(sub(actual, spring), rate)
+
+
+def _is_zero(x: Scalar) -> bool:
+    return isinstance(x, (int, float)) and x == 0

@@ -41,8 +41,13 @@ class Thruster(Force):
         return {"the times of the profile must increase": (times[..., 1:] > times[..., :-1]).all(-1)}
 
     def _force(self, p: Numbers, scene: Scene) -> Vector3:
-        level = mul(p["thrust"], piecewise_linear(scene.t, p["times"], p["values"]))
+        passed = self.sides(p, scene)
+        level = mul(p["thrust"], piecewise_linear(scene.t, p["times"], p["values"], passed))
         return scene.rotation(self.body) @ p["direction"] * level
+
+    def instants(self, p: Numbers) -> tuple[Scalar, ...]:
+        """The times of the profile."""
+        return tuple(p["times"])
 
     def apply(self, p: Numbers, scene: Scene, loads: Loads) -> None:
         loads.force(self.body, self._force(p, scene), p["point"])
@@ -51,11 +56,13 @@ class Thruster(Force):
         return self._force(p, scene) @ scene.velocity(self.body, p["point"])
 
 
-def piecewise_linear(t: Scalar, times: tuple[Scalar, ...], values: tuple[Scalar, ...]) -> Scalar:
-    """Value at t of the broken line through the points, constant before the first and after the last."""
+def piecewise_linear(
+    t: Scalar, times: tuple[Scalar, ...], values: tuple[Scalar, ...], passed: tuple[Scalar, ...]
+) -> Scalar:
+    """Value at t of the broken line through the points, constant before the first and after the last; passed: whether t is
+    beyond each of the times."""
     result = values[0]
-    for t0, t1, v0, v1 in zip(times, times[1:], values, values[1:], strict=False):
-        part = div(sub(t, t0), sub(t1, t0))
-        part = where(part > 0, where(part < 1, part, 1.0), 0.0)
+    for t0, t1, v0, v1, begun, over in zip(times, times[1:], values, values[1:], passed, passed[1:], strict=False):
+        part = where(begun, where(over, 1.0, div(sub(t, t0), sub(t1, t0))), 0.0)
         result = add(result, mul(part, sub(v1, v0)))
     return result
