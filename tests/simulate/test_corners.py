@@ -56,19 +56,21 @@ def test_without_corners_the_order_is_lost(pair, monkeypatch):
 @pytest.mark.parametrize("how", [jax.jacfwd, jax.jacrev])
 def test_derivatives_with_springs_that_end_together(pair, how):
     """Each number of each spring by itself, though all happens at the same instants: half of what both give together, which
-    the closed form tells."""
+    the closed form tells. Rounding decides for each stroke which spring is seen to end first, or both."""
 
     def end(x):
         return separated(pair, tuple(x)).v[-1, 1]
 
-    x = jnp.array([0.1, 0.1, 0.004, 0.004, 3e3, 3e3])
-    J = np.asarray(jax.jit(how(end))(x))
-    k, F, s = 4e4, 6e3, 0.1
+    s = np.linspace(0.05, 0.1, 12)
+    x = jnp.stack([jnp.array([a, a, 0.004, 0.004, 3e3, 3e3]) for a in s])
+    J = np.asarray(jax.jit(jax.vmap(how(end)))(x)).T
+    k, F = 4e4, 6e3
     speed = np.sqrt((2 * F * s - k * s**2) / REDUCED)
-    d_stroke, d_preload = (F - k * s) / REDUCED / speed, s / REDUCED / speed
-    np.testing.assert_allclose(J[[0, 1]], d_stroke / 2, rtol=1e-7)
-    np.testing.assert_allclose(J[[2, 3]], 0.0, atol=1e-8)  # both later: the same; each by itself as the other
-    np.testing.assert_allclose(J[[4, 5]], d_preload, rtol=1e-7)
+    for one in J[[0, 1]]:
+        np.testing.assert_allclose(one, (F - k * s) / REDUCED / speed / 2, rtol=1e-6)
+    np.testing.assert_allclose(J[[2, 3]], 0.0, atol=1e-7)  # both later: the same; each by itself as the other
+    for one in J[[4, 5]]:
+        np.testing.assert_allclose(one, s / REDUCED / speed, rtol=1e-7)
 
 
 def test_a_late_spring_by_differences(pair):
@@ -122,7 +124,7 @@ def test_when_the_turns_are_spent_the_run_goes_on(ball):
     run = mbs.simulate(ball, [0.002], [0.0], 1.0, 1e-3)
     assert run.status == mbs.Status.OK
     assert (np.diff(np.sign(np.asarray(run.v[:, 0]))) > 0).sum() > 2 * (TURNS + 48) / 20
-    assert np.abs(run.energy_error).max() < 0.2 * 0.5 * 9.81 * 0.3
+    assert np.asarray(run.q[500:]).max() > 1.5e-3 and np.abs(run.energy_error).max() < 0.5 * 0.5 * 9.81 * 0.002
 
 
 def test_a_batch_equals_single_runs(pair):

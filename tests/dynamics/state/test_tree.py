@@ -122,7 +122,8 @@ def test_runs_are_their_links_one_by_one():
     for k in range(18):
         parent = "b5" if k == 12 else parent
         mech.add_body(f"b{k}", 1.0 + 0.1 * k, (0.1, 0, -0.2), (0.2, 0.3, 0.25))
-        mech.add_joint(f"j{k}", mbs.Revolute((0, 1, 0)), parent, f"b{k}", mbs.Pose((0, 0.1, -0.4 - 0.01 * k)))
+        poses = mbs.Pose((0, 0.1, -0.4 - 0.01 * k)), mbs.Pose((0.01 * k, 0, 0.02))
+        mech.add_joint(f"j{k}", mbs.Revolute((0, 1, 0)), parent, f"b{k}", *poses)
         parent = f"b{k}"
     mech.add_force("coil", mbs.TorsionSpring("j9", stiffness=50.0, rest_angle=1.0))
     model = mech.build()
