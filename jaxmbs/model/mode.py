@@ -58,4 +58,4 @@ class Mode:
     lock: Any
     force: Any
     constraint: Any
-    sides: Sides | None = None
+    sides: Any = None  # Sides

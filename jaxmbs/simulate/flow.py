@@ -23,8 +23,8 @@ Phase = tuple[Flat, Flat, Scalar]  # q, v, work of what is not conservative
 _STAGES = ((0.0, 1 / 6), (0.5, 1 / 3), (0.5, 1 / 3), (1.0, 1 / 6))  # (fraction of the step, weight)
 
 
-def derivative(tree: Tree, phase: Phase, t: Scalar, tau: Any, mode: Mode | None, baumgarte: Any) -> Phase:
-    """d(q, v, work)/dt; tau is None, a vector, or a function (model, t, q, v)."""
+def derivative(tree: Tree, phase: Phase, t: Scalar, tau: Any, mode: Mode | None, baumgarte: Any) -> tuple[Phase, State]:
+    """d(q, v, work)/dt, and the state it belongs to; tau is None, a vector, or a function (model, t, q, v)."""
     q, v, _ = phase
     state = State(tree, q, v, t, mode)
     if callable(tau):
@@ -37,30 +37,31 @@ def derivative(tree: Tree, phase: Phase, t: Scalar, tau: Any, mode: Mode | None,
     else:
         a = accelerations(state, tau)
     rates = tree.flat([m.rates for m in state.motions])
-    return rates, a, add(energies.power(state, tau, a), driven)
+    return (rates, a, add(energies.power(state, tau, a), driven)), state
 
 
 def runge_kutta_4(
     tree: Tree, phase: Phase, t: Scalar, h: Scalar, tau: Any, mode: Mode | None, baumgarte: Any = None
-) -> Phase:
-    """One classical step of length h [s]; unit quaternions are restored at its end.
+) -> tuple[Phase, Any]:
+    """One classical step of length h [s], and the kinetic energy before it; unit quaternions are restored at its end.
 
     The stages work in the ambient coordinates: a quaternion off the unit sphere means q/|q|, and its rate keeps |q|,
     so that the order is four on the manifold too.
     """
     zero = jax.tree_util.tree_map(jnp.zeros_like, phase)
 
-    def stage(carry: tuple[Phase, Phase], coefficients: tuple[Scalar, Scalar]) -> tuple[tuple[Phase, Phase], None]:
+    def stage(carry: tuple[Phase, Phase], coefficients: tuple[Scalar, Scalar]) -> tuple[tuple[Phase, Phase], Any]:
         slope, total = carry
         fraction, weight = coefficients
         here = _along(phase, slope, fraction * h)
-        slope = _arrays(derivative(tree, here, t + fraction * h, tau, mode, baumgarte), tree.dtype)
-        return (slope, _along(total, slope, weight)), None
+        found, state = derivative(tree, here, t + fraction * h, tau, mode, baumgarte)
+        slope = _arrays(found, tree.dtype)
+        return (slope, _along(total, slope, weight)), jnp.asarray(energies.kinetic(state), tree.dtype)
 
     fractions, weights = (jnp.asarray(c, tree.dtype) for c in zip(*_STAGES, strict=True))
-    (_, mean), _ = jax.lax.scan(stage, (zero, zero), (fractions, weights))
+    (_, mean), kinetic = jax.lax.scan(stage, (zero, zero), (fractions, weights))
     q, v, work = _along(phase, mean, h)
-    return normalised(tree, q), v, work
+    return (normalised(tree, q), v, work), kinetic[0]
 
 
 def _along(x: Any, slope: Any, h: Scalar) -> Any:

@@ -113,7 +113,7 @@ class Guards:
             return [], []
         phase = (q, v, jnp.zeros((), self.tree.dtype))
         if self.of_rates:
-            dq, dv, _ = derivative(self.tree, phase, t, self.force, mode, None)
+            (dq, dv, _), _ = derivative(self.tree, phase, t, self.force, mode, None)
         else:  # conditions on the configuration alone
             state = State(self.tree, q, v, t, mode)
             dq, dv = self.tree.flat([m.rates for m in state.motions]), jax.tree_util.tree_map(jnp.zeros_like, v)

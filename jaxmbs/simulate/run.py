@@ -8,8 +8,8 @@ event's time (implicit function theorem), in both modes.
 
 Corners of force elements (`Force.corners`) are found like events: a trial step keeps to the side it began on, so that what
 is integrated is smooth, and the next one begins at the corner on the other side. As many turns are set aside for them as
-the elements ask for; when they are spent, sides are taken anew at every point of the grid, and no status says so: the step
-that misses a corner is one of a lower order, as everywhere without events.
+the elements ask for; when they are spent, sides are taken anew at every point of the grid, and it is for the balance of
+energy (`balance`) to say whether that was good enough.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ import numpy as np
 
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode
+from jaxmbs.simulate.balance import Balance
 from jaxmbs.simulate.grid import Grid
 from jaxmbs.simulate.guards import Guards
 from jaxmbs.simulate.jumps import after_impact, jumps, next_mode, struck
@@ -82,11 +83,13 @@ class Turn(NamedTuple):
     done: Any
     t_done: Any  # [s] when it was
     spare: Any  # turns left for corners
+    balance: Balance
     extra: Any  # carried along by `landed`
     kept: Any  # what `landed` last returned
 
 
-Stepper = Callable[[Any, Any, Any, Mode], tuple[Any, Any]]  # (phase, t, h, mode) -> (phase at t + h, conditioning)
+# (phase, t, h, mode) -> (phase at t + h, kinetic energy at t, conditioning)
+Stepper = Callable[[Any, Any, Any, Mode], tuple[Any, Any, Any]]
 
 
 class Run:
@@ -112,7 +115,7 @@ class Run:
         self.turns += self.spare + TURNS if self.spare else 0
         return replace(mode, sides=sides if self.corners or self.instants else None)
 
-    def start(self, phase: Any, mode: Mode, extra: Any, kept: Any) -> Turn:
+    def start(self, phase: Any, mode: Mode, balance: Balance, extra: Any, kept: Any) -> Turn:
         dtype, zero = self.tree.dtype, jnp.zeros((), self.tree.dtype)
         first = jnp.asarray(self.grid.t0, dtype)
         groups = self.guards.values(first, phase[0], phase[1], mode) if self.events else []
@@ -125,7 +128,7 @@ class Run:
         return Turn(
             phase, none, zero, mode, tuple(below), (none,) * len(self.events),
             Search(none - 1, zero, zero, zero, jnp.asarray(False)), log, none, zero, jnp.asarray(False), zero,
-            none + self.spare, extra, kept,
+            none + self.spare, balance, extra, kept,
         )  # fmt: skip
 
     def turn(self, x: Turn) -> Turn:
@@ -143,7 +146,7 @@ class Run:
         rest, short = self._shortened(rest, instant, waits)
         h = jnp.where(searching, x.search.length, rest)
         t = jnp.where(searching, start + x.into + h, end)
-        phase, least = self.step(x.phase, start + x.into, h, x.mode)
+        phase, kinetic, least = self.step(x.phase, start + x.into, h, x.mode)
 
         of_events = self.guards.with_rates(t, phase[0], phase[1], x.mode)
         g, slope = ([y for group in z for y in group] for z in of_events)
@@ -215,8 +218,15 @@ class Run:
             mode, tuple(jnp.where(moves, b, old) for b, old in zip(below, x.below, strict=True)), fired,
             _where(ahead, seek, none), events, x.count + logged, lost, done,
             jnp.where(x.done, x.t_done, t), x.spare - (~arrives & ~x.done & at_corner),
+            x.balance.seen(kinetic, x.phase[2]),
             _where(lands, extra, x.extra), _where(lands, kept, x.kept),
         )  # fmt: skip
+
+    def now(self, x: Turn) -> Any:
+        """The time [s] of an instance between two turns."""
+        dtype = self.tree.dtype
+        start = jnp.asarray(self.grid.t0, dtype) + x.cell.astype(dtype) * jnp.asarray(self.grid.dt, dtype)
+        return jnp.where(x.done, x.t_done, start + x.into)
 
     def _armed(self, x: Turn) -> list[Any]:
         """Per guard whether it counts now: those of events as far as they were negative, those of corners while turns are

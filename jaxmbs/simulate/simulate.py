@@ -19,6 +19,7 @@ from jaxmbs.model import Mode, Model, ModelError
 from jaxmbs.model.errors import unknown
 from jaxmbs.model.functions import ORDER, check_arguments, evaluated
 from jaxmbs.model.parameters import is_traced
+from jaxmbs.simulate.balance import Balance
 from jaxmbs.simulate.flow import runge_kutta_4
 from jaxmbs.simulate.grid import Grid
 from jaxmbs.simulate.guards import cornered
@@ -131,12 +132,9 @@ def _simulate(
     force = tau if drive is None else functools.partial(drive, in_drive)
     q, v = (x if tree.rolled else list(x) for x in (q, v))
 
-    def energy_in(t: Any, q: Any, v: Any, mode: Any) -> Any:
+    def energy(t: Any, q: Any, v: Any, mode: Any = mode) -> tuple[Any, Any]:
         state = State(tree, q, v, t, mode)
-        return jnp.asarray(energies.kinetic(state) + energies.potential(state), dtype)
-
-    def energy(t: Any, q: Any, v: Any) -> Any:
-        return energy_in(t, q, v, mode)
+        return jnp.asarray(energies.kinetic(state), dtype), jnp.asarray(energies.potential(state), dtype)
 
     def error(t: Any, q: Any, v: Any, mode: Any = mode) -> Any:
         return violation(tree, q, v, t, mode) if constrained else jnp.zeros((), dtype)
@@ -146,40 +144,41 @@ def _simulate(
 
     if model.structure.events or cornered(model.structure):
         changes = None if held is None else Changes.of(model.structure, held)
-        of = Functions(tree, force, baumgarte, energy_in, error, folded, changes)
+        of = Functions(tree, force, baumgarte, energy, error, folded, changes)
         return through_events(of, grid, save_every, (_arrays(q), _arrays(v)), mode, carry)
     start, lengths, ends, active = grid.table(save_every, dtype)
 
     def step(state: Any, x: Any) -> tuple[Any, None]:
-        phase, carry, least = state
+        phase, carry, balance, least = state
         t, h, t_next, on = x
-        new = runge_kutta_4(tree, phase, t, h, force, mode, baumgarte)
+        new, kinetic = runge_kutta_4(tree, phase, t, h, force, mode, baumgarte)
         if constrained and baumgarte is None:
             *positions, conditioning = projected(tree, *new[:2], t_next, mode)
             new, least = (*positions, new[2]), jnp.minimum(least, tree.vector(conditioning))
-        out = (new, folded(carry, t_next, *new[:2]), least)
+        out = (new, folded(carry, t_next, *new[:2]), balance.seen(kinetic, new[2]), least)
         if not active.all():  # the last group is filled up with idle steps
             out = jax.tree_util.tree_map(lambda a, b: jnp.where(on, a, b), out, state)
         return out, None
 
     def group(state: Any, x: Any) -> tuple[Any, Any]:
         state, _ = jax.lax.scan(step, (*state, jnp.ones(2, dtype)), x)
-        (q, v, work), _, least = state
-        row = tree.vector(q), tree.vector(v), energy(x[2][-1], q, v) - work, error(x[2][-1], q, v), least
-        return state[:2], row
+        (q, v, work), _, _, least = state
+        t = x[2][-1]
+        row = tree.vector(q), tree.vector(v), sum(energy(t, q, v)) - work, error(t, q, v), least
+        return state[:3], row
 
-    zero = jnp.zeros((), dtype)
-    first = jnp.asarray(grid.t0, dtype)
-    phase = (_arrays(q), _arrays(v), zero)
-    state = (phase, folded(carry, first, q, v))
-    (phase, carry), (qs, vs, es, errors, least) = jax.lax.scan(group, state, (start, lengths, ends, active))
-    e0, error0 = energy(first, q, v), error(first, q, v)
-    moving = moving_locks(tree, v, mode)
+    zero, first = jnp.zeros((), dtype), jnp.asarray(grid.t0, dtype)
+    before, error0 = energy(first, q, v), error(first, q, v)
+    state = ((_arrays(q), _arrays(v), zero), folded(carry, first, q, v), Balance.start(before[0]))
+    (phase, carry, balance), rows = jax.lax.scan(group, state, (start, lengths, ends, active))
+    qs, vs, es, errors, least = rows
+    e0, moving = sum(before), moving_locks(tree, v, mode)
     eps = float(jnp.finfo(dtype).eps)
     status = Status.of(
         (~finite(tree, phase), Status.NOT_FINITE),
         (jnp.maximum(error0, moving) > eps**0.5, Status.INCONSISTENT),
         (jnp.min(least[:, 1]) < eps ** (2 / 3), Status.SINGULAR),
+        (balance.broken(es[-1] - e0, before[1]), Status.COARSE),
     )
     t_rows = np.concatenate([[grid.t0], np.asarray(ends)[:, -1]]).astype(dtype)
     return Solution(

@@ -27,6 +27,7 @@ class Status(enum.IntEnum):
     UNREACHABLE = 3
     SINGULAR = 4
     UNFINISHED = 5
+    COARSE = 6
     UNPHYSICAL = 254
     NOT_RUN = 255
 
@@ -49,6 +50,7 @@ _MESSAGES = {
     Status.UNREACHABLE: "the constraints cannot be met from this guess; change the guess or the numbers",
     Status.SINGULAR: "constraints all but depend on one another: the motion may branch, accelerations lose digits",
     Status.UNFINISHED: "more events than there is room for; the run stopped before its end",
+    Status.COARSE: "the energy balance is off by more than 0.1 % of the energy exchanged: the steps are too long; reduce dt",
     Status.UNPHYSICAL: "unphysical: the draws gave a number that no mechanism has, such as a negative mass or stiffness",
     Status.NOT_RUN: "not run",
 }

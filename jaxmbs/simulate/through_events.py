@@ -10,6 +10,7 @@ import numpy as np
 
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode
+from jaxmbs.simulate.balance import Balance
 from jaxmbs.simulate.flow import runge_kutta_4
 from jaxmbs.simulate.grid import Grid
 from jaxmbs.simulate.jumps import whole_mode
@@ -21,7 +22,8 @@ from jaxmbs.simulate.solution import Solution, Status
 class Functions(NamedTuple):
     """What a run computes with.
 
-    force(model, t, q, v); energy, error (t, q, v, mode); folded(carry, t, q, v); changes: `Changes`, None: anything may.
+    force(model, t, q, v); energy (t, q, v, mode) -> (kinetic, potential), error (t, q, v, mode); folded(carry, t, q, v);
+    changes: `Changes`, None: anything may.
     """
 
     tree: Tree
@@ -52,12 +54,13 @@ def through_events(of: Functions, grid: Grid, every: int, start: Any, mode: Mode
     some = every < grid.steps  # rows between the first and the last
     one = jnp.ones(2, dtype) if constrained else None
 
-    def step(phase: Any, t: Any, h: Any, mode: Mode) -> tuple[Any, Any]:
-        new, least = runge_kutta_4(of.tree, phase, t, h, of.force, mode, of.baumgarte), one
+    def step(phase: Any, t: Any, h: Any, mode: Mode) -> tuple[Any, Any, Any]:
+        new, kinetic = runge_kutta_4(of.tree, phase, t, h, of.force, mode, of.baumgarte)
+        least = one
         if constrained and of.baumgarte is None:
             *positions, conditioning = projected(of.tree, *new[:2], t + h, mode)
             new, least = (*positions, new[2]), of.tree.vector(conditioning)
-        return jax.tree_util.tree_map(lambda x: jnp.asarray(x, dtype), new), least
+        return jax.tree_util.tree_map(lambda x: jnp.asarray(x, dtype), new), kinetic, least
 
     def landed(
         extra: Any, kept: Point | None, cell: Any, t: Any, phase: Any, mode: Mode, lost: Any, least: Any
@@ -74,14 +77,17 @@ def through_events(of: Functions, grid: Grid, every: int, start: Any, mode: Mode
 
     def row(p: Point) -> Any:
         q, v, work = p.phase
-        rows = of.tree.vector(q), of.tree.vector(v), of.energy(p.t, q, v, p.mode) - work + p.lost
+        rows = of.tree.vector(q), of.tree.vector(v), sum(of.energy(p.t, q, v, p.mode)) - work + p.lost
         return (*rows, of.error(p.t, q, v, p.mode), jnp.ones(2, dtype) if p.least is None else p.least)
 
     phase = (*start, zero)
-    run = Run(of.tree, grid, step, of.energy, landed, of.force, of.changes)
+    run = Run(of.tree, grid, step, lambda *x: sum(of.energy(*x)), landed, of.force, of.changes)
     mode = run.located(mode, first, start)
     begin = Point(jnp.zeros((), jnp.int32), first, phase, mode, zero, one)
-    x = run.start(phase, mode, (of.folded(carry, first, *start), one), begin if some else None)
+    before = of.energy(first, *start, mode)
+    x = run.start(
+        phase, mode, Balance.start(before[0]), (of.folded(carry, first, *start), one), begin if some else None
+    )
     groups = -(-run.turns // every)
 
     def group(x: Turn, _: Any) -> tuple[Turn, Any]:
@@ -93,8 +99,7 @@ def through_events(of: Functions, grid: Grid, every: int, start: Any, mode: Mode
     else:
         x, _ = jax.lax.scan(lambda x, _: (run.turn(x), None), x, length=run.turns)
         between = None
-    ended = jnp.where(x.done, x.t_done, jnp.asarray(grid.t_end, dtype))
-    last = row(Point(begin.number, ended, x.phase, x.mode, x.lost, x.extra[1]))
+    last = row(Point(begin.number, run.now(x), x.phase, x.mode, x.lost, x.extra[1]))
     q, v, e, errors, least = _through(row(begin), between, last, (grid.steps - 1) // every)
     eps = float(jnp.finfo(dtype).eps)
     status = Status.of(
@@ -102,6 +107,7 @@ def through_events(of: Functions, grid: Grid, every: int, start: Any, mode: Mode
         (jnp.maximum(errors[0], moving_locks(of.tree, start[1], mode)) > eps**0.5, Status.INCONSISTENT),
         (~x.done, Status.UNFINISHED),
         (jnp.min(least[:, 1]) < eps ** (2 / 3), Status.SINGULAR),
+        (x.balance.broken(e[-1] - e[0], before[1]), Status.COARSE),
     )
     between_rows = grid.t0 + np.arange(0, grid.steps, every) * grid.dt
     return Solution(

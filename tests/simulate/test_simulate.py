@@ -324,3 +324,31 @@ def test_a_solution_says_what_it_is_in_a_line():
     said = []
     jax.eval_shape(lambda q: said.append(repr(mbs.simulate(model, q, v, 0.1, dt=0.01))), q)
     assert said == ["<Solution: 11 rows, nq = 2, nv = 2>"]
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_steps_that_are_too_long_have_a_status(dtype):
+    """A spring of two seconds: a tenth of a second per step loses a percent of its energy in a minute, unseen in the end
+    alone where kinetic and potential energy have come back."""
+    mech = mbs.Mechanism("oscillator")
+    mech.add_body("mass", mass=2.0)
+    mech.add_joint("rail", mbs.Prismatic((1, 0, 0)), "world", "mass")
+    mech.add_force(
+        "spring", mbs.LinearSpring("world", "mass", point_a=(-1, 0, 0), stiffness=2 * np.pi**2, rest_length=1.0)
+    )
+    model, start = mech.build(), (np.array([0.3], dtype), np.zeros(1, dtype))
+    for save_every in (None, 7):
+        coarse, fine = (mbs.simulate(model, *start, 60.0, dt, save_every=save_every) for dt in (0.2, 0.02))
+        assert coarse.status == mbs.Status.COARSE and fine.status == mbs.Status.OK
+        assert abs(float(coarse.energy_error[-1])) > 1e-3 * np.pi**2 * 0.3**2
+
+
+def test_a_free_body_that_only_tumbles_keeps_its_status():
+    """Nothing is exchanged there: the error is measured by the energy it has."""
+    mech = mbs.Mechanism("tumbler")
+    mech.add_body("body", mass=1.0, inertia=(1.0, 2.0, 2.5))
+    mech.add_joint("flight", mbs.Free(), "world", "body")
+    model = mech.build()
+    v = np.array([0.1, 3.0, 0.1, 0, 0, 0])
+    runs = [mbs.simulate(model, model.neutral(), v, 10.0, dt, save_every=None) for dt in (0.01, 0.4)]
+    assert [int(r.status) for r in runs] == [mbs.Status.OK, mbs.Status.COARSE]
