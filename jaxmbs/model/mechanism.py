@@ -15,6 +15,7 @@ from jaxmbs.model.events import Action, Condition, ForceBelow, JointReaches
 from jaxmbs.model.fields import Declared, Element, check_together, declared, numbers_of
 from jaxmbs.model.forces.base import Force
 from jaxmbs.model.joints.base import Joint
+from jaxmbs.model.joints.releasable import released
 from jaxmbs.model.kinds import Kind
 from jaxmbs.model.model import Model
 from jaxmbs.model.parameters import Parameter, concrete_components, pattern_of
@@ -31,6 +32,7 @@ E = TypeVar("E", bound=Element)
 class _Placed:
     joint: Joint
     at: Hinge
+    hinge: Joint | None
 
 
 class Mechanism:
@@ -76,10 +78,13 @@ class Mechanism:
         child: str,
         parent_pose: Pose = Hinge.parent_pose,
         child_pose: Pose = Hinge.child_pose,
+        releasable: bool = Hinge.releasable,
     ) -> None:
         """Hang the body `child` on the body `parent` (or "world") by a joint, such as Revolute(axis), known as `name`.
 
         parent_pose, child_pose: the joint frame in the parent's and in the child's body frame; they coincide at q = 0.
+        releasable: it becomes a Free joint (with its coordinates, and its axis along z) of which runs lock all but the
+        freedoms of the joint given, until the action `Release(name)` lets the body go.
         """
         where = f"joint {name!r}"
         self._new(name, self._joints, "joint")
@@ -92,8 +97,11 @@ class Mechanism:
             raise ModelError(f"{where}: parent and child are both {parent!r}; a joint connects two bodies")
         if child == WORLD:
             raise ModelError(f"{where}: the child is the world; swap parent and child")
-        at = Hinge(parent, child, parent_pose, child_pose)
-        self._joints[name] = _Placed(self._take(joint, "joint", name), self._take(at, "joint", name))
+        hinge = None
+        if releasable:
+            joint, hinge, parent_pose, child_pose = released(where, joint, parent_pose, child_pose)
+        at = Hinge(parent, child, parent_pose, child_pose, releasable)
+        self._joints[name] = _Placed(self._take(joint, "joint", name), self._take(at, "joint", name), hinge)
 
     def add_force(self, name: str, element: Force) -> None:
         """Add a force element; its numbers become parameters "<name>.<field>"."""
@@ -223,7 +231,8 @@ class Mechanism:
                     target = getattr(action, "name", "")
                     raise unknown("force element or constraint", target, switched, f"{where}: {type(action).__name__}")
             if isinstance(event.when, JointReaches):
-                joint = self._joints[event.when.joint].joint
+                placed = self._joints[event.when.joint]
+                joint = placed.hinge or placed.joint
                 if joint.nq != 1:
                     raise ModelError(
                         f"{where}: joint {event.when.joint!r} is {type(joint).__name__} with {joint.nq} coordinates; "
@@ -338,7 +347,7 @@ class Mechanism:
             body = bodies[heapq.heappop(ready)]
             placed = self._joints[inward[body]]
             index[body] = len(links)
-            links.append(TreeJoint(inward[body], body, index[placed.at.parent], placed.joint))
+            links.append(TreeJoint(inward[body], body, index[placed.at.parent], placed.joint, placed.hinge))
             for child in hanging.get(body, []):
                 heapq.heappush(ready, rank[child])
         missing = [b for b in bodies if b not in index]

@@ -40,6 +40,9 @@ class Hinge(Element):
     child: str = field(Kind.BODY, "", "body that hangs on it")
     parent_pose: Pose = field(Kind.PART, "", "joint frame in the parent's frame", default=_HERE, of=Pose)
     child_pose: Pose = field(Kind.PART, "", "joint frame in the child's frame", default=_HERE, of=Pose)
+    releasable: bool = field(
+        Kind.FLAG, "", "a free joint that moves as this one in runs until a Release", default=False
+    )
 
 
 @element

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import jax
+import numpy as np
 
 from jaxmbs.model.fields import element, field
 from jaxmbs.model.kinds import Kind
+from jaxmbs.spatial import from_quaternion
 
 
 @jax.tree_util.register_dataclass
@@ -26,3 +28,12 @@ class Pose:
     rotation: Any = field(
         Kind.ROTATION, "", "quaternion w, x, y, z (normalised) or matrix, to the parent", default=(1.0, 0.0, 0.0, 0.0)
     )
+
+    def turned_to(self, axis: Any) -> Pose:
+        """The same frame turned so that its z axis lies along the axis (3,), which is in its own axes."""
+        z = np.asarray(axis, float) / np.linalg.norm(axis)
+        x = np.cross(np.eye(3)[np.argmin(np.abs(z))], z)
+        x = x / np.linalg.norm(x)
+        given = np.asarray(self.rotation, float)
+        R = given if given.ndim == 2 else np.array([*from_quaternion(given.tolist())]).reshape(3, 3)
+        return Pose(self.position, R @ np.stack([x, np.cross(z, x), z], axis=1))

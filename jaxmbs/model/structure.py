@@ -18,12 +18,22 @@ from jaxmbs.model.parameters import Parameter
 
 @dataclass(frozen=True)
 class TreeJoint:
-    """The inward joint of one body; `parent` is the index of the body it hangs on, -1 for the world."""
+    """The inward joint of one body; `parent` is the index of the body it hangs on, -1 for the world.
+
+    hinge: of a free joint that may be released, what it is until then, with its axis along z.
+    """
 
     name: str
     body: str
     parent: int
     joint: Joint
+    hinge: Joint | None = None
+
+    @property
+    def locked(self) -> tuple[bool, ...]:
+        """Per freedom, whether the hinge holds it at the start of a run."""
+        kept = range(self.joint.nv) if self.hinge is None else self.hinge.within_free or ()
+        return tuple(k not in kept for k in range(self.joint.nv))
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from jaxmbs.model.functions import evaluated
 from jaxmbs.model.mode import Sides
 from jaxmbs.model.structure import Structure
 from jaxmbs.simulate.flow import derivative
-from jaxmbs.spatial import Vector3
+from jaxmbs.spatial import Transform, Vector3, from_quaternion
 from jaxmbs.spatial.scalar import Scalar
 
 
@@ -37,7 +37,12 @@ class Instant:
         self.state, self.tau, self.t = state, tau, state.t
 
     def coordinates(self, joint: str) -> Any:
-        return self.state.scene.joint(joint)[0]
+        q = self.state.scene.joint(joint)[0]
+        s = self.state.tree.structure
+        hinge = None if joint in s.loop_by_name else s.links[s.find_joint(joint)].hinge
+        if hinge is None:
+            return q
+        return hinge.coordinates_of({"axis": Vector3(0, 0, 1)}, Transform(from_quaternion(q[3:7]), Vector3.of(q[:3])))
 
     def point(self, body: str, local: Vector3) -> Vector3:
         bodies = {} if body == "world" else {body: self.state.scene.body(body)}

@@ -69,8 +69,7 @@ class Changes(NamedTuple):
         for part in (Changes.by(s, a) for e in s.events for a in e.then):
             for whole, own in zip(found, part, strict=True):
                 whole |= own
-        for joint in held:
-            found.lock[s.v_slices[s.find_joint(joint)]] = True
+        found.lock[:] |= held_freedoms(s, held)
         return found
 
     def only(self, mode: Mode) -> Mode:
@@ -84,16 +83,22 @@ class Changes(NamedTuple):
         )
 
 
+def held_freedoms(s: Structure, held: Iterable[str]) -> np.ndarray:
+    """(nv,) what is locked at the start: the joints that are held, and what releasable joints hold."""
+    locked = np.array([x for link in s.links for x in link.locked], bool)
+    for joint in held:
+        locked[s.v_slices[s.find_joint(joint, "simulate(held=...)")]] = True
+    return locked
+
+
 def start_mode(model: Model, mode: Mode | None, held: Iterable[str]) -> Mode | None:
     """The mode at the start of a run: what is given, and the joints that are held. What never changes is None, unless it
     was given."""
     s = model.structure
-    if not held and not s.events and not cornered(s):
+    locked = held_freedoms(s, held)
+    if not locked.any() and not s.events and not cornered(s):
         return mode
     given = model.mode() if mode is None else mode
-    locked = np.zeros(model.nv, bool)
-    for joint in held:
-        locked[s.v_slices[s.find_joint(joint, "simulate(held=...)")]] = True
     lock, force, constraint = (mode is not None or bool(own.any()) for own in Changes.of(s, held))
     return Mode(
         given.lock | locked if lock else None,

@@ -338,9 +338,9 @@ def test_steps_that_are_too_long_have_a_status(dtype):
     )
     model, start = mech.build(), (np.array([0.3], dtype), np.zeros(1, dtype))
     for save_every in (None, 7):
-        coarse, fine = (mbs.simulate(model, *start, 60.0, dt, save_every=save_every) for dt in (0.2, 0.02))
+        coarse, fine = (mbs.simulate(model, *start, 60.0, dt, save_every=save_every) for dt in (0.1, 0.05))
         assert coarse.status == mbs.Status.COARSE and fine.status == mbs.Status.OK
-        assert abs(float(coarse.energy_error[-1])) > 1e-3 * np.pi**2 * 0.3**2
+        assert abs(float(coarse.energy_error[-1])) > 2e-3 * np.pi**2 * 0.3**2
 
 
 def test_a_free_body_that_only_tumbles_keeps_its_status():

@@ -86,6 +86,8 @@ class Joint(Element):
         None  # field with the axis, fixed in both frames, of the first coordinate [rad]
     )
     keeps_orientation: ClassVar[bool] = False  # does not turn
+    # which of the six freedoms of a Free joint it leaves, with its axis along z; None: it is no part of one
+    within_free: ClassVar[tuple[int, ...] | None] = None
 
     # --- motion -------------------------------------------------------------------------------------------------------
 

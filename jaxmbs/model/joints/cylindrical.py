@@ -24,6 +24,7 @@ class Cylindrical(Joint):
     """
 
     axis: Any = field(Kind.DIRECTION, "", "axis in the joint frame", default=(0.0, 0.0, 1.0))
+    within_free: ClassVar[tuple[int, ...] | None] = (2, 5)
     nq: ClassVar[int] = 2
     nv: ClassVar[int] = 2
     turning_axis: ClassVar[str | None] = "axis"

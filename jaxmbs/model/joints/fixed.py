@@ -22,6 +22,7 @@ class Fixed(Joint):
     2
     """
 
+    within_free: ClassVar[tuple[int, ...] | None] = ()
     fixed_hinge_point: ClassVar[bool] = True
     keeps_orientation: ClassVar[bool] = True
 

@@ -22,6 +22,7 @@ class Planar(Joint):
     3
     """
 
+    within_free: ClassVar[tuple[int, ...] | None] = (2, 3, 4)
     nq: ClassVar[int] = 3
     nv: ClassVar[int] = 3
 

@@ -24,6 +24,7 @@ class Prismatic(Joint):
     """
 
     axis: Any = field(Kind.DIRECTION, "", "axis in the joint frame", default=(0.0, 0.0, 1.0))
+    within_free: ClassVar[tuple[int, ...] | None] = (5,)
     nq: ClassVar[int] = 1
     nv: ClassVar[int] = 1
     keeps_orientation: ClassVar[bool] = True

@@ -24,6 +24,7 @@ class Revolute(Joint):
     """
 
     axis: Any = field(Kind.DIRECTION, "", "axis in the joint frame", default=(0.0, 0.0, 1.0))
+    within_free: ClassVar[tuple[int, ...] | None] = (2,)
     nq: ClassVar[int] = 1
     nv: ClassVar[int] = 1
     fixed_hinge_point: ClassVar[bool] = True

@@ -46,6 +46,7 @@ class Spherical(Joint):
     [1. 0. 0. 0.]
     """
 
+    within_free: ClassVar[tuple[int, ...] | None] = (0, 1, 2)
     nq: ClassVar[int] = 4
     nv: ClassVar[int] = 3
     quaternion: ClassVar[int | None] = 0

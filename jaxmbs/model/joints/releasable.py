@@ -1,0 +1,28 @@
+"""Joints that may let go: free joints, of which a run locks what the joint given would hold."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from jaxmbs.model.errors import ModelError
+from jaxmbs.model.joints.base import Joint
+from jaxmbs.model.joints.free import Free
+from jaxmbs.model.pose import Pose
+
+
+def released(where: str, joint: Joint, *poses: Pose) -> tuple[Joint, Joint, Pose, Pose]:
+    """(free joint, what it is until its release, with the axis along z, the two poses for that)."""
+    if joint.within_free is None:
+        raise ModelError(
+            f"{where}: {joint.type_name} cannot be releasable; Revolute, Prismatic, Cylindrical, Spherical, Planar and "
+            "Fixed can"
+        )
+    axis = getattr(joint, "axis", None)
+    if axis is None:
+        return Free(), joint, poses[0], poses[1]
+    own = np.asarray(axis, float)
+    if own.shape != (3,) or not np.isfinite(own).all() or not own.any():
+        raise ModelError(f"{where}: axis {axis!r} is no direction; pass three numbers that are not all zero")
+    return Free(), replace(joint, axis=(0.0, 0.0, 1.0)), poses[0].turned_to(own), poses[1].turned_to(own)
