@@ -97,13 +97,18 @@ def catalogue(data: Mapping[str, Any], path: Path | None, trust: bool, more: Cla
 
 
 def _joined(known: Classes, new: Iterable[type[Element]], where: str) -> Classes:
-    names = {type_name(c): c for c in known}
+    names = {(_family(c), type_name(c)): c for c in known}
     for c in new:
-        if names.setdefault(type_name(c), c) is not c:
+        if names.setdefault((_family(c), type_name(c)), c) is not c:
             raise InputError(
                 Problem(where, f'{c.__name__} is "{type_name(c)}" in a file, which exists; rename the class')
             )
     return tuple(names.values())
+
+
+def _family(c: type[Element]) -> type[Element]:
+    """What it is one of: joints, force elements, outputs ... Names of one family differ."""
+    return next(b for b in c.__mro__ if Element in b.__bases__)
 
 
 def _read(name: str, path: Path | None, where: str) -> bytes:

@@ -153,17 +153,18 @@ class Run:
         for corner, rate in self.guards.of_corners(t, phase[0], phase[1], x.mode):
             g, slope = [*g, corner], [*slope, rate]
         slope = [jax.lax.stop_gradient(s) for s in slope]
-        # at the very start of a step only what does not fall counts: it is due now
         armed = self._armed(x)
         if not g:  # instants alone, which need no locating
             g, slope, armed = [-jnp.ones((), dtype)], [jnp.zeros((), dtype)], [jnp.asarray(False)]
-        rises = [on & (y >= 0) & ((h > 0) | (s >= 0)) for on, y, s in zip(armed, g, slope, strict=True)]
+        finest = jnp.maximum(FINEST * length, 4 * jnp.finfo(dtype).eps * jnp.abs(t))
         at = [h - y / jnp.where(s == 0, 1.0, s) for y, s in zip(g, slope, strict=True)]
+        # one that falls and is positive by rounding alone has just happened; at the very start of a step all that fall have
+        falls = [(s < 0) & ((h <= 0) | (z - h <= finest)) for s, z in zip(slope, at, strict=True)]
+        rises = [on & (y >= 0) & ~past for on, y, past in zip(armed, g, falls, strict=True)]
         sought = [x.search.guard == i for i in range(len(g))]
         candidates = [r | (x.search.settled & s) for r, s in zip(rises, sought, strict=True)]
         risen = _any(rises)
         # of several at one instant the one that is being located stays
-        finest = jnp.maximum(FINEST * length, 4 * jnp.finfo(dtype).eps * jnp.abs(t))
         order = [y - jnp.where(s, 2 * finest, 0.0) for y, s in zip(at, sought, strict=True)]
         found = jnp.where(_any(candidates), _first(order, candidates), x.search.guard)
 

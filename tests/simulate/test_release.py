@@ -114,8 +114,16 @@ axis = [0.0, 1.0, 0.0]
 parent = "world"
 child = "bob"
 releasable = true
+[[mechanism.events]]
+name = "far"
+when = {type = "distance", body_a = "world", body_b = "bob", point_b = [0.0, 0.0, -0.5], value = 0.6}
+then = [{type = "release", joint = "hinge"}]
 """)
     from jaxmbs.study import read
 
     model = read(path, need="mechanism").model
-    assert model.nv == 6 and [link.locked for link in model.structure.links] == [(True, True, False, True, True, True)]
+    assert (
+        model.event_names == ("far",)
+        and model.nv == 6
+        and [link.locked for link in model.structure.links] == [(True, True, False, True, True, True)]
+    )

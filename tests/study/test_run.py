@@ -218,7 +218,7 @@ def test_a_failed_sample_does_not_touch_the_others(cart, tmp_path):
     data = results(tmp_path / "run")
     failed = data["status"].values == int(mbs.Status.NOT_FINITE)
     assert 5 < np.count_nonzero(failed) < 100
-    assert np.all(data["status"].values[~failed] == int(mbs.Status.OK))
+    assert np.isin(data["status"].values[~failed], [mbs.Status.OK, mbs.Status.COARSE]).all()  # the stiffest lose energy
     assert np.all(np.isfinite(data["speed"].values[~failed]))
     # the same samples without unstable neighbours
     alone = repeat(study, [int(np.flatnonzero(~failed)[0])])
