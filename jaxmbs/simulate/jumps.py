@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -14,28 +13,15 @@ from jaxmbs.dynamics.constrained.constraints import constraints, velocities
 from jaxmbs.dynamics.constrained.multipliers import Metric
 from jaxmbs.dynamics.recursive import aba
 from jaxmbs.dynamics.state import State
-from jaxmbs.dynamics.state.scene import LinkLoads
+from jaxmbs.dynamics.state.state import Inertial
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode, Model
 from jaxmbs.model.events import Action
 from jaxmbs.model.structure import Event, Structure
 from jaxmbs.simulate.guards import cornered
-from jaxmbs.spatial import ZERO_MOTION, Motion
 from jaxmbs.spatial.scalar import mul
 
 Picks = Sequence[Any]  # per event, whether it happens now
-
-
-class _AtRest(State):
-    """The tree without gravity and force elements: what impulses meet."""
-
-    @property
-    def base_acceleration(self) -> Motion:
-        return ZERO_MOTION
-
-    @functools.cached_property
-    def loads(self) -> LinkLoads:
-        return LinkLoads()
 
 
 class Changes(NamedTuple):
@@ -164,6 +150,7 @@ def after_impact(tree: Tree, q: Any, v: Any, t: Any, mode: Mode, hit: Any, after
         change, _ = Metric.of(state, found, list(wanted)).closest([0.0] * tree.structure.nv, target)
         return [a + b for a, b in zip(v, change, strict=True)]
     zero = jnp.zeros_like(vector)
-    still = _AtRest(tree, q, zero if tree.rolled else list(zero), t, rigid)
+    # gravity and force elements give no impulse
+    still = Inertial(tree, q, zero if tree.rolled else list(zero), t, rigid)
     change = aba.forward_dynamics(still, None, wanted if tree.rolled else list(wanted))
     return v + change if tree.rolled else [a + b for a, b in zip(v, change, strict=True)]

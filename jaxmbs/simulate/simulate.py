@@ -23,7 +23,7 @@ from jaxmbs.simulate.balance import Balance
 from jaxmbs.simulate.flow import runge_kutta_4
 from jaxmbs.simulate.grid import Grid
 from jaxmbs.simulate.guards import cornered
-from jaxmbs.simulate.jumps import Changes, start_mode
+from jaxmbs.simulate.jumps import Changes, start_mode, whole_mode
 from jaxmbs.simulate.projection import projected, violation
 from jaxmbs.simulate.run import Events
 from jaxmbs.simulate.solution import Solution, Status
@@ -185,7 +185,7 @@ def _simulate(
         t=jnp.asarray(t_rows, dtype),
         q=jnp.concatenate([tree.vector(q)[None], qs]),
         v=jnp.concatenate([tree.vector(v)[None], vs]),
-        mode=mode,
+        mode=mode and whole_mode(model, mode),
         events=Events.none(0, grid.t_end, dtype),
         status=status,
         energy_error=jnp.concatenate([zero[None], es - e0]),

@@ -38,6 +38,7 @@ def test_until_its_release_a_joint_is_what_it_was(name):
     for q, p in zip(run.q, same.q, strict=True):
         pose, twin = mbs.body_poses(plain, q), mbs.body_poses(held, p)
         assert relative(twin.position, pose.position) < 1e-9 and relative(twin.rotation, pose.rotation) < 1e-9
+    assert same.mode.force.shape == (0,) and same.mode.lock.tolist() == list(held.structure.links[0].locked)
     assert same.status == mbs.Status.OK and np.abs(same.energy_error).max() < 1e-9
 
 

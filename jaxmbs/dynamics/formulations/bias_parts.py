@@ -12,9 +12,9 @@ from jaxmbs.dynamics.recursive.rnea import inverse_dynamics
 from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.calling import compiles_itself, state_dtype, vector
 from jaxmbs.dynamics.state.scene import LinkLoads
+from jaxmbs.dynamics.state.state import Inertial
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode, Model
-from jaxmbs.spatial import ZERO_MOTION, Motion
 
 
 class BiasSplit(NamedTuple):
@@ -37,18 +37,6 @@ class BiasSplit(NamedTuple):
     gravity: jax.Array
     elements: jax.Array
     gyroscopic: jax.Array
-
-
-class _Inertial(State):
-    """The tree without gravity and force elements."""
-
-    @property
-    def base_acceleration(self) -> Motion:
-        return ZERO_MOTION
-
-    @functools.cached_property
-    def loads(self) -> LinkLoads:
-        return LinkLoads()
 
 
 class _Unloaded(State):
@@ -77,7 +65,7 @@ def bias_split(model: Model, q: jax.Array, v: jax.Array, *, t: Any = 0.0, mode: 
     zero = jnp.zeros_like(v)
 
     def inertial(v: jax.Array, a: Any = None, q: jax.Array = q) -> jax.Array:
-        return tree.vector(inverse_dynamics(_Inertial(tree, q, v, t), a))
+        return tree.vector(inverse_dynamics(Inertial(tree, q, v, t), a))
 
     drift = inertial(zero) if tree.structure.rheonomic else zero
 

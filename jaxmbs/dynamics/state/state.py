@@ -12,7 +12,7 @@ from jaxmbs.dynamics.state.kinematics import LinkMotion, link_motions
 from jaxmbs.dynamics.state.scene import LinkLoads, TreeScene, link_wrenches, loads
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode
-from jaxmbs.spatial import ZERO3, Force, Motion
+from jaxmbs.spatial import ZERO3, ZERO_MOTION, Force, Motion
 from jaxmbs.spatial.scalar import Scalar, add, mul
 
 
@@ -78,3 +78,15 @@ class State:
         if row is None:
             return add(x, value)
         return jnp.broadcast_to(jnp.asarray(x, self.tree.dtype), (length,)).at[row].add(value)
+
+
+class Inertial(State):
+    """The tree without gravity and force elements."""
+
+    @property
+    def base_acceleration(self) -> Motion:
+        return ZERO_MOTION
+
+    @functools.cached_property
+    def loads(self) -> LinkLoads:
+        return LinkLoads()
