@@ -103,6 +103,7 @@ from jaxmbs.simulate import Solution as Solution
 from jaxmbs.simulate import Status as Status
 from jaxmbs.simulate import assemble as assemble
 from jaxmbs.simulate import simulate as simulate
+from jaxmbs.simulate import steppers as steppers
 from jaxmbs.symbolic import Operations as Operations
 from jaxmbs.symbolic import WrittenOut as WrittenOut
 from jaxmbs.symbolic import write_out as write_out

@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+import jax
 import numpy as np
 
 from jaxmbs.model import ModelError
 from jaxmbs.model.parameters import is_traced
+from jaxmbs.simulate.loops import sizes
 
 
+@jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Grid:
-    """Steps of length dt from t0 [s], the last one of length `last`, which ends at t_end."""
+    """Steps of length dt from t0 [s], the last one of length `last`, which ends at t_end.
 
-    t0: float
-    t_end: float
-    dt: float
-    steps: int
-    last: float
+    Their number is part of a program, the times are its data.
+    """
+
+    t0: Any
+    t_end: Any
+    dt: Any
+    last: Any
+    steps: int = field(metadata={"static": True})
 
     @staticmethod
     def of(t0: Any, t_end: Any, dt: Any) -> Grid:
@@ -31,18 +37,24 @@ class Grid:
         if end <= start:
             raise ModelError(f"simulate: t_end is {t_end!r}, not later than t0 = {t0!r}; runs go forwards in time")
         steps = max(1, math.ceil((end - start) / length - 1e-9))
-        return Grid(start, end, length, steps, end - (start + (steps - 1) * length))
+        return Grid(start, end, length, end - (start + (steps - 1) * length), steps)
 
-    def table(self, save_every: int, dtype: Any) -> tuple[Any, ...]:
-        """Per group of save_every steps: start times, lengths, end times, whether a step is real."""
-        groups = -(-self.steps // save_every)
-        i = np.arange(groups * save_every)
-        active = i < self.steps
+    def table(self, save_every: int, dtype: Any, outer: int = 0, inner: int = 0) -> tuple[Any, ...]:
+        """Per group of save_every steps: start times, lengths, end times, whether a step is real.
+
+        outer, inner: levels of the loops over groups and within them (`loops.sizes`), filled up with idle steps.
+        """
+        within = math.prod(sizes(save_every, inner))
+        groups = math.prod(sizes(-(-self.steps // save_every), outer))
+        k = np.arange(groups * within)
+        i = k // within * save_every + np.minimum(k % within, save_every - 1)
+        real = k % within < save_every
+        active = real & (i < self.steps)
         i = np.minimum(i, self.steps - 1)
         start = self.t0 + i * self.dt
         length = np.where(i == self.steps - 1, self.last, self.dt)
         end = np.where(i == self.steps - 1, self.t_end, self.t0 + (i + 1) * self.dt)
-        shape = (groups, save_every)
+        shape = (groups, within)
         times = (x.astype(dtype).reshape(shape) for x in (start, length, end))
         return (*times, active.reshape(shape))
 

@@ -19,7 +19,7 @@ from jaxmbs.model.forces.base import Force, Scene
 from jaxmbs.model.functions import evaluated
 from jaxmbs.model.mode import Sides
 from jaxmbs.model.structure import Structure
-from jaxmbs.simulate.flow import derivative
+from jaxmbs.simulate.steppers.base import Flow
 from jaxmbs.spatial import Transform, Vector3, from_quaternion
 from jaxmbs.spatial.scalar import Scalar
 
@@ -118,7 +118,7 @@ class Guards:
             return [], []
         phase = (q, v, jnp.zeros((), self.tree.dtype))
         if self.of_rates:
-            (dq, dv, _), _ = derivative(self.tree, phase, t, self.force, mode, None)
+            (dq, dv, _), _ = Flow(self.tree, self.force).derivative(phase, t, mode)
         else:  # conditions on the configuration alone
             state = State(self.tree, q, v, t, mode)
             dq, dv = self.tree.flat([m.rates for m in state.motions]), jax.tree_util.tree_map(jnp.zeros_like, v)

@@ -10,6 +10,9 @@ Corners of force elements (`Force.corners`) are found like events: a trial step 
 is integrated is smooth, and the next one begins at the corner on the other side. As many turns are set aside for them as
 the elements ask for; when they are spent, sides are taken anew at every point of the grid, and it is for the balance of
 energy (`balance`) to say whether that was good enough.
+
+With a tolerance, a trial step whose estimated error is above it is refused and tried again shorter, and the next one is as
+long as the error allows (`pace`); cells of the grid bound it.
 """
 
 from __future__ import annotations
@@ -28,6 +31,7 @@ from jaxmbs.simulate.balance import Balance
 from jaxmbs.simulate.grid import Grid
 from jaxmbs.simulate.guards import Guards
 from jaxmbs.simulate.jumps import after_impact, jumps, next_mode, struck
+from jaxmbs.simulate.pace import Pace
 
 TURNS = 12  # beyond the grid, for locating one event
 REPEATED = 16  # events of a kind that repeats are located up to this number
@@ -83,23 +87,29 @@ class Turn(NamedTuple):
     done: Any
     t_done: Any  # [s] when it was
     spare: Any  # turns left for corners
+    pace: Pace | None  # of an adaptive run
     balance: Balance
     extra: Any  # carried along by `landed`
     kept: Any  # what `landed` last returned
 
 
-# (phase, t, h, mode) -> (phase at t + h, kinetic energy at t, conditioning)
-Stepper = Callable[[Any, Any, Any, Mode], tuple[Any, Any, Any]]
+# (phase, t, h, mode) -> (phase at t + h, kinetic energy at t, conditioning, error over the tolerance)
+Step = Callable[[Any, Any, Any, Mode], tuple[Any, Any, Any, Any]]
 
 
 class Run:
     """The loop for one tree and its events.
 
     step: a trial step; energy(t, q, v, mode); landed(extra, row, cell, t, phase, mode, lost,
-    conditioning) -> (extra, row), at every point of the grid; changes: `Changes`, or None where anything may change.
+    conditioning) -> (extra, row), at every point of the grid; changes: `Changes`, or None where anything may change;
+    trials: (number of trial steps, order of the error) of an adaptive run, else None.
     """
 
-    def __init__(self, tree: Tree, grid: Grid, step: Stepper, energy: Any, landed: Any, force: Any, changes: Any):
+    def __init__(
+        self, tree: Tree, grid: Grid, step: Step, energy: Any, landed: Any, force: Any, changes: Any,
+        trials: tuple[int, int] | None = None,
+    ):  # fmt: skip
+        self.trials = trials
         self.changes = changes
         self.tree, self.grid, self.step, self.energy, self.landed = tree, grid, step, energy, landed
         self.guards = Guards(tree, force)
@@ -111,7 +121,7 @@ class Run:
         forces = self.tree.structure.forces
         sides, self.corners, self.instants = self.guards.kinks(t, *start, mode)
         self.spare = sum(forces[k].element.trials for k, _ in self.corners)
-        self.turns = self.grid.steps + TURNS * self.places + len(self.instants)
+        self.turns = (self.trials[0] if self.trials else self.grid.steps) + TURNS * self.places + len(self.instants)
         self.turns += self.spare + TURNS if self.spare else 0
         return replace(mode, sides=sides if self.corners or self.instants else None)
 
@@ -128,7 +138,7 @@ class Run:
         return Turn(
             phase, none, zero, mode, tuple(below), (none,) * len(self.events),
             Search(none - 1, zero, zero, zero, jnp.asarray(False)), log, none, zero, jnp.asarray(False), zero,
-            none + self.spare, balance, extra, kept,
+            none + self.spare, Pace.start(jnp.asarray(self.grid.dt, dtype)) if self.trials else None, balance, extra, kept,
         )  # fmt: skip
 
     def turn(self, x: Turn) -> Turn:
@@ -144,9 +154,11 @@ class Run:
         waits = [self._wait(x, k, j, time - (start + x.into)) for k, j, time in self.instants]
         instant = _first(waits, [jnp.asarray(True)] * len(waits))
         rest, short = self._shortened(rest, instant, waits)
-        h = jnp.where(searching, x.search.length, rest)
-        t = jnp.where(searching, start + x.into + h, end)
-        phase, kinetic, least = self.step(x.phase, start + x.into, h, x.mode)
+        whole, cut = (rest, jnp.asarray(False)) if x.pace is None else x.pace.within(rest)
+        h = jnp.where(searching, x.search.length, whole)
+        t = jnp.where(searching | short | cut, start + x.into + h, end)
+        phase, kinetic, least, error = self.step(x.phase, start + x.into, h, x.mode)
+        fails = jnp.asarray(False) if x.pace is None else ~x.done & ~(error <= 1)
 
         of_events = self.guards.with_rates(t, phase[0], phase[1], x.mode)
         g, slope = ([y for group in z for y in group] for z in of_events)
@@ -163,7 +175,7 @@ class Run:
         rises = [on & (y >= 0) & ~past for on, y, past in zip(armed, g, falls, strict=True)]
         sought = [x.search.guard == i for i in range(len(g))]
         candidates = [r | (x.search.settled & s) for r, s in zip(rises, sought, strict=True)]
-        risen = _any(rises)
+        risen = _any(rises) & ~fails
         # of several at one instant the one that is being located stays
         order = [y - jnp.where(s, 2 * finest, 0.0) for y, s in zip(at, sought, strict=True)]
         found = jnp.where(_any(candidates), _first(order, candidates), x.search.guard)
@@ -178,9 +190,9 @@ class Run:
         bound = jnp.where(near <= 0, jnp.where(low == 0, 0.0, (low + high) / 2), (low + high) / 2)
         following = jnp.where(close, jnp.minimum(near, rest), jnp.where(inside, near, bound))
 
-        happens = ~x.done & (found == x.search.guard) & searching & (x.search.settled | (already & ~close))
-        arrives = ~x.done & ~searching & ~risen
-        ticks, lands = arrives & short, arrives & ~short  # at an instant, at a point of the grid
+        happens = ~x.done & ~fails & (found == x.search.guard) & searching & (x.search.settled | (already & ~close))
+        arrives = ~x.done & ~searching & ~risen & ~fails
+        ticks, lands = arrives & short & ~cut, arrives & ~short & ~cut  # at an instant, at a point of the grid
         moves = happens | arrives
         at_corner = found >= len(self.of_guard)
         event = _pick(found, [jnp.full((), k, jnp.int32) for k in self.of_guard]) if self.events else found
@@ -210,15 +222,19 @@ class Run:
         finishes = _any([n for n, e in zip(now, self.events, strict=True) if any(a.finishes for a in e.then)])
         cell = x.cell + lands
         done = x.done | (cell >= grid.steps) | (happens & finishes)
-        ahead = ~moves & ~x.done
+        ahead = ~moves & ~x.done & ~fails
+        pace = x.pace
+        if self.trials and pace is not None:
+            pace = pace.after(h, t, jax.lax.stop_gradient(error), self.trials[1], moves, fails)
+            done |= pace.stalled
         none = Search(jnp.full((), -1, jnp.int32), jnp.zeros((), dtype), jnp.zeros((), dtype), rest, jnp.asarray(False))
         seek = Search(found.astype(jnp.int32), low, high, following, close & ahead)
         extra, kept = self.landed(x.extra, x.kept, cell, t, after, mode, lost, least)
         return Turn(
-            _where(moves, after, x.phase), cell, jnp.where(happens | ticks, x.into + h, jnp.where(lands, 0.0, x.into)),
+            _where(moves, after, x.phase), cell, jnp.where(moves & ~lands, x.into + h, jnp.where(lands, 0.0, x.into)),
             mode, tuple(jnp.where(moves, b, old) for b, old in zip(below, x.below, strict=True)), fired,
             _where(ahead, seek, none), events, x.count + logged, lost, done,
-            jnp.where(x.done, x.t_done, t), x.spare - (~arrives & ~x.done & at_corner),
+            jnp.where(x.done, x.t_done, t), x.spare - (~arrives & ~fails & ~x.done & at_corner), pace,
             x.balance.seen(kinetic, x.phase[2]),
             _where(lands, extra, x.extra), _where(lands, kept, x.kept),
         )  # fmt: skip

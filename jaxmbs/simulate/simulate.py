@@ -16,21 +16,21 @@ from jaxmbs.dynamics.state.calling import compiles_itself, require_model, state_
 from jaxmbs.dynamics.state.programs import Known, program
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode, Model, ModelError
-from jaxmbs.model.errors import unknown
 from jaxmbs.model.functions import ORDER, check_arguments, evaluated
 from jaxmbs.model.parameters import is_traced
 from jaxmbs.simulate.balance import Balance
-from jaxmbs.simulate.flow import runge_kutta_4
 from jaxmbs.simulate.grid import Grid
 from jaxmbs.simulate.guards import cornered
 from jaxmbs.simulate.jumps import Changes, start_mode, whole_mode
+from jaxmbs.simulate.loops import levels_of, repeated, shared
+from jaxmbs.simulate.pace import checked_steps, checked_tolerance
 from jaxmbs.simulate.projection import projected, violation
 from jaxmbs.simulate.run import Events
-from jaxmbs.simulate.solution import Solution, Status
+from jaxmbs.simulate.solution import Solution, Status, Steps
+from jaxmbs.simulate.steppers import METHODS, Flow, Stepper, stepper
 from jaxmbs.simulate.through_events import Functions, finite, moving_locks, through_events
 
 Fold = tuple[Any, Callable[[Any, Model, Any, Any, Any], Any]]
-METHODS = ("rk4",)
 
 
 def simulate(
@@ -44,7 +44,10 @@ def simulate(
     t0: float = 0.0,
     mode: Mode | None = None,
     held: Iterable[str] = (),
-    method: str = "rk4",
+    method: str | Stepper = "rk4",
+    tolerance: Any = None,
+    max_steps: int | None = None,
+    checkpoint: bool | int | None = None,
     save_every: int | None = 1,
     fold: Fold | None = None,
     baumgarte: Any = None,
@@ -53,19 +56,26 @@ def simulate(
 
     q0 (nq,), v0 (nv,); quaternions are normalised. tau: None, generalized forces (nv,) [N m or N], or a function
     (model, t, q, v) -> (nv,). mode: locks and switches (`Model.mode`). held: joints that are locked until an event
-    releases them, beside those of the mechanism. method: "rk4", the classical Runge-Kutta method.
+    releases them, beside those of the mechanism.
     Rows are kept at t0, then every `save_every` steps at t0 + i dt, and exactly at t_end (None: first and last only). A
     last shorter step reaches a t_end that is no multiple of dt. fold: (carry, fn), with carry = fn(carry, model, t, q, v) at
     every point of the grid, both ends included; the last carry is solution.folded.
 
-    t0, t_end, dt, save_every are static: other ones are compiled anew. Functions are compared by what they compute, so that
-    a lambda in the call compiles once; jax arrays in it are data, plain numbers are part of the program.
+    method: "rk4" (order 4), "dopri5" (5), "dop853" (8), "implicit" (5, for stiff elements), "symplectic" (2, for long
+    conservative motions), or a value of `mbs.steppers`. tolerance: None for steps of dt; a number, or (nv,) numbers, for
+    steps of each instance's own whose estimated error per step is below tolerance (1 + |x|) in every coordinate and rate,
+    none longer than dt ("dopri5", "dop853", "implicit"). max_steps: most trial steps then, 4 per dt and 1000 more if None;
+    who needs more stops with status UNFINISHED. checkpoint: for reverse mode, True keeps only the state before every step
+    and computes the rest again, a number k of levels only that of every k-th root of the number of steps.
+
+    t0, t_end, dt, save_every are plain numbers; another number of steps or of rows is compiled anew. Functions are compared
+    by what they compute, so that a lambda in the call compiles once; jax arrays in it are data, plain numbers are part of the program.
     Events of the model (`Mechanism.add_event`) happen at their own instant within a step; solution.events has their times,
     solution.mode what they leave, and derivatives go through them exactly. Joints that the mechanism holds start locked.
     Works under jit, vmap and both modes of differentiation. Loops and constraints hold after every step by projection,
     or, with baumgarte [rad/s] (a frequency, some ten times those of the motion), approximately by stabilisation. An
     initial state that violates them gives status INCONSISTENT, one that stops being finite NOT_FINITE.
-    Raises ModelError for wrong shapes, times, functions or an unknown method.
+    Raises ModelError for wrong shapes, times, functions, tolerances, or a method that is unknown or does not serve.
 
     >>> model = mbs.library.double_pendulum().build()
     >>> run = mbs.simulate(model, [0.5, 0.0], [0.0, 0.0], t_end=0.2, dt=0.01, tau=lambda model, t, q, v: -0.1 * v)
@@ -78,11 +88,13 @@ def simulate(
     anything = mode is not None
     mode = start_mode(model, mode, held)
     _require_locks_at_rest(model, v0, mode)
-    if method not in METHODS:
-        raise unknown("method", method, METHODS, "simulate")
+    by = _stepper(model, method, tolerance)
+    levels = levels_of(checkpoint)
     if save_every is not None and (isinstance(save_every, bool) or int(save_every) != save_every or save_every < 1):
         raise ModelError(f"simulate: save_every is {save_every!r}; pass a number of steps, 1 or more, or None")
     dtype = state_dtype(q0, v0)
+    tolerance = None if tolerance is None else checked_tolerance(model, tolerance, dtype)
+    trials = checked_steps(max_steps, grid.steps)
     instant = (model, *(jax.ShapeDtypeStruct(n, dtype) for n in ((), (model.nq,), (model.nv,))))
     drive: Known | None = None
     folding: Known | None = None
@@ -97,11 +109,26 @@ def simulate(
         check_arguments(fn, "simulate: fold", ("carry", *ORDER))
         call = functools.partial(_folded, fn)
         folding = program(fn, "simulate: fold", (carry, *instant), call, given)
+    every = int(save_every) if save_every else grid.steps
+    table = grid.table(every, dtype, *shared(levels, -(-grid.steps // every), every))
     return _simulate(
-        model, q0, v0, tau, mode, carry, baumgarte, drive and drive[1], folding and folding[1], grid=grid,
-        save_every=int(save_every) if save_every else grid.steps, drive=drive and drive[0], fold=folding and folding[0],
-        held=None if anything else held,
+        model, q0, v0, tau, mode, carry, baumgarte, tolerance, grid, table, drive and drive[1], folding and folding[1],
+        save_every=every, drive=drive and drive[0], fold=folding and folding[0],
+        held=None if anything else held, by=by, trials=trials, levels=levels,
     )  # fmt: skip
+
+
+def _stepper(model: Model, method: Any, tolerance: Any) -> Stepper:
+    """The method, if it serves the model and the tolerance."""
+    by = stepper(method)
+    if reason := by.obstacle(model.structure):
+        raise ModelError(f"simulate: method {method!r} does not serve model {model.name!r}: {reason}")
+    if tolerance is not None and by.error_order is None:
+        able = [name for name, other in METHODS.items() if other.error_order is not None]
+        raise ModelError(
+            f"simulate: method {method!r} does not estimate its error and takes no tolerance; use {' or '.join(able)}"
+        )
+    return by
 
 
 def _array(x: Any) -> jax.Array:
@@ -118,10 +145,11 @@ def _folded(fn: Callable[..., Any], carry: Any, *instant: Any) -> Any:
     return jax.tree_util.tree_map(lambda a, b: jnp.asarray(b, a.dtype), carry, new)
 
 
-@compiles_itself("grid", "save_every", "drive", "fold", "held")
+@compiles_itself("save_every", "drive", "fold", "held", "by", "trials", "levels")
 def _simulate(
-    model: Model, q0: Any, v0: Any, tau: Any, mode: Any, carry: Any, baumgarte: Any, in_drive: Any, in_fold: Any, *,
-    grid: Grid, save_every: int, drive: Any, fold: Any, held: tuple[str, ...] | None,
+    model: Model, q0: Any, v0: Any, tau: Any, mode: Any, carry: Any, baumgarte: Any, tolerance: Any, grid: Grid, table: Any,
+    in_drive: Any, in_fold: Any, *,
+    save_every: int, drive: Any, fold: Any, held: tuple[str, ...] | None, by: Stepper, trials: int, levels: int,
 ) -> Solution:  # fmt: skip
     dtype = state_dtype(q0, v0)
     constrained = model.structure.constrained
@@ -142,26 +170,30 @@ def _simulate(
     def folded(carry: Any, t: Any, q: Any, v: Any) -> Any:
         return carry if fold is None else fold(in_fold, carry, model, t, tree.vector(q), tree.vector(v))
 
-    if model.structure.events or cornered(model.structure):
+    flow = Flow(tree, force, baumgarte)
+    if model.structure.events or cornered(model.structure) or tolerance is not None:
         changes = None if held is None else Changes.of(model.structure, held)
-        of = Functions(tree, force, baumgarte, energy, error, folded, changes)
-        return through_events(of, grid, save_every, (_arrays(q), _arrays(v)), mode, carry)
-    start, lengths, ends, active = grid.table(save_every, dtype)
+        of = Functions(flow, by, tolerance, trials, levels, energy, error, folded, changes)
+        return through_events(of, grid, save_every, (_arrays(q), _arrays(v)), mode or Mode(None, None, None), carry)
+    groups = -(-grid.steps // save_every)
+    outer, inner = shared(levels, groups, save_every)
+    start, lengths, ends, active = table
+    idle = start.size != grid.steps
 
     def step(state: Any, x: Any) -> tuple[Any, None]:
         phase, carry, balance, least = state
         t, h, t_next, on = x
-        new, kinetic = runge_kutta_4(tree, phase, t, h, force, mode, baumgarte)
+        new, kinetic, _ = by.step(flow, phase, t, h, mode, False)
         if constrained and baumgarte is None:
             *positions, conditioning = projected(tree, *new[:2], t_next, mode)
             new, least = (*positions, new[2]), jnp.minimum(least, tree.vector(conditioning))
         out = (new, folded(carry, t_next, *new[:2]), balance.seen(kinetic, new[2]), least)
-        if not active.all():  # the last group is filled up with idle steps
+        if idle:  # the last group is filled up with idle steps
             out = jax.tree_util.tree_map(lambda a, b: jnp.where(on, a, b), out, state)
         return out, None
 
     def group(state: Any, x: Any) -> tuple[Any, Any]:
-        state, _ = jax.lax.scan(step, (*state, jnp.ones(2, dtype)), x)
+        state, _ = repeated(step, (*state, jnp.ones(2, dtype)), x, save_every, inner)
         (q, v, work), _, _, least = state
         t = x[2][-1]
         row = tree.vector(q), tree.vector(v), sum(energy(t, q, v)) - work, error(t, q, v), least
@@ -170,7 +202,8 @@ def _simulate(
     zero, first = jnp.zeros((), dtype), jnp.asarray(grid.t0, dtype)
     before, error0 = energy(first, q, v), error(first, q, v)
     state = ((_arrays(q), _arrays(v), zero), folded(carry, first, q, v), Balance.start(before[0]))
-    (phase, carry, balance), rows = jax.lax.scan(group, state, (start, lengths, ends, active))
+    (phase, carry, balance), rows = repeated(group, state, (start, lengths, ends, active), groups, outer)
+    rows = jax.tree_util.tree_map(lambda x: x[:groups], rows)
     qs, vs, es, errors, least = rows
     e0, moving = sum(before), moving_locks(tree, v, mode)
     eps = float(jnp.finfo(dtype).eps)
@@ -180,9 +213,8 @@ def _simulate(
         (jnp.min(least[:, 1]) < eps ** (2 / 3), Status.SINGULAR),
         (balance.broken(es[-1] - e0, before[1]), Status.COARSE),
     )
-    t_rows = np.concatenate([[grid.t0], np.asarray(ends)[:, -1]]).astype(dtype)
     return Solution(
-        t=jnp.asarray(t_rows, dtype),
+        t=jnp.concatenate([first[None], jnp.asarray(ends[:groups, -1])]),
         q=jnp.concatenate([tree.vector(q)[None], qs]),
         v=jnp.concatenate([tree.vector(v)[None], vs]),
         mode=mode and whole_mode(model, mode),
@@ -192,6 +224,7 @@ def _simulate(
         constraint_error=jnp.concatenate([error0[None], errors]),
         conditioning=jnp.concatenate([jnp.ones(1, dtype), least[:, 0]]),
         folded=carry,
+        steps=Steps.of(grid.steps),
     )
 
 

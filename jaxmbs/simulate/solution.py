@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -28,6 +28,7 @@ class Status(enum.IntEnum):
     SINGULAR = 4
     UNFINISHED = 5
     COARSE = 6
+    STEP_UNDERFLOW = 7
     UNPHYSICAL = 254
     NOT_RUN = 255
 
@@ -49,11 +50,24 @@ _MESSAGES = {
     Status.INCONSISTENT: "the initial state violates constraints or locks; find one with assemble or impact",
     Status.UNREACHABLE: "the constraints cannot be met from this guess; change the guess or the numbers",
     Status.SINGULAR: "constraints all but depend on one another: the motion may branch, accelerations lose digits",
-    Status.UNFINISHED: "more events than there is room for; the run stopped before its end",
+    Status.UNFINISHED: "more events or steps than there is room for: the run stopped before its end; raise max_steps",
     Status.COARSE: "the energy balance is off by more than 0.1 % of the energy exchanged: the steps are too long; reduce dt",
+    Status.STEP_UNDERFLOW: "the tolerance asks for steps below the rounding of the time: try 'implicit'",
     Status.UNPHYSICAL: "unphysical: the draws gave a number that no mechanism has, such as a negative mass or stiffness",
     Status.NOT_RUN: "not run",
 }
+
+
+class Steps(NamedTuple):
+    """Numbers of steps of one instance, int32: taken, those cut short by events included, and, with a tolerance, refused."""
+
+    taken: Any
+    refused: Any
+
+    @staticmethod
+    def of(taken: int) -> Steps:
+        """Of a fixed grid."""
+        return Steps(jnp.asarray(taken, jnp.int32), jnp.zeros((), jnp.int32))
 
 
 @jax.tree_util.register_dataclass
@@ -68,7 +82,8 @@ class Solution:
     m/s]; conditioning (rows,): smallest pivot of the constraints over the largest since the row before, without those that
     depend on others to rounding (near 0 the mechanism passed a configuration where it could branch, such as a
     parallelogram lying flat, at a distance of some square root of it, and kept the branch of its velocity; the status is
-    SINGULAR where accelerations had fewer than some six digits); folded: final carry of `fold`.
+    SINGULAR where accelerations had fewer than some six digits); folded: final carry of `fold`; steps: `Steps`, those of the
+    grid or, with a tolerance, what it took.
 
     >>> model = mbs.library.double_pendulum().build()
     >>> mbs.simulate(model, [0.5, 0.0], [0.0, 0.0], t_end=0.2, dt=0.01)
@@ -85,6 +100,7 @@ class Solution:
     constraint_error: Any
     conditioning: Any
     folded: Any
+    steps: Any
 
     def __repr__(self) -> str:
         """Shape and outcome in a line; the arrays are in the fields."""

@@ -6,29 +6,32 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode
 from jaxmbs.simulate.balance import Balance
-from jaxmbs.simulate.flow import runge_kutta_4
 from jaxmbs.simulate.grid import Grid
 from jaxmbs.simulate.jumps import whole_mode
+from jaxmbs.simulate.loops import repeated, shared
+from jaxmbs.simulate.pace import error_norm
 from jaxmbs.simulate.projection import projected
 from jaxmbs.simulate.run import Events, Run, Turn
-from jaxmbs.simulate.solution import Solution, Status
+from jaxmbs.simulate.solution import Solution, Status, Steps
+from jaxmbs.simulate.steppers import Flow, Stepper
 
 
 class Functions(NamedTuple):
     """What a run computes with.
 
-    force(model, t, q, v); energy (t, q, v, mode) -> (kinetic, potential), error (t, q, v, mode); folded(carry, t, q, v);
-    changes: `Changes`, None: anything may.
+    energy (t, q, v, mode) -> (kinetic, potential), error (t, q, v, mode); folded(carry, t, q, v);
+    changes: `Changes`, None: anything may; trials: most trial steps of an adaptive run, levels: of `repeated`.
     """
 
-    tree: Tree
-    force: Any
-    baumgarte: Any
+    flow: Flow
+    stepper: Stepper
+    tolerance: Any
+    trials: int
+    levels: int
     energy: Any
     error: Any
     folded: Any
@@ -48,19 +51,21 @@ class Point(NamedTuple):
 
 def through_events(of: Functions, grid: Grid, every: int, start: Any, mode: Mode, carry: Any) -> Solution:
     """The solution with every `every`-th point of the grid, the first and the last."""
-    dtype, constrained = of.tree.dtype, of.tree.structure.constrained
+    tree, adaptive = of.flow.tree, of.tolerance is not None
+    dtype, constrained = tree.dtype, tree.structure.constrained
     zero, first = jnp.zeros((), dtype), jnp.asarray(grid.t0, dtype)
 
     some = every < grid.steps  # rows between the first and the last
     one = jnp.ones(2, dtype) if constrained else None
 
-    def step(phase: Any, t: Any, h: Any, mode: Mode) -> tuple[Any, Any, Any]:
-        new, kinetic = runge_kutta_4(of.tree, phase, t, h, of.force, mode, of.baumgarte)
+    def step(phase: Any, t: Any, h: Any, mode: Mode) -> tuple[Any, Any, Any, Any]:
+        new, kinetic, error = of.stepper.step(of.flow, phase, t, h, mode, adaptive)
+        norm = error_norm(tree, of.tolerance, phase, new, error) if adaptive else None
         least = one
-        if constrained and of.baumgarte is None:
-            *positions, conditioning = projected(of.tree, *new[:2], t + h, mode)
-            new, least = (*positions, new[2]), of.tree.vector(conditioning)
-        return jax.tree_util.tree_map(lambda x: jnp.asarray(x, dtype), new), kinetic, least
+        if constrained and of.flow.baumgarte is None:
+            *positions, conditioning = projected(tree, *new[:2], t + h, mode)
+            new, least = (*positions, new[2]), tree.vector(conditioning)
+        return jax.tree_util.tree_map(lambda x: jnp.asarray(x, dtype), new), kinetic, least, norm
 
     def landed(
         extra: Any, kept: Point | None, cell: Any, t: Any, phase: Any, mode: Mode, lost: Any, least: Any
@@ -77,43 +82,51 @@ def through_events(of: Functions, grid: Grid, every: int, start: Any, mode: Mode
 
     def row(p: Point) -> Any:
         q, v, work = p.phase
-        rows = of.tree.vector(q), of.tree.vector(v), sum(of.energy(p.t, q, v, p.mode)) - work + p.lost
+        rows = tree.vector(q), tree.vector(v), sum(of.energy(p.t, q, v, p.mode)) - work + p.lost
         return (*rows, of.error(p.t, q, v, p.mode), jnp.ones(2, dtype) if p.least is None else p.least)
 
     phase = (*start, zero)
-    run = Run(of.tree, grid, step, lambda *x: sum(of.energy(*x)), landed, of.force, of.changes)
+    trials = (of.trials, of.stepper.error_order or 0) if adaptive else None
+    run = Run(tree, grid, step, lambda *x: sum(of.energy(*x)), landed, of.flow.tau, of.changes, trials)
     mode = run.located(mode, first, start)
     begin = Point(jnp.zeros((), jnp.int32), first, phase, mode, zero, one)
     before = of.energy(first, *start, mode)
     x = run.start(
         phase, mode, Balance.start(before[0]), (of.folded(carry, first, *start), one), begin if some else None
     )
-    groups = -(-run.turns // every)
+    groups = -(-run.turns // every) if some else 1
+
+    def turns(x: Turn, length: int, levels: int) -> Turn:
+        return repeated(lambda x, _: (run.turn(x), None), x, None, length, levels)[0]
+
+    outer, inner = shared(of.levels, groups, every if some else run.turns)
 
     def group(x: Turn, _: Any) -> tuple[Turn, Any]:
-        x, _ = jax.lax.scan(lambda x, _: (run.turn(x), None), x, length=every)
+        x = turns(x, every, inner)
         return x, (x.kept.number, row(x.kept))
 
     if some:
-        x, between = jax.lax.scan(group, x, length=groups)
+        x, between = repeated(group, x, None, groups, outer)
     else:
-        x, _ = jax.lax.scan(lambda x, _: (run.turn(x), None), x, length=run.turns)
-        between = None
+        x, between = turns(x, run.turns, inner), None
     last = row(Point(begin.number, run.now(x), x.phase, x.mode, x.lost, x.extra[1]))
     q, v, e, errors, least = _through(row(begin), between, last, (grid.steps - 1) // every)
     eps = float(jnp.finfo(dtype).eps)
     status = Status.of(
-        (~finite(of.tree, x.phase), Status.NOT_FINITE),
-        (jnp.maximum(errors[0], moving_locks(of.tree, start[1], mode)) > eps**0.5, Status.INCONSISTENT),
+        (~finite(tree, x.phase), Status.NOT_FINITE),
+        (jnp.maximum(errors[0], moving_locks(tree, start[1], mode)) > eps**0.5, Status.INCONSISTENT),
+        *([(x.pace.stalled, Status.STEP_UNDERFLOW)] if x.pace is not None else []),
         (~x.done, Status.UNFINISHED),
         (jnp.min(least[:, 1]) < eps ** (2 / 3), Status.SINGULAR),
         (x.balance.broken(e[-1] - e[0], before[1]), Status.COARSE),
     )
-    between_rows = grid.t0 + np.arange(0, grid.steps, every) * grid.dt
+    cells = jnp.arange(0, grid.steps, every).astype(dtype)
+    times = jnp.append(first + cells * jnp.asarray(grid.dt, dtype), jnp.asarray(grid.t_end, dtype))
     return Solution(
-        t=jnp.asarray(np.append(between_rows, grid.t_end), dtype), q=q, v=v, mode=whole_mode(of.tree.model, x.mode),
+        t=times, q=q, v=v, mode=whole_mode(tree.model, x.mode),
         events=x.events or Events.none(0, grid.t_end, dtype), status=status,
         energy_error=e - e[0], constraint_error=errors, conditioning=least[:, 0], folded=x.extra[0],
+        steps=Steps.of(grid.steps) if x.pace is None else Steps(x.pace.taken, x.pace.refused),
     )  # fmt: skip
 
 

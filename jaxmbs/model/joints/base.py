@@ -66,7 +66,7 @@ class Joint(Element):
     coordinates_of (and duals)   force elements and outputs on cut joints
     coordinates, speeds          names and units in outputs, initial values, dispersions, `info`, `model.coordinates`
     in_plane                     absolute coordinates in a plane
-    rates, moved, neutral, normalised   coordinates whose rates are not v, or that obey a condition, as quaternions do
+    rates, moved, bracket, neutral, normalised   coordinates whose rates are not v or that obey a condition: quaternions
 
     and with more properties: fixed_hinge_point ("barycentric", "wang"), turning_axis (with the former and one freedom a
     revolute: "telegin", "planar"), keeps_orientation (fewer constants in written-out formulas).
@@ -102,6 +102,10 @@ class Joint(Element):
     def moved(self, q: Scalars, change: Scalars) -> tuple[Scalar, ...]:
         """Coordinates after a unit of time at the constant rates v = change."""
         return tuple(add(a, b) for a, b in zip(q, change, strict=True))
+
+    def bracket(self, a: Scalars, b: Scalars) -> tuple[Scalar, ...]:
+        """[a, b] of rates of the group whose exponential is `moved`; zero where coordinates add."""
+        return (0,) * self.nv
 
     # --- coordinates --------------------------------------------------------------------------------------------------
 

@@ -59,6 +59,10 @@ class Free(Joint):
         there = Vector3.of(q[:3]) + from_quaternion(q[3:7]) @ displacement(turn, linear)
         return (*there, *turned(q[3:7], turn))
 
+    def bracket(self, a: Scalars, b: Scalars) -> tuple[Scalar, ...]:
+        one, other = (Motion(Vector3.of(x[:3]), Vector3.of(x[3:])) for x in (a, b))
+        return one.cross(other).scalars()
+
     def coordinates(self) -> tuple[Coordinate, ...]:
         return (*(Coordinate(name, "m", "position") for name in "xyz"), *ATTITUDE)
 

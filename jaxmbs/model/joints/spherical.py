@@ -61,6 +61,9 @@ class Spherical(Joint):
     def moved(self, q: Scalars, change: Scalars) -> tuple[Scalar, ...]:
         return turned(q, Vector3.of(change))
 
+    def bracket(self, a: Scalars, b: Scalars) -> tuple[Scalar, ...]:
+        return tuple(Vector3.of(a).cross(Vector3.of(b)))
+
     def coordinates(self) -> tuple[Coordinate, ...]:
         return ATTITUDE
 

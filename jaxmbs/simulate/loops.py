@@ -1,0 +1,56 @@
+"""Loops over steps whose derivative in reverse mode keeps little: states between segments, the rest computed again."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import jax
+
+from jaxmbs.model import ModelError
+
+
+def levels_of(checkpoint: Any) -> int:
+    """0: keep everything; 1: the state before every step; k: that of every k-th root of the number of steps."""
+    if checkpoint is None or checkpoint is False:
+        return 0
+    if checkpoint is True:
+        return 1
+    if not isinstance(checkpoint, int) or not 1 <= checkpoint <= 8:
+        raise ModelError(
+            f"simulate: checkpoint is {checkpoint!r}; pass True, or a number of levels from 1 to 8, or None"
+        )
+    return checkpoint
+
+
+def sizes(length: int, levels: int) -> list[int]:
+    """Lengths of nested loops, the outermost first, whose product is at least `length`."""
+    if levels <= 1:
+        return [length]
+    inner = max(1, math.ceil(length ** (1 / levels) - 1e-9))
+    return [-(-length // inner ** (levels - 1)), *[inner] * (levels - 1)]
+
+
+def shared(levels: int, groups: int, each: int) -> tuple[int, int]:
+    """(levels of a loop over groups, of the one over the steps in each): the longer loop takes those beyond one."""
+    if levels == 0 or each == 1:
+        return levels, 0
+    if groups == 1 or levels == 1:
+        return 0, levels
+    return (levels - 1, 1) if groups >= each else (1, levels - 1)
+
+
+def repeated(body: Callable[[Any, Any], Any], carry: Any, xs: Any, length: int, levels: int) -> tuple[Any, Any]:
+    """`lax.scan`, in nested segments; xs has the product of `sizes` rows, and so have the results."""
+    if levels == 0:
+        return jax.lax.scan(body, carry, xs, length=length)
+    nested = sizes(length, levels)
+    shaped = jax.tree_util.tree_map(lambda x: x.reshape(*nested, *x.shape[1:]), xs)
+
+    def loop(carry: Any, xs: Any, lengths: list[int]) -> Any:
+        inner = body if len(lengths) == 1 else lambda c, x: loop(c, x, lengths[1:])
+        return jax.lax.scan(jax.checkpoint(inner, prevent_cse=False), carry, xs, length=lengths[0])
+
+    carry, rows = loop(carry, shaped, nested)
+    return carry, jax.tree_util.tree_map(lambda x: x.reshape(-1, *x.shape[len(nested) :]), rows)

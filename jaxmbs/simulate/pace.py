@@ -1,0 +1,100 @@
+"""The pace of an adaptive run: how long the next trial step is, from the error of those before it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxmbs.dynamics.state.tree import Tree
+from jaxmbs.model import Model, ModelError
+from jaxmbs.model.parameters import is_traced
+
+SAFETY, LEAST, MOST = 0.9, 0.2, 5.0  # the next step over that which the error asks for; and over the last one
+FIRST = 1 / 64  # of a cell of the grid
+SMALLEST = 64  # units of rounding of the time: a shorter step is none
+
+
+class Pace(NamedTuple):
+    """next [s]: length that the error allows; taken, refused: numbers of steps; stalled: a step would be below rounding."""
+
+    next: Any
+    taken: Any
+    refused: Any
+    stalled: Any
+
+    @staticmethod
+    def start(dt: Any) -> Pace:
+        none = jnp.zeros((), jnp.int32)
+        return Pace(FIRST * dt, none, none, jnp.asarray(False))
+
+    def within(self, rest: Any) -> tuple[Any, Any]:
+        """A length up to `rest`, and whether it ends before; what is left is not much shorter than the step itself."""
+        ahead = jnp.where(self.next < rest / 2, self.next, rest / 2)
+        cut = self.next < rest
+        return jnp.where(cut, ahead, rest), cut
+
+    def after(self, h: Any, t: Any, error: Any, order: int, moves: Any, fails: Any) -> Pace:
+        """error: of the step of length h, 1 is allowed; moves, fails: whether it is taken, refused."""
+        factor = SAFETY * jnp.where(error > 0, error, 1e-10) ** (-1 / (order + 1))
+        factor = jnp.where(jnp.isfinite(error), jnp.clip(factor, LEAST, MOST), LEAST)
+        allowed = h * factor
+        following = jnp.where(
+            fails, allowed, jnp.where(moves, jnp.maximum(allowed, jnp.where(h < self.next, self.next, 0)), self.next)
+        )
+        smallest = SMALLEST * jnp.finfo(h.dtype).eps * jnp.maximum(jnp.abs(t), h)
+        return Pace(following, self.taken + moves, self.refused + fails, self.stalled | (fails & (allowed <= smallest)))
+
+
+def error_norm(tree: Tree, tolerance: Any, before: Any, after: Any, error: Any) -> Any:
+    """The largest error of a coordinate or a rate over its tolerance (1 + its size).
+
+    tolerance: a number, or (nv,); coordinates that are not as many as their rates, quaternions, take the least of their
+    joint's.
+    """
+    s = tree.structure
+    of_rates = jnp.broadcast_to(jnp.asarray(tolerance, tree.dtype), (s.nv,))
+    of_coordinates = []
+    for link, q, v in zip(s.links, s.q_slices, s.v_slices, strict=True):
+        same = link.joint.nq == link.joint.nv
+        of_coordinates += [
+            of_rates[k] if same else of_rates[v].min()
+            for k in (range(v.start, v.stop) if same else range(link.joint.nq))
+        ]
+        del q
+    worst = jnp.zeros((), tree.dtype)
+    for x, y, e, allowed in zip(before[:2], after[:2], error, (jnp.stack(of_coordinates), of_rates), strict=True):
+        x, y, e = tree.vector(x), tree.vector(y), tree.vector(e)
+        size = jnp.maximum(jnp.abs(x), jnp.abs(y))
+        worst = jnp.maximum(worst, jnp.max(jnp.abs(e) / (allowed * (1 + size))))
+    return worst
+
+
+def checked_tolerance(model: Model, tolerance: Any, dtype: Any) -> Any:
+    """(nv,) or (); ModelError for other shapes and for values that no step can meet."""
+    array = jnp.asarray(tolerance, dtype)
+    if array.shape not in ((), (model.nv,)):
+        raise ModelError(
+            f"simulate: tolerance has shape {array.shape}; pass a number or ({model.nv},), one for each coordinate of v"
+        )
+    if not is_traced(tolerance):
+        least = 10 * float(jnp.finfo(dtype).eps)
+        wrong = np.asarray(tolerance, float)
+        if not np.all(np.isfinite(wrong)) or np.any(wrong < least):
+            raise ModelError(
+                f"simulate: tolerance is {tolerance!r}; in {np.dtype(dtype).name} rounding allows {least:.1g} at least"
+            )
+    return array
+
+
+def checked_steps(max_steps: Any, cells: int) -> int:
+    """The number of trial steps of an adaptive run."""
+    if max_steps is None:
+        return 4 * cells + 1000
+    if isinstance(max_steps, bool) or not isinstance(max_steps, (int, np.integer)) or max_steps < 1:
+        raise ModelError(
+            f"simulate: max_steps is {max_steps!r}; pass a whole number of trial steps, 1 or more, or None"
+        )
+    return max(int(max_steps), math.ceil(cells))

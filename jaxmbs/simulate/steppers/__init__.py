@@ -1,0 +1,33 @@
+"""Methods of integration: what `simulate(method=...)` takes, by name or as a value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jaxmbs.model import ModelError
+from jaxmbs.model.errors import unknown
+from jaxmbs.simulate.steppers.base import Flow as Flow
+from jaxmbs.simulate.steppers.base import Stepper as Stepper
+from jaxmbs.simulate.steppers.base import Trial as Trial
+from jaxmbs.simulate.steppers.rosenbrock import Rosenbrock as Rosenbrock
+from jaxmbs.simulate.steppers.runge_kutta import TABLEAUS
+from jaxmbs.simulate.steppers.runge_kutta import MuntheKaas as MuntheKaas
+from jaxmbs.simulate.steppers.runge_kutta import RungeKutta as RungeKutta
+from jaxmbs.simulate.steppers.variational import Variational as Variational
+
+METHODS: dict[str, Stepper] = {
+    **{name: RungeKutta(name) for name in TABLEAUS},
+    "implicit": Rosenbrock(),
+    "symplectic": Variational(),
+}
+
+
+def stepper(method: Any) -> Stepper:
+    """The stepper of a name, or the one that is given."""
+    if isinstance(method, Stepper):
+        return method
+    if not isinstance(method, str):
+        raise ModelError(f"simulate: method is {method!r}; pass a name ({', '.join(METHODS)}) or one of mbs.steppers")
+    if method not in METHODS:
+        raise unknown("method", method, METHODS, "simulate")
+    return METHODS[method]

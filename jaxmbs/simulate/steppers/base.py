@@ -1,0 +1,97 @@
+"""What a method of integration says about itself, and what a run gives it to work with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from jaxmbs.dynamics.constrained import constraints
+from jaxmbs.dynamics.constrained.multipliers import accelerations as constrained_accelerations
+from jaxmbs.dynamics.recursive import energies
+from jaxmbs.dynamics.recursive.accelerations import accelerations
+from jaxmbs.dynamics.state import State
+from jaxmbs.dynamics.state.tree import Tree
+from jaxmbs.model import Mode
+from jaxmbs.model.structure import Structure
+from jaxmbs.spatial.scalar import Scalar, add
+
+Flat = Any  # a list of scalars, or an array for trees with rolled blocks
+Phase = tuple[Flat, Flat, Scalar]  # q, v, work of what is not conservative
+
+
+class Trial(NamedTuple):
+    """A step that may be refused: the phase at its end, the kinetic energy [J] at its start, and by how much (q, v) differ
+    from those of the embedded method, or None."""
+
+    phase: Phase
+    kinetic: Any
+    error: tuple[Flat, Flat] | None
+
+
+@dataclass(frozen=True)
+class Flow:
+    """The differential equation of a tree. tau: None, a vector, or a function (model, t, q, v)."""
+
+    tree: Tree
+    tau: Any
+    baumgarte: Any = None
+
+    def force(self, t: Scalar, q: Flat, v: Flat) -> Any:
+        """tau at an instant, a vector or None."""
+        tree = self.tree
+        return self.tau(tree.model, t, tree.vector(q), tree.vector(v)) if callable(self.tau) else self.tau
+
+    def derivative(self, phase: Phase, t: Scalar, mode: Mode | None) -> tuple[Phase, State]:
+        """d(q, v, work)/dt, and the state it belongs to."""
+        q, v, _ = phase
+        state = State(self.tree, q, v, t, mode)
+        tau = self.force(t, q, v)
+        driven: Scalar = 0
+        if self.tree.structure.constrained:
+            a, multipliers, found = constrained_accelerations(state, tau, baumgarte=self.baumgarte)
+            # constraints that move in time do work: lambda . (J v) = -lambda . free
+            driven = constraints.power(found, tuple(multipliers))
+        else:
+            a = accelerations(state, tau)
+        rates = self.tree.flat([m.rates for m in state.motions])
+        return (rates, a, add(energies.power(state, tau, a), driven)), state
+
+
+class Stepper:
+    """A method of integration: a frozen dataclass, equal to others by its fields, with `step`.
+
+    order: of the method; error_order: of its embedded method, None where it has none and so cannot choose its steps.
+    """
+
+    @property
+    def order(self) -> int:
+        raise NotImplementedError
+
+    @property
+    def error_order(self) -> int | None:
+        return None
+
+    def obstacle(self, structure: Structure) -> str | None:
+        """Why it does not serve a mechanism, or None."""
+        return None
+
+    def step(self, flow: Flow, phase: Phase, t: Scalar, h: Scalar, mode: Mode | None, estimate: bool) -> Trial:
+        """One step of length h [s], zero included; estimate: whether the error is asked for."""
+        raise NotImplementedError
+
+
+Field = Callable[[Phase, Scalar], tuple[Phase, State]]
+
+
+def along(x: Any, slope: Any, h: Scalar) -> Any:
+    """x + h slope."""
+    return jax.tree_util.tree_map(lambda a, b: a + h * b, x, slope)
+
+
+def arrays(x: Any, dtype: Any) -> Any:
+    """Structural numbers turned into arrays, which the carry of a loop needs."""
+    return jax.tree_util.tree_map(lambda a: jnp.asarray(a, dtype), x)

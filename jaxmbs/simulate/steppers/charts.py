@@ -1,0 +1,153 @@
+"""Coordinates in which a step is made: those of the configuration itself, or local ones of the group of motions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from jaxmbs.dynamics.state import State
+from jaxmbs.dynamics.state.tree import Tree
+from jaxmbs.model import Mode
+from jaxmbs.model.joints import Joint
+from jaxmbs.model.structure import Structure
+from jaxmbs.simulate.manifold import normalised
+from jaxmbs.simulate.steppers.base import Flow, Phase, arrays
+from jaxmbs.spatial import kernel
+from jaxmbs.spatial.scalar import Scalar, add, mul
+
+# Of x / (exp(x) - 1), Bernoulli numbers over factorials; and of (exp(x) - 1) / x and exp(x).
+INVERSE_DERIVATIVE = (1.0, -1 / 2, 1 / 12, 0.0, -1 / 720, 0.0, 1 / 30240, 0.0, -1 / 1209600, 0.0, 1 / 47900160)
+DERIVATIVE = tuple(1 / math.factorial(k + 1) for k in range(11))
+EXPONENTIAL = tuple(1 / math.factorial(k) for k in range(12))
+MUNTHE_KAAS = INVERSE_DERIVATIVE[:7]  # the next term that is not zero is of order nine in the step
+
+Map = Callable[[Sequence[Scalar]], tuple[Scalar, ...]]
+
+
+@dataclass(frozen=True)
+class Ambient:
+    """q itself. A quaternion off the unit sphere means q/|q| and its rate keeps |q|, so that methods keep their orders on
+    the manifold; unit quaternions are restored at the end of a step."""
+
+    flow: Flow
+    first: Phase
+    mode: Mode | None
+
+    @property
+    def start(self) -> Phase:
+        return self.first
+
+    def field(self, phase: Phase, t: Scalar) -> tuple[Phase, State]:
+        return self.flow.derivative(phase, t, self.mode)
+
+    def end(self, phase: Phase) -> Phase:
+        q, v, work = phase
+        return normalised(self.flow.tree, q), v, work
+
+    def error(self, phase: Phase, error: Phase) -> tuple[Any, Any]:
+        return error[0], error[1]
+
+
+@dataclass(frozen=True)
+class Local:
+    """theta with q = first q moved by theta: exponential coordinates [Munthe-Kaas 1998], the coordinates of v.
+
+    d theta/dt = v + [theta, v] / 2 + [theta, [theta, v]] / 12 - ...
+    """
+
+    flow: Flow
+    first: Phase
+    mode: Mode | None
+
+    @property
+    def start(self) -> Phase:
+        _, v, work = self.first
+        return jax.tree_util.tree_map(jnp.zeros_like, arrays(v, self.flow.tree.dtype)), v, work
+
+    def field(self, phase: Phase, t: Scalar) -> tuple[Phase, State]:
+        theta, v, work = phase
+        (_, a, power), state = self.flow.derivative((self.moved(theta), v, work), t, self.mode)
+        tree = self.flow.tree
+        opposite = [tuple(mul(-1, x) for x in part) for part in tree.split(theta, tree.structure.v_slices)]
+        return (per_joint(tree, _rates, opposite, v), a, power), state
+
+    def moved(self, theta: Any) -> Any:
+        return per_configuration(self.flow.tree, self.first[0], theta)
+
+    def end(self, phase: Phase) -> Phase:
+        theta, v, work = phase
+        return normalised(self.flow.tree, self.moved(theta)), v, work
+
+    def error(self, phase: Phase, error: Phase) -> tuple[Any, Any]:
+        without = jax.tree_util.tree_map(lambda x, e: x - e, phase[0], error[0])
+        q, other = self.moved(phase[0]), self.moved(without)
+        return jax.tree_util.tree_map(lambda x, y: x - y, q, other), error[1]
+
+
+def no_group(structure: Structure) -> str | None:
+    """A joint whose coordinates neither add nor say how they form a group, in words; or None."""
+    for link in structure.links:
+        joint = link.joint
+        if (joint.gives("moved") or joint.gives("rates")) and not joint.gives("bracket"):
+            return f"joint {link.name!r} ({joint.type_name}) does not say its `bracket`; use another method"
+    return None
+
+
+def per_configuration(tree: Tree, q: Any, theta: Any) -> Any:
+    """q moved by theta."""
+    s = tree.structure
+    parts = zip(tree.blocks, tree.split(q, s.q_slices), tree.split(theta, s.v_slices), strict=True)
+    return tree.flat([_moved(b.joint, *part) for b, *part in parts])
+
+
+def per_joint(tree: Tree, fn: Any, by: Sequence[Sequence[Scalar]], v: Any) -> Any:
+    """fn(joint, by, v) of every joint, flat."""
+    rows = zip(tree.blocks, by, tree.split(v, tree.structure.v_slices), strict=True)
+    return tree.flat([fn(b.joint, tuple(x), tuple(y)) if b.joint.gives("bracket") else y for b, x, y in rows])
+
+
+def series(coefficients: Sequence[float], joint: Joint, x: Sequence[Scalar], v: Sequence[Scalar]) -> tuple[Scalar, ...]:
+    """The sum over k of coefficients[k] ad_x^k v, with ad_x v = [x, v]."""
+    return _series(coefficients, lambda y: joint.bracket(x, y), v)
+
+
+def transposed(
+    coefficients: Sequence[float], joint: Joint, x: Sequence[Scalar], f: Sequence[Scalar]
+) -> tuple[Scalar, ...]:
+    """The same sum with the transpose of ad_x, for forces and momenta."""
+    columns = [joint.bracket(x, [1 if i == j else 0 for i in range(joint.nv)]) for j in range(joint.nv)]
+
+    def turn(y: Sequence[Scalar]) -> tuple[Scalar, ...]:
+        return tuple(_dot(column, y) for column in columns)
+
+    return _series(coefficients, turn, f)
+
+
+def _series(coefficients: Sequence[float], by: Map, v: Sequence[Scalar]) -> tuple[Scalar, ...]:
+    """By Horner's rule."""
+    out = tuple(mul(coefficients[-1], x) for x in v)
+    for c in reversed(coefficients[:-1]):
+        out = tuple(add(mul(c, x), y) for x, y in zip(v, by(out), strict=True))
+    return out
+
+
+def _dot(a: Sequence[Scalar], b: Sequence[Scalar]) -> Scalar:
+    out: Scalar = 0
+    for x, y in zip(a, b, strict=True):
+        out = add(out, mul(x, y))
+    return out
+
+
+@kernel
+def _rates(joint: Joint, opposite: tuple[Scalar, ...], v: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
+    return series(MUNTHE_KAAS, joint, opposite, v)
+
+
+@kernel
+def _moved(joint: Joint, q: Any, change: Any) -> tuple[Any, ...]:
+    return joint.moved(q, change)

@@ -1,0 +1,157 @@
+"""Explicit Runge-Kutta methods, in the coordinates themselves or in local ones of the group."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxmbs.dynamics.recursive import energies
+from jaxmbs.model import Mode
+from jaxmbs.model.errors import unknown
+from jaxmbs.model.structure import Structure
+from jaxmbs.simulate.steppers.base import Flow, Phase, Stepper, Trial, along, arrays
+from jaxmbs.simulate.steppers.charts import Ambient, Local, no_group
+from jaxmbs.spatial.scalar import Scalar
+
+
+@dataclass(frozen=True)
+class Tableau:
+    """Fractions c, weights A of the slopes before, weights b, and those of the error estimates, each a row."""
+
+    c: np.ndarray
+    A: np.ndarray
+    b: np.ndarray
+    errors: np.ndarray
+    order: int
+    error_order: int | None
+
+    @property
+    def stages(self) -> int:
+        """Of the step alone, without what only the error needs."""
+        return int(np.flatnonzero(self.b)[-1]) + 1
+
+
+TABLEAUS = ("rk4", "dopri5", "dop853")
+
+
+@functools.cache
+def tableau(name: str) -> Tableau:
+    """The coefficients of a method: "rk4" [Kutta 1901], "dopri5" and "dop853" [Dormand, Prince 1980; Hairer 1993], the
+    latter two those of SciPy."""
+    if name == "rk4":
+        A = np.diag([0.5, 0.5, 1.0], -1)
+        return Tableau(np.array([0, 0.5, 0.5, 1]), A, np.array([1, 2, 2, 1]) / 6, np.zeros((0, 4)), 4, None)
+    if name not in TABLEAUS:
+        raise unknown("method", name, TABLEAUS, "a Runge-Kutta stepper")
+    from scipy import integrate
+
+    taken: Any = integrate.RK45 if name == "dopri5" else integrate.DOP853
+    errors = [taken.E] if name == "dopri5" else [taken.E5, taken.E3]
+    s = len(taken.B)
+    A = np.zeros((s + 1, s + 1))
+    A[:s, : taken.A.shape[1]], A[s, :s] = taken.A[:s], taken.B  # the slope at the end, for the error
+    return Tableau(
+        np.append(taken.C[:s], 1.0),
+        A,
+        np.append(taken.B, 0.0),
+        np.array(errors),
+        taken.order,
+        taken.error_estimator_order,
+    )
+
+
+@dataclass(frozen=True)
+class RungeKutta(Stepper):
+    """An explicit Runge-Kutta method by name: "rk4" (order 4), "dopri5" (5, error 4), "dop853" (8, errors 5 and 3).
+
+    Quaternions are integrated in their four numbers, which keeps the order, and made units at the end of a step. Only
+    "dopri5" and "dop853" estimate their error and so take a tolerance. Raises ModelError for another name.
+
+    >>> model = mbs.library.double_pendulum().build()
+    >>> run = mbs.simulate(model, [0.5, 0.0], [0.0, 0.0], 1.0, dt=0.1, method=mbs.steppers.RungeKutta("dop853"))
+    >>> bool(abs(run.energy_error[-1]) < 1e-6)
+    True
+    """
+
+    name: str = "rk4"
+    chart: ClassVar[Any] = Ambient
+
+    def __post_init__(self) -> None:
+        tableau(self.name)
+
+    @property
+    def order(self) -> int:
+        return tableau(self.name).order
+
+    @property
+    def error_order(self) -> int | None:
+        return tableau(self.name).error_order
+
+    def step(self, flow: Flow, phase: Phase, t: Scalar, h: Scalar, mode: Mode | None, estimate: bool) -> Trial:
+        table, dtype = tableau(self.name), flow.tree.dtype
+        stages = len(table.b) if estimate else table.stages
+        back = max((i - int(np.flatnonzero(row)[0]) for i, row in enumerate(table.A[:stages]) if row.any()), default=0)
+        # of the slopes before, the last one first
+        rows = np.array([[table.A[i, i - 1 - m] if m < i else 0.0 for m in range(back)] for i in range(stages)])
+        weights = np.vstack([table.b[:stages], table.errors[:, :stages] if estimate else np.zeros((0, stages))]).T
+        chart = self.chart(flow, phase, mode)
+        start = chart.start
+        zero = jax.tree_util.tree_map(jnp.zeros_like, arrays(start, dtype))
+
+        def stage(carry: Any, x: Any) -> tuple[Any, Any]:
+            slopes, totals = carry
+            fraction, row, weight = x
+            here = start
+            for m, slope in enumerate(slopes):
+                here = along(here, slope, row[m] * h)
+            found, state = chart.field(here, t + fraction * h)
+            slope = arrays(found, dtype)
+            totals = tuple(along(total, slope, weight[k]) for k, total in enumerate(totals))
+            return ((slope, *slopes[:-1]), totals), jnp.asarray(energies.kinetic(state), dtype)
+
+        given = tuple(jnp.asarray(x, dtype) for x in (table.c[:stages], rows, weights))
+        carry = ((zero,) * back, (zero,) * weights.shape[1])
+        (_, (mean, *lacking)), kinetic = jax.lax.scan(stage, carry, given)
+        end = along(start, mean, h)
+        error = chart.error(end, _combined(lacking, h)) if estimate else None
+        return Trial(chart.end(end), kinetic[0], error)
+
+
+@dataclass(frozen=True)
+class MuntheKaas(RungeKutta):
+    """The same methods on the group of motions: each step in exponential coordinates about its start, orientations
+    by their rotation vectors, free bodies by screws [Munthe-Kaas 1998].
+
+    Quaternions stay units without being made so, and a free body that nothing drives moves exactly on its screw.
+
+    >>> mech = mbs.Mechanism("stone", gravity=(0.0, 0.0, 0.0))
+    >>> mech.add_body("stone", mass=1.0, inertia=(0.1, 0.1, 0.1))
+    >>> mech.add_joint("flight", mbs.Free(), "world", "stone")
+    >>> model, v = mech.build(), [0.0, 0.0, 2.0, 0.0, 0.0, 1.0]
+    >>> run = mbs.simulate(model, model.neutral(), v, 1.0, dt=0.5, method=mbs.steppers.MuntheKaas("rk4"))
+    >>> bool(abs(run.q[-1, 3] - np.cos(1.0)) < 1e-14)
+    True
+    """
+
+    chart: ClassVar[Any] = Local
+
+    def obstacle(self, structure: Structure) -> str | None:
+        return no_group(structure)
+
+
+def _combined(estimates: list[Phase], h: Scalar) -> Phase:
+    """h times the estimate; of two, (5, 3) as [Hairer, Norsett, Wanner, II.10] combine them, entry by entry."""
+    first = jax.tree_util.tree_map(lambda x: h * x, estimates[0])
+    if len(estimates) == 1:
+        return first
+
+    def weighed(e: Any, x: Any, y: Any) -> Any:
+        size = jnp.sqrt(x * x + 0.01 * y * y)
+        return e * jnp.abs(x) / jnp.where(size > 0, size, 1.0)
+
+    return jax.tree_util.tree_map(weighed, first, *estimates)

@@ -1,0 +1,52 @@
+"""Small dense systems in components without symmetry: A = L U, pivots from the diagonal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jaxmbs.spatial.boundary import kernel
+from jaxmbs.spatial.factorization import Matrix, Vector
+from jaxmbs.spatial.scalar import Scalar, div, mul, sub
+
+Factors = tuple[Matrix, Matrix, Vector]
+
+
+def eliminated(A: Sequence[Sequence[Scalar]]) -> Factors:
+    """(L below its unit diagonal by columns, U right of its diagonal by rows, one over the diagonal of U) of A.
+
+    Rows keep their places: for matrices that are near to symmetric and positive definite.
+    """
+    left: Matrix = tuple(tuple(row) for row in A)
+    lower, upper, inverse = [], [], []
+    while left:
+        pivot, column, row, left = _step(left)
+        inverse.append(pivot)
+        lower.append(column)
+        upper.append(row)
+    return tuple(lower), tuple(upper), tuple(inverse)
+
+
+@kernel
+def _step(A: Matrix) -> tuple[Scalar, Vector, Vector, Matrix]:
+    pivot, row = div(1.0, A[0][0]), A[0][1:]
+    column = tuple(mul(line[0], pivot) for line in A[1:])
+    rest = tuple(
+        tuple(sub(x, mul(c, y)) for x, y in zip(line[1:], row, strict=True))
+        for c, line in zip(column, A[1:], strict=True)
+    )
+    return pivot, column, row, rest
+
+
+@kernel
+def solved(factors: Factors, b: Vector) -> Vector:
+    """The solution x of A x = b."""
+    lower, upper, inverse = factors
+    x = list(b)
+    for k, column in enumerate(lower):
+        for i, c in enumerate(column, k + 1):
+            x[i] = sub(x[i], mul(c, x[k]))
+    for k in reversed(range(len(x))):
+        for j, u in enumerate(upper[k], k + 1):
+            x[k] = sub(x[k], mul(u, x[j]))
+        x[k] = mul(x[k], inverse[k])
+    return tuple(x)
