@@ -69,7 +69,8 @@ def simulate(
     and computes the rest again, a number k of levels only that of every k-th root of the number of steps.
 
     t0, t_end, dt, save_every are plain numbers; another number of steps or of rows is compiled anew. Functions are compared
-    by what they compute, so that a lambda in the call compiles once; jax arrays in it are data, plain numbers are part of the program.
+    by what they compute, so that a lambda in the call compiles once; jax arrays in it are data, plain numbers are part
+    of the program.
     Events of the model (`Mechanism.add_event`) happen at their own instant within a step; solution.events has their times,
     solution.mode what they leave, and derivatives go through them exactly. Joints that the mechanism holds start locked.
     Works under jit, vmap and both modes of differentiation. Loops and constraints hold after every step by projection,

@@ -128,7 +128,7 @@ VECTORS = {  # of a vector of three numbers, float64 or float32
     "concatenated": lambda x: jnp.concatenate([x, x[:1] * 2]), "stacked": lambda x: jnp.stack([x, -x]).T,
     "where": lambda x: jnp.where(x > 0, x, 1 / x), "clamped": lambda x: lax.clamp(x.dtype.type(-1), x, x.dtype.type(2)),
     "scan": loop_of, "fori": lambda x: lax.fori_loop(0, 4, lambda i, c: c * 0.5 + jnp.cos(c) * i, x),
-    "while": lambda x: lax.while_loop(lambda c: jnp.abs(c[0]) < 50, lambda c: c * 3 + jnp.sign(c), x),
+    "while": lambda x: lax.while_loop(lambda c: jnp.abs(c[0]) < 50, lambda c: c * 3 + jnp.where(c < 0, -1, 1), x),
     "cond": lambda x: lax.cond(x[0] > 0, lambda y: y * 2, jnp.sqrt, x),
     "switch": lambda x: lax.switch(jnp.argmax(x), [jnp.sin, jnp.cos, jnp.tanh], x),
     "gradient": jax.grad(smooth), "tangent": lambda x: jax.jvp(smooth, (x,), (x[::-1],)),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,10 +19,8 @@ from jaxmbs.simulate.steppers.base import Flow, Phase, arrays
 from jaxmbs.spatial import kernel
 from jaxmbs.spatial.scalar import Scalar, add, mul
 
-# Of x / (exp(x) - 1), Bernoulli numbers over factorials; and of (exp(x) - 1) / x and exp(x).
+# Of x / (exp(x) - 1): Bernoulli numbers over factorials.
 INVERSE_DERIVATIVE = (1.0, -1 / 2, 1 / 12, 0.0, -1 / 720, 0.0, 1 / 30240, 0.0, -1 / 1209600, 0.0, 1 / 47900160)
-DERIVATIVE = tuple(1 / math.factorial(k + 1) for k in range(11))
-EXPONENTIAL = tuple(1 / math.factorial(k) for k in range(12))
 MUNTHE_KAAS = INVERSE_DERIVATIVE[:7]  # the next term that is not zero is of order nine in the step
 
 Map = Callable[[Sequence[Scalar]], tuple[Scalar, ...]]
@@ -111,41 +108,17 @@ def per_joint(tree: Tree, fn: Any, by: Sequence[Sequence[Scalar]], v: Any) -> An
     return tree.flat([fn(b.joint, tuple(x), tuple(y)) if b.joint.gives("bracket") else y for b, x, y in rows])
 
 
-def series(coefficients: Sequence[float], joint: Joint, x: Sequence[Scalar], v: Sequence[Scalar]) -> tuple[Scalar, ...]:
-    """The sum over k of coefficients[k] ad_x^k v, with ad_x v = [x, v]."""
-    return _series(coefficients, lambda y: joint.bracket(x, y), v)
-
-
-def transposed(
-    coefficients: Sequence[float], joint: Joint, x: Sequence[Scalar], f: Sequence[Scalar]
-) -> tuple[Scalar, ...]:
-    """The same sum with the transpose of ad_x, for forces and momenta."""
-    columns = [joint.bracket(x, [1 if i == j else 0 for i in range(joint.nv)]) for j in range(joint.nv)]
-
-    def turn(y: Sequence[Scalar]) -> tuple[Scalar, ...]:
-        return tuple(_dot(column, y) for column in columns)
-
-    return _series(coefficients, turn, f)
-
-
-def _series(coefficients: Sequence[float], by: Map, v: Sequence[Scalar]) -> tuple[Scalar, ...]:
-    """By Horner's rule."""
+def series(coefficients: Sequence[float], by: Map, v: Sequence[Scalar]) -> tuple[Scalar, ...]:
+    """The sum over k of coefficients[k] times `by` applied k times to v."""
     out = tuple(mul(coefficients[-1], x) for x in v)
     for c in reversed(coefficients[:-1]):
         out = tuple(add(mul(c, x), y) for x, y in zip(v, by(out), strict=True))
     return out
 
 
-def _dot(a: Sequence[Scalar], b: Sequence[Scalar]) -> Scalar:
-    out: Scalar = 0
-    for x, y in zip(a, b, strict=True):
-        out = add(out, mul(x, y))
-    return out
-
-
 @kernel
 def _rates(joint: Joint, opposite: tuple[Scalar, ...], v: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
-    return series(MUNTHE_KAAS, joint, opposite, v)
+    return series(MUNTHE_KAAS, lambda y: joint.bracket(opposite, y), v)
 
 
 @kernel

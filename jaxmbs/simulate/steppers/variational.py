@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,16 +20,13 @@ from jaxmbs.model.joints import Joint
 from jaxmbs.model.structure import Structure
 from jaxmbs.simulate.manifold import normalised
 from jaxmbs.simulate.steppers.base import Flow, Phase, Stepper, Trial
-from jaxmbs.simulate.steppers.charts import (
-    DERIVATIVE,
-    EXPONENTIAL,
-    INVERSE_DERIVATIVE,
-    no_group,
-    per_configuration,
-    transposed,
-)
-from jaxmbs.spatial import kernel
-from jaxmbs.spatial.scalar import Scalar, add, mul, sub
+from jaxmbs.simulate.steppers.charts import INVERSE_DERIVATIVE, Map, no_group, series
+from jaxmbs.spatial import Vector3, from_quaternion, kernel, turned
+from jaxmbs.spatial.scalar import Scalar, add, mul, sub, total
+
+TERMS = 11  # of the series below: exact to rounding for turns below half a radian a step
+DERIVATIVE = tuple(1 / math.factorial(k + 1) for k in range(TERMS))
+EXPONENTIAL = tuple(1 / math.factorial(k) for k in range(TERMS + 1))
 
 
 @dataclass(frozen=True)
@@ -35,9 +34,9 @@ class Variational(Stepper):
     """The variational midpoint rule on the group of motions [Marsden, West 2001]: order 2, symplectic, symmetric.
 
     The energy of a conservative mechanism stays within a band over any number of steps, momenta of symmetries stay to
-    rounding. Dissipation and driving forces act at the midpoint. iterations: of the simplified Newton method per step,
-    each of two evaluations; they suffice to rounding while the step is below some tenth of the shortest period. Serves
-    trees; loops and constraints are refused with a ModelError.
+    rounding. Dissipation and driving forces act at the midpoint. iterations: of Broyden's method per
+    step, each of two evaluations; they suffice to rounding while the step is below some tenth of the shortest period.
+    Serves trees; loops and constraints are refused with a ModelError.
 
     >>> model = mbs.library.double_pendulum().build()
     >>> run = mbs.simulate(model, [2.0, 0.0], [0.0, 0.0], 20.0, dt=0.01, method="symplectic")
@@ -61,97 +60,144 @@ class Variational(Stepper):
     def step(self, flow: Flow, phase: Phase, t: Scalar, h: Scalar, mode: Mode | None, estimate: bool) -> Trial:
         tree = flow.tree
         q, v, work = phase
-        half, middle = h / 2, t + h / 2
+        middle = t + h / 2
         p = _momentum(tree, q, v)
 
         def acting(w: Any) -> tuple[Any, Any, Any, Any]:
-            """Momentum and force in body axes at the midpoint, its configuration, and the power."""
-            here = per_configuration(tree, q, _times(half, w))
-            (rates, a, power), state = flow.derivative((here, w, work), middle, mode)
-            one = (jax.tree_util.tree_map(lambda x: jnp.asarray(x, tree.dtype), x) for x in (rates, a))
-            momentum, change = jax.jvp(lambda q, v: _momentum(tree, q, v), (here, w), tuple(one))
+            """Momentum and its rate at the midpoint of the step at the rates w, the state there, and the power."""
+            here = _moved(tree, q, _times(h / 2, w))
+            (rates, a, power), state = flow.derivative((here, _body(tree, here, w), work), middle, mode)
+            along = (_arrays(tree, x) for x in (rates, a))
+            momentum, change = jax.jvp(lambda q, v: _momentum(tree, q, v), (here, state.v), tuple(along))
             return momentum, change, power, state
 
-        def iteration(w: Any, _: Any) -> tuple[Any, None]:
-            momentum, change, _, state = acting(w)
-            lacking = _flat_map(sub, _start(tree, h, w, momentum, change), p)
-            return _flat_map(sub, w, _velocity(tree, state.q, lacking, mode)), None
+        def lacking(w: jax.Array) -> jax.Array:
+            """What the momentum at the start lacks, as a velocity; a locked freedom stays."""
+            parts = _flat(tree, w)
+            momentum, change, _, state = acting(parts)
+            missing = jax.tree_util.tree_map(sub, _at_ends(tree, 0, h, parts, momentum, change), p)
+            found = _velocity(tree, state.q, missing, mode)
+            found = tree.vector(_world(tree, state.q, found))
+            return found if state.lock is None else jnp.where(state.lock, w, found)
 
-        w, _ = jax.lax.scan(iteration, v, None, length=self.iterations)
+        w = _flat(tree, root(lacking, tree.vector(_world(tree, q, v)), self.iterations))
         momentum, change, power, _ = acting(w)
-        end = normalised(tree, per_configuration(tree, q, _times(h, w)))
-        v = _velocity(tree, end, _end(tree, h, w, momentum, change), mode)
+        end = normalised(tree, _moved(tree, q, _times(h, w)))
+        v = _velocity(tree, end, _at_ends(tree, 1, h, w, momentum, change), mode)
         kinetic = jnp.asarray(energies.kinetic(State(tree, *phase[:2], t, mode)), tree.dtype)
         return Trial((end, v, work + h * power), kinetic, None)
 
 
+# The rates w of a step are those of the joints, but for the linear velocity of free bodies, which is in axes of the parent:
+# so that their centres of mass move straight. What follows is therefore of the product of rotations and displacements.
+
+
 def _momentum(tree: Tree, q: Any, v: Any) -> Any:
-    """A(q) v."""
-    return _arrays(tree, rnea.inverse_dynamics(Inertial(tree, q, _times(0.0, v)), v))
+    """A(q) v, dual to w."""
+    return _world(tree, q, rnea.inverse_dynamics(Inertial(tree, q, _times(0.0, v)), v))
 
 
 def _velocity(tree: Tree, q: Any, p: Any, mode: Mode | None) -> Any:
-    """v with A(q) v = p in the freedoms that are not locked, zero in those that are."""
+    """v with A(q) v = p in the freedoms that are not locked, zero in those that are; p is dual to w."""
     lock = None if mode is None or mode.lock is None else Mode(mode.lock, None, None)
-    return _arrays(tree, accelerations(Inertial(tree, q, _times(0.0, p), 0.0, lock), p))
+    return _arrays(tree, accelerations(Inertial(tree, q, _times(0.0, p), 0.0, lock), _body(tree, q, p)))
 
 
-def _start(tree: Tree, h: Scalar, w: Any, momentum: Any, change: Any) -> Any:
-    """The momentum at the start of the step, that of the first of its two ends: -D1 of the discrete action."""
-    return _per_joint(tree, _at_start, h, w, momentum, change)
+def _world(tree: Tree, q: Any, x: Any) -> Any:
+    """Rates or momenta of free bodies with their linear parts turned into axes of the parent."""
+    return _linear(tree, lambda R, y: R @ y, q, x)
 
 
-def _end(tree: Tree, h: Scalar, w: Any, momentum: Any, change: Any) -> Any:
-    """The momentum at the end: D2 of the discrete action."""
-    return _per_joint(tree, _at_end, h, w, momentum, change)
+def _body(tree: Tree, q: Any, x: Any) -> Any:
+    return _linear(tree, lambda R, y: R.T @ y, q, x)
 
 
-def _per_joint(tree: Tree, fn: Any, h: Scalar, w: Any, momentum: Any, change: Any) -> Any:
+def _linear(tree: Tree, turn: Any, q: Any, x: Any) -> Any:
+    s, out = tree.structure, []
+    for b, coordinates, part in zip(tree.blocks, tree.split(q, s.q_slices), tree.split(x, s.v_slices), strict=True):
+        if b.joint.free:
+            turned_part = turn(from_quaternion(coordinates[3:7]), Vector3.of(part[3:]))
+            part = (*part[:3], *turned_part)
+        out.append(part)
+    return _arrays(tree, tree.flat(out))
+
+
+def _moved(tree: Tree, q: Any, w: Any) -> Any:
+    s, out = tree.structure, []
+    for b, coordinates, part in zip(tree.blocks, tree.split(q, s.q_slices), tree.split(w, s.v_slices), strict=True):
+        if b.joint.free:
+            shifted = (add(x, y) for x, y in zip(coordinates[:3], part[3:], strict=True))
+            out.append((*shifted, *turned(coordinates[3:7], Vector3.of(part[:3]))))
+        else:
+            out.append(b.joint.moved(coordinates, part))
+    return tree.flat(out)
+
+
+def _at_ends(tree: Tree, end: int, h: Scalar, w: Any, momentum: Any, change: Any) -> Any:
+    """The momentum at the start (end = 0: -D1 of the discrete action) or at the end (1: D2) of a step."""
     slices = tree.structure.v_slices
     parts = zip(tree.blocks, *(tree.split(x, slices) for x in (w, momentum, change)), strict=True)
-    return _arrays(tree, tree.flat([fn(b.joint, h, *(tuple(x) for x in part)) for b, *part in parts]))
+    return _arrays(tree, tree.flat([_at_end(b.joint, end, h, *(tuple(x) for x in part)) for b, *part in parts]))
 
 
 @kernel
-def _at_start(joint: Joint, h: Scalar, w: Any, momentum: Any, change: Any) -> tuple[Scalar, ...]:
+def _at_end(joint: Joint, end: Any, h: Scalar, w: Any, momentum: Any, change: Any) -> tuple[Scalar, ...]:
+    """The force is what changes the momentum beyond its being carried along; half of it acts before, half after."""
+    sign = 1 if end else -1
     if not joint.gives("bracket"):
-        return tuple(sub(m, mul(h / 2, c)) for m, c in zip(momentum, change, strict=True))
-    x, half, force = _turn(joint, h, w, momentum, change)
-    carried = transposed(EXPONENTIAL, joint, [mul(-1, y) for y in half], force)
-    return tuple(
-        sub(a, mul(h, b))
-        for a, b in zip(
-            transposed(INVERSE_DERIVATIVE, joint, x, _middle(joint, h, half, momentum, force)), carried, strict=True
-        )
-    )
+        return tuple(add(m, mul(sign * 0.5, mul(h, c))) for m, c in zip(momentum, change, strict=True))
+    back = _carried(joint, [mul(-1, mul(h, x)) for x in w])
+    half = _carried(joint, [mul(-0.5, mul(h, x)) for x in w])
+    force = tuple(sub(c, x) for c, x in zip(change, _carried(joint, w)(momentum), strict=True))
+    pushed = series(DERIVATIVE, half, force)
+    middle = tuple(add(m, mul(0.5, mul(h, f))) for m, f in zip(momentum, pushed, strict=True))
+    if end:
+        return series(INVERSE_DERIVATIVE, back, middle)
+    before = series(INVERSE_DERIVATIVE, _carried(joint, [mul(h, x) for x in w]), middle)
+    return tuple(sub(x, mul(h, y)) for x, y in zip(before, series(EXPONENTIAL, half, force), strict=True))
 
 
-@kernel
-def _at_end(joint: Joint, h: Scalar, w: Any, momentum: Any, change: Any) -> tuple[Scalar, ...]:
-    if not joint.gives("bracket"):
-        return tuple(add(m, mul(h / 2, c)) for m, c in zip(momentum, change, strict=True))
-    x, half, force = _turn(joint, h, w, momentum, change)
-    return transposed(INVERSE_DERIVATIVE, joint, [mul(-1, y) for y in x], _middle(joint, h, half, momentum, force))
+def _carried(joint: Joint, x: Sequence[Scalar]) -> Map:
+    """The transpose of ad_x, for forces and momenta."""
+    units = [[1 if i == j else 0 for i in range(joint.nv)] for j in range(joint.nv)]
+    columns = [_bracket(joint, x, unit) for unit in units]
+    return lambda y: tuple(total(*(mul(a, b) for a, b in zip(column, y, strict=True))) for column in columns)
 
 
-def _turn(joint: Joint, h: Scalar, w: Any, momentum: Any, change: Any) -> tuple[Any, Any, Any]:
-    """(h w, h w / 2, force): the force is what changes the momentum beyond its being carried along."""
-    carried = transposed((0.0, 1.0), joint, w, momentum)
-    force = [sub(c, x) for c, x in zip(change, carried, strict=True)]
-    return [mul(h, x) for x in w], [mul(h / 2, x) for x in w], force
+def _bracket(joint: Joint, a: Sequence[Scalar], b: Sequence[Scalar]) -> tuple[Scalar, ...]:
+    return (*Vector3.of(a[:3]).cross(Vector3.of(b[:3])), 0, 0, 0) if joint.free else joint.bracket(a, b)
 
 
-def _middle(joint: Joint, h: Scalar, half: Any, momentum: Any, force: Any) -> list[Scalar]:
-    pushed = transposed(DERIVATIVE, joint, [mul(-1, y) for y in half], force)
-    return [add(m, mul(h / 2, f)) for m, f in zip(momentum, pushed, strict=True)]
+def root(fn: Callable[[jax.Array], jax.Array], w: jax.Array, iterations: int) -> jax.Array:
+    """w with fn(w) = 0 by Broyden's method from w, for fn whose Jacobian is near to one; its derivative is that of the
+    implicit function theorem, in both modes."""
+
+    def iteration(x: Any, _: Any) -> tuple[Any, None]:
+        w, z, inverse = x
+        s = -inverse @ z
+        new = fn(w + s)
+        turned, left = inverse @ (new - z), s @ inverse
+        size = left @ (new - z)
+        small = s @ s <= (64 * jnp.finfo(w.dtype).eps) ** 2 * (w @ w)  # rounding teaches nothing
+        inverse = inverse + jnp.where(small, 0.0, 1 / jnp.where(small, 1.0, size)) * jnp.outer(s - turned, left)
+        return (w + s, new, inverse), None
+
+    def solve(f: Any, w: jax.Array) -> jax.Array:
+        (w, z, inverse), _ = jax.lax.scan(iteration, (w, f(w), jnp.eye(len(w), dtype=w.dtype)), None, length=iterations)
+        return w - inverse @ z
+
+    def tangent_solve(g: Any, y: jax.Array) -> jax.Array:
+        return jnp.linalg.solve(jax.jacobian(g)(y), y)
+
+    return jax.lax.custom_root(fn, w, solve, tangent_solve)
 
 
 def _times(factor: Any, x: Any) -> Any:
     return jax.tree_util.tree_map(lambda y: factor * y, x)
 
 
-def _flat_map(fn: Any, *x: Any) -> Any:
-    return jax.tree_util.tree_map(fn, *x)
+def _flat(tree: Tree, x: jax.Array) -> Any:
+    return x if tree.rolled else list(x)
 
 
 def _arrays(tree: Tree, x: Any) -> Any:
