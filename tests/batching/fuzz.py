@@ -157,7 +157,8 @@ VECTORS = {  # of a vector of three numbers, float64 or float32
     "reduce": lambda x: lax.reduce(x, x.dtype.type(0), lax.add, (0,)),
     "log of zero": lambda x: jnp.eye(3, dtype=x.dtype) @ jnp.log(x),
     "nan to num": jnp.nan_to_num, "copy": jnp.copy, "split": lambda x: jnp.split(x, [1]),
-    "precision": lambda x: lax.reduce_precision(x, 5, 10), "einsum": lambda x: jnp.einsum("i,j,j->i", x, moderate(x), moderate(x)[::-1]),
+    "precision": lambda x: lax.reduce_precision(x, 5, 10),
+    "einsum": lambda x: jnp.einsum("i,j,j->i", x, moderate(x), moderate(x)[::-1]),
 }  # fmt: skip
 
 
