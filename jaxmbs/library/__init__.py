@@ -10,6 +10,9 @@ from jaxmbs.library.chains import double_pendulum as double_pendulum
 from jaxmbs.library.crank_slider import crank_slider as crank_slider
 from jaxmbs.library.curve_joint import curve_joint as curve_joint
 from jaxmbs.library.curve_joint import helix_slide as helix_slide
+from jaxmbs.library.elastic import beam as beam
+from jaxmbs.library.elastic import cable as cable
+from jaxmbs.library.elastic import plate as plate
 from jaxmbs.library.loops import ANDREWS_START as ANDREWS_START
 from jaxmbs.library.loops import andrews_squeezer as andrews_squeezer
 from jaxmbs.library.loops import bricard as bricard
