@@ -74,6 +74,8 @@ class _Recorder:
             out = self.interpret(getattr(inner, "jaxpr", inner), getattr(inner, "consts", ()), inputs)
             self.scalar.part += 1
             return out
+        if name == "cond" and (found := self.choice(eqn, inputs)) is not None:
+            return found
         if name == "scan" and eqn.params["length"] > 0 and self.can_scan(eqn, inputs):
             return self.scan(eqn, inputs)
         if all(not isinstance(x, Source) and is_known(x) for x in inputs) and not eqn.effects and _small(eqn, inputs):
@@ -120,6 +122,35 @@ class _Recorder:
 
         self.program.items.append(Step(run, inputs, outputs, not mapped))
         return list(outputs)
+
+    def choice(self, eqn: Any, inputs: list[Any]) -> list[Any] | None:
+        """A cond, as jax.vmap has it where rows choose for themselves: all branches, and of each number the one chosen.
+
+        None where that is not for entries: branches with effects or large results.
+        """
+        branches = eqn.params["branches"]
+        if eqn.effects or not _small(eqn, ()) or isinstance(inputs[0], Source):
+            return None
+        index = entries(inputs[0])[()]
+        if isinstance(index, np.generic):
+            chosen = branches[min(max(int(index), 0), len(branches) - 1)]
+            return self.interpret(chosen.jaxpr, chosen.consts, inputs[1:])
+        found = [[entries(x) for x in self.interpret(b.jaxpr, b.consts, inputs[1:])] for b in branches]
+        out = []
+        for v, *cases in zip(eqn.outvars, *found, strict=True):
+            picked = np.empty(v.aval.size, object)
+            flat = [case.reshape(-1) for case in cases]
+            picked[:] = [self.picked(index, list(x), v.aval.dtype) for x in zip(*flat, strict=True)]
+            out.append(picked.reshape(v.aval.shape))
+        return out
+
+    def picked(self, index: Any, cases: list[Any], dtype: Any) -> Any:
+        """cases[index]."""
+        chosen = cases[0]
+        for k, case in enumerate(cases[1:], 1):
+            later = self.scalar(jax.lax.ge_p, [index, np.int32(k)], np.dtype(bool), {})
+            chosen = self.scalar(jax.lax.select_n_p, [later, chosen, case], dtype, {})
+        return chosen
 
     def can_scan(self, eqn: Any, inputs: list[Any]) -> bool:
         carry = eqn.outvars[: eqn.params["num_carry"]]
