@@ -143,7 +143,8 @@ def measured(p: Problem) -> dict[str, list[tuple[float, int, float]]]:
     explicit = [x for x in TOLERANCES if x >= p.smallest]
     runs: list[tuple[str, Callable[..., Any], str, Any]] = [
         ("rk4", ours, "rk4", STEPS if "stiff" not in p.name else (30_000, 60_000)),
-        ("dopri5", ours, "dopri5", explicit), ("dop853", ours, "dop853", explicit), ("implicit", ours, "implicit", TOLERANCES),
+        ("dopri5", ours, "dopri5", explicit), ("dop853", ours, "dop853", explicit),
+        ("implicit", ours, "implicit", TOLERANCES),
         ("symplectic", ours, "symplectic", STEPS if "stiff" not in p.name else ()),
         ("SciPy DOP853", scipy_run, "DOP853", explicit), ("SciPy Radau", scipy_run, "Radau", TOLERANCES[:4]),
         ("diffrax Dopri5", diffrax_run, "Dopri5", explicit), ("diffrax Dopri8", diffrax_run, "Dopri8", explicit),
