@@ -219,6 +219,25 @@ def test_a_heavy_top_keeps_its_vertical_momentum():
 
 
 @pytest.mark.slow
+def test_steady_precession_over_a_hundred_turns():
+    """A symmetric top at the rate at which gravity just turns its angular momentum: its axis comes back."""
+    A, C, m, arm, tilt, precession = 0.02, 0.03, 1.0, 0.15, 0.7, 6.0
+    mech = mbs.Mechanism("top", gravity=G)
+    mech.add_body("top", mass=m, com=(0.0, 0.0, arm), inertia=(A, A, C))
+    mech.add_joint("tip", mbs.Spherical(), "world", "top")
+    about_tip = A + m * arm**2
+    spin = (m * 9.81 * arm + about_tip * precession**2 * np.cos(tilt)) / (C * precession)
+    model, q = mech.build(), [np.cos(tilt / 2), np.sin(tilt / 2), 0.0, 0.0]
+    v = [0.0, precession * np.sin(tilt), spin]
+    t_end = 100 * 2 * np.pi / precession
+    run = mbs.simulate(model, q, v, t_end, t_end / 400, method="dop853", tolerance=1e-13, max_steps=60000)
+    axes = jax.vmap(lambda q: mbs.body_poses(model, q).rotation[0, :, 2])(run.q)
+    angle = precession * run.t
+    exact = np.stack([np.sin(angle) * np.sin(tilt), -np.cos(angle) * np.sin(tilt), np.full(401, np.cos(tilt))], axis=1)
+    assert run.status == 0 and np.abs(axes - exact).max() < 1e-8
+
+
+@pytest.mark.slow
 def test_a_million_symplectic_steps_of_ten_links():
     model = mbs.library.chain(10).build()
     run = mbs.simulate(model, np.full(10, 0.3), np.zeros(10), 2000.0, 2e-3, method=Variational(6), save_every=1000)
