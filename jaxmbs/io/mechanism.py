@@ -10,7 +10,7 @@ from pydantic import create_model
 
 from jaxmbs.io.errors import InputError, Problem, dotted
 from jaxmbs.io.generated import Classes, Made, any_of, table_of
-from jaxmbs.io.tables import Name, Table, stated
+from jaxmbs.io.tables import Name, Number, Table, stated
 from jaxmbs.model import ModelError
 from jaxmbs.model.constraints import Constraint
 from jaxmbs.model.events import Action, Condition
@@ -62,12 +62,14 @@ class EventBase(Table):
     name: Name = stated("name", "name of the event; its numbers are called NAME.FIELD")
     after: Name | None = stated("name", "event that arms it", default=None)
     repeat: bool = stated("true or false", "every time, not only the first", default=False)
+    armed_from: Number | None = stated("number", "time before which it does not happen", unit="s", default=None)
     when: Any
     then: Any
 
     def add(self, mech: Mechanism) -> None:
         actions = [a.build() for a in self.then]
-        mech.add_event(self.name, self.when.build(), actions, after=self.after, repeat=self.repeat)
+        guards = {"after": self.after, "repeat": self.repeat, "armed_from": self.armed_from}
+        mech.add_event(self.name, self.when.build(), actions, **guards)
 
 
 class MechanismBase(Made):

@@ -11,8 +11,9 @@ import numpy as np
 
 from jaxmbs.model.constraints import Constraint, FunctionConstraint
 from jaxmbs.model.errors import ModelError, unknown
-from jaxmbs.model.events import Action, Condition, ForceBelow, JointReaches
+from jaxmbs.model.events import Action, Arming, Condition, ForceBelow, JointReaches
 from jaxmbs.model.fields import Declared, Element, check_together, declared, numbers_of
+from jaxmbs.model.floating import warn_of_floating
 from jaxmbs.model.forces.base import Force
 from jaxmbs.model.joints.base import Joint
 from jaxmbs.model.joints.releasable import released
@@ -161,11 +162,14 @@ class Mechanism:
         *,
         after: str | None = None,
         repeat: bool = False,
+        armed_from: float | None = None,
     ) -> None:
         """Add an event: what happens, `then`, at the instant at which the condition `when` comes true in a run.
 
-        after: name of the event that arms it (None: armed from the start); repeat: every time, not only the first. The
-        numbers of condition and actions become parameters "<name>.<field>".
+        after: name of the event that arms it (None: armed from the start); repeat: every time, not only the first;
+        armed_from: time [s] before which it does not happen. What is true when an event is armed must become false and true
+        again, but for Time. The numbers of all these become parameters "<name>.<field>"; where two actions have a field of
+        one name, "<name>.<joint>.<field>".
 
         >>> mech = mbs.library.double_pendulum()
         >>> mech.add_event("latch", when=mbs.JointReaches("elbow", 0.0), then=mbs.Lock("elbow"))
@@ -180,13 +184,17 @@ class Mechanism:
         for action in actions:
             if not isinstance(action, Action):
                 raise ModelError(f"{where}: then={action!r} is not an action; pass one such as Lock(joint)")
-        kept = self._take(when, "event", name), tuple(self._take(a, "event", name) for a in actions)
-        self._events[name] = Event(name, *kept, after, repeat)
+        event = Event(name, when, actions, after, repeat, armed_from is not None)
+        if armed_from is not None:
+            self._take(Arming(armed_from), "event", name)
+        kept = self._take(when, "event", name), tuple(self._take(a, "event", event.prefix(a)) for a in actions)
+        self._events[name] = replace(event, when=kept[0], then=kept[1])
 
     def build(self) -> Model:
         """Check the mechanism and return its Model. Starts no JAX backend.
 
-        Warns (ModelWarning), with names, of loops whose constraints depend on one another.
+        Warns (ModelWarning), with names, of loops whose constraints depend on one another, and of elements with a delay
+        whose bodies nothing holds until then.
         """
         if not self._bodies:
             raise ModelError(f"mechanism {self.name!r} has no bodies; add one with add_body")
@@ -214,6 +222,7 @@ class Mechanism:
             model = replace(model, structure=replace(structure, singular=True))
         model = without_dependent_rows(model)
         redundant = warn_of_redundancy(model)
+        warn_of_floating(model)
         return replace(model, structure=replace(model.structure, redundant=redundant))
 
     def _checked_events(self) -> tuple[Event, ...]:

@@ -61,13 +61,21 @@ class ConstraintElement:
 
 @dataclass(frozen=True)
 class Event:
-    """What happens, `then`, when a condition comes true; after: the event that arms it; repeat: every time."""
+    """What happens, `then`, when a condition comes true; after: the event that arms it; repeat: every time; waits: it has a
+    time from which on it is armed."""
 
     name: str
     when: Condition
     then: tuple[Action, ...]
     after: str | None
     repeat: bool
+    waits: bool = False
+
+    def prefix(self, action: Action) -> str:
+        """What the numbers of an action are called after: the event, and the joint where another action has such, too."""
+        others = {n for a in self.then if a is not action for n in a.numbers}
+        joint = getattr(action, "joint", "")
+        return f"{self.name}.{joint}" if joint and others & set(action.numbers) else self.name
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,6 +7,7 @@ from jaxmbs.model.events.actions import Finish as Finish
 from jaxmbs.model.events.actions import Lock as Lock
 from jaxmbs.model.events.actions import Release as Release
 from jaxmbs.model.events.base import Action as Action
+from jaxmbs.model.events.base import Arming as Arming
 from jaxmbs.model.events.base import Condition as Condition
 from jaxmbs.model.events.conditions import Distance as Distance
 from jaxmbs.model.events.conditions import ForceBelow as ForceBelow
