@@ -1,4 +1,4 @@
-"""Events where loops and constraints hold: a five-bar linkage on a sliding base that is struck, latched, let go and cut open, and a body
+"""Events where loops and constraints hold: a five-bar linkage on a sliding base, struck, latched, let go and cut open; a body
 on which a blade comes down."""
 
 import functools
@@ -19,9 +19,9 @@ def linkage(*events, loop=True):
     mech = mbs.Mechanism("five-bar")
     mech.add_body("base", 3.0, inertia=(0.4, 0.5, 0.6))
     mech.add_joint("flight", mbs.Prismatic((1, 0, 0)), "world", "base")
-    for arm, x, (inner, outer) in (("left", 0.0, ("crank", "coupler")), ("right", 1.2, ("rocker", "follower"))):
+    for x, arm in ((0.0, ("crank", "coupler")), (1.2, ("rocker", "follower"))):
         parent, end = "base", mbs.Pose((x, 0, 0))
-        for name in (inner, outer):
+        for name in arm:
             length = LENGTHS[name]
             mech.add_body(name, length, (length / 2, 0, 0), (1e-3, length**3 / 12, length**3 / 12))
             mech.add_joint(f"{name}_hinge", mbs.Revolute(Z), parent, name, end)
