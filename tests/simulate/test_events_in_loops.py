@@ -1,5 +1,5 @@
-"""Events where loops and constraints hold: a five-bar linkage on a sliding base, struck, latched, let go and cut open; a body
-on which a blade comes down."""
+"""Events where loops and constraints hold: a five-bar linkage on a sliding base, struck, latched, let go and cut open;
+a body on which a blade comes down."""
 
 import functools
 
