@@ -5,13 +5,18 @@ from __future__ import annotations
 import enum
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxmbs.model import Model
 from jaxmbs.model.parameters import is_traced
+from jaxmbs.simulate.dataset import dataset
+
+if TYPE_CHECKING:
+    import xarray
 
 
 class Status(enum.IntEnum):
@@ -101,6 +106,21 @@ class Solution:
     conditioning: Any
     folded: Any
     steps: Any
+
+    def to_xarray(self, model: Model) -> xarray.Dataset:
+        """The solution as an `xarray.Dataset` with names and SI units.
+
+        model: the one that was simulated (of a batch, any instance). One variable per component of q and v
+        ("hinge.angle", "hinge.angle_rate") over `time`, and the errors; `status`, with its meanings; `event`,
+        `event_time`, `event_energy_lost` over `event_number`; `locked`, `acting`, `holding`: the mode at the end, by names.
+        A batch has the dimension `sample` first. Raises ModelError where xarray is not installed or nq differs.
+
+        >>> model = mbs.library.double_pendulum().build()
+        >>> data = mbs.simulate(model, [0.5, 0.0], [0.0, 0.0], t_end=0.2, dt=0.01).to_xarray(model)
+        >>> data["elbow.angle_rate"].attrs["units"], data.sizes["time"]
+        ('rad/s', 21)
+        """
+        return dataset(self, model)
 
     def __repr__(self) -> str:
         """Shape and outcome in a line; the arrays are in the fields."""
