@@ -77,13 +77,17 @@ class MechanismBase(Made):
 
     held: tuple[Name, ...] = stated("list of names", "joints that are locked until an event releases them", default=())
 
+    off: tuple[Name, ...] = stated(
+        "list of names", "force elements and constraints that do not act until an event enables them", default=()
+    )
+
     name: str = stated("text", "name of the mechanism", default="mechanism")
 
     def build(self) -> Model:
         """The model. Raises InputError: the path of the table that the model refuses, and why."""
         from jaxmbs.model import Mechanism
 
-        mech = Mechanism(self.name, held=self.held, **_fields(self.made(Surroundings)))
+        mech = Mechanism(self.name, held=self.held, off=self.off, **_fields(self.made(Surroundings)))
         for kind in ELEMENTS:
             for i, table in enumerate(getattr(self, kind)):
                 with _located("mechanism", kind, i):

@@ -90,6 +90,7 @@ class Structure:
     constraints: tuple[ConstraintElement, ...] = ()
     events: tuple[Event, ...] = ()
     held: tuple[str, ...] = ()  # joints that are locked at the start of a run
+    off: tuple[str, ...] = ()  # force elements and constraints that do not act then
     redundant: bool = False  # loop constraints depend on one another wherever the loops are closed
     singular: bool = False  # without its constraints, some motion of the tree moves no mass
 
@@ -104,7 +105,7 @@ class Structure:
     @property
     def _key(self) -> tuple[object, ...]:
         elements = (self.links, self.forces, self.loops, self.constraints, self.events)
-        return (self.name, *elements, self.parameters, self.held, self.redundant, self.singular)
+        return (self.name, *elements, self.parameters, self.held, self.off, self.redundant, self.singular)
 
     @cached_property
     def _hash(self) -> int:

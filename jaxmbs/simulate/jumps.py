@@ -56,7 +56,8 @@ class Changes(NamedTuple):
             for whole, own in zip(found, part, strict=True):
                 whole |= own
         found.lock[:] |= held_freedoms(s, held)
-        return found
+        force, constraint = off_at_start(s)
+        return Changes(found.lock, found.force | force, found.constraint | constraint)
 
     def only(self, mode: Mode) -> Mode:
         """The mode with what never changes as constants of the program."""
@@ -77,19 +78,27 @@ def held_freedoms(s: Structure, held: Iterable[str]) -> np.ndarray:
     return locked
 
 
+def off_at_start(s: Structure) -> tuple[np.ndarray, np.ndarray]:
+    """Which force elements and which constraints do not act at the start."""
+    parts = (s.forces, (*s.loops, *s.constraints))
+    force, constraint = (np.array([x.name in s.off for x in part], bool) for part in parts)
+    return force, constraint
+
+
 def start_mode(model: Model, mode: Mode | None, held: Iterable[str]) -> Mode | None:
-    """The mode at the start of a run: what is given, and the joints that are held. What never changes is None, unless it
-    was given."""
+    """The mode at the start of a run: what is given, the joints that are held, and what is off. What never changes is
+    None, unless it was given."""
     s = model.structure
     locked = held_freedoms(s, held)
-    if not locked.any() and not s.events and not cornered(s):
+    if not locked.any() and not s.off and not s.events and not cornered(s):
         return mode
+    no_force, no_constraint = off_at_start(s)
     given = model.mode() if mode is None else mode
     lock, force, constraint = (mode is not None or bool(own.any()) for own in Changes.of(s, held))
     return Mode(
         given.lock | locked if lock else None,
-        jnp.asarray(given.force) if force else None,
-        jnp.asarray(given.constraint) if constraint else None,
+        jnp.asarray(given.force & ~no_force) if force else None,
+        jnp.asarray(given.constraint & ~no_constraint) if constraint else None,
     )
 
 
