@@ -1,9 +1,11 @@
 """Phases of a run: what is held and off at the start, and what events make of it; bases that move; friction."""
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import jaxmbs as mbs
+from tests.model.joints.joints import arrays, numbers, six
 
 
 def cart(*events, off=("spring",), end=0.0):
@@ -34,7 +36,7 @@ def test_what_is_off_stays_off_without_events():
 
 
 def test_unknown_names_of_what_is_off():
-    with pytest.raises(mbs.ModelError, match="mechanism 'cart': off: .*sprin.*spring"):
+    with pytest.raises(mbs.ModelError, match=r"mechanism 'cart': off: .*sprin.*spring"):
         cart(off="sprin")
 
 
@@ -64,8 +66,6 @@ def test_a_base_goes_where_it_is_said(t):
     """Position from the profile; velocity and bias are its derivatives; the motion of what it carries is that of a moving
     world (Y 3.4)."""
     joint = mbs.Carried(**BASE, **PROFILE)
-    from tests.model.joints.joints import arrays, numbers, six
-
     p = numbers(joint) | {name: tuple(x) for name, x in PROFILE.items()}
     m = [joint.motion(p, (), (), t + k * 1e-4) for k in (-2, -1, 0, 1, 2)]
     position, R = arrays(m[2].placement)
@@ -84,8 +84,6 @@ def test_a_base_goes_where_it_is_said(t):
 
 
 def test_what_a_base_carries_moves_as_in_a_moving_world():
-    import jax.numpy as jnp
-
     uniform = mbs.Carried(BASE["velocity"], BASE["acceleration"], axis=BASE["axis"], rate=BASE["rate"])
     model = carried(uniform)
     still = carried(mbs.Fixed())

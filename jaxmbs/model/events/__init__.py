@@ -1,4 +1,8 @@
-"""Events: conditions that come true in a motion, and what they change."""
+"""Events: conditions that come true in a motion, and what they change.
+
+A phase of a run is what lies between two events. `held` and `off` of a mechanism say what the first one is: which joints are
+locked, which elements and constraints do not act. examples/every_event.toml has every condition and action in a file.
+"""
 
 from jaxmbs.model.events.actions import Bounce as Bounce
 from jaxmbs.model.events.actions import Disable as Disable

@@ -43,7 +43,7 @@ def test_a_gear_drives_the_inertia_that_it_carries():
 
 @pytest.mark.interpreted
 def test_what_cannot_be_coupled():
-    with pytest.raises(mbs.ModelError, match="constraint 'cable': joint_b: .*elbo"):
+    with pytest.raises(mbs.ModelError, match=r"constraint 'cable': joint_b: .*elbo"):
         arms(mbs.Coupling("shoulder", "elbo"))
     mech = mbs.Mechanism("m")
     for name in ("a", "b"):
