@@ -75,6 +75,7 @@ def struck():
     return model, end
 
 
+@pytest.mark.slow
 def test_latched_let_go_and_cut_open():
     """While it is latched the hinge stands; then it moves again; when the pin breaks both arms go on as a tree."""
     cut = 0.8

@@ -8,11 +8,11 @@ from tests.simulate import test_events, test_events_in_loops, test_guards, test_
 QUICK = (
     test_events.test_rows_stay_on_the_grid_whatever_happens_between_them,
     test_events.test_a_latch_is_an_inelastic_impact_that_keeps_the_momentum,
-    test_events.test_held_joints_wait_for_their_release_and_events_for_one_another,
-    test_events.test_elements_switch_with_the_energy_that_they_bring_and_take,
     test_guards.test_a_latch_rebounds_until_it_is_slow_and_then_holds,
 )
 LONG = (
+    test_events.test_held_joints_wait_for_their_release_and_events_for_one_another,
+    test_events.test_elements_switch_with_the_energy_that_they_bring_and_take,
     test_events.test_a_bouncing_ball_follows_its_closed_form_with_exact_derivatives,
     test_events.test_a_reaction_above_its_limit_releases_a_lock,
     test_events.test_instances_of_a_batch_have_their_own_events_and_do_not_disturb_one_another,
