@@ -40,6 +40,8 @@ def dataset(solution: Solution, model: Model) -> xarray.Dataset:
     add("energy_error", ("time",), solution.energy_error, "J", "energy beyond work, losses and initial energy")
     add("constraint_error", ("time",), solution.constraint_error, "m, rad, m/s", "largest residual of the constraints")
     add("conditioning", ("time",), solution.conditioning, "", "smallest pivot of the constraints over the largest")
+    add("steps_taken", (), solution.steps.taken)
+    add("steps_refused", (), solution.steps.refused)
     add("status", (), solution.status)
     found["status"][2].update(
         flag_values=[int(s) for s in Status], flag_meanings=" ".join(s.name.lower() for s in Status)
