@@ -65,6 +65,7 @@ VARIED_ROLLOUT = "rollout, one evaluation, every mass and inertia its own"
 ROLLOUTS = (ROLLOUT, VARIED_ROLLOUT)
 CONSTRAINED = "constrained dynamics"
 STUDY = "a sample of the study of a stage separation"
+EVENTS = "a sample of a study with events"  # of the file examples/ROBOT.toml
 
 CASES = [
     *(
@@ -86,6 +87,10 @@ CASES = [
     *(Case(f, "arm7_skewed", "float64", 8192) for f in ROLLOUTS),
     *(Case(CONSTRAINED, f"windows{n}", "float64", b, b == 65536) for n in (1, 6) for b in (4096, 65536)),
     Case(STUDY, "stage_separation", "float64", 8320),
+    *(
+        Case(EVENTS, name, "float64", 2080)
+        for name in ("cubesat_dispenser", "fairing_halves", "satellite_release", "solar_array_deployment")
+    ),
 ]
 
 
@@ -190,7 +195,7 @@ def own(model: mbs.Model, case: Case, arrays: Sequence[np.ndarray]) -> Own:
 
 
 def study(case: Case) -> Run:
-    """The samples of the study that `make demo` runs, without its files."""
+    """The samples of the study of an example, without its files."""
     from jaxmbs.study.batch import compiled
     from jaxmbs.study.problem import read
     from jaxmbs.study.run import BLOCK_ROWS
@@ -234,7 +239,7 @@ def rooflines(row: Row, device: str) -> tuple[float, float] | None:
 
 def measure(case: Case, repeats: int, whole: bool = False) -> Row:
     """whole: with what the compiled program takes, which compiles it once more."""
-    if case.function == STUDY:
+    if case.function in (STUDY, EVENTS):
         return timed(case, {"jaxmbs": study(case)}, repeats)
     model = robot(case.robot)
     arrays, threads = inputs(model, case), len(os.sched_getaffinity(0))

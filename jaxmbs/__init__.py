@@ -58,6 +58,7 @@ from jaxmbs.model import free as free
 from jaxmbs.model import get as get
 from jaxmbs.model import set as set
 from jaxmbs.model import vary as vary
+from jaxmbs.model.constraints import Coupling as Coupling
 from jaxmbs.model.constraints import Holonomic as Holonomic
 from jaxmbs.model.constraints import KnifeEdge as KnifeEdge
 from jaxmbs.model.constraints import Nonholonomic as Nonholonomic
@@ -80,6 +81,7 @@ from jaxmbs.model.forces import Contact as Contact
 from jaxmbs.model.forces import Cylinder as Cylinder
 from jaxmbs.model.forces import Damper as Damper
 from jaxmbs.model.forces import External as External
+from jaxmbs.model.forces import Friction as Friction
 from jaxmbs.model.forces import LinearSpring as LinearSpring
 from jaxmbs.model.forces import Plane as Plane
 from jaxmbs.model.forces import Pusher as Pusher
@@ -88,6 +90,7 @@ from jaxmbs.model.forces import Thruster as Thruster
 from jaxmbs.model.forces import TorsionSpring as TorsionSpring
 from jaxmbs.model.graph import Graph as Graph
 from jaxmbs.model.graph import graph_of as graph_of
+from jaxmbs.model.joints import Carried as Carried
 from jaxmbs.model.joints import Cylindrical as Cylindrical
 from jaxmbs.model.joints import Fixed as Fixed
 from jaxmbs.model.joints import Free as Free

@@ -23,6 +23,8 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 import jaxmbs as mbs
+from jaxmbs.elements import element
+from jaxmbs.model.events import Condition
 from tests.cases import relative
 from tests.mechanisms import IDENTITY, KINDS, Body, Description, Joint, Z, build, joint_q, random_mechanism, rates
 from tests.mechanisms import joint as model_joint
@@ -34,18 +36,23 @@ DT = 2e-3
 # dtype: relative tolerance of values, of derivatives
 TOLERANCE = {"float64": (1e-10, 1e-8), "float32": (2e-4, 2e-3)}
 MODES = ("value", "jvp", "vjp")
+RESTITUTION = 0.5
 CHECKS = tuple(itertools.product(MODES, TOLERANCE))
 
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """fn(model, q, v, u) and its independent value oracle(pinocchio, q, v, u); u is an acceleration or a drive."""
+    """fn(model, q, v, u) and its independent value oracle(pinocchio, q, v, u); u is an acceleration or a drive.
+
+    quick: joint types that run by default, where a row takes long; empty: all.
+    """
 
     function: str
     method: str
     fn: Callable
     oracle: Callable
     without: dict[str, str] = field(default_factory=dict)  # joint type -> reason
+    quick: tuple[str, ...] = ()
 
     @property
     def name(self):
@@ -78,20 +85,50 @@ def _final(m, q, v, u):
     return run.q[-1], run.v[-1]
 
 
-def _integrated(p, q, v, u, steps=4):
+def _integrated(p, q, v, u, steps=4, h=DT):
     """The classical method of Runge and Kutta on Pinocchio's accelerations, in finer steps than the run's."""
 
     def slope(x):
         q, v = x[: -len(u)], x[-len(u) :]
         return np.concatenate([rates(p.mechanism, q, v), p.forward_dynamics(q, v, u)])
 
-    x, h = np.concatenate([_unit(p.mechanism, q), v]), DT / steps
+    x, h = np.concatenate([_unit(p.mechanism, q), v]), h / steps
     for _ in range(steps):
         k1 = slope(x)
         k2 = slope(x + h / 2 * k1)
         k3 = slope(x + h / 2 * k2)
         x = x + h / 6 * (k1 + 2 * k2 + 2 * k3 + slope(x + h * k3))
     return x[: len(q)], x[len(q) :]
+
+
+def _through_an_event(m, q, v, u):
+    """The turntable is struck at an instant that depends on the state."""
+    run = mbs.simulate(struck(m.name), q, v, DT, dt=DT, tau=u, save_every=None)
+    return run.q[-1], run.v[-1], run.events.time
+
+
+def _instant(angle, xp=np):
+    """Within the step, by the angle of the turntable."""
+    return DT * (0.5 + 0.2 * xp.sin(angle))
+
+
+@element
+class _Due(Condition):
+    """The time is what the turntable's angle says."""
+
+    def guards(self, p, moment):
+        return (moment.t - _instant(moment.coordinates("pivot")[0], jnp),)
+
+
+def _integrated_and_struck(p, q, v, u):
+    """The same motion on Pinocchio's accelerations, the instant found by repetition, and an impact by the mass matrix."""
+    h, q1, v1 = 0.0, q, v
+    for _ in range(6):  # each one gains two digits or more
+        h = _instant(q1[0])
+        q1, v1 = _integrated(p, q, v, u, 1, h)
+    found = np.linalg.solve(p.mass_matrix(q1), np.eye(len(v))[0])
+    v1 = v1 - (1 + RESTITUTION) * v1[0] / found[0] * found
+    return *_integrated(p, q1, v1, u, 1, DT - h), np.array([h])
 
 
 def _unit(mechanism, q):
@@ -190,6 +227,7 @@ ROWS = (
     Row("momentum", "", lambda m, q, v, u: mbs.momentum(m, q, v), _on_qv("momentum")),
     Row("joint_reactions", "", _moving_reactions, _reactions),
     Row("simulate", "rk4", _final, _integrated),
+    Row("simulate", "event", _through_an_event, _integrated_and_struck, quick=("Revolute", "Universal", "Helical")),
 )
 
 
@@ -231,6 +269,12 @@ def looped(kind):
 
 
 @functools.cache
+def struck(kind):
+    """The same two bodies, and an event that strikes the turntable."""
+    return build(mechanism(kind), kind, [("strike", _Due(), mbs.Bounce("pivot", RESTITUTION))])
+
+
+@functools.cache
 def setting(kind):
     """Model, oracle, and one row (q, v, u) per state."""
     description = mechanism(kind)
@@ -259,6 +303,8 @@ def flat(row, model):
 
 def chosen(row, kind):
     """The checks (mode, dtype) of a cell that run by default."""
+    if row.quick and kind not in row.quick:
+        return []
     cell, cells = row.kinds.index(kind), len(row.kinds)
     turns = range(cell, max(cells, len(CHECKS)), cells)
     return [CHECKS[(ROWS.index(row) + turn) % len(CHECKS)] for turn in turns]
@@ -335,7 +381,8 @@ def table():
             reason = row.without.get(kind)
             if reason and reason not in reasons:
                 reasons.append(reason)
-            cells.append(f"no ({reasons.index(reason) + 1})" if reason else ", ".join(map(short, chosen(row, kind))))
+            checks = [] if reason else chosen(row, kind)
+            cells.append(f"no ({reasons.index(reason) + 1})" if reason else ", ".join(map(short, checks)) or "slow")
         lines.append(f"| {row.name} | " + " | ".join(cells) + " |")
     lines += [""] + [f"({i}) {reason}" for i, reason in enumerate(reasons, 1)] * bool(reasons)
     served = [(row, kind) for row in ROWS for kind in row.kinds]

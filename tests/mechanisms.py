@@ -255,7 +255,7 @@ def rates(mechanism, q, v):
 # --- jaxmbs ----------------------------------------------------------------------------------------------------------
 
 
-def build(mechanism, name="random"):
+def build(mechanism, name="random", events=()):
     """The jaxmbs model."""
     import jaxmbs as mbs
 
@@ -266,6 +266,8 @@ def build(mechanism, name="random"):
     for j in mechanism.joints:
         poses = [mbs.Pose(p.position, p.quaternion) for p in (j.parent_pose, j.child_pose)]
         mech.add_joint(j.name, joint(j), j.parent, j.child, *poses)
+    for event in events:
+        mech.add_event(*event)
     return mech.build()
 
 

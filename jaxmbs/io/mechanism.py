@@ -10,7 +10,7 @@ from pydantic import create_model
 
 from jaxmbs.io.errors import InputError, Problem, dotted
 from jaxmbs.io.generated import Classes, Made, any_of, table_of
-from jaxmbs.io.tables import Name, Table, stated
+from jaxmbs.io.tables import Name, Number, Table, stated
 from jaxmbs.model import ModelError
 from jaxmbs.model.constraints import Constraint
 from jaxmbs.model.events import Action, Condition
@@ -62,12 +62,14 @@ class EventBase(Table):
     name: Name = stated("name", "name of the event; its numbers are called NAME.FIELD")
     after: Name | None = stated("name", "event that arms it", default=None)
     repeat: bool = stated("true or false", "every time, not only the first", default=False)
+    armed_from: Number | None = stated("number", "time before which it does not happen", unit="s", default=None)
     when: Any
     then: Any
 
     def add(self, mech: Mechanism) -> None:
         actions = [a.build() for a in self.then]
-        mech.add_event(self.name, self.when.build(), actions, after=self.after, repeat=self.repeat)
+        guards = {"after": self.after, "repeat": self.repeat, "armed_from": self.armed_from}
+        mech.add_event(self.name, self.when.build(), actions, **guards)
 
 
 class MechanismBase(Made):
@@ -75,13 +77,17 @@ class MechanismBase(Made):
 
     held: tuple[Name, ...] = stated("list of names", "joints that are locked until an event releases them", default=())
 
+    off: tuple[Name, ...] = stated(
+        "list of names", "force elements and constraints that do not act until an event enables them", default=()
+    )
+
     name: str = stated("text", "name of the mechanism", default="mechanism")
 
     def build(self) -> Model:
         """The model. Raises InputError: the path of the table that the model refuses, and why."""
         from jaxmbs.model import Mechanism
 
-        mech = Mechanism(self.name, held=self.held, **_fields(self.made(Surroundings)))
+        mech = Mechanism(self.name, held=self.held, off=self.off, **_fields(self.made(Surroundings)))
         for kind in ELEMENTS:
             for i, table in enumerate(getattr(self, kind)):
                 with _located("mechanism", kind, i):

@@ -11,8 +11,9 @@ import numpy as np
 
 from jaxmbs.model.constraints import Constraint, FunctionConstraint
 from jaxmbs.model.errors import ModelError, unknown
-from jaxmbs.model.events import Action, Condition, ForceBelow, JointReaches
+from jaxmbs.model.events import Action, Arming, Condition, ForceBelow, JointReaches
 from jaxmbs.model.fields import Declared, Element, check_together, declared, numbers_of
+from jaxmbs.model.floating import warn_of_floating
 from jaxmbs.model.forces.base import Force
 from jaxmbs.model.joints.base import Joint
 from jaxmbs.model.joints.releasable import released
@@ -39,7 +40,9 @@ class Mechanism:
     """A mechanism under construction. Elements may be added in any order; `build` checks the whole.
 
     name: of the model; gravity: uniform acceleration (3,) [m/s²] in world axes; held: joints that are locked until an
-    event releases them. Every error is a ModelError that names the element, its value and the remedy.
+    event releases them; off: force elements, loops and constraints that do not act until an event enables them. What is
+    held and off at the start is the first phase of a run; every event begins another. Every error is a ModelError that
+    names the element, its value and the remedy.
 
     >>> mech = mbs.Mechanism("pendulum", gravity=(0, 0, -9.81))
     >>> mech.add_body("link", mass=2.0, com=(0, 0, -0.5), inertia=(0.2, 0.2, 0.01))
@@ -48,9 +51,12 @@ class Mechanism:
     <Model 'pendulum': 1 body (link), nq = 1, nv = 1>
     """
 
-    def __init__(self, name: str, gravity: Any = Surroundings.gravity, held: Iterable[str] = ()):
+    def __init__(
+        self, name: str, gravity: Any = Surroundings.gravity, held: Iterable[str] = (), off: Iterable[str] = ()
+    ):
         self.name = str(name)
         self._held = (held,) if isinstance(held, str) else tuple(held)
+        self._off = (off,) if isinstance(off, str) else tuple(off)
         self._events: dict[str, Event] = {}
         self._numbers: dict[str, tuple[Declared, list[float]]] = {}
         self._bodies: dict[str, Body] = {}
@@ -139,7 +145,7 @@ class Mechanism:
         self._loops[name] = LoopJoint(name, kept, body_a, body_b, tuple(range(joint.constraints)))
 
     def add_constraint(self, name: str, element: Constraint | FunctionConstraint) -> None:
-        """Add a constraint element: KnifeEdge, RollingDisc, Holonomic or Nonholonomic.
+        """Add a constraint element: Coupling, KnifeEdge, RollingDisc, Holonomic or Nonholonomic.
 
         Its numbers become parameters "<name>.<field>". Raises ModelError for anything else.
         """
@@ -161,11 +167,14 @@ class Mechanism:
         *,
         after: str | None = None,
         repeat: bool = False,
+        armed_from: float | None = None,
     ) -> None:
         """Add an event: what happens, `then`, at the instant at which the condition `when` comes true in a run.
 
-        after: name of the event that arms it (None: armed from the start); repeat: every time, not only the first. The
-        numbers of condition and actions become parameters "<name>.<field>".
+        after: name of the event that arms it (None: armed from the start); repeat: every time, not only the first;
+        armed_from: time [s] before which it does not happen. What is true when an event is armed must become false and true
+        again, but for Time. The numbers of all these become parameters "<name>.<field>"; where two actions have a field of
+        one name, "<name>.<joint>.<field>".
 
         >>> mech = mbs.library.double_pendulum()
         >>> mech.add_event("latch", when=mbs.JointReaches("elbow", 0.0), then=mbs.Lock("elbow"))
@@ -180,13 +189,17 @@ class Mechanism:
         for action in actions:
             if not isinstance(action, Action):
                 raise ModelError(f"{where}: then={action!r} is not an action; pass one such as Lock(joint)")
-        kept = self._take(when, "event", name), tuple(self._take(a, "event", name) for a in actions)
-        self._events[name] = Event(name, *kept, after, repeat)
+        event = Event(name, when, actions, after, repeat, armed_from is not None)
+        if armed_from is not None:
+            self._take(Arming(armed_from), "event", name)
+        kept = self._take(when, "event", name), tuple(self._take(a, "event", event.prefix(a)) for a in actions)
+        self._events[name] = replace(event, when=kept[0], then=kept[1])
 
     def build(self) -> Model:
         """Check the mechanism and return its Model. Starts no JAX backend.
 
-        Warns (ModelWarning), with names, of loops whose constraints depend on one another.
+        Warns (ModelWarning), with names, of loops whose constraints depend on one another, and of elements with a delay
+        whose bodies nothing holds until then.
         """
         if not self._bodies:
             raise ModelError(f"mechanism {self.name!r} has no bodies; add one with add_body")
@@ -203,7 +216,7 @@ class Mechanism:
         ]
         structure = Structure(
             self.name, links, forces, parameters, self._checked_loops(), tuple(self._constraints.values()),
-            self._checked_events(), self._checked_held(),
+            self._checked_events(), self._checked_held(), self._checked_off(),
         )  # fmt: skip
         model = Model(np.asarray(numbers, float), {}, structure)
         try:
@@ -214,6 +227,7 @@ class Mechanism:
             model = replace(model, structure=replace(structure, singular=True))
         model = without_dependent_rows(model)
         redundant = warn_of_redundancy(model)
+        warn_of_floating(model)
         return replace(model, structure=replace(model.structure, redundant=redundant))
 
     def _checked_events(self) -> tuple[Event, ...]:
@@ -251,13 +265,30 @@ class Mechanism:
                 raise unknown("joint", joint, self._joints, f"mechanism {self.name!r}: held")
         return self._held
 
+    def _checked_off(self) -> tuple[str, ...]:
+        switched = [*self._forces, *self._loops, *self._constraints]
+        for name in self._off:
+            if name not in switched:
+                raise unknown("force element or constraint", name, switched, f"mechanism {self.name!r}: off")
+        return self._off
+
     def _checked_loops(self) -> tuple[LoopJoint, ...]:
         for name, loop in self._loops.items():
             self._check_bodies(Closure(loop.body_a, loop.body_b), f"loop {name!r}")
         for name, constraint in self._constraints.items():
             if isinstance(constraint.element, Constraint):
                 self._check_bodies(constraint.element, f"constraint {name!r}")
+                self._check_coupled(constraint.element, f"constraint {name!r}")
         return tuple(self._loops.values())
+
+    def _check_coupled(self, element: Constraint, where: str) -> None:
+        for field in element.joints:
+            joint = getattr(element, field)
+            if joint not in self._joints:
+                raise unknown("joint", joint, self._joints, f"{where}: {field}")
+            if self._joints[joint].joint.nv != 1:
+                kind = self._joints[joint].joint.type_name
+                raise ModelError(f"{where}: joint {joint!r} is {kind}; couple joints with one degree of freedom")
 
     def _new(self, name: str, known: dict[str, Any], kind: str) -> None:
         if not isinstance(name, str) or not name:

@@ -61,13 +61,21 @@ class ConstraintElement:
 
 @dataclass(frozen=True)
 class Event:
-    """What happens, `then`, when a condition comes true; after: the event that arms it; repeat: every time."""
+    """What happens, `then`, when a condition comes true; after: the event that arms it; repeat: every time; waits: it has a
+    time from which on it is armed."""
 
     name: str
     when: Condition
     then: tuple[Action, ...]
     after: str | None
     repeat: bool
+    waits: bool = False
+
+    def prefix(self, action: Action) -> str:
+        """What the numbers of an action are called after: the event, and the joint where another action has such, too."""
+        others = {n for a in self.then if a is not action for n in a.numbers}
+        joint = getattr(action, "joint", "")
+        return f"{self.name}.{joint}" if joint and others & set(action.numbers) else self.name
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +90,7 @@ class Structure:
     constraints: tuple[ConstraintElement, ...] = ()
     events: tuple[Event, ...] = ()
     held: tuple[str, ...] = ()  # joints that are locked at the start of a run
+    off: tuple[str, ...] = ()  # force elements and constraints that do not act then
     redundant: bool = False  # loop constraints depend on one another wherever the loops are closed
     singular: bool = False  # without its constraints, some motion of the tree moves no mass
 
@@ -96,7 +105,7 @@ class Structure:
     @property
     def _key(self) -> tuple[object, ...]:
         elements = (self.links, self.forces, self.loops, self.constraints, self.events)
-        return (self.name, *elements, self.parameters, self.held, self.redundant, self.singular)
+        return (self.name, *elements, self.parameters, self.held, self.off, self.redundant, self.singular)
 
     @cached_property
     def _hash(self) -> int:

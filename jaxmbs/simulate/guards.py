@@ -20,7 +20,7 @@ from jaxmbs.model.functions import evaluated
 from jaxmbs.model.mode import Sides
 from jaxmbs.model.structure import Structure
 from jaxmbs.simulate.steppers.base import Flow
-from jaxmbs.spatial import Transform, Vector3, from_quaternion
+from jaxmbs.spatial import Matrix3, Transform, Vector3, from_quaternion
 from jaxmbs.spatial.scalar import Scalar
 
 
@@ -47,6 +47,10 @@ class Instant:
     def point(self, body: str, local: Vector3) -> Vector3:
         bodies = {} if body == "world" else {body: self.state.scene.body(body)}
         return Scene(self.t, bodies, {}, {}, (), ()).point(body, local)
+
+    def rotation(self, body: str) -> Matrix3:
+        bodies = {} if body == "world" else {body: self.state.scene.body(body)}
+        return Scene(self.t, bodies, {}, {}, (), ()).rotation(body)
 
     def reaction(self, joint: str) -> tuple[Vector3, Vector3]:
         tree, i = self.state.tree, self.state.tree.structure.find_joint(joint)

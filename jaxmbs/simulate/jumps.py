@@ -19,7 +19,7 @@ from jaxmbs.model import Mode, Model
 from jaxmbs.model.events import Action
 from jaxmbs.model.structure import Event, Structure
 from jaxmbs.simulate.guards import cornered
-from jaxmbs.spatial.scalar import mul
+from jaxmbs.spatial.scalar import is_number, mul
 
 Picks = Sequence[Any]  # per event, whether it happens now
 
@@ -56,7 +56,8 @@ class Changes(NamedTuple):
             for whole, own in zip(found, part, strict=True):
                 whole |= own
         found.lock[:] |= held_freedoms(s, held)
-        return found
+        force, constraint = off_at_start(s)
+        return Changes(found.lock, found.force | force, found.constraint | constraint)
 
     def only(self, mode: Mode) -> Mode:
         """The mode with what never changes as constants of the program."""
@@ -77,19 +78,27 @@ def held_freedoms(s: Structure, held: Iterable[str]) -> np.ndarray:
     return locked
 
 
+def off_at_start(s: Structure) -> tuple[np.ndarray, np.ndarray]:
+    """Which force elements and which constraints do not act at the start."""
+    parts = (s.forces, (*s.loops, *s.constraints))
+    force, constraint = (np.array([x.name in s.off for x in part], bool) for part in parts)
+    return force, constraint
+
+
 def start_mode(model: Model, mode: Mode | None, held: Iterable[str]) -> Mode | None:
-    """The mode at the start of a run: what is given, and the joints that are held. What never changes is None, unless it
-    was given."""
+    """The mode at the start of a run: what is given, the joints that are held, and what is off. What never changes is
+    None, unless it was given."""
     s = model.structure
     locked = held_freedoms(s, held)
-    if not locked.any() and not s.events and not cornered(s):
+    if not locked.any() and not s.off and not s.events and not cornered(s):
         return mode
+    no_force, no_constraint = off_at_start(s)
     given = model.mode() if mode is None else mode
     lock, force, constraint = (mode is not None or bool(own.any()) for own in Changes.of(s, held))
     return Mode(
         given.lock | locked if lock else None,
-        jnp.asarray(given.force) if force else None,
-        jnp.asarray(given.constraint) if constraint else None,
+        jnp.asarray(given.force & ~no_force) if force else None,
+        jnp.asarray(given.constraint & ~no_constraint) if constraint else None,
     )
 
 
@@ -101,13 +110,35 @@ def whole_mode(model: Model, mode: Mode) -> Mode:
     return Mode(lock, force, full.constraint if mode.constraint is None else mode.constraint)
 
 
-def next_mode(s: Structure, mode: Mode, picks: Picks) -> Mode:
-    """The mode after the events that happen now."""
+def rebound(tree: Tree, event: Event, action: Action) -> tuple[Any, Any] | None:
+    """(restitution, rate at which it stays) of a lock before which its joint rebounds; None for what does not."""
+    if not action.locks:
+        return None
+    p = tree.values.of(event.prefix(action), action.numbers)
+    e = p.get("restitution", 0)
+    return None if is_number(e) and e == 0 else (jnp.asarray(e, tree.dtype), p["rest_rate"])
+
+
+def closes(tree: Tree, event: Event, v: Any) -> Any:
+    """Whether all locks of an event close when it happens: no joint rebounds faster than it may."""
+    s, closed = tree.structure, jnp.asarray(True)
+    for action in event.then:
+        found = rebound(tree, event, action)
+        if found is not None:
+            rates = jnp.abs(tree.vector(v)[s.v_slices[s.find_joint(action.joint)]])  # pyright: ignore[reportAttributeAccessIssue]
+            closed &= jnp.all(found[0] * rates <= found[1])
+    return closed
+
+
+def next_mode(tree: Tree, mode: Mode, picks: Picks, closed: Picks) -> Mode:
+    """The mode after the events that happen now; closed: per event whether its locks do."""
+    s = tree.structure
     lock, force, constraint = mode.lock, mode.force, mode.constraint
-    for event, now in zip(s.events, picks, strict=True):
+    for event, now, shut in zip(s.events, picks, closed, strict=True):
         for a in event.then:
             own = Changes.by(s, a)
-            lock = jnp.where(now & own.lock, a.locks, lock) if own.lock.any() else lock
+            holds = now if rebound(tree, event, a) is None else now & shut
+            lock = jnp.where(holds & own.lock, a.locks, lock) if own.lock.any() else lock
             force = jnp.where(now & own.force, bool(a.switches), force) if own.force.any() else force
             constraint = (
                 jnp.where(now & own.constraint, bool(a.switches), constraint) if own.constraint.any() else constraint
@@ -121,17 +152,21 @@ def jumps(s: Structure, event: Event) -> bool:
     return any(a.locks or a.strikes or (a.switches and getattr(a, "name", "") in constrained) for a in event.then)
 
 
-def struck(tree: Tree, v: Any, picks: Picks) -> tuple[Any, Any]:
-    """(nv,) whether a freedom is struck now, and its rate after that."""
+def struck(tree: Tree, v: Any, picks: Picks, closed: Picks) -> tuple[Any, Any]:
+    """(nv,) whether a freedom is struck now, and its rate after that; closed: per event whether its locks close."""
     s, dtype = tree.structure, tree.dtype
     hit, after = jnp.zeros(s.nv, bool), jnp.zeros(s.nv, dtype)
     v = tree.vector(v)
-    for event, now in zip(s.events, picks, strict=True):
-        for a in (a for a in event.then if a.strikes):
+    for event, now, shut in zip(s.events, picks, closed, strict=True):
+        for a in event.then:
+            found = rebound(tree, event, a)
+            if not a.strikes and found is None:
+                continue
             own = np.zeros(s.nv, bool)
             own[s.v_slices[s.find_joint(a.joint)]] = True  # pyright: ignore[reportAttributeAccessIssue]
-            e = jnp.asarray(tree.values[f"{event.name}.restitution"], dtype)
-            hit, after = hit | (now & own), jnp.where(now & own, -e * v, after)
+            e = jnp.asarray(tree.values[f"{event.prefix(a)}.restitution"], dtype)
+            own = (now if found is None else now & ~shut) & own
+            hit, after = hit | own, jnp.where(own, -e * v, after)
     return hit, after
 
 

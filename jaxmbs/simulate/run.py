@@ -30,7 +30,7 @@ from jaxmbs.model import Mode
 from jaxmbs.simulate.balance import Balance
 from jaxmbs.simulate.grid import Grid
 from jaxmbs.simulate.guards import Guards
-from jaxmbs.simulate.jumps import after_impact, jumps, next_mode, struck
+from jaxmbs.simulate.jumps import after_impact, closes, jumps, next_mode, rebound, struck
 from jaxmbs.simulate.pace import Pace
 
 TURNS = 12  # beyond the grid, for locating one event
@@ -114,14 +114,18 @@ class Run:
         self.tree, self.grid, self.step, self.energy, self.landed = tree, grid, step, energy, landed
         self.guards = Guards(tree, force)
         self.events = tree.structure.events
-        self.places = sum(REPEATED if e.repeat else 1 for e in self.events)
+        self.again = [e.repeat or any(rebound(tree, e, a) for a in e.then) for e in self.events]
+        self.places = sum(REPEATED if again else 1 for again in self.again)
+        arming = {k: tree.values[f"{e.name}.armed_from"] for k, e in enumerate(self.events) if e.waits}
+        self.arming = {k: jnp.asarray(time, tree.dtype) for k, time in arming.items()}
 
     def located(self, mode: Mode, t: Any, start: tuple[Any, Any]) -> Mode:
         """The mode with the sides of the force elements at the start."""
         forces = self.tree.structure.forces
         sides, self.corners, self.instants = self.guards.kinks(t, *start, mode)
         self.spare = sum(forces[k].element.trials for k, _ in self.corners)
-        self.turns = (self.trials[0] if self.trials else self.grid.steps) + TURNS * self.places + len(self.instants)
+        self.turns = (self.trials[0] if self.trials else self.grid.steps) + TURNS * self.places
+        self.turns += len(self.instants) + len(self.arming)
         self.turns += self.spare + TURNS if self.spare else 0
         return replace(mode, sides=sides if self.corners or self.instants else None)
 
@@ -152,6 +156,7 @@ class Run:
         end = jnp.where(last, jnp.asarray(grid.t_end, dtype), start + length)
         rest, searching = length - x.into, (x.search.guard >= 0) & (x.spare > -TURNS)
         waits = [self._wait(x, k, j, time - (start + x.into)) for k, j, time in self.instants]
+        waits += [self._unarmed_for(x, k) for k in self.arming]
         instant = _first(waits, [jnp.asarray(True)] * len(waits))
         rest, short = self._shortened(rest, instant, waits)
         whole, cut = (rest, jnp.asarray(False)) if x.pace is None else x.pace.within(rest)
@@ -190,7 +195,9 @@ class Run:
         bound = jnp.where(near <= 0, jnp.where(low == 0, 0.0, (low + high) / 2), (low + high) / 2)
         following = jnp.where(close, jnp.minimum(near, rest), jnp.where(inside, near, bound))
 
-        happens = ~x.done & ~fails & (found == x.search.guard) & searching & (x.search.settled | (already & ~close))
+        room = (found >= len(self.of_guard)) | (x.count < self.places)
+        happens = ~x.done & ~fails & (found == x.search.guard) & searching & room
+        happens &= x.search.settled | (already & ~close)
         arrives = ~x.done & ~searching & ~risen & ~fails
         ticks, lands = arrives & short & ~cut, arrives & ~short & ~cut  # at an instant, at a point of the grid
         moves = happens | arrives
@@ -198,20 +205,21 @@ class Run:
         event = _pick(found, [jnp.full((), k, jnp.int32) for k in self.of_guard]) if self.events else found
         now = [happens & ~at_corner & (event == k) for k in range(len(self.events))]
 
+        closed = [closes(self.tree, e, phase[1]) for e in self.events]
         mode = replace(
-            next_mode(self.tree.structure, x.mode, now), sides=self._sides(x, g, armed, happens, found, ticks, instant)
+            next_mode(self.tree, x.mode, now, closed), sides=self._sides(x, g, armed, happens, found, ticks, instant)
         )
         after, dropped = phase, jnp.zeros((), dtype)
         if any(jumps(self.tree.structure, e) for e in self.events):
             jumped = _any([n for n, e in zip(now, self.events, strict=True) if jumps(self.tree.structure, e)])
-            hit, rates = struck(self.tree, phase[1], now)
+            hit, rates = struck(self.tree, phase[1], now, closed)
             v = after_impact(self.tree, phase[0], phase[1], t, mode, hit, rates)
             after = (phase[0], _where(jumped, v, phase[1]), phase[2])
         if self.events:
             before_event = self.energy(t, *phase[:2], x.mode)
             dropped = jnp.where(happens, before_event - self.energy(t, *after[:2], mode), 0.0)
 
-        fired = tuple(f + n for f, n in zip(x.fired, now, strict=True))
+        fired = tuple(f + (n & over) for f, n, over in zip(x.fired, now, closed, strict=True))
         lost = x.lost + dropped
         below = self._below(x, g, happens, now, t, after, mode)
         logged = happens & ~at_corner
@@ -259,12 +267,21 @@ class Run:
     def _may_happen(self, x: Turn, k: int) -> Any:
         """Whether event k may."""
         e = self.events[k]
-        armed = ~x.done & (x.count < self.places)
+        armed = ~x.done
         if not e.repeat:
             armed &= x.fired[k] == 0
         if e.after is not None:
             armed &= x.fired[[o.name for o in self.events].index(e.after)] > 0
+        if e.waits:
+            armed &= self._unarmed_for(x, k) == jnp.inf
         return armed
+
+    def _unarmed_for(self, x: Turn, k: int) -> Any:
+        """Time [s] after which event k is armed; infinite if it is."""
+        time = self.arming[k]
+        near = jnp.maximum(FINEST * self.grid.dt, 4 * jnp.finfo(time.dtype).eps * jnp.abs(time))
+        wait = time - self.now(x)
+        return jnp.where(wait > near, wait, jnp.inf)
 
     def _shortened(self, rest: Any, instant: Any, waits: list[Any]) -> tuple[Any, Any]:
         """The rest of a step, not beyond the next instant, and whether that is what ends it."""

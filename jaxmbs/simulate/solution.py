@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import enum
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxmbs.model import Mode, Model
 from jaxmbs.model.parameters import is_traced
+from jaxmbs.simulate.between import states_at
+from jaxmbs.simulate.dataset import dataset
+
+if TYPE_CHECKING:
+    import xarray
 
 
 class Status(enum.IntEnum):
@@ -101,6 +108,47 @@ class Solution:
     conditioning: Any
     folded: Any
     steps: Any
+
+    def at(
+        self,
+        model: Model,
+        t: Any,
+        tau: Any = None,
+        *,
+        mode: Mode | None = None,
+        held: Iterable[str] = (),
+        method: Any = "rk4",
+        baumgarte: Any = None,
+    ) -> tuple[jax.Array, jax.Array]:
+        """The states (q, v) at any times t (...) [s], (..., nq) and (..., nv), as exact as the rows.
+
+        From the row before, a shorter step of the same method leads to t, by way of the events in between: order,
+        manifold and jumps are those of the run. Give what it was given: model, tau, mode, held, method, baumgarte; one
+        instance (map it for a batch). NaN beyond the ends of the run and where it stopped early. At an event: just after
+        it. Ends of strokes and the like within the step are not located. Raises ModelError for a solution that kept less
+        than a row of every step.
+
+        >>> model = mbs.library.double_pendulum().build()
+        >>> run = mbs.simulate(model, [0.5, 0.0], [0.0, 0.0], t_end=0.2, dt=0.01)
+        >>> print(run.at(model, 0.123)[0].round(3))
+        [0.465 0.034]
+        """
+        return states_at(self, model, t, tau, mode, held, method, baumgarte)
+
+    def to_xarray(self, model: Model) -> xarray.Dataset:
+        """The solution as an `xarray.Dataset` with names and SI units.
+
+        model: the one that was simulated (of a batch, any instance). One variable per component of q and v
+        ("hinge.angle", "hinge.angle_rate") over `time`, and the errors; `status`, with its meanings; `event`,
+        `event_time`, `event_energy_lost` over `event_number`; `locked`, `acting`, `holding`: the mode at the end, by names.
+        A batch has the dimension `sample` first. Raises ModelError where xarray is not installed or nq differs.
+
+        >>> model = mbs.library.double_pendulum().build()
+        >>> data = mbs.simulate(model, [0.5, 0.0], [0.0, 0.0], t_end=0.2, dt=0.01).to_xarray(model)
+        >>> data["elbow.angle_rate"].attrs["units"], data.sizes["time"]
+        ('rad/s', 21)
+        """
+        return dataset(self, model)
 
     def __repr__(self) -> str:
         """Shape and outcome in a line; the arrays are in the fields."""

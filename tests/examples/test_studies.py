@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 
 import jaxmbs as mbs
+from jaxmbs.io.catalogue import builtin
+from jaxmbs.io.generated import in_files
+from jaxmbs.model.events import Action, Condition
 from jaxmbs.study import read
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -20,7 +23,7 @@ slow = pytest.mark.slow
         pytest.param("satellite_release", ["go_1", "go_2", "go_3", "go_4"], 1e-5, marks=slow),
         pytest.param(
             "solar_array_deployment",
-            [f"{part}_latch" for part in ("middle", "yoke", "outer", "inner") for _ in range(2)],
+            ["latches", "latches"],
             1e-6,
             marks=slow,
         ),
@@ -37,3 +40,17 @@ def test_nominal_motion(name, events, exact):
     ]
     assert run.status == mbs.Status.OK and abs(float(run.energy_error[-1])) < exact
     assert np.all(np.diff(run.events.time) >= 0)
+
+
+def test_the_example_of_events_shows_every_condition_and_every_action():
+    """Once each, and every event happens."""
+    study = read(EXAMPLES / "every_event.toml", need="simulation")
+    events = study.model.structure.events
+    for family, parts in ((Condition, [e.when for e in events]), (Action, [a for e in events for a in e.then])):
+        assert {type(x) for x in parts} == set(in_files(family, builtin()))
+    assert any(e.repeat for e in events) and any(e.after for e in events) and any(e.waits for e in events)
+    run = mbs.simulate(study.model, study.q0, study.v0, study.simulation.t_end, study.simulation.dt, save_every=None)
+    happened = [study.model.event_names[i] for i in run.events.index if i >= 0]
+    assert set(happened) == set(study.model.event_names) and happened[-1] == "end" and happened.count("latch") > 2
+    assert run.status == mbs.Status.OK and abs(float(run.energy_error[-1])) < 1e-3  # of 200 J
+    assert bool(run.mode.lock[study.model.v_slice("hinge")][0])  # latched

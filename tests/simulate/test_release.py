@@ -89,6 +89,23 @@ def test_a_spring_plate_beside_the_centre_of_mass_tips_off_at_the_end_of_the_rai
     assert float(angular[2]) == pytest.approx(-lever * impulse, rel=3e-3)
 
 
+@pytest.mark.parametrize("lever", [0.01, -0.03])
+def test_an_impulse_beside_the_centre_of_mass_tips_off_by_m_v_d_over_i(lever):
+    """A stroke of 0.1 mm, in which nothing turns noticeably."""
+    mass, inertia, k, stroke = 12.0, 0.12, 4e6, 1e-4
+    mech = mbs.Mechanism("kick")
+    mech.add_body("satellite", mass=mass, inertia=(0.1, 0.12, inertia))
+    mech.add_joint("clamp", mbs.Fixed(), "world", "satellite", releasable=True)
+    spring = {"stiffness": k, "preload": k * stroke, "stroke": stroke}
+    mech.add_force("kick", mbs.Pusher("world", "satellite", (0, lever, 0), (0, lever, 0), (1, 0, 0), **spring))
+    mech.add_event("go", mbs.Time(1e-3), mbs.Release("clamp"))
+    model = mech.build()
+    v = mbs.simulate(model, model.neutral(), np.zeros(6), 0.02, 1e-4, save_every=None).v[-1]
+    speed = np.sqrt(k * stroke**2 / (mass + mass**2 * lever**2 / inertia))
+    assert float(v[3]) == pytest.approx(speed, rel=1e-5)
+    assert float(v[2]) == pytest.approx(-mass * float(v[3]) * lever / inertia, rel=1e-5)
+
+
 def test_joints_that_cannot_be_released():
     mech = mbs.Mechanism("m")
     mech.add_body("b", mass=1.0)

@@ -108,3 +108,26 @@ def test_locked_interface_flies_as_one_body():
     assert not np.asarray(solution.v[:, model.v_slice("interface")]).any()
     a = mbs.forward_dynamics(model, model.neutral(), np.zeros(12), mode=mode)
     assert relative(a[model.v_slice("flight")], [0, 0, 0, 300.0 / (STAGE + PAYLOAD), 0, 0]) < 1e-13
+
+
+def test_ten_springs_that_unload_part_100_kg_from_900_kg_with_one_metre_per_second():
+    """k = 10 N/mm each over 30 mm, without a force at the end: 45 J on a reduced mass of 90 kg. One metre per second is the
+    velocity of one body relative to the other; they go with 0.9 and 0.1 m/s."""
+    k, stroke, go = 10e3, 0.03, 0.0123
+    mech = mbs.Mechanism("ten springs", held="clamp")
+    mech.add_body("adapter", 900.0)
+    mech.add_body("satellite", 100.0)
+    mech.add_joint("flight", mbs.Prismatic((1, 0, 0)), "world", "adapter")
+    mech.add_joint("clamp", mbs.Prismatic((1, 0, 0)), "adapter", "satellite")
+    spring = mbs.Pusher("adapter", "satellite", (0,) * 3, (0,) * 3, (1, 0, 0), k, preload=k * stroke, stroke=stroke)
+    for i in range(10):
+        mech.add_force(f"spring_{i}", spring)
+    mech.add_event("go", mbs.Time(go), mbs.Release("clamp"))
+    solution = mbs.simulate(mech.build(), [0.0, 0.0], [0.0, 0.0], 0.1, 1e-3)
+    np.testing.assert_allclose(solution.v[-1], [-0.1, 1.0], rtol=2e-9)
+    t, s = np.asarray(solution.t) - go, np.asarray(solution.q[:, 1])
+    assert np.abs(s[t < 0]).max() < 1e-15
+    w = np.sqrt(10 * k / 90.0)  # s = stroke (1 - cos w t) until the springs are spent after a quarter of a period
+    pushed = (t > 0) & (w * t < np.pi / 2)
+    assert pushed.sum() > 40 and np.abs(s - stroke * (1 - np.cos(w * t)))[pushed].max() < 1e-9
+    assert abs(float(solution.energy_error[-1])) < 1e-7 * 45.0

@@ -1,4 +1,4 @@
-"""What every constraint between two bodies answers."""
+"""What every constraint element answers: between a body and the world, or between joints."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from jaxmbs.model.fields import Element, element
 from jaxmbs.model.rows import Row
 from jaxmbs.spatial import Motion, Transform
+from jaxmbs.spatial.scalar import Scalar
 
 
 @element
@@ -18,4 +19,13 @@ class Constraint(Element):
 
     def rows(self, p: Mapping[str, Any], X: Transform, V: Motion) -> tuple[Row, ...]:
         """The rows for the frame placed at X in the other's, moving with V relative to it (in its own axes)."""
+        raise NotImplementedError
+
+
+@element
+class JointConstraint(Constraint):
+    """Base of the constraints that are linear in coordinates of joints with one degree of freedom each."""
+
+    def terms(self, p: Mapping[str, Any]) -> tuple[tuple[Mapping[str, Scalar], Scalar], ...]:
+        """Per row ({joint: coefficient}, constant): the sum of coefficients times coordinates plus the constant is zero."""
         raise NotImplementedError

@@ -1,4 +1,8 @@
-"""Events: conditions that come true in a motion, and what they change."""
+"""Events: conditions that come true in a motion, and what they change.
+
+A phase of a run is what lies between two events. `held` and `off` of a mechanism say what the first one is: which joints are
+locked, which elements and constraints do not act. examples/every_event.toml has every condition and action in a file.
+"""
 
 from jaxmbs.model.events.actions import Bounce as Bounce
 from jaxmbs.model.events.actions import Disable as Disable
@@ -7,6 +11,7 @@ from jaxmbs.model.events.actions import Finish as Finish
 from jaxmbs.model.events.actions import Lock as Lock
 from jaxmbs.model.events.actions import Release as Release
 from jaxmbs.model.events.base import Action as Action
+from jaxmbs.model.events.base import Arming as Arming
 from jaxmbs.model.events.base import Condition as Condition
 from jaxmbs.model.events.conditions import Distance as Distance
 from jaxmbs.model.events.conditions import ForceBelow as ForceBelow

@@ -13,6 +13,9 @@ from jaxmbs.model.kinds import Kind
 class Lock(Action):
     """All freedoms of a joint are held from then on; their rates end in an impact, which conserves momentum.
 
+    With a restitution e the joint rebounds first: each time the event happens its rates become -e times what they were,
+    until these are below rest_rate; then it is held. The event counts as over, for others that come after it, when it is.
+
     >>> mech = mbs.library.double_pendulum()
     >>> mech.add_event("latch", when=mbs.JointReaches("elbow", 0.0), then=mbs.Lock("elbow"))
     >>> mech.build().event_names
@@ -21,6 +24,8 @@ class Lock(Action):
 
     locks: ClassVar[bool] = True
     joint: str = field(Kind.JOINT, "", "joint of the tree")
+    restitution: Any = field(Kind.NOT_NEGATIVE, "", "rate after an impact over the rate before it", default=0.0)
+    rest_rate: Any = field(Kind.NOT_NEGATIVE, "rad/s or m/s", "rebound at which it stays", default=1e-2)
 
 
 @element

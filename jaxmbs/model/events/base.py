@@ -1,12 +1,13 @@
-"""What every condition and every action of an event answers."""
+"""What every condition and every action of an event answers, and when an event is armed."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Protocol
 
-from jaxmbs.model.fields import Element, element
-from jaxmbs.spatial import Vector3
+from jaxmbs.model.fields import Element, element, field
+from jaxmbs.model.kinds import Kind
+from jaxmbs.spatial import Matrix3, Vector3
 from jaxmbs.spatial.scalar import Scalar
 
 Numbers = Mapping[str, Any]
@@ -20,6 +21,10 @@ class Moment(Protocol):
     def coordinates(self, joint: str) -> Sequence[Scalar]: ...
 
     def point(self, body: str, local: Vector3) -> Vector3: ...
+
+    def rotation(self, body: str) -> Matrix3:
+        """From body to world axes."""
+        ...
 
     def reaction(self, joint: str) -> tuple[Vector3, Vector3]:
         """(moment [N m], force [N]) in the joint, drives and locks included, in its axes."""
@@ -50,8 +55,16 @@ class Condition(Element):
 class Action(Element):
     """Base of the actions: what an event changes."""
 
-    locks: ClassVar[bool] = False  # the joint's freedoms are held from then on
+    # the joint's freedoms are held from then on; with a number `restitution` not 0, when a rebound is below its `rest_rate`
+    locks: ClassVar[bool] = False
     releases: ClassVar[bool] = False  # the joint's locks end
     strikes: ClassVar[bool] = False  # the joint's rates jump to -restitution times what they were
     switches: ClassVar[bool | None] = None  # an element or a constraint is switched on or off
     finishes: ClassVar[bool] = False  # the run ends for this instance
+
+
+@element
+class Arming(Element):
+    """The number of an event that may not happen before a time."""
+
+    armed_from: Any = field(Kind.NUMBER, "s", "time before which it does not happen")

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from jaxmbs.model.events.base import Condition, Moment, Numbers
 from jaxmbs.model.fields import element, field
 from jaxmbs.model.functions import check_arguments
 from jaxmbs.model.kinds import Kind
-from jaxmbs.spatial.scalar import Scalar, mul, sub
+from jaxmbs.spatial import Vector3
+from jaxmbs.spatial.scalar import Scalar, div, mul, sub
 
 
 @element
@@ -50,7 +51,8 @@ class JointReaches(Condition):
 
 @element
 class Distance(Condition):
-    """The distance between two points of two bodies passes a value.
+    """The distance from a point of one body to a point of another passes a value; with `along`, what of it lies along that
+    direction, which has a sign.
 
     >>> mech = mbs.library.double_pendulum()
     >>> mech.add_event("stop", when=mbs.Distance("upper", "lower", value=2.0), then=mbs.Finish())
@@ -60,14 +62,29 @@ class Distance(Condition):
 
     body_a: str = field(Kind.BODY_OR_WORLD, "", "first body")
     body_b: str = field(Kind.BODY_OR_WORLD, "", "second body")
-    value: Any = field(Kind.POSITIVE, "m", "distance")
+    value: Any = field(Kind.NUMBER, "m", "distance")
     point_a: Any = field(Kind.VECTOR, "m", "point on the first body, in its axes", default=(0.0, 0.0, 0.0))
     point_b: Any = field(Kind.VECTOR, "m", "point on the second body, in its axes", default=(0.0, 0.0, 0.0))
     direction: str = field(Kind.CHOICE, "", "sense of passing", default="up", choices=("up", "down", "either"))
+    along: Any = field(
+        Kind.VECTOR,
+        "",
+        'direction of any length, in axes of the first body (the world\'s for "world"); zero: straight from point to point',
+        default=(0.0, 0.0, 0.0),
+    )
+
+    def requirements(self, p: Numbers) -> Mapping[str, Any]:
+        directed = (p["along"] != 0).any(-1)
+        return {
+            "value: a distance must be more than zero; pass along=... for one with a sign": directed | (p["value"] > 0)
+        }
 
     def guards(self, p: Numbers, moment: Moment) -> tuple[Scalar, ...]:
         apart = moment.point(self.body_b, p["point_b"]) - moment.point(self.body_a, p["point_a"])
-        return _passing(sub(apart.norm(), p["value"]), self.direction)
+        e: Vector3 = p["along"]
+        straight = all(map(_is_zero, e))
+        length = apart.norm() if straight else div((moment.rotation(self.body_a) @ e) @ apart, e.norm())
+        return _passing(sub(length, p["value"]), self.direction)
 
 
 @element

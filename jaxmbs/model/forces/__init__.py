@@ -6,6 +6,7 @@ from jaxmbs.model.forces.central_gravity import CentralGravity as CentralGravity
 from jaxmbs.model.forces.contact import Contact as Contact
 from jaxmbs.model.forces.damper import Damper as Damper
 from jaxmbs.model.forces.external import External as External
+from jaxmbs.model.forces.friction import Friction as Friction
 from jaxmbs.model.forces.linear_spring import LinearSpring as LinearSpring
 from jaxmbs.model.forces.pusher import Pusher as Pusher
 from jaxmbs.model.forces.surfaces import Cylinder as Cylinder

@@ -3,6 +3,7 @@
 from jaxmbs.model.joints.base import Coordinate as Coordinate
 from jaxmbs.model.joints.base import Joint as Joint
 from jaxmbs.model.joints.base import JointMotion as JointMotion
+from jaxmbs.model.joints.carried import Carried as Carried
 from jaxmbs.model.joints.cylindrical import Cylindrical as Cylindrical
 from jaxmbs.model.joints.fixed import Fixed as Fixed
 from jaxmbs.model.joints.free import Free as Free

@@ -1,0 +1,73 @@
+"""Elements that begin late, while nothing holds what they will push."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+
+from jaxmbs.errors import ModelWarning
+from jaxmbs.model.constraints import FunctionConstraint
+from jaxmbs.model.forces import External
+from jaxmbs.model.forces.base import Force
+from jaxmbs.model.model import Model
+from jaxmbs.model.structure import WORLD, Structure
+
+SHORT = 0.01  # [s] that clamps and cutters take which are fired together
+
+
+def warn_of_floating(model: Model) -> None:
+    """Warn (ModelWarning) of elements with a `delay`, beyond what is short, whose two bodies nothing else connects until
+    then: no lock, no loop or constraint, no element that acts from the start."""
+    s, values = model.structure, model.values()
+
+    def delay(name: str, element: Force) -> float:
+        return float(values[f"{name}.delay"]) if "delay" in element.numbers else 0.0
+
+    late = {f.name: delay(f.name, f.element) for f in s.forces}
+    for f in s.forces:
+        ends = [getattr(f.element, field) for field in f.element.bodies]
+        if late[f.name] <= SHORT or len(ends) != 2:
+            continue
+        for i in _between(s, *ends):
+            link = s.links[i]
+            if link.name in s.held or all(link.locked) or _held(s, i, [name for name in late if late[name] <= SHORT]):
+                continue
+            warnings.warn(
+                f"force {f.name!r}: its delay is {late[f.name]:g} s, and until then nothing holds body {link.body!r}, which "
+                f"floats; let joint {link.name!r} be held and release it at that time by an event",
+                ModelWarning,
+                stacklevel=3,
+            )
+            break
+
+
+def _between(s: Structure, a: str, b: str) -> Iterator[int]:
+    """The joints between two bodies that leave a freedom."""
+    of_a, of_b = (_outer(s, s.body_index[body]) for body in (a, b))
+    return (i for i in sorted(of_a ^ of_b) if s.links[i].joint.nv)
+
+
+def _outer(s: Structure, i: int) -> set[int]:
+    """A link and those that carry it."""
+    found = set()
+    while i >= 0:
+        found.add(i)
+        i = s.links[i].parent
+    return found
+
+
+def _held(s: Structure, i: int, prompt: list[str]) -> bool:
+    """Whether something acts from the start between what joint i carries and the rest; prompt: elements without a delay."""
+    carried = {link.body for k, link in enumerate(s.links) if i in _outer(s, k)}
+    pairs = [{loop.body_a, loop.body_b} for loop in s.loops]
+    for c in s.constraints:
+        if isinstance(c.element, FunctionConstraint):
+            return True
+        pairs.append({WORLD, *(getattr(c.element, field) for field in c.element.bodies)})
+    for f in (f for f in s.forces if f.name in prompt):
+        if isinstance(f.element, External) or s.links[i].name in (getattr(f.element, j) for j in f.element.joints):
+            return True
+        ends = {getattr(f.element, field) for field in f.element.bodies}
+        if ends and not f.element.source:
+            pairs.append(ends if len(ends) > 1 else ends | {WORLD})
+    return any(pair & carried and pair - carried for pair in pairs)

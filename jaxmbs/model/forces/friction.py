@@ -1,0 +1,39 @@
+"""Coulomb friction in a joint."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from jaxmbs.model.fields import element, field
+from jaxmbs.model.forces.base import Force, Loads, Numbers, Scene
+from jaxmbs.model.kinds import Kind
+from jaxmbs.spatial.scalar import Scalar, div, mul, tanh
+
+
+@element
+class Friction(Force):
+    """Coulomb friction of a joint with one degree of freedom: -moment tanh(rate / speed).
+
+    It changes sign smoothly over the speed, so that a joint at rest under less than the moment creeps rather than sticks.
+    Steps should be shorter than the inertia times speed / moment.
+
+    >>> mech = mbs.library.double_pendulum()
+    >>> mech.add_force("rub", mbs.Friction("elbow", moment=0.1))
+    >>> print(mbs.bias_forces(mech.build(), [0.0, 0.0], [0.0, 2.0])[1].round(3))
+    0.1
+    """
+
+    joint: str = field(Kind.JOINT, "", "joint, of the tree or cut, that it acts on")
+    moment: Any = field(Kind.NOT_NEGATIVE, "N m or N", "moment or force of the friction", default=0.0)
+    speed: Any = field(Kind.POSITIVE, "rad/s or m/s", "rate over which it changes sign", default=1e-2)
+    freedoms: ClassVar[int | None] = 1
+
+    def _value(self, p: Numbers, scene: Scene) -> Scalar:
+        (v,) = scene.rates(self.joint)
+        return mul(mul(-1, p["moment"]), tanh(div(v, p["speed"])))
+
+    def apply(self, p: Numbers, scene: Scene, loads: Loads) -> None:
+        loads.joint(self.joint, [self._value(p, scene)])
+
+    def power(self, p: Numbers, scene: Scene) -> Scalar:
+        return mul(self._value(p, scene), scene.rates(self.joint)[0])

@@ -1,0 +1,74 @@
+"""The joint whose motion is given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from jaxmbs.model.errors import ModelError
+from jaxmbs.model.fields import element, field
+from jaxmbs.model.joints.base import Coordinate, Joint, JointMotion, Numbers, Scalars
+from jaxmbs.model.kinds import Kind
+from jaxmbs.spatial import ZERO3, Motion, Transform, about_axis
+from jaxmbs.spatial.scalar import Scalar, div, maximum, mul, sub, total
+
+
+@element
+class Carried(Joint):
+    """A moving base: no freedom, a motion given as a function of time. q: none.
+
+    The child's frame starts where the parent's is, with a velocity and an acceleration along the parent's axes, and turns at
+    a constant rate. The acceleration is multiplied by the piecewise linear profile through (times, values), held at both
+    ends. Let corners of the profile lie at multiples of the step: runs do not locate them.
+
+    >>> mech = mbs.Mechanism("climb", gravity=(0, 0, -9.81))
+    >>> mech.add_body("stage")
+    >>> mech.add_body("pendulum", 1.0, (0, 0, -0.5))
+    >>> mech.add_joint("burn", mbs.Carried(acceleration=(0, 0, 20.0)), "world", "stage")
+    >>> mech.add_joint("hinge", mbs.Revolute((0, 1, 0)), "stage", "pendulum")
+    >>> print(mbs.forward_dynamics(mech.build(), [0.1], [0.0]).round(3))
+    [-5.952]
+    """
+
+    velocity: Any = field(Kind.VECTOR, "m/s", "at t = 0, in the joint frame of the parent", default=(0.0, 0.0, 0.0))
+    acceleration: Any = field(
+        Kind.VECTOR, "m/s2", "where the profile is 1, in the joint frame of the parent", default=(0.0, 0.0, 0.0)
+    )
+    times: Any = field(Kind.LIST, "s", "times of the profile, increasing", default=(0.0,))
+    values: Any = field(Kind.LIST, "", "the profile at these times", default=(1.0,))
+    axis: Any = field(Kind.DIRECTION, "", "that it turns about, in the joint frame", default=(0.0, 0.0, 1.0))
+    rate: Any = field(Kind.NUMBER, "rad/s", "at which it turns", default=0.0)
+    rheonomic: ClassVar[bool] = True
+
+    def requirements(self, p: Numbers) -> Mapping[str, Any]:
+        times, values = p["times"], p["values"]
+        if times.shape[-1] != values.shape[-1]:
+            raise ModelError(f"{times.shape[-1]} times but {values.shape[-1]} values; give one value per time")
+        return {"the times of the profile must increase": (times[..., 1:] > times[..., :-1]).all(-1)}
+
+    def motion(self, p: Numbers, q: Scalars, v: Scalars, t: Scalar) -> JointMotion:
+        level, gained, way = _integrals(t, p["times"], p["values"])
+        position = p["velocity"] * t + p["acceleration"] * way
+        R = about_axis(p["axis"], mul(p["rate"], t))
+        turning = p["axis"] * p["rate"]
+        velocity = R.T @ (p["velocity"] + p["acceleration"] * gained)
+        bias = R.T @ (p["acceleration"] * level) - turning.cross(velocity)
+        return JointMotion(Transform(R, position), (), Motion(turning, velocity), Motion(ZERO3, bias))
+
+    def coordinates(self) -> tuple[Coordinate, ...]:
+        return ()
+
+
+def _integrals(t: Scalar, times: tuple[Scalar, ...], values: tuple[Scalar, ...]) -> tuple[Scalar, Scalar, Scalar]:
+    """The profile at t, and its first and second integral from 0 to t: sums of ramps."""
+    level, gained, way = [values[0]], [mul(values[0], t)], [mul(mul(0.5, values[0]), mul(t, t))]
+    for t0, t1, v0, v1 in zip(times, times[1:], values, values[1:], strict=False):
+        slope = div(sub(v1, v0), sub(t1, t0))
+        for corner, sign in ((t0, 1), (t1, -1)):
+            x, x0 = maximum(sub(t, corner), 0.0), maximum(mul(-1, corner), 0.0)
+            own = mul(sign, slope)
+            level.append(mul(own, x))
+            gained.append(mul(mul(0.5, own), sub(mul(x, x), mul(x0, x0))))
+            cubes = div(sub(mul(x, mul(x, x)), mul(x0, mul(x0, x0))), 6.0)
+            way.append(mul(own, sub(cubes, mul(mul(0.5, t), mul(x0, x0)))))
+    return total(*level), total(*gained), total(*way)

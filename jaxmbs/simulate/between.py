@@ -1,0 +1,130 @@
+"""The motion between the rows of a solution: steps of the same method from the row before, through the events since."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxmbs.dynamics.state.calling import compiles_itself, vector
+from jaxmbs.dynamics.state.programs import program
+from jaxmbs.dynamics.state.tree import Tree
+from jaxmbs.model import Mode, Model, ModelError
+from jaxmbs.model.functions import check_arguments, evaluated
+from jaxmbs.model.parameters import is_traced
+from jaxmbs.simulate.jumps import after_impact, closes, jumps, next_mode, rebound, start_mode, struck
+from jaxmbs.simulate.projection import projected
+from jaxmbs.simulate.steppers import Flow, Stepper, stepper
+
+if TYPE_CHECKING:
+    from jaxmbs.simulate.solution import Solution
+
+
+def states_at(
+    solution: Solution,
+    model: Model,
+    t: Any,
+    tau: Any,
+    mode: Mode | None,
+    held: Iterable[str],
+    method: Any,
+    baumgarte: Any,
+) -> tuple[jax.Array, jax.Array]:
+    """See `Solution.at`."""
+    taken = solution.steps.taken
+    if not is_traced(taken) and np.any(np.asarray(taken) > np.shape(solution.t)[-1] - 1):
+        raise ModelError("at: the solution lacks rows of its steps; simulate with save_every=1 and without tolerance")
+    held = (*model.structure.held, *([held] if isinstance(held, str) else held))
+    mode, dtype = start_mode(model, mode, held), solution.q.dtype
+    drive, in_drive = None, None
+    if callable(tau):
+        check_arguments(tau, "at: tau")
+        call = functools.partial(evaluated, tau, "at: tau", (model.nv,), dtype)
+        instant = (model, *(jax.ShapeDtypeStruct(n, dtype) for n in ((), (model.nq,), (model.nv,))))
+        drive, in_drive = program(tau, "at: tau", instant, call, (model, solution, mode, baumgarte))
+        tau = None
+    failed = solution.status
+    events = (solution.events.time, solution.events.index)
+    lock = None if solution.mode is None else solution.mode.lock
+    rows = (solution.t, solution.q, solution.v)
+    return _states_at(
+        model, rows, events, lock, failed, t, tau, mode, baumgarte, in_drive, drive=drive, by=stepper(method)
+    )
+
+
+@compiles_itself("drive", "by")
+def _states_at(
+    model: Model, rows: Any, events: Any, lock: Any, status: Any, t: Any, tau: Any, mode: Any, baumgarte: Any,
+    in_drive: Any, *, drive: Any, by: Stepper,
+) -> tuple[jax.Array, jax.Array]:  # fmt: skip
+    s, constrained, dtype = model.structure, model.structure.constrained, rows[1].dtype
+    tree = Tree(model, dtype, unrolled=len(s.links)) if constrained else Tree(model, dtype)
+    if tau is not None:
+        tau = vector(model, "tau", tau, model.nv, dtype)
+    flow = Flow(tree, tau if drive is None else functools.partial(drive, in_drive), baumgarte)
+    start = Mode(None, None, None) if mode is None else mode
+
+    def stepped(phase: Any, t: Any, h: Any, mode: Mode) -> Any:
+        new = by.step(flow, phase, t, h, mode, False).phase
+        if constrained and baumgarte is None:
+            new = (*projected(tree, *new[:2], t + h, mode)[:2], new[2])
+        return jax.tree_util.tree_map(lambda x: jnp.asarray(x, dtype), new)
+
+    def one(t: Any) -> tuple[Any, Any]:
+        i = jnp.clip(jnp.sum(rows[0] <= t) - 1, 0, rows[0].shape[0] - 1)
+        row = rows[0][i]
+        q, v = (x[i] if tree.rolled else list(x[i]) for x in rows[1:])
+
+        def through(carry: Any, event: Any) -> tuple[Any, None]:
+            now, phase, mode, done = carry
+            time, index, shut = event
+            counts = (index >= 0) & (time <= t)
+            here = counts & (time > row)
+            moved = stepped(phase, now, jnp.where(here, time - now, 0.0), mode)
+            picks = [counts & (index == k) for k in range(len(s.events))]
+            closed = [jnp.where(here, closes(tree, e, moved[1]), shut) for e in s.events]
+            mode = next_mode(tree, mode, picks, closed)
+            if any(jumps(s, e) for e in s.events):
+                jumped = functools.reduce(
+                    jnp.logical_or, [p for p, e in zip(picks, s.events, strict=True) if jumps(s, e)]
+                )
+                after = after_impact(tree, *moved[:2], time, mode, *struck(tree, moved[1], picks, closed))
+                moved = (moved[0], _where(jumped, after, moved[1]), moved[2])
+            ends = [p for p, e in zip(picks, s.events, strict=True) if any(a.finishes for a in e.then)]
+            done = functools.reduce(jnp.logical_or, ends, done)
+            return (jnp.where(here, time, now), _where(here, moved, phase), mode, done), None
+
+        phase = jax.tree_util.tree_map(jnp.asarray, (q, v, jnp.zeros((), dtype)))
+        carry = (row, phase, start, jnp.asarray(False))
+        if s.events:
+            times, index = events
+            carry, _ = jax.lax.scan(through, carry, (times, index, _closed(tree, index, lock)))
+        now, phase, mode, done = carry
+        q, v, _ = stepped(phase, now, jnp.where(done, 0.0, t - now), mode)
+        outside = (t < rows[0][0]) | (t > rows[0][-1]) | (status == 1) | (status == 5) | (status == 7)
+        return tuple(jnp.where(outside, jnp.nan, tree.vector(x)) for x in (q, v))  # pyright: ignore[reportReturnType]
+
+    t = jnp.asarray(t, dtype)
+    q, v = jax.vmap(one)(t.reshape(-1))
+    return q.reshape(*t.shape, model.nq), v.reshape(*t.shape, model.nv)
+
+
+def _closed(tree: Tree, index: Any, lock: Any) -> Any:
+    """(k,) whether the locks of the events in a log closed: those that rebound do the last time, if they hold at the end."""
+    out, s = jnp.ones(index.shape, bool), tree.structure
+    later = index[None, :] == index[:, None]
+    last = ~jnp.any(later & np.triu(np.ones(later.shape, bool), 1), axis=1)
+    for k, event in enumerate(s.events):
+        for a in event.then:
+            if rebound(tree, event, a) is not None:
+                held = jnp.all(lock[s.v_slices[s.find_joint(a.joint)]])  # pyright: ignore[reportAttributeAccessIssue]
+                out = jnp.where(index == k, last & held, out)
+    return out
+
+
+def _where(on: Any, a: Any, b: Any) -> Any:
+    return jax.tree_util.tree_map(lambda x, y: jnp.where(on, x, y), a, b)

@@ -1,0 +1,53 @@
+"""The warning that an element begins late while nothing holds what it will push."""
+
+import warnings
+
+import pytest
+
+import jaxmbs as mbs
+
+LATE = {"stiffness": 1e3, "preload": 100.0, "stroke": 0.05}
+
+
+def released(held=(), delay=0.5, joint=None, add=lambda mech: None):
+    mech = mbs.Mechanism("release", held=held)
+    mech.add_body("adapter", mass=100.0, inertia=(9, 9, 9))
+    mech.add_body("satellite", mass=10.0, inertia=(1, 1, 1))
+    mech.add_joint("flight", mbs.Free(), "world", "adapter")
+    mech.add_joint("clamp", joint or mbs.Free(), "adapter", "satellite", releasable=joint is not None)
+    here = (0, 0, 0)
+    mech.add_force("spring", mbs.Pusher("adapter", "satellite", here, here, (1, 0, 0), **LATE, delay=delay))
+    add(mech)
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        mech.build()
+    return [str(w.message) for w in found]
+
+
+def test_a_body_that_floats_until_its_spring_pushes():
+    (said,) = released()
+    assert "force 'spring'" in said and "0.5 s" in said and "body 'satellite'" in said and "joint 'clamp'" in said
+    assert released(joint=mbs.Prismatic((1, 0, 0)))  # the rail guides it and holds nothing
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"held": ["clamp"]},
+        {"joint": mbs.Fixed()},
+        {"delay": 0.005},
+        {"add": lambda mech: mech.add_force("tie", mbs.LinearSpring("adapter", "satellite", stiffness=1.0))},
+        {"add": lambda mech: mech.close_loop("pin", mbs.Spherical(), "world", "satellite")},
+        {"add": lambda mech: mech.add_force("own", mbs.External(lambda model, t, q, v: 0 * v))},
+    ],
+    ids=["held", "releasable", "short", "spring", "loop", "function"],
+)
+def test_what_holds_it(how):
+    assert not released(**how)
+
+
+def test_a_thruster_holds_nothing():
+    def engine(mech):
+        mech.add_force("engine", mbs.Thruster("satellite", thrust=1.0))
+
+    assert released(add=engine)
