@@ -15,13 +15,14 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 import jaxmbs as mbs
 from jaxmbs.batching import over_rows
 from jaxmbs.study.outputs.folding import folded
+from jaxmbs.study.store import DRAWS
 
 if TYPE_CHECKING:
     from jaxmbs.study.problem import Study
 
 Array = Any
 Results = dict[str, Any]
-DRAWS = "draws"  # (rows, k), all dispersions side by side
+
 ANEW = "anew"  # (rows,) whether a sample has to be computed once more, by itself: see `over_rows`
 # each device runs its loops on one core: the devices are the cores, and no bit may depend on their number
 _ONE_CORE: dict[str, str | bool] = {"xla_disable_hlo_passes": "cpu-parallel-task-assigner"}

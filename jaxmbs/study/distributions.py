@@ -12,7 +12,6 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import erfinv
 from pydantic import Field
-from scipy.special import erf
 
 from jaxmbs.io.tables import NumberOrList, Table, stated
 
@@ -159,6 +158,8 @@ def component_keys(key: jax.Array, name: str, k: int) -> jax.Array:
 
 def variates(keys: jax.Array, index: Array, components: Components, dtype: Any) -> jax.Array:
     """(k,) draws of sample `index`."""
+    from scipy.special import erf
+
     c = components
     drawn = jax.vmap(lambda key: jax.random.fold_in(key, index))(keys)
     least = np.nextafter(np.asarray(-1, dtype), np.asarray(0, dtype))  # erfinv(-1) is infinite

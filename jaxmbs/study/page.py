@@ -9,12 +9,13 @@ import numpy as np
 
 from jaxmbs.study import plots
 from jaxmbs.study.dispersions import Dispersion
-from jaxmbs.study.distributions import Lognormal, Normal, TruncatedNormal, Uniform
+from jaxmbs.study.drivers import drivers
 from jaxmbs.study.problem import Study
 from jaxmbs.study.repeat import History
-from jaxmbs.study.statistics import CONFIDENCE, QUANTILES, Summary, Verdict, drivers, extremes
+from jaxmbs.study.statistics import CONFIDENCE, QUANTILES, Summary, Verdict, extremes
 from jaxmbs.study.store import Store
 from jaxmbs.study.units import si
+from jaxmbs.study.words import described
 
 _DRAWS_SHOWN = 20_000
 _CSS = """
@@ -139,7 +140,7 @@ def _histories(study: Study, repeated: dict[str, dict[str, tuple[int, History]]]
 
 def _drivers(study: Study, store: Store, summary: Summary) -> str:
     found = {name: drivers(study, store, summary, name) for name in dict.fromkeys(c.output for c in study.criteria)}
-    bars = "".join(_panel(plots.bars(pairs, name)) for name, pairs in found.items() if pairs)
+    bars = "".join(_panel(plots.bars([(d.name, d.share) for d in f.found], name)) for name, f in found.items() if f)
     note = "Share of the variance that a draw explains by itself (first-order Sobol index, estimated from the samples)."
     return f"<h2>What drives the outcome</h2><p class=note>{note}</p><div class=grid>{bars}</div>" if bars else ""
 
@@ -160,27 +161,6 @@ def _nominal(d: Dispersion) -> str:
     if d.target.name.endswith(".inertia"):
         nominal = np.linalg.eigvalsh(nominal)
     return ", ".join(f"{x:.5g}" for x in np.atleast_1d(nominal).reshape(-1))
-
-
-def described(d: Dispersion) -> str:
-    """The distribution in words, in the file's unit."""
-    t, unit = d.table, f" {d.table.unit}" if d.table.unit else ""
-
-    def said(x: object) -> str:
-        return ", ".join(f"{v:g}" for v in x) if isinstance(x, tuple) else f"{x:g}"
-
-    if isinstance(t, Uniform):
-        text = f"uniform, {said(t.low)} to {said(t.high)}{unit}"
-    elif isinstance(t, Lognormal):
-        median = f", median {said(t.median)}{unit}" if t.median is not None else ""
-        text = f"lognormal, sigma {said(t.sigma)}{median}"
-    else:
-        assert isinstance(t, (Normal, TruncatedNormal))
-        mean = f"mean {said(t.mean)}, " if t.mean is not None else ""
-        text = f"{t.distribution.replace('_', ' ')}, {mean}std {said(t.std)}{unit}"
-        if isinstance(t, TruncatedNormal):
-            text += "".join(f", {k} {said(x)}" for k, x in (("low", t.low), ("high", t.high)) if x is not None)
-    return text + (", common" if t.common else "")
 
 
 def _failures(summary: Summary, store: Store) -> str:

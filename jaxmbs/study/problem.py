@@ -139,6 +139,27 @@ def known_keys(under: str = "") -> list[Key]:
     return found
 
 
+def json_schema() -> dict[str, Any]:
+    """The JSON schema of study files, with docs and units, for editors."""
+    table = study_file(catalogue({}, None, False, elements_in(outputs_package)).classes)
+    found = table.model_json_schema()
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **_with_units(found)}
+
+
+def _with_units(node: Any) -> Any:
+    """Docs that name the unit, which schemas have no word for."""
+    if isinstance(node, list):
+        return [_with_units(x) for x in node]
+    if not isinstance(node, dict):
+        return node
+    unit, kind = node.get("unit"), node.get("kind")
+    if isinstance(unit, str) and isinstance(kind, str):
+        node = {k: x for k, x in node.items() if k not in ("unit", "kind")}
+        said = f"{node.get('description', '')} ({kind}{f', {unit}' if unit else ''})"
+        node["description"] = said.strip()
+    return {k: _with_units(x) for k, x in node.items()}
+
+
 class _Findings:
     """Collects the problems of independent checks, so that one run of the command shows them all."""
 

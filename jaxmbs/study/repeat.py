@@ -63,9 +63,12 @@ def repeat(study: Study, samples: Sequence[int] | None = None, save_every: int =
     return History(t[0], q, v, values, outputs, status, error)
 
 
-def write(study: Study, history: History, path: Path, sample: int = 0) -> None:
-    """Write one sample's history: .csv (one row per time), .npz or .zarr by the file's name."""
-    check_name(path)
+def write(study: Study, history: History, path: Path, sample: int = 0, overwrite: bool = True) -> None:
+    """Write one sample's history: .csv (one row per time), .npz or .zarr by the file's name.
+
+    Raises InputError for another name, and for a file that exists where it may not be overwritten.
+    """
+    check_name(path, overwrite)
     columns = {"t": history.t} | _columns(study, history, sample)
     if path.suffix == ".csv":
         table = np.stack(list(columns.values()), axis=1)
@@ -79,8 +82,10 @@ def write(study: Study, history: History, path: Path, sample: int = 0) -> None:
         xarray.Dataset(arrays, coords={"t": history.t}).to_zarr(path, mode="w", consolidated=False)
 
 
-def check_name(path: Path) -> None:
+def check_name(path: Path, overwrite: bool = True) -> None:
     """Raises InputError where a history cannot be written under this name."""
+    if path.exists() and not overwrite:
+        raise InputError(Problem(str(path), "exists already; choose another name with --out, or say --overwrite"))
     if path.suffix not in (".csv", ".npz", ".zarr"):
         raise InputError(Problem(str(path), "the name must end with .csv, .npz or .zarr"))
 
