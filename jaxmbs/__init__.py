@@ -9,9 +9,9 @@ users take (model, t, q, v) in this order. Errors are ModelError and name the el
 
 from typing import TYPE_CHECKING
 
-from jaxmbs.lazy import lazy
+from jaxmbs.lazy import lazy as _lazy
 
 if TYPE_CHECKING:
     from jaxmbs.public import *  # noqa: F403
 
-lazy(__name__, "simulate")  # a command that computes nothing starts without JAX
+_lazy(__name__, "simulate")  # a command that computes nothing starts without JAX

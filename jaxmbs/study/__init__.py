@@ -21,9 +21,9 @@ Results are in DIR/results.zarr, for `xarray.open_zarr`: every output and every 
 
 from typing import TYPE_CHECKING
 
-from jaxmbs.lazy import lazy
+from jaxmbs.lazy import lazy as _lazy
 
 if TYPE_CHECKING:
     from jaxmbs.study.public import *  # noqa: F403
 
-lazy(__name__, "repeat", "report", "run")  # a command that computes nothing starts without JAX
+_lazy(__name__, "repeat", "report", "run")  # a command that computes nothing starts without JAX
