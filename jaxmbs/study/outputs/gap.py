@@ -4,7 +4,7 @@ For a unit vector n from one to the other the gap is how far the one begins beyo
 the distance, and the widest is the distance, or, where the shapes overlap, less the depth of overlap. It is sought by
 Newton's method on the sphere of directions, with edges and corners rounded less and less; whatever direction that ends at,
 its gap is never more than the distance, so that a clearance is never told too large. The derivative with respect to the
-poses is that of the gap in the fixed best direction (envelope theorem).
+poses is that of the rounded gap in the fixed best direction (envelope theorem): rounded, edges have one point that touches.
 """
 
 from __future__ import annotations
@@ -19,17 +19,20 @@ from jaxmbs.spatial import Vector3
 from jaxmbs.study.outputs.shapes import Reach, farthest
 
 Scalar = Any
-ROUNDINGS = np.geomspace(0.3, 3e-6, 24)  # per iteration, relative to the shapes
+LAST = 1e-5
+ROUNDINGS = np.append(np.geomspace(0.3, LAST, 19), np.full(5, LAST))  # per iteration, relative to the shapes
 STEPS = (1.0, 0.3, 0.05, 0.005)
 
 
 def signed_distance(a: Reach, b: Reach) -> Scalar:
     """Distance [m] of two shapes, negative where they overlap."""
     d = b.center - a.center
-    fixed = jax.tree_util.tree_map(jax.lax.stop_gradient, (a, b, d))
-    n = _best(*fixed)
-    found = _gap(a, b, d, n)
-    for m in _faces(*fixed[:2]):
+    stopped = jax.tree_util.tree_map(jax.lax.stop_gradient, (a, b, d))
+    size = _size(*stopped[:2])
+    n = Vector3(*(jax.lax.stop_gradient(x) for x in _best(*stopped, size)))
+    slope = _rounded(a, b, d, n, LAST, size, bends=False)[0]
+    found = jax.lax.stop_gradient(_gap(a, b, d, n) - slope) + slope
+    for m in _faces(a, b):  # these turn with the shapes
         for side in (m, -m):
             found = jnp.maximum(found, _gap(a, b, d, side))
     return found
@@ -66,12 +69,17 @@ def _unit(x: Vector3) -> Vector3:
     return Vector3(jnp.where(tiny, 1.0, x.x * scale), jnp.where(tiny, 0.0, x.y * scale), jnp.where(tiny, 0.0, x.z * scale))
 
 
-def _best(a: Reach, b: Reach, d: Vector3) -> Vector3:
-    """The direction of the widest gap."""
+def _size(a: Reach, b: Reach) -> Scalar:
+    """About the sum of both."""
     size = sum(w for x in (a, b) for w, _ in (*x.along, *x.discs)) + a.ball + b.ball
     for x in (a, b):
         for p in x.points:
             size = jnp.maximum(size, p.norm())
+    return size
+
+
+def _best(a: Reach, b: Reach, d: Vector3, size: Scalar) -> Vector3:
+    """The direction of the widest gap."""
 
     def step(n: tuple[Scalar, ...], rounding: Scalar) -> tuple[Any, None]:
         n = Vector3(*n)
