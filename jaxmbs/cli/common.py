@@ -160,7 +160,7 @@ def keep_programs() -> None:
     import jax
 
     wanted = os.environ.get("JAXMBS_CACHE", "")
-    if wanted.lower() in ("off", "0", "no") or jax.config.jax_compilation_cache_dir:
+    if wanted.lower() in ("off", "0", "no") or jax.config.values.get("jax_compilation_cache_dir"):
         return
     from platformdirs import user_cache_dir
 

@@ -37,14 +37,14 @@ def compared(a: str | Path, b: str | Path, trust: bool = False) -> dict[str, Any
     for v in sum_a.verdicts:
         w = right.get(v.text)
         if w is not None:
-            p = float(fisher_exact([[v.met, v.of - v.met], [w.met, w.of - w.met]]).pvalue)
-            criteria.append({"criterion": v.text, "a": v.probability, "b": w.probability, "chance": p})
+            _, p = fisher_exact([[v.met, v.of - v.met], [w.met, w.of - w.met]])
+            criteria.append({"criterion": v.text, "a": v.probability, "b": w.probability, "chance": float(p)})
     for name in study_a.outputs:
         if name in study_b.outputs:
             x, y = (s.outputs[name][np.isfinite(s.outputs[name])] for s in (sum_a, sum_b))
             unit = study_a.shown[name]
             medians = [float(np.median(z)) / unit.factor if len(z) else None for z in (x, y)]
-            p = float(ks_2samp(x, y).pvalue) if len(x) and len(y) else None
+            p = float(tuple(ks_2samp(x, y))[1]) if len(x) and len(y) else None
             outputs.append({"output": name, "unit": unit.name, "a": medians[0], "b": medians[1], "chance": p})
     lines = difflib.unified_diff(_text(study_a), _text(study_b), str(a), str(b), lineterm="", n=0)
     return {

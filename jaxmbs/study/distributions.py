@@ -54,6 +54,14 @@ class Components:
         low, high = (np.where(self.kind == 0, end, self.location) for end in (self.low, self.high))
         return self._exponential((low + high) / 2)
 
+    @property
+    def spread(self) -> np.ndarray:
+        """(k,) standard deviations, those of truncated normals before they are cut."""
+        log = self.kind == 2
+        width = np.exp(np.where(log, self.scale, 0.0)) - np.exp(np.where(log, -self.scale, 0.0))
+        uniform = np.where(self.kind == 0, self.high - self.low, 0.0) / np.sqrt(12)
+        return np.where(log, self.middle * width / 2, np.where(self.kind == 0, uniform, self.scale))
+
     def _exponential(self, x: np.ndarray) -> np.ndarray:
         log = self.kind == 2
         return np.where(log, np.exp(np.where(log, x, 0.0)), x)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from jaxmbs.study.criteria import Criterion
 from jaxmbs.study.problem import Study
 from jaxmbs.study.store import NOT_RUN, Store
 
@@ -153,12 +154,26 @@ def worst(study: Study, summary: Summary, most: int = 10) -> list[tuple[int, str
     return [(sample, text, x) for sample, (_, text, x) in order]
 
 
-def extremes(study: Study, summary: Summary, output: str, low_is_bad: bool) -> tuple[int, int, int] | None:
-    """Samples with the worst, the median and the best value of an output."""
-    values = summary.outputs[output]
-    order = np.argsort(values)[: np.count_nonzero(np.isfinite(values))]  # what is not a number is sorted to the end
+def extremes(study: Study, summary: Summary, criterion: Criterion) -> tuple[int, int, int] | None:
+    """Samples with the worst, the median and the best value of a criterion's output."""
+    values = summary.outputs[criterion.output]
+    order = np.argsort(criterion.margin(values))[: np.count_nonzero(np.isfinite(values))]  # not a number comes last
     if not len(order):
         return None
-    picked = summary.index[order[[0, len(order) // 2, -1]]]
-    worst, median, best = (int(i) for i in (picked if low_is_bad else picked[::-1]))
+    worst, median, best = (int(i) for i in summary.index[order[[0, len(order) // 2, -1]]])
     return worst, median, best
+
+
+def converging(study: Study, summary: Summary, points: int = 40) -> dict[str, np.ndarray]:
+    """Per criterion (4, points): number of samples, share of them that meets it, ends of the share's interval."""
+    from scipy.stats import beta
+
+    n = np.unique(np.geomspace(1, summary.done, points).astype(int))
+    ok = np.isin(np.arange(summary.done), np.flatnonzero(summary.status == 0))
+    tail, found = (1 - CONFIDENCE) / 2, {}
+    for c in study.criteria:
+        k = np.cumsum(ok & c.met(summary.outputs[c.output]))[n - 1]
+        low = np.where(k > 0, beta.ppf(tail, np.maximum(k, 1), n - k + 1), 0.0)
+        high = np.where(k < n, beta.isf(tail, k + 1, np.maximum(n - k, 1)), 1.0)
+        found[c.text] = np.stack([n, k / n, low, high])
+    return found

@@ -241,7 +241,7 @@ def open_folder(folder: Path) -> Store:
             raise InputError(Problem(str(folder), message)) from None
     except ValueError:
         record = None
-    if not intact(record):
+    if record is None or not intact(record):
         what = "is damaged" if path.exists() else "is missing"
         raise InputError(Problem(str(path), f"{what}; {MEND.format(folder)}"))
     changed = list(changed_files(folder, record))

@@ -1,6 +1,8 @@
-"""Dispersions in words."""
+"""Dispersions in words, ours and those of their file."""
 
 from __future__ import annotations
+
+import re
 
 from jaxmbs.study.dispersions import Dispersion
 from jaxmbs.study.distributions import Lognormal, Normal, TruncatedNormal, Uniform
@@ -25,3 +27,20 @@ def described(d: Dispersion) -> str:
         if isinstance(t, TruncatedNormal):
             text += "".join(f", {k} {said(x)}" for k, x in (("low", t.low), ("high", t.high)) if x is not None)
     return text + (", common" if t.common else "")
+
+
+_HEADER = re.compile(r"""^\s*\[dispersions\.(?:"([^"]+)"|'([^']+)'|([\w\-]+))\]\s*(#.*)?$""")
+
+
+def said_in_the_file(content: bytes) -> dict[str, str]:
+    """The comments in the table of each dispersion: where its numbers come from."""
+    found: dict[str, list[str]] = {}
+    name = None
+    for line in content.decode(errors="replace").splitlines():
+        header = _HEADER.match(line)
+        if header or line.lstrip().startswith("["):
+            name = next(filter(None, header.groups()[:3]), None) if header else None
+        comment = re.search(r"""^(?:[^"'#]|"[^"]*"|'[^']*')*#\s*(.*)$""", line)
+        if name and comment and not line.lstrip().startswith("# -") and not line.lstrip().startswith("#"):
+            found.setdefault(name, []).append(comment[1].strip())
+    return {name: "; ".join(dict.fromkeys(x)) for name, x in found.items()}

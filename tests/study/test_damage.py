@@ -133,7 +133,7 @@ def test_record_and_study_file_are_put_back_from_their_copies(whole, folder, fil
         (folder / file).write_bytes((folder / file).read_bytes().replace(b'"seed": 7', b'"seed": 8'))
     else:
         kind(folder / file)
-    with pytest.raises(InputError, match="jaxmbs verify .* --mend"):
+    with pytest.raises(InputError, match=r"jaxmbs verify .* --mend"):
         report(folder)
     assert not examined(folder).sound
     assert examined(folder, mend=True).mended == (file,)
@@ -249,7 +249,7 @@ def test_what_would_take_years_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(available=1 << 60))
     monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=1 << 60))
     (tmp_path / "long.toml").write_text(CART.replace("t_end = 0.2", "t_end = 1e6"))
-    with pytest.raises(InputError, match="1,000,000,000 steps take .* years at the very least"):
+    with pytest.raises(InputError, match=r"1,000,000,000 steps take .* years at the very least"):
         check(read(tmp_path / "long.toml"), 4 * 10**9)
 
 

@@ -209,7 +209,9 @@ def test_sums_over_time_against_a_fine_grid():
 def test_values_at_an_instant():
     t = np.array([0.0, 1.0, 2.0, 3.0])
     x, travel = np.array([1.0, 3.0, 7.0, 8.0]), np.array([0.0, 0.2, 0.6, 0.1])
-    assert kept(t, x, margin=travel - 0.3, reduce="at", when="x") == pytest.approx(4.0), "a quarter into the second step"
+    assert kept(t, x, margin=travel - 0.3, reduce="at", when="x") == pytest.approx(4.0), (
+        "a quarter into the second step"
+    )
     assert kept(t, x, margin=travel - 0.3, reduce="time_at", when="x") == pytest.approx(1.25)
     assert kept(t, x, margin=travel + 1, reduce="at", when="x") == 1.0, "it holds from the start"
     assert np.isnan(kept(t, x, margin=travel - 1, reduce="at", when="x")), "never"
@@ -263,7 +265,9 @@ def test_a_study_in_this_language(cart):
     force = 50.0 * (x + 1.0 - 1.2) + 0.5 * v
     assert h.outputs["pull"][0] == pytest.approx(np.abs(force).max(), rel=1e-9)
     assert h.outputs["push"][0] == pytest.approx(2.0 * np.abs(v[-1]), rel=1e-9)
-    assert h.outputs["side"][0] == pytest.approx(2.0 * 9.81, rel=1e-9), "the guide carries the weight; along it no force"
+    assert h.outputs["side"][0] == pytest.approx(2.0 * 9.81, rel=1e-9), (
+        "the guide carries the weight; along it no force"
+    )
     assert h.outputs["way"][0] == pytest.approx(x[-1] - x[0], rel=1e-5) and study.quantities["way"] == "length"
     assert h.outputs["nearest"][0] == pytest.approx(np.abs(x).min(), abs=1e-12)
 

@@ -84,10 +84,11 @@ def test_table_and_page(finished):
 def test_worst_median_and_best(finished):
     study = read(finished.folder / "study.toml")
     summary, reach = summarize(study, finished), finished.dataset()["reach"].values
-    worst, median, best = extremes(study, summary, "reach", low_is_bad=True)
+    worst, median, best = extremes(study, summary, study.criteria[0])
     assert (worst, best) == (reach.argmin(), reach.argmax())
     assert np.sort(reach)[128] == reach[median]
-    assert extremes(study, summary, "reach", low_is_bad=False) == (best, median, worst)
+    below = parse("reach < 90 mm", {"reach": "length"})
+    assert extremes(study, summary, below)[::2] == (best, worst)
 
 
 def test_unfinished_and_failed(finished, tmp_path):

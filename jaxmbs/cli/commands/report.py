@@ -18,8 +18,8 @@ def report(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Report a run, finished or not: a table here, and DIR/report.html. A criterion fails where its probability is below
-    the level that the file asks for (`[study] required`, by default 1: every sample meets it)."""
+    """Report a run, finished or not: a table here, and DIR/report.html. A criterion fails where fewer samples meet it than
+    what its sentence asks for: every sample meets it, or so many ("clearance > 0.02 m in 99 %")."""
     with speaking(as_json, quiet) as voice:
         from jaxmbs.study.store import open_folder
 

@@ -66,7 +66,9 @@ def _unit(x: Vector3) -> Vector3:
     square = x @ x
     tiny = square < 1e-20
     scale = 1 / jnp.sqrt(jnp.where(tiny, 1.0, square))
-    return Vector3(jnp.where(tiny, 1.0, x.x * scale), jnp.where(tiny, 0.0, x.y * scale), jnp.where(tiny, 0.0, x.z * scale))
+    return Vector3(
+        jnp.where(tiny, 1.0, x.x * scale), jnp.where(tiny, 0.0, x.y * scale), jnp.where(tiny, 0.0, x.z * scale)
+    )
 
 
 def _size(a: Reach, b: Reach) -> Scalar:

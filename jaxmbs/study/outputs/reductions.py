@@ -28,7 +28,12 @@ def start(reduce: str) -> State:
 
 
 def fold(
-    reduce: str, state: State, measured: tuple[Scalar, Scalar], t: Scalar, limit: float | None = None, margin: Any = None
+    reduce: str,
+    state: State,
+    measured: tuple[Scalar, Scalar],
+    t: Scalar,
+    limit: float | None = None,
+    margin: Any = None,
 ) -> State:
     """State with the present moment taken in. limit: of `time_above` and `time_below`; margin: of the condition of `at`,
     which holds once it is not negative."""
