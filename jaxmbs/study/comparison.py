@@ -37,8 +37,10 @@ def compared(a: str | Path, b: str | Path, trust: bool = False) -> dict[str, Any
     for v in sum_a.verdicts:
         w = right.get(v.text)
         if w is not None:
-            _, p = fisher_exact([[v.met, v.of - v.met], [w.met, w.of - w.met]])
-            criteria.append({"criterion": v.text, "a": v.probability, "b": w.probability, "chance": float(p)})
+            found: Any = fisher_exact([[v.met, v.of - v.met], [w.met, w.of - w.met]])
+            criteria.append(
+                {"criterion": v.text, "a": v.probability, "b": w.probability, "chance": float(found.pvalue)}
+            )
     for name in study_a.outputs:
         if name in study_b.outputs:
             x, y = (s.outputs[name][np.isfinite(s.outputs[name])] for s in (sum_a, sum_b))

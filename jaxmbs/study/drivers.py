@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from jaxmbs.study.store import Store
 
 _SAMPLES = 20_000  # ranks of more say no more
+_ORDERS = 500  # of 10,000 samples in random order, more of fewer; at least twice as many as one of which is seldom
 _GROUPS = 20  # of samples, one of which is left out at a time
 
 
@@ -43,8 +44,8 @@ def drivers(study: Study, store: Store, summary: Summary, output: str, most: int
 
     The share is the first-order Sobol index estimated from the samples at hand: the variance of the output's mean over
     slices of equal number along the draw, less what slices of unrelated samples would show. It sees relations that go
-    down and up again, as those of rates and clearances do. A draw counts where the variance between its slices is more
-    than Fisher's F allows by chance, with the level shared among all draws. Intervals by leaving out groups of samples.
+    down and up again, as those of rates and clearances do. A draw counts where it is more than the largest of as many
+    unrelated draws would show. Intervals by leaving out groups of samples.
     """
     y = summary.outputs[output][:_SAMPLES]
     keep = np.isfinite(y)
@@ -68,21 +69,27 @@ def number_of_slices(samples: int) -> int:
 def ranked(columns: dict[str, np.ndarray], y: np.ndarray, slices: int, most: int = 8) -> Drivers:
     """Drivers of y (m,) among columns (m,)."""
     shares = {name: explained(x, y, slices) for name, x in columns.items()}
-    limit = noise(len(y), slices, max(1, len(columns)))
+    limit = noise(y, slices, max(1, len(columns)))
     above = sorted((name for name in shares if shares[name] > limit), key=lambda name: -shares[name])
     found = tuple(Driver(name, shares[name], *_interval(columns[name], y, slices)) for name in above[:most])
     rest = 1 - sum(shares[name] for name in above)
     return Drivers(found, len(columns) - len(above), limit, max(0.0, rest))
 
 
-def noise(m: int, slices: int, draws: int) -> float:
-    """The share that the largest of so many unrelated draws stays below, with confidence."""
-    from scipy.stats import f
+def noise(y: np.ndarray, slices: int, draws: int) -> float:
+    """The share that the largest of so many unrelated draws stays below, with confidence.
 
-    a, b = slices - 1, m - slices
-    ratio = float(f.isf((1 - CONFIDENCE) / draws, a, b))  # between over within, each by its degrees of freedom
-    between = a * ratio / (a * ratio + b)
-    return (between - (1 - between) * a / b) if between < 1 else 1.0
+    Of samples in random order: most outputs are not normal, and rare ones are far from it.
+    """
+    level = (1 - CONFIDENCE) / draws
+    orders = int(np.clip(_ORDERS * 10_000 / len(y), 2 / level, 2500))
+    rng, ends = np.random.default_rng(0), np.linspace(0, len(y), slices + 1).astype(int)
+    middle, variance, found = y.mean(), float(y.var()), np.empty(orders)
+    for k in range(orders):
+        means = np.add.reduceat(rng.permutation(y), ends[:-1]) / np.diff(ends)
+        found[k] = np.diff(ends) @ (means - middle) ** 2 / len(y)
+    between = np.quantile(found, 1 - level) / variance
+    return float(between - (1 - between) * (slices - 1) / (len(y) - slices))
 
 
 def explained(x: np.ndarray, y: np.ndarray, slices: int) -> float:

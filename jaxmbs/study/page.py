@@ -268,14 +268,16 @@ def _credibility(study: Study, summary: Summary, found: dict[str, Drivers | None
     driven = [name for name, f in found.items() if f and f.found]
     state = "<i>to be stated by those who sign</i>"
     rows = [
-        ["data pedigree", f"{sources} of {len(study.dispersions.items)} dispersions have a comment on their source in the file"],
+        ["data pedigree",
+         f"{sources} of {len(study.dispersions.items)} dispersions have a comment on their source in the file"],
         ["verification of the code", f"versions below; the tests that belong to them: {state}"],
         ["verification of the solution",
          f"largest error of the energy balance {summary.energy_error:.2g} J; {failed:,} of {summary.done:,} samples failed, "
          "too coarse steps among what counts as failed"],
         ["validation", f"comparison with tests of the real system: {state}"],
-        ["uncertainty of the results", f"intervals above; the widest is {widest:.2%} of probability. Sampling only: what is not "
-         "dispersed is taken as certain"],
+        ["uncertainty of the results",
+         f"intervals above, of sampling only; the widest is {widest:.2%} of probability. What is not dispersed is taken as "
+         "certain"],
         ["robustness of the results", f"drivers found for {len(driven)} of {len(found)} outputs with criteria"],
         ["history of use, management, people", state],
     ]  # fmt: skip

@@ -14,7 +14,8 @@ CSS = """
 :root { color-scheme:light dark; --ink:#1d2b3a; --muted:#5d6b7c; --line:#e3e8ee; --good:#2b6cb0; --bad:#c2513a;
   --dim:#94a3b5; --paper:#fff; --back:#f4f6f9; --warn:#fff6e0; --edge:#f0d58a; --trough:#f3dcd6; --band:rgba(29,43,58,.28) }
 @media (prefers-color-scheme:dark) { :root { --ink:#e4eaf1; --muted:#9dabba; --line:#2d3947; --good:#63a4e8; --bad:#ee8a72;
-  --dim:#7b8a9b; --paper:#17202b; --back:#0e151d; --warn:#3a3014; --edge:#6d5a20; --trough:#4a2d27; --band:rgba(228,234,241,.4) } }
+  --dim:#7b8a9b; --paper:#17202b; --back:#0e151d; --warn:#3a3014; --edge:#6d5a20; --trough:#4a2d27;
+  --band:rgba(228,234,241,.4) } }
 * { box-sizing:border-box }
 body { margin:0; background:var(--back); color:var(--ink); font:15px/1.5 system-ui,"Segoe UI",Roboto,sans-serif }
 main { max-width:1060px; margin:0 auto; padding:40px 24px 64px }
@@ -22,10 +23,12 @@ h1 { font-size:30px; line-height:1.2; margin:0 0 4px; letter-spacing:-.01em }
 h2 { font-size:19px; margin:44px 0 12px; break-after:avoid }
 p { margin:6px 0 } .lead,.note { color:var(--muted) } .note { font-size:13px }
 .verdict { border-left:6px solid var(--good); background:var(--paper); border-radius:8px; padding:14px 20px; margin-top:20px;
-  font-size:20px; font-weight:650 } .verdict.failed { border-color:var(--bad) } .verdict p { font-size:14px; font-weight:400 }
+  font-size:20px; font-weight:650 } .verdict.failed { border-color:var(--bad) }
+.verdict p { font-size:14px; font-weight:400 }
 .banner { background:var(--warn); border:1px solid var(--edge); border-radius:8px; padding:10px 14px; margin:18px 0 0 }
 .cards { display:grid; grid-template-columns:repeat(auto-fit,minmax(215px,1fr)); gap:14px; margin-top:22px }
-.card,.panel { background:var(--paper); border:1px solid var(--line); border-radius:10px; padding:16px 18px; break-inside:avoid }
+.card,.panel { background:var(--paper); border:1px solid var(--line); border-radius:10px; padding:16px 18px;
+  break-inside:avoid }
 .panel.long { break-inside:auto }
 .card .big { font-size:32px; font-weight:650; letter-spacing:-.02em; font-variant-numeric:tabular-nums }
 .card .what { font-weight:600; overflow-wrap:anywhere } .yes { color:var(--good) } .no { color:var(--bad); font-weight:600 }

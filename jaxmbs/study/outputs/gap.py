@@ -28,8 +28,8 @@ def signed_distance(a: Reach, b: Reach) -> Scalar:
     """Distance [m] of two shapes, negative where they overlap."""
     d = b.center - a.center
     stopped = jax.tree_util.tree_map(jax.lax.stop_gradient, (a, b, d))
-    size = _size(*stopped[:2])
-    n = Vector3(*(jax.lax.stop_gradient(x) for x in _best(*stopped, size)))
+    size = _size(stopped[0], stopped[1])
+    n = Vector3.of([jax.lax.stop_gradient(x) for x in _best(stopped[0], stopped[1], stopped[2], size)])
     slope = _rounded(a, b, d, n, LAST, size, bends=False)[0]
     found = jax.lax.stop_gradient(_gap(a, b, d, n) - slope) + slope
     for m in _faces(a, b):  # these turn with the shapes
@@ -83,8 +83,8 @@ def _size(a: Reach, b: Reach) -> Scalar:
 def _best(a: Reach, b: Reach, d: Vector3, size: Scalar) -> Vector3:
     """The direction of the widest gap."""
 
-    def step(n: tuple[Scalar, ...], rounding: Scalar) -> tuple[Any, None]:
-        n = Vector3(*n)
+    def step(now: tuple[Scalar, ...], rounding: Scalar) -> tuple[Any, None]:
+        n = Vector3.of(now)
         t = _unit(Vector3(jnp.abs(n.x) > 0.6, jnp.abs(n.x) <= 0.6, 0.0 * n.x).cross(n))
         u = n.cross(t)
         value, slope, bend = _rounded(a, b, d, n, rounding, size)
