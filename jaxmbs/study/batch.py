@@ -14,7 +14,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 import jaxmbs as mbs
 from jaxmbs.batching import over_rows
-from jaxmbs.study.outputs.folding import folded
+from jaxmbs.study.outputs.folding import folded, kept
 from jaxmbs.study.store import DRAWS
 
 if TYPE_CHECKING:
@@ -47,9 +47,8 @@ def samples_of(study: Study, dtype: Any) -> Callable[..., Results]:
 
     def one(model: mbs.Model, q: Array, v: Array) -> Results:
         run = mbs.simulate(model, q, v, time.t_end, time.dt, save_every=None, fold=(start, fold))
-        outputs = {name: output.result(run.folded[name]) for name, output in study.outputs.items()}
         return {
-            **outputs,
+            **kept(study.outputs, run.folded, run.events, model.event_names),
             "energy_error": run.energy_error[-1],
             "constraint_error": run.constraint_error[-1],
             "status": run.status,

@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 from scipy.spatial.transform import Rotation
 
 from jaxmbs.spatial import Matrix3, Vector3
-from jaxmbs.study import read, repeat
+from jaxmbs.study import read, repeat, run
 from jaxmbs.study.criteria import parse
 from jaxmbs.study.outputs import Attitude, Ball, Box, Capsule, Clearance, Distance, EulerAngle, Hull, Tube
 from jaxmbs.study.outputs.attitude import SEQUENCES
@@ -270,6 +270,35 @@ def test_a_study_in_this_language(cart):
     )
     assert h.outputs["way"][0] == pytest.approx(x[-1] - x[0], rel=1e-5) and study.quantities["way"] == "length"
     assert h.outputs["nearest"][0] == pytest.approx(np.abs(x).min(), abs=1e-12)
+
+
+def test_times_of_events(cart, tmp_path):
+    events = """
+[[mechanism.events]]
+name = "gate"
+when = {type = "joint_reaches", joint = "rail", value = 0.02, direction = "up"}
+then = [{type = "lock", joint = "rail"}]
+[[mechanism.events]]
+name = "never"
+when = {type = "time", t = 10.0}
+then = [{type = "finish"}]
+
+[initial.rail]"""
+    text = "".join(f'[outputs.{name}]\ntype = "event_time"\nevent = "{name}"\n' for name in ("gate", "never"))
+    path = cart("\n[initial.rail]", events)
+    path.write_text(path.read_text() + text)
+    study = read(path)
+    h = repeat(study, [0, 1])
+    data = run(study, 64, tmp_path / "run", 64).dataset().load()
+    for row in range(2):
+        x = h.q[row, :, 0]
+        after = np.flatnonzero(x >= 0.02 - 1e-9)[0]
+        assert h.t[after - 1] < h.outputs["gate"][row] <= h.t[after]
+        assert data["gate"].values[row] == pytest.approx(h.outputs["gate"][row], rel=1e-9)
+    assert np.isnan(h.outputs["never"]).all() and np.isnan(data["never"]).all()
+    path.write_text(path.read_text() + '[outputs.x]\ntype = "event_time"\nevent = "gat"\n')
+    with pytest.raises(Exception, match='did you mean "gate"'):
+        read(path)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from jaxmbs.study.outputs.attitude import EulerAngle as EulerAngle
 from jaxmbs.study.outputs.base import Output as Output
 from jaxmbs.study.outputs.clearance import Clearance as Clearance
 from jaxmbs.study.outputs.distance import Distance as Distance
+from jaxmbs.study.outputs.event_time import EventTime as EventTime
 from jaxmbs.study.outputs.joint_position import JointPosition as JointPosition
 from jaxmbs.study.outputs.joint_velocity import JointVelocity as JointVelocity
 from jaxmbs.study.outputs.min_over import MinOver as MinOver

@@ -15,6 +15,7 @@ from jaxmbs.model.forces.base import WORLD, Scene
 from jaxmbs.model.kinds import Kind
 from jaxmbs.spatial import kernel
 from jaxmbs.study.outputs.base import Output, Scalar
+from jaxmbs.study.outputs.event_time import EventTime
 from jaxmbs.study.outputs.min_over import Combined
 from jaxmbs.study.outputs.of_state import OfState
 
@@ -35,15 +36,23 @@ def folded(outputs: Mapping[str, Output], dtype: Any) -> tuple[Any, Callable[...
     return _start(outputs, dtype), fn
 
 
-def folded_history(outputs: Mapping[str, Output], t: Any, found: Mapping[str, tuple[Any, Any]]) -> dict[str, Any]:
-    """The outputs from what was `measured` at the times t (T,)."""
+def folded_history(outputs: Mapping[str, Output], t: Any, found: Mapping[str, tuple[Any, Any]]) -> Any:
+    """The last carry, from what was `measured` at the times t (T,)."""
 
     def step(carry: Any, x: Any) -> tuple[Any, None]:
         t, now = x
         return _folded(outputs, carry, now, t), None
 
     carry, _ = jax.lax.scan(step, _start(outputs, t.dtype), (t, dict(found)))
-    return {name: output.result(carry[name]) for name, output in outputs.items()}
+    return carry
+
+
+def kept(outputs: Mapping[str, Output], carry: Any, events: Any, names: tuple[str, ...]) -> dict[str, Any]:
+    """The outputs after a run: what the fold kept, and the times of events."""
+    return {
+        name: o.of_events(events, names) if isinstance(o, EventTime) else o.result(carry[name])
+        for name, o in outputs.items()
+    }
 
 
 def _folded(outputs: Mapping[str, Output], carry: Any, found: Mapping[str, tuple[Any, Any]], t: Any) -> dict[str, Any]:
