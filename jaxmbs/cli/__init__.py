@@ -5,7 +5,9 @@ from __future__ import annotations
 import sys
 
 # what the commands import from the [study] extra
-_EXTRA = ("typer", "rich", "click", "pydantic", "xarray", "zarr", "scipy", "matplotlib", "psutil")
+_EXTRA = (
+    "typer", "rich", "click", "pydantic", "xarray", "zarr", "scipy", "matplotlib", "psutil", "filelock", "platformdirs",
+)  # fmt: skip
 
 
 def main() -> None:
@@ -19,4 +21,4 @@ def main() -> None:
             raise
         message = f"the command line needs {error.name}, which is not installed: pip install 'jaxmbs[study]'"
         print(message, file=sys.stderr)
-        sys.exit(2)
+        sys.exit(1)

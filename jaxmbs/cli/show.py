@@ -7,58 +7,29 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Group, RenderableType
-from rich.progress import ProgressColumn, Task
 from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
+    from rich.progress import ProgressColumn, Task
+
     from jaxmbs.io.reference import Key
     from jaxmbs.study import History, Store, Study
+    from jaxmbs.study.damage import Examination
 
 
-class Pace(ProgressColumn):
-    """Samples per second and the time left, from the samples of this process."""
+def pace() -> ProgressColumn:
+    """Column of a progress bar: samples per second and the time left, from the samples of this process."""
+    from rich.progress import ProgressColumn
 
-    def render(self, task: Task) -> Text:
-        if not task.speed or task.total is None:
-            return Text("")
-        left = (task.total - task.completed) / task.speed
-        return Text(f"{task.speed:,.0f}/s" + (f", {left:.0f} s left" if left > 0 else ""), style="cyan")
+    class Pace(ProgressColumn):
+        def render(self, task: Task) -> Text:
+            if not task.speed or task.total is None:
+                return Text("")
+            left = (task.total - task.completed) / task.speed
+            return Text(f"{task.speed:,.0f}/s" + (f", {left:.0f} s left" if left > 0 else ""), style="cyan")
 
-
-def described(study: Study) -> RenderableType:
-    """A file's content in tables."""
-    import jaxmbs as mbs
-    from jaxmbs.model.fields import type_name
-    from jaxmbs.study.page import described as distribution
-
-    model = study.model
-    links = model.structure.links
-    mass = sum(float(mbs.get(model, f"{link.body}.mass")) for link in links)
-    head = f"{model.name}: {len(links)} bodies, {model.nv} degrees of freedom (nq {model.nq}), {mass:,.6g} kg"
-    bodies = _table("bodies", "body", "mass [kg]", "joint", "type", "hangs on", "dof")
-    for link in links:
-        parent = "world" if link.parent < 0 else links[link.parent].body
-        row = (f"{float(mbs.get(model, f'{link.body}.mass')):.6g}", link.name, link.joint.type_name, parent)
-        bodies.add_row(link.body, *row, str(link.joint.nv))
-    parts: list[RenderableType] = [Text(head, style="bold"), bodies]
-    if model.structure.forces:
-        forces = _table("forces", "force", "type")
-        for f in model.structure.forces:
-            forces.add_row(f.name, type(f.element).__name__)
-        parts.append(forces)
-    if study.dispersions.items:
-        varied = _table("dispersions", "dispersion", "distribution", "acts by")
-        for d in study.dispersions.items:
-            varied.add_row(d.name, distribution(d), d.apply)
-        parts.append(varied)
-    if study.outputs:
-        outputs = _table("outputs", "output", "type", "kept", "unit")
-        for name, o in study.outputs.items():
-            outputs.add_row(name, type_name(type(o)), o.reduce, study.shown[name].name)
-        parts.append(outputs)
-    parts += [Text(f"criterion: {c.text}") for c in study.criteria]
-    return Group(*parts)
+    return Pace()
 
 
 def reference(keys: Iterable[Key]) -> RenderableType:
@@ -76,7 +47,7 @@ def reference(keys: Iterable[Key]) -> RenderableType:
 
 def one_run(study: Study, history: History, store: Store | None, sample: int | None) -> RenderableType:
     """Outputs of one run, beside what the store has for the same sample."""
-    import jaxmbs as mbs
+    from jaxmbs.simulate.solution import Status
 
     what = f"sample {sample}" if sample is not None else "nominal motion"
     table = _table(what, "output", "value", *(["in the run"] if store else []), "unit")
@@ -87,9 +58,44 @@ def one_run(study: Study, history: History, store: Store | None, sample: int | N
         table.add_row(name, f"{float(x[0]) / unit.factor:.8g}", *stored, unit.name)
     error = abs(float(history.energy_error[0]))
     end = f"{len(history.t)} times, 0 to {history.t[-1]:g} s; error of the energy balance {error:.2g} J"
-    status = mbs.Status(int(history.status[0]))
-    said = [] if status == mbs.Status.OK else [Text(status.message, style="red")]
+    status = Status(int(history.status[0]))
+    said = [] if status == Status.OK else [Text(status.message, style="red")]
     return Group(*([table] if history.outputs else []), *said, Text(end, style="dim"))
+
+
+def one_run_document(study: Study, history: History, store: Store | None, sample: int | None) -> dict[str, Any]:
+    """The same as plain data."""
+    from jaxmbs.simulate.solution import Status
+
+    data: Any = store.dataset() if store else None
+    outputs = {}
+    for name, unit in study.shown.items():
+        stored = {"in_the_run": float(data[name][sample]) / unit.factor} if store else {}
+        outputs[name] = {"value": float(history.outputs[name][0]) / unit.factor, "unit": unit.name, **stored}
+    status = Status(int(history.status[0]))
+    return {
+        "study": study.model.name, "sample": sample, "outputs": outputs, "status": status.name.lower(),
+        "message": status.message, "energy_error": float(history.energy_error[0]), "times": len(history.t),
+        "t_end": float(history.t[-1]),
+    }  # fmt: skip
+
+
+def inventory(found: Examination) -> RenderableType:
+    """What `verify` found."""
+    head = f"{found.folder}: {found.done:,} of {found.samples:,} samples, {found.size / 1e6:,.1f} MB"
+    parts: list[RenderableType] = [Text(head, style="bold")]
+    parts += [Text(f"put back: {name}", style="yellow") for name in found.mended]
+    parts += [Text(f"damaged: {d}", style="red") for d in found.damage]
+    if not found.sound:
+        samples = any(d.stop > d.first or "metadata" in d.what for d in found.damage)
+        remedy = f"jaxmbs resume {found.folder} computes anew what is damaged" if samples else ""
+        parts += [Text(remedy)] if remedy else []
+    else:
+        said = f", fingerprint {found.fingerprint}" if found.fingerprint else ""
+        parts.append(Text(f"every number that is there is the one that was computed{said}", style="green"))
+        if found.done < found.samples:
+            parts.append(Text(f"jaxmbs resume {found.folder} computes the rest", style="yellow"))
+    return Group(*parts)
 
 
 def _table(title: str, *columns: str) -> Table:

@@ -59,6 +59,12 @@ def _vector(value: Any) -> tuple[float, ...]:
     return _numbers(value, 3)
 
 
+def _points(value: Any) -> tuple[tuple[float, ...], ...]:
+    if not isinstance(value, (list, tuple)) or not value:
+        raise ValueError(f"needs a list of points, each a list of 3 numbers, got {value!r}")
+    return tuple(_numbers(x, 3) for x in value)
+
+
 def _direction(value: Any) -> tuple[float, ...]:
     v = _numbers(value, 3)
     if not any(v):
@@ -106,6 +112,8 @@ Numbers = Annotated[tuple[float, ...], BeforeValidator(_list)]
 NumberOrList = Annotated[float | tuple[float, ...], BeforeValidator(_scalar_or_list)]
 Inertia = Annotated[Any, BeforeValidator(_inertia)]
 Rotation = Annotated[Any, BeforeValidator(_rotation)]
+Names = Annotated[tuple[Name, ...], Field(min_length=1)]
+Points = Annotated[Any, BeforeValidator(_points)]
 Flag = Annotated[bool, Field(strict=True)]
 Count = Annotated[int, Field(strict=True, ge=0)]
 
@@ -122,4 +130,5 @@ IN_FILE: dict[Kind, Any] = {
     Kind.NOT_NEGATIVE_VECTOR: Vector, Kind.DIRECTION: Vector, Kind.LIST: Numbers, Kind.ROTATION: Rotation,
     Kind.INERTIA: Inertia, Kind.AXIS: Direction, Kind.BODY: Name, Kind.BODY_OR_WORLD: Name, Kind.JOINT: Name,
     Kind.FLAG: Flag, Kind.COUNT: Count, Kind.TEXT: str,
+    Kind.NAMES: Names, Kind.POINTS: Points,
 }  # fmt: skip

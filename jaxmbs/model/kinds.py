@@ -40,6 +40,8 @@ class Kind(StrEnum):
     CHOICE = "one of several words"
     COUNT = "integer >= 0"
     TEXT = "text"
+    NAMES = "list of names"
+    POINTS = "list of points"
     FUNCTION = "function"  # cannot stand in a file
 
     @property

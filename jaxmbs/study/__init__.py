@@ -19,12 +19,11 @@ Results are in DIR/results.zarr, for `xarray.open_zarr`: every output and every 
 `constraint_error`, along `sample`.
 """
 
-from jaxmbs.io.errors import InputError as InputError
-from jaxmbs.study.problem import Study as Study
-from jaxmbs.study.problem import read as read
-from jaxmbs.study.repeat import History as History
-from jaxmbs.study.repeat import repeat as repeat
-from jaxmbs.study.report import report as report
-from jaxmbs.study.run import resume as resume
-from jaxmbs.study.run import run as run
-from jaxmbs.study.store import Store as Store
+from typing import TYPE_CHECKING
+
+from jaxmbs.lazy import lazy as _lazy
+
+if TYPE_CHECKING:
+    from jaxmbs.study.public import *  # noqa: F403
+
+_lazy(__name__, "repeat", "report", "run")  # a command that computes nothing starts without JAX

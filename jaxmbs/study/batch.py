@@ -14,14 +14,15 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 import jaxmbs as mbs
 from jaxmbs.batching import over_rows
-from jaxmbs.study.outputs.folding import folded
+from jaxmbs.study.outputs.folding import folded, kept
+from jaxmbs.study.store import DRAWS
 
 if TYPE_CHECKING:
     from jaxmbs.study.problem import Study
 
 Array = Any
 Results = dict[str, Any]
-DRAWS = "draws"  # (rows, k), all dispersions side by side
+
 ANEW = "anew"  # (rows,) whether a sample has to be computed once more, by itself: see `over_rows`
 # each device runs its loops on one core: the devices are the cores, and no bit may depend on their number
 _ONE_CORE: dict[str, str | bool] = {"xla_disable_hlo_passes": "cpu-parallel-task-assigner"}
@@ -46,9 +47,8 @@ def samples_of(study: Study, dtype: Any) -> Callable[..., Results]:
 
     def one(model: mbs.Model, q: Array, v: Array) -> Results:
         run = mbs.simulate(model, q, v, time.t_end, time.dt, save_every=None, fold=(start, fold))
-        outputs = {name: output.result(run.folded[name]) for name, output in study.outputs.items()}
         return {
-            **outputs,
+            **kept(study.outputs, run.folded, run.events, model.event_names),
             "energy_error": run.energy_error[-1],
             "constraint_error": run.constraint_error[-1],
             "status": run.status,

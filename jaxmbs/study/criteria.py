@@ -1,4 +1,4 @@
-"""Criteria: sentences like "clearance > 0.02 m"."""
+"""Criteria: sentences like "clearance > 0.02 m", "0 m < travel < 1 m", "|roll| < 3 deg in 99 %"."""
 
 from __future__ import annotations
 
@@ -13,26 +13,64 @@ from jaxmbs.io.errors import choices
 from jaxmbs.study.units import Unit, unit
 
 _COMPARE = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
-_FORM = re.compile(
-    r"\s*(?P<name>[A-Za-z_][\w\- ]*?)\s*(?P<sign><=|>=|<|>)"
-    r"\s*(?P<number>[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?)\s*(?P<unit>.*?)\s*"
+_MIRROR = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+_NAME = r"[A-Za-z_][\w\- ]*?"
+_SHARE = rf"(?:\s+in\s+(?P<share>{_NUMBER})\s*%(?:\s+of\s+(?:the\s+)?samples)?)?"
+_ONE = re.compile(
+    rf"\s*(?P<bar>\|?)\s*(?P<name>{_NAME})\s*(?P=bar)\s*(?P<sign><=|>=|<|>)"
+    rf"\s*(?P<number>{_NUMBER})\s*(?P<unit>.*?){_SHARE}\s*"
 )
+_TWO = re.compile(
+    rf"\s*(?P<low>{_NUMBER})\s*(?P<low_unit>[^<>=]*?)\s*(?P<low_sign><=|<)\s*(?P<name>{_NAME})\s*(?P<sign><=|<)"
+    rf"\s*(?P<number>{_NUMBER})\s*(?P<unit>.*?){_SHARE}\s*"
+)
+FORMS = 'NAME < NUMBER UNIT, NUMBER UNIT < NAME < NUMBER UNIT or |NAME| < NUMBER UNIT, as in "clearance > 0.02 m"'
 
 
 @dataclass(frozen=True)
 class Criterion:
-    """output `sign` bound, the bound in SI; `text` is what the file says, `unit` the unit it was written in."""
+    """What an output must be: every (sign, bound) of `bounds`, in SI, of the value or, where absolute, of its size.
+
+    text: what the file says; unit: that in which it was written; share: of the samples that must meet it.
+    """
 
     text: str
     output: str
-    sign: str
-    bound: float
+    bounds: tuple[tuple[str, float], ...]
     unit: Unit
+    absolute: bool = False
+    share: float = 1.0
+
+    @property
+    def sign(self) -> str:
+        """The only sign, or the last."""
+        return self.bounds[-1][0]
+
+    @property
+    def bound(self) -> float:
+        """The only bound, or the last."""
+        return self.bounds[-1][1]
+
+    @property
+    def marks(self) -> tuple[tuple[str, float], ...]:
+        """The bounds of the value itself."""
+        if not self.absolute:
+            return self.bounds
+        return tuple((s, side * b) for sign, b in self.bounds for side, s in ((1, sign), (-1, _MIRROR[sign])))
 
     def met(self, values: np.ndarray) -> np.ndarray:
         """(n,) bool for (n,) values in SI. A value that is not a number does not meet any criterion."""
-        with np.errstate(invalid="ignore"):
-            return _COMPARE[self.sign](values, self.bound)
+        return np.all([_COMPARE[sign](x, bound) for x, sign, bound in self._sides(values)], axis=0)
+
+    def margin(self, values: np.ndarray) -> np.ndarray:
+        """(n,) how far values are from missing the criterion [SI]: the smaller the worse, negative where they miss it."""
+        far = [(bound - x) if sign[0] == "<" else (x - bound) for x, sign, bound in self._sides(values)]
+        return np.min(far, axis=0)
+
+    def _sides(self, values: np.ndarray) -> list[tuple[np.ndarray, str, float]]:
+        x = np.abs(values) if self.absolute else np.asarray(values)
+        return [(x, sign, bound) for sign, bound in self.bounds]
 
 
 def parse(text: str, quantities: Mapping[str, str]) -> Criterion:
@@ -40,16 +78,34 @@ def parse(text: str, quantities: Mapping[str, str]) -> Criterion:
 
     Spaces and hyphens in the output's name count as underscores. Raises ValueError with the remedy.
     """
-    form = _FORM.fullmatch(text)
-    if form is None:
-        raise ValueError(f'"{text}" is not a criterion; write NAME < NUMBER UNIT, as in "clearance > 0.02 m"')
-    name = re.sub(r"[\s\-]+", "_", form["name"])
+    form, two = _ONE.fullmatch(text), _TWO.fullmatch(text)
+    found = two or form
+    if found is None:
+        raise ValueError(f'"{text}" is not a criterion; write {FORMS}')
+    name = re.sub(r"[\s\-]+", "_", found["name"].strip())
     if name not in quantities:
-        raise ValueError(f'"{text}": there is no output "{form["name"]}"; {choices(name, quantities, "outputs")}')
+        raise ValueError(f'"{text}": there is no output "{found["name"]}"; {choices(name, quantities, "outputs")}')
+    measure = _unit(text, found["unit"], quantities[name])
+    bounds = ((found["sign"], float(found["number"]) * measure.factor),)
+    if two:
+        lower = _unit(text, two["low_unit"], quantities[name]) if two["low_unit"] else measure
+        low = float(two["low"]) * lower.factor
+        if low >= bounds[0][1]:
+            raise ValueError(f'"{text}": nothing lies between {two["low"]} and {two["number"]}; exchange them')
+        bounds = ((_MIRROR[two["low_sign"]], low), *bounds)
+    absolute = bool(form and not two and form["bar"])
+    if absolute and bounds[0][1] < 0:
+        raise ValueError(f'"{text}": a size is not negative; give a bound of zero or more')
+    share = float(found["share"]) / 100 if found["share"] else 1.0
+    if not 0 < share <= 1:
+        raise ValueError(f'"{text}": {found["share"]} % of the samples are more than all or none; give 0 to 100')
+    return Criterion(" ".join(text.split()), name, bounds, measure, absolute, share)
+
+
+def _unit(text: str, name: str, quantity: str) -> Unit:
     try:
-        measure = unit(form["unit"], quantities[name])
+        return unit(name, quantity)
     except ValueError as error:
-        if not form["unit"]:
-            error = ValueError(f"the unit is missing ({quantities[name]}), {str(error).split('; ')[-1]}")
+        if not name:
+            error = ValueError(f"the unit is missing ({quantity}), {str(error).split('; ')[-1]}")
         raise ValueError(f'"{text}": {error}') from None
-    return Criterion(" ".join(text.split()), name, form["sign"], float(form["number"]) * measure.factor, measure)

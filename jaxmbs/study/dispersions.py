@@ -11,8 +11,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-import jaxmbs as mbs
 from jaxmbs.io.errors import InputError, Problem, choices, dotted
+from jaxmbs.model import get
 from jaxmbs.model.kinds import Kind, refused
 from jaxmbs.spatial import kernel
 from jaxmbs.study import units
@@ -125,7 +125,7 @@ def _requirements_met(model: Model, name: str) -> Array:
         return jnp.ones((), bool)
     p = {path: model.overrides.get(f"{name}.{path}") for path in found.numbers}
     varied = {path: x for path, x in p.items() if x is not None}
-    fixed = {path: jnp.asarray(mbs.get(model, f"{name}.{path}")) for path, x in p.items() if x is None}
+    fixed = {path: jnp.asarray(get(model, f"{name}.{path}")) for path, x in p.items() if x is None}
 
     def met(own: dict[str, Array]) -> Array:
         holds = found.requirements(fixed | own).values()

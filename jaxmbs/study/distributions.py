@@ -12,7 +12,6 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import erfinv
 from pydantic import Field
-from scipy.special import erf
 
 from jaxmbs.io.tables import NumberOrList, Table, stated
 
@@ -54,6 +53,14 @@ class Components:
         """(k,) variates that as many draws exceed as not (about: a truncated normal's is taken at its mean)."""
         low, high = (np.where(self.kind == 0, end, self.location) for end in (self.low, self.high))
         return self._exponential((low + high) / 2)
+
+    @property
+    def spread(self) -> np.ndarray:
+        """(k,) standard deviations, those of truncated normals before they are cut."""
+        log = self.kind == 2
+        width = np.exp(np.where(log, self.scale, 0.0)) - np.exp(np.where(log, -self.scale, 0.0))
+        uniform = np.where(self.kind == 0, self.high - self.low, 0.0) / np.sqrt(12)
+        return np.where(log, self.middle * width / 2, np.where(self.kind == 0, uniform, self.scale))
 
     def _exponential(self, x: np.ndarray) -> np.ndarray:
         log = self.kind == 2
@@ -159,6 +166,8 @@ def component_keys(key: jax.Array, name: str, k: int) -> jax.Array:
 
 def variates(keys: jax.Array, index: Array, components: Components, dtype: Any) -> jax.Array:
     """(k,) draws of sample `index`."""
+    from scipy.special import erf
+
     c = components
     drawn = jax.vmap(lambda key: jax.random.fold_in(key, index))(keys)
     least = np.nextafter(np.asarray(-1, dtype), np.asarray(0, dtype))  # erfinv(-1) is infinite

@@ -1,4 +1,4 @@
-"""A report as one self-contained HTML page."""
+"""A report as one self-contained HTML page: the verdict on top, then what it rests on."""
 
 from __future__ import annotations
 
@@ -8,40 +8,18 @@ from html import escape
 import numpy as np
 
 from jaxmbs.study import plots
+from jaxmbs.study.audit import audit
 from jaxmbs.study.dispersions import Dispersion
-from jaxmbs.study.distributions import Lognormal, Normal, TruncatedNormal, Uniform
+from jaxmbs.study.drivers import Drivers, drivers
+from jaxmbs.study.page_style import CSS, themed
 from jaxmbs.study.problem import Study
 from jaxmbs.study.repeat import History
-from jaxmbs.study.statistics import CONFIDENCE, QUANTILES, Summary, Verdict, drivers, extremes
+from jaxmbs.study.statistics import CONFIDENCE, QUANTILES, Summary, Verdict, converging, extremes, worst
 from jaxmbs.study.store import Store
 from jaxmbs.study.units import si
+from jaxmbs.study.words import described, said_in_the_file
 
-_DRAWS_SHOWN = 20_000
-_CSS = """
-:root { --ink:#1d2b3a; --muted:#6b7a8c; --line:#e3e8ee; --good:#2b6cb0; --bad:#c2513a; --paper:#fff; --back:#f4f6f9 }
-* { box-sizing:border-box }
-body { margin:0; background:var(--back); color:var(--ink); font:15px/1.5 system-ui,"Segoe UI",Roboto,sans-serif }
-main { max-width:1060px; margin:0 auto; padding:40px 24px 64px }
-h1 { font-size:30px; line-height:1.2; margin:0 0 4px; letter-spacing:-.01em }
-h2 { font-size:19px; margin:44px 0 12px }
-h3 { font-size:14px; margin:18px 0 2px; color:var(--muted); font-weight:600 }
-p { margin:6px 0 } .lead,.note { color:var(--muted) } .note { font-size:13px }
-.banner { background:#fff6e0; border:1px solid #f0d58a; border-radius:8px; padding:10px 14px; margin:18px 0 0 }
-.cards { display:grid; grid-template-columns:repeat(auto-fit,minmax(215px,1fr)); gap:14px; margin-top:22px }
-.card,.panel { background:var(--paper); border:1px solid var(--line); border-radius:10px; padding:16px 18px }
-.card .big { font-size:32px; font-weight:650; letter-spacing:-.02em; font-variant-numeric:tabular-nums }
-.card .what { font-weight:600 }
-.bar { position:relative; height:8px; border-radius:4px; background:#f3dcd6; margin:10px 0 8px }
-.bar i { position:absolute; left:0; top:0; bottom:0; border-radius:4px; background:var(--good) }
-.bar b { position:absolute; top:-3px; bottom:-3px; background:rgba(29,43,58,.28); border-radius:3px; min-width:2px }
-.grid { display:grid; grid-template-columns:repeat(auto-fit,minmax(420px,1fr)); gap:14px }
-.panel { overflow-x:auto } .panel + .panel { margin-top:14px } .grid .panel { margin-top:0 }
-svg { width:100%; height:auto; display:block } svg text { font-family:inherit !important }
-table { border-collapse:collapse; width:100%; font-size:13.5px; font-variant-numeric:tabular-nums }
-th,td { border-bottom:1px solid var(--line); padding:5px 14px 5px 0; text-align:left; vertical-align:top }
-th { color:var(--muted); font-weight:600; white-space:nowrap } tr:last-child td { border-bottom:0 }
-th.n,td.n { text-align:right } code { font:12.5px ui-monospace,Menlo,Consolas,monospace }
-"""
+_POINTS = 500  # of a scatter
 
 
 def page(study: Study, store: Store, summary: Summary, repeated: dict[str, dict[str, tuple[int, History]]]) -> str:
@@ -52,26 +30,36 @@ def page(study: Study, store: Store, summary: Summary, repeated: dict[str, dict[
         f"{summary.done:,} samples of {study.simulation.t_end:g} s at {study.simulation.dt * 1e3:g} ms, "
         f"seed {study.seed}, {record['precision']}"
     )
+    found = {name: drivers(study, store, summary, name) for name in dict.fromkeys(c.output for c in study.criteria)}
     parts = [
         f"<h1>{title}</h1><p class=lead>{lead}</p>",
+        _verdict(summary),
         _banner(summary),
         *(f"<div class=banner>Warning: {escape(message)}</div>" for message in study.warnings),
         f"<div class=cards>{''.join(map(_card, _verdicts(summary)))}</div>" if summary.verdicts else "",
         "<h2>Outputs</h2>" + _panel(_quantiles(study, summary)),
         f'<div class=grid style="margin-top:14px">{"".join(_histograms(study, summary))}</div>',
+        "<h2>Convergence</h2>" + _panel(_convergence(study, summary)) if summary.verdicts and summary.done else "",
         "<h2>Worst, median and best sample</h2>" + "".join(_histories(study, repeated)) if repeated else "",
-        _drivers(study, store, summary),
-        "<h2>Dispersions</h2>" + _panel(_dispersions(study, store, summary)),
+        _worst(study, store, summary),
+        _drivers(study, store, summary, found),
+        "<h2>Inputs</h2>" + _inputs(study, store, summary),
+        "<h2>Events</h2>" + _panel(_events(study)),
         "<h2>Samples that failed</h2>" + _panel(_failures(summary, store)),
+        "<h2>Credibility</h2>" + _credibility(study, summary, found),
         "<h2>Where this comes from</h2>" + _panel(_provenance(study, store, summary)),
     ]
     head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{title}</title>'
     body = f"<body><main>{''.join(parts)}</main></body>"
-    return f'<!doctype html><html lang="en"><head>{head}<style>{_CSS}</style></head>{body}</html>'
+    return f'<!doctype html><html lang="en"><head>{head}<style>{CSS}</style></head>{body}</html>'
 
 
-def _panel(content: str) -> str:
-    return f"<div class=panel>{content}</div>"
+def _panel(content: str, kind: str = "") -> str:
+    return f'<div class="panel {kind}">{content}</div>'
+
+
+def _picture(svg: str) -> str:
+    return _panel(themed(svg))
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]], numbers: int = 0) -> str:
@@ -84,6 +72,27 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]], numbers: int = 0)
     body = "".join(f"<tr>{cells('td', row)}</tr>" for row in rows)
     top = f"<thead><tr>{cells('th', head)}</tr></thead>" if any(head) else ""
     return f"<table>{top}<tbody>{body}</tbody></table>"
+
+
+# --- what came out ----------------------------------------------------------------------------------------------------
+
+
+def _verdict(summary: Summary) -> str:
+    if not summary.verdicts:
+        return ""
+    failed = [v for v in summary.verdicts if not v.passed]
+    unshown = [v for v in summary.verdicts if v.passed and v.share < 1 and not v.shown]
+    if summary.done < summary.n:
+        head, kind = "No verdict yet", "failed"
+    elif failed:
+        head, kind = f"{len(failed)} of {len(summary.verdicts)} criteria not met", "failed"
+    else:
+        head, kind = "Every criterion is met", ""
+    notes = [f"Not met: {escape(v.text)} ({v.met:,} of {v.of:,} samples)." for v in failed]
+    notes += [
+        f"Met, but {v.of:,} samples do not show it with {CONFIDENCE:.0%} confidence: {escape(v.text)}." for v in unshown
+    ]
+    return f'<div class="verdict {kind}">{head}{"".join(f"<p>{n}</p>" for n in notes)}</div>'
 
 
 def _banner(summary: Summary) -> str:
@@ -101,11 +110,12 @@ def _verdicts(summary: Summary) -> list[Verdict]:
 
 def _card(v: Verdict) -> str:
     band = f'<b style="left:{v.low:.3%};width:{v.high - v.low:.3%}"></b>'
+    said = "<span class=yes>met</span>" if v.passed else "<span class=no>not met</span>"
     return (
         f"<div class=card><div class=what>{escape(v.text)}</div><div class=big>{v.probability:.2%}</div>"
         f'<div class=bar><i style="width:{v.probability:.3%}"></i>{band}</div>'
         f"<div class=note>{CONFIDENCE:.0%} interval {v.low:.2%} to {v.high:.2%}, "
-        f"met by {v.met:,} of {v.of:,}</div></div>"
+        f"met by {v.met:,} of {v.of:,}: {said}</div></div>"
     )
 
 
@@ -124,63 +134,118 @@ def _histograms(study: Study, summary: Summary) -> Iterable[str]:
     for name in study.outputs:
         criteria = [c for c in study.criteria if c.output == name]
         grid = study.simulation.dt if study.quantities[name] == "time" else 0.0
-        yield _panel(plots.histogram(summary.outputs[name], name, study.shown[name], criteria, grid))
+        yield _picture(plots.histogram(summary.outputs[name], name, study.shown[name], criteria, grid))
+
+
+def _convergence(study: Study, summary: Summary) -> str:
+    note = f"Share of the samples that meet a criterion, after so many of them, with its {CONFIDENCE:.0%} interval."
+    curves = converging(study, summary)
+    return f"<p class=note>{note}</p>{themed(plots.convergence(curves))}"
 
 
 def _histories(study: Study, repeated: dict[str, dict[str, tuple[int, History]]]) -> Iterable[str]:
     for name, runs in repeated.items():
-        criteria = [c for c in study.criteria if c.output == name and study.quantities[name] != "time"]
         history = next(iter(runs.values()))[1]
         curves = {which: (sample, h.values[name][0]) for which, (sample, h) in runs.items()}
         quantity = study.outputs[name].quantity(study.joints)
-        unit = study.shown[name] if study.quantities[name] == quantity else si(quantity)
-        yield _panel(plots.history(history.t, curves, name, unit, criteria))
+        same = study.quantities[name] == quantity
+        criteria = [c for c in study.criteria if c.output == name and same]
+        yield _picture(plots.history(history.t, curves, name, study.shown[name] if same else si(quantity), criteria))
 
 
-def _drivers(study: Study, store: Store, summary: Summary) -> str:
-    found = {name: drivers(study, store, summary, name) for name in dict.fromkeys(c.output for c in study.criteria)}
-    bars = "".join(_panel(plots.bars(pairs, name)) for name, pairs in found.items() if pairs)
-    note = "Share of the variance that a draw explains by itself (first-order Sobol index, estimated from the samples)."
-    return f"<h2>What drives the outcome</h2><p class=note>{note}</p><div class=grid>{bars}</div>" if bars else ""
+def _worst(study: Study, store: Store, summary: Summary) -> str:
+    found = worst(study, summary)
+    if not found:
+        return ""
+    data = store.dataset().isel(sample=[sample for sample, _, _ in found])
+    draws = [(d, data[d.name].values.reshape(len(found), d.k)) for d in study.dispersions.items]
+    rows = []
+    for row, (sample, text, x) in enumerate(found):
+        output = next(c.output for c in study.criteria if c.text == text)
+        unit = study.shown[output]
+        command = f"jaxmbs simulate {store.folder}/study.toml --sample {sample} --of {store.folder}"
+        inputs = "<br>".join(f"{escape(name)} {z:+.1f}" for name, z in _unusual(draws, row))
+        value = f"{x / unit.factor:.5g} {escape(unit.name)}"
+        rows.append([f"{sample}", escape(text), value, inputs, f"<code>{escape(command)}</code>"])
+    note = "Nearest to missing a criterion, or farthest beyond. Inputs: the five most unusual draws, in standard deviations."
+    table = _table(["sample", "criterion", "its output", "inputs", "repeat it with"], rows)
+    return f"<h2>The ten worst samples</h2><p class=note>{note}</p>{_panel(table, 'long')}"
 
 
-def _dispersions(study: Study, store: Store, summary: Summary) -> str:
-    data, rows = store.dataset(), summary.index[:_DRAWS_SHOWN]
-    table = []
+def _unusual(draws: Sequence[tuple[Dispersion, np.ndarray]], row: int, most: int = 5) -> list[tuple[str, float]]:
+    found = []
+    for d, x in draws:
+        middle, width = d.components.middle, d.components.spread
+        for k in range(d.k):
+            if width[k] > 0:
+                name = d.name if d.k == 1 else f"{d.name}[{k}]"
+                found.append((name, float((x[row, k] - middle[k]) / width[k])))
+    return sorted(found, key=lambda pair: -abs(pair[1]))[:most]
+
+
+def _drivers(study: Study, store: Store, summary: Summary, found: dict[str, Drivers | None]) -> str:
+    panels = []
+    for name, f in found.items():
+        if f is None:
+            continue
+        if f.found:
+            panels.append(_picture(plots.bars([(d.name, d.share, d.low, d.high) for d in f.found], name, f.rest)))
+            panels.append(_picture(_scatter(study, store, summary, name, f.found[0].name)))
+        else:
+            panels.append(_panel(f"<p>No draw stands above noise for {escape(name.replace('_', ' '))}.</p>"))
+    if not panels:
+        return ""
+    limits = ", ".join(f"{escape(n.replace('_', ' '))} {f.noise:.1%}" for n, f in found.items() if f)
+    note = (
+        "Share of the variance that a draw explains by itself (first-order Sobol index, estimated from the samples), with "
+        f"{CONFIDENCE:.0%} interval; only draws above what the largest of as many unrelated ones reaches ({limits}). "
+        "The rest is noise, small shares and what draws do together."
+    )
+    return f"<h2>What drives the outcome</h2><p class=note>{note}</p><div class=grid>{''.join(panels)}</div>"
+
+
+def _scatter(study: Study, store: Store, summary: Summary, output: str, draw: str) -> str:
+    d = next(d for d in study.dispersions.items if draw in (d.name, *(f"{d.name}[{k}]" for k in range(d.k))))
+    k = 0 if d.name == draw else int(draw[len(d.name) + 1 : -1])
+    rows = summary.index[:_POINTS]
+    x = store.dataset()[d.name][: int(rows.max()) + 1].values[rows].reshape(len(rows), d.k)[:, k]
+    criteria = [c for c in study.criteria if c.output == output]
+    factor, name = (d.unit.factor, d.unit.name) if d.unit else (1.0, si(d.quantity).name if d.quantity else "")
+    return plots.scatter(x / factor, f"{draw} [{name}]" if name else draw, summary.outputs[output][:_POINTS], output,
+                         study.shown[output], criteria)  # fmt: skip
+
+
+# --- what went in -----------------------------------------------------------------------------------------------------
+
+
+def _inputs(study: Study, store: Store, summary: Summary) -> str:
+    found = {a.name: a for a in audit(study, store, summary)}
+    sources, rows = said_in_the_file(study.content), []
     for d in study.dispersions.items:
-        x = data[d.name][: int(rows.max(initial=-1)) + 1].values[rows].reshape(len(rows), d.k)
-        drawn = [f"{m:.4g} ± {s:.2g}" for m, s in zip(x.mean(0), x.std(0), strict=True)] if len(rows) > 1 else []
-        name = f"<code>{escape(d.name)}</code>"
-        table.append([name, escape(described(d)), d.apply, _nominal(d), "<br>".join(drawn)])
-    return _table(["dispersion", "distribution", "acts by", "nominal value (SI)", "drawn, mean ± std (SI)"], table)
+        a = found.get(d.name)
+        spans = [f"{low:.5g} to {high:.5g}" for low, high in zip(a.least, a.most, strict=True)] if a else []
+        changed = f"<span class={'yes' if a.changed else 'no'}>{a.changed:.1%}</span>" if a else ""
+        nominal = "<br>".join(f"{x:.5g}" for x in (a.nominal if a else np.atleast_1d(d.target.nominal).reshape(-1)))
+        what = f"<code>{escape(d.name)}</code><br>{escape(described(d))}, {d.apply}"
+        rows.append([what, escape(sources.get(d.name, "")), nominal, "<br>".join(spans), changed])
+    head = ["dispersion", "said in the file", "nominal (SI)", "applied, least to most (SI)", "changed in"]
+    note = (
+        "Applied: the numbers with which the first 2,000 samples were simulated, after all dispersions of one target."
+    )
+    return f"<p class=note>{note}</p>{_panel(_table(head, rows, 1), 'long')}"
 
 
-def _nominal(d: Dispersion) -> str:
-    nominal = d.target.nominal
-    if d.target.name.endswith(".inertia"):
-        nominal = np.linalg.eigvalsh(nominal)
-    return ", ".join(f"{x:.5g}" for x in np.atleast_1d(nominal).reshape(-1))
+def _events(study: Study) -> str:
+    from jaxmbs.model.fields import type_name
 
-
-def described(d: Dispersion) -> str:
-    """The distribution in words, in the file's unit."""
-    t, unit = d.table, f" {d.table.unit}" if d.table.unit else ""
-
-    def said(x: object) -> str:
-        return ", ".join(f"{v:g}" for v in x) if isinstance(x, tuple) else f"{x:g}"
-
-    if isinstance(t, Uniform):
-        text = f"uniform, {said(t.low)} to {said(t.high)}{unit}"
-    elif isinstance(t, Lognormal):
-        median = f", median {said(t.median)}{unit}" if t.median is not None else ""
-        text = f"lognormal, sigma {said(t.sigma)}{median}"
-    else:
-        assert isinstance(t, (Normal, TruncatedNormal))
-        mean = f"mean {said(t.mean)}, " if t.mean is not None else ""
-        text = f"{t.distribution.replace('_', ' ')}, {mean}std {said(t.std)}{unit}"
-        if isinstance(t, TruncatedNormal):
-            text += "".join(f", {k} {said(x)}" for k, x in (("low", t.low), ("high", t.high)) if x is not None)
-    return text + (", common" if t.common else "")
+    events = study.model.structure.events
+    if not events:
+        return "<p>None: the structure of the mechanism does not change.</p>"
+    rows = [
+        [f"<code>{escape(e.name)}</code>", type_name(type(e.when)), ", ".join(type_name(type(a)) for a in e.then)]
+        for e in events
+    ]
+    return _table(["event", "when", "then"], rows)
 
 
 def _failures(summary: Summary, store: Store) -> str:
@@ -194,9 +259,39 @@ def _failures(summary: Summary, store: Store) -> str:
     return _table(["what happened", "samples", "repeat the first with", "number"], rows, 1)
 
 
+def _credibility(study: Study, summary: Summary, found: dict[str, Drivers | None]) -> str:
+    """The factors of NASA-STD-7009, as far as a run can speak for them; the rest is for those who sign."""
+    failed = sum(map(len, summary.failed.values()))
+    widest = max((v.high - v.low for v in summary.verdicts), default=float("nan"))
+    commented = said_in_the_file(study.content)
+    sources = sum(bool(commented.get(d.name)) for d in study.dispersions.items)
+    driven = [name for name, f in found.items() if f and f.found]
+    state = "<i>to be stated by those who sign</i>"
+    rows = [
+        ["data pedigree",
+         f"{sources} of {len(study.dispersions.items)} dispersions have a comment on their source in the file"],
+        ["verification of the code", f"versions below; the tests that belong to them: {state}"],
+        ["verification of the solution",
+         f"largest error of the energy balance {summary.energy_error:.2g} J; {failed:,} of {summary.done:,} samples failed, "
+         "too coarse steps among what counts as failed"],
+        ["validation", f"comparison with tests of the real system: {state}"],
+        ["uncertainty of the results",
+         f"intervals above, of sampling only; the widest is {widest:.2%} of probability. What is not dispersed is taken as "
+         "certain"],
+        ["robustness of the results", f"drivers found for {len(driven)} of {len(found)} outputs with criteria"],
+        ["history of use, management, people", state],
+    ]  # fmt: skip
+    note = "After the credibility factors of NASA-STD-7009."
+    return f"<p class=note>{note}</p>{_panel(_table(['factor', 'what this run shows'], rows))}"
+
+
 def _provenance(study: Study, store: Store, summary: Summary) -> str:
     record = store.provenance
     versions = ", ".join(f"{k} {v}" for k, v in record["versions"].items())
+    try:
+        finished = store.finished() or {}
+    except ValueError:
+        finished = {}
     rows = [
         ["study file", f"<code>{escape(str(store.folder / 'study.toml'))}</code>"],
         ["SHA-256", f"<code>{record['file_sha256']}</code>"],
@@ -205,6 +300,10 @@ def _provenance(study: Study, store: Store, summary: Summary) -> str:
         ["precision", escape(record["precision"])],
         ["device", escape(record["device"])],
         ["versions", escape(versions)],
+        [
+            "fingerprint of the results",
+            f"<code>{finished.get('fingerprint', 'not finished')}</code>, every sample checked",
+        ],
         ["largest error of the energy balance", f"{summary.energy_error:.3g} J"],
     ]
     return _table(["", ""], rows)
@@ -214,7 +313,7 @@ def wanted(study: Study, summary: Summary) -> dict[str, tuple[int, int, int]]:
     """The samples to repeat: output -> (worst, median, best), for every output that has a criterion."""
     found = {}
     for c in study.criteria:
-        picked = extremes(study, summary, c.output, c.sign[0] == ">")
+        picked = extremes(study, summary, c)
         if picked and c.output not in found:
             found[c.output] = picked
     return found

@@ -45,7 +45,7 @@ def histogram(values: np.ndarray, name: str, unit: Unit, criteria: Sequence[Crit
     x, svg = x / unit.factor, []
     with _picture(4.6, 2.7, svg, f"histogram of {name}") as ax:
         if len(x):
-            low, high = _window(x, [c.bound / unit.factor for c in criteria])
+            low, high = _window(x, [b / unit.factor for c in criteria for _, b in c.marks])
             width = (high - low) / np.clip(np.sqrt(len(x)), 12, 60)
             if grid:
                 width = np.ceil(width / grid * unit.factor) * grid / unit.factor
@@ -55,11 +55,11 @@ def histogram(values: np.ndarray, name: str, unit: Unit, criteria: Sequence[Crit
             groups = [(shown[met], GOOD), (shown[~met], BAD)]
             parts, colors = zip(*(g for g in groups if len(g[0])), strict=True)
             ax.hist(parts, edges, stacked=True, color=colors, rwidth=0.92)
-        for c in criteria:
-            at = c.bound / unit.factor
+        for sign, bound in (mark for c in criteria for mark in c.marks):
+            at = bound / unit.factor
             ax.axvline(at, color=INK, linewidth=1.1, linestyle=(0, (4, 2)))
             place = {"xycoords": ("data", "axes fraction"), "va": "top", "fontsize": 8}
-            ax.annotate(f" {c.sign} {at:g}", (at, 1.0), **place)
+            ax.annotate(f" {sign} {at:g}", (at, 1.0), **place)
         ax.set_xlabel(_label(name, unit))
         ax.set_ylabel("samples")
         ax.grid(axis="x", visible=False)
@@ -84,8 +84,8 @@ def history(
     with _picture(7.2, 3.1, svg, f"history of {name}") as ax:
         for which, (sample, values) in curves.items():
             ax.plot(t, values / unit.factor, color=colors[which], linewidth=1.6, label=f"{which} (sample {sample})")
-        for c in criteria:
-            ax.axhline(c.bound / unit.factor, color=INK, linewidth=1.0, linestyle=(0, (4, 2)))
+        for _, bound in (mark for c in criteria for mark in c.marks):
+            ax.axhline(bound / unit.factor, color=INK, linewidth=1.0, linestyle=(0, (4, 2)))
         ax.set_xlim(t[0], t[-1])
         ax.set_xlabel("time [s]")
         ax.set_ylabel(_label(name, unit))
@@ -93,14 +93,48 @@ def history(
     return svg[0]
 
 
-def bars(pairs: Sequence[tuple[str, float]], name: str) -> str:
-    """Shares of an output's variance by draw, the largest on top."""
+def bars(found: Sequence[tuple[str, float, float, float]], name: str, rest: float) -> str:
+    """Shares of an output's variance by draw with the ends of their intervals, the largest on top, and what is left."""
     svg: list[str] = []
-    with _picture(4.6, 0.75 + 0.26 * len(pairs), svg, f"what drives {name}") as ax:
-        names, values = [p[0] for p in pairs][::-1], [100 * p[1] for p in pairs][::-1]
-        ax.barh(names, values, color=GOOD, height=0.62)
+    rows = [*found, ("rest", rest, rest, rest)][::-1]
+    with _picture(4.6, 0.75 + 0.28 * len(rows), svg, f"what drives {name}") as ax:
+        names, values = [r[0] for r in rows], [100 * r[1] for r in rows]
+        reach = [[max(0.0, 100 * (r[1] - r[2])) for r in rows], [max(0.0, 100 * (r[3] - r[1])) for r in rows]]
+        reach = [[x if x > 0 else np.nan for x in side] for side in reach]
+        ax.barh(names, values, color=[NEUTRAL, *[GOOD] * len(found)], height=0.62)
+        ax.errorbar(values, names, xerr=reach, fmt="none", ecolor=INK, elinewidth=1.0, capsize=2)
         ax.set_xlabel(f"share of the variance of {name.replace('_', ' ')} [%]")
         ax.grid(axis="y", visible=False)
+    return svg[0]
+
+
+def scatter(x: np.ndarray, label: str, values: np.ndarray, name: str, unit: Unit, criteria: Sequence[Criterion]) -> str:
+    """An output over a draw, the samples that miss a criterion in another colour."""
+    svg: list[str] = []
+    met = np.all([c.met(values) for c in criteria], axis=0) if criteria else np.ones(len(x), bool)
+    with _picture(4.6, 2.7, svg, f"{name} over {label}") as ax:
+        for some, color in ((met, GOOD), (~met & np.isfinite(values), BAD)):
+            ax.plot(x[some], values[some] / unit.factor, ".", color=color, markersize=3.5, alpha=0.7, linestyle="none")
+        for _, bound in (mark for c in criteria for mark in c.marks):
+            ax.axhline(bound / unit.factor, color=INK, linewidth=1.0, linestyle=(0, (4, 2)))
+        ax.set_xlabel(label)
+        ax.set_ylabel(_label(name, unit))
+    return svg[0]
+
+
+def convergence(curves: Mapping[str, np.ndarray]) -> str:
+    """Shares of samples that meet criteria over the number of samples, with their intervals (4, points)."""
+    svg: list[str] = []
+    with _picture(9.2, 2.7, svg, "convergence of the criteria") as ax:
+        for k, (text, (n, share, low, high)) in enumerate(curves.items()):
+            color = (GOOD, BAD, NEUTRAL, INK)[k % 4]
+            ax.fill_between(n, 100 * low, 100 * high, color=color, alpha=0.15, linewidth=0)
+            ax.plot(n, 100 * share, color=color, linewidth=1.5, label=text)
+        ax.set_xscale("log")
+        ax.set_ylim(None, 100.5)
+        ax.set_xlabel("samples")
+        ax.set_ylabel("met [%]")
+        ax.legend(loc="lower right")
     return svg[0]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,9 @@ from jaxmbs.study import criteria, dispersions, units
 from jaxmbs.study import outputs as outputs_package
 from jaxmbs.study.criteria import Criterion
 from jaxmbs.study.dispersions import Dispersions
-from jaxmbs.study.outputs import Output
+from jaxmbs.study.outputs import MinOver, Output
+from jaxmbs.study.outputs.folding import TIME
+from jaxmbs.study.outputs.of_state import OfState
 from jaxmbs.study.schema import RESERVED, InitialTable, SimulationTable, study_file
 
 if TYPE_CHECKING:
@@ -107,6 +109,9 @@ def _study(path: Path, content: bytes, need: str, trust: bool) -> Study:
     find(lambda: _distinct(file), None)
     if find.problems:
         raise InputError(find.problems)
+    outputs = find(lambda: _connected(outputs, model, joints), {})
+    if find.problems:
+        raise InputError(find.problems)
     quantities = {name: output.measures(joints) for name, output in outputs.items()}
     sentences = find(lambda: _criteria(file.criteria, quantities), ())
     shown = find(lambda: _shown(outputs, quantities, sentences), {})
@@ -137,6 +142,27 @@ def known_keys(under: str = "") -> list[Key]:
         parts = dict.fromkeys(part for k in keys(table) for part in (k.path, *k.path.split(".")))
         raise InputError(Problem(under, f"no key of a file; {choices(under, parts, 'keys')}"))
     return found
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON schema of study files, with docs and units, for editors."""
+    table = study_file(catalogue({}, None, False, elements_in(outputs_package)).classes)
+    found = table.model_json_schema()
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **_with_units(found)}
+
+
+def _with_units(node: Any) -> Any:
+    """Docs that name the unit, which schemas have no word for."""
+    if isinstance(node, list):
+        return [_with_units(x) for x in node]
+    if not isinstance(node, dict):
+        return node
+    unit, kind = node.get("unit"), node.get("kind")
+    if isinstance(unit, str) and isinstance(kind, str):
+        node = {k: x for k, x in node.items() if k not in ("unit", "kind")}
+        said = f"{node.get('description', '')} ({kind}{f', {unit}' if unit else ''})"
+        node["description"] = said.strip()
+    return {k: _with_units(x) for k, x in node.items()}
 
 
 class _Findings:
@@ -227,10 +253,42 @@ def _checked_outputs(outputs: Mapping[str, Output], model: Model, joints: Mappin
             message = f'there is no {kind} "{element}"; {choices(element, there, kinds)}'
             problems.append(Problem(f"{dotted(where)}.{key}", message))
         if not unknown:
-            problems += [Problem(f"{dotted(where)}.{key}", said) for key, said in output.faults(joints)]
+            faults = [*output.faults(joints), *(output.unfit(model) if isinstance(output, OfState) else ())]
+            problems += [Problem(f"{dotted(where)}.{key}", said) for key, said in faults]
+            if not faults:
+                problems += [Problem(f"{dotted(where)}.{key}", said) for key, said in output.incomplete(joints)]
     if problems:
         raise InputError(problems)
     return dict(outputs)
+
+
+def _connected(outputs: Mapping[str, Output], model: Model, joints: Mapping[str, Joint]) -> dict[str, Output]:
+    """Outputs with what they name of one another found."""
+    found, problems = dict(outputs), []
+    for name, output in outputs.items():
+        if not isinstance(output, MinOver):
+            continue
+        others = {n: o.quantity(joints) for n, o in outputs.items() if not isinstance(o, MinOver)}
+        unknown = [of for of in output.of if of not in others]
+        problems += [
+            Problem(dotted(("outputs", name, "of")), f'there is no output "{of}"; {choices(of, others, "outputs")}')
+            for of in unknown
+        ]
+        kinds = sorted({others[of] for of in output.of if of in others})
+        if len(kinds) > 1:
+            problems.append(Problem(dotted(("outputs", name, "of")), f"measure {' and '.join(kinds)}; take one kind"))
+        elif kinds:
+            found[name] = replace(output, of_quantity=kinds[0])
+    quantities = {TIME: "time", **{name: o.quantity(joints) for name, o in found.items()}}
+    for name, output in found.items():
+        if output.when is not None:
+            try:
+                found[name] = replace(output, when=criteria.parse(output.when, quantities))
+            except ValueError as error:
+                problems.append(Problem(dotted(("outputs", name, "when")), str(error)))
+    if problems:
+        raise InputError(problems)
+    return found
 
 
 def _criteria(sentences: list[str], quantities: Mapping[str, str]) -> tuple[Criterion, ...]:

@@ -14,7 +14,7 @@ import numpy as np
 import jaxmbs as mbs
 from jaxmbs.io.errors import InputError, Problem
 from jaxmbs.study.batch import instances, precision, status_of, study_key
-from jaxmbs.study.outputs.folding import folded_history, measured
+from jaxmbs.study.outputs.folding import folded_history, kept, measured
 from jaxmbs.study.problem import Study
 
 Array = Any
@@ -41,7 +41,8 @@ def repeat(study: Study, samples: Sequence[int] | None = None, save_every: int =
     def one(model: mbs.Model, q: Array, v: Array) -> Any:
         run = mbs.simulate(model, q, v, time.t_end, time.dt)
         found = jax.vmap(lambda t, q, v: measured(study.outputs, model, t, q, v))(run.t, run.q, run.v)
-        outputs = folded_history(study.outputs, run.t, found)
+        carry = folded_history(study.outputs, run.t, found)
+        outputs = kept(study.outputs, carry, run.events, model.event_names)
         values = {name: jnp.where(defined, value, jnp.nan) for name, (value, defined) in found.items()}
         return outputs, run.status, run.energy_error[-1], (run.t, run.q, run.v, values)
 
@@ -58,14 +59,17 @@ def repeat(study: Study, samples: Sequence[int] | None = None, save_every: int =
     index = jnp.asarray([0] if samples is None else list(samples), jnp.uint32)
     outputs, status, error, rows = jax.tree.map(np.asarray, jax.jit(all_of)(index))
     last = rows[0].shape[1] - 1
-    kept = [*range(0, last, save_every), last]
-    t, q, v, values = jax.tree.map(lambda x: x[:, kept], rows)
+    some = [*range(0, last, save_every), last]
+    t, q, v, values = jax.tree.map(lambda x: x[:, some], rows)
     return History(t[0], q, v, values, outputs, status, error)
 
 
-def write(study: Study, history: History, path: Path, sample: int = 0) -> None:
-    """Write one sample's history: .csv (one row per time), .npz or .zarr by the file's name."""
-    check_name(path)
+def write(study: Study, history: History, path: Path, sample: int = 0, overwrite: bool = True) -> None:
+    """Write one sample's history: .csv (one row per time), .npz or .zarr by the file's name.
+
+    Raises InputError for another name, and for a file that exists where it may not be overwritten.
+    """
+    check_name(path, overwrite)
     columns = {"t": history.t} | _columns(study, history, sample)
     if path.suffix == ".csv":
         table = np.stack(list(columns.values()), axis=1)
@@ -79,8 +83,10 @@ def write(study: Study, history: History, path: Path, sample: int = 0) -> None:
         xarray.Dataset(arrays, coords={"t": history.t}).to_zarr(path, mode="w", consolidated=False)
 
 
-def check_name(path: Path) -> None:
+def check_name(path: Path, overwrite: bool = True) -> None:
     """Raises InputError where a history cannot be written under this name."""
+    if path.exists() and not overwrite:
+        raise InputError(Problem(str(path), "exists already; choose another name with --out, or say --overwrite"))
     if path.suffix not in (".csv", ".npz", ".zarr"):
         raise InputError(Problem(str(path), "the name must end with .csv, .npz or .zarr"))
 

@@ -1,46 +1,57 @@
-"""Reports of a run: a table for the terminal, a page for people."""
+"""Reports of a run: a table for the terminal, a page for people, plain data for programs."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from rich.console import Group, RenderableType
-from rich.table import Table
-from rich.text import Text
 
 from jaxmbs.study import store as stores
+from jaxmbs.study.damage import require_sound
 from jaxmbs.study.problem import Study, read
-from jaxmbs.study.repeat import History, repeat
-from jaxmbs.study.statistics import CONFIDENCE, QUANTILES, Summary, summarize
+from jaxmbs.study.statistics import CONFIDENCE, QUANTILES, Summary, document, summarize
 from jaxmbs.study.store import Store
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from jaxmbs.study.repeat import History
 
 PAGE = "report.html"
 _POINTS = 400  # of a history in the page
 
 
-def report(folder: str | Path, trust: bool = False) -> tuple[Path, RenderableType]:
-    """Write the page of a run, finished or not, and return its path and the table for the terminal.
+@dataclass(frozen=True)
+class Written:
+    """A report: the page's path, the table for the terminal, the run as plain data, whether every criterion is met."""
 
-    trust: run the Python modules of the study. Raises InputError where there is no run.
+    path: Path
+    table: RenderableType
+    document: dict[str, Any]
+    passed: bool
+
+
+def report(folder: str | Path, trust: bool = False) -> Written:
+    """Write the page of a run, finished or not.
+
+    trust: run the Python modules of the study. Raises InputError where there is no run, and where results are damaged, with
+    the names of what is.
     """
     store = stores.open_folder(Path(folder))
     study = read(store.folder / stores.STUDY, trust=trust)
-    if not (store.folder / stores.RESULTS).exists():
-        stores.allocate(study, store)
+    stores.require_results(study, store)
+    require_sound(study, store)
     summary = summarize(study, store)
     from jaxmbs.study.page import page, wanted
 
     picked = wanted(study, summary)
     text = page(study, store, summary, dict(_repeated(study, picked)))
     path = store.folder / PAGE
-    partial = path.with_name(f".{PAGE}.partial")
-    partial.write_text(text, encoding="utf-8")
-    os.replace(partial, path)
-    return path, table(study, store, summary)
+    stores.write_whole(path, text.encode())
+    return Written(path, table(study, store, summary), document(study, store, summary), summary.passed)
 
 
 def _repeated(
@@ -50,6 +61,8 @@ def _repeated(
     samples = sorted({sample for three in picked.values() for sample in three})
     if not samples:
         return
+    from jaxmbs.study.repeat import repeat
+
     steps = study.simulation.t_end / study.simulation.dt
     history = repeat(study, samples, save_every=max(1, int(steps // _POINTS)))
     for name, three in picked.items():
@@ -65,17 +78,22 @@ def _repeated(
 
 def table(study: Study, store: Store, summary: Summary | None = None) -> RenderableType:
     """Criteria with their probabilities, quantiles of the outputs, failures."""
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
     s = summary or summarize(study, store)
     parts: list[RenderableType] = [Text(f"warning: {message}", style="yellow") for message in study.warnings]
     if s.done < s.n:
         parts.append(Text(f"not finished: {s.done:,} of {s.n:,} samples; jaxmbs resume {store.folder}", style="yellow"))
     if s.verdicts:
         criteria = Table(title=f"criteria, {s.done:,} samples", title_justify="left", title_style="bold")
-        for name in ("criterion", "met", "probability", f"{CONFIDENCE:.0%} interval"):
-            criteria.add_column(name, justify="left" if name == "criterion" else "right")
+        for name in ("criterion", "", "met", "probability", f"{CONFIDENCE:.0%} interval"):
+            criteria.add_column(name, justify="left" if name in ("criterion", "") else "right")
         for v in (*s.verdicts, *([s.together] if s.together else [])):
+            said = Text("") if v is s.together else Text(*(("met", "green") if v.passed else ("NOT met", "bold red")))
             interval = f"{v.low:.2%} .. {v.high:.2%}"
-            criteria.add_row(v.text, f"{v.met:,}/{v.of:,}", f"{v.probability:.2%}", interval)
+            criteria.add_row(Text(v.text), said, f"{v.met:,}/{v.of:,}", f"{v.probability:.2%}", interval)
         parts.append(criteria)
     outputs = Table(title="quantiles", title_justify="left", title_style="bold")
     outputs.add_column("output")

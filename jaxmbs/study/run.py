@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import errno
 import math
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import psutil
 
 from jaxmbs.io.errors import InputError, Problem
+from jaxmbs.study import lock
 from jaxmbs.study import store as stores
-from jaxmbs.study.batch import Compiled, compiled
+from jaxmbs.study.damage import mend_results
+from jaxmbs.study.estimate import check
 from jaxmbs.study.problem import Study, read
+from jaxmbs.study.provenance import differences, provenance
 from jaxmbs.study.store import Store
+
+if TYPE_CHECKING:
+    from jaxmbs.study.batch import Compiled
 
 BLOCK_ROWS = 1040  # long enough for the loops of `jaxmbs.batching`, and no power of two (see `jaxmbs.batching`)
 FEWEST_ROWS = 64  # below, XLA's vector loops have remainders: bits of a sample could depend on its row
@@ -27,55 +35,91 @@ def _silent(stage: str, done: int, n: int) -> None:
     return None
 
 
-def run(study: Study, n: int, out: str | Path, block_rows: int = BLOCK_ROWS, progress: Progress = _silent) -> Store:
+def run(
+    study: Study,
+    n: int,
+    out: str | Path,
+    block_rows: int = BLOCK_ROWS,
+    progress: Progress = _silent,
+    wait: bool = False,
+) -> Store:
     """Compute samples 0 ... n - 1 of a study into the folder `out`.
 
     block_rows: samples computed at once, kept in the provenance; the precision is this process's (jax_enable_x64). A
     sample is a pure function of the study file and its index: neither n, nor the number of devices, nor an
     interruption changes its bits. Memory does not grow with n. A sample that fails has a status and no effect on
-    others. Raises InputError where `out` has results already.
+    others. wait: for another process that works in the folder. Raises InputError where `out` has results already, is in use,
+    or cannot be written, and, with figures, where the machine has not the disk, memory or time.
     """
     if n < 1:
         raise InputError(Problem("n", f"{n} samples; a study needs at least 1"))
     if block_rows < FEWEST_ROWS:
         raise InputError(Problem("block_rows", f"{block_rows} is too few; use {FEWEST_ROWS} or more"))
     folder = Path(out)
-    store = stores.create(study, folder, stores.provenance(study, n, block_rows))
-    return _fill(study, store, progress)
+    record = provenance(study, n, block_rows)
+    check(study, n, block_rows, record["precision"], folder)
+    stores.require_empty(folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with lock.held(folder, wait):
+            return _fill(study, stores.create(study, folder, record), progress)
+    except OSError as error:
+        raise _unwritten(folder, error) from None
 
 
 def resume(
-    folder: str | Path, other_versions: bool = False, progress: Progress = _silent, trust: bool = False
+    folder: str | Path,
+    other_versions: bool = False,
+    progress: Progress = _silent,
+    trust: bool = False,
+    wait: bool = False,
 ) -> Store:
-    """Compute what an interrupted run has left open; nothing if it is complete.
+    """Compute what an interrupted run has left open, and anew what is damaged; nothing if all is there.
 
-    Raises InputError where there is no run, where the study file in the folder was changed, or where the precision, the
-    device or a version differs from the run's; other_versions = True accepts all of these but the precision. trust: run
-    the Python modules of the study.
+    Raises InputError where there is no run, where the study file in the folder was changed, where another process works in
+    the folder (wait: until it ends), or where the precision, the device or a version differs from the run's;
+    other_versions = True accepts all of these but the precision. trust: run the Python modules of the study.
     """
     store = stores.open_folder(Path(folder))
     study = read(store.folder / stores.STUDY, trust=trust)
     record = store.provenance
-    found = stores.differences(store, stores.provenance(study, store.n, record["block_rows"]))
+    found = differences(record, provenance(study, store.n, record["block_rows"]))
     if found and not (other_versions and not any(d.startswith("precision") for d in found)):
         message = "the results would not be of one kind (" + "; ".join(found) + "); go on where the run began"
         if not any(d.startswith("precision") for d in found):
             message += ", or accept the difference with --other-versions"
         raise InputError(Problem(str(store.folder), message))
-    if not (store.folder / stores.RESULTS).exists():
-        stores.allocate(study, store)
-    return _fill(study, store, progress)
+    try:
+        with lock.held(store.folder, wait):
+            if not (store.folder / stores.RESULTS).exists():
+                stores.allocate(study, store)
+            mend_results(study, store)
+            return _fill(study, store, progress)
+    except OSError as error:
+        raise _unwritten(store.folder, error) from None
+
+
+def _unwritten(folder: Path, error: OSError) -> InputError:
+    """What to do where a folder takes no more; whole chunks that are there stay."""
+    if error.errno == errno.ENOSPC:
+        message = f"the disk is full; nothing that was computed is lost: make room, then `jaxmbs resume {folder}`"
+    else:
+        message = f"cannot be written: {error.strerror or error}; choose another folder"
+    return InputError(Problem(str(folder), message))
 
 
 def _fill(study: Study, store: Store, progress: Progress) -> Store:
     missing = list(store.missing())
     done = store.n - sum(stop - first for first, stop in missing)
     if missing:
+        from jaxmbs.study.batch import compiled
+
         progress("compile", done, store.n)
         program = compiled(study, store.provenance["block_rows"])
         arrays = store.arrays()
         pace = _Pace(program, store.chunk_rows // program.rows)
         for first, stop in missing:
+            store.clear(first, stop)  # what an interruption left of them
             while first < stop:
                 progress("run", done, store.n)
                 blocks = min(pace.blocks, -(-(stop - first) // program.rows))
@@ -84,6 +128,8 @@ def _fill(study: Study, store: Store, progress: Progress) -> Store:
                     store.write(arrays, first, stores.columns(study, results))
                 after = min(first + blocks * program.rows, stop)
                 done, first = done + after - first, after
+    if missing or not (store.folder / stores.FINISHED).exists():
+        store.finish()
     progress("done", done, store.n)
     return store
 

@@ -46,7 +46,7 @@ class _StudyFile(Table):
 
     criteria: list[str] = stated(
         "list of sentences",
-        'output, one of < <= > >=, number, unit: "clearance > 0.02 m"',
+        'output, one of < <= > >=, number, unit: "clearance > 0.02 m", "1 m/s < speed < 2 m/s", "|roll| < 3 deg in 99 %"',
         default=list,
     )
     modules: list[str] = stated(

@@ -1,28 +1,43 @@
-"""What the samples say: probabilities of the criteria with intervals, quantiles, failures, drivers."""
+"""What the samples say: probabilities of the criteria with intervals, quantiles, failures, the worst of them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from jaxmbs.study.criteria import Criterion
 from jaxmbs.study.problem import Study
 from jaxmbs.study.store import NOT_RUN, Store
 
 QUANTILES = (0.01, 0.05, 0.5, 0.95, 0.99)
 CONFIDENCE = 0.95
-_DRIVER_SAMPLES = 20_000  # ranks of more say no more
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """How often a criterion was met: `met` of `of` samples, and the Clopper-Pearson interval of the probability."""
+    """How often a criterion was met: `met` of `of` samples, and the Clopper-Pearson interval of the probability.
+
+    share: of the samples that must meet it.
+    """
 
     text: str
     met: int
     of: int
     low: float
     high: float
+    share: float = 1.0
+
+    @property
+    def passed(self) -> bool:
+        """Whether as many samples meet it as must."""
+        return self.of > 0 and self.met >= self.share * self.of * (1 - 1e-12)
+
+    @property
+    def shown(self) -> bool:
+        """Whether the samples show, with confidence, that the probability is what it must be."""
+        return self.low >= self.share
 
     @property
     def probability(self) -> float:
@@ -49,19 +64,25 @@ class Summary:
     def done(self) -> int:
         return len(self.index)
 
+    @property
+    def passed(self) -> bool:
+        """Whether every sample is there and every criterion is met by as many as must."""
+        return self.done == self.n and all(v.passed for v in self.verdicts)
+
     def quantiles(self, name: str) -> np.ndarray:
         """QUANTILES of an output in SI, over the samples in which it is defined."""
         values = self.outputs[name][np.isfinite(self.outputs[name])]
         return np.quantile(values, QUANTILES) if len(values) else np.full(len(QUANTILES), np.nan)
 
 
-def verdict(text: str, met: np.ndarray) -> Verdict:
+def verdict(text: str, met: np.ndarray, share: float = 1.0) -> Verdict:
     """Verdict of (m,) bool."""
     from scipy.stats import binomtest
 
     k, m = int(np.count_nonzero(met)), len(met)
     interval = binomtest(k, m).proportion_ci(CONFIDENCE, method="exact") if m else None
-    return Verdict(text, k, m, *((float(interval.low), float(interval.high)) if interval else (0.0, 1.0)))
+    low, high = (float(interval.low), float(interval.high)) if interval else (0.0, 1.0)
+    return Verdict(text, k, m, low, high, share)
 
 
 def summarize(study: Study, store: Store) -> Summary:
@@ -79,46 +100,80 @@ def summarize(study: Study, store: Store) -> Summary:
     messages = {int(s): s.message for s in mbs.Status}
     failed = {messages.get(int(s), f"status {s}"): index[status == s] for s in np.unique(status[~ok])}
     errors = np.abs(data["energy_error"].values[index][ok])
-    verdicts = tuple(verdict(c.text, m) for c, m in zip(study.criteria, met, strict=True))
+    verdicts = tuple(verdict(c.text, m, c.share) for c, m in zip(study.criteria, met, strict=True))
     return Summary(store.n, index, status, outputs, verdicts, together, failed, float(errors.max(initial=0.0)))
 
 
-def extremes(study: Study, summary: Summary, output: str, low_is_bad: bool) -> tuple[int, int, int] | None:
-    """Samples with the worst, the median and the best value of an output."""
-    values = summary.outputs[output]
-    order = np.argsort(values)[: np.count_nonzero(np.isfinite(values))]  # what is not a number is sorted to the end
+def document(study: Study, store: Store, summary: Summary | None = None) -> dict[str, Any]:
+    """A run as plain data, numbers of outputs in the unit that is shown beside them."""
+    s = summary or summarize(study, store)
+    outputs = {}
+    for name in study.outputs:
+        unit, x = study.shown[name], s.outputs[name]
+        quantiles = {f"{q:g}": float(v / unit.factor) for q, v in zip(QUANTILES, s.quantiles(name), strict=True)}
+        defined = int(np.count_nonzero(np.isfinite(x)))
+        outputs[name] = {"unit": unit.name, "defined": defined, "quantiles": quantiles}
+    return {
+        "study": study.model.name,
+        "folder": str(store.folder),
+        "samples": s.n,
+        "done": s.done,
+        "passed": s.passed,
+        "criteria": [_told(v) for v in s.verdicts],
+        "together": _told(s.together) if s.together else None,
+        "outputs": outputs,
+        "failed": [{"message": m, "samples": len(i), "first": int(i[0])} for m, i in s.failed.items()],
+        "energy_error": s.energy_error,
+        "warnings": study.warnings,
+    }
+
+
+def _told(v: Verdict) -> dict[str, Any]:
+    found = {"criterion": v.text, "met": v.met, "of": v.of, "probability": v.probability, "low": v.low, "high": v.high}
+    return found | {"share": v.share, "passed": v.passed, "shown": v.shown}
+
+
+def worst(study: Study, summary: Summary, most: int = 10) -> list[tuple[int, str, float]]:
+    """The samples nearest to missing a criterion, or farthest beyond: (sample, criterion, its output in SI), worst first.
+
+    How far is counted in the interquartile range of the output, so that criteria can stand in one list.
+    """
+    found: dict[int, tuple[float, str, float]] = {}
+    for c in study.criteria:
+        x = summary.outputs[c.output]
+        fine = np.isfinite(x)
+        if not fine.any():
+            continue
+        spread = float(np.subtract(*np.quantile(x[fine], [0.75, 0.25]))) or 1.0
+        margin = np.where(fine, c.margin(x) / spread, np.inf)
+        for k in np.argsort(margin, kind="stable")[:most]:
+            if np.isfinite(margin[k]):
+                entry = (float(margin[k]), c.text, float(x[k]))
+                found[int(summary.index[k])] = min(found.get(int(summary.index[k]), entry), entry)
+    order = sorted(found.items(), key=lambda pair: pair[1][0])[:most]
+    return [(sample, text, x) for sample, (_, text, x) in order]
+
+
+def extremes(study: Study, summary: Summary, criterion: Criterion) -> tuple[int, int, int] | None:
+    """Samples with the worst, the median and the best value of a criterion's output."""
+    values = summary.outputs[criterion.output]
+    order = np.argsort(criterion.margin(values))[: np.count_nonzero(np.isfinite(values))]  # not a number comes last
     if not len(order):
         return None
-    picked = summary.index[order[[0, len(order) // 2, -1]]]
-    worst, median, best = (int(i) for i in (picked if low_is_bad else picked[::-1]))
+    worst, median, best = (int(i) for i in summary.index[order[[0, len(order) // 2, -1]]])
     return worst, median, best
 
 
-def drivers(study: Study, store: Store, summary: Summary, output: str, most: int = 8) -> list[tuple[str, float]]:
-    """Draws that explain most of an output's variance by themselves: (name, share), the largest first.
+def converging(study: Study, summary: Summary, points: int = 40) -> dict[str, np.ndarray]:
+    """Per criterion (4, points): number of samples, share of them that meets it, ends of the share's interval."""
+    from scipy.stats import beta
 
-    The share is the first-order Sobol index estimated from the samples at hand: the variance of the output's mean over
-    slices of equal number along the draw, less what slices of unrelated samples would show. It sees relations that go
-    down and up again, as those of rates and clearances do.
-    """
-    y = summary.outputs[output][:_DRIVER_SAMPLES]
-    keep = np.isfinite(y)
-    rows, y = summary.index[:_DRIVER_SAMPLES][keep], y[keep]
-    slices = min(60, len(rows) // 25)
-    if slices < 4 or np.ptp(y) == 0:
-        return []
-    columns: dict[str, np.ndarray] = {}
-    data = store.dataset().isel(sample=slice(0, int(rows.max()) + 1))
-    for d in study.dispersions.items:
-        x = data[d.name].values[rows].reshape(len(rows), -1)
-        columns |= {d.name if d.k == 1 else f"{d.name}[{i}]": x[:, i] for i in range(d.k)}
-    found = [(name, _explained(x, y, slices)) for name, x in columns.items() if np.ptp(x) > 0]
-    return sorted((pair for pair in found if pair[1] > 0), key=lambda pair: -pair[1])[:most]
-
-
-def _explained(x: np.ndarray, y: np.ndarray, slices: int) -> float:
-    parts = np.array_split(y[np.argsort(x, kind="stable")], slices)
-    sizes, means = np.array([len(p) for p in parts]), np.array([p.mean() for p in parts])
-    between = float(sizes @ (means - y.mean()) ** 2) / len(y)
-    within = float(y.var()) - between
-    return (between - within * (slices - 1) / (len(y) - slices)) / float(y.var())
+    n = np.unique(np.geomspace(1, summary.done, points).astype(int))
+    ok = np.isin(np.arange(summary.done), np.flatnonzero(summary.status == 0))
+    tail, found = (1 - CONFIDENCE) / 2, {}
+    for c in study.criteria:
+        k = np.cumsum(ok & c.met(summary.outputs[c.output]))[n - 1]
+        low = np.where(k > 0, beta.ppf(tail, np.maximum(k, 1), n - k + 1), 0.0)
+        high = np.where(k < n, beta.isf(tail, k + 1, np.maximum(n - k, 1)), 1.0)
+        found[c.text] = np.stack([n, k / n, low, high])
+    return found

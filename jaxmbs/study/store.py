@@ -5,69 +5,32 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import platform
 import shutil
 import warnings
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from jaxmbs.io.errors import InputError, Problem
-from jaxmbs.simulate import Status
-from jaxmbs.study.batch import DRAWS, precision
+from jaxmbs.simulate.solution import Status
+from jaxmbs.study.checksums import CHECKSUM, checksums
+from jaxmbs.study.provenance import Provenance, intact, salt
 from jaxmbs.study.units import si
 
 if TYPE_CHECKING:
+    import pandas
     import xarray
 
     from jaxmbs.study.problem import Study
 
-RESULTS, STUDY, PROVENANCE = "results.zarr", "study.toml", "provenance.json"
+RESULTS, STUDY, PROVENANCE, FINISHED = "results.zarr", "study.toml", "provenance.json", "finished.json"
 NOT_RUN = int(Status.NOT_RUN)
-_CHUNKS = 256  # of a large run along `sample`, about: each is a file per variable
-_MOST_BLOCKS = 16  # in a zarr chunk
-Provenance = dict[str, Any]
-
-
-def provenance(study: Study, n: int, rows: int) -> Provenance:
-    """Everything that the results depend on, and the versions that made them."""
-    import jax
-
-    device = jax.devices()[0]
-    return {
-        "study": study.model.name,
-        "file_sha256": study.sha256,
-        "modules": study.catalogue.hashes,
-        "n": n,
-        "seed": study.seed,
-        "generator": "threefry2x32",
-        "block_rows": rows,
-        "chunk_rows": rows * min(_MOST_BLOCKS, -(-n // (rows * _CHUNKS))),
-        "precision": str(precision()),
-        "device": f"{device.platform}: {_processor() if device.platform == 'cpu' else device.device_kind}",
-        "versions": {name: _version(name) for name in ("jaxmbs", "jax", "jaxlib", "numpy", "scipy")}
-        | {"python": platform.python_version()},
-    }
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "not installed"
-
-
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-        return names[0] if names else platform.processor()
-    except OSError:
-        return platform.processor() or platform.machine()
+DRAWS = "draws"  # (rows, k), all dispersions side by side
+MEND = "`jaxmbs verify {} --mend` puts it back from its copy in the results"
 
 
 @dataclass(frozen=True)
@@ -88,6 +51,8 @@ class Store:
     def arrays(self) -> dict[str, Any]:
         import zarr
 
+        # a chunk that is not there is lost, not empty
+        zarr.config.set({"array.write_empty_chunks": True})
         group = zarr.open_group(str(self.folder / RESULTS), mode="r+")
         return dict(group.arrays())
 
@@ -96,6 +61,19 @@ class Store:
         import xarray
 
         return xarray.open_zarr(self.folder / RESULTS)
+
+    def to_dataframe(self) -> pandas.DataFrame:
+        """The results as a table, one row per sample; components of a draw are columns NAME[0], NAME[1], ..."""
+        import pandas
+
+        found = {}
+        for name, x in self.dataset().data_vars.items():
+            values = x.values
+            if values.ndim == 1:
+                found[name] = values
+            else:
+                found |= {f"{name}[{k}]": values[:, k] for k in range(values.shape[1])}
+        return pandas.DataFrame(found, index=pandas.RangeIndex(self.n, name="sample"))
 
     def status(self) -> np.ndarray:
         """(n,) status of every sample, NOT_RUN where it has not been computed."""
@@ -115,9 +93,44 @@ class Store:
 
     def write(self, arrays: Mapping[str, Any], first: int, results: Mapping[str, np.ndarray]) -> None:
         """Write whole zarr chunks from sample `first` on. status comes last: it says that the others are there."""
-        for name in sorted(results, key=lambda name: name == "status"):
-            stop = min(first + len(results[name]), self.n)
-            arrays[name][first:stop] = results[name][: stop - first]
+        stop = min(first + len(results["status"]), self.n)
+        own = {name: x[: stop - first] for name, x in results.items()}
+        own[CHECKSUM] = checksums(own, first, salt(self.provenance))
+        for name in sorted(own, key=lambda name: name == "status"):
+            arrays[name][first:stop] = own[name]
+
+    def chunk(self, name: str, number: int) -> Path:
+        """File or folder of a chunk."""
+        return self.folder / RESULTS / name / "c" / str(number)
+
+    def clear(self, first: int, stop: int) -> None:
+        """Forget the chunks of samples first ... stop - 1, their status before all else."""
+        (self.folder / FINISHED).unlink(missing_ok=True)
+        names = sorted((p.parent.name for p in (self.folder / RESULTS).glob("*/c")), key=lambda name: name != "status")
+        for name in names:
+            for number in range(first // self.chunk_rows, -(-stop // self.chunk_rows)):
+                path = self.chunk(name, number)
+                shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+
+    def finish(self) -> None:
+        """Note that every sample is there, with one number for all of them."""
+        found = {"samples": self.n, "fingerprint": fingerprint(self.arrays()[CHECKSUM][:])}
+        write_whole(self.folder / FINISHED, json.dumps(found).encode())
+
+    def finished(self) -> dict[str, Any] | None:
+        """What `finish` noted; None where it did not. Raises ValueError where it cannot be read."""
+        path = self.folder / FINISHED
+        if not path.exists():
+            return None
+        found = json.loads(path.read_bytes())
+        if not isinstance(found, dict) or set(found) != {"samples", "fingerprint"}:
+            raise ValueError(f"{FINISHED} is damaged")
+        return found
+
+
+def fingerprint(checksums_of_all: np.ndarray) -> str:
+    """One number for all samples of a run; another bit anywhere gives another one."""
+    return f"{zlib.crc32(np.ascontiguousarray(checksums_of_all).tobytes()):08x}"
 
 
 def columns(study: Study, results: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -129,38 +142,72 @@ def columns(study: Study, results: Mapping[str, np.ndarray]) -> dict[str, np.nda
 
 def create(study: Study, folder: Path, record: Provenance) -> Store:
     """A new run's folder. Raises InputError where one is there already: results are never overwritten."""
+    require_empty(folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_whole(folder / STUDY, study.content)
+        for name, content in study.catalogue.modules.items():
+            write_whole(folder / name, content)
+        write_whole(folder / PROVENANCE, json.dumps(record, indent=2).encode())
+        store = Store(folder, record)
+        allocate(study, store)
+    except OSError as error:
+        raise InputError(Problem(str(folder), f"cannot be written: {error.strerror}; choose another folder")) from None
+    return store
+
+
+def require_empty(folder: Path) -> None:
+    """Raises InputError where the folder has what a run would write."""
     for name in (RESULTS, PROVENANCE):
         if (folder / name).exists():
             message = f"has results already; continue them with `jaxmbs resume {folder}`, or choose another folder"
             raise InputError(Problem(str(folder), message))
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        _write(folder / STUDY, study.content)
-        for name, content in study.catalogue.modules.items():
-            _write(folder / name, content)
-        _write(folder / PROVENANCE, json.dumps(record, indent=2).encode())
-    except OSError as error:
-        raise InputError(Problem(str(folder), f"cannot be written: {error.strerror}; choose another folder")) from None
-    store = Store(folder, record)
+    if (folder / STUDY).exists():
+        message = "is not of a run, and would be overwritten; choose another folder"
+        raise InputError(Problem(str(folder / STUDY), message))
+
+
+def require_results(study: Study, store: Store) -> None:
+    """Lay the results out where nothing was run yet. Raises InputError where they are lost."""
+    if (store.folder / RESULTS).exists():
+        return
+    if (store.folder / FINISHED).exists():
+        message = f"is missing, and the run was finished; `jaxmbs resume {store.folder}` computes it anew"
+        raise InputError(Problem(str(store.folder / RESULTS), message))
     allocate(study, store)
-    return store
 
 
 def allocate(study: Study, store: Store) -> None:
     """Lay out results.zarr in full, every status "not run". It appears at once, or not at all."""
-    import zarr
-
+    (store.folder / FINISHED).unlink(missing_ok=True)
     final, partial = store.folder / RESULTS, store.folder / ".results.partial"
     shutil.rmtree(partial, ignore_errors=True)
-    record = {"study": study.model.name, "seed": study.seed, "file_sha256": study.sha256}
-    group = zarr.create_group(str(partial), zarr_format=3, attributes=record)
+    lay_out(study, store, str(partial))
+    os.replace(partial, final)
+
+
+def lay_out(study: Study, store: Store, where: Any) -> None:
+    """Write the metadata of results.zarr: a group that tells of itself, and its arrays."""
+    import zarr
+    from zarr.codecs import Crc32cCodec, ZstdCodec
+
+    files = {STUDY: study.content, **study.catalogue.modules}
+    record = {
+        "study": study.model.name,
+        "seed": study.seed,
+        "file_sha256": study.sha256,
+        "provenance": json.dumps(store.provenance),
+        "files": json.dumps({name: content.decode(errors="replace") for name, content in files.items()}),
+    }
+    group = zarr.create_group(where, zarr_format=3, attributes=record)
     n, rows, dtype = store.n, store.chunk_rows, np.dtype(store.provenance["precision"])
 
     def add(name: str, attributes: Mapping[str, Any], size: int = 1, kind: Any = dtype, fill: Any = np.nan) -> None:
         tail, dims = ((size,), [f"component_{size}"]) if size > 1 else ((), [])
         group.create_array(
             name, shape=(n, *tail), chunks=(rows, *tail), dtype=kind, fill_value=fill,
-            dimension_names=["sample", *dims], attributes=dict(attributes),
+            compressors=[ZstdCodec(level=0), Crc32cCodec()], dimension_names=["sample", *dims],
+            attributes=dict(attributes),
         )  # fmt: skip
 
     for name, quantity in study.quantities.items():
@@ -171,10 +218,10 @@ def allocate(study: Study, store: Store) -> None:
         unit = si(d.quantity).name if d.quantity else "SI"
         add(d.name, {"units": unit, "applied": d.apply, "target": d.target.name}, size=d.k)
     add("status", {"long_name": "status", **flags()}, kind=np.int32, fill=NOT_RUN)
+    add(CHECKSUM, {"long_name": "checksum of the sample's numbers"}, kind=np.uint32, fill=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # consolidated metadata is not in zarr's specification yet; xarray wants it
-        zarr.consolidate_metadata(str(partial))
-    os.replace(partial, final)
+        zarr.consolidate_metadata(where)
 
 
 def flags() -> dict[str, Any]:
@@ -183,33 +230,36 @@ def flags() -> dict[str, Any]:
 
 
 def open_folder(folder: Path) -> Store:
-    """An existing run. Raises InputError where there is none, or where its study file was changed."""
+    """An existing run. Raises InputError where there is none, or where its record or study file are not as they were."""
+    path = folder / PROVENANCE
     try:
-        record = json.loads((folder / PROVENANCE).read_text())
-        files = {STUDY: record["file_sha256"]} | record.get("modules", {})
-        found = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in files}
-    except (OSError, json.JSONDecodeError):
-        message = "there is no study here; start one with `jaxmbs study FILE -n N --out DIR`"
-        raise InputError(Problem(str(folder), message)) from None
-    for name, wanted in files.items():
-        if found[name] != wanted:
-            message = (
-                "was changed since the run began and does not describe the results; put it back, or run anew elsewhere"
-            )
-            raise InputError(Problem(str(folder / name), message))
+        record = json.loads(path.read_bytes())
+    except OSError:
+        record = None
+        if not (folder / RESULTS).exists():
+            message = "there is no study here; start one with `jaxmbs study FILE -n N --out DIR`"
+            raise InputError(Problem(str(folder), message)) from None
+    except ValueError:
+        record = None
+    if record is None or not intact(record):
+        what = "is damaged" if path.exists() else "is missing"
+        raise InputError(Problem(str(path), f"{what}; {MEND.format(folder)}"))
+    changed = list(changed_files(folder, record))
+    if changed:
+        message = f"was changed since the run began and does not describe the results; {MEND.format(folder)}"
+        raise InputError([Problem(str(folder / name), message) for name in changed])
     return Store(folder, record)
 
 
-def differences(store: Store, now: Provenance) -> list[str]:
-    """What has changed since the run began in a way that could change bits of the results."""
-    then = store.provenance
-    keys = [k for k in ("precision", "device") if then[k] != now[k]]
-    found = [f"{k}: then {then[k]}, now {now[k]}" for k in keys]
-    names = [k for k in now["versions"] if then["versions"].get(k) != now["versions"][k]]
-    return found + [f"{k}: then {then['versions'].get(k)}, now {now['versions'][k]}" for k in names]
+def changed_files(folder: Path, record: Provenance) -> Iterator[str]:
+    """The study file and modules that are missing or not as the run found them."""
+    for name, wanted in ({STUDY: record["file_sha256"]} | record.get("modules", {})).items():
+        path = folder / name
+        if not path.is_file() or hashlib.sha256(path.read_bytes()).hexdigest() != wanted:
+            yield name
 
 
-def _write(path: Path, content: bytes) -> None:
+def write_whole(path: Path, content: bytes) -> None:
     """The whole file or none of it."""
     partial = path.with_name(f".{path.name}.partial")
     partial.write_bytes(content)

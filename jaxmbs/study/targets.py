@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxmbs.io.errors import choices
+from jaxmbs.model import get
 from jaxmbs.model.fields import names_in
 from jaxmbs.model.kinds import Kind
 from jaxmbs.study import units
@@ -70,9 +71,7 @@ def target(name: str, model: Model, joints: Mapping[str, Joint], q0: np.ndarray,
     if name not in model.parameter_names:
         known = [*model.parameter_names, *initial_names(joints)]
         raise ValueError(f'there is no "{name}" to disperse; {choices(name, known, "targets")}')
-    import jaxmbs as mbs
-
-    nominal, (p, _) = np.asarray(mbs.get(model, name), float), model.structure.table[name]
+    nominal, (p, _) = np.asarray(get(model, name), float), model.structure.table[name]
     if p.kind is Kind.INERTIA:
         return _inertia(name, nominal)
     if p.kind is Kind.DIRECTION:
@@ -99,7 +98,7 @@ def _unit(model: Model, p: Parameter) -> str:
 
 def initial_names(joints: Mapping[str, Joint]) -> list[str]:
     """Every initial value that can be dispersed."""
-    return [f"initial.{j}.{part}" for j, joint in joints.items() for part in _parts(joint)]
+    return [f"initial.{j}.{part}" for j, joint in joints.items() for part in parts_of(joint)]
 
 
 def start(targets: Mapping[str, Target], q0: np.ndarray, v0: np.ndarray, dtype: Any) -> Numbers:
@@ -202,7 +201,7 @@ def quaternion_times(q: Array, vector: Array) -> Array:
 # --- initial values -----------------------------------------------------------------------------------------------
 
 
-def _parts(joint: Joint) -> dict[str, tuple[slice, str]]:
+def parts_of(joint: Joint) -> dict[str, tuple[slice, str]]:
     """Parts of a joint's state that are dispersed together: name -> (components, what they measure)."""
     out = {}
     for field, components in (("q", joint.coordinates()), ("v", joint.speeds())):
@@ -222,7 +221,7 @@ def _common(quantities: tuple[str, ...]) -> str:
 
 def _initial(name: str, model: Model, joints: Mapping[str, Joint], q0: np.ndarray, v0: np.ndarray) -> Target:
     joint = next((j for j in joints if name.startswith(f"initial.{j}.")), None)
-    parts = _parts(joints[joint]) if joint else {}
+    parts = parts_of(joints[joint]) if joint else {}
     part = name.removeprefix(f"initial.{joint}.")
     if joint is None or part not in parts:
         raise ValueError(f'there is no "{name}" to disperse; {choices(name, initial_names(joints), "targets")}')

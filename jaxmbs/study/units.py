@@ -31,6 +31,8 @@ _TABLE: dict[str, dict[str, float]] = {
     "inertia": {"kg m2": 1.0},
     "force": {"N": 1.0, "kN": 1e3},
     "moment": {"N m": 1.0},
+    "impulse": {"N s": 1.0},
+    "angular impulse": {"N m s": 1.0},
     "rotational stiffness": {"N m/rad": 1.0},
     "rotational damping": {"N m s/rad": 1.0},
     "stiffness": {"N/m": 1.0, "N/mm": 1e3, "kN/m": 1e3},

@@ -104,14 +104,16 @@ class Finished:
 @pytest.fixture
 def command(monkeypatch):
     """Function (arguments, ...) -> finished command, which ran in this process: one start of Python for all of them."""
+    from rich.console import Console
     from typer.testing import CliRunner
 
     from jaxmbs.cli import app as commands
+    from jaxmbs.cli import common
 
-    for console in (commands.console, commands.problems):
-        monkeypatch.setattr(console, "width", 160)
+    monkeypatch.setattr(common, "_console", lambda error: Console(stderr=error, width=160))
     # this process has its precision and its devices already; `process` tests that a command sets them
-    monkeypatch.setattr(commands, "_compute", check_precision)
+    for name in COMPUTING:
+        monkeypatch.setattr(f"jaxmbs.cli.commands.{name}.compute", check_precision)
 
     def run(*arguments: object, cwd: Path = ROOT) -> Finished:
         with contextlib.chdir(cwd):
@@ -119,6 +121,9 @@ def command(monkeypatch):
         return Finished(done.exit_code, done.stdout, done.stderr)
 
     return run
+
+
+COMPUTING = ("report", "resume", "simulate", "study")  # commands that compute
 
 
 def check_precision(precision: str) -> None:

@@ -14,6 +14,7 @@ import xarray as xr
 import jaxmbs as mbs
 from jaxmbs.io import InputError
 from jaxmbs.study import read, repeat, resume, run
+from jaxmbs.study.provenance import sealed
 from jaxmbs.study.run import _Pace
 from jaxmbs.study.store import NOT_RUN, Store
 from tests.study.conftest import cli, environment
@@ -44,7 +45,7 @@ def whole(tmp_path_factory):
 def test_store(whole):
     data = results(whole / "run")
     assert dict(data.sizes) == {"sample": 300}
-    expected = {"reach", "speed", "energy_error", "constraint_error", "status"}
+    expected = {"reach", "speed", "energy_error", "constraint_error", "status", "checksum"}
     assert set(data.data_vars) == expected | {"cart.mass", "spring.stiffness", "initial.rail.v"}
     assert np.all(data["status"] == int(mbs.Status.OK)) and data["status"].attrs["flag_meanings"].split()[0] == "ok"
     assert data["reach"].attrs["units"] == "m" and data["initial.rail.v"].attrs["units"] == "m/s"
@@ -163,9 +164,10 @@ def test_the_status_is_written_last():
             written.append((self.name, rows, len(values)))
 
     names = ("status", "reach", "a", "z")
-    store = Store(None, {"n": 100, "chunk_rows": 64})
-    store.write({x: Array(x) for x in names}, 64, {x: np.zeros(64) for x in names})
-    assert written[-1] == ("status", slice(64, 100), 36) and len(written) == 4
+    record = {"n": 100, "chunk_rows": 64, "file_sha256": "", "seed": 0, "precision": "float64"}
+    store = Store(None, record)
+    store.write({x: Array(x) for x in (*names, "checksum")}, 64, {x: np.zeros(64) for x in names})
+    assert written[-1] == ("status", slice(64, 100), 36) and len(written) == 5
 
 
 def test_results_are_not_overwritten(whole):
@@ -183,7 +185,7 @@ def test_resume_refuses_what_would_not_be_the_same_run(whole, tmp_path):
     record = json.loads((folder / "provenance.json").read_text())
 
     def changed(**values):
-        (folder / "provenance.json").write_text(json.dumps(record | values))
+        (folder / "provenance.json").write_text(json.dumps(sealed(record | values)))
 
     changed(versions=record["versions"] | {"jax": "0.0.1"})
     with pytest.raises(InputError, match=r"jax: then 0\.0\.1, now .*--other-versions"):

@@ -13,6 +13,7 @@ from jaxmbs.io import InputError
 from jaxmbs.study import read, repeat, run
 from jaxmbs.study import store as stores
 from jaxmbs.study.batch import instances
+from jaxmbs.study.provenance import provenance
 from jaxmbs.study.report import table
 from jaxmbs.study.statistics import summarize
 
@@ -121,7 +122,7 @@ def test_factors_far_from_1_are_told(cart):
 def test_the_report_tells_the_warnings_too(cart, tmp_path):
     with pytest.warns(mbs.ModelWarning):
         study = read(cart(*stiffness('distribution = "uniform"\napply = "multiply"\nlow = 2.0\nhigh = 4.0')))
-    store = stores.create(study, tmp_path / "run", stores.provenance(study, 1, 64))
+    store = stores.create(study, tmp_path / "run", provenance(study, 1, 64))
     console = Console(width=200, record=True, file=io.StringIO())
     console.print(table(study, store))
     assert "spring.stiffness 3 times its nominal value" in console.export_text()

@@ -6,18 +6,19 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import jax.numpy as jnp
 import numpy as np
 
 from jaxmbs.model.fields import Element, declared, element, field
 from jaxmbs.model.kinds import Kind
+from jaxmbs.study.outputs import reductions
+from jaxmbs.study.outputs.reductions import AT, INTEGRALS
+from jaxmbs.study.outputs.reductions import REDUCTIONS as REDUCTIONS
 
 if TYPE_CHECKING:
     from jaxmbs.model.forces.base import Scene
     from jaxmbs.model.joints import Joint
 
 Scalar = Any
-REDUCTIONS = ("final", "min", "max", "time_of_min", "time_of_max", "time_out")
 KEPT = "what is kept of the history: a value, or the time at which it occurs"
 
 
@@ -41,46 +42,55 @@ class Output(Described):
 
     reduce: str = field(Kind.CHOICE, "", KEPT, default="final", choices=REDUCTIONS, kw_only=True)
     unit: str | None = field(Kind.TEXT, "", "unit that reports show, SI by default", default=None, kw_only=True)
+    limit: float | None = field(
+        Kind.NUMBER, "SI", "that time_above and time_below count from", default=None, kw_only=True
+    )
+    # once checked, the `Criterion` of the sentence
+    when: Any = field(
+        Kind.TEXT, "", 'instant of at and time_at: when this first holds, "travel > 0.1 m", "t > 0.5 s"', default=None,
+        kw_only=True,
+    )  # fmt: skip
 
     def quantity(self, joints: Mapping[str, Joint]) -> str:
         """What the history measures, given the type of every joint."""
         raise NotImplementedError
 
     def measures(self, joints: Mapping[str, Joint]) -> str:
-        """What the output measures: the history's quantity, or a time."""
+        """What the output measures: the history's quantity, its integral, or a time."""
+        if self.reduce == "integral":
+            return INTEGRALS.get(self.quantity(joints), "number")
         return "time" if self.reduce.startswith("time") else self.quantity(joints)
 
     def faults(self, joints: Mapping[str, Joint]) -> Iterator[tuple[str, str]]:
         """(key, remedy) of what does not fit the mechanism; the bodies and joints that it names exist."""
         yield from ()
 
+    def incomplete(self, joints: Mapping[str, Joint]) -> Iterator[tuple[str, str]]:
+        """(key, remedy) of what the way of keeping the history lacks."""
+        if self.reduce in ("time_above", "time_below") and self.limit is None:
+            yield "limit", f"{self.reduce} needs the value that it counts from; write limit = NUMBER (SI)"
+        if self.reduce in AT and self.when is None:
+            yield "when", f'{self.reduce} needs an instant; write when = "OUTPUT > NUMBER UNIT" or "t > NUMBER s"'
+        if self.reduce not in AT and self.when is not None:
+            yield "when", f"goes with {' and '.join(AT)}, not with {self.reduce}; leave it out"
+        if self.reduce == "integral" and self.quantity(joints) not in INTEGRALS:
+            yield "reduce", f"integral goes with {', '.join(INTEGRALS)}; mean takes any quantity"
+
     def measure(self, scene: Scene) -> tuple[Scalar, Scalar]:
         """Value now in SI, and whether it is defined now."""
         raise NotImplementedError
 
-    def start(self) -> tuple[Any, Any]:
-        """State of the fold before the first time: value, time."""
-        return {"min": np.inf, "time_of_min": np.inf, "max": -np.inf, "time_of_max": -np.inf}.get(
-            self.reduce, np.nan
-        ), np.nan
+    def start(self) -> tuple[Any, ...]:
+        """State of the fold before the first time."""
+        return reductions.start(self.reduce)
 
-    def fold(self, state: tuple[Any, Any], measured: tuple[Scalar, Scalar], t: Scalar) -> tuple[Any, Any]:
-        """State with the present moment taken in."""
-        best, when = state
-        value, defined = jnp.asarray(measured[0], best.dtype), measured[1]
-        t = jnp.asarray(t, best.dtype)
-        if self.reduce == "final":
-            return jnp.where(defined, value, jnp.nan), when
-        if self.reduce == "time_out":
-            return best, jnp.where(defined | ~jnp.isnan(when), when, t)
-        # ~(a >= b) instead of a < b: a value that is not a number must not pass unseen
-        better = defined & (~(value >= best) if self.reduce.endswith("min") else ~(value <= best))
-        return jnp.where(better, value, best), jnp.where(better, t, when)
+    def fold(self, state: tuple[Any, ...], measured: tuple[Scalar, Scalar], t: Scalar, margin: Any = None) -> Any:
+        """State with the present moment taken in; margin: of the condition `when`."""
+        return reductions.fold(self.reduce, state, measured, t, self.limit, margin)
 
-    def result(self, state: tuple[Any, Any]) -> Scalar:
+    def result(self, state: tuple[Any, ...]) -> Scalar:
         """The output, in SI; not a number where it was never defined."""
-        best, when = state
-        return when if self.reduce.startswith("time") else jnp.where(jnp.isinf(best), jnp.nan, best)
+        return reductions.result(self.reduce, state)
 
 
 def turned(rotation: Any, vector: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -14,9 +15,15 @@ from jaxmbs.model.forces.base import WORLD, Scene
 from jaxmbs.model.kinds import Kind
 from jaxmbs.spatial import kernel
 from jaxmbs.study.outputs.base import Output, Scalar
+from jaxmbs.study.outputs.event_time import EventTime
+from jaxmbs.study.outputs.min_over import Combined
+from jaxmbs.study.outputs.of_state import OfState
 
 if TYPE_CHECKING:
     from jaxmbs.model import Model
+    from jaxmbs.study.criteria import Criterion
+
+TIME = "t"  # in a condition
 
 
 def folded(outputs: Mapping[str, Output], dtype: Any) -> tuple[Any, Callable[..., Any]]:
@@ -24,20 +31,42 @@ def folded(outputs: Mapping[str, Output], dtype: Any) -> tuple[Any, Callable[...
 
     def fn(carry: Any, model: Model, t: Any, q: Any, v: Any) -> Any:
         found = measured(outputs, model, t, q, v)
-        return {name: output.fold(carry[name], found[name], t) for name, output in outputs.items()}
+        return _folded(outputs, carry, found, t)
 
     return _start(outputs, dtype), fn
 
 
-def folded_history(outputs: Mapping[str, Output], t: Any, found: Mapping[str, tuple[Any, Any]]) -> dict[str, Any]:
-    """The outputs from what was `measured` at the times t (T,)."""
+def folded_history(outputs: Mapping[str, Output], t: Any, found: Mapping[str, tuple[Any, Any]]) -> Any:
+    """The last carry, from what was `measured` at the times t (T,)."""
 
     def step(carry: Any, x: Any) -> tuple[Any, None]:
         t, now = x
-        return {name: output.fold(carry[name], now[name], t) for name, output in outputs.items()}, None
+        return _folded(outputs, carry, now, t), None
 
     carry, _ = jax.lax.scan(step, _start(outputs, t.dtype), (t, dict(found)))
-    return {name: output.result(carry[name]) for name, output in outputs.items()}
+    return carry
+
+
+def kept(outputs: Mapping[str, Output], carry: Any, events: Any, names: tuple[str, ...]) -> dict[str, Any]:
+    """The outputs after a run: what the fold kept, and the times of events."""
+    return {
+        name: o.of_events(events, names) if isinstance(o, EventTime) else o.result(carry[name])
+        for name, o in outputs.items()
+    }
+
+
+def _folded(outputs: Mapping[str, Output], carry: Any, found: Mapping[str, tuple[Any, Any]], t: Any) -> dict[str, Any]:
+    return {name: o.fold(carry[name], found[name], t, _margin(o.when, found, t)) for name, o in outputs.items()}
+
+
+def _margin(when: Criterion | None, found: Mapping[str, tuple[Any, Any]], t: Any) -> Any:
+    """How far a condition is from holding, not negative once it does; not a number where it is not defined."""
+    if when is None:
+        return None
+    value, defined = (t, True) if when.output == TIME else found[when.output]
+    value = jnp.abs(value) if when.absolute else value
+    sides = [bound - value if sign[0] == "<" else value - bound for sign, bound in when.bounds]
+    return jnp.where(defined, functools.reduce(jnp.minimum, sides), jnp.nan)
 
 
 def _start(outputs: Mapping[str, Output], dtype: Any) -> dict[str, tuple[Any, Any]]:
@@ -69,8 +98,12 @@ def measured(outputs: Mapping[str, Output], model: Model, t: Any, q: Any, v: Any
     shared: dict[Output, tuple[Scalar, Scalar]] = {}
     found = {}
     for name, output in outputs.items():
-        same = replace(output, reduce="final", unit=None)
+        same = replace(output, reduce="final", unit=None, limit=None, when=None)
+        if isinstance(output, Combined):
+            continue
         if same not in shared:
-            shared[same] = _measure(output, seen(output))
+            whole = isinstance(output, OfState)
+            shared[same] = output.of_state(state, model) if whole else _measure(same, seen(output))
         found[name] = shared[same]
-    return found
+    found |= {name: o.combined([found[of] for of in o.of]) for name, o in outputs.items() if isinstance(o, Combined)}
+    return {name: found[name] for name in outputs}

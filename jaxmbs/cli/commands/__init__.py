@@ -1,0 +1,1 @@
+"""The commands of `jaxmbs`, one file each."""

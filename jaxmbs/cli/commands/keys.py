@@ -1,0 +1,28 @@
+"""jaxmbs keys."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from jaxmbs.cli.common import Json, speaking
+
+
+def keys(
+    path: Annotated[
+        str, typer.Argument(metavar="[PATH]", help='A key, table or type: "mechanism.forces", "pusher".')
+    ] = "",
+    as_json: Json = False,
+) -> None:
+    """Show the keys of a file: what they hold, units, defaults."""
+    with speaking(as_json) as voice:
+        from dataclasses import asdict
+
+        from jaxmbs.cli.show import reference
+        from jaxmbs.study.problem import known_keys
+
+        found = known_keys(path)
+        voice.document([asdict(k) for k in found])
+        if not as_json:
+            voice.show(reference(found))

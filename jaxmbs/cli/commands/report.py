@@ -1,0 +1,39 @@
+"""jaxmbs report."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from jaxmbs.cli.common import FAILED, Folder, Json, Quiet, Trust, compute, console, speaking
+
+
+def report(
+    folder: Folder,
+    check: Annotated[
+        bool, typer.Option("--check", help="Exit code 3 where a criterion fails or samples are missing.")
+    ] = False,
+    trust: Trust = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Report a run, finished or not: a table here, and DIR/report.html. A criterion fails where fewer samples meet it than
+    what its sentence asks for: every sample meets it, or so many ("clearance > 0.02 m in 99 %")."""
+    with speaking(as_json, quiet) as voice:
+        from jaxmbs.study.store import open_folder
+
+        compute(open_folder(folder).provenance["precision"])
+        from contextlib import nullcontext
+
+        from jaxmbs.study.report import report as write
+
+        with nullcontext() if as_json or quiet else console().status("writing the report"):
+            written = write(folder, trust)
+        if as_json:
+            voice.document(written.document | {"page": written.path})
+        else:
+            voice.show(written.table)
+            voice.line(f"page: {written.path}")
+        if check and not written.passed:
+            raise typer.Exit(FAILED)

@@ -1,0 +1,36 @@
+"""jaxmbs resume."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from jaxmbs.cli.common import Folder, Json, Quiet, Trust, Wait, compute, progress, speaking
+
+
+def resume(
+    folder: Folder,
+    other_versions: Annotated[bool, typer.Option("--other-versions", help="Accept other versions.")] = False,
+    wait: Wait = False,
+    trust: Trust = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Continue a run that was interrupted, and compute anew what is damaged; the results are those of an undisturbed one."""
+    with speaking(as_json, quiet) as voice:
+        from jaxmbs.study.store import open_folder
+
+        compute(open_folder(folder).provenance["precision"])
+        from jaxmbs.study.problem import read
+        from jaxmbs.study.report import table
+        from jaxmbs.study.run import resume as go_on
+        from jaxmbs.study.statistics import document
+
+        with progress(voice, folder) as told:
+            store = go_on(folder, other_versions, told, trust, wait)
+        checked = read(folder / "study.toml", trust=trust)
+        if as_json:
+            voice.document(document(checked, store))
+        elif not quiet:
+            voice.show(table(checked, store))

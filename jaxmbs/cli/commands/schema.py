@@ -1,0 +1,29 @@
+"""jaxmbs schema."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from jaxmbs.cli.common import speaking
+
+
+def schema(
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write it there instead of here.")] = None,
+) -> None:
+    """Write the JSON schema of a file, by which editors complete keys and mark mistakes.
+
+    A file names it in its first line, "#:schema ./jaxmbs.schema.json", for editors with Taplo or Even Better TOML.
+    """
+    with speaking(True) as voice:
+        import json
+
+        from jaxmbs.study.problem import json_schema
+
+        found = json_schema()
+        if out is None:
+            voice.document(found)
+        else:
+            out.write_text(json.dumps(found, indent=1), encoding="utf-8")

@@ -1,0 +1,44 @@
+"""jaxmbs study."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from jaxmbs.cli.common import File, Json, Precision, Quiet, Trust, Wait, WithPrecision, compute, progress, speaking
+
+
+def study(
+    file: File,
+    n: Annotated[int, typer.Option("-n", "--samples", min=1, help="Number of samples.")],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the results; must not have any yet.")],
+    block_rows: Annotated[int | None, typer.Option(min=64, help="Samples computed at once on a core.")] = None,
+    precision: WithPrecision = Precision.float64,
+    wait: Wait = False,
+    trust: Trust = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Run a Monte Carlo study."""
+    with speaking(as_json, quiet) as voice:
+        from jaxmbs.study.problem import read
+
+        checked = read(file, trust=trust)
+        from jaxmbs.study.estimate import check
+
+        rows = block_rows or 0
+        check(checked, n, rows, precision)
+        compute(precision)
+        from jaxmbs.study.report import table
+        from jaxmbs.study.run import BLOCK_ROWS, run
+        from jaxmbs.study.statistics import document
+
+        with progress(voice, out) as told:
+            store = run(checked, n, out, rows or BLOCK_ROWS, told, wait)
+        if as_json:
+            voice.document(document(checked, store))
+        elif not quiet:
+            voice.show(table(checked, store))
+            voice.line(f"results: {store.folder}; for the page: jaxmbs report {store.folder}")

@@ -1,0 +1,200 @@
+"""What all commands share: options, how they speak, how they begin to compute."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+BAD = 1  # exit code of wrong use, bad files, damaged results
+FAILED = 3  # of `report --check` where a criterion fails
+
+
+class Precision(StrEnum):
+    float32 = "float32"
+    float64 = "float64"
+
+
+File = Annotated[Path, typer.Argument(metavar="FILE", help="TOML file of a mechanism or study.")]
+Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run.")]
+Trust = Annotated[bool, typer.Option("--trust", help="Run the Python modules that the file names.")]
+WithPrecision = Annotated[Precision, typer.Option("--precision", help="Precision of the computation.")]
+Json = Annotated[bool, typer.Option("--json", help="One JSON document instead of tables, for programs.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but warnings and errors.")]
+Wait = Annotated[bool, typer.Option("--wait", help="Wait while another process works in the folder.")]
+
+
+@dataclass(frozen=True)
+class Voice:
+    """How a command speaks: tables and lines for people, or one JSON document for programs; warnings on stderr."""
+
+    as_json: bool = False
+    quiet: bool = False
+
+    def show(self, table: RenderableType) -> None:
+        """A table, for people."""
+        if not (self.as_json or self.quiet):
+            console().print(table)
+
+    def line(self, text: str) -> None:
+        """A line that is not broken, for people: paths and commands are copied from it."""
+        if not (self.as_json or self.quiet):
+            say(text, console())
+
+    def document(self, content: Any) -> None:
+        """The command's result, for programs."""
+        if self.as_json:
+            print(json.dumps(plain(content), indent=2, ensure_ascii=False))
+
+
+def console() -> Console:
+    """Standard output."""
+    return _console(False)
+
+
+def problems() -> Console:
+    """Standard error."""
+    return _console(True)
+
+
+def _console(error: bool) -> Console:
+    from rich.console import Console
+
+    return Console(stderr=error)
+
+
+def say(text: str, to: Console) -> None:
+    """A line that is not broken."""
+    to.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def plain(x: Any) -> Any:
+    """As JSON has it: numbers of Python, null where they are not finite."""
+    if isinstance(x, dict):
+        return {str(k): plain(y) for k, y in x.items()}
+    if isinstance(x, (list, tuple)):
+        return [plain(y) for y in x]
+    if hasattr(x, "tolist"):
+        return plain(x.tolist())
+    if isinstance(x, Path):
+        return str(x)
+    if isinstance(x, float) and not abs(x) < float("inf"):
+        return None
+    return x
+
+
+@contextmanager
+def speaking(as_json: bool = False, quiet: bool = False) -> Iterator[Voice]:
+    """The command's voice; turns errors and warnings about the user's files into messages."""
+    from jaxmbs.errors import ModelError, ModelWarning
+
+    told: set[str] = set()
+
+    def show(message: Warning | str, category: type[Warning], *rest: Any) -> None:
+        if not issubclass(category, ModelWarning):
+            usual(message, category, *rest)
+        elif str(message) not in told:
+            told.add(str(message))
+            problems().print("warning: ", style="bold yellow", end="")
+            say(str(message), problems())
+
+    try:
+        with warnings.catch_warnings():
+            usual, warnings.showwarning = warnings.showwarning, show
+            warnings.simplefilter("always", ModelWarning)
+            yield Voice(as_json, quiet)
+    except ModelError as error:
+        from jaxmbs.io.errors import InputError
+
+        found = error.problems if isinstance(error, InputError) else [error]
+        file = error.file if isinstance(error, InputError) else None
+        _refuse(as_json, [(str(file) if file else None, getattr(p, "path", ""), _message(p)) for p in found])
+    except OSError as error:  # a disk that is full, a folder that is read-only
+        if error.filename is None and error.errno is None:
+            raise
+        _refuse(as_json, [(None, str(error.filename or ""), error.strerror or str(error))])
+
+
+def _message(problem: Any) -> str:
+    return getattr(problem, "message", None) or str(problem)
+
+
+def _refuse(as_json: bool, found: list[tuple[str | None, str, str]]) -> None:
+    for file, path, message in found:
+        problems().print("error: ", style="bold red", end="")
+        say(": ".join(filter(None, (file, path, message))), problems())
+    keys = ("file", "path", "message")
+    Voice(as_json).document({"errors": [dict(zip(keys, x, strict=True)) for x in found]})
+    raise typer.Exit(BAD) from None
+
+
+def compute(precision: str) -> None:
+    """Set the precision, show all cores, keep compiled programs; before any array exists."""
+    import jax
+
+    import jaxmbs as mbs
+
+    jax.config.update("jax_enable_x64", precision == "float64")
+    keep_programs()
+    mbs.use_all_cores()
+
+
+CACHE_BYTES = 1 << 30
+CACHE_SECONDS = 0.1  # programs that compile quicker are not kept
+
+
+def keep_programs() -> None:
+    """Keep compiled programs for the next process, unless JAXMBS_CACHE says off or JAX has a folder already."""
+    import jax
+
+    wanted = os.environ.get("JAXMBS_CACHE", "")
+    if wanted.lower() in ("off", "0", "no") or jax.config.values.get("jax_compilation_cache_dir"):
+        return
+    from platformdirs import user_cache_dir
+
+    folder = Path(wanted or user_cache_dir("jaxmbs", appauthor=False)) / "compiled"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return  # no place to keep them: they are compiled anew
+    jax.config.update("jax_compilation_cache_dir", str(folder))
+    jax.config.update("jax_compilation_cache_max_size", CACHE_BYTES)
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", CACHE_SECONDS)
+    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+
+
+@contextmanager
+def progress(voice: Voice, folder: Path) -> Iterator[Any]:
+    """A progress bar as a run's `progress`; an interruption says how to go on."""
+    bar = None
+    try:
+        if voice.quiet or not sys.stderr.isatty():
+            yield lambda stage, done, n: None
+            return
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+        from jaxmbs.cli.show import pace
+
+        columns = (TextColumn("{task.description:>9}"), BarColumn(), MofNCompleteColumn(), pace(), TimeElapsedColumn())
+        with Progress(*columns, console=problems()) as bar:
+            task = bar.add_task("compiling", total=None)
+
+            def told(stage: str, done: int, n: int) -> None:
+                bar.update(task, description={"compile": "compiling"}.get(stage, "samples"), completed=done, total=n)
+
+            yield told
+    except KeyboardInterrupt:
+        say(f"stopped; go on with: jaxmbs resume {folder}", problems())
+        raise typer.Exit(130) from None

@@ -1,0 +1,39 @@
+"""Packages that import nothing until one of their names is used."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from importlib.util import find_spec
+from types import ModuleType
+from typing import Any
+
+
+class Lazy(ModuleType):
+    """A package whose names are those of its file `public.py`, imported at the first use of one."""
+
+    functions: frozenset[str]  # that are called like a file or folder of the package, and go before it
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not (name in self.functions and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+    def __getattr__(self, name: str) -> Any:
+        if not name.startswith("_"):
+            if name not in self.functions and find_spec(f"{self.__name__}.{name}"):
+                return import_module(f"{self.__name__}.{name}")
+            public = vars(import_module(f"{self.__name__}.public"))
+            vars(self).update({k: x for k, x in public.items() if not k.startswith("_")})
+            if name in vars(self):
+                return vars(self)[name]
+        raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+
+    def __dir__(self) -> list[str]:
+        return sorted({*vars(self), *vars(import_module(f"{self.__name__}.public"))})
+
+
+def lazy(package: str, *functions: str) -> None:
+    """Make a package, which is being imported, a lazy one."""
+    module = sys.modules[package]
+    vars(module)["functions"] = frozenset(functions)
+    module.__class__ = Lazy

@@ -1,0 +1,69 @@
+"""Whether every dispersion was applied: what the samples' mechanisms have, beside the nominal one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from jaxmbs.study.targets import parts_of
+
+if TYPE_CHECKING:
+    from jaxmbs.study.problem import Study
+    from jaxmbs.study.statistics import Summary
+    from jaxmbs.study.store import Store
+    from jaxmbs.study.targets import Numbers
+
+_SAMPLES = 2000
+
+
+@dataclass(frozen=True)
+class Applied:
+    """What a dispersion came to: target; per component its nominal value, least and most applied one (all of the file's
+    dispersions of this target taken together); changed: share of the samples whose number is not the nominal one."""
+
+    name: str
+    target: str
+    nominal: np.ndarray
+    least: np.ndarray
+    most: np.ndarray
+    changed: float
+
+
+def audit(study: Study, store: Store, summary: Summary) -> list[Applied]:
+    """Every dispersion of a study, from the first samples of a run: the numbers with which they were simulated."""
+    import jax
+    import jax.numpy as jnp
+
+    from jaxmbs.study.batch import precision
+
+    rows = summary.index[:_SAMPLES]
+    if not len(rows):
+        return []
+    data = store.dataset().isel(sample=slice(0, int(rows.max()) + 1))
+    draws = [data[d.name].values[rows].reshape(len(rows), d.k) for d in study.dispersions.items]
+    dtype = precision()
+    apply = jax.jit(jax.vmap(lambda d: study.dispersions.apply(d, dtype)))
+    numbers = apply(jnp.asarray(np.concatenate(draws, axis=1), dtype))
+    found = []
+    for d in study.dispersions.items:
+        values, nominal = _of(study, d.target.name, d.target.nominal, numbers, len(rows))
+        nominal = np.asarray(nominal, dtype).astype(float)
+        changed = float(np.mean(np.any(values != nominal, axis=1)))
+        found.append(Applied(d.name, d.target.name, nominal, values.min(0), values.max(0), changed))
+    return found
+
+
+def _of(study: Study, name: str, nominal: np.ndarray, numbers: Numbers, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """(samples, k) numbers of a target, and its nominal ones (k,)."""
+    if name in numbers.parameters:
+        x = np.asarray(numbers.parameters[name], float)
+        if x.ndim == 2 and np.ndim(nominal) == 2:  # an inertia that stays diagonal
+            nominal = np.diagonal(nominal)
+        return x.reshape(count, -1), np.asarray(nominal).reshape(-1)
+    joint = next(j for j in study.joints if name.startswith(f"initial.{j}."))
+    part = name.removeprefix(f"initial.{joint}.")
+    whole, x = (study.model.q_slice(joint), numbers.q) if part[0] == "q" else (study.model.v_slice(joint), numbers.v)
+    own = parts_of(study.joints[joint])[part][0]
+    return np.asarray(x, float)[:, whole.start + own.start : whole.start + own.stop], np.asarray(nominal)

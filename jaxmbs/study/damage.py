@@ -1,0 +1,298 @@
+"""Whether a run's folder has what was computed: every file, every chunk, every number; and how it is mended."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jaxmbs.io.errors import InputError, Problem
+from jaxmbs.study import store as stores
+from jaxmbs.study.checksums import CHECKSUM, checksums
+from jaxmbs.study.provenance import intact, salt
+from jaxmbs.study.store import FINISHED, NOT_RUN, PROVENANCE, RESULTS, STUDY, Store
+
+if TYPE_CHECKING:
+    from jaxmbs.study.problem import Study
+
+_SPAN = 100_000  # samples that are read at once
+_TOLD = 12
+
+
+@dataclass(frozen=True)
+class Damage:
+    """One thing that is not as it was written: file, what is wrong with it, and the samples first ... stop - 1 that it
+    concerns (none: first = stop)."""
+
+    file: str
+    what: str
+    first: int = 0
+    stop: int = 0
+
+    def __str__(self) -> str:
+        samples = f" (samples {self.first} to {self.stop - 1})" if self.stop > self.first else ""
+        return f"{self.file}: {self.what}{samples}"
+
+
+def damage(study: Study, store: Store) -> list[Damage]:
+    """Everything that is damaged in the results of a run."""
+    broken = list(_metadata(study, store))
+    if broken:  # nothing can be read by it
+        return broken
+    return list(_chunks(store))
+
+
+def require_sound(study: Study, store: Store) -> None:
+    """Raises InputError that names what is damaged."""
+    found = damage(study, store)
+    if found:
+        problems = [Problem(str(store.folder / d.file), str(d).partition(": ")[2]) for d in found[:_TOLD]]
+        more = f"and {len(found) - _TOLD} more; " if len(found) > _TOLD else ""
+        remedy = f"{more}the results are damaged; `jaxmbs resume {store.folder}` computes anew what is"
+        raise InputError([*problems, Problem(str(store.folder), remedy)])
+
+
+def mend_results(study: Study, store: Store) -> list[Damage]:
+    """Put metadata back and forget what is damaged, so that it is computed anew. Returns what was found."""
+    found = list(_metadata(study, store))
+    for path, content in _expected(study, store).items() if found else ():
+        target = store.folder / RESULTS / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        stores.write_whole(target, content)
+    lost = list(_chunks(store))
+    for d in lost:
+        store.clear(d.first, d.stop)
+    if any(d.file == FINISHED for d in lost):
+        (store.folder / FINISHED).unlink(missing_ok=True)
+    return found + lost
+
+
+# --- metadata -------------------------------------------------------------------------------------------------------
+
+
+def _expected(study: Study, store: Store) -> Mapping[str, bytes]:
+    """The metadata files of results.zarr by path, as this run would write them."""
+    from zarr.storage import MemoryStore
+
+    files: dict[str, Any] = {}
+    stores.lay_out(study, store, MemoryStore(files))
+    return {path: content.to_bytes() for path, content in files.items()}
+
+
+def _metadata(study: Study, store: Store) -> Iterator[Damage]:
+    for path, content in _expected(study, store).items():
+        file = store.folder / RESULTS / path
+        try:
+            if json.loads(file.read_bytes()) != json.loads(content):
+                yield Damage(f"{RESULTS}/{path}", "the metadata is not what was written")
+        except OSError:
+            yield Damage(f"{RESULTS}/{path}", "the metadata is missing")
+        except ValueError:
+            yield Damage(f"{RESULTS}/{path}", "the metadata cannot be read")
+
+
+# --- chunks ---------------------------------------------------------------------------------------------------------
+
+
+def _chunks(store: Store) -> Iterator[Damage]:
+    arrays, rows = store.arrays(), store.chunk_rows
+    there = {name: _present(store, name) for name in arrays}
+    try:
+        finished = store.finished()
+    except (ValueError, OSError):
+        finished = None
+        yield Damage(FINISHED, "cannot be read")
+    per_span = max(1, _SPAN // rows) * rows
+    of_all = np.zeros(store.n, np.uint32)
+    sound = True
+    for first in range(0, store.n, per_span):
+        for d in _span(store, arrays, there, first, min(first + per_span, store.n), finished is not None, of_all):
+            sound = False
+            yield d
+    if finished and sound and finished != {"samples": store.n, "fingerprint": stores.fingerprint(of_all)}:
+        yield Damage(FINISHED, "is not of these results")
+
+
+def _present(store: Store, name: str) -> set[str]:
+    try:
+        return set(os.listdir(store.folder / RESULTS / name / "c"))
+    except OSError:
+        return set()
+
+
+def _span(
+    store: Store, arrays: Mapping[str, Any], there: Mapping[str, set[str]], first: int, stop: int, all_run: bool,
+    of_all: np.ndarray,
+) -> Iterator[Damage]:  # fmt: skip
+    """What is damaged in the samples first ... stop - 1, whole chunks; their checksums go into of_all."""
+    rows = store.chunk_rows
+    unread: dict[tuple[str, int], str] = {}
+    values = {name: _read(x, name, first, stop, rows, unread) for name, x in arrays.items()}
+    status = values["status"]
+    for begin in range(first, stop, rows):
+        end, number = min(begin + rows, stop), begin // rows
+        own = slice(begin - first, end - first)
+        run = status[own] != NOT_RUN
+        expected = bool(run.any()) or all_run
+        found = []
+        for name in arrays:
+            file = _file(name, number, arrays[name].ndim)
+            if (name, number) in unread:
+                found.append(Damage(file, unread[name, number], begin, end))
+            elif expected and str(number) not in there[name]:
+                found.append(Damage(file, "the chunk is missing", begin, end))
+        if not found and all_run and not run.all():
+            found.append(Damage(_file("status", number, 1), "samples of a finished run are not there", begin, end))
+        if not found and run.any():
+            content = {name: x[own] for name, x in values.items() if name != CHECKSUM}
+            right = checksums(content, begin, salt(store.provenance)) == values[CHECKSUM][own]
+            of_all[begin:end] = values[CHECKSUM][own]
+            wrong = np.flatnonzero(run & ~right)
+            if len(wrong):
+                what = f"numbers of {len(wrong)} samples are not those that were computed, the first of sample"
+                found.append(Damage(RESULTS, f"{what} {begin + int(wrong[0])}", begin, end))
+        yield from found
+
+
+def _file(name: str, number: int, dimensions: int) -> str:
+    return "/".join((RESULTS, name, "c", str(number), *["0"] * (dimensions - 1)))
+
+
+def _read(array: Any, name: str, first: int, stop: int, rows: int, unread: dict[tuple[str, int], str]) -> np.ndarray:
+    """Values of a span; chunks that cannot be read are noted and filled up."""
+    try:
+        return array[first:stop]
+    except Exception:  # codecs raise what they like; which chunk it is, is found one by one
+        out = np.full((stop - first, *array.shape[1:]), array.fill_value, array.dtype)
+        for begin in range(first, stop, rows):
+            end = min(begin + rows, stop)
+            try:
+                out[begin - first : end - first] = array[begin:end]
+            except Exception as error:
+                checksum = "checksum" in str(error).lower()
+                unread[name, begin // rows] = "the checksum is wrong" if checksum else "the chunk cannot be read"
+        return out
+
+
+# --- the whole folder -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Examination:
+    """What `jaxmbs verify` finds: samples in all and done, damage, what was put back, size of the files [byte]."""
+
+    folder: Path
+    samples: int
+    done: int
+    fingerprint: str | None
+    damage: tuple[Damage, ...]
+    mended: tuple[str, ...]
+    size: int
+
+    @property
+    def sound(self) -> bool:
+        return not self.damage
+
+    @property
+    def document(self) -> dict[str, Any]:
+        return asdict(self) | {"sound": self.sound}
+
+
+def examined(folder: str | Path, mend: bool = False, trust: bool = False) -> Examination:
+    """What a run's folder has and what is damaged in it.
+
+    mend: put back study file, modules, provenance and metadata; a study file that was changed is kept as NAME.found.
+    Damaged samples are for `resume`. Raises InputError where there is no run, or nothing that it can be known by.
+    """
+    from jaxmbs.study.problem import read
+
+    folder = Path(folder)
+    mended: list[str] = []
+    texts = [] if mend else list(_texts(folder))
+    if mend:
+        mended += _put_back(folder)
+    if texts:
+        return Examination(folder, 0, 0, None, tuple(texts), (), _size(folder))
+    store = stores.open_folder(folder)
+    study = read(store.folder / STUDY, trust=trust)
+    if not (folder / RESULTS).exists():
+        lost = (Damage(RESULTS, "is missing, and the run was finished"),) if (folder / FINISHED).exists() else ()
+        return Examination(folder, store.n, 0, None, lost, tuple(mended), _size(folder))
+    if mend:
+        broken = list(_metadata(study, store))
+        for path, content in _expected(study, store).items() if broken else ():
+            target = folder / RESULTS / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            stores.write_whole(target, content)
+        mended += [d.file for d in broken]
+    found = damage(study, store)
+    done, mark = 0, None
+    if not any("metadata" in d.what for d in found):
+        arrays = store.arrays()
+        status = _read(arrays["status"], "status", 0, store.n, store.chunk_rows, {})
+        done = int(np.count_nonzero(status != NOT_RUN))
+        if not found:
+            mark = stores.fingerprint(arrays[CHECKSUM][:]) if done == store.n else None
+    return Examination(folder, store.n, done, mark, tuple(found), tuple(mended), _size(folder))
+
+
+def _texts(folder: Path) -> Iterator[Damage]:
+    """What is wrong with provenance, study file and modules."""
+    record = _json(folder / PROVENANCE)
+    if not intact(record):
+        if record is None and not (folder / RESULTS).exists() and not (folder / PROVENANCE).exists():
+            stores.open_folder(folder)  # says that there is no run
+        yield Damage(PROVENANCE, f"is missing or damaged; {stores.MEND.format(folder)}")
+        return
+    for name in stores.changed_files(folder, record):
+        yield Damage(name, f"is missing or was changed; {stores.MEND.format(folder)}")
+
+
+def _json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return None
+
+
+def _put_back(folder: Path) -> Iterator[str]:
+    """Write provenance, study file and modules from their copies in the results, where they are not as they were."""
+    root = _json(folder / RESULTS / "zarr.json")
+    attributes = root.get("attributes", {}) if isinstance(root, dict) else {}
+    record = _json(folder / PROVENANCE)
+    if not intact(record):
+        record = _parsed(attributes.get("provenance"))
+        if not intact(record):
+            if not (folder / RESULTS).exists():
+                stores.open_folder(folder)
+            message = "is damaged, and so is its copy in the results; what was run cannot be known from this folder"
+            raise InputError(Problem(str(folder / PROVENANCE), message))
+        stores.write_whole(folder / PROVENANCE, json.dumps(record, indent=2).encode())
+        yield PROVENANCE
+    copies, hashes = _parsed(attributes.get("files")) or {}, {STUDY: record["file_sha256"]} | record.get("modules", {})
+    for name in list(stores.changed_files(folder, record)):
+        content = str(copies.get(name, "")).encode()
+        if hashlib.sha256(content).hexdigest() != hashes[name]:
+            message = "is damaged, and so is its copy in the results; put the file back with which the run began"
+            raise InputError(Problem(str(folder / name), message))
+        if (folder / name).exists():
+            os.replace(folder / name, folder / f"{name}.found")
+        stores.write_whole(folder / name, content)
+        yield name
+
+
+def _parsed(text: Any) -> Any:
+    try:
+        return json.loads(text)
+    except (TypeError, ValueError):
+        return None
+
+
+def _size(folder: Path) -> int:
+    return sum(p.stat().st_size for p in folder.rglob("*") if p.is_file())

@@ -1,0 +1,85 @@
+"""Clearance of two shapes."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar
+
+import jax.numpy as jnp
+
+from jaxmbs.model.fields import element, field
+from jaxmbs.model.forces.base import Scene
+from jaxmbs.model.joints import Joint
+from jaxmbs.model.kinds import Kind
+from jaxmbs.spatial import Vector3
+from jaxmbs.study.outputs.base import KEPT, REDUCTIONS, Output, Scalar, turned
+from jaxmbs.study.outputs.gap import signed_distance
+from jaxmbs.study.outputs.shapes import Ball, Box, Shape, Tube
+
+
+@element
+class Clearance(Output):
+    """Gap [m] between two shapes, negative where they overlap by as much as would part them; or, where the first is
+    inside, between it and the inner side of the second.
+
+    Shapes are convex. It is never told larger than it is; outside by the widest gap between parallel planes, inside by the
+    corners of the first shape.
+    """
+
+    always_defined: ClassVar[bool] = False
+
+    shape_a: Shape = field(Kind.PART, "", "one shape", of=Shape)
+    shape_b: Shape = field(Kind.PART, "", "the other", of=Shape)
+    inside: bool = field(Kind.FLAG, "", "the first lies in the second, which is hollow", default=False)
+    open: bool = field(
+        Kind.FLAG, "", "the ends of a hollow tube are open: corners count while they are between them", default=False
+    )
+    reduce: str = field(Kind.CHOICE, "", KEPT, default="min", choices=REDUCTIONS, kw_only=True)
+
+    def quantity(self, joints: Mapping[str, Joint]) -> str:
+        return "length"
+
+    def faults(self, joints: Mapping[str, Joint]) -> Iterator[tuple[str, str]]:
+        if self.inside and not isinstance(self.shape_b, (Ball, Box, Tube)):
+            yield "shape_b", "a hollow shape is a ball, a box or a tube"
+        if self.open and not (self.inside and isinstance(self.shape_b, Tube)):
+            yield "open", "goes with inside = true and a tube around"
+        for key in ("shape_a", "shape_b"):
+            shape = getattr(self, key)
+            if isinstance(shape, Box) and min(shape.size) <= 0:
+                yield f"{key}.size", f"{list(shape.size)}: the lengths of edges are more than zero"
+
+    def measure(self, scene: Scene) -> tuple[Scalar, Scalar]:
+        if self.inside:
+            return _inside(self, scene)
+        return signed_distance(self.shape_a.reach(scene), self.shape_b.reach(scene)), True
+
+
+def _inside(c: Clearance, scene: Scene) -> tuple[Scalar, Scalar]:
+    """Least distance of the first shape's balls to the walls, and whether any of them counts."""
+    points, ball = c.shape_a.corners(scene)
+    shell: Any = c.shape_b
+    center, back = scene.point(shell.body, Vector3.of(shell.center)), scene.rotation(shell.body).T
+    local = [turned(back, p - center) for p in points]
+    if isinstance(shell, Ball):
+        return shell.radius - ball - _most([p.norm() for p in local]), True
+    if isinstance(shell, Tube):
+        axis = Vector3.of(shell.axis)
+        out = [(p - axis * (axis @ p)).norm() for p in local]
+        ends = [shell.length / 2 - jnp.abs(axis @ p) for p in local]
+        if c.open:
+            counts = [~(x < 0) for x in ends]  # a state that is not finite counts, and shows
+            most = _most([jnp.where(on, x, -jnp.inf) for on, x in zip(counts, out, strict=True)])
+            return shell.radius - most - ball, functools.reduce(jnp.logical_or, counts)
+        return jnp.minimum(shell.radius - _most(out), -_most([-x for x in ends])) - ball, True
+    edges = [Vector3.of(e.tolist()) for e in shell.edges()]
+    walls = [s / 2 - _most([jnp.abs(e @ p) for p in local]) for s, e in zip(shell.size, edges, strict=True)]
+    return -_most([-w for w in walls]) - ball, True
+
+
+def _most(values: list[Scalar]) -> Scalar:
+    out = values[0]
+    for x in values[1:]:
+        out = jnp.maximum(out, x)
+    return out

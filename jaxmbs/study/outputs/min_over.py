@@ -1,0 +1,42 @@
+"""The smallest of several outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jax.numpy as jnp
+
+from jaxmbs.model.fields import element, field
+from jaxmbs.model.joints import Joint
+from jaxmbs.model.kinds import Kind
+from jaxmbs.study.outputs.base import KEPT, REDUCTIONS, Output, Scalar
+
+
+@element
+class Combined(Output):
+    """Base of the outputs that are made of others."""
+
+    of: Any = field(Kind.NAMES, "", "outputs that it is taken from; what they keep does not matter")
+
+    def combined(self, found: Sequence[tuple[Scalar, Scalar]]) -> tuple[Scalar, Scalar]:
+        """Value and whether it is defined, from those of the others."""
+        raise NotImplementedError
+
+
+@element
+class MinOver(Combined):
+    """Smallest of several outputs of one quantity at every time, such as the clearances of several pairs."""
+
+    of_quantity: str | None = field(Kind.TEXT, "", "what they measure; found by itself", default=None, kw_only=True)
+    reduce: str = field(Kind.CHOICE, "", KEPT, default="min", choices=REDUCTIONS, kw_only=True)
+
+    def quantity(self, joints: Mapping[str, Joint]) -> str:
+        return self.of_quantity or "number"
+
+    def combined(self, found: Sequence[tuple[Scalar, Scalar]]) -> tuple[Scalar, Scalar]:
+        value, defined = jnp.inf, jnp.asarray(False)
+        for x, on in found:
+            value = jnp.where(on & ~(x >= value), x, value)  # what is not a number shows
+            defined = defined | on
+        return value, defined

@@ -1,0 +1,121 @@
+"""Outputs that need more than bodies and joints: forces in elements, reactions of joints, momentum."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import jax.numpy as jnp
+
+from jaxmbs.model.fields import element, field
+from jaxmbs.model.forces.base import WORLD
+from jaxmbs.model.joints import Joint
+from jaxmbs.model.kinds import Kind
+from jaxmbs.spatial import ZERO3, Vector3
+from jaxmbs.study.outputs.base import Output, Scalar
+
+if TYPE_CHECKING:
+    from jaxmbs.dynamics.state.scene import TreeScene
+    from jaxmbs.model import Model
+
+
+@element
+class OfState(Output):
+    """Base of the outputs of the whole state."""
+
+    def of_state(self, state: TreeScene, model: Model) -> tuple[Scalar, Scalar]:
+        """Value now in SI, and whether it is defined now."""
+        raise NotImplementedError
+
+    def unfit(self, model: Model) -> Iterator[tuple[str, str]]:
+        """(key, remedy) of what does not fit the model."""
+        yield from ()
+
+
+def _without_events(model: Model) -> Iterator[tuple[str, str]]:
+    """Locks and switches decide about forces, and outputs do not see them."""
+    if model.structure.events or model.structure.held:
+        yield "type", "forces are not told of a mechanism with events or held joints, whose locks decide about them"
+
+
+@element
+class ElementForce(OfState):
+    """Action of a force element [N or N m]: size of its force on a body, or of its torque on the joint that it acts on."""
+
+    name: str = field(Kind.TEXT, "", "the force element")
+    part: str = field(Kind.CHOICE, "", "its force or torque", default="force", choices=("force", "torque"))
+
+    def quantity(self, joints: Mapping[str, Joint]) -> str:
+        return "force" if self.part == "force" else "moment"
+
+    def unfit(self, model: Model) -> Iterator[tuple[str, str]]:
+        from jaxmbs.io.errors import choices
+
+        forces = {f.name: f.element for f in model.structure.forces}
+        if self.name not in forces:
+            yield "name", f'there is no force element "{self.name}"; {choices(self.name, forces, "force elements")}'
+        elif bool(forces[self.name].joints) is (self.part == "force"):
+            other = "torque" if self.part == "force" else "force"
+            yield "part", f'this element has no {self.part}; write part = "{other}"'
+        yield from _without_events(model)
+
+    def of_state(self, state: TreeScene, model: Model) -> tuple[Scalar, Scalar]:
+        from jaxmbs.dynamics.state.scene import action, elements
+
+        for name, acting, numbers, seen, _ in elements(state, None):
+            if name == self.name:
+                on_body, on_joint, _ = action(acting, numbers, seen)
+                if self.part == "force":
+                    return next(iter(on_body.values())).force.norm(), True
+                square = sum(x * x for values in on_joint.values() for x in values)
+                return jnp.sqrt(jnp.where(square > 0, square, 1.0)) * (square > 0), True
+        raise AssertionError(self.name)
+
+
+@element
+class JointReaction(OfState):
+    """Size of the force [N] or moment [N m] that a joint transmits, at the child's joint frame."""
+
+    joint: str = field(Kind.JOINT, "", "joint of the tree")
+    part: str = field(Kind.CHOICE, "", "force or moment", default="force", choices=("force", "moment"))
+
+    def quantity(self, joints: Mapping[str, Joint]) -> str:
+        return self.part
+
+    def unfit(self, model: Model) -> Iterator[tuple[str, str]]:
+        yield from _without_events(model)
+
+    def of_state(self, state: TreeScene, model: Model) -> tuple[Scalar, Scalar]:
+        from jaxmbs.dynamics.public import joint_reactions
+
+        vector = state.tree.vector
+        row = joint_reactions(model, vector(state.q), vector(state.v), t=state.t)[model.joint_names.index(self.joint)]
+        x = row[3:] if self.part == "force" else row[:3]
+        return Vector3(x[0], x[1], x[2]).norm(), True
+
+
+@element
+class Momentum(OfState):
+    """Size of the momentum of a body [N s], or of its angular momentum about its centre of mass [N m s], relative to another
+    body: of its velocity less that which it would have if it were fixed to the other."""
+
+    body: str = field(Kind.BODY, "", "body that moves")
+    relative_to: str = field(Kind.BODY_OR_WORLD, "", "what the motion is relative to", default=WORLD)
+    part: str = field(Kind.CHOICE, "", "linear or angular", default="linear", choices=("linear", "angular"))
+
+    def quantity(self, joints: Mapping[str, Joint]) -> str:
+        return "impulse" if self.part == "linear" else "angular impulse"
+
+    def of_state(self, state: TreeScene, model: Model) -> tuple[Scalar, Scalar]:
+        from jaxmbs.model.forces.base import Scene
+
+        named = {b: state.body(b) for b in (self.body, self.relative_to) if b != WORLD}
+        scene: Any = Scene(state.t, named, {}, {}, (), ())
+        values = state.tree.values
+        if self.part == "angular":
+            rate = scene.angular(self.body) - scene.angular(self.relative_to)
+            return (values[f"{self.body}.inertia"] @ (scene.rotation(self.body).T @ rate)).norm(), True
+        com = values[f"{self.body}.com"]
+        at = scene.local_point(self.relative_to, scene.point(self.body, com)) if self.relative_to != WORLD else ZERO3
+        velocity = scene.velocity(self.body, com) - scene.velocity(self.relative_to, at)
+        return velocity.norm() * values[f"{self.body}.mass"], True

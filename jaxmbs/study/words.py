@@ -1,0 +1,46 @@
+"""Dispersions in words, ours and those of their file."""
+
+from __future__ import annotations
+
+import re
+
+from jaxmbs.study.dispersions import Dispersion
+from jaxmbs.study.distributions import Lognormal, Normal, TruncatedNormal, Uniform
+
+
+def described(d: Dispersion) -> str:
+    """The distribution in words, in the file's unit."""
+    t, unit = d.table, f" {d.table.unit}" if d.table.unit else ""
+
+    def said(x: object) -> str:
+        return ", ".join(f"{v:g}" for v in x) if isinstance(x, tuple) else f"{x:g}"
+
+    if isinstance(t, Uniform):
+        text = f"uniform, {said(t.low)} to {said(t.high)}{unit}"
+    elif isinstance(t, Lognormal):
+        median = f", median {said(t.median)}{unit}" if t.median is not None else ""
+        text = f"lognormal, sigma {said(t.sigma)}{median}"
+    else:
+        assert isinstance(t, (Normal, TruncatedNormal))
+        mean = f"mean {said(t.mean)}, " if t.mean is not None else ""
+        text = f"{t.distribution.replace('_', ' ')}, {mean}std {said(t.std)}{unit}"
+        if isinstance(t, TruncatedNormal):
+            text += "".join(f", {k} {said(x)}" for k, x in (("low", t.low), ("high", t.high)) if x is not None)
+    return text + (", common" if t.common else "")
+
+
+_HEADER = re.compile(r"""^\s*\[dispersions\.(?:"([^"]+)"|'([^']+)'|([\w\-]+))\]\s*(#.*)?$""")
+
+
+def said_in_the_file(content: bytes) -> dict[str, str]:
+    """The comments in the table of each dispersion: where its numbers come from."""
+    found: dict[str, list[str]] = {}
+    name = None
+    for line in content.decode(errors="replace").splitlines():
+        header = _HEADER.match(line)
+        if header or line.lstrip().startswith("["):
+            name = next(filter(None, header.groups()[:3]), None) if header else None
+        comment = re.search(r"""^(?:[^"'#]|"[^"]*"|'[^']*')*#\s*(.*)$""", line)
+        if name and comment and not line.lstrip().startswith("# -") and not line.lstrip().startswith("#"):
+            found.setdefault(name, []).append(comment[1].strip())
+    return {name: "; ".join(dict.fromkeys(x)) for name, x in found.items()}

@@ -1,0 +1,260 @@
+"""Results that cannot lie: damage of every kind to every file of a run's folder is found, named and mended."""
+
+import errno
+import json
+import shutil
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from jaxmbs.io import InputError
+from jaxmbs.study import read, report, resume, run
+from jaxmbs.study import store as stores
+from jaxmbs.study.checksums import checksums
+from jaxmbs.study.damage import damage, examined
+from jaxmbs.study.estimate import check, estimate
+from tests.study.conftest import CART, environment
+
+N, ROWS = 150, 64  # the last chunk is not full
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("damage")
+    (folder / "cart.toml").write_text(CART)
+    run(read(folder / "cart.toml"), N, folder / "run", ROWS)
+    return folder / "run"
+
+
+@pytest.fixture
+def folder(whole, tmp_path):
+    return shutil.copytree(whole, tmp_path / "run")
+
+
+def content(folder):
+    """Every number of a run, as bits."""
+    data = xr.open_zarr(folder / "results.zarr").load()
+    return {name: x.values.tobytes() for name, x in data.data_vars.items()}
+
+
+def delete(path):
+    path.unlink()
+
+
+def truncate(path):
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def empty(path):
+    path.write_bytes(b"")
+
+
+def flip(path):
+    x = bytearray(path.read_bytes())
+    x[len(x) // 2] ^= 4
+    path.write_bytes(x)
+
+
+def lengthen(path):
+    path.write_bytes(path.read_bytes() + b"\0" * 7)
+
+
+def forget(path):
+    """Zeros of the same length."""
+    path.write_bytes(bytes(path.stat().st_size))
+
+
+def neighbour(path):
+    """The content of another chunk, sound in itself."""
+    other = path.with_name("1" if path.name == "0" else "0")
+    path.write_bytes(other.read_bytes())
+
+
+KINDS = (delete, truncate, empty, flip, lengthen, forget)
+CHUNKS = [f"results.zarr/{name}/c/{k}" for name in ("reach", "status", "checksum", "cart.mass") for k in (0, 2)]
+
+
+@pytest.mark.parametrize("file", CHUNKS)
+@pytest.mark.parametrize("kind", (*KINDS, neighbour), ids=lambda kind: kind.__name__)
+def test_a_damaged_chunk_is_named_and_found_before_anything_is_said(folder, file, kind):
+    if kind is neighbour and "status" in file:
+        pytest.skip("both chunks hold the same")
+    kind(folder / file)
+    study, store = read(folder / "study.toml"), stores.open_folder(folder)
+    found = damage(study, store)
+    number = int(file.rpartition("/")[2])
+    samples = (number * ROWS, min(number * ROWS + ROWS, N))
+    assert found and all((d.first, d.stop) == samples for d in found)
+    if kind is not neighbour and not (kind is flip and "status" in file):
+        assert file in [d.file for d in found]
+    with pytest.raises(InputError, match=rf"samples {samples[0]} to {samples[1] - 1}.*[\s\S]*jaxmbs resume"):
+        report(folder)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_all_that_is_damaged_is_mended_to_the_same_bits(whole, folder, kind):
+    """A chunk of every variable, in one folder or another, and the note that the run was finished."""
+    files = sorted((folder / "results.zarr").glob("*/c/*"))
+    for file in (*files[::5], folder / "finished.json"):
+        kind(file)
+    resume(folder)
+    assert content(folder) == content(whole)
+    assert examined(folder).sound
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("file", ["zarr.json", "reach/zarr.json", "status/zarr.json"])
+def test_damaged_metadata_is_named_and_written_again(whole, folder, file, kind):
+    path = folder / "results.zarr" / file
+    kind(path)
+    if kind in (flip, lengthen) and _same(path, whole / "results.zarr" / file):
+        pytest.skip("white space")
+    with pytest.raises(InputError, match=f"results.zarr/{file}: the metadata"):
+        report(folder)
+    resume(folder)
+    assert content(folder) == content(whole)
+
+
+def _same(a, b):
+    try:
+        return json.loads(a.read_bytes()) == json.loads(b.read_bytes())
+    except ValueError:
+        return False
+
+
+@pytest.mark.parametrize("file", ["provenance.json", "study.toml"])
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_record_and_study_file_are_put_back_from_their_copies(whole, folder, file, kind):
+    if kind is lengthen and file == "provenance.json":
+        (folder / file).write_bytes((folder / file).read_bytes().replace(b'"seed": 7', b'"seed": 8'))
+    else:
+        kind(folder / file)
+    with pytest.raises(InputError, match=r"jaxmbs verify .* --mend"):
+        report(folder)
+    assert not examined(folder).sound
+    assert examined(folder, mend=True).mended == (file,)
+    assert (folder / file).read_bytes() == (whole / file).read_bytes()
+    assert examined(folder).sound
+
+
+def test_a_changed_study_file_is_kept(folder):
+    mine = (folder / "study.toml").read_bytes() + b"# mine\n"
+    (folder / "study.toml").write_bytes(mine)
+    examined(folder, mend=True)
+    assert (folder / "study.toml.found").read_bytes() == mine
+
+
+def test_lost_results_of_a_finished_run_are_no_empty_run(whole, folder):
+    shutil.rmtree(folder / "results.zarr")
+    assert not examined(folder).sound
+    with pytest.raises(InputError, match="is missing, and the run was finished"):
+        report(folder)
+    resume(folder)
+    assert content(folder) == content(whole)
+
+
+def test_chunks_of_another_run_are_not_taken_for_this_one(whole, folder, tmp_path):
+    """The same mechanism with another seed: every chunk is sound in itself."""
+    (tmp_path / "other.toml").write_text(CART.replace("seed = 7", "seed = 8"))
+    run(read(tmp_path / "other.toml"), N, tmp_path / "other", ROWS)
+    for file in (tmp_path / "other" / "results.zarr").glob("*/c/*"):
+        shutil.copy(file, folder / file.relative_to(tmp_path / "other"))
+    with pytest.raises(InputError, match="are not those that were computed"):
+        report(folder)
+    resume(folder)
+    assert content(folder) == content(whole)
+
+
+def test_a_checksum_depends_on_every_bit_name_place_and_study():
+    values = {"a": np.arange(6.0), "b": np.arange(12.0).reshape(6, 2), "c": np.arange(6, dtype=np.int32)}
+    first = checksums(values, 10, 1)
+    assert first.dtype == np.uint32 and len(set(first.tolist())) == 6
+    assert np.array_equal(checksums({k: x[2:] for k, x in values.items()}, 12, 1), first[2:])
+    for other in (
+        values | {"a": np.nextafter(values["a"], np.inf)},
+        values | {"b": values["b"][:, ::-1]},
+        {"a": values["a"], "d": values["b"], "c": values["c"]},
+        values | {"c": values["c"] ^ 1},
+    ):
+        assert not np.any(checksums(other, 10, 1) == first)
+    assert not np.any(checksums(values, 11, 1) == first) and not np.any(checksums(values, 10, 2) == first)
+
+
+# --- one process at a time, full disks, sizes -----------------------------------------------------------------------
+
+
+HOLD = """
+import sys
+from pathlib import Path
+from jaxmbs.study.lock import held
+with held(Path(sys.argv[1])):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_one_process_at_a_time_writes_and_the_second_hears_who_it_is(folder):
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment()
+    )
+    try:
+        assert process.stdout.readline() == b"held\n"
+        with pytest.raises(InputError, match=rf"in use by process {process.pid} on .*--wait"):
+            resume(folder)
+    finally:
+        process.kill()  # the lock ends with its process
+        process.communicate()
+    resume(folder)
+
+
+def test_a_full_disk_is_one_line_and_nothing_is_lost(whole, folder, monkeypatch):
+    stores.open_folder(folder).clear(64, N)
+    write, count = stores.Store.write, []
+
+    def full(self, *x):
+        if count:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        count.append(1)
+        write(self, *x)
+
+    monkeypatch.setattr(stores.Store, "write", full)
+    with pytest.raises(InputError, match=r"the disk is full; nothing that was computed is lost.*jaxmbs resume"):
+        resume(folder)
+    monkeypatch.undo()
+    assert np.count_nonzero(stores.open_folder(folder).status() == 0) == 128
+    resume(folder)
+    assert content(folder) == content(whole)
+
+
+@pytest.mark.parametrize(
+    ("n", "edit", "said"),
+    [
+        (10**12, ("", ""), r"1,000,000,000,000 samples need .* TB of disk, and .* are free"),
+        (100, ("t_end = 0.2", "t_end = 1e9"), r"makes 1,000,000,000,000 steps"),
+        (100, ("t_end = 0.2", "t_end = 1e9"), r"TB of memory, and .* are free"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_with_figures(tmp_path, n, edit, said):
+    (tmp_path / "big.toml").write_text(CART.replace(*edit) if edit[0] else CART)
+    with pytest.raises(InputError, match=said):
+        run(read(tmp_path / "big.toml"), n, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_what_would_take_years_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(available=1 << 60))
+    monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=1 << 60))
+    (tmp_path / "long.toml").write_text(CART.replace("t_end = 0.2", "t_end = 1e6"))
+    with pytest.raises(InputError, match=r"1,000,000,000 steps take .* years at the very least"):
+        check(read(tmp_path / "long.toml"), 4 * 10**9)
+
+
+def test_the_estimate_is_what_is_written(whole):
+    study = read(whole / "study.toml")
+    data = xr.open_zarr(whole / "results.zarr")
+    assert estimate(study, N).disk == pytest.approx(sum(x.nbytes for x in data.data_vars.values()), rel=0.1)
+    check(study, 1000)

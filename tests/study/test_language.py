@@ -1,0 +1,351 @@
+"""Clearances against brute force, attitude against SciPy, forces against formulas, reductions against NumPy."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.spatial.transform import Rotation
+
+from jaxmbs.spatial import Matrix3, Vector3
+from jaxmbs.study import read, repeat, run
+from jaxmbs.study.criteria import parse
+from jaxmbs.study.outputs import Attitude, Ball, Box, Capsule, Clearance, Distance, EulerAngle, Hull, Tube
+from jaxmbs.study.outputs.attitude import SEQUENCES
+from jaxmbs.study.outputs.gap import signed_distance
+from tests.study.conftest import CART
+
+CORNERS = np.random.default_rng(3).normal(size=(8, 3)) * 0.4
+SHAPES = {
+    "ball": lambda b: Ball(b, radius=0.3),
+    "box": lambda b: Box(b, size=(0.6, 1.0, 0.3), rotation=(0.9, 0.1, -0.3, 0.2)),
+    "tube": lambda b: Tube(b, axis=(0.0, 0.6, 0.8), radius=0.4, length=0.9),
+    "capsule": lambda b: Capsule(b, axis=(1.0, 0, 0), radius=0.2, length=1.0),
+    "hull": lambda b: Hull(b, points=tuple(map(tuple, CORNERS.tolist())), radius=0.05),
+}
+
+
+class Scene:
+    """Body "a" at rest in the world, body "b" turned by R and moved by p."""
+
+    def __init__(self, R, p):
+        self.R, self.p = R, p
+
+    def rotation(self, body):
+        x = self.R if body == "b" else jnp.eye(3)
+        return Matrix3.of([x[i][j] for i in range(3) for j in range(3)])
+
+    def point(self, body, local):
+        return self.rotation(body) @ local + (Vector3(*self.p) if body == "b" else Vector3(0.0, 0.0, 0.0))
+
+
+def inside_of(name, x):
+    """Points of a shape from parameters in [0, 1]^3, which cover it: the inside too."""
+    u, v, w = np.clip(x, 0, 1).T
+    if name == "box":
+        w_, xyz = 0.9, np.array([0.1, -0.3, 0.2])
+        R = Rotation.from_quat([*xyz, w_]).as_matrix()
+        return ((np.stack([u, v, w], -1) - 0.5) * (0.6, 1.0, 0.3)) @ R.T
+    radius = np.cbrt(w) if name == "ball" else np.sqrt(w)
+    angle = 2 * np.pi * v
+    if name == "ball":
+        z = 2 * u - 1
+        s = np.sqrt(np.maximum(1 - z * z, 0))
+        return 0.3 * radius[:, None] * np.stack([s * np.cos(angle), s * np.sin(angle), z], -1)
+    e = np.array([0, 0.6, 0.8])
+    a, b = np.array([1.0, 0, 0]), np.cross(e, [1.0, 0, 0])
+    across = 0.4 * radius[:, None] * (np.cos(angle)[:, None] * a + np.sin(angle)[:, None] * b)
+    return across + (0.9 * (u - 0.5))[:, None] * e
+
+
+def closest(a, b, R, p):
+    """Least distance of points of two shapes, by search over what covers them."""
+
+    def distance(x):
+        pa, pb = inside_of(a, x[None, :3])[0], R @ inside_of(b, x[None, 3:])[0] + p
+        return float(np.linalg.norm(pb - pa))
+
+    rng = np.random.default_rng(0)
+    starts = rng.uniform(size=(3000, 6))
+    far = np.linalg.norm(inside_of(b, starts[:, 3:]) @ R.T + p - inside_of(a, starts[:, :3]), axis=1)
+    found = (minimize(distance, starts[k], bounds=[(0, 1)] * 6, method="L-BFGS-B") for k in np.argsort(far)[:3])
+    return min(f.fun for f in found)
+
+
+@pytest.mark.parametrize("pair", ["box-tube", "ball-box", "tube-tube", "box-box"])
+def test_distance_of_disjoint_shapes_against_search(pair):
+    a, b = pair.split("-")
+    gap = jax.jit(lambda R, p: signed_distance(SHAPES[a]("a").reach(Scene(R, p)), SHAPES[b]("b").reach(Scene(R, p))))
+    rng = np.random.default_rng(7)
+    for k in range(3):
+        R, p = Rotation.random(rng=rng).as_matrix(), rng.normal(size=3)
+        p *= 1.6 / np.linalg.norm(p)
+        found, wanted = float(gap(R, p)), closest(a, b, R, p)
+        assert found <= wanted + 1e-9, "never told larger than it is"
+        assert found == pytest.approx(wanted, abs=3e-3), k
+
+
+def reaches(name, n):
+    """How far a shape reaches along n, from points of its surface."""
+    if name == "hull":
+        return (CORNERS @ n).max() + 0.05
+    return abs(n[0]) * 0.5 + 0.2
+
+
+@pytest.mark.parametrize("pair", ["hull-capsule", "hull-hull"])
+def test_no_direction_has_a_wider_gap(pair):
+    """Of disjoint and of overlapping shapes: the gap of any direction is a bound."""
+    a, b = pair.split("-")
+    gap = jax.jit(lambda R, p: signed_distance(SHAPES[a]("a").reach(Scene(R, p)), SHAPES[b]("b").reach(Scene(R, p))))
+    rng, N = np.random.default_rng(11), np.random.default_rng(12).normal(size=(3000, 3))
+    N /= np.linalg.norm(N, axis=1)[:, None]
+    for size in (2.0, 1.0, 0.5):
+        R, p = Rotation.random(rng=rng).as_matrix(), rng.normal(size=3)
+        p *= size / np.linalg.norm(p)
+        widest = max(p @ n - reaches(a, n) - reaches(b, -(R.T @ n)) for n in N)
+        assert widest - 1e-5 <= float(gap(R, p)) <= widest + 0.07, "directions are that far apart"
+
+
+def test_distances_in_closed_form():
+    def gap(a, b, p):
+        s = Scene(np.eye(3), np.asarray(p, float))
+        return float(signed_distance(a("a").reach(s), b("b").reach(s)))
+
+    ball, box = SHAPES["ball"], lambda b: Box(b, size=(2.0, 2.0, 2.0))
+    capsule = SHAPES["capsule"]
+    assert gap(ball, ball, (3, 4, 0)) == pytest.approx(5 - 0.6, abs=1e-9)
+    assert gap(ball, ball, (0.1, 0, 0)) == pytest.approx(0.1 - 0.6, abs=1e-9), "how deep they overlap"
+    assert gap(box, ball, (2.0, 0.2, 0.1)) == pytest.approx(1 - 0.3, abs=1e-9), "on a face"
+    assert gap(box, ball, (2.0, 2.0, 0.0)) == pytest.approx(np.sqrt(2) - 0.3, abs=1e-6), "on an edge"
+    assert gap(box, ball, (2.0, 2.0, 2.0)) == pytest.approx(np.sqrt(3) - 0.3, abs=1e-6), "on a corner"
+    assert gap(capsule, capsule, (0.3, 1.0, 0)) == pytest.approx(1 - 0.4, abs=1e-5), "side by side"
+    assert gap(box, box, (1.5, 0.1, 0)) == pytest.approx(-0.5, abs=1e-9)
+
+
+def test_gradients_of_clearances_against_finite_differences():
+    R0 = Rotation.from_rotvec([0.4, -0.2, 0.7]).as_matrix()
+
+    def turn(w):
+        return jnp.eye(3) + jnp.array([[0, -w[2], w[1]], [w[2], 0, -w[0]], [-w[1], w[0], 0]])
+
+    for a, b, p in (("tube", "capsule", (1.1, 0.7, 0.3)), ("box", "tube", (0.9, -0.8, 0.6))):
+
+        def gap(x, a=a, b=b, p=np.array(p)):
+            s = Scene(turn(x[3:]) @ R0, p + x[:3])
+            return signed_distance(SHAPES[a]("a").reach(s), SHAPES[b]("b").reach(s))
+
+        value, slope = jax.jit(gap), jax.jit(jax.grad(gap))(jnp.zeros(6))
+        push = jax.jit(lambda e, gap=gap: jax.jvp(gap, (jnp.zeros(6),), (e,))[1])
+        forward = [push(e) for e in jnp.eye(6)]
+        step = 1e-3
+        differences = [(value(step * e) - value(-step * e)) / (2 * step) for e in jnp.eye(6)]
+        assert np.allclose(slope, differences, atol=2e-3)
+        assert np.allclose(forward, slope, atol=1e-12)
+
+
+def test_inside_of_hollow_shapes():
+    s = Scene(np.eye(3), np.array([0.1, 0.0, 0.0]))
+
+    def gap(a, b, **options):
+        value, defined = Clearance(a, b, True, **options).measure(s)
+        return float(value) if defined else None
+
+    ball = Ball("b", radius=0.2)
+    assert gap(ball, Ball("a", radius=1.0)) == pytest.approx(0.7)
+    assert gap(ball, Box("a", size=(2, 3, 3))) == pytest.approx(0.7)
+    assert gap(Box("b", size=(0.2, 0.2, 0.2)), Box("a", size=(1, 1, 1))) == pytest.approx(0.3)
+    tube = Tube("a", axis=(1, 0, 0), radius=0.5, length=2.0)
+    assert gap(ball, tube) == pytest.approx(0.3)
+    assert gap(Tube("b", axis=(1, 0, 0), radius=0.4, length=1.0), tube) == pytest.approx(0.1, abs=0.4 * 0.0013)
+    assert gap(Tube("b", axis=(1, 0, 0), radius=0.4, length=1.9), tube) == pytest.approx(-0.05), "out of the end"
+    out = Scene(np.eye(3), np.array([1.5, 0.0, 0.0]))
+    measured = Clearance(ball, tube, True, True).measure
+    assert not measured(out)[1] and float(measured(s)[0]) == pytest.approx(0.3)
+
+
+@pytest.mark.parametrize("sequence", SEQUENCES)
+def test_angles_against_scipy(sequence):
+    R = Rotation.random(rng=np.random.default_rng(5))
+    s = Scene(R.as_matrix(), np.zeros(3))
+    found = [float(EulerAngle("b", sequence, k, relative_to="a").measure(s)[0]) for k in range(3)]
+    assert found == pytest.approx(R.as_euler(sequence.upper()))
+    assert float(Attitude("b", relative_to="a").measure(s)[0]) == pytest.approx(R.magnitude())
+    tilt = np.arccos(R.apply([0, 0, 1])[2])
+    assert float(Attitude("b", (0, 0, 1), relative_to="a").measure(s)[0]) == pytest.approx(tilt)
+
+
+# --- what is kept -----------------------------------------------------------------------------------------------------
+
+
+def kept(t, values, defined=None, margin=None, **said):
+    output = Distance(body_a="a", body_b="b", **said)
+    state = tuple(jnp.asarray(x) for x in output.start())
+    for i, (now, x) in enumerate(zip(t, values, strict=True)):
+        on = True if defined is None else defined[i]
+        state = output.fold(state, (jnp.asarray(x), jnp.asarray(on)), now, None if margin is None else margin[i])
+    return float(output.result(state))
+
+
+def test_sums_over_time_against_a_fine_grid():
+    rng = np.random.default_rng(1)
+    t = np.cumsum(rng.uniform(0.05, 0.2, 20))
+    x = rng.normal(size=20)
+    fine = np.linspace(t[0], t[-1], 2_000_001)
+    y, span = np.interp(fine, t, x), t[-1] - t[0]
+    assert kept(t, x, reduce="integral") == pytest.approx(np.trapezoid(x, t))
+    assert kept(t, x, reduce="mean") == pytest.approx(y.mean(), abs=1e-5)
+    assert kept(t, x, reduce="rms") == pytest.approx(np.sqrt((y * y).mean()), abs=1e-5)
+    assert kept(t, x, reduce="time_above", limit=0.3) == pytest.approx((y > 0.3).mean() * span, abs=1e-5)
+    assert kept(t, x, reduce="time_below", limit=0.3) == pytest.approx((y < 0.3).mean() * span, abs=1e-5)
+    on = np.arange(20) < 12
+    assert kept(t, x, on, reduce="integral") == pytest.approx(np.trapezoid(x[:12], t[:12]))
+    assert np.isnan(kept(t, x, on & False, reduce="mean"))
+    broken = np.where(np.arange(20) > 15, np.nan, x)
+    for reduce in ("integral", "mean", "rms"):
+        assert np.isnan(kept(t, broken, reduce=reduce))
+    assert np.isnan(kept(t, broken, reduce="time_above", limit=0.3))
+
+
+def test_values_at_an_instant():
+    t = np.array([0.0, 1.0, 2.0, 3.0])
+    x, travel = np.array([1.0, 3.0, 7.0, 8.0]), np.array([0.0, 0.2, 0.6, 0.1])
+    assert kept(t, x, margin=travel - 0.3, reduce="at", when="x") == pytest.approx(4.0), (
+        "a quarter into the second step"
+    )
+    assert kept(t, x, margin=travel - 0.3, reduce="time_at", when="x") == pytest.approx(1.25)
+    assert kept(t, x, margin=travel + 1, reduce="at", when="x") == 1.0, "it holds from the start"
+    assert np.isnan(kept(t, x, margin=travel - 1, reduce="at", when="x")), "never"
+
+
+EXTRA = """
+[outputs.travel]
+type = "distance"
+body_a = "world"
+body_b = "cart"
+unit = "mm"
+[outputs.speed_there]
+type = "joint_velocity"
+joint = "rail"
+reduce = "at"
+when = "travel > 20 mm"
+[outputs.then]
+type = "joint_velocity"
+joint = "rail"
+reduce = "time_at"
+when = "t > 0.1 s"
+[outputs.pull]
+type = "element_force"
+name = "spring"
+reduce = "max"
+[outputs.side]
+type = "joint_reaction"
+joint = "rail"
+[outputs.push]
+type = "momentum"
+body = "cart"
+[outputs.nearest]
+type = "min_over"
+of = ["travel", "reach"]
+[outputs.way]
+type = "joint_velocity"
+joint = "rail"
+reduce = "integral"
+"""
+
+
+def test_a_study_in_this_language(cart):
+    path = cart()
+    path.write_text(CART.replace("[mechanism]", "[mechanism]\ngravity = [0.0, 0.0, -9.81]") + EXTRA)
+    study = read(path)
+    h = repeat(study)
+    x, v = h.q[0, :, 0], h.v[0, :, 0]
+    reached = np.flatnonzero(x >= 0.02)[0]
+    assert h.outputs["speed_there"][0] == pytest.approx(np.interp(0.02, x[: reached + 1], v[: reached + 1]), rel=1e-9)
+    assert h.outputs["then"][0] == pytest.approx(0.1)
+    force = 50.0 * (x + 1.0 - 1.2) + 0.5 * v
+    assert h.outputs["pull"][0] == pytest.approx(np.abs(force).max(), rel=1e-9)
+    assert h.outputs["push"][0] == pytest.approx(2.0 * np.abs(v[-1]), rel=1e-9)
+    assert h.outputs["side"][0] == pytest.approx(2.0 * 9.81, rel=1e-9), (
+        "the guide carries the weight; along it no force"
+    )
+    assert h.outputs["way"][0] == pytest.approx(x[-1] - x[0], rel=1e-5) and study.quantities["way"] == "length"
+    assert h.outputs["nearest"][0] == pytest.approx(np.abs(x).min(), abs=1e-12)
+
+
+def test_times_of_events(cart, tmp_path):
+    events = """
+[[mechanism.events]]
+name = "gate"
+when = {type = "joint_reaches", joint = "rail", value = 0.02, direction = "up"}
+then = [{type = "lock", joint = "rail"}]
+[[mechanism.events]]
+name = "never"
+when = {type = "time", t = 10.0}
+then = [{type = "finish"}]
+
+[initial.rail]"""
+    text = "".join(f'[outputs.{name}]\ntype = "event_time"\nevent = "{name}"\n' for name in ("gate", "never"))
+    path = cart("\n[initial.rail]", events)
+    path.write_text(path.read_text() + text)
+    study = read(path)
+    h = repeat(study, [0, 1])
+    data = run(study, 64, tmp_path / "run", 64).dataset().load()
+    for row in range(2):
+        x = h.q[row, :, 0]
+        after = np.flatnonzero(x >= 0.02 - 1e-9)[0]
+        assert h.t[after - 1] < h.outputs["gate"][row] <= h.t[after]
+        assert data["gate"].values[row] == pytest.approx(h.outputs["gate"][row], rel=1e-9)
+    assert np.isnan(h.outputs["never"]).all() and np.isnan(data["never"]).all()
+    path.write_text(path.read_text() + '[outputs.x]\ntype = "event_time"\nevent = "gat"\n')
+    with pytest.raises(Exception, match='did you mean "gate"'):
+        read(path)
+
+
+@pytest.mark.parametrize(
+    ("edit", "said"),
+    [
+        (('of = ["travel", "reach"]', 'of = ["travle"]'), 'did you mean "travel"'),
+        (('of = ["travel", "reach"]', 'of = ["travel", "speed"]'), "measure length and velocity"),
+        (('when = "travel > 20 mm"', 'when = "travel > 20 kg"'), "measures mass, not length"),
+        (('when = "travel > 20 mm"\n', ""), "at needs an instant"),
+        (('name = "spring"\nreduce', 'name = "sprung"\nreduce'), 'did you mean "spring"'),
+        (('reduce = "integral"', 'reduce = "time_above"'), "time_above needs the value"),
+    ],
+)
+def test_what_does_not_fit_is_told(cart, edit, said):
+    path = cart()
+    assert edit[0] in EXTRA
+    path.write_text(CART + EXTRA.replace(*edit))
+    with pytest.raises(Exception, match=said):
+        read(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "inside", "outside"),
+    [
+        ("1 mm < x < 2 mm", [0.0015], [0.001, 0.002, 0.0, np.nan]),
+        ("1 <= x <= 2 mm", [0.001, 0.002], [0.0021]),
+        ("|x| < 3 mm", [-0.0029, 0.0, 0.0029], [-0.003, 0.003, np.nan]),
+        ("x > -1e-3 m in 99.5 %", [0.0], [-0.002]),
+    ],
+)
+def test_criteria_with_two_sides(text, inside, outside):
+    c = parse(text, {"x": "length"})
+    assert c.met(np.array(inside)).all() and not c.met(np.array(outside)).any()
+    assert np.all(c.margin(np.array(inside)) >= 0) and not np.any(c.margin(np.array(outside)) > 0)
+    assert c.share == (0.995 if "%" in text else 1.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("2 mm < x < 1 mm", "nothing lies between"),
+        ("|x| < -1 mm", "a size is not negative"),
+        ("x < 1 mm in 120 %", "0 to 100"),
+        ("1 kg < x < 2 mm", "measures mass"),
+        ("x ! 2", "is not a criterion"),
+    ],
+)
+def test_criteria_that_say_nothing(text, said):
+    with pytest.raises(ValueError, match=said):
+        parse(text, {"x": "length"})
