@@ -92,7 +92,8 @@ def _states_at(
                 jumped = functools.reduce(
                     jnp.logical_or, [p for p, e in zip(picks, s.events, strict=True) if jumps(s, e)]
                 )
-                after = after_impact(tree, *moved[:2], time, mode, *struck(tree, moved[1], picks, closed))
+                hit, rates = struck(tree, moved[1], picks, closed)
+                after = after_impact(tree, moved[0], moved[1], time, mode, hit, rates)
                 moved = (moved[0], _where(jumped, after, moved[1]), moved[2])
             ends = [p for p, e in zip(picks, s.events, strict=True) if any(a.finishes for a in e.then)]
             done = functools.reduce(jnp.logical_or, ends, done)
