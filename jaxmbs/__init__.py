@@ -46,7 +46,10 @@ from jaxmbs.dynamics import momentum as momentum
 from jaxmbs.dynamics import moving_base_dynamics as moving_base_dynamics
 from jaxmbs.dynamics import planar_parameters as planar_parameters
 from jaxmbs.dynamics import rates as rates
+from jaxmbs.io import from_mjcf as from_mjcf
+from jaxmbs.io import from_urdf as from_urdf
 from jaxmbs.io import load as load
+from jaxmbs.io import save as save
 from jaxmbs.model import Mechanism as Mechanism
 from jaxmbs.model import Mode as Mode
 from jaxmbs.model import Model as Model
@@ -58,6 +61,7 @@ from jaxmbs.model import free as free
 from jaxmbs.model import get as get
 from jaxmbs.model import set as set
 from jaxmbs.model import vary as vary
+from jaxmbs.model.constraints import Coupling as Coupling
 from jaxmbs.model.constraints import Holonomic as Holonomic
 from jaxmbs.model.constraints import KnifeEdge as KnifeEdge
 from jaxmbs.model.constraints import Nonholonomic as Nonholonomic

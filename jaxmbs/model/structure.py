@@ -14,6 +14,7 @@ from jaxmbs.model.fields import Element
 from jaxmbs.model.forces.base import WORLD, Force
 from jaxmbs.model.joints.base import Joint
 from jaxmbs.model.parameters import Parameter
+from jaxmbs.model.visuals import Visual
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,7 @@ class Structure:
     events: tuple[Event, ...] = ()
     held: tuple[str, ...] = ()  # joints that are locked at the start of a run
     redundant: bool = False  # loop constraints depend on one another wherever the loops are closed
+    visuals: tuple[Visual, ...] = ()
     singular: bool = False  # without its constraints, some motion of the tree moves no mass
 
     def __eq__(self, other: object) -> bool:
@@ -96,7 +98,7 @@ class Structure:
     @property
     def _key(self) -> tuple[object, ...]:
         elements = (self.links, self.forces, self.loops, self.constraints, self.events)
-        return (self.name, *elements, self.parameters, self.held, self.redundant, self.singular)
+        return (self.name, *elements, self.parameters, self.held, self.redundant, self.singular, self.visuals)
 
     @cached_property
     def _hash(self) -> int:

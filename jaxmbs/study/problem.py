@@ -16,7 +16,7 @@ from jaxmbs.errors import ModelWarning
 from jaxmbs.io.catalogue import Catalogue, catalogue, elements_in
 from jaxmbs.io.errors import InputError, Problem, choices, dotted, problems_of
 from jaxmbs.io.reference import Key, keys
-from jaxmbs.io.toml import parse, read_bytes
+from jaxmbs.io.toml import beside, parse, read_bytes
 from jaxmbs.model.fields import names_in, type_name
 from jaxmbs.model.kinds import Kind
 from jaxmbs.study import criteria, dispersions, units
@@ -88,7 +88,7 @@ def read(path: str | Path, need: str = "study", trust: bool = False) -> Study:
 
 
 def _study(path: Path, content: bytes, need: str, trust: bool) -> Study:
-    data = parse(content)
+    data = beside(path, parse(content))
     known = catalogue(data, path, trust, elements_in(outputs_package))
     try:
         file = study_file(known.classes).model_validate(data)

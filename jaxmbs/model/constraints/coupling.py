@@ -1,0 +1,41 @@
+"""Joints whose coordinates follow one another: gears, mimic joints, cams."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from jaxmbs.model.constraints.base import Constraint
+from jaxmbs.model.fields import element, field
+from jaxmbs.model.kinds import Kind
+from jaxmbs.spatial.scalar import Scalar, add, mul
+
+
+@element
+class Coupling(Constraint):
+    """The coordinate of a joint is a polynomial in that of another: q = c0 + c1 q_driver + c2 q_driver² + ...
+
+    Both are joints of the tree with one coordinate. Without a driver the coordinate is c0.
+
+    >>> mech = mbs.library.double_pendulum()
+    >>> mech.add_constraint("gear", mbs.Coupling("elbow", "shoulder", coefficients=(0.1, -2.0)))
+    >>> q, *_ = mbs.assemble(mech.build(), [0.5, 0.0], fixed=["shoulder"])
+    >>> print(q)
+    [ 0.5 -0.9]
+    """
+
+    joint: str = field(Kind.JOINT, "", "joint that follows")
+    driver: str | None = field(Kind.JOINT, "", "joint that it follows", default=None)
+    coefficients: Any = field(Kind.LIST, "", "c0, c1, ... of the polynomial", default=(0.0, 1.0))
+    count: ClassVar[int] = 1
+
+    def followed(self, p: Mapping[str, Any], q: Scalar) -> tuple[Scalar, Scalar, Scalar]:
+        """The polynomial, its slope and its curvature at the driver's coordinate."""
+        value: Scalar = 0
+        slope: Scalar = 0
+        curvature: Scalar = 0
+        for c in reversed(p["coefficients"]):
+            curvature = add(mul(curvature, q), mul(2, slope))
+            slope = add(mul(slope, q), value)
+            value = add(mul(value, q), c)
+        return value, slope, curvature
