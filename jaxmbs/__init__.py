@@ -111,3 +111,5 @@ from jaxmbs.simulate import steppers as steppers
 from jaxmbs.symbolic import Operations as Operations
 from jaxmbs.symbolic import WrittenOut as WrittenOut
 from jaxmbs.symbolic import write_out as write_out
+from jaxmbs.view import animate as animate
+from jaxmbs.view import draw as draw
