@@ -61,7 +61,7 @@ from jaxmbs.model import free as free
 from jaxmbs.model import get as get
 from jaxmbs.model import set as set
 from jaxmbs.model import vary as vary
-from jaxmbs.model.constraints import Coupling as Coupling
+from jaxmbs.model.constraints import Cam as Cam
 from jaxmbs.model.constraints import Holonomic as Holonomic
 from jaxmbs.model.constraints import KnifeEdge as KnifeEdge
 from jaxmbs.model.constraints import Nonholonomic as Nonholonomic

@@ -31,7 +31,7 @@ class Precision(StrEnum):
     float64 = "float64"
 
 
-File = Annotated[Path, typer.Argument(metavar="FILE", help="TOML file of a mechanism or study.")]
+File = Annotated[Path, typer.Argument(metavar="FILE", help="TOML file of a mechanism or study; URDF or MJCF.")]
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run.")]
 Trust = Annotated[bool, typer.Option("--trust", help="Run the Python modules that the file names.")]
 WithPrecision = Annotated[Precision, typer.Option("--precision", help="Precision of the computation.")]
@@ -98,6 +98,7 @@ def simulate(
     sample: Annotated[int | None, typer.Option(min=0, help="Repeat this sample instead of the nominal motion.")] = None,
     of: Annotated[Path | None, typer.Option(metavar="DIR", help="The run that the sample belongs to.")] = None,
     out: Annotated[Path | None, typer.Option(help="History: NAME.csv, NAME.npz or NAME.zarr.")] = None,
+    animate: Annotated[Path | None, typer.Option(help="A picture that moves: NAME.html or NAME.glb.")] = None,
     save_every: Annotated[int, typer.Option(min=1, help="Keep every so many steps.")] = 1,
     precision: Annotated[Precision | None, typer.Option(help="Default: that of the run, else float64.")] = None,
     trust: Trust = False,
@@ -115,11 +116,20 @@ def simulate(
 
         path = out or Path(file.stem + (f"_sample_{sample}" if sample is not None else "") + ".csv")
         check_name(path)
+        if animate:
+            from jaxmbs.study.motion import check_picture
+
+            check_picture(animate)
         _compute(precision or (store.provenance["precision"] if store else "float64"))
         history = repeat(study, None if sample is None else [sample], save_every)
         write(study, history, path)
         console.print(one_run(study, history, store, sample))
         _say(f"history: {path}")
+        if animate:
+            from jaxmbs.study.motion import motion
+            from jaxmbs.view import animate as draw
+
+            _say(f"picture: {draw(*motion(study, sample), animate)}")
 
 
 def _check_sample(study: Study, store: Any, sample: int | None, file: Path) -> None:

@@ -11,7 +11,7 @@ from jaxmbs.errors import ModelError
 from jaxmbs.io.draft import Draft, OnUnsupported, Repair, rotated, tidy
 from jaxmbs.io.errors import InputError, Problem
 from jaxmbs.model import Model, Pose
-from jaxmbs.model.constraints import Coupling
+from jaxmbs.model.constraints import Cam
 from jaxmbs.model.forces import Damper
 from jaxmbs.model.joints import Fixed, Free, Prismatic, Revolute, Spherical
 from jaxmbs.model.joints.base import Joint
@@ -29,7 +29,7 @@ def from_mjcf(
     repair: Repair = None,
     on_unsupported: OnUnsupported = "error",
 ) -> Model:
-    """Model of an MJCF file, with all that it includes.
+    """Model of the MJCF file at `path`, with all that it includes.
 
     free_base: whether bodies that are welded to the world move freely instead, by the joint "NAME_free"; gravity (3,)
     [m/s²], None for that of the file; repair: "nearest" makes explicit inertias physical that no body has, and warns with
@@ -38,7 +38,7 @@ def from_mjcf(
 
     Coordinates of hinges and slides count from the file's `ref`. Several joints of a body become a chain through massless
     bodies "BODY_JOINT". Springs and dampers of joints are elements "JOINT_spring" and "JOINT_damping".
-    The equalities connect and weld become cut joints, joint equalities couplings: exact, where MuJoCo's are soft. Geoms that
+    The equalities connect and weld become cut joints, joint equalities cams: exact, where MuJoCo's are soft. Geoms that
     MuJoCo shows become visuals. Contacts, limits and actuators are no part of a model: one ModelWarning counts them. Raises
     InputError with all that is wrong, each with its element.
 
@@ -215,9 +215,7 @@ class _Reader:
             if kind == types.mjEQ_JOINT:
                 c = np.trim_zeros(data[:5], "b") if np.any(data[:5]) else data[:1]
                 driver = self.joints[other] if other >= 0 else None
-                draft.mech.add_constraint(
-                    name, Coupling(self.joints[one], driver, tuple(c) if driver else tuple(data[:1]))
-                )
+                draft.mech.add_constraint(name, Cam(self.joints[one], driver, tuple(c) if driver else tuple(data[:1])))
             elif kind in (types.mjEQ_CONNECT, types.mjEQ_WELD):
                 joint = Spherical() if kind == types.mjEQ_CONNECT else Fixed()
                 if m.eq_objtype[k] == self.mujoco.mjtObj.mjOBJ_SITE:

@@ -25,7 +25,7 @@ NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_\-]*")
 
 
 def save(model: Model, path: str | Path) -> None:
-    """Write a model as a TOML file that `mbs.load` reads back to the same numbers, bit for bit.
+    """Write a model as a TOML file at `path` that `mbs.load` reads back to the same numbers, bit for bit.
 
     Numbers that equal their defaults are left out. An existing file is replaced. What `mbs.free` turned into numbers is
     pinned again where it is 0 or +-1. Raises ModelError, before anything is written, with the name of everything that no

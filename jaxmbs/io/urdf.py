@@ -19,7 +19,7 @@ from jaxmbs.errors import ModelError
 from jaxmbs.io.draft import Draft, OnUnsupported, Repair, listed, rotated, tidy
 from jaxmbs.io.errors import InputError, Problem, choices
 from jaxmbs.model import Model, Pose
-from jaxmbs.model.constraints import Coupling
+from jaxmbs.model.constraints import Cam
 from jaxmbs.model.joints import Fixed, Free, Planar, Prismatic, Revolute, Spherical
 from jaxmbs.model.joints.base import Joint
 
@@ -46,7 +46,7 @@ def from_urdf(
     repair: Repair = None,
     on_unsupported: OnUnsupported = "error",
 ) -> Model:
-    """Model of a URDF file.
+    """Model of the URDF file at `path`.
 
     free_base: whether the root link moves freely, by the joint "root_joint", instead of being fixed to the world (a root
     named "world" is the world); gravity (3,) [m/s²], of which the format says nothing; repair: "nearest" makes inertias
@@ -207,11 +207,11 @@ class _Reader:
             return
         c = self._number(e, "offset", where, 0.0), self._number(e, "multiplier", where, 1.0)
         if self.joints[driver].get("type") == "fixed":  # it stays at zero
-            coupling = Coupling(self.draft.name("joint", name), None, c[:1])
+            cam = Cam(self.draft.name("joint", name), None, c[:1])
         else:
-            coupling = Coupling(self.draft.name("joint", name), self.draft.name("joint", driver), c)
+            cam = Cam(self.draft.name("joint", name), self.draft.name("joint", driver), c)
         try:
-            self.draft.mech.add_constraint(self.draft.new_name("constraint", f"{coupling.joint}_mimic"), coupling)
+            self.draft.mech.add_constraint(self.draft.new_name("constraint", f"{cam.joint}_mimic"), cam)
         except ModelError as error:
             self.draft.fault(where, str(error))
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from jaxmbs.model.constraints import Constraint, Coupling, FunctionConstraint
+from jaxmbs.model.constraints import Cam, Constraint, FunctionConstraint
 from jaxmbs.model.errors import ModelError, unknown
 from jaxmbs.model.events import Action, Condition, ForceBelow, JointReaches
 from jaxmbs.model.fields import Declared, Element, check_together, declared, numbers_of
@@ -147,7 +147,7 @@ class Mechanism:
         self._loops[name] = LoopJoint(name, kept, body_a, body_b, tuple(range(joint.constraints)))
 
     def add_constraint(self, name: str, element: Constraint | FunctionConstraint) -> None:
-        """Add a constraint element: KnifeEdge, RollingDisc, Coupling, Holonomic or Nonholonomic.
+        """Add a constraint element: KnifeEdge, RollingDisc, Cam, Holonomic or Nonholonomic.
 
         Its numbers become parameters "<name>.<field>". Raises ModelError for anything else.
         """
@@ -295,11 +295,11 @@ class Mechanism:
         for name, constraint in self._constraints.items():
             if isinstance(constraint.element, Constraint):
                 self._check_bodies(constraint.element, f"constraint {name!r}")
-            if isinstance(constraint.element, Coupling):
-                self._check_coupling(constraint.element, f"constraint {name!r}")
+            if isinstance(constraint.element, Cam):
+                self._check_cam(constraint.element, f"constraint {name!r}")
         return tuple(self._loops.values())
 
-    def _check_coupling(self, element: Coupling, where: str) -> None:
+    def _check_cam(self, element: Cam, where: str) -> None:
         joints = [element.joint] if element.driver is None else [element.joint, element.driver]
         if len(set(joints)) < len(joints):
             raise ModelError(f"{where}: joint {element.joint!r} cannot follow itself; name another driver")
@@ -309,7 +309,7 @@ class Mechanism:
             joint = self._joints[name].joint
             if (joint.nq, joint.nv) != (1, 1):
                 raise ModelError(
-                    f"{where}: joint {name!r} is {joint.type_name} with {joint.nv} degrees of freedom; a Coupling is "
+                    f"{where}: joint {name!r} is {joint.type_name} with {joint.nv} degrees of freedom; a Cam is "
                     "between joints with one coordinate; use Holonomic(fn)"
                 )
 

@@ -51,7 +51,9 @@ def scene_of(model: Model) -> tuple[list[Drawn], dict[str, Triangles]]:
             meshes[visual.file] = found
         out.append(Drawn(body, visual.file or visual.shape, _matrix(visual), color))
     if lost:
-        warnings.warn(f"meshes are not drawn: {', '.join(dict.fromkeys(lost))}", ModelWarning, stacklevel=3)
+        names = list(dict.fromkeys(lost))
+        more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+        warnings.warn(f"meshes are not drawn: {', '.join(names[:3])}{more}", ModelWarning, stacklevel=3)
     seen = {d.body for d in out}
     size = _size(model)
     for i, link in enumerate(s.links):

@@ -71,7 +71,7 @@ def everything():
     mech.add_body("let", 1.0, inertia=(0.1, 0.1, 0.1))
     mech.add_joint("let", mbs.Revolute((0, 0.6, 0.8)), "a", "let", mbs.Pose((1, 2, third)), releasable=True)
     mech.close_loop("cut", mbs.Cylindrical((0, 0.6, 0.8)), "d", "world", pose_a=mbs.Pose((third, 0, 0)))
-    mech.add_constraint("gear", mbs.Coupling("b", "a", (0.1, third)))
+    mech.add_constraint("gear", mbs.Cam("b", "a", (0.1, third)))
     mech.add_constraint("blade", mbs.KnifeEdge("c", (0, 0, third)))
     mech.add_force("coil", mbs.TorsionSpring("a", third, 0.1, 0.3))
     mech.add_force("touch", mbs.Contact("c", (third, 0, 0), mbs.Sphere((0, 0, third), 0.1), "a", stiffness=1e4 / 3))

@@ -1,5 +1,7 @@
 """Random URDF files, and Pinocchio's reading of them in the coordinates of a model."""
 
+import re
+
 import numpy as np
 import pinocchio as pin
 
@@ -41,11 +43,13 @@ class Read:
     def __init__(self, text, model, root=None):
         self.pin = pin.buildModelFromXML(text) if root is None else pin.buildModelFromXML(text, root)
         self.data, self.model = self.pin.createData(), model
+        plain = (re.sub(r"[^A-Za-z0-9_\-]", "_", name) for name in self.pin.names)  # as the model has them
+        self.joints = list(zip(plain, self.pin.joints, strict=True))[1:]
 
     def convert(self, q):
         """Pinocchio's (q, indices of v) at the model's q."""
         out, order = pin.neutral(self.pin), np.zeros(self.pin.nv, int)
-        for name, joint in list(zip(self.pin.names, self.pin.joints, strict=True))[1:]:
+        for name, joint in self.joints:
             own, at = np.asarray(q[self.model.q_slice(name)], float), slice(joint.idx_q, joint.idx_q + joint.nq)
             speeds = np.arange(joint.nv)
             if joint.nq == 2:
@@ -61,7 +65,7 @@ class Read:
     def rates(self, q, order, v):
         """Pinocchio's v: that of planar joints is in the child's axes."""
         own = np.asarray(v, float)[order]
-        for name, joint in list(zip(self.pin.names, self.pin.joints, strict=True))[1:]:
+        for name, joint in self.joints:
             if joint.nq == 4 and joint.nv == 3:
                 own[joint.idx_v : joint.idx_v + 2] = (
                     self._turn(q[self.model.q_slice(name)][2]).T @ own[joint.idx_v : joint.idx_v + 2]
@@ -80,7 +84,7 @@ class Read:
     def drift(self, q, v):
         """Of Pinocchio's accelerations where the model's are zero: planar axes turn."""
         out = np.zeros(self.pin.nv)
-        for name, joint in list(zip(self.pin.names, self.pin.joints, strict=True))[1:]:
+        for name, joint in self.joints:
             if joint.nq == 4 and joint.nv == 3:
                 x, y, turn = np.asarray(v, float)[self.model.v_slice(name)]
                 angle = q[self.model.q_slice(name)][2]

@@ -1,7 +1,7 @@
-"""Constraints: nonholonomic elements, couplings of joints, user functions; what closes loops is in `jaxmbs.model.joints`."""
+"""Constraints: nonholonomic elements, cams of joints, user functions; what closes loops is in `jaxmbs.model.joints`."""
 
 from jaxmbs.model.constraints.base import Constraint as Constraint
-from jaxmbs.model.constraints.coupling import Coupling as Coupling
+from jaxmbs.model.constraints.cam import Cam as Cam
 from jaxmbs.model.constraints.functions import FunctionConstraint as FunctionConstraint
 from jaxmbs.model.constraints.functions import Holonomic as Holonomic
 from jaxmbs.model.constraints.functions import Nonholonomic as Nonholonomic

@@ -5,19 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from jaxmbs.dynamics.state import State
-from jaxmbs.model.constraints import Coupling
+from jaxmbs.model.constraints import Cam
 from jaxmbs.spatial import kernel
 from jaxmbs.spatial.scalar import Scalar, mul, sub
 
 
 @kernel
-def _coupled(e: Any, p: Any, q: Scalar, q_driver: Scalar, v_driver: Scalar) -> tuple[Scalar, Scalar, Scalar]:
+def _followed(e: Any, p: Any, q: Scalar, q_driver: Scalar, v_driver: Scalar) -> tuple[Scalar, Scalar, Scalar]:
     """(residual, -slope, acceleration left when dv/dt = 0) of q - f(q_driver)."""
     value, slope, curvature = e.followed(p, q_driver)
     return sub(q, value), mul(-1, slope), mul(mul(-1, curvature), mul(v_driver, v_driver))
 
 
-def rows(state: State, name: str, e: Coupling) -> list[tuple[Any, ...]]:
+def rows(state: State, name: str, e: Cam) -> list[tuple[Any, ...]]:
     """(J, drift, free, residual, holonomic) of the one row."""
     s, p = state.tree.structure, state.tree.values.of(name, e.numbers)
     own = s.find_joint(e.joint)
@@ -28,5 +28,5 @@ def rows(state: State, name: str, e: Coupling) -> list[tuple[Any, ...]]:
         return [(tuple(J), 0, 0, sub(q, p["coefficients"][0]), 1)]
     driver = s.find_joint(e.driver)
     k = s.v_slices[driver].start
-    residual, J[k], drift = _coupled(e, p, q, state.q[s.q_slices[driver].start], state.v[k])
+    residual, J[k], drift = _followed(e, p, q, state.q[s.q_slices[driver].start], state.v[k])
     return [(tuple(J), drift, 0, residual, 1)]

@@ -12,13 +12,13 @@ from jaxmbs.spatial.scalar import Scalar, add, mul
 
 
 @element
-class Coupling(Constraint):
+class Cam(Constraint):
     """The coordinate of a joint is a polynomial in that of another: q = c0 + c1 q_driver + c2 q_driver² + ...
 
     Both are joints of the tree with one coordinate. Without a driver the coordinate is c0.
 
     >>> mech = mbs.library.double_pendulum()
-    >>> mech.add_constraint("gear", mbs.Coupling("elbow", "shoulder", coefficients=(0.1, -2.0)))
+    >>> mech.add_constraint("gear", mbs.Cam("elbow", "shoulder", coefficients=(0.1, -2.0)))
     >>> q, *_ = mbs.assemble(mech.build(), [0.5, 0.0], fixed=["shoulder"])
     >>> print(q)
     [ 0.5 -0.9]
@@ -30,7 +30,7 @@ class Coupling(Constraint):
     count: ClassVar[int] = 1
 
     def followed(self, p: Mapping[str, Any], q: Scalar) -> tuple[Scalar, Scalar, Scalar]:
-        """The polynomial, its slope and its curvature at the driver's coordinate."""
+        """The polynomial, its slope and its curvature at the driver's coordinate q; p: the numbers by field."""
         value: Scalar = 0
         slope: Scalar = 0
         curvature: Scalar = 0
