@@ -12,6 +12,8 @@ import jaxmbs as mbs
 from jaxmbs.elements import Force, element
 from jaxmbs.io.save import toml_text
 from jaxmbs.io.toml import parse
+from jaxmbs.model.kinds import Kind
+from jaxmbs.model.parameters import concrete_components
 from tests.mechanisms import KINDS, build, mechanisms
 
 PLAIN = tuple(k for k in KINDS if k != "General")
@@ -68,7 +70,7 @@ def everything():
         pose = mbs.Pose((third, 0, 1), (1, 0.2, 0.3, third))
         mech.add_joint(name, joint, parent, name, pose, mbs.Pose((0, third, 0)), armature=third if name == "a" else 0.0)
         parent = name
-    mech.add_body("let", 1.0, inertia=(0.1, 0.1, 0.1))
+    mech.add_body("let", 1.0, inertia=((0.1, 0, 0.01), (0, 0.1, 0), (0.01, 0, 0.1)))
     mech.add_joint("let", mbs.Revolute((0, 0.6, 0.8)), "a", "let", mbs.Pose((1, 2, third)), releasable=True)
     mech.close_loop("cut", mbs.Cylindrical((0, 0.6, 0.8)), "d", "world", pose_a=mbs.Pose((third, 0, 0)))
     mech.add_constraint("gear", mbs.Cam("b", "a", (0.1, third)))
@@ -101,6 +103,13 @@ def test_set_numbers_come_back_and_batches_are_refused(tmp_path):
     with pytest.raises(mbs.ModelError, match=r"'lower\.mass' is a batch"):
         mbs.save(batch, tmp_path / "y.toml")
     assert not (tmp_path / "y.toml").exists()
+
+
+def test_axes_come_back_bit_for_bit():
+    """A direction of unit length, but for rounding, stays what it is."""
+    for given in np.random.default_rng(0).normal(size=(500, 3)):
+        once = concrete_components(Kind.DIRECTION, given / np.linalg.norm(given), "axis")
+        assert concrete_components(Kind.DIRECTION, once, "axis") == once
 
 
 @element
