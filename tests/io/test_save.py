@@ -107,8 +107,8 @@ def test_set_numbers_come_back_and_batches_are_refused(tmp_path):
 
 def test_axes_come_back_bit_for_bit():
     """A direction of unit length, but for rounding, stays what it is."""
-    for given in np.random.default_rng(0).normal(size=(500, 3)):
-        once = concrete_components(Kind.DIRECTION, given / np.linalg.norm(given), "axis")
+    for axis in np.random.default_rng(0).normal(size=(500, 3)):
+        once = concrete_components(Kind.DIRECTION, axis / np.linalg.norm(axis), "axis")
         assert concrete_components(Kind.DIRECTION, once, "axis") == once
 
 
