@@ -7,6 +7,7 @@ import shutil
 import struct
 import subprocess
 import time
+from types import SimpleNamespace
 
 import jax
 import numpy as np
@@ -140,7 +141,7 @@ def test_a_thousand_frames_of_twenty_bodies_are_two_megabytes(tmp_path):
     model = mech.build()
     t = np.linspace(0, 10, 1000)
     q = np.sin(t[:, None] + np.arange(20))
-    motion = mbs.Solution(t, q, q, None, None, 0, 0 * t, 0 * t, 0 * t, None)
+    motion = SimpleNamespace(t=t, q=q, events=None)
     path = mbs.animate(model, motion, tmp_path / "chain.html")
     assert path.stat().st_size < 2_000_000
 
