@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from jaxmbs.view.shapes import Drawn, Triangles
 
@@ -124,6 +123,8 @@ class Builder:
 
 def continuous(rotation: np.ndarray) -> np.ndarray:
     """Quaternions x, y, z, w (rows, 4) of which neighbours do not change sides."""
+    from scipy.spatial.transform import Rotation
+
     q = Rotation.from_matrix(rotation).as_quat()
     flips = np.cumprod(np.where(np.sum(q[1:] * q[:-1], axis=1) < 0, -1.0, 1.0))
     return q * np.concatenate([[1.0], flips])[:, None]

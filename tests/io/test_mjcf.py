@@ -1,6 +1,7 @@
 """MJCF files: the model they give, against MuJoCo on the same file."""
 
 import warnings
+from pathlib import Path
 
 import mujoco
 import numpy as np
@@ -190,3 +191,19 @@ def test_includes_meshes_and_shapes(tmp_path):
     assert (
         tube.size == (0.2, 0.2, 0.4) and tube.color == "#ff0000" and [e.pose.position[2] for e in ends] == [-0.2, 0.2]
     )
+
+
+def test_the_model_that_mujoco_brings_along():
+    """Springs, armature, ball joints and a free base of its own test data, without its fluid and lifted weight."""
+    path = Path(mujoco.__file__).parent / "testdata" / "model.xml"
+    if not path.exists():
+        pytest.skip("this MuJoCo brings no test data")
+    with pytest.warns(mbs.ModelWarning, match="gravity compensation"):
+        model = mbs.from_mjcf(path, on_unsupported="warn")
+    m = mujoco.MjModel.from_xml_path(str(path))
+    m.opt.density = m.opt.viscosity = 0
+    m.body_gravcomp[:] = m.tendon_stiffness[:] = m.tendon_damping[:] = m.tendon_frictionloss[:] = m.dof_frictionloss[
+        :
+    ] = 0
+    assert model.nv == m.nv
+    assert max(compare(model, m, np.random.default_rng(0))) < 1e-10
