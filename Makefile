@@ -6,7 +6,7 @@ STAMP = $(VENV)/.installed
 SAMPLES ?= 2000
 PYTEST = $(BIN)/python -m pytest -n $(or $(JOBS),2) --dist worksteal
 
-.PHONY: demo test test-slow test-faults bench bench-quick bench-gpu format clean
+.PHONY: demo test test-slow test-robots test-faults bench bench-quick bench-gpu format clean
 
 demo: $(STAMP)  ## the main job on a real example: a separation study with its report
 	rm -rf runs/demo
@@ -22,6 +22,11 @@ test: $(STAMP)  ## lint and the default test suite
 
 test-slow: $(STAMP)  ## everything, the longer runs that the default leaves out as well, compiled as for a user
 	$(PYTEST) --slow
+
+test-robots: $(STAMP)  ## a public collection of robots against Pinocchio, 130 MB to download; writes its table
+	$(BIN)/python -m pip install -q -e '.[robots]'
+	$(PYTEST) --slow tests/io/test_robots.py
+	$(BIN)/python -m tests.io.robots
 
 test-faults: $(STAMP)  ## whether the tests notice the seeded faults, ten minutes to half an hour
 	$(BIN)/python -m tests.faults.run -j $(or $(JOBS),2) $(FAULTS)

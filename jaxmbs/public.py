@@ -39,7 +39,10 @@ from jaxmbs.dynamics import momentum as momentum
 from jaxmbs.dynamics import moving_base_dynamics as moving_base_dynamics
 from jaxmbs.dynamics import planar_parameters as planar_parameters
 from jaxmbs.dynamics import rates as rates
+from jaxmbs.io import from_mjcf as from_mjcf
+from jaxmbs.io import from_urdf as from_urdf
 from jaxmbs.io import load as load
+from jaxmbs.io import save as save
 from jaxmbs.model import Mechanism as Mechanism
 from jaxmbs.model import Mode as Mode
 from jaxmbs.model import Model as Model
@@ -103,3 +106,5 @@ from jaxmbs.simulate import steppers as steppers
 from jaxmbs.symbolic import Operations as Operations
 from jaxmbs.symbolic import WrittenOut as WrittenOut
 from jaxmbs.symbolic import write_out as write_out
+from jaxmbs.view import animate as animate
+from jaxmbs.view import draw as draw

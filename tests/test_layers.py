@@ -19,7 +19,7 @@ LAYERS = {
     "dynamics": {"errors", "spatial", "model"},
     "symbolic": {"errors", "spatial", "model", "dynamics"},
     "absolute": {"errors", "spatial", "model", "dynamics"},
-    "io": {"errors", "spatial", "model"},
+    "io": {"errors", "spatial", "model", "lazy"},
     "library": {"errors", "spatial", "model", "dynamics"},
     "simulate": {"errors", "spatial", "model", "dynamics"},
 }

@@ -24,6 +24,7 @@ from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode, Model, ModelError, Pose
 from jaxmbs.model.errors import unknown
 from jaxmbs.model.parameters import is_traced
+from jaxmbs.model.validation import refuse_armature
 
 
 def coordinates(model: Model, q: jax.Array, v: jax.Array | None = None, *, t: Any = 0.0) -> tuple[Pose, jax.Array]:
@@ -205,6 +206,7 @@ def _check(model: Model, mode: Mode | None, base: MovingBase | None, planar: boo
         )
     if base is not None and planar:
         raise ModelError("absolute coordinates in a plane: the world is at rest; use planar=False with a moving base")
+    refuse_armature(model, "absolute coordinates", "use mbs.forward_dynamics or mbs.constrained_dynamics")
     arcs(model.structure)
 
 

@@ -18,6 +18,7 @@ from jaxmbs.model.fields import declared
 from jaxmbs.model.forces import Force
 from jaxmbs.model.joints import Joint
 from jaxmbs.model.places import Body, Closure, Hinge, Surroundings
+from jaxmbs.model.visuals import Visual
 
 if TYPE_CHECKING:
     from jaxmbs.model import Mechanism, Model
@@ -54,6 +55,11 @@ class ConstraintTable(Named):
 
 def _fields(x: Any) -> dict[str, Any]:
     return {d.name: getattr(x, d.name) for d in declared(type(x))}
+
+
+class VisualTable(Made):
+    def add(self, mech: Mechanism) -> None:
+        mech.add_visual(**_fields(self.build()))
 
 
 class EventBase(Table):
@@ -96,7 +102,7 @@ class MechanismBase(Made):
             return mech.build()
 
 
-ELEMENTS = ("bodies", "joints", "loops", "forces", "constraints", "events")
+ELEMENTS = ("bodies", "joints", "loops", "forces", "constraints", "events", "visuals")
 
 
 @functools.cache
@@ -124,6 +130,7 @@ def mechanism_table(known: Classes) -> Any:
         forces=some(any_of(Force, known, base=ForceTable), "force elements"),
         constraints=some(any_of(Constraint, known, base=ConstraintTable), "constraint elements"),
         events=some(event, "what happens in a run"),
+        visuals=some(table_of(Visual, known, base=VisualTable, typed=False), "shapes of bodies, for pictures only"),
     )
 
 

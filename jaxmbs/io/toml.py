@@ -33,13 +33,23 @@ def read_bytes(path: str | Path) -> bytes:
         raise InputError(Problem("", f"{path} cannot be read: {error.strerror or error}"), path) from None
 
 
+def beside(path: str | Path, data: dict[str, Any]) -> dict[str, Any]:
+    """The tables of the file at `path` with the meshes that they name found beside it."""
+    mechanism = data.get("mechanism")
+    visuals = mechanism.get("visuals") if isinstance(mechanism, dict) else None
+    for visual in visuals if isinstance(visuals, list) else []:
+        if isinstance(visual, dict) and isinstance(visual.get("file"), str) and visual["file"]:
+            visual["file"] = str(Path(path).resolve().parent / visual["file"])
+    return data
+
+
 def load(path: str | Path, trust: bool = False) -> Model:
     """Model of the [mechanism] in a TOML file; what else the file has (dispersions, outputs, ...) is not looked at.
 
     trust: run the Python `modules` that the file names. Raises InputError: one line for everything that is wrong, each
     with the path of its key.
     """
-    data = parse(read_bytes(path), path)
+    data = beside(path, parse(read_bytes(path), path))
     mechanism = {k: v for k, v in data.items() if k == "mechanism"}
     try:
         known = catalogue(data, Path(path), trust).classes

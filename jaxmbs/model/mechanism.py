@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from jaxmbs.model.constraints import Constraint, FunctionConstraint
+from jaxmbs.model.constraints import Constraint, Coupling, FunctionConstraint
 from jaxmbs.model.errors import ModelError, unknown
 from jaxmbs.model.events import Action, Arming, Condition, ForceBelow, JointReaches
 from jaxmbs.model.fields import Declared, Element, check_together, declared, numbers_of
@@ -25,6 +25,7 @@ from jaxmbs.model.pose import Pose
 from jaxmbs.model.redundancy import warn_of_redundancy, without_dependent_rows
 from jaxmbs.model.structure import WORLD, ConstraintElement, Event, ForceElement, LoopJoint, Structure, TreeJoint
 from jaxmbs.model.validation import check_moves_mass
+from jaxmbs.model.visuals import Visual, checked_visual
 
 E = TypeVar("E", bound=Element)
 
@@ -64,6 +65,7 @@ class Mechanism:
         self._forces: dict[str, Force] = {}
         self._loops: dict[str, LoopJoint] = {}
         self._constraints: dict[str, ConstraintElement] = {}
+        self._visuals: list[Visual] = []
         self._take(Surroundings(gravity))
 
     def add_body(self, name: str, mass: float = Body.mass, com: Any = Body.com, inertia: Any = Body.inertia) -> None:
@@ -85,12 +87,14 @@ class Mechanism:
         parent_pose: Pose = Hinge.parent_pose,
         child_pose: Pose = Hinge.child_pose,
         releasable: bool = Hinge.releasable,
+        armature: float = Hinge.armature,
     ) -> None:
         """Hang the body `child` on the body `parent` (or "world") by a joint, such as Revolute(axis), known as `name`.
 
         parent_pose, child_pose: the joint frame in the parent's and in the child's body frame; they coincide at q = 0.
         releasable: it becomes a Free joint (with its coordinates, and its axis along z) of which runs lock all but the
-        freedoms of the joint given, until the action `Release(name)` lets the body go.
+        freedoms of the joint given, until the action `Release(name)` lets the body go. armature [kg m², kg]: what the rotor
+        of a geared drive adds to the mass matrix on the diagonal of the joint, with no other effect.
         """
         where = f"joint {name!r}"
         self._new(name, self._joints, "joint")
@@ -105,8 +109,12 @@ class Mechanism:
             raise ModelError(f"{where}: the child is the world; swap parent and child")
         hinge = None
         if releasable:
+            if armature:
+                raise ModelError(
+                    f"{where}: armature belongs to a drive, and a releasable joint has none; leave one out"
+                )
             joint, hinge, parent_pose, child_pose = released(where, joint, parent_pose, child_pose)
-        at = Hinge(parent, child, parent_pose, child_pose, releasable)
+        at = Hinge(parent, child, parent_pose, child_pose, releasable, armature)
         self._joints[name] = _Placed(self._take(joint, "joint", name), self._take(at, "joint", name), hinge)
 
     def add_force(self, name: str, element: Force) -> None:
@@ -145,7 +153,7 @@ class Mechanism:
         self._loops[name] = LoopJoint(name, kept, body_a, body_b, tuple(range(joint.constraints)))
 
     def add_constraint(self, name: str, element: Constraint | FunctionConstraint) -> None:
-        """Add a constraint element: Coupling, KnifeEdge, RollingDisc, Holonomic or Nonholonomic.
+        """Add a constraint element: KnifeEdge, RollingDisc, Coupling, Holonomic or Nonholonomic.
 
         Its numbers become parameters "<name>.<field>". Raises ModelError for anything else.
         """
@@ -195,6 +203,31 @@ class Mechanism:
         kept = self._take(when, "event", name), tuple(self._take(a, "event", event.prefix(a)) for a in actions)
         self._events[name] = replace(event, when=kept[0], then=kept[1])
 
+    def add_visual(
+        self,
+        body: str,
+        shape: str,
+        size: Any = Visual.size,
+        pose: Pose = Visual.pose,
+        color: str = Visual.color,
+        file: str = Visual.file,
+    ) -> None:
+        """Give a body, or the world, a shape for pictures: "box", "cylinder", "cone", "sphere" or "mesh".
+
+        It fills the box `size` (3,) [m] about the origin of its pose in the body's frame, axes along z; a mesh is read from
+        `file` when it is drawn, with `size` as its scale. color: "#rrggbb". Bodies without are drawn as the ellipsoids of
+        their inertia.
+
+        >>> mech = mbs.library.double_pendulum()
+        >>> mech.add_visual("upper", "cylinder", size=(0.1, 0.1, 1.0), pose=mbs.Pose((0, 0, -0.5)), color="#3b82f6")
+        >>> mech.build()
+        <Model 'double pendulum': 2 bodies (upper, lower), nq = 2, nv = 2>
+        """
+        try:
+            self._visuals.append(checked_visual(Visual(body, shape, size, pose, color, file)))
+        except ModelError as error:
+            raise ModelError(f"visual of {body!r}: {error}") from None
+
     def build(self) -> Model:
         """Check the mechanism and return its Model. Starts no JAX backend.
 
@@ -216,7 +249,7 @@ class Mechanism:
         ]
         structure = Structure(
             self.name, links, forces, parameters, self._checked_loops(), tuple(self._constraints.values()),
-            self._checked_events(), self._checked_held(), self._checked_off(),
+            self._checked_events(), self._checked_held(), self._checked_off(), visuals=self._checked_visuals(),
         )  # fmt: skip
         model = Model(np.asarray(numbers, float), {}, structure)
         try:
@@ -259,6 +292,11 @@ class Mechanism:
                 raise unknown("event", event.after, known, f"{where}: after")
         return tuple(self._events.values())
 
+    def _checked_visuals(self) -> tuple[Visual, ...]:
+        for visual in self._visuals:
+            self._check_bodies(visual, "visual")
+        return tuple(self._visuals)
+
     def _checked_held(self) -> tuple[str, ...]:
         for joint in self._held:
             if joint not in self._joints:
@@ -278,17 +316,23 @@ class Mechanism:
         for name, constraint in self._constraints.items():
             if isinstance(constraint.element, Constraint):
                 self._check_bodies(constraint.element, f"constraint {name!r}")
-                self._check_coupled(constraint.element, f"constraint {name!r}")
+            if isinstance(constraint.element, Coupling):
+                self._check_coupling(constraint.element, f"constraint {name!r}")
         return tuple(self._loops.values())
 
-    def _check_coupled(self, element: Constraint, where: str) -> None:
-        for field in element.joints:
-            joint = getattr(element, field)
-            if joint not in self._joints:
-                raise unknown("joint", joint, self._joints, f"{where}: {field}")
-            if self._joints[joint].joint.nv != 1:
-                kind = self._joints[joint].joint.type_name
-                raise ModelError(f"{where}: joint {joint!r} is {kind}; couple joints with one degree of freedom")
+    def _check_coupling(self, element: Coupling, where: str) -> None:
+        joints = [element.joint] if element.driver is None else [element.joint, element.driver]
+        if len(set(joints)) < len(joints):
+            raise ModelError(f"{where}: joint {element.joint!r} cannot follow itself; name another driver")
+        for name in joints:
+            if name not in self._joints:
+                raise unknown("joint", name, self._joints, where)
+            joint = self._joints[name].joint
+            if (joint.nq, joint.nv) != (1, 1):
+                raise ModelError(
+                    f"{where}: joint {name!r} is {joint.type_name} with {joint.nv} degrees of freedom; a Coupling is "
+                    "between joints with one coordinate; use Holonomic(fn)"
+                )
 
     def _new(self, name: str, known: dict[str, Any], kind: str) -> None:
         if not isinstance(name, str) or not name:

@@ -44,6 +44,11 @@ class Model:
         said = f"{n} {'body' if n == 1 else 'bodies'} ({', '.join(bodies)}{', ...' if n > len(bodies) else ''})"
         return f"<Model {self.name!r}: {said}, nq = {self.nq}, nv = {self.nv}>"
 
+    def _repr_html_(self) -> str:
+        from jaxmbs.view.html import model_html
+
+        return model_html(self)
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Model):
             return NotImplemented

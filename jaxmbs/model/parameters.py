@@ -19,6 +19,7 @@ from jaxmbs.model.errors import ModelError
 from jaxmbs.model.kinds import RULES, Kind, checked
 from jaxmbs.spatial.scalar import Scalar, is_number
 
+ROUNDING = 1e-15  # of the length of a unit vector
 _DIRECTIONS = (Kind.DIRECTION, Kind.ROTATION)
 
 
@@ -49,8 +50,8 @@ class Parameter:
 def concrete_components(kind: Kind, value: Any, where: str) -> list[float]:
     """Checked components of a value made of plain numbers."""
     x = checked(kind, value, where)
-    if kind is Kind.DIRECTION and np.count_nonzero(x) > 1:
-        x = x / np.linalg.norm(x)  # aligned axes stay exact, others lose the rounding of their digits
+    if kind is Kind.DIRECTION and abs((n := np.linalg.norm(x)) - 1) > ROUNDING:
+        x = x / n  # others lose the rounding of their digits; what is of unit length stays what it is
     return [float(c) for c in RULES[kind].parts(x)]
 
 

@@ -43,6 +43,9 @@ class Hinge(Element):
     releasable: bool = field(
         Kind.FLAG, "", "a free joint that moves as this one in runs until a Release", default=False
     )
+    armature: Any = field(
+        Kind.NOT_NEGATIVE, "kg m2 or kg", "inertia along each freedom of a rotor that is geared to it", default=0.0
+    )
 
 
 @element

@@ -30,9 +30,13 @@ class Pose:
     )
 
     def turned_to(self, axis: Any) -> Pose:
-        """The same frame turned so that its z axis lies along the axis (3,), which is in its own axes."""
+        """The same frame turned so that its z axis lies along the axis (3,), which is in its own axes.
+
+        x is as near as can be to that of its axes which is farthest from z: a frame whose z lies there stays.
+        """
         z = np.asarray(axis, float) / np.linalg.norm(axis)
-        x = np.cross(np.eye(3)[np.argmin(np.abs(z))], z)
+        nearest = np.eye(3)[np.argmin(np.abs(z))]
+        x = nearest - (nearest @ z) * z
         x = x / np.linalg.norm(x)
         given = np.asarray(self.rotation, float)
         R = given if given.ndim == 2 else np.array([*from_quaternion(given.tolist())]).reshape(3, 3)

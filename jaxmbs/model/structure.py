@@ -14,6 +14,7 @@ from jaxmbs.model.fields import Element
 from jaxmbs.model.forces.base import WORLD, Force
 from jaxmbs.model.joints.base import Joint
 from jaxmbs.model.parameters import Parameter
+from jaxmbs.model.visuals import Visual
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,7 @@ class Structure:
     held: tuple[str, ...] = ()  # joints that are locked at the start of a run
     off: tuple[str, ...] = ()  # force elements and constraints that do not act then
     redundant: bool = False  # loop constraints depend on one another wherever the loops are closed
+    visuals: tuple[Visual, ...] = ()
     singular: bool = False  # without its constraints, some motion of the tree moves no mass
 
     def __eq__(self, other: object) -> bool:
@@ -105,7 +107,9 @@ class Structure:
     @property
     def _key(self) -> tuple[object, ...]:
         elements = (self.links, self.forces, self.loops, self.constraints, self.events)
-        return (self.name, *elements, self.parameters, self.held, self.off, self.redundant, self.singular)
+        return (
+            self.name, *elements, self.parameters, self.held, self.off, self.redundant, self.singular, self.visuals,
+        )  # fmt: skip
 
     @cached_property
     def _hash(self) -> int:

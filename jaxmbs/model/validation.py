@@ -30,7 +30,7 @@ def check_moves_mass(model: Model) -> None:
         body = body.to_parent(child.inverse())
         rigid[i] += body
         articulated[i] += body.articulated()
-        if link.joint.nv and not any((rigid[i].mass, *rigid[i].inertia)):
+        if link.joint.nv and not any((rigid[i].mass, *rigid[i].inertia, values[f"{link.name}.armature"])):
             raise _massless(link.name, link.body)
         if not numeric:
             if link.parent >= 0:
@@ -42,10 +42,11 @@ def check_moves_mass(model: Model) -> None:
         reduced: ArticulatedInertia = articulated[i]
         for S in reversed(motion.S):
             U = reduced @ S
-            D, whole = S @ U, S @ (rigid[i] @ S)
+            geared = values[f"{link.name}.armature"]
+            D, whole = S @ U + geared, S @ (rigid[i] @ S) + geared
             if SINGULAR * whole >= D:
                 raise _massless(link.name, link.body)
-            reduced = reduced.minus_outer(U, U * (1 / D), S)
+            reduced = reduced.minus_outer(U, U * (1 / D), None if geared else S)
         if link.parent >= 0:
             up = s.links[link.parent].name
             base = Transform(values[f"{up}.child_pose.rotation"], values[f"{up}.child_pose.position"]).inverse()
@@ -53,6 +54,22 @@ def check_moves_mass(model: Model) -> None:
             X = base @ fixed @ motion.placement
             rigid[link.parent] += rigid[i].to_parent(X)
             articulated[link.parent] += reduced.to_parent(X)
+
+
+def armature(model: Model) -> str | None:
+    """The first joint with armature, or None."""
+    table = model.structure.table
+    for link in model.structure.links:
+        name = f"{link.name}.armature"
+        if table[name][0].free_count or name in model.overrides:
+            return link.name
+    return None
+
+
+def refuse_armature(model: Model, where: str, remedy: str) -> None:
+    """Raise ModelError if a joint has armature, for what computes from the bodies alone."""
+    if geared := armature(model):
+        raise ModelError(f"{where}: joint {geared!r} has armature, which is no body's inertia; {remedy}")
 
 
 def _massless(joint: str, body: str) -> ModelError:

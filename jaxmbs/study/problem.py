@@ -15,8 +15,9 @@ from pydantic import ValidationError
 from jaxmbs.errors import ModelWarning
 from jaxmbs.io.catalogue import Catalogue, catalogue, elements_in
 from jaxmbs.io.errors import InputError, Problem, choices, dotted, problems_of
+from jaxmbs.io.loading import from_robot, is_robot
 from jaxmbs.io.reference import Key, keys
-from jaxmbs.io.toml import parse, read_bytes
+from jaxmbs.io.toml import beside, parse, read_bytes
 from jaxmbs.model.fields import names_in, type_name
 from jaxmbs.model.kinds import Kind
 from jaxmbs.study import criteria, dispersions, units
@@ -73,7 +74,7 @@ class Study:
 
 
 def read(path: str | Path, need: str = "study", trust: bool = False) -> Study:
-    """Study of a TOML file, checked completely.
+    """Study of a TOML file, checked completely; a URDF or MJCF file is a mechanism at rest, simulated for a second.
 
     need: "mechanism" lets the rest be missing, "simulation" the outputs and criteria; trust: run the Python `modules`
     that the file names. Raises InputError: one line for
@@ -81,7 +82,8 @@ def read(path: str | Path, need: str = "study", trust: bool = False) -> Study:
     """
     content = read_bytes(path)
     try:
-        study = _study(Path(path), content, need, trust)
+        robot = from_robot(path, on_unsupported="warn") if is_robot(path) else None
+        study = _of_robot(path, content, need, robot) if robot else _study(Path(path), content, need, trust)
     except InputError as error:
         raise InputError(error.problems, path) from None
     for message in study.warnings:
@@ -89,8 +91,22 @@ def read(path: str | Path, need: str = "study", trust: bool = False) -> Study:
     return study
 
 
+def _of_robot(path: str | Path, content: bytes, need: str, model: Model) -> Study:
+    if need == "study":
+        message = (
+            "a study needs dispersions and outputs, which a file of this kind cannot have; write the mechanism with "
+        )
+        raise InputError(Problem("", f"{message}mbs.save(mbs.load({str(path)!r}), NAME.toml) and add them"))
+    joints = {link.name: link.joint for link in model.structure.links}
+    q0, v0 = _initial_state({}, model, joints)
+    none = dispersions.resolve({}, model, joints, q0, v0)
+    return Study(
+        Path(path), content, catalogue({}, None, False), model, joints, none, SimulationTable(t_end=1.0), 0, {}, {}, {}, ()
+    )  # fmt: skip
+
+
 def _study(path: Path, content: bytes, need: str, trust: bool) -> Study:
-    data = parse(content)
+    data = beside(path, parse(content))
     known = catalogue(data, path, trust, elements_in(outputs_package))
     try:
         file = study_file(known.classes).model_validate(data)

@@ -22,7 +22,7 @@ _PARTS = {
 }  # fmt: skip
 _LETTERS = {
     "mass": "m", "com": "c", "inertia": "I", "parent_pose.position": "r", "child_pose.position": "s",
-    "parent_pose.rotation": "R", "child_pose.rotation": "S", "axis": "u",
+    "parent_pose.rotation": "R", "child_pose.rotation": "S", "axis": "u", "armature": "B",
 }  # fmt: skip
 
 

@@ -88,7 +88,8 @@ def inverse_dynamics(state: State, a: Any) -> list[Scalar]:
     for i in reversed(range(len(s.links))):
         m = state.motions[i]
         f = wrench(tree.links[i].inertia, carried[i]) - state.wrenches[i] + handed[i]
-        along[i] = tuple(S @ f for S in m.S)
+        geared = tree.links[i].armature
+        along[i] = tuple(add(S @ f, mul(geared, x)) for S, x in zip(m.S, rates[i], strict=True))
         if s.links[i].parent >= 0:
             handed[s.links[i].parent] = handed[s.links[i].parent] + m.X.force_to_parent(f)
     return tree.flat(state.with_elements(along, -1))

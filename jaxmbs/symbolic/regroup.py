@@ -27,7 +27,7 @@ def regrouped(structure: Structure, links: list[Link]) -> list[Link]:
             base = structure.links[i].parent
             if base >= 0:
                 inertia[base] = inertia[base] + moved.to_parent(links[i].fixed)
-    return [Link(link.fixed, own, link.numbers) for link, own in zip(links, inertia, strict=True)]
+    return [Link(link.fixed, own, link.numbers, link.armature) for link, own in zip(links, inertia, strict=True)]
 
 
 def _unmoved_part(joint: Joint, link: Link, own: RigidInertia) -> RigidInertia | None:

@@ -18,6 +18,7 @@ def simulate(
     sample: Annotated[int | None, typer.Option(min=0, help="Repeat this sample instead of the nominal motion.")] = None,
     of: Annotated[Path | None, typer.Option(metavar="DIR", help="The run that the sample belongs to.")] = None,
     out: Annotated[Path | None, typer.Option(help="History: NAME.csv, NAME.npz or NAME.zarr.")] = None,
+    animate: Annotated[Path | None, typer.Option(help="A picture that moves: NAME.html or NAME.glb.")] = None,
     save_every: Annotated[int, typer.Option(min=1, help="Keep every so many steps.")] = 1,
     precision: Annotated[Precision | None, typer.Option(help="Default: that of the run, else float64.")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the history if it exists.")] = False,
@@ -38,17 +39,28 @@ def simulate(
 
         path = out or Path(file.stem + (f"_sample_{sample}" if sample is not None else "") + ".csv")
         check_name(path, overwrite)
+        if animate:
+            from jaxmbs.study.motion import check_picture
+
+            check_picture(animate)
         check_history(study)
         compute(precision or (store.provenance["precision"] if store else "float64"))
         from jaxmbs.cli.show import one_run, one_run_document
 
         history = repeat(study, None if sample is None else [sample], save_every)
         write(study, history, path, overwrite=overwrite)
+        written = {"history": path}
+        if animate:
+            from jaxmbs.study.motion import motion
+            from jaxmbs.view import animate as draw
+
+            written["picture"] = draw(*motion(study, sample), animate)
         if as_json:
-            voice.document(one_run_document(study, history, store, sample) | {"history": path})
+            voice.document(one_run_document(study, history, store, sample) | written)
         else:
             voice.show(one_run(study, history, store, sample))
-            voice.line(f"history: {path}")
+            for what, where in written.items():
+                voice.line(f"{what}: {where}")
 
 
 def _check_sample(study: Study, store: Any, sample: int | None, file: Path) -> None:

@@ -10,8 +10,7 @@ from jaxmbs.dynamics.constrained import couplings, functions
 from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.frames import Frame, ends, frame_on, relative
 from jaxmbs.dynamics.state.kinematics import LinkMotion, world_placements
-from jaxmbs.model.constraints import FunctionConstraint
-from jaxmbs.model.constraints.base import JointConstraint
+from jaxmbs.model.constraints import Coupling, FunctionConstraint
 from jaxmbs.model.rows import Row
 from jaxmbs.model.structure import WORLD, ConstraintElement
 from jaxmbs.spatial import IDENTITY, ZERO_MOTION, Force, Motion, Transform, kernel
@@ -42,9 +41,10 @@ def constraints(state: State) -> Constraints:
     for c in kinematics.connections():
         if isinstance(c, Connection):
             groups.append([kinematics.row(row, c) for row in c.rows])
+        elif isinstance(c.element, Coupling):
+            groups.append(couplings.rows(state, c.name, c.element))
         else:
-            of = couplings if isinstance(c.element, JointConstraint) else functions
-            groups.append(of.rows(state, c))
+            groups.append(functions.rows(state, c))
     if state.holds is not None:
         groups = [[_switched(row, state.holds[k]) for row in group] for k, group in enumerate(groups)]
     rows = [row for group in groups for row in group]
@@ -179,7 +179,7 @@ class _Kinematics:
             out.append(Connection(loop.name, a, b, X, V, drift, tuple(rows[k] for k in loop.kept)))
         for constraint in s.constraints:
             e = constraint.element
-            if isinstance(e, (FunctionConstraint, JointConstraint)):
+            if isinstance(e, (FunctionConstraint, Coupling)):
                 out.append(constraint)
                 continue
             a, b = self.frame(WORLD, IDENTITY), self.frame(getattr(e, e.bodies[0]), IDENTITY)

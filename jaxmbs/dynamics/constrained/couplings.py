@@ -1,25 +1,32 @@
-"""Rows of constraints that are linear in coordinates of joints."""
+"""Rows of the constraints between coordinates of joints."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from jaxmbs.dynamics.state import State
-from jaxmbs.model.constraints.base import JointConstraint
-from jaxmbs.model.structure import ConstraintElement
-from jaxmbs.spatial.scalar import Scalar, add, mul
+from jaxmbs.model.constraints import Coupling
+from jaxmbs.spatial import kernel
+from jaxmbs.spatial.scalar import Scalar, mul, sub
 
 
-def rows(state: State, constraint: ConstraintElement) -> list[tuple[Any, ...]]:
-    """(J, drift, free, residual, holonomic) per row."""
-    s, e = state.tree.structure, constraint.element
-    assert isinstance(e, JointConstraint)
-    out = []
-    for coefficients, residual in e.terms(state.tree.values.of(constraint.name, e.numbers)):
-        J: list[Scalar] = [0] * s.nv
-        for joint, x in coefficients.items():
-            i = s.find_joint(joint)
-            J[s.v_slices[i].start] = x
-            residual = add(residual, mul(x, state.q[s.q_slices[i].start]))
-        out.append((tuple(J), 0, 0, residual, 1))
-    return out
+@kernel
+def _followed(e: Any, p: Any, q: Scalar, q_driver: Scalar, v_driver: Scalar) -> tuple[Scalar, Scalar, Scalar]:
+    """(residual, -slope, acceleration left when dv/dt = 0) of q - f(q_driver)."""
+    value, slope, curvature = e.followed(p, q_driver)
+    return sub(q, value), mul(-1, slope), mul(mul(-1, curvature), mul(v_driver, v_driver))
+
+
+def rows(state: State, name: str, e: Coupling) -> list[tuple[Any, ...]]:
+    """(J, drift, free, residual, holonomic) of the one row."""
+    s, p = state.tree.structure, state.tree.values.of(name, e.numbers)
+    own = s.find_joint(e.joint)
+    q = state.q[s.q_slices[own].start]
+    J: list[Scalar] = [0] * s.nv
+    J[s.v_slices[own].start] = 1
+    if e.driver is None:
+        return [(tuple(J), 0, 0, sub(q, p["coefficients"][0]), 1)]
+    driver = s.find_joint(e.driver)
+    k = s.v_slices[driver].start
+    residual, J[k], drift = _followed(e, p, q, state.q[s.q_slices[driver].start], state.v[k])
+    return [(tuple(J), drift, 0, residual, 1)]

@@ -39,7 +39,12 @@ def _free_root(model: Model) -> str | None:
 
 def _of_system(module: Any, prepare: Callable[[System], System] = lambda s: s, prefix: str = "") -> tuple[Any, Any]:
     A, b = getattr(module, f"{prefix}mass_matrix"), getattr(module, f"{prefix}bias")
-    return (lambda state: A(prepare(system(state)))), (lambda state: b(prepare(system(state))))
+    return _geared(lambda state: A(prepare(system(state)))), (lambda state: b(prepare(system(state))))
+
+
+def _geared(of_bodies: Callable[[State], jax.Array]) -> Callable[[State], jax.Array]:
+    """The mass matrix with armatures, from a formulation that knows bodies only."""
+    return lambda state: state.tree.with_armature(of_bodies(state))
 
 
 def _newton_euler(state: State) -> Any:
@@ -52,9 +57,9 @@ METHODS: dict[str, Method] = {
     "fictitious": Method("Y 3.4.5", "any, free roots", *_of_system(general_joints, prefix="fictitious_"), _free_root),
     "barycentric": Method("Y 3.2-3.3", "rotational, free roots", *_of_system(wittenburg, hinged), wittenburg.obstacle),
     "wang": Method("W 2-3", "rotational, free roots", *_of_system(configuration, hinged), wittenburg.obstacle),
-    "planar": Method("Y 3.2.2", "revolute, parallel axes", planar.mass_matrix, planar.bias, planar.obstacle),
+    "planar": Method("Y 3.2.2", "revolute, parallel axes", _geared(planar.mass_matrix), planar.bias, planar.obstacle),
     "telegin": Method("T 1-4", "revolute", telegin.mass_matrix, _newton_euler, telegin.obstacle),
-    "jacobian": Method("virtual power", "any", jacobians.mass_matrix, jacobians.bias),
+    "jacobian": Method("virtual power", "any", _geared(jacobians.mass_matrix), jacobians.bias),
 }
 
 

@@ -17,6 +17,7 @@ from jaxmbs.dynamics.state.calling import compiles_itself, state_dtype, vector
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Model, ModelError
 from jaxmbs.model.errors import unknown
+from jaxmbs.model.validation import refuse_armature
 
 _DENSE = ("barycentric", "configuration")
 
@@ -35,6 +36,7 @@ def _dense(method: str, model: Model) -> Any:
 
 def _system(model: Model, q: Any, v: Any, tau: Any, t: Any, base: MovingBase | None) -> tuple[State, System, jax.Array]:
     dtype = state_dtype(q, v, tau)
+    refuse_armature(model, "dense formulations of bodies", "use mbs.forward_dynamics or mbs.controlled_dynamics")
     tau = jnp.zeros(model.nv, dtype) if tau is None else vector(model, "tau", tau, model.nv, dtype)
     q, v = vector(model, "q", q, model.nq, dtype), vector(model, "v", v, model.nv, dtype)
     state = State(Tree(model, dtype), q, v, t)

@@ -18,6 +18,7 @@ import numpy as np
 from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.kinematics import world_placements
 from jaxmbs.model import Model
+from jaxmbs.model.validation import armature
 from jaxmbs.spatial import Matrix3, Symmetric3, Vector3, kernel
 from jaxmbs.spatial.scalar import Scalar, add, is_number, mul, sub, total
 
@@ -30,6 +31,8 @@ def obstacle(model: Model) -> str | None:
                 f"the inertial coefficients of [T] are those of revolute trees on a fixed base, and joint {link.name!r} "
                 f"is {link.joint.type_name}"
             )
+    if geared := armature(model):
+        return f"the inertial coefficients of [T] are those of bodies, and joint {geared!r} has armature"
     return None
 
 

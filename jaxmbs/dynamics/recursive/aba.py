@@ -9,12 +9,12 @@ from jaxmbs.dynamics.recursive import crba, rnea
 from jaxmbs.dynamics.recursive.implicit import implicit
 from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.kinematics import LinkMotion
-from jaxmbs.dynamics.state.tree import Link, Tree
+from jaxmbs.dynamics.state.tree import Link, Tree, vanishes
 from jaxmbs.model.joints import Joint
 from jaxmbs.spatial import ZERO_FORCE, ArticulatedInertia, Force, Motion, kernel
 from jaxmbs.spatial.components import components
 from jaxmbs.spatial.inertias import ZERO_INERTIA
-from jaxmbs.spatial.scalar import Scalar, div, mul, sub, where
+from jaxmbs.spatial.scalar import Scalar, add, div, mul, sub, where
 
 Handed = tuple[ArticulatedInertia, Force]
 Data = tuple[list[LinkMotion], list[Link], list[Force], Motion, "list[Drive]"]  # per block, and that of the world
@@ -22,7 +22,7 @@ Data = tuple[list[LinkMotion], list[Link], list[Force], Motion, "list[Drive]"]  
 
 @components
 class Freedom:
-    """One degree of freedom when its turn of elimination came, D = S I S: I S / D and (tau - S p) / D [Y 3.174]."""
+    """One degree of freedom when its turn of elimination came, D = S I S + armature: I S / D, (tau - S p) / D [Y 3.174]."""
 
     scaled: Force
     rate: Scalar
@@ -38,15 +38,17 @@ class Drive:
 
 
 @kernel
-def _freedom(S: Motion, U: Force, p: Force, tau: Scalar) -> Freedom:
-    inverse = div(1.0, S @ U)
+def _freedom(S: Motion, U: Force, p: Force, tau: Scalar, armature: Scalar) -> Freedom:
+    inverse = div(1.0, add(S @ U, armature))
     return Freedom(U * inverse, mul(sub(tau, S @ p), inverse))
 
 
 @kernel
-def _freedom_or_lock(S: Motion, U: Force, p: Force, tau: Scalar, lock: Scalar, prescribed: Scalar) -> Freedom:
+def _freedom_or_lock(
+    S: Motion, U: Force, p: Force, tau: Scalar, armature: Scalar, lock: Scalar, prescribed: Scalar
+) -> Freedom:
     """The same where `lock` is False; a locked freedom keeps its inertia and moves as prescribed."""
-    inverse = div(1.0, where(lock, 1.0, S @ U))
+    inverse = div(1.0, where(lock, 1.0, add(S @ U, armature)))
     return Freedom(U * where(lock, 0.0, inverse), where(lock, prescribed, mul(sub(tau, S @ p), inverse)))
 
 
@@ -67,11 +69,11 @@ def _inward(joint: Joint, carried: Handed, d: Any) -> tuple[Handed, tuple[Freedo
         S, tau = m.S[k], drive.tau[k]
         U = I @ S
         if drive.lock:
-            f = _freedom_or_lock(S, U, p, tau, drive.lock[k], drive.prescribed[k])
+            f = _freedom_or_lock(S, U, p, tau, link.armature, drive.lock[k], drive.prescribed[k])
             I = I.minus_outer(U, f.scaled)
         else:
-            f = _freedom(S, U, p, tau)
-            I = I.minus_outer(U, f.scaled, S)
+            f = _freedom(S, U, p, tau, link.armature)
+            I = I.minus_outer(U, f.scaled, S if vanishes(link.armature) else None)
         p = p + U * f.rate
         found.append(f)
     return (I.to_parent(m.X), m.X.force_to_parent(p + I @ m.c)), tuple(found[::-1])

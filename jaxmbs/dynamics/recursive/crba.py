@@ -14,7 +14,7 @@ from jaxmbs.dynamics.state.tree import Link, Tree
 from jaxmbs.model.joints import Joint
 from jaxmbs.spatial import RigidInertia
 from jaxmbs.spatial.inertias import ZERO_INERTIA
-from jaxmbs.spatial.scalar import Scalar
+from jaxmbs.spatial.scalar import Scalar, add
 
 
 def composites(tree: Tree, motions: Sequence[LinkMotion], links: Sequence[Link]) -> list[RigidInertia]:
@@ -32,12 +32,13 @@ def composites(tree: Tree, motions: Sequence[LinkMotion], links: Sequence[Link])
 def entries(tree: Tree, motions: Sequence[LinkMotion], links: Sequence[Link]) -> dict[tuple[int, int], Scalar]:
     """Entries (row >= column) of the mass matrix that are not structurally zero."""
     s, whole = tree.structure, tree.per_link(composites(tree, motions, links))
-    motions = tree.per_link(motions)
+    motions, armature = tree.per_link(motions), tree.per_link([link.armature for link in links])
     out: dict[tuple[int, int], Scalar] = {}
     for i in range(len(s.links)):
         for row, S in enumerate(motions[i].S, s.v_slices[i].start):
             F = whole[i] @ S
             own = [s @ F for s in motions[i].S]
+            own[row - s.v_slices[i].start] = add(own[row - s.v_slices[i].start], armature[i])
             out |= {(row, column): x for column, x in enumerate(own, s.v_slices[i].start) if column <= row}
             j = i
             while s.links[j].parent >= 0:
@@ -80,7 +81,7 @@ def _in_world_axes(state: State) -> Any:
     mask = _carries(s)
     lower = jnp.where(jnp.asarray(mask), upper, 0.0)
     # inside the block of one joint both halves are there
-    return jnp.where(jnp.asarray(mask & mask.T), lower, lower + lower.T)
+    return tree.with_armature(jnp.where(jnp.asarray(mask & mask.T), lower, lower + lower.T))
 
 
 def _carries(s: Any) -> np.ndarray:

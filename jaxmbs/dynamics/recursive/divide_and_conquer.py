@@ -17,7 +17,7 @@ import jax.numpy as jnp
 
 from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.kinematics import LinkMotion, moved, remaining
-from jaxmbs.dynamics.state.tree import Tree
+from jaxmbs.dynamics.state.tree import Tree, vanishes
 from jaxmbs.model import Model
 from jaxmbs.spatial import Force, Motion, RigidInertia, Transform, Vector3, kernel
 from jaxmbs.spatial.components import components
@@ -73,6 +73,8 @@ def obstacle(model: Model) -> str | None:
             return f"joint {link.name!r} begins a branch, and it is for chains"
         if link.joint.nv != 1 or link.joint.nq != 1:
             return f"joint {link.name!r} has not one degree of freedom"
+        if not vanishes(values[f"{link.name}.armature"]):
+            return f"joint {link.name!r} has armature"
         mass, (xx, yy, zz, *_) = values[f"{link.body}.mass"], values[f"{link.body}.inertia"]
         if any(not isinstance(x, jax.Array) and x <= 0 for x in (mass, xx, yy, zz)):
             return f"body {link.body!r} has no mass or no inertia"

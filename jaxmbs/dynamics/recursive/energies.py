@@ -17,7 +17,14 @@ from jaxmbs.spatial.scalar import Scalar, add, mul, safe_divide, total
 
 def kinetic(state: State) -> Scalar:
     """Kinetic energy [J]."""
-    return total(*(_sum(mul(0.5, m.V @ (link.inertia @ m.V)), b) for b, m, link in _links(state)))
+    rates = state.tree.split(state.v, state.tree.structure.v_slices)
+    return total(
+        *(_sum(mul(0.5, m.V @ (link.inertia @ m.V)), b) for b, m, link in _links(state)),
+        *(
+            _sum(mul(mul(0.5, link.armature), total(*(mul(x, x) for x in own))), b)
+            for (b, _, link), own in zip(_links(state), rates, strict=True)
+        ),
+    )
 
 
 def potential(state: State) -> Scalar:

@@ -10,7 +10,7 @@ from jaxmbs.dynamics.state.kinematics import LinkMotion
 from jaxmbs.dynamics.state.tree import Link, Tree
 from jaxmbs.model.joints import Joint
 from jaxmbs.spatial import ZERO_FORCE, Force, Motion
-from jaxmbs.spatial.scalar import Scalar
+from jaxmbs.spatial.scalar import Scalar, add, mul
 
 
 def accelerate(m: LinkMotion, A_parent: Motion, a: tuple[Scalar, ...]) -> Motion:
@@ -37,11 +37,16 @@ def newton_euler(
     accelerations = tree.outward(outward, list(zip(motions, parts, strict=True)), base)
 
     def inward(joint: Joint, carried: tuple[Force], d: Any) -> tuple[tuple[Force], Any]:
-        m, link, A, applied = d
+        m, link, A, applied, rates = d
         own = link.inertia @ A + m.V.cross_force(link.inertia @ m.V) - applied + carried[0]
-        return (m.X.force_to_parent(own),), (own, tuple(S @ own for S in m.S))
+        return (m.X.force_to_parent(own),), (
+            own,
+            tuple(add(S @ own, mul(link.armature, x)) for S, x in zip(m.S, rates, strict=True)),
+        )
 
-    results, _ = tree.inward(inward, list(zip(motions, links, accelerations, applied, strict=True)), (ZERO_FORCE,))
+    results, _ = tree.inward(
+        inward, list(zip(motions, links, accelerations, applied, parts, strict=True)), (ZERO_FORCE,)
+    )
     return [own for own, _ in results], [along for _, along in results]
 
 

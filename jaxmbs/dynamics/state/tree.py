@@ -28,11 +28,12 @@ SHORTEST_RUN = 6  # links; a shorter run is not worth a loop
 
 @components
 class Link:
-    """Numbers of one link: its joint's frame in the frame of the link that carries it, inertia, joint numbers."""
+    """Numbers of one link: its joint's frame in the frame of the link that carries it, inertia, joint numbers, armature."""
 
     fixed: Transform
     inertia: RigidInertia
     numbers: Any
+    armature: Scalar
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,11 @@ def check_joints(structure: Structure) -> None:
             raise ModelError(f"joint {item.name!r} ({item.joint.type_name}): {reason}")
 
 
+def vanishes(x: Scalar) -> bool:
+    """Whether a number is zero by structure."""
+    return is_number(x) and x == 0
+
+
 class Tree:
     """The links of a model as components of one dtype (None: Python or SymPy scalars, always unrolled)."""
 
@@ -113,7 +119,15 @@ class Tree:
         fixed = before @ self._pose([f"{x.name}.parent_pose" for x in links])
         mass, com, inertia = (self._value([f"{x.body}.{n}" for x in links]) for n in ("mass", "com", "inertia"))
         numbers = {n: self._value([f"{x.name}.{n}" for x in links]) for n in block.joint.numbers}
-        return Link(fixed, RigidInertia.at_com(mass, com, inertia).to_parent(body_in_link), numbers)
+        armature = self._value([f"{x.name}.armature" for x in links])
+        return Link(fixed, RigidInertia.at_com(mass, com, inertia).to_parent(body_in_link), numbers, armature)
+
+    def with_armature(self, A: jax.Array) -> jax.Array:
+        """The mass matrix (nv, nv) of the bodies with what rotors add to its diagonal."""
+        if all(vanishes(link.armature) for link in self.links):
+            return A
+        own = self.flat([(link.armature,) * b.joint.nv for b, link in zip(self.blocks, self.links, strict=True)])
+        return A + jnp.diag(self.vector(own))
 
     def _moved_on(self, length: int, first: Scalar, run: Scalar) -> Scalar:
         """first, run[0], run[1] ... without the last."""

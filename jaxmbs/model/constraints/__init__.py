@@ -1,4 +1,4 @@
-"""Constraints: nonholonomic elements and user functions; joints that close loops are in `jaxmbs.model.joints`."""
+"""Constraints: nonholonomic elements, couplings of joints, user functions; what closes loops is in `jaxmbs.model.joints`."""
 
 from jaxmbs.model.constraints.base import Constraint as Constraint
 from jaxmbs.model.constraints.coupling import Coupling as Coupling

@@ -8,24 +8,14 @@ from typing import Any, ClassVar
 from jaxmbs.model.fields import Element, element
 from jaxmbs.model.rows import Row
 from jaxmbs.spatial import Motion, Transform
-from jaxmbs.spatial.scalar import Scalar
 
 
 @element
 class Constraint(Element):
-    """Base of the constraints between a frame of one body, its field `body`, and the world."""
+    """Base of the constraints between a frame of one body, its first field of a body, and the world, or between joints."""
 
     count: ClassVar[int] = 0  # rows
 
     def rows(self, p: Mapping[str, Any], X: Transform, V: Motion) -> tuple[Row, ...]:
         """The rows for the frame placed at X in the other's, moving with V relative to it (in its own axes)."""
-        raise NotImplementedError
-
-
-@element
-class JointConstraint(Constraint):
-    """Base of the constraints that are linear in coordinates of joints with one degree of freedom each."""
-
-    def terms(self, p: Mapping[str, Any]) -> tuple[tuple[Mapping[str, Scalar], Scalar], ...]:
-        """Per row ({joint: coefficient}, constant): the sum of coefficients times coordinates plus the constant is zero."""
         raise NotImplementedError

@@ -1,31 +1,41 @@
-"""Joints that move in step: cables, gears, synchronisation of hinges."""
+"""Joints whose coordinates follow one another: gears, mimic joints, cams."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from jaxmbs.model.constraints.base import JointConstraint
+from jaxmbs.model.constraints.base import Constraint
 from jaxmbs.model.fields import element, field
 from jaxmbs.model.kinds import Kind
-from jaxmbs.spatial.scalar import Scalar, mul
+from jaxmbs.spatial.scalar import Scalar, add, mul
 
 
 @element
-class Coupling(JointConstraint):
-    """The coordinate of joint_b is ratio times that of joint_a, plus offset: a cable, a gear.
+class Coupling(Constraint):
+    """The coordinate of a joint is a polynomial in that of another: q = c0 + c1 q_driver + c2 q_driver² + ...
+
+    Both are joints of the tree with one coordinate. Without a driver the coordinate is c0.
 
     >>> mech = mbs.library.double_pendulum()
-    >>> mech.add_constraint("cable", mbs.Coupling("shoulder", "elbow", ratio=-2.0))
-    >>> mech.build().constraint_names
-    ('cable',)
+    >>> mech.add_constraint("gear", mbs.Coupling("elbow", "shoulder", coefficients=(0.1, -2.0)))
+    >>> q, *_ = mbs.assemble(mech.build(), [0.5, 0.0], fixed=["shoulder"])
+    >>> print(q)
+    [ 0.5 -0.9]
     """
 
-    joint_a: str = field(Kind.JOINT, "", "joint of the tree with one degree of freedom")
-    joint_b: str = field(Kind.JOINT, "", "another one")
-    ratio: Any = field(Kind.NUMBER, "", "rate of joint_b over that of joint_a", default=1.0)
-    offset: Any = field(Kind.NUMBER, "rad or m", "coordinate of joint_b where that of joint_a is 0", default=0.0)
+    joint: str = field(Kind.JOINT, "", "joint that follows")
+    driver: str | None = field(Kind.JOINT, "", "joint that it follows", default=None)
+    coefficients: Any = field(Kind.LIST, "", "c0, c1, ... of the polynomial", default=(0.0, 1.0))
     count: ClassVar[int] = 1
 
-    def terms(self, p: Mapping[str, Any]) -> tuple[tuple[Mapping[str, Scalar], Scalar], ...]:
-        return (({self.joint_a: mul(-1, p["ratio"]), self.joint_b: 1}, mul(-1, p["offset"])),)
+    def followed(self, p: Mapping[str, Any], q: Scalar) -> tuple[Scalar, Scalar, Scalar]:
+        """The polynomial, its slope and its curvature at the driver's coordinate q; p: the numbers by field."""
+        value: Scalar = 0
+        slope: Scalar = 0
+        curvature: Scalar = 0
+        for c in reversed(p["coefficients"]):
+            curvature = add(mul(curvature, q), mul(2, slope))
+            slope = add(mul(slope, q), value)
+            value = add(mul(value, q), c)
+        return value, slope, curvature

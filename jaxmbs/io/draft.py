@@ -1,0 +1,181 @@
+"""A mechanism on its way from another program's file: what it has, what is wrong with it, what it cannot have."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from jaxmbs.errors import ModelError, ModelWarning
+from jaxmbs.io.errors import InputError, Problem
+from jaxmbs.io.physical import nearest_inertia
+from jaxmbs.model import Mechanism, Model, Pose
+from jaxmbs.model.forces import Damper, TorsionSpring
+from jaxmbs.model.joints.base import Joint
+from jaxmbs.model.kinds import Kind, checked
+
+OnUnsupported = Literal["error", "warn"]
+Repair = Literal["nearest"] | None
+HERE = Pose()
+EXACT = 1e-15  # entries of a rotation this near to 0 or 1 are rounding of the angles that they were made from
+
+
+class Draft:
+    """Collects bodies, joints, elements and remarks; `build` says all of it at once.
+
+    faults: problems that forbid a model; lacking: what acts in the file and cannot act in a model, with the elements that
+    have it; aside: what a file says beside the motion of its bodies, counted; repaired: what `repair` changed.
+    """
+
+    def __init__(self, name: str, gravity: Any, path: Path, repair: Repair, on_unsupported: OnUnsupported):
+        if repair not in (None, "nearest"):
+            raise ModelError(f'repair={repair!r} does not exist; pass "nearest" or None')
+        if on_unsupported not in ("error", "warn"):
+            raise ModelError(f'on_unsupported={on_unsupported!r} does not exist; pass "error" or "warn"')
+        self.mech = Mechanism(name, gravity)
+        self.path, self.repair, self.on_unsupported = path, repair, on_unsupported
+        self.faults: list[Problem] = []
+        self.lacking: dict[str, list[str]] = {}
+        self.aside: dict[str, int] = {}
+        self.repaired: list[str] = []
+        self.renamed: list[str] = []
+        self._names: dict[str, dict[str, str]] = {}
+
+    def name(self, kind: str, given: str) -> str:
+        """The name of an element in the model: as given, but for characters that no name in a file can have."""
+        known = self._names.setdefault(kind, {})
+        if given not in known:
+            plain = re.sub(r"[^A-Za-z0-9_\-]", "_", given)
+            plain = plain if re.match(r"[A-Za-z_]", plain) else f"_{plain}"
+            known[given] = _another(plain, known.values())
+            if known[given] != given:
+                self.renamed.append(f"{given!r} is {known[given]!r}")
+        return known[given]
+
+    def new_name(self, kind: str, wanted: str) -> str:
+        """A name that no element of the kind has."""
+        known = self._names.setdefault(kind, {})
+        return known.setdefault(f"\0{len(known)}", _another(wanted, known.values()))
+
+    def fault(self, where: str, message: str) -> None:
+        self.faults.append(Problem(where, message))
+
+    def lacks(self, what: str, name: str) -> None:
+        """Note what acts in the file and cannot act in a model."""
+        self.lacking.setdefault(what, []).append(name)
+
+    def beside(self, what: str, n: int = 1) -> None:
+        """Note what is in the file but is no part of a mechanism's motion."""
+        if n:
+            self.aside[what] = self.aside.get(what, 0) + n
+
+    def body(self, name: str, where: str, mass: float = 0.0, com: Any = (0, 0, 0), inertia: Any = (0, 0, 0)) -> None:
+        """Add a body, its inertia repaired where that is wanted; what is wrong with it becomes a fault."""
+        I = self.physical(where, np.asarray(inertia, float))
+        try:
+            self.mech.add_body(name, float(mass), com, I)
+        except ModelError as error:
+            hint = '; repair="nearest" makes it physical' if "principal moments" in str(error) else ""
+            self.fault(where, f"{error}{hint}".removeprefix(f"body {name!r}: "))
+
+    def physical(self, where: str, inertia: np.ndarray) -> np.ndarray:
+        """The inertia, or the nearest physical one, which is noted."""
+        if self.repair is None or not np.all(np.isfinite(inertia)):
+            return inertia
+        try:
+            checked(Kind.INERTIA, inertia, "inertia")
+        except ModelError:
+            whole = inertia if inertia.ndim == 2 else np.diag(inertia)
+            nearest = nearest_inertia(whole)
+            change = np.linalg.norm(nearest - whole) / np.linalg.norm(whole)
+            before, after = (", ".join(f"{m:.6g}" for m in np.linalg.eigvalsh(x)) for x in (whole, nearest))
+            self.repaired.append(f"{where}: principal moments {before} became {after} (by {change:.2g} of their size)")
+            return nearest
+        return inertia
+
+    def joint(
+        self,
+        name: str,
+        where: str,
+        joint: Joint,
+        parent: str,
+        child: str,
+        parent_pose: Pose = HERE,
+        child_pose: Pose = HERE,
+        armature: float = 0.0,
+    ) -> None:
+        try:
+            self.mech.add_joint(name, joint, parent, child, parent_pose, child_pose, armature=armature)
+        except ModelError as error:
+            self.fault(where, str(error))
+
+    def spring(self, joint: str, where: str, damping: float, stiffness: float = 0.0, rest: float = 0.0) -> None:
+        """Spring and damper in a joint, as an element named after it."""
+        try:
+            if stiffness:
+                element = TorsionSpring(joint, stiffness, damping, rest)
+                self.mech.add_force(self.new_name("force", f"{joint}_spring"), element)
+            elif damping:
+                self.mech.add_force(self.new_name("force", f"{joint}_damping"), Damper(joint, damping))
+        except ModelError as error:
+            self.fault(where, str(error))
+
+    def build(self) -> Model:
+        """The model. Raises InputError with everything that is wrong; warns once of everything that is otherwise."""
+        faults = list(self.faults)
+        if self.on_unsupported == "error":
+            remedy = 'a model cannot have it; on_unsupported="warn" leaves it out'
+            faults += [Problem("", f"{what} ({listed(names)}): {remedy}") for what, names in self.lacking.items()]
+        if faults:
+            raise InputError(faults, self.path)
+        if said := self._remarks():
+            warnings.warn(f"{self.path.name}: {'; '.join(said)}", ModelWarning, stacklevel=4)
+        try:
+            return self.mech.build()
+        except ModelError as error:
+            raise InputError(Problem("", str(error)), self.path) from error
+
+    def _remarks(self) -> list[str]:
+        said = []
+        if self.repaired:
+            said.append("inertias that no body has were repaired: " + ", ".join(self.repaired))
+        if self.lacking:
+            left = (f"{what} ({listed(names)})" for what, names in self.lacking.items())
+            said.append("left out, although it acts: " + ", ".join(left))
+        if self.aside:
+            said.append("no part of the model: " + ", ".join(f"{what} ({n})" for what, n in self.aside.items()))
+        if self.renamed:
+            said.append("names have letters, digits, _ and - only: " + ", ".join(self.renamed))
+        return said
+
+
+def _another(wanted: str, taken: Iterable[str]) -> str:
+    """The name, with a number behind it where it is taken."""
+    taken, name, k = set(taken), wanted, 2
+    while name in taken:
+        name, k = f"{wanted}_{k}", k + 1
+    return name
+
+
+def tidy(rotation: np.ndarray) -> np.ndarray:
+    """A rotation without the rounding of quarter turns, so that its zeros are structure."""
+    near = np.round(rotation)
+    return np.where(np.abs(rotation - near) <= EXACT, near, rotation)
+
+
+def rotated(rotation: np.ndarray, inertia: np.ndarray) -> np.ndarray:
+    """An inertia (3, 3) in the axes of which the rotation leads out."""
+    if np.array_equal(rotation, np.eye(3)):
+        return inertia
+    turned = rotation @ inertia @ rotation.T
+    return (turned + turned.T) / 2
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names in a sentence, the first few of many."""
+    shown = ", ".join(repr(n) for n in names[:6])
+    return shown + (f" and {len(names) - 6} more" if len(names) > 6 else "")

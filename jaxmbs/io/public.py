@@ -1,0 +1,9 @@
+"""The public names of `jaxmbs.io`."""
+
+from jaxmbs.io.errors import InputError as InputError
+from jaxmbs.io.loading import from_robot as from_robot
+from jaxmbs.io.loading import is_robot as is_robot
+from jaxmbs.io.loading import load as load
+from jaxmbs.io.mjcf import from_mjcf as from_mjcf
+from jaxmbs.io.save import save as save
+from jaxmbs.io.urdf import from_urdf as from_urdf

@@ -1,0 +1,134 @@
+"""Motions as one file: a page that plays in any browser without a network, or glTF."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jax
+import numpy as np
+
+from jaxmbs.dynamics import body_poses
+from jaxmbs.errors import ModelError
+from jaxmbs.model import Model
+from jaxmbs.view.glb import Builder
+from jaxmbs.view.shapes import scene_of
+
+if TYPE_CHECKING:
+    from jaxmbs.simulate import Solution
+
+PLOTS = 6  # coordinates that are plotted where nothing else is asked for
+TINTS = ("", "#e45756", "#f2b134", "#54a24b", "#b279a2", "#72b7b2")  # samples after the first are of one colour each
+
+
+def animate(
+    model: Model | Mapping[str, Model],
+    solution: Solution | Mapping[str, Solution],
+    path: str | Path,
+    *,
+    plots: Mapping[str, Any] | None = None,
+    frames: int = 1000,
+) -> Path:
+    """Write a motion as a picture that moves; returns the path of the file.
+
+    path: NAME.html, a page that plays in any browser, alone and without a network (play, scrub, speed, camera, events on
+    the timeline, plots in step); NAME.glb, binary glTF for other viewers. solution: one instance, or {name: instance} of
+    samples to be laid over one another, the first in the bodies' colours; model: theirs, or {name: model}. plots: {"label
+    [unit]": (rows,), or {name: (rows,)}}, None for the first coordinates; frames: at most so many rows are kept.
+
+    Bodies are drawn by their visuals (`Mechanism.add_visual`), those without as the ellipsoids of their inertia. Raises
+    ModelError for batches, other file names, and plots whose length is not that of the solution.
+
+    >>> model = mbs.library.double_pendulum().build()
+    >>> motion = mbs.simulate(model, [0.5, 0.0], [0.0, 0.0], t_end=1.0, dt=0.01)
+    >>> mbs.animate(model, motion, "motion.html").name
+    'motion.html'
+    """
+    path = Path(path)
+    if path.suffix not in (".html", ".glb"):
+        raise ModelError(f"animate: {path.name!r} is neither NAME.html nor NAME.glb")
+    samples = dict(solution) if isinstance(solution, Mapping) else {"motion": solution}
+    models = {name: model[name] if isinstance(model, Mapping) else model for name in samples}
+    for name, x in samples.items():
+        if np.ndim(x.t) != 1:
+            raise ModelError(f"animate: {name!r} is a batch; pass one instance, or {{name: instance}} for several")
+    content = _glb(models, samples, plots, frames)
+    path.write_bytes(content if path.suffix == ".glb" else _page(content, next(iter(models.values())).name).encode())
+    return path
+
+
+def _glb(models: Mapping[str, Model], samples: Mapping[str, Any], plots: Any, frames: int) -> bytes:
+    scenes = {name: scene_of(m) for name, m in models.items()}
+    library = {k: v for _, found in scenes.values() for k, v in found.items()}
+    first = next(iter(samples.values()))
+    rows = {
+        n: np.unique(np.linspace(0, len(x.t) - 1, min(frames, len(x.t))).round().astype(int))
+        for n, x in samples.items()
+    }
+    series = _series(models, samples, rows, plots)
+    extras = {
+        "samples": list(samples), "events": _events(models, samples), "plots": series, "end": float(np.asarray(first.t)[-1]),
+    }  # fmt: skip
+    out = Builder(library, extras)
+    for k, (name, x) in enumerate(samples.items()):
+        model, (drawn, _) = models[name], scenes[name]
+        q, t = np.asarray(x.q)[rows[name]], np.asarray(x.t)[rows[name]]
+        root = out.add(name, extras={"sample": k})
+        if k == 0:
+            for d in (d for d in drawn if d.body < 0):
+                out.shape(d, root, d.color, 1.0)
+        times, (R, p) = out.accessor(t, "SCALAR", bounds=True), _poses(model, q, t)
+        for i, body in enumerate(model.body_names):
+            node = out.moving(body, root, times, p[:, i], R[:, i])
+            for d in (d for d in drawn if d.body == i):
+                out.shape(d, node, TINTS[k % len(TINTS)] or d.color, 1.0 if k == 0 else 0.6)
+    return out.content()
+
+
+def _poses(model: Model, q: np.ndarray, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Rotations (rows, bodies, 3, 3) and positions (rows, bodies, 3)."""
+    found = jax.vmap(lambda q, t: body_poses(model, q, t=t))(q, t)
+    return np.asarray(found.rotation, float), np.asarray(found.position, float)
+
+
+def _events(models: Mapping[str, Model], samples: Mapping[str, Any]) -> list[dict[str, Any]]:
+    out = []
+    for name, x in samples.items():
+        if x.events is None:
+            continue
+        for time, index in zip(np.asarray(x.events.time), np.asarray(x.events.index), strict=True):
+            if index >= 0:
+                out.append({"sample": name, "name": models[name].event_names[index], "time": float(time)})
+    return out
+
+
+def _series(models: Any, samples: Any, rows: Any, plots: Any) -> dict[str, Any]:
+    """{times: {sample: values}, series: [{label, lines: {sample: values}}]} at the rows that are kept."""
+    first = next(iter(models.values()))
+    if plots is None:
+        shown = [(k, c) for k, c in enumerate(first.coordinates) if c.unit][:PLOTS]
+        plots = {f"{c.name} [{c.unit}]": {n: np.asarray(x.q)[:, k] for n, x in samples.items()} for k, c in shown}
+    out = []
+    for label, given in plots.items():
+        lines = given if isinstance(given, Mapping) else {next(iter(samples)): given}
+        found = {}
+        for name, values in lines.items():
+            x = np.asarray(values, float)
+            if name not in samples or x.shape != np.shape(samples[name].t):
+                need = np.shape(samples[name].t) if name in samples else f"one of the samples {list(samples)}"
+                raise ModelError(f"animate: plot {label!r}, {name!r}: has shape {x.shape}; needs {need}")
+            kept = x[rows[name]]
+            found[name] = [float(f"{v:.6g}") if np.isfinite(v) else None for v in kept]
+        out.append({"label": label, "lines": found})
+    times = {n: [float(f"{v:.9g}") for v in np.asarray(x.t, float)[rows[n]]] for n, x in samples.items()}
+    return {"times": times, "series": out}
+
+
+def _page(glb: bytes, title: str) -> str:
+    folder = resources.files("jaxmbs.view")
+    page, script = ((folder / f"player.{kind}").read_text(encoding="utf-8") for kind in ("html", "js"))
+    named = page.replace("{{title}}", title.replace("&", "&amp;").replace("<", "&lt;"))
+    return named.replace("{{glb}}", base64.b64encode(glb).decode()).replace("{{script}}", script)

@@ -1,0 +1,57 @@
+"""A mechanism as a still picture."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jaxmbs.dynamics import body_poses
+from jaxmbs.model import Model
+from jaxmbs.view.shapes import scene_of
+
+if TYPE_CHECKING:
+    from mpl_toolkits.mplot3d import Axes3D
+
+LIGHT = np.array([0.35, -0.5, 0.8]) / np.linalg.norm([0.35, -0.5, 0.8])
+
+
+def draw(model: Model, q: Any = None, axes: Axes3D | None = None, *, t: float = 0.0) -> Axes3D:
+    """Draw a mechanism at q (nq,) (None: the neutral one) at time t [s]; returns the axes (new ones if None).
+
+    Bodies are drawn by their visuals, those without as the ellipsoids of their inertia; joints as their axes. Needs
+    matplotlib (`pip install 'jaxmbs[study]'`). Raises ModelError for a wrong shape.
+
+    >>> axes = mbs.draw(mbs.library.double_pendulum().build(), [0.5, 0.3])
+    >>> axes.figure.savefig("pendulum.png")
+    """
+    from matplotlib.colors import to_rgb
+    from matplotlib.figure import Figure
+    from mpl_toolkits.mplot3d.art3d import Poly3DCollection
+
+    drawn, library = scene_of(model)
+    poses = body_poses(model, model.neutral() if q is None else q, t=t)
+    R, p = np.asarray(poses.rotation, float), np.asarray(poses.position, float)
+    if axes is None:
+        axes = Figure(figsize=(6, 6), layout="constrained").add_subplot(projection="3d")
+    everything, colors = [], []
+    for d in drawn:
+        vertices, faces = library[d.key]
+        x = vertices @ d.matrix[:3, :3].T + d.matrix[:3, 3]
+        x = x if d.body < 0 else x @ R[d.body].T + p[d.body]
+        triangles = x[faces]
+        normals = np.cross(triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0])
+        lengths = np.linalg.norm(normals, axis=1, keepdims=True)
+        shade = 0.65 + 0.35 * np.abs(normals @ LIGHT)[:, None] / np.where(lengths > 0, lengths, 1)
+        everything.append(triangles)
+        colors.append(shade * np.array(to_rgb(d.color)))
+    if everything:
+        found = np.concatenate(everything)
+        axes.add_collection3d(Poly3DCollection(found, facecolors=np.concatenate(colors), edgecolors="none"))
+        low, high = found.min((0, 1)), found.max((0, 1))
+        middle, half = (low + high) / 2, (high - low).max() / 2 or 1.0
+        axes.set(xlim=(middle[0] - half, middle[0] + half), ylim=(middle[1] - half, middle[1] + half))
+        axes.set_zlim(middle[2] - half, middle[2] + half)
+    axes.set_box_aspect((1, 1, 1))
+    axes.set(xlabel="x [m]", ylabel="y [m]", zlabel="z [m]", title=model.name)
+    return axes

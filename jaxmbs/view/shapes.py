@@ -1,0 +1,211 @@
+"""What a mechanism looks like: triangles on bodies, from its visuals or from its inertias and joints."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from jaxmbs.errors import ModelWarning
+from jaxmbs.model import Model, get
+from jaxmbs.model.visuals import Visual
+
+COLORS = ("#4c78a8", "#f58518", "#54a24b", "#b279a2", "#e45756", "#72b7b2", "#9d755d", "#eeca3b")
+JOINT, WORLD_COLOR = "#5b6675", "#c3cad3"
+ROUND = 24  # sides of what is round
+MOST = 6000  # triangles of a mesh; beyond them its vertices are drawn together on a grid
+
+Triangles = tuple[np.ndarray, np.ndarray]  # vertices (n, 3), faces (m, 3)
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A shape on a body (-1: the world): unit triangles `key` of the library, placed by the matrix (4, 4) in its frame."""
+
+    body: int
+    key: str
+    matrix: np.ndarray
+    color: str
+
+
+def scene_of(model: Model) -> tuple[list[Drawn], dict[str, Triangles]]:
+    """Everything to draw, and the triangles of every key.
+
+    Bodies without visuals are the ellipsoids of their inertia (solid and homogeneous, of the same mass), joined to their
+    joints by rods. Warns (ModelWarning) of meshes that cannot be read.
+    """
+    s = model.structure
+    out, meshes, lost = [], {}, []
+    for visual in s.visuals:
+        body = s.body_index[visual.body]
+        color = visual.color or (COLORS[body % len(COLORS)] if body >= 0 else WORLD_COLOR)
+        if visual.shape == "mesh":
+            found = _mesh(visual.file)
+            if isinstance(found, str):
+                lost.append(f"{visual.file} ({found})")
+                continue
+            meshes[visual.file] = found
+        out.append(Drawn(body, visual.file or visual.shape, _matrix(visual), color))
+    if lost:
+        names = list(dict.fromkeys(lost))
+        more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+        warnings.warn(f"meshes are not drawn: {', '.join(names[:3])}{more}", ModelWarning, stacklevel=3)
+    seen = {d.body for d in out}
+    size = _size(model)
+    for i, link in enumerate(s.links):
+        if i not in seen:
+            out += _ellipsoid(model, i, link.body, 0.15 * size, COLORS[i % len(COLORS)])
+            out += _rods(model, i, 0.04 * size)
+        out += _axis(model, i, 0.05 * size, 0.16 * size)
+    keys = {d.key for d in out}
+    return out, {k: v for k, v in (UNIT | meshes).items() if k in keys}
+
+
+# --- what stands for bodies and joints without visuals ------------------------------------------------------------------
+
+
+def _ellipsoid(model: Model, i: int, body: str, size: float, color: str) -> list[Drawn]:
+    """The ellipsoid of a body's inertia, a ball of the given size for a point mass, nothing for a massless body."""
+    mass, com, I = (np.asarray(get(model, f"{body}.{n}"), float) for n in ("mass", "com", "inertia"))
+    if not mass:
+        return []
+    moments, axes = np.linalg.eigh(I)
+    axes = axes * np.linalg.det(axes)
+    half = np.sqrt(np.maximum(2.5 * (moments.sum() - 2 * moments) / mass, 0.0))
+    half = np.maximum(half, 0.02 * half.max() if half.any() else size / 2)  # a rod has some thickness
+    return [Drawn(i, "sphere", _placed(com, axes * (2 * half)), color)]
+
+
+def _rods(model: Model, i: int, width: float) -> list[Drawn]:
+    """From the body's inward joint to the joints that it carries."""
+    s = model.structure
+    here = _position(model, f"{s.links[i].name}.child_pose")
+    ends = [_position(model, f"{s.links[k].name}.parent_pose") for k in s.children[i]]
+    ends += [_position(model, f"{loop.name}.pose_a") for loop in s.loops if loop.body_a == s.links[i].body]
+    ends += [_position(model, f"{loop.name}.pose_b") for loop in s.loops if loop.body_b == s.links[i].body]
+    if not ends and get(model, f"{s.links[i].body}.mass"):
+        ends = [np.asarray(get(model, f"{s.links[i].body}.com"), float)]
+    color = COLORS[i % len(COLORS)]
+    return [d for end in ends if (d := _rod(i, here, end, width, color)) is not None]
+
+
+def _axis(model: Model, i: int, width: float, length: float) -> list[Drawn]:
+    """The axis of a joint as a pin, other joints as balls; nothing where bodies are fixed to one another or float."""
+    link = model.structure.links[i]
+    if link.joint.rigid or link.joint.free:
+        return []
+    at, R = (
+        _position(model, f"{link.name}.child_pose"),
+        np.asarray(get(model, f"{link.name}.child_pose.rotation"), float),
+    )
+    name = f"{link.name}.{link.joint.turning_axis or 'axis'}"
+    if name not in model.structure.table:
+        return [Drawn(i, "sphere", _placed(at, np.eye(3) * 2 * width), JOINT)]
+    along = R @ np.asarray(get(model, name), float) * length / 2
+    pin = _rod(i, at - along, at + along, width, JOINT)
+    return [pin] if pin is not None else []
+
+
+def _rod(body: int, a: np.ndarray, b: np.ndarray, width: float, color: str) -> Drawn | None:
+    length = float(np.linalg.norm(b - a))
+    if length < 1e-9:
+        return None
+    z = (b - a) / length
+    x = np.cross(z, np.eye(3)[np.argmin(np.abs(z))])
+    x = x / np.linalg.norm(x)
+    return Drawn(
+        body, "cylinder", _placed((a + b) / 2, np.stack([x, np.cross(z, x), z], 1) * [width, width, length]), color
+    )
+
+
+def _position(model: Model, pose: str) -> np.ndarray:
+    return np.asarray(get(model, f"{pose}.position"), float)
+
+
+def _size(model: Model) -> float:
+    """Some length of the mechanism [m]: the mean distance between joints, or of centres of mass."""
+    s, found = model.structure, []
+    for link in s.links:
+        lengths = (_position(model, f"{link.name}.parent_pose"), np.asarray(get(model, f"{link.body}.com"), float))
+        found += [float(np.linalg.norm(x)) for x in lengths]
+    found = [x for x in found if x > 1e-9]
+    return float(np.mean(found)) if found else 1.0
+
+
+def _matrix(visual: Visual) -> np.ndarray:
+    return _placed(np.asarray(visual.pose.position), np.asarray(visual.pose.rotation) * np.asarray(visual.size))
+
+
+def _placed(position: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    out = np.eye(4)
+    out[:3, :3], out[:3, 3] = columns, position
+    return out
+
+
+# --- triangles ----------------------------------------------------------------------------------------------------------
+
+
+def _revolved(profile: list[tuple[float, float]]) -> Triangles:
+    """A surface around z from a profile of (radius, height), closed where the radius is zero."""
+    angle = 2 * np.pi * np.arange(ROUND) / ROUND
+    rings = [np.stack([r * np.cos(angle), r * np.sin(angle), np.full(ROUND, z)], 1) for r, z in profile]
+    faces = []
+    for k in range(len(profile) - 1):
+        i = np.arange(ROUND)
+        j = (i + 1) % ROUND
+        a, b, c, d = k * ROUND + i, k * ROUND + j, (k + 1) * ROUND + i, (k + 1) * ROUND + j
+        faces += [np.stack([a, b, d], 1)] if profile[k][0] else []
+        faces += [np.stack([a, d, c], 1)] if profile[k + 1][0] else []
+    return np.concatenate(rings), np.concatenate(faces)
+
+
+def _box() -> Triangles:
+    corners = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)])
+    quads = [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)]
+    return corners, np.array([t for a, b, c, d in quads for t in ((a, b, c), (a, c, d))])
+
+
+_LATITUDES = np.linspace(-np.pi / 2, np.pi / 2, ROUND // 2 + 1)
+UNIT: dict[str, Triangles] = {
+    "box": _box(),
+    "cylinder": _revolved([(0, -0.5), (0.5, -0.5), (0.5, 0.5), (0, 0.5)]),
+    "cone": _revolved([(0, -0.5), (0.5, -0.5), (0, 0.5)]),
+    "sphere": _revolved([(0.5 * np.cos(a) if abs(a) < 1.57 else 0.0, 0.5 * np.sin(a)) for a in _LATITUDES]),
+}
+
+
+@functools.lru_cache(maxsize=64)
+def _mesh(file: str) -> Triangles | str:
+    """Triangles of a mesh file, or why there are none."""
+    try:
+        import trimesh  # pyright: ignore[reportMissingImports]
+    except ModuleNotFoundError:
+        return "reading meshes needs trimesh: pip install 'jaxmbs[view]'"
+    if not Path(file).is_file():
+        return "there is no such file"
+    try:
+        found: Any = trimesh.load(file, force="mesh")
+        vertices, faces = np.asarray(found.vertices, float), np.asarray(found.faces, int)
+    except Exception as error:  # whatever a reader of some format raises
+        return f"{type(error).__name__}: {error}"
+    return coarse(vertices, faces) if len(faces) else "it has no triangles"
+
+
+def coarse(vertices: np.ndarray, faces: np.ndarray) -> Triangles:
+    """The triangles, or no more than MOST of them: vertices of one cell of a grid become their mean."""
+    cells = 64
+    while len(faces) > MOST:
+        low, span = vertices.min(0), np.ptp(vertices, axis=0).max() or 1.0
+        _, cell = np.unique(np.floor((vertices - low) / span * cells).astype(int), axis=0, return_inverse=True)
+        cell, n = np.ravel(cell), int(np.max(cell)) + 1
+        merged = np.stack([np.bincount(cell, vertices[:, k], n) for k in range(3)], 1) / np.bincount(cell)[:, None]
+        joined = cell[faces]
+        real = (joined[:, 0] != joined[:, 1]) & (joined[:, 1] != joined[:, 2]) & (joined[:, 2] != joined[:, 0])
+        if len(joined[real]) <= MOST or cells < 8:
+            return merged, np.unique(joined[real], axis=0)
+        cells = cells * 3 // 4
+    return vertices, faces

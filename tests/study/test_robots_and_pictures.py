@@ -1,0 +1,57 @@
+"""info and simulate on files of other programs, and what `simulate --animate` draws."""
+
+import numpy as np
+import pytest
+
+import jaxmbs as mbs
+from jaxmbs.io import InputError
+from jaxmbs.study import read
+from jaxmbs.study.motion import motion
+from jaxmbs.study.repeat import repeat
+from tests.study.conftest import CART
+from tests.view.test_animate import glb_of, played, read_glb
+
+ROBOT = """<robot name="arm"><link name="world"/><link name="rod"><inertial><origin xyz="0 0 -0.5"/><mass value="2"/>
+<inertia ixx="0.2" iyy="0.2" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial><collision/></link>
+<joint name="pin" type="continuous"><parent link="world"/><child link="rod"/><axis xyz="0 1 0"/></joint></robot>"""
+
+
+def test_info_of_a_robot(command, tmp_path):
+    (tmp_path / "arm.urdf").write_text(ROBOT)
+    done = command("info", tmp_path / "arm.urdf")
+    assert done.returncode == 0, done.stderr
+    assert "1 bodies, 1 degrees of freedom" in done.stdout and "collision shapes (1)" in done.stderr
+    refused = command("study", tmp_path / "arm.urdf", "-n", 2, "--out", tmp_path / "run")
+    assert refused.returncode == 2 and "mbs.save" in refused.stderr
+
+
+def test_a_robot_is_a_mechanism_at_rest(tmp_path):
+    (tmp_path / "arm.urdf").write_text(ROBOT)
+    with pytest.warns(mbs.ModelWarning, match="collision"):
+        study = read(tmp_path / "arm.urdf", need="simulation")
+    assert study.q0.tolist() == [0] and study.v0.tolist() == [0] and study.simulation.t_end == 1
+    with pytest.warns(mbs.ModelWarning), pytest.raises(InputError, match="dispersions and outputs"):
+        read(tmp_path / "arm.urdf")
+
+
+def test_the_picture_of_a_sample_is_that_of_its_history(tmp_path):
+    """The page that `--animate` writes, read back, against the history that `--out` writes."""
+    (tmp_path / "cart.toml").write_text(CART)
+    study = read(tmp_path / "cart.toml")
+    model, run = motion(study, 19)
+    history = repeat(study, [19])
+    np.testing.assert_allclose(run.q, history.q[0], rtol=1e-12, atol=1e-15)
+    assert mbs.get(model, "cart.mass") != mbs.get(study.model, "cart.mass")
+    tree, arrays = read_glb(glb_of(mbs.animate(model, run, tmp_path / "cart.html").read_text()))
+    p, _ = played(tree, arrays, "cart", tree["nodes"][0]["children"][0], np.asarray(run.t))
+    np.testing.assert_allclose(p[:, 0], history.q[0, :, 0], atol=1e-7)
+    assert np.ptp(motion(study)[1].q) > 0
+
+
+def test_simulate_draws(command, tmp_path):
+    (tmp_path / "cart.toml").write_text(CART)
+    done = command("simulate", "cart.toml", "--sample", 3, "--animate", "cart.html", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "picture: cart.html" in done.stdout and "<canvas" in (tmp_path / "cart.html").read_text()
+    done = command("simulate", "cart.toml", "--animate", "cart.mov", cwd=tmp_path)
+    assert done.returncode == 2 and ".html" in done.stderr

@@ -1,0 +1,51 @@
+"""What CONTRIBUTING.md shows is done here, as it stands there: a joint, a force element and an output of one's own."""
+
+import re
+from pathlib import Path
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxmbs as mbs
+from jaxmbs.dynamics.recursive import scalar
+from jaxmbs.study.outputs.folding import measured
+
+GUIDE = Path(__file__).parent.parent / "CONTRIBUTING.md"
+
+
+@pytest.fixture(scope="module")
+def guide():
+    """The names that its blocks define."""
+    space = {}
+    for block in re.findall(r"```python\n(.*?)```", GUIDE.read_text(), re.DOTALL):
+        exec(compile(block, str(GUIDE), "exec"), space)
+    return space
+
+
+def block_on_a_wedge(guide):
+    mech = mbs.Mechanism("block on a wedge", gravity=(0, 0, -10.0))
+    mech.add_body("block", mass=2.0)
+    mech.add_joint("incline", guide["Wedge"](slope=0.75), "world", "block")
+    mech.add_force("wind", guide["Wind"]("block", force=(3.0, 5.0, 1.0)))
+    return mech.build()
+
+
+def test_the_joint_and_the_force_element(guide):
+    """m (1 + slope²) a = Fx + slope (Fz - m g); the energy is that of height and wind."""
+    model = block_on_a_wedge(guide)
+    assert scalar.forward_dynamics(model, [0.4], [0.3]) == pytest.approx([(3 + 0.75 * (1 - 20)) / (2 * 1.5625)])
+    kinetic, potential = scalar.energy(model, [0.4], [0.3])
+    assert kinetic == pytest.approx(1.5625 * 0.09)
+    assert potential == pytest.approx(20 * 0.3 - 3 * 0.4 - 1 * 0.3)
+    assert model.coordinates[0].name == "incline.way"
+    run = mbs.simulate(model, [0.4], [0.3], t_end=0.1, dt=0.01)
+    assert np.abs(run.energy_error).max() < 1e-12
+    assert mbs.get(mbs.set(model, {"incline.slope": 0.5}), "incline.slope") == 0.5
+
+
+def test_the_output(guide):
+    model = block_on_a_wedge(guide)
+    output = guide["Height"]("block")
+    found = measured({"height": output}, model, 0.0, jnp.array([0.4]), jnp.array([0.0]))
+    assert float(found["height"][0]) == pytest.approx(0.3) and output.measures({}) == "length"

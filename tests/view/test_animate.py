@@ -1,0 +1,235 @@
+"""Pictures: what the files say is what the solution says; the page plays in a browser where there is one."""
+
+import base64
+import json
+import re
+import shutil
+import struct
+import subprocess
+import time
+from types import SimpleNamespace
+
+import jax
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation, Slerp
+
+import jaxmbs as mbs
+from jaxmbs.view.shapes import UNIT, coarse, scene_of
+
+CHROMIUM = next((p for name in ("chromium", "chromium-browser", "google-chrome") if (p := shutil.which(name))), None)
+
+
+def read_glb(content):
+    """(tree, {accessor: array}) of binary glTF, by its specification."""
+    magic, version, length, size, kind = struct.unpack_from("<4sIII4s", content)
+    assert (magic, version, length, kind) == (b"glTF", 2, len(content), b"JSON")
+    tree = json.loads(content[20 : 20 + size])
+    _, kind = struct.unpack_from("<I4s", content, 20 + size)
+    assert kind == b"BIN\0"
+    arrays = []
+    for a in tree["accessors"]:
+        start, n = (
+            28 + size + tree["bufferViews"][a["bufferView"]]["byteOffset"],
+            {"SCALAR": 1, "VEC3": 3, "VEC4": 4}[a["type"]],
+        )
+        assert (start - 28 - size) % 4 == 0
+        arrays.append(np.frombuffer(content, "<f4", a["count"] * n, start).reshape(-1, n))
+    return tree, arrays
+
+
+def glb_of(page):
+    return base64.b64decode(re.search(r'<script id="glb"[^>]*>([^<]*)</script>', page).group(1))
+
+
+def played(tree, arrays, name, root, times):
+    """Positions and rotations of a node under a root at given times."""
+    node = next(i for i in tree["nodes"][root]["children"] if tree["nodes"][i]["name"] == name)
+    found = {
+        "translation": np.array(tree["nodes"][node]["translation"]),
+        "rotation": np.array(tree["nodes"][node]["rotation"]),
+    }
+    p, R = (
+        np.tile(found["translation"], (len(times), 1)),
+        Rotation.from_quat(np.tile(found["rotation"], (len(times), 1))),
+    )
+    animation = tree.get("animations", [{"channels": []}])[0]
+    for c in animation["channels"]:
+        if c["target"]["node"] == node:
+            s = animation["samplers"][c["sampler"]]
+            t, x = arrays[s["input"]][:, 0], arrays[s["output"]]
+            if c["target"]["path"] == "translation":
+                p = np.stack([np.interp(times, t, x[:, k]) for k in range(3)], 1)
+            else:
+                R = Slerp(t, Rotation.from_quat(x))(np.clip(times, t[0], t[-1]))
+    return p, R.as_matrix()
+
+
+@pytest.fixture(scope="module")
+def tumbling():
+    """A free body that carries an arm, thrown; two samples, with an event."""
+    mech = mbs.Mechanism("thrown", gravity=(0, 0, -9.81))
+    mech.add_body("hull", 2.0, (0.1, 0, 0), (0.1, 0.2, 0.25))
+    mech.add_body("arm", 0.5, (0, 0, -0.2), (0.01, 0.01, 0.001))
+    mech.add_joint("free", mbs.Free(), "world", "hull")
+    mech.add_joint("hinge", mbs.Revolute((0, 1, 0)), "hull", "arm", mbs.Pose((0.3, 0, 0)))
+    mech.add_visual("hull", "box", (0.4, 0.2, 0.1), color="#4477aa")
+    mech.add_visual("world", "box", (4, 4, 0.01), mbs.Pose((0, 0, -1)))
+    mech.add_event("half", when=mbs.Time(0.15))
+    model = mech.build()
+    q = np.array([0, 0, 1, 0.8, 0, 0.6, 0, 0.3])
+    run = jax.jit(lambda v: mbs.simulate(model, q, v, t_end=0.3, dt=5e-3))
+    return model, {f"sample {k}": run(np.array([9.0, 1, k, 1, 0, 3, 2])) for k in (2, 3)}
+
+
+def test_nodes_of_the_file_move_as_the_bodies(tumbling, tmp_path):
+    """At the rows and between them, in both samples; every rotation turns less than half a turn from row to row."""
+    model, samples = tumbling
+    page = mbs.animate(model, samples, tmp_path / "motion.html").read_text()
+    assert mbs.animate(model, samples, tmp_path / "motion.glb").read_bytes() == glb_of(page)
+    tree, arrays = read_glb(glb_of(page))
+    roots = [i for i in tree["nodes"][0]["children"] if "extras" in tree["nodes"][i]]
+    assert [tree["nodes"][i]["name"] for i in roots] == list(samples)
+    for root, x in zip(roots, samples.values(), strict=True):
+        t = np.asarray(x.t)
+        want = jax.vmap(lambda q: mbs.body_poses(model, q))(np.asarray(x.q))
+        for i, body in enumerate(model.body_names):
+            p, R = played(tree, arrays, body, root, t)
+            np.testing.assert_allclose(p, want.position[:, i], atol=2e-6)
+            np.testing.assert_allclose(R, want.rotation[:, i], atol=2e-6)
+        middle = (t[1:] + t[:-1]) / 2
+        p, _ = played(tree, arrays, "hull", root, middle)
+        q = (np.asarray(x.q)[1:, :3] + np.asarray(x.q)[:-1, :3]) / 2
+        np.testing.assert_allclose(p, q, atol=1e-4)
+    turns = [arrays[s["output"]] for s in tree["animations"][0]["samplers"] if arrays[s["output"]].shape[1] == 4]
+    assert all(np.sum(x[1:] * x[:-1], axis=1).min() > 0 for x in turns)
+
+
+def test_the_page_has_events_plots_and_no_network(tumbling, tmp_path):
+    model, samples = tumbling
+    plots = {"height [m]": {n: np.asarray(x.q)[:, 2] for n, x in samples.items()}}
+    page = mbs.animate(model, samples, tmp_path / "motion.html", plots=plots, frames=11).read_text()
+    assert "http" not in page.replace("http-equiv", "") and "src=" not in page and "import " not in page
+    tree, arrays = read_glb(glb_of(page))
+    said = tree["scenes"][0]["extras"]
+    assert [(e["name"], e["sample"]) for e in said["events"]] == [("half", n) for n in samples]
+    assert said["events"][0]["time"] == pytest.approx(0.15) and said["end"] == pytest.approx(0.3)
+    (series,) = said["plots"]["series"]
+    assert series["label"] == "height [m]" and len(series["lines"]["sample 2"]) == 11
+    assert series["lines"]["sample 3"][-1] == pytest.approx(float(samples["sample 3"].q[-1, 2]), rel=1e-5)
+    assert max(len(x) for x in arrays[2:] if x.shape[1] == 4) == 11
+
+
+def test_what_cannot_be_animated_is_said(tumbling, tmp_path):
+    model, samples = tumbling
+    one = samples["sample 2"]
+    with pytest.raises(mbs.ModelError, match=r"NAME\.html"):
+        mbs.animate(model, one, tmp_path / "motion.avi")
+    batch = jax.tree.map(lambda *x: np.stack(x), *samples.values())
+    with pytest.raises(mbs.ModelError, match="is a batch"):
+        mbs.animate(model, batch, tmp_path / "motion.html")
+    with pytest.raises(mbs.ModelError, match="has shape"):
+        mbs.animate(model, one, tmp_path / "motion.html", plots={"x": np.zeros(3)})
+
+
+def test_a_thousand_frames_of_twenty_bodies_are_two_megabytes(tmp_path):
+    mech = mbs.Mechanism("chain")
+    for k in range(20):
+        mech.add_body(f"b{k}", 1.0, (0, 0, -0.5), (0.1, 0.1, 0.01))
+        parent, pose = (f"b{k - 1}", mbs.Pose((0, 0, -1))) if k else ("world", mbs.Pose())
+        mech.add_joint(f"j{k}", mbs.Revolute((0, 1, 0)), parent, f"b{k}", pose)
+    model = mech.build()
+    t = np.linspace(0, 10, 1000)
+    q = np.sin(t[:, None] + np.arange(20))
+    motion = SimpleNamespace(t=t, q=q, events=None)
+    path = mbs.animate(model, motion, tmp_path / "chain.html")
+    assert path.stat().st_size < 2_000_000
+
+
+def test_ellipsoids_have_the_inertia_of_their_bodies():
+    mech = mbs.Mechanism("one")
+    I = np.array([[0.3, 0.02, 0.01], [0.02, 0.25, -0.03], [0.01, -0.03, 0.2]])
+    mech.add_body("a", 3.0, (0.1, 0.2, 0.3), I)
+    mech.add_joint("free", mbs.Free(), "world", "a")
+    drawn, _ = scene_of(mech.build())
+    (shape,) = [d for d in drawn if d.key == "sphere"]
+    A = shape.matrix[:3, :3] / 2  # x = A u with |u| <= 1
+    second = 3.0 / 5 * A @ A.T
+    np.testing.assert_allclose(np.trace(second) * np.eye(3) - second, I, atol=1e-12)
+    np.testing.assert_allclose(shape.matrix[:3, 3], [0.1, 0.2, 0.3])
+
+
+@pytest.mark.parametrize("name", UNIT)
+def test_unit_shapes_are_closed_and_turned_outwards(name):
+    vertices, faces = UNIT[name]
+    a, b, c = (vertices[faces[:, k]] for k in range(3))
+    volume = np.sum(a * np.cross(b, c)) / 6
+    exact = {"box": 1, "cylinder": np.pi / 4, "cone": np.pi / 12, "sphere": np.pi / 6}[name]
+    assert 0.93 * exact < volume <= 1.0001 * exact
+    assert np.abs(np.cross(b - a, c - a).sum(0)).max() < 1e-12  # closed: no net area
+    assert np.ptp(vertices, axis=0) == pytest.approx([1, 1, 1])
+
+
+def test_large_meshes_become_coarse():
+    n = 120
+    x, y = np.meshgrid(np.linspace(0, 1, n), np.linspace(0, 1, n))
+    k = np.arange((n - 1) * n).reshape(n - 1, n)[:, :-1].ravel()
+    faces = np.concatenate([np.stack([k, k + 1, k + n], 1), np.stack([k + 1, k + n + 1, k + n], 1)])
+    vertices, fewer = coarse(np.stack([x.ravel(), y.ravel(), 0 * x.ravel()], 1), faces)
+    assert 1000 < len(fewer) <= 6000 and len(faces) > 20000
+    np.testing.assert_allclose([vertices.min(), vertices.max()], [0, 1], atol=0.02)
+
+
+def test_the_still_shows_bodies_where_they_are():
+    model = mbs.library.double_pendulum().build()
+    axes = mbs.draw(model, [np.pi / 2, 0.0])
+    assert len(axes.collections) == 1
+    low, high = axes.get_xlim()
+    poses = mbs.body_poses(model, [np.pi / 2, 0.0])
+    tip = (poses.position[1] + poses.rotation[1] @ np.array([0, 0, -1.0]))[0]
+    assert abs(tip) == pytest.approx(2) and sorted([0, tip]) == pytest.approx([low, high], abs=0.15)
+    assert np.mean(axes.get_zlim()) == pytest.approx(0, abs=1e-9)
+
+
+def test_meshes_are_read_and_scaled(tmp_path):
+    trimesh = pytest.importorskip("trimesh")
+    trimesh.creation.box((1, 2, 3)).export(tmp_path / "box.stl")
+    mech = mbs.library.double_pendulum()
+    mech.add_visual("upper", "mesh", (0.1, 0.1, -0.1), file=str(tmp_path / "box.stl"))
+    drawn, library = scene_of(mech.build())
+    (shape,) = [d for d in drawn if d.key.endswith(".stl")]
+    vertices, faces = library[shape.key]
+    assert len(faces) == 12
+    np.testing.assert_allclose(np.ptp(vertices @ shape.matrix[:3, :3].T, axis=0), [0.1, 0.2, 0.3], rtol=1e-6)
+
+
+def test_missing_meshes_are_told(tmp_path):
+    mech = mbs.library.double_pendulum()
+    mech.add_visual("upper", "mesh", file=str(tmp_path / "none.stl"))
+    with pytest.warns(mbs.ModelWarning, match=r"none\.stl"):
+        drawn, _ = scene_of(mech.build())
+    assert any(d.body == 0 and d.key == "sphere" for d in drawn)  # its ellipsoid stands in
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")
+def test_the_page_plays_in_a_browser(tumbling, tmp_path):
+    """A screenshot has the body's colour where the body is, and another moment looks different."""
+    from matplotlib.image import imread
+
+    model, samples = tumbling
+    page = mbs.animate(model, samples["sample 2"], tmp_path / "motion.html")
+    flags = ["--headless=new", "--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader",
+             f"--user-data-dir={tmp_path / 'profile'}", "--window-size=900,600", "--virtual-time-budget=2000"]  # fmt: skip
+    shots = []
+    for t in (0.01, 0.25):
+        shot = tmp_path / f"{t}.png"
+        command = [CHROMIUM, *flags, f"--screenshot={shot}", f"{page.as_uri()}#{t}"]
+        subprocess.run(command, capture_output=True, timeout=120, check=False)
+        for _ in range(20):
+            if shot.exists():
+                break
+            time.sleep(0.1)
+        shots.append(imread(shot)[:530, :560, :3])
+    blue = [(x[..., 2] > 1.3 * x[..., 0]) & (x[..., 2] > 0.2) for x in shots]
+    assert all(b.sum() > 100 for b in blue)
+    assert np.abs(shots[0] - shots[1]).max() > 0.2 and (blue[0] != blue[1]).sum() > 50
