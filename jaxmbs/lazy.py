@@ -12,15 +12,15 @@ from typing import Any
 class Lazy(ModuleType):
     """A package whose names are those of its file `public.py`, imported at the first use of one."""
 
-    functions: frozenset[str]  # that are called like a file or folder of the package, and go before it
+    shadowing: frozenset[str]  # public names that are also those of a file or folder of the package, and go before it
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if not (name in self.functions and isinstance(value, ModuleType)):
+        if not (name in self.shadowing and isinstance(value, ModuleType)):
             super().__setattr__(name, value)
 
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("_"):
-            if name not in self.functions and find_spec(f"{self.__name__}.{name}"):
+            if name not in self.shadowing and find_spec(f"{self.__name__}.{name}"):
                 return import_module(f"{self.__name__}.{name}")
             public = vars(import_module(f"{self.__name__}.public"))
             vars(self).update({k: x for k, x in public.items() if not k.startswith("_")})
@@ -32,8 +32,8 @@ class Lazy(ModuleType):
         return sorted({*vars(self), *vars(import_module(f"{self.__name__}.public"))})
 
 
-def lazy(package: str, *functions: str) -> None:
+def lazy(package: str, *shadowing: str) -> None:
     """Make a package, which is being imported, a lazy one."""
     module = sys.modules[package]
-    vars(module)["functions"] = frozenset(functions)
+    vars(module)["shadowing"] = frozenset(shadowing)
     module.__class__ = Lazy

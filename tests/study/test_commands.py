@@ -8,7 +8,9 @@ import signal
 import subprocess
 import sys
 import time
+import tomllib
 
+import jsonschema
 import numpy as np
 import pandas
 import pytest
@@ -122,9 +124,6 @@ def test_templates_are_files_that_work(command, tmp_path, name):
 
 
 def test_the_schema_takes_the_examples_and_names_what_is_wrong(command):
-    jsonschema = pytest.importorskip("jsonschema")
-    import tomllib
-
     schema = document(command("schema"))
     for path in (EXAMPLE, ROOT / "examples" / "solar_array_deployment.toml"):
         jsonschema.validate(tomllib.loads(path.read_text()), schema)
