@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,8 @@ from jaxmbs.simulate.steppers import Flow, Stepper, stepper
 
 if TYPE_CHECKING:
     from jaxmbs.simulate.solution import Solution
+
+_STOPPED = (1, 5, 7)  # NOT_FINITE, UNFINISHED, STEP_UNDERFLOW of Status, which is above this file
 
 
 def states_at(
@@ -47,18 +50,18 @@ def states_at(
         instant = (model, *(jax.ShapeDtypeStruct(n, dtype) for n in ((), (model.nq,), (model.nv,))))
         drive, in_drive = program(tau, "at: tau", instant, call, (model, solution, mode, baumgarte))
         tau = None
-    failed = solution.status
+    stopped = functools.reduce(operator.or_, [jnp.asarray(solution.status) == s for s in _STOPPED])
     events = (solution.events.time, solution.events.index)
     lock = None if solution.mode is None else solution.mode.lock
     rows = (solution.t, solution.q, solution.v)
     return _states_at(
-        model, rows, events, lock, failed, t, tau, mode, baumgarte, in_drive, drive=drive, by=stepper(method)
+        model, rows, events, lock, stopped, t, tau, mode, baumgarte, in_drive, drive=drive, by=stepper(method)
     )
 
 
 @compiles_itself("drive", "by")
 def _states_at(
-    model: Model, rows: Any, events: Any, lock: Any, status: Any, t: Any, tau: Any, mode: Any, baumgarte: Any,
+    model: Model, rows: Any, events: Any, lock: Any, stopped: Any, t: Any, tau: Any, mode: Any, baumgarte: Any,
     in_drive: Any, *, drive: Any, by: Stepper,
 ) -> tuple[jax.Array, jax.Array]:  # fmt: skip
     s, constrained, dtype = model.structure, model.structure.constrained, rows[1].dtype
@@ -106,7 +109,7 @@ def _states_at(
             carry, _ = jax.lax.scan(through, carry, (times, index, _closed(tree, index, lock)))
         now, phase, mode, done = carry
         q, v, _ = stepped(phase, now, jnp.where(done, 0.0, t - now), mode)
-        outside = (t < rows[0][0]) | (t > rows[0][-1]) | (status == 1) | (status == 5) | (status == 7)
+        outside = (t < rows[0][0]) | (t > rows[0][-1]) | stopped
         return tuple(jnp.where(outside, jnp.nan, tree.vector(x)) for x in (q, v))  # pyright: ignore[reportReturnType]
 
     t = jnp.asarray(t, dtype)

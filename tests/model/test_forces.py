@@ -144,8 +144,8 @@ def test_pusher_never_pulls():
 
 
 def test_pusher_delay():
-    assert push(0.1, t=0.019, delay=0.02) == 0
-    assert push(0.1, t=0.02, delay=0.02) == pytest.approx(40.0)
+    assert push(0.1, t=0.007, delay=0.008) == 0
+    assert push(0.1, t=0.008, delay=0.008) == pytest.approx(40.0)
 
 
 def test_pusher_friction_opposes_the_rod_but_cannot_pull():
