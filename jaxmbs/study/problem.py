@@ -90,7 +90,7 @@ def read(path: str | Path, need: str = "study", trust: bool = False) -> Study:
 
 
 def _study(path: Path, content: bytes, need: str, trust: bool) -> Study:
-    data = parse(content)
+    data = {key: x for key, x in parse(content).items() if key != "design"}  # that table is for `jaxmbs.design`
     known = catalogue(data, path, trust, elements_in(outputs_package))
     try:
         file = study_file(known.classes).model_validate(data)
