@@ -1,6 +1,7 @@
 """The public names: what `jaxmbs.NAME` finds."""
 
 from jaxmbs import absolute as absolute
+from jaxmbs import design as design
 from jaxmbs import library as library
 from jaxmbs.batching import jit as jit
 from jaxmbs.batching import use_all_cores as use_all_cores

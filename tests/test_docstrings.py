@@ -14,7 +14,7 @@ import pytest
 import jaxmbs as mbs
 from jaxmbs import elements
 
-ROOMS = {"mbs": mbs, "mbs.library": mbs.library, "mbs.absolute": mbs.absolute}
+ROOMS = {"mbs": mbs, "mbs.library": mbs.library, "mbs.absolute": mbs.absolute, "mbs.design": mbs.design}
 EVERYWHERE = {"self", "model", "t", "mode", "gravity"}  # explained once, in help(jaxmbs) and help(jaxmbs.library)
 SHAPES = {"q": "(nq,)", "q0": "(nq,)", "q_guess": "(nq,)"} | dict.fromkeys(("v", "v0", "a", "tau", "dv"), "(nv,)")
 INNER = {"Structure", "Names", "Values"}  # for the algorithms; users have the names and numbers of a model otherwise

@@ -18,6 +18,7 @@ from jaxmbs.cli.commands.resume import resume
 from jaxmbs.cli.commands.schema import schema
 from jaxmbs.cli.commands.simulate import simulate
 from jaxmbs.cli.commands.study import study
+from jaxmbs.cli.commands.synthesize import synthesize
 from jaxmbs.cli.commands.verify import verify
 
 HELP = """Rigid multibody dynamics over thousands of mechanisms at once.
@@ -60,6 +61,6 @@ def _top(
     return None
 
 
-for command in (new, keys, schema, info, simulate, study, resume, verify, report, compare, export):
+for command in (new, keys, schema, info, simulate, study, resume, verify, report, compare, export, synthesize):
     app.command()(command)
 app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True}, add_help_option=False)(bench)

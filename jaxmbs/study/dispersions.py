@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -77,9 +77,11 @@ class Dispersions:
         ends = np.cumsum([d.k for d in self.items])
         return {d.name: draws[..., end - d.k : end] for d, end in zip(self.items, ends, strict=True)}
 
-    def apply(self, draws: Array, dtype: Any) -> Numbers:
-        """The sample's parameters and initial state from its draws (k,)."""
+    def apply(self, draws: Array, dtype: Any, nominal: Mapping[str, Array] | None = None) -> Numbers:
+        """The sample's parameters and initial state from its draws (k,); nominal: parameters that are not the model's."""
         numbers = start({d.target.name: d.target for d in self.items}, self.q0, self.v0, dtype)
+        other = {name: x for name, x in (nominal or {}).items() if name in numbers.parameters}
+        numbers = replace(numbers, parameters=numbers.parameters | other)
         own = self.split(draws)
         for d in self.items:
             # a common draw is one number for all components

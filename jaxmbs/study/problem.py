@@ -106,7 +106,8 @@ def _of_robot(path: str | Path, content: bytes, need: str, model: Model) -> Stud
 
 
 def _study(path: Path, content: bytes, need: str, trust: bool) -> Study:
-    data = beside(path, parse(content))
+    # the table [design] is for `jaxmbs.design`
+    data = {key: x for key, x in beside(path, parse(content)).items() if key != "design"}
     known = catalogue(data, path, trust, elements_in(outputs_package))
     try:
         file = study_file(known.classes).model_validate(data)

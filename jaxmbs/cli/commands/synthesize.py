@@ -1,0 +1,60 @@
+"""jaxmbs synthesize."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from jaxmbs.cli.common import FAILED, File, Json, Quiet, Trust, compute, console, problems, say, speaking
+
+KEPT = "checkpoint.npz"
+
+
+def synthesize(
+    file: File,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the design; goes on with a search begun there.")],
+    trust: Trust = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Find the parameters that a file's [design] asks for: DIR/design.json and DIR/report.html."""
+    with speaking(as_json, quiet) as voice:
+        from jaxmbs.design.file import read
+        from jaxmbs.design.report import DESIGN, table, written
+        from jaxmbs.design.report import as_json as record
+        from jaxmbs.io.errors import InputError, Problem
+
+        found = read(file, trust=trust)
+        if (out / DESIGN).exists():
+            raise InputError(Problem("--out", f"{out / DESIGN} exists already; choose another folder"))
+        out.mkdir(parents=True, exist_ok=True)
+        compute("float64")
+        from jaxmbs.design import synthesize as search
+        from jaxmbs.design.comparison import compare
+
+        kept = out / KEPT
+        if kept.exists():
+            voice.line(f"going on with the search in {kept}")
+        try:
+            with (problems() if as_json or quiet else console()).status("compiling") as said:
+                design = search(
+                    found.problem,
+                    kept,
+                    lambda steps, running, cost: said.update(
+                        f"step {steps}, {running} starts running, least cost {cost:.3g}"
+                    ),
+                )
+                said.update("comparing with the original")
+                comparison = compare(design, found.check, found.study)
+                said.update("writing the report")
+                written(design, comparison, out)
+        except KeyboardInterrupt:
+            say(f"stopped; the same command goes on from {kept}", problems())
+            raise typer.Exit(130) from None
+        voice.show(table(design, comparison))
+        voice.line(f"parameters: {out / DESIGN}; page: {out / 'report.html'}")
+        voice.document(record(design, comparison))
+        if not design.status.success:
+            raise typer.Exit(FAILED)

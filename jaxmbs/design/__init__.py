@@ -1,0 +1,34 @@
+"""Synthesis: parameters found by gradient.
+
+    problem = mbs.design.Problem(model, free=[...], objectives=[...])
+    design = mbs.design.synthesize(problem)
+    better = mbs.set(model, design.parameters)
+
+What may change is named (`Free`, `Factor`, `MassDistribution`), with bounds, equalities and groups; all else stays, and
+inertias are those of some body whatever the optimiser does. Many starts are searched at once. The result says why the
+search stopped, what binds, which combinations of parameters the conditions fix, and in which relations.
+"""
+
+from jaxmbs.design.findings import Findings as Findings
+from jaxmbs.design.findings import Relation as Relation
+from jaxmbs.design.free import Factor as Factor
+from jaxmbs.design.free import Free as Free
+from jaxmbs.design.mass_distribution import MassDistribution as MassDistribution
+from jaxmbs.design.objectives import ConfigurationIndependence as ConfigurationIndependence
+from jaxmbs.design.objectives import CurveThroughPoints as CurveThroughPoints
+from jaxmbs.design.objectives import Decoupling as Decoupling
+from jaxmbs.design.objectives import EventTime as EventTime
+from jaxmbs.design.objectives import Failure as Failure
+from jaxmbs.design.objectives import Function as Function
+from jaxmbs.design.objectives import LatchLoad as LatchLoad
+from jaxmbs.design.objectives import MeasuredTorques as MeasuredTorques
+from jaxmbs.design.objectives import NoBaseReaction as NoBaseReaction
+from jaxmbs.design.objectives import Objective as Objective
+from jaxmbs.design.objectives import OutputValue as OutputValue
+from jaxmbs.design.objectives import Setting as Setting
+from jaxmbs.design.objectives import StaticBalance as StaticBalance
+from jaxmbs.design.problem import Problem as Problem
+from jaxmbs.design.status import Status as Status
+from jaxmbs.design.synthesize import Design as Design
+from jaxmbs.design.synthesize import synthesize as synthesize
+from jaxmbs.design.variables import Coordinate as Coordinate

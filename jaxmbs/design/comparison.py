@@ -1,0 +1,90 @@
+"""Before and after: the design against the original on the same random numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import jaxmbs as mbs
+from jaxmbs.design.objectives.mass_matrices import ConfigurationIndependence, Decoupling, NoBaseReaction
+from jaxmbs.design.synthesize import Design
+
+if TYPE_CHECKING:
+    from jaxmbs.model import Model
+    from jaxmbs.study import Study
+
+Array = Any
+
+
+@dataclass(frozen=True)
+class Row:
+    """One number, before and after."""
+
+    what: str
+    unit: str
+    before: float
+    after: float
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """rows: what is compared; title: on what; samples: {output: (before, after)}, of every sample, in the shown unit."""
+
+    title: str
+    rows: tuple[Row, ...]
+    samples: dict[str, tuple[np.ndarray, np.ndarray]]
+
+
+def variation(model: Model, count: int, seed: int = 1) -> np.ndarray:
+    """(nv, nv) largest departure of every entry of A from its mean over random configurations, over sqrt(A_ii A_jj)."""
+    keys = jax.random.split(jax.random.key(seed), count)
+    q = jax.jit(jax.vmap(model.random))(keys)
+    A = np.asarray(mbs.jit(lambda q: mbs.mass_matrix(model, q), in_axes=0)(q))
+    mean = A.mean(axis=0)
+    size = np.sqrt(np.diagonal(mean))
+    return np.abs(A - mean).max(axis=0) / np.outer(size, size)
+
+
+def compare(design: Design, count: int, study: Study | None = None) -> Comparison:
+    """The nominal model and the design on `count` configurations, or samples of the study's dispersions."""
+    if count == 0:
+        return Comparison("", (), {})
+    about_A = (ConfigurationIndependence, Decoupling, NoBaseReaction)
+    if any(isinstance(o, about_A) for o in design.problem.objectives):
+        before, after = (variation(m, count) for m in (design.problem.model, design.model))
+        row = Row("largest variation of A(q), over sqrt(A_ii A_jj)", "", float(before.max()), float(after.max()))
+        return Comparison(f"A(q) at {count:,} random configurations", (row,), {})
+    if study is None or not study.outputs or study.simulation is None:
+        return Comparison("", (), {})
+    return _samples(design, count, study)
+
+
+def _samples(design: Design, count: int, study: Study) -> Comparison:
+    """Both in one run with common random numbers: one program, the parameters an argument."""
+    from jaxmbs.design.samples import draws_of, moved
+
+    model, names = design.problem.model, list(design.parameters)
+    nominal = {n: jnp.asarray(mbs.get(model, n), float) for n in names}
+    found_ones = {n: jnp.asarray(design.parameters[n], float) for n in names}
+
+    def one(draw: Array, parameters: dict[str, Array]) -> dict[str, Array]:
+        run = moved(study, mbs.set(model, parameters), draw[None])
+        return {n: x[0] for n, x in run.outputs.items()}
+
+    program = mbs.jit(one, in_axes=(0, None))
+    draws = draws_of(study, count if study.dispersions.items else 1)
+    found = [program(draws, parameters) for parameters in (nominal, found_ones)]
+    rows, values = [], {}
+    for name, unit in study.shown.items():
+        x, y = (np.asarray(f[name]) / unit.factor for f in found)
+        values[name] = (x, y)
+        for what, q in (("median", 0.5), ("99 %", 0.99)):
+            rows.append(Row(f"{name}, {what}", unit.name, float(np.nanquantile(x, q)), float(np.nanquantile(y, q))))
+    for c in study.criteria:
+        x, y = (c.met(np.asarray(f[c.output])).mean() for f in found)
+        rows.append(Row(f"probability of {c.text}", "", float(x), float(y)))
+    return Comparison(f"{len(draws):,} samples with the same random numbers", tuple(rows), values)

@@ -1,0 +1,109 @@
+"""A problem of synthesis from a TOML file: the tables of a study, and [design]."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError, create_model
+
+from jaxmbs.design import objectives as objectives_package
+from jaxmbs.design.free import Factor, Free
+from jaxmbs.design.mass_distribution import MassDistribution
+from jaxmbs.design.objectives.base import Setting
+from jaxmbs.design.problem import Problem
+from jaxmbs.design.tables import FactorTable, ParameterTable, design_table
+from jaxmbs.design.variables import Item
+from jaxmbs.io.catalogue import catalogue, elements_in
+from jaxmbs.io.errors import InputError, choices, dotted, problems_of
+from jaxmbs.io.errors import Problem as Fault
+from jaxmbs.io.tables import Table
+from jaxmbs.io.toml import parse, read_bytes
+from jaxmbs.model import Model, ModelError
+from jaxmbs.study import Study, units
+from jaxmbs.study import read as read_study
+
+
+@dataclass(frozen=True)
+class DesignFile:
+    """A checked file: the problem it states, the study beside it, and how many samples the report compares."""
+
+    problem: Problem
+    study: Study
+    check: int
+
+
+def read(path: str | Path, trust: bool = False) -> DesignFile:
+    """Problem of a TOML file, checked completely.
+
+    trust: run the Python `modules` that the file names. Raises InputError: one line for everything that is wrong, each with
+    the path of its key.
+    """
+    study = read_study(path, need="mechanism", trust=trust)
+    data = parse(read_bytes(path), path)
+    try:
+        return _design(study, data, Path(path), trust)
+    except InputError as error:
+        raise InputError(error.problems, path) from None
+
+
+def _design(study: Study, data: dict[str, Any], path: Path, trust: bool) -> DesignFile:
+    if "design" not in data:
+        message = f"this table is missing: it says what is free and what is wanted; {choices('design', data, 'tables')}"
+        raise InputError(Fault("design", message))
+    known = catalogue(data, path, trust, elements_in(objectives_package)).classes
+    only = {"design": data["design"]}
+    try:
+        made: Any = create_model("File", __base__=Table, design=(design_table(known), ...))
+        table = made.model_validate(only).design
+    except ValidationError as error:
+        raise InputError(problems_of(error, only)) from None
+    model, faults = study.model, []
+    free: list[Item] = []
+    for i, row in enumerate(table.free):
+        try:
+            items = list(_items(row, model))
+            for item in items:
+                item.part(model)
+            free += items
+        except (ModelError, ValueError) as error:
+            faults.append(Fault(dotted(("design", "free", i)), str(error).removeprefix("free: ")))
+    setting = Setting(model, table.seed, study)
+    objectives = [row.build() for row in table.objectives]
+    for i, objective in enumerate(objectives):
+        try:
+            objective.check(setting)
+        except ModelError as error:
+            faults.append(Fault(dotted(("design", "objectives", i)), str(error)))
+    if faults:
+        raise InputError(faults)
+    options = {
+        k: getattr(table, k) for k in ("starts", "seed", "spread", "tolerance", "max_steps", "method", "learning_rate")
+    }
+    return DesignFile(Problem(model, free, objectives, study=study, **options), study, table.check)
+
+
+def _scaled(bound: Any, factor: float) -> Any:
+    """A bound, one number or several, in SI."""
+    return tuple(factor * x for x in bound) if isinstance(bound, tuple) else bound if bound is None else factor * bound
+
+
+def _items(row: Any, model: Model) -> Sequence[Item]:
+    """The free items of one table."""
+    if isinstance(row, ParameterTable):
+        factor = 1.0
+        if row.unit and row.names[0] in model.structure.table:
+            quantity = units.quantity(model.structure.table[row.names[0]][0].unit)
+            factor = units.unit(row.unit, quantity).factor
+        low, high = (_scaled(bound, factor) for bound in (row.low, row.high))
+        return [Free(tuple(row.names), low, high, None if row.components is None else tuple(row.components))]
+    if isinstance(row, FactorTable):
+        return [Factor(tuple(row.names), row.low, row.high)]
+    if len(row.bodies) > 1 and (row.equal or row.mirrored):
+        raise ModelError("equal and mirrored go with one body; write a table for each")
+    envelope = {"center": row.center, "half_axes": row.half_axes, "pole": row.pole}
+    group = {"equal": tuple(row.equal), "mirrored": tuple(row.mirrored), "across": row.across}
+    mass = None if row.mass is None else (row.mass[0], row.mass[1])
+    return [MassDistribution(body, mass, **envelope, **group) for body in row.bodies]

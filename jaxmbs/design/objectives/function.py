@@ -1,0 +1,56 @@
+"""Objectives of one's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import jax.numpy as jnp
+
+from jaxmbs.design.objectives.base import Objective, Setting
+from jaxmbs.model import ModelError
+from jaxmbs.model.fields import element, field
+from jaxmbs.model.kinds import Kind
+
+if TYPE_CHECKING:
+    from jaxmbs.model import Model
+
+Array = Any
+
+
+@element
+class Function(Objective):
+    """Residuals of your own, over a batch of configurations.
+
+    fn(model, q) -> residuals (k,) or a scalar, at every one of `configurations` random q; where `together`, combine(measured
+    (configurations, k)) -> residuals (n,) is applied to all of them.
+
+    >>> level = mbs.design.Function(lambda model, q: mbs.energy(model, q, jnp.zeros(2))[1], configurations=8)
+    >>> level.configurations
+    8
+    """
+
+    fn: Callable[..., Any] = field(Kind.FUNCTION, "", "function (model, q) of one configuration")
+    configurations: int = field(Kind.COUNT, "", "random configurations", default=24)
+    together: Callable[..., Any] | None = field(
+        Kind.FUNCTION,
+        "",
+        "function of all that was measured, giving the residuals; None takes it as it is",
+        default=None,
+    )
+
+    def check(self, setting: Setting) -> None:
+        if not callable(self.fn):
+            raise ModelError("Function: fn is not a function; pass fn(model, q)")
+
+    def data(self, setting: Setting) -> Any:
+        return setting.configurations(self.configurations)
+
+    def measure(self, model: Model, instance: Any, own: Array) -> Array:
+        return jnp.asarray(self.fn(model, instance)).reshape(-1)
+
+    def residuals(self, measured: Array, constants: Any) -> Array:
+        return jnp.reshape(measured if self.together is None else self.together(measured), -1)
+
+    def describe(self, model: Model) -> str:
+        return f"residuals of {getattr(self.fn, '__name__', 'a function')} vanish"

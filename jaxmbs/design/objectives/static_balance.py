@@ -1,0 +1,53 @@
+"""Static balance."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import jax.numpy as jnp
+import numpy as np
+
+import jaxmbs as mbs
+from jaxmbs.design.objectives.base import Objective, Setting
+from jaxmbs.dynamics.recursive import scalar
+from jaxmbs.model import ModelError
+from jaxmbs.model.fields import element, field
+from jaxmbs.model.kinds import Kind
+
+if TYPE_CHECKING:
+    from jaxmbs.model import Model
+
+Array = Any
+
+
+@element
+class StaticBalance(Objective):
+    """No torque is needed to hold the mechanism, wherever it stands: gravity and springs balance.
+
+    The generalized forces at rest, over random configurations, relative to the largest of the nominal mechanism.
+
+    >>> mbs.design.StaticBalance(weight=2.0).weight
+    2.0
+    """
+
+    configurations: int = field(Kind.COUNT, "", "random configurations at which it is asked for", default=24)
+
+    def check(self, setting: Setting) -> None:
+        if not np.max(self.constants(setting)) > 0:
+            raise ModelError("StaticBalance: nothing acts on the mechanism at rest; it has no gravity and no springs")
+
+    def data(self, setting: Setting) -> Any:
+        return setting.configurations(self.configurations)
+
+    def constants(self, setting: Setting) -> Any:
+        """The largest nominal torque, (1,)."""
+        still = [0.0] * setting.model.nv
+        points = np.asarray(setting.configurations(self.configurations))
+        held = [scalar.bias_forces(setting.model, list(map(float, q)), still) for q in points]
+        return np.array([np.abs(np.array(held, float)).max()])
+
+    def measure(self, model: Model, instance: Any, own: Array) -> Array:
+        return mbs.bias_forces(model, instance, jnp.zeros(model.nv, instance.dtype))
+
+    def residuals(self, measured: Array, constants: Any) -> Array:
+        return (measured / constants[None]).reshape(-1)

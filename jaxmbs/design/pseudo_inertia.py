@@ -1,0 +1,58 @@
+"""Mass distributions from unconstrained numbers: the log-Cholesky form of the pseudo-inertia, which no optimiser can break.
+
+With the second moments about the centre of mass divided by the mass, S = A Aᵀ, A lower triangular with diagonal exp(d),
+every y = (d (3), off-diagonal entries of A (3), centre of mass (3)) is the distribution of some body and every body with
+extent in all directions has one y. An envelope, an ellipsoid, holds such a body when the trace of its second moments about
+the ellipsoid's centre, in units of the half-axes, is at most the mass: |A|² + |c|² <= 1. So y is drawn into that ball.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+Array = Any
+FLAT = 1e-6  # relative second moment below which a body counts as flat: of its largest
+
+
+def distribution(y: Array, center: Array, half: Array, inside: bool) -> tuple[Array, Array]:
+    """(com (3,), second moments about it per mass (3, 3)) [m, m²] of y (9,).
+
+    center, half (3,): of the ellipsoid, or of what lengths are measured by where `inside` is false.
+    """
+    z = jnp.concatenate([jnp.exp(y[:3]), y[3:]])
+    if inside:
+        z = z / jnp.sqrt(1 + z @ z)
+    o = jnp.zeros((), z.dtype)
+    A = jnp.stack([z[0], o, o, z[3], z[1], o, z[4], z[5], z[2]]).reshape(3, 3) * half[:, None]
+    return center + half * z[6:], A @ A.T
+
+
+def unconstrained(
+    com: np.ndarray, second: np.ndarray, center: np.ndarray, half: np.ndarray, inside: bool
+) -> np.ndarray:
+    """y (9,) of a distribution; flat bodies get a little thickness, those beyond the envelope are shrunk into it."""
+    scaled = second / np.outer(half, half)
+    moments, axes = np.linalg.eigh((scaled + scaled.T) / 2)
+    moments = np.maximum(moments, FLAT * max(moments.max(), FLAT))
+    A = np.linalg.cholesky((axes * moments[None, :]) @ axes.T)
+    z = np.concatenate([np.diag(A), [A[1, 0], A[2, 0], A[2, 1]], (com - center) / half])
+    if inside:
+        size = np.linalg.norm(z)
+        z = z / size * min(size, 0.95)
+        z = z / np.sqrt(1 - z @ z)
+    return np.concatenate([np.log(z[:3]), z[3:]])
+
+
+def second_moments(inertia: Array) -> Array:
+    """(3, 3) integral of x xᵀ dm from an inertia matrix about the same point, and back where traces are halved."""
+    xp = np if isinstance(inertia, np.ndarray) else jnp
+    return xp.trace(inertia) / 2 * xp.eye(3) - inertia
+
+
+def inertia_of(second: Array) -> Array:
+    """Inertia matrix (3, 3) of second moments about the same point."""
+    xp = np if isinstance(second, np.ndarray) else jnp
+    return xp.trace(second) * xp.eye(3) - second

@@ -1,0 +1,109 @@
+"""What a synthesis leaves: design.json, a table for the terminal, one HTML page."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+import jaxmbs as mbs
+from jaxmbs.design.comparison import Comparison
+from jaxmbs.design.status import Status
+from jaxmbs.design.synthesize import Design
+
+DESIGN, PAGE = "design.json", "report.html"
+
+
+def written(design: Design, comparison: Comparison, folder: Path) -> tuple[Path, Path]:
+    """Write design.json and the page into the folder; returns their paths."""
+    from jaxmbs.design.page import page
+
+    record = as_json(design, comparison)
+    return (
+        _write(folder / DESIGN, json.dumps(record, indent=1, allow_nan=False) + "\n"),
+        _write(folder / PAGE, page(design, comparison)),
+    )
+
+
+def _write(path: Path, text: str) -> Path:
+    """The whole file or none."""
+    partial = path.with_name(f".{path.name}.partial")
+    partial.write_text(text, encoding="utf-8")
+    os.replace(partial, path)
+    return path
+
+
+def as_json(design: Design, comparison: Comparison) -> dict[str, Any]:
+    """The design for programs: "parameters" go into `set` as they are."""
+    found = design.findings
+    return {
+        "parameters": {name: np.asarray(x).tolist() for name, x in design.parameters.items()},
+        "status": design.status.name,
+        "reason": design.reason,
+        "largest_residuals": design.largest,
+        "largest_residuals_before": design.before,
+        "cost": design.cost,
+        "starts": {
+            Status(s).name: int(n) for s, n in zip(*np.unique(design.statuses, return_counts=True), strict=True)
+        },
+        "rank": found.rank if found else None,
+        "coordinates": [c.name for c in found.coordinates] if found else [],
+        "linear": found.linear if found else None,
+        "indifferent": list(found.indifferent) if found else [],
+        "relations": [
+            {"text": r.text, "value": r.value, "unit": r.unit, "residual": r.residual, "exact": r.exact, "std": r.std}
+            for r in design.relations
+        ],
+        "comparison": [
+            {"what": row.what, "unit": row.unit, "before": row.before, "after": row.after} for row in comparison.rows
+        ],
+    }
+
+
+def outcome(design: Design) -> str:
+    """Status and numbers of starts in a line."""
+    counts = zip(*np.unique(design.statuses, return_counts=True), strict=True)
+    each = ", ".join(f"{n} {Status(int(s)).name}" for s, n in counts)
+    return f"{design.status.name}: {design.reason} (starts: {each}; {len(design.history)} steps)"
+
+
+def changes(design: Design) -> list[tuple[str, str, str]]:
+    """(parameter, before, after) of all that is free."""
+    return [(n, said(mbs.get(design.problem.model, n)), said(x)) for n, x in design.parameters.items()]
+
+
+def said(x: Any) -> str:
+    """A value in few digits; a matrix by rows."""
+    x = np.asarray(x, float)
+    if x.ndim == 2:
+        return "; ".join(" ".join(f"{v:.4g}" for v in row) for row in x)
+    return ", ".join(f"{v:.6g}" for v in np.atleast_1d(x))
+
+
+def table(design: Design, comparison: Comparison) -> RenderableType:
+    """What the terminal shows."""
+    parts: list[RenderableType] = [Text(outcome(design), style="green" if design.status.success else "red")]
+    wanted = [(n, f"{design.before[n]:.4g}", f"{x:.4g}") for n, x in design.largest.items()]
+    parts.append(_table("largest residuals", ("objective", "before", "after"), wanted))
+    parts.append(_table("parameters [SI]", ("parameter", "before", "after"), changes(design)))
+    if comparison.rows:
+        rows = [(r.what, f"{r.before:.4g}", f"{r.after:.4g}", r.unit) for r in comparison.rows]
+        parts.append(_table(comparison.title, ("", "before", "after", "unit"), rows))
+    if design.findings:
+        parts.append(Text(str(design.findings)))
+    return Group(*parts)
+
+
+def _table(title: str, head: tuple[str, ...], rows: Any) -> Table:
+    made = Table(title=title, title_justify="left", title_style="bold")
+    for name in head:
+        made.add_column(name, overflow="fold")
+    for row in rows:
+        made.add_row(*map(Text, row))
+    return made

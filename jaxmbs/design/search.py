@@ -1,0 +1,107 @@
+"""The loop of a search: steps of all starts, their history, checkpoints."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import jax
+import numpy as np
+
+from jaxmbs.design.compiling import compiled
+from jaxmbs.design.optimisers import least_squares, stochastic
+from jaxmbs.design.problem import Prepared
+from jaxmbs.design.status import Status
+from jaxmbs.model import ModelError
+
+Array = Any
+# called with the number of steps, of starts that are still running, and the least cost so far
+Progress = Callable[[int, int, float], None]
+KEEP = 5.0  # [s] between two checkpoints
+FEWER = 4  # the batch shrinks to this part when no more starts are running: each size is compiled once
+FEWEST = 4
+
+
+def silent(steps: int, running: int, cost: float) -> None:
+    """Tells nothing."""
+
+
+def optimiser(method: str) -> ModuleType:
+    """The module of a method's states and steps."""
+    return stochastic if method == "adam" else least_squares
+
+
+def search(
+    prepared: Prepared, checkpoint: Path | None = None, progress: Progress = silent
+) -> tuple[Any, np.ndarray, np.ndarray]:
+    """(final states of all starts, costs (steps, starts), largest residuals of the objectives at the nominal values).
+
+    checkpoint: a file that the state is kept in every few seconds, and that a search of the same problem goes on from, to
+    the same bits. Raises ModelError where it belongs to another problem.
+    """
+    method = optimiser(prepared.problem.method)
+    state, costs, before = method.start(prepared, prepared.starts()), [], np.zeros(0)
+    digest = prepared.digest()
+    if checkpoint is not None and checkpoint.exists():
+        state, costs, before = _kept(checkpoint, state, digest)
+    fixed = None if method is stochastic else prepared.data()
+    quick = not any(o.simulates for o in prepared.objectives)
+    run = _AllStarts(partial(method.step, prepared), quick)
+    saved = time.perf_counter()
+    while np.any(np.asarray(state.status) == int(Status.RUNNING)):
+        state = run(state, prepared.data(len(costs)) if fixed is None else fixed)
+        costs.append(state.cost)
+        before = state.worst[0] if len(costs) == 1 else before
+        progress(len(costs), int(np.sum(state.status == int(Status.RUNNING))), float(np.min(state.cost)))
+        if checkpoint is not None and time.perf_counter() - saved > KEEP:
+            _keep(checkpoint, state, costs, before, digest)
+            saved = time.perf_counter()
+    if checkpoint is not None:
+        _keep(checkpoint, state, costs, before, digest)
+    return state, np.array(costs), before
+
+
+class _AllStarts:
+    """The step of all starts, (states, data) -> states, of those that still run: a few stragglers cost little.
+
+    `mbs.jit` over starts would unroll the instances and directions of one start, tens of thousands of evaluations, into one
+    program of scalars: tracing alone takes minutes. Mapped over instances and directions, loops over arrays are enough.
+    """
+
+    def __init__(self, step: Callable[..., Any], quick: bool):
+        self.step = compiled(jax.vmap(step, in_axes=(0, None)), quick)
+
+    def __call__(self, state: Any, data: Any) -> Any:
+        running = np.flatnonzero(np.asarray(state.status) == int(Status.RUNNING))
+        size = len(state.status)
+        while size > FEWEST and len(running) <= size // FEWER:
+            size = -(-size // FEWER)
+        chosen = np.resize(running, size) if size < len(state.status) else np.arange(size)
+        new = jax.tree.map(np.asarray, self.step(jax.tree.map(lambda x: x[chosen], state), data))
+
+        def merged(whole: Array, part: Array) -> np.ndarray:
+            whole = np.array(whole)
+            whole[chosen] = part
+            return whole
+
+        return jax.tree.map(merged, state, new)
+
+
+def _keep(path: Path, state: Any, costs: list[np.ndarray], before: np.ndarray, digest: str) -> None:
+    leaves: dict[str, Any] = {f"leaf_{k}": np.asarray(x) for k, x in enumerate(jax.tree.leaves(state))}
+    partial_path = path.with_name(f".{path.name}.partial.npz")
+    np.savez(partial_path, digest=digest, costs=np.array(costs), before=before, **leaves)
+    os.replace(partial_path, path)
+
+
+def _kept(path: Path, like: Any, digest: str) -> tuple[Any, list[np.ndarray], np.ndarray]:
+    with np.load(path) as found:
+        if str(found["digest"]) != digest:
+            raise ModelError(f"{path} is the checkpoint of another problem; remove it, or use another folder")
+        leaves, tree = jax.tree.flatten(like)
+        return tree.unflatten([found[f"leaf_{k}"] for k in range(len(leaves))]), list(found["costs"]), found["before"]
