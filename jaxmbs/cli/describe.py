@@ -38,7 +38,7 @@ def document(study: Study) -> dict[str, Any]:
         "name": model.name, "bodies": bodies, "joints": joints, "nq": model.nq, "nv": model.nv,
         "mass": float(sum(b["mass"] for b in bodies)), "gravity": number("gravity"),
         **{key: [_element(x, number) for x in getattr(s, key, ())] for key in others},
-        "simulation": {"t_end": study.simulation.t_end, "dt": study.simulation.dt}, "seed": study.seed,
+        "simulation": study.simulation.model_dump(exclude_none=True), "seed": study.seed,
         "dispersions": [
             {"name": d.name, "target": d.target.name, "apply": d.apply, "distribution": distribution(d),
              "nominal": np.asarray(d.target.nominal).tolist()}
@@ -124,7 +124,11 @@ def described(study: Study) -> RenderableType:
         parts.append(_table("outputs", ("output", "type", "kept", "unit"), rows))
     parts += [Text(f"criterion: {text}") for text in found["criteria"]]
     time = found["simulation"]
-    parts.append(Text(f"simulation: 0 to {time['t_end']:g} s by steps of {time['dt']:g} s; seed {found['seed']}"))
+    parts.append(
+        Text(
+            f"simulation: 0 to {time['t_end']:g} s by steps of {time['dt']:g} s ({time['method']}); seed {found['seed']}"
+        )
+    )
     return Group(*parts)
 
 

@@ -27,7 +27,7 @@ from jaxmbs.simulate.pace import checked_steps, checked_tolerance
 from jaxmbs.simulate.projection import projected, violation
 from jaxmbs.simulate.run import Events
 from jaxmbs.simulate.solution import Solution, Status, Steps
-from jaxmbs.simulate.steppers import METHODS, Flow, Stepper, stepper
+from jaxmbs.simulate.steppers import Flow, Stepper, serving
 from jaxmbs.simulate.through_events import Functions, finite, moving_locks, through_events
 
 Fold = tuple[Any, Callable[[Any, Model, Any, Any, Any], Any]]
@@ -89,7 +89,7 @@ def simulate(
     anything = mode is not None
     mode = start_mode(model, mode, held)
     _require_locks_at_rest(model, v0, mode)
-    by = _stepper(model, method, tolerance)
+    by = serving(method, model, tolerance)
     levels = levels_of(checkpoint)
     if save_every is not None and (isinstance(save_every, bool) or int(save_every) != save_every or save_every < 1):
         raise ModelError(f"simulate: save_every is {save_every!r}; pass a number of steps, 1 or more, or None")
@@ -117,19 +117,6 @@ def simulate(
         save_every=every, drive=drive and drive[0], fold=folding and folding[0],
         held=None if anything else held, by=by, trials=trials, levels=levels,
     )  # fmt: skip
-
-
-def _stepper(model: Model, method: Any, tolerance: Any) -> Stepper:
-    """The method, if it serves the model and the tolerance."""
-    by = stepper(method)
-    if reason := by.obstacle(model.structure):
-        raise ModelError(f"simulate: method {method!r} does not serve model {model.name!r}: {reason}")
-    if tolerance is not None and by.error_order is None:
-        able = [name for name, other in METHODS.items() if other.error_order is not None]
-        raise ModelError(
-            f"simulate: method {method!r} does not estimate its error and takes no tolerance; use {' or '.join(able)}"
-        )
-    return by
 
 
 def _array(x: Any) -> jax.Array:

@@ -19,6 +19,7 @@ from jaxmbs.study.store import DRAWS
 
 if TYPE_CHECKING:
     from jaxmbs.study.problem import Study
+    from jaxmbs.study.schema import SimulationTable
 
 Array = Any
 Results = dict[str, Any]
@@ -46,7 +47,7 @@ def samples_of(study: Study, dtype: Any) -> Callable[..., Results]:
     time = study.simulation
 
     def one(model: mbs.Model, q: Array, v: Array) -> Results:
-        run = mbs.simulate(model, q, v, time.t_end, time.dt, save_every=None, fold=(start, fold))
+        run = simulated(time, model, q, v, save_every=None, fold=(start, fold))
         return {
             **kept(study.outputs, run.folded, run.events, model.event_names),
             "energy_error": run.energy_error[-1],
@@ -64,6 +65,13 @@ def samples_of(study: Study, dtype: Any) -> Callable[..., Results]:
         return found | {"status": status_of(study, model, found["status"]), DRAWS: draws, ANEW: anew}
 
     return jax.jit(samples, static_argnames="fused")  # one trace, for the shapes and for the program
+
+
+def simulated(simulation: SimulationTable, model: mbs.Model, q: Array, v: Array, **more: Any) -> mbs.Solution:
+    """The motion that a study asks for; more: options of `mbs.simulate`."""
+    s = simulation
+    tolerances = {"tolerance": s.tolerance, "max_steps": s.max_steps}
+    return mbs.simulate(model, q, v, s.t_end, s.dt, method=s.method, **tolerances, **more)
 
 
 def instances(study: Study, draws: Array, dtype: Any) -> tuple[mbs.Model, mbs.Model, Array, Array]:

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 
 import jaxmbs as mbs
 from jaxmbs.io.errors import InputError, Problem
-from jaxmbs.study.batch import instances, precision, study_key
+from jaxmbs.study.batch import instances, precision, simulated, study_key
 
 if TYPE_CHECKING:
     from jaxmbs.study.problem import Study
@@ -27,7 +27,7 @@ def motion(study: Study, sample: int | None = None) -> tuple[mbs.Model, mbs.Solu
         batch, axes, q, v = instances(study, draws, dtype)
         one = {name: x if axes.overrides[name] is None else x[0] for name, x in batch.overrides.items()}
         model, q, v = replace(batch, overrides=one), q[0], v[0]
-    return model, jax.jit(lambda m, q, v: mbs.simulate(m, q, v, time.t_end, time.dt))(model, q, v)
+    return model, jax.jit(lambda m, q, v: simulated(time, m, q, v))(model, q, v)
 
 
 def check_picture(path: Path) -> None:

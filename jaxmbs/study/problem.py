@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pydantic import ValidationError
 
-from jaxmbs.errors import ModelWarning
+from jaxmbs.errors import ModelError, ModelWarning
 from jaxmbs.io.catalogue import Catalogue, catalogue, elements_in
 from jaxmbs.io.errors import InputError, Problem, choices, dotted, problems_of
 from jaxmbs.io.loading import from_robot, is_robot
@@ -105,6 +105,18 @@ def _of_robot(path: str | Path, content: bytes, need: str, model: Model) -> Stud
     )  # fmt: skip
 
 
+def _method(simulation: SimulationTable | None, model: Model) -> None:
+    """Raises InputError where the method does not serve the mechanism or the tolerance."""
+    if simulation is None:
+        return
+    from jaxmbs.simulate.steppers import serving
+
+    try:
+        serving(simulation.method, model, simulation.tolerance)
+    except ModelError as error:
+        raise InputError(Problem("simulation.method", str(error).removeprefix("simulate: "))) from None
+
+
 def _study(path: Path, content: bytes, need: str, trust: bool) -> Study:
     # the table [design] is for `jaxmbs.design`
     data = {key: x for key, x in beside(path, parse(content)).items() if key != "design"}
@@ -124,6 +136,7 @@ def _study(path: Path, content: bytes, need: str, trust: bool) -> Study:
     outputs = find(lambda: _checked_outputs(made, model, joints), {})
     varied = find(lambda: dispersions.resolve(file.dispersions, model, joints, q0, v0), None)
     find(lambda: _distinct(file), None)
+    find(lambda: _method(file.simulation, model), None)
     if find.problems:
         raise InputError(find.problems)
     outputs = find(lambda: _connected(outputs, model, joints), {})

@@ -13,7 +13,7 @@ import numpy as np
 
 import jaxmbs as mbs
 from jaxmbs.io.errors import InputError, Problem
-from jaxmbs.study.batch import instances, precision, status_of, study_key
+from jaxmbs.study.batch import instances, precision, simulated, status_of, study_key
 from jaxmbs.study.outputs.folding import folded_history, kept, measured
 from jaxmbs.study.problem import Study
 
@@ -39,7 +39,7 @@ def repeat(study: Study, samples: Sequence[int] | None = None, save_every: int =
     dtype, time = precision(), study.simulation
 
     def one(model: mbs.Model, q: Array, v: Array) -> Any:
-        run = mbs.simulate(model, q, v, time.t_end, time.dt)
+        run = simulated(time, model, q, v)
         found = jax.vmap(lambda t, q, v: measured(study.outputs, model, t, q, v))(run.t, run.q, run.v)
         carry = folded_history(study.outputs, run.t, found)
         outputs = kept(study.outputs, carry, run.events, model.event_names)

@@ -30,7 +30,16 @@ class SimulationTable(Table):
     """Horizon and step."""
 
     t_end: Positive = stated("number > 0", "time at which a motion ends", unit="s")
-    dt: Positive = stated("number > 0", "step of the integration", unit="s", default=1e-3)
+    dt: Positive = stated("number > 0", "step of the integration; with a tolerance the longest", unit="s", default=1e-3)
+    method: str = stated(
+        "text", 'method of integration: "rk4", "dopri5", "dop853", "implicit", "symplectic"', default="rk4"
+    )
+    tolerance: Positive | None = stated(
+        "number > 0", "error allowed per step, relative to 1 + |x|: steps of each sample's own", default=None
+    )
+    max_steps: Annotated[int, Field(strict=True, ge=1)] | None = stated(
+        "integer >= 1", "most trial steps with a tolerance", default=None
+    )
 
 
 class StudyTable(Table):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from jaxmbs.model import ModelError
+from jaxmbs.model import Model, ModelError
 from jaxmbs.model.errors import unknown
 from jaxmbs.simulate.steppers.base import Flow as Flow
 from jaxmbs.simulate.steppers.base import Stepper as Stepper
@@ -31,3 +31,16 @@ def stepper(method: Any) -> Stepper:
     if method not in METHODS:
         raise unknown("method", method, METHODS, "simulate")
     return METHODS[method]
+
+
+def serving(method: Any, model: Model, tolerance: Any) -> Stepper:
+    """The stepper of a method; ModelError if it does not serve the model or the tolerance."""
+    by = stepper(method)
+    if reason := by.obstacle(model.structure):
+        raise ModelError(f"simulate: method {method!r} does not serve model {model.name!r}: {reason}")
+    if tolerance is not None and by.error_order is None:
+        able = [name for name, other in METHODS.items() if other.error_order is not None]
+        raise ModelError(
+            f"simulate: method {method!r} does not estimate its error and takes no tolerance; use {' or '.join(able)}"
+        )
+    return by
