@@ -12,6 +12,8 @@ CASES = {
     "misspelt key": ("mass = 2.0", "mas = 2.0", "mechanism.bodies[0].mas", 'did you mean "mass"?'),
     "key of the top level in a table": ("dt = 1e-3", 'dt = 1e-3\ncriteria = ["a"]', "simulation.criteria", "top level"),
     "missing key": ('parent = "world"\n', "", "mechanism.joints[0].parent", "missing"),
+    "unknown method": ("dt = 1e-3", 'dt = 1e-3\nmethod = "rk5"', "simulation.method", "did you mean 'rk4'"),
+    "tolerance without a method": ("dt = 1e-3", "dt = 1e-3\ntolerance = 1e-6", "simulation.method", "takes no tolerance"),
     "missing type": ('type = "prismatic"\n', "", "mechanism.joints[0].type", "missing"),
     "unknown joint type": ('"prismatic"', '"prismatc"', "mechanism.joints[0].type", 'did you mean "prismatic"?'),
     "unknown force type": ('"linear_spring"', '"linear"', "mechanism.forces[0].type", "linear_spring"),
