@@ -107,8 +107,8 @@ def _of_robot(path: str | Path, content: bytes, need: str, model: Model) -> Stud
 
 def _method(simulation: SimulationTable | None, model: Model) -> None:
     """Raises InputError where the method does not serve the mechanism or the tolerance."""
-    if simulation is None:
-        return
+    if simulation is None or (simulation.method, simulation.tolerance) == ("rk4", None):
+        return  # which serves all, and what it takes to ask need not be imported
     from jaxmbs.simulate.steppers import serving
 
     try:

@@ -101,6 +101,7 @@ def test_unknown_joint_is_refused(linkage):
 # --- motion of the assembled linkage ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_trajectory_through_a_loop_against_finite_differences(linkage):
     """With respect to the initial speed and to a link's mass, both modes."""
     q = jnp.asarray(closed(1.0))

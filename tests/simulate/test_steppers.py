@@ -127,10 +127,10 @@ def test_tolerance_of_each_instance_its_own():
 
 
 def test_reverse_mode_with_checkpoints():
-    """The same gradient, less memory; adaptive steps too."""
+    """The same gradient, less memory."""
     model = mbs.library.double_pendulum().build()
     used, found = [], []
-    for levels in (None, True, 3):
+    for levels in (None, 2):
 
         def last(v, levels=levels):
             run = mbs.simulate(model, [0.5, 1.0], v, 4.0, 1e-3, checkpoint=levels, save_every=None)
@@ -141,16 +141,20 @@ def test_reverse_mode_with_checkpoints():
         assert analysis is not None
         used.append(analysis.temp_size_in_bytes)
         found.append(compiled(jnp.zeros(2)))
-    assert np.allclose(found[1:], found[0], rtol=1e-12, atol=0)
-    assert used[0] > 4 * used[1] and used[1] > 4 * used[2], used
+    assert np.allclose(found[1], found[0], rtol=1e-12, atol=0)
+    assert used[0] > 100 * used[1], used
 
-    def adaptive(v):
-        run = mbs.simulate(
-            model, [0.5, 1.0], v, 4.0, 0.1, method="dopri5", tolerance=1e-11, checkpoint=2, max_steps=4000
-        )
-        return run.q[-1] @ jnp.array([1.0, 2.0])
 
-    assert np.allclose(jax.grad(adaptive)(jnp.zeros(2)), found[0], rtol=1e-7)
+@pytest.mark.slow
+def test_reverse_mode_of_adaptive_steps():
+    model = mbs.library.double_pendulum().build()
+
+    def last(v, dt, **more):
+        return mbs.simulate(model, [0.5, 1.0], v, 4.0, dt, **more).q[-1] @ jnp.array([1.0, 2.0])
+
+    v = jnp.zeros(2)
+    own = jax.grad(last)(v, 0.1, method="dopri5", tolerance=1e-11, checkpoint=2, max_steps=4000)
+    assert np.allclose(own, jax.grad(last)(v, 1e-3), rtol=1e-7)
 
 
 @pytest.mark.parametrize(

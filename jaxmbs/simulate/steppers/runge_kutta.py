@@ -46,8 +46,6 @@ def tableau(name: str) -> Tableau:
     if name == "rk4":
         A = np.diag([0.5, 0.5, 1.0], -1)
         return Tableau(np.array([0, 0.5, 0.5, 1]), A, np.array([1, 2, 2, 1]) / 6, np.zeros((0, 4)), 4, None)
-    if name not in TABLEAUS:
-        raise unknown("method", name, TABLEAUS, "a Runge-Kutta stepper")
     from scipy import integrate
 
     taken: Any = integrate.RK45 if name == "dopri5" else integrate.DOP853
@@ -82,7 +80,8 @@ class RungeKutta(Stepper):
     chart: ClassVar[Any] = Ambient
 
     def __post_init__(self) -> None:
-        tableau(self.name)
+        if self.name not in TABLEAUS:
+            raise unknown("method", self.name, TABLEAUS, "a Runge-Kutta stepper")
 
     @property
     def order(self) -> int:

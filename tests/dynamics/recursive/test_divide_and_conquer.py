@@ -116,6 +116,7 @@ def test_batches():
     assert relative(got, want) < 1e-10
 
 
+@pytest.mark.slow
 def test_simulations_take_it_too(monkeypatch):
     model = chain(3)
     q, v, tau = states(model)
