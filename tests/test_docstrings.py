@@ -74,7 +74,8 @@ def test_every_method_is_explained(name):
 
 
 @pytest.mark.parametrize("name", PUBLIC)
-def test_examples_run(name):
+def test_examples_run(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # some write files
     space = {"mbs": mbs, "jax": jax, "jnp": jnp, "np": np}
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
     runner, failures = doctest.DocTestRunner(verbose=False, optionflags=flags), []

@@ -18,11 +18,10 @@ from jaxmbs.dynamics.recursive import divide_and_conquer, energies, rnea
 from jaxmbs.dynamics.recursive.accelerations import accelerations
 from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.calling import compiles_itself, state_dtype, vector
-from jaxmbs.dynamics.state.kinematics import world_placements
+from jaxmbs.dynamics.state.kinematics import displaced, world_placements
 from jaxmbs.dynamics.state.tree import UNROLLED, Tree
 from jaxmbs.model import Mode, Model, ModelError, Pose
-from jaxmbs.model.joints import Joint
-from jaxmbs.spatial import Transform, Vector3, kernel
+from jaxmbs.spatial import Transform, Vector3
 from jaxmbs.spatial.factorization import solve
 
 
@@ -123,15 +122,9 @@ def integrate(model: Model, q: jax.Array, dv: jax.Array) -> jax.Array:
     [1.25, 2.5]
     """
     dtype = state_dtype(q, dv)
-    tree, s = Tree(model, dtype), model.structure
     x, dx = vector(model, "q", q, model.nq, dtype), vector(model, "dv", dv, model.nv, dtype)
-    parts = zip(tree.blocks, tree.split(x, s.q_slices), tree.split(dx, s.v_slices), strict=True)
-    return tree.vector(tree.flat([_moved(b.joint, *part) for b, *part in parts]))
-
-
-@kernel
-def _moved(joint: Joint, q: Any, change: Any) -> tuple[Any, ...]:
-    return joint.moved(q, change)
+    tree = Tree(model, dtype)
+    return tree.vector(displaced(tree, x, dx))
 
 
 @compiles_itself()

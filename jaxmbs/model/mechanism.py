@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -19,6 +18,7 @@ from jaxmbs.model.joints.base import Joint
 from jaxmbs.model.joints.releasable import released
 from jaxmbs.model.kinds import Kind
 from jaxmbs.model.model import Model
+from jaxmbs.model.ordering import Placed, tree_order
 from jaxmbs.model.parameters import Parameter, concrete_components, pattern_of
 from jaxmbs.model.places import Body, Closure, Hinge, Surroundings
 from jaxmbs.model.pose import Pose
@@ -28,13 +28,6 @@ from jaxmbs.model.validation import check_moves_mass
 from jaxmbs.model.visuals import Visual, checked_visual
 
 E = TypeVar("E", bound=Element)
-
-
-@dataclass(frozen=True)
-class _Placed:
-    joint: Joint
-    at: Hinge
-    hinge: Joint | None
 
 
 class Mechanism:
@@ -61,7 +54,7 @@ class Mechanism:
         self._events: dict[str, Event] = {}
         self._numbers: dict[str, tuple[Declared, list[float]]] = {}
         self._bodies: dict[str, Body] = {}
-        self._joints: dict[str, _Placed] = {}
+        self._joints: dict[str, Placed] = {}
         self._forces: dict[str, Force] = {}
         self._loops: dict[str, LoopJoint] = {}
         self._constraints: dict[str, ConstraintElement] = {}
@@ -115,7 +108,7 @@ class Mechanism:
                 )
             joint, hinge, parent_pose, child_pose = released(where, joint, parent_pose, child_pose)
         at = Hinge(parent, child, parent_pose, child_pose, releasable, armature)
-        self._joints[name] = _Placed(self._take(joint, "joint", name), self._take(at, "joint", name), hinge)
+        self._joints[name] = Placed(self._take(joint, "joint", name), self._take(at, "joint", name), hinge)
 
     def add_force(self, name: str, element: Force) -> None:
         """Add a force element; its numbers become parameters "<name>.<field>"."""
@@ -411,24 +404,4 @@ class Mechanism:
                     f"body {body!r} hangs on no joint; add_joint(..., child={body!r}), with mbs.Free() on the world if "
                     "it moves freely"
                 )
-        rank = {body: i for i, body in enumerate(self._bodies)}
-        hanging: dict[str, list[str]] = {}
-        for body, name in inward.items():
-            hanging.setdefault(self._joints[name].at.parent, []).append(body)
-        ready = [rank[b] for b in hanging.get(WORLD, [])]
-        heapq.heapify(ready)
-        bodies, index, links = list(self._bodies), {WORLD: -1}, []
-        while ready:
-            body = bodies[heapq.heappop(ready)]
-            placed = self._joints[inward[body]]
-            index[body] = len(links)
-            links.append(TreeJoint(inward[body], body, index[placed.at.parent], placed.joint, placed.hinge))
-            for child in hanging.get(body, []):
-                heapq.heappush(ready, rank[child])
-        missing = [b for b in bodies if b not in index]
-        if missing:
-            raise ModelError(
-                f"bodies {missing} hang on one another but not on the world; hang one of them on the world "
-                "(mbs.Free() if it moves freely) and close loops with close_loop"
-            )
-        return tuple(links)
+        return tree_order(list(self._bodies), {body: (name, self._joints[name]) for body, name in inward.items()})

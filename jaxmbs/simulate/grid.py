@@ -11,7 +11,7 @@ import numpy as np
 
 from jaxmbs.model import ModelError
 from jaxmbs.model.parameters import is_traced
-from jaxmbs.simulate.loops import sizes
+from jaxmbs.simulate.loops import shared, sizes
 
 
 @jax.tree_util.register_dataclass
@@ -39,13 +39,18 @@ class Grid:
         steps = max(1, math.ceil((end - start) / length - 1e-9))
         return Grid(start, end, length, end - (start + (steps - 1) * length), steps)
 
-    def table(self, save_every: int, dtype: Any, outer: int = 0, inner: int = 0) -> tuple[Any, ...]:
+    def groups(self, save_every: int, levels: int) -> tuple[int, int, int]:
+        """Groups of save_every steps: their number, and the levels of the loops over them and within them."""
+        number = -(-self.steps // save_every)
+        return number, *shared(levels, number, save_every)
+
+    def table(self, save_every: int, dtype: Any, levels: int = 0) -> tuple[Any, ...]:
         """Per group of save_every steps: start times, lengths, end times, whether a step is real.
 
-        outer, inner: levels of the loops over groups and within them (`loops.sizes`), filled up with idle steps.
+        Loops of several levels (`loops.sizes`) are filled up with idle steps.
         """
-        within = math.prod(sizes(save_every, inner))
-        groups = math.prod(sizes(-(-self.steps // save_every), outer))
+        number, outer, inner = self.groups(save_every, levels)
+        within, groups = math.prod(sizes(save_every, inner)), math.prod(sizes(number, outer))
         k = np.arange(groups * within)
         i = k // within * save_every + np.minimum(k % within, save_every - 1)
         real = k % within < save_every

@@ -57,15 +57,11 @@ def error_norm(tree: Tree, tolerance: Any, before: Any, after: Any, error: Any) 
     s = tree.structure
     of_rates = jnp.broadcast_to(jnp.asarray(tolerance, tree.dtype), (s.nv,))
     of_coordinates = []
-    for link, q, v in zip(s.links, s.q_slices, s.v_slices, strict=True):
-        same = link.joint.nq == link.joint.nv
-        of_coordinates += [
-            of_rates[k] if same else of_rates[v].min()
-            for k in (range(v.start, v.stop) if same else range(link.joint.nq))
-        ]
-        del q
+    for link, own in zip(s.links, s.v_slices, strict=True):
+        joint, least = link.joint, of_rates[own]
+        of_coordinates.append(least if joint.nq == joint.nv else jnp.broadcast_to(least.min(), (joint.nq,)))
     worst = jnp.zeros((), tree.dtype)
-    for x, y, e, allowed in zip(before[:2], after[:2], error, (jnp.stack(of_coordinates), of_rates), strict=True):
+    for x, y, e, allowed in zip(before[:2], after[:2], error, (jnp.concatenate(of_coordinates), of_rates), strict=True):
         x, y, e = tree.vector(x), tree.vector(y), tree.vector(e)
         size = jnp.maximum(jnp.abs(x), jnp.abs(y))
         worst = jnp.maximum(worst, jnp.max(jnp.abs(e) / (allowed * (1 + size))))

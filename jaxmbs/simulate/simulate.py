@@ -22,7 +22,7 @@ from jaxmbs.simulate.balance import Balance
 from jaxmbs.simulate.grid import Grid
 from jaxmbs.simulate.guards import cornered
 from jaxmbs.simulate.jumps import Changes, start_mode, whole_mode
-from jaxmbs.simulate.loops import levels_of, repeated, shared
+from jaxmbs.simulate.loops import levels_of, repeated
 from jaxmbs.simulate.pace import checked_steps, checked_tolerance
 from jaxmbs.simulate.projection import projected, violation
 from jaxmbs.simulate.run import Events
@@ -111,7 +111,7 @@ def simulate(
         call = functools.partial(_folded, fn)
         folding = program(fn, "simulate: fold", (carry, *instant), call, given)
     every = int(save_every) if save_every else grid.steps
-    table = grid.table(every, dtype, *shared(levels, -(-grid.steps // every), every))
+    table = grid.table(every, dtype, levels)
     return _simulate(
         model, q0, v0, tau, mode, carry, baumgarte, tolerance, grid, table, drive and drive[1], folding and folding[1],
         save_every=every, drive=drive and drive[0], fold=folding and folding[0],
@@ -163,8 +163,7 @@ def _simulate(
         changes = None if held is None else Changes.of(model.structure, held)
         of = Functions(flow, by, tolerance, trials, levels, energy, error, folded, changes)
         return through_events(of, grid, save_every, (_arrays(q), _arrays(v)), mode or Mode(None, None, None), carry)
-    groups = -(-grid.steps // save_every)
-    outer, inner = shared(levels, groups, save_every)
+    groups, outer, inner = grid.groups(save_every, levels)
     start, lengths, ends, active = table
     idle = start.size != grid.steps
 

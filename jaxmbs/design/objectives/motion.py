@@ -117,20 +117,25 @@ class OutputValue(OfMotion):
 
 
 @element
-class EventTime(OfMotion):
-    """The time of an event, such as the end of a deployment: that of the run's end where it does not happen.
+class OfEvents(OfMotion):
+    """What is read from the events of a motion."""
 
-    >>> mbs.design.EventTime("latch", target=20.0).event
-    'latch'
-    """
-
-    event: str = field(Kind.TEXT, "", "name of an event; several, separated by spaces: the last of them")
+    event: str = field(Kind.TEXT, "", "name of an event; several, separated by spaces: what is latest, or largest")
 
     def check(self, setting: Setting) -> None:
         super().check(setting)
         for name in self.event.split() or [self.event]:
             if name not in setting.model.event_names:
                 raise unknown("event", name, setting.model.event_names, type(self).__name__)
+
+
+@element
+class EventTime(OfEvents):
+    """The time of an event, such as the end of a deployment: that of the run's end where it does not happen.
+
+    >>> mbs.design.EventTime("latch", target=20.0).event
+    'latch'
+    """
 
     def taken(self, motions: Moved, study: Any) -> Array:
         times = jnp.stack([motions.time[name] for name in self.event.split()])
@@ -141,21 +146,14 @@ class EventTime(OfMotion):
 
 
 @element
-class LatchLoad(OfMotion):
+class LatchLoad(OfEvents):
     """The peak moment of a latch of given stiffness that takes up the energy of its closing, sqrt(2 k E).
 
     >>> mbs.design.LatchLoad("latch", stiffness=5e3, goal="least").stiffness
     5000.0
     """
 
-    event: str = field(Kind.TEXT, "", "name of the latch's event; several, separated by spaces: the largest load")
     stiffness: float = field(Kind.POSITIVE, "N m/rad or N/m", "of the latched hinge")
-
-    def check(self, setting: Setting) -> None:
-        super().check(setting)
-        for name in self.event.split() or [self.event]:
-            if name not in setting.model.event_names:
-                raise unknown("event", name, setting.model.event_names, type(self).__name__)
 
     def taken(self, motions: Moved, study: Any) -> Array:
         energies = jnp.stack([motions.lost[name] for name in self.event.split()])

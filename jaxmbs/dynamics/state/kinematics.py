@@ -62,6 +62,18 @@ def link_motions(tree: Tree, q: Any, v: Any, t: Scalar) -> list[LinkMotion]:
     return tree.outward(step, data, ZERO_MOTION)
 
 
+def displaced(tree: Tree, q: Any, change: Any) -> Any:
+    """q after a unit of time at the constant rates v = change, flat as by `Tree.flat`."""
+    s = tree.structure
+    parts = zip(tree.blocks, tree.split(q, s.q_slices), tree.split(change, s.v_slices), strict=True)
+    return tree.flat([_displaced(b.joint, *part) for b, *part in parts])
+
+
+@kernel
+def _displaced(joint: Joint, q: Any, change: Any) -> tuple[Scalar, ...]:
+    return joint.moved(q, change)
+
+
 def world_placements(tree: Tree, motions: Sequence[LinkMotion]) -> list[Transform]:
     """Per block, the link frames in the world."""
 

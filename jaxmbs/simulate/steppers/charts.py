@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxmbs.dynamics.state import State
+from jaxmbs.dynamics.state.kinematics import displaced
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode
 from jaxmbs.model.joints import Joint
@@ -74,7 +75,7 @@ class Local:
         return (per_joint(tree, _rates, opposite, v), a, power), state
 
     def moved(self, theta: Any) -> Any:
-        return per_configuration(self.flow.tree, self.first[0], theta)
+        return displaced(self.flow.tree, self.first[0], theta)
 
     def end(self, phase: Phase) -> Phase:
         theta, v, work = phase
@@ -95,13 +96,6 @@ def no_group(structure: Structure) -> str | None:
     return None
 
 
-def per_configuration(tree: Tree, q: Any, theta: Any) -> Any:
-    """q moved by theta."""
-    s = tree.structure
-    parts = zip(tree.blocks, tree.split(q, s.q_slices), tree.split(theta, s.v_slices), strict=True)
-    return tree.flat([_moved(b.joint, *part) for b, *part in parts])
-
-
 def per_joint(tree: Tree, fn: Any, by: Sequence[Sequence[Scalar]], v: Any) -> Any:
     """fn(joint, by, v) of every joint, flat."""
     rows = zip(tree.blocks, by, tree.split(v, tree.structure.v_slices), strict=True)
@@ -119,8 +113,3 @@ def series(coefficients: Sequence[float], by: Map, v: Sequence[Scalar]) -> tuple
 @kernel
 def _rates(joint: Joint, opposite: tuple[Scalar, ...], v: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
     return series(MUNTHE_KAAS, lambda y: joint.bracket(opposite, y), v)
-
-
-@kernel
-def _moved(joint: Joint, q: Any, change: Any) -> tuple[Any, ...]:
-    return joint.moved(q, change)
