@@ -27,12 +27,16 @@ class Balance(NamedTuple):
         least, most = jnp.minimum(self.least, kinetic), jnp.maximum(self.most, kinetic)
         return Balance(self.first, least, most, jnp.maximum(self.work, jnp.abs(work)))
 
+    @property
+    def exchanged(self) -> Any:
+        """The energy [J] that moved: what kinetic energy gains or loses, something else loses or gains; and the work."""
+        return 2 * jnp.maximum(self.most - self.first, self.first - self.least) + self.work
+
     def broken(self, error: Any, potential: Any) -> Any:
         """Whether an error of the energy [J] is more than rounding and what a step that suits the motion makes.
 
-        What kinetic energy gains or loses, something else loses or gains; potential: at the start.
+        potential: at the start.
         """
-        exchanged = 2 * jnp.maximum(self.most - self.first, self.first - self.least) + self.work
         rounding = float(jnp.finfo(error.dtype).eps) ** 0.5
-        allowed = max(SHARE, rounding) * exchanged + max(SHARE_OF_ALL, rounding) * self.most
+        allowed = max(SHARE, rounding) * self.exchanged + max(SHARE_OF_ALL, rounding) * self.most
         return jnp.abs(error) > allowed + rounding * jnp.abs(potential)

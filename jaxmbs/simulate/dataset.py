@@ -38,6 +38,7 @@ def dataset(solution: Solution, model: Model) -> xarray.Dataset:
         for k, c in enumerate(components):
             add(c.name, ("time",), np.asarray(x)[..., k], c.unit)
     add("energy_error", ("time",), solution.energy_error, "J", "energy beyond work, losses and initial energy")
+    add("energy_exchanged", (), solution.energy_exchanged, "J", "energy that changed its form, and work")
     add("constraint_error", ("time",), solution.constraint_error, "m, rad, m/s", "largest residual of the constraints")
     add("conditioning", ("time",), solution.conditioning, "", "smallest pivot of the constraints over the largest")
     add("steps_taken", (), solution.steps.taken)

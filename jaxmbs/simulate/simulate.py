@@ -208,6 +208,7 @@ def _simulate(
         events=Events.none(0, grid.t_end, dtype),
         status=status,
         energy_error=jnp.concatenate([zero[None], es - e0]),
+        energy_exchanged=balance.exchanged,
         constraint_error=jnp.concatenate([error0[None], errors]),
         conditioning=jnp.concatenate([jnp.ones(1, dtype), least[:, 0]]),
         folded=carry,

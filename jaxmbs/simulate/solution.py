@@ -16,6 +16,7 @@ from jaxmbs.model import Mode, Model
 from jaxmbs.model.parameters import is_traced
 from jaxmbs.simulate.between import states_at
 from jaxmbs.simulate.dataset import dataset
+from jaxmbs.simulate.momenta import momentum_error
 
 if TYPE_CHECKING:
     import xarray
@@ -85,7 +86,8 @@ class Solution:
     t (rows,) [s]; q (rows, nq); v (rows, nv); mode: the mode in force at the end (None: nothing locked or switched off);
     events: `Events`, those of the model in the order in which they happened; status: int32, a `Status`; energy_error
     (rows,) [J]: energy - initial energy - work of all that is not conservative (tau, thrusters, dampers, drives, impacts
-    and switches of events); constraint_error (rows,): largest residual of the constraints [m, rad,
+    and switches of events), and energy_exchanged [J], what moved between kinetic and potential energy, with the work, to
+    compare it with; constraint_error (rows,): largest residual of the constraints [m, rad,
     m/s]; conditioning (rows,): smallest pivot of the constraints over the largest since the row before, without those that
     depend on others to rounding (near 0 the mechanism passed a configuration where it could branch, such as a
     parallelogram lying flat, at a distance of some square root of it, and kept the branch of its velocity; the status is
@@ -104,6 +106,7 @@ class Solution:
     events: Any
     status: Any
     energy_error: Any
+    energy_exchanged: Any
     constraint_error: Any
     conditioning: Any
     folded: Any
@@ -134,6 +137,27 @@ class Solution:
         [0.465 0.034]
         """
         return states_at(self, model, t, tau, mode, held, method, baumgarte)
+
+    def momentum_error(self, model: Model) -> tuple[jax.Array, jax.Array]:
+        """What changed the momentum of a mechanism that floats: nothing should.
+
+        model: the one that was simulated; one instance (map it for a batch). Returns (angular (rows, 3) about the common
+        centre of mass [N m s], linear (rows, 3) [N s]), world axes: the momentum less the initial one and less what uniform
+        gravity gives. Torques `tau` on the freedoms of a floating base come from outside and show here. Raises ModelError,
+        with their names, where joints, elements or constraints connect the mechanism to the world.
+
+        >>> two = mbs.Mechanism("two masses", gravity=(0, 0, -9.81))
+        >>> for name in ("a", "b"):
+        ...     two.add_body(name, mass=1.0, inertia=(0.1, 0.1, 0.1))
+        ...     two.add_joint(f"flight_{name}", mbs.Free(), "world", name)
+        >>> two.add_force("coil", mbs.LinearSpring("a", "b", stiffness=100.0, rest_length=0.5))
+        >>> model = two.build()
+        >>> q = model.neutral().at[0].set(0.4)
+        >>> run = mbs.simulate(model, q, [0.0] * 12, t_end=0.2, dt=0.01)
+        >>> bool(abs(run.momentum_error(model)[1]).max() < 1e-5)  # float32
+        True
+        """
+        return momentum_error(self, model)
 
     def to_xarray(self, model: Model) -> xarray.Dataset:
         """The solution as an `xarray.Dataset` with names and SI units.

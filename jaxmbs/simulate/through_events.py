@@ -138,7 +138,8 @@ def through_events(of: Functions, grid: Grid, every: int, start: Any, mode: Mode
     return Solution(
         t=times, q=q, v=v, mode=whole_mode(tree.model, x.mode),
         events=x.events or Events.none(0, grid.t_end, dtype), status=status,
-        energy_error=e - e[0], constraint_error=errors, conditioning=least[:, 0], folded=x.extra[0],
+        energy_error=e - e[0], energy_exchanged=x.balance.exchanged, constraint_error=errors,
+        conditioning=least[:, 0], folded=x.extra[0],
         steps=Steps.of(grid.steps) if x.pace is None else Steps(x.pace.taken, x.pace.refused),
     )  # fmt: skip
 

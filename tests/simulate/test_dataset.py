@@ -1,5 +1,7 @@
 """Solutions as labelled data sets."""
 
+from dataclasses import replace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -44,6 +46,13 @@ def test_a_batch_with_names_units_events_and_modes(model):
     assert data["acting"].sel(force_element="coil").values.tolist() == [False, True]
     assert not data["locked"].sel(freedom="arm.angle_rate").any()
     assert data["status"].attrs["flag_meanings"].split()[:2] == ["ok", "not_finite"]
+    assert data["energy_exchanged"].values[0] == pytest.approx(1.0**2 - 0.8**2, rel=1e-6)  # the coil turned by 0.2 rad
+
+    second = jax.tree_util.tree_map(lambda x: x[1], runs)
+    angular, linear = second.momentum_error(model)
+    assert angular.shape == (21, 3) and max(np.abs(angular).max(), np.abs(linear).max()) < 1e-6
+    pushed = replace(second, v=second.v.at[0, 4].add(-0.1))  # a wrong speed of the base along y
+    assert np.allclose(pushed.momentum_error(model)[1], [[0, 0, 0]] + [[0, 0.3, 0]] * 20, atol=1e-6)
 
 
 def test_one_instance_without_events_or_modes(tmp_path):
@@ -54,6 +63,8 @@ def test_one_instance_without_events_or_modes(tmp_path):
     data.to_zarr(tmp_path / "run.zarr", consolidated=False)
     with pytest.raises(mbs.ModelError, match="nq = 2, model 'arm7' 7"):
         run.to_xarray(mbs.library.arm7().build())
+    with pytest.raises(mbs.ModelError, match="'shoulder' may act on model 'double pendulum' from outside"):
+        run.momentum_error(model)
 
 
 @pytest.mark.parametrize("name", FORMULAS)

@@ -1,0 +1,57 @@
+"""The momentum of a mechanism that floats, along a solution: nothing from outside may change it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import jax
+import jax.numpy as jnp
+
+from jaxmbs.dynamics import momentum
+from jaxmbs.model import Model, ModelError
+from jaxmbs.model.constraints import FunctionConstraint
+from jaxmbs.model.forces import External
+from jaxmbs.model.forces.base import WORLD
+from jaxmbs.model.joints import Free
+from jaxmbs.model.structure import Structure
+
+if TYPE_CHECKING:
+    from jaxmbs.simulate.solution import Solution
+
+
+def momentum_error(solution: Solution, model: Model) -> tuple[jax.Array, jax.Array]:
+    """See `Solution.momentum_error`."""
+    s, values = model.structure, model.values()
+    found = sorted(set(_from_outside(s)))
+    if found:
+        raise ModelError(
+            f"momentum_error: {', '.join(map(repr, found))} may act on model {model.name!r} from outside, which changes its "
+            "momentum; compare the change with the impulse that you know instead"
+        )
+    angular, linear = jax.vmap(lambda t, q, v: momentum(model, q, v, t=t))(solution.t, solution.q, solution.v)
+    mass = sum(jnp.asarray(values[f"{body}.mass"]) for body in model.body_names)
+    fallen = jnp.outer(mass * (solution.t - solution.t[0]), jnp.stack([jnp.asarray(x) for x in values["gravity"]]))
+    return angular - angular[:1], (linear - linear[:1] - fallen).astype(linear.dtype)
+
+
+def _from_outside(s: Structure) -> Iterator[str]:
+    """Names of what connects bodies to the world, other than free joints and uniform gravity."""
+    roots = {link.name: link for link in s.links if link.parent < 0}
+    for name, link in roots.items():
+        if not isinstance(link.joint, Free) or name in s.held or any(link.locked):
+            yield name
+    for event in s.events:
+        if any(getattr(action, "joint", None) in roots for action in event.then):
+            yield event.name
+    yield from (loop.name for loop in s.loops if WORLD in (loop.body_a, loop.body_b))
+    for c in s.constraints:
+        touches = isinstance(c.element, FunctionConstraint) or c.element.bodies
+        if touches or any(getattr(c.element, joint) in roots for joint in c.element.joints):
+            yield c.name
+    for f in s.forces:
+        ends = [getattr(f.element, field) for field in f.element.bodies]
+        on_root = any(getattr(f.element, joint) in roots for joint in f.element.joints)
+        alone = len(ends) == 1 or f.element.on_every_mass or f.element.source or isinstance(f.element, External)
+        if WORLD in ends or on_root or alone:
+            yield f.name
