@@ -12,6 +12,7 @@ import numpy as np
 from jaxmbs.study import store as stores
 from jaxmbs.study.damage import require_sound
 from jaxmbs.study.problem import Study, read
+from jaxmbs.study.provenance import salt
 from jaxmbs.study.statistics import CONFIDENCE, QUANTILES, Summary, document, summarize
 from jaxmbs.study.store import Store
 
@@ -48,23 +49,24 @@ def report(folder: str | Path, trust: bool = False) -> Written:
     from jaxmbs.study.page import page, wanted
 
     picked = wanted(study, summary)
-    text = page(study, store, summary, dict(_repeated(study, picked)))
+    text = page(study, store, summary, dict(_repeated(study, store, picked)))
     path = store.folder / PAGE
     stores.write_whole(path, text.encode())
     return Written(path, table(study, store, summary), document(study, store, summary), summary.passed)
 
 
 def _repeated(
-    study: Study, picked: dict[str, tuple[int, int, int]]
+    study: Study, store: Store, picked: dict[str, tuple[int, int, int]]
 ) -> Iterator[tuple[str, dict[str, tuple[int, History]]]]:
     """Histories of the picked samples, all of them computed at once."""
     samples = sorted({sample for three in picked.values() for sample in three})
     if not samples:
         return
-    from jaxmbs.study.repeat import repeat
+    from jaxmbs.study.repeat import repeat_once
 
     steps = study.simulation.t_end / study.simulation.dt
-    history = repeat(study, samples, save_every=max(1, int(steps // _POINTS)))
+    every = max(1, int(steps // _POINTS))
+    history = repeat_once(study, samples, every, store.folder, salt(store.provenance))
     for name, three in picked.items():
         rows = {which: samples.index(sample) for which, sample in zip(("worst", "median", "best"), three, strict=True)}
         yield (

@@ -75,14 +75,20 @@ class Summary:
         return np.quantile(values, QUANTILES) if len(values) else np.full(len(QUANTILES), np.nan)
 
 
+def interval(k: Any, n: Any) -> tuple[Any, Any]:
+    """The interval of Clopper and Pearson of a probability with which k of n samples were met."""
+    from scipy.special import betaincinv  # scipy.stats takes a second to import
+
+    tail = (1 - CONFIDENCE) / 2
+    low = np.where(k > 0, betaincinv(np.maximum(k, 1), n - k + 1, tail), 0.0)
+    return low, np.where(k < n, betaincinv(k + 1, np.maximum(n - k, 1), 1 - tail), 1.0)
+
+
 def verdict(text: str, met: np.ndarray, share: float = 1.0) -> Verdict:
     """Verdict of (m,) bool."""
-    from scipy.stats import binomtest
-
     k, m = int(np.count_nonzero(met)), len(met)
-    interval = binomtest(k, m).proportion_ci(CONFIDENCE, method="exact") if m else None
-    low, high = (float(interval.low), float(interval.high)) if interval else (0.0, 1.0)
-    return Verdict(text, k, m, low, high, share)
+    low, high = interval(k, m)
+    return Verdict(text, k, m, float(low), float(high), share)
 
 
 def summarize(study: Study, store: Store) -> Summary:
@@ -166,14 +172,10 @@ def extremes(study: Study, summary: Summary, criterion: Criterion) -> tuple[int,
 
 def converging(study: Study, summary: Summary, points: int = 40) -> dict[str, np.ndarray]:
     """Per criterion (4, points): number of samples, share of them that meets it, ends of the share's interval."""
-    from scipy.stats import beta
-
     n = np.unique(np.geomspace(1, summary.done, points).astype(int))
     ok = np.isin(np.arange(summary.done), np.flatnonzero(summary.status == 0))
-    tail, found = (1 - CONFIDENCE) / 2, {}
+    found = {}
     for c in study.criteria:
         k = np.cumsum(ok & c.met(summary.outputs[c.output]))[n - 1]
-        low = np.where(k > 0, beta.ppf(tail, np.maximum(k, 1), n - k + 1), 0.0)
-        high = np.where(k < n, beta.isf(tail, k + 1, np.maximum(n - k, 1)), 1.0)
-        found[c.text] = np.stack([n, k / n, low, high])
+        found[c.text] = np.stack([n, k / n, *interval(k, n)])
     return found

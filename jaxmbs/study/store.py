@@ -57,10 +57,10 @@ class Store:
         return dict(group.arrays())
 
     def dataset(self) -> xarray.Dataset:
-        """The results, lazily."""
+        """The results, each read when it is asked for."""
         import xarray
 
-        return xarray.open_zarr(self.folder / RESULTS)
+        return xarray.open_zarr(self.folder / RESULTS, chunks=None)
 
     def to_dataframe(self) -> pandas.DataFrame:
         """The results as a table, one row per sample; components of a draw are columns NAME[0], NAME[1], ..."""

@@ -2,7 +2,9 @@
 
 import io
 import re
+import shutil
 from html.parser import HTMLParser
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -16,6 +18,8 @@ from jaxmbs.study.plots import histogram
 from jaxmbs.study.statistics import extremes, summarize, verdict
 from jaxmbs.study.units import unit
 from tests.study.conftest import CART
+
+repeats = import_module("jaxmbs.study.repeat")  # there is a function of this name
 
 
 @pytest.fixture(scope="module")
@@ -151,3 +155,26 @@ def test_share_of_variance_is_none_on_average_without_a_relation():
     rng = np.random.default_rng(2)
     shares = [explained(*rng.normal(size=(2, 1500)), 60) for _ in range(60)]
     assert abs(np.mean(shares)) < 0.004
+
+
+def test_histories_are_kept_for_the_next_report(finished, tmp_path, monkeypatch):
+    """The same page without computing; other samples and damaged files are computed anew."""
+    folder = tmp_path / "run"
+    shutil.copytree(finished.folder, folder)
+    first, kept = report(folder).path.read_bytes(), folder / repeats.HISTORIES
+    whole, computed = kept.read_bytes(), []
+    monkeypatch.setattr(repeats, "repeat", lambda study, samples, every: computed.append(samples) or told)
+    told = repeats.repeat_once(read(folder / "study.toml"), *asked(kept))
+    assert report(folder).path.read_bytes() == first and not computed
+    kept.write_bytes(whole[:2000] + bytes([whole[2000] ^ 1]) + whole[2001:])
+    assert report(folder).path.read_bytes() == first and len(computed) == 1 and kept.read_bytes() == whole
+    study, (samples, every, where, salt) = read(folder / "study.toml"), asked(kept)
+    repeats.repeat_once(study, samples[::-1], every, where, salt)
+    repeats.repeat_once(study, samples[::-1], every, where, salt + 1)
+    assert len(computed) == 3
+
+
+def asked(kept):
+    """What the histories in a file are of."""
+    salt, every, *samples = (int(x) for x in np.load(kept)["wanted"])
+    return samples, every, kept.parent, salt
