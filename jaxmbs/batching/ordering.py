@@ -40,37 +40,47 @@ def chunks(
     n = len(operations)
     position: dict[Any, int] = {o: k for k, o in enumerate(operations)}
     operands = [[x for x in o.operands if not isinstance(x, np.generic)] for o in operations]
-    shared = [[x for x in o.operands if isinstance(x, np.generic) or is_shared(x)] for o in operations]
-    last_use = {o: n if o in wanted else k for o, k in position.items()}
+    last_use = [n if o in wanted else k for k, o in enumerate(operations)]
     for k, given in enumerate(operands):
-        last_use.update((x, max(last_use[x], k)) for x in given if x in position)
+        for x in given:
+            if x in position:
+                last_use[position[x]] = max(last_use[position[x]], k)
+
+    # the loops below are long: numbers in place of operations, what comes from outside from n on
+    numbers = dict(position)
+    needs = [list(dict.fromkeys(numbers.setdefault(x, len(numbers)) for x in given)) for given in operands]
+    column = [not is_shared(x) for x in numbers]
+    same: dict[Any, int] = {}
+    shared = [
+        [same.setdefault(x, len(same)) for x in o.operands if isinstance(x, np.generic) or is_shared(x)]
+        for o in operations
+    ]
+    weights = [_WEIGHTS.get(o.primitive.name, 1) for o in operations]
 
     step = max(1, min(-(-n // _PLACES), most_operations // 4))
     places = {*range(0, n, step), n}
+    read_from, shared_from = [-1] * len(numbers), [-1] * len(same)  # the kernel that has counted it
 
     def ends(first: int) -> Iterator[tuple[int, int]]:
         """The places where a kernel that begins at `first` may end, with the columns that it then reads and writes."""
-        size = columns = 0
-        sharing: set[Any] = set()
-        reading: set[Any] = set()
-        writing: set[Any] = set()
+        size = columns = sharing = writing = 0
         for k in range(first, n):
-            o = operations[k]
-            size += _WEIGHTS.get(o.primitive.name, 1)
-            sharing.update(shared[k])
-            for x in operands[k]:
-                if position.get(x, -1) >= first:
-                    if last_use[x] == k:
-                        writing.discard(x)
-                elif x not in reading:
-                    reading.add(x)
-                    columns += not is_shared(x)
-            if last_use[o] > k:
-                writing.add(o)
+            size += weights[k]
+            for x in shared[k]:
+                if shared_from[x] != first:
+                    shared_from[x] = first
+                    sharing += 1
+            for x in needs[k]:
+                if first <= x < n:
+                    writing -= last_use[x] == k
+                elif read_from[x] != first:
+                    read_from[x] = first
+                    columns += column[x]
+            writing += last_use[k] > k
             if k + 1 in places:
-                fits = size <= most_operations and columns <= most_columns and len(sharing) <= most_shared
-                if k - first < step or (fits and len(writing) <= most_columns):
-                    yield k + 1, columns + len(writing)
+                fits = size <= most_operations and columns <= most_columns and sharing <= most_shared
+                if k - first < step or (fits and writing <= most_columns):
+                    yield k + 1, columns + writing
                 if not fits:
                     return
 
@@ -85,7 +95,7 @@ def chunks(
         first = fewest[end][1]
         inside = list(operations[first:end])
         reads = dict.fromkeys(x for given in operands[first:end] for x in given if position.get(x, -1) < first)
-        out.append(Chunk(inside, list(reads), [o for o in inside if last_use[o] >= end]))
+        out.append(Chunk(inside, list(reads), [operations[k] for k in range(first, end) if last_use[k] >= end]))
         end = first
     return out[::-1]
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.extend.core import jaxpr_as_fun
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 import jaxmbs as mbs
@@ -64,7 +65,7 @@ def samples_of(study: Study, dtype: Any) -> Callable[..., Results]:
         anew = jnp.zeros(index.shape, bool) if anew is None else anew
         return found | {"status": status_of(study, model, found["status"]), DRAWS: draws, ANEW: anew}
 
-    return jax.jit(samples, static_argnames="fused")  # one trace, for the shapes and for the program
+    return jax.jit(samples, static_argnames="fused")
 
 
 def simulated(simulation: SimulationTable, model: mbs.Model, q: Array, v: Array, **more: Any) -> mbs.Solution:
@@ -137,12 +138,13 @@ def compiled(study: Study, rows: int) -> Compiled:
     def block(keys: Array, number: Array) -> Results:
         return samples(keys, number.astype(jnp.uint32) * rows + jnp.arange(rows, dtype=jnp.uint32))
 
-    shapes = jax.eval_shape(block, keys, jnp.int32(0))
+    # traced once: inside `shard_map` a jitted function would be traced anew
+    traced, shapes = jax.make_jaxpr(block, return_shape=True)(keys, jnp.int32(0))
 
     @partial(jax.shard_map, mesh=mesh, in_specs=(whole, split, split), out_specs=split, check_vma=False)
     def blocks(keys: Array, first: Array, count: Array) -> Results:
         def body(i: Array, results: Results) -> Results:
-            new = block(keys, first[0] + i)
+            new = jax.tree.unflatten(jax.tree.structure(shapes), jaxpr_as_fun(traced)(keys, first[0] + i))
             return jax.tree.map(lambda all, one: jax.lax.dynamic_update_index_in_dim(all, one, i, 0), results, new)
 
         empty = jax.tree.map(lambda s: jnp.zeros((BLOCKS_PER_DEVICE, *s.shape), s.dtype), shapes)
