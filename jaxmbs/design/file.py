@@ -19,11 +19,13 @@ from jaxmbs.design.variables import Item
 from jaxmbs.io.catalogue import catalogue, elements_in
 from jaxmbs.io.errors import InputError, choices, dotted, problems_of
 from jaxmbs.io.errors import Problem as Fault
-from jaxmbs.io.tables import Table
+from jaxmbs.io.tables import Table, stated
 from jaxmbs.io.toml import parse, read_bytes
 from jaxmbs.model import Model, ModelError
 from jaxmbs.study import Study, units
+from jaxmbs.study import outputs as outputs_package
 from jaxmbs.study import read as read_study
+from jaxmbs.study.schema import study_file
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,18 @@ def read(path: str | Path, trust: bool = False) -> DesignFile:
         return _design(study, data, Path(path), trust)
     except InputError as error:
         raise InputError(error.problems, path) from None
+
+
+def file_table() -> type[Table]:
+    """All that a file may hold: the tables of a study, and [design]."""
+    outputs, objectives = (
+        catalogue({}, None, False, elements_in(package)).classes for package in (outputs_package, objectives_package)
+    )
+    design = (
+        design_table(objectives) | None,
+        stated("table", "what is looked for by `jaxmbs synthesize`", default=None),
+    )
+    return create_model("File", __base__=study_file(outputs), design=design)
 
 
 def _design(study: Study, data: dict[str, Any], path: Path, trust: bool) -> DesignFile:

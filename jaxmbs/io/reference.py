@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any, Union, get_args, get_origin
 
+from jaxmbs.io.errors import InputError, Problem, choices
 from jaxmbs.io.generated import Made
 from jaxmbs.io.tables import Table
 from jaxmbs.model.fields import declared
@@ -33,10 +34,35 @@ class Key:
 
 
 def keys(table: type[Table], under: str = "") -> list[Key]:
-    """All keys of a file's table, or those under a path: a whole one, or any part of it such as "pusher"."""
-    found = list(_keys(table, "", ""))
-    wanted = f".{under}."
-    return [k for k in found if wanted in f".{k.path}."] if under else found
+    """All keys of a file's table, or those under a path: a whole one, or any part of it such as "pusher".
+
+    Raises InputError with near matches where none is.
+    """
+    every = list(_keys(table, "", ""))
+    found = [k for k in every if f".{under}." in f".{k.path}."] if under else every
+    if not found:
+        parts = dict.fromkeys(part for k in every for part in (k.path, *k.path.split(".")))
+        raise InputError(Problem(under, f"no key of a file; {choices(under, parts, 'keys')}"))
+    return found
+
+
+def json_schema(table: type[Table]) -> dict[str, Any]:
+    """The JSON schema of a file's table, with docs and units, for editors."""
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **_with_units(table.model_json_schema())}
+
+
+def _with_units(node: Any) -> Any:
+    """Docs that name the unit, which schemas have no word for."""
+    if isinstance(node, list):
+        return [_with_units(x) for x in node]
+    if not isinstance(node, dict):
+        return node
+    unit, kind = node.get("unit"), node.get("kind")
+    if isinstance(unit, str) and isinstance(kind, str):
+        node = {k: x for k, x in node.items() if k not in ("unit", "kind")}
+        said = f"{node.get('description', '')} ({kind}{f', {unit}' if unit else ''})"
+        node["description"] = said.strip()
+    return {k: _with_units(x) for k, x in node.items()}
 
 
 def _keys(table: type[Table], path: str, header: str) -> Iterator[Key]:

@@ -16,7 +16,6 @@ from jaxmbs.errors import ModelError, ModelWarning
 from jaxmbs.io.catalogue import Catalogue, catalogue, elements_in
 from jaxmbs.io.errors import InputError, Problem, choices, dotted, problems_of
 from jaxmbs.io.loading import from_robot, is_robot
-from jaxmbs.io.reference import Key, keys
 from jaxmbs.io.toml import beside, parse, read_bytes
 from jaxmbs.model.fields import names_in, type_name
 from jaxmbs.model.kinds import Kind
@@ -162,37 +161,6 @@ def _study(path: Path, content: bytes, need: str, trust: bool) -> Study:
         shown,
         sentences,
     )
-
-
-def known_keys(under: str = "") -> list[Key]:
-    """The key reference of study files, or its part under a path. Raises InputError with near matches where none is."""
-    table = study_file(catalogue({}, None, False, elements_in(outputs_package)).classes)
-    found = keys(table, under)
-    if not found:
-        parts = dict.fromkeys(part for k in keys(table) for part in (k.path, *k.path.split(".")))
-        raise InputError(Problem(under, f"no key of a file; {choices(under, parts, 'keys')}"))
-    return found
-
-
-def json_schema() -> dict[str, Any]:
-    """The JSON schema of study files, with docs and units, for editors."""
-    table = study_file(catalogue({}, None, False, elements_in(outputs_package)).classes)
-    found = table.model_json_schema()
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **_with_units(found)}
-
-
-def _with_units(node: Any) -> Any:
-    """Docs that name the unit, which schemas have no word for."""
-    if isinstance(node, list):
-        return [_with_units(x) for x in node]
-    if not isinstance(node, dict):
-        return node
-    unit, kind = node.get("unit"), node.get("kind")
-    if isinstance(unit, str) and isinstance(kind, str):
-        node = {k: x for k, x in node.items() if k not in ("unit", "kind")}
-        said = f"{node.get('description', '')} ({kind}{f', {unit}' if unit else ''})"
-        node["description"] = said.strip()
-    return {k: _with_units(x) for k, x in node.items()}
 
 
 class _Findings:

@@ -20,9 +20,10 @@ def keys(
         from dataclasses import asdict
 
         from jaxmbs.cli.show import reference
-        from jaxmbs.study.problem import known_keys
+        from jaxmbs.design.file import file_table
+        from jaxmbs.io.reference import keys as known_keys
 
-        found = known_keys(path)
+        found = known_keys(file_table(), path)
         voice.document([asdict(k) for k in found])
         if not as_json:
             voice.show(reference(found))

@@ -20,9 +20,10 @@ def schema(
     with speaking(True) as voice:
         import json
 
-        from jaxmbs.study.problem import json_schema
+        from jaxmbs.design.file import file_table
+        from jaxmbs.io.reference import json_schema
 
-        found = json_schema()
+        found = json_schema(file_table())
         if out is None:
             voice.document(found)
         else:
