@@ -56,11 +56,10 @@ def file_table() -> type[Table]:
     outputs, objectives = (
         catalogue({}, None, False, elements_in(package)).classes for package in (outputs_package, objectives_package)
     )
-    design = (
-        design_table(objectives) | None,
-        stated("table", "what is looked for by `jaxmbs synthesize`", default=None),
-    )
-    return create_model("File", __base__=study_file(outputs), design=design)
+    wanted = stated("table", "what is looked for by `jaxmbs synthesize`", default=None)
+    table: Any = design_table(objectives) | None
+    made: Any = create_model("File", __base__=study_file(outputs), design=(table, wanted))
+    return made
 
 
 def _design(study: Study, data: dict[str, Any], path: Path, trust: bool) -> DesignFile:
