@@ -3,6 +3,7 @@
 import importlib.util
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import jax
 import jax.numpy as jnp
@@ -14,6 +15,7 @@ from jaxmbs.design import Factor, Free, MassDistribution, Problem, Status, synth
 from jaxmbs.design.compiling import compiled
 from jaxmbs.design.file import read
 from jaxmbs.design.problem import Prepared
+from jaxmbs.study import read as read_study
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 D = mbs.design
@@ -166,3 +168,46 @@ def test_the_pushers_compensate_an_unbalanced_payload():
     before, after = found["probability of tip_off_rate < 1 deg/s"]
     assert before < 0.5 < 0.85 < after
     assert found["separation_velocity, median"][1] > 1.29
+
+
+CART = """
+criteria = ["-1 m < travel < 2 m", "|travel| < 1 m", "travel > 0.5 m"]
+[mechanism]
+bodies = [{name = "cart", mass = 1.0}]
+joints = [{name = "rail", type = "prismatic", axis = [1, 0, 0], parent = "world", child = "cart"}]
+[outputs.travel]
+type = "joint_position"
+joint = "rail"
+reduce = "final"
+[simulation]
+t_end = 0.1
+dt = 0.05
+"""
+
+
+@pytest.mark.parametrize("criterion", [0, 1, 2])
+def test_the_smoothed_probability_of_failure(criterion, tmp_path):
+    """Tends to the share of samples that miss the criterion, whatever its form; its slope is that of fewer failures."""
+    (tmp_path / "cart.toml").write_text(CART)
+    study, x = read_study(tmp_path / "cart.toml", need="mechanism"), np.linspace(-2.95, 2.95, 60)
+
+    def smoothed(x, width):
+        failure = D.Failure(criterion, width=width)
+        return failure.residuals(failure.taken(SimpleNamespace(outputs={"travel": x}), study), None)[0]
+
+    missed = 1 - np.mean(study.criteria[criterion].met(x))
+    assert 0.3 < missed < 0.9 and smoothed(x, 1e-3) == pytest.approx(missed, abs=1e-9)
+    along = np.random.default_rng(0).normal(size=60)
+    ends = [float(smoothed(x + h * along, 0.2)) for h in (1e-5, -1e-5)]
+    assert jax.grad(smoothed)(x, 0.2) @ along == pytest.approx((ends[0] - ends[1]) / 2e-5, rel=1e-6)
+
+
+@pytest.mark.parametrize("bound, extreme", [({"at_most": 1.0}, np.max), ({"at_least": 1.0}, np.min)])
+def test_the_smooth_worst_is_near_the_worst(bound, extreme):
+    """Within ln(samples) over the sharpness, on the safe side of the mean."""
+    x = np.random.default_rng(2).normal(3.0, 0.4, 200)
+    worst = D.OutputValue("travel", statistic="worst", samples=200, **bound)
+    found = float(worst.margins(x[:, None], None)[0])
+    exact = float(1.0 - extreme(x)) if "at_most" in bound else float(extreme(x) - 1.0)
+    assert 0 <= found - exact < np.log(200) / 20 * x.std()
+    assert float(worst.residuals(x[:, None], None)[0]) == max(-found, 0.0)

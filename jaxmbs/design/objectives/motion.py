@@ -184,16 +184,16 @@ class Failure(OfMotion):
         if self.criterion >= count:
             raise ModelError(f"Failure: there is no criterion {self.criterion}; the file has {count}, counted from 0")
 
-    def constants(self, setting: Setting) -> Any:
-        c = setting.study.criteria[self.criterion]
-        return jnp.array([c.bound, 1.0 if c.sign.startswith("<") else -1.0])
-
     def taken(self, motions: Moved, study: Any) -> Array:
-        return motions.outputs[study.criteria[self.criterion].output][:, None]
+        """How far every sample is from missing the criterion, negative where it misses it."""
+        c = study.criteria[self.criterion]
+        x = motions.outputs[c.output]
+        x = jnp.abs(x) if c.absolute else x
+        far = [(bound - x) if sign.startswith("<") else (x - bound) for sign, bound in c.bounds]
+        return jnp.stack(far).min(axis=0)[:, None]
 
     def residuals(self, measured: Array, constants: Any) -> Array:
-        bound, sign = constants
-        return jax.nn.sigmoid(sign * (measured.reshape(-1) - bound) / self.width).mean()[None]
+        return jax.nn.sigmoid(-measured.reshape(-1) / self.width).mean()[None]
 
     def margins(self, measured: Array, constants: Any) -> Array | None:
         return None
