@@ -10,6 +10,7 @@ import jax
 import numpy as np
 
 import jaxmbs as mbs
+from jaxmbs.design.certificate import certificate
 from jaxmbs.design.findings import Findings, findings
 from jaxmbs.design.problem import Prepared, Problem
 from jaxmbs.design.search import Progress, search, silent
@@ -25,7 +26,8 @@ class Design:
     largest: {objective: its largest residual}; before: the same at the nominal values; cost: half the sum of squares;
     history (steps, starts): costs; statuses, costs (starts,); x (starts, n): variables of every start; best: its number;
     findings: `Findings`, what the conditions fix and what they leave free (None where the search failed); problem: `Problem`
-    that it solves.
+    that it solves; certificate: where it is proved that no bodies inside their envelopes meet the conditions, what the norm
+    of these, relative to the nominal mass matrix, is at least; else None.
 
     >>> model = mbs.set(mbs.library.three_link_arm().build(), {"gravity": (0, 0, 0)})
     >>> free = [mbs.design.Free(f"body_{k}.com", components=(0, 1)) for k in (2, 3)]
@@ -49,6 +51,7 @@ class Design:
     best: int
     findings: Findings | None
     problem: Problem
+    certificate: float | None = None
 
     @property
     def relations(self) -> tuple[Any, ...]:
@@ -90,10 +93,11 @@ def synthesize(problem: Problem, checkpoint: str | Path | None = None, progress:
     status = Status(int(state.status[best]))
     values = prepared.variables.values(prepared.variables.coordinates_at(x))
     parameters = {name: _plain(value) for name, value in values.items()}
+    proved = None if status.success else certificate(prepared, x)
     return Design(
         parameters,
         status,
-        _reason(prepared, state, best),
+        _reason(prepared, state, best, proved),
         {_name(prepared, k): float(w) for k, w in enumerate(state.worst[best])},
         {_name(prepared, k): float(w) for k, w in enumerate(before)},
         float(state.cost[best]),
@@ -104,6 +108,7 @@ def synthesize(problem: Problem, checkpoint: str | Path | None = None, progress:
         best,
         findings(prepared, state, best) if status.success and hasattr(state, "normal") else None,
         problem,
+        proved,
     )
 
 
@@ -137,7 +142,7 @@ def _name(prepared: Prepared, k: int) -> str:
     return types[k] if types.count(types[k]) == 1 else f"{types[k]}_{types[: k + 1].count(types[k])}"
 
 
-def _reason(prepared: Prepared, state: Any, best: int) -> str:
+def _reason(prepared: Prepared, state: Any, best: int, proved: float | None) -> str:
     status, worst = Status(int(state.status[best])), state.worst[best]
     said, x = status.message, state.x[best][: prepared.variables.size]
     if status in (Status.INFEASIBLE, Status.STALLED, Status.STEPS):
@@ -153,4 +158,6 @@ def _reason(prepared: Prepared, state: Any, best: int) -> str:
     binding = prepared.variables.binding(x)
     if binding:
         said += "; what binds: " + "; ".join(binding)
+    if proved is not None:
+        said += f"; no bodies inside the envelopes meet the conditions, whose norm is at least {proved:.2g} (proved)"
     return said

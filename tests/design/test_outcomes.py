@@ -5,10 +5,11 @@ from dataclasses import replace
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy.optimize import least_squares
+from scipy.optimize import least_squares, minimize
 
 import jaxmbs as mbs
 from jaxmbs.design import Factor, Free, MassDistribution, Problem, Status, synthesize
+from jaxmbs.design.certificate import Envelope, certificate, distance, on_a_ball
 from jaxmbs.design.compiling import compiled
 from jaxmbs.design.problem import Prepared
 from jaxmbs.design.search import search
@@ -58,8 +59,53 @@ def test_inside_an_envelope_it_may_be_impossible():
     design = synthesize(Problem(arm(), free, [INDEPENDENT], starts=2, max_steps=400))
     assert not design.status.success and design.status is not Status.RUNAWAY
     assert "body_2 fills its envelope" in design.reason and design.findings is None
+    assert "(proved)" in design.reason and design.certificate > 1e-3
     com = design.parameters["body_2.com"]
     assert np.linalg.norm((com - [0.2, 0.05, 0.0]) / 0.1) < 1
+
+
+def test_nothing_is_proved_where_an_envelope_lets_the_conditions_hold():
+    """What is proved grows with the way from the envelope to where the conditions hold, and is nothing within."""
+    static = np.array([-0.25, -0.0625])  # where the centre of mass of body 2 has to be
+
+    def found(center, half):
+        free = [*bodies(2, center=(*center, 0.0), half_axes=half), *bodies(3)]
+        prepared = Prepared(Problem(arm(), free, [INDEPENDENT], starts=1))
+        return certificate(prepared, prepared.variables.nominal)
+
+    near, far = found((-0.1, -0.0625), (0.1, 0.1, 0.1)), found((0.05, -0.0625), (0.1, 0.1, 0.1))
+    assert found(static, (0.1, 0.1, 0.1)) is None and found((-0.1, -0.0625), (0.16, 0.1, 0.1)) is None
+    assert near > 0.1 and far / near == pytest.approx(0.2 / 0.05, rel=1e-2)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_least_distance_is_that_of_scipy(seed):
+    """Conditions on the first moments of a body of 2 kg: over its centre of mass, in an ellipsoid."""
+    rng, mass = np.random.default_rng(seed), 2.0
+    J, r0 = np.zeros((4, 9)), rng.normal(size=4)
+    J[:, 6:] = rng.normal(size=(4, 3))
+    center, half = rng.normal(size=3), rng.uniform(0.1, 1.0, 3)
+
+    def missed(s):
+        return np.sum((J[:, 6:] @ (mass * (center + half * s)) + r0) ** 2)
+
+    inside = {"type": "ineq", "fun": lambda s: 1 - s @ s}
+    found = minimize(missed, np.zeros(3), method="SLSQP", constraints=[inside], options={"ftol": 1e-14})
+    proved = distance(J, r0, [Envelope(slice(0, 9), center, half, (mass, mass), False)])
+    assert proved == pytest.approx(np.sqrt(found.fun), rel=1e-5)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_least_of_a_quadratic_function_on_a_ball(seed):
+    rng = np.random.default_rng(seed)
+    A, b = rng.normal(size=(3, 3)) * rng.choice([0.0, 1e-3, 1.0]), rng.normal(size=3) * rng.choice([0.0, 1e-6, 1.0])
+    A = A + A.T
+    dual, s = on_a_ball(A, b)
+    points = rng.normal(size=(2000, 3))
+    points *= (rng.random(2000) ** (1 / 3) / np.linalg.norm(points, axis=1))[:, None]
+    values = np.einsum("ni,ij,nj->n", points, A, points) + points @ b
+    assert np.linalg.norm(s) <= 1 + 1e-12 and dual <= values.min() + 1e-12
+    assert s @ A @ s + b @ s == pytest.approx(dual, abs=1e-9)
 
 
 def test_bounds_bind_and_are_named():
