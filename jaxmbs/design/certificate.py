@@ -89,7 +89,7 @@ def _linear(prepared: Prepared, x: np.ndarray) -> tuple[Any, Any]:
     (J, other), (r, _) = (np.asarray(a) for a in local(np.stack([here, there])))
     if np.abs(other - J).max() > AFFINE * np.abs(J).max():
         return None, None
-    R = np.linalg.qr(np.column_stack([J, r - J @ here]), mode="r")
+    R: Any = np.linalg.qr(np.column_stack([J, r - J @ here]), mode="r")
     return R[:, :-1], R[:, -1]
 
 
@@ -132,7 +132,7 @@ def _least(g: np.ndarray, body: Envelope) -> tuple[float, np.ndarray]:
     p = p0 + D * s
     inertia = (p @ p) * np.eye(3) - np.outer(p, p)
     moments = mass * np.array([*np.diagonal(inertia), inertia[0, 1], inertia[0, 2], inertia[1, 2], *p])
-    return mass * (f0 + value), np.append(moments, mass) if body.free_mass else moments
+    return float(mass * (f0 + value)), np.append(moments, mass) if body.free_mass else moments
 
 
 def on_a_ball(A: np.ndarray, b: np.ndarray) -> tuple[float, np.ndarray]:
