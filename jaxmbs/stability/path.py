@@ -193,7 +193,7 @@ def _path(
         again = _stepped(x.base, x.tangent, h)
         nearer = moved(x.trial, change, unit)
         trial = _pick(lost, again[0], _pick(met, x.trial, nearer))
-        row = _pick(met, (x.trial, least, unstable), x.row)
+        row = _pick(met, (nearer, least, unstable), x.row)
         return _Turn(
             x.base, jnp.where(met, following * jnp.where(first_row, jnp.where(following[-1] < 0, -1, 1), 1), x.tangent),
             h, trial, jnp.where(lost, again[1], x.normal), jnp.where(lost, 0, x.iteration + 1),
@@ -253,8 +253,8 @@ def _stiffness(A: Any, K: Any, J: Any) -> tuple[Any, Any]:
     scaled = P @ (scaled + scaled.T) @ P / 2
     size = 1 + jnp.max(jnp.sum(jnp.abs(scaled), axis=1), initial=0.0)
     values = jnp.linalg.eigvalsh(scaled + 2 * size * (jnp.eye(A.shape[0], dtype=A.dtype) - P))
-    eps = float(jnp.finfo(A.dtype).eps)
-    return values[0], jnp.sum(values < -(eps ** (2 / 3)) * size).astype(jnp.int32)
+    rounding = len(values) * float(jnp.finfo(A.dtype).eps) * size
+    return values[0], jnp.sum(values < -rounding).astype(jnp.int32)
 
 
 def _pick(on: Any, a: Any, b: Any) -> Any:
