@@ -121,7 +121,7 @@ def test_a_free_body_that_spins():
 
 
 def test_what_is_not_steady_says_so(linkage):
-    model, q = linkage
+    model, _ = linkage
     assert int(mbs.linearize(model, [0.0, -0.4, 1.5], independent="crank_hinge").status) == mbs.Status.INCONSISTENT
     moved = mbs.assemble(model, [0.5, 0.1, 1.5], fixed="crank_hinge")[0]
     assert int(mbs.linearize(model, moved, independent="crank_hinge").status) == mbs.Status.UNSTEADY
