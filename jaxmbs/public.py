@@ -104,6 +104,14 @@ from jaxmbs.simulate import Status as Status
 from jaxmbs.simulate import assemble as assemble
 from jaxmbs.simulate import simulate as simulate
 from jaxmbs.simulate import steppers as steppers
+from jaxmbs.stability import Equilibrium as Equilibrium
+from jaxmbs.stability import EquilibriumPath as EquilibriumPath
+from jaxmbs.stability import Linearization as Linearization
+from jaxmbs.stability import Modes as Modes
+from jaxmbs.stability import equilibrium as equilibrium
+from jaxmbs.stability import equilibrium_path as equilibrium_path
+from jaxmbs.stability import linearize as linearize
+from jaxmbs.stability import modes as modes
 from jaxmbs.symbolic import Operations as Operations
 from jaxmbs.symbolic import WrittenOut as WrittenOut
 from jaxmbs.symbolic import write_out as write_out

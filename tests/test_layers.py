@@ -22,6 +22,7 @@ LAYERS = {
     "io": {"errors", "spatial", "model", "lazy"},
     "library": {"errors", "spatial", "model", "dynamics"},
     "simulate": {"errors", "spatial", "model", "dynamics"},
+    "stability": {"errors", "spatial", "model", "dynamics", "simulate"},
 }
 ROOMS = {
     "state": set(),

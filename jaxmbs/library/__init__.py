@@ -5,6 +5,7 @@ model = mbs.library.arm7().build()
 gravity, where a function has it, is the uniform acceleration (3,) [m/s²] in world axes.
 """
 
+from jaxmbs.library.bicycle import bicycle as bicycle
 from jaxmbs.library.chains import chain as chain
 from jaxmbs.library.chains import double_pendulum as double_pendulum
 from jaxmbs.library.crank_slider import crank_slider as crank_slider

@@ -1,4 +1,4 @@
-"""The times of a run: t0 + i dt and exactly t_end, never a running sum."""
+"""The times of a run: t0 + i dt and exactly t_end, or those that are given; never a running sum."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from jaxmbs.model import ModelError
@@ -17,7 +18,8 @@ from jaxmbs.simulate.loops import shared, sizes
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Grid:
-    """Steps of length dt from t0 [s], the last one of length `last`, which ends at t_end.
+    """Steps of length dt from t0 [s], the last one of length `last`, which ends at t_end; or from each of `points` to the
+    next, none longer than dt.
 
     Their number is part of a program, the times are its data.
     """
@@ -27,6 +29,7 @@ class Grid:
     dt: Any
     last: Any
     steps: int = field(metadata={"static": True})
+    points: Any = None
 
     @staticmethod
     def of(t0: Any, t_end: Any, dt: Any) -> Grid:
@@ -38,6 +41,40 @@ class Grid:
             raise ModelError(f"simulate: t_end is {t_end!r}, not later than t0 = {t0!r}; runs go forwards in time")
         steps = max(1, math.ceil((end - start) / length - 1e-9))
         return Grid(start, end, length, end - (start + (steps - 1) * length), steps)
+
+    @staticmethod
+    def through(times: Any, dt: Any) -> tuple[Grid, np.ndarray]:
+        """Steps of at most dt from each of the times to the next, and the numbers of the points at the times."""
+        if is_traced(times):
+            raise ModelError("simulate: times are traced; they set the number of steps: pass plain numbers")
+        rows, longest = np.asarray(times, float), _plain("dt", dt)
+        if rows.ndim != 1 or len(rows) < 2 or not np.isfinite(rows).all() or not (np.diff(rows) > 0).all():
+            raise ModelError(f"simulate: times are {times!r}; pass two or more numbers of seconds, each later than the last")
+        if longest <= 0:
+            raise ModelError(f"simulate: dt is {dt!r}; pass a positive number of seconds")
+        gaps = np.diff(rows)
+        counts = np.maximum(1, np.ceil(gaps / longest - 1e-9)).astype(int)
+        parts = [a + gap * np.arange(n) / n for a, gap, n in zip(rows[:-1], gaps, counts, strict=True)]
+        points = np.append(np.concatenate(parts), rows[-1])
+        ends = float(rows[0]), float(rows[-1]), float(np.diff(points).max()), float(points[-1] - points[-2])
+        return Grid(*ends, len(points) - 1, points), np.append(0, np.cumsum(counts))
+
+    def cell(self, i: Any, dtype: Any) -> tuple[Any, Any, Any]:
+        """(start, length, end) of step i."""
+        if self.points is not None:
+            points = jnp.asarray(self.points, dtype)
+            start, end = points[jnp.minimum(i, self.steps)], points[jnp.minimum(i + 1, self.steps)]
+            return start, end - start, end
+        last = i == self.steps - 1
+        length = jnp.where(last, jnp.asarray(self.last, dtype), jnp.asarray(self.dt, dtype))
+        start = self.begins(i, dtype)
+        return start, length, jnp.where(last, jnp.asarray(self.t_end, dtype), start + length)
+
+    def begins(self, i: Any, dtype: Any) -> Any:
+        """Time [s] at the start of step i."""
+        if self.points is not None:
+            return jnp.asarray(self.points, dtype)[jnp.minimum(i, self.steps)]
+        return jnp.asarray(self.t0, dtype) + i.astype(dtype) * jnp.asarray(self.dt, dtype)
 
     def groups(self, save_every: int, levels: int) -> tuple[int, int, int]:
         """Groups of save_every steps: their number, and the levels of the loops over them and within them."""
@@ -56,9 +93,13 @@ class Grid:
         real = k % within < save_every
         active = real & (i < self.steps)
         i = np.minimum(i, self.steps - 1)
-        start = self.t0 + i * self.dt
-        length = np.where(i == self.steps - 1, self.last, self.dt)
-        end = np.where(i == self.steps - 1, self.t_end, self.t0 + (i + 1) * self.dt)
+        if self.points is not None:
+            start, end = self.points[i], self.points[i + 1]
+            length = end - start
+        else:
+            start = self.t0 + i * self.dt
+            length = np.where(i == self.steps - 1, self.last, self.dt)
+            end = np.where(i == self.steps - 1, self.t_end, self.t0 + (i + 1) * self.dt)
         shape = (groups, within)
         times = (x.astype(dtype).reshape(shape) for x in (start, length, end))
         return (*times, active.reshape(shape))

@@ -150,10 +150,7 @@ class Run:
         dtype, grid = self.tree.dtype, self.grid
         if self.changes is not None:
             x = x._replace(mode=self.changes.only(x.mode))
-        last = x.cell == grid.steps - 1
-        length = jnp.where(last, jnp.asarray(grid.last, dtype), jnp.asarray(grid.dt, dtype))
-        start = jnp.asarray(grid.t0, dtype) + x.cell.astype(dtype) * jnp.asarray(grid.dt, dtype)
-        end = jnp.where(last, jnp.asarray(grid.t_end, dtype), start + length)
+        start, length, end = grid.cell(x.cell, dtype)
         rest, searching = length - x.into, (x.search.guard >= 0) & (x.spare > -TURNS)
         waits = [self._wait(x, k, j, time - (start + x.into)) for k, j, time in self.instants]
         waits += [self._unarmed_for(x, k) for k in self.arming]
@@ -249,8 +246,7 @@ class Run:
 
     def now(self, x: Turn) -> Any:
         """The time [s] of an instance between two turns."""
-        dtype = self.tree.dtype
-        start = jnp.asarray(self.grid.t0, dtype) + x.cell.astype(dtype) * jnp.asarray(self.grid.dt, dtype)
+        start = self.grid.begins(x.cell, self.tree.dtype)
         return jnp.where(x.done, x.t_done, start + x.into)
 
     def _armed(self, x: Turn) -> list[Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -37,11 +38,12 @@ def simulate(
     model: Model,
     q0: Any,
     v0: Any,
-    t_end: float,
+    t_end: float | None = None,
     dt: float = 1e-3,
     tau: Any = None,
     *,
     t0: float = 0.0,
+    times: Any = None,
     mode: Mode | None = None,
     held: Iterable[str] = (),
     method: str | Stepper = "rk4",
@@ -68,7 +70,9 @@ def simulate(
     who needs more stops with status UNFINISHED. checkpoint: for reverse mode, True keeps only the state before every step
     and computes the rest again, a number k of levels only that of every k-th root of the number of steps.
 
-    t0, t_end, dt, save_every are plain numbers; another number of steps or of rows is compiled anew. Functions are compared
+    times (k,) [s]: rows at these instants alone, however spaced, from the first of them, in place of t0, t_end and
+    save_every; the steps between them are equal, and none is longer than dt.
+    t0, t_end, dt, times, save_every are plain numbers; another number of steps or of rows is compiled anew. Functions are compared
     by what they compute, so that a lambda in the call compiles once; jax arrays in it are data, plain numbers are part
     of the program.
     Events of the model (`Mechanism.add_event`) happen at their own instant within a step; solution.events has their times,
@@ -84,7 +88,11 @@ def simulate(
     (21, 2) [0.413 0.08 ] True
     """
     require_model(model, "simulate")
-    grid = Grid.of(t0, t_end, dt)
+    if (times is None) == (t_end is None):
+        raise ModelError("simulate: pass t_end, or times, the instants of the rows")
+    grid, wanted = (Grid.of(t0, t_end, dt), None) if times is None else Grid.through(times, dt)
+    if wanted is not None and (t0 != 0.0 or save_every != 1):
+        raise ModelError("simulate: times say where the run begins and which rows are kept; leave out t0 and save_every")
     held = (*model.structure.held, *([held] if isinstance(held, str) else held))
     anything = mode is not None
     mode = start_mode(model, mode, held)
@@ -112,11 +120,19 @@ def simulate(
         folding = program(fn, "simulate: fold", (carry, *instant), call, given)
     every = int(save_every) if save_every else grid.steps
     table = grid.table(every, dtype, levels)
-    return _simulate(
+    found = _simulate(
         model, q0, v0, tau, mode, carry, baumgarte, tolerance, grid, table, drive and drive[1], folding and folding[1],
         save_every=every, drive=drive and drive[0], fold=folding and folding[0],
         held=None if anything else held, by=by, trials=trials, levels=levels,
     )  # fmt: skip
+    return found if wanted is None else _picked(found, wanted)
+
+
+def _picked(found: Solution, rows: np.ndarray) -> Solution:
+    """The solution with the rows of these numbers alone, the first and the last among them."""
+    kept = {name: getattr(found, name)[rows] for name in ("t", "q", "v", "energy_error", "constraint_error")}
+    between = np.searchsorted(rows, np.arange(rows[-1] + 1))  # the row that ends the interval of each step
+    return replace(found, **kept, conditioning=jax.ops.segment_min(found.conditioning, between, len(rows)))
 
 
 def _array(x: Any) -> jax.Array:

@@ -37,6 +37,8 @@ class Status(enum.IntEnum):
     UNFINISHED = 5
     COARSE = 6
     STEP_UNDERFLOW = 7
+    UNBALANCED = 8
+    UNSTEADY = 9
     UNPHYSICAL = 254
     NOT_RUN = 255
 
@@ -61,6 +63,10 @@ _MESSAGES = {
     Status.UNFINISHED: "more events or steps than there is room for: the run stopped before its end; raise max_steps",
     Status.COARSE: "the energy balance is off by more than 0.1 % of the energy exchanged: the steps are too long; reduce dt",
     Status.STEP_UNDERFLOW: "the tolerance asks for steps below the rounding of the time: try 'implicit'",
+    Status.UNBALANCED: "no equilibrium near this guess: forces remain that nothing balances (see the residual); change the "
+    "guess, add supports, or hold joints with fixed",
+    Status.UNSTEADY: "neither at rest nor in steady motion: the state accelerates, and the linear equations hold at this "
+    "instant alone; start from equilibrium",
     Status.UNPHYSICAL: "unphysical: the draws gave a number that no mechanism has, such as a negative mass or stiffness",
     Status.NOT_RUN: "not run",
 }

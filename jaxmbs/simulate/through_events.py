@@ -133,8 +133,7 @@ def through_events(of: Functions, grid: Grid, every: int, start: Any, mode: Mode
         (jnp.min(least[:, 1]) < eps ** (2 / 3), Status.SINGULAR),
         (x.balance.broken(e[-1] - e[0], before[1]), Status.COARSE),
     )
-    cells = jnp.arange(0, grid.steps, every).astype(dtype)
-    times = jnp.append(first + cells * jnp.asarray(grid.dt, dtype), jnp.asarray(grid.t_end, dtype))
+    times = jnp.append(grid.begins(jnp.arange(0, grid.steps, every), dtype), jnp.asarray(grid.t_end, dtype))
     return Solution(
         t=times, q=q, v=v, mode=whole_mode(tree.model, x.mode),
         events=x.events or Events.none(0, grid.t_end, dtype), status=status,

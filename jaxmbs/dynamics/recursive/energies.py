@@ -27,6 +27,18 @@ def kinetic(state: State) -> Scalar:
     )
 
 
+def kinetic_by_link(state: State) -> list[Scalar]:
+    """Kinetic energy [J] of every link, with what turns in its joint."""
+    tree = state.tree
+    links = [mul(0.5, m.V @ (link.inertia @ m.V)) for _, m, link in _links(state)]
+    rates = tree.split(state.v, tree.structure.v_slices)
+    turning = [
+        mul(mul(0.5, link.armature), total(*(mul(x, x) for x in own)))
+        for (_, _, link), own in zip(_links(state), rates, strict=True)
+    ]
+    return [add(a, b) for a, b in zip(tree.per_link(links), tree.per_link(turning), strict=True)]
+
+
 def potential(state: State) -> Scalar:
     """Energy [J] in uniform gravity (zero at the world origin) and in the force elements."""
     g = state.tree.values["gravity"]

@@ -1,0 +1,48 @@
+"""The constraints at a state as arrays, joints that are held among them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxmbs.dynamics.constrained.constraints import constraints, velocities
+from jaxmbs.dynamics.constrained.public import constrained_state
+from jaxmbs.model import Mode, Model
+
+
+class Rows(NamedTuple):
+    """J (rows, nv), drift, velocity and residual (rows,) [J a + drift = 0; velocity = J v + free; residual = 0 where
+    holonomic], holonomic (rows,): which rows are. Those of held freedoms come last, one each."""
+
+    J: Any
+    drift: Any
+    velocity: Any
+    residual: Any
+    holonomic: np.ndarray
+
+    def only(self, which: np.ndarray) -> Rows:
+        """The rows that are picked."""
+        keep = np.flatnonzero(which)
+        return Rows(*(x[keep] for x in self))
+
+
+def rows(model: Model, q: Any, v: Any, t: Any, mode: Mode | None, held: tuple[int, ...] = ()) -> Rows:
+    """All rows at q (nq,), v (nv,); held: freedoms whose rate is zero."""
+    dtype, nv = jnp.result_type(q, v), model.nv
+    pinned = jnp.eye(nv, dtype=dtype)[np.array(held, int)]
+    none = jnp.zeros(len(held), dtype)
+    own = Rows(pinned, none, pinned @ v, none, np.ones(len(held), bool))
+    if not model.structure.constrained:
+        return own
+    state = constrained_state(model, q, v, t, mode)
+    found, vector = constraints(state), state.tree.vector
+    if not found.J:
+        return own
+    residual = vector([g if on else 0.0 for g, on in zip(found.residual, found.holonomic, strict=True)])
+    J = jnp.stack([vector(list(row)) for row in found.J])
+    drift, velocity = vector(list(found.drift)), vector(list(velocities(state, found)))
+    given = Rows(J, drift, velocity, residual, np.array(found.holonomic, bool))
+    J, drift, velocity, residual = (jnp.concatenate(pair) for pair in zip(given[:4], own[:4], strict=True))
+    return Rows(J, drift, velocity, residual, np.concatenate([given.holonomic, own.holonomic]))

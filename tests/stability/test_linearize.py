@@ -1,0 +1,139 @@
+"""Linear equations against closed forms: springs under tension, loops, wheels, steady turning; their derivatives."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxmbs as mbs
+
+G = 9.81
+
+
+def test_a_string_of_masses():
+    """Fixed at both ends: w_k = 2 sqrt(T / m h) sin(k pi / 2 (n + 1)), from the tension of its springs alone."""
+    n, h, m, k, rest = 6, 0.5, 0.3, 200.0, 0.4
+    mech = mbs.Mechanism("string")
+    for i in range(n):
+        mech.add_body(f"mass_{i}", m, inertia=(0.1, 0.1, 0.1))
+        mech.add_joint(f"way_{i}", mbs.Prismatic((0, 0, 1)), "world", f"mass_{i}", mbs.Pose(((i + 1) * h, 0, 0)))
+    for i in range(n + 1):
+        a, b = (f"mass_{j}" if 0 <= j < n else "world" for j in (i - 1, i))
+        ends = [(j + 1) * h if not 0 <= j < n else 0.0 for j in (i - 1, i)]
+        points = {"point_a": (ends[0], 0, 0), "point_b": (ends[1], 0, 0)}
+        mech.add_force(f"spring_{i}", mbs.LinearSpring(a, b, **points, stiffness=k, rest_length=rest, damping=0.0))
+    modes = mbs.modes(mech.build(), jnp.zeros(n))
+    want = 2 * np.sqrt(k * (h - rest) / m / h) * np.sin(np.arange(1, n + 1) * np.pi / 2 / (n + 1))
+    np.testing.assert_allclose(2 * np.pi * modes.frequency[::2], want, rtol=1e-12)
+    np.testing.assert_allclose(modes.damping, 0, atol=1e-12)
+    first = np.array([abs(complex(modes.shapes[f"way_{i}"][0, 0])) for i in range(n)])
+    np.testing.assert_allclose(
+        first / first[0], np.sin(np.arange(1, n + 1) * np.pi / (n + 1)) / np.sin(np.pi / (n + 1))
+    )
+    np.testing.assert_allclose(
+        [modes.energy[f"mass_{i}"][0] for i in range(n)], first**2 / (first**2).sum(), rtol=1e-10
+    )
+
+
+@pytest.fixture(scope="module")
+def linkage():
+    mech = mbs.library.four_bar()
+    mech.add_force("coil", mbs.TorsionSpring("crank_hinge", stiffness=4.0, damping=0.3))
+    model = mech.build()
+    return model, mbs.equilibrium(model, [-1.0, 1.8, 1.9]).q
+
+
+@pytest.mark.slow
+def test_a_loop_against_its_energy_along_the_way_that_it_leaves(linkage):
+    """With one freedom s: K is the second derivative of the potential, M twice the kinetic energy at ds/dt = 1."""
+    model, q = linkage
+    linear = mbs.linearize(model, q, independent="crank_hinge")
+
+    @jax.jit
+    def at(s):
+        q_s, v, *_ = mbs.assemble(model, q + jnp.array([1.0, 0, 0]) * s, jnp.array([1.0, 0, 0]), fixed="crank_hinge")
+        kinetic, potential = mbs.energy(model, q_s, v)
+        return 2 * kinetic, potential
+
+    e = 1e-3
+    U = [float(at(x)[1]) for x in (-2 * e, -e, 0.0, e, 2 * e)]
+    second = (-U[0] + 16 * U[1] - 30 * U[2] + 16 * U[3] - U[4]) / (12 * e**2)
+    np.testing.assert_allclose(linear.M[0, 0], at(0.0)[0], rtol=1e-10)
+    np.testing.assert_allclose(linear.K[0, 0], second, rtol=1e-7)
+    np.testing.assert_allclose(linear.C[0, 0], 0.3, rtol=1e-10)
+    assert linear.S == 0 and linear.T == 1
+    # at a low frequency it answers a torque like a spring, at a high one like a mass
+    low, high = np.asarray(linear.response([1e-6, 1e4]))[:, 0, 0]
+    np.testing.assert_allclose(low, 1 / second, rtol=1e-5)
+    np.testing.assert_allclose(high * (2e4 * np.pi) ** 2, -1 / float(linear.M[0, 0]), rtol=1e-5)
+
+
+def disc():
+    """A disc on its rim, by joints for place, heading, lean and spin."""
+    r, m = 0.3, 1.0
+    mech = mbs.Mechanism("disc", gravity=(0, 0, -G))
+    for name in ("carriage", "lift", "fork"):
+        mech.add_body(name, 0.0)
+    mech.add_body("wheel", m, inertia=(m * r * r / 4, m * r * r / 2, m * r * r / 4))
+    mech.add_joint("place", mbs.Planar(), "world", "carriage")
+    mech.add_joint("height", mbs.Prismatic((0, 0, 1)), "carriage", "lift", mbs.Pose((0, 0, r)))
+    mech.add_joint("lean", mbs.Revolute((1, 0, 0)), "lift", "fork")
+    mech.add_joint("spin", mbs.Revolute((0, 1, 0)), "fork", "wheel")
+    mech.add_constraint("rim", mbs.RollingDisc("wheel", radius=r, axis=(0, 1, 0)))
+    return mech.build()
+
+
+@pytest.mark.slow
+def test_a_disc_rolls_upright_faster_than_a_third_of_g_r():
+    """The motion is stable for v² > g r / 3 [Routh; Neimark and Fufaev]: growth is g / r 4/5 - 12/5 W² squared."""
+    model = disc()
+    speeds = ["lean", "place.angle_rate", "spin"]
+
+    def growth(spin):
+        v = jnp.zeros(6).at[0].set(0.3 * spin).at[5].set(spin)
+        linear = mbs.linearize(model, model.neutral(), v, independent=speeds)
+        return linear.state_space()[0], linear.status
+
+    critical = np.sqrt(G / 3 / 0.3)
+    A, status = jax.jit(jax.vmap(growth))(jnp.array([0.9, 1.1]) * critical)
+    np.testing.assert_array_equal(status, mbs.Status.OK)
+    for at, spin in zip(np.linalg.eigvals(np.asarray(A)), (0.9 * critical, 1.1 * critical), strict=True):
+        want = np.emath.sqrt(0.8 * G / 0.3 - 2.4 * spin**2)
+        for x in (want, -want):
+            assert np.abs(at - x).min() < 1e-10
+        assert (np.abs(at) < 1e-5).sum() == len(at) - 2
+
+
+@pytest.mark.slow
+def test_a_free_body_that_spins():
+    """About axis z: w² = W² (C - A) (C - B) / (A B) in its own axes, unstable about the middle one."""
+    for moments in ((1.0, 2.0, 2.5), (1.0, 3.0, 2.5)):
+        mech = mbs.Mechanism("satellite")
+        mech.add_body("body", 3.0, inertia=moments)
+        mech.add_joint("free", mbs.Free(), "world", "body")
+        model, spin = mech.build(), 1.7
+        modes = mbs.modes(model, model.neutral(), [0, 0, spin, 0, 0, 0])
+        a, b, c = moments
+        want = np.emath.sqrt(-(spin**2) * (c - a) * (c - b) / (a * b))
+        assert np.abs(np.asarray(modes.eigenvalues) - want).min() < 1e-12
+        assert bool(modes.largest_real_part > modes.margin) == (c < b)
+        assert int(modes.status) == mbs.Status.OK
+
+
+def test_what_is_not_steady_says_so(linkage):
+    model, _ = linkage
+    assert int(mbs.linearize(model, [0.0, -0.4, 1.5], independent="crank_hinge").status) == mbs.Status.INCONSISTENT
+    moved = mbs.assemble(model, [0.5, 0.1, 1.5], fixed="crank_hinge")[0]
+    assert int(mbs.linearize(model, moved, independent="crank_hinge").status) == mbs.Status.UNSTEADY
+
+
+def test_what_cannot_be_linearised(linkage):
+    model, q = linkage
+    with pytest.raises(mbs.ModelError, match="leave no motion"):
+        mbs.linearize(model, q, fixed=["crank_hinge"])
+    with pytest.raises(mbs.ModelError, match="names 2 speeds; the constraints leave 1"):
+        mbs.linearize(model, q, independent=["crank_hinge", "rocker_hinge"])
+    with pytest.raises(mbs.ModelError, match="did you mean 'crank_hinge"):
+        mbs.linearize(model, q, independent="crank_hing")
+    with pytest.raises(mbs.ModelError, match="locks of the mode are traced"):
+        jax.jit(lambda mode: mbs.linearize(model, q, mode=mode))(model.mode(lock="crank_hinge"))
