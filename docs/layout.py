@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from docs import reference
+from docs.notebook import notebook
 
 ROOT = Path(__file__).parent.parent
 HERE = "docs"
@@ -89,7 +90,12 @@ def lay_out(folder: Path) -> None:
     texts = {place: ((ROOT / origin).read_text(), origin) for origin, place in written().items()}
     texts |= {place: (make(), f"{HERE}/{place}") for place, make in GENERATED.items()}
     for place, (text, origin) in texts.items():
-        write(pages / place, moved(text, origin, place))
+        more = ""
+        if place.startswith("tutorials/"):
+            name = Path(place).with_suffix(".ipynb")
+            write(pages / name, notebook(text))
+            more = f"\n[This page as a notebook]({name.name})\n"
+        write(pages / place, moved(text, origin, place) + more)
     for name in sorted(sources):
         if name.endswith(IMAGES):
             (pages / "files" / name).parent.mkdir(parents=True, exist_ok=True)
