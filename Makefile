@@ -6,7 +6,7 @@ STAMP = $(VENV)/.installed
 SAMPLES ?= 2000
 PYTEST = $(BIN)/python -m pytest -n $(or $(JOBS),2) --dist worksteal
 
-.PHONY: demo test test-slow test-robots test-faults bench bench-quick bench-gpu format clean
+.PHONY: demo test test-slow test-robots test-faults docs bench bench-quick bench-gpu format clean
 
 demo: $(STAMP)  ## the main job on a real example: a separation study with its report
 	rm -rf runs/demo
@@ -30,6 +30,10 @@ test-robots: $(STAMP)  ## a public collection of robots against Pinocchio, 130 M
 
 test-faults: $(STAMP)  ## whether the tests notice the seeded faults, ten minutes to half an hour
 	$(BIN)/python -m tests.faults.run -j $(or $(JOBS),2) $(FAULTS)
+
+docs: $(STAMP)  ## the manual as a site, build/manual/site/index.html
+	$(BIN)/python -m pip install -q -e '.[docs]'
+	$(BIN)/python -m docs
 
 bench-quick: $(STAMP)  ## speed beside the peers that are installed, three minutes
 	$(BIN)/jaxmbs bench --quick
@@ -56,4 +60,4 @@ $(STAMP): pyproject.toml
 	touch $(STAMP)
 
 clean:
-	rm -rf $(VENV) runs
+	rm -rf $(VENV) runs build

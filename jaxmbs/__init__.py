@@ -14,4 +14,4 @@ from jaxmbs.lazy import lazy as _lazy
 if TYPE_CHECKING:
     from jaxmbs.public import *  # noqa: F403
 
-_lazy(__name__, "absolute", "library", "simulate")  # a command that computes nothing starts without JAX
+_lazy(__name__, "absolute", "library", "simulate", "view")  # a command that computes nothing starts without JAX

@@ -115,5 +115,7 @@ from jaxmbs.stability import modes as modes
 from jaxmbs.symbolic import Operations as Operations
 from jaxmbs.symbolic import WrittenOut as WrittenOut
 from jaxmbs.symbolic import write_out as write_out
+from jaxmbs.view import Viewer as Viewer
 from jaxmbs.view import animate as animate
 from jaxmbs.view import draw as draw
+from jaxmbs.view import view as view

@@ -1,6 +1,5 @@
 """What CONTRIBUTING.md shows is done here, as it stands there: a joint, a force element and an output of one's own."""
 
-import re
 from pathlib import Path
 
 import jax.numpy as jnp
@@ -10,6 +9,7 @@ import pytest
 import jaxmbs as mbs
 from jaxmbs.dynamics.recursive import scalar
 from jaxmbs.study.outputs.folding import measured
+from tests.pages import blocks
 
 GUIDE = Path(__file__).parent.parent / "CONTRIBUTING.md"
 
@@ -18,8 +18,8 @@ GUIDE = Path(__file__).parent.parent / "CONTRIBUTING.md"
 def guide():
     """The names that its blocks define."""
     space = {}
-    for block in re.findall(r"```python\n(.*?)```", GUIDE.read_text(), re.DOTALL):
-        exec(compile(block, str(GUIDE), "exec"), space)
+    for block in blocks(GUIDE, "python"):
+        exec(compile(block.text, str(GUIDE), "exec"), space)
     return space
 
 

@@ -190,3 +190,8 @@ class Solution:
         found = Counter(np.ravel(self.status).tolist())
         outcome = ", ".join(f"{n} {Status(s).name}" if batch else Status(s).name for s, n in sorted(found.items()))
         return f"<Solution: {said}, t = {np.ravel(self.t)[0]:g} to {np.ravel(self.t)[-1]:g} s, {outcome}>"
+
+    def _repr_html_(self) -> str:
+        from jaxmbs.view.html import solution_html
+
+        return solution_html(self)

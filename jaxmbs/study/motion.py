@@ -32,5 +32,5 @@ def motion(study: Study, sample: int | None = None) -> tuple[mbs.Model, mbs.Solu
 
 def check_picture(path: Path) -> None:
     """Raises InputError where no motion can be drawn under this name."""
-    if path.suffix not in (".html", ".glb"):
-        raise InputError(Problem(str(path), "the name must end with .html (a page that plays) or .glb"))
+    if path.suffix not in (".html", ".glb", ".gif", ".mp4"):
+        raise InputError(Problem(str(path), "the name must end with .html (a page that plays), .glb, .gif or .mp4"))

@@ -34,6 +34,11 @@ class Written:
     document: dict[str, Any]
     passed: bool
 
+    def _repr_html_(self) -> str:
+        from jaxmbs.study.notebook import table_html
+
+        return table_html(self.table)
+
 
 def report(folder: str | Path, trust: bool = False) -> Written:
     """Write the page of a run, finished or not.

@@ -75,6 +75,11 @@ class Store:
                 found |= {f"{name}[{k}]": values[:, k] for k in range(values.shape[1])}
         return pandas.DataFrame(found, index=pandas.RangeIndex(self.n, name="sample"))
 
+    def _repr_html_(self) -> str:
+        from jaxmbs.study.notebook import run_html
+
+        return run_html(self)
+
     def status(self) -> np.ndarray:
         """(n,) status of every sample, NOT_RUN where it has not been computed."""
         return self.arrays()["status"][:]

@@ -1,4 +1,4 @@
-"""Motions as one file: a page that plays in any browser without a network, or glTF."""
+"""Motions as one file: a page that plays in any browser without a network, glTF, or a film."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ import numpy as np
 from jaxmbs.dynamics import body_poses
 from jaxmbs.errors import ModelError
 from jaxmbs.model import Model
+from jaxmbs.view.film import film
 from jaxmbs.view.glb import Builder
 from jaxmbs.view.shapes import scene_of
 
 if TYPE_CHECKING:
     from jaxmbs.simulate import Solution
 
+FILMS = (".gif", ".mp4")
 PLOTS = 6  # coordinates that are plotted where nothing else is asked for
 TINTS = ("", "#e45756", "#f2b134", "#54a24b", "#b279a2", "#72b7b2")  # samples after the first are of one colour each
 
@@ -35,7 +37,8 @@ def animate(
     """Write a motion as a picture that moves; returns the path of the file.
 
     path: NAME.html, a page that plays in any browser, alone and without a network (play, scrub, speed, camera, events on
-    the timeline, plots in step); NAME.glb, binary glTF for other viewers. solution: one instance, or {name: instance} of
+    the timeline, plots in step); NAME.glb, binary glTF for other viewers; NAME.gif or, with ffmpeg, NAME.mp4, a film of
+    one sample in real time. solution: one instance, or {name: instance} of
     samples to be laid over one another, the first in the bodies' colours; model: theirs, or {name: model}. plots: {"label
     [unit]": (rows,), or {name: (rows,)}}, None for the first coordinates; frames: at most so many rows are kept.
 
@@ -48,13 +51,19 @@ def animate(
     'motion.html'
     """
     path = Path(path)
-    if path.suffix not in (".html", ".glb"):
-        raise ModelError(f"animate: {path.name!r} is neither NAME.html nor NAME.glb")
+    if path.suffix not in (".html", ".glb", *FILMS):
+        raise ModelError(f"animate: {path.name!r} is none of NAME.html, NAME.glb, NAME.gif, NAME.mp4")
     samples = dict(solution) if isinstance(solution, Mapping) else {"motion": solution}
     models = {name: model[name] if isinstance(model, Mapping) else model for name in samples}
     for name, x in samples.items():
         if np.ndim(x.t) != 1:
             raise ModelError(f"animate: {name!r} is a batch; pass one instance, or {{name: instance}} for several")
+    if path.suffix in FILMS:
+        if len(samples) > 1 or plots is not None:
+            raise ModelError(f"animate: a film shows one sample and no plots; {path.stem}.html shows them all")
+        (name,) = samples
+        film(models[name], samples[name], path, frames)
+        return path
     content = _glb(models, samples, plots, frames)
     path.write_bytes(content if path.suffix == ".glb" else _page(content, next(iter(models.values())).name).encode())
     return path

@@ -1,14 +1,24 @@
-"""A model in a notebook: its tree and the table of its joints."""
+"""What notebooks show: a model as its tree and the table of its joints, a solution as plots."""
 
 from __future__ import annotations
 
+import io
 from html import escape
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from jaxmbs.model import Model, get
 from jaxmbs.model.graph import graph_of
+from jaxmbs.model.parameters import is_traced
 from jaxmbs.view.info import coordinates_text, count, drawn_tree
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from jaxmbs.simulate import Solution
+
+LINES, POINTS, BAND = 8, 400, (0.05, 0.5, 0.95)  # most coordinates and times of a plot; quantiles over a batch
 
 
 def model_html(model: Model) -> str:
@@ -34,3 +44,57 @@ def model_html(model: Model) -> str:
         f"<div><b>{escape(model.name)}</b>: {head}<pre style='line-height:1.2'>{tree}</pre>"
         f"<details><summary>bodies and joints</summary><table><tr>{names}</tr>{''.join(rows)}</table></details></div>"
     )
+
+
+def solution_html(solution: Solution) -> str:
+    """What notebooks show for a solution: its outcome, q, v and energy error over time; of a batch median and 5 to 95 %."""
+    said = f"<pre>{escape(repr(solution))}</pre>"
+    if is_traced(solution.status):
+        return said
+    try:
+        import matplotlib
+    except ModuleNotFoundError:
+        return said
+    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "jaxmbs"}):
+        return f"<div>{said}{_motion(solution)}</div>"
+
+
+def _motion(solution: Solution) -> str:
+    """SVG text of the plots."""
+    from matplotlib.figure import Figure
+
+    batch = np.ndim(solution.t) - 1
+    t = np.asarray(solution.t, float)[(0,) * batch]
+    rows = np.unique(np.linspace(0, len(t) - 1, min(POINTS, len(t))).round().astype(int))
+    figure = Figure(figsize=(11, 2.8), layout="constrained")
+    panels: Any = figure.subplots(1, 3)
+    energy = np.abs(np.asarray(solution.energy_error, float))[..., None]
+    for axes, x, label in zip(panels, (solution.q, solution.v, energy), ("q", "v", "|energy error| [J]"), strict=True):
+        values = np.asarray(x, float).reshape(-1, *np.shape(x)[batch:])[:, rows]
+        _lines(axes, t[rows], values, label)
+        if solution.events is not None and not batch:
+            for time in np.asarray(solution.events.time)[np.asarray(solution.events.index) >= 0]:
+                axes.axvline(time, color="#94a3b5", linewidth=0.8, linestyle=(0, (4, 2)))
+    text = io.StringIO()
+    figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
+    svg = text.getvalue()
+    return svg[svg.index("<svg") :]
+
+
+def _lines(axes: Axes, t: np.ndarray, x: np.ndarray, label: str) -> None:
+    """The components of x (instances, rows, components) over time; where there are several instances, their spread."""
+    shown = min(x.shape[2], LINES)
+    for k in range(shown):
+        name = f"{label}[{k}]" if x.shape[2] > 1 else label
+        ok = np.where(np.isfinite(x[:, :, k]), x[:, :, k], np.nan)
+        defined = np.isfinite(ok).any(axis=0)  # where every instance has stopped there is nothing to show
+        low, middle, high = np.full((3, len(t)), np.nan)
+        low[defined], middle[defined], high[defined] = np.nanquantile(ok[:, defined], BAND, axis=0)
+        (line,) = axes.plot(t, middle, linewidth=1.2, label=name)
+        if len(x) > 1:
+            axes.fill_between(t, low, high, color=line.get_color(), alpha=0.25, linewidth=0)
+    more = f", the first {shown} of {x.shape[2]}" if shown < x.shape[2] else ""
+    axes.set(xlabel="t [s]", title=f"{label}{more}")
+    axes.grid(alpha=0.3)
+    if shown > 1:
+        axes.legend(fontsize=7, frameon=False)

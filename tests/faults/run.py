@@ -22,7 +22,17 @@ from pathlib import Path
 
 from tests.faults.catalogue import ROOT, faults, faulty, missing_tests
 
-COPIED = ("jaxmbs", "tests", "examples", "benchmarks", "pyproject.toml", "README.md", "CONTRIBUTING.md", "Makefile")
+COPIED = (
+    "jaxmbs",
+    "tests",
+    "examples",
+    "benchmarks",
+    "docs",
+    "pyproject.toml",
+    "README.md",
+    "CONTRIBUTING.md",
+    "Makefile",
+)
 IMPORTED = (
     "jax", "jax.numpy", "jax.scipy.linalg", "equinox", "optimistix", "lineax", "pytest", "_pytest.assertion.rewrite",
     "hypothesis", "scipy.stats", "pinocchio", "mujoco", "pydantic", "rich.console", "typer.testing", "xarray", "zarr",

@@ -85,6 +85,20 @@ def test_table_and_page(finished):
     assert "not finished" not in terminal + page.text
 
 
+def test_what_notebooks_show(finished, tmp_path):
+    """Of a run the table and a histogram of each output, of a report the table; of a damaged run only that it is."""
+    page = Page(finished._repr_html_())
+    assert "/256" in page.text and "reach" in page.text and "%" in page.text
+    assert finished._repr_html_().count("<svg") == 2 and not page.addresses
+    assert "/256" in Page(report(finished.folder)._repr_html_()).text
+    copy = tmp_path / "run"
+    shutil.copytree(finished.folder, copy)
+    arrays = stores.open_folder(copy).arrays()
+    arrays["reach"][3] = 0.5
+    said = stores.open_folder(copy)._repr_html_()
+    assert "damaged" in said and "svg" not in said
+
+
 def test_worst_median_and_best(finished):
     study = read(finished.folder / "study.toml")
     summary, reach = summarize(study, finished), finished.dataset()["reach"].values

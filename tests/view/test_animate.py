@@ -132,6 +132,30 @@ def test_what_cannot_be_animated_is_said(tumbling, tmp_path):
         mbs.animate(model, one, tmp_path / "motion.html", plots={"x": np.zeros(3)})
 
 
+def test_a_film_shows_the_motion(tumbling, tmp_path):
+    """In real time, the body where it is; one sample only."""
+    from PIL import Image
+
+    model, samples = tumbling
+    path = mbs.animate(model, samples["sample 2"], tmp_path / "motion.gif", frames=4)
+    with Image.open(path) as film:
+        assert film.n_frames == 4 and film.info["duration"] == pytest.approx(300 / 4, abs=10)  # of 0.3 s
+        shots = []
+        for k in (0, 3):
+            film.seek(k)
+            shots.append(np.asarray(film.convert("RGB"), float))
+    blue = [(x[..., 2] > 1.3 * x[..., 0]) & (x[..., 2] > 50) for x in shots]
+    assert all(b.sum() > 50 for b in blue) and (blue[0] != blue[1]).sum() > 50
+    with pytest.raises(mbs.ModelError, match="one sample"):
+        mbs.animate(model, samples, tmp_path / "both.gif")
+
+
+@pytest.mark.skipif(shutil.which("ffmpeg") is not None, reason="ffmpeg is here")
+def test_a_film_without_its_program_is_said(tumbling, tmp_path):
+    with pytest.raises(mbs.ModelError, match="ffmpeg"):
+        mbs.animate(tumbling[0], tumbling[1]["sample 2"], tmp_path / "motion.mp4")
+
+
 def test_a_thousand_frames_of_twenty_bodies_are_two_megabytes(tmp_path):
     mech = mbs.Mechanism("chain")
     for k in range(20):

@@ -2,6 +2,7 @@
 
 import xml.etree.ElementTree as ET
 
+import jax
 import numpy as np
 
 import jaxmbs as mbs
@@ -23,3 +24,54 @@ def test_a_model_shows_its_tree_and_its_joints():
     ]
     batch, _ = mbs.vary(model, {"lower.mass": np.ones(7)})
     assert "7 values" in batch._repr_html_()
+
+
+def shown(page):
+    """Words and curves of what a notebook shows."""
+    tree = ET.fromstring(page)
+    return "".join(tree.itertext()), [x for x in tree.iter() if x.tag.endswith("}path") or x.tag.endswith("}use")]
+
+
+def solution(values, times=(), index=()):
+    """A solution with given q (..., rows, 2), such as a run would return."""
+    q = np.asarray(values)
+    t = np.broadcast_to(np.linspace(0, 1, q.shape[-2]), q.shape[:-1])
+    events = mbs.Events(np.asarray(times), np.asarray(index), np.zeros(len(times))) if len(times) else None
+    return mbs.Solution(
+        t, q, 2 * q, None, events, np.zeros(q.shape[:-2], np.int32), 1e-9 * q[..., 0], None, None, None, None
+    )
+
+
+def test_a_solution_shows_its_motion():
+    """Outcome in words, a curve for every coordinate, a mark for each event that happened."""
+    q = np.stack([np.sin(np.linspace(0, 6, 900)), np.cos(np.linspace(0, 6, 900))], axis=1)
+    plain = solution(q)._repr_html_()
+    words, curves = shown(plain)
+    assert "900 rows, nq = 2" in words and "q[1]" in words and "v[0]" in words and "|energy error| [J]" in words
+    marked = shown(solution(q, times=[0.3, 1.0], index=[0, -1])._repr_html_())[1]
+    assert len(marked) == len(curves) + 3  # one event in three panels; the other place is unused
+    assert len(plain) < 150_000  # however many rows
+
+
+def test_a_batch_shows_its_spread_and_instances_that_stopped():
+    q = np.random.default_rng(0).normal(size=(40, 30, 2))
+    q[3, 10:] = np.nan
+    q[:, 25:, 1] = np.nan  # nobody got there
+    page = solution(q)._repr_html_()
+    words, _ = shown(page)
+    assert "40 instances of 30 rows" in words
+    assert page.count("fill-opacity: 0.25") >= 5
+
+
+def test_what_is_being_traced_shows_no_picture():
+    seen = []
+
+    @jax.jit
+    def look(q):
+        model = mbs.library.double_pendulum().build()
+        run = mbs.simulate(model, q, np.zeros(2), t_end=0.01, dt=0.01, save_every=None)
+        seen.append(run._repr_html_())
+        return q
+
+    jax.eval_shape(look, np.zeros(2))
+    assert seen[0].startswith("<pre>&lt;Solution") and "svg" not in seen[0]

@@ -18,7 +18,9 @@ def simulate(
     sample: Annotated[int | None, typer.Option(min=0, help="Repeat this sample instead of the nominal motion.")] = None,
     of: Annotated[Path | None, typer.Option(metavar="DIR", help="The run that the sample belongs to.")] = None,
     out: Annotated[Path | None, typer.Option(help="History: NAME.csv, NAME.npz or NAME.zarr.")] = None,
-    animate: Annotated[Path | None, typer.Option(help="A picture that moves: NAME.html or NAME.glb.")] = None,
+    animate: Annotated[
+        Path | None, typer.Option(help="A picture that moves: NAME.html, NAME.glb, NAME.gif or NAME.mp4.")
+    ] = None,
     save_every: Annotated[int, typer.Option(min=1, help="Keep every so many steps.")] = 1,
     precision: Annotated[Precision | None, typer.Option(help="Default: that of the run, else float64.")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the history if it exists.")] = False,

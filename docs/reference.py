@@ -1,0 +1,281 @@
+"""Pages that are made from the code: keys of files, commands, functions and classes, equations, benchmarks."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import functools
+import importlib
+import inspect
+import itertools
+import json
+import re
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent.parent
+ROOMS = {  # pages of the API: title, and the modules whose public names they show
+    "model": ("Mechanisms and models", ("jaxmbs.model", "jaxmbs.model.graph")),
+    "joints": ("Joints", ("jaxmbs.model.joints",)),
+    "forces": ("Force elements", ("jaxmbs.model.forces",)),
+    "constraints": ("Constraints", ("jaxmbs.model.constraints",)),
+    "events": ("Events", ("jaxmbs.model.events",)),
+    "dynamics": ("Dynamics", ("jaxmbs.dynamics",)),
+    "simulate": ("Simulation", ("jaxmbs.simulate", "jaxmbs.batching")),
+    "files": ("Files, pictures, formulas", ("jaxmbs.io", "jaxmbs.view", "jaxmbs.symbolic")),
+    "study": ("Studies", ("jaxmbs.study.public",)),
+    "design": ("Synthesis", ("jaxmbs.design",)),
+    "absolute": ("Absolute coordinates", ("jaxmbs.absolute.public",)),
+    "library": ("Library of mechanisms", ("jaxmbs.library",)),
+    "elements": ("Elements of your own", ("jaxmbs.elements",)),
+}
+WHOLE = ("jaxmbs.design", "jaxmbs.library", "jaxmbs.elements", "jaxmbs.study.public", "jaxmbs.absolute.public")
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table of Markdown."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(x.replace("|", r"\|") for x in row) + " |" for row in lines) + "\n"
+
+
+# --- keys and commands ------------------------------------------------------------------------------------------------
+
+
+def keys() -> str:
+    """Every key of a file, table by table."""
+    from jaxmbs.study.problem import known_keys
+
+    out = ["# Keys of a file\n", "`jaxmbs keys PATH` shows a part of this in the terminal.\n"]
+    for (path, header, of), found in itertools.groupby(
+        known_keys(), key=lambda k: (k.path.rpartition(".")[0], k.header, k.of)
+    ):
+        rows = [
+            (f"`{k.name}`", escaped(k.kind), escaped(k.unit), "required" if k.default is None else code(k.default),
+             escaped(k.doc)) for k in found
+        ]  # fmt: skip
+        title = path or "top level"
+        out += [f"## {title}\n", *([f"`{header}`\n"] if header else []), f"{escaped(of)}\n"]
+        out.append(table(("key", "holds", "unit", "default", "what"), rows))
+    return "\n".join(out)
+
+
+def code(text: str) -> str:
+    return f"`{text}`" if text else ""
+
+
+def commands() -> str:
+    """What `--help` prints of every command."""
+    import click
+    import typer
+
+    from jaxmbs.cli.app import app
+
+    group: Any = typer.main.get_command(app)
+    out = ["# Commands\n", "`jaxmbs COMMAND --help` prints this, too.\n", f"```text\n{group.help.strip()}\n```\n"]
+    for name, command in group.commands.items():
+        context = click.Context(command, info_name=f"jaxmbs {name}", max_content_width=100, terminal_width=100)
+        said = "\n".join(line.rstrip() for line in command.get_help(context).splitlines())
+        out.append(f"## jaxmbs {name}\n\n```text\n{said}\n```\n")
+    return "\n".join(out)
+
+
+# --- the API ----------------------------------------------------------------------------------------------------------
+
+
+@functools.cache
+def sources_of_names() -> dict[str, str]:
+    """{public name of jaxmbs: the module that `jaxmbs/public.py` takes it from}."""
+    nodes = ast.parse((ROOT / "jaxmbs" / "public.py").read_text()).body
+    return {a.name: n.module or "" for n in nodes if isinstance(n, ast.ImportFrom) for a in n.names}
+
+
+def api_pages() -> dict[str, Callable[[], str]]:
+    return {room: functools.partial(api, room) for room in ROOMS}
+
+
+def api(room: str) -> str:
+    """The functions and classes of a room: signature, docstring, methods."""
+    title, modules = ROOMS[room]
+    out = [f"# {title}\n"]
+    for module in modules:
+        top = importlib.import_module("jaxmbs" if module not in WHOLE else module)
+        prefix = "mbs" if module not in WHOLE else module.replace("jaxmbs", "mbs", 1).removesuffix(".public")
+        if module in ("jaxmbs.design", "jaxmbs.library", "jaxmbs.elements"):
+            out.append(prose(inspect.getdoc(top) or ""))
+        if module == "jaxmbs.elements":
+            prefix = "jaxmbs.elements"
+        named = [n for n, m in sources_of_names().items() if m == module] if module not in WHOLE else _names(top)
+        for name in named:
+            x = getattr(top, name)
+            if inspect.isclass(x) or inspect.isfunction(x):
+                out.append(entry(f"{prefix}.{name}", x))
+    return "\n".join(out)
+
+
+def _names(module: Any) -> list[str]:
+    return [n for n in vars(module) if not n.startswith("_")]
+
+
+def entry(name: str, x: Any) -> str:
+    """One function or class, with its methods."""
+    out = [f"## {name}\n", signature(name, x), prose(inspect.getdoc(x) or "")]
+    if inspect.isclass(x):
+        held = {f.name for f in dataclasses.fields(x)} if dataclasses.is_dataclass(x) else set()
+        for method, y in vars(x).items():
+            inherited = any(hasattr(base, method) for base in x.__mro__[1:])
+            said = inspect.getdoc(getattr(x, method, None))
+            if method.startswith("_") or method in held or inherited or not said:
+                continue
+            if inspect.isfunction(y) or isinstance(y, (property, staticmethod, classmethod)):
+                shown = "" if isinstance(y, property) else signature(f"{name}.{method}", getattr(x, method))
+                out += [f"### {name.rpartition('.')[2]}.{method}\n", shown, prose(said)]
+    return "\n".join(out)
+
+
+def signature(name: str, x: Any) -> str:
+    """A block with the call, one parameter a line where it is long."""
+    try:
+        found = inspect.signature(x)
+    except ValueError:  # enumerations and errors have none
+        return ""
+    parts, star = [], False
+    for p in found.parameters.values():
+        if p.kind is p.KEYWORD_ONLY and not star:
+            parts.append("*")
+            star = True
+        if p.name not in ("self", "cls") and not p.name.startswith("_"):
+            parts.append(plain(str(p)))
+    back = (
+        "" if found.return_annotation in (inspect.Signature.empty, None, "None") else f" -> {found.return_annotation}"
+    )
+    line = f"{name}({', '.join(parts)}){plain(back)}"
+    if len(line) > 100:
+        line = f"{name}(\n" + "".join(f"    {p},\n" for p in parts) + f"){plain(back)}"
+    return f"```python\n{line}\n```\n"
+
+
+def plain(text: str) -> str:
+    """A parameter as it is written, without the quotes of postponed annotations."""
+    text = re.sub(r"ForwardRef\('([^']*)'\)", r"\1", text)
+    text = re.sub(r"<(?:[^<>]|<\w+>)* at 0x[0-9a-f]+>", "...", text)
+    text = re.sub(r"Pose\(position=\(0\.0, 0\.0, 0\.0\), rotation=\(1\.0, 0\.0, 0\.0, 0\.0\)\)", "Pose()", text)
+    name, colon, rest = text.partition(": ")
+    return name + colon + re.sub(r"^'(.*?)'(?= = |$)", r"\1", rest) if colon else re.sub(r"'([^']*)'$", r"\1", text)
+
+
+def escaped(text: str) -> str:
+    return re.sub(r"([*_\[\]])", r"\\\1", text).replace("<", "&lt;")
+
+
+def prose(text: str) -> str:
+    """A docstring as Markdown: examples become code, lines "name: what it is" a list."""
+    out = []
+    for block in re.split(r"\n\s*\n", text):
+        lines = block.splitlines()
+        if lines and lines[0].startswith(">>> "):
+            out.append("```pycon\n" + block + "\n```")
+        elif lines and all(x.startswith("    ") for x in lines):
+            out.append("```python\n" + inspect.cleandoc(block) + "\n```")
+        elif len(lines) > 1 and all(re.match(r"[\w, ]+( \[[^]]*\])?: ", x) for x in lines):
+            out.append("\n".join("- " + _escaped_apart_from_code(x) for x in lines))
+        else:
+            out.append(_escaped_apart_from_code(block))
+    return "\n\n".join(out) + "\n"
+
+
+def _escaped_apart_from_code(text: str) -> str:
+    return "".join(x if k % 2 else escaped(x) for k, x in enumerate(re.split(r"(`[^`]*`)", text)))
+
+
+# --- equations --------------------------------------------------------------------------------------------------------
+
+CITED = re.compile(r"\[((?:Y|T|W|Wi|K)(?: (?:Introduction|fig\.|table|\(?\d)[^]\[]*)?)\]")
+
+
+def equations() -> str:
+    """Which file has which equation, from the references in the docstrings and comments."""
+    found: dict[str, dict[str, set[str]]] = {}
+    for path in sorted((ROOT / "jaxmbs").rglob("*.py")):
+        name = path.relative_to(ROOT).as_posix()
+        for where, text in cited_in(path.read_text()):
+            for cited in citations(text):
+                found.setdefault(cited, {}).setdefault(name, set()).add(where)
+    rows = []
+    for cited in sorted(found, key=_order):
+        places = (f"[{n.removeprefix('jaxmbs/')}](../../{n}): " + ", ".join(sorted(w)) for n, w in found[cited].items())
+        rows.append((cited, "; ".join(places)))
+    head = (
+        "# Equations and their files\n\nRead off the references in the code. "
+        "The letters are [the sources](../theory/index.md#sources); a number is that of an equation or a section.\n\n"
+    )
+    return head + table(("equation", "file: function or class"), rows)
+
+
+def citations(text: str) -> list[str]:
+    """What a text refers to: "[Y 3.86, 3.170; W 3.1]" is three places."""
+    out = []
+    for match in CITED.findall(" ".join(text.split())):
+        letter = ""
+        for part in re.split(r"[;,] ", match):
+            named = re.search(r"(?:^|\b)(Y|T|Wi|W|K)(?: |$)(.*)", part)
+            letter, place = (named[1], named[2]) if named else (letter, part)
+            place = (re.match(r"(?:fig\. |table )?\(?[\d.]+(?:-[\d.]+)?\)?|Introduction|", place) or [""])[0]
+            out.append(f"{letter} {place}".strip())
+    return out
+
+
+def cited_in(text: str) -> list[tuple[str, str]]:
+    """(function or class, its text) of a file; "module" for what stands outside of all."""
+    lines, tree, out = text.splitlines(), ast.parse(text), []
+    rest = list(lines)
+    for node in tree.body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            first, last = node.lineno - 1, node.end_lineno or node.lineno
+            out.append((f"`{node.name}`", "\n".join(lines[first:last])))
+            rest[first:last] = [""] * (last - first)
+    return [*out, ("whole file", "\n".join(rest))]
+
+
+def _order(cited: str) -> tuple[int, list[int], str]:
+    letter, _, place = cited.partition(" ")
+    return "YTWK".index(letter[0]) * 10 + len(letter), [int(x) for x in re.findall(r"\d+", place)], place
+
+
+# --- benchmarks -------------------------------------------------------------------------------------------------------
+
+
+def benchmarks() -> str:
+    """The kept results, machine by machine."""
+    out = [
+        "# Benchmarks\n",
+        "ns per evaluation, medians; a ratio above 1 says that jaxmbs is faster. All of one row ran in one process, in "
+        "turns, on the same inputs, and the results were compared: the error is the largest difference, relative. "
+        "[How fast](../../README.md#how-fast) says what to expect and how to use it; `make bench` measures this machine.\n",
+    ]
+    folder = ROOT / "benchmarks" / "results"
+    for path in sorted(folder.glob("*.json")):
+        kept = json.loads(path.read_text())
+        if "rows" not in kept:
+            continue
+        m = kept["machine"]
+        versions = ", ".join(f"{k} {v}" for k, v in m["versions"].items())
+        out += [
+            f"## {m['cpu']}, {m['cores']} cores, {m['device']}\n",
+            f"{m['date']}, Python {m['python']}, {versions}.\n",
+        ]
+        out.append(f"![Forward dynamics per second](../../benchmarks/results/{path.stem}.png)\n")
+        out.append(table(("function", "robot", "precision", "batch", "jaxmbs ns", "others: ns (ratio)", "first call",
+                          "error"), (_benchmark(r) for r in kept["rows"])))  # fmt: skip
+    out += ["## Integrators\n", "![Error against evaluations](../../benchmarks/results/work-precision.png)\n"]
+    out.append("[Which method](../../jaxmbs/simulate/README.md) explains the picture.\n")
+    return "\n".join(out)
+
+
+def _benchmark(row: dict[str, Any]) -> tuple[str, ...]:
+    case, times = row["case"], {k: x[0] for k, x in row["times"].items()}
+    own = times.pop("jaxmbs")
+    others = ", ".join(f"{k} {x:,.0f} ({x / own:.2g}×)" for k, x in times.items()) or "–"
+    error = f"{max(row['errors'].values()):.0e}" if row["errors"] else "–"
+    size = (case["function"], case["robot"], case["dtype"], f"{case['batch']:,}")
+    return *size, f"{own:,.0f}", others, f"{row['first_call']:.1f} s", error

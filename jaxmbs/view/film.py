@@ -1,0 +1,52 @@
+"""Motions as films: the still of `draw`, frame after frame."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from jaxmbs.errors import ModelError
+from jaxmbs.model import Model
+from jaxmbs.view.draw import draw
+
+RATE, DPI = 25, 80  # frames per second, dots per inch of 6 inches
+
+
+def film(model: Model, solution: Any, path: Path, frames: int) -> None:
+    """Write NAME.gif or NAME.mp4 in real time: 25 frames a second, fewer where that were more than `frames`.
+
+    Raises ModelError where ffmpeg, which writes mp4, is missing.
+    """
+    from matplotlib import animation
+    from matplotlib.figure import Figure
+
+    if path.suffix == ".mp4" and not animation.FFMpegWriter.isAvailable():
+        raise ModelError(f"animate: {path.name!r} needs the program ffmpeg, which is not found; NAME.gif needs none")
+    t, q = np.asarray(solution.t, float), np.asarray(solution.q, float)
+    span = max(t[-1] - t[0], 1 / RATE)
+    count = int(np.clip(round(span * RATE), 1, frames))
+    times = np.linspace(t[0], t[-1], count)
+    rows = np.minimum(np.searchsorted(t, times - 1e-9 * span), len(t) - 1)
+    rows = rows[np.isfinite(q[rows]).all(axis=1)]
+    figure = Figure(figsize=(6, 6))
+    axes: Any = figure.add_subplot(projection="3d")
+    low, high = np.full(3, np.inf), np.full(3, -np.inf)
+    for row in rows[np.unique(np.linspace(0, len(rows) - 1, 6).astype(int))]:
+        draw(model, q[row], axes, t=float(t[row]))
+        limits = np.array([axes.get_xlim(), axes.get_ylim(), axes.get_zlim()])
+        low, high = np.minimum(low, limits[:, 0]), np.maximum(high, limits[:, 1])
+        axes.clear()
+    middle, half = (low + high) / 2, (high - low).max() / 2
+    writer = (animation.FFMpegWriter if path.suffix == ".mp4" else animation.PillowWriter)(
+        fps=max(1, round(count / span))
+    )
+    with writer.saving(figure, str(path), DPI):
+        for row in rows:
+            axes.clear()
+            draw(model, q[row], axes, t=float(t[row]))
+            for k, put in enumerate((axes.set_xlim, axes.set_ylim, axes.set_zlim)):
+                put(middle[k] - half, middle[k] + half)
+            axes.set_title(f"{model.name}, {t[row]:.2f} s")
+            writer.grab_frame()
