@@ -26,6 +26,7 @@ INCLUDED = {
     "tests/io/robots.md": "reference/robots.md",
     "jaxmbs/dynamics/README.md": "theory/formulations.md",
     "jaxmbs/simulate/README.md": "how-to/simulate.md",
+    "jaxmbs/stability/README.md": "how-to/stability.md",
 }
 GENERATED: dict[str, Callable[[], str]] = {
     "reference/keys.md": reference.keys,

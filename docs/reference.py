@@ -23,6 +23,7 @@ ROOMS = {  # pages of the API: title, and the modules whose public names they sh
     "events": ("Events", ("jaxmbs.model.events",)),
     "dynamics": ("Dynamics", ("jaxmbs.dynamics",)),
     "simulate": ("Simulation", ("jaxmbs.simulate", "jaxmbs.batching")),
+    "stability": ("Rest and small motions", ("jaxmbs.stability",)),
     "files": ("Files, pictures, formulas", ("jaxmbs.io", "jaxmbs.view", "jaxmbs.symbolic")),
     "study": ("Studies", ("jaxmbs.study.public",)),
     "design": ("Synthesis", ("jaxmbs.design",)),
@@ -44,11 +45,12 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def keys() -> str:
     """Every key of a file, table by table."""
-    from jaxmbs.study.problem import known_keys
+    from jaxmbs.design.file import file_table
+    from jaxmbs.io.reference import keys as all_of
 
     out = ["# Keys of a file\n", "`jaxmbs keys PATH` shows a part of this in the terminal.\n"]
     for (path, header, of), found in itertools.groupby(
-        known_keys(), key=lambda k: (k.path.rpartition(".")[0], k.header, k.of)
+        all_of(file_table()), key=lambda k: (k.path.rpartition(".")[0], k.header, k.of)
     ):
         rows = [
             (f"`{k.name}`", escaped(k.kind), escaped(k.unit), "required" if k.default is None else code(k.default),

@@ -46,8 +46,8 @@ def _from_outside(s: Structure) -> Iterator[str]:
             yield event.name
     yield from (loop.name for loop in s.loops if WORLD in (loop.body_a, loop.body_b))
     for c in s.constraints:
-        touches = isinstance(c.element, FunctionConstraint) or c.element.bodies
-        if touches or any(getattr(c.element, joint) in roots for joint in c.element.joints):
+        joints = () if isinstance(c.element, FunctionConstraint) or c.element.bodies else c.element.joints
+        if not joints or any(getattr(c.element, joint) in roots for joint in joints):
             yield c.name
     for f in s.forces:
         ends = [getattr(f.element, field) for field in f.element.bodies]

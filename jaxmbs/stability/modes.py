@@ -79,7 +79,18 @@ class Modes(NamedTuple):
         rates = jnp.asarray((value[number] * waves).real, dtype)
         events = Events.none(0, end, dtype)
         return Solution(
-            jnp.asarray(t, dtype), place, rates, None, events, zero, none, none, 1 + none[1:], None, Steps(zero, zero)
+            jnp.asarray(t, dtype),
+            place,
+            rates,
+            None,
+            events,
+            zero,
+            none,
+            none[0],
+            none,
+            1 + none[1:],
+            None,
+            Steps(zero, zero),
         )
 
 
