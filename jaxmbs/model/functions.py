@@ -36,6 +36,17 @@ def check_arguments(fn: Any, where: str, order: tuple[str, ...] = ORDER) -> None
         raise ModelError(f"{where} takes {signature}; arguments are passed in the order of {wanted}: change its order")
 
 
+def takes(fn: Any, count: int) -> bool:
+    """Whether fn can be called with so many arguments."""
+    try:
+        inspect.signature(fn).bind(*range(count))
+    except TypeError:
+        return False
+    except ValueError:  # some built-in functions have no signature
+        return True
+    return True
+
+
 def evaluated(
     fn: Callable[..., Any], where: str, shape: tuple[int, ...] | None, dtype: Any, *arguments: Any
 ) -> jax.Array:

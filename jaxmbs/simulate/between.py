@@ -17,7 +17,7 @@ from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode, Model, ModelError
 from jaxmbs.model.functions import check_arguments, evaluated
 from jaxmbs.model.parameters import is_traced
-from jaxmbs.simulate.jumps import after_impact, closes, jumps, next_mode, rebound, start_mode, struck
+from jaxmbs.simulate.jumps import after_impact, closes, jumps, next_mode, rebound, start_mode, struck, whole_mode
 from jaxmbs.simulate.projection import projected
 from jaxmbs.simulate.steppers import Flow, Stepper, stepper
 
@@ -115,6 +115,34 @@ def _states_at(
     t = jnp.asarray(t, dtype)
     q, v = jax.vmap(one)(t.reshape(-1))
     return q.reshape(*t.shape, model.nq), v.reshape(*t.shape, model.nv)
+
+
+@compiles_itself("held")
+def _modes_at(model: Model, times: Any, index: Any, lock: Any, t: Any, mode: Any, *, held: tuple[str, ...]) -> Mode:
+    s, start = model.structure, start_mode(model, mode, held)
+    tree = Tree(model, times.dtype)
+
+    def one(t: Any) -> Mode:
+        def after(mode: Mode, event: Any) -> tuple[Mode, None]:
+            time, which, shut = event
+            picks = [(time <= t) & (which == k) for k in range(len(s.events))]
+            return next_mode(tree, mode, picks, [shut] * len(picks)), None
+
+        now = start or Mode(None, None, None)
+        if s.events:
+            now, _ = jax.lax.scan(after, now, (times, index, _closed(tree, index, lock)))
+        return whole_mode(model, now)
+
+    return jax.vmap(one)(t)
+
+
+def modes_at(solution: Solution, model: Model, t: Any, mode: Mode | None = None, held: Iterable[str] = ()) -> Mode:
+    """See `Solution.mode_at`."""
+    t = jnp.asarray(t, solution.t.dtype)
+    held = (*model.structure.held, *([held] if isinstance(held, str) else held))
+    lock = None if solution.mode is None else solution.mode.lock
+    found = _modes_at(model, solution.events.time, solution.events.index, lock, t.reshape(-1), mode, held=held)
+    return jax.tree_util.tree_map(lambda x: x.reshape(*t.shape, x.shape[-1]), found)
 
 
 def _closed(tree: Tree, index: Any, lock: Any) -> Any:

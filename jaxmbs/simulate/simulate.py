@@ -17,7 +17,7 @@ from jaxmbs.dynamics.state.calling import compiles_itself, require_model, state_
 from jaxmbs.dynamics.state.programs import Known, program
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode, Model, ModelError
-from jaxmbs.model.functions import ORDER, check_arguments, evaluated
+from jaxmbs.model.functions import ORDER, check_arguments, evaluated, takes
 from jaxmbs.model.parameters import is_traced
 from jaxmbs.simulate.balance import Balance
 from jaxmbs.simulate.grid import Grid
@@ -60,8 +60,8 @@ def simulate(
     (model, t, q, v) -> (nv,). mode: locks and switches (`Model.mode`). held: joints that are locked until an event
     releases them, beside those of the mechanism.
     Rows are kept at t0, then every `save_every` steps at t0 + i dt, and exactly at t_end (None: first and last only). A
-    last shorter step reaches a t_end that is no multiple of dt. fold: (carry, fn), with carry = fn(carry, model, t, q, v) at
-    every point of the grid, both ends included; the last carry is solution.folded.
+    last shorter step reaches a t_end that is no multiple of dt. fold: (carry, fn), with carry = fn(carry, model, t, q, v),
+    or fn(carry, model, t, q, v, mode), at every point of the grid, both ends included; the last carry is solution.folded.
 
     method: "rk4" (order 4), "dopri5" (5), "dop853" (8), "implicit" (5, for stiff elements), "symplectic" (2, for long
     conservative motions), or a value of `mbs.steppers`. tolerance: None for steps of dt; a number, or (nv,) numbers, for
@@ -109,6 +109,7 @@ def simulate(
     instant = (model, *(jax.ShapeDtypeStruct(n, dtype) for n in ((), (model.nq,), (model.nv,))))
     drive: Known | None = None
     folding: Known | None = None
+    sees_mode = False
     carry = None
     given = (model, q0, v0, mode, baumgarte, fold and fold[0])
     if callable(tau):
@@ -117,15 +118,17 @@ def simulate(
         tau, drive = None, program(tau, "simulate: tau", instant, call, given)
     if fold is not None:
         carry, fn = jax.tree_util.tree_map(_array, fold[0]), fold[1]
-        check_arguments(fn, "simulate: fold", ("carry", *ORDER))
-        call = functools.partial(_folded, fn)
-        folding = program(fn, "simulate: fold", (carry, *instant), call, given)
+        order = ("carry", *ORDER)
+        sees_mode = callable(fn) and not takes(fn, len(order)) and takes(fn, len(order) + 1)
+        check_arguments(fn, "simulate: fold", (*order, "mode") if sees_mode else order)
+        call, now = functools.partial(_folded, fn), (*instant, model.mode()) if sees_mode else instant
+        folding = program(fn, "simulate: fold", (carry, *now), call, given)
     every = int(save_every) if save_every else grid.steps
     table = grid.table(every, dtype, levels)
     found = _simulate(
         model, q0, v0, tau, mode, carry, baumgarte, tolerance, grid, table, drive and drive[1], folding and folding[1],
         save_every=every, drive=drive and drive[0], fold=folding and folding[0],
-        held=None if anything else held, by=by, trials=trials, levels=levels,
+        held=None if anything else held, by=by, trials=trials, levels=levels, sees_mode=sees_mode,
     )  # fmt: skip
     return found if wanted is None else _picked(found, wanted)
 
@@ -151,11 +154,12 @@ def _folded(fn: Callable[..., Any], carry: Any, *instant: Any) -> Any:
     return jax.tree_util.tree_map(lambda a, b: jnp.asarray(b, a.dtype), carry, new)
 
 
-@compiles_itself("save_every", "drive", "fold", "held", "by", "trials", "levels")
+@compiles_itself("save_every", "drive", "fold", "held", "by", "trials", "levels", "sees_mode")
 def _simulate(
     model: Model, q0: Any, v0: Any, tau: Any, mode: Any, carry: Any, baumgarte: Any, tolerance: Any, grid: Grid, table: Any,
     in_drive: Any, in_fold: Any, *,
     save_every: int, drive: Any, fold: Any, held: tuple[str, ...] | None, by: Stepper, trials: int, levels: int,
+    sees_mode: bool,
 ) -> Solution:  # fmt: skip
     dtype = state_dtype(q0, v0)
     constrained = model.structure.constrained
@@ -173,8 +177,11 @@ def _simulate(
     def error(t: Any, q: Any, v: Any, mode: Any = mode) -> Any:
         return violation(tree, q, v, t, mode) if constrained else jnp.zeros((), dtype)
 
-    def folded(carry: Any, t: Any, q: Any, v: Any) -> Any:
-        return carry if fold is None else fold(in_fold, carry, model, t, tree.vector(q), tree.vector(v))
+    def folded(carry: Any, t: Any, q: Any, v: Any, mode: Any = mode) -> Any:
+        if fold is None:
+            return carry
+        now = (whole_mode(model, mode or Mode(None, None, None)),) if sees_mode else ()
+        return fold(in_fold, carry, model, t, tree.vector(q), tree.vector(v), *now)
 
     flow = Flow(tree, force, baumgarte)
     if model.structure.events or cornered(model.structure) or tolerance is not None:

@@ -14,7 +14,7 @@ import numpy as np
 
 from jaxmbs.model import Mode, Model
 from jaxmbs.model.parameters import is_traced
-from jaxmbs.simulate.between import states_at
+from jaxmbs.simulate.between import modes_at, states_at
 from jaxmbs.simulate.dataset import dataset
 from jaxmbs.simulate.momenta import momentum_error
 
@@ -143,6 +143,20 @@ class Solution:
         [0.465 0.034]
         """
         return states_at(self, model, t, tau, mode, held, method, baumgarte)
+
+    def mode_at(self, model: Model, t: Any, *, mode: Mode | None = None, held: Iterable[str] = ()) -> Mode:
+        """What is locked and switched on at any times t (...) [s]: a Mode with the axes of t first; at an event, just after.
+
+        Give what the run was given: model, mode, held; one instance (map it for a batch).
+
+        >>> mech = mbs.library.double_pendulum()
+        >>> mech.add_event("latch", when=mbs.Time(0.1), then=mbs.Lock("elbow"))
+        >>> model = mech.build()
+        >>> run = mbs.simulate(model, [0.5, 0.0], [0.0, 0.0], t_end=0.2, dt=0.01)
+        >>> run.mode_at(model, [0.05, 0.15]).lock[:, 1].tolist()
+        [False, True]
+        """
+        return modes_at(self, model, t, mode, held)
 
     def momentum_error(self, model: Model) -> tuple[jax.Array, jax.Array]:
         """What changed the momentum of a mechanism that floats: nothing should.

@@ -25,7 +25,7 @@ TOGETHER = 16  # turns of an adaptive run between questions whether it has ended
 class Functions(NamedTuple):
     """What a run computes with.
 
-    energy (t, q, v, mode) -> (kinetic, potential), error (t, q, v, mode); folded(carry, t, q, v);
+    energy (t, q, v, mode) -> (kinetic, potential), error (t, q, v, mode); folded(carry, t, q, v, mode);
     changes: `Changes`, None: anything may; trials: most trial steps of an adaptive run, levels: of `repeated`.
     """
 
@@ -73,7 +73,7 @@ def through_events(of: Functions, grid: Grid, every: int, start: Any, mode: Mode
         extra: Any, kept: Point | None, cell: Any, t: Any, phase: Any, mode: Mode, lost: Any, least: Any
     ) -> tuple[Any, Point | None]:
         carry, since = extra
-        carry = of.folded(carry, t, *phase[:2])
+        carry = of.folded(carry, t, *phase[:2], mode)
         since = jnp.minimum(since, least) if constrained else None
         if kept is None:
             return (carry, since), None
@@ -94,7 +94,7 @@ def through_events(of: Functions, grid: Grid, every: int, start: Any, mode: Mode
     begin = Point(jnp.zeros((), jnp.int32), first, phase, mode, zero, one)
     before = of.energy(first, *start, mode)
     x = run.start(
-        phase, mode, Balance.start(before[0]), (of.folded(carry, first, *start), one), begin if some else None
+        phase, mode, Balance.start(before[0]), (of.folded(carry, first, *start, mode), one), begin if some else None
     )
     groups = -(-run.turns // every) if some else 1
 

@@ -18,7 +18,7 @@ import numpy as np
 import jaxmbs as mbs
 from jaxmbs.io.errors import InputError, Problem
 from jaxmbs.study.batch import instances, precision, simulated, status_of, study_key
-from jaxmbs.study.outputs.folding import folded_history, kept, measured
+from jaxmbs.study.outputs.folding import folded_history, kept, measured, needs_mode
 from jaxmbs.study.problem import Study
 from jaxmbs.study.store import write_whole
 
@@ -46,7 +46,8 @@ def repeat(study: Study, samples: Sequence[int] | None = None, save_every: int =
 
     def one(model: mbs.Model, q: Array, v: Array) -> Any:
         run = simulated(time, model, q, v)
-        found = jax.vmap(lambda t, q, v: measured(study.outputs, model, t, q, v))(run.t, run.q, run.v)
+        modes = run.mode_at(model, run.t) if needs_mode(study.outputs) else None
+        found = jax.vmap(lambda *now: measured(study.outputs, model, *now))(run.t, run.q, run.v, modes)
         carry = folded_history(study.outputs, run.t, found)
         outputs = kept(study.outputs, carry, run.events, model.event_names)
         values = {name: jnp.where(defined, value, jnp.nan) for name, (value, defined) in found.items()}

@@ -285,6 +285,8 @@ then = [{type = "finish"}]
 
 [initial.rail]"""
     text = "".join(f'[outputs.{name}]\ntype = "event_time"\nevent = "{name}"\n' for name in ("gate", "never"))
+    text += '[outputs.hold]\ntype = "joint_reaction"\njoint = "rail"\n'
+    text += '[outputs.pull]\ntype = "element_force"\nname = "spring"\n'
     path = cart("\n[initial.rail]", events)
     path.write_text(path.read_text() + text)
     study = read(path)
@@ -295,6 +297,11 @@ then = [{type = "finish"}]
         after = np.flatnonzero(x >= 0.02 - 1e-9)[0]
         assert h.t[after - 1] < h.outputs["gate"][row] <= h.t[after]
         assert data["gate"].values[row] == pytest.approx(h.outputs["gate"][row], rel=1e-9)
+        hold, pull = h.values["hold"][row], h.values["pull"][row]
+        assert np.abs(hold[:after]).max() < 1e-12 < 1.0 < pull.min(), "along the free guide there is no reaction"
+        assert np.allclose(hold[after:], pull[after:], rtol=1e-9), "the lock carries the spring"
+        for name, x in (("hold", hold), ("pull", pull)):
+            assert data[name].values[row] == pytest.approx(x[-1], rel=1e-9)
     assert np.isnan(h.outputs["never"]).all() and np.isnan(data["never"]).all()
     path.write_text(path.read_text() + '[outputs.x]\ntype = "event_time"\nevent = "gat"\n')
     with pytest.raises(Exception, match='did you mean "gate"'):

@@ -15,7 +15,7 @@ from jaxmbs.study.outputs.of_state import OfState
 
 if TYPE_CHECKING:
     from jaxmbs.dynamics.state.scene import TreeScene
-    from jaxmbs.model import Model
+    from jaxmbs.model import Mode, Model
 
 
 @element
@@ -37,7 +37,7 @@ class EventTime(OfState):
         if self.event not in model.event_names:
             yield "event", f'there is no event "{self.event}"; {choices(self.event, model.event_names, "events")}'
 
-    def of_state(self, state: TreeScene, model: Model) -> tuple[Scalar, Scalar]:
+    def of_state(self, state: TreeScene, model: Model, mode: Mode | None) -> tuple[Scalar, Scalar]:
         return jnp.nan, False
 
     def of_events(self, found: Any, names: tuple[str, ...]) -> Scalar:

@@ -20,7 +20,7 @@ from jaxmbs.study.outputs.min_over import Combined
 from jaxmbs.study.outputs.of_state import OfState
 
 if TYPE_CHECKING:
-    from jaxmbs.model import Model
+    from jaxmbs.model import Mode, Model
     from jaxmbs.study.criteria import Criterion
 
 TIME = "t"  # in a condition
@@ -30,10 +30,17 @@ def folded(outputs: Mapping[str, Output], dtype: Any) -> tuple[Any, Callable[...
     """(carry0, fn) for simulate's fold: all outputs, taken from one pass over the bodies per time."""
 
     def fn(carry: Any, model: Model, t: Any, q: Any, v: Any) -> Any:
-        found = measured(outputs, model, t, q, v)
-        return _folded(outputs, carry, found, t)
+        return _folded(outputs, carry, measured(outputs, model, t, q, v), t)
 
-    return _start(outputs, dtype), fn
+    def with_mode(carry: Any, model: Model, t: Any, q: Any, v: Any, mode: Any) -> Any:
+        return _folded(outputs, carry, measured(outputs, model, t, q, v, mode), t)
+
+    return _start(outputs, dtype), with_mode if needs_mode(outputs) else fn
+
+
+def needs_mode(outputs: Mapping[str, Output]) -> bool:
+    """Whether some depend on what is locked and switched on."""
+    return any(isinstance(o, OfState) and o.needs_mode for o in outputs.values())
 
 
 def folded_history(outputs: Mapping[str, Output], t: Any, found: Mapping[str, tuple[Any, Any]]) -> Any:
@@ -78,8 +85,11 @@ def _measure(output: Output, scene: Scene) -> tuple[Scalar, Scalar]:
     return output.measure(scene)
 
 
-def measured(outputs: Mapping[str, Output], model: Model, t: Any, q: Any, v: Any) -> dict[str, tuple[Scalar, Scalar]]:
-    """What every output measures now, in SI, and whether it is defined.
+def measured(
+    outputs: Mapping[str, Output], model: Model, t: Any, q: Any, v: Any, mode: Mode | None = None
+) -> dict[str, tuple[Scalar, Scalar]]:
+    """What every output measures now, in SI, and whether it is defined; mode: what is locked and switched on, where it
+    matters.
 
     Outputs that differ only in what they keep share the computation.
     """
@@ -103,7 +113,7 @@ def measured(outputs: Mapping[str, Output], model: Model, t: Any, q: Any, v: Any
             continue
         if same not in shared:
             whole = isinstance(output, OfState)
-            shared[same] = output.of_state(state, model) if whole else _measure(same, seen(output))
+            shared[same] = output.of_state(state, model, mode) if whole else _measure(same, seen(output))
         found[name] = shared[same]
     found |= {name: o.combined([found[of] for of in o.of]) for name, o in outputs.items() if isinstance(o, Combined)}
     return {name: found[name] for name in outputs}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import jax.numpy as jnp
 
@@ -16,15 +16,18 @@ from jaxmbs.study.outputs.base import Output, Scalar
 
 if TYPE_CHECKING:
     from jaxmbs.dynamics.state.scene import TreeScene
-    from jaxmbs.model import Model
+    from jaxmbs.model import Mode, Model
 
 
 @element
 class OfState(Output):
-    """Base of the outputs of the whole state."""
+    """Base of the outputs of the whole state. needs_mode: it depends on what is locked and switched on."""
 
-    def of_state(self, state: TreeScene, model: Model) -> tuple[Scalar, Scalar]:
-        """Value now in SI, and whether it is defined now."""
+    needs_mode: ClassVar[bool] = False
+
+    def of_state(self, state: TreeScene, model: Model, mode: Mode | None) -> tuple[Scalar, Scalar]:
+        """Value now in SI, and whether it is defined now; mode: what is locked and switched on now (None: nothing is ever
+        changed)."""
         raise NotImplementedError
 
     def unfit(self, model: Model) -> Iterator[tuple[str, str]]:
@@ -32,15 +35,11 @@ class OfState(Output):
         yield from ()
 
 
-def _without_events(model: Model) -> Iterator[tuple[str, str]]:
-    """Locks and switches decide about forces, and outputs do not see them."""
-    if model.structure.events or model.structure.held:
-        yield "type", "forces are not told of a mechanism with events or held joints, whose locks decide about them"
-
-
 @element
 class ElementForce(OfState):
     """Action of a force element [N or N m]: size of its force on a body, or of its torque on the joint that it acts on."""
+
+    needs_mode: ClassVar[bool] = True
 
     name: str = field(Kind.TEXT, "", "the force element")
     part: str = field(Kind.CHOICE, "", "its force or torque", default="force", choices=("force", "torque"))
@@ -57,18 +56,18 @@ class ElementForce(OfState):
         elif bool(forces[self.name].joints) is (self.part == "force"):
             other = "torque" if self.part == "force" else "force"
             yield "part", f'this element has no {self.part}; write part = "{other}"'
-        yield from _without_events(model)
 
-    def of_state(self, state: TreeScene, model: Model) -> tuple[Scalar, Scalar]:
+    def of_state(self, state: TreeScene, model: Model, mode: Mode | None) -> tuple[Scalar, Scalar]:
         from jaxmbs.dynamics.state.scene import action, elements
 
-        for name, acting, numbers, seen, _ in elements(state, None):
+        for name, acting, numbers, seen, on in elements(state, mode):
             if name == self.name:
+                acts = jnp.asarray(on, state.tree.dtype)
                 on_body, on_joint, _ = action(acting, numbers, seen)
                 if self.part == "force":
-                    return next(iter(on_body.values())).force.norm(), True
+                    return acts * next(iter(on_body.values())).force.norm(), True
                 square = sum(x * x for values in on_joint.values() for x in values)
-                return jnp.sqrt(jnp.where(square > 0, square, 1.0)) * (square > 0), True
+                return acts * jnp.sqrt(jnp.where(square > 0, square, 1.0)) * (square > 0), True
         raise AssertionError(self.name)
 
 
@@ -76,20 +75,20 @@ class ElementForce(OfState):
 class JointReaction(OfState):
     """Size of the force [N] or moment [N m] that a joint transmits, at the child's joint frame."""
 
+    needs_mode: ClassVar[bool] = True
+
     joint: str = field(Kind.JOINT, "", "joint of the tree")
     part: str = field(Kind.CHOICE, "", "force or moment", default="force", choices=("force", "moment"))
 
     def quantity(self, joints: Mapping[str, Joint]) -> str:
         return self.part
 
-    def unfit(self, model: Model) -> Iterator[tuple[str, str]]:
-        yield from _without_events(model)
-
-    def of_state(self, state: TreeScene, model: Model) -> tuple[Scalar, Scalar]:
+    def of_state(self, state: TreeScene, model: Model, mode: Mode | None) -> tuple[Scalar, Scalar]:
         from jaxmbs.dynamics.public import joint_reactions
 
         vector = state.tree.vector
-        row = joint_reactions(model, vector(state.q), vector(state.v), t=state.t)[model.joint_names.index(self.joint)]
+        rows = joint_reactions(model, vector(state.q), vector(state.v), t=state.t, mode=mode)
+        row = rows[model.joint_names.index(self.joint)]
         x = row[3:] if self.part == "force" else row[:3]
         return Vector3(x[0], x[1], x[2]).norm(), True
 
@@ -106,7 +105,7 @@ class Momentum(OfState):
     def quantity(self, joints: Mapping[str, Joint]) -> str:
         return "impulse" if self.part == "linear" else "angular impulse"
 
-    def of_state(self, state: TreeScene, model: Model) -> tuple[Scalar, Scalar]:
+    def of_state(self, state: TreeScene, model: Model, mode: Mode | None) -> tuple[Scalar, Scalar]:
         from jaxmbs.model.forces.base import Scene
 
         named = {b: state.body(b) for b in (self.body, self.relative_to) if b != WORLD}
