@@ -49,7 +49,9 @@ class Grid:
             raise ModelError("simulate: times are traced; they set the number of steps: pass plain numbers")
         rows, longest = np.asarray(times, float), _plain("dt", dt)
         if rows.ndim != 1 or len(rows) < 2 or not np.isfinite(rows).all() or not (np.diff(rows) > 0).all():
-            raise ModelError(f"simulate: times are {times!r}; pass two or more numbers of seconds, each later than the last")
+            raise ModelError(
+                f"simulate: times are {times!r}; pass two or more numbers of seconds, each later than the last"
+            )
         if longest <= 0:
             raise ModelError(f"simulate: dt is {dt!r}; pass a positive number of seconds")
         gaps = np.diff(rows)

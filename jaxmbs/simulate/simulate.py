@@ -92,7 +92,9 @@ def simulate(
         raise ModelError("simulate: pass t_end, or times, the instants of the rows")
     grid, wanted = (Grid.of(t0, t_end, dt), None) if times is None else Grid.through(times, dt)
     if wanted is not None and (t0 != 0.0 or save_every != 1):
-        raise ModelError("simulate: times say where the run begins and which rows are kept; leave out t0 and save_every")
+        raise ModelError(
+            "simulate: times say where the run begins and which rows are kept; leave out t0 and save_every"
+        )
     held = (*model.structure.held, *([held] if isinstance(held, str) else held))
     anything = mode is not None
     mode = start_mode(model, mode, held)
