@@ -72,9 +72,9 @@ def simulate(
 
     times (k,) [s]: rows at these instants alone, however spaced, from the first of them, in place of t0, t_end and
     save_every; the steps between them are equal, and none is longer than dt.
-    t0, t_end, dt, times, save_every are plain numbers; another number of steps or of rows is compiled anew. Functions are compared
-    by what they compute, so that a lambda in the call compiles once; jax arrays in it are data, plain numbers are part
-    of the program.
+    t0, t_end, dt, times, save_every are plain numbers; another number of steps or of rows is compiled anew. Functions are
+    compared by what they compute, so that a lambda in the call compiles once; jax arrays in it are data, plain numbers are
+    part of the program.
     Events of the model (`Mechanism.add_event`) happen at their own instant within a step; solution.events has their times,
     solution.mode what they leave, and derivatives go through them exactly. Joints that the mechanism holds start locked.
     Works under jit, vmap and both modes of differentiation. Loops and constraints hold after every step by projection,

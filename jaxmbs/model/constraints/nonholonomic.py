@@ -16,7 +16,7 @@ from jaxmbs.spatial.scalar import Scalar, div, mul, safe_sqrt, sub, where
 
 @element
 class KnifeEdge(Constraint):
-    """A point of a body has no velocity, relative to the body that it slides on, along a direction fixed in it (skate, blade).
+    """A point of a body has no velocity, relative to what it slides on, along a direction fixed in the body (skate, blade).
 
     >>> mech = mbs.Mechanism("skate")
     >>> mech.add_body("skate", mass=1.0, inertia=(0.1, 0.1, 0.2))
