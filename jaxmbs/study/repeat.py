@@ -42,7 +42,7 @@ def repeat(study: Study, samples: Sequence[int] | None = None, save_every: int =
         run = simulated(time, model, q, v)
         found = jax.vmap(lambda t, q, v: measured(study.outputs, model, t, q, v))(run.t, run.q, run.v)
         carry = folded_history(study.outputs, run.t, found)
-        outputs = kept(study.outputs, carry, run.events, model.event_names)
+        outputs = kept(study.outputs, carry, run.events, model, q, v)
         values = {name: jnp.where(defined, value, jnp.nan) for name, (value, defined) in found.items()}
         return outputs, run.status, run.energy_error[-1], (run.t, run.q, run.v, values)
 

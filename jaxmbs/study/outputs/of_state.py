@@ -32,7 +32,7 @@ class OfState(Output):
         yield from ()
 
 
-def _without_events(model: Model) -> Iterator[tuple[str, str]]:
+def without_events(model: Model) -> Iterator[tuple[str, str]]:
     """Locks and switches decide about forces, and outputs do not see them."""
     if model.structure.events or model.structure.held:
         yield "type", "forces are not told of a mechanism with events or held joints, whose locks decide about them"
@@ -57,7 +57,7 @@ class ElementForce(OfState):
         elif bool(forces[self.name].joints) is (self.part == "force"):
             other = "torque" if self.part == "force" else "force"
             yield "part", f'this element has no {self.part}; write part = "{other}"'
-        yield from _without_events(model)
+        yield from without_events(model)
 
     def of_state(self, state: TreeScene, model: Model) -> tuple[Scalar, Scalar]:
         from jaxmbs.dynamics.state.scene import action, elements
@@ -83,7 +83,7 @@ class JointReaction(OfState):
         return self.part
 
     def unfit(self, model: Model) -> Iterator[tuple[str, str]]:
-        yield from _without_events(model)
+        yield from without_events(model)
 
     def of_state(self, state: TreeScene, model: Model) -> tuple[Scalar, Scalar]:
         from jaxmbs.dynamics.public import joint_reactions
