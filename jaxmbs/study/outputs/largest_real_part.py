@@ -26,7 +26,9 @@ class LargestRealPart(OfState):
     where the start is neither at rest nor in steady motion, and where no rest was found.
     """
 
-    rest: bool = field(Kind.FLAG, "", "about the rest that is found from the start, in place of the start", default=False)
+    rest: bool = field(
+        Kind.FLAG, "", "about the rest that is found from the start, in place of the start", default=False
+    )
 
     def quantity(self, joints: Mapping[str, Joint]) -> str:
         return "growth rate"
