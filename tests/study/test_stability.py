@@ -51,7 +51,7 @@ def test_the_share_that_is_stable(tmp_path):
     path.write_text(UPRIGHT)
     study = read(path)
     data = run(study, 64, tmp_path / "run", 64).dataset().load()
-    draws = next(data[name] for name in data if "stiffness" in name).values
+    draws = next(data[name] for name in data if "stiffness" in str(name)).values
     inertia, damping, k = 0.6, 0.6, draws - 10.0
     root = np.sqrt((damping**2 - 4 * inertia * k).astype(complex))
     np.testing.assert_allclose(data["growth"], ((root - damping) / (2 * inertia)).real, rtol=1e-9, atol=1e-10)

@@ -182,8 +182,8 @@ class _Kinematics:
             if isinstance(e, (FunctionConstraint, Coupling)):
                 out.append(constraint)
                 continue
-            carrier = getattr(e, e.bodies[1]) if len(e.bodies) > 1 else WORLD
-            a, b = self.frame(carrier, IDENTITY), self.frame(getattr(e, e.bodies[0]), IDENTITY)
+            own, *carrier = (getattr(e, f) for f in e.bodies)
+            a, b = self.frame(carrier[0] if carrier else WORLD, IDENTITY), self.frame(own, IDENTITY)
             X, V, drift = _relative(a[1], b[1])
             rows = _element_rows(e, values.of(constraint.name, e.numbers), X, V)
             out.append(Connection(constraint.name, a, b, X, V, drift, rows))
