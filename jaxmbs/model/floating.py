@@ -63,7 +63,8 @@ def _held(s: Structure, i: int, prompt: list[str]) -> bool:
     for c in s.constraints:
         if isinstance(c.element, FunctionConstraint):
             return True
-        pairs.append({WORLD, *(getattr(c.element, field) for field in c.element.bodies)})
+        ends = {getattr(c.element, field) for field in c.element.bodies}
+        pairs.append(ends if len(ends) > 1 else ends | {WORLD})
     for f in (f for f in s.forces if f.name in prompt):
         if isinstance(f.element, External) or s.links[i].name in (getattr(f.element, j) for j in f.element.joints):
             return True

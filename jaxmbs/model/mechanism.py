@@ -309,6 +309,9 @@ class Mechanism:
         for name, constraint in self._constraints.items():
             if isinstance(constraint.element, Constraint):
                 self._check_bodies(constraint.element, f"constraint {name!r}")
+                ends = [getattr(constraint.element, f) for f in constraint.element.bodies]
+                if len(ends) > len(set(ends)):
+                    raise ModelError(f"constraint {name!r}: both ends are on {ends[0]!r}; it is between two bodies")
             if isinstance(constraint.element, Coupling):
                 self._check_coupling(constraint.element, f"constraint {name!r}")
         return tuple(self._loops.values())

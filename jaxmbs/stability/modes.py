@@ -115,7 +115,7 @@ def modes(
     >>> model = mbs.library.beam(8, stiffness=25.0, mass=2.0).build()
     >>> modes = mbs.modes(model, model.neutral())
     >>> print(modes.frequency[::2][:2].round(2), modes.shapes["hinge_1"].shape)
-    [ 1.98 12.35] (16, 1)
+    [ 1.99 12.55] (16, 1)
     """
     linear = linearize(model, q, v, tau, t=t, mode=mode, fixed=fixed, independent=independent)
     return _modes(model, linear, q, t)

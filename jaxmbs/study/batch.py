@@ -50,7 +50,7 @@ def samples_of(study: Study, dtype: Any) -> Callable[..., Results]:
     def one(model: mbs.Model, q: Array, v: Array) -> Results:
         run = simulated(time, model, q, v, save_every=None, fold=(start, fold))
         return {
-            **kept(study.outputs, run.folded, run.events, model.event_names),
+            **kept(study.outputs, run.folded, run.events, model, q, v),
             "energy_error": run.energy_error[-1],
             "constraint_error": run.constraint_error[-1],
             "status": run.status,

@@ -49,7 +49,7 @@ def repeat(study: Study, samples: Sequence[int] | None = None, save_every: int =
         modes = run.mode_at(model, run.t) if needs_mode(study.outputs) else None
         found = jax.vmap(lambda *now: measured(study.outputs, model, *now))(run.t, run.q, run.v, modes)
         carry = folded_history(study.outputs, run.t, found)
-        outputs = kept(study.outputs, carry, run.events, model.event_names)
+        outputs = kept(study.outputs, carry, run.events, model, q, v)
         values = {name: jnp.where(defined, value, jnp.nan) for name, (value, defined) in found.items()}
         return outputs, run.status, run.energy_error[-1], (run.t, run.q, run.v, values)
 

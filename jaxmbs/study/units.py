@@ -40,6 +40,7 @@ _TABLE: dict[str, dict[str, float]] = {
     "inverse velocity": {"s/m": 1.0},
     "gravitational parameter": {"m3/s2": 1.0, "km3/s2": 1e9},
     "energy": {"J": 1.0, "kJ": 1e3},
+    "growth rate": {"1/s": 1.0},
 }
 UNITS = {name: Unit(name, factor, quantity) for quantity, row in _TABLE.items() for name, factor in row.items()}
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from jaxmbs.model import ModelError
 from jaxmbs.simulate.grid import Grid
 
 
@@ -26,3 +27,19 @@ def test_steps_follow_one_another_from_the_start_to_the_end(t0, t_end, dt, lengt
     assert np.allclose(length, lengths, rtol=0, atol=1e-12)
     assert start[0] == t0 and end[-1] == t_end and np.array_equal(start[1:], end[:-1])
     assert np.allclose(start + length, end, rtol=0, atol=1e-12)
+
+
+def test_steps_through_given_times():
+    """Of equal length from one to the next, none longer than dt, and exactly at the times."""
+    times = [0.1, 0.15, 0.4, 1.0]
+    grid, rows = Grid.through(times, 0.1)
+    start, length, end, active = (x.ravel() for x in grid.table(1, np.float64))
+    assert rows.tolist() == [0, 1, 4, 10] and active.all()
+    assert np.append(start[rows[:-1]], end[-1]).tolist() == times
+    np.testing.assert_allclose(length, [0.05] + [0.25 / 3] * 3 + [0.1] * 6, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(start + length, end, rtol=0, atol=1e-15)
+    cells = [grid.cell(np.int32(i), np.float64) for i in range(grid.steps)]
+    np.testing.assert_array_equal(np.array(cells), np.stack([start, length, end], 1))
+    for wrong in ([0.0], [0.0, 0.0], [0.0, np.nan], [[0.0, 1.0]]):
+        with pytest.raises(ModelError, match="each later than the last"):
+            Grid.through(wrong, 0.1)

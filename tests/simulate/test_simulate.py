@@ -352,3 +352,25 @@ def test_a_free_body_that_only_tumbles_keeps_its_status():
     v = np.array([0.1, 3.0, 0.1, 0, 0, 0])
     runs = [mbs.simulate(model, model.neutral(), v, 10.0, dt, save_every=None) for dt in (0.01, 0.4)]
     assert [int(r.status) for r in runs] == [mbs.Status.OK, mbs.Status.COARSE]
+
+
+@pytest.mark.parametrize("event", [False, True])
+def test_rows_at_given_times_are_those_of_the_same_steps(event):
+    """Also where events cut the steps; what does not fit is said."""
+    mech = mbs.library.double_pendulum()
+    if event:
+        mech.add_event(
+            "stop", when=mbs.JointReaches("shoulder", 0.45, direction="down"), then=mbs.Bounce("shoulder", 0.5)
+        )
+    model, start = mech.build(), ([0.5, 0.0], [0.0, 0.0])
+    times = np.array([0.1, 0.15, 0.4, 0.41, 0.7])
+    every = mbs.simulate(model, *start, 0.7, 1e-2, t0=0.1)
+    some = mbs.simulate(model, *start, times=times, dt=1e-2)
+    rows = np.array([0, 5, 30, 31, 60])
+    np.testing.assert_array_equal(some.t, times)
+    for name in ("q", "v", "energy_error"):
+        np.testing.assert_allclose(getattr(some, name), getattr(every, name)[rows], rtol=0, atol=1e-12)
+    assert int(some.status) == mbs.Status.OK and some.conditioning.shape == (5,)
+    for wrong in ({}, {"t_end": 1.0, "times": times}, {"times": times, "t0": 0.1}, {"times": times, "save_every": 2}):
+        with pytest.raises(mbs.ModelError, match="times"):
+            mbs.simulate(model, *start, **wrong)

@@ -69,3 +69,24 @@ def test_all_printed_digits_of_the_eigenvalues(straight):
             want = [weave, weave.conjugate(), CAPSIZE[v - 1], CASTER[v - 1]]
         for x in want:
             assert min(abs(x - y) for y in moving) < 2e-13 * max(1, abs(x))
+
+
+@pytest.mark.slow
+def test_how_the_weave_depends_on_speed_and_a_rider_s_mass():
+    """Growth of the weave at 4 and 5 m/s, in both modes, against central differences."""
+    model = mbs.library.bicycle().build()
+    direction = jnp.zeros(9).at[3].set(1.0).at[7].set(1 / 0.3).at[8].set(1 / 0.35)
+
+    def growth(x):
+        changed = mbs.set(model, {"frame.mass": x[1]})
+        speeds = ["frame.wx", "steer", "rear_hub"]
+        found = mbs.modes(changed, model.neutral(), x[0] * direction, independent=speeds)
+        weave = jnp.argmax(found.eigenvalues.imag)
+        return found.eigenvalues.real[weave]
+
+    value = jax.jit(growth)
+    for x in (jnp.array([4.0, 85.0]), jnp.array([5.0, 70.0])):
+        steps = (1e-4, 1e-3)
+        want = [(value(x.at[k].add(e)) - value(x.at[k].add(-e))) / (2 * e) for k, e in enumerate(steps)]
+        np.testing.assert_allclose(jax.jit(jax.jacfwd(growth))(x), want, rtol=1e-5)
+        np.testing.assert_allclose(jax.jit(jax.grad(growth))(x), want, rtol=1e-5)

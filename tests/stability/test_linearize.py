@@ -104,14 +104,14 @@ def test_a_disc_rolls_upright_faster_than_a_third_of_g_r():
         assert (np.abs(at) < 1e-5).sum() == len(at) - 2
 
 
-@pytest.mark.slow
 def test_a_free_body_that_spins():
     """About axis z: w² = W² (C - A) (C - B) / (A B) in its own axes, unstable about the middle one."""
-    for moments in ((1.0, 2.0, 2.5), (1.0, 3.0, 2.5)):
-        mech = mbs.Mechanism("satellite")
-        mech.add_body("body", 3.0, inertia=moments)
-        mech.add_joint("free", mbs.Free(), "world", "body")
-        model, spin = mech.build(), 1.7
+    mech = mbs.Mechanism("satellite")
+    mech.add_body("body", 3.0, inertia=(1.1, 2.0, 2.5))
+    mech.add_joint("free", mbs.Free(), "world", "body")
+    model, spin = mech.build(), 1.7
+    for moments in ((1.1, 2.0, 2.5), (1.1, 3.0, 2.5)):
+        model = mbs.set(model, {"body.inertia": moments})
         modes = mbs.modes(model, model.neutral(), [0, 0, spin, 0, 0, 0])
         a, b, c = moments
         want = np.emath.sqrt(-(spin**2) * (c - a) * (c - b) / (a * b))

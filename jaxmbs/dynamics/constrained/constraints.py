@@ -52,7 +52,7 @@ def constraints(state: State) -> Constraints:
 
 
 class Connection(NamedTuple):
-    """A cut joint, or a constraint between a body and the world, at one state.
+    """A cut joint, or a constraint between a body and another or the world, at one state.
 
     a, b: (link, frame) on either side; X, V, drift: placement, velocity, acceleration at dv/dt = 0 of b in a, in axes of
     b; rows: those that are kept.
@@ -182,7 +182,8 @@ class _Kinematics:
             if isinstance(e, (FunctionConstraint, Coupling)):
                 out.append(constraint)
                 continue
-            a, b = self.frame(WORLD, IDENTITY), self.frame(getattr(e, e.bodies[0]), IDENTITY)
+            own, *carrier = (getattr(e, f) for f in e.bodies)
+            a, b = self.frame(carrier[0] if carrier else WORLD, IDENTITY), self.frame(own, IDENTITY)
             X, V, drift = _relative(a[1], b[1])
             rows = _element_rows(e, values.of(constraint.name, e.numbers), X, V)
             out.append(Connection(constraint.name, a, b, X, V, drift, rows))

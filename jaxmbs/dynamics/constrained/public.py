@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from jaxmbs.dynamics.constrained import elimination, multipliers, wrenches
 from jaxmbs.dynamics.constrained.constraints import constraints, residuals, row_counts, velocities
@@ -16,7 +17,8 @@ from jaxmbs.dynamics.state.calling import compiles_itself, state_dtype, vector
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode, Model, ModelError
 from jaxmbs.model.errors import unknown
-from jaxmbs.spatial.scalar import mul
+from jaxmbs.model.parameters import is_traced
+from jaxmbs.spatial.scalar import mul, sub
 
 _METHODS = {"multipliers": multipliers.constrained_dynamics, "elimination": elimination.constrained_dynamics}
 
@@ -110,6 +112,7 @@ def impact(
     on: Iterable[str] | None = None,
     *,
     restitution: Any = 0.0,
+    target: Mapping[str, Any] | None = None,
     t: Any = 0.0,
     mode: Mode | None = None,
 ) -> tuple[jax.Array, jax.Array]:
@@ -117,7 +120,9 @@ def impact(
 
     At q (nq,), v_minus (nv,): A (v_plus - v_minus) = Jᵀ impulses + impulses on the degrees of freedom that `mode` locks;
     the rates of those are rows like any other. On what is named in `on`, constraints and locked joints (None: all), the
-    velocity becomes -restitution times what it was; on the other active rows and locks it becomes zero. Impulses in N s
+    velocity becomes -restitution times what it was; on the other active rows and locks it becomes zero. target: {name:
+    velocity after it} of constraints (their rows) and locked joints (their freedoms) that are driven, a number or one for
+    each [m/s, rad/s], in place of that. Impulses in N s
     and N m s, in the order of the multipliers; what a lock takes is in `joint_impulses`. Raises ModelError for unknown
     names.
 
@@ -128,15 +133,21 @@ def impact(
     """
     known = model.constraint_names + model.joint_names
     names = known if on is None else ((on,) if isinstance(on, str) else tuple(on))
-    for name in names:
-        if name not in known:
-            raise unknown("constraint or joint", name, known, "impact(on=...)")
+    for where, given in (("on", names), ("target", target or ())):
+        for name in given:
+            if name not in known:
+                raise unknown("constraint or joint", name, known, f"impact({where}=...)")
+    lock = None if mode is None else mode.lock
+    if not is_traced(lock):
+        for name in (n for n in target or () if n in model.joint_names):
+            if lock is None or not np.asarray(lock)[model.v_slice(name)].all():
+                raise ModelError(f"impact: target {name!r} is free; lock it, mode=model.mode(lock=[{name!r}])")
     if not model.constraint_names and mode is None:
         raise ModelError(
             f"impact: model {model.name!r} has no constraints; add one with close_loop or add_constraint, or pass "
             "mode=model.mode(lock=[...])"
         )
-    return _impact(model, q, v_minus, restitution, t, mode, names=names)
+    return _impact(model, q, v_minus, restitution, dict(target or {}), t, mode, names=names)
 
 
 @compiles_itself()
@@ -165,20 +176,32 @@ def joint_impulses(
 
 
 @compiles_itself("names")
-def _impact(model: Model, q: Any, v: Any, restitution: Any, t: Any, mode: Any, *, names: tuple[str, ...]) -> Any:
+def _impact(
+    model: Model, q: Any, v: Any, restitution: Any, given: dict[str, Any], t: Any, mode: Any, *, names: tuple[str, ...]
+) -> Any:
     state = constrained_state(model, q, v, t, mode)
     found, tree = constraints(state), state.tree
     s, v = tree.structure, state.v
 
-    def jump_of(velocity: Any, hit: bool) -> Any:
-        return mul(-1, mul(1 + restitution, velocity) if hit else velocity)
+    def jumps(names_of: Iterable[tuple[str, int]], before: Iterable[Any]) -> list[Any]:
+        """Per row or freedom the change of its velocity."""
+        out, rest = [], iter(before)
+        for name, count in names_of:
+            after = jnp.asarray(given.get(name, 0.0), tree.dtype)
+            if after.shape not in ((), (count,)):
+                raise ModelError(f"impact: target {name!r} has shape {after.shape}; pass a number, or {count}")
+            after = jnp.broadcast_to(after, (count,))
+            for k in range(count):
+                velocity = next(rest)
+                if name in given:
+                    out.append(sub(after[k], velocity))
+                else:
+                    out.append(mul(-1, mul(1 + restitution, velocity) if name in names else velocity))
+        return out
 
-    struck = [n in names for n, k in zip(model.constraint_names, row_counts(state), strict=True) for _ in range(k)]
-    target = tuple(jump_of(velocity, hit) for velocity, hit in zip(velocities(state, found), struck, strict=True))
-    stopped = [
-        n in names for n, own in zip(model.joint_names, s.v_slices, strict=True) for _ in range(own.stop - own.start)
-    ]
-    metric = Metric.of(state, found, [jump_of(rate, hit) for rate, hit in zip(v, stopped, strict=True)])
-    jump, impulses = metric.closest([0] * model.nv, target)
+    target = jumps(zip(model.constraint_names, row_counts(state), strict=True), velocities(state, found))
+    freedoms = ((n, own.stop - own.start) for n, own in zip(model.joint_names, s.v_slices, strict=True))
+    metric = Metric.of(state, found, jumps(freedoms, v))
+    jump, impulses = metric.closest([0] * model.nv, tuple(target))
     impulses = metric.least_norm(impulses)
     return tree.vector([v[k] + x for k, x in enumerate(jump)]), tree.vector(list(impulses))

@@ -12,7 +12,8 @@ from jaxmbs.spatial import Motion, Transform
 
 @element
 class Constraint(Element):
-    """Base of the constraints between a frame of one body, its first field of a body, and the world, or between joints."""
+    """Base of the constraints between a frame of one body, its first field of a body, and one of its second, or of
+    the world, or between joints."""
 
     count: ClassVar[int] = 0  # rows
 

@@ -1,4 +1,4 @@
-"""Knife edges and rolling discs [K; Y 3.6.1]."""
+"""Knife edges and rolling wheels [K; Y 3.6.1]."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from typing import Any, ClassVar
 
 from jaxmbs.model.constraints.base import Constraint
 from jaxmbs.model.fields import element, field
+from jaxmbs.model.forces.base import WORLD
 from jaxmbs.model.kinds import Kind
 from jaxmbs.model.rows import Row
 from jaxmbs.spatial import ZERO_FORCE, Force, Motion, Transform, Vector3
-from jaxmbs.spatial.scalar import Scalar, div, mul, safe_sqrt, sub
+from jaxmbs.spatial.scalar import Scalar, div, mul, safe_sqrt, sub, where
 
 
 @element
 class KnifeEdge(Constraint):
-    """A point of a body has no velocity along a direction fixed in the body (skate, blade, wheel).
+    """A point of a body has no velocity, relative to what it slides on, along a direction fixed in the body (skate, blade).
 
     >>> mech = mbs.Mechanism("skate")
     >>> mech.add_body("skate", mass=1.0, inertia=(0.1, 0.1, 0.2))
@@ -28,6 +29,7 @@ class KnifeEdge(Constraint):
     body: str = field(Kind.BODY, "", "body that carries the edge")
     point: Any = field(Kind.VECTOR, "m", "point of the edge, in body axes", default=(0.0, 0.0, 0.0))
     normal: Any = field(Kind.DIRECTION, "", "where the point cannot go, in body axes", default=(0.0, 1.0, 0.0))
+    on: str = field(Kind.BODY_OR_WORLD, "", "what it slides on", default=WORLD)
     count: ClassVar[int] = 1
 
     def rows(self, p: Mapping[str, Any], X: Transform, V: Motion) -> tuple[Row, ...]:
@@ -37,10 +39,11 @@ class KnifeEdge(Constraint):
 
 @element
 class RollingDisc(Constraint):
-    """A thin disc rolls without slip on the world plane z = 0.
+    """A wheel rolls without slip on a plane, of the world (z = 0) or of a body.
 
-    The disc is centred at the body's origin. Three rows: the contact point has no velocity in x, y (nonholonomic) and z
-    (its height is zero). Undefined when the disc lies flat.
+    The wheel is centred at the body's origin. Its rim is a circle, or the tyre of a torus with a cross section of radius
+    `tube`. Three rows: the contact point has no velocity relative to the plane, in two directions of it (nonholonomic) and
+    across it (its height is zero; positive on the side of the normal). Undefined when the wheel lies flat.
 
     >>> mech = mbs.Mechanism("coin")
     >>> mech.add_body("coin", mass=0.1, inertia=(1e-5, 2e-5, 1e-5))
@@ -50,26 +53,41 @@ class RollingDisc(Constraint):
     ('rim',)
     """
 
-    body: str = field(Kind.BODY, "", "the disc")
-    radius: Any = field(Kind.POSITIVE, "m", "of the rim")
-    axis: Any = field(Kind.DIRECTION, "", "axis of the disc, in body axes", default=(0.0, 1.0, 0.0))
+    body: str = field(Kind.BODY, "", "the wheel")
+    radius: Any = field(Kind.POSITIVE, "m", "of the rim; of a torus, to the middle of its cross section")
+    axis: Any = field(Kind.DIRECTION, "", "axis of the wheel, in body axes", default=(0.0, 1.0, 0.0))
+    tube: Any = field(Kind.NOT_NEGATIVE, "m", "radius of the cross section of a torus", default=0.0)
+    on: str = field(Kind.BODY_OR_WORLD, "", "body that the plane belongs to", default=WORLD)
+    point: Any = field(Kind.VECTOR, "m", "a point of the plane, in that body's axes", default=(0.0, 0.0, 0.0))
+    normal: Any = field(Kind.DIRECTION, "", "of the plane, towards the wheel", default=(0.0, 0.0, 1.0))
     count: ClassVar[int] = 3
 
     def rows(self, p: Mapping[str, Any], X: Transform, V: Motion) -> tuple[Row, ...]:
-        R, up = X.rotation, Vector3(0, 0, 1)
+        R, up = X.rotation, p["normal"]
         n, w = R @ p["axis"], R @ V.angular
         n_rate = w.cross(n)
-        steep = safe_sqrt(sub(1, mul(n.z, n.z)))  # sine of the angle between the disc's axis and the vertical
-        steep_rate = mul(-1, div(mul(n.z, n_rate.z), steep))
-        down = (n * n.z - up) / steep
-        down_rate = (n_rate * n.z + n * n_rate.z - down * steep_rate) / steep
-        r, r_rate = down * p["radius"], down_rate * p["radius"]  # from the centre to the contact point
-        height = sub(X.position.z, mul(p["radius"], steep))
+        along, along_rate = n @ up, n_rate @ up
+        steep = safe_sqrt(sub(1, mul(along, along)))  # sine of the angle between the wheel's axis and the normal
+        steep_rate = mul(-1, div(mul(along, along_rate), steep))
+        down = (n * along - up) / steep
+        down_rate = (n_rate * along + n * along_rate - down * steep_rate) / steep
+        # from the centre to the contact point
+        r, r_rate = down * p["radius"] - up * p["tube"], down_rate * p["radius"]
+        height = sub(sub((X.position - p["point"]) @ up, mul(p["radius"], steep)), p["tube"])
         out = []
-        for e in (Vector3(1, 0, 0), Vector3(0, 1, 0), up):
+        for e in (*_across(up), up):
             moment, local = R.T @ r.cross(e), R.T @ e
-            # rates seen in the body: the world rate less what the body's turning makes of it
+            # rates seen in the body: the rate on the plane less what the body's turning makes of it
             turning = Force(R.T @ r_rate.cross(e) - V.angular.cross(moment), -V.angular.cross(local))
             residual: Scalar | None = height if e is up else None
             out.append(Row(Force(moment, local), turning, residual))
         return tuple(out)
+
+
+def _across(n: Vector3) -> tuple[Vector3, Vector3]:
+    """Two directions of the plane whose normal is n: those nearest to x and y where n is z."""
+    near_x = n.x * n.x > 0.5
+    start = Vector3(where(near_x, 0, 1), where(near_x, 1, 0), 0)
+    first = start - n * (n @ start)
+    first = first / safe_sqrt(first @ first)
+    return first, n.cross(first)

@@ -16,6 +16,7 @@ from jaxmbs.model.kinds import Kind
 from jaxmbs.spatial import kernel
 from jaxmbs.study.outputs.base import Output, Scalar
 from jaxmbs.study.outputs.event_time import EventTime
+from jaxmbs.study.outputs.largest_real_part import LargestRealPart
 from jaxmbs.study.outputs.min_over import Combined
 from jaxmbs.study.outputs.of_state import OfState
 
@@ -54,12 +55,15 @@ def folded_history(outputs: Mapping[str, Output], t: Any, found: Mapping[str, tu
     return carry
 
 
-def kept(outputs: Mapping[str, Output], carry: Any, events: Any, names: tuple[str, ...]) -> dict[str, Any]:
-    """The outputs after a run: what the fold kept, and the times of events."""
-    return {
-        name: o.of_events(events, names) if isinstance(o, EventTime) else o.result(carry[name])
-        for name, o in outputs.items()
-    }
+def kept(outputs: Mapping[str, Output], carry: Any, events: Any, model: Model, q: Any, v: Any) -> dict[str, Any]:
+    """The outputs after a run from (q, v): what the fold kept, the times of events, and what is asked of the start."""
+
+    def one(name: str, o: Output) -> Any:
+        if isinstance(o, EventTime):
+            return o.of_events(events, model.event_names)
+        return o.of_start(model, q, v) if isinstance(o, LargestRealPart) else o.result(carry[name])
+
+    return {name: one(name, o) for name, o in outputs.items()}
 
 
 def _folded(outputs: Mapping[str, Output], carry: Any, found: Mapping[str, tuple[Any, Any]], t: Any) -> dict[str, Any]:

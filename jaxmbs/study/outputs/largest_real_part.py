@@ -1,0 +1,59 @@
+"""Whether small motions about the start grow: stability as an output of a study."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import jax.numpy as jnp
+
+from jaxmbs.model.fields import element, field
+from jaxmbs.model.joints import Joint
+from jaxmbs.model.kinds import Kind
+from jaxmbs.study.outputs.base import Scalar
+from jaxmbs.study.outputs.of_state import OfState
+
+if TYPE_CHECKING:
+    from jaxmbs.dynamics.state.scene import TreeScene
+    from jaxmbs.model import Mode, Model
+
+
+@element
+class LargestRealPart(OfState):
+    """Largest real part of the eigenvalues [1/s] of the small motions about the state at the start: negative is stable.
+
+    Of a motion without damping it is zero, and of coordinates on which nothing depends, to the root of rounding. Undefined
+    where the start is neither at rest nor in steady motion, and where no rest was found.
+    """
+
+    rest: bool = field(
+        Kind.FLAG, "", "about the rest that is found from the start, in place of the start", default=False
+    )
+
+    def quantity(self, joints: Mapping[str, Joint]) -> str:
+        return "growth rate"
+
+    def incomplete(self, joints: Mapping[str, Joint]) -> Iterator[tuple[str, str]]:
+        if self.reduce != "final":
+            yield "reduce", "there is one start; leave it out"
+
+    def unfit(self, model: Model) -> Iterator[tuple[str, str]]:
+        if model.structure.redundant:
+            yield "type", "constraints depend on one another, so that the number of motions is not known beforehand"
+        if model.structure.events or model.structure.held:
+            yield "type", "small motions are those of a mechanism without events and held joints, which change it"
+
+    def of_state(self, state: TreeScene, model: Model, mode: Mode | None) -> tuple[Scalar, Scalar]:
+        return jnp.nan, False
+
+    def of_start(self, model: Model, q: Any, v: Any) -> Scalar:
+        """The output, from the state (q, v) at the start."""
+        from jaxmbs.simulate import Status
+        from jaxmbs.stability import equilibrium, modes
+
+        fine = jnp.asarray(True)
+        if self.rest:
+            q, _, status, _ = equilibrium(model, q)
+            v, fine = jnp.zeros_like(v), status == Status.OK
+        found = modes(model, q, v)
+        return jnp.where(fine & (found.status == Status.OK), found.largest_real_part, jnp.nan)
