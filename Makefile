@@ -3,10 +3,11 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 STAMP = $(VENV)/.installed
+NEWEST ?= 3.13
 SAMPLES ?= 2000
 PYTEST = $(BIN)/python -m pytest -n $(or $(JOBS),2) --dist worksteal
 
-.PHONY: demo test test-slow test-robots test-faults docs bench bench-quick bench-gpu format clean
+.PHONY: demo test test-slow test-newest test-robots test-faults docs bench bench-quick bench-gpu format clean
 
 demo: $(STAMP)  ## the main job on a real example: a separation study with its report
 	rm -rf runs/demo
@@ -22,6 +23,13 @@ test: $(STAMP)  ## lint and the default test suite
 
 test-slow: $(STAMP)  ## everything, the longer runs that the default leaves out as well, compiled as for a user
 	$(PYTEST) --slow
+
+test-newest: $(STAMP)  ## the default tests on a newer Python (NEWEST), with the newest of everything that PyPI serves for it
+	$(BIN)/python -m pip install -q uv
+	$(BIN)/uv venv -q --clear --python $(NEWEST) $(VENV)-newest
+	$(BIN)/uv pip install -q --python $(VENV)-newest/bin/python -e '.[test]'
+	$(VENV)-newest/bin/python -m pytest -n $(or $(JOBS),2) --dist worksteal -m "not optimised" $(TESTS)
+	$(VENV)-newest/bin/python -m pytest -n $(or $(JOBS),2) --dist worksteal -m optimised $(TESTS)
 
 test-robots: $(STAMP)  ## a public collection of robots against Pinocchio, 130 MB to download; writes its table
 	$(BIN)/python -m pip install -q -e '.[robots]'
@@ -60,4 +68,4 @@ $(STAMP): pyproject.toml
 	touch $(STAMP)
 
 clean:
-	rm -rf $(VENV) runs build
+	rm -rf $(VENV) $(VENV)-newest runs build

@@ -153,7 +153,7 @@ class _Recorder:
         return chosen
 
     def can_scan(self, eqn: Any, inputs: list[Any]) -> bool:
-        carry = eqn.outvars[: eqn.params["num_carry"]]
+        carry = eqn.outvars[: sizes_of_scan(eqn)[1]]
         if sum(math.prod(v.aval.shape) for v in carry) > LARGEST:
             return False
         small = all(0 in v.aval.shape or (_divisible(v.aval.shape) and not _is_key(v.aval)) for v in carry)
@@ -163,7 +163,8 @@ class _Recorder:
         """A loop: its body is a program of its own, and every number that it carries an array (rows,)."""
         inputs = [self.settled(x) for x in inputs]
         p = eqn.params
-        body, a, b = p["jaxpr"], p["num_consts"], p["num_consts"] + p["num_carry"]
+        body, (a, carried) = p["jaxpr"], sizes_of_scan(eqn)
+        b = a + carried
         variables = body.jaxpr.invars
         outside: list[Any] = []  # what the body takes from outside, as values out here ...
         inside: list[Source] = []  # ... and in there
@@ -253,3 +254,12 @@ def _small(eqn: Any, inputs: Sequence[Any]) -> bool:
     """Whether an equation can be done on entries."""
     avals = [v.aval for v in (*eqn.outvars, *eqn.invars)]
     return all(_divisible(a.shape) and not _is_key(a) for a in avals)
+
+
+def sizes_of_scan(eqn: Any) -> tuple[int, int]:
+    """How many constants and how many carried arrays a scan has, whose parameters tell it in one way up to JAX 0.10."""
+    p = eqn.params
+    if "num_carry" in p:
+        return p["num_consts"], p["num_carry"]
+    constants, carried, _ = p["ft_in"].update(eqn.invars).unpack()
+    return len(list(constants)), len(list(carried))

@@ -9,11 +9,9 @@ import jax
 
 # XLA without LLVM's optimisation and its newer emitters compiles in a fifth of the time (1.1 s against 5.7 s for the seven
 # joints of [T 5], 64 starts) and runs half as fast again (0.15 s against 0.10 s a step, of which a search takes some ten)
-_QUICK: dict[str, str | bool | int] = {
-    "xla_backend_optimization_level": 0,
-    "xla_cpu_use_fusion_emitters": False,
-    "xla_cpu_parallel_codegen_split_count": 1,
-}
+_QUICK: dict[str, str | bool | int] = {"xla_backend_optimization_level": 0, "xla_cpu_parallel_codegen_split_count": 1}
+if jax.__version_info__ < (0, 11):  # later ones have the newer emitters only
+    _QUICK["xla_cpu_use_fusion_emitters"] = False
 
 
 def compiled(fn: Callable[..., Any], quick: bool = True) -> Callable[..., Any]:

@@ -11,7 +11,8 @@ import pytest
 from docs import layout, reference
 from tests.pages import ROOT
 
-MARKDOWN = sorted(p for p in ROOT.rglob("*.md") if not {".venv", "build", "runs", ".pytest_cache"} & set(p.parts))
+OWN = ("benchmarks", "docs", "examples", "jaxmbs", "tests")  # folders with texts of the project
+MARKDOWN = sorted([*ROOT.glob("*.md"), *(p for folder in OWN for p in (ROOT / folder).rglob("*.md"))])
 
 
 @pytest.mark.parametrize("path", MARKDOWN, ids=lambda p: p.relative_to(ROOT).as_posix())

@@ -50,17 +50,20 @@ def test_a_solution_shows_its_motion():
     assert "900 rows, nq = 2" in words and "q[1]" in words and "v[0]" in words and "|energy error| [J]" in words
     marked = shown(solution(q, times=[0.3, 1.0], index=[0, -1])._repr_html_())[1]
     assert len(marked) == len(curves) + 3  # one event in three panels; the other place is unused
-    assert len(plain) < 150_000  # however many rows
+    rough = np.random.default_rng(0).normal(size=(9000, 2))
+    assert len(solution(rough)._repr_html_()) < 150_000  # however many rows
 
 
 def test_a_batch_shows_its_spread_and_instances_that_stopped():
     q = np.random.default_rng(0).normal(size=(40, 30, 2))
+    everybody = solution(q)._repr_html_()
     q[3, 10:] = np.nan
     q[:, 25:, 1] = np.nan  # nobody got there
     page = solution(q)._repr_html_()
     words, _ = shown(page)
     assert "40 instances of 30 rows" in words
     assert page.count("fill-opacity: 0.25") >= 5
+    assert page.count("\nL ") > 0.85 * everybody.count("\nL ")  # the curves of the others go on
 
 
 def test_what_is_being_traced_shows_no_picture():
