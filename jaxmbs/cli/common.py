@@ -33,6 +33,10 @@ Trust = Annotated[bool, typer.Option("--trust", help="Run the Python modules tha
 WithPrecision = Annotated[Precision, typer.Option("--precision", help="Precision of the computation.")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON document instead of tables, for programs.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but warnings and errors.")]
+Cluster = Annotated[
+    str | None,
+    typer.Option(metavar="ADDRESS", help="Compute on Dask's workers: local:4 (processes here) or tcp://HOST:PORT."),
+]
 Wait = Annotated[bool, typer.Option("--wait", help="Wait while another process works in the folder.")]
 
 

@@ -29,11 +29,6 @@ class Catalogue:
     classes: Classes
     modules: Mapping[str, bytes]
 
-    @property
-    def hashes(self) -> dict[str, str]:
-        """SHA-256 of every module by name."""
-        return {name: hashlib.sha256(content).hexdigest() for name, content in self.modules.items()}
-
 
 @functools.cache
 def builtin() -> Classes:

@@ -102,6 +102,12 @@ def _scalar_or_list(value: Any) -> float | tuple[float, ...]:
     raise ValueError(f"needs a number or a list of numbers, got {value!r}")
 
 
+def _matrix(value: Any) -> tuple[tuple[float, ...], ...]:
+    if not isinstance(value, (list, tuple)) or not value:
+        raise ValueError(f"needs a square matrix as a list of rows, got {value!r}")
+    return tuple(_numbers(row, len(value)) for row in value)
+
+
 Name = Annotated[str, Field(min_length=1, pattern=r"^[A-Za-z_][A-Za-z0-9_\-]*$")]
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Positive = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False)]
@@ -110,6 +116,7 @@ Vector = Annotated[tuple[float, float, float], BeforeValidator(_vector)]
 Direction = Annotated[tuple[float, float, float], BeforeValidator(_direction)]
 Numbers = Annotated[tuple[float, ...], BeforeValidator(_list)]
 NumberOrList = Annotated[float | tuple[float, ...], BeforeValidator(_scalar_or_list)]
+Matrix = Annotated[tuple[tuple[float, ...], ...], BeforeValidator(_matrix)]
 Inertia = Annotated[Any, BeforeValidator(_inertia)]
 Rotation = Annotated[Any, BeforeValidator(_rotation)]
 Names = Annotated[tuple[Name, ...], Field(min_length=1)]

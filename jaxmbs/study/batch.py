@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ from jaxmbs.study.store import DRAWS
 
 if TYPE_CHECKING:
     from jaxmbs.study.problem import Study
+    from jaxmbs.study.sampling.designs import Design
     from jaxmbs.study.schema import SimulationTable
 
 Array = Any
@@ -43,7 +44,8 @@ def study_key(seed: int) -> jax.Array:
 
 
 def samples_of(study: Study, dtype: Any) -> Callable[..., Results]:
-    """Function (component keys, indices (rows,), whether by loops over rows) -> results of samples, leaves (rows, ...)."""
+    """Function (keys of the inputs, indices (rows,), points of the design (rows, m) or None, whether by loops over rows) ->
+    results of samples, leaves (rows, ...)."""
     start, fold = folded(study.outputs, dtype)
     time = study.simulation
 
@@ -56,8 +58,8 @@ def samples_of(study: Study, dtype: Any) -> Callable[..., Results]:
             "status": run.status,
         }
 
-    def samples(keys: Array, index: Array, fused: bool = True) -> Results:
-        draws = jax.vmap(lambda i: study.dispersions.draw(keys, i, dtype))(index)
+    def samples(keys: Array, index: Array, points: Array | None = None, fused: bool = True) -> Results:
+        draws = drawn(study, keys, index, points, dtype)
         model, axes, q, v = instances(study, draws, dtype)
         found, anew = (
             over_rows(one, (axes, 0, 0))(model, q, v) if fused else (jax.vmap(one, (axes, 0, 0))(model, q, v), None)
@@ -66,6 +68,21 @@ def samples_of(study: Study, dtype: Any) -> Callable[..., Results]:
         return found | {"status": status_of(study, model, found["status"]), DRAWS: draws, ANEW: anew}
 
     return jax.jit(samples, static_argnames="fused")
+
+
+def drawn(study: Study, keys: Array, index: Array, points: Array | None, dtype: Any) -> Array:
+    """(rows, k) draws of samples: of their index, or of their points (rows, m) in a design."""
+    if points is None:
+        return jax.vmap(lambda i: study.dispersions.draw(keys, i, dtype))(index)
+    return jax.vmap(lambda u: study.dispersions.of_uniform(2 * u - 1, dtype))(points)
+
+
+def draws_of(study: Study, samples: Sequence[int], dtype: Any) -> Array:
+    """(S, k) draws of the named samples."""
+    index, design = jnp.asarray(samples, jnp.uint32), study.design
+    points = jnp.asarray(np.concatenate([design.points(i, i + 1) for i in samples]), dtype) if design else None
+    keys = study.dispersions.keys(study_key(study.seed))
+    return jax.jit(lambda keys, index, points: drawn(study, keys, index, points, dtype))(keys, index, points)
 
 
 def simulated(simulation: SimulationTable, model: mbs.Model, q: Array, v: Array, **more: Any) -> mbs.Solution:
@@ -101,6 +118,7 @@ class Compiled:
     rows: int
     devices: int
     sharding: NamedSharding
+    design: Design | None = None
 
     @property
     def most(self) -> int:
@@ -112,7 +130,8 @@ class Compiled:
         each = -(-count // self.devices)
         counts = np.clip(count - each * np.arange(self.devices), 0, each).astype(np.int32)
         firsts = (first + each * np.arange(self.devices)).astype(np.int32)
-        results = self.program(self.keys, *jax.device_put((firsts, counts), self.sharding))
+        points = _points(self.design, firsts, counts, self.rows) if self.design else None
+        results = self.program(self.keys, *jax.device_put((firsts, counts, points), self.sharding))
 
         def joined(x: Array) -> np.ndarray:
             parts = np.asarray(x).reshape(self.devices, BLOCKS_PER_DEVICE * self.rows, *x.shape[2:])
@@ -120,10 +139,22 @@ class Compiled:
 
         results = jax.tree.map(joined, results)
         for k in np.flatnonzero(results.pop(ANEW)):
-            found = self.single(self.keys, np.array([first * self.rows + k], np.uint32), fused=False)
+            i = first * self.rows + int(k)
+            own = self.design.points(i, i + 1).astype(precision()) if self.design else None
+            found = self.single(self.keys, np.array([i], np.uint32), own, fused=False)
             for name, all_samples in results.items():
                 all_samples[k] = found[name][0]
         return results
+
+
+def _points(design: Design, firsts: np.ndarray, counts: np.ndarray, rows: int) -> np.ndarray:
+    """(devices, BLOCKS_PER_DEVICE, rows, m) points of the blocks that each device computes."""
+    found = np.full((len(firsts), BLOCKS_PER_DEVICE, rows, len(design.names)), 0.5, precision())
+    for device, (first, count) in enumerate(zip(firsts, counts, strict=True)):
+        if count:
+            own = design.points(int(first) * rows, int(first + count) * rows)
+            found[device, :count] = own.reshape(count, rows, -1)
+    return found
 
 
 def compiled(study: Study, rows: int) -> Compiled:
@@ -135,16 +166,18 @@ def compiled(study: Study, rows: int) -> Compiled:
     mesh = Mesh(np.array(devices), ("devices",))
     split, whole = PartitionSpec("devices"), PartitionSpec()
 
-    def block(keys: Array, number: Array) -> Results:
-        return samples(keys, number.astype(jnp.uint32) * rows + jnp.arange(rows, dtype=jnp.uint32))
+    def block(keys: Array, number: Array, points: Array | None) -> Results:
+        return samples(keys, number.astype(jnp.uint32) * rows + jnp.arange(rows, dtype=jnp.uint32), points)
 
+    one = jax.ShapeDtypeStruct((rows, len(study.dispersions.inputs)), dtype) if study.design else None
     # traced once: inside `shard_map` a jitted function would be traced anew
-    traced, shapes = jax.make_jaxpr(block, return_shape=True)(keys, jnp.int32(0))
+    traced, shapes = jax.make_jaxpr(block, return_shape=True)(keys, jnp.int32(0), one)
 
-    @partial(jax.shard_map, mesh=mesh, in_specs=(whole, split, split), out_specs=split, check_vma=False)
-    def blocks(keys: Array, first: Array, count: Array) -> Results:
+    @partial(jax.shard_map, mesh=mesh, in_specs=(whole, split, split, split), out_specs=split, check_vma=False)
+    def blocks(keys: Array, first: Array, count: Array, points: Array | None) -> Results:
         def body(i: Array, results: Results) -> Results:
-            new = jax.tree.unflatten(jax.tree.structure(shapes), jaxpr_as_fun(traced)(keys, first[0] + i))
+            given = () if points is None else (points[0, i],)
+            new = jax.tree.unflatten(jax.tree.structure(shapes), jaxpr_as_fun(traced)(keys, first[0] + i, *given))
             return jax.tree.map(lambda all, one: jax.lax.dynamic_update_index_in_dim(all, one, i, 0), results, new)
 
         empty = jax.tree.map(lambda s: jnp.zeros((BLOCKS_PER_DEVICE, *s.shape), s.dtype), shapes)
@@ -152,6 +185,8 @@ def compiled(study: Study, rows: int) -> Compiled:
 
     sharding = NamedSharding(mesh, split)
     keys = jax.device_put(keys, NamedSharding(mesh, whole))
-    numbers = jax.device_put((np.zeros(len(devices), np.int32), np.zeros(len(devices), np.int32)), sharding)
+    none = np.zeros(len(devices), np.int32)
+    points = _points(study.design, none, none, rows) if study.design else None
+    numbers = jax.device_put((none, none, points), sharding)
     program = jax.jit(blocks).lower(keys, *numbers).compile(_ONE_CORE if devices[0].platform == "cpu" else None)
-    return Compiled(program, samples, keys, rows, len(devices), sharding)
+    return Compiled(program, samples, keys, rows, len(devices), sharding, study.design)

@@ -16,16 +16,16 @@ def checksums(values: Mapping[str, np.ndarray], first: int, salt: int) -> np.nda
     A number of another sample, output, study or place gives another one, but for one chance in 2**32.
     """
     m = len(next(iter(values.values())))
-    total = _mixed(np.arange(first, first + m, dtype=np.uint64) ^ np.uint64(salt))
+    total = mixed(np.arange(first, first + m, dtype=np.uint64) ^ np.uint64(salt))
     for name in sorted(values):
         columns = np.ascontiguousarray(values[name]).reshape(m, -1)
         bits = columns.view(f"u{columns.itemsize}").astype(np.uint64)
         for k in range(bits.shape[1]):
-            total = _mixed(total ^ (bits[:, k] + np.uint64(zlib.crc32(f"{name}[{k}]".encode()))))
+            total = mixed(total ^ (bits[:, k] + np.uint64(zlib.crc32(f"{name}[{k}]".encode()))))
     return (total >> np.uint64(32)).astype(np.uint32)
 
 
-def _mixed(x: np.ndarray) -> np.ndarray:
+def mixed(x: np.ndarray) -> np.ndarray:
     """Every bit depends on every bit (the finaliser of splitmix64), one to one."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

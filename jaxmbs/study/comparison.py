@@ -10,7 +10,6 @@ import numpy as np
 
 from jaxmbs.study import store as stores
 from jaxmbs.study.damage import require_sound
-from jaxmbs.study.problem import read
 from jaxmbs.study.provenance import differences
 from jaxmbs.study.statistics import CONFIDENCE, Summary, summarize
 
@@ -64,7 +63,7 @@ def compared(a: str | Path, b: str | Path, trust: bool = False) -> dict[str, Any
 
 def _opened(folder: Path, trust: bool) -> tuple[Study, Store, Summary]:
     store = stores.open_folder(folder)
-    study = read(folder / stores.STUDY, trust=trust)
+    study = stores.read_study(store, trust)
     stores.require_results(study, store)
     require_sound(study, store)
     return study, store, summarize(study, store)

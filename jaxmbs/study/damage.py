@@ -15,7 +15,7 @@ import numpy as np
 from jaxmbs.io.errors import InputError, Problem
 from jaxmbs.study import store as stores
 from jaxmbs.study.checksums import CHECKSUM, checksums
-from jaxmbs.study.provenance import intact, salt
+from jaxmbs.study.provenance import intact, salt, sealed
 from jaxmbs.study.store import FINISHED, NOT_RUN, PROVENANCE, RESULTS, STUDY, Store
 
 if TYPE_CHECKING:
@@ -60,17 +60,34 @@ def require_sound(study: Study, store: Store) -> None:
 
 def mend_results(study: Study, store: Store) -> list[Damage]:
     """Put metadata back and forget what is damaged, so that it is computed anew. Returns what was found."""
-    found = list(_metadata(study, store))
-    for path, content in _expected(study, store).items() if found else ():
-        target = store.folder / RESULTS / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        stores.write_whole(target, content)
+    found = mend_metadata(study, store)
     lost = list(_chunks(store))
     for d in lost:
         store.clear(d.first, d.stop)
     if any(d.file == FINISHED for d in lost):
         (store.folder / FINISHED).unlink(missing_ok=True)
     return found + lost
+
+
+def mend_metadata(study: Study, store: Store) -> list[Damage]:
+    """Put back what tells of the arrays. Returns what was found."""
+    found = list(_metadata(study, store))
+    for path, content in _expected(study, store).items() if found else ():
+        target = store.folder / RESULTS / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        stores.write_whole(target, content)
+    return found
+
+
+def cut(study: Study, store: Store, n: int) -> Store:
+    """End a run after n samples, whole chunks of them: what was computed beyond is forgotten."""
+    if n < store.n:
+        store.clear(n, store.n)
+        shorter = Store(store.folder, sealed(store.provenance | {"n": n, "most": store.n}))
+        stores.write_whole(store.folder / PROVENANCE, json.dumps(shorter.provenance, indent=2).encode())
+        mend_metadata(study.of_size(n), shorter)  # which `resume` does, should this be interrupted
+        store = shorter
+    return store
 
 
 # --- metadata -------------------------------------------------------------------------------------------------------
@@ -210,8 +227,6 @@ def examined(folder: str | Path, mend: bool = False, trust: bool = False) -> Exa
     mend: put back study file, modules, provenance and metadata; a study file that was changed is kept as NAME.found.
     Damaged samples are for `resume`. Raises InputError where there is no run, or nothing that it can be known by.
     """
-    from jaxmbs.study.problem import read
-
     folder = Path(folder)
     mended: list[str] = []
     texts = [] if mend else list(_texts(folder))
@@ -220,17 +235,12 @@ def examined(folder: str | Path, mend: bool = False, trust: bool = False) -> Exa
     if texts:
         return Examination(folder, 0, 0, None, tuple(texts), (), _size(folder))
     store = stores.open_folder(folder)
-    study = read(store.folder / STUDY, trust=trust)
+    study = stores.read_study(store, trust)
     if not (folder / RESULTS).exists():
         lost = (Damage(RESULTS, "is missing, and the run was finished"),) if (folder / FINISHED).exists() else ()
         return Examination(folder, store.n, 0, None, lost, tuple(mended), _size(folder))
     if mend:
-        broken = list(_metadata(study, store))
-        for path, content in _expected(study, store).items() if broken else ():
-            target = folder / RESULTS / path
-            target.parent.mkdir(parents=True, exist_ok=True)
-            stores.write_whole(target, content)
-        mended += [d.file for d in broken]
+        mended += [d.file for d in mend_metadata(study, store)]
     found = damage(study, store)
     done, mark = 0, None
     if not any("metadata" in d.what for d in found):

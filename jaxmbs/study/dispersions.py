@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -16,7 +16,8 @@ from jaxmbs.model import get
 from jaxmbs.model.kinds import Kind, refused
 from jaxmbs.spatial import kernel
 from jaxmbs.study import units
-from jaxmbs.study.distributions import Components, Distribution, component_keys, variates
+from jaxmbs.study.distributions import Components, Distribution, component_keys, quantiles, uniforms
+from jaxmbs.study.sampling.correlation import CorrelationTable, coupled, factor
 from jaxmbs.study.targets import Numbers, Target, Way, start, target
 
 if TYPE_CHECKING:
@@ -47,30 +48,83 @@ class Dispersion:
     def quantity(self) -> str | None:
         return self.way.quantity
 
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """(k,) names of its draws."""
+        return (self.name,) if self.k == 1 else tuple(f"{self.name}[{i}]" for i in range(self.k))
+
+    @property
+    def inputs(self) -> tuple[tuple[str, int], ...]:
+        """(k,) random numbers that its draws are made of: name and component; dispersions may share them."""
+        name = self.table.draw or self.name
+        return tuple((name, 0 if self.table.whole_rows else i) for i in range(self.k))
+
 
 @dataclass(frozen=True)
 class Dispersions:
     """All dispersions of a study, in the file's order, with the nominal state they act on.
 
-    `draw` and `apply` are pure functions of one sample; vmap them over samples.
+    `draw` and `apply` are pure functions of one sample; vmap them over samples. m random numbers ("inputs") make k draws.
+    triangle: (m, m) of their correlation; per_day: samples of a day, which share the inputs that are known then.
     """
 
     items: tuple[Dispersion, ...]
     q0: np.ndarray
     v0: np.ndarray
+    triangle: np.ndarray | None = None
+    per_day: int = 1
 
     @property
     def components(self) -> Components:
         return Components.join([d.components for d in self.items])
 
+    @cached_property
+    def _inputs(self) -> dict[tuple[str, int], int]:
+        """The inputs with their places, components of one name side by side."""
+        sizes: dict[str, int] = {}
+        for name, i in (found for d in self.items for found in d.inputs):
+            sizes[name] = max(sizes.get(name, 0), i + 1)
+        return {x: place for place, x in enumerate((name, i) for name, size in sizes.items() for i in range(size))}
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """(m,) names of the inputs."""
+        several = {name for name, i in self._inputs if i}
+        return tuple(f"{name}[{i}]" if name in several else name for name, i in self._inputs)
+
+    @property
+    def known(self) -> np.ndarray:
+        """(m,) whether an input is known on the day."""
+        named = {name for d in self.items if d.table.known for name in d.inputs}
+        return np.array([name in named for name in self._inputs], bool)
+
+    @property
+    def source(self) -> np.ndarray:
+        """(k,) the input of each draw."""
+        return np.array([self._inputs[name] for d in self.items for name in d.inputs], int)
+
     def keys(self, key: jax.Array) -> jax.Array:
-        """(k,) keys of all components; adding a dispersion changes none of the others'."""
-        return jnp.concatenate([component_keys(key, d.name, d.k) for d in self.items])
+        """(m,) keys of all inputs; adding a dispersion changes none of the others'."""
+        sizes = {name: i + 1 for name, i in self._inputs}  # the last component of each counts
+        return jnp.concatenate([component_keys(key, name, size) for name, size in sizes.items()])
 
     def draw(self, keys: jax.Array, index: Array, dtype: Any) -> Array:
         """All draws of sample `index` in SI: (k,), those of the first dispersion first."""
+
+        def drawn(keys: jax.Array, index: Array) -> Array:
+            if self.per_day > 1 and self.known.any():
+                index = jnp.where(self.known, index // self.per_day, index)
+            return self.of_uniform(uniforms(keys, index, dtype), dtype)
+
         # a call that is not inlined: fused into its consumers it would be computed once for each of them
-        return kernel(lambda keys, index: variates(keys, index, self.components, dtype))(keys, index)
+        return kernel(drawn)(keys, index)
+
+    def of_uniform(self, s: Array, dtype: Any) -> Array:
+        """(k,) draws of independent numbers s (m,), uniform in (-1, 1): what a plan or a search prescribes."""
+        if self.triangle is not None:
+            s = coupled(s, self.triangle, dtype)
+        source = self.source
+        return quantiles(s if np.array_equal(source, np.arange(len(s))) else s[source], self.components, dtype)
 
     def split(self, draws: Array) -> dict[str, Array]:
         """Draws (..., k) by dispersion."""
@@ -137,8 +191,9 @@ def _requirements_met(model: Model, name: str) -> Array:
 
 
 def resolve(
-    tables: Mapping[str, Distribution], model: Model, joints: Mapping[str, Joint], q0: np.ndarray, v0: np.ndarray
-) -> Dispersions:
+    tables: Mapping[str, Distribution], model: Model, joints: Mapping[str, Joint], q0: np.ndarray, v0: np.ndarray,
+    correlations: Sequence[CorrelationTable] = (), per_day: int = 1,
+) -> Dispersions:  # fmt: skip
     """Checked dispersions. Raises InputError with every problem found."""
     items: list[Dispersion] = []
     problems: list[Problem] = []
@@ -151,7 +206,13 @@ def resolve(
         problems.append(Problem(dotted(("dispersions", name)), message))
     if problems:
         raise InputError(problems)
-    return Dispersions(tuple(items), q0, v0)
+    found = Dispersions(tuple(items), q0, v0, per_day=per_day)
+    own = {d.name: c for d in items if (c := d.table.correlation(d.k)) is not None}
+    loose = {
+        name: "rows of a file are drawn whole, in no order that could be correlated"
+        for d in items if d.table.whole_rows for name in (d.name, *d.labels, d.table.draw)
+    }  # fmt: skip
+    return replace(found, triangle=factor(correlations, own, found.inputs, loose))
 
 
 def _one(
@@ -164,6 +225,8 @@ def _one(
     way = aim.ways[apply]
     unit = units.unit(table.unit, way.quantity) if table.unit else None
     neutral = way.neutral
+    if table.correlation(len(neutral)) is not None and (table.common or table.draw):
+        raise ValueError("a covariance needs draws of its own for all components; leave out `common` and `draw`")
     if table.common:
         if np.ptp(neutral):
             raise ValueError(f'common = true needs apply = "add" or "multiply": {aim.name} has different components')

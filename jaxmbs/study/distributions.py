@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Literal
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import erfinv
-from pydantic import Field
 
-from jaxmbs.io.tables import NumberOrList, Table, stated
+from jaxmbs.io.tables import Matrix, NumberOrList, Table, stated
+
+if TYPE_CHECKING:
+    from jaxmbs.study.sampling.laws import Law
 
 # A 53-bit uniform number cannot lead further out than this; so the support of a normal distribution is finite here,
 # and "a mass is positive in every sample" can be checked before the first one.
@@ -27,7 +29,8 @@ class Components:
     """Independent scalar variates, one row each: location + scale * z, z standard uniform or (truncated) normal.
 
     All fields are (k,) arrays. kind: 0 uniform in (low, high), 1 normal, 2 lognormal; low, high: the range of a
-    uniform, the truncation of a normal (infinite where there is none).
+    uniform, the truncation of a normal (infinite where there is none). laws: (row, law) of those that have another law
+    (their numbers in the arrays mean nothing).
     """
 
     kind: np.ndarray
@@ -35,10 +38,25 @@ class Components:
     scale: np.ndarray
     low: np.ndarray
     high: np.ndarray
+    laws: tuple[tuple[int, Law], ...] = ()
 
     @staticmethod
     def join(parts: Sequence[Components]) -> Components:
-        return Components(*(np.concatenate([getattr(p, f) for p in parts]) for f in Components.__dataclass_fields__))
+        arrays = [f.name for f in fields(Components) if f.name != "laws"]
+        starts = np.cumsum([0, *(len(p.kind) for p in parts)])
+        laws = tuple((int(start) + k, law) for start, p in zip(starts, parts, strict=False) for k, law in p.laws)
+        return Components(**{f: np.concatenate([getattr(p, f) for p in parts]) for f in arrays}, laws=laws)
+
+    @staticmethod
+    def of_laws(laws: Sequence[Law]) -> Components:
+        """Components that have laws of their own."""
+        zero, one = np.zeros(len(laws)), np.ones(len(laws))
+        return Components(np.zeros(len(laws), int), zero, zero, zero, one, tuple(enumerate(laws)))
+
+    def row(self, i: int) -> Components:
+        """One of them by itself."""
+        arrays = {f.name: getattr(self, f.name)[i : i + 1] for f in fields(Components) if f.name != "laws"}
+        return Components(**arrays, laws=tuple((0, law) for k, law in self.laws if k == i))
 
     @property
     def support(self) -> tuple[np.ndarray, np.ndarray]:
@@ -46,13 +64,14 @@ class Components:
         reach = LARGEST_NORMAL * self.scale
         low = np.where(self.kind == 0, self.low, np.maximum(self.location - reach, self.low))
         high = np.where(self.kind == 0, self.high, np.minimum(self.location + reach, self.high))
-        return self._exponential(low), self._exponential(high)
+        low, high = self._exponential(low), self._exponential(high)
+        return self._own(low, lambda law: law.support[0]), self._own(high, lambda law: law.support[1])
 
     @property
     def middle(self) -> np.ndarray:
         """(k,) variates that as many draws exceed as not (about: a truncated normal's is taken at its mean)."""
         low, high = (np.where(self.kind == 0, end, self.location) for end in (self.low, self.high))
-        return self._exponential((low + high) / 2)
+        return self._own(self._exponential((low + high) / 2), lambda law: law.middle)
 
     @property
     def spread(self) -> np.ndarray:
@@ -60,14 +79,23 @@ class Components:
         log = self.kind == 2
         width = np.exp(np.where(log, self.scale, 0.0)) - np.exp(np.where(log, -self.scale, 0.0))
         uniform = np.where(self.kind == 0, self.high - self.low, 0.0) / np.sqrt(12)
-        return np.where(log, self.middle * width / 2, np.where(self.kind == 0, uniform, self.scale))
+        found = np.where(log, self.middle * width / 2, np.where(self.kind == 0, uniform, self.scale))
+        return self._own(found, lambda law: law.spread)
+
+    def _own(self, x: np.ndarray, of: Callable[[Law], float]) -> np.ndarray:
+        """x with the numbers of those that have laws of their own in place."""
+        x = np.array(x, float)
+        for k, law in self.laws:
+            x[k] = of(law)
+        return x
 
     def _exponential(self, x: np.ndarray) -> np.ndarray:
         log = self.kind == 2
         return np.where(log, np.exp(np.where(log, x, 0.0)), x)
 
 
-def _named() -> Any:
+def named() -> Any:
+    """Key that names the distribution."""
     return stated("word", "names the distribution")
 
 
@@ -83,6 +111,19 @@ class Distribution(Table):
     )
     unit: str = stated("unit", "unit of the numbers; SI by default", default="")
     common: bool = stated("true or false", "one draw for all components of a vector", default=False)
+    draw: str = stated(
+        "name", "dispersions with the same name take the same random numbers: parts of one lot", default=""
+    )
+    known: bool = stated("true or false", "known on the day, before the run: see study.per_day", default=False)
+
+    @property
+    def whole_rows(self) -> bool:
+        """Whether one random number decides all components."""
+        return False
+
+    def correlation(self, k: int) -> np.ndarray | None:
+        """(k, k) correlation of the components' normal scores; None where they are independent."""
+        return None
 
     def components(self, neutral: np.ndarray, factor: float) -> Components:
         """Variates in SI. neutral (k,): the draw that changes nothing, default of `mean` and `median`; factor: the
@@ -91,22 +132,56 @@ class Distribution(Table):
 
 
 class Normal(Distribution):
-    """mean + std z."""
+    """mean + std z, or with a covariance of the components."""
 
-    distribution: Literal["normal"] = _named()
+    distribution: Literal["normal"] = named()
     mean: NumberOrList | None = stated("number or list", "mean; no change by default", default=None)
-    std: NumberOrList = stated("number or list", "standard deviation; 0 switches the dispersion off")
+    std: NumberOrList | None = stated(
+        "number or list", "standard deviation; 0 switches the dispersion off; needed without covariance", default=None
+    )
+    covariance: Matrix | None = stated(
+        "list of rows", "covariance of the components of a vector, in place of std", default=None
+    )
 
     def components(self, neutral: np.ndarray, factor: float) -> Components:
         k, inf = len(neutral), np.full(len(neutral), np.inf)
-        mean, std = _row(self, "mean", k, factor, neutral), _width(self, "std", k, factor)
-        return Components(np.full(k, 1), mean, std, -inf, inf)
+        if (self.std is None) == (self.covariance is None):
+            raise ValueError("a normal distribution needs one of std and covariance; write std = ...")
+        mean = _row(self, "mean", k, factor, neutral)
+        if self.covariance is None:
+            return Components(np.full(k, 1), mean, _width(self, "std", k, factor), -inf, inf)
+        c = np.asarray(self.covariance)
+        if c.shape != (k, k):
+            raise ValueError(f"covariance has {c.shape[0]} rows of {c.shape[1]}, the target {k} components")
+        problem = not_a_covariance(c)
+        if problem:
+            raise ValueError(f"covariance {problem}")
+        return Components(np.full(k, 1), mean, np.sqrt(np.diag(c)) * factor, -inf, inf)
+
+    def correlation(self, k: int) -> np.ndarray | None:
+        if self.covariance is None:
+            return None
+        c = np.asarray(self.covariance)
+        std = np.sqrt(np.diag(c))
+        width = np.where(std > 0, std, 1.0)
+        return c / np.outer(width, width) + np.diag((std == 0).astype(float))
+
+
+def not_a_covariance(x: np.ndarray) -> str:
+    """What keeps a square matrix from being a covariance, with the remedy; "" where nothing does."""
+    if not np.allclose(x, x.T, rtol=1e-9, atol=0):
+        i, j = np.argwhere(~np.isclose(x, x.T, rtol=1e-9, atol=0))[0]
+        return f"is not symmetric: {x[i, j]:g} in row {i}, column {j} and {x[j, i]:g} across; mend one of them"
+    least = float(np.linalg.eigvalsh(x)[0])
+    if least < -1e-9 * float(np.abs(x).max()):
+        return f"has the negative eigenvalue {least:.3g}: no numbers vary so; make the entries off the diagonal smaller"
+    return ""
 
 
 class TruncatedNormal(Distribution):
     """A normal distribution restricted to low <= x <= high (either may be left out)."""
 
-    distribution: Literal["truncated_normal"] = _named()
+    distribution: Literal["truncated_normal"] = named()
     mean: NumberOrList | None = stated("number or list", "mean; no change by default", default=None)
     std: NumberOrList = stated("number or list", "standard deviation; 0 switches the dispersion off")
     low: NumberOrList | None = stated("number or list", "smallest value, if there is one", default=None)
@@ -125,7 +200,7 @@ class TruncatedNormal(Distribution):
 class Uniform(Distribution):
     """Every value in low <= x <= high alike."""
 
-    distribution: Literal["uniform"] = _named()
+    distribution: Literal["uniform"] = named()
     low: NumberOrList = stated("number or list", "smallest value")
     high: NumberOrList = stated("number or list", "largest value")
 
@@ -138,7 +213,7 @@ class Uniform(Distribution):
 class Lognormal(Distribution):
     """median exp(sigma z)."""
 
-    distribution: Literal["lognormal"] = _named()
+    distribution: Literal["lognormal"] = named()
     median: NumberOrList | None = stated("number or list", "median; no change by default", default=None)
     sigma: NumberOrList = stated(
         "number or list", "standard deviation of the logarithm, near the relative one while small"
@@ -153,9 +228,6 @@ class Lognormal(Distribution):
         return Components(np.full(k, 2), np.log(median), sigma, -inf, inf)
 
 
-AnyDistribution = Annotated[Normal | TruncatedNormal | Uniform | Lognormal, Field(discriminator="distribution")]
-
-
 def component_keys(key: jax.Array, name: str, k: int) -> jax.Array:
     """(k,) keys, one per component of the dispersion `name`; they depend on nothing but key, name and component."""
     digest = hashlib.sha256(name.encode()).digest()
@@ -166,12 +238,25 @@ def component_keys(key: jax.Array, name: str, k: int) -> jax.Array:
 
 def variates(keys: jax.Array, index: Array, components: Components, dtype: Any) -> jax.Array:
     """(k,) draws of sample `index`."""
+    return quantiles(uniforms(keys, index, dtype), components, dtype)
+
+
+def uniforms(keys: jax.Array, index: Array, dtype: Any) -> jax.Array:
+    """(k,) independent numbers, uniform in (-1, 1); index: of the sample, one for all keys or one for each."""
+    drawn = jax.vmap(jax.random.fold_in)(keys, jnp.broadcast_to(index, keys.shape))
+    return jax.vmap(lambda key: jax.random.uniform(key, (), dtype, minval=least_uniform(dtype), maxval=1))(drawn)
+
+
+def least_uniform(dtype: Any) -> Any:
+    """The number above -1; erfinv(-1) is infinite."""
+    return np.nextafter(np.asarray(-1, dtype), np.asarray(0, dtype))
+
+
+def quantiles(s: Array, components: Components, dtype: Any) -> jax.Array:
+    """(k,) draws at the probabilities (s + 1) / 2, s (k,) in (-1, 1)."""
     from scipy.special import erf
 
-    c = components
-    drawn = jax.vmap(lambda key: jax.random.fold_in(key, index))(keys)
-    least = np.nextafter(np.asarray(-1, dtype), np.asarray(0, dtype))  # erfinv(-1) is infinite
-    s = jax.vmap(lambda key: jax.random.uniform(key, (), dtype, minval=least, maxval=1))(drawn)
+    c, least = components, least_uniform(dtype)
     half = (s + 1) / 2
 
     width = np.where(c.scale > 0, c.scale, 1.0)
@@ -185,7 +270,10 @@ def variates(keys: jax.Array, index: Array, components: Components, dtype: Any) 
     normal = _cast(c.location, dtype) + _cast(c.scale, dtype) * z
     low = np.where(c.kind == 0, c.low, 0.0)
     uniform = _cast(low, dtype) + _cast(np.where(c.kind == 0, c.high, 0.0) - low, dtype) * half
-    return jnp.where(c.kind == 0, uniform, jnp.where(c.kind == 2, jnp.exp(jnp.where(c.kind == 2, normal, 0)), normal))
+    x = jnp.where(c.kind == 0, uniform, jnp.where(c.kind == 2, jnp.exp(jnp.where(c.kind == 2, normal, 0)), normal))
+    for k, law in c.laws:
+        x = x.at[k].set(law.quantile(s[k], dtype))
+    return x
 
 
 def _cast(x: np.ndarray, dtype: Any) -> np.ndarray:

@@ -7,7 +7,6 @@ from pathlib import Path
 from jaxmbs.io.errors import InputError, Problem
 from jaxmbs.study import store as stores
 from jaxmbs.study.damage import require_sound
-from jaxmbs.study.problem import read
 
 
 def written(
@@ -30,7 +29,7 @@ def written(
     for _, path in wanted:
         if path.exists() and not overwrite:
             raise InputError(Problem(str(path), "exists already; choose another name with --out, or say --overwrite"))
-    study = read(folder / stores.STUDY, trust=trust)
+    study = stores.read_study(store, trust)
     stores.require_results(study, store)
     require_sound(study, store)
     table = store.to_dataframe()

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 
 import jaxmbs as mbs
 from jaxmbs.io.errors import InputError, Problem
-from jaxmbs.study.batch import instances, precision, simulated, study_key
+from jaxmbs.study.batch import draws_of, instances, precision, simulated
 
 if TYPE_CHECKING:
     from jaxmbs.study.problem import Study
@@ -22,9 +22,7 @@ def motion(study: Study, sample: int | None = None) -> tuple[mbs.Model, mbs.Solu
     dtype, time = precision(), study.simulation
     model, q, v = study.model, jnp.asarray(study.q0, dtype), jnp.asarray(study.v0, dtype)
     if sample is not None and study.dispersions.items:
-        keys = study.dispersions.keys(study_key(study.seed))
-        draws = study.dispersions.draw(keys, jnp.asarray(sample, jnp.uint32), dtype)[None]
-        batch, axes, q, v = instances(study, draws, dtype)
+        batch, axes, q, v = instances(study, draws_of(study, [sample], dtype), dtype)
         one = {name: x if axes.overrides[name] is None else x[0] for name, x in batch.overrides.items()}
         model, q, v = replace(batch, overrides=one), q[0], v[0]
     return model, jax.jit(lambda m, q, v: simulated(time, m, q, v))(model, q, v)

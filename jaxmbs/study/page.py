@@ -14,6 +14,7 @@ from jaxmbs.study.drivers import Drivers, drivers
 from jaxmbs.study.page_style import CSS, themed
 from jaxmbs.study.problem import Study
 from jaxmbs.study.repeat import History
+from jaxmbs.study.report import limits_said, notes
 from jaxmbs.study.statistics import CONFIDENCE, QUANTILES, Summary, Verdict, converging, extremes, worst
 from jaxmbs.study.store import Store
 from jaxmbs.study.units import si
@@ -37,6 +38,7 @@ def page(study: Study, store: Store, summary: Summary, repeated: dict[str, dict[
         _banner(summary),
         *(f"<div class=banner>Warning: {escape(message)}</div>" for message in study.warnings),
         f"<div class=cards>{''.join(map(_card, _verdicts(summary)))}</div>" if summary.verdicts else "",
+        _limits(study, summary),
         "<h2>Outputs</h2>" + _panel(_quantiles(study, summary)),
         f'<div class=grid style="margin-top:14px">{"".join(_histograms(study, summary))}</div>',
         "<h2>Convergence</h2>" + _panel(_convergence(study, summary)) if summary.verdicts and summary.done else "",
@@ -109,14 +111,29 @@ def _verdicts(summary: Summary) -> list[Verdict]:
 
 
 def _card(v: Verdict) -> str:
-    band = f'<b style="left:{v.low:.3%};width:{v.high - v.low:.3%}"></b>'
+    certain = np.isfinite(v.low)
+    band = f'<b style="left:{v.low:.3%};width:{v.high - v.low:.3%}"></b>' if certain else ""
+    reach = f"{CONFIDENCE:.0%} interval {v.low:.2%} to {v.high:.2%}" if certain else "no interval"
     said = "<span class=yes>met</span>" if v.passed else "<span class=no>not met</span>"
     return (
         f"<div class=card><div class=what>{escape(v.text)}</div><div class=big>{v.probability:.2%}</div>"
         f'<div class=bar><i style="width:{v.probability:.3%}"></i>{band}</div>'
-        f"<div class=note>{CONFIDENCE:.0%} interval {v.low:.2%} to {v.high:.2%}, "
-        f"met by {v.met:,} of {v.of:,}: {said}</div></div>"
+        f"<div class=note>{reach}, met by {v.met:,} of {v.of:,}: {said}</div></div>"
     )
+
+
+def _limits(study: Study, summary: Summary) -> str:
+    if not summary.verdicts:
+        return ""
+    said = [escape(line[0].upper() + line[1:]) + "." for line in notes(study, summary)]
+    note = "".join(f"<p class=note>{line}</p>" for line in said)
+    rows = [
+        [escape(v.text), escape(limits_said(v.limits, c.unit)), " and ".join(f"{r}" for r in v.limits.ranks if r)]
+        for v, c in zip(summary.verdicts, study.criteria, strict=True)
+        if v.limits and not summary.dependence
+    ]
+    head = ["criterion", "tolerance limit", "samples at or beyond it"]
+    return f"<h2>Tolerance limits</h2>{note}" + (_panel(_table(head, rows, 1)) if rows else "")
 
 
 def _quantiles(study: Study, summary: Summary) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +26,9 @@ from jaxmbs.study.dispersions import Dispersions
 from jaxmbs.study.outputs import MinOver, Output
 from jaxmbs.study.outputs.folding import TIME
 from jaxmbs.study.outputs.of_state import OfState
-from jaxmbs.study.schema import RESERVED, InitialTable, SimulationTable, study_file
+from jaxmbs.study.sampling import reading
+from jaxmbs.study.sampling.designs import RANDOM, Design, check_size, dependence
+from jaxmbs.study.schema import RESERVED, InitialTable, SimulationTable, StudyTable, study_file
 
 if TYPE_CHECKING:
     from jaxmbs.model import Model
@@ -38,7 +40,8 @@ class Study:
     """A checked study file: the model at its nominal values, and what is done with it.
 
     content: the file's bytes; catalogue: the classes that it may name; joints: by name; q0 (nq,), v0 (nv,):
-    nominal state at t = 0; quantities: what each output measures; shown: the unit in which reports give it.
+    nominal state at t = 0; quantities: what each output measures; shown: the unit in which reports give it; data: content
+    of the CSV files that it names; plan: the table [study]; n: number of samples, which a design needs.
     """
 
     path: Path
@@ -48,11 +51,48 @@ class Study:
     joints: Mapping[str, Joint]
     dispersions: Dispersions
     simulation: SimulationTable
-    seed: int
     outputs: Mapping[str, Output]
     quantities: Mapping[str, str]
     shown: Mapping[str, units.Unit]
     criteria: tuple[Criterion, ...]
+    data: Mapping[str, bytes] = field(default_factory=dict)
+    plan: StudyTable = field(default_factory=StudyTable)
+    n: int | None = None
+
+    @property
+    def seed(self) -> int:
+        return self.plan.seed
+
+    def of_size(self, n: int | None) -> Study:
+        """The study with its number of samples. Raises InputError where its design has not so many."""
+        return replace(self, n=check_size(self.plan.design, len(self.dispersions.inputs), self.plan.levels, n))
+
+    @property
+    def design(self) -> Design | None:
+        """Where the samples lie; None where each is drawn by itself. Raises InputError where n is not known."""
+        if self.plan.design == RANDOM:
+            return None
+        if self.n is None:
+            message = f'with design = "{self.plan.design}" samples depend on their number; name their run: --of DIR'
+            raise InputError(Problem("study.design", message))
+        return Design(self.plan.design, self.dispersions.inputs, self.n, self.seed, self.plan.levels)
+
+    @property
+    def files(self) -> dict[str, bytes]:
+        """Content of the files that the study needs beside its own, by name."""
+        return {**self.catalogue.modules, **self.data}
+
+    @property
+    def hashes(self) -> dict[str, str]:
+        """SHA-256 of these files by name."""
+        return {name: hashlib.sha256(content).hexdigest() for name, content in self.files.items()}
+
+    @property
+    def dependence(self) -> str:
+        """Why samples are not independent; "" where they are."""
+        if self.dispersions.per_day > 1 and self.dispersions.known.any():
+            return "samples of one day share draws: no interval is known for the share of all samples"
+        return dependence(self.plan.design)
 
     @property
     def q0(self) -> np.ndarray:
@@ -100,7 +140,7 @@ def _of_robot(path: str | Path, content: bytes, need: str, model: Model) -> Stud
     q0, v0 = _initial_state({}, model, joints)
     none = dispersions.resolve({}, model, joints, q0, v0)
     return Study(
-        Path(path), content, catalogue({}, None, False), model, joints, none, SimulationTable(t_end=1.0), 0, {}, {}, {}, ()
+        Path(path), content, catalogue({}, None, False), model, joints, none, SimulationTable(t_end=1.0), {}, {}, {}, ()
     )  # fmt: skip
 
 
@@ -118,7 +158,7 @@ def _method(simulation: SimulationTable | None, model: Model) -> None:
 
 def _study(path: Path, content: bytes, need: str, trust: bool) -> Study:
     # the table [design] is for `jaxmbs.design`
-    data = {key: x for key, x in beside(path, parse(content)).items() if key != "design"}
+    data = {key: x for key, x in reading.beside_study(path, beside(path, parse(content))).items() if key != "design"}
     known = catalogue(data, path, trust, elements_in(outputs_package))
     try:
         file = study_file(known.classes).model_validate(data)
@@ -133,7 +173,8 @@ def _study(path: Path, content: bytes, need: str, trust: bool) -> Study:
     q0, v0 = find(lambda: _initial_state(file.initial, model, joints), rest)
     made = {name: table.build() for name, table in file.outputs.items()}
     outputs = find(lambda: _checked_outputs(made, model, joints), {})
-    varied = find(lambda: dispersions.resolve(file.dispersions, model, joints, q0, v0), None)
+    measured = find(lambda: reading.measured(file), {})
+    varied: Any = find(lambda: reading.resolved(file, model, joints, q0, v0), None) if not find.problems else None
     find(lambda: _distinct(file), None)
     find(lambda: _method(file.simulation, model), None)
     if find.problems:
@@ -155,11 +196,12 @@ def _study(path: Path, content: bytes, need: str, trust: bool) -> Study:
         joints,
         varied,
         simulation,
-        file.study.seed,
         outputs,
         quantities,
         shown,
         sentences,
+        measured,
+        file.study,
     )
 
 

@@ -9,6 +9,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from jaxmbs.study.sampling.designs import RANDOM
+
 if TYPE_CHECKING:
     from jaxmbs.study.problem import Study
 
@@ -18,29 +20,38 @@ DIGEST = "digest"  # of the rest of the record
 Provenance = dict[str, Any]
 
 
-def provenance(study: Study, n: int, rows: int) -> Provenance:
-    """Everything that the results depend on, and the versions that made them."""
-    import jax
-
+def provenance(study: Study, n: int, rows: int, until: Any = None) -> Provenance:
+    """Everything that the results depend on, and the versions that made them; until: the rule by which the run ends."""
     from jaxmbs.study.batch import precision
 
-    device = jax.devices()[0]
     return sealed(
         {
             "study": study.model.name,
             "file_sha256": study.sha256,
-            "modules": study.catalogue.hashes,
+            "modules": study.hashes,
             "n": n,
             "seed": study.seed,
             "generator": "threefry2x32",
+            "design": study.plan.design,
             "block_rows": rows,
             "chunk_rows": rows * min(_MOST_BLOCKS, -(-n // (rows * _CHUNKS))),
             "precision": str(precision()),
-            "device": f"{device.platform}: {_processor() if device.platform == 'cpu' else device.device_kind}",
-            "versions": {name: _version(name) for name in ("jaxmbs", "jax", "jaxlib", "numpy", "scipy")}
-            | {"python": platform.python_version()},
+            **machine(),
         }
+        | ({"until": until} if until is not None else {})
     )
+
+
+def machine() -> Provenance:
+    """Device and versions of this process."""
+    import jax
+
+    device = jax.devices()[0]
+    return {
+        "device": f"{device.platform}: {_processor() if device.platform == 'cpu' else device.device_kind}",
+        "versions": {name: _version(name) for name in ("jaxmbs", "jax", "jaxlib", "numpy", "scipy")}
+        | {"python": platform.python_version()},
+    }
 
 
 def sealed(record: Provenance) -> Provenance:
@@ -57,6 +68,8 @@ def intact(record: Any) -> bool:
 def salt(record: Provenance) -> int:
     """A number (64 bits) that belongs to this study alone: results of another one do not fit."""
     what = f"{record['file_sha256']} {record['seed']} {record['precision']}"
+    if record.get("design", RANDOM) != RANDOM:  # samples depend on their number
+        what += f" {record['n']}"
     return int(hashlib.sha256(what.encode()).hexdigest()[:16], 16)
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 import jaxmbs as mbs
 from jaxmbs.io.errors import InputError, Problem
-from jaxmbs.study.batch import instances, precision, simulated, status_of, study_key
+from jaxmbs.study.batch import draws_of, instances, precision, simulated, status_of
 from jaxmbs.study.outputs.folding import folded_history, kept, measured, needs_mode
 from jaxmbs.study.problem import Study
 from jaxmbs.study.store import write_whole
@@ -53,18 +53,16 @@ def repeat(study: Study, samples: Sequence[int] | None = None, save_every: int =
         values = {name: jnp.where(defined, value, jnp.nan) for name, (value, defined) in found.items()}
         return outputs, run.status, run.energy_error[-1], (run.t, run.q, run.v, values)
 
-    def all_of(index: Array) -> Any:
-        if samples is None or not study.dispersions.items:
-            q, v = (jnp.broadcast_to(jnp.asarray(x, dtype), (len(index), len(x))) for x in (study.q0, study.v0))
+    def all_of(draws: Array | None) -> Any:
+        if draws is None:
+            q, v = (jnp.asarray(x, dtype)[None] for x in (study.q0, study.v0))
             return jax.vmap(one, in_axes=(None, 0, 0))(study.model, q, v)
-        keys = study.dispersions.keys(study_key(study.seed))
-        draws = jax.vmap(lambda i: study.dispersions.draw(keys, i, dtype))(index)
         model, axes, q, v = instances(study, draws, dtype)
         outputs, status, error, rows = jax.vmap(one, in_axes=(axes, 0, 0))(model, q, v)
         return outputs, status_of(study, model, status), error, rows
 
-    index = jnp.asarray([0] if samples is None else list(samples), jnp.uint32)
-    outputs, status, error, rows = jax.tree.map(np.asarray, jax.jit(all_of)(index))
+    draws = draws_of(study, samples, dtype) if samples is not None and study.dispersions.items else None
+    outputs, status, error, rows = jax.tree.map(np.asarray, jax.jit(all_of)(draws))
     last = rows[0].shape[1] - 1
     some = [*range(0, last, save_every), last]
     t, q, v, values = jax.tree.map(lambda x: x[:, some], rows)

@@ -11,7 +11,8 @@ import numpy as np
 
 from jaxmbs.study import store as stores
 from jaxmbs.study.damage import require_sound
-from jaxmbs.study.problem import Study, read
+from jaxmbs.study.order_statistics import TOLERANCE_CONFIDENCE, Tolerance, samples_to_show
+from jaxmbs.study.problem import Study
 from jaxmbs.study.provenance import salt
 from jaxmbs.study.statistics import CONFIDENCE, QUANTILES, Summary, document, summarize
 from jaxmbs.study.store import Store
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from jaxmbs.study.repeat import History
+    from jaxmbs.study.units import Unit
 
 PAGE = "report.html"
 _POINTS = 400  # of a history in the page
@@ -47,7 +49,7 @@ def report(folder: str | Path, trust: bool = False) -> Written:
     the names of what is.
     """
     store = stores.open_folder(Path(folder))
-    study = read(store.folder / stores.STUDY, trust=trust)
+    study = stores.read_study(store, trust)
     stores.require_results(study, store)
     require_sound(study, store)
     summary = summarize(study, store)
@@ -83,6 +85,33 @@ def _repeated(
         )
 
 
+def limits_said(limits: Tolerance | None, unit: Unit | None) -> str:
+    """Tolerance limits in words: "> 23.1 mm (99.865 %)"."""
+    if limits is None or unit is None or (limits.why and np.isnan(limits.low) and "needs" not in limits.why):
+        return ""
+    if limits.why:
+        return f"{limits.why} ({limits.content:.6g})"
+    low, high = (f"{x / unit.factor:.5g}" for x in (limits.low, limits.high))
+    ends = f"< {high}" if limits.low == -np.inf else f"> {low}" if limits.high == np.inf else f"{low} .. {high}"
+    return f"{ends} {unit.name} ({100 * limits.content:.6g} %)"
+
+
+def notes(study: Study, summary: Summary) -> list[str]:
+    """What the criteria's table means and what would show more."""
+    if summary.dependence:
+        return [summary.dependence]
+    found = []
+    if any(v.limits for v in summary.verdicts):
+        found.append(f"tolerance limit: with {TOLERANCE_CONFIDENCE:.0%} confidence so many of all samples lie within")
+    for v in summary.verdicts:
+        more = None if v.share == 1 or v.shown or not v.passed else samples_to_show(v.share, v.probability, CONFIDENCE)
+        if more:
+            found.append(
+                f"{v.text}: about {more:,} samples would show it with {CONFIDENCE:.0%} confidence, if as many meet it"
+            )
+    return found
+
+
 def table(study: Study, store: Store, summary: Summary | None = None) -> RenderableType:
     """Criteria with their probabilities, quantiles of the outputs, failures."""
     from rich.console import Group
@@ -95,13 +124,14 @@ def table(study: Study, store: Store, summary: Summary | None = None) -> Rendera
         parts.append(Text(f"not finished: {s.done:,} of {s.n:,} samples; jaxmbs resume {store.folder}", style="yellow"))
     if s.verdicts:
         criteria = Table(title=f"criteria, {s.done:,} samples", title_justify="left", title_style="bold")
-        for name in ("criterion", "", "met", "probability", f"{CONFIDENCE:.0%} interval"):
+        for name in ("criterion", "", "met", "probability", f"{CONFIDENCE:.0%} interval", "tolerance limit"):
             criteria.add_column(name, justify="left" if name in ("criterion", "") else "right")
         for v in (*s.verdicts, *([s.together] if s.together else [])):
             said = Text("") if v is s.together else Text(*(("met", "green") if v.passed else ("NOT met", "bold red")))
-            interval = f"{v.low:.2%} .. {v.high:.2%}"
-            criteria.add_row(Text(v.text), said, f"{v.met:,}/{v.of:,}", f"{v.probability:.2%}", interval)
-        parts.append(criteria)
+            unit = next((c.unit for c in study.criteria if c.text == v.text), None)
+            cells = (f"{v.met:,}/{v.of:,}", f"{v.probability:.2%}", v.interval, limits_said(v.limits, unit))
+            criteria.add_row(Text(v.text), said, *map(Text, cells))
+        parts += [criteria, *(Text(line, style="dim") for line in notes(study, s))]
     outputs = Table(title="quantiles", title_justify="left", title_style="bold")
     outputs.add_column("output")
     for q in QUANTILES:

@@ -6,18 +6,20 @@ import errno
 import math
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import psutil
 
 from jaxmbs.io.errors import InputError, Problem
 from jaxmbs.study import lock
 from jaxmbs.study import store as stores
-from jaxmbs.study.damage import mend_results
+from jaxmbs.study.damage import cut, mend_results
 from jaxmbs.study.estimate import check
-from jaxmbs.study.problem import Study, read
+from jaxmbs.study.problem import Study
 from jaxmbs.study.provenance import differences, provenance
+from jaxmbs.study.stopping import Stopping, check_rule
 from jaxmbs.study.store import Store
 
 if TYPE_CHECKING:
@@ -37,32 +39,46 @@ def _silent(stage: str, done: int, n: int) -> None:
 
 def run(
     study: Study,
-    n: int,
+    n: int | None,
     out: str | Path,
     block_rows: int = BLOCK_ROWS,
     progress: Progress = _silent,
     wait: bool = False,
+    until: float | str | None = None,
+    cluster: Any = None,
+    trust: bool = False,
 ) -> Store:
-    """Compute samples 0 ... n - 1 of a study into the folder `out`.
+    """Compute samples 0 ... n - 1 of a study into the folder `out`; n: None where its design fixes their number.
 
     block_rows: samples computed at once, kept in the provenance; the precision is this process's (jax_enable_x64). A
     sample is a pure function of the study file and its index: neither n, nor the number of devices, nor an
     interruption changes its bits. Memory does not grow with n. A sample that fails has a status and no effect on
-    others. wait: for another process that works in the folder. Raises InputError where `out` has results already, is in use,
+    others. wait: for another process that works in the folder. until: end before n as soon as every criterion is "decided",
+    or its interval is no wider than this number; the report's intervals are then those that hold whenever one stops.
+    cluster: compute on "local:4" (four processes), "tcp://HOST:PORT" (a scheduler of Dask), or a cluster object of Dask;
+    trust: the workers run the Python modules of the study. Raises InputError where `out` has results already, is in use,
     or cannot be written, and, with figures, where the machine has not the disk, memory or time.
     """
+    study = study.of_size(n)
+    n = study.n or 0
     if n < 1:
         raise InputError(Problem("n", f"{n} samples; a study needs at least 1"))
     if block_rows < FEWEST_ROWS:
         raise InputError(Problem("block_rows", f"{block_rows} is too few; use {FEWEST_ROWS} or more"))
+    if until is not None:
+        check_rule(study, until)
     folder = Path(out)
-    record = provenance(study, n, block_rows)
+    record = provenance(study, n, block_rows, until)
     check(study, n, block_rows, record["precision"], folder)
     stores.require_empty(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with lock.held(folder, wait):
-            return _fill(study, stores.create(study, folder, record), progress)
+        with _on(cluster) as client, lock.held(folder, wait):
+            if client is not None:
+                from jaxmbs.study.cluster import provenance_there
+
+                record = provenance_there(client, study, n, block_rows, until)
+            return _fill(study, stores.create(study, folder, record), progress, client, trust)
     except OSError as error:
         raise _unwritten(folder, error) from None
 
@@ -73,28 +89,30 @@ def resume(
     progress: Progress = _silent,
     trust: bool = False,
     wait: bool = False,
+    cluster: Any = None,
 ) -> Store:
     """Compute what an interrupted run has left open, and anew what is damaged; nothing if all is there.
 
     Raises InputError where there is no run, where the study file in the folder was changed, where another process works in
     the folder (wait: until it ends), or where the precision, the device or a version differs from the run's;
-    other_versions = True accepts all of these but the precision. trust: run the Python modules of the study.
+    other_versions = True accepts all of these but the precision. trust: run the Python modules of the study; cluster:
+    as for `run`.
     """
     store = stores.open_folder(Path(folder))
-    study = read(store.folder / stores.STUDY, trust=trust)
+    study = stores.read_study(store, trust)
     record = store.provenance
-    found = differences(record, provenance(study, store.n, record["block_rows"]))
+    found = differences(record, provenance(study, store.n, record["block_rows"])) if cluster is None else []
     if found and not (other_versions and not any(d.startswith("precision") for d in found)):
         message = "the results would not be of one kind (" + "; ".join(found) + "); go on where the run began"
         if not any(d.startswith("precision") for d in found):
             message += ", or accept the difference with --other-versions"
         raise InputError(Problem(str(store.folder), message))
     try:
-        with lock.held(store.folder, wait):
+        with _on(cluster) as client, lock.held(store.folder, wait):
             if not (store.folder / stores.RESULTS).exists():
                 stores.allocate(study, store)
             mend_results(study, store)
-            return _fill(study, store, progress)
+            return _fill(study, store, progress, client, trust, other_versions)
     except OSError as error:
         raise _unwritten(store.folder, error) from None
 
@@ -108,10 +126,35 @@ def _unwritten(folder: Path, error: OSError) -> InputError:
     return InputError(Problem(str(folder), message))
 
 
-def _fill(study: Study, store: Store, progress: Progress) -> Store:
+def _on(cluster: Any) -> Any:
+    """A client of the cluster, if one is named."""
+    if cluster is None:
+        return nullcontext()
+    from jaxmbs.study.cluster import connected
+
+    return connected(cluster)
+
+
+def _fill(
+    study: Study, store: Store, progress: Progress, client: Any = None, trust: bool = False, other: bool = False
+) -> Store:
     missing = list(store.missing())
     done = store.n - sum(stop - first for first, stop in missing)
-    if missing:
+    enough = Stopping(study, store, store.arrays()) if "until" in store.provenance else lambda: None
+    ended = enough() if missing else None
+    if missing and ended is None and client is not None:
+        from jaxmbs.study.cluster import fill
+
+        progress("compile", done, store.n)
+
+        def told(more: int) -> bool:
+            nonlocal done, ended
+            done, ended = done + more, enough()
+            progress("run", done, store.n)
+            return ended is not None
+
+        fill(client, store, missing, told, trust, other)
+    elif missing and ended is None:
         from jaxmbs.study.batch import compiled
 
         progress("compile", done, store.n)
@@ -128,6 +171,14 @@ def _fill(study: Study, store: Store, progress: Progress) -> Store:
                     store.write(arrays, first, stores.columns(study, results))
                 after = min(first + blocks * program.rows, stop)
                 done, first = done + after - first, after
+                ended = enough()
+                if ended is not None:
+                    break
+            if ended is not None:
+                break
+    if ended is not None:
+        store = cut(study, store, ended)
+        done = store.n
     if missing or not (store.folder / stores.FINISHED).exists():
         store.finish()
     progress("done", done, store.n)

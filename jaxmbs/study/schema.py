@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import functools
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, create_model
 
 from jaxmbs.io.generated import Classes, any_of
 from jaxmbs.io.mechanism import mechanism_table
 from jaxmbs.io.tables import Numbers, Positive, Table, stated
-from jaxmbs.study.distributions import AnyDistribution
 from jaxmbs.study.outputs import Output
+from jaxmbs.study.sampling.correlation import CorrelationTable
+from jaxmbs.study.sampling.tables import AnyDistribution
 
 # names that the store has already
 RESERVED = ("sample", "status", "energy_error", "constraint_error")
@@ -48,6 +49,21 @@ class StudyTable(Table):
     seed: Annotated[int, Field(strict=True, ge=0, lt=2**63)] = stated(
         "integer >= 0", "the study's key: with the index it decides everything about a sample", default=0
     )
+    design: Literal[
+        "random", "latin_hypercube", "sobol", "halton", "factorial", "one_at_a_time", "saltelli", "morris"
+    ] = stated(
+        "random | latin_hypercube | sobol | halton | factorial | one_at_a_time | saltelli | morris",
+        "where the samples lie: drawn independently; spread evenly; sweeps over `levels`; plans for `jaxmbs sensitivity`",
+        default="random",
+    )
+    levels: Annotated[tuple[Annotated[float, Field(strict=True, gt=0, lt=1)], ...], Field(min_length=1)] = stated(
+        "list of numbers between 0 and 1",
+        "probabilities at which factorial and one_at_a_time take every draw: 0.5 is its median",
+        default=(0.00135, 0.5, 0.99865),
+    )
+    per_day: Annotated[int, Field(strict=True, ge=1)] = stated(
+        "integer >= 1", "so many samples in a row share the draws that are known on the day", default=1
+    )
 
 
 class _StudyFile(Table):
@@ -64,6 +80,7 @@ class _StudyFile(Table):
         default=list,
     )
     initial: dict[str, InitialTable] = stated("table per joint", "where the joint starts", default=dict)
+    correlations: list[CorrelationTable] = stated("list of tables", "draws that go together", default=list)
     dispersions: dict[DispersionName, AnyDistribution] = stated(
         "table per dispersion",
         'a parameter ("stage.mass") or initial value ("initial.JOINT.q") that varies',

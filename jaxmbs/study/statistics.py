@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from jaxmbs.study.criteria import Criterion
+from jaxmbs.study.order_statistics import Tolerance, anytime_interval, interval, tolerance
 from jaxmbs.study.problem import Study
 from jaxmbs.study.store import NOT_RUN, Store
 
@@ -19,7 +20,8 @@ CONFIDENCE = 0.95
 class Verdict:
     """How often a criterion was met: `met` of `of` samples, and the Clopper-Pearson interval of the probability.
 
-    share: of the samples that must meet it.
+    share: of the samples that must meet it; limits: between which the output's share of all samples lies, in SI. The
+    interval is not a number where the samples are not independent.
     """
 
     text: str
@@ -28,6 +30,7 @@ class Verdict:
     low: float
     high: float
     share: float = 1.0
+    limits: Tolerance | None = None
 
     @property
     def passed(self) -> bool:
@@ -43,12 +46,18 @@ class Verdict:
     def probability(self) -> float:
         return self.met / self.of if self.of else float("nan")
 
+    @property
+    def interval(self) -> str:
+        """The interval in words."""
+        return f"{self.low:.2%} .. {self.high:.2%}" if np.isfinite(self.low) else "-"
+
 
 @dataclass(frozen=True)
 class Summary:
     """A run, or the part of it that is done.
 
-    outputs: (m,) values in SI of the m samples `index` that were computed; failed: message -> indices.
+    outputs: (m,) values in SI of the m samples `index` that were computed; failed: message -> indices; dependence: why there
+    are no intervals.
     """
 
     n: int
@@ -59,6 +68,7 @@ class Summary:
     together: Verdict | None
     failed: dict[str, np.ndarray]
     energy_error: float
+    dependence: str = ""
 
     @property
     def done(self) -> int:
@@ -75,20 +85,20 @@ class Summary:
         return np.quantile(values, QUANTILES) if len(values) else np.full(len(QUANTILES), np.nan)
 
 
-def interval(k: Any, n: Any) -> tuple[Any, Any]:
-    """The interval of Clopper and Pearson of a probability with which k of n samples were met."""
-    from scipy.special import betaincinv  # scipy.stats takes a second to import
-
-    tail = (1 - CONFIDENCE) / 2
-    low = np.where(k > 0, betaincinv(np.maximum(k, 1), n - k + 1, tail), 0.0)
-    return low, np.where(k < n, betaincinv(k + 1, np.maximum(n - k, 1), 1 - tail), 1.0)
-
-
-def verdict(text: str, met: np.ndarray, share: float = 1.0) -> Verdict:
-    """Verdict of (m,) bool."""
+def verdict(text: str, met: np.ndarray, share: float = 1.0, stopped: bool = False, dependence: str = "") -> Verdict:
+    """Verdict of (m,) bool. stopped: as soon as enough was seen."""
     k, m = int(np.count_nonzero(met)), len(met)
-    low, high = interval(k, m)
-    return Verdict(text, k, m, float(low), float(high), share)
+    low, high = (0.0, 1.0) if not m else (anytime_interval if stopped else interval)(k, m, CONFIDENCE)
+    low, high = (float("nan"), float("nan")) if dependence else (float(low), float(high))
+    return Verdict(text, k, m, low, high, share)
+
+
+def limits(criterion: Criterion, values: np.ndarray, dependence: str = "") -> Tolerance:
+    """Tolerance limits of a criterion's output on the sides that it bounds, for the share that it asks for."""
+    signs = {sign[0] for sign, _ in criterion.bounds}
+    sides = "both" if len(signs) > 1 else "high" if "<" in signs else "low"
+    x = np.abs(values) if criterion.absolute else values
+    return tolerance(x, sides, criterion.share if criterion.share < 1 else None, dependence=dependence)
 
 
 def summarize(study: Study, store: Store) -> Summary:
@@ -102,12 +112,17 @@ def summarize(study: Study, store: Store) -> Summary:
     ok = status == int(mbs.Status.OK)
     outputs = {name: np.where(ok, data[name].values[index], np.nan) for name in study.outputs}
     met = [ok & c.met(outputs[c.output]) for c in study.criteria]
-    together = verdict("all of them", np.all(met, axis=0)) if len(met) > 1 else None
+    said = {"stopped": "until" in store.provenance, "dependence": study.dependence}
+    together = verdict("all of them", np.all(met, axis=0), **said) if len(met) > 1 else None
     messages = {int(s): s.message for s in mbs.Status}
     failed = {messages.get(int(s), f"status {s}"): index[status == s] for s in np.unique(status[~ok])}
     errors = np.abs(data["energy_error"].values[index][ok])
-    verdicts = tuple(verdict(c.text, m, c.share) for c, m in zip(study.criteria, met, strict=True))
-    return Summary(store.n, index, status, outputs, verdicts, together, failed, float(errors.max(initial=0.0)))
+    verdicts = tuple(
+        replace(verdict(c.text, m, c.share, **said), limits=limits(c, outputs[c.output], study.dependence))
+        for c, m in zip(study.criteria, met, strict=True)
+    )
+    worst_error = float(errors.max(initial=0.0))
+    return Summary(store.n, index, status, outputs, verdicts, together, failed, worst_error, study.dependence)
 
 
 def document(study: Study, store: Store, summary: Summary | None = None) -> dict[str, Any]:
@@ -131,12 +146,18 @@ def document(study: Study, store: Store, summary: Summary | None = None) -> dict
         "failed": [{"message": m, "samples": len(i), "first": int(i[0])} for m, i in s.failed.items()],
         "energy_error": s.energy_error,
         "warnings": study.warnings,
+        "dependence": s.dependence or None,
     }
 
 
 def _told(v: Verdict) -> dict[str, Any]:
     found = {"criterion": v.text, "met": v.met, "of": v.of, "probability": v.probability, "low": v.low, "high": v.high}
-    return found | {"share": v.share, "passed": v.passed, "shown": v.shown}
+    return found | {
+        "share": v.share,
+        "passed": v.passed,
+        "shown": v.shown,
+        "limits": asdict(v.limits) if v.limits else None,
+    }
 
 
 def worst(study: Study, summary: Summary, most: int = 10) -> list[tuple[int, str, float]]:
@@ -177,5 +198,6 @@ def converging(study: Study, summary: Summary, points: int = 40) -> dict[str, np
     found = {}
     for c in study.criteria:
         k = np.cumsum(ok & c.met(summary.outputs[c.output]))[n - 1]
-        found[c.text] = np.stack([n, k / n, *interval(k, n)])
+        none = np.full(len(n), np.nan)
+        found[c.text] = np.stack([n, k / n, *((none, none) if summary.dependence else interval(k, n, CONFIDENCE))])
     return found

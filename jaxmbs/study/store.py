@@ -60,7 +60,7 @@ class Store:
         """The results, each read when it is asked for."""
         import xarray
 
-        return xarray.open_zarr(self.folder / RESULTS, chunks=None)
+        return xarray.open_zarr(self.folder / RESULTS, chunks=None)  # not arrays of Dask, where that is installed
 
     def to_dataframe(self) -> pandas.DataFrame:
         """The results as a table, one row per sample; components of a draw are columns NAME[0], NAME[1], ..."""
@@ -151,7 +151,7 @@ def create(study: Study, folder: Path, record: Provenance) -> Store:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         write_whole(folder / STUDY, study.content)
-        for name, content in study.catalogue.modules.items():
+        for name, content in study.files.items():
             write_whole(folder / name, content)
         write_whole(folder / PROVENANCE, json.dumps(record, indent=2).encode())
         store = Store(folder, record)
@@ -196,7 +196,7 @@ def lay_out(study: Study, store: Store, where: Any) -> None:
     import zarr
     from zarr.codecs import Crc32cCodec, ZstdCodec
 
-    files = {STUDY: study.content, **study.catalogue.modules}
+    files = {STUDY: study.content, **study.files}
     record = {
         "study": study.model.name,
         "seed": study.seed,
@@ -256,8 +256,15 @@ def open_folder(folder: Path) -> Store:
     return Store(folder, record)
 
 
+def read_study(store: Store, trust: bool = False) -> Study:
+    """The study of a run, with its number of samples."""
+    from jaxmbs.study.problem import read
+
+    return read(store.folder / STUDY, trust=trust).of_size(store.n)
+
+
 def changed_files(folder: Path, record: Provenance) -> Iterator[str]:
-    """The study file and modules that are missing or not as the run found them."""
+    """The study file, modules and data that are missing or not as the run found them."""
     for name, wanted in ({STUDY: record["file_sha256"]} | record.get("modules", {})).items():
         path = folder / name
         if not path.is_file() or hashlib.sha256(path.read_bytes()).hexdigest() != wanted:

@@ -3,18 +3,37 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 from jaxmbs.study.dispersions import Dispersion
-from jaxmbs.study.distributions import Lognormal, Normal, TruncatedNormal, Uniform
+from jaxmbs.study.distributions import Distribution, Lognormal, Normal, TruncatedNormal, Uniform
+from jaxmbs.study.sampling.tables import Discrete, Empirical, Mixture
+
+
+def said(x: object) -> str:
+    """A number or several."""
+    return ", ".join(f"{v:g}" for v in x) if isinstance(x, tuple) else f"{x:g}"
 
 
 def described(d: Dispersion) -> str:
     """The distribution in words, in the file's unit."""
     t, unit = d.table, f" {d.table.unit}" if d.table.unit else ""
 
-    def said(x: object) -> str:
-        return ", ".join(f"{v:g}" for v in x) if isinstance(x, tuple) else f"{x:g}"
+    if isinstance(t, Discrete):
+        weights = f", weights {said(t.weights)}" if t.weights else ""
+        text = f"one of {said(t.values)}{unit}{weights}"
+    elif isinstance(t, Empirical):
+        between = ", and between them" if t.between else ", whole rows" if t.whole_rows else ""
+        text = f"measured: {', '.join(t.columns)} of {Path(t.file).name}{unit}{between}"
+    elif isinstance(t, Mixture):
+        text = f"mixture{unit}: " + "; ".join(f"{p.weight:g} of {_plain(p.of)}" for p in t.parts)
+    else:
+        text = _plain(t, unit)
+    return text + (", common" if t.common else "") + (", known on the day" if t.known else "")
 
+
+def _plain(t: Distribution, unit: str = "") -> str:
+    """A distribution that has a formula."""
     if isinstance(t, Uniform):
         text = f"uniform, {said(t.low)} to {said(t.high)}{unit}"
     elif isinstance(t, Lognormal):
@@ -23,10 +42,11 @@ def described(d: Dispersion) -> str:
     else:
         assert isinstance(t, (Normal, TruncatedNormal))
         mean = f"mean {said(t.mean)}, " if t.mean is not None else ""
-        text = f"{t.distribution.replace('_', ' ')}, {mean}std {said(t.std)}{unit}"
+        width = f"covariance {[list(row) for row in t.covariance]}" if isinstance(t, Normal) and t.covariance else ""
+        text = f"{t.distribution.replace('_', ' ')}, {mean}{width or f'std {said(t.std)}'}{unit}"
         if isinstance(t, TruncatedNormal):
             text += "".join(f", {k} {said(x)}" for k, x in (("low", t.low), ("high", t.high)) if x is not None)
-    return text + (", common" if t.common else "")
+    return text
 
 
 _HEADER = re.compile(r"""^\s*\[dispersions\.(?:"([^"]+)"|'([^']+)'|([\w\-]+))\]\s*(#.*)?$""")

@@ -6,12 +6,13 @@ from typing import Annotated
 
 import typer
 
-from jaxmbs.cli.common import Folder, Json, Quiet, Trust, Wait, compute, progress, speaking
+from jaxmbs.cli.common import Cluster, Folder, Json, Quiet, Trust, Wait, compute, progress, speaking
 
 
 def resume(
     folder: Folder,
     other_versions: Annotated[bool, typer.Option("--other-versions", help="Accept other versions.")] = False,
+    cluster: Cluster = None,
     wait: Wait = False,
     trust: Trust = False,
     as_json: Json = False,
@@ -28,7 +29,7 @@ def resume(
         from jaxmbs.study.statistics import document
 
         with progress(voice, folder) as told:
-            store = go_on(folder, other_versions, told, trust, wait)
+            store = go_on(folder, other_versions, told, trust, wait, cluster)
         checked = read(folder / "study.toml", trust=trust)
         if as_json:
             voice.document(document(checked, store))

@@ -36,6 +36,7 @@ def simulate(
         store = open_folder(of) if of else None
         study = read(file, need="simulation", trust=trust)
         _check_sample(study, store, sample, file)
+        study = study.of_size(store.n) if store else study
         from jaxmbs.study.estimate import check_history
         from jaxmbs.study.repeat import check_name, repeat, write
 
@@ -73,7 +74,7 @@ def _check_sample(study: Study, store: Any, sample: int | None, file: Path) -> N
     if sample is None:
         raise InputError(Problem("--of", "needs --sample, the sample of the run that is to be repeated"))
     record = store.provenance
-    if (record["file_sha256"], record.get("modules", {})) != (study.sha256, study.catalogue.hashes):
+    if (record["file_sha256"], record.get("modules", {})) != (study.sha256, study.hashes):
         message = f"is not the file of this run; use {store.folder / 'study.toml'}"
         raise InputError(Problem(str(file), message))
     if sample >= store.n:

@@ -7,14 +7,35 @@ from typing import Annotated
 
 import typer
 
-from jaxmbs.cli.common import File, Json, Precision, Quiet, Trust, Wait, WithPrecision, compute, progress, speaking
+from jaxmbs.cli.common import (
+    Cluster,
+    File,
+    Json,
+    Precision,
+    Quiet,
+    Trust,
+    Wait,
+    WithPrecision,
+    compute,
+    progress,
+    speaking,
+)
 
 
 def study(
     file: File,
-    n: Annotated[int, typer.Option("-n", "--samples", min=1, help="Number of samples.")],
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the results; must not have any yet.")],
+    n: Annotated[
+        int | None, typer.Option("-n", "--samples", min=1, help="Number of samples; a sweep has its own.")
+    ] = None,
     block_rows: Annotated[int | None, typer.Option(min=64, help="Samples computed at once on a core.")] = None,
+    until: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RULE", help="End before n: 'decided', or when all intervals are as narrow as this, say 0.01."
+        ),
+    ] = None,
+    cluster: Cluster = None,
     precision: WithPrecision = Precision.float64,
     wait: Wait = False,
     trust: Trust = False,
@@ -25,7 +46,8 @@ def study(
     with speaking(as_json, quiet) as voice:
         from jaxmbs.study.problem import read
 
-        checked = read(file, trust=trust)
+        checked = read(file, trust=trust).of_size(n)
+        n = checked.n or 0
         from jaxmbs.study.estimate import check
 
         rows = block_rows or 0
@@ -36,9 +58,17 @@ def study(
         from jaxmbs.study.statistics import document
 
         with progress(voice, out) as told:
-            store = run(checked, n, out, rows or BLOCK_ROWS, told, wait)
+            store = run(checked, n, out, rows or BLOCK_ROWS, told, wait, rule(until), cluster, trust)
         if as_json:
             voice.document(document(checked, store))
         elif not quiet:
             voice.show(table(checked, store))
             voice.line(f"results: {store.folder}; for the page: jaxmbs report {store.folder}")
+
+
+def rule(until: str | None) -> float | str | None:
+    """A rule as Python has it."""
+    try:
+        return float(until) if until else None
+    except ValueError:
+        return until

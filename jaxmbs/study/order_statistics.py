@@ -1,0 +1,197 @@
+"""What independent samples say for certain: intervals of probabilities, tolerance limits, and how many samples they take.
+
+All of it is free of the distribution (Clopper and Pearson 1934, Wilks 1941), and the last part holds whenever one
+looks (Robbins 1970): a study may stop as soon as it has seen enough.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from jaxmbs.io.errors import InputError, Problem
+
+CONTENT = {1: 0.99865, 2: 0.9973}  # three standard deviations of a normal distribution, by sides
+TOLERANCE_CONFIDENCE = 0.9
+_MOST = 10**12
+
+
+def interval(met: Any, of: Any, confidence: float = 0.95) -> tuple[Any, Any]:
+    """Clopper and Pearson's interval of a probability after `met` of `of` independent samples; arrays too.
+
+    At least `confidence` of such intervals hold the probability, whatever it is.
+
+    >>> low, high = interval(0, 10)
+    >>> float(low), round(float(high), 4)
+    (0.0, 0.3085)
+    """
+    from scipy.special import betaincinv  # scipy.stats takes a second to import
+
+    k, n, tail = np.asarray(met), np.asarray(of), (1 - confidence) / 2
+    low = np.where(k > 0, betaincinv(np.maximum(k, 1), n - k + 1, tail), 0.0)
+    return low, np.where(k < n, betaincinv(k + 1, np.maximum(n - k, 1), 1 - tail), 1.0)
+
+
+def discards(n: int, content: float, confidence: float = TOLERANCE_CONFIDENCE) -> int:
+    """How many of n samples may lie beyond limits that hold `content` of all with `confidence`; -1: n is too small.
+
+    >>> discards(851, 0.9973), discards(852, 0.9973), discards(1440, 0.9973)
+    (-1, 0, 1)
+    """
+    from scipy.special import bdtr, bdtrik
+
+    _check(content, confidence)
+    found = int(np.ceil(np.nan_to_num(bdtrik(1 - confidence, n, 1 - content))))  # the first that reaches 1 - confidence
+    while found >= 0 and bdtr(found, n, 1 - content) > 1 - confidence:
+        found -= 1
+    return found
+
+
+def samples_needed(content: float, confidence: float = TOLERANCE_CONFIDENCE, failures: int = 0) -> int:
+    """Fewest samples that show a share of `content` with `confidence` although `failures` of them fail.
+
+    >>> samples_needed(0.9973), samples_needed(0.9973, failures=1), samples_needed(0.99865)
+    (852, 1440, 1705)
+    """
+    return _first(lambda n: discards(n, content, confidence) >= failures, failures + 1)
+
+
+def samples_for_width(width: float, probability: float, confidence: float = 0.95) -> int:
+    """Fewest samples whose interval of a probability is no wider, if as many of them meet the criterion as
+    `probability` says.
+
+    >>> samples_for_width(0.02, 0.5)
+    9701
+    """
+
+    def narrow(n: int) -> bool:
+        low, high = interval(round(probability * n), n, confidence)
+        return bool(high - low <= width)
+
+    return _first(narrow, 1)
+
+
+def samples_to_show(share: float, probability: float, confidence: float = 0.95) -> int | None:
+    """Fewest samples whose interval lies above `share`, if as many meet the criterion as `probability` says; None: never.
+
+    >>> samples_to_show(0.99, 0.999), samples_to_show(0.99, 0.98)
+    (555, None)
+    """
+    if probability <= share:
+        return None
+    return _first(lambda n: bool(interval(np.floor(probability * n), n, confidence)[0] >= share), 1)
+
+
+def _first(holds: Any, least: int) -> int:
+    """The least n for which a condition holds (that of rounded counts: about)."""
+    high = least
+    while not holds(high):
+        high *= 2
+        if high > _MOST:
+            raise InputError(Problem("samples", f"more than {_MOST:,} would be needed; ask for less"))
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return max(high, least)
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """Limits between which, with `confidence`, at least `content` of all samples lie that could be drawn.
+
+    low, high: infinite where there is no limit on that side; ranks: how many of the lowest and highest samples lie at
+    or beyond
+    them; why: what stands against it, with the remedy ("" where nothing does; the limits are not a number otherwise).
+    """
+
+    content: float
+    confidence: float
+    low: float
+    high: float
+    ranks: tuple[int, int] = (0, 0)
+    why: str = ""
+
+
+def tolerance(
+    values: Any, sides: str = "both", content: float | None = None, confidence: float = TOLERANCE_CONFIDENCE,
+    dependence: str = "",
+) -> Tolerance:  # fmt: skip
+    """Tolerance limits of values (n,) by their order alone (Wilks).
+
+    sides: "low", "high" or "both"; content: by default 0.99865 of one side, 0.9973 of both. A value that is no number lies
+    beyond all limits. dependence: why the samples are not independent, which is why there are no limits then.
+
+    >>> x = np.arange(1, 1001) / 1000
+    >>> t = tolerance(x, "low", 0.99)
+    >>> t.low, t.ranks
+    (0.006, (6, 0))
+    >>> tolerance(x, "low").why
+    'needs 1,705 samples'
+    """
+    x = np.sort(np.asarray(values, float))  # not a number comes last
+    n, both = len(x), sides == "both"
+    content = CONTENT[2 if both else 1] if content is None else content
+    if dependence:
+        return Tolerance(content, confidence, np.nan, np.nan, why=dependence)
+    beyond = discards(n, content, confidence) + 1
+    if beyond < 1 + both:
+        why = f"needs {samples_needed(content, confidence, int(both)):,} samples"
+        return Tolerance(content, confidence, np.nan, np.nan, why=why)
+    defined = int(np.count_nonzero(~np.isnan(x)))
+    lost = n - defined
+    r, s = (beyond // 2, beyond - beyond // 2) if both else (beyond, 0) if sides == "low" else (0, beyond)
+    r, s = (max(r - lost, 0) if r else 0), (max(s - (0 if r else lost), 0) if s else 0)
+    if (r == 0 and sides != "high") or (s == 0 and sides != "low"):
+        return Tolerance(content, confidence, np.nan, np.nan, why=f"{lost:,} samples failed or are undefined")
+    low = float(x[r - 1]) if r else -np.inf
+    return Tolerance(content, confidence, low, float(x[defined - s]) if s else np.inf, (r, s))
+
+
+# --- looking while it runs --------------------------------------------------------------------------------------------
+
+
+def anytime_interval(met: Any, of: Any, confidence: float = 0.95) -> tuple[Any, Any]:
+    """Interval of a probability that holds at all times at once: `confidence` of all studies never lose the
+    probability from it, so one may look after every sample and stop when one likes. Arrays too.
+
+    The probabilities p at which a bet that is fair under p, on all other probabilities alike, has not gained 1 / (1 -
+    confidence).
+
+    >>> low, high = anytime_interval(990, 1000)
+    >>> round(float(low), 3), round(float(high), 3)
+    (0.972, 0.998)
+    """
+    from scipy.special import betaln, xlog1py, xlogy
+
+    k, n = np.broadcast_arrays(np.asarray(met, float), np.asarray(of, float))
+    middle = np.where(n > 0, k / np.maximum(n, 1), 0.5)
+
+    def outside(p: np.ndarray) -> np.ndarray:
+        # log of what the bet has gained, with the binomial coefficient left out on both sides
+        return betaln(k + 1, n - k + 1) - xlogy(k, p) - xlog1py(n - k, -p) >= np.log(1 / (1 - confidence))
+
+    ends = []
+    for end in (0.0, 1.0):
+        out, inside = np.full(k.shape, end), middle.copy()
+        for _ in range(60):
+            half = (out + inside) / 2
+            off = outside(half)
+            out, inside = np.where(off, half, out), np.where(off, inside, half)
+        ends.append(np.where(outside(np.full(k.shape, end)), out, end))
+    return ends[0], ends[1]
+
+
+def settled(met: Any, of: Any, share: Any, until: float | str, confidence: float = 0.95) -> Any:
+    """Whether a study may stop: "decided", the interval that holds at all times lies on one side of `share`; or a
+    number, it is no wider than that. Whenever it stops, `anytime_interval` keeps its confidence."""
+    low, high = anytime_interval(met, of, confidence)
+    return (low >= share) | (high < share) if until == "decided" else high - low <= float(until)
+
+
+def _check(content: float, confidence: float) -> None:
+    for name, x in (("content", content), ("confidence", confidence)):
+        if not 0 < x < 1:
+            raise InputError(Problem(name, f"{x:g} is not between 0 and 1"))

@@ -1,0 +1,131 @@
+"""The most probable points of failure, found by gradient, and what they say of its probability by themselves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from jaxmbs.study.reliability.limit_state import Estimate, LimitState
+
+_ROUNDS = 60
+_STEPS = 0.5 ** np.arange(6)  # lengths that are tried in a round, all in one batch
+_TOLERANCE = 1e-5  # of the place on the boundary, and of its direction
+_APART = 0.3  # [rad] between two points that are not the same
+_FARTHER = 1.5  # than the nearest: what lies beyond adds little
+
+
+@dataclass(frozen=True)
+class DesignPoint:
+    """A point u (d,) of the boundary g = 0 that is nearest to the origin, at the distance |beta| (beta is negative
+    where the origin
+    fails itself); slope: length of g's gradient there; converged: whether it is such a point to 1e-5."""
+
+    u: np.ndarray
+    beta: float
+    slope: float
+    converged: bool
+
+
+def design_points(g: LimitState, starts: int = 8, seed: int = 0) -> list[DesignPoint]:
+    """The points of failure nearest to the origin, the nearest first; several where the failure has several ways.
+
+    Hasofer, Lind, Rackwitz and Fiessler's steps with a search along each (Zhang and Der Kiureghian), from the origin
+    and from `starts` - 1 random points at once. An empty list: no failure was found.
+
+    >>> from jaxmbs.study.reliability import limit_state
+    >>> (point,) = design_points(limit_state(lambda u: 3.0 - (u[0] + u[1]) / 2**0.5, 2))
+    >>> round(point.beta, 6), point.u.round(3).tolist()
+    (3.0, [2.121, 2.121])
+    """
+    rng = np.random.default_rng(seed)
+    u = rng.normal(size=(starts, g.inputs))
+    u *= 3.0 / np.linalg.norm(u, axis=1, keepdims=True)
+    u[0] = 0.0
+    value, slope = g.slopes(u)
+    size = abs(float(value[0])) or 1.0  # what counts as zero
+    sign = 1.0 if value[0] > 0 else -1.0
+    good = np.isfinite(value) & np.isfinite(slope).all(1)
+    u, value, slope = u[good], value[good], slope[good]
+    for _ in range(_ROUNDS):
+        done = _converged(u, value, slope, size)
+        if not len(u) or done.all():
+            break
+        square = np.maximum((slope**2).sum(1), 1e-300)
+        aim = (((slope * u).sum(1) - value) / square)[:, None] * slope
+        reach = np.linalg.norm(aim - u, axis=1)
+        aim = u + (aim - u) * np.minimum(1.0, 3.0 / np.maximum(reach, 1e-300))[:, None]
+        weight = 2 * np.maximum(np.linalg.norm(u, axis=1), 1.0) / np.sqrt(square) + 10 / size
+        tried = u[:, None] + _STEPS[None, :, None] * (aim - u)[:, None]
+        merit = 0.5 * (tried**2).sum(2) + weight[:, None] * np.abs(g(tried))
+        best = tried[np.arange(len(u)), np.nanargmin(merit, axis=1)]
+        u = np.where(done[:, None], u, best)
+        new, turned = g.slopes(u)
+        value, slope = np.where(done, value, new), np.where(done[:, None], slope, turned)
+    return _distinct(u, value, slope, size, sign)
+
+
+def _converged(u: np.ndarray, value: np.ndarray, slope: np.ndarray, size: float) -> np.ndarray:
+    """Whether points lie on the boundary and are nearest to the origin there."""
+    length = np.maximum(np.linalg.norm(slope, axis=1), 1e-300)
+    normal = slope / length[:, None]
+    across = u - (u * normal).sum(1)[:, None] * normal
+    return (np.abs(value) < _TOLERANCE * size) & (
+        np.linalg.norm(across, axis=1) < 10 * _TOLERANCE * (1 + np.abs(u).max(1))
+    )
+
+
+def _distinct(u: np.ndarray, value: np.ndarray, slope: np.ndarray, size: float, sign: float) -> list[DesignPoint]:
+    found: list[DesignPoint] = []
+    near = np.abs(value) < 0.02 * size  # on the boundary, if not the nearest of it
+    done = _converged(u, value, slope, size)
+    distance = np.linalg.norm(u, axis=1)
+    for k in np.lexsort((distance, ~done)):
+        if not near[k]:
+            continue
+        direction = u[k] / max(distance[k], 1e-300)
+        angles = [np.arccos(np.clip(direction @ p.u / max(np.linalg.norm(p.u), 1e-300), -1, 1)) for p in found]
+        if all(a > _APART for a in angles):
+            found.append(DesignPoint(u[k], sign * float(distance[k]), float(np.linalg.norm(slope[k])), bool(done[k])))
+    found.sort(key=lambda p: abs(p.beta))
+    return [p for p in found if abs(p.beta) < abs(found[0].beta) + _FARTHER]
+
+
+def first_order(g: LimitState, points: list[DesignPoint]) -> Estimate:
+    """The probability as if each boundary were flat (FORM), failures by several points added. Without an interval: how
+    far it is from the truth, only samples tell."""
+    from scipy.stats import norm
+
+    return _estimate("first order", g, points, [float(norm.sf(p.beta)) for p in points])
+
+
+def second_order(g: LimitState, points: list[DesignPoint], step: float = 1e-3) -> Estimate:
+    """The probability with the boundary's curvatures at the points (SORM; Breitung 1984, Hohenbichler and Rackwitz
+    1988). The curvatures are differences of gradients over `step`: 2 d of them for each point."""
+    from scipy.stats import norm
+
+    found = []
+    for p in points:
+        sides = np.concatenate([p.u + step * np.eye(g.inputs), p.u - step * np.eye(g.inputs)])
+        slopes = g.slopes(sides)[1]
+        H = (slopes[: g.inputs] - slopes[g.inputs :]) / (2 * step)
+        normal = p.u / max(np.linalg.norm(p.u), 1e-300)
+        across = np.linalg.svd(normal[None, :])[2][1:]
+        bent = np.linalg.eigvalsh(across @ ((H + H.T) / 2) @ across.T) / p.slope
+        if p.beta < 0:
+            bent = -bent
+        ratio = float(np.exp(norm.logpdf(p.beta) - norm.logsf(abs(p.beta))))
+        factors = 1 + ratio * bent
+        safe = (
+            float(norm.sf(abs(p.beta)) * np.prod(np.maximum(factors, 1e-12) ** -0.5)) if np.all(factors > 0) else np.nan
+        )
+        found.append(safe if p.beta >= 0 else 1 - safe)
+    remark = "the boundary bends towards the origin more than a paraboloid can" if np.isnan(found).any() else ""
+    return _estimate("second order", g, points, found, remark)
+
+
+def _estimate(method: str, g: LimitState, points: list[DesignPoint], found: list[float], remark: str = "") -> Estimate:
+    lost = "" if all(p.converged for p in points) else "the search for the most probable failure did not converge"
+    lost = lost if points else "no failure was found"
+    p = min(1.0, float(np.sum(found))) if points else np.nan
+    return Estimate(method, p, np.nan, np.nan, g.simulations, remark or lost)

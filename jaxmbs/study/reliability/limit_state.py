@@ -1,0 +1,75 @@
+"""What fails: a function g of independent standard normal numbers u, and failure where g(u) <= 0."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+Array = Any
+BLOCK = 256  # points that are computed at once: one compiled program for all numbers of them
+
+
+@dataclass
+class LimitState:
+    """g of `inputs` standard normal numbers. values: (m, d) -> (m,); gradients: (m, d) -> ((m,), (m, d)); simulations:
+    how many values were computed so far, a gradient counted as one. A value that is not a number is a failure."""
+
+    values: Callable[[np.ndarray], np.ndarray]
+    gradients: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+    inputs: int
+    simulations: int = field(default=0, compare=False)
+
+    def __call__(self, u: np.ndarray) -> np.ndarray:
+        """g of points (..., d), counted."""
+        flat = u.reshape(-1, self.inputs)
+        self.simulations += len(flat)
+        found = np.asarray(self.values(flat), float)
+        return np.where(np.isnan(found), -np.inf, found).reshape(u.shape[:-1])
+
+    def slopes(self, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(m,) g and (m, d) its gradient, counted."""
+        self.simulations += len(u)
+        g, slope = self.gradients(u)
+        return np.asarray(g, float), np.asarray(slope, float)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A probability of failure with its interval, by which method, from how many simulations; remark: what stands
+    against it."""
+
+    method: str
+    probability: float
+    low: float
+    high: float
+    simulations: int
+    remark: str = ""
+
+
+def limit_state(fn: Callable[[Array], Array], inputs: int) -> LimitState:
+    """The limit state of a JAX function of one point u (inputs,): a number, zero or less where it fails.
+
+    >>> g = limit_state(lambda u: 3.0 - u[0], 2)
+    >>> float(g(np.zeros((1, 2)))[0])
+    3.0
+    """
+    import jax
+
+    values, gradients = jax.jit(jax.vmap(fn)), jax.jit(jax.vmap(jax.value_and_grad(fn)))
+    return LimitState(lambda u: in_blocks(values, u), lambda u: in_blocks(gradients, u), inputs)
+
+
+def in_blocks(fn: Callable[[np.ndarray], Any], u: np.ndarray, rows: int = BLOCK) -> Any:
+    """fn of points (m, d), in blocks of one shape."""
+    import jax
+
+    rows = rows if len(u) > 16 else 16
+    parts = []
+    for first in range(0, len(u), rows):
+        own = u[first : first + rows]
+        full = np.concatenate([own, np.repeat(own[-1:], rows - len(own), axis=0)])
+        parts.append(jax.tree.map(lambda x, n=len(own): np.asarray(x)[:n], fn(full)))
+    return jax.tree.map(lambda *x: np.concatenate(x), *parts)

@@ -1,0 +1,74 @@
+"""The worst that dispersions can do together, found by gradient: within a box or an ellipsoid of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from jaxmbs.io.errors import InputError, Problem
+from jaxmbs.study.reliability.limit_state import LimitState
+
+_STEPS = 0.5 ** np.arange(8)
+_ROUNDS = 80
+
+
+@dataclass(frozen=True)
+class WorstCase:
+    """The least g found within the region, at u (d,); found: how many of the starts ended there; simulations."""
+
+    u: np.ndarray
+    value: float
+    found: int
+    simulations: int
+
+
+def worst_cases(
+    g: LimitState, radius: float = 3.0, region: str = "ellipsoid", starts: int = 8, seed: int = 0
+) -> WorstCase:
+    """Least g among points whose length ("ellipsoid"), or each of whose numbers ("box"), is at most `radius` standard
+    deviations.
+
+    Projected gradient steps of several lengths at once, from the middle and from random points: a local search from
+    many places, so nothing worse is likely to exist, and nothing is proved.
+
+    >>> from jaxmbs.study.reliability import limit_state
+    >>> g = limit_state(lambda u: 1.0 - u[0] - u[1], 2)
+    >>> round(worst_cases(g, 3.0, "box").value, 6), round(worst_cases(g, 3.0).value, 6)
+    (-5.0, -3.242641)
+    """
+    if region not in ("ellipsoid", "box"):
+        raise InputError(Problem("region", f'"{region}" is none; take "ellipsoid" or "box"'))
+
+    def inside(u: np.ndarray) -> np.ndarray:
+        if region == "box":
+            return np.clip(u, -radius, radius)
+        return u * np.minimum(1.0, radius / np.maximum(np.linalg.norm(u, axis=-1, keepdims=True), 1e-300))
+
+    begin = g.simulations
+    u = inside(radius * np.random.default_rng(seed).normal(size=(starts, g.inputs)))
+    u[0] = 0.0
+    for _ in range(_ROUNDS):
+        value, slope = g.slopes(u)
+        slope = np.where(np.isfinite(slope), slope, 0.0)
+        far = (
+            np.sign(slope)
+            if region == "box"
+            else slope / np.maximum(np.linalg.norm(slope, axis=1, keepdims=True), 1e-300)
+        )
+        # towards the end of the region in the steepest direction, wholly and in parts, and along the gradient
+        tried = np.concatenate([
+            u[:, None] + _STEPS[None, :, None] * (-radius * far - u)[:, None],
+            inside(u[:, None] - radius * _STEPS[None, :, None] * far[:, None]),
+        ], axis=1)  # fmt: skip
+        values = g(tried)
+        best = np.argmin(values, axis=1)
+        found = values[np.arange(starts), best]
+        better = found < value - 1e-9 * (1 + np.abs(value))
+        u = np.where(better[:, None], tried[np.arange(starts), best], u)
+        if not better.any():
+            break
+    value = g(u)
+    least = int(np.argmin(value))
+    alike = int(np.count_nonzero(value < value[least] + 1e-3 * (np.ptp(value) + abs(value[least]))))
+    return WorstCase(u[least], float(value[least]), alike, g.simulations - begin)

@@ -1,0 +1,66 @@
+"""What a study file says of its draws: measured data beside it, dispersions with what ties them together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jaxmbs.io.errors import InputError, Problem, dotted
+from jaxmbs.study import dispersions
+from jaxmbs.study.dispersions import Dispersions
+from jaxmbs.study.sampling.designs import RANDOM
+from jaxmbs.study.sampling.tables import Empirical
+
+if TYPE_CHECKING:
+    from jaxmbs.model import Model
+    from jaxmbs.model.joints import Joint
+
+
+def beside_study(path: Path, data: dict[str, Any]) -> dict[str, Any]:
+    """The tables with the CSV files that they name found beside the study."""
+    for name, table in data["dispersions"].items() if isinstance(data.get("dispersions"), dict) else ():
+        file = table.get("file") if isinstance(table, dict) else None
+        if isinstance(file, str) and Path(file).name != file:
+            raise InputError(
+                Problem(dotted(("dispersions", name, "file")), f'"{file}" is not the name of a file beside this one')
+            )
+        if isinstance(file, str):
+            table["file"] = str(path.resolve().parent / file)
+    return data
+
+
+def measured(file: Any) -> dict[str, bytes]:
+    """Content of the CSV files of a study."""
+    found, problems = {}, []
+    for name, table in file.dispersions.items():
+        if isinstance(table, Empirical):
+            source = Path(table.file)
+            try:
+                found[source.name] = source.read_bytes()
+            except OSError as error:
+                message = f'"{source.name}" cannot be read beside the study: {error.strerror}'
+                problems.append(Problem(dotted(("dispersions", name, "file")), message))
+    if problems:
+        raise InputError(problems)
+    return found
+
+
+def resolved(file: Any, model: Model, joints: Mapping[str, Joint], q0: np.ndarray, v0: np.ndarray) -> Dispersions:
+    """Dispersions, with what ties them together. Raises InputError also where a plan and a tie exclude one another."""
+    own = file.study
+    found = dispersions.resolve(file.dispersions, model, joints, q0, v0, file.correlations, own.per_day)
+    if own.design != RANDOM and own.per_day > 1:
+        raise InputError(
+            Problem("study.per_day", f'goes with design = "random", not with "{own.design}"; leave one out')
+        )
+    if own.per_day > 1 and not found.known.any():
+        raise InputError(
+            Problem("study.per_day", "no dispersion has known = true; mark those that are known on the day")
+        )
+    if own.design in ("saltelli", "morris") and found.triangle is not None:
+        message = f'design = "{own.design}" needs independent draws, and some are correlated; take "random"'
+        raise InputError(Problem("study.design", message))
+    return found

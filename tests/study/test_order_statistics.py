@@ -1,0 +1,132 @@
+"""Intervals, tolerance limits and stopping rules: figures of the literature, and the coverage that they state."""
+
+import doctest
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from jaxmbs.io import InputError
+from jaxmbs.study import order_statistics as orders
+from jaxmbs.study import read, report, resume, run
+from jaxmbs.study.order_statistics import anytime_interval, discards, interval, samples_needed, settled, tolerance
+from tests.study.conftest import CART
+
+STUDIES = 1000
+
+
+def test_examples():
+    assert doctest.testmod(orders).failed == 0
+
+
+def at_least(covered, stated):
+    """Whether so many of the studies are no fewer than stated, but for one chance in a thousand."""
+    return stats.binomtest(int(covered.sum()), len(covered), stated, alternative="less").pvalue > 1e-3
+
+
+def test_numbers_of_samples_of_the_literature():
+    assert [samples_needed(0.9973, 0.9, k) for k in (0, 1)] == [852, 1440]
+    assert samples_needed(0.95, 0.95) == 59 and samples_needed(0.95, 0.95, 1) == 93  # Wilks' 95/95, one- and two-sided
+    assert samples_needed(0.99865, 0.9) == 1705
+    for n in (100, 3000):
+        f = discards(n, 0.99)
+        assert stats.binom.cdf(f, n, 0.01) <= 0.1 < stats.binom.cdf(f + 1, n, 0.01)
+
+
+@pytest.mark.parametrize("sides", ["low", "high", "both"])
+def test_tolerance_limits_hold_as_often_as_they_say(sides):
+    rng, law, n = np.random.default_rng(5), stats.gamma(2.0), 600
+    values = law.rvs(size=(STUDIES, n), random_state=rng)
+    found = [tolerance(x, sides, 0.99) for x in values]
+    content = np.array([law.cdf(t.high) - law.cdf(t.low) for t in found])
+    assert at_least(content >= 0.99, 0.9)
+    assert np.mean(content >= 0.99) < 0.97, "and not much more often"
+    # the control: limits one sample further in
+    ranks = found[0].ranks
+    inner = np.sort(values, axis=1)
+    low = inner[:, ranks[0] + 1] if ranks[0] else np.full(STUDIES, -np.inf)
+    high = inner[:, n - 2 - ranks[1]] if ranks[1] else np.full(STUDIES, np.inf)
+    assert not at_least(law.cdf(high) - law.cdf(low) >= 0.99, 0.9)
+
+
+def test_failed_samples_count_as_beyond_the_limits():
+    x = np.arange(2000.0)
+    assert tolerance(x, "low", 0.99).low == x[discards(2000, 0.99)]
+    for sides in ("low", "high", "both"):
+        lost = np.where(x < 3, np.nan, x) if sides == "low" else np.where(x > 1996, np.nan, x)
+        whole, some = tolerance(x, sides, 0.99), tolerance(lost, sides, 0.99)
+        assert sum(some.ranks) == sum(whole.ranks) - 3
+    lost = np.where(x < 30, np.nan, x)
+    assert np.isnan(tolerance(lost, "low", 0.99).low) and "failed" in tolerance(lost, "low", 0.99).why
+    refused = tolerance(x, "low", 0.99, dependence="Sobol points are not independent")
+    assert np.isnan(refused.low) and "Sobol" in refused.why
+    with pytest.raises(InputError, match="not between 0 and 1"):
+        tolerance(x, "low", 99.0)
+
+
+@pytest.mark.parametrize("p", [0.003, 0.1, 0.5])
+def test_intervals_hold_as_often_as_they_say(p):
+    k = np.random.default_rng(1).binomial(400, p, size=STUDIES)
+    low, high = interval(k, 400, 0.9)
+    assert at_least((low <= p) & (p <= high), 0.9)
+    exact = stats.binomtest(int(k[0]), 400).proportion_ci(0.9, method="exact")
+    assert np.allclose((low[0], high[0]), exact, rtol=1e-9)
+    short = (k - 1.2 * np.sqrt(k * (1 - k / 400)), k + 1.2 * np.sqrt(k * (1 - k / 400)))
+    assert not at_least((short[0] <= 400 * p) & (400 * p <= short[1]), 0.9), "the control: too short"
+
+
+@pytest.mark.parametrize(("rule", "share", "p"), [("decided", 0.97, 0.985), (0.05, 0.9, 0.95)])
+def test_stopping_keeps_the_coverage(rule, share, p):
+    """Looked at after forty samples, and stopped by the rule: the interval then holds as often as it says."""
+    rng, n = np.random.default_rng(2), np.arange(40, 4001, 40)
+    k = np.cumsum(rng.binomial(40, p, size=(STUDIES, len(n))), axis=1)
+    stop = settled(k, n, share, rule, 0.9)
+    at = np.where(stop.any(1), stop.argmax(1), len(n) - 1)
+    met, of = k[np.arange(STUDIES), at], n[at]
+    low, high = anytime_interval(met, of, 0.9)
+    assert at_least((low <= p) & (p <= high), 0.9)
+    assert stop.any(1).mean() > 0.9 and np.median(of) < 2000, "they do stop"
+
+
+def test_stopping_by_intervals_of_a_fixed_number_would_lie():
+    """The control of the rule: Clopper and Pearson's interval, looked at again and again, loses the probability."""
+    p, n = 0.97, np.arange(40, 4001, 40)
+    k = np.cumsum(np.random.default_rng(3).binomial(40, p, size=(STUDIES, len(n))), axis=1)
+    lost = [np.any((p < low) | (p > high), axis=1) for low, high in (interval(k, n, 0.9), anytime_interval(k, n, 0.9))]
+    assert lost[0].mean() > 0.15 and at_least(~lost[1], 0.9)
+
+
+@pytest.fixture(scope="module")
+def stopped(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("stopped")
+    text = CART.replace('"speed < 0.9 m/s"]', '"speed < 0.9 m/s in 50 %"]').replace('"reach > 90 mm", ', "")
+    (folder / "cart.toml").write_text(text)
+    return folder, run(read(folder / "cart.toml"), 20_000, folder / "run", 64, until=0.1)
+
+
+def test_a_run_ends_when_it_has_seen_enough(stopped):
+    _, store = stopped
+    assert store.n < 20_000 and store.n % store.chunk_rows == 0 and store.provenance["most"] == 20_000
+    data = store.dataset()
+    met = np.cumsum(data["speed"].values < 0.9)[store.chunk_rows - 1 :: store.chunk_rows]
+    ends = np.arange(store.chunk_rows, store.n + 1, store.chunk_rows)
+    low, high = anytime_interval(met, ends)
+    assert np.flatnonzero(high - low <= 0.1)[0] == len(ends) - 1, "at the first chunk that is enough"
+    written = report(store.folder)
+    assert written.document["criteria"][0]["low"] == pytest.approx(low[-1]) and written.document["done"] == store.n
+    assert resume(store.folder).n == store.n
+
+
+@pytest.mark.parametrize(("until", "said"), [("soon", "is no rule"), (2.0, "is no rule"), ("decided", "never decided")])
+def test_rules_that_are_none(cart, tmp_path, until, said):
+    with pytest.raises(InputError, match=said):
+        run(read(cart()), 100, tmp_path / "run", 64, until=until)
+
+
+def test_plans_have_no_intervals(cart, tmp_path):
+    store = run(read(cart("seed = 7", 'seed = 7\ndesign = "sobol"')), 128, tmp_path / "run", 64)
+    written = report(store.folder)
+    assert np.isnan(written.document["criteria"][0]["low"]) and "Sobol" in written.document["dependence"]
+    assert "no interval" in written.path.read_text() and "95% interval 0" not in written.path.read_text()
+    with pytest.raises(InputError, match="Sobol"):
+        run(read(cart("seed = 7", 'seed = 7\ndesign = "sobol"')), 128, tmp_path / "other", 64, until=0.1)

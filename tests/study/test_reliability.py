@@ -1,0 +1,157 @@
+"""Rare failures against closed forms: values, and how often intervals hold them."""
+
+import doctest
+from importlib import import_module
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import integrate, stats
+
+from jaxmbs.study.reliability import (
+    LimitState,
+    design_points,
+    first_order,
+    importance_sampling,
+    limit_state,
+    second_order,
+    subset_simulation,
+    worst_cases,
+)
+
+RUNS = 200
+LEVELS = {1e-3: 3.0902323061678132, 1e-5: 4.264890793922825, 1e-7: 5.199337582192817}
+D = 6
+
+
+def plane(p):
+    a = np.ones(D) / np.sqrt(D)
+    return lambda u, np=np: LEVELS[p] - u @ a, p
+
+
+def parabola(p):
+    """The boundary bends away from the origin: u_0 = b + (u_1^2 + ... ) / 20, b such that the probability is p."""
+    from scipy.optimize import brentq
+
+    def exact(b):
+        law = stats.chi2(D - 1)
+        return integrate.quad(lambda r: stats.norm.sf(b + r / 20) * law.pdf(r), 0, 120, limit=200)[0]
+
+    b = brentq(lambda b: np.log(exact(b) / p), 0.5, 6)
+    return lambda u, np=np: b + (u[..., 1:] ** 2).sum(-1) / 20 - u[..., 0], p
+
+
+def two_springs(p):
+    """Two springs push a payload off: it tips over where one is too much stiffer than the other (lognormal)."""
+    limit = np.exp(0.05 * np.sqrt(2) * LEVELS[p])
+    return lambda u, np=np: limit - np.exp(0.05 * (u[..., 0] - u[..., 1])), p
+
+
+def series(p):
+    """Either of two things fails, on opposite sides."""
+    return lambda u, np=np: np.minimum(LEVELS[p] - u[..., 0], LEVELS[p] + 0.2 + u[..., 1]), (
+        1 - (1 - p) * stats.norm.cdf(LEVELS[p] + 0.2)
+    )
+
+
+CASES = {"plane": plane, "parabola": parabola, "two springs": two_springs, "series": series}
+
+
+def case(name, p):
+    """(limit state in NumPy with gradients by differences, exact probability, the same function)."""
+    fn, exact = CASES[name](p)
+
+    def gradients(u):
+        h = 1e-5 * np.eye(D)
+        return fn(u), np.stack([(fn(u + e) - fn(u - e)) / 2e-5 for e in h], axis=-1)
+
+    return LimitState(fn, gradients, D), exact, fn
+
+
+def test_examples():
+    for name in ("limit_state", "design_point", "importance", "subset", "worst_case"):
+        assert doctest.testmod(import_module(f"jaxmbs.study.reliability.{name}")).failed == 0, name
+
+
+@pytest.mark.parametrize("p", LEVELS)
+@pytest.mark.parametrize("name", CASES)
+def test_design_points(name, p):
+    g, exact, _ = case(name, p)
+    points = design_points(g, starts=12)
+    assert all(q.converged for q in points) and len(points) == (2 if name == "series" else 1)
+    assert g.simulations < 6000
+    flat, bent = first_order(g, points).probability, second_order(g, points).probability
+    if name == "parabola":
+        assert flat > 1.5 * exact and bent == pytest.approx(exact, rel=0.1), "only one of them knows of the curvature"
+    else:
+        assert flat == pytest.approx(exact, rel=2e-3) and bent == pytest.approx(exact, rel=0.02)
+
+
+def covered(estimates, exact):
+    return stats.binomtest(sum(e.low <= exact <= e.high for e in estimates), len(estimates), 0.95)
+
+
+@pytest.mark.parametrize("p", LEVELS)
+@pytest.mark.parametrize("name", CASES)
+def test_importance_sampling_holds_the_probability_as_often_as_it_says(name, p):
+    g, exact, _ = case(name, p)
+    points = design_points(g, starts=12)
+    found = [importance_sampling(g, points, 1000, seed=k) for k in range(RUNS)]
+    assert covered(found, exact).pvalue > 1e-3
+    assert np.mean([e.probability for e in found]) == pytest.approx(exact, rel=0.03)
+    assert np.median([(e.high - e.low) / exact for e in found]) < 0.7 and not any(e.remark for e in found)
+
+
+def test_a_forgotten_way_of_failure_is_a_lie_that_the_control_shows():
+    """The control: samples around one of two points, few enough that none reaches the other, lose the probability."""
+    g, exact, _ = case("series", 1e-5)
+    first = design_points(g, starts=12)[:1]
+    found = [importance_sampling(g, first, 1000, seed=k) for k in range(RUNS)]
+    assert covered(found, exact).statistic < 0.5
+
+
+@pytest.mark.parametrize(("name", "p"), [
+    ("series", 1e-3),
+    *(pytest.param(n, p, marks=pytest.mark.slow) for n in CASES for p in LEVELS if (n, p) != ("series", 1e-3)),
+])  # fmt: skip
+def test_subset_simulation_holds_the_probability_as_often_as_it_says(name, p):
+    g, exact, _ = case(name, p)
+    found = [subset_simulation(g, seed=k) for k in range(RUNS)]
+    told = [e for e in found if not e.remark]
+    assert len(told) >= RUNS - 3
+    assert (
+        stats.binomtest(sum(e.low <= exact <= e.high for e in told), len(told), 0.95, alternative="less").pvalue > 1e-3
+    )
+    assert np.mean([e.probability for e in found]) == pytest.approx(exact, rel=0.1)
+    assert g.simulations / RUNS < 40_000
+
+
+def test_one_program_for_all_and_failures_that_are_no_numbers():
+    g = limit_state(lambda u: jnp.where(u[0] > 4, jnp.nan, 3.0 - u[1]), 2)
+    assert g(np.array([[0.0, 0.0], [5.0, 0.0]])).tolist() == [3.0, -np.inf]
+    found = subset_simulation(g, 300)
+    assert found.low < stats.norm.sf(3.0) + stats.norm.sf(4.0) < found.high
+    never = limit_state(lambda u: 1.0 + u @ u, 2)
+    assert design_points(never) == [] and importance_sampling(never, []).remark == "no failure was found"
+    assert subset_simulation(never, 50, 2).remark
+
+
+def test_where_the_middle_fails_itself():
+    g, _, _ = case("plane", 1e-3)
+    turned = LimitState(lambda u: -g.values(u), lambda u: tuple(-x for x in g.gradients(u)), D)
+    points = design_points(turned)
+    assert points[0].beta == pytest.approx(-LEVELS[1e-3])
+    for found in (first_order(turned, points), second_order(turned, points), importance_sampling(turned, points)):
+        assert found.probability == pytest.approx(1 - 1e-3, abs=1e-4)
+
+
+def test_worst_cases():
+    """A saddle with two valleys: the worst of both, and corners of a box."""
+    g = limit_state(lambda u: u[0] ** 3 - 4 * u[0] - u[1] + 0.5 * u[1] * u[0], 2)
+    grid = np.stack(np.meshgrid(*[np.linspace(-2, 2, 401)] * 2), axis=-1).reshape(-1, 2)
+    for region, inside in (("box", slice(None)), ("ellipsoid", np.linalg.norm(grid, axis=1) <= 2)):
+        worst = worst_cases(g, 2.0, region)
+        least = float(np.min(g(grid[inside])))
+        assert worst.value <= least + 1e-3 and worst.found >= 1
+        size = np.abs(worst.u).max() if region == "box" else np.linalg.norm(worst.u)
+        assert size <= 2 + 1e-9
