@@ -106,3 +106,24 @@ def test_what_is_returned_is_public(name):
         hints = typing.get_type_hints(cls) if cls in known else {}
         lacking = [c.__qualname__ for h in hints.values() for c in classes(h) if c not in known]
         assert not [c for c in lacking if c not in INNER], f"fields of {cls.__qualname__} hold {lacking}"
+
+
+ANYTHING = {  # what may be of any kind there, or is still to be told
+    "mbs.jit": {"fn", "in_axes", "return"}, "mbs.get": {"return"}, "mbs.derivative": {"return"},
+    "mbs.set": {"values"}, "mbs.vary": {"values"}, "mbs.load": {"options"}, "mbs.animate": {"plots"},
+    "mbs.controlled_dynamics": {"motions", "t"}, "mbs.from_mjcf": {"gravity"}, "mbs.from_urdf": {"gravity"},
+    "mbs.simulate": {"tau", "times", "tolerance", "baumgarte"}, "mbs.bias_split": {"t"}, "mbs.impact": {"target"},
+    "mbs.equilibrium": {"q_guess", "tau", "t"}, "mbs.equilibrium_path": {"q", "stop", "start", "tau", "t"},
+    "mbs.linearize": {"q", "v", "tau", "t"}, "mbs.modes": {"q", "v", "tau", "t"},
+    "mbs.library.curve_joint": {"curve"}, "mbs.library.helix_slide": {"curve"},
+    "mbs.absolute.consistent": {"velocities"}, "mbs.absolute.accelerations": {"prescribed"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [name for name, x in PUBLIC.items() if inspect.isfunction(x)])
+def test_a_function_says_what_it_takes_and_returns(name):
+    """To type checkers: no Any, but for what is listed."""
+    found = inspect.signature(inspect.unwrap(PUBLIC[name]))
+    said = {p.name: p.annotation for p in found.parameters.values()} | {"return": found.return_annotation}
+    vague = {k for k, annotation in said.items() if re.search(r"\bAny\b", str(annotation))}
+    assert vague <= ANYTHING.get(name, set())

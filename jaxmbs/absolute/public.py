@@ -23,11 +23,12 @@ from jaxmbs.dynamics.state.calling import compiles_itself, state_dtype, vector
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode, Model, ModelError, Pose
 from jaxmbs.model.errors import unknown
+from jaxmbs.model.given import Number, Numbers
 from jaxmbs.model.parameters import is_traced
 from jaxmbs.model.validation import refuse_armature
 
 
-def coordinates(model: Model, q: jax.Array, v: jax.Array | None = None, *, t: Any = 0.0) -> tuple[Pose, jax.Array]:
+def coordinates(model: Model, q: Numbers, v: Numbers | None = None, *, t: Number = 0.0) -> tuple[Pose, jax.Array]:
     """The absolute coordinates at q (nq,), v (nv,) or None for rest: (poses of the bodies, their velocities X').
 
     Poses as from `mbs.body_poses`; X' (n, 6) = (angular velocity in body axes [rad/s], velocity of the centre of mass in
@@ -52,11 +53,11 @@ def _coordinates(model: Model, q: Any, v: Any, t: Any) -> tuple[Pose, jax.Array]
 
 def system(
     model: Model,
-    q: jax.Array,
-    v: jax.Array,
-    tau: jax.Array | None = None,
+    q: Numbers,
+    v: Numbers,
+    tau: Numbers | None = None,
     *,
-    t: Any = 0.0,
+    t: Number = 0.0,
     mode: Mode | None = None,
     base: MovingBase | None = None,
     planar: bool = False,
@@ -87,11 +88,11 @@ def _system(
 
 def accelerations(
     model: Model,
-    q: jax.Array,
-    v: jax.Array,
-    tau: jax.Array | None = None,
+    q: Numbers,
+    v: Numbers,
+    tau: Numbers | None = None,
     *,
-    t: Any = 0.0,
+    t: Number = 0.0,
     mode: Mode | None = None,
     base: MovingBase | None = None,
     prescribed: Mapping[str, Any] | None = None,
@@ -141,11 +142,11 @@ def _solved(model: Model, s: System, known: Any, solver: str) -> Solution:
 
 def reactions(
     model: Model,
-    q: jax.Array,
-    v: jax.Array,
-    tau: jax.Array | None = None,
+    q: Numbers,
+    v: Numbers,
+    tau: Numbers | None = None,
     *,
-    t: Any = 0.0,
+    t: Number = 0.0,
     mode: Mode | None = None,
     base: MovingBase | None = None,
     solver: str = "dense",

@@ -15,6 +15,7 @@ from jaxmbs.dynamics.constrained.constraints import constraints, velocities
 from jaxmbs.dynamics.constrained.public import constrained_state
 from jaxmbs.dynamics.state.calling import compiles_itself, state_dtype
 from jaxmbs.model import Model
+from jaxmbs.model.given import Number, Numbers
 from jaxmbs.simulate.manifold import normalised
 from jaxmbs.simulate.solution import Status
 
@@ -22,7 +23,7 @@ STEPS = 200
 
 
 def assemble(
-    model: Model, q_guess: Any, v: Any = None, fixed: Iterable[str] = (), *, t: Any = 0.0
+    model: Model, q_guess: Numbers, v: Numbers | None = None, fixed: Iterable[str] = (), *, t: Number = 0.0
 ) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
     """A configuration and velocity near the guess that satisfy all constraints: (q, v, status, residual).
 
@@ -84,7 +85,7 @@ def _assemble(model: Model, q: Any, v: Any, t: Any, *, held_q: tuple[bool, ...],
     return q, v, status, g
 
 
-def residual_rows(model: Model, q: Any, t: Any) -> int:
+def residual_rows(model: Model, q: Numbers, t: Number) -> int:
     """Number of holonomic rows."""
     return sum(constraints(constrained_state(model, q, jnp.zeros(model.nv), t, None)).holonomic)
 

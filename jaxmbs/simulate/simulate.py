@@ -18,6 +18,7 @@ from jaxmbs.dynamics.state.programs import Known, program
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode, Model, ModelError
 from jaxmbs.model.functions import ORDER, check_arguments, evaluated, takes
+from jaxmbs.model.given import Numbers
 from jaxmbs.model.parameters import is_traced
 from jaxmbs.simulate.balance import Balance
 from jaxmbs.simulate.grid import Grid
@@ -36,8 +37,8 @@ Fold = tuple[Any, Callable[[Any, Model, Any, Any, Any], Any]]
 
 def simulate(
     model: Model,
-    q0: Any,
-    v0: Any,
+    q0: Numbers,
+    v0: Numbers,
     t_end: float | None = None,
     dt: float = 1e-3,
     tau: Any = None,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from jaxmbs.dynamics import body_poses
 from jaxmbs.model import Model
+from jaxmbs.model.given import Numbers
 from jaxmbs.view.shapes import scene_of
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 LIGHT = np.array([0.35, -0.5, 0.8]) / np.linalg.norm([0.35, -0.5, 0.8])
 
 
-def draw(model: Model, q: Any = None, axes: Axes3D | None = None, *, t: float = 0.0) -> Axes3D:
+def draw(model: Model, q: Numbers | None = None, axes: Axes3D | None = None, *, t: float = 0.0) -> Axes3D:
     """Draw a mechanism at q (nq,) (None: the neutral one) at time t [s]; returns the axes (new ones if None).
 
     Bodies are drawn by their visuals, those without as the ellipsoids of their inertia; joints as their axes. Needs

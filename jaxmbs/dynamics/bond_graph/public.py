@@ -26,6 +26,7 @@ from jaxmbs.dynamics.state.calling import compiles_itself, vector
 from jaxmbs.dynamics.state.element_loads import element_loads
 from jaxmbs.dynamics.state.kinematics import LinkMotion, world_placements
 from jaxmbs.model import Mode, Model
+from jaxmbs.model.given import Number, Numbers
 from jaxmbs.model.validation import refuse_armature
 from jaxmbs.spatial import ZERO3, ZERO_MOTION, Force, Motion, Vector3, kernel
 from jaxmbs.spatial.scalar import Scalar, is_number, where
@@ -34,12 +35,12 @@ from jaxmbs.spatial.scalar import Scalar, is_number, where
 @compiles_itself()
 def bond_graph(
     model: Model,
-    q: jax.Array,
-    v: jax.Array,
-    a: jax.Array | None = None,
-    tau: jax.Array | None = None,
+    q: Numbers,
+    v: Numbers,
+    a: Numbers | None = None,
+    tau: Numbers | None = None,
     *,
-    t: Any = 0.0,
+    t: Number = 0.0,
     mode: Mode | None = None,
 ) -> BondGraph:
     """Bond graph at q (nq,), v (nv,) with the accelerations a (nv,); None: those of the motion under tau (nv,).

@@ -17,13 +17,14 @@ from jaxmbs.dynamics.state.calling import compiles_itself, state_dtype, vector
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode, Model, ModelError
 from jaxmbs.model.errors import unknown
+from jaxmbs.model.given import Number, Numbers
 from jaxmbs.model.parameters import is_traced
 from jaxmbs.spatial.scalar import mul, sub
 
 _METHODS = {"multipliers": multipliers.constrained_dynamics, "elimination": elimination.constrained_dynamics}
 
 
-def constrained_state(model: Model, q: Any, v: Any, t: Any, mode: Mode | None, *others: Any) -> State:
+def constrained_state(model: Model, q: Numbers, v: Numbers, t: Number, mode: Mode | None, *others: Any) -> State:
     """State on an unrolled tree; rows of constraints are written out link by link."""
     dtype = state_dtype(*(x for x in (q, v, *others) if x is not None))
     tree = Tree(model, dtype, unrolled=len(model.structure.links))
@@ -33,13 +34,13 @@ def constrained_state(model: Model, q: Any, v: Any, t: Any, mode: Mode | None, *
 @compiles_itself("method")
 def constrained_dynamics(
     model: Model,
-    q: jax.Array,
-    v: jax.Array,
-    tau: jax.Array | None = None,
+    q: Numbers,
+    v: Numbers,
+    tau: Numbers | None = None,
     *,
-    t: Any = 0.0,
+    t: Number = 0.0,
     mode: Mode | None = None,
-    prescribed: jax.Array | None = None,
+    prescribed: Numbers | None = None,
     method: str = "multipliers",
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
     """Motion under loops and constraints: (a (nv,), multipliers (rows,), residual (rows,)).
@@ -70,7 +71,7 @@ def constrained_dynamics(
 
 @compiles_itself()
 def constraint_jacobian(
-    model: Model, q: jax.Array, v: jax.Array | None = None, *, t: Any = 0.0, mode: Mode | None = None
+    model: Model, q: Numbers, v: Numbers | None = None, *, t: Number = 0.0, mode: Mode | None = None
 ) -> tuple[jax.Array, jax.Array]:
     """(J (rows, nv), drift (rows,)) of J a + drift = 0 at q (nq,), v (nv,); v None is rest. [Y 3.194-3.198]
 
@@ -88,7 +89,7 @@ def constraint_jacobian(
     return jnp.stack(rows) if rows else jnp.zeros((0, model.nv), dtype), state.tree.vector(list(found.drift))
 
 
-def constraint_rows(model: Model, q: Any = None) -> dict[str, slice]:
+def constraint_rows(model: Model, q: Numbers | None = None) -> dict[str, slice]:
     """Where the rows of each constraint lie among the multipliers: {name: slice}.
 
     q (nq,): where functions of users are asked for their number of rows; None is the neutral configuration.
@@ -107,13 +108,13 @@ def constraint_rows(model: Model, q: Any = None) -> dict[str, slice]:
 
 def impact(
     model: Model,
-    q: jax.Array,
-    v_minus: jax.Array,
+    q: Numbers,
+    v_minus: Numbers,
     on: Iterable[str] | None = None,
     *,
-    restitution: Any = 0.0,
+    restitution: Number = 0.0,
     target: Mapping[str, Any] | None = None,
-    t: Any = 0.0,
+    t: Number = 0.0,
     mode: Mode | None = None,
 ) -> tuple[jax.Array, jax.Array]:
     """Velocity jump when constraints and locks start to hold: (v_plus (nv,), impulses (rows,)).
@@ -152,7 +153,7 @@ def impact(
 
 @compiles_itself()
 def joint_impulses(
-    model: Model, q: jax.Array, v_minus: jax.Array, v_plus: jax.Array, impulses: jax.Array, *, t: Any = 0.0
+    model: Model, q: Numbers, v_minus: Numbers, v_plus: Numbers, impulses: Numbers, *, t: Number = 0.0
 ) -> jax.Array:
     """Impulse in every joint at a velocity jump, (joints, 6): tree joints, then cut joints, as in `joint_reactions`.
 
