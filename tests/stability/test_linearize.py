@@ -116,7 +116,8 @@ def test_a_free_body_that_spins():
         want = np.emath.sqrt(-(spin**2) * (c - a) * (c - b) / (a * b))
         assert np.abs(np.asarray(modes.eigenvalues) - want).min() < 1e-12
         assert bool(modes.largest_real_part > modes.margin) == (c < b)
-        assert np.abs(np.asarray(modes.eigenvalues) - 1j * spin).min() < 1e-6  # what stands in space turns in its axes
+        # what stands in space, or moves straight on, turns in its axes: one rotation, one place, one velocity
+        assert (np.abs(np.asarray(modes.eigenvalues) - 1j * spin) < 1e-4).sum() == 3
         assert int(modes.status) == mbs.Status.OK
         tumbling = mbs.linearize(model, model.neutral(), [0.3, 0.2, spin, 0, 0, 0])
         assert int(tumbling.status) == mbs.Status.UNSTEADY
