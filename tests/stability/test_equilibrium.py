@@ -57,6 +57,9 @@ def test_a_guess_near_an_unstable_rest_stays(pendulum):
     q, *_, status, _ = mbs.equilibrium(pendulum, [np.pi + 0.01, -0.02])
     np.testing.assert_allclose(q, [np.pi, 0], rtol=0, atol=1e-12)
     assert int(status) == mbs.Status.OK
+    farther = jnp.array([-2.98, -0.05])  # from where Newton's method would rise
+    sunk = mbs.equilibrium(pendulum, farther).q
+    assert mbs.energy(pendulum, sunk, jnp.zeros(2))[1] < mbs.energy(pendulum, farther, jnp.zeros(2))[1]
 
 
 def test_what_holds_a_joint(pendulum):

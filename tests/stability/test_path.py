@@ -38,6 +38,7 @@ def column():
     return mech.build(), own
 
 
+@pytest.mark.slow
 def test_a_column_buckles_at_the_load_of_euler(column):
     model, load = column
     path = mbs.equilibrium_path(

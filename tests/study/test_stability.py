@@ -45,6 +45,7 @@ unit = "1/s"
 """
 
 
+@pytest.mark.slow
 def test_the_share_that_is_stable(tmp_path):
     """I x'' + d x' + (k - m g l) x = 0 grows where k < 10 N m; its larger root in every sample."""
     path = tmp_path / "upright.toml"
