@@ -118,15 +118,15 @@ def rare(
     estimates: list[Estimate] = []
     points, worst = [], None
     if method == "subset":
-        estimates.append(subset_simulation(g, max(n // 8, 20)))
+        estimates.append(subset_simulation(g, max(n // 8, 20), seed=study.seed))
     else:
         try:
-            points = design_points(g)
+            points = design_points(g, seed=study.seed)
         except ModelError as error:
             raise InputError(Problem("--method", f"no gradients here: {error}; take subset")) from None
         estimates += [first_order(g, points), second_order(g, points)] if points else []
-        estimates.append(importance_sampling(g, points, n))
-        found = worst_cases(g, radius)
+        estimates.append(importance_sampling(g, points, n, seed=study.seed))
+        found = worst_cases(g, radius, seed=study.seed)
         worst = {
             "radius": radius, "margin": found.value / unit.factor, "replayed": float(g(found.u[None])[0]) / unit.factor,
             "inputs": told(study, found.u), "starts": found.found,
