@@ -13,9 +13,11 @@ from jaxmbs.cli.commands.export import export
 from jaxmbs.cli.commands.info import info
 from jaxmbs.cli.commands.keys import keys
 from jaxmbs.cli.commands.new import new
+from jaxmbs.cli.commands.rare import rare
 from jaxmbs.cli.commands.report import report
 from jaxmbs.cli.commands.resume import resume
 from jaxmbs.cli.commands.schema import schema
+from jaxmbs.cli.commands.sensitivity import sensitivity
 from jaxmbs.cli.commands.simulate import simulate
 from jaxmbs.cli.commands.study import study
 from jaxmbs.cli.commands.synthesize import synthesize
@@ -61,6 +63,8 @@ def _top(
     return None
 
 
-for command in (new, keys, schema, info, simulate, study, resume, verify, report, compare, export, synthesize):
+for command in (
+    new, keys, schema, info, simulate, study, resume, verify, report, compare, sensitivity, rare, export, synthesize,
+):  # fmt: skip
     app.command()(command)
 app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True}, add_help_option=False)(bench)

@@ -10,6 +10,7 @@ a `unit`. A wrong key, name, number or unit is an error that names its path and 
                                         an initial value ("initial.JOINT.q", ".v"; of a Free joint ".q.position",
                                         ".q.attitude", ".v.angular", ".v.linear"). Under any other name, with
                                         target = "TARGET": several act on one target in the file's order
+    [[correlations]]                    draws that go together
     [simulation], [study], [outputs.NAME]
 
 `jaxmbs keys [PATH]` prints every key with what it holds, unit and default. A dispersion that makes its target unphysical in
@@ -26,4 +27,4 @@ from jaxmbs.lazy import lazy as _lazy
 if TYPE_CHECKING:
     from jaxmbs.study.public import *  # noqa: F403
 
-_lazy(__name__, "repeat", "report", "run")  # a command that computes nothing starts without JAX
+_lazy(__name__, "rare", "repeat", "report", "run", "sensitivity")  # a command that computes nothing starts without JAX

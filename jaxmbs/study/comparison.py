@@ -20,38 +20,54 @@ if TYPE_CHECKING:
     from jaxmbs.study.store import Store
 
 ALPHA = 1 - CONFIDENCE
+_FEWEST = 6  # pairs
 
 
 def compared(a: str | Path, b: str | Path, trust: bool = False) -> dict[str, Any]:
     """What differs between two runs, as plain data.
 
-    identical: every sample has the same bits. A difference of criteria and outputs is told with the probability of one as
-    large by chance alone (Fisher's exact test; Kolmogorov and Smirnov's). Raises InputError where a run is damaged.
+    identical: every sample has the same bits; paired: samples of one index have the same draws in both, so that differences
+    are told sample by sample, which finds smaller ones. A difference of criteria and outputs is told with the probability of
+    one as large by chance alone (paired: McNemar's exact test and Wilcoxon's, with the interval of the mean difference; else
+    Fisher's and Kolmogorov and Smirnov's), where the samples are independent. Raises InputError where a run is damaged.
     """
     from scipy.stats import fisher_exact, ks_2samp
 
     (study_a, store_a, sum_a), (study_b, store_b, sum_b) = (_opened(Path(x), trust) for x in (a, b))
     criteria, outputs = [], []
-    right = {v.text: v for v in sum_b.verdicts}
-    for v in sum_a.verdicts:
-        w = right.get(v.text)
+    both = pairs(study_a, store_a, sum_a, study_b, store_b, sum_b)
+    dependence = study_a.dependence or study_b.dependence
+    right = {v.text: (v, c) for v, c in zip(sum_b.verdicts, study_b.criteria, strict=True)}
+    for v, c in zip(sum_a.verdicts, study_a.criteria, strict=True):
+        w, other = right.get(v.text, (None, c))
         if w is not None:
-            found: Any = fisher_exact([[v.met, v.of - v.met], [w.met, w.of - w.met]])
-            criteria.append(
-                {"criterion": v.text, "a": v.probability, "b": w.probability, "chance": float(found.pvalue)}
-            )
+            row = {"criterion": v.text, "a": v.probability, "b": w.probability, "chance": None}
+            if both is not None:
+                met = [k.met(s.outputs[k.output][at]) for k, s, at in ((c, sum_a, both[0]), (other, sum_b, both[1]))]
+                row |= paired_shares(*met)
+            elif not dependence:
+                found: Any = fisher_exact([[v.met, v.of - v.met], [w.met, w.of - w.met]])
+                row["chance"] = float(found.pvalue)
+            criteria.append(row)
     for name in study_a.outputs:
         if name in study_b.outputs:
             x, y = (s.outputs[name][np.isfinite(s.outputs[name])] for s in (sum_a, sum_b))
             unit = study_a.shown[name]
             medians = [float(np.median(z)) / unit.factor if len(z) else None for z in (x, y)]
-            p = float(tuple(ks_2samp(x, y))[1]) if len(x) and len(y) else None
-            outputs.append({"output": name, "unit": unit.name, "a": medians[0], "b": medians[1], "chance": p})
+            row = {"output": name, "unit": unit.name, "a": medians[0], "b": medians[1], "chance": None}
+            if both is not None:
+                row |= paired_numbers(
+                    *(s.outputs[name][at] / unit.factor for s, at in ((sum_a, both[0]), (sum_b, both[1])))
+                )
+            elif len(x) and len(y) and not dependence:
+                row["chance"] = float(tuple(ks_2samp(x, y))[1])
+            outputs.append(row)
     lines = difflib.unified_diff(_text(study_a), _text(study_b), str(a), str(b), lineterm="", n=0)
     return {
         "a": str(a), "b": str(b),
         "samples": {"a": sum_a.done, "b": sum_b.done},
         "identical": _same(store_a, store_b),
+        "paired": 0 if both is None else len(both[0]),
         "file": [line for line in lines if line[:1] in "+-" and line[:3] not in ("+++", "---")],
         "machine": differences(store_a.provenance, store_b.provenance),
         "seeds": {"a": study_a.seed, "b": study_b.seed},
@@ -59,6 +75,46 @@ def compared(a: str | Path, b: str | Path, trust: bool = False) -> dict[str, Any
         "only_a": sorted(set(study_a.outputs) - set(study_b.outputs)),
         "only_b": sorted(set(study_b.outputs) - set(study_a.outputs)),
     }  # fmt: skip
+
+
+def pairs(
+    study_a: Study, store_a: Store, sum_a: Summary, study_b: Study, store_b: Store, sum_b: Summary
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """Rows of the two summaries that are one sample with the same draws; None where samples of one index differ, or where
+    they are not independent of one another."""
+    if study_a.dependence or study_b.dependence:
+        return None
+    common = [d.name for d in study_a.dispersions.items if any(d.name == e.name for e in study_b.dispersions.items)]
+    _, in_a, in_b = np.intersect1d(sum_a.index, sum_b.index, assume_unique=True, return_indices=True)
+    if not common or not len(in_a):
+        return None
+    x, y = store_a.dataset(), store_b.dataset()
+    if all(np.array_equal(x[k].values[sum_a.index[in_a]], y[k].values[sum_b.index[in_b]]) for k in common):
+        return in_a, in_b
+    return None
+
+
+def paired_shares(a: np.ndarray, b: np.ndarray) -> dict[str, Any]:
+    """McNemar's exact test of (m,) bool: only samples that meet a criterion in one run alone tell."""
+    from scipy.stats import binomtest
+
+    only_a, only_b = int(np.count_nonzero(a & ~b)), int(np.count_nonzero(b & ~a))
+    chance = float(binomtest(only_a, only_a + only_b).pvalue) if only_a + only_b else 1.0
+    return {"only_a": only_a, "only_b": only_b, "chance": chance}
+
+
+def paired_numbers(a: np.ndarray, b: np.ndarray) -> dict[str, Any]:
+    """Mean of b - a with its interval, and Wilcoxon's test of the signs and ranks of the differences."""
+    from scipy.stats import t, wilcoxon
+
+    d = (b - a)[np.isfinite(a) & np.isfinite(b)]
+    if len(d) < _FEWEST:
+        return {"chance": None}
+    reach = float(t.isf(ALPHA / 2, len(d) - 1)) * float(d.std(ddof=1)) / np.sqrt(len(d))
+    found: Any = wilcoxon(d) if np.any(d) else None
+    mean = float(d.mean())
+    chance = float(found.pvalue) if found is not None else 1.0
+    return {"difference": mean, "low": mean - reach, "high": mean + reach, "chance": chance}
 
 
 def _opened(folder: Path, trust: bool) -> tuple[Study, Store, Summary]:
@@ -91,10 +147,12 @@ def table(found: dict[str, Any]) -> RenderableType:
     parts += [Text("the same bits in every sample", style="green")] if found["identical"] else []
     parts += [Text(line, style="green" if line[0] == "+" else "red") for line in found["file"]]
     parts += [Text(line, style="dim") for line in found["machine"]]
+    if found["paired"]:
+        parts.append(Text(f"{found['paired']:,} samples have the same draws in both: compared one by one", style="dim"))
     for key, what in (("criteria", "criterion"), ("outputs", "output")):
         rows = Table(title=key, title_justify="left", title_style="bold")
         rows.add_column(what)
-        for name in ("a", "b", "by chance"):
+        for name in ("a", "b", "b - a", "by chance"):
             rows.add_column(name, justify="right")
         rows.add_column("")
         for r in found[key]:
@@ -102,9 +160,16 @@ def table(found: dict[str, Any]) -> RenderableType:
             p = r["chance"]
             said = "differs" if p is not None and p < ALPHA / max(1, len(found[key])) else ""
             unit = f" [{r['unit']}]" if r.get("unit") else ""
-            rows.add_row(Text(r[what] + unit), x, y, "-" if p is None else f"{p:.3g}", said)
+            rows.add_row(Text(r[what] + unit), x, y, _change(r), "-" if p is None else f"{p:.3g}", said)
         if found[key]:
             parts.append(rows)
     for k in ("only_a", "only_b"):
         parts += [Text(f"only in {found[k[-1]]}: {', '.join(found[k])}")] if found[k] else []
     return Group(*parts)
+
+
+def _change(row: dict[str, Any]) -> str:
+    """The difference of pairs in words."""
+    if "difference" in row:
+        return f"{row['difference']:+.3g} ({row['low']:+.3g} .. {row['high']:+.3g})"
+    return f"+{row['only_b']:,} -{row['only_a']:,}" if "only_a" in row else "-"

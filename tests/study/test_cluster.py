@@ -4,7 +4,6 @@ import os
 import random
 import signal
 import subprocess
-import threading
 import time
 
 import numpy as np
@@ -116,30 +115,20 @@ def test_a_killed_scheduler_is_resumed_by_another(file, tmp_path, process, worke
     assert compared(alone.folder, out)["identical"]
 
 
+def dying(*_):
+    """What a worker does that has not memory enough."""
+    os._exit(1)
+
+
 @pytest.mark.slow
-def test_workers_that_keep_dying(cluster, file, tmp_path):
-    """The run ends with a message, and what is there stays."""
-    stop = threading.Event()
+def test_workers_that_keep_dying(file, tmp_path, monkeypatch):
+    """The run ends with a message, what is there stays, and another process goes on."""
+    import dask
 
-    def kill():
-        while not stop.is_set():
-            for worker in list(cluster.workers.values()):
-                if worker.process and worker.process.pid:
-                    os.kill(worker.process.pid, signal.SIGKILL)
-            time.sleep(0.2)
-
-    thread = threading.Thread(target=kill, daemon=True)
-    started = []
-
-    def told(stage, done, n):
-        if done and not started:
-            started.append(True)
-            thread.start()
-
-    try:
-        with pytest.raises(InputError, match="died 4 times"):
-            run(read(file), 20_000, tmp_path / "run", 64, told, cluster=cluster)
-    finally:
-        stop.set()
-        thread.join()
-    resume(tmp_path / "run")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")])))
+    monkeypatch.setattr("jaxmbs.study.cluster._chunk", dying)
+    settings = dask.config.set({"distributed.scheduler.allowed-failures": 0})
+    options = {"threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": 50}
+    with settings, distributed.LocalCluster(1, **options) as own, pytest.raises(InputError, match="died 4 times"):
+        run(read(file), 128, tmp_path / "run", 64, cluster=own)
+    assert not resume(tmp_path / "run").status().any()

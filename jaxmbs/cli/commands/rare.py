@@ -1,0 +1,39 @@
+"""jaxmbs rare."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from jaxmbs.cli.common import File, Json, Quiet, Trust, compute, speaking
+
+
+def rare(
+    file: File,
+    criterion: Annotated[
+        str | None, typer.Option(help="The criterion, or its output; the only one by default.")
+    ] = None,
+    method: Annotated[str, typer.Option(help="importance (by gradient) or subset (without).")] = "importance",
+    n: Annotated[
+        int, typer.Option("-n", "--samples", min=100, help="Samples around the most probable failures.")
+    ] = 4000,
+    radius: Annotated[float, typer.Option(min=0.1, help="Standard deviations of the worst case.")] = 3.0,
+    of: Annotated[Path | None, typer.Option(metavar="DIR", help="A run, whose worst sample is told beside.")] = None,
+    trust: Trust = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """How seldom a criterion is missed: probabilities down to one in ten million from some thousand simulations."""
+    with speaking(as_json, quiet) as voice:
+        from jaxmbs.study.problem import read
+
+        checked = read(file, trust=trust)
+        compute("float64")
+        from jaxmbs.study.rare import rare as computed
+        from jaxmbs.study.rare import table
+
+        found = computed(checked, criterion, method, n, radius, of)
+        voice.document(found)
+        voice.show(table(found))
