@@ -75,7 +75,7 @@ def _margins(study: Study, criterion: Criterion, dtype: Any) -> Any:
 
     def one(model: Any, q: Array, v: Array) -> Array:
         run = simulated(study.simulation, model, q, v, save_every=None, fold=(start, fold), checkpoint=True)
-        x = kept(study.outputs, run.folded, run.events, model.event_names)[criterion.output]
+        x = kept(study.outputs, run.folded, run.events, model, q, v)[criterion.output]
         x = jnp.abs(x) if criterion.absolute else x
         far = [bound - x if sign[0] == "<" else x - bound for sign, bound in criterion.bounds]
         return jnp.min(jnp.stack(far))
