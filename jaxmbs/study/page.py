@@ -13,7 +13,7 @@ from jaxmbs.study.dispersions import Dispersion
 from jaxmbs.study.drivers import Drivers, drivers
 from jaxmbs.study.page_style import CSS, themed
 from jaxmbs.study.problem import Study
-from jaxmbs.study.repeat import History
+from jaxmbs.study.repeated import PLACES, Repeated
 from jaxmbs.study.report import limits_said, notes
 from jaxmbs.study.statistics import CONFIDENCE, QUANTILES, Summary, Verdict, converging, extremes, worst
 from jaxmbs.study.store import Store
@@ -23,8 +23,10 @@ from jaxmbs.study.words import described, said_in_the_file
 _POINTS = 500  # of a scatter
 
 
-def page(study: Study, store: Store, summary: Summary, repeated: dict[str, dict[str, tuple[int, History]]]) -> str:
-    """The page's text. repeated: output -> worst, median, best -> (sample, its history)."""
+def page(
+    study: Study, store: Store, summary: Summary, picked: dict[str, tuple[int, int, int]], repeated: Repeated
+) -> str:
+    """The page's text. picked: output -> samples that are worst, median and best."""
     title = f"{escape(study.model.name)}: Monte Carlo report"
     record = store.provenance
     lead = (
@@ -42,7 +44,8 @@ def page(study: Study, store: Store, summary: Summary, repeated: dict[str, dict[
         "<h2>Outputs</h2>" + _panel(_quantiles(study, summary)),
         f'<div class=grid style="margin-top:14px">{"".join(_histograms(study, summary))}</div>',
         "<h2>Convergence</h2>" + _panel(_convergence(study, summary)) if summary.verdicts and summary.done else "",
-        "<h2>Worst, median and best sample</h2>" + "".join(_histories(study, repeated)) if repeated else "",
+        "<h2>Worst, median and best sample</h2>" + "".join(_histories(study, picked, repeated)) if picked else "",
+        _motion(repeated),
         _worst(study, store, summary),
         _drivers(study, store, summary, found),
         "<h2>Inputs</h2>" + _inputs(study, store, summary),
@@ -160,14 +163,25 @@ def _convergence(study: Study, summary: Summary) -> str:
     return f"<p class=note>{note}</p>{themed(plots.convergence(curves))}"
 
 
-def _histories(study: Study, repeated: dict[str, dict[str, tuple[int, History]]]) -> Iterable[str]:
-    for name, runs in repeated.items():
-        history = next(iter(runs.values()))[1]
-        curves = {which: (sample, h.values[name][0]) for which, (sample, h) in runs.items()}
+def _histories(study: Study, picked: dict[str, tuple[int, int, int]], repeated: Repeated) -> Iterable[str]:
+    if repeated.bands:
+        yield f"<p class=note>Grey: the first {repeated.of_band} samples, all of them and 90 % of them at each time.</p>"
+    for name, three in picked.items():
+        curves = {which: (i, repeated.history(name, i)) for which, i in zip(PLACES, three, strict=True)}
+        band = repeated.bands.get(name)
         quantity = study.outputs[name].quantity(study.joints)
         same = study.quantities[name] == quantity
         criteria = [c for c in study.criteria if c.output == name and same]
-        yield _picture(plots.history(history.t, curves, name, study.shown[name] if same else si(quantity), criteria))
+        unit = study.shown[name] if same else si(quantity)
+        yield _picture(plots.history(repeated.t, curves, name, unit, criteria, band))
+
+
+def _motion(repeated: Repeated) -> str:
+    if not repeated.motion:
+        return ""
+    said = 'class=motion title="worst and median sample" sandbox="allow-scripts"'
+    frame = f'<iframe {said} srcdoc="{escape(repeated.motion)}"></iframe>'
+    return f"<section class=moving><h2>The worst sample in motion</h2>{frame}</section>"
 
 
 def _worst(study: Study, store: Store, summary: Summary) -> str:

@@ -38,6 +38,7 @@ p { margin:6px 0 } .lead,.note { color:var(--muted) } .note { font-size:13px }
 .grid { display:grid; grid-template-columns:repeat(auto-fit,minmax(min(100%,400px),1fr)); gap:14px }
 .panel { overflow-x:auto } .panel + .panel { margin-top:14px } .grid .panel { margin-top:0 }
 svg { width:100%; height:auto; display:block } svg text { font-family:inherit !important }
+.motion { width:100%; height:480px; border:1px solid var(--line); border-radius:10px }
 table { border-collapse:collapse; width:100%; font-size:13.5px; font-variant-numeric:tabular-nums }
 th,td { border-bottom:1px solid var(--line); padding:5px 14px 5px 0; text-align:left; vertical-align:top }
 th { color:var(--muted); font-weight:600 } tr:last-child td { border-bottom:0 } tr { break-inside:avoid }
@@ -49,6 +50,7 @@ th.n,td.n { text-align:right } code { font:12.5px ui-monospace,Menlo,Consolas,mo
   body { font-size:11px; print-color-adjust:exact; -webkit-print-color-adjust:exact } main { max-width:none; padding:0 }
   .panel { overflow:visible; padding:8px 10px } .grid { grid-template-columns:1fr 1fr; gap:8px }
   table { font-size:9px } th,td { padding:3px 6px 3px 0; overflow-wrap:anywhere } code { font-size:8.5px }
+  .moving { display:none }
   h2 { margin:22px 0 8px; font-size:15px } h1 { font-size:22px } .card .big { font-size:22px } .card { padding:8px 10px }
 }
 """

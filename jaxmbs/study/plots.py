@@ -77,11 +77,18 @@ def _window(x: np.ndarray, bounds: Sequence[float]) -> tuple[float, float]:
 
 
 def history(
-    t: np.ndarray, curves: Mapping[str, tuple[int, np.ndarray]], name: str, unit: Unit, criteria: Sequence[Criterion]
-) -> str:
-    """What an output measures over time, for the worst, median and best sample {which: (sample, values in SI)}."""
+    t: np.ndarray, curves: Mapping[str, tuple[int, np.ndarray]], name: str, unit: Unit, criteria: Sequence[Criterion],
+    band: np.ndarray | None = None,
+) -> str:  # fmt: skip
+    """What an output measures over time, for the worst, median and best sample {which: (sample, values in SI)}; band (4, T):
+    between which all of many samples lie (first and last row), and most of them."""
     colors, svg = {"worst": BAD, "median": NEUTRAL, "best": GOOD}, []
     with _picture(7.2, 3.1, svg, f"history of {name}") as ax:
+        if band is not None:
+            for low, high, alpha in ((0, 3, 0.18), (1, 2, 0.28)):
+                ax.fill_between(
+                    t, band[low] / unit.factor, band[high] / unit.factor, color=MUTED, alpha=alpha, linewidth=0
+                )
         for which, (sample, values) in curves.items():
             ax.plot(t, values / unit.factor, color=colors[which], linewidth=1.6, label=f"{which} (sample {sample})")
         for _, bound in (mark for c in criteria for mark in c.marks):

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
-import zipfile
-import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +16,8 @@ from jaxmbs.io.errors import InputError, Problem
 from jaxmbs.study.batch import draws_of, instances, precision, simulated, status_of
 from jaxmbs.study.outputs.folding import folded_history, kept, measured, needs_mode
 from jaxmbs.study.problem import Study
-from jaxmbs.study.store import write_whole
 
 Array = Any
-HISTORIES = "histories.npz"
 
 
 @dataclass(frozen=True)
@@ -67,44 +61,6 @@ def repeat(study: Study, samples: Sequence[int] | None = None, save_every: int =
     some = [*range(0, last, save_every), last]
     t, q, v, values = jax.tree.map(lambda x: x[:, some], rows)
     return History(t[0], q, v, values, outputs, status, error)
-
-
-def repeat_once(study: Study, samples: Sequence[int], save_every: int, folder: Path, salt: int) -> History:
-    """As `repeat`; kept in the folder for the next time that the same is asked for. salt: of the study that is there."""
-    path, wanted = folder / HISTORIES, np.array([salt, save_every, *samples], np.uint64)
-    try:
-        with np.load(path) as file:  # a zip file, with checksums of its own
-            if np.array_equal(file["wanted"], wanted):
-                return _gathered({name: file[name] for name in file.files})
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile, zlib.error):
-        pass  # not there, of other samples, or damaged: computed anew
-    history = repeat(study, samples, save_every)
-    buffer = io.BytesIO()
-    np.savez(buffer, wanted=wanted, **_flat(history))  # pyright: ignore[reportArgumentType]
-    with contextlib.suppress(OSError):  # a folder that can only be read
-        write_whole(path, buffer.getvalue())
-    return history
-
-
-def _flat(history: History) -> dict[str, np.ndarray]:
-    """The arrays of a history by name, those of a table as "table/name"."""
-    found: dict[str, np.ndarray] = {}
-    for f in fields(history):
-        x = getattr(history, f.name)
-        found |= {f"{f.name}/{name}": y for name, y in x.items()} if isinstance(x, dict) else {f.name: x}
-    return found
-
-
-def _gathered(arrays: dict[str, np.ndarray]) -> History:
-    """The inverse of `_flat`."""
-    found: dict[str, Any] = {f.name: {} for f in fields(History)}
-    for name, x in arrays.items():
-        table, _, key = name.partition("/")
-        if key:
-            found[table][key] = x
-        elif table in found:
-            found[table] = x
-    return History(**found)
 
 
 def write(study: Study, history: History, path: Path, sample: int = 0, overwrite: bool = True) -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,18 +12,16 @@ from jaxmbs.study import store as stores
 from jaxmbs.study.damage import require_sound
 from jaxmbs.study.order_statistics import TOLERANCE_CONFIDENCE, Tolerance, samples_to_show
 from jaxmbs.study.problem import Study
-from jaxmbs.study.provenance import salt
+from jaxmbs.study.repeated import repeated
 from jaxmbs.study.statistics import CONFIDENCE, QUANTILES, Summary, document, summarize
 from jaxmbs.study.store import Store
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from jaxmbs.study.repeat import History
     from jaxmbs.study.units import Unit
 
 PAGE = "report.html"
-_POINTS = 400  # of a history in the page
 
 
 @dataclass(frozen=True)
@@ -56,33 +53,10 @@ def report(folder: str | Path, trust: bool = False) -> Written:
     from jaxmbs.study.page import page, wanted
 
     picked = wanted(study, summary)
-    text = page(study, store, summary, dict(_repeated(study, store, picked)))
+    text = page(study, store, summary, picked, repeated(study, store, summary, picked))
     path = store.folder / PAGE
     stores.write_whole(path, text.encode())
     return Written(path, table(study, store, summary), document(study, store, summary), summary.passed)
-
-
-def _repeated(
-    study: Study, store: Store, picked: dict[str, tuple[int, int, int]]
-) -> Iterator[tuple[str, dict[str, tuple[int, History]]]]:
-    """Histories of the picked samples, all of them computed at once."""
-    samples = sorted({sample for three in picked.values() for sample in three})
-    if not samples:
-        return
-    from jaxmbs.study.repeat import repeat_once
-
-    steps = study.simulation.t_end / study.simulation.dt
-    every = max(1, int(steps // _POINTS))
-    history = repeat_once(study, samples, every, store.folder, salt(store.provenance))
-    for name, three in picked.items():
-        rows = {which: samples.index(sample) for which, sample in zip(("worst", "median", "best"), three, strict=True)}
-        yield (
-            name,
-            {
-                which: (samples[row], replace(history, values={k: x[row : row + 1] for k, x in history.values.items()}))
-                for which, row in rows.items()
-            },
-        )
 
 
 def limits_said(limits: Tolerance | None, unit: Unit | None) -> str:

@@ -64,9 +64,16 @@ def animate(
         (name,) = samples
         film(models[name], samples[name], path, frames)
         return path
-    content = _glb(models, samples, plots, frames)
-    path.write_bytes(content if path.suffix == ".glb" else _page(content, next(iter(models.values())).name).encode())
+    if path.suffix == ".glb":
+        path.write_bytes(_glb(models, samples, plots, frames))
+    else:
+        path.write_text(moving_page(models, samples, plots, frames), encoding="utf-8")
     return path
+
+
+def moving_page(models: Mapping[str, Model], samples: Mapping[str, Any], plots: Any = None, frames: int = 1000) -> str:
+    """The text of `animate`'s page. samples: what has t (rows,), q (rows, nq) and events (None: not known), by name."""
+    return _page(_glb(models, samples, plots, frames), next(iter(models.values())).name)
 
 
 def _glb(models: Mapping[str, Model], samples: Mapping[str, Any], plots: Any, frames: int) -> bytes:

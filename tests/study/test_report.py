@@ -1,16 +1,17 @@
 """Reports: what they count, what they say of unfinished runs and failed samples; the page needs nothing else."""
 
+import html
 import io
 import re
 import shutil
 from html.parser import HTMLParser
-from importlib import import_module
 
 import numpy as np
 import pytest
 from rich.console import Console
 
 from jaxmbs.study import read, report, run
+from jaxmbs.study import repeated as repeats
 from jaxmbs.study import store as stores
 from jaxmbs.study.criteria import parse
 from jaxmbs.study.drivers import explained
@@ -18,8 +19,6 @@ from jaxmbs.study.plots import histogram
 from jaxmbs.study.statistics import extremes, summarize, verdict
 from jaxmbs.study.units import unit
 from tests.study.conftest import CART
-
-repeats = import_module("jaxmbs.study.repeat")  # there is a function of this name
 
 
 @pytest.fixture(scope="module")
@@ -171,24 +170,20 @@ def test_share_of_variance_is_none_on_average_without_a_relation():
     assert abs(np.mean(shares)) < 0.004
 
 
-def test_histories_are_kept_for_the_next_report(finished, tmp_path, monkeypatch):
-    """The same page without computing; other samples and damaged files are computed anew."""
+def test_what_a_report_repeats(finished, tmp_path, monkeypatch):
+    """The band is that of the stored samples; kept for the next report, of the same page; damage is mended."""
     folder = tmp_path / "run"
     shutil.copytree(finished.folder, folder)
-    first, kept = report(folder).path.read_bytes(), folder / repeats.HISTORIES
+    first, kept = report(folder).path.read_bytes(), folder / repeats.FILE
+    text = first.decode()
+    assert "<iframe" in text and "worst (sample" in html.unescape(text) and "the first 100 samples" in text
     whole, computed = kept.read_bytes(), []
-    monkeypatch.setattr(repeats, "repeat", lambda study, samples, every: computed.append(samples) or told)
-    told = repeats.repeat_once(read(folder / "study.toml"), *asked(kept))
+    arrays = np.load(io.BytesIO(whole))
+    assert arrays["bands/reach"][3].max() == pytest.approx(finished.dataset()["reach"].values[:100].max(), rel=1e-9)
+    assert np.all(np.diff(arrays["bands/reach"], axis=0) >= 0) and len(arrays["t"]) == arrays["bands/reach"].shape[1]
+    make = repeats._made
+    monkeypatch.setattr(repeats, "_made", lambda *given: computed.append(given) or make(*given))
     assert report(folder).path.read_bytes() == first and not computed
     kept.write_bytes(whole[:2000] + bytes([whole[2000] ^ 1]) + whole[2001:])
-    assert report(folder).path.read_bytes() == first and len(computed) == 1 and kept.read_bytes() == whole
-    study, (samples, every, where, salt) = read(folder / "study.toml"), asked(kept)
-    repeats.repeat_once(study, samples[::-1], every, where, salt)
-    repeats.repeat_once(study, samples[::-1], every, where, salt + 1)
-    assert len(computed) == 3
-
-
-def asked(kept):
-    """What the histories in a file are of."""
-    salt, every, *samples = (int(x) for x in np.load(kept)["wanted"])
-    return samples, every, kept.parent, salt
+    assert report(folder).path.read_bytes() == first and len(computed) == 1
+    assert np.array_equal(np.load(kept)["wanted"], arrays["wanted"])

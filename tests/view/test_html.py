@@ -37,9 +37,7 @@ def solution(values, times=(), index=()):
     q = np.asarray(values)
     t = np.broadcast_to(np.linspace(0, 1, q.shape[-2]), q.shape[:-1])
     events = mbs.Events(np.asarray(times), np.asarray(index), np.zeros(len(times))) if len(times) else None
-    return mbs.Solution(
-        t, q, 2 * q, None, events, np.zeros(q.shape[:-2], np.int32), 1e-9 * q[..., 0], None, None, None, None
-    )
+    return mbs.Solution(t, q, 2 * q, None, events, np.zeros(q.shape[:-2], np.int32), 1e-9 * q[..., 0], *[None] * 5)
 
 
 def test_a_solution_shows_its_motion():

@@ -83,6 +83,6 @@ def test_what_cannot_be_shown_is_said():
     model = mbs.library.double_pendulum().build()
     with pytest.raises(mbs.ModelError, match=r"view: q has shape \(3,\); needs \(2,\)"):
         mbs.view(model, [0.0, 0.0, 0.0])
-    batch = mbs.Solution(np.zeros((3, 2)), np.zeros((3, 2, 2)), *[None] * 9)
+    batch = mbs.Solution(np.zeros((3, 2)), np.zeros((3, 2, 2)), *[None] * 10)
     with pytest.raises(mbs.ModelError, match="one instance"):
         mbs.view(model, motion=batch)

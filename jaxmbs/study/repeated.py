@@ -1,0 +1,140 @@
+"""What a report computes anew: histories of the samples that matter, a band of many, and the worst one as a motion.
+
+Kept beside the results, so that the next report of the same samples is quick.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import zipfile
+import zlib
+from dataclasses import dataclass, field, fields
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jaxmbs.study.provenance import salt
+from jaxmbs.study.store import write_whole
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from jaxmbs.model import Model
+    from jaxmbs.study.problem import Study
+    from jaxmbs.study.repeat import History
+    from jaxmbs.study.statistics import Summary
+    from jaxmbs.study.store import Store
+
+FILE = "histories.npz"
+PLACES = ("worst", "median", "best")
+BAND = (0.0, 0.05, 0.95, 1.0)
+_POINTS = 400  # of a history
+_OF_A_BAND = 100  # samples,
+_NUMBERS = 2e7  # as far as their motions have no more numbers
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """t (T,) [s]; samples (S,): numbers of those repeated; values: what every output measures, (S, T); bands: quantiles
+    `BAND` of it over the first `of_band` samples that went well, (4, T); motion: a page that plays, "" where nothing can be
+    drawn."""
+
+    t: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    samples: np.ndarray = field(default_factory=lambda: np.zeros(0, int))
+    of_band: int = 0
+    values: dict[str, np.ndarray] = field(default_factory=dict)
+    bands: dict[str, np.ndarray] = field(default_factory=dict)
+    motion: str = ""
+
+    def history(self, name: str, sample: int) -> np.ndarray:
+        """What an output measures in a sample, (T,)."""
+        return self.values[name][int(np.flatnonzero(self.samples == sample)[0])]
+
+
+def repeated(study: Study, store: Store, summary: Summary, picked: dict[str, tuple[int, int, int]]) -> Repeated:
+    """Of the picked samples {output: (worst, median, best)}; the motion is that of the first output's worst and median."""
+    if not picked:
+        return Repeated()
+    samples = sorted({sample for three in picked.values() for sample in three})
+    steps = int(study.simulation.t_end / study.simulation.dt)
+    many = min(_OF_A_BAND, int(_NUMBERS / (steps * (study.model.nq + study.model.nv + len(study.outputs)))))
+    good = summary.index[summary.status == 0][: max(many, 0)]
+    shown = next(iter(picked.values()))[:2]
+    wanted = np.array([salt(store.provenance), *shown, *samples, 2**63, *good], np.uint64)
+    found = _kept(store.folder / FILE, wanted)
+    return found or _made(study, samples, good, shown, store.folder / FILE, wanted)
+
+
+def _made(study: Study, samples: Any, good: Any, shown: tuple[int, ...], path: Path, wanted: np.ndarray) -> Repeated:
+    from jaxmbs.study.repeat import repeat
+
+    every = max(1, int(study.simulation.t_end / study.simulation.dt / _POINTS))
+    history = repeat(study, [*samples, *(int(i) for i in good)], every)
+    s = len(samples)
+    values = {name: x[:s] for name, x in history.values.items()}
+    bands = {name: np.quantile(x[s:], BAND, axis=0) for name, x in history.values.items() if len(good) > 1}
+    found = Repeated(history.t, np.array(samples), len(good), values, bands, _motion(study, history, samples, shown))
+    with contextlib.suppress(OSError):  # a folder that can only be read
+        _keep(found, path, wanted)
+    return found
+
+
+def _motion(study: Study, history: History, samples: list[int], shown: tuple[int, ...]) -> str:
+    """The page of the worst sample's motion, with the median one laid over it."""
+    from jaxmbs.errors import ModelError
+    from jaxmbs.view.animate import moving_page
+
+    rows = {f"{place} (sample {i})": samples.index(i) for place, i in zip(PLACES, shown, strict=False)}
+    models = dict(zip(rows, _models(study, list(shown)), strict=True))
+    motions = {n: SimpleNamespace(t=history.t, q=history.q[k], events=None) for n, k in rows.items()}
+    plots = {f"{name} [SI]": {n: x[k] for n, k in rows.items()} for name, x in history.values.items()}
+    try:
+        return moving_page(models, motions, plots)
+    except ModelError:  # a mechanism that has no picture
+        return ""
+
+
+def _models(study: Study, samples: list[int]) -> list[Model]:
+    from dataclasses import replace
+
+    from jaxmbs.study.batch import draws_of, instances, precision
+
+    if not study.dispersions.items:
+        return [study.model] * len(samples)
+    batch, axes, _, _ = instances(study, draws_of(study, samples, precision()), precision())
+    return [
+        replace(batch, overrides={n: x if axes.overrides[n] is None else x[k] for n, x in batch.overrides.items()})
+        for k in range(len(samples))
+    ]
+
+
+def _keep(found: Repeated, path: Path, wanted: np.ndarray) -> None:
+    arrays: dict[str, Any] = {"wanted": wanted}
+    for f in fields(found):
+        x = getattr(found, f.name)
+        if isinstance(x, dict):
+            arrays |= {f"{f.name}/{name}": y for name, y in x.items()}
+        else:
+            arrays[f.name] = np.frombuffer(x.encode(), np.uint8) if isinstance(x, str) else np.asarray(x)
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, **arrays)
+    write_whole(path, buffer.getvalue())
+
+
+def _kept(path: Path, wanted: np.ndarray) -> Repeated | None:
+    """What is kept of just this; None where it is not there, of other samples, or damaged."""
+    tables: dict[str, dict[str, np.ndarray]] = {"values": {}, "bands": {}}
+    try:
+        with np.load(path) as file:  # a zip file, with checksums of its own
+            if not np.array_equal(file["wanted"], wanted):
+                return None
+            for name in file.files:
+                table, _, key = name.partition("/")
+                if key:
+                    tables[table][key] = file[name]
+            motion = file["motion"].tobytes().decode()
+            return Repeated(file["t"], file["samples"], int(file["of_band"]), **tables, motion=motion)
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile, zlib.error):
+        return None
