@@ -57,6 +57,14 @@ def series(p):
 CASES = {"plane": plane, "parabola": parabola, "two springs": two_springs, "series": series}
 
 
+def some(*default):
+    """All cases and levels as parameters, slow but for those named."""
+    return pytest.mark.parametrize(
+        ("name", "p"),
+        [pytest.param(n, p, marks=[pytest.mark.slow] * ((n, p) not in default)) for n in CASES for p in LEVELS],
+    )
+
+
 def case(name, p):
     """(limit state in NumPy with gradients by differences, exact probability, the same function)."""
     fn, exact = CASES[name](p)
@@ -73,8 +81,7 @@ def test_examples():
         assert doctest.testmod(import_module(f"jaxmbs.study.reliability.{name}")).failed == 0, name
 
 
-@pytest.mark.parametrize("p", LEVELS)
-@pytest.mark.parametrize("name", CASES)
+@some(*((name, 1e-5) for name in CASES), ("parabola", 1e-3))
 def test_design_points(name, p):
     g, exact, _ = case(name, p)
     points = design_points(g, starts=12)
@@ -91,8 +98,7 @@ def covered(estimates, exact):
     return stats.binomtest(sum(e.low <= exact <= e.high for e in estimates), len(estimates), 0.95)
 
 
-@pytest.mark.parametrize("p", LEVELS)
-@pytest.mark.parametrize("name", CASES)
+@some(("plane", 1e-5), ("series", 1e-7))
 def test_importance_sampling_holds_the_probability_as_often_as_it_says(name, p):
     g, exact, _ = case(name, p)
     points = design_points(g, starts=12)
@@ -110,10 +116,7 @@ def test_a_forgotten_way_of_failure_is_a_lie_that_the_control_shows():
     assert covered(found, exact).statistic < 0.5
 
 
-@pytest.mark.parametrize(("name", "p"), [
-    ("series", 1e-3),
-    *(pytest.param(n, p, marks=pytest.mark.slow) for n in CASES for p in LEVELS if (n, p) != ("series", 1e-3)),
-])  # fmt: skip
+@some(("series", 1e-3))
 def test_subset_simulation_holds_the_probability_as_often_as_it_says(name, p):
     g, exact, _ = case(name, p)
     found = [subset_simulation(g, seed=k) for k in range(RUNS)]
