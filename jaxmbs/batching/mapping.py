@@ -43,6 +43,14 @@ def target() -> Target | None:
     return CPU if forced == "loops" or lacking else machine.MACHINE
 
 
+def kernels() -> str:
+    """What runs programs of scalars here, in words: results of another are the same to rounding only."""
+    on = target()
+    if on is machine.MACHINE:
+        return f"machine code, {machine.compiler()}"
+    return "loops" if on is CPU else "those of the device"
+
+
 def over_rows(fn: Callable[..., Any], in_axes: Any = 0, on: Target | None = None) -> Callable[..., Any]:
     """What jax.vmap(fn, in_axes) returns, by a program of scalars, and (rows,) in which rows that is to be done anew.
 
@@ -50,7 +58,7 @@ def over_rows(fn: Callable[..., Any], in_axes: Any = 0, on: Target | None = None
     are rows with an angle too large for `trigonometry`; None where that cannot be. on: what runs it, None for the default
     backend.
     """
-    kernels = on or target()
+    runner = on or target()
 
     def plain(*args: Any) -> Any:
         return jax.vmap(fn, in_axes)(*args), None
@@ -59,10 +67,10 @@ def over_rows(fn: Callable[..., Any], in_axes: Any = 0, on: Target | None = None
         flat, axes, treedef = flat_axes(args, in_axes)
         flat = [jnp.asarray(x) if a is None else jnp.moveaxis(x, a, 0) for x, a in zip(flat, axes, strict=True)]
         rows = next(x.shape[0] for x, a in zip(flat, axes, strict=True) if a is not None)
-        program = MappedProgram(lambda *x: fn(*treedef.unflatten(x)), flat, [a is not None for a in axes], kernels)
-        return program(flat, rows, kernels) if program.by_rows and kernels else plain(*args)
+        program = MappedProgram(lambda *x: fn(*treedef.unflatten(x)), flat, [a is not None for a in axes], runner)
+        return program(flat, rows, runner) if program.by_rows and runner else plain(*args)
 
-    return run if kernels else plain
+    return run if runner else plain
 
 
 class MappedProgram:

@@ -28,3 +28,10 @@ def lacking() -> str:
     from jaxmbs.batching.machine import compiling
 
     return compiling.lacking()
+
+
+def compiler() -> str:
+    """The compiler and its version."""
+    import llvmlite.binding as llvm
+
+    return f"LLVM {'.'.join(map(str, llvm.llvm_version_info))}"
