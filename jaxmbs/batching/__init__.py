@@ -6,10 +6,11 @@ recorded once, as a program of scalars, and whole stretches of it become one loo
 values in registers: a kernel.
 
 `batches` cuts a batch into blocks and splits it over devices; `recording` makes the program, `simplification` its
-operations, `ordering` cuts it into kernels, `execution` runs it; `cpu` makes the kernels of a CPU, `gpu` those of a GPU.
+operations, `ordering` cuts it into kernels, `execution` runs it. `machine` makes machine code of whole programs, loops
+included, for the CPU at hand; where that cannot be, `cpu` makes loops of XLA's; `gpu` makes the kernels of a GPU.
 
 Results are those of `jax.vmap`, to rounding. A product with a known zero is not computed and yet NaN where the other factor
-is not finite (`zeros`); a row with an angle too large for `trigonometry` is done by `jax.vmap` afterwards; what
+is not finite (`zeros`); a row with an angle too large for `trigonometry` is done by the C library, or by `jax.vmap`; what
 has effects, or depends on the batch as a whole, is left to `jax.vmap` (`separable`).
 """
 

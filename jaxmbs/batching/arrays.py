@@ -145,6 +145,30 @@ def _reduction(primitive: Any) -> Rule:
     return rule
 
 
+def _place_of(better: Any) -> Rule:
+    """The place of the largest or smallest number, or of the first that is none."""
+
+    def rule(scalar: Any, x: list[np.ndarray], eqn: Any) -> list[np.ndarray] | None:
+        (axis,), dtype, given = eqn.params["axes"], eqn.outvars[0].aval.dtype, eqn.invars[0].aval.dtype
+        truth = np.dtype(bool)
+        rows = np.moveaxis(x[0], axis, -1).reshape(-1, x[0].shape[axis])
+        out = np.empty(len(rows), object)
+        for i, row in enumerate(rows):
+            best, at = row[0], np.asarray(0, dtype)[()]
+            for k, e in enumerate(row[1:], 1):
+                wins = scalar(better, [e, best], truth)
+                if jnp.issubdtype(given, jnp.inexact):
+                    none, some = scalar(lax.ne_p, [e, e], truth), scalar(lax.eq_p, [best, best], truth)
+                    first_none = scalar(lax.and_p, [none, some], truth)
+                    wins = scalar(lax.or_p, [wins, first_none], truth)
+                best = scalar(lax.select_n_p, [wins, best, e], given)
+                at = scalar(lax.select_n_p, [wins, at, np.asarray(k, dtype)[()]], dtype)
+            out[i] = at
+        return [out.reshape(eqn.outvars[0].aval.shape)]
+
+    return rule
+
+
 RULES: dict[str, Rule] = {
     "slice": _moved(_slice),
     "squeeze": _moved(lambda x, dimensions: x.reshape([n for i, n in enumerate(x.shape) if i not in dimensions])),
@@ -169,4 +193,6 @@ RULES: dict[str, Rule] = {
     "reduce_min": _reduction(lax.min_p),
     "reduce_or": _reduction(lax.or_p),
     "reduce_and": _reduction(lax.and_p),
+    "argmax": _place_of(lax.gt_p),
+    "argmin": _place_of(lax.lt_p),
 }

@@ -49,9 +49,11 @@ def jit(fn: Callable[..., Any], in_axes: Any = None) -> Callable[..., Any]:
     """`jax.jit(fn)`, or, when in_axes tells that fn maps independent rows, a jit that splits the batch.
 
     in_axes None: equal to jax.jit(fn) for every fn. Otherwise as in `jax.vmap`: fn works on one row and is mapped
-    here, to few loops that use all cores, in blocks that fit the cache. What does not become such a loop, a
-    large factorization say, is split over the devices. Results have the batch axis first. Where sines or cosines are
-    taken, the call waits for them: rows with angles beyond 1e8 (float64; 1e4 in float32) are computed anew by jax.vmap.
+    here: on a CPU to machine code (with llvmlite, the extra `fast`), or else to few loops, in blocks that fit the cache, on
+    all cores; the environment variable JAXMBS_KERNELS, "machine" or "loops", forces one of them. What does not become such
+    a loop, a large factorization say, is split over the devices. Results have the batch axis first. With "loops", where
+    sines or cosines are taken, the call waits for them: rows with angles beyond 1e8 (float64; 1e4 in float32) are computed
+    anew by jax.vmap.
 
     >>> print(mbs.jit(lambda x: 2 * x, in_axes=0)(jnp.arange(3.0)))
     [0. 2. 4.]
@@ -72,7 +74,8 @@ class _Rows:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         leaves = jax.tree_util.tree_leaves((args, kwargs))
-        plain = bool(kwargs) or jax.config.values["jax_disable_jit"] or any(is_traced(x) or _placed(x) for x in leaves)
+        interpreted: bool = jax.config.jax_disable_jit  # pyright: ignore[reportAttributeAccessIssue]
+        plain = bool(kwargs) or interpreted or any(is_traced(x) or _placed(x) for x in leaves)
         size = 0 if plain else batch_size(args, self.in_axes)
         if size == 0:
             return self._plain(*args, **kwargs)
@@ -102,7 +105,7 @@ class _Rows:
             return self.fn(*treedef.unflatten(x))
 
         in_axes, on = [0 if m else None for m in mapped], target()
-        program = MappedProgram(one_row, arrays, mapped)
+        program = MappedProgram(one_row, arrays, mapped, on)
 
         def in_plain(*arrays: Any) -> tuple[Any, Any]:
             return jax.vmap(one_row, in_axes)(*arrays), None
@@ -111,7 +114,9 @@ class _Rows:
             return in_plain(*arrays)
         if on is None:
             return _split(in_plain, arrays, mapped, size, devices)
-        on_cpu = on is CPU
+        if program.is_one_call(on):
+            return program(arrays, size, on)
+        on_cpu = jax.default_backend() == "cpu"
         if program.fused and not program.loops and on_cpu and size < FEWEST_ROWS:
             return in_plain(*arrays)
 

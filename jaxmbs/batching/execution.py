@@ -23,6 +23,8 @@ class Setting:
 
 def execute(program: Recording, given: dict[Source, Any], setting: Setting) -> tuple[list[Any], Any]:
     """The outputs for all rows, from the arrays of the inputs; and in which rows they are wrong, as `Target.fuse` says."""
+    if setting.target.execute is not None:
+        return setting.target.execute(program, given, setting)
     steps, due, leaving = program.plan()
     run = _Execution(given, setting)
     waiting: list[list[Operation]] = [[] for _ in range(len(steps) + 1)]
@@ -31,7 +33,7 @@ def execute(program: Recording, given: dict[Source, Any], setting: Setting) -> t
             waiting[due[item]].append(item)
     for step, operations in zip(steps, waiting, strict=False):
         made = [o for o in operations if o in leaving]
-        run.columns.update(zip(made, run.outputs([_single(o) for o in made], operations, leaving), strict=True))
+        run.columns.update(zip(made, run.outputs([single(o) for o in made], operations, leaving), strict=True))
         arrays, beyond = step.run(setting, *[run.array(x) for x in step.inputs])
         run.known.update(zip(step.outputs, arrays, strict=True))
         run.beyond = either(run.beyond, beyond)
@@ -87,19 +89,19 @@ class _Execution:
             return array if x.rows else jnp.broadcast_to(array, (self.rows, *x.shape))
         if x.ndim == 0:
             return self.column(x.item())
-        whole = _whole(x)
+        whole = whole_source(x)
         if whole is not None:
             return self.batched(whole)
         return jnp.stack([self.column(e) for e in x.reshape(-1)], axis=1).reshape(self.rows, *x.shape)
 
 
-def _single(e: Any) -> np.ndarray:
+def single(e: Any) -> np.ndarray:
     out = np.empty((), object)
     out[()] = e
     return out
 
 
-def _whole(x: np.ndarray) -> Source | None:
+def whole_source(x: np.ndarray) -> Source | None:
     """The source whose entries, all and in order, an array consists of."""
     first = x.reshape(-1)[0]
     if isinstance(first, Entry) and first.source.shape == x.shape:

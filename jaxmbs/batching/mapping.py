@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -9,6 +10,7 @@ import jax
 import jax.numpy as jnp
 from jax.lax import convert_element_type_p
 
+from jaxmbs.batching import machine
 from jaxmbs.batching.cpu import CPU
 from jaxmbs.batching.execution import Setting, execute
 from jaxmbs.batching.ordering import chunks
@@ -17,15 +19,36 @@ from jaxmbs.batching.recording import record
 from jaxmbs.batching.scalars import Source, is_traced
 from jaxmbs.batching.separable import separable
 from jaxmbs.batching.targets import Target
+from jaxmbs.errors import ModelError
 
 
 def target() -> Target | None:
-    """That of JAX's default backend; None where programs of scalars have no advantage."""
+    """That of JAX's default backend; None where programs of scalars have no advantage.
+
+    On a CPU it is machine code where that can be made, else loops; the environment variable JAXMBS_KERNELS forces
+    "machine" or "loops".
+    """
     if jax.default_backend() == "gpu":
         from jaxmbs.batching.gpu import GPU  # Pallas takes half a second to import
 
         return GPU
-    return CPU if jax.default_backend() == "cpu" else None
+    if jax.default_backend() != "cpu":
+        return None
+    forced = os.environ.get("JAXMBS_KERNELS", "")
+    if forced not in ("", "machine", "loops"):
+        raise ModelError(f'JAXMBS_KERNELS is "{forced}": set it to "machine" or "loops", or leave it out')
+    lacking = "" if forced == "loops" else machine.lacking()
+    if lacking and forced:
+        raise ModelError(f'JAXMBS_KERNELS is "machine", but {lacking}')
+    return CPU if forced == "loops" or lacking else machine.MACHINE
+
+
+def kernels() -> str:
+    """What runs programs of scalars here, in words: results of another are the same to rounding only."""
+    on = target()
+    if on is machine.MACHINE:
+        return f"machine code, {machine.compiler()}"
+    return "loops" if on is CPU else "those of the device"
 
 
 def over_rows(fn: Callable[..., Any], in_axes: Any = 0, on: Target | None = None) -> Callable[..., Any]:
@@ -35,7 +58,7 @@ def over_rows(fn: Callable[..., Any], in_axes: Any = 0, on: Target | None = None
     are rows with an angle too large for `trigonometry`; None where that cannot be. on: what runs it, None for the default
     backend.
     """
-    kernels = on or target()
+    runner = on or target()
 
     def plain(*args: Any) -> Any:
         return jax.vmap(fn, in_axes)(*args), None
@@ -44,20 +67,22 @@ def over_rows(fn: Callable[..., Any], in_axes: Any = 0, on: Target | None = None
         flat, axes, treedef = flat_axes(args, in_axes)
         flat = [jnp.asarray(x) if a is None else jnp.moveaxis(x, a, 0) for x, a in zip(flat, axes, strict=True)]
         rows = next(x.shape[0] for x, a in zip(flat, axes, strict=True) if a is not None)
-        program = MappedProgram(lambda *x: fn(*treedef.unflatten(x)), flat, [a is not None for a in axes])
-        return program(flat, rows, kernels) if program.by_rows and kernels else plain(*args)
+        program = MappedProgram(lambda *x: fn(*treedef.unflatten(x)), flat, [a is not None for a in axes], runner)
+        return program(flat, rows, runner) if program.by_rows and runner else plain(*args)
 
-    return run if kernels else plain
+    return run if runner else plain
 
 
 class MappedProgram:
     """The program of fn(*arrays), where the arrays that are `mapped` have the rows on their first axis.
 
-    It is called with such arrays and the number of rows, which need not be that of the example it was recorded from;
-    it returns what `over_rows` does.
+    on: what will run it; None: anything. It is called with such arrays and the number of rows, which need not be that of
+    the example it was recorded from; it returns what `over_rows` does.
     """
 
-    def __init__(self, fn: Callable[..., Any], example: Sequence[Any], mapped: Sequence[bool]):
+    def __init__(
+        self, fn: Callable[..., Any], example: Sequence[Any], mapped: Sequence[bool], on: Target | None = None
+    ):
         self.mapped = list(mapped)
         shapes = [x.shape[1:] if m else x.shape for x, m in zip(example, mapped, strict=True)]
         self.sources = [Source(s, x.dtype, m) for s, x, m in zip(shapes, example, mapped, strict=True)]
@@ -68,7 +93,7 @@ class MappedProgram:
         self.weak = [getattr(x, "weak_type", False) for x in closed.out_avals]
         # a derivative or a batch from outside does not get through kernels
         self.by_rows = not any(map(is_traced, closed.consts)) and separable(closed)
-        self.program = record(closed, self.sources) if self.by_rows else Recording()
+        self.program = record(closed, self.sources, on and on.serves) if self.by_rows else Recording()
 
     @property
     def fused(self) -> bool:
@@ -78,7 +103,11 @@ class MappedProgram:
     @property
     def loops(self) -> bool:
         """Whether there is a loop in it, so that a call does much on few rows."""
-        return any(item.loop for item in self.program.items if isinstance(item, Step))
+        return any(item.loop is not None for item in self.program.items if isinstance(item, Step))
+
+    def is_one_call(self, on: Target) -> bool:
+        """Whether a target runs it with its loops in one kernel, which divides the rows itself."""
+        return on.embeds is not None and all(on.embeds(item) for item in self.program.items if isinstance(item, Step))
 
     def is_one_kernel(self, on: Target) -> bool:
         """Whether a target runs it in one kernel, so that nothing waits in memory between input and output."""

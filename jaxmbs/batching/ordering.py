@@ -32,10 +32,12 @@ def chunks(
     most_operations: int,
     most_columns: int,
     most_shared: int = sys.maxsize,
+    most_places: int = _PLACES,
 ) -> list[Chunk]:
     """The operations in order, cut into kernels that are not too long and read and write the fewest arrays.
 
-    most_shared: of the numbers of a kernel that are the same for all rows, constants among them.
+    most_shared: of the numbers of a kernel that are the same for all rows, constants among them; most_places: where a kernel
+    may end are considered.
     """
     n = len(operations)
     position: dict[Any, int] = {o: k for k, o in enumerate(operations)}
@@ -57,7 +59,7 @@ def chunks(
     ]
     weights = [_WEIGHTS.get(o.primitive.name, 1) for o in operations]
 
-    step = max(1, min(-(-n // _PLACES), most_operations // 4))
+    step = max(1, min(-(-n // most_places), most_operations // 4))
     places = {*range(0, n, step), n}
     read_from, shared_from = [-1] * len(numbers), [-1] * len(same)  # the kernel that has counted it
 

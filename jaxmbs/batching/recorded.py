@@ -16,6 +16,28 @@ from jaxmbs.batching.scalars import Entry, Operation, Source
 
 
 @dataclass(eq=False)
+class Loop:
+    """What a loop does: a program for every turn.
+
+    outside, inside: what it takes from outside, as values out there and as arrays of its program; start, carried, after: the
+    numbers that it carries, before, in and after a turn; xs, turns, ys: what it goes along and what it leaves, whole and in
+    a turn. The outputs of the program are what is carried on, number by number, and the parts of ys.
+    """
+
+    program: Recording
+    outside: list[Any]
+    inside: list[Source]
+    start: list[Any]
+    carried: list[Source]
+    after: list[Source]
+    xs: list[Any]
+    turns: list[Source]
+    ys: list[Source]
+    length: int
+    reverse: bool
+
+
+@dataclass(eq=False)
 class Step:
     """Something that is run on whole arrays.
 
@@ -26,7 +48,7 @@ class Step:
     inputs: list[Any]
     outputs: list[Source]
     fused: bool  # it is the same for all rows, or a loop of scalar operations
-    loop: bool = False
+    loop: Loop | None = None
     sines: bool = False
 
 

@@ -6,7 +6,7 @@ Small arrays are taken apart into their entries, so that slicing, stacking and s
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -16,7 +16,7 @@ from jax.extend import core
 
 from jaxmbs.batching.arrays import RULES
 from jaxmbs.batching.execution import Setting, execute
-from jaxmbs.batching.recorded import Recording, Step
+from jaxmbs.batching.recorded import Loop, Recording, Step
 from jaxmbs.batching.scalars import ELEMENTWISE, Entry, Source, array_of, entries, is_known, is_traced, numbers
 from jaxmbs.batching.simplification import Simplifier, folded
 from jaxmbs.batching.targets import either
@@ -29,10 +29,12 @@ _CALLS = {
 }  # fmt: skip
 
 
-def record(closed: Any, inputs: Sequence[Any]) -> Recording:
-    """The program of a closed jaxpr for inputs that are values."""
+def record(
+    closed: Any, inputs: Sequence[Any], serves: Callable[[Any], bool] | None = None, inside: bool = False
+) -> Recording:
+    """The program of a closed jaxpr for inputs that are values; serves: see `Target`; inside: it is that of a loop."""
     program = Recording()
-    recorder = _Recorder(program)
+    recorder = _Recorder(program, serves, inside)
     program.outputs = [recorder.settled(x) for x in recorder.interpret(closed.jaxpr, closed.consts, inputs)]
     return program
 
@@ -40,8 +42,11 @@ def record(closed: Any, inputs: Sequence[Any]) -> Recording:
 class _Recorder:
     """Interprets jaxprs, appending to one program."""
 
-    def __init__(self, program: Recording):
-        self.program = program
+    def __init__(self, program: Recording, serves: Callable[[Any], bool] | None, inside: bool):
+        self.program, self.serves = program, serves
+        self.shared_too = (
+            serves is not None and inside
+        )  # what all rows share is done by numbers, for a kernel to be whole
         self.scalar = Simplifier(program.items)
 
     def settled(self, x: Any) -> Any:
@@ -74,13 +79,17 @@ class _Recorder:
             out = self.interpret(getattr(inner, "jaxpr", inner), getattr(inner, "consts", ()), inputs)
             self.scalar.part += 1
             return out
+        if not eqn.effects and all(0 in v.aval.shape and not _is_key(v.aval) for v in eqn.outvars):
+            return [_empty(v.aval) for v in eqn.outvars]
+        if self.serves is not None and not self.serves(eqn):
+            return self.step(eqn, inputs)
         if name == "cond" and (found := self.choice(eqn, inputs)) is not None:
             return found
         if name == "scan" and eqn.params["length"] > 0 and self.can_scan(eqn, inputs):
             return self.scan(eqn, inputs)
         if all(not isinstance(x, Source) and is_known(x) for x in inputs) and not eqn.effects and _small(eqn, inputs):
             return self.known(eqn, inputs)
-        if any(not isinstance(x, Source) or x.rows for x in inputs) and _small(eqn, inputs):
+        if (self.shared_too or any(map(_has_rows, inputs))) and _small(eqn, inputs):
             if name in ELEMENTWISE:
                 return [self.elementwise(eqn, [entries(x) for x in inputs])]
             found = RULES[name](self.scalar, [entries(x) for x in inputs], eqn) if name in RULES else None
@@ -157,7 +166,7 @@ class _Recorder:
         if sum(math.prod(v.aval.shape) for v in carry) > LARGEST:
             return False
         small = all(0 in v.aval.shape or (_divisible(v.aval.shape) and not _is_key(v.aval)) for v in carry)
-        return small and any(not isinstance(x, Source) or x.rows for x in inputs)
+        return small and (self.shared_too or any(map(_has_rows, inputs)))
 
     def scan(self, eqn: Any, inputs: list[Any]) -> list[Any]:
         """A loop: its body is a program of its own, and every number that it carries an array (rows,)."""
@@ -178,7 +187,7 @@ class _Recorder:
                 inner = x.copy()
                 for k, e in np.ndenumerate(x):
                     if not isinstance(e, np.generic):
-                        source = Source((), None, True)
+                        source = Source((), _dtype_of(e), True)
                         inner[k] = Entry(source, 0)
                         outside.append(_single(e))
                         inside.append(source)
@@ -189,7 +198,9 @@ class _Recorder:
         xs = inputs[b:]
         axes = [x.rows if isinstance(x, Source) else not is_known(x) for x in xs]
         turns = [Source(v.aval.shape, v.aval.dtype, on) for v, on in zip(variables[b:], axes, strict=True)]
-        program = record(body, [*consts, *_arranged(carried, [v.aval for v in variables[a:b]]), *turns])
+        program = record(
+            body, [*consts, *_arranged(carried, [v.aval for v in variables[a:b]]), *turns], self.serves, True
+        )
         ends = [_single(e) for x in program.outputs[: b - a] for e in entries(x).reshape(-1)]
         program.outputs = [*ends, *program.outputs[b - a :]]
 
@@ -213,8 +224,14 @@ class _Recorder:
 
         after = [Source((), t, True) for t in dtypes]
         ys = [Source(v.aval.shape, v.aval.dtype, True) for v in eqn.outvars[b - a :]]
-        self.program.items.append(Step(run, [*outside, *start, *xs], [*after, *ys], program.fused, True, program.sines))
+        whole = Loop(program, outside, inside, start, carried, after, xs, turns, ys, p["length"], p["reverse"])
+        step = Step(run, [*outside, *start, *xs], [*after, *ys], program.fused, whole, program.sines)
+        self.program.items.append(step)
         return [*_arranged(after, [v.aval for v in eqn.outvars[: b - a]]), *ys]
+
+
+def _dtype_of(e: Any) -> Any:
+    return e.source.dtype if isinstance(e, Entry) else e.dtype
 
 
 def _single(e: Any) -> np.ndarray:
@@ -229,9 +246,16 @@ def _arranged(sources: Sequence[Source], avals: Sequence[Any]) -> list[Any]:
     for aval in avals:
         x = np.empty(math.prod(aval.shape), object)
         x[:] = [Entry(next(rest), 0) for _ in range(x.size)]
-        empty = Source(aval.shape, aval.dtype, False, np.zeros(aval.shape, aval.dtype))
-        out.append(x.reshape(aval.shape) if x.size else empty)
+        out.append(x.reshape(aval.shape) if x.size else _empty(aval))
     return out
+
+
+def _empty(aval: Any) -> Source:
+    return Source(aval.shape, aval.dtype, False, np.zeros(aval.shape, aval.dtype))
+
+
+def _has_rows(x: Any) -> bool:
+    return not isinstance(x, Source) or x.rows
 
 
 def _constant(x: Any) -> Any:

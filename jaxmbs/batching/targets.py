@@ -24,6 +24,9 @@ class Target:
     most_operations, most_columns, most_shared (numbers that are the same for all rows): of one kernel.
     granule: the number of rows is a multiple of it.
     own_sines: sines and cosines are those of `trigonometry`.
+    serves: whether it can do an equation on the numbers of arrays; None: any that is recorded so.
+    embeds: whether a step can be part of a kernel; None: none can.
+    execute(program, given, setting): what `execution.execute` returns, where the target runs whole programs its own way.
     """
 
     fuse: Callable[[Chunk, Sequence[Any], int], tuple[list[Any], Any]]
@@ -32,6 +35,9 @@ class Target:
     most_shared: int = sys.maxsize
     granule: int = 1
     own_sines: bool = False
+    serves: Callable[[Any], bool] | None = None
+    embeds: Callable[[Any], bool] | None = None
+    execute: Callable[..., tuple[list[Any], Any]] | None = None
 
 
 def evaluate(

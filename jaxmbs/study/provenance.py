@@ -46,11 +46,13 @@ def machine() -> Provenance:
     """Device and versions of this process."""
     import jax
 
+    from jaxmbs.batching.mapping import kernels
+
     device = jax.devices()[0]
     return {
         "device": f"{device.platform}: {_processor() if device.platform == 'cpu' else device.device_kind}",
         "versions": {name: _version(name) for name in ("jaxmbs", "jax", "jaxlib", "numpy", "scipy")}
-        | {"python": platform.python_version()},
+        | {"python": platform.python_version(), "kernels": kernels()},
     }
 
 

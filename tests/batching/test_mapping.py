@@ -13,6 +13,7 @@ from jax import lax
 import jaxmbs as mbs
 from jaxmbs.batching import batches, ordering, over_rows, trigonometry
 from jaxmbs.batching.cpu import CPU
+from jaxmbs.batching.machine import MACHINE
 from jaxmbs.batching.mapping import MappedProgram
 from jaxmbs.batching.ordering import by_parts, by_results, chunks
 from jaxmbs.batching.recording import record
@@ -34,16 +35,18 @@ def inputs():
     return rng.normal(size=(ROWS, 3)), rng.uniform(0.2, 0.9, size=(ROWS, 3))
 
 
-def same(fn, *args, in_axes=0, tolerance=1e-13, on=CPU):
+def same(fn, *args, in_axes=0, tolerance=1e-13, on=None):
+    """on: what runs the kernels, None for loops and machine code, one after the other."""
     want = jax.jit(jax.vmap(fn, in_axes=in_axes))(*args)
-    got, _ = jax.jit(over_rows(fn, in_axes, on))(*args)
-    assert jax.tree.structure(got) == jax.tree.structure(want)
-    for x, y in zip(jax.tree.leaves(got), jax.tree.leaves(want), strict=True):
-        assert x.shape == y.shape and x.dtype == y.dtype
-        if x.dtype == bool or np.issubdtype(x.dtype, np.integer):
-            assert np.array_equal(x, y)
-        else:
-            assert x.size == 0 or relative(x, y) <= tolerance
+    for kernels in (CPU, MACHINE) if on is None else (on,):
+        got, _ = jax.jit(over_rows(fn, in_axes, kernels))(*args)
+        assert jax.tree.structure(got) == jax.tree.structure(want)
+        for x, y in zip(jax.tree.leaves(got), jax.tree.leaves(want), strict=True):
+            assert x.shape == y.shape and x.dtype == y.dtype
+            if x.dtype == bool or np.issubdtype(x.dtype, np.integer):
+                assert np.array_equal(x, y)
+            else:
+                assert x.size == 0 or relative(x, y) <= tolerance
 
 
 @jax.custom_vjp
@@ -341,6 +344,7 @@ def test_forward_dynamics_is_few_loops():
 def test_blocks_that_overlap(size, monkeypatch, rng):
     monkeypatch.setattr(batches, "BLOCK_ROWS", 16)
     monkeypatch.setattr(batches, "FEWEST_ROWS", 1)
+    monkeypatch.setenv("JAXMBS_KERNELS", "machine" if size == 40 else "loops")
     x, y = rng.normal(size=(2, size, 3))
     for name in ("arithmetic", "factorized", "scan"):
         fn = {**ON_NUMBERS, **ON_ARRAYS, **LOOPS}[name]
@@ -368,9 +372,11 @@ def test_sine_and_cosine_of_strange_arguments():
     assert np.signbit(trigonometry.sin(jnp.array(-0.0)))
 
 
+@pytest.mark.parametrize("kernels", ["loops", "machine"])
 @pytest.mark.parametrize("where", ["once", "in a loop"])
-def test_angles_of_any_size(where):
-    """Rows with a large angle are done by jax.vmap, and the others keep their bits."""
+def test_angles_of_any_size(where, kernels, monkeypatch):
+    """Rows with a large angle are done by jax.vmap or the C library, and the others keep their bits."""
+    monkeypatch.setenv("JAXMBS_KERNELS", kernels)
     x = np.linspace(0.0, 7.0, 1500)
 
     def fn(x):

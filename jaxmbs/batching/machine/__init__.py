@@ -1,0 +1,37 @@
+"""Kernels as machine code: programs of scalars, with their loops, compiled by LLVM. The way is drawn in README.md."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import sys
+
+from jaxmbs.batching.machine.operations import serves
+from jaxmbs.batching.machine.segments import embeds, execute
+from jaxmbs.batching.targets import Target
+
+
+def _no_kernels(*_: object) -> tuple[list[object], object]:
+    raise NotImplementedError  # `execute` runs whole programs
+
+
+MACHINE = Target(_no_kernels, sys.maxsize, sys.maxsize, serves=serves, embeds=embeds, execute=execute)
+
+
+@functools.cache
+def lacking() -> str:
+    """Why there are no such kernels here; empty where there are."""
+    if sys.platform not in ("linux", "darwin"):
+        return f"machine code is made on Linux and macOS only, not on {sys.platform}"
+    if importlib.util.find_spec("llvmlite") is None:
+        return "llvmlite is not installed: pip install 'jaxmbs[fast]'"
+    from jaxmbs.batching.machine import compiling
+
+    return compiling.lacking()
+
+
+def compiler() -> str:
+    """The compiler and its version."""
+    import llvmlite.binding as llvm
+
+    return f"LLVM {'.'.join(map(str, llvm.llvm_version_info))}"

@@ -1,0 +1,299 @@
+"""What a kernel does, as a tree: pieces of operations, fetching and keeping of arrays, loops.
+
+Numbers live in a frame, in slots that hold one number for each of the rows that are computed at once. A number is named
+by its `Operation`, or by an array and the place in it: (source, k).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from jaxmbs.batching.ordering import Chunk, by_parts, by_results, chunks
+from jaxmbs.batching.recorded import Step
+from jaxmbs.batching.scalars import Entry, Operation, Source, entries, is_known
+
+MOST_OPERATIONS = 700  # of one piece: LLVM takes longer per operation beyond
+MOST_COLUMNS = 400
+PLACES = 50  # where a piece may end
+
+
+@dataclass(eq=False)
+class Place:
+    """Where an array is: an argument, a constant, or scratch memory, which has the numbers of some rows together."""
+
+    dtype: np.dtype
+    size: int  # numbers of a row in all
+    argument: int | None = None  # its number
+    result: int | None = None  # the same among the results, which are arguments too
+    constant: np.ndarray | None = None
+    offset: int = 0  # in scratch memory, in bytes for each row
+    shared: bool = False  # by all rows
+
+
+@dataclass(eq=False)
+class Fetch:
+    """Numbers of an array into slots; turn: how many of its numbers belong to a turn of the loop, 0 outside of one."""
+
+    place: Place
+    source: Source
+    turn: int = 0
+    wanted: list[int] = field(default_factory=list)  # which of a turn's numbers
+
+
+@dataclass(eq=False)
+class Keep:
+    """Numbers into an array."""
+
+    place: Place
+    given: list[Any]
+    turn: int = 0
+
+
+@dataclass(eq=False)
+class Copy:
+    """Numbers into slots of other names, all at once."""
+
+    pairs: list[tuple[Any, Any]]  # (from, to)
+    begins: bool = False
+
+
+@dataclass(eq=False)
+class Piece:
+    """Operations one after another."""
+
+    chunk: Chunk
+    reads: list[Any] = field(default_factory=list)
+
+
+@dataclass(eq=False)
+class Turns:
+    """A loop."""
+
+    length: int
+    reverse: bool
+    body: list[Any]
+
+
+class Code:
+    """The tree for items of a program and the values that leave it.
+
+    moved: the entry of an array in which an operation or a number from an earlier kernel is. inputs: the arrays that it
+    takes; once: what is fetched before the first rows; body: what is done for some rows.
+    """
+
+    def __init__(self, items: Sequence[Any], outputs: Sequence[Any], moved: dict[Any, Entry] | None = None):
+        self.inputs: list[Source] = []
+        self.alias: dict[Any, Any] = dict(moved or {})
+        self.places: dict[Source, Place] = {}
+        self.made: set[Source] = set()  # by loops
+        self.scratch = 0
+        self.used: dict[Source, set[int]] = {}
+        self.fetches: list[Fetch] = []
+        self.results = [Place(np.dtype(dtype_of(x)), math.prod(x.shape), result=k) for k, x in enumerate(outputs)]
+        self.direct: dict[Source, list[Place]] = {}
+        for x, place in zip(outputs, self.results, strict=True):
+            if isinstance(x, Source):
+                self.direct.setdefault(x, []).append(place)
+        numbers = [(x, place) for x, place in zip(outputs, self.results, strict=True) if not isinstance(x, Source)]
+        body = self._level(items, [x for x, _ in numbers], set(self.direct))
+        body += [Keep(place, [self.name(e) for e in x.reshape(-1)]) for x, place in numbers]
+        first = [self._fetch(self.places[s], s) for s in self.inputs]
+        for fetch in self.fetches:
+            fetch.wanted = sorted(self.used.get(fetch.source, ()))
+        self.once = [fetch for fetch in first if fetch.place.shared]
+        self.body = [fetch for fetch in first if not fetch.place.shared] + body
+
+    def _fetch(self, place: Place, source: Source, turn: int = 0) -> Fetch:
+        """Of which numbers is known when all that uses them was seen."""
+        self.fetches.append(Fetch(place, source, turn))
+        return self.fetches[-1]
+
+    def name(self, e: Any) -> Any:
+        """The name of a number; constants are their own."""
+        while isinstance(e, Entry) or e in self.alias:
+            if not isinstance(e, Entry):
+                e = self.alias[e]
+                continue
+            source, k = e.source, e.k
+            while isinstance(self.alias.get(source), Source):
+                source = self.alias[source]
+            if source not in self.alias:
+                self._place(source)
+                self.used.setdefault(source, set()).add(k)
+                return source, k
+            e = self.alias[source]
+        return e
+
+    def _place(self, x: Source) -> Place | None:
+        """Where an array is; None for numbers that loops leave in slots only."""
+        while isinstance(self.alias.get(x), Source):
+            x = self.alias[x]
+        if x not in self.places and x not in self.made:
+            self.places[x] = Place(np.dtype(x.dtype), math.prod(x.shape), argument=len(self.inputs), shared=not x.rows)
+            self.inputs.append(x)
+        return self.places.get(x)
+
+    def _level(self, items: Sequence[Any], values: Sequence[Any], alive: set[Source]) -> list[Any]:
+        """Nodes of the items that are needed for values, whose numbers they leave in slots, and for arrays."""
+        needed = Needed(items, values, alive)
+        nodes: list[Any] = []
+        waiting: list[Operation] = []
+        for item in items:
+            if isinstance(item, Operation):
+                if item in needed.operations:
+                    waiting.append(item)
+            elif item in needed.loops:
+                nodes += self._pieces(waiting, needed)
+                waiting = []
+                nodes += self._loop(item, needed)
+        return nodes + self._pieces(waiting, needed)
+
+    def _pieces(self, operations: list[Operation], needed: Needed) -> list[Any]:
+        if not operations:
+            return []
+        inside = set(operations)
+        leaving = {o for o in operations if needed.users(o) - inside}
+        short = len(operations) <= MOST_OPERATIONS
+        orders = [operations] if short else [operations, by_results(operations, leaving), by_parts(operations, leaving)]
+        plans = [chunks(o, leaving, MOST_OPERATIONS, MOST_COLUMNS, most_places=1 if short else PLACES) for o in orders]
+        best = min(plans, key=lambda plan: sum(len(c.reads) + len(c.results) for c in plan))
+        return [Piece(c, [self.name(x) for x in c.reads]) for c in best]
+
+    def _loop(self, step: Step, needed: Needed) -> list[Any]:
+        loop = step.loop
+        assert loop is not None
+        before: list[Any] = []
+        for outer, inner in zip(loop.outside, loop.inside, strict=True):
+            self.alias[inner] = outer if isinstance(outer, Source) else outer[()]
+        live, ys = needed.loops[step]
+        self.made.update(loop.carried, loop.turns, loop.ys)
+        ends = [loop.program.outputs[k].item() for k in live]
+        stacks = [(y, loop.program.outputs[len(loop.carried) + j]) for j, y in ys]
+        begin = Copy([(self.name(loop.start[k].item()), (loop.carried[k], 0)) for k in live], begins=True)
+        for k in live:
+            self.alias[loop.after[k]] = loop.carried[k]
+        fetches: list[Any] = []
+        for x, turn in zip(loop.xs, loop.turns, strict=True):
+            if turn in needed.turns[step]:
+                place, filling = self._sequence(x)
+                before += filling
+                fetches.append(self._fetch(place, turn, math.prod(turn.shape)))
+        body = self._level(loop.program.items, [*map(_single, ends), *(entries(x) for _, x in stacks)], set())
+        kept: list[Any] = []
+        after: list[Any] = []
+        for y, x in stacks:
+            each = [self.name(e) for e in entries(x).reshape(-1)]
+            places = list(self.direct.get(y, ()))
+            if needed.reads(y):
+                self.places[y] = self._scratch(np.dtype(y.dtype), loop.length * len(each))
+                places.append(self.places[y])
+                after.append(self._fetch(self.places[y], y))
+            kept += [Keep(place, each, len(each)) for place in places]
+        turn_end = Copy([(self.name(e), (loop.carried[k], 0)) for k, e in zip(live, ends, strict=True)])
+        return [*before, begin, Turns(loop.length, loop.reverse, [*fetches, *body, *kept, turn_end]), *after]
+
+    def _scratch(self, dtype: np.dtype, size: int) -> Place:
+        place = Place(dtype, size, offset=self.scratch)
+        self.scratch += -(-size * dtype.itemsize // 64) * 64
+        return place
+
+    def _sequence(self, x: Any) -> tuple[Place, list[Any]]:
+        """Where what a loop goes along is found, and what brings it there."""
+        if isinstance(x, Source):
+            place = self._place(x)
+            if place is not None:
+                return place, []
+            x = entries(x)
+        dtype = np.dtype(dtype_of(x))
+        if is_known(x):
+            return Place(dtype, x.size, shared=True, constant=np.array(list(x.reshape(-1)), dtype)), []
+        place = self._scratch(dtype, x.size)
+        return place, [Keep(place, [self.name(e) for e in x.reshape(-1)])]
+
+
+class Needed:
+    """What of the items is needed for values and arrays: operations, loops with their live parts, and who uses what."""
+
+    def __init__(self, items: Sequence[Any], values: Sequence[Any], alive: set[Source]):
+        self.operations: set[Operation] = set()
+        self.loops: dict[Step, tuple[list[int], list[tuple[int, Source]]]] = {}
+        self.turns: dict[Step, set[Source]] = {}
+        self.sources: set[Source] = set()  # of which something is read
+        self._alive = alive
+        self._users: dict[Operation, set[Any]] = {}
+        for x in values:
+            self._need(x, self)
+        for item in reversed(items):
+            if isinstance(item, Operation):
+                if item in self.operations:
+                    for e in item.operands:
+                        self._number(e, item)
+            else:
+                self._step(item)
+
+    def users(self, o: Operation) -> set[Any]:
+        return self._users[o]
+
+    def reads(self, y: Source) -> bool:
+        """Whether something in the kernel reads an array that a loop makes."""
+        return y in self.sources
+
+    def _need(self, x: Any, user: Any) -> None:
+        if isinstance(x, Source):
+            self.sources.add(x)
+        else:
+            for e in x.reshape(-1):
+                self._number(e, user)
+
+    def _number(self, e: Any, user: Any) -> None:
+        if isinstance(e, Operation):
+            self.operations.add(e)
+            self._users.setdefault(e, set()).add(user)
+        elif isinstance(e, Entry):
+            self.sources.add(e.source)
+
+    def _step(self, step: Step) -> None:
+        loop = step.loop
+        assert loop is not None
+        wanted = self.sources | self._alive
+        live = {k for k, x in enumerate(loop.after) if x in wanted}
+        ys = [(j, y) for j, y in enumerate(loop.ys) if y in wanted]
+        if not live and not ys:
+            return
+        outputs = loop.program.outputs
+        while True:
+            made = [outputs[k] for k in live] + [outputs[len(loop.carried) + j] for j, _ in ys]
+            used = Needed(loop.program.items, [entries(x) for x in made], set()).sources
+            more = {k for k, x in enumerate(loop.carried) if x in used} - live
+            if not more:
+                break
+            live |= more
+        self.loops[step], self.turns[step] = (sorted(live), ys), used
+        for k in live:
+            self._need(loop.start[k], step)
+        for outer, inner in zip(loop.outside, loop.inside, strict=True):
+            if inner in used:
+                self._need(outer, step)
+        for x, turn in zip(loop.xs, loop.turns, strict=True):
+            if turn in used:
+                self._need(x, step)
+
+
+def dtype_of(x: Any) -> Any:
+    """Of a value or a number."""
+    if isinstance(x, Source):
+        return x.dtype
+    if isinstance(x, np.ndarray):
+        return dtype_of(x.reshape(-1)[0])
+    return x.source.dtype if isinstance(x, Entry) else x.dtype
+
+
+def _single(e: Any) -> np.ndarray:
+    out = np.empty((), object)
+    out[()] = e
+    return out

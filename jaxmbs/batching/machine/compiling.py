@@ -1,0 +1,119 @@
+"""Kernels compiled by LLVM for the processor at hand, and registered with XLA under the hash of their text.
+
+Where JAX keeps compiled programs on disk, the code of kernels is kept beside them, with a checksum, under the hash of the
+text, LLVM's version and the processor.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import functools
+import hashlib
+import os
+import tempfile
+import threading
+from pathlib import Path
+from typing import Any
+
+import jax
+
+from jaxmbs.batching.machine import functions
+
+_LOCK = threading.Lock()
+_KEPT: dict[str, Any] = {}  # engines, which own the code
+_LEVEL = 2  # of LLVM's optimisation: 1 and 3 take as long, and their code too
+COUNT = {"compiled": 0, "read": 0}  # kernels of this process
+
+
+def registered(text: str) -> str:
+    """The name under which XLA calls a kernel."""
+    name = f"jaxmbs_{hashlib.sha256(text.encode()).hexdigest()[:32]}"
+    with _LOCK:
+        if name not in _KEPT:
+            engine = _engine(text)
+            address = ctypes.c_void_p(engine.get_function_address("handler"))
+            jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(address), platform="cpu")
+            _KEPT[name] = engine
+    return name
+
+
+def lacking() -> str:
+    """Why kernels cannot be compiled here; empty if they can."""
+    import llvmlite.binding as llvm
+
+    if llvm.llvm_version_info[0] < 19:
+        return "llvmlite is too old: pip install -U 'jaxmbs[fast]'"
+    header = Path(jax.ffi.include_dir()) / "xla" / "ffi" / "api" / "c_api.h"
+    if not header.exists() or "#define XLA_FFI_API_MAJOR 0\n" not in header.read_text():
+        return "this version of jaxlib has another interface for custom calls"
+    return ""
+
+
+@functools.cache
+def _processor() -> tuple[str, str]:
+    import llvmlite.binding as llvm
+
+    return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+
+
+@functools.cache
+def _prepared() -> None:
+    import llvmlite.binding as llvm
+
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    process = ctypes.CDLL(None)
+    system = ("malloc", "free", "sched_yield", "madvise")
+    for name in (*functions.SYMBOLS, *(f"{x}f" for x in functions.SYMBOLS), *system):
+        llvm.add_symbol(name, ctypes.cast(getattr(process, name), ctypes.c_void_p).value)
+
+
+def _engine(text: str) -> Any:
+    """The engine that holds a kernel's code."""
+    import llvmlite.binding as llvm
+
+    _prepared()
+    cpu, features = _processor()
+    target = llvm.Target.from_default_triple()
+    machine = target.create_target_machine(cpu=cpu, features=features, opt=_LEVEL, jit=True, codemodel="jitdefault")
+    path = _path("\n".join([text, cpu, features, target.triple, str(llvm.llvm_version_info), str(_LEVEL)]))
+    code = _read(path)
+    COUNT["read" if code else "compiled"] += 1
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(_STUB if code else text), machine)
+    engine.set_object_cache(lambda _, made: _write(path, made), lambda _: code)
+    engine.finalize_object()
+    return engine
+
+
+_STUB = "declare ptr @handler(ptr)"  # in place of a text whose code is there
+
+
+def _path(content: str) -> Path | None:
+    """The file of a kernel's code; None where JAX keeps no programs."""
+    folder = jax.config.values.get("jax_compilation_cache_dir")
+    if not folder or "://" in str(folder):
+        return None
+    return Path(folder) / f"jaxmbs_{hashlib.sha256(content.encode()).hexdigest()}.o"
+
+
+def _read(path: Path | None) -> bytes | None:
+    """Code that is there and whole."""
+    with contextlib.suppress(OSError):
+        if path is not None:
+            found = path.read_bytes()
+            if hashlib.sha256(found[32:]).digest() == found[:32]:
+                return found[32:]
+    return None
+
+
+def _write(path: Path | None, code: bytes) -> None:
+    """At once, so that no other process reads half of it; a folder that cannot be written keeps nothing."""
+    if path is None:
+        return
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent)
+        with os.fdopen(handle, "wb") as file:
+            file.write(hashlib.sha256(code).digest() + code)
+        os.replace(name, path)

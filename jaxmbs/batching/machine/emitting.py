@@ -1,0 +1,250 @@
+"""A kernel's code as LLVM's text: a function for every piece and every movement of an array, and what calls them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from jaxmbs.batching.machine import handler, host
+from jaxmbs.batching.machine.code import Code, Copy, Fetch, Keep, Piece, Place, Turns
+from jaxmbs.batching.machine.frame import all_nodes, slots
+from jaxmbs.batching.machine.movement import (
+    address,
+    fetch_rows,
+    keep_rows,
+    load,
+    load_slot,
+    spread,
+    store,
+    store_slot,
+)
+from jaxmbs.batching.machine.operations import OPERATIONS
+from jaxmbs.batching.machine.text import Module, Text
+from jaxmbs.batching.scalars import Operation
+
+WORK = 40_000  # operations on vectors that are worth a thread: some ten microseconds
+
+
+def kernel(code: Code) -> str:
+    """The text, with the function `handler` that XLA calls."""
+    dtypes = {dtype_of(x) for x in _names(code)} | {p.dtype for p in (*code.places.values(), *code.results)}
+    return _Emitter(code, Module(host.lanes_for(dtypes))).text()
+
+
+def dtype_of(name: Any) -> np.dtype:
+    """Of the number with a name."""
+    return np.dtype(name[0].dtype if isinstance(name, tuple) else name.dtype)
+
+
+def _names(code: Code) -> list[Any]:
+    return [o for node in all_nodes(code.body) if isinstance(node, Piece) for o in node.chunk.operations]
+
+
+class _Emitter:
+    def __init__(self, code: Code, module: Module):
+        self.code, self.module, self.lanes = code, module, module.lanes
+        self.slots, self.frame = slots(code, lambda x: -(-self.lanes * dtype_of(x).itemsize // 64) * 64)
+        self.functions: list[str] = []
+        self.constants: list[str] = []
+        self.main = Text(module)
+        self.loops = 0
+
+    def text(self) -> str:
+        group = self._level(self.code.body, None)
+        self.main = Text(self.module)
+        once = self._level(self.code.once, None)
+        scratch = self.code.scratch * self.lanes
+        work = max(1, _operations(self.code.body))
+        each = max(1, WORK // work) * self.lanes
+        widths = [place.size * place.dtype.itemsize for place in self.code.results]
+        outer = _OUTER.format(
+            frame=max(self.frame, 64), once="\n".join(once), group="\n".join(group), lanes=self.lanes,
+            claim=f"call ptr @malloc(i64 {scratch + 64})" if scratch else "inttoptr i64 0 to ptr",
+            release="  call void @free(ptr %claimed)" if scratch else "",
+        )  # fmt: skip
+        called = handler.text(len(self.code.inputs), widths, self.lanes, each, bool(scratch))
+        return "\n".join([*self.constants, str(self.module), *self.functions, outer, called])
+
+    def _level(self, nodes: list[Any], turn: str | None) -> list[str]:
+        """Instructions for some nodes; turn: the number of the loop's turn."""
+        for node in nodes:
+            if isinstance(node, Turns):
+                self._loop(node)
+            elif isinstance(node, Piece):
+                self._call(self._function(lambda text, node=node: self._piece(text, node)), "null")
+            elif isinstance(node, Copy):
+                self._call(self._function(lambda text, node=node: self._copy(text, node)), "null")
+            elif isinstance(node, Fetch) and node.wanted:
+                self._call(self._function(lambda text, node=node: self._fetch(text, node)), self._at(node, turn))
+            elif isinstance(node, Keep) and node.given:
+                self._call(self._function(lambda text, node=node: self._keep(text, node)), self._at(node, turn))
+        return self.main.lines
+
+    def _loop(self, node: Turns) -> None:
+        main, k = self.main, self.loops
+        self.loops += 1
+        main.do(f"br label %before{k}")
+        main.lines += [f"before{k}:", f"  br label %loop{k}", f"loop{k}:"]
+        main.lines.append(f"  %i{k} = phi i64 [0, %before{k}], [%n{k}, %last{k}]")
+        turn = main.add(f"sub i64 {node.length - 1}, %i{k}") if node.reverse else f"%i{k}"
+        self._level(node.body, turn)
+        main.lines += [f"  br label %last{k}", f"last{k}:", f"  %n{k} = add i64 %i{k}, 1"]
+        more = main.add(f"icmp slt i64 %n{k}, {node.length}")
+        main.lines += [f"  br i1 {more}, label %loop{k}, label %after{k}", f"after{k}:"]
+
+    def _call(self, name: str, at: str) -> None:
+        self.main.do(f"call void @{name}(ptr %frame, ptr {at}, i64 %count)")
+
+    def _at(self, node: Fetch | Keep, turn: str | None) -> str:
+        """The address of an array's part for the rows and the turn."""
+        main, place = self.main, node.place
+        if place.constant is not None:
+            base = self._constant(place)
+        elif place.argument is not None or place.result is not None:
+            number = place.argument if place.argument is not None else len(self.code.inputs) + (place.result or 0)
+            base = main.add(f"load ptr, ptr {address(main, '%arrays', 8 * number)}")
+            if not place.shared:
+                offset = main.add(f"mul i64 %row, {place.size * place.dtype.itemsize}")
+                base = main.add(f"getelementptr inbounds i8, ptr {base}, i64 {offset}")
+        else:
+            base = address(main, "%scratch", place.offset * self.lanes)
+        if turn is None or not node.turn:
+            return base
+        width = self.lanes if self._in_scratch(place) else 1
+        offset = main.add(f"mul i64 {turn}, {node.turn * place.dtype.itemsize * width}")
+        return main.add(f"getelementptr inbounds i8, ptr {base}, i64 {offset}")
+
+    def _in_scratch(self, place: Place) -> bool:
+        return place.argument is None and place.result is None and place.constant is None
+
+    def _constant(self, place: Place) -> str:
+        e = host.stored(place.dtype)
+        values = (
+            (place.constant if place.dtype.kind != "b" else place.constant.astype(np.uint8))
+            if place.constant is not None
+            else ()
+        )
+        name = f"@constant{len(self.constants)}"
+        listed = ", ".join(f"{e} {host.literal(x)}" for x in values)
+        self.constants.append(f"{name} = private constant [{place.size} x {e}] [{listed}], align 64")
+        return name
+
+    def _function(self, fill: Any) -> str:
+        text = Text(self.module)
+        fill(text)
+        name = f"part{len(self.functions)}"
+        body = "\n".join(text.lines)
+        self.functions.append(
+            f"define internal void @{name}(ptr noalias %frame, ptr noalias %at, i64 %count) noinline nounwind {{\n"
+            f"{body}\n  ret void\n}}"
+        )
+        return name
+
+    def _piece(self, text: Text, piece: Piece) -> None:
+        names = dict(zip(piece.chunk.reads, piece.reads, strict=True))
+        results = set(piece.chunk.results)
+        values: dict[Any, str] = {}
+
+        def value(x: Any) -> str:
+            if isinstance(x, np.generic):
+                return text.splat(x)
+            if x not in values:
+                name = names[x]
+                values[x] = load_slot(text, self.slots[name], dtype_of(name))
+            return values[x]
+
+        for o in piece.chunk.operations:
+            dtype = _operand_dtype(o, names)
+            values[o] = OPERATIONS[o.primitive.name][1](text, o, [value(x) for x in o.operands], dtype)
+            if o in results:
+                store_slot(text, self.slots[o], values[o], np.dtype(o.dtype))
+
+    def _copy(self, text: Text, node: Copy) -> None:
+        loaded = [
+            text.splat(x) if isinstance(x, np.generic) else load_slot(text, self.slots[x], dtype_of(x))
+            for x, _ in node.pairs
+        ]
+        for (_, to), x in zip(node.pairs, loaded, strict=True):
+            store_slot(text, self.slots[to], x, dtype_of(to))
+
+    def _fetch(self, text: Text, node: Fetch) -> None:
+        place, dtype = node.place, node.place.dtype
+        wanted = {k: self.slots[node.source, k] for k in node.wanted}
+        if self._in_scratch(place) or place.shared:
+            for k, slot in wanted.items():
+                if place.shared:
+                    x = spread(text, "%at", k * dtype.itemsize, dtype)
+                else:
+                    x = load(text, address(text, "%at", k * self.lanes * dtype.itemsize), dtype)
+                store(text, address(text, "%frame", slot), x, dtype)
+        else:
+            fetch_rows(text, dtype, place.size, wanted)
+
+    def _keep(self, text: Text, node: Keep) -> None:
+        place, dtype = node.place, node.place.dtype
+        columns = [x if isinstance(x, np.generic) else self.slots[x] for x in node.given]
+        if self._in_scratch(place):
+            for k, x in enumerate(node.given):
+                loaded = text.splat(x) if isinstance(x, np.generic) else load_slot(text, self.slots[x], dtype)
+                at = address(text, "%at", k * self.lanes * dtype.itemsize)
+                if dtype.kind == "b":
+                    loaded = text.add(f"zext {text.truth} {loaded} to {self.module.stored_vector(dtype)}")
+                store(text, at, loaded, dtype)
+        else:
+            text.do(f"%room = alloca {self.module.stored_vector(dtype)}, align 64")
+            keep_rows(text, dtype, place.size, columns)
+
+
+def _operand_dtype(o: Operation, names: dict[Any, Any]) -> np.dtype:
+    x = o.operands[0]
+    return np.dtype(x.dtype) if isinstance(x, (np.generic, Operation)) else dtype_of(names[x])
+
+
+def _operations(nodes: list[Any]) -> int:
+    """How many operations rows take, roughly."""
+    total = 0
+    for node in nodes:
+        if isinstance(node, Turns):
+            total += node.length * _operations(node.body)
+        elif isinstance(node, Piece):
+            total += sum(20 if o.primitive.name in ("sin", "cos") else 1 for o in node.chunk.operations)
+        elif isinstance(node, (Fetch, Keep)):
+            total += 5 * len(node.wanted if isinstance(node, Fetch) else node.given)
+    return total
+
+
+_OUTER = """
+define internal void @group(ptr %frame, ptr %arrays, ptr %scratch, i64 %row, i64 %count) noinline nounwind {{
+{group}
+  ret void
+}}
+
+define internal void @once(ptr %frame, ptr %arrays, ptr %scratch, i64 %row, i64 %count) noinline nounwind {{
+{once}
+  ret void
+}}
+
+define internal void @block(ptr %arrays, i64 %first, i64 %last) noinline nounwind {{
+  %frame = alloca [{frame} x i8], align 64
+  %claimed = {claim}
+  %number = ptrtoint ptr %claimed to i64
+  %up = add i64 %number, 63
+  %even = and i64 %up, -64
+  %scratch = inttoptr i64 %even to ptr
+  call void @once(ptr %frame, ptr %arrays, ptr %scratch, i64 0, i64 {lanes})
+  br label %turn
+turn:
+  %row = phi i64 [%first, %0], [%next, %turn]
+  %left = sub i64 %last, %row
+  %few = icmp slt i64 %left, {lanes}
+  %count = select i1 %few, i64 %left, i64 {lanes}
+  call void @group(ptr %frame, ptr %arrays, ptr %scratch, i64 %row, i64 %count)
+  %next = add i64 %row, {lanes}
+  %done = icmp sge i64 %next, %last
+  br i1 %done, label %end, label %turn
+end:
+{release}
+  ret void
+}}
+"""

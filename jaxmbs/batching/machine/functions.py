@@ -1,0 +1,136 @@
+"""Functions of one number that a kernel has beside LLVM's own: sine and cosine, and those of the C library."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from jaxmbs.batching import trigonometry
+from jaxmbs.batching.machine import host
+
+# functions of the C library, called for one row after the other
+LIBRARY = {
+    "acos": "acos", "acosh": "acosh", "asin": "asin", "asinh": "asinh", "atan": "atan", "atan2": "atan2",
+    "atanh": "atanh", "cbrt": "cbrt", "cosh": "cosh", "erf": "erf", "erfc": "erfc", "exp": "exp", "exp2": "exp2",
+    "expm1": "expm1", "log": "log", "log1p": "log1p", "pow": "pow", "sinh": "sinh", "tan": "tan", "tanh": "tanh",
+}  # fmt: skip
+SYMBOLS = sorted({*LIBRARY.values(), "fmod", "sin", "cos"})
+
+
+def lanewise(name: str, dtype: np.dtype, lanes: int, operands: int) -> str:
+    """A function of vectors that calls one of the C library for every lane.
+
+    Subnormal numbers are taken for zeros, as the processor does in XLA's threads.
+    """
+    e = host.element(dtype)
+    v = f"<{lanes} x {e}>"
+    symbol = name + "f" * (dtype.itemsize == 4)
+    names = "ab"[:operands]
+    given = ", ".join(f"{v} %{x}0" for x in names)
+    parts = "\n".join(f"  %{x}k = extractelement {v} %{x}, i64 %k" for x in names)
+    passed = ", ".join(f"{e} %{x}k" for x in names)
+    mark, least = f"v{lanes}f{8 * dtype.itemsize}", host.literal(np.finfo(dtype).tiny)
+    flushed = "\n".join(
+        f"  %{x}s = call {v} @llvm.fabs.{mark}({v} %{x}0)\n"
+        f"  %{x}z = call {v} @llvm.copysign.{mark}({v} zeroinitializer, {v} %{x}0)\n"
+        f"  %{x}b = fcmp olt {v} %{x}s, splat ({e} {least})\n"
+        f"  %{x} = select <{lanes} x i1> %{x}b, {v} %{x}z, {v} %{x}0"
+        for x in names
+    )
+    return f"""
+declare {e} @{symbol}({", ".join([e] * operands)}) nounwind
+define internal {v} @each_{symbol}({given}) noinline nounwind {{
+{flushed}
+  br label %turn
+turn:
+  %k = phi i64 [0, %0], [%next, %turn]
+  %part = phi {v} [zeroinitializer, %0], [%more, %turn]
+{parts}
+  %y = call {e} @{symbol}({passed})
+  %more = insertelement {v} %part, {e} %y, i64 %k
+  %next = add i64 %k, 1
+  %done = icmp eq i64 %next, {lanes}
+  br i1 %done, label %end, label %turn
+end:
+  ret {v} %more
+}}
+"""
+
+
+def sine_and_cosine(dtype: np.dtype, lanes: int) -> str:
+    """The polynomials of `trigonometry`; angles beyond its limits go to the C library.
+
+    The number of quarter turns is found by adding a number so large that the sum has no digits after the point: its last
+    bits are that number's, and nothing is undefined for infinities and NaN.
+    """
+    e, bits = host.element(dtype), 8 * dtype.itemsize
+    v, w, b = f"<{lanes} x {e}>", f"<{lanes} x i{bits}>", f"<{lanes} x i1>"
+    mark = f"v{lanes}f{bits}"
+
+    def c(x: float) -> str:
+        return f"splat ({e} {host.literal(dtype.type(x))})"
+
+    lines: list[str] = []
+
+    def add(name: str, text: str) -> str:
+        lines.append(f"  %{name} = {text}")
+        return f"%{name}"
+
+    shift = 1.5 * 2.0 ** (52 if bits == 64 else 23)
+    add("t0", f"fmul contract {v} %x, {c(2.0 / math.pi)}")
+    add("t", f"fadd contract {v} %t0, {c(shift)}")
+    add("n", f"bitcast {v} %t to {w}")
+    add("q", f"fsub {v} %t, {c(shift)}")
+    r = "%x"
+    for k, part in enumerate(trigonometry._PARTS[dtype]):
+        add(f"p{k}", f"fmul contract {v} %q, {c(part)}")
+        r = add(f"r{k}", f"fsub contract {v} {r}, %p{k}")
+    add("z", f"fmul {v} {r}, {r}")
+    for name, offset in (("s", 1), ("c", 0)):
+        total = ""
+        for k in range(trigonometry._TERMS[dtype], 0, -1):
+            term = c((-1) ** k / math.factorial(2 * k + offset))
+            if total:
+                product = add(f"{name}m{k}", f"fmul contract {v} {total}, %z")
+                total = add(f"{name}a{k}", f"fadd contract {v} {product}, {term}")
+            else:
+                total = term
+        add(f"{name}t", f"fmul contract {v} {total}, %z")
+        add(f"{name}1", f"fadd contract {v} {c(1.0)}, %{name}t")
+    add("sine", f"fmul {v} {r}, %s1")
+    one, two = f"splat (i{bits} 1)", f"splat (i{bits} 2)"
+    add("odd0", f"and {w} %n, {one}")
+    add("odd", f"icmp ne {w} %odd0, zeroinitializer")
+    add("s0", f"select {b} %odd, {v} %c1, {v} %sine")
+    add("c0", f"select {b} %odd, {v} %sine, {v} %c1")
+    add("n1", f"add {w} %n, {one}")
+    for name, turns in (("s", "%n"), ("c", "%n1")):
+        add(f"{name}h", f"and {w} {turns}, {two}")
+        add(f"{name}g", f"shl {w} %{name}h, splat (i{bits} {bits - 2})")
+        add(f"{name}b", f"bitcast {v} %{name}0 to {w}")
+        add(f"{name}x", f"xor {w} %{name}b, %{name}g")
+        add(f"{name}y", f"bitcast {w} %{name}x to {v}")
+    pair = f"{{ {v}, {v} }}"
+    body = "\n".join(lines)
+    return f"""
+define internal {pair} @sine_and_cosine_{mark}({v} %x) noinline nounwind {{
+{body}
+  %size = call {v} @llvm.fabs.{mark}({v} %x)
+  %large = fcmp ogt {v} %size, {c(trigonometry.LIMITS[dtype])}
+  %any = call i1 @llvm.vector.reduce.or.v{lanes}i1({b} %large)
+  br i1 %any, label %slow, label %end, !prof !0
+slow:
+  %far_s = call {v} @each_sin{"f" * (bits == 32)}({v} %x)
+  %far_c = call {v} @each_cos{"f" * (bits == 32)}({v} %x)
+  %slow_s = select {b} %large, {v} %far_s, {v} %sy
+  %slow_c = select {b} %large, {v} %far_c, {v} %cy
+  br label %end
+end:
+  %out_s = phi {v} [%sy, %0], [%slow_s, %slow]
+  %out_c = phi {v} [%cy, %0], [%slow_c, %slow]
+  %half = insertvalue {pair} poison, {v} %out_s, 0
+  %both = insertvalue {pair} %half, {v} %out_c, 1
+  ret {pair} %both
+}}
+"""

@@ -1,0 +1,66 @@
+"""The processor at hand, and how numbers are held in its registers and in memory."""
+
+from __future__ import annotations
+
+import functools
+import struct
+from typing import Any
+
+import numpy as np
+
+_FLOATS = {"float64": "double", "float32": "float"}
+_BYTES = 64  # of a vector register, at most
+
+
+@functools.cache
+def features() -> dict[str, bool]:
+    """What the processor can do, by LLVM's names."""
+    import llvmlite.binding as llvm
+
+    return dict(llvm.get_host_cpu_features())
+
+
+@functools.cache
+def register_bytes() -> int:
+    """Bytes of a vector register."""
+    has = features().get
+    return _BYTES if has("avx512f") and has("avx512dq") else 32 if has("avx2") else 16
+
+
+def lanes_for(dtypes: set[np.dtype]) -> int:
+    """Rows that are computed at once: as many as a register holds of the widest floating-point numbers."""
+    widest = max((t.itemsize for t in dtypes if t.kind == "f"), default=8)
+    return register_bytes() // max(widest, 4)
+
+
+def computes(dtype: Any) -> bool:
+    """Whether there is arithmetic for a dtype; others are only moved."""
+    return str(dtype) in _FLOATS or np.dtype(dtype).kind in "iub"
+
+
+def holds(dtype: Any) -> bool:
+    """Whether numbers of a dtype can be moved."""
+    return str(dtype) == "bfloat16" or (isinstance(dtype, np.dtype) and dtype.kind in "biufc")
+
+
+def element(dtype: np.dtype) -> str:
+    """LLVM's type of one number in a register."""
+    if dtype.kind == "b":
+        return "i1"
+    return _FLOATS.get(str(dtype)) or f"i{8 * dtype.itemsize}"
+
+
+def stored(dtype: np.dtype) -> str:
+    """LLVM's type of one number in memory."""
+    return "i8" if dtype.kind == "b" else element(dtype)
+
+
+def literal(x: np.generic) -> str:
+    """A number as LLVM writes it."""
+    dtype = np.dtype(x.dtype)
+    if dtype.kind == "b":
+        return "true" if x else "false"
+    if str(dtype) in _FLOATS:
+        with np.errstate(all="ignore"):
+            return "0x" + struct.pack(">d", float(x)).hex().upper()
+    return str(int(x)) if dtype.kind in "iu" else str(int.from_bytes(x.tobytes(), "little"))

@@ -1,0 +1,196 @@
+"""Whole programs as machine code: what lies between two steps on arrays is one kernel, its loops included."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxmbs.batching.execution import whole_source
+from jaxmbs.batching.machine import compiling, emitting
+from jaxmbs.batching.machine.code import Code, dtype_of
+from jaxmbs.batching.recorded import Recording, Step
+from jaxmbs.batching.scalars import Entry, Operation, Source, array_of, is_known
+from jaxmbs.batching.targets import either
+
+MOST_SCRATCH = 32 << 20  # bytes that a thread keeps of the turns of loops
+MOST_ENTRIES = 2048  # numbers of a row that a turn of a loop reads or leaves
+
+
+@dataclass
+class _Segment:
+    """Operations and loops of one kernel, the step on arrays after it, and what later kernels take from it."""
+
+    items: list[Any] = field(default_factory=list)
+    step: Step | None = None
+    numbers: dict[Any, Entry] = field(default_factory=dict)  # operations, or arrays () of loops, by the packed entry
+    packed: list[Source] = field(default_factory=list)
+    arrays: list[Source] = field(default_factory=list)
+
+
+def execute(program: Recording, given: dict[Source, Any], setting: Any) -> tuple[list[Any], Any]:
+    """The outputs for all rows, and in which rows they are wrong, as `execution.execute` gives them."""
+    known, beyond = dict(given), None
+    first, segments = _segments(program)
+
+    def array(x: Source) -> Any:
+        return x.value if x.value is not None else known[x]
+
+    for step in first:
+        known.update(zip(step.outputs, step.run(setting, *[_constant(x, array) for x in step.inputs])[0], strict=True))
+    moved: dict[Any, Entry] = {}
+    values: list[Any] = []
+    results: list[Any] = []
+    for segment in segments:
+        here = {y for item in segment.items if isinstance(item, Step) for y in item.outputs if y.shape}
+        values = program.outputs if segment.step is None else segment.step.inputs
+        values = [_as_array(x, here) for x in values]
+        made = [x for x in values if (x in here if isinstance(x, Source) else not is_known(x))]
+        packs = [_members(segment, source) for source in segment.packed]
+        found = _kernel(segment.items, [*made, *packs, *segment.arrays], moved, array, setting.rows)
+        known.update(zip((*segment.packed, *segment.arrays), found[len(made) :], strict=True))
+        moved.update(segment.numbers)
+        fresh = iter(found)
+        results = [next(fresh) if any(x is y for y in made) else _constant(x, array) for x in values]
+        if segment.step is not None:
+            arrays, too_large = segment.step.run(setting, *results)
+            known.update(zip(segment.step.outputs, arrays, strict=True))
+            beyond = either(beyond, too_large)
+    return [
+        x if _has_rows(v) else jnp.broadcast_to(x, (setting.rows, *v.shape))
+        for v, x in zip(values, results, strict=True)
+    ], beyond
+
+
+def _kernel(items: list[Any], wanted: list[Any], moved: dict[Any, Entry], array: Any, rows: int) -> list[Any]:
+    """Wanted values for all rows."""
+    if not wanted:
+        return []
+    code = Code(items, wanted, moved)
+    name = compiling.registered(emitting.kernel(code))
+    shapes = [jax.ShapeDtypeStruct((rows, *x.shape), dtype_of(x)) for x in wanted]
+    given = [jnp.asarray(array(source)) for source in code.inputs]
+    return list(jax.ffi.ffi_call(name, shapes)(*given))
+
+
+def _as_array(x: Any, here: set[Source]) -> Any:
+    """A value as the array whose numbers, all and in order, it consists of, if it has that for all rows."""
+    source = None if isinstance(x, Source) else whole_source(x)
+    there = source is not None and source.rows and (source in here or source.shape)
+    return source if there and not isinstance(x, Source) else x
+
+
+def _constant(x: Any, array: Any) -> Any:
+    """A value that no kernel makes."""
+    return array(x) if isinstance(x, Source) else array_of(x, x.reshape(-1)[0].dtype)
+
+
+def _has_rows(x: Any) -> bool:
+    return x.rows if isinstance(x, Source) else not is_known(x)
+
+
+def _members(segment: _Segment, source: Source) -> np.ndarray:
+    """The numbers that a packed array consists of."""
+    out = np.empty(source.shape, object)
+    for x, entry in segment.numbers.items():
+        if entry.source is source:
+            out[entry.k] = Entry(x, 0) if isinstance(x, Source) else x
+    return out
+
+
+def embeds(step: Step) -> bool:
+    """Whether a step can be part of a kernel: a loop of operations whose turns are small enough."""
+    loop = step.loop
+    if loop is None or not all(isinstance(item, Operation) or embeds(item) for item in loop.program.items):
+        return False
+    each = [math.prod(x.shape) for x in (*loop.turns, *loop.program.outputs)]
+    scratch = sum(math.prod(y.shape) * np.dtype(y.dtype).itemsize for y in loop.ys)
+    return sum(each) <= MOST_ENTRIES and 16 * scratch <= MOST_SCRATCH
+
+
+def _segments(program: Recording) -> tuple[list[Step], list[_Segment]]:
+    """Steps that are the same for all rows, and the segments, in order."""
+    due: dict[Any, int] = {}  # counted from the end: operations, loops, and the arrays that these leave
+    steps: list[Step] = []
+    first: list[Step] = []
+    alive: set[Source] = set()
+
+    def need(x: Any, when: int) -> None:
+        for e in _numbers(x):
+            if isinstance(e, Operation):
+                due[e] = max(due.get(e, 0), when)
+            elif not isinstance(e, np.generic):
+                source = e.source if isinstance(e, Entry) else e
+                alive.add(source)
+                due[source] = max(due.get(source, 0), when)
+
+    for x in program.outputs:
+        need(x, 0)
+    for item in reversed(program.items):
+        if isinstance(item, Operation):
+            if item in due:
+                need(_values(item.operands), due[item])
+        elif alive.intersection(item.outputs):
+            if item.loop is None and item.fused:
+                first.append(item)
+            elif embeds(item):
+                due[item] = max(due[y] for y in item.outputs if y in due)
+            else:
+                steps.append(item)
+            when = len(steps) if not embeds(item) else due[item]
+            for x in item.inputs:
+                need(x, when)
+    segments = [_Segment(step=step) for step in (*reversed(steps), None)]
+    home: dict[Any, int] = {}
+    for item in program.items:
+        if item in due:
+            home[item] = len(steps) - due[item]
+            segments[home[item]].items.append(item)
+            if isinstance(item, Step):
+                home.update(dict.fromkeys(item.outputs, home[item]))
+    _carry_over(program, segments, home)
+    return first[::-1], segments
+
+
+def _carry_over(program: Recording, segments: list[_Segment], home: dict[Any, int]) -> None:
+    """Note what each kernel has to leave for later ones."""
+    packs: dict[tuple[int, np.dtype], list[Any]] = {}
+    for k, segment in enumerate(segments):
+        used = [e for item in segment.items for x in _inputs(item) for e in _numbers(x)]
+        values = program.outputs if segment.step is None else segment.step.inputs
+        for e in (*used, *(e for x in values for e in _numbers(x))):
+            x = e.source if isinstance(e, Entry) else e
+            if isinstance(x, np.generic) or home.get(x, k) >= k:
+                continue
+            if isinstance(x, Source) and x.shape:
+                if x not in segments[home[x]].arrays:
+                    segments[home[x]].arrays.append(x)
+            else:
+                waiting = packs.setdefault((home[x], np.dtype(x.dtype)), [])
+                if x not in segments[home[x]].numbers:
+                    segments[home[x]].numbers[x] = Entry(None, 0)  # type: ignore[arg-type]
+                    waiting.append(x)
+    for (k, dtype), waiting in packs.items():
+        source = Source((len(waiting),), dtype, True)
+        segments[k].packed.append(source)
+        segments[k].numbers.update((x, Entry(source, i)) for i, x in enumerate(waiting))
+
+
+def _inputs(item: Any) -> Sequence[Any]:
+    return [_values(item.operands)] if isinstance(item, Operation) else item.inputs
+
+
+def _values(operands: Sequence[Any]) -> np.ndarray:
+    out = np.empty(len(operands), object)
+    out[:] = operands
+    return out
+
+
+def _numbers(x: Any) -> Iterator[Any]:
+    """What a value consists of: numbers, entries and operations, or an array as a whole."""
+    yield from [x] if isinstance(x, Source) else x.reshape(-1)

@@ -1,0 +1,117 @@
+"""The text of a kernel in LLVM's language."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from jaxmbs.batching.machine import functions, host
+
+
+class Module:
+    """What all functions of a kernel share: how many rows are computed at once, and the functions they call."""
+
+    def __init__(self, lanes: int):
+        self.lanes = lanes
+        self.parts: dict[str, str] = {}  # by name, so that each is there once
+
+    def vector(self, dtype: np.dtype) -> str:
+        return f"<{self.lanes} x {host.element(dtype)}>"
+
+    def stored_vector(self, dtype: np.dtype) -> str:
+        return f"<{self.lanes} x {host.stored(dtype)}>"
+
+    def mark(self, dtype: np.dtype) -> str:
+        """A vector type in the name of one of LLVM's functions."""
+        kind = "f" if dtype.kind == "f" and host.computes(dtype) else "i"
+        return f"v{self.lanes}{kind}{1 if dtype.kind == 'b' else 8 * dtype.itemsize}"
+
+    def splat(self, x: Any) -> str:
+        """A number in every lane."""
+        return f"splat ({host.element(np.dtype(x.dtype))} {host.literal(x)})"
+
+    def __str__(self) -> str:
+        return "\n".join([*self.parts.values(), '!0 = !{!"branch_weights", i32 1, i32 100000}'])
+
+
+class Text:
+    """Instructions of one function, one after another."""
+
+    def __init__(self, module: Module):
+        self.module = module
+        self.lines: list[str] = []
+        self.count = 0
+        self.angles: dict[str, tuple[str, str]] = {}
+        self.vector, self.mark = module.vector, module.mark
+        self.truth = module.vector(np.dtype(bool))
+
+    def add(self, instruction: str) -> str:
+        """The name of an instruction's result."""
+        self.count += 1
+        name = f"%v{self.count}"
+        self.lines.append(f"  {name} = {instruction}")
+        return name
+
+    def do(self, instruction: str) -> None:
+        """An instruction without a result."""
+        self.lines.append(f"  {instruction}")
+
+    def splat(self, x: Any) -> str:
+        return self.module.splat(x)
+
+    def splat_bits(self, dtype: np.dtype) -> str:
+        """All bits set."""
+        return f"splat ({host.element(dtype)} {'true' if dtype.kind == 'b' else -1})"
+
+    def select(self, which: str, yes: str, no: str, dtype: np.dtype) -> str:
+        t = self.vector(dtype)
+        return self.add(f"select {self.truth} {which}, {t} {yes}, {t} {no}")
+
+    def times(self, a: str, b: str, dtype: np.dtype) -> str:
+        name = "fmul contract" if dtype.kind == "f" else "mul"
+        return self.add(f"{name} {self.vector(dtype)} {a}, {b}")
+
+    def call(self, name: str, dtype: np.dtype, x: list[str], more: str = "") -> str:
+        """One of LLVM's functions of vectors of one type; more: a last argument that is a plain number."""
+        return self.call_named(f"llvm.{name}.{self.mark(dtype)}", dtype, [(dtype, a) for a in x], more)
+
+    def call_named(self, name: str, result: np.dtype, x: list[tuple[np.dtype, str]], more: str = "") -> str:
+        types = [self.vector(t) for t, _ in x] + more.split()[:1]
+        self.module.parts[name] = f"declare {self.vector(result)} @{name}({', '.join(types)})"
+        given = [f"{self.vector(t)} {a}" for t, a in x] + [more] * bool(more)
+        return self.add(f"call {self.vector(result)} @{name}({', '.join(given)})")
+
+    def declare(self, name: str, dtype: np.dtype, operands: int) -> None:
+        full, t = f"llvm.{name}.{self.mark(dtype)}", self.vector(dtype)
+        self.module.parts[full] = f"declare {t} @{full}({', '.join([t] * operands)})"
+
+    def lanewise(self, name: str, dtype: np.dtype, x: list[str]) -> str:
+        """A function of the C library."""
+        symbol = self.needs_lanewise(name, dtype, len(x))
+        t = self.vector(dtype)
+        return self.add(f"call {t} @{symbol}({', '.join(f'{t} {a}' for a in x)})")
+
+    def needs_lanewise(self, name: str, dtype: np.dtype, operands: int) -> str:
+        symbol = f"each_{name}" + "f" * (dtype.itemsize == 4)
+        if symbol not in self.module.parts:
+            self.declare("fabs", dtype, 1)
+            self.declare("copysign", dtype, 2)
+            self.module.parts[symbol] = functions.lanewise(name, dtype, self.module.lanes, operands)
+        return symbol
+
+    def sine_and_cosine(self, x: str, dtype: np.dtype) -> tuple[str, str]:
+        """Both, computed once for an angle."""
+        if x not in self.angles:
+            name = f"sine_and_cosine_{self.mark(dtype)}"
+            if name not in self.module.parts:
+                self.needs_lanewise("sin", dtype, 1)
+                self.needs_lanewise("cos", dtype, 1)
+                self.module.parts[name] = functions.sine_and_cosine(dtype, self.module.lanes)
+            t, lanes = self.vector(dtype), self.module.lanes
+            whether = f"llvm.vector.reduce.or.v{lanes}i1"
+            self.module.parts[whether] = f"declare i1 @{whether}({self.truth})"
+            pair = f"{{ {t}, {t} }}"
+            both = self.add(f"call {pair} @{name}({t} {x})")
+            self.angles[x] = (self.add(f"extractvalue {pair} {both}, 0"), self.add(f"extractvalue {pair} {both}, 1"))
+        return self.angles[x]

@@ -1,0 +1,235 @@
+"""Kernels as machine code against jax.vmap: batches of every size, threads, special numbers, loops that stay inside."""
+
+import concurrent.futures
+import ctypes
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+import jaxmbs as mbs
+from jaxmbs.batching import machine, mapping, over_rows
+from jaxmbs.batching.cpu import CPU
+from jaxmbs.batching.machine import MACHINE, compiling, emitting, segments
+from jaxmbs.batching.machine.code import Code, Piece
+from jaxmbs.batching.mapping import MappedProgram
+from jaxmbs.batching.recorded import Step
+from tests.cases import relative
+
+SPECIAL = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -2.5, 1e-310, 1e300, 3e9, 1e22, np.pi])
+
+
+def everything(x, n, b, s):
+    """Of a row x (3,), a whole number, a truth value and a shared number."""
+    total, path = lax.scan(lambda c, k: (c * 0.5 + jnp.sin(k * x), c[0]), x, jnp.arange(4.0, dtype=x.dtype))
+    chosen = jnp.where(b, jnp.cos(x) * s, lax.atan2(x, s))
+    whole = n // 3 + jnp.argmax(x) + lax.rem(n, 0 * n) + lax.div(n, 0 * n)
+    return total, path[::-1], chosen, whole, x > s, b, jnp.exp(x) % 2, jnp.max(x), x.astype(jnp.int8), n + b
+
+
+def batch(rows, dtype):
+    rng = np.random.default_rng(5)
+    x = np.where(rng.random((rows, 3)) < 0.3, rng.choice(SPECIAL, (rows, 3)), rng.normal(size=(rows, 3))).astype(dtype)
+    n = rng.choice([np.iinfo(np.int32).min, -7, -1, 0, 8], rows).astype(np.int32)
+    return x, n, rng.random(rows) < 0.5, np.asarray(0.7, dtype)
+
+
+@pytest.mark.filterwarnings("ignore:.*encountered in cast")
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_batches_of_every_size(dtype):
+    """A row has the same bits alone, at any place of a batch, and whoever computes it; and those of jax.vmap to rounding."""
+    in_axes = (0, 0, 0, None)
+    args = batch(50, dtype)
+    run = mbs.jit(everything, in_axes=in_axes)
+    whole = run(*args)
+    for got, want in zip(whole, jax.jit(jax.vmap(everything, in_axes))(*args), strict=True):
+        assert got.dtype == want.dtype and got.shape == want.shape
+        if got.dtype.kind == "f":
+            tolerance = 40 * np.finfo(dtype).eps
+            np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance)
+        else:
+            assert np.array_equal(got, want)
+    for size in range(1, 18):
+        first = 50 - 2 * size
+        part = [x[first : first + size] if np.ndim(x) else x for x in args]
+        for got, want in zip(run(*part), whole, strict=True):
+            assert np.asarray(got).tobytes() == np.asarray(want)[first : first + size].tobytes()
+
+
+def gradient_of_a_loop(x, y):
+    def loss(x):
+        def turn(c, k):
+            return (c[0] + 0.1 * c[1], c[1] - 0.1 * jnp.sin(c[0]) * k), c[0] * y
+
+        (a, _), path = lax.scan(turn, (x, x), jnp.arange(1.0, 9.0))
+        return jnp.sum(a) + jnp.sum(path[3])
+
+    return jax.value_and_grad(loss)(x)
+
+
+def step_between(x, y):
+    """An operation on whole arrays between two kernels, which need numbers of one another."""
+    a, b = jnp.sin(x) * y, x + y
+    solved = jnp.linalg.solve(jnp.outer(a, a) + 4 * jnp.eye(3), b)
+    (c, _), path = lax.scan(lambda c, k: ((c[0] + k * solved, c[1] + 1), c[0]), (a, 0), jnp.arange(3.0))
+    return c * b, jnp.linalg.solve(jnp.outer(c, c) + 4 * jnp.eye(3), path[-1]) + a, path
+
+
+def nested(x, y):
+    def outer(c, z):
+        d, inner = lax.scan(lambda d, k: (d * 0.9 + k * y, d[:2]), c, jnp.stack([z, c[0]]))
+        return d[::-1], inner * z
+
+    return lax.scan(outer, x, y, reverse=True)
+
+
+@pytest.mark.parametrize("fn", [gradient_of_a_loop, step_between, nested])
+def test_loops_and_steps(fn):
+    x, y = np.random.default_rng(1).normal(size=(2, 21, 3))
+    results, beyond = jax.jit(over_rows(fn, on=MACHINE))(x, y)
+    assert beyond is None
+    for got, want in zip(jax.tree.leaves(results), jax.tree.leaves(jax.vmap(fn)(x, y)), strict=True):
+        assert got.shape == want.shape and relative(got, want) < 1e-13
+
+
+def test_loops_stay_inside_kernels():
+    """A rollout, its gradient and its table are one call; a loop that keeps too much is not."""
+    for fn in (gradient_of_a_loop, nested):
+        x = np.ones((4, 3))
+        text = jax.jit(over_rows(fn, on=MACHINE)).lower(x, x).as_text()
+        assert text.count("stablehlo.custom_call @jaxmbs_") == 1 and "while" not in text
+
+    def long(x):
+        return lax.scan(lambda c, _: (c * 0.5, jnp.outer(c, c)), x, None, 100_000)[1]
+
+    program = MappedProgram(long, [np.ones((4, 3))], [True], MACHINE).program
+    assert not any(segments.embeds(item) for item in program.items if isinstance(item, Step))
+
+
+def test_threads_and_blocks_change_no_bit(monkeypatch):
+    """Blocks of one group of rows, on all threads, from several threads at once; and each group by itself."""
+    x = np.random.default_rng(2).normal(size=(4, 64, 3))
+    run = mbs.jit(lambda x: lax.fori_loop(0, 30_000, lambda i, c: jnp.sin(c) * x + c[::-1], x), in_axes=0)
+
+    def at_once(k):
+        return np.asarray(run(x[k])).tobytes()
+
+    with concurrent.futures.ThreadPoolExecutor(3) as pool:
+        together = list(pool.map(at_once, range(4)))
+    assert together == [b"".join(np.asarray(run(x[k, i : i + 8])).tobytes() for i in range(0, 64, 8)) for k in range(4)]
+    monkeypatch.setattr(emitting, "WORK", 1 << 40)
+    whole = mbs.jit(run.fn, in_axes=0)
+    assert np.asarray(whole(x[0])).tobytes() == together[0]
+
+
+def test_long_programs_are_cut():
+    """Pieces of bounded length, so that LLVM's time is linear in the length of the program."""
+
+    def fn(x):
+        for k in range(1500):
+            x = x * x[::-1] + (1.0 + k)
+        return x
+
+    program = MappedProgram(fn, [np.ones((2, 2))], [True], MACHINE).program
+    pieces = [node for node in Code(program.items, program.outputs).body if isinstance(node, Piece)]
+    assert sum(len(p.chunk.operations) for p in pieces) == 3000
+    assert max(len(p.chunk.operations) for p in pieces) <= 700
+
+
+def test_sines_have_no_limit():
+    x = np.concatenate([np.linspace(-30, 30, 999), [1e8, -2e8, 1e22, 1e300, -0.0, 1e-300, np.inf, np.nan]])
+    (s, c), _ = over_rows(lambda x: (jnp.sin(x), jnp.cos(x)), on=MACHINE)(x)
+    with np.errstate(invalid="ignore"):
+        np.testing.assert_allclose(s, np.sin(x), rtol=4e-16, atol=2e-16)
+        np.testing.assert_allclose(c, np.cos(x), rtol=4e-16, atol=2e-16)
+    assert np.signbit(s[-4])
+
+
+def test_the_smallest_numbers_are_zeros():
+    """As the processor takes them in XLA's threads."""
+    x = np.array([1e-310, -1e-310, 0.0, -0.0])
+    for fn in (jnp.sqrt, jnp.log, lambda x: lax.pow(x, 0.5), lambda x: 1 / x):
+        assert np.array_equal(over_rows(fn, on=MACHINE)(x)[0], jax.jit(jax.vmap(fn))(x), equal_nan=True)
+
+
+def test_instructions_for_whole_numbers():
+    """A division by zero would end the process: guarded where it is made, also where a compiler could prove nothing."""
+    program = MappedProgram(lax.div, [np.ones(3, int), np.ones(3, int)], [True] * 2, MACHINE).program
+    text = emitting.kernel(Code(program.items, program.outputs))
+    [divided] = [line for line in text.splitlines() if " = sdiv <" in line]
+    divisor = divided.rsplit(", ", 1)[1]
+    assert any(line.lstrip().startswith(f"{divisor} = select") for line in text.splitlines())
+    a, b = np.array([7, -7, np.iinfo(int).min, 5]), np.array([0, 2, -1, -3])
+    for fn in (lax.div, lax.rem):
+        assert np.array_equal(over_rows(fn, on=MACHINE)(a, b)[0], jax.vmap(fn)(a, b))
+
+
+def test_what_is_kept_is_whole(tmp_path):
+    path = tmp_path / "code.o"
+    compiling._write(path, b"some code")
+    assert compiling._read(path) == b"some code"
+    path.write_bytes(path.read_bytes()[:-1])
+    assert compiling._read(path) is None
+
+
+def test_the_choice_of_kernels(monkeypatch):
+    for name, on in (("", MACHINE), ("machine", MACHINE), ("loops", CPU)):
+        monkeypatch.setenv("JAXMBS_KERNELS", name)
+        assert mapping.target() is on
+    monkeypatch.setenv("JAXMBS_KERNELS", "vectors")
+    with pytest.raises(mbs.ModelError, match=r'"vectors".*"machine" or "loops"'):
+        mapping.target()
+    monkeypatch.setattr(machine, "lacking", lambda: "llvmlite is not installed")
+    monkeypatch.setenv("JAXMBS_KERNELS", "machine")
+    with pytest.raises(mbs.ModelError, match="llvmlite is not installed"):
+        mapping.target()
+    monkeypatch.delenv("JAXMBS_KERNELS")
+    assert mapping.target() is CPU
+
+
+def test_without_llvmlite(monkeypatch):
+    monkeypatch.setattr(machine.importlib.util, "find_spec", lambda name: None)
+    assert "pip install 'jaxmbs[fast]'" in machine.lacking.__wrapped__()
+    monkeypatch.setattr(machine.sys, "platform", "win32")
+    assert "win32" in machine.lacking.__wrapped__()
+
+
+def test_code_is_kept_on_disk(tmp_path, monkeypatch):
+    """It is read where it is whole, and made anew where it is not; the same function always has the same text."""
+    monkeypatch.setattr(compiling, "_path", lambda content: tmp_path / "made" / "code.o")
+    x = np.linspace(0, 1, 15).reshape(5, 3)
+
+    def text():
+        program = MappedProgram(lambda x: jnp.sin(x) * x[0] + jnp.exp(x), [x], [True], MACHINE).program
+        return emitting.kernel(Code(program.items, program.outputs))
+
+    assert text() == text()
+    results, engines = [], []
+    for k in range(3):
+        before = dict(compiling.COUNT)
+        engines.append(compiling._engine(text()))
+        address = ctypes.c_void_p(engines[-1].get_function_address("handler"))
+        jax.ffi.register_ffi_target(f"kept_{k}", jax.ffi.pycapsule(address), platform="cpu")
+        results.append(np.asarray(jax.ffi.ffi_call(f"kept_{k}", jax.ShapeDtypeStruct(x.shape, x.dtype))(x)).tobytes())
+        assert compiling.COUNT["read"] - before["read"] == (k == 1)
+        if k == 1:
+            (tmp_path / "made" / "code.o").write_bytes(b"damaged")
+    assert results[0] == results[1] == results[2]
+    KEPT.extend(engines)
+
+
+KEPT: list = []  # XLA may call them as long as the process lives
+
+
+def test_a_loop_that_keeps_too_much_is_done_in_blocks():
+    """Its turns are XLA's, each a kernel; the memory for a batch is that of a block."""
+
+    def fn(x):
+        return lax.scan(lambda c, _: (c * 0.5 + x, jnp.outer(c, c)), x, None, 40_000)[1][::20_000]
+
+    x = np.random.default_rng(4).normal(size=(3, 2))
+    program = MappedProgram(fn, [x], [True], MACHINE)
+    assert not program.is_one_call(MACHINE)
+    assert relative(mbs.jit(fn, in_axes=0)(x), jax.vmap(fn)(x)) < 1e-13
