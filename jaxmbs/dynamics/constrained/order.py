@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from jaxmbs.dynamics.state.forest import Strand, strands_of
 from jaxmbs.model.constraints import Coupling, FunctionConstraint
+from jaxmbs.model.events import ReactionExceeds
 from jaxmbs.model.structure import WORLD, Structure
 
 LARGEST_UNROLLED = (16, 12)  # coordinates, rows; beyond them the matrices are not written out in components
@@ -73,16 +74,44 @@ def constraints_of(s: Structure) -> tuple[Constraint, ...]:
 
 @functools.lru_cache(maxsize=256)
 def plan_of(s: Structure) -> Plan | None:
-    """The order for a mechanism that is large enough to have one; None where matrices are dense."""
-    if not s.constrained or any(isinstance(c.element, FunctionConstraint) for c in s.constraints):
-        return None
-    if s.rheonomic or s.singular or s.events:
-        return None
-    found = constraints_of(s)
-    if s.nv <= LARGEST_UNROLLED[0] and sum(c.rows for c in found) <= LARGEST_UNROLLED[1]:
-        return None
-    plan = ordered(s, found)
-    return plan if plan.size <= LARGEST_FRONT else None
+    """The order for a mechanism that is large enough to have one; None where matrices are written out or dense."""
+    return None if not s.constrained or _small(s) or _obstacle(s) else ordered(s, constraints_of(s))
+
+
+def equations_text(s: Structure) -> str:
+    """How the equations of a mechanism with constraints are solved, in words; empty for a tree."""
+    if not s.constrained:
+        return ""
+    if _small(s):
+        return "constraints: small matrices, written out in components"
+    if why := _obstacle(s):
+        return f"constraints: dense matrices, as {why}"
+    size = ordered(s, constraints_of(s)).size
+    return f"constraints: eliminated joint by joint, at most {size} rows at a time; work linear in the number of bodies"
+
+
+def _small(s: Structure) -> bool:
+    """Whether matrices are written out."""
+    if any(isinstance(c.element, FunctionConstraint) for c in s.constraints):
+        return s.nv <= LARGEST_UNROLLED[0]
+    return s.nv <= LARGEST_UNROLLED[0] and sum(c.rows for c in constraints_of(s)) <= LARGEST_UNROLLED[1]
+
+
+def _obstacle(s: Structure) -> str:
+    """Why a mechanism has dense matrices; empty if it need not."""
+    for c in s.constraints:
+        if isinstance(c.element, FunctionConstraint):
+            return f"{c.name!r} is a function that may act on every joint"
+    for x in (*s.links, *s.loops):
+        if x.joint.rheonomic or x.joint.rheonomic_rows or not x.joint.formulas:
+            return f"joint {x.name!r} moves by itself or has no formulas"
+    for e in s.events:
+        if isinstance(e.when, ReactionExceeds):
+            return f"event {e.name!r} asks for a reaction"
+    if s.singular:
+        return "without constraints some motion would move no mass"
+    size = ordered(s, constraints_of(s)).size
+    return f"up to {size} rows would have to be carried along at a time" if size > LARGEST_FRONT else ""
 
 
 def ordered(s: Structure, found: tuple[Constraint, ...]) -> Plan:

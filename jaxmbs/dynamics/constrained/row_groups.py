@@ -159,7 +159,7 @@ def row_groups(state: State, plan: Plan) -> RowGroups:
         if state.holds is not None:
             holds = state.holds[b.nodes[0]] if len(b.nodes) == 1 else state.holds[np.asarray(b.nodes)]
             rows = jax.tree_util.tree_map(lambda x, h=holds: where(h, x, 0.0), rows)
-        found.append(rows)
+        found.append(forest.whole(b, rows))
         starts = starts_of(forest)
         for c in b.nodes:
             holonomic[starts[c] : starts[c] + len(on)] = on

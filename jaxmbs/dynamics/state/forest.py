@@ -161,7 +161,7 @@ class Forest:
             if b.period and b.place:
                 continue
             if not b.period:
-                state, result = self._whole(b, step(b.kind, self.gather(states, b.parents, root), data[k]))
+                state, result = self.whole(b, step(b.kind, self.gather(states, b.parents, root), data[k]))
                 states.append(state)
                 results.append(result)
                 continue
@@ -183,9 +183,7 @@ class Forest:
             if b.period and b.place:
                 continue
             if not b.period:
-                handed, results[k] = self._whole(
-                    b, step(b.kind, sums.pop(k) if k in sums else nothing(b.kind), data[k])
-                )
+                handed, results[k] = self.whole(b, step(b.kind, sums.pop(k) if k in sums else nothing(b.kind), data[k]))
                 self._deposit(sums, handed, b.parents, b.rolled)
                 continue
             along = self.strands[k : k + b.period]
@@ -195,7 +193,7 @@ class Forest:
             self._deposit(sums, handed, b.parents[:1], False)
         return results, sums.get(-1, None if callable(zero) else zero)
 
-    def _whole(self, b: Any, found: Any) -> Any:
+    def whole(self, b: Any, found: Any) -> Any:
         """Arrays over all nodes of a rolled strand."""
         if not b.rolled:
             return found

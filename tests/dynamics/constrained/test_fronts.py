@@ -11,7 +11,7 @@ from scipy.integrate import solve_ivp
 import jaxmbs as mbs
 from jaxmbs.dynamics.constrained.constraints import constraints
 from jaxmbs.dynamics.constrained.metric import Metric
-from jaxmbs.dynamics.constrained.order import constraints_of, ordered, plan_of
+from jaxmbs.dynamics.constrained.order import constraints_of, equations_text, ordered, plan_of
 from jaxmbs.dynamics.constrained.row_groups import row_groups
 from jaxmbs.dynamics.constrained.sparse import SparseMetric
 from jaxmbs.dynamics.state import State
@@ -217,3 +217,35 @@ def test_wing_unfolds_together():
     h = 1e-4
     difference = (angle(0.5 + h)[0] - angle(0.5 - h)[0]) / (2 * h)
     np.testing.assert_allclose([slope[0], back], difference, rtol=1e-5)
+
+
+@pytest.mark.interpreted
+def test_how_equations_are_solved_in_words():
+    """Which of the three ways a mechanism takes, and why."""
+    assert "linear" in equations_text(mbs.library.four_bar_windows(8).build().structure)
+    assert "written out" in equations_text(mbs.library.four_bar().build().structure)
+    assert equations_text(mbs.library.chain(3).build().structure) == ""
+    mech = mbs.library.four_bar_windows(8)
+    mech.add_constraint("all", mbs.Nonholonomic(lambda m, t, q, v: v[0] - v[1]))
+    assert "'all' is a function" in equations_text(mech.build().structure)
+
+
+@pytest.mark.slow
+def test_assembled_struck_and_latched():
+    """A row of windows from a guess that is off; struck; latched by an event: one freedom throughout."""
+    mech = mbs.library.four_bar_windows(9)
+    mech.add_event("latch", when=mbs.JointReaches("foot_0", 1.2, direction="down"), then=mbs.Lock("foot_0"))
+    model = mech.build()
+    sign = np.array([1.0 if name.startswith("foot") else -1.0 for name in model.joint_names])
+    dice = np.random.default_rng(0)
+    q, v, status, residual = mbs.assemble(model, sign * 1.3 + 0.05 * dice.normal(size=model.nv), -sign, fixed="foot_3")
+    assert int(status) == mbs.Status.OK and np.abs(residual).max() < 1e-12
+    np.testing.assert_allclose(v, v[0] * sign, rtol=0, atol=1e-10)
+    jumped, _ = mbs.impact(model, q, jnp.zeros(model.nv).at[0].set(1.0))
+    np.testing.assert_allclose(jumped, jumped[0] * sign, rtol=0, atol=1e-10)
+    other, _ = jax.jit(lambda q: mbs.impact(model, q, jnp.zeros(model.nv).at[0].set(1.0)))(q)
+    np.testing.assert_allclose(other, jumped, atol=1e-12)
+    run = mbs.simulate(model, q, v, 0.5, 5e-3, save_every=None)
+    assert int(run.status) == mbs.Status.OK and run.events.index[0] == 0
+    np.testing.assert_allclose(run.q[-1][0], 1.2, atol=1e-9)
+    np.testing.assert_allclose(run.v[-1], 0.0, atol=1e-9)
