@@ -31,18 +31,16 @@ class SparseMetric:
         self.tree, self.plan, self.groups, self.prescribed = tree, plan, found.forest, prescribed
         self.lock = state.lock
         still = [LinkMotion(m.X, m.S, ZERO_MOTION, ZERO_MOTION, ()) for m in state.motions]
-        self.data = (still, tree.links, found.ends)
-        motions, links, ends = jax.tree_util.tree_map(_held, self.data)
+        self.data = (still, tree.links, found.ends, self.lock)
         s = tree.structure
-        self.held = (motions, links, ends)
+        self.held = jax.tree_util.tree_map(_held, self.data)
         self.factors = self._factorized(None)
         self.steps = 4 if s.redundant else 2
 
     def _factorized(self, alike: float | None) -> fronts.Factors:
         redundant = self.tree.structure.redundant
-        return fronts.factorized(
-            self.tree, self.plan, *self.held[:2], self.groups, self.held[2], self.lock, redundant, alike
-        )
+        motions, links, ends, lock = self.held
+        return fronts.factorized(self.tree, self.plan, motions, links, self.groups, ends, lock, redundant, alike)
 
     def closest(self, force: Any, target: Any) -> Pair:
         """(a, lambda) with A a = force + Jᵀ lambda and J a = target; where rows depend on one another, any such lambda."""
@@ -53,13 +51,15 @@ class SparseMetric:
             force, target = force - carried[0], target - carried[1]
         if self.lock is not None:
             force = jnp.where(self.lock, 0.0, force)
-        a, multipliers = _solution(self._solved, self._multiplied, self.data, (force, target))
+        a, multipliers = _solution(
+            self._solved, self._multiplied, (self.factors, self.held), self.data, (force, target)
+        )
         return a + given, multipliers
 
     def least_norm(self, multipliers: jax.Array) -> jax.Array:
         """The multipliers of least norm among those that act as the given ones, 1 N m weighing as much as 1 N."""
-        wanted = self._transposed(self.data, multipliers)
-        return _solution(self._least, self._normal, self.data, (jnp.zeros_like(multipliers), wanted))[0]
+        right = jnp.zeros_like(multipliers), self._transposed(self.data, multipliers)
+        return _solution(self._least, self._normal, (self.factors, self._alike, self.held), self.data, right)[0]
 
     @functools.cached_property
     def _alike(self) -> fronts.Factors:
@@ -67,14 +67,15 @@ class SparseMetric:
         eps = float(jnp.finfo(self.tree.dtype).eps)
         return self._factorized(eps**0.4)
 
-    def _least(self, right: Pair) -> Pair:
+    def _least(self, given: Any, right: Pair) -> Pair:
         """(lambda, w) of right = (b, p): the lambda nearest to b with Jᵀ lambda = p, and lambda = b + J w."""
+        factors, alike, held = given
         b, p = right
-        force, none = self._transposed(self.held, b) - p, jnp.zeros_like(b)
-        _, own = self._proximal(self._alike, force, none, 8)
-        rest = force + self._transposed(self.held, own)  # where rows are nearly dependent the method is slow
-        own = own + self._proximal(self.factors, rest, none, self.steps)[1]
-        return b + own, self._proximal(self.factors, jnp.zeros_like(p), own, self.steps)[0]
+        force, none = self._transposed(held, b) - p, jnp.zeros_like(b)
+        _, own = self._proximal((alike, held), force, none, 8)
+        rest = force + self._transposed(held, own)  # where rows are nearly dependent the method is slow
+        own = own + self._proximal((factors, held), rest, none, self.steps)[1]
+        return b + own, self._proximal((factors, held), jnp.zeros_like(p), own, self.steps)[0]
 
     def _normal(self, data: Any, x: Pair) -> Pair:
         """(lambda - J w, Jᵀ lambda): the equations of `least_norm`."""
@@ -93,15 +94,17 @@ class SparseMetric:
         eps = float(jnp.finfo(self.tree.dtype).eps)
         return fronts.conditioning(self.factors, eps, self.tree.structure.redundant)
 
-    def _solved(self, right: Pair) -> Pair:
-        return self._proximal(self.factors, *right, self.steps)
+    def _solved(self, given: Any, right: Pair) -> Pair:
+        return self._proximal(given, *right, self.steps)
 
-    def _proximal(self, factors: fronts.Factors, force: jax.Array, target: jax.Array, steps: int) -> Pair:
+    def _proximal(self, given: Any, force: jax.Array, target: jax.Array, steps: int) -> Pair:
         """By the steps of `saddle`."""
+
+        factors, held = given
 
         def step(x: Any, first: jax.Array) -> tuple[Any, None]:
             a, multipliers, A = x
-            missing = target - rates_of(self.groups, self.held[2], self.plan, self.tree, A, a)
+            missing = target - rates_of(self.groups, held[2], self.plan, self.tree, A, a)
             da, change, dA = fronts.solve(self.tree, self.plan, factors, first * force, missing)
             return (a + da, multipliers + change, [x + y for x, y in zip(A, dA, strict=True)]), None
 
@@ -113,10 +116,10 @@ class SparseMetric:
 
     def _multiplied(self, data: Any, x: Pair, masked: bool = True) -> Pair:
         """(A a - Jᵀ lambda, J a), with a locked freedom out of both where masked."""
-        motions, links, ends = data
+        motions, links, ends, lock = data
         a, multipliers = x
         tree, s = self.tree, self.tree.structure
-        moving = jnp.where(self.lock, 0.0, a) if masked and self.lock is not None else a
+        moving = jnp.where(lock, 0.0, a) if masked and lock is not None else a
         parts = tree.split(moving, s.v_slices)
 
         def outward(joint: Joint, A: Motion, d: Any) -> tuple[Motion, Motion]:
@@ -135,8 +138,8 @@ class SparseMetric:
 
         rows, _ = tree.inward(inward, list(zip(motions, links, A, wrenches, parts, strict=True)), (ZERO_FORCE,))
         force = tree.vector(tree.flat(rows)) - along
-        if masked and self.lock is not None:
-            force = jnp.where(self.lock, a, force)
+        if masked and lock is not None:
+            force = jnp.where(lock, a, force)
         return force, rates_of(self.groups, ends, self.plan, tree, A, moving)
 
 
@@ -144,9 +147,12 @@ def _held(x: Any) -> Any:
     return x if is_number(x) else jax.lax.stop_gradient(x)
 
 
-def _solution(solve: Callable[[Pair], Pair], multiply: Callable[..., Pair], data: Any, right: Pair) -> Pair:
-    """x = solve(right), differentiated as the solution of multiply(data, x) = right, to any order and in both modes."""
-    leaves, treedef = jax.tree_util.tree_flatten(data)
+def _solution(
+    solve: Callable[[Any, Pair], Pair], multiply: Callable[[Any, Pair], Pair], factors: Any, data: Any, right: Pair
+) -> Pair:
+    """x = solve(factors, right), differentiated as the solution of multiply(data, x) = right, to any order and in both
+    modes. Nothing is taken from outside: what is traced there is gone when a derivative is made."""
+    leaves, treedef = jax.tree_util.tree_flatten((factors, data))
     number = [is_number(x) for x in leaves]
 
     def whole(arrays: Sequence[Any]) -> Any:
@@ -155,7 +161,7 @@ def _solution(solve: Callable[[Pair], Pair], multiply: Callable[..., Pair], data
 
     @jax.custom_jvp
     def solution(right: Pair, *arrays: Any) -> Pair:
-        return solve(right)
+        return solve(whole(arrays)[0], right)
 
     def rule(given: Sequence[Any], tangents: Sequence[Any]) -> tuple[Pair, Pair]:
         right, *arrays = given
@@ -169,13 +175,13 @@ def _solution(solve: Callable[[Pair], Pair], multiply: Callable[..., Pair], data
             here = list(arrays)
             for k, y in zip(moving, moved, strict=True):
                 here[k] = y
-            return multiply(whole(here), x)
+            return multiply(whole(here)[1], x)
 
         if moving:
             own, along = tuple(arrays[k] for k in moving), tuple(tangents[1 + k] for k in moving)
             _, change = jax.jvp(at, own, along)
             rest = tuple(a - b for a, b in zip(rest, change, strict=True))
-        return x, _solution(solve, multiply, whole(arrays), rest)  # pyright: ignore[reportArgumentType]
+        return x, _solution(solve, multiply, *whole(arrays), right=rest)  # pyright: ignore[reportArgumentType]
 
     solution.defjvp(rule, symbolic_zeros=True)
     return solution(right, *(x for x, n in zip(leaves, number, strict=True) if not n))

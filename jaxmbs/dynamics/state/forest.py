@@ -110,7 +110,7 @@ def _repeated(signs: Sequence[Hashable]) -> Iterator[tuple[int, int, int]]:
 
 class Forest:
     """Strands of nodes, and what is known of them: one pytree per strand, whose arrays have the nodes of a rolled strand
-    on their first axis and whose numbers hold for all."""
+    on their first axis and whose numbers, and arrays without axes, hold for all."""
 
     def __init__(self, strands: Sequence[Any], dtype: Any):
         self.strands, self.dtype = strands, dtype
@@ -139,7 +139,7 @@ class Forest:
             if all(is_number(x) and x == leaves[0] for x in leaves):
                 return leaves[0]
             parts = [
-                rows_of(x, rows) if on and not is_number(x) else jnp.broadcast_to(jnp.asarray(x, self.dtype), (n,))
+                rows_of(x, rows) if on and jnp.ndim(x) else jnp.broadcast_to(jnp.asarray(x, self.dtype), (n,))
                 for x, (_, rows), n, on in zip(leaves, runs, counts, whole, strict=True)
             ]
             return parts[0] if len(parts) == 1 else jnp.concatenate(parts)
@@ -224,7 +224,8 @@ class Forest:
                     return rows_of(x, np.argsort(places).tolist())
                 return jnp.zeros(n, x.dtype).at[np.asarray(places)].add(x)
 
-            found = jax.tree_util.tree_map(moved, handed)
+            # one node to one: scalars of any kind, which stay what they are
+            found = handed if not rolled and not n else jax.tree_util.tree_map(moved, handed)
             sums[k] = found if k not in sums else tuple(x + y for x, y in zip(sums[k], found, strict=True))
 
     def _scanned(
@@ -290,7 +291,7 @@ def folding_scan(
 
 
 def _row(tree: Any, k: int) -> Any:
-    return jax.tree_util.tree_map(lambda x: x if is_number(x) else x[k], tree)
+    return jax.tree_util.tree_map(lambda x: x if is_number(x) or not x.ndim else x[k], tree)
 
 
 def rows_of(x: Any, rows: Sequence[int]) -> Any:
