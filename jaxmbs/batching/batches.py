@@ -25,6 +25,7 @@ ONE_KERNEL_ROWS = 2112  # the same where nothing waits
 GPU_ROWS = 1 << 20  # of one block on a GPU: what waits between kernels stays under some gigabytes
 # A call prepares memory for every number of such a program (40 ns each); below this many rows, small loops are faster.
 FEWEST_ROWS = 1024
+PART_ROWS = 256  # of one loop of a program that is too large for kernels: its arrays stay in the cache
 
 
 def use_all_cores() -> int:
@@ -110,8 +111,11 @@ class _Rows:
         def in_plain(*arrays: Any) -> tuple[Any, Any]:
             return jax.vmap(one_row, in_axes)(*arrays), None
 
+        def in_parts(*arrays: Any) -> tuple[Any, Any]:
+            return _in_parts(lambda *x: in_plain(*x)[0], arrays, mapped), None
+
         if not program.by_rows:
-            return in_plain(*arrays)
+            return _split(in_parts, arrays, mapped, size, devices) if program.independent else in_plain(*arrays)
         if on is None:
             return _split(in_plain, arrays, mapped, size, devices)
         if program.is_one_call(on):
@@ -177,6 +181,25 @@ def _in_blocks(
     shapes = jax.eval_shape(lambda: block(0)[1])
     empty = jax.tree_util.tree_map(lambda x: jnp.zeros((size, *x.shape[1:]), x.dtype), shapes)
     return jax.lax.fori_loop(0, blocks, add, empty)
+
+
+def _in_parts(fn: Callable[..., Any], arrays: Sequence[Any], mapped: Sequence[bool]) -> Any:
+    """fn of the rows, some hundreds at a time."""
+    size = next(x.shape[0] for x, m in zip(arrays, mapped, strict=True) if m)
+    parts = -(-size // PART_ROWS)
+    if parts == 1:
+        return fn(*arrays)
+    rows = -(-size // parts)
+    shaped = [
+        padded(x, rows * parts).reshape(parts, rows, *x.shape[1:]) for x, m in zip(arrays, mapped, strict=True) if m
+    ]
+
+    def part(xs: Any) -> Any:
+        rest = iter(xs)
+        return fn(*(next(rest) if m else x for x, m in zip(arrays, mapped, strict=True)))
+
+    found = jax.lax.map(part, shaped)
+    return jax.tree_util.tree_map(lambda x: x.reshape(-1, *x.shape[2:])[:size], found)
 
 
 def _split(

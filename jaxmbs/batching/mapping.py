@@ -17,9 +17,11 @@ from jaxmbs.batching.ordering import chunks
 from jaxmbs.batching.recorded import Recording, Step
 from jaxmbs.batching.recording import record
 from jaxmbs.batching.scalars import Source, is_traced
-from jaxmbs.batching.separable import separable
+from jaxmbs.batching.separable import separable, size_of
 from jaxmbs.batching.targets import Target
 from jaxmbs.errors import ModelError
+
+MOST_OPERATIONS = 40_000  # beyond it, kernels take longer to make than anyone waits
 
 
 def target() -> Target | None:
@@ -92,7 +94,8 @@ class MappedProgram:
         self.treedef = jax.tree_util.tree_structure(shape)
         self.weak = [getattr(x, "weak_type", False) for x in closed.out_avals]
         # a derivative or a batch from outside does not get through kernels
-        self.by_rows = not any(map(is_traced, closed.consts)) and separable(closed)
+        self.independent = not any(map(is_traced, closed.consts)) and separable(closed)
+        self.by_rows = self.independent and size_of(closed) <= MOST_OPERATIONS
         self.program = record(closed, self.sources, on and on.serves) if self.by_rows else Recording()
 
     @property

@@ -18,11 +18,11 @@ from jaxmbs.batching.arrays import RULES
 from jaxmbs.batching.execution import Setting, execute
 from jaxmbs.batching.recorded import Loop, Recording, Step
 from jaxmbs.batching.scalars import ELEMENTWISE, Entry, Source, array_of, entries, is_known, is_traced, numbers
+from jaxmbs.batching.separable import LARGEST
 from jaxmbs.batching.simplification import Simplifier, folded
 from jaxmbs.batching.targets import either
 from jaxmbs.batching.zeros import Guarded
 
-LARGEST = 1024  # entries of an array that is still taken apart
 _CALLS = {
     "pjit": "jaxpr", "jit": "jaxpr", "closed_call": "call_jaxpr", "custom_jvp_call": "call_jaxpr",
     "custom_vjp_call": "call_jaxpr", "checkpoint": "jaxpr", "remat2": "jaxpr",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,10 +17,19 @@ _OF_BATCHES = frozenset([
 ])  # fmt: skip
 
 
+LARGEST = 1024  # entries of an array that is still taken apart
+
+
 def separable(closed: Any) -> bool:
     """Whether nothing in a closed jaxpr has an effect or depends on how many rows are mapped together."""
     outputs = any(_is_key(x) for x in closed.out_avals)
     return not outputs and all(map(_is_separable, _equations(closed.jaxpr)))
+
+
+def size_of(closed: Any) -> int:
+    """Scalar operations of one row, bodies of loops counted once, if all small arrays are taken apart."""
+    sizes = (math.prod(getattr(v.aval, "shape", ())) for e in _equations(closed.jaxpr) for v in e.outvars)
+    return sum(n for n in sizes if n <= LARGEST)
 
 
 def _is_separable(eqn: Any) -> bool:

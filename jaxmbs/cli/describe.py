@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 def document(study: Study) -> dict[str, Any]:
     """A file's content as plain data; SI units but where a unit stands beside."""
+    from jaxmbs.dynamics.constrained.order import equations_text
     from jaxmbs.study.words import described as distribution
 
     model = study.model
@@ -37,6 +38,7 @@ def document(study: Study) -> dict[str, Any]:
     return {
         "name": model.name, "bodies": bodies, "joints": joints, "nq": model.nq, "nv": model.nv,
         "mass": float(sum(b["mass"] for b in bodies)), "gravity": number("gravity"),
+        "equations": equations_text(s),
         **{key: [_element(x, number) for x in getattr(s, key, ())] for key in others},
         "simulation": study.simulation.model_dump(exclude_none=True), "seed": study.seed,
         "dispersions": [
@@ -95,6 +97,8 @@ def described(study: Study) -> RenderableType:
     head = f"{found['name']}: {len(found['bodies'])} bodies, {found['nv']} degrees of freedom (nq {found['nq']}), "
     gravity = f"gravity {_said(found['gravity'])} m/s2"
     parts: list[RenderableType] = [Text(f"{head}{found['mass']:,.6g} kg, {gravity}", style="bold")]
+    if found["equations"]:
+        parts.append(Text(found["equations"]))
     bodies = [(b["name"], _said(b["mass"]), _said(b["com"]), _said(b["inertia"])) for b in found["bodies"]]
     parts.append(_table("bodies", ("body", "mass [kg]", "com [m]", "inertia [kg m2]"), bodies))
     joints = [

@@ -11,6 +11,8 @@ from jaxmbs.library.chains import double_pendulum as double_pendulum
 from jaxmbs.library.crank_slider import crank_slider as crank_slider
 from jaxmbs.library.curve_joint import curve_joint as curve_joint
 from jaxmbs.library.curve_joint import helix_slide as helix_slide
+from jaxmbs.library.deployable import scissor_mast as scissor_mast
+from jaxmbs.library.deployable import synchronised_wing as synchronised_wing
 from jaxmbs.library.elastic import beam as beam
 from jaxmbs.library.elastic import cable as cable
 from jaxmbs.library.elastic import plate as plate

@@ -6,6 +6,7 @@ import dataclasses
 import random
 import warnings
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -30,15 +31,16 @@ def without_dependent_rows(model: Model) -> Model:
         factors = np.array([1 + dice.uniform(-0.3, 0.3) for _ in model.numbers])
         varied = dataclasses.replace(model, numbers=model.numbers * factors)
         samples.append(_loop_rows(varied, _near(s, dice, 1.0))[1])
-    chosen: list[list[np.ndarray]] = [[] for _ in samples]
+    chosen = [_Independent(s.nv) for _ in samples]
     loops, first = [], 0
     for loop in s.loops:
         kept = []
         for row in loop.kept:
-            grown = [[*c, J[first + row]] for c, J in zip(chosen, samples, strict=True)]
-            if any(_rank(g) > len(c) for g, c in zip(grown, chosen, strict=True)):
+            rests = [c.rest(J[first + row]) for c, J in zip(chosen, samples, strict=True)]
+            if any(rest is not None for rest in rests):
                 kept.append(row)
-                chosen = grown
+                for c, rest in zip(chosen, rests, strict=True):
+                    c.take(rest)
         first += len(loop.kept)
         loops.append(dataclasses.replace(loop, kept=tuple(kept)))
     if tuple(loops) == s.loops:
@@ -116,14 +118,18 @@ def _near(s: Structure, dice: random.Random, reach: float) -> list[list[float]]:
 
 def _consistent(model: Model, q: list[list[float]]) -> list[list[float]] | None:
     """A configuration near q that meets the loops, by Newton steps of least length."""
-    s = model.structure
+    s, values = model.structure, model.values()
+    reached: list[float] = []
     for _ in range(40):
-        residual, J = (_kept(s, np.asarray(x)) for x in _loop_rows(model, q))
-        if np.abs(residual).max(initial=0.0) < 1e-11:
+        residual, J = (_kept(s, np.asarray(x)) for x in _loop_rows(model, q, values))
+        reached.append(float(np.abs(residual).max(initial=0.0)))
+        if reached[-1] < 1e-11:
             return q
-        step = -np.linalg.pinv(J, rcond=1e-6) @ residual
+        if len(reached) > 8 and min(reached[-4:]) > 0.5 * min(reached[:-4]):
+            return None  # it gets no nearer
+        step = -np.linalg.lstsq(J, residual, rcond=1e-6)[0]
         step *= min(1.0, 0.5 / max(np.abs(step).max(initial=0.0), 1e-300))
-        values, moved = model.values(), []
+        moved = []
         for link, own, part in zip(s.links, q, s.v_slices, strict=True):
             v = step[part].tolist()
             motion = link.joint.motion(values.of(link.name, link.joint.numbers), own, v, 0.0)
@@ -132,13 +138,29 @@ def _consistent(model: Model, q: list[list[float]]) -> list[list[float]] | None:
     return None
 
 
-def _rank(rows: list[np.ndarray]) -> int:
-    return int(np.linalg.matrix_rank(np.array(rows), tol=1e-9 * max(1.0, float(np.abs(rows).max()))))
+class _Independent:
+    """Rows as an orthonormal basis, to which one after the other is added."""
+
+    def __init__(self, n: int):
+        self.basis, self.count, self.largest = np.zeros((n, n)), 0, 1.0
+
+    def rest(self, row: np.ndarray) -> np.ndarray | None:
+        """What of a row the others do not span; None if nothing."""
+        self.largest = max(self.largest, float(np.abs(row).max(initial=0.0)))
+        Q = self.basis[: self.count]
+        for _ in range(2):  # once more, for what rounding left
+            row = row - Q.T @ (Q @ row)
+        return row if float(np.linalg.norm(row)) > 1e-9 * self.largest else None
+
+    def take(self, rest: np.ndarray | None) -> None:
+        if rest is not None:
+            self.basis[self.count] = rest / np.linalg.norm(rest)
+            self.count += 1
 
 
-def _loop_rows(model: Model, q: Sequence[Sequence[float]]) -> tuple[np.ndarray, np.ndarray]:
+def _loop_rows(model: Model, q: Sequence[Sequence[float]], values: Any = None) -> tuple[np.ndarray, np.ndarray]:
     """(residuals, Jacobian (all rows of all loops, nv)) of the cut joints, for coordinates by link."""
-    s, values = model.structure, model.values()
+    s, values = model.structure, values or model.values()
 
     def pose(name: str) -> Transform:
         return Transform(values[f"{name}.rotation"], values[f"{name}.position"])
@@ -159,7 +181,8 @@ def _loop_rows(model: Model, q: Sequence[Sequence[float]]) -> tuple[np.ndarray, 
         for row in loop.joint.rows(numbers, a.inverse() @ b, ZERO_MOTION, 0.0):
             F = b.force_to_parent(row.wrench)
             residuals.append(row.residual)
-            out.append([
-                (S @ F) * ((k in paths[loop.body_b]) - (k in paths[loop.body_a])) for k, S in enumerate(columns)
-            ])  # fmt: skip
+            J = [0.0] * s.nv
+            for k in paths[loop.body_a] ^ paths[loop.body_b]:
+                J[k] = (columns[k] @ F) * (1 if k in paths[loop.body_b] else -1)
+            out.append(J)
     return np.array(residuals, float), np.array(out, float).reshape(len(out), s.nv)

@@ -12,7 +12,8 @@ import numpy as np
 import optimistix
 
 from jaxmbs.dynamics.constrained.constraints import constraints, velocities
-from jaxmbs.dynamics.constrained.public import constrained_state
+from jaxmbs.dynamics.constrained.public import planned_state
+from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.calling import compiles_itself, state_dtype
 from jaxmbs.model import Model
 from jaxmbs.model.given import Number, Numbers
@@ -54,12 +55,14 @@ def _assemble(model: Model, q: Any, v: Any, t: Any, *, held_q: tuple[bool, ...],
     moving_q, moving_v = (np.flatnonzero(~np.array(h, bool)) for h in (held_q, held_v))
 
     def placed(y: Any) -> Any:
-        state = constrained_state(model, guess.at[moving_q].set(y), jnp.zeros(model.nv, dtype), t, None)
-        return state.tree.vector(normalised(state.tree, list(state.q)))
+        state = planned_state(model, guess.at[moving_q].set(y), jnp.zeros(model.nv, dtype), t, None)
+        return state.tree.vector(normalised(state.tree, state.q if state.tree.rolled else list(state.q)))
 
     def residual(y: Any, args: Any) -> Any:
-        state = constrained_state(model, placed(y), jnp.zeros(model.nv, dtype), t, None)
+        state = planned_state(model, placed(y), jnp.zeros(model.nv, dtype), t, None)
         found = constraints(state)
+        if state.tree.rolled:
+            return found.residual[np.flatnonzero(found.holonomic)]
         return state.tree.vector([g for g, on in zip(found.residual, found.holonomic, strict=True) if on])
 
     eps = float(jnp.finfo(dtype).eps)
@@ -70,13 +73,15 @@ def _assemble(model: Model, q: Any, v: Any, t: Any, *, held_q: tuple[bool, ...],
         y = optimistix.least_squares(residual, solver, y, throw=False, max_steps=STEPS, adjoint=adjoint).value
         y = _polished(residual, y)
     q = placed(y)
-    state = constrained_state(model, q, v, t, None)
+    state = planned_state(model, q, v, t, None)
     found = constraints(state)
-    J = jnp.stack([state.tree.vector(list(row)) for row in found.J]) if found.J else jnp.zeros((0, model.nv), dtype)
-    rate = state.tree.vector(list(velocities(state, found)))
+    J, rate = _jacobian(state, found)
     own = J[:, moving_v]
     v = v.at[moving_v].add(-jnp.linalg.pinv(own, rtol=eps ** (2 / 3)) @ rate)
-    g = state.tree.vector([x if on else 0.0 for x, on in zip(found.residual, found.holonomic, strict=True)])
+    if state.tree.rolled:
+        g = jnp.where(found.holonomic, found.residual, 0.0)
+    else:
+        g = state.tree.vector([x if on else 0.0 for x, on in zip(found.residual, found.holonomic, strict=True)])
     met = jnp.max(jnp.abs(g), initial=0.0) < eps**0.5
     met &= jnp.max(jnp.abs(rate - own @ (jnp.linalg.pinv(own, rtol=eps ** (2 / 3)) @ rate)), initial=0.0) < eps**0.5
     size = jnp.linalg.svd(own, compute_uv=False) if min(own.shape) else jnp.ones(1, dtype)
@@ -85,9 +90,23 @@ def _assemble(model: Model, q: Any, v: Any, t: Any, *, held_q: tuple[bool, ...],
     return q, v, status, g
 
 
+def _jacobian(state: Any, found: Any) -> tuple[jax.Array, jax.Array]:
+    """(J, the velocities of the rows)."""
+    tree = state.tree
+    if tree.rolled:
+
+        def rate(v: jax.Array) -> jax.Array:
+            return velocities(state, constraints(State(tree, state.q, v, state.t)))
+
+        return jax.jacfwd(rate)(state.v), found.rate
+    nv = tree.structure.nv
+    J = jnp.stack([tree.vector(list(row)) for row in found.J]) if found.J else jnp.zeros((0, nv), tree.dtype)
+    return J, tree.vector(list(velocities(state, found)))
+
+
 def residual_rows(model: Model, q: Numbers, t: Number) -> int:
     """Number of holonomic rows."""
-    return sum(constraints(constrained_state(model, q, jnp.zeros(model.nv), t, None)).holonomic)
+    return int(sum(constraints(planned_state(model, q, jnp.zeros(model.nv), t, None)).holonomic))
 
 
 def _polished(residual: Any, y: Any) -> Any:

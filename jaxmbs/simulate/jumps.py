@@ -181,6 +181,9 @@ def after_impact(tree: Tree, q: Any, v: Any, t: Any, mode: Mode, hit: Any, after
     if tree.structure.constrained or tree.structure.rheonomic:
         state = State(tree, q, v, t, rigid)
         found = constraints(state)
+        if tree.rolled and tree.structure.constrained:
+            metric = Metric.of(state, found, wanted)
+            return v + metric.closest(jnp.zeros_like(vector), -velocities(state, found))[0]
         target = tuple(mul(-1, rate) for rate in velocities(state, found))
         change, _ = Metric.of(state, found, list(wanted)).closest([0.0] * tree.structure.nv, target)
         return [a + b for a, b in zip(v, change, strict=True)]

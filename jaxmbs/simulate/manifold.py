@@ -27,6 +27,9 @@ def _normalised(joint: Joint, q: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
 
 def moved(state: State, change: Sequence[Scalar]) -> Any:
     """The state's q displaced by a small motion given in the coordinates of v."""
-    still = State(state.tree, state.q, list(change), state.t, state.mode)
+    change = change if state.tree.rolled else list(change)
+    still = State(state.tree, state.q, change, state.t, state.mode)
     rates = state.tree.flat([m.rates for m in still.motions])
+    if state.tree.rolled:
+        return normalised(state.tree, state.q + rates)
     return normalised(state.tree, [add(a, b) for a, b in zip(state.q, rates, strict=True)])

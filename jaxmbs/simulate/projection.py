@@ -21,6 +21,8 @@ def projected(tree: Tree, q: Any, v: Any, t: Scalar, mode: Mode | None, iteratio
     Newton on the positions (one iteration after a step of an integrator, whose error it squares), then the velocities.
     Differentiating the last iteration gives the implicit derivative.
     """
+    if tree.rolled:
+        return _projected(tree, q, v, t, mode, iterations)
     for _ in range(iterations):
         state = State(tree, q, v, t, mode)
         found = constraints(state)
@@ -34,6 +36,18 @@ def projected(tree: Tree, q: Any, v: Any, t: Scalar, mode: Mode | None, iteratio
     metric = Metric.of(state, found)
     change, _ = metric.closest([0.0] * len(v), target)
     return q, [add(a, b) for a, b in zip(v, change, strict=True)], metric.conditioning()
+
+
+def _projected(tree: Tree, q: Any, v: Any, t: Scalar, mode: Mode | None, iterations: int) -> tuple[Any, Any, Any]:
+    """The same in arrays."""
+    for _ in range(iterations):
+        state = State(tree, q, v, t, mode)
+        held = constraints(state).of_positions()
+        q = moved(state, Metric.of(state, held).closest(jnp.zeros_like(v), -held.residual)[0])
+    state = State(tree, q, v, t, mode)
+    found = constraints(state)
+    metric = Metric.of(state, found)
+    return q, v + metric.closest(jnp.zeros_like(v), -found.rate)[0], metric.conditioning()
 
 
 def _holonomic(found: Constraints) -> Constraints:
@@ -50,4 +64,4 @@ def violation(tree: Tree, q: Any, v: Any, t: Scalar, mode: Mode | None) -> Any:
     """Largest residual: of positions [m, rad] where holonomic, of velocities [m/s] where not."""
     state = State(tree, q, v, t, mode)
     found = residuals(state, constraints(state))
-    return jnp.max(jnp.abs(tree.vector(found))) if found else jnp.zeros((), tree.dtype)
+    return jnp.max(jnp.abs(tree.vector(found)), initial=0.0) if len(found) else jnp.zeros((), tree.dtype)

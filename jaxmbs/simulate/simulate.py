@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxmbs.dynamics.constrained.constraints import tree_of
 from jaxmbs.dynamics.recursive import energies
 from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.calling import compiles_itself, require_model, state_dtype, vector
@@ -164,7 +165,7 @@ def _simulate(
 ) -> Solution:  # fmt: skip
     dtype = state_dtype(q0, v0)
     constrained = model.structure.constrained
-    tree = Tree(model, dtype, unrolled=len(model.structure.links)) if constrained else Tree(model, dtype)
+    tree = tree_of(model, dtype) if constrained else Tree(model, dtype)
     q, v = vector(model, "q0", q0, model.nq, dtype), vector(model, "v0", v0, model.nv, dtype)
     if tau is not None:
         tau = vector(model, "tau", tau, model.nv, dtype)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from jaxmbs.dynamics.constrained.order import equations_text
 from jaxmbs.model import Model
 from jaxmbs.model.graph import Graph, graph_of
 from jaxmbs.model.joints import Coordinate
@@ -23,6 +24,7 @@ def info_text(model: Model, matrices: bool = False) -> str:
         f"{model.name}: {count(graph.n, 'body', 'bodies')}, {count(graph.n, 'joint')}{cuts}, "
         f"{count(model.nv, 'degree')} of freedom of the tree (nq = {model.nq}, nv = {model.nv}), "
         f"{count(len(s.forces), 'force element')}",
+        *([solved] if (solved := equations_text(s)) else []),
         drawn_tree(model, graph),
         joint_table(model, graph),
     ]

@@ -5,11 +5,16 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 
 from jaxmbs.dynamics.constrained import couplings, functions
+from jaxmbs.dynamics.constrained.order import plan_of
+from jaxmbs.dynamics.constrained.row_groups import RowGroups, row_groups
 from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.frames import Frame, ends, frame_on, relative
 from jaxmbs.dynamics.state.kinematics import LinkMotion, world_placements
+from jaxmbs.dynamics.state.tree import Tree
+from jaxmbs.model import Model
 from jaxmbs.model.constraints import Coupling, FunctionConstraint
 from jaxmbs.model.rows import Row
 from jaxmbs.model.structure import WORLD, ConstraintElement
@@ -32,11 +37,22 @@ class Constraints:
     holonomic: tuple[int, ...]
 
 
-def constraints(state: State) -> Constraints:
+def tree_of(model: Model, dtype: Any) -> Tree:
+    """The links laid out as suits the constraints: in loops where these are eliminated in a planned order, else one by
+    one, as their rows are written out."""
+    plan = plan_of(model.structure)
+    return Tree(model, dtype, unrolled=len(model.structure.links) if plan is None else 0)
+
+
+def constraints(state: State) -> Any:
     """The rows of all cut joints and constraint elements, in the order of model.constraint_names.
 
-    The rows of a constraint that the mode switches off are zero.
+    `Constraints`, or, of a tree with loops, `RowGroups`. The rows of a constraint that the mode switches off are zero.
     """
+    if state.tree.rolled:
+        plan = plan_of(state.tree.structure)
+        assert plan is not None
+        return row_groups(state, plan)
     kinematics, groups = _Kinematics(state), []
     for c in kinematics.connections():
         if isinstance(c, Connection):
@@ -79,8 +95,10 @@ def connections(state: State) -> list[Connection | ConstraintElement]:
     return _Kinematics(state).connections()
 
 
-def velocities(state: State, found: Constraints) -> tuple[Scalar, ...]:
+def velocities(state: State, found: Any) -> Any:
     """Per row the velocity J v + free that it should not have."""
+    if isinstance(found, RowGroups):
+        return found.rate
     return tuple(_velocity(row, free, tuple(state.v)) for row, free in zip(found.J, found.free, strict=True))
 
 
@@ -89,14 +107,20 @@ def _velocity(row: tuple[Scalar, ...], free: Scalar, v: tuple[Scalar, ...]) -> S
     return add(free, total(*(mul(x, y) for x, y in zip(row, v, strict=True))))
 
 
-@kernel
-def power(found: Constraints, multipliers: tuple[Scalar, ...]) -> Scalar:
+def power(found: Any, multipliers: Any) -> Scalar:
     """Power [W] of rheonomic constraints; zero by structure where there are none."""
+    return 0 if isinstance(found, RowGroups) else _power(found, tuple(multipliers))
+
+
+@kernel
+def _power(found: Constraints, multipliers: tuple[Scalar, ...]) -> Scalar:
     return total(*(mul(mul(-1, free), x) for free, x in zip(found.free, multipliers, strict=True)))
 
 
-def residuals(state: State, found: Constraints) -> list[Scalar]:
+def residuals(state: State, found: Any) -> Any:
     """Per row the residual, in m or rad where holonomic, else the velocity along it, in m/s."""
+    if isinstance(found, RowGroups):
+        return jnp.where(found.holonomic, found.residual, found.rate)
     rates = velocities(state, found)
     return [g if on else rate for g, rate, on in zip(found.residual, rates, found.holonomic, strict=True)]
 

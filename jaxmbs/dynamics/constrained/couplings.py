@@ -11,7 +11,7 @@ from jaxmbs.spatial.scalar import Scalar, mul, sub
 
 
 @kernel
-def _followed(e: Any, p: Any, q: Scalar, q_driver: Scalar, v_driver: Scalar) -> tuple[Scalar, Scalar, Scalar]:
+def followed(e: Any, p: Any, q: Scalar, q_driver: Scalar, v_driver: Scalar) -> tuple[Scalar, Scalar, Scalar]:
     """(residual, -slope, acceleration left when dv/dt = 0) of q - f(q_driver)."""
     value, slope, curvature = e.followed(p, q_driver)
     return sub(q, value), mul(-1, slope), mul(mul(-1, curvature), mul(v_driver, v_driver))
@@ -28,5 +28,5 @@ def rows(state: State, name: str, e: Coupling) -> list[tuple[Any, ...]]:
         return [(tuple(J), 0, 0, sub(q, p["coefficients"][0]), 1)]
     driver = s.find_joint(e.driver)
     k = s.v_slices[driver].start
-    residual, J[k], drift = _followed(e, p, q, state.q[s.q_slices[driver].start], state.v[k])
+    residual, J[k], drift = followed(e, p, q, state.q[s.q_slices[driver].start], state.v[k])
     return [(tuple(J), drift, 0, residual, 1)]

@@ -8,15 +8,15 @@ import jax
 import jax.numpy as jnp
 
 from jaxmbs.dynamics.constrained import saddle, saddle_arrays
-from jaxmbs.dynamics.constrained.constraints import Constraints
+from jaxmbs.dynamics.constrained.order import LARGEST_UNROLLED
+from jaxmbs.dynamics.constrained.row_groups import RowGroups
+from jaxmbs.dynamics.constrained.sparse import SparseMetric
 from jaxmbs.dynamics.recursive import crba
 from jaxmbs.dynamics.state import State
 from jaxmbs.spatial import kernel
 from jaxmbs.spatial.factorization import Matrix, Vector, product
 from jaxmbs.spatial.linear import linear_solution
 from jaxmbs.spatial.scalar import Scalar, add, div, is_number, mul, sub, total, where
-
-LARGEST_UNROLLED = (16, 12)  # coordinates, rows; beyond them compilation takes too long in components
 
 
 class Metric:
@@ -53,7 +53,10 @@ class Metric:
         self.factors = self.algebra.factorized(*self.held, self.eps, redundant)
 
     @staticmethod
-    def of(state: State, found: Constraints, prescribed: Any = None) -> Metric:
+    def of(state: State, found: Any, prescribed: Any = None) -> Any:
+        """For the rows of `constraints`: a `SparseMetric` for those of a tree with loops."""
+        if isinstance(found, RowGroups):
+            return SparseMetric(state, found, prescribed)
         nv = state.tree.structure.nv
         A = crba.mass_matrix(state)
         rows = tuple(tuple(A[i, j] for j in range(nv)) for i in range(nv))

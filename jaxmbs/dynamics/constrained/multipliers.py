@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax
+
 from jaxmbs.dynamics.constrained.constraints import Constraints, constraints, velocities
 from jaxmbs.dynamics.constrained.metric import Metric
 from jaxmbs.dynamics.recursive import rnea
@@ -20,26 +22,32 @@ from jaxmbs.spatial.factorization import Vector
 from jaxmbs.spatial.scalar import Scalar, add, mul, sub
 
 
-def constrained_dynamics(
-    state: State, tau: Any, prescribed: Any = None, baumgarte: Any = None
-) -> tuple[list[Scalar], list[Scalar], Constraints]:
+def constrained_dynamics(state: State, tau: Any, prescribed: Any = None, baumgarte: Any = None) -> tuple[Any, Any, Any]:
     """Accelerations, multipliers (of least norm) and the constraints at the state.
 
     baumgarte [rad/s]: pulls violations back, g'' + 2 w g' + w² g = 0 instead of g'' = 0 (None: not at all).
     """
     metric, a, multipliers, found = _solved(state, tau, prescribed, baumgarte)
-    return list(a), list(metric.least_norm(multipliers)), found
+    return _listed(a), _listed(metric.least_norm(multipliers)), found
 
 
-def accelerations(state: State, tau: Any, baumgarte: Any = None) -> tuple[list[Scalar], list[Scalar], Constraints]:
+def accelerations(state: State, tau: Any, baumgarte: Any = None) -> tuple[Any, Any, Any]:
     """As `constrained_dynamics`, with any multipliers that make the motion."""
     _, a, multipliers, found = _solved(state, tau, None, baumgarte)
-    return list(a), list(multipliers), found
+    return _listed(a), _listed(multipliers), found
 
 
-def _solved(state: State, tau: Any, prescribed: Any, baumgarte: Any) -> tuple[Metric, Vector, Vector, Constraints]:
+def _listed(x: Any) -> Any:
+    return x if isinstance(x, jax.Array) else list(x)
+
+
+def _solved(state: State, tau: Any, prescribed: Any, baumgarte: Any) -> tuple[Any, Any, Any, Any]:
     found = constraints(state)
     bias = rnea.inverse_dynamics(state, None)
+    if state.tree.rolled:
+        metric = Metric.of(state, found, prescribed)
+        drift = found.drift if baumgarte is None else found.stabilised(baumgarte)
+        return metric, *metric.closest((0.0 if tau is None else tau) - bias, -drift), found
     force = [sub(0 if tau is None else tau[k], bias[k]) for k in range(state.tree.structure.nv)]
     metric = Metric.of(state, found, prescribed)
     drift = found.drift if baumgarte is None else _stabilised(found, velocities(state, found), baumgarte)

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxmbs.dynamics.constrained import elimination, multipliers, wrenches
-from jaxmbs.dynamics.constrained.constraints import constraints, residuals, row_counts, velocities
+from jaxmbs.dynamics.constrained.constraints import constraints, residuals, row_counts, tree_of, velocities
 from jaxmbs.dynamics.constrained.metric import Metric
 from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.calling import compiles_itself, state_dtype, vector
@@ -27,7 +27,17 @@ _METHODS = {"multipliers": multipliers.constrained_dynamics, "elimination": elim
 def constrained_state(model: Model, q: Numbers, v: Numbers, t: Number, mode: Mode | None, *others: Any) -> State:
     """State on an unrolled tree; rows of constraints are written out link by link."""
     dtype = state_dtype(*(x for x in (q, v, *others) if x is not None))
-    tree = Tree(model, dtype, unrolled=len(model.structure.links))
+    return _state(Tree(model, dtype, unrolled=len(model.structure.links)), model, q, v, t, mode)
+
+
+def planned_state(model: Model, q: Any, v: Any, t: Any, mode: Mode | None, *others: Any) -> State:
+    """State on the tree that suits the constraints, for what needs no written out rows."""
+    dtype = state_dtype(*(x for x in (q, v, *others) if x is not None))
+    return _state(tree_of(model, dtype), model, q, v, t, mode)
+
+
+def _state(tree: Tree, model: Model, q: Any, v: Any, t: Any, mode: Mode | None) -> State:
+    dtype = tree.dtype
     return State(tree, vector(model, "q", q, model.nq, dtype), vector(model, "v", v, model.nv, dtype), t, mode)
 
 
@@ -61,7 +71,8 @@ def constrained_dynamics(
     """
     if method not in _METHODS:
         raise unknown("method", method, _METHODS, "constrained_dynamics")
-    state = constrained_state(model, q, v, t, mode, tau)
+    found_in = planned_state if method == "multipliers" else constrained_state
+    state = found_in(model, q, v, t, mode, tau)
     tree = state.tree
     tau = None if tau is None else vector(model, "tau", tau, model.nv, tree.dtype)
     prescribed = None if prescribed is None else vector(model, "prescribed", prescribed, model.nv, tree.dtype)

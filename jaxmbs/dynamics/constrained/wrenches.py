@@ -53,7 +53,7 @@ def reactions(state: State, tau: Any, prescribed: Any) -> tuple[list[Force], lis
     a, multipliers, _ = constrained_dynamics(state, tau, prescribed)
     on_link, in_loop, placed = _wrenches(state, multipliers)
     blocks = zip(tree.blocks, state.wrenches, strict=True)
-    applied = [F + on_link.get(b.first, ZERO_FORCE) for b, F in blocks]  # every block is one link here
+    applied = [F + on_link.get(b.nodes[0], ZERO_FORCE) for b, F in blocks]  # every block is one link here
     for name, values in state.loads.on_cut.items():
         joint = s.loop_by_name[name].joint
         own = _along(joint, tree.values.of(name, joint.numbers), placed[name], values)
@@ -64,7 +64,7 @@ def reactions(state: State, tau: Any, prescribed: Any) -> tuple[list[Force], lis
 def impulses(state: State, jump: Any, multipliers: Any) -> tuple[list[Force], list[Force]]:
     """As `reactions`, of a velocity jump: the impulses that the joints transmit. state: at rest."""
     on_link, in_loop, _ = _wrenches(state, multipliers)
-    applied = [on_link.get(b.first, ZERO_FORCE) for b in state.tree.blocks]
+    applied = [on_link.get(b.nodes[0], ZERO_FORCE) for b in state.tree.blocks]
     found = rnea.joint_wrenches(state, jump, applied, ZERO_MOTION)[0]
     if state.tree.structure.rheonomic:  # the forces of the given motion are no impulses
         finite = rnea.joint_wrenches(state, None, [ZERO_FORCE] * len(applied), ZERO_MOTION)[0]

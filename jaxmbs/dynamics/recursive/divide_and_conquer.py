@@ -16,6 +16,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxmbs.dynamics.state import State
+from jaxmbs.dynamics.state.forest import rows_of
 from jaxmbs.dynamics.state.kinematics import LinkMotion, moved, remaining
 from jaxmbs.dynamics.state.tree import Tree, vanishes
 from jaxmbs.model import Model
@@ -110,11 +111,8 @@ def forward_dynamics(state: State, tau: Any, prescribed: Any = None) -> Any:
 
 def _chained(tree: Tree, parts: Sequence[Any]) -> Any:
     """Results per block as one with arrays over all links."""
-    spread = [
-        _spread(part if b.rolled else jax.tree.map(lambda x: jnp.asarray(x)[None], part), b.length, tree.dtype)
-        for b, part in zip(tree.blocks, parts, strict=True)
-    ]
-    return jax.tree.map(lambda *x: jnp.concatenate(x), *spread) if len(spread) > 1 else spread[0]
+    n = len(tree.structure.links)
+    return _spread(tree.gather(parts, range(n)), n, tree.dtype)
 
 
 def _spread(part: Any, length: int, dtype: Any) -> Any:
@@ -148,12 +146,10 @@ def _motions(state: State) -> list[LinkMotion]:
     own = [moved(b.joint, link, q, v, state.t) for b, link, q, v in rows]
     chained = _chained(tree, [Placed(X, m.velocity) for X, m, _ in own])
     V = _sums(_placed, chained, backwards=False).V
-    out, first = [], 0
+    out = []
     for b, (X, m, rates) in zip(tree.blocks, own, strict=True):
-        part = slice(first, first + b.length) if b.rolled else first
-        here = jax.tree.map(lambda x, part=part: x[part], V)
+        here = jax.tree.map(lambda x, b=b: rows_of(x, b.nodes) if b.rolled else x[b.nodes[0]], V)
         out.append(LinkMotion(X, m.S, here, remaining(here, m), rates))
-        first += b.length
     return out
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 
 from jaxmbs.dynamics.recursive.rnea import joint_wrenches
 from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state import scene as scenes
+from jaxmbs.dynamics.state.forest import Strand
 from jaxmbs.dynamics.state.kinematics import LinkMotion, world_placements
-from jaxmbs.dynamics.state.tree import Block, Link
+from jaxmbs.dynamics.state.tree import Link
 from jaxmbs.spatial import Motion, Vector3
 from jaxmbs.spatial.scalar import Scalar, add, mul, safe_divide, total
 
@@ -72,13 +74,13 @@ def power(state: State, tau: Any, a: Any, prescribed: Any = None) -> Scalar:
     nv = tree.structure.nv
     received = scenes.power(state.scene, state.mode)
     if tau is not None and state.lock is None:
-        received = add(received, total(*(mul(tau[k], v[k]) for k in range(nv))))
+        received = add(received, _along(tau, v, nv))
     if state.lock is None and not tree.structure.rheonomic:
         return received
     wrenches, along = joint_wrenches(state, a)
     if state.lock is not None:  # what acts along the free and the locked freedoms alike
         needed = tree.flat(state.with_elements(along, -1))
-        received = add(received, total(*(mul(needed[k], v[k]) for k in range(nv))))
+        received = add(received, _along(needed, v, nv))
     rates = tree.split(v, tree.structure.v_slices)
     for b, m, f, rate in zip(tree.blocks, state.motions, wrenches, rates, strict=True):
         if b.joint.rheonomic:
@@ -94,14 +96,20 @@ def _own_motion(state: State, block: Any, m: Any, rate: Any) -> Motion:
     return block.joint.motion(link.numbers, q, [0.0] * len(rate), state.t).velocity
 
 
-def _links(state: State) -> list[tuple[Block, LinkMotion, Link]]:
+def _links(state: State) -> list[tuple[Strand, LinkMotion, Link]]:
     return list(zip(state.tree.blocks, state.motions, state.tree.links, strict=True))
 
 
-def _sum(x: Scalar, block: Block) -> Scalar:
+def _along(force: Any, v: Any, nv: int) -> Scalar:
+    if isinstance(v, jax.Array):
+        return jnp.sum(jnp.asarray(force) * v)
+    return total(*(mul(force[k], v[k]) for k in range(nv)))
+
+
+def _sum(x: Scalar, block: Strand) -> Scalar:
     """Sum over the links of a block."""
     return x.sum(axis=0) if isinstance(x, jax.Array) and block.rolled else mul(block.length, x)
 
 
-def _sums(v: Vector3, block: Block) -> Vector3:
+def _sums(v: Vector3, block: Strand) -> Vector3:
     return Vector3(*(_sum(x, block) for x in v))

@@ -196,7 +196,7 @@ def link_wrenches(tree: Tree, found: LinkLoads) -> list[Force]:
     """Per block, the wrench on its links in their own axes."""
     out = []
     for b in tree.blocks:
-        here = [found.on_link.get(i, ZERO_FORCE) for i in range(b.first, b.last + 1)]
+        here = [found.on_link.get(i, ZERO_FORCE) for i in b.nodes]
         out.append(tree.per_block(b, here))
     return out
 

@@ -66,11 +66,12 @@ class State:
         """Per block, the given generalized forces plus (or minus) those of the elements."""
         s, out = self.tree.structure, []
         for b, part in zip(self.tree.blocks, parts, strict=True):
-            items, first = list(part), s.v_slices[b.first].start
-            for k, value in self.loads.on_joint.items():
-                row, column = divmod(k - first, b.joint.nv or 1)
-                if 0 <= row < b.length and b.joint.nv:
-                    items[column] = self._plus(items[column], mul(sign, value), row if b.rolled else None, b.length)
+            items = list(part)
+            for row, i in enumerate(b.nodes):
+                for column, k in enumerate(range(s.v_slices[i].start, s.v_slices[i].stop)):
+                    if k in self.loads.on_joint:
+                        value = mul(sign, self.loads.on_joint[k])
+                        items[column] = self._plus(items[column], value, row if b.rolled else None, b.length)
             out.append(tuple(items))
         return out
 

@@ -1,29 +1,28 @@
-"""A model laid out for recursion: links in blocks, each either one link or a run of like links.
+"""A model laid out for recursion: links in blocks, each either one link or some like ones.
 
-Short mechanisms are unrolled: one step per link, every structural zero folded. Beyond UNROLLED links, runs of
-consecutive links with the same joint type become one `lax.scan`, so that compile time does not grow with the length.
-The same step functions serve both.
+Short mechanisms are unrolled: one step per link, every structural zero folded. Beyond UNROLLED links, runs of links with
+the same joint types become one `lax.scan`, and like links beside one another arrays (`forest`), so that compile time does
+not grow with the number of links. The same step functions serve all.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
+from jaxmbs.dynamics.state.forest import Forest, Strand, rows_of, strands_of
 from jaxmbs.model import Model, ModelError
-from jaxmbs.model.joints import Joint
 from jaxmbs.model.structure import Structure, TreeJoint
 from jaxmbs.spatial import IDENTITY, RigidInertia, Transform
 from jaxmbs.spatial.components import components
 from jaxmbs.spatial.scalar import Scalar, is_number
 
 UNROLLED = 40  # links; measured: beyond it a gradient takes too long to compile
-SHORTEST_RUN = 6  # links; a shorter run is not worth a loop
 
 
 @components
@@ -36,41 +35,15 @@ class Link:
     armature: Scalar
 
 
-@dataclass(frozen=True)
-class Block:
-    """Links first..last in the regular numbering; `rolled` if they are one loop."""
-
-    first: int
-    last: int
-    parent: int
-    joint: Joint
-    rolled: bool
-
-    @property
-    def length(self) -> int:
-        return self.last - self.first + 1
-
-
 @functools.lru_cache(maxsize=256)
-def blocks_of(structure: Structure, unrolled: int) -> tuple[Block, ...]:
-    """Partition of the links into blocks."""
+def blocks_of(structure: Structure, unrolled: int) -> tuple[Strand, ...]:
+    """Partition of the links into blocks, each carried by blocks before it."""
     links, n = structure.links, len(structure.links)
-    out, i = [], 0
-    while i < n:
-        j = i
-        if n > unrolled and links[i].joint.formulas and not links[i].joint.rheonomic:
-            while (
-                j + 1 < n
-                and links[j + 1].parent == j
-                and links[j + 1].joint == links[i].joint
-                and structure.children[j] == (j + 1,)
-            ):
-                j += 1
-        if j - i + 1 < SHORTEST_RUN:
-            j = i
-        out.append(Block(i, j, links[i].parent, links[i].joint, j > i))
-        i = j + 1
-    return tuple(out)
+    if n <= unrolled:
+        return tuple(Strand((i,), (link.parent,), link.joint) for i, link in enumerate(links))
+    joints = [link.joint for link in links]
+    signs = [(x, -1 if x.formulas and not x.rheonomic else i) for i, x in enumerate(joints)]
+    return strands_of([link.parent for link in links], joints, signs)
 
 
 @functools.lru_cache(maxsize=256)
@@ -86,23 +59,23 @@ def vanishes(x: Scalar) -> bool:
     return is_number(x) and x == 0
 
 
-class Tree:
+class Tree(Forest):
     """The links of a model as components of one dtype (None: Python or SymPy scalars, always unrolled)."""
 
     def __init__(self, model: Model, dtype: Any = None, unrolled: int = UNROLLED):
-        self.model, self.dtype = model, dtype
-        self.structure = model.structure
+        self.model, self.structure = model, model.structure
         check_joints(model.structure)
         self.values = model.values(dtype)
         self.blocks = blocks_of(self.structure, unrolled if dtype is not None else len(self.structure.links))
+        super().__init__(self.blocks, dtype)
         # per block, the body frames in the links' frames (which are the child joint frames)
         frames = [self._pose([f"{x.name}.child_pose" for x in self._of(b)]).inverse() for b in self.blocks]
         self.body_in_link = BodyFrames(self, frames)
         # per block a Link, its leaves stacked over the links of a rolled block
         self.links = [self._link(b, B) for b, B in zip(self.blocks, frames, strict=True)]
 
-    def _of(self, block: Block) -> Sequence[TreeJoint]:
-        return self.structure.links[block.first : block.last + 1]
+    def _of(self, block: Strand) -> Sequence[TreeJoint]:
+        return [self.structure.links[i] for i in block.nodes]
 
     def _value(self, names: Sequence[str]) -> Any:
         """Of one parameter, or of those of a run of links, stacked."""
@@ -111,11 +84,9 @@ class Tree:
     def _pose(self, names: Sequence[str]) -> Transform:
         return Transform(self._value([f"{n}.rotation" for n in names]), self._value([f"{n}.position" for n in names]))
 
-    def _link(self, block: Block, body_in_link: Transform) -> Link:
+    def _link(self, block: Strand, body_in_link: Transform) -> Link:
         links = self._of(block)
-        before = self.body_in_link[block.parent] if block.parent >= 0 else IDENTITY
-        if block.rolled:  # each link of a run is carried by the one before it
-            before = jax.tree_util.tree_map(functools.partial(self._moved_on, block.length), before, body_in_link)
+        before = self.gather(self.body_in_link.per_block, block.parents, IDENTITY)
         fixed = before @ self._pose([f"{x.name}.parent_pose" for x in links])
         mass, com, inertia = (self._value([f"{x.body}.{n}" for x in links]) for n in ("mass", "com", "inertia"))
         numbers = {n: self._value([f"{x.name}.{n}" for x in links]) for n in block.joint.numbers}
@@ -129,14 +100,7 @@ class Tree:
         own = self.flat([(link.armature,) * b.joint.nv for b, link in zip(self.blocks, self.links, strict=True)])
         return A + jnp.diag(self.vector(own))
 
-    def _moved_on(self, length: int, first: Scalar, run: Scalar) -> Scalar:
-        """first, run[0], run[1] ... without the last."""
-        if is_number(first) and is_number(run) and first == run:
-            return first
-        first, run = jnp.asarray(first, self.dtype), jnp.broadcast_to(jnp.asarray(run, self.dtype), (length,))
-        return jnp.concatenate([first[None], run[:-1]])
-
-    def per_block(self, block: Block, items: Sequence[Any]) -> Any:
+    def per_block(self, block: Strand, items: Sequence[Any]) -> Any:
         """Results of the links of a block as that of the block."""
         return self._stacked(items) if block.rolled else items[0]
 
@@ -153,16 +117,16 @@ class Tree:
 
         None is the structural zero vector.
         """
-        if x is None:
-            return [(0,) * (slices[b.first].stop - slices[b.first].start) for b in self.blocks]
         out = []
         for b in self.blocks:
-            part = slices[b.first]
-            if not b.rolled:
-                out.append(tuple(x[k] for k in range(part.start, part.stop)))
+            size = slices[b.nodes[0]].stop - slices[b.nodes[0]].start
+            if x is None:
+                out.append((0,) * size)
+            elif not b.rolled:
+                out.append(tuple(x[k] for k in range(slices[b.nodes[0]].start, slices[b.nodes[0]].stop)))
             else:
-                rows = x[part.start : slices[b.last].stop].reshape(b.length, -1)
-                out.append(tuple(rows[:, k] for k in range(rows.shape[1])))
+                starts = [slices[i].start for i in b.nodes]
+                out.append(tuple(rows_of(x, [k + c for k in starts]) for c in range(size)))
         return out
 
     def flat(self, parts: Sequence[Sequence[Scalar]]) -> Any:
@@ -170,10 +134,15 @@ class Tree:
         if not self.rolled:
             return [x for part in parts for x in part]
         pieces: list[Any] = []
+        owners: list[int] = []  # of every entry its link
         for b, part in zip(self.blocks, parts, strict=True):
-            columns = [jnp.broadcast_to(jnp.asarray(x, self.dtype), (b.length,)) for x in part]
-            pieces += [jnp.stack(columns, axis=1).reshape(-1)] if columns else []
-        return jnp.concatenate(pieces)
+            for x in part:
+                pieces.append(jnp.broadcast_to(jnp.asarray(x, self.dtype), (b.length,)))
+                owners += b.nodes
+        if not pieces:
+            return jnp.zeros(0, self.dtype)
+        order = np.argsort(np.asarray(owners), kind="stable")
+        return rows_of(jnp.concatenate(pieces), order.tolist())
 
     def vector(self, flat: Any) -> Any:
         """What `flat` returns, or a list of scalars, as one array of the tree's dtype (as it is without a dtype)."""
@@ -186,59 +155,9 @@ class Tree:
         """Whether any block is a loop; then vectors over q and v must be arrays."""
         return any(b.rolled for b in self.blocks)
 
-    def pick(self, results: Sequence[Any], link: int) -> Any:
-        """The result of one link out of those of all blocks."""
-        for b, result in zip(self.blocks, results, strict=True):
-            if b.first <= link <= b.last:
-                return _row(result, link - b.first) if b.rolled else result
-        raise IndexError(link)
-
     def per_link(self, results: Sequence[Any]) -> list[Any]:
         """The results of all links."""
-        return [
-            _row(result, k) if b.rolled else result
-            for b, result in zip(self.blocks, results, strict=True)
-            for k in range(b.length)
-        ]
-
-    def outward(self, step: Callable[..., Any], data: Sequence[Any], root: Any) -> list[Any]:
-        """Results of step(joint, state of the carrying link, data) -> (state, result), from the world outwards."""
-        states, results = {-1: root}, []
-        for b, d in zip(self.blocks, data, strict=True):
-            states[b.last], result = self._run(step, b, states[b.parent], d, reverse=False)
-            results.append(result)
-        return results
-
-    def inward(self, step: Callable[..., Any], data: Sequence[Any], zero: Any) -> tuple[list[Any], Any]:
-        """Results of step(joint, sum from the carried links, data) -> (handed inwards, result), and what reaches the
-        world. `zero` and what is handed inwards are tuples whose items add."""
-        sums: dict[int, Any] = {}
-        results = []
-        for b, d in zip(reversed(self.blocks), reversed(data), strict=True):
-            handed, result = self._run(step, b, sums.pop(b.last, zero), d, reverse=True)
-            results.append(result)
-            before = sums.get(b.parent)
-            sums[b.parent] = handed if before is None else tuple(x + y for x, y in zip(before, handed, strict=True))
-        return results[::-1], sums.get(-1, zero)
-
-    def _run(self, step: Callable[..., Any], b: Block, carry: Any, data: Any, reverse: bool) -> tuple[Any, Any]:
-        if not b.rolled:
-            return step(b.joint, carry, data)
-        leaves, treedef = jax.tree_util.tree_flatten(data)
-        looped = [not is_number(x) for x in leaves]
-
-        def body(carry: Any, xs: list[Any]) -> tuple[Any, Any]:
-            rest = iter(xs)
-            here = treedef.unflatten([next(rest) if on else x for x, on in zip(leaves, looped, strict=True)])
-            carry, result = step(b.joint, carry, here)
-            return self._arrays(carry), self._arrays(result)
-
-        xs = [x for x, on in zip(leaves, looped, strict=True) if on]
-        return jax.lax.scan(body, self._arrays(carry), xs, length=b.length, reverse=reverse)
-
-    def _arrays(self, tree: Any) -> Any:
-        """Structural numbers turned into arrays, which the carry of a loop needs."""
-        return jax.tree_util.tree_map(lambda x: jnp.asarray(x, self.dtype) if is_number(x) else x, tree)
+        return [self.pick(results, i) for i in range(len(self.structure.links))]
 
 
 class BodyFrames(Sequence[Transform]):
@@ -256,7 +175,3 @@ class BodyFrames(Sequence[Transform]):
         if not 0 <= i < len(self):
             raise IndexError(i)
         return self.tree.pick(self.per_block, i)
-
-
-def _row(tree: Any, k: int) -> Any:
-    return jax.tree_util.tree_map(lambda x: x if is_number(x) else x[k], tree)

@@ -54,7 +54,7 @@ class Flow:
         if self.tree.structure.constrained:
             a, multipliers, found = constrained_accelerations(state, tau, baumgarte=self.baumgarte)
             # constraints that move in time do work: lambda . (J v) = -lambda . free
-            driven = constraints.power(found, tuple(multipliers))
+            driven = constraints.power(found, multipliers)
         else:
             a = accelerations(state, tau)
         rates = self.tree.flat([m.rates for m in state.motions])

@@ -1,0 +1,400 @@
+"""A a - Jᵀ lambda = force, J a = target by elimination of joints and multipliers one after the other, in bounded fronts.
+
+What a subtree does to the link that carries it is a force and what its pending rows see,
+
+    f = I A + p - K lambda,    0 = Kᵀ A + L lambda + l,
+
+with A the acceleration of that link: the articulated bodies of [Y 3.174-3.177] with loads that are not yet known. A joint is
+eliminated as there; the rows of a constraint by their pivots in L, which are positive when all joints between its ends have
+gone, and are raised as in `saddle`. Every formula is in components; loops and arrays are the forest's.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxmbs.dynamics.constrained.order import Elimination, Plan
+from jaxmbs.dynamics.constrained.saddle import raised, smallest
+from jaxmbs.dynamics.state.forest import Forest, rows_of
+from jaxmbs.dynamics.state.kinematics import LinkMotion
+from jaxmbs.dynamics.state.tree import Link, Tree, vanishes
+from jaxmbs.spatial import ZERO_FORCE, ZERO_MOTION, ArticulatedInertia, Force, Motion, Transform, kernel
+from jaxmbs.spatial.components import components
+from jaxmbs.spatial.inertias import ZERO_INERTIA
+from jaxmbs.spatial.scalar import Scalar, add, div, maximum, mul, sub, total, where
+
+Symmetric = tuple[tuple[Scalar, ...], ...]  # lower triangle
+_DEPENDENT = 4096.0  # roundings under which what is left of a row is nothing; more than with pivots
+
+
+@components
+class Front:
+    """What is handed inwards of the matrix; sizes: the entries of the diagonal of L that the joints made."""
+
+    inertia: ArticulatedInertia
+    K: tuple[Force, ...]
+    L: Symmetric
+    sizes: tuple[Scalar, ...]
+
+    def __add__(self, other: Front) -> Front:
+        return Front(
+            self.inertia + other.inertia,
+            tuple(x + y for x, y in zip(self.K, other.K, strict=True)),
+            tuple(_sum(x, y) for x, y in zip(self.L, other.L, strict=True)),
+            _sum(self.sizes, other.sizes),
+        )
+
+
+@components
+class Load:
+    """What is handed inwards of the right-hand side."""
+
+    p: Force
+    l: tuple[Scalar, ...]
+
+    def __add__(self, other: Load) -> Load:
+        return Load(self.p + other.p, _sum(self.l, other.l))
+
+
+@components
+class Row:
+    """One scalar eliminated: what it does to the link that is left, to the rows that are left, and the inverse pivot."""
+
+    K: Force
+    L: tuple[Scalar, ...]
+    inverse: Scalar
+
+
+@components
+class Pivot:
+    """Of a row of a constraint: its pivot over its size, and its size."""
+
+    left: Scalar
+    size: Scalar
+
+
+class Factors(NamedTuple):
+    """Per strand of the plan: the rows eliminated, and of a joint its motions S and the placement X of its link; pivots:
+    those of the constraints."""
+
+    rows: list[tuple[Row, ...]]
+    S: list[tuple[Motion, ...]]
+    X: list[Transform | None]
+    pivots: list[tuple[Pivot, ...]]
+
+
+def factorized(
+    tree: Tree, plan: Plan, motions: Sequence[LinkMotion], links: Sequence[Link], groups: Forest, ends: Any, lock: Any,
+    redundant: bool, alike: float | None = None,
+) -> Factors:  # fmt: skip
+    """lock: (nv,) freedoms that do not move, or None; alike: what all rows are raised by, as a part of 1 / (mean mass)."""
+    forest, slices = Forest(plan.strands, tree.dtype), tree.structure.v_slices
+    eps = float(jnp.finfo(tree.dtype).eps)
+    same = None if alike is None else alike / _mean_mass(tree, links)
+    S: list[tuple[Motion, ...]] = []
+    X: list[Transform | None] = []
+    data = []
+    for b in plan.strands:
+        of = [plan.of_node[i] for i in b.nodes]
+        attached = []
+        for k, (_, end, _, _) in enumerate(b.kind.attached):
+            attached.append(groups.gather([_end(e, end) for e in ends], [plan.ends[i][k] for i in b.nodes]))
+        if b.kind.joint is None:
+            S.append(())
+            X.append(None)
+            data.append((attached,))
+            continue
+        m, link = tree.gather(motions, of), tree.gather(links, of)
+        held = () if lock is None else _entries(lock, slices, of)
+        S.append(m.S)
+        X.append(m.X)
+        data.append((attached, link, m.S, m.X, held))
+
+    def raises(sizes: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
+        return _raises(sizes, raised(eps, redundant), smallest(eps)) if same is None else (same,) * len(sizes)
+
+    def step(kind: Elimination, carried: tuple[Front], d: Any) -> tuple[tuple[Front], Any]:
+        if kind.joint is None:
+            return _without_rows(kind, carried[0], d[0], raises)
+        return _without_joint(kind, carried[0], *d)
+
+    found, _ = forest.inward(step, data, lambda kind: (_empty(kind.own + kind.pending),))
+    return Factors([rows for rows, _ in found], S, X, [pivots for _, pivots in found])
+
+
+def _mean_mass(tree: Tree, links: Sequence[Link]) -> Scalar:
+    masses = [
+        jnp.sum(jnp.broadcast_to(jnp.asarray(x.inertia.mass, tree.dtype), (b.length,)))
+        for b, x in zip(tree.blocks, links, strict=True)
+    ]
+    return sum(masses) / len(tree.structure.links)
+
+
+def _end(ends: Any, end: int) -> Any:
+    return ends[end] if end < len(ends) else ends[0]
+
+
+def solve(tree: Tree, plan: Plan, factors: Factors, force: Any, target: Any) -> tuple[Any, Any, list[Motion]]:
+    """(a (nv,), lambda (m,), the motions of the links, per block of the tree)."""
+    forest, slices = Forest(plan.strands, tree.dtype), tree.structure.v_slices
+    starts = list(np.cumsum([0] + [c.rows for c in plan.constraints]))
+    data = []
+    for b, rows, S, X in zip(plan.strands, factors.rows, factors.S, factors.X, strict=True):
+        of = [plan.of_node[i] for i in b.nodes]
+        if b.kind.joint is None:
+            given = tuple(_along(target, [int(starts[c]) + r for c in of]) for r in range(b.kind.own))
+        else:
+            given = _entries(force, slices, of)
+        data.append((rows, S, X, given))
+
+    def inward(kind: Elimination, carried: tuple[Any], d: Any) -> tuple[tuple[Load], Any]:
+        return _loaded(kind, carried[0], *d)
+
+    loads, _ = forest.inward(inward, data, lambda kind: (Load(ZERO_FORCE, (0,) * (kind.own + kind.pending)),))
+
+    def outward(kind: Elimination, state: Any, d: Any) -> tuple[Any, Any]:
+        (rows, S, X, _), own = d
+        A, x = state
+        x = tuple(x[k] for k in kind.onto)
+        A = A if kind.hangs else ZERO_MOTION
+        if kind.joint is None:
+            found = _multipliers(rows, own, A, x)
+            return (A, (*found, *x)), found
+        A, rates = _rates(rows, S, X, own, A, x)
+        return (A, x), (A, rates)
+
+    results = forest.outward(outward, list(zip(data, loads, strict=True)), (ZERO_MOTION, ()))
+    motions, a, multipliers = [], [], []
+    places_a, places_l = [], []
+    by_link: list[Any] = []
+    for b, found in zip(plan.strands, results, strict=True):
+        of = [plan.of_node[i] for i in b.nodes]
+        if b.kind.joint is None:
+            by_link.append((ZERO_MOTION, ()))
+            for r, x in enumerate(found):
+                multipliers.append(jnp.broadcast_to(jnp.asarray(x, tree.dtype), (b.length,)))
+                places_l += [int(starts[c]) + r for c in of]
+            continue
+        by_link.append(found)
+        for k, x in enumerate(found[1]):
+            a.append(jnp.broadcast_to(jnp.asarray(x, tree.dtype), (b.length,)))
+            places_a += [slices[i].start + k for i in of]
+    node_of = {k: i for i, k in enumerate(plan.of_node) if _is_link(plan, forest, i)}
+    motions = [forest.gather([x[0] for x in by_link], [node_of[i] for i in b.nodes]) for b in tree.blocks]
+    return _in_order(a, places_a, tree.dtype), _in_order(multipliers, places_l, tree.dtype), motions
+
+
+def _is_link(plan: Plan, forest: Forest, node: int) -> bool:
+    return plan.strands[forest.at[node][0]].kind.joint is not None
+
+
+def conditioning(factors: Factors, eps: float, redundant: bool) -> tuple[Any, Any]:
+    """As `Metric.conditioning`, of the pivots in the order of elimination."""
+    nothing = _DEPENDENT * max(eps, raised(eps, redundant) / 64)  # what raised other pivots is left in these
+    largest: Any = 0.0
+    for strand in factors.pivots:
+        for pivot in strand:
+            largest = jnp.maximum(largest, jnp.max(jnp.asarray(pivot.size)))
+    largest = jnp.where(largest > 0, largest, 1.0)
+    own: Any = 1.0
+    whole: Any = 1.0
+    for strand in factors.pivots:
+        for pivot in strand:
+            counts = (pivot.left > nothing) & (pivot.size > smallest(eps) * largest)
+            own = jnp.minimum(own, jnp.min(jnp.where(counts, pivot.left, 1.0)))
+            whole = jnp.minimum(whole, jnp.min(jnp.where(counts, pivot.left * pivot.size / largest, 1.0)))
+    return whole, own
+
+
+def _in_order(parts: list[Any], places: list[int], dtype: Any) -> Any:
+    if not parts:
+        return jnp.zeros(0, dtype)
+    return rows_of(jnp.concatenate(parts), np.argsort(np.asarray(places)).tolist())
+
+
+def _along(x: Any, places: list[int]) -> Any:
+    return x[places[0]] if len(places) == 1 else rows_of(x, places)
+
+
+def _entries(x: Any, slices: Any, of: list[int]) -> tuple[Any, ...]:
+    size = slices[of[0]].stop - slices[of[0]].start
+    return tuple(_along(x, [slices[i].start + k for i in of]) for k in range(size))
+
+
+# steps of the matrix
+
+
+def _empty(n: int) -> Front:
+    return Front(ZERO_INERTIA.articulated(), (ZERO_FORCE,) * n, tuple((0,) * (r + 1) for r in range(n)), (0,) * n)
+
+
+def _handed(kind: Elimination, inertia: ArticulatedInertia, K: Any, L: Any, sizes: Any) -> Front:
+    """In the layout of the next front; L: the lower triangle of the pending rows."""
+    out = _empty(kind.next)
+    forces, rows, found = list(out.K), [list(row) for row in out.L], list(out.sizes)
+    for r, i in enumerate(kind.onto):
+        forces[i], found[i] = K[r], sizes[r]
+        for s in range(r + 1):
+            j = kind.onto[s]
+            rows[max(i, j)][min(i, j)] = L[r][s]
+    return Front(inertia, tuple(forces), tuple(map(tuple, rows)), tuple(found))
+
+
+def _without_joint(
+    kind: Elimination, front: Front, attached: Any, link: Link, S: tuple[Motion, ...], X: Transform, lock: Any
+) -> tuple[tuple[Front], Any]:
+    I = link.inertia.articulated() + front.inertia
+    K, L, sizes = list(front.K), front.L, front.sizes
+    rates: list[Scalar] = [0] * kind.pending
+    for (place, _, count, on_rates), given in zip(kind.attached, attached, strict=True):
+        for r in range(count):
+            if on_rates:
+                rates[place + r] = add(rates[place + r], given[r])
+            else:
+                K[place + r] = K[place + r] + given[r]
+    rows: list[Row] = []
+    forces = tuple(K)
+    for k in reversed(range(len(S))):
+        U = I @ S[k]
+        row = _freedom(S[k], U, forces, tuple(rates), link.armature, lock[k] if lock else False)
+        exact = vanishes(link.armature) and not lock
+        I = I.minus_outer(U, U * row.inverse, S[k] if exact else None)
+        forces, L, sizes = _less(row, forces, L, sizes)
+        rows.append(row)
+    if kind.hangs:
+        I, forces = I.to_parent(X), tuple(X.force_to_parent(F) for F in forces)
+    else:
+        I, forces = ZERO_INERTIA.articulated(), (ZERO_FORCE,) * kind.pending
+    return (_handed(kind, I, forces, L, sizes),), (tuple(rows), ())
+
+
+@kernel
+def _freedom(
+    S: Motion, U: Force, K: tuple[Force, ...], rates: tuple[Scalar, ...], armature: Scalar, lock: Scalar
+) -> Row:
+    pivot = add(S @ U, armature)
+    inverse = div(1.0, pivot) if lock is False else where(lock, 0.0, div(1.0, where(lock, 1.0, pivot)))
+    return Row(U, tuple(add(S @ F, x) for F, x in zip(K, rates, strict=True)), inverse)
+
+
+@kernel
+def _less(row: Row, K: tuple[Force, ...], L: Symmetric, sizes: tuple[Scalar, ...]) -> Any:
+    """K, L and sizes without a freedom."""
+    scaled = tuple(mul(x, row.inverse) for x in row.L)
+    K = tuple(F + row.K * mul(-1, x) for F, x in zip(K, scaled, strict=True))
+    L = tuple(tuple(add(x, mul(scaled[r], row.L[s])) for s, x in enumerate(line)) for r, line in enumerate(L))
+    return K, L, tuple(add(x, mul(s, y)) for x, s, y in zip(sizes, scaled, row.L, strict=True))
+
+
+def _without_rows(
+    kind: Elimination, front: Front, attached: Any, raises: Callable[[tuple[Scalar, ...]], tuple[Scalar, ...]]
+) -> tuple[tuple[Front], Any]:
+    K = list(front.K)
+    for (place, _, count, _), given in zip(kind.attached, attached, strict=True):
+        for r in range(count):
+            K[place + r] = K[place + r] + given[r]
+    I, forces, L, sizes = front.inertia, tuple(K), front.L, front.sizes
+    added = raises(sizes[: kind.own])
+    rows, pivots = [], []
+    for delta in added:
+        row, pivot, I, forces, L, sizes = _without_row(I, forces, L, sizes, delta)
+        rows.append(row)
+        pivots.append(pivot)
+    return (_handed(kind, I, forces, L, sizes),), (tuple(rows), tuple(pivots))
+
+
+@kernel
+def _raises(sizes: tuple[Scalar, ...], factor: Scalar, least: Scalar) -> tuple[Scalar, ...]:
+    """What the pivots of a constraint are raised by: a part of their own size, and of that of the largest; 1 where all
+    is zero."""
+    floor = mul(least, functools.reduce(maximum, sizes, 0.0))
+    floor = where(floor > 0, floor, 1.0)
+    return tuple(add(mul(x, factor), floor) for x in sizes)
+
+
+@kernel
+def _without_row(
+    I: ArticulatedInertia, K: tuple[Force, ...], L: Symmetric, sizes: tuple[Scalar, ...], delta: Scalar
+) -> tuple[Any, ...]:
+    """(the first row, its pivot; inertia, K, L, sizes without it)."""
+    inverse = div(1.0, add(L[0][0], delta))
+    row = Row(K[0], tuple(line[0] for line in L[1:]), inverse)
+    scaled = tuple(mul(x, inverse) for x in row.L)
+    I = I.minus_outer(row.K, row.K * mul(-1, inverse))
+    forces = tuple(F + row.K * mul(-1, x) for F, x in zip(K[1:], scaled, strict=True))
+    left = tuple(
+        tuple(sub(x, mul(scaled[r], row.L[s])) for s, x in enumerate(line[1:])) for r, line in enumerate(L[1:])
+    )
+    size = where(sizes[0] > 0, sizes[0], 1.0)
+    return row, Pivot(div(L[0][0], size), sizes[0]), I, forces, left, sizes[1:]
+
+
+# steps of the right-hand side
+
+
+def _loaded(
+    kind: Elimination, load: Load, rows: tuple[Row, ...], S: tuple[Motion, ...], X: Transform | None, given: Any
+) -> tuple[tuple[Load], Any]:
+    """(what is handed inwards, per row eliminated what drives it)."""
+    p, l = load.p, load.l
+    driven = []
+    if kind.joint is None:
+        l = (*(sub(x, t) for x, t in zip(l, given, strict=False)), *l[kind.own :])
+        for row in rows:
+            p, l, own = _row_loaded(row, p, l)
+            driven.append(own)
+    else:
+        for row, k in zip(rows, reversed(range(len(S))), strict=True):
+            p, l, own = _joint_loaded(row, S[k], given[k], p, l)
+            driven.append(own)
+        p = X.force_to_parent(p) if kind.hangs and X is not None else ZERO_FORCE
+    handed: list[Scalar] = [0] * kind.next
+    for x, i in zip(l, kind.onto, strict=True):
+        handed[i] = x
+    return (Load(p, tuple(handed)),), tuple(driven)
+
+
+@kernel
+def _row_loaded(row: Row, p: Force, l: tuple[Scalar, ...]) -> Any:
+    own = mul(l[0], row.inverse)
+    return p + row.K * own, tuple(sub(x, mul(own, y)) for x, y in zip(l[1:], row.L, strict=True)), own
+
+
+@kernel
+def _joint_loaded(row: Row, S: Motion, tau: Scalar, p: Force, l: tuple[Scalar, ...]) -> Any:
+    own = mul(sub(tau, S @ p), row.inverse)
+    return p + row.K * own, tuple(add(x, mul(own, y)) for x, y in zip(l, row.L, strict=True)), own
+
+
+@kernel
+def _multipliers(
+    rows: tuple[Row, ...], driven: tuple[Scalar, ...], A: Motion, pending: tuple[Scalar, ...]
+) -> tuple[Scalar, ...]:
+    found: tuple[Scalar, ...] = pending
+    for row, own in zip(reversed(rows), reversed(driven), strict=True):
+        seen = add(A @ row.K, total(*(mul(x, y) for x, y in zip(row.L, found, strict=True))))
+        found = (mul(-1, add(own, mul(seen, row.inverse))), *found)
+    return found[: len(rows)]
+
+
+@kernel
+def _rates(
+    rows: tuple[Row, ...], S: tuple[Motion, ...], X: Transform, driven: tuple[Scalar, ...], A: Motion, pending: Any
+) -> tuple[Motion, tuple[Scalar, ...]]:
+    """(motion of the link, rates of its joint)."""
+    A = X.motion_to_child(A)
+    rates = []
+    for motion, row, own in zip(S, reversed(rows), reversed(driven), strict=True):
+        seen = sub(total(*(mul(x, y) for x, y in zip(row.L, pending, strict=True))), A @ row.K)
+        rates.append(add(own, mul(seen, row.inverse)))
+        A = A + motion * rates[-1]
+    return A, tuple(rates)
+
+
+def _sum(a: tuple[Scalar, ...], b: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
+    return tuple(add(x, y) for x, y in zip(a, b, strict=True))

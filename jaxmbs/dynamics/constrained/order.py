@@ -1,0 +1,200 @@
+"""In which order joints and multipliers are eliminated, found when a mechanism is first used.
+
+Links go from the leaves to the root, as for articulated bodies. The multipliers of a constraint go when all joints between
+its ends have gone, which makes their pivots positive wherever the rows are independent; of those that can go at the same
+link, the one first that then touches the fewest others. What is left to do after each step is a front: the acceleration of
+one link, and the multipliers that have been met and not yet eliminated. A row of windows, a mast of bays, a wing of
+synchronised panels have fronts of bounded size, so that the work is linear in their number.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from jaxmbs.dynamics.state.forest import Strand, strands_of
+from jaxmbs.model.constraints import Coupling, FunctionConstraint
+from jaxmbs.model.events import ReactionExceeds
+from jaxmbs.model.structure import WORLD, Structure
+
+LARGEST_UNROLLED = (16, 12)  # coordinates, rows; beyond them the matrices are not written out in components
+LARGEST_FRONT = 24  # multipliers; beyond it dense matrices are no slower
+
+
+class Constraint(NamedTuple):
+    """A constraint by what it acts on: per end the link (-1: the world), and whether on its motion or its joint's rate."""
+
+    rows: int
+    links: tuple[int, ...]
+    on_rates: bool
+
+
+@dataclass(frozen=True)
+class Elimination:
+    """One step, of a joint or (joint None) of the own rows of a constraint, as everything that its formulas depend on.
+
+    own: rows eliminated; pending: rows left in its front, after its own; hangs: whether a link's acceleration is left;
+    onto: places of the pending rows in the next front; next: number of rows in that. attached: (place, end of the
+    constraint, rows, on rates) of the constraints that end here, for a constraint those that end on the link it leaves.
+    """
+
+    joint: Any
+    own: int
+    pending: int
+    hangs: bool
+    onto: tuple[int, ...]
+    next: int
+    attached: tuple[tuple[int, int, int, bool], ...]
+
+
+class Plan(NamedTuple):
+    """strands: of the steps, the last one first; of_node: per step its link or constraint; ends: per step the constraints
+    of kind.attached; constraints; size: rows in the largest front."""
+
+    strands: tuple[Strand, ...]
+    of_node: tuple[int, ...]
+    ends: tuple[tuple[int, ...], ...]
+    constraints: tuple[Constraint, ...]
+    size: int
+
+
+def constraints_of(s: Structure) -> tuple[Constraint, ...]:
+    """In the order of model.constraint_names."""
+    out = [Constraint(len(x.kept), (s.find_body(x.body_a), s.find_body(x.body_b)), False) for x in s.loops]
+    for c in s.constraints:
+        e: Any = c.element
+        if isinstance(e, Coupling):
+            joints = (e.joint,) if e.driver is None else (e.joint, e.driver)
+            out.append(Constraint(1, tuple(s.find_joint(x) for x in joints), True))
+        else:
+            out.append(Constraint(e.count, (s.body_index[WORLD], s.find_body(getattr(e, e.bodies[0]))), False))
+    return tuple(out)
+
+
+@functools.lru_cache(maxsize=256)
+def plan_of(s: Structure) -> Plan | None:
+    """The order for a mechanism that is large enough to have one; None where matrices are written out or dense."""
+    return None if not s.constrained or _small(s) or _obstacle(s) else ordered(s, constraints_of(s))
+
+
+def equations_text(s: Structure) -> str:
+    """How the equations of a mechanism with constraints are solved, in words; empty for a tree."""
+    if not s.constrained:
+        return ""
+    if _small(s):
+        return "constraints: small matrices, written out in components"
+    if why := _obstacle(s):
+        return f"constraints: dense matrices, as {why}"
+    size = ordered(s, constraints_of(s)).size
+    return f"constraints: eliminated joint by joint, at most {size} rows at a time; work linear in the number of bodies"
+
+
+def _small(s: Structure) -> bool:
+    """Whether matrices are written out."""
+    if any(isinstance(c.element, FunctionConstraint) for c in s.constraints):
+        return s.nv <= LARGEST_UNROLLED[0]
+    return s.nv <= LARGEST_UNROLLED[0] and sum(c.rows for c in constraints_of(s)) <= LARGEST_UNROLLED[1]
+
+
+def _obstacle(s: Structure) -> str:
+    """Why a mechanism has dense matrices; empty if it need not."""
+    for c in s.constraints:
+        if isinstance(c.element, FunctionConstraint):
+            return f"{c.name!r} is a function that may act on every joint"
+    for x in (*s.links, *s.loops):
+        if x.joint.rheonomic or x.joint.rheonomic_rows or not x.joint.formulas:
+            return f"joint {x.name!r} moves by itself or has no formulas"
+    for e in s.events:
+        if isinstance(e.when, ReactionExceeds):
+            return f"event {e.name!r} asks for a reaction"
+    if s.singular:
+        return "without constraints some motion would move no mass"
+    size = ordered(s, constraints_of(s)).size
+    return f"up to {size} rows would have to be carried along at a time" if size > LARGEST_FRONT else ""
+
+
+def ordered(s: Structure, found: tuple[Constraint, ...]) -> Plan:
+    """The plan of a mechanism, of whatever size."""
+    parents = [link.parent for link in s.links]
+    closing: dict[int, list[int]] = {}
+    for c, x in enumerate(found):
+        ends = [parents[i] if x.on_rates else i for i in x.links]
+        closing.setdefault(functools.reduce(functools.partial(_common, parents), ends), []).append(c)
+    met = [{c for c, x in enumerate(found) if i in x.links and (x.on_rates or not _closes(closing, i, c))}
+           for i in range(len(parents))]  # fmt: skip
+    handed: dict[int, list[frozenset[int]]] = {}  # by link, the constraints pending in what its children hand to it
+    steps: list[tuple[str, int, frozenset[int], int]] = []  # kind, link or constraint, pending, link left
+    for i in (*reversed(range(len(parents))), -1):
+        fronts = handed.pop(i, [])
+        waiting = closing.get(i, [])
+        while waiting:
+            touched = {c: frozenset[int]().union(*(f for f in fronts if c in f)) - {c} for c in waiting}
+            c = min(waiting, key=lambda c: (len(touched[c]), c))
+            fronts = [f for f in fronts if c not in f] + [touched[c]]
+            steps.append(("rows", c, touched[c], i))
+            waiting = [x for x in waiting if x != c]
+        if i >= 0:
+            pending = frozenset(met[i]).union(*fronts)
+            steps.append(("joint", i, pending, parents[i]))
+            handed.setdefault(parents[i], []).append(pending)
+    return _plan(s, found, steps)
+
+
+def _closes(closing: dict[int, list[int]], link: int, c: int) -> bool:
+    return c in closing.get(link, [])
+
+
+def _common(parents: list[int], i: int, j: int) -> int:
+    """The outermost link that carries both, or is one of them."""
+    while i != j:
+        i, j = (parents[i], j) if i > j else (i, parents[j])
+    return i
+
+
+def _plan(s: Structure, found: tuple[Constraint, ...], steps: list[tuple[str, int, frozenset[int], int]]) -> Plan:
+    n = len(steps)
+    number = {(kind, k): n - 1 - at for at, (kind, k, _, _) in enumerate(steps)}  # parents before children
+    fronts: dict[int, list[int]] = {}  # per node its constraints, the own one first
+    for kind, k, pending, _ in steps:
+        order = sorted(pending, key=lambda c: -number["rows", c])
+        fronts[number[kind, k]] = [*([k] if kind == "rows" else []), *order]
+    above, of_node = [-1] * n, [-1] * n
+    kinds: dict[int, Elimination] = {}
+    signs: dict[int, tuple[Elimination, int]] = {}
+    ends: dict[int, tuple[int, ...]] = {}
+    for kind, k, _, left in steps:
+        node = number[kind, k]
+        own = found[k].rows if kind == "rows" else 0
+        order = [c for c in fronts[node] if kind == "joint" or c != k]
+        next_ = [number["rows", c] for c in order] + ([number["joint", left]] if left >= 0 else [])
+        parent = max(next_, default=-1)
+        places = _places(found, fronts[parent]) if parent >= 0 else {}
+        onto = tuple(places[c] + r for c in order for r in range(found[c].rows))
+        here, attached, of = _places(found, fronts[node]), [], []
+        link = k if kind == "joint" else left
+        for c in [k] if kind == "rows" else order:
+            for end, i in enumerate(found[c].links):
+                if i == link >= 0 and (kind == "joint" or not found[c].on_rates):
+                    attached.append((here[c], end, found[c].rows, found[c].on_rates))
+                    of.append(c)
+        joint = s.links[k].joint if kind == "joint" else None
+        size = sum(found[c].rows for c in order)
+        width = sum(found[c].rows for c in fronts[parent]) if parent >= 0 else 0
+        step = Elimination(joint, own, size, left >= 0, onto, width, tuple(attached))
+        alike = joint is None or (joint.formulas and not joint.rheonomic)
+        above[node], kinds[node], signs[node] = parent, step, (step, -1 if alike else node)
+        of_node[node], ends[node] = k, tuple(of)
+    nodes = range(n)
+    strands = strands_of(above, [kinds[k] for k in nodes], [signs[k] for k in nodes])
+    size = max((k.own + k.pending for k in kinds.values()), default=0)
+    return Plan(strands, tuple(of_node), tuple(ends[k] for k in nodes), found, size)
+
+
+def _places(found: tuple[Constraint, ...], front: list[int]) -> dict[int, int]:
+    """Where the rows of each constraint of a front begin."""
+    out, start = {}, 0
+    for c in front:
+        out[c] = start
+        start += found[c].rows
+    return out

@@ -1,0 +1,187 @@
+"""The metric of a large mechanism: what `metric` does with matrices, by the recursion of `fronts`, linear in its size."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.custom_derivatives import SymbolicZero
+
+from jaxmbs.dynamics.constrained import fronts
+from jaxmbs.dynamics.constrained.row_groups import RowGroups, forces_of, rates_of
+from jaxmbs.dynamics.recursive import rnea
+from jaxmbs.dynamics.state import State
+from jaxmbs.dynamics.state.forest import folding_scan
+from jaxmbs.dynamics.state.kinematics import LinkMotion
+from jaxmbs.model.joints import Joint
+from jaxmbs.spatial import ZERO_FORCE, ZERO_MOTION, Force, Motion
+from jaxmbs.spatial.scalar import add, is_number, mul
+
+Pair = tuple[jax.Array, jax.Array]  # a (nv,) or forces; multipliers or rates (m,)
+
+
+class SparseMetric:
+    """As `Metric`, for the rows of `row_groups`: arrays in, arrays out."""
+
+    def __init__(self, state: State, found: RowGroups, prescribed: Any = None):
+        tree, plan = state.tree, found.plan
+        self.tree, self.plan, self.groups, self.prescribed = tree, plan, found.forest, prescribed
+        self.lock = state.lock
+        still = [LinkMotion(m.X, m.S, ZERO_MOTION, ZERO_MOTION, ()) for m in state.motions]
+        self.data = (still, tree.links, found.ends, self.lock)
+        s = tree.structure
+        self.held = jax.tree_util.tree_map(_held, self.data)
+        self.factors = self._factorized(None)
+        self.steps = 4 if s.redundant else 2
+
+    def _factorized(self, alike: float | None) -> fronts.Factors:
+        redundant = self.tree.structure.redundant
+        motions, links, ends, lock = self.held
+        return fronts.factorized(self.tree, self.plan, motions, links, self.groups, ends, lock, redundant, alike)
+
+    def closest(self, force: Any, target: Any) -> Pair:
+        """(a, lambda) with A a = force + Jᵀ lambda and J a = target; where rows depend on one another, any such lambda."""
+        given = jnp.zeros_like(force)
+        if self.lock is not None and self.prescribed is not None:
+            given = jnp.where(self.lock, jnp.asarray(self.prescribed), 0.0)
+            carried = self._multiplied(self.data, (given, jnp.zeros_like(target)), False)
+            force, target = force - carried[0], target - carried[1]
+        if self.lock is not None:
+            force = jnp.where(self.lock, 0.0, force)
+        a, multipliers = _solution(
+            self._solved, self._multiplied, (self.factors, self.held), self.data, (force, target)
+        )
+        return a + given, multipliers
+
+    def least_norm(self, multipliers: jax.Array) -> jax.Array:
+        """The multipliers of least norm among those that act as the given ones, 1 N m weighing as much as 1 N."""
+        right = jnp.zeros_like(multipliers), self._transposed(self.data, multipliers)
+        return _solution(self._least, self._normal, (self.factors, self._alike, self.held), self.data, right)[0]
+
+    @functools.cached_property
+    def _alike(self) -> fronts.Factors:
+        """Factors with all rows raised by the same number: with them the proximal method stays in the range of J."""
+        eps = float(jnp.finfo(self.tree.dtype).eps)
+        return self._factorized(eps**0.4)
+
+    def _least(self, given: Any, right: Pair) -> Pair:
+        """(lambda, w) of right = (b, p): the lambda nearest to b with Jᵀ lambda = p, and lambda = b + J w."""
+        factors, alike, held = given
+        b, p = right
+        force, none = self._transposed(held, b) - p, jnp.zeros_like(b)
+        _, own = self._proximal((alike, held), force, none, 8)
+        rest = force + self._transposed(held, own)  # where rows are nearly dependent the method is slow
+        own = own + self._proximal((factors, held), rest, none, self.steps)[1]
+        return b + own, self._proximal((factors, held), jnp.zeros_like(p), own, self.steps)[0]
+
+    def _normal(self, data: Any, x: Pair) -> Pair:
+        """(lambda - J w, Jᵀ lambda): the equations of `least_norm`."""
+        multipliers, w = x
+        return multipliers - self._multiplied(data, (w, jnp.zeros_like(multipliers)))[1], self._transposed(
+            data, multipliers
+        )
+
+    def _transposed(self, data: Any, multipliers: jax.Array) -> jax.Array:
+        """Jᵀ multipliers, without the locked freedoms."""
+        nothing = jnp.zeros(self.tree.structure.nv, self.tree.dtype)
+        return -self._multiplied(data, (nothing, multipliers))[0]
+
+    def conditioning(self) -> tuple[Any, Any]:
+        """As `Metric.conditioning`."""
+        eps = float(jnp.finfo(self.tree.dtype).eps)
+        return fronts.conditioning(self.factors, eps, self.tree.structure.redundant)
+
+    def _solved(self, given: Any, right: Pair) -> Pair:
+        return self._proximal(given, *right, self.steps)
+
+    def _proximal(self, given: Any, force: jax.Array, target: jax.Array, steps: int) -> Pair:
+        """By the steps of `saddle`."""
+
+        factors, held = given
+
+        def step(x: Any, first: jax.Array) -> tuple[Any, None]:
+            a, multipliers, A = x
+            missing = target - rates_of(self.groups, held[2], self.plan, self.tree, A, a)
+            da, change, dA = fronts.solve(self.tree, self.plan, factors, first * force, missing)
+            return (a + da, multipliers + change, [x + y for x, y in zip(A, dA, strict=True)]), None
+
+        still = [ZERO_MOTION] * len(self.tree.blocks)
+        start = (jnp.zeros_like(force), jnp.zeros_like(target), still)
+        first = jnp.zeros(steps, force.dtype).at[0].set(1.0)
+        (a, multipliers, _), _ = folding_scan(step, start, first, steps, False, self.tree.dtype)
+        return a, multipliers
+
+    def _multiplied(self, data: Any, x: Pair, masked: bool = True) -> Pair:
+        """(A a - Jᵀ lambda, J a), with a locked freedom out of both where masked."""
+        motions, links, ends, lock = data
+        a, multipliers = x
+        tree, s = self.tree, self.tree.structure
+        moving = jnp.where(lock, 0.0, a) if masked and lock is not None else a
+        parts = tree.split(moving, s.v_slices)
+
+        def outward(joint: Joint, A: Motion, d: Any) -> tuple[Motion, Motion]:
+            A = rnea.accelerate(d[0], A, d[1])
+            return A, A
+
+        A = tree.outward(outward, list(zip(motions, parts, strict=True)), ZERO_MOTION)
+        wrenches, along = forces_of(self.groups, ends, self.plan, tree, multipliers)
+
+        def inward(joint: Joint, carried: tuple[Force], d: Any) -> tuple[tuple[Force], Any]:
+            m, link, A, applied, rates = d
+            own = link.inertia @ A - applied + carried[0]
+            return (m.X.force_to_parent(own),), tuple(
+                add(S @ own, mul(link.armature, x)) for S, x in zip(m.S, rates, strict=True)
+            )
+
+        rows, _ = tree.inward(inward, list(zip(motions, links, A, wrenches, parts, strict=True)), (ZERO_FORCE,))
+        force = tree.vector(tree.flat(rows)) - along
+        if masked and lock is not None:
+            force = jnp.where(lock, a, force)
+        return force, rates_of(self.groups, ends, self.plan, tree, A, moving)
+
+
+def _held(x: Any) -> Any:
+    return x if is_number(x) else jax.lax.stop_gradient(x)
+
+
+def _solution(
+    solve: Callable[[Any, Pair], Pair], multiply: Callable[[Any, Pair], Pair], factors: Any, data: Any, right: Pair
+) -> Pair:
+    """x = solve(factors, right), differentiated as the solution of multiply(data, x) = right, to any order and in both
+    modes. Nothing is taken from outside: what is traced there is gone when a derivative is made."""
+    leaves, treedef = jax.tree_util.tree_flatten((factors, data))
+    number = [is_number(x) for x in leaves]
+
+    def whole(arrays: Sequence[Any]) -> Any:
+        rest = iter(arrays)
+        return treedef.unflatten([x if n else next(rest) for x, n in zip(leaves, number, strict=True)])
+
+    @jax.custom_jvp
+    def solution(right: Pair, *arrays: Any) -> Pair:
+        return solve(whole(arrays)[0], right)
+
+    def rule(given: Sequence[Any], tangents: Sequence[Any]) -> tuple[Pair, Pair]:
+        right, *arrays = given
+        x = solution(right, *arrays)
+        moving = [k for k, y in enumerate(tangents[1:]) if not isinstance(y, SymbolicZero)]
+        rest = tuple(
+            jnp.zeros_like(y) if isinstance(t, SymbolicZero) else t for y, t in zip(right, tangents[0], strict=True)
+        )
+
+        def at(*moved: Any) -> Pair:
+            here = list(arrays)
+            for k, y in zip(moving, moved, strict=True):
+                here[k] = y
+            return multiply(whole(here)[1], x)
+
+        if moving:
+            own, along = tuple(arrays[k] for k in moving), tuple(tangents[1 + k] for k in moving)
+            _, change = jax.jvp(at, own, along)
+            rest = tuple(a - b for a, b in zip(rest, change, strict=True))
+        return x, _solution(solve, multiply, *whole(arrays), right=rest)  # pyright: ignore[reportArgumentType]
+
+    solution.defjvp(rule, symbolic_zeros=True)
+    return solution(right, *(x for x, n in zip(leaves, number, strict=True) if not n))

@@ -1,0 +1,95 @@
+"""Long structures that unfold with one freedom: a mast of scissors, a wing of synchronised panels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from jaxmbs.library.shapes import box
+from jaxmbs.model import Mechanism, Pose
+from jaxmbs.model.constraints import Coupling
+from jaxmbs.model.forces import TorsionSpring
+from jaxmbs.model.joints import Prismatic, Revolute
+
+Z = (0.0, 0.0, 1.0)
+
+
+def _turned(along: float, by: float) -> Pose:
+    """A place on a bar, turned about z by a part of half a turn."""
+    angle = by * math.pi / 2
+    return Pose((along, 0.0, 0.0), (math.cos(angle), 0.0, 0.0, math.sin(angle)))
+
+
+def scissor_mast(
+    bays: int = 50, length: float = 1.0, mass: float = 1.0, gravity: Sequence[float] = (0.0, -9.81, 0.0)
+) -> Mechanism:
+    """A mast of crossed bars that rises along y, `bays` pairs on one another, one freedom.
+
+    length [m] and mass [kg] of a bar. Bars "rising_1", ... lean to the right, "falling_1", ... to the left; they cross in
+    their middles (joints "cross_1", ...). The left foot stands on the world's origin (joint "foot"), the right one on a
+    "slider" along x (joint "track", loop "shoe"); each pair is pinned on the heads of the one below (joints "left_2", ...,
+    loops "right_2", ...). At q = 0 the bars cross at right angles; with each turned up by c: foot c, cross -2 c, left 2 c,
+    track length (cos(c + pi/4) - cos(pi/4)).
+
+    >>> model = mbs.library.scissor_mast(10).build()
+    >>> (model.nv, len(model.loop_names))
+    (21, 10)
+    """
+    mech = Mechanism(f"mast of {bays} bays", gravity=tuple(gravity))
+    mech.add_body("slider", 0.1 * mass, inertia=(1e-3 * mass * length**2,) * 3)
+    half = math.sqrt(0.5)
+    mech.add_joint("track", Prismatic((1, 0, 0)), "world", "slider", Pose((half * length, 0, 0)))
+    across = mass * length**2 / 12
+    middle, head = Pose((length / 2, 0, 0)), Pose((length, 0, 0))
+    for k in range(1, bays + 1):
+        rising, falling = f"rising_{k}", f"falling_{k}"
+        for bar in (rising, falling):
+            mech.add_body(bar, mass, (length / 2, 0, 0), (0.0, across, across))
+        below = (
+            ("foot", "world", _turned(0.0, 0.25))
+            if k == 1
+            else (f"left_{k}", f"falling_{k - 1}", _turned(length, -0.5))
+        )
+        mech.add_joint(below[0], Revolute(Z), below[1], rising, below[2])
+        mech.add_joint(f"cross_{k}", Revolute(Z), rising, falling, _turned(length / 2, 0.5), middle)
+        if k == 1:
+            mech.close_loop("shoe", Revolute(Z), "slider", falling)
+        else:
+            mech.close_loop(f"right_{k}", Revolute(Z), f"rising_{k - 1}", falling, head)
+    return mech
+
+
+def synchronised_wing(
+    panels: int = 20,
+    length: float = 1.0,
+    mass: float = 4.0,
+    stiffness: float = 0.5,
+    damping: float = 2.0,
+    gravity: Sequence[float] = (0.0, 0.0, 0.0),
+) -> Mechanism:
+    """A solar wing of panels that unfold like an accordion in the xy plane, synchronised by cable loops, one freedom.
+
+    length [m] and mass [kg] of a panel. At q = 0 all panels stand along y against the wall, one on the other; the "root"
+    hinge turns by -pi/2, the hinges "fold_2", ... by pi and -pi in turn. Every hinge has a spring "spring_1", ... of
+    stiffness [N m/rad] and damping [N m s/rad] that rests unfolded; the constraints "cable_2", ... couple it to the one
+    before.
+
+    >>> model = mbs.library.synchronised_wing(6).build()
+    >>> model.constraint_names
+    ('cable_2', 'cable_3', 'cable_4', 'cable_5', 'cable_6')
+    """
+    mech = Mechanism(f"wing of {panels} panels", gravity=tuple(gravity))
+    quarter, before = 1.5707963267948966, ""
+    for k in range(1, panels + 1):
+        up = 1 if k % 2 else -1  # folded, every second panel hangs down
+        mech.add_body(f"panel_{k}", mass, (0, up * length / 2, 0), box(mass, 0.03, length, 1.0))
+        parent, place = ("world", Pose()) if k == 1 else (f"panel_{k - 1}", Pose((0.03, -up * length, 0)))
+        hinge = "root" if k == 1 else f"fold_{k}"
+        mech.add_joint(hinge, Revolute(Z), parent, f"panel_{k}", place)
+        rest = -quarter if k == 1 else -2 * up * quarter
+        mech.add_force(f"spring_{k}", TorsionSpring(hinge, stiffness=stiffness, damping=damping, rest_angle=rest))
+        if k > 1:
+            ratio = -2.0 if k == 2 else -1.0
+            mech.add_constraint(f"cable_{k}", Coupling(hinge, before, coefficients=(0.0, ratio)))
+        before = hinge
+    return mech
