@@ -1,5 +1,7 @@
 """The builder: one test per error (it names element, value, remedy, near matches), regular numbering, coordinates."""
 
+from dataclasses import replace
+
 import jax
 import numpy as np
 import pytest
@@ -240,3 +242,14 @@ def test_a_model_says_what_it_is_in_a_line():
     assert "30 bodies (link_1, " in repr(long) and len(repr(long)) < 120
     _, axes = mbs.vary(long, {"link_1.mass": np.ones(3)})
     assert repr(axes) == repr(long)  # as in_axes, too, where leaves are None
+
+
+def test_get_gives_matrices_of_whatever_was_set():
+    """Three principal values, a quaternion: those of a sample of a batch, too."""
+    model = mbs.library.double_pendulum().build()
+    batch, _ = mbs.vary(
+        model, {"lower.inertia": np.tile([0.1, 0.2, 0.25], (2, 1)), "elbow.parent_pose.rotation": [[0, 1, 0, 0]] * 2}
+    )
+    one = replace(batch, overrides={name: x[0] for name, x in batch.overrides.items()})
+    assert np.allclose(mbs.get(one, "lower.inertia"), np.diag([0.1, 0.2, 0.25]))
+    assert np.allclose(mbs.get(one, "elbow.parent_pose.rotation"), np.diag([1, -1, -1]))
