@@ -181,11 +181,10 @@ def get(model: Model, name: str) -> Any:
     (1.5, [0.0, 0.0, -1.0])
     """
     p = _parameter(model, name, "get")
-    short = (
-        p.kind in (Kind.INERTIA, Kind.ROTATION) and np.ndim(model.overrides.get(name)) == 1
-    )  # 3 values, a quaternion
-    if name in model.overrides and not short:
-        return model.overrides[name]
+    if name in model.overrides:
+        own = model.overrides[name]
+        if p.kind not in (Kind.INERTIA, Kind.ROTATION) or np.ndim(own) != 1:  # three values, a quaternion
+            return own
     c = Values({name: model.structure.table[name]}, model.numbers, model.overrides, None).components(name)
     backend = jnp if any(isinstance(x, jax.Array) for x in c) else np
     if p.kind is Kind.INERTIA:
