@@ -119,14 +119,10 @@ def _near(s: Structure, dice: random.Random, reach: float) -> list[list[float]]:
 def _consistent(model: Model, q: list[list[float]]) -> list[list[float]] | None:
     """A configuration near q that meets the loops, by Newton steps of least length."""
     s, values = model.structure, model.values()
-    reached: list[float] = []
     for _ in range(40):
         residual, J = (_kept(s, np.asarray(x)) for x in _loop_rows(model, q, values))
-        reached.append(float(np.abs(residual).max(initial=0.0)))
-        if reached[-1] < 1e-11:
+        if float(np.abs(residual).max(initial=0.0)) < 1e-11:
             return q
-        if len(reached) > 8 and min(reached[-4:]) > 0.5 * min(reached[:-4]):
-            return None  # it gets no nearer
         step = -np.linalg.lstsq(J, residual, rcond=1e-6)[0]
         step *= min(1.0, 0.5 / max(np.abs(step).max(initial=0.0), 1e-300))
         moved = []

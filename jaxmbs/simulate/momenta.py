@@ -13,7 +13,6 @@ from jaxmbs.model import Model, ModelError
 from jaxmbs.model.constraints import FunctionConstraint
 from jaxmbs.model.forces import External
 from jaxmbs.model.forces.base import WORLD
-from jaxmbs.model.joints import Free
 from jaxmbs.model.structure import Structure
 
 if TYPE_CHECKING:
@@ -39,7 +38,7 @@ def _from_outside(s: Structure) -> Iterator[str]:
     """Names of what connects bodies to the world, other than free joints and uniform gravity."""
     roots = {link.name: link for link in s.links if link.parent < 0}
     for name, link in roots.items():
-        if not isinstance(link.joint, Free) or name in s.held or any(link.locked):
+        if not link.joint.free or name in s.held or any(link.locked):
             yield name
     for event in s.events:
         if any(getattr(action, "joint", None) in roots for action in event.then):
