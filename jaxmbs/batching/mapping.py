@@ -21,7 +21,7 @@ from jaxmbs.batching.separable import separable, size_of
 from jaxmbs.batching.targets import Target
 from jaxmbs.errors import ModelError
 
-MOST_OPERATIONS = 40_000  # beyond it, kernels take longer to make than anyone waits
+MOST_OPERATIONS = 100_000  # beyond it, kernels take longer to make than anyone waits
 
 
 def target() -> Target | None:
