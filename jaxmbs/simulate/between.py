@@ -36,6 +36,7 @@ def states_at(
     held: Iterable[str],
     method: Any,
     baumgarte: Any,
+    before: bool,
 ) -> tuple[jax.Array, jax.Array]:
     """See `Solution.at`."""
     taken = solution.steps.taken
@@ -55,14 +56,26 @@ def states_at(
     lock = None if solution.mode is None else solution.mode.lock
     rows = (solution.t, solution.q, solution.v)
     return _states_at(
-        model, rows, events, lock, stopped, t, tau, mode, baumgarte, in_drive, drive=drive, by=stepper(method)
+        model,
+        rows,
+        events,
+        lock,
+        stopped,
+        t,
+        tau,
+        mode,
+        baumgarte,
+        in_drive,
+        drive=drive,
+        by=stepper(method),
+        before=before,
     )
 
 
-@compiles_itself("drive", "by")
+@compiles_itself("drive", "by", "before")
 def _states_at(
     model: Model, rows: Any, events: Any, lock: Any, stopped: Any, t: Any, tau: Any, mode: Any, baumgarte: Any,
-    in_drive: Any, *, drive: Any, by: Stepper,
+    in_drive: Any, *, drive: Any, by: Stepper, before: bool,
 ) -> tuple[jax.Array, jax.Array]:  # fmt: skip
     s, constrained, dtype = model.structure, model.structure.constrained, rows[1].dtype
     tree = Tree(model, dtype, unrolled=len(s.links)) if constrained else Tree(model, dtype)
@@ -78,14 +91,14 @@ def _states_at(
         return jax.tree_util.tree_map(lambda x: jnp.asarray(x, dtype), new)
 
     def one(t: Any) -> tuple[Any, Any]:
-        i = jnp.clip(jnp.sum(rows[0] <= t) - 1, 0, rows[0].shape[0] - 1)
+        i = jnp.clip(jnp.sum(rows[0] < t if before else rows[0] <= t) - 1, 0, rows[0].shape[0] - 1)
         row = rows[0][i]
         q, v = (x[i] if tree.rolled else list(x[i]) for x in rows[1:])
 
         def through(carry: Any, event: Any) -> tuple[Any, None]:
             now, phase, mode, done = carry
             time, index, shut = event
-            counts = (index >= 0) & (time <= t)
+            counts = (index >= 0) & (time < t if before else time <= t)
             here = counts & (time > row)
             moved = stepped(phase, now, jnp.where(here, time - now, 0.0), mode)
             picks = [counts & (index == k) for k in range(len(s.events))]

@@ -128,21 +128,22 @@ class Solution:
         held: Iterable[str] = (),
         method: Any = "rk4",
         baumgarte: Any = None,
+        before: bool = False,
     ) -> tuple[jax.Array, jax.Array]:
         """The states (q, v) at any times t (...) [s], (..., nq) and (..., nv), as exact as the rows.
 
         From the row before, a shorter step of the same method leads to t, by way of the events in between: order,
         manifold and jumps are those of the run. Give what it was given: model, tau, mode, held, method, baumgarte; one
         instance (map it for a batch). NaN beyond the ends of the run and where it stopped early. At an event: just after
-        it. Ends of strokes and the like within the step are not located. Raises ModelError for a solution that kept less
-        than a row of every step.
+        it, or just `before` it; the jump of an event is the difference. Ends of strokes and the like within the step are
+        not located. Raises ModelError for a solution that kept less than a row of every step.
 
         >>> model = mbs.library.double_pendulum().build()
         >>> run = mbs.simulate(model, [0.5, 0.0], [0.0, 0.0], t_end=0.2, dt=0.01)
         >>> print(run.at(model, 0.123)[0].round(3))
         [0.465 0.034]
         """
-        return states_at(self, model, t, tau, mode, held, method, baumgarte)
+        return states_at(self, model, t, tau, mode, held, method, baumgarte, before)
 
     def mode_at(self, model: Model, t: Any, *, mode: Mode | None = None, held: Iterable[str] = ()) -> Mode:
         """What is locked and switched on at any times t (...) [s]: a Mode with the axes of t first; at an event, just after.

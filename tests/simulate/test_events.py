@@ -86,6 +86,8 @@ def test_a_latch_is_an_inelastic_impact_that_keeps_the_momentum():
     assert np.allclose(run.events.energy_lost, [0.5 * (2 * 3 / 5) * 1.0**2], rtol=1e-12)
     assert bool(run.mode.lock[1]) and not bool(run.mode.lock[0])
     assert abs(run.energy_error[-1]) < 1e-12
+    (_, after), (_, before) = (run.at(model, run.events.time, before=early) for early in (False, True))
+    assert np.allclose(after - before, [[momentum / 5 - 0.3, -1.0]], atol=1e-12)
 
 
 def test_held_joints_wait_for_their_release_and_events_for_one_another():
