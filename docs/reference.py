@@ -260,6 +260,9 @@ def benchmarks() -> str:
         kept = json.loads(path.read_text())
         if "rows" not in kept:
             continue
+        if path.stem == "loops":
+            out += ["## Rows of four-bar windows\n", table(_WINDOWS, (_windows(r) for r in kept["rows"]))]
+            continue
         m = kept["machine"]
         versions = ", ".join(f"{k} {v}" for k, v in m["versions"].items())
         out += [
@@ -272,6 +275,18 @@ def benchmarks() -> str:
     out += ["## Integrators\n", "![Error against evaluations](../../benchmarks/results/work-precision.png)\n"]
     out.append("[Which method](../../jaxmbs/simulate/README.md) explains the picture.\n")
     return "\n".join(out)
+
+
+_WINDOWS = ("windows", "build, s", "first result, s", "step, µs", "step in a batch of 1024, µs", "acceleration, µs",
+            "Pinocchio, µs", "error")  # fmt: skip
+
+
+def _windows(row: dict[str, Any]) -> tuple[str, ...]:
+    own, other = row["jaxmbs"], row["Pinocchio"]
+    times = [f"{row['step_us']:.0f}", f"{row['step_in_batch_us']:.3g}", f"{own['us']:.0f}"]
+    theirs = f"{other['us']:.0f}" if "us" in other else "–"
+    return (f"{row['windows']}", f"{row['build_s']:.1f}", f"{row['first_result_s']:.1f}", *times, theirs,
+            f"{own['error']:.0e}")  # fmt: skip
 
 
 def _benchmark(row: dict[str, Any]) -> tuple[str, ...]:
