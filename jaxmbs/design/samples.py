@@ -32,16 +32,15 @@ def draws_of(study: Study, count: int, first: int = 0) -> Array:
     """(count, k) draws of samples first, first + 1, ...: those that `jaxmbs study` takes."""
     if not study.dispersions.items:
         return jnp.zeros((count, 0))
-    from jaxmbs.study.batch import study_key
+    from jaxmbs.study.batch import draws_of as draws
 
-    keys = study.dispersions.keys(study_key(study.seed))
-    index = first + jnp.arange(count, dtype=jnp.uint32)
-    return jax.jit(jax.vmap(lambda i: study.dispersions.draw(keys, i, float)))(index)
+    return draws(study, range(first, first + count), float)
 
 
 def moved(study: Study, model: Model, draws: Array) -> Moved:
     """The motions of a candidate's samples."""
-    from jaxmbs.study.outputs.folding import folded
+    from jaxmbs.study.batch import simulated
+    from jaxmbs.study.outputs.folding import folded, kept
 
     start, fold = folded(study.outputs, draws.dtype)
     names = model.event_names
@@ -52,8 +51,8 @@ def moved(study: Study, model: Model, draws: Array) -> Moved:
             numbers = study.dispersions.apply(draw, draw.dtype, model.overrides)
             own, q, v = mbs.set(model, numbers.parameters), numbers.q, numbers.v
         time = study.simulation
-        run = mbs.simulate(own, q, v, time.t_end, time.dt, save_every=None, fold=(start, fold) if start else None)
-        outputs = {name: output.result(run.folded[name]) for name, output in study.outputs.items()}
+        run = simulated(time, own, q, v, save_every=None, fold=(start, fold) if start else None)
+        outputs = kept(study.outputs, run.folded, run.events, own, q, v)
         is_it = {name: run.events.index == k for k, name in enumerate(names)}
         when = {n: jnp.min(jnp.where(at, run.events.time, time.t_end)) for n, at in is_it.items()}
         lost = {n: jnp.sum(jnp.where(at, run.events.energy_lost, 0.0)) for n, at in is_it.items()}
@@ -63,7 +62,14 @@ def moved(study: Study, model: Model, draws: Array) -> Moved:
 
 
 def require_effect(study: Study, free: Iterable[str]) -> None:
-    """Raise ModelError where the draws of a dispersion would replace what is free."""
+    """Raise ModelError where the draws of a dispersion would replace what is free, and where samples are laid out by their
+    number, of which a search has its own."""
+    from jaxmbs.study.sampling.designs import RANDOM
+
+    if study.plan.design != RANDOM:
+        raise ModelError(
+            f'[study] design = "{study.plan.design}": a search takes samples one by one; leave the design out'
+        )
     names = set(free)
     for d in study.dispersions.items:
         if d.target.name in names and d.apply == "replace":

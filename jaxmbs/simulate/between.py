@@ -17,7 +17,17 @@ from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode, Model, ModelError
 from jaxmbs.model.functions import check_arguments, evaluated
 from jaxmbs.model.parameters import is_traced
-from jaxmbs.simulate.jumps import after_impact, closes, jumps, next_mode, rebound, start_mode, struck, whole_mode
+from jaxmbs.simulate.jumps import (
+    after_impact,
+    all_held,
+    closes,
+    jumps,
+    next_mode,
+    rebound,
+    start_mode,
+    struck,
+    whole_mode,
+)
 from jaxmbs.simulate.projection import projected
 from jaxmbs.simulate.steppers import Flow, Stepper, stepper
 
@@ -42,7 +52,7 @@ def states_at(
     taken = solution.steps.taken
     if not is_traced(taken) and np.any(np.asarray(taken) > np.shape(solution.t)[-1] - 1):
         raise ModelError("at: the solution lacks rows of its steps; simulate with save_every=1 and without tolerance")
-    held = (*model.structure.held, *([held] if isinstance(held, str) else held))
+    held = all_held(model, held)
     mode, dtype = start_mode(model, mode, held), solution.q.dtype
     drive, in_drive = None, None
     if callable(tau):
@@ -152,7 +162,7 @@ def _modes_at(model: Model, times: Any, index: Any, lock: Any, t: Any, mode: Any
 def modes_at(solution: Solution, model: Model, t: Any, mode: Mode | None = None, held: Iterable[str] = ()) -> Mode:
     """See `Solution.mode_at`."""
     t = jnp.asarray(t, solution.t.dtype)
-    held = (*model.structure.held, *([held] if isinstance(held, str) else held))
+    held = all_held(model, held)
     lock = None if solution.mode is None else solution.mode.lock
     found = _modes_at(model, solution.events.time, solution.events.index, lock, t.reshape(-1), mode, held=held)
     return jax.tree_util.tree_map(lambda x: x.reshape(*t.shape, x.shape[-1]), found)

@@ -85,6 +85,11 @@ def off_at_start(s: Structure) -> tuple[np.ndarray, np.ndarray]:
     return force, constraint
 
 
+def all_held(model: Model, held: str | Iterable[str]) -> tuple[str, ...]:
+    """The joints that a run holds at its start: those of the model, and those that it is told."""
+    return (*model.structure.held, *([held] if isinstance(held, str) else held))
+
+
 def start_mode(model: Model, mode: Mode | None, held: Iterable[str]) -> Mode | None:
     """The mode at the start of a run: what is given, the joints that are held, and what is off. What never changes is
     None, unless it was given."""

@@ -24,7 +24,7 @@ from jaxmbs.model.parameters import is_traced
 from jaxmbs.simulate.balance import Balance
 from jaxmbs.simulate.grid import Grid
 from jaxmbs.simulate.guards import cornered
-from jaxmbs.simulate.jumps import Changes, start_mode, whole_mode
+from jaxmbs.simulate.jumps import Changes, all_held, start_mode, whole_mode
 from jaxmbs.simulate.loops import levels_of, repeated
 from jaxmbs.simulate.pace import checked_steps, checked_tolerance
 from jaxmbs.simulate.projection import projected, violation
@@ -97,7 +97,7 @@ def simulate(
         raise ModelError(
             "simulate: times say where the run begins and which rows are kept; leave out t0 and save_every"
         )
-    held = (*model.structure.held, *([held] if isinstance(held, str) else held))
+    held = all_held(model, held)
     anything = mode is not None
     mode = start_mode(model, mode, held)
     _require_locks_at_rest(model, v0, mode)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,10 +23,19 @@ def motion(study: Study, sample: int | None = None) -> tuple[mbs.Model, mbs.Solu
     dtype, time = precision(), study.simulation
     model, q, v = study.model, jnp.asarray(study.q0, dtype), jnp.asarray(study.v0, dtype)
     if sample is not None and study.dispersions.items:
-        batch, axes, q, v = instances(study, draws_of(study, [sample], dtype), dtype)
-        one = {name: x if axes.overrides[name] is None else x[0] for name, x in batch.overrides.items()}
-        model, q, v = replace(batch, overrides=one), q[0], v[0]
+        ((model, q, v),) = mechanisms(study, [sample])
     return model, jax.jit(lambda m, q, v: simulated(time, m, q, v))(model, q, v)
+
+
+def mechanisms(study: Study, samples: Sequence[int]) -> list[tuple[mbs.Model, jax.Array, jax.Array]]:
+    """(model, q, v) at the start of each of the samples, of a study with dispersions."""
+    dtype = precision()
+    batch, axes, q, v = instances(study, draws_of(study, samples, dtype), dtype)
+    own = [
+        {name: x if axes.overrides[name] is None else x[k] for name, x in batch.overrides.items()}
+        for k in range(len(samples))
+    ]
+    return [(replace(batch, overrides=o), q[k], v[k]) for k, o in enumerate(own)]
 
 
 def check_picture(path: Path) -> None:

@@ -21,7 +21,6 @@ from jaxmbs.study.store import write_whole
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from jaxmbs.model import Model
     from jaxmbs.study.problem import Study
     from jaxmbs.study.repeat import History
     from jaxmbs.study.statistics import Summary
@@ -58,7 +57,7 @@ def repeated(study: Study, store: Store, summary: Summary, picked: dict[str, tup
     if not picked:
         return Repeated()
     samples = sorted({sample for three in picked.values() for sample in three})
-    steps = int(study.simulation.t_end / study.simulation.dt)
+    steps = max(1, int(study.simulation.t_end / study.simulation.dt))
     many = min(_OF_A_BAND, int(_NUMBERS / (steps * (study.model.nq + study.model.nv + len(study.outputs)))))
     good = summary.index[summary.status == 0][: max(many, 0)]
     shown = next(iter(picked.values()))[:2]
@@ -84,30 +83,18 @@ def _made(study: Study, samples: Any, good: Any, shown: tuple[int, ...], path: P
 def _motion(study: Study, history: History, samples: list[int], shown: tuple[int, ...]) -> str:
     """The page of the worst sample's motion, with the median one laid over it."""
     from jaxmbs.errors import ModelError
+    from jaxmbs.study.motion import mechanisms
     from jaxmbs.view.animate import moving_page
 
     rows = {f"{place} (sample {i})": samples.index(i) for place, i in zip(PLACES, shown, strict=False)}
-    models = dict(zip(rows, _models(study, list(shown)), strict=True))
+    own = [m for m, _, _ in mechanisms(study, shown)] if study.dispersions.items else [study.model] * len(shown)
+    models = dict(zip(rows, own, strict=True))
     motions = {n: SimpleNamespace(t=history.t, q=history.q[k], events=None) for n, k in rows.items()}
     plots = {f"{name} [SI]": {n: x[k] for n, k in rows.items()} for name, x in history.values.items()}
     try:
         return moving_page(models, motions, plots)
     except ModelError:  # a mechanism that has no picture
         return ""
-
-
-def _models(study: Study, samples: list[int]) -> list[Model]:
-    from dataclasses import replace
-
-    from jaxmbs.study.batch import draws_of, instances, precision
-
-    if not study.dispersions.items:
-        return [study.model] * len(samples)
-    batch, axes, _, _ = instances(study, draws_of(study, samples, precision()), precision())
-    return [
-        replace(batch, overrides={n: x if axes.overrides[n] is None else x[k] for n, x in batch.overrides.items()})
-        for k in range(len(samples))
-    ]
 
 
 def _keep(found: Repeated, path: Path, wanted: np.ndarray) -> None:

@@ -15,7 +15,9 @@ from jaxmbs.design import Factor, Free, MassDistribution, Problem, Status, synth
 from jaxmbs.design.compiling import compiled
 from jaxmbs.design.file import read
 from jaxmbs.design.problem import Prepared
+from jaxmbs.design.samples import draws_of, moved, require_effect
 from jaxmbs.study import read as read_study
+from jaxmbs.study import repeat
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 D = mbs.design
@@ -211,3 +213,37 @@ def test_the_smooth_worst_is_near_the_worst(bound, extreme):
     exact = float(1.0 - extreme(x)) if "at_most" in bound else float(extreme(x) - 1.0)
     assert 0 <= found - exact < np.log(200) / 20 * x.std()
     assert float(worst.residuals(x[:, None], None)[0]) == max(-found, 0.0)
+
+
+DISPERSED = CART.replace("dt = 0.05", 'dt = 0.1\nmethod = "dopri5"\ntolerance = 1e-10').replace(
+    "[outputs.travel]",
+    """forces = [
+  {name = "coil", type = "linear_spring", body_a = "world", body_b = "cart", point_a = [-1, 0, 0], stiffness = 2e3},
+]
+[[mechanism.events]]
+name = "gate"
+when = {type = "joint_reaches", joint = "rail", value = -0.1}
+then = [{type = "disable", name = "coil"}]
+[dispersions."cart.mass"]
+distribution = "normal"
+mean = 1.0
+std = 0.1
+apply = "multiply"
+[outputs.gate]
+type = "event_time"
+event = "gate"
+[outputs.travel]""",
+)
+
+
+def test_samples_move_as_in_their_study(tmp_path):
+    """By its method, its draws, its outputs, times of events among them."""
+    (tmp_path / "cart.toml").write_text(DISPERSED)
+    study = read_study(tmp_path / "cart.toml", need="mechanism")
+    found = jax.jit(lambda draws: moved(study, study.model, draws))(draws_of(study, 3))
+    for name, x in repeat(study, [0, 1, 2]).outputs.items():
+        assert np.ptp(x) > 1e-4 and np.allclose(found.outputs[name], x, rtol=1e-12)
+    path = tmp_path / "plan.toml"
+    path.write_text(DISPERSED + '[study]\ndesign = "sobol"\n')
+    with pytest.raises(mbs.ModelError, match='design = "sobol": a search takes samples one by one'):
+        require_effect(read_study(path, need="mechanism"), [])
