@@ -68,6 +68,13 @@ class Criterion:
         far = [(bound - x) if sign[0] == "<" else (x - bound) for x, sign, bound in self._sides(values)]
         return np.min(far, axis=0)
 
+    def margin_slopes(self, values: np.ndarray, slopes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(m,) margins of values (m,), and their derivatives (m, d) from those of the values: of the nearest bound."""
+        sides = [-1.0 if sign[0] == "<" else 1.0 for sign, _ in self.bounds]
+        far = [sign * (x - bound) for sign, (x, _, bound) in zip(sides, self._sides(values), strict=True)]
+        sign = np.take(sides, np.argmin(far, axis=0)) * (np.sign(values) if self.absolute else 1.0)
+        return np.min(far, axis=0), sign[:, None] * slopes
+
     def _sides(self, values: np.ndarray) -> list[tuple[np.ndarray, str, float]]:
         x = np.abs(values) if self.absolute else np.asarray(values)
         return [(x, sign, bound) for sign, bound in self.bounds]

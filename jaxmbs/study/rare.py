@@ -7,15 +7,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jax.scipy.special import erf
 
 from jaxmbs.errors import ModelError
 from jaxmbs.io.errors import InputError, Problem, choices
-from jaxmbs.study.batch import ANEW, instances, precision, samples_of, simulated, study_key
-from jaxmbs.study.outputs.folding import folded, kept
+from jaxmbs.study.batch import ANEW, precision, samples_of, study_key
 from jaxmbs.study.reliability import (
     Estimate,
     LimitState,
@@ -26,7 +22,8 @@ from jaxmbs.study.reliability import (
     subset_simulation,
     worst_cases,
 )
-from jaxmbs.study.reliability.limit_state import BLOCK, in_blocks
+from jaxmbs.study.reliability.limit_state import in_blocks
+from jaxmbs.study.slopes import slopes_of
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -34,8 +31,7 @@ if TYPE_CHECKING:
     from jaxmbs.study.criteria import Criterion
     from jaxmbs.study.problem import Study
 
-Array = Any
-_GRADIENTS = 16  # computed at once
+_ROWS = 64  # samples that are computed at once
 _TOLD = 6  # inputs of a point that are told, the largest
 
 
@@ -58,35 +54,12 @@ def limit_state_of(study: Study, criterion: Criterion) -> LimitState:
                 x[k] = one[name][0]
         return {"margin": np.where(found["status"] == 0, criterion.margin(found[criterion.output]), np.nan)}
 
-    gradient = jax.jit(jax.value_and_grad(_margins(study, criterion, dtype), has_aux=True))
+    found = slopes_of(study)
 
     def slopes(u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        (_, values), slope = gradient(jnp.asarray(u, dtype))
-        return np.asarray(values), np.asarray(slope)
+        return criterion.margin_slopes(*found(u, criterion.output))
 
-    return LimitState(
-        lambda u: in_blocks(results, u, BLOCK)["margin"], lambda u: in_blocks(slopes, u, _GRADIENTS), inputs
-    )
-
-
-def _margins(study: Study, criterion: Criterion, dtype: Any) -> Any:
-    """Function u (m, d) -> (sum of the margins, margins (m,)): each row's gradient is that of its own margin."""
-    start, fold = folded(study.outputs, dtype)
-
-    def one(model: Any, q: Array, v: Array) -> Array:
-        run = simulated(study.simulation, model, q, v, save_every=None, fold=(start, fold), checkpoint=True)
-        x = kept(study.outputs, run.folded, run.events, model, q, v)[criterion.output]
-        x = jnp.abs(x) if criterion.absolute else x
-        far = [bound - x if sign[0] == "<" else x - bound for sign, bound in criterion.bounds]
-        return jnp.min(jnp.stack(far))
-
-    def margins(u: Array) -> tuple[Array, Array]:
-        draws = jax.vmap(lambda s: study.dispersions.of_uniform(s, dtype))(erf(u / np.sqrt(2).astype(dtype)))
-        model, axes, q, v = instances(study, draws, dtype)
-        found = jax.vmap(one, (axes, 0, 0))(model, q, v)
-        return found.sum(), found
-
-    return margins
+    return LimitState(lambda u: in_blocks(results, u, _ROWS)["margin"], slopes, inputs)
 
 
 def picked(study: Study, text: str | None) -> Criterion:

@@ -143,11 +143,12 @@ def derivatives(study: Study, samples: int = 16) -> dict[str, np.ndarray]:
     standard deviation, at random samples: exact by differentiation, and how they change from sample to sample."""
     from scipy.special import ndtri
 
-    from jaxmbs.study.rare import limit_state_of
+    from jaxmbs.study.slopes import slopes_of
 
     rng = np.random.default_rng(study.seed)
     u = ndtri(rng.uniform(size=(samples, len(study.dispersions.inputs))))
-    return {c.text: limit_state_of(study, c).slopes(u)[1] for c in study.criteria}
+    slopes = slopes_of(study)
+    return {c.text: c.margin_slopes(*slopes(u, c.output))[1] for c in study.criteria}
 
 
 def table(found: dict[str, Any], most: int = 10) -> RenderableType:

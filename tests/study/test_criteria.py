@@ -59,3 +59,15 @@ def test_every_quantity_has_an_si_unit_and_units_are_found_in_other_spellings():
     assert all(si(u.quantity).factor == 1.0 for u in UNITS.values())
     assert unit("N*m") == unit("N m")
     assert unit("kg m^2") == unit("kg m2")
+
+
+@pytest.mark.parametrize("text", ["a < 2 m", "a >= 0.5 m", "-1 m < a < 2 m", "|a| < 1.5 m"])
+def test_slopes_of_margins(text):
+    """Beside differences, where another bound is the nearest too."""
+    c = parse(text, {"a": "length"})
+    u = np.linspace(-3.03, 3.0, 50)[:, None] * [1.0, 2.0]
+    margins, slopes = c.margin_slopes(u @ [0.5, 0.25], np.tile([0.5, 0.25], (50, 1)))
+    assert np.array_equal(margins, c.margin(u @ [0.5, 0.25]))
+    for k, e in enumerate(1e-6 * np.eye(2)):
+        differences = (c.margin((u + e) @ [0.5, 0.25]) - c.margin((u - e) @ [0.5, 0.25])) / 2e-6
+        assert np.allclose(slopes[:, k], differences, atol=1e-9)

@@ -49,20 +49,24 @@ def design_points(g: LimitState, starts: int = 8, seed: int = 0) -> list[DesignP
     u, value, slope = u[good], value[good], slope[good]
     for _ in range(_ROUNDS):
         done = _converged(u, value, slope, size)
-        if not len(u) or done.all():
+        at = np.flatnonzero(~done & np.isfinite(value))
+        if not len(at):
             break
-        square = np.maximum((slope**2).sum(1), 1e-300)
-        aim = (((slope * u).sum(1) - value) / square)[:, None] * slope
-        reach = np.linalg.norm(aim - u, axis=1)
-        aim = u + (aim - u) * np.minimum(1.0, 3.0 / np.maximum(reach, 1e-300))[:, None]
-        weight = 2 * np.maximum(np.linalg.norm(u, axis=1), 1.0) / np.sqrt(square) + 10 / size
-        tried = u[:, None] + _STEPS[None, :, None] * (aim - u)[:, None]
-        merit = 0.5 * (tried**2).sum(2) + weight[:, None] * np.abs(g(tried))
-        best = tried[np.arange(len(u)), np.nanargmin(merit, axis=1)]
-        u = np.where(done[:, None], u, best)
-        new, turned = g.slopes(u)
-        value, slope = np.where(done, value, new), np.where(done[:, None], slope, turned)
+        new = _stepped(g, u[at], value[at], slope[at], size)
+        u[at], (value[at], slope[at]) = new, g.slopes(new)
     return _distinct(u, value, slope, size, sign)
+
+
+def _stepped(g: LimitState, u: np.ndarray, value: np.ndarray, slope: np.ndarray, size: float) -> np.ndarray:
+    """Points (m, d) one step on: the best length of it by a merit that is least at a design point."""
+    square = np.maximum((slope**2).sum(1), 1e-300)
+    aim = (((slope * u).sum(1) - value) / square)[:, None] * slope
+    reach = np.linalg.norm(aim - u, axis=1)
+    aim = u + (aim - u) * np.minimum(1.0, 3.0 / np.maximum(reach, 1e-300))[:, None]
+    weight = 2 * np.maximum(np.linalg.norm(u, axis=1), 1.0) / np.sqrt(square) + 10 / size
+    tried = u[:, None] + _STEPS[None, :, None] * (aim - u)[:, None]
+    merit = 0.5 * (tried**2).sum(2) + weight[:, None] * np.abs(g(tried))
+    return tried[np.arange(len(u)), np.argmin(merit, axis=1)]
 
 
 def _converged(u: np.ndarray, value: np.ndarray, slope: np.ndarray, size: float) -> np.ndarray:
@@ -127,5 +131,5 @@ def second_order(g: LimitState, points: list[DesignPoint], step: float = 1e-3) -
 def _estimate(method: str, g: LimitState, points: list[DesignPoint], found: list[float], remark: str = "") -> Estimate:
     lost = "" if all(p.converged for p in points) else "the search for the most probable failure did not converge"
     lost = lost if points else "no failure was found"
-    p = min(1.0, float(np.sum(found))) if points else np.nan
+    p = float(np.minimum(1.0, np.sum(found))) if points else np.nan
     return Estimate(method, p, np.nan, np.nan, g.simulations, remark or lost)

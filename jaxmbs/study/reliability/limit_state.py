@@ -10,6 +10,7 @@ import numpy as np
 
 Array = Any
 BLOCK = 256  # points that are computed at once: one compiled program for all numbers of them
+FEW = 16  # where a second program costs less than many points that nobody asked for
 
 
 @dataclass
@@ -32,8 +33,8 @@ class LimitState:
     def slopes(self, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(m,) g and (m, d) its gradient, counted."""
         self.simulations += len(u)
-        g, slope = self.gradients(u)
-        return np.asarray(g, float), np.asarray(slope, float)
+        g, slope = (np.asarray(x, float) for x in self.gradients(u))
+        return np.where(np.isnan(g), -np.inf, g), slope
 
 
 @dataclass(frozen=True)
@@ -59,14 +60,17 @@ def limit_state(fn: Callable[[Array], Array], inputs: int) -> LimitState:
     import jax
 
     values, gradients = jax.jit(jax.vmap(fn)), jax.jit(jax.vmap(jax.value_and_grad(fn)))
-    return LimitState(lambda u: in_blocks(values, u), lambda u: in_blocks(gradients, u), inputs)
+
+    def rows(u: np.ndarray) -> int:
+        return BLOCK if len(u) > FEW else FEW
+
+    return LimitState(lambda u: in_blocks(values, u, rows(u)), lambda u: in_blocks(gradients, u, rows(u)), inputs)
 
 
 def in_blocks(fn: Callable[[np.ndarray], Any], u: np.ndarray, rows: int = BLOCK) -> Any:
-    """fn of points (m, d), in blocks of one shape."""
+    """fn of points (m, ...), in blocks of one shape."""
     import jax
 
-    rows = rows if len(u) > 16 else 16
     parts = []
     for first in range(0, len(u), rows):
         own = u[first : first + rows]

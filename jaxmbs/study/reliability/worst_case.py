@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -48,27 +50,27 @@ def worst_cases(
     begin = g.simulations
     u = inside(radius * np.random.default_rng(seed).normal(size=(starts, g.inputs)))
     u[0] = 0.0
+    moving = np.arange(starts)
     for _ in range(_ROUNDS):
-        value, slope = g.slopes(u)
-        slope = np.where(np.isfinite(slope), slope, 0.0)
-        far = (
-            np.sign(slope)
-            if region == "box"
-            else slope / np.maximum(np.linalg.norm(slope, axis=1, keepdims=True), 1e-300)
-        )
-        # towards the end of the region in the steepest direction, wholly and in parts, and along the gradient
-        tried = np.concatenate([
-            u[:, None] + _STEPS[None, :, None] * (-radius * far - u)[:, None],
-            inside(u[:, None] - radius * _STEPS[None, :, None] * far[:, None]),
-        ], axis=1)  # fmt: skip
+        value, slope = g.slopes(u[moving])
+        tried = _tried(u[moving], np.where(np.isfinite(slope), slope, 0.0), radius, region == "box", inside)
         values = g(tried)
         best = np.argmin(values, axis=1)
-        found = values[np.arange(starts), best]
+        found = values[np.arange(len(moving)), best]
         better = found < value - 1e-9 * (1 + np.abs(value))
-        u = np.where(better[:, None], tried[np.arange(starts), best], u)
-        if not better.any():
+        u[moving[better]] = tried[np.arange(len(moving)), best][better]
+        moving = moving[better]
+        if not len(moving):
             break
     value = g(u)
     least = int(np.argmin(value))
     alike = int(np.count_nonzero(value < value[least] + 1e-3 * (np.ptp(value) + abs(value[least]))))
     return WorstCase(u[least], float(value[least]), alike, g.simulations - begin)
+
+
+def _tried(u: np.ndarray, slope: np.ndarray, radius: float, box: bool, inside: Callable[[Any], Any]) -> np.ndarray:
+    """(m, 2 k, d) points towards the end of the region in the steepest direction, wholly and in parts, and along the
+    gradient."""
+    far = np.sign(slope) if box else slope / np.maximum(np.linalg.norm(slope, axis=1, keepdims=True), 1e-300)
+    towards = u[:, None] + _STEPS[None, :, None] * (-radius * far - u)[:, None]
+    return np.concatenate([towards, inside(u[:, None] - radius * _STEPS[None, :, None] * far[:, None])], axis=1)
