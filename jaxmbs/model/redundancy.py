@@ -62,11 +62,11 @@ def warn_of_redundancy(model: Model) -> bool:
         q = _consistent(model, _near(s, dice, 0.1))
         if q is None:
             return False
-        J = _kept(s, _loop_rows(model, q)[1])
-        left, sizes, _ = np.linalg.svd(J)
+        J = _loop_rows(model, q)[1]
+        sizes = np.linalg.svd(J, compute_uv=False)
         rank = int(np.sum(sizes > 1e-7 * sizes[0])) if len(sizes) else 0
         freedom = min(freedom, s.nv - rank)
-        null.append(left[:, rank:])
+        null.append(np.linalg.svd(J)[0][:, rank:] if rank < len(J) else np.zeros((len(J), 0)))
     redundant = min(z.shape[1] for z in null) > 0
     if redundant:
         z = min(null, key=lambda z: z.shape[1])
@@ -102,28 +102,31 @@ def _path(s: Structure, body: str) -> list[str]:
     return out
 
 
-def _kept(s: Structure, rows: np.ndarray) -> np.ndarray:
-    """Of all rows of all loops, those that are kept."""
-    index, first = [], 0
-    for loop in s.loops:
-        index += [first + k for k in loop.kept]
-        first += loop.joint.constraints
-    return rows[index]
-
-
 def _near(s: Structure, dice: random.Random, reach: float) -> list[list[float]]:
     """Coordinates by link, at random about the neutral ones."""
     return [[c + dice.uniform(-reach, reach) for c in link.joint.neutral()] for link in s.links]
 
 
 def _consistent(model: Model, q: list[list[float]]) -> list[list[float]] | None:
-    """A configuration near q that meets the loops, by Newton steps of least length."""
+    """A configuration near q that meets the loops, by damped steps of Newton's method; None if there is none.
+
+    Damped by the gap that is left, the steps stay small where rows are nearly dependent, and are Newton's near the end.
+    They lose their speed only where rows lose their rank right there, as in a parallelogram that comes to lie flat: such a
+    configuration would say nothing of others, and None says so.
+    """
     s, values = model.structure, model.values()
+    before, slow = np.inf, 0
     for _ in range(40):
-        residual, J = (_kept(s, np.asarray(x)) for x in _loop_rows(model, q, values))
-        if float(np.abs(residual).max(initial=0.0)) < 1e-11:
+        residual, J = _loop_rows(model, q, values)
+        gap = float(np.abs(residual).max(initial=0.0))
+        if gap < 1e-11:
             return q
-        step = -np.linalg.lstsq(J, residual, rcond=1e-6)[0]
+        slow = slow + 1 if 0.1 * before < gap < 0.01 else 0
+        if slow > 4:
+            return None
+        before, S = gap, J @ J.T
+        S += np.diag(np.full(len(S), np.trace(S) / len(S) * max(0.01 * min(gap, 1.0) ** 2, 1e-14)))
+        step = -J.T @ np.linalg.solve(S, residual)
         step *= min(1.0, 0.5 / max(np.abs(step).max(initial=0.0), 1e-300))
         moved = []
         for link, own, part in zip(s.links, q, s.v_slices, strict=True):
@@ -155,7 +158,7 @@ class _Independent:
 
 
 def _loop_rows(model: Model, q: Sequence[Sequence[float]], values: Any = None) -> tuple[np.ndarray, np.ndarray]:
-    """(residuals, Jacobian (all rows of all loops, nv)) of the cut joints, for coordinates by link."""
+    """(residuals, Jacobian (rows, nv)) of the rows that the cut joints keep, for coordinates by link."""
     s, values = model.structure, values or model.values()
 
     def pose(name: str) -> Transform:
@@ -174,7 +177,8 @@ def _loop_rows(model: Model, q: Sequence[Sequence[float]], values: Any = None) -
     for loop in s.loops:
         a, b = placed[loop.body_a] @ pose(f"{loop.name}.pose_a"), placed[loop.body_b] @ pose(f"{loop.name}.pose_b")
         numbers = values.of(loop.name, loop.joint.numbers)
-        for row in loop.joint.rows(numbers, a.inverse() @ b, ZERO_MOTION, 0.0):
+        every = loop.joint.rows(numbers, a.inverse() @ b, ZERO_MOTION, 0.0)
+        for row in (every[k] for k in loop.kept):
             F = b.force_to_parent(row.wrench)
             residuals.append(row.residual)
             J = [0.0] * s.nv
