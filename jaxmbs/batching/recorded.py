@@ -51,6 +51,11 @@ class Step:
     loop: Loop | None = None
     sines: bool = False
 
+    @property
+    def shared(self) -> bool:
+        """Whether it is the same for all rows."""
+        return self.fused and self.loop is None
+
 
 @dataclass(eq=False)
 class Recording:

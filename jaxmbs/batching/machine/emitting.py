@@ -11,6 +11,7 @@ from jaxmbs.batching.machine.code import Code, Copy, Fetch, Keep, Piece, Place, 
 from jaxmbs.batching.machine.frame import all_nodes, slots
 from jaxmbs.batching.machine.movement import (
     address,
+    ask_ahead,
     fetch_rows,
     keep_rows,
     load,
@@ -179,6 +180,8 @@ class _Emitter:
                     x = load(text, address(text, "%at", k * self.lanes * dtype.itemsize), dtype)
                 store(text, address(text, "%frame", slot), x, dtype)
         else:
+            if not node.turn:
+                ask_ahead(text, dtype, place.size, False)
             fetch_rows(text, dtype, place.size, wanted)
 
     def _keep(self, text: Text, node: Keep) -> None:
@@ -192,6 +195,8 @@ class _Emitter:
                     loaded = text.add(f"zext {text.truth} {loaded} to {self.module.stored_vector(dtype)}")
                 store(text, at, loaded, dtype)
         else:
+            if not node.turn:
+                ask_ahead(text, dtype, place.size, True)
             text.do(f"%room = alloca {self.module.stored_vector(dtype)}, align 64")
             keep_rows(text, dtype, place.size, columns)
 

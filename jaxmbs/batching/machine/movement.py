@@ -2,7 +2,7 @@
 
 Arrays have a row's numbers side by side, slots have the same number of some rows side by side: squares of them are
 transposed in registers. Where fewer rows are left than lanes, the last row is read for the lanes that are too many, and
-such lanes are not written.
+such lanes are not written. The lines of rows to come are asked for ahead, so that no operation waits for memory.
 """
 
 from __future__ import annotations
@@ -13,6 +13,10 @@ import numpy as np
 
 from jaxmbs.batching.machine import host
 from jaxmbs.batching.machine.text import Module, Text
+
+AHEAD = 2  # groups of rows
+MOST_AHEAD = 1 << 14  # bytes of a group: of longer rows the processor finds the next lines by itself
+_LINE = 64
 
 
 def address(text: Text, base: str, offset: int) -> str:
@@ -71,6 +75,17 @@ def fetch_rows(text: Text, dtype: np.dtype, stride: int, wanted: dict[int, int])
     _otherwise(text)
     _each_fetched(text, dtype, stride, wanted)
     _end(text)
+
+
+def ask_ahead(text: Text, dtype: np.dtype, stride: int, written: bool) -> None:
+    """Have the lines at %at of a later group of rows brought to the cache, also where no rows are: that does nothing."""
+    group = text.module.lanes * stride * dtype.itemsize
+    if group > MOST_AHEAD:
+        return
+    text.module.parts["llvm.prefetch.p0"] = "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)"
+    for offset in range(AHEAD * group, (AHEAD + 1) * group, _LINE):
+        at = text.add(f"getelementptr i8, ptr %at, i64 {offset}")
+        text.do(f"call void @llvm.prefetch.p0(ptr {at}, i32 {int(written)}, i32 3, i32 1)")
 
 
 def keep_rows(text: Text, dtype: np.dtype, stride: int, columns: list[Any]) -> None:

@@ -136,7 +136,7 @@ def _segments(program: Recording) -> tuple[list[Step], list[_Segment]]:
             if item in due:
                 need(_values(item.operands), due[item])
         elif alive.intersection(item.outputs):
-            if item.loop is None and item.fused:
+            if item.shared:
                 first.append(item)
             elif embeds(item):
                 due[item] = max(due[y] for y in item.outputs if y in due)
