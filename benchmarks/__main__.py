@@ -8,7 +8,7 @@ import jax
 import typer
 
 import jaxmbs as mbs
-from benchmarks import suite
+from benchmarks import limits, suite
 
 HEAD = "| function | robot | precision | batch | jaxmbs ns (spread) | first call | error | peers: ns (ratio) | before |"
 
@@ -41,18 +41,20 @@ def main(
     before, found, absent = suite.kept(path), {}, {}
     print(f"{here['cpu']}, {here['cores']} cores, Python {here['python']}, {here['date']}")
     print(", ".join(f"{p} {v}" for p, v in here["versions"].items()))
+    peaks = limits.peaks_of(here["device"]) if keep else None
+    if peaks:
+        here["peaks"] = peaks
+        print(f"peaks: {peaks['float64'] / 1e9:.0f} and {peaks['float32'] / 1e9:.0f} (float32) operations per ns")
     print(HEAD, "|" + "---|" * 9, sep="\n")
     cases = [c for c in suite.CASES if (c.quick or not quick) and only in f"{c.function} {c.robot} {c.dtype}"]
-    for row in suite.rows(cases, repeats, whole=keep):
+    for row in suite.rows(cases, repeats, peaks):
         print(line(row, before.get(row.case)), flush=True)
         found[row.case] = row
         absent |= row.absent
-        fractions = suite.rooflines(row, here["device"])
-        if fractions:
-            calls = row.compiled["library calls"]
-            print(
-                f"  of the peaks: arithmetic {fractions[0]:.1%}, memory {fractions[1]:.1%}; library calls: {calls:.0f}"
-            )
+        if row.limit:
+            calls = row.compiled.get("library calls", 0)
+            said = f"{row.limit['reached']:.1%} of the limit by {row.limit['by']}, {row.limit['ns']:.3g} ns"
+            print(f"  {said}{f'; library calls: {calls:.0f}' if calls else ''}")
         if keep:  # after every row: nothing is lost when the run is stopped
             suite.keep(path, here, found)
     for peer, reason in sorted(absent.items()):

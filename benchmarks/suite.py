@@ -23,9 +23,8 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxmbs as mbs
-from benchmarks import peers
+from benchmarks import limits, peers
 from benchmarks.peers import PEERS, Absent, Run, version_of
-from jaxmbs.batching.mapping import MappedProgram, flat_axes
 from jaxmbs.spatial import boundary
 
 ROOT = Path(__file__).parent.parent
@@ -53,6 +52,7 @@ class Row:
     errors: dict[str, float]
     absent: dict[str, str] = field(default_factory=dict)
     compiled: dict[str, float] = field(default_factory=dict)  # see `compiled`
+    limit: dict[str, Any] = field(default_factory=dict)  # see `limited`
 
     def ratio(self, peer: str) -> float:
         return self.times[peer][0] / self.times["jaxmbs"][0]
@@ -204,43 +204,50 @@ def study(case: Case) -> Run:
     return lambda: program(0, case.batch // BLOCK_ROWS)["status"]
 
 
-PEAKS = {  # of a device: operations per second in float32 and float64, bytes per second
-    "H100": (67e12, 34e12, 3.35e12),
-    "H200": (67e12, 34e12, 4.8e12),
-    "A100": (19.5e12, 9.7e12, 2.0e12),
-}
+def samples_needs(case: Case) -> dict[str, float]:
+    """Operations and bytes of a sample of the study of an example."""
+    from jaxmbs.study.batch import samples_of, study_key
+    from jaxmbs.study.problem import read
+
+    found = read(ROOT / "examples" / f"{case.robot}.toml")
+    samples, keys = samples_of(found, np.dtype(case.dtype)), found.dispersions.keys(study_key(found.seed))
+    program, results = jax.make_jaxpr(lambda i: samples(keys, i, None, fused=False), return_shape=True)(
+        jnp.zeros(1, jnp.uint32)
+    )
+    moved = sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(results))
+    return {"operations": limits.traced(program.jaxpr, case.dtype), "moved": moved}
 
 
 def compiled(case: Case, ours: Own) -> dict[str, float]:
-    """Bytes of memory per instance (arguments, results and what is between), operations and bytes moved at least per
-    evaluation, calls of linear-algebra libraries."""
+    """Bytes of memory per instance (arguments, results and what is between), calls of linear-algebra libraries."""
     program = jax.jit(mbs.jit(ours.fn, in_axes=ours.in_axes).whole(ours.args)).lower(*ours.args).compile()
     memory = program.memory_analysis()
     used = memory.temp_size_in_bytes + memory.argument_size_in_bytes + memory.output_size_in_bytes
-    moved = memory.argument_size_in_bytes + memory.output_size_in_bytes
     calls = len(re.findall(r"cublas|cusolver|lapack", program.as_text()))
-    flat, axes, treedef = flat_axes(ours.args, ours.in_axes)
-    recorded = MappedProgram(lambda *x: ours.fn(*treedef.unflatten(x)), flat, [a is not None for a in axes])
-    operations = len(recorded.program.plan()[1])
-    return {
-        "memory": used / case.batch, "moved": moved / case.batch, "operations": operations, "library calls": calls,
-    }  # fmt: skip
+    return {"memory": used / case.batch, "library calls": calls}
 
 
-def rooflines(row: Row, device: str) -> tuple[float, float] | None:
-    """Fractions of a GPU's peak in arithmetic and in memory traffic, if its peaks are known."""
-    peaks = next((p for name, p in PEAKS.items() if name in device), None)
-    if peaks is None or not row.compiled or row.case.function in ROLLOUTS:
-        return None
-    seconds = row.times["jaxmbs"][0] * 1e-9
-    peak = peaks[row.case.dtype == "float64"]
-    return row.compiled["operations"] / seconds / peak, row.compiled["moved"] / seconds / peaks[2]
+def limited(row: Row, needs: dict[str, float], peaks: dict[str, Any]) -> dict[str, Any]:
+    """What an evaluation needs, the least time that the machine's peaks allow for it, and the fraction reached."""
+    c = row.case
+    evaluations = evaluations_of(c)
+    operations, moved = needs["operations"] / evaluations, needs["moved"] / evaluations
+    ns, by = limits.limit(operations, moved, c.batch * evaluations, c.dtype, peaks)
+    return {"operations": operations, "moved": moved, "ns": ns, "by": by, "reached": ns / row.times["jaxmbs"][0]}
 
 
-def measure(case: Case, repeats: int, whole: bool = False) -> Row:
-    """whole: with what the compiled program takes, which compiles it once more."""
+def evaluations_of(case: Case) -> int:
+    """Evaluations of the dynamics in one instance."""
+    return 4 * peers.ROLLOUT_STEPS if case.function in ROLLOUTS else 1
+
+
+def measure(case: Case, repeats: int, peaks: dict[str, Any] | None = None) -> Row:
+    """peaks: those of the machine, for what the program takes and the limit of its speed, which traces and compiles it once
+    more."""
     if case.function in (STUDY, EVENTS):
-        return timed(case, {"jaxmbs": study(case)}, repeats)
+        row = timed(case, {"jaxmbs": study(case)}, repeats)
+        row.limit = limited(row, samples_needs(case), peaks) if peaks else {}
+        return row
     model = robot(case.robot)
     arrays, threads = inputs(model, case), len(os.sched_getaffinity(0))
     ours = own(model, case, arrays)
@@ -258,7 +265,7 @@ def measure(case: Case, repeats: int, whole: bool = False) -> Row:
         try:
             if not peer.smallest <= case.batch <= peer.largest:
                 raise Absent(f"measured with {peer.smallest} to {peer.largest} instances")
-            if case.quick and not whole and peer is peers.MJX:
+            if case.quick and not peaks and peer is peers.MJX:
                 raise Absent("left out of the quick run: it takes minutes")
             run, as_ours = peer(model, threads).task(peer_function, *arrays)
             given = run()
@@ -276,8 +283,9 @@ def measure(case: Case, repeats: int, whole: bool = False) -> Row:
             absent[peer.name] = str(reason)
     row = timed(case, runs, repeats)
     row.first_call, row.errors, row.absent = first_call, errors, absent
-    if whole and case.function not in (DERIVATIVES, *ROLLOUTS):
-        row.compiled = compiled(case, ours)
+    if peaks:
+        row.limit = limited(row, limits.needs(ours.fn, ours.args, ours.in_axes, case.dtype), peaks)
+        row.compiled = {} if case.function in (DERIVATIVES, *ROLLOUTS) else compiled(case, ours)
     return row
 
 
@@ -293,7 +301,7 @@ def timed(case: Case, runs: dict[str, Run], repeats: int) -> Row:
             start = time.perf_counter()
             run()
             times[name].append(time.perf_counter() - start)
-    evaluations = case.batch * (4 * peers.ROLLOUT_STEPS if case.function in ROLLOUTS else 1)
+    evaluations = case.batch * evaluations_of(case)
     spread = {n: tuple(np.quantile(x, (0.5, 0.1, 0.9)) / evaluations * 1e9) for n, x in times.items()}
     return Row(case, first_call, spread, {})  # type: ignore[arg-type]
 
@@ -320,9 +328,9 @@ def file_of(machine: dict[str, Any]) -> Path:
     return RESULTS / f"{words.strip('-')}.json"
 
 
-def rows(cases: Sequence[Case], repeats: int, whole: bool) -> Iterator[Row]:
+def rows(cases: Sequence[Case], repeats: int, peaks: dict[str, Any] | None) -> Iterator[Row]:
     for case in cases:
-        yield measure(case, repeats, whole)
+        yield measure(case, repeats, peaks)
 
 
 def kept(path: Path) -> dict[Case, Row]:
@@ -333,7 +341,9 @@ def kept(path: Path) -> dict[Case, Row]:
     for r in json.loads(path.read_text())["rows"]:
         case = Case(**r["case"])
         times = {k: tuple(x) for k, x in r["times"].items()}
-        out[case] = Row(case, r["first_call"], times, r["errors"], r["absent"], r.get("compiled", {}))
+        out[case] = Row(
+            case, r["first_call"], times, r["errors"], r["absent"], r.get("compiled", {}), r.get("limit", {})
+        )
     return out
 
 

@@ -269,9 +269,11 @@ def benchmarks() -> str:
             f"## {m['cpu']}, {m['cores']} cores, {m['device']}\n",
             f"{m['date']}, Python {m['python']}, {versions}.\n",
         ]
+        if "peaks" in m:
+            out.append(_peaks(m["peaks"]))
         out.append(f"![Forward dynamics per second](../../benchmarks/results/{path.stem}.png)\n")
-        out.append(table(("function", "robot", "precision", "batch", "jaxmbs ns", "others: ns (ratio)", "first call",
-                          "error"), (_benchmark(r) for r in kept["rows"])))  # fmt: skip
+        out.append(table(("function", "robot", "precision", "batch", "jaxmbs ns", "limit, ns", "reached",
+                          "others: ns (ratio)", "first call", "error"), (_benchmark(r) for r in kept["rows"])))  # fmt: skip
     out += ["## Integrators\n", "![Error against evaluations](../../benchmarks/results/work-precision.png)\n"]
     out.append("[Which method](../../jaxmbs/simulate/README.md) explains the picture.\n")
     return "\n".join(out)
@@ -295,4 +297,18 @@ def _benchmark(row: dict[str, Any]) -> tuple[str, ...]:
     others = ", ".join(f"{k} {x:,.0f} ({x / own:.2g}×)" for k, x in times.items()) or "–"
     error = f"{max(row['errors'].values()):.0e}" if row["errors"] else "–"
     size = (case["function"], case["robot"], case["dtype"], f"{case['batch']:,}")
-    return *size, f"{own:,.0f}", others, f"{row['first_call']:.1f} s", error
+    limit = row.get("limit")
+    limited = (f"{limit['ns']:,.3g} ({limit['by']})", f"{limit['reached']:.0%}") if limit else ("–", "–")
+    return *size, f"{own:,.0f}", *limited, others, f"{row['first_call']:.1f} s", error
+
+
+def _peaks(peaks: dict[str, Any]) -> str:
+    """What the limits are computed from."""
+    copied = ", ".join(f"{int(size) / 2**20:g} MB: {rate / 1e9:.0f}" for size, rate in peaks["copy"].items())
+    return (
+        f"The limit is the larger of two times: that of the operations of an evaluation at the machine's peak, "
+        f"{peaks['float64'] / 1e9:.0f} per ns ({peaks['float32'] / 1e9:.0f} in float32; large matrices multiplied on all "
+        f"cores), and that of reading its arguments and writing its results at the speed of copying (bytes per ns, by the "
+        f"size of what each core copies: {copied}). A fused multiply-add is two operations, a sine or cosine those of its "
+        "polynomial, anything else one. What an evaluation waits for between, divisions and roots, is in no limit.\n"
+    )

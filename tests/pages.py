@@ -10,8 +10,10 @@ import doctest
 import io
 import re
 import shlex
+import sys
 from pathlib import Path
 from typing import NamedTuple
+from unittest import mock
 
 ROOT = Path(__file__).parent.parent
 BLOCK = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```', re.DOTALL | re.MULTILINE)
@@ -42,7 +44,8 @@ def run(path: Path, folder: Path, command) -> dict:
         if b.title:
             (folder / b.title).write_text(b.text)
         elif b.language == "python":
-            with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.chdir(folder):
+            path_of_a_script = mock.patch.object(sys, "path", [str(folder), *sys.path])
+            with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.chdir(folder), path_of_a_script:
                 exec(compile("\n" * b.line + b.text, str(path), "exec"), space)
             printed = out.getvalue()
             continue

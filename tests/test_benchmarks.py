@@ -1,9 +1,11 @@
 """The benchmarks compare equal things, say what is missing, and lose nothing they measured."""
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from benchmarks import peers, suite
+from benchmarks import limits, peers, suite
 
 
 @pytest.mark.parametrize("function", [suite.FORWARD, suite.INVERSE, suite.MASS])
@@ -17,14 +19,39 @@ def test_peers_agree(function):
 
 def test_what_a_compiled_program_takes():
     case = suite.Case(suite.INVERSE, "arm7", "float64", 5)
-    row = suite.measure(case, repeats=7, whole=True)
+    peaks = limits.peaks_of("NVIDIA H100 80GB HBM3")
+    row = suite.measure(case, repeats=7, peaks=peaks)
     words = 4 * 7 * 8  # q, v, a in, tau out
-    assert row.compiled["memory"] >= words and row.compiled["moved"] == words
-    assert 500 < row.compiled["operations"] < 800 and row.compiled["library calls"] == 0
-    row.times["jaxmbs"] = (1.0, 1.0, 1.0)
-    arithmetic, memory = suite.rooflines(row, "NVIDIA H100 80GB HBM3")
-    assert memory == pytest.approx(words / 3.35e3) and arithmetic == pytest.approx(row.compiled["operations"] / 34e3)
-    assert suite.rooflines(row, "cpu") is None
+    assert row.compiled["memory"] >= words and row.limit["moved"] == words and row.compiled["library calls"] == 0
+    assert row.limit["by"] == "memory" and row.limit["ns"] == pytest.approx(words / 3.35e3)
+    assert row.limit["reached"] == pytest.approx(row.limit["ns"] / row.times["jaxmbs"][0])
+    assert limits.peaks_of("an unknown GPU") is None
+
+
+def test_operations_are_counted():
+    def polynomial(x):  # 3 of a cube by Horner's rule, a sine
+        return ((x + 1.0) * x + 2.0) + jnp.sin(x)
+
+    def turns(x):
+        return jax.lax.scan(lambda y, _: (y * 1.5 + x, None), x, length=10)[0]
+
+    numbers = jnp.ones(3)
+    for fn, operations in ((polynomial, 4 + limits.SERIES["float64"]), (turns, 20)):
+        found = limits.needs(fn, (numbers,), 0, "float64")
+        assert found == {"operations": operations, "moved": 16}
+        assert limits.traced(jax.make_jaxpr(fn)(1.0).jaxpr, "float64") == operations
+    product = jax.make_jaxpr(lambda a, b: a @ b)(np.ones((3, 5)), np.ones((5, 7)))
+    assert limits.traced(product.jaxpr, "float64") == 2 * 3 * 5 * 7
+
+
+def test_the_limit_is_the_larger_of_two():
+    peaks = {"float64": 1e9, "float32": 2e9, "copy": {"1000": 1e10, "1000000": 1e9}}
+    assert limits.limit(100, 8, 1, "float64", peaks) == (100.0, "arithmetic")
+    assert limits.limit(100, 8, 1, "float32", peaks) == (50.0, "arithmetic")
+    assert limits.limit(5, 80, 10, "float64", peaks) == (8.0, "memory")  # in the cache
+    assert limits.limit(5, 80, 100_000, "float64", peaks) == (80.0, "memory")
+    found = limits.peaks(rounds=1)
+    assert found["float32"] > 1e8 and all(rate > 1e7 for rate in found["copy"].values())
 
 
 def test_plain_jit_inlined_or_not_gives_the_same():

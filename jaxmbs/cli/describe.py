@@ -87,14 +87,16 @@ def _fields(x: Any, prefix: str, number: _Numbers) -> Any:
             value = number(f"{prefix}.{d.name}")
             if value is not None:
                 yield d.name, value
-        elif d.kind is not Kind.FUNCTION and getattr(x, d.name) is not None:
-            yield d.name, getattr(x, d.name)
+        elif getattr(x, d.name) is not None:
+            value = getattr(x, d.name)
+            yield d.name, getattr(value, "__name__", "a function") if d.kind is Kind.FUNCTION else value
 
 
 def described(study: Study) -> RenderableType:
     """The same in tables."""
     found = document(study)
-    head = f"{found['name']}: {len(found['bodies'])} bodies, {found['nv']} degrees of freedom (nq {found['nq']}), "
+    size = f"{_count(len(found['bodies']), 'body', 'bodies')}, {_count(found['nv'], 'degree', 'degrees')} of freedom"
+    head = f"{found['name']}: {size} (nq {found['nq']}), "
     gravity = f"gravity {_said(found['gravity'])} m/s2"
     parts: list[RenderableType] = [Text(f"{head}{found['mass']:,.6g} kg, {gravity}", style="bold")]
     if found["equations"]:
@@ -134,6 +136,10 @@ def described(study: Study) -> RenderableType:
         )
     )
     return Group(*parts)
+
+
+def _count(n: int, one: str, several: str) -> str:
+    return f"{n} {one if n == 1 else several}"
 
 
 def _said(x: Any) -> str:

@@ -66,11 +66,11 @@ def _design(study: Study, data: dict[str, Any], path: Path, trust: bool) -> Desi
     if "design" not in data:
         message = f"this table is missing: it says what is free and what is wanted; {choices('design', data, 'tables')}"
         raise InputError(Fault("design", message))
-    known = catalogue(data, path, trust, elements_in(objectives_package)).classes
+    known = catalogue(data, path, trust, elements_in(objectives_package))
     only = {"design": data["design"]}
     try:
-        made: Any = create_model("File", __base__=Table, design=(design_table(known), ...))
-        table = made.model_validate(only).design
+        made: Any = create_model("File", __base__=Table, design=(design_table(known.classes), ...))
+        table = made.model_validate(only, context=known.functions).design
     except ValidationError as error:
         raise InputError(problems_of(error, only)) from None
     model, faults = study.model, []

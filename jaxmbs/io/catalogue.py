@@ -1,4 +1,5 @@
-"""The classes that a file may name by `type`: the library's, those of installed packages, those of its own modules."""
+"""What a file may name: classes by `type` (the library's, those of installed packages, those of its own modules), and
+functions, those of installed packages as "entry" or "entry.function", those of its own modules as "module.function"."""
 
 from __future__ import annotations
 
@@ -7,8 +8,8 @@ import hashlib
 import importlib.metadata
 import sys
 import warnings
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -18,16 +19,19 @@ from jaxmbs.io.errors import InputError, Problem, dotted
 from jaxmbs.model import constraints, events, forces, joints
 from jaxmbs.model.fields import Element, type_name
 
-GROUP = "jaxmbs.elements"  # entry points of installed packages: each a class or a module
+GROUP = "jaxmbs.elements"  # entry points of installed packages: each a class, a function or a module
 Classes = tuple[type[Element], ...]
+Functions = Mapping[str, Callable[..., Any]]
+_RUN: dict[str, tuple[str, bytes]] = {}  # modules of files that were run in this process: file name and content
 
 
 @dataclass(frozen=True)
 class Catalogue:
-    """classes: all that may be named; modules: content of the file's own modules by name."""
+    """classes and functions: all that may be named; modules: content of the file's own modules by name."""
 
     classes: Classes
     modules: Mapping[str, bytes]
+    functions: Functions = field(default_factory=dict)
 
 
 @functools.cache
@@ -37,26 +41,48 @@ def builtin() -> Classes:
 
 
 @functools.cache
-def installed() -> Classes:
-    """Elements of installed packages, which name them as entry points of the group "jaxmbs.elements"."""
-    found: list[Any] = []
+def installed() -> tuple[Classes, Functions]:
+    """Elements and functions of installed packages, which name them as entry points of the group "jaxmbs.elements"."""
+    classes: list[Any] = []
+    functions: dict[str, Any] = {}
     for entry in importlib.metadata.entry_points(group=GROUP):
         try:
             thing = entry.load()
-            if not (isinstance(thing, ModuleType) or _is_element(thing)):
-                raise TypeError(f"{thing!r} is neither a module nor a class of jaxmbs.elements")
+            if isinstance(thing, ModuleType):
+                classes += elements_in(thing)
+                found = functions_in(thing, entry.name)
+            elif _is_element(thing):
+                classes.append(thing)
+                found = {}
+            elif callable(thing) and not isinstance(thing, type):
+                found = {entry.name: thing}
+            else:
+                raise TypeError(f"{thing!r} is neither a module, nor a class of jaxmbs.elements, nor a function")
+            taken = [n for n in found if functions.get(n, found[n]) is not found[n]]
+            if taken:
+                raise TypeError(f"another package has functions of these names: {', '.join(taken)}")
+            functions |= found
         except Exception as error:  # a broken package must not take files down that do not use it
             message = f"elements of the package entry point {entry.name!r} ({entry.value}) are left out: {error}"
             warnings.warn(message, ModelWarning, stacklevel=2)
-            continue
-        found += elements_in(thing) if isinstance(thing, ModuleType) else [thing]
-    return tuple(found)
+    return tuple(classes), functions
 
 
 def elements_in(module: ModuleType) -> Classes:
     """Classes with declared fields that a module defines or exports; those with an underscore are its own bases."""
     named = (x for name, x in vars(module).items() if not name.startswith("_"))
     return tuple(x for x in named if _is_element(x) and x is not Element)
+
+
+def functions_in(module: ModuleType, name: str) -> Functions:
+    """Functions that a module defines, "name.function" in a file; those with an underscore are its own."""
+    public = ((key, x) for key, x in vars(module).items() if not key.startswith("_") and not isinstance(x, type))
+    own = ((key, x) for key, x in public if isinstance(x, functools.partial) or _home(x) == module.__name__)
+    return {f"{name}.{key}": x for key, x in own if callable(x)}
+
+
+def _home(x: Any) -> Any:
+    return getattr(x, "__module__", None)
 
 
 def _is_element(x: Any) -> bool:
@@ -72,7 +98,8 @@ def catalogue(data: Mapping[str, Any], path: Path | None, trust: bool, more: Cla
     names = data.get("modules", [])
     if not isinstance(names, list) or not all(isinstance(n, str) for n in names):
         raise InputError(Problem("modules", f'needs a list of file names such as ["my_elements.py"], got {names!r}'))
-    known = _joined((*builtin(), *more), installed(), "package entry points")
+    classes, functions = installed()
+    known, functions = _joined((*builtin(), *more), classes, "package entry points"), dict(functions)
     contents = {}
     for i, name in enumerate(names):
         where = dotted(("modules", i))
@@ -87,8 +114,57 @@ def catalogue(data: Mapping[str, Any], path: Path | None, trust: bool, more: Cla
                 )
             )
         contents[name] = _read(name, path, where)
-        known = _joined(known, _defined(name, contents[name], where), where)
-    return Catalogue(known, contents)
+        module = _run(name, contents[name], where)
+        known = _joined(known, (c for c in elements_in(module) if c.__module__ == module.__name__), where)
+        found = functions_in(module, _stem(name))
+        if taken := [n for n in found if n in functions]:
+            raise InputError(Problem(where, f'there is a function "{taken[0]}" already; rename the module'))
+        functions |= found
+    return Catalogue(known, contents, functions)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a file finds a class or a function: the name that it says, and the module that stands beside it, if any."""
+
+    name: str
+    module: tuple[str, bytes] | None = None
+
+
+def places(modules: Iterable[str | Path | ModuleType] = ()) -> dict[int, Place]:
+    """By identity: all classes and functions that a file may name, those of the modules that files have run, and those of
+    `modules`, Python files or the modules imported from them, included.
+
+    Raises ModelError for a module that does not run by itself.
+    """
+    classes, functions = installed()
+    out = {id(c): Place(type_name(c)) for c in (*builtin(), *classes)}
+    out |= {id(f): Place(name) for name, f in functions.items()}
+    for full, module in _RUN.items():
+        out |= _places_in(sys.modules[full], module)
+    for given in modules:
+        path = Path((given.__file__ or "") if isinstance(given, ModuleType) else given).resolve()
+        module = (path.name, _read(path.name, path, f"module {path.name}"))
+        _run(*module, f"module {path.name}")  # as whoever reads the file will do
+        imported = [m for m in list(sys.modules.values()) if _file(m) == path]
+        for m in imported:
+            out |= _places_in(m, module)
+    return out
+
+
+def _places_in(module: ModuleType, source: tuple[str, bytes]) -> dict[int, Place]:
+    own = (c for c in elements_in(module) if c.__module__ == module.__name__)
+    found = {id(c): Place(type_name(c), source) for c in own}
+    return found | {id(f): Place(name, source) for name, f in functions_in(module, _stem(source[0])).items()}
+
+
+def _file(module: Any) -> Path | None:
+    name = getattr(module, "__file__", None)
+    return Path(name).resolve() if isinstance(name, str) else None
+
+
+def _stem(file: str) -> str:
+    return file.removesuffix(".py")
 
 
 def _joined(known: Classes, new: Iterable[type[Element]], where: str) -> Classes:
@@ -113,9 +189,9 @@ def _read(name: str, path: Path | None, where: str) -> bytes:
         raise InputError(Problem(where, f'"{name}" cannot be read beside the file: {error.strerror}')) from None
 
 
-def _defined(name: str, content: bytes, where: str) -> Classes:
-    """Elements that a module defines; one content is run once per process, so that its classes stay the same."""
-    full = f"jaxmbs_modules.{name.removesuffix('.py')}_{hashlib.sha256(content).hexdigest()[:16]}"
+def _run(name: str, content: bytes, where: str) -> ModuleType:
+    """The module of a file; one content is run once per process, so that its classes and functions stay the same."""
+    full = f"jaxmbs_modules.{_stem(name)}_{hashlib.sha256(content).hexdigest()[:16]}"
     if full not in sys.modules:
         module = ModuleType(full)
         sys.modules[full] = module  # dataclasses look their module up there
@@ -124,4 +200,5 @@ def _defined(name: str, content: bytes, where: str) -> Classes:
         except Exception as error:
             del sys.modules[full]
             raise InputError(Problem(where, f'"{name}" fails: {type(error).__name__}: {error}')) from error
-    return tuple(c for c in elements_in(sys.modules[full]) if c.__module__ == full)
+        _RUN[full] = (name, content)
+    return sys.modules[full]

@@ -50,16 +50,17 @@ def table_of(cls: type, known: Classes, beside: Classes = (), base: type[Made] =
     return made
 
 
-def any_of(family: type, known: Classes, **options: Any) -> Any:
-    """Annotation of a table whose `type` names one of the known classes of a family."""
+def any_of(family: type | Classes, known: Classes, **options: Any) -> Any:
+    """Annotation of a table whose `type` names one of the known classes of a family, or of several."""
     tables = [table_of(c, known, **options) for c in in_files(family, known)]
     return Annotated[functools.reduce(operator.or_, tables), Field(discriminator="type")]
 
 
-def in_files(family: type, known: Iterable[type]) -> list[type]:
-    """The known classes of a family that can stand in a file: those that need no function."""
-    needs_function = {c for c in known if any(d.kind is Kind.FUNCTION and d.required for d in declared(c))}
-    return [c for c in known if issubclass(c, family) and c is not family and c not in needs_function]
+def in_files(family: type | Classes, known: Iterable[type]) -> list[type]:
+    """The known classes of a family that can stand in a file: those that need no arrays."""
+    bases = family if isinstance(family, tuple) else (family,)
+    found = [c for c in known if issubclass(c, bases) and c not in bases]
+    return [c for c in found if not any(d.kind is Kind.ARRAYS and d.required for d in declared(c))]
 
 
 def _entry(d: Declared, known: Classes) -> tuple[Any, Any]:

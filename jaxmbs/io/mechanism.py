@@ -12,7 +12,7 @@ from jaxmbs.io.errors import InputError, Problem, dotted
 from jaxmbs.io.generated import Classes, Made, any_of, table_of
 from jaxmbs.io.tables import Name, Number, Table, stated
 from jaxmbs.model import ModelError
-from jaxmbs.model.constraints import Constraint
+from jaxmbs.model.constraints import Constraint, FunctionConstraint
 from jaxmbs.model.events import Action, Condition
 from jaxmbs.model.fields import declared
 from jaxmbs.model.forces import Force
@@ -128,7 +128,7 @@ def mechanism_table(known: Classes) -> Any:
         joints=some(any_joint(beside=(Hinge,), base=JointTable), "joints of the tree", 1),
         loops=some(any_joint(beside=(Closure,), base=LoopTable), "cut joints, which close loops"),
         forces=some(any_of(Force, known, base=ForceTable), "force elements"),
-        constraints=some(any_of(Constraint, known, base=ConstraintTable), "constraint elements"),
+        constraints=some(any_of((Constraint, FunctionConstraint), known, base=ConstraintTable), "constraint elements"),
         events=some(event, "what happens in a run"),
         visuals=some(table_of(Visual, known, base=VisualTable, typed=False), "shapes of bodies, for pictures only"),
     )

@@ -6,14 +6,14 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from jaxmbs.errors import ModelError
-from jaxmbs.io.catalogue import GROUP, builtin, installed
+from jaxmbs.io.catalogue import GROUP, Classes, Place, places
 from jaxmbs.model import Model
-from jaxmbs.model.constraints import FunctionConstraint
 from jaxmbs.model.events.base import Arming
 from jaxmbs.model.fields import Declared, declared, type_name
 from jaxmbs.model.kinds import Kind
@@ -23,38 +23,60 @@ from jaxmbs.model.structure import WORLD
 
 Table = dict[str, Any]
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_\-]*")
+NAMES = (
+    "a function or class has a name where a package names it or its module so, or at the top level of a Python file: "
+    'save(..., modules=["my_functions.py"])'
+)
 
 
-def save(model: Model, path: str | Path) -> None:
+def save(model: Model, path: str | Path, modules: Iterable[str | Path | ModuleType] = ()) -> None:
     """Write a model as a TOML file at `path` that `mbs.load` reads back to the same numbers, bit for bit.
 
     Numbers that equal their defaults are left out. An existing file is replaced. What `mbs.free` turned into numbers is
-    pinned again where it is 0 or +-1. Raises ModelError, before anything is written, with the name of everything that no
-    file can hold: functions (General, Holonomic, External, ...), classes that are neither the library's nor those of an
-    installed package (entry points of the group "jaxmbs.elements"), and batches.
+    pinned again where it is 0 or +-1. Functions (General, Holonomic, External, ...) and classes of yours are written by name
+    where an installed package has them as entry points of the group "jaxmbs.elements" (a function, or a module that
+    defines it), where they come from a file that named their module, or where `modules` names the Python files that define
+    them: these are written beside the file, and run for those who trust it only (`mbs.load(path, trust=True)`).
+    Raises ModelError, before anything is written, with the name of everything that no file can hold: other functions and
+    classes, and batches.
 
     >>> model = mbs.library.double_pendulum(mass_2=0.1 + 0.2).build()
     >>> mbs.save(model, "pendulum.toml")
     >>> mbs.get(mbs.load("pendulum.toml"), "lower.mass")
     0.30000000000000004
     """
-    text = toml_text({"mechanism": _Writer(model).mechanism()})
-    Path(path).write_text(text, encoding="utf-8")
+    writer = Writer(model, modules)
+    tables = {"mechanism": writer.mechanism()}
+    write(Path(path), tables, writer)
 
 
-class _Writer:
-    def __init__(self, model: Model):
-        self.model, self.faults = model, []
+def write(path: Path, tables: Table, writer: Writer) -> None:
+    """Write tables, one of them the writer's mechanism, with the modules that they need beside them."""
+    for name, content in writer.modules.items():
+        beside = path.parent / name
+        if beside.exists() and beside.read_bytes() != content:
+            raise ModelError(f"save: there is another {name} beside {path.name}; choose another folder")
+    for name, content in writer.modules.items():
+        (path.parent / name).write_bytes(content)
+    above = {"modules": list(writer.modules)} if writer.modules else {}
+    path.write_text(toml_text({**above, **tables}), encoding="utf-8")
+
+
+class Writer:
+    """Writes tables and collects `modules`, the files that must stand beside them, by name."""
+
+    def __init__(self, model: Model, modules: Iterable[str | Path | ModuleType] = (), more: Classes = ()):
+        self.model, self.faults, self.nameless = model, [], False
+        self.modules: dict[str, bytes] = {}
         for name, x in model.overrides.items():
             if np.shape(x) not in model.structure.table[name][0].forms:
                 self.faults.append(f"parameter {name!r} is a batch; save one instance")
-        self.known = set((*builtin(), *installed()))
+        self.places = places(modules) | {id(c): Place(type_name(c)) for c in more}
 
     def mechanism(self) -> Table:
         """The [mechanism] table; ModelError if anything cannot stand in a file."""
         s, names = self.model.structure, self._names
-        if self.faults:
-            raise ModelError(_joined(self.model, self.faults))
+        self.check()
         self.values = Values(s.table, self.model.numbers, self.model.overrides, None)
         out: Table = {"name": s.name, **self._of(Surroundings(), "")}
         if s.held:
@@ -74,10 +96,15 @@ class _Writer:
                 for x in elements
             ]
         out["events"] = [self._event(e) for e in s.events]
-        out["visuals"] = [self._plain(x) for x in s.visuals]
-        if self.faults:
-            raise ModelError(_joined(self.model, self.faults))
+        out["visuals"] = [self.plain(x) for x in s.visuals]
+        self.check()
         return {k: v for k, v in out.items() if v != []}
+
+    def check(self) -> None:
+        """Raise ModelError for all that cannot stand in a file."""
+        if self.faults:
+            faults = [*self.faults, *([NAMES] if self.nameless else [])]
+            raise ModelError(f"save: model {self.model.name!r} cannot be written: " + "; ".join(faults))
 
     def _names(self, name: str) -> str:
         if not NAME.fullmatch(name):
@@ -88,7 +115,7 @@ class _Writer:
         place = Hinge(self._body(link.parent), link.body, releasable=link.hinge is not None)
         own = self._typed(link.joint, f"{link.name}.", f"joint {link.name!r}")
         if link.hinge is not None:  # its numbers are structure: a unit axis along z
-            own = {"type": type_name(type(link.hinge)), **self._plain(link.hinge)}
+            own = {"type": type_name(type(link.hinge)), **self.plain(link.hinge)}
         return {"name": self._names(link.name), **own, **self._of(place, f"{link.name}.")}
 
     def _body(self, index: int) -> str:
@@ -106,19 +133,26 @@ class _Writer:
     def _typed(self, x: Any, prefix: str, where: str) -> Table:
         """Table of an element with its type, as `mbs.load` looks it up."""
         cls = type(x)
-        if isinstance(x, FunctionConstraint):
-            self.faults.append(f"{where} is {cls.__name__}, whose function cannot stand in a file")
-            return {}
-        functions = [d.name for d in declared(cls) if d.kind is Kind.FUNCTION and getattr(x, d.name) is not None]
-        if functions:
+        for d in declared(cls):
+            if d.kind is Kind.FUNCTION and getattr(x, d.name) is not None:
+                said = getattr(getattr(x, d.name), "__name__", "a callable")
+                self._name(getattr(x, d.name), f"{where} is {cls.__name__}, whose function {d.name} ({said})")
+        return {"type": self._name(cls, f"{where} is {cls.__name__}, which"), **self._of(x, prefix)}
+
+    def _name(self, x: Any, said: str) -> str:
+        """The name by which a file finds a class or a function, whose module is kept."""
+        place = self.places.get(id(x))
+        if place is None:
             self.faults.append(
-                f"{where} is {cls.__name__}, whose functions ({', '.join(functions)}) cannot stand in a file"
+                f"{said} no installed package has as an entry point of {GROUP!r}, nor a module as its own"
             )
-        elif cls not in self.known:
-            self.faults.append(
-                f"{where} is {cls.__name__}, which no installed package has as an entry point of {GROUP!r}"
-            )
-        return {"type": type_name(cls), **self._of(x, prefix)}
+            self.nameless = True
+            return ""
+        if place.module is not None:
+            name, content = place.module
+            if self.modules.setdefault(name, content) != content:
+                self.faults.append(f"{said} comes from another {name} than the rest; give the modules two names")
+        return place.name
 
     def _of(self, x: Any, prefix: str) -> Table:
         """Fields of an element whose numbers are parameters of the model; defaults are left out."""
@@ -135,20 +169,28 @@ class _Writer:
                 c = [float(v) for v in self.values.components(prefix + d.name)]
                 if d.required or c != _default(d):
                     out[d.name] = shaped(d.kind, c)
-            elif d.kind is not Kind.FUNCTION and (d.required or value != d.default) and value is not None:
+            elif d.kind is Kind.FUNCTION:
+                if value is not None and id(value) in self.places:
+                    out[d.name] = self.places[id(value)].name
+            elif (d.required or value != d.default) and value is not None:
                 out[d.name] = list(value) if isinstance(value, tuple) else value
         return out
 
-    def _plain(self, x: Any) -> Table:
+    def own(self, x: Any, where: str) -> Table:
+        """Table of an element that holds its own numbers, with its type."""
+        return {"type": self._name(type(x), f"{where} is {type(x).__name__}, which"), **self.plain(x)}
+
+    def plain(self, x: Any) -> Table:
         """Fields of an element that holds its own numbers."""
         out: Table = {}
         for d in declared(type(x)):
             value = getattr(x, d.name)
             if d.kind is Kind.PART:
-                value = self._plain(value)
-            elif d.kind.is_number:
+                value = ({} if type(value) is d.of else {"type": type_name(type(value))}) | self.plain(value)
+            elif d.kind.is_number and value is not None:
                 value = np.asarray(value, float).tolist()
-            if d.required or value not in (d.default, "", {}):
+            usual = list(d.default) if isinstance(d.default, tuple) and isinstance(value, list) else d.default
+            if d.required or (value is not None and value not in (usual, "", {})):
                 out[d.name] = value
         return out
 
@@ -167,36 +209,40 @@ def _default(d: Declared) -> list[float]:
     return [float(x) for x in concrete_components(d.kind, d.default, d.name)]
 
 
-def _joined(model: Model, faults: Iterable[str]) -> str:
-    return f"save: model {model.name!r} cannot be written: " + "; ".join(faults)
-
-
 # --- TOML, with a list or a part on one line, which the writers of this format break up ----------------------------------
 
 
 def toml_text(tables: Mapping[str, Any], above: str = "") -> str:
     """A document of tables, lists of tables and values."""
-    plain = [f"{k} = {_value(v)}" for k, v in tables.items() if not _is_section(v)]
+    plain = [f"{_key(k)} = {_value(v)}" for k, v in tables.items() if not _is_section(v)]
     parts = ["\n".join(plain)] if plain else []
     for key, value in tables.items():
-        path = f"{above}.{key}" if above else key
-        if isinstance(value, Mapping) and _is_section(value):
-            parts.append(f"[{path}]\n{toml_text(value, path)}")
+        path = f"{above}.{_key(key)}" if above else _key(key)
+        if isinstance(value, Mapping):
+            head = [] if value and all(map(_is_section, value.values())) else [f"[{path}]"]
+            parts.append("\n".join([*head, toml_text(value, path)]))
         elif _is_section(value):
-            parts += ["\n".join([f"[[{path}]]", *(f"{k} = {_value(v)}" for k, v in row.items())]) for row in value]
+            parts += [
+                "\n".join([f"[[{path}]]", *(f"{_key(k)} = {_value(v)}" for k, v in row.items())]) for row in value
+            ]
     return "\n\n".join(parts) + ("" if above else "\n")
 
 
+def _key(name: str) -> str:
+    return name if NAME.fullmatch(name) else _value(name)
+
+
 def _is_section(value: Any) -> bool:
-    if isinstance(value, Mapping):
-        return any(_is_section(v) for v in value.values())
-    return isinstance(value, list) and bool(value) and all(isinstance(v, Mapping) for v in value)
+    """Whether it stands under a header of its own: a table, or a list of tables."""
+    return isinstance(value, Mapping) or (
+        isinstance(value, list) and bool(value) and all(isinstance(v, Mapping) for v in value)
+    )
 
 
 def _value(x: Any) -> str:
     if isinstance(x, Mapping):
-        return "{ " + ", ".join(f"{k} = {_value(v)}" for k, v in x.items()) + " }"
-    if isinstance(x, list):
+        return "{ " + ", ".join(f"{_key(k)} = {_value(v)}" for k, v in x.items()) + " }"
+    if isinstance(x, (list, tuple)):
         return "[" + ", ".join(map(_value, x)) + "]"
     if isinstance(x, str):
         return json.dumps(x, ensure_ascii=False).replace("\x7f", "\\u007f")

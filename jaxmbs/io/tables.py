@@ -11,11 +11,14 @@ from pydantic import (
     ConfigDict,
     Field,
     ModelWrapValidatorHandler,
+    PlainValidator,
     ValidationError,
+    ValidationInfo,
     model_validator,
 )
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
+from jaxmbs.io.errors import choices
 from jaxmbs.model.kinds import Kind
 
 
@@ -108,6 +111,17 @@ def _matrix(value: Any) -> tuple[tuple[float, ...], ...]:
     return tuple(_numbers(row, len(value)) for row in value)
 
 
+def _function(value: Any, info: ValidationInfo) -> Any:
+    """The function of this name; the context of the validation has all that may be named."""
+    known = info.context or {}
+    if not isinstance(value, str):
+        raise ValueError(f'needs the name of a function, such as "my_functions.drag", got {value!r}')
+    if value not in known:
+        remedy = choices(value, known, "functions") if known else 'name its module: modules = ["my_functions.py"]'
+        raise ValueError(f'there is no function "{value}"; {remedy}')
+    return known[value]
+
+
 Name = Annotated[str, Field(min_length=1, pattern=r"^[A-Za-z_][A-Za-z0-9_\-]*$")]
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Positive = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False)]
@@ -123,6 +137,7 @@ Names = Annotated[tuple[Name, ...], Field(min_length=1)]
 Points = Annotated[Any, BeforeValidator(_points)]
 Flag = Annotated[bool, Field(strict=True)]
 Count = Annotated[int, Field(strict=True, ge=0)]
+Function = Annotated[Any, PlainValidator(_function, json_schema_input_type=str)]
 
 
 def stated(kind: str, doc: str, *, unit: str = "", default: Any = ..., **checks: Any) -> Any:
@@ -137,5 +152,5 @@ IN_FILE: dict[Kind, Any] = {
     Kind.NOT_NEGATIVE_VECTOR: Vector, Kind.DIRECTION: Vector, Kind.LIST: Numbers, Kind.ROTATION: Rotation,
     Kind.INERTIA: Inertia, Kind.AXIS: Direction, Kind.BODY: Name, Kind.BODY_OR_WORLD: Name, Kind.JOINT: Name,
     Kind.FLAG: Flag, Kind.COUNT: Count, Kind.TEXT: str,
-    Kind.NAMES: Names, Kind.POINTS: Points,
+    Kind.NAMES: Names, Kind.POINTS: Points, Kind.FUNCTION: Function,
 }  # fmt: skip

@@ -52,9 +52,9 @@ def load(path: str | Path, trust: bool = False) -> Model:
     data = beside(path, parse(read_bytes(path), path))
     mechanism = {k: v for k, v in data.items() if k == "mechanism"}
     try:
-        known = catalogue(data, Path(path), trust).classes
-        table: Any = create_model("File", __base__=Table, mechanism=(mechanism_table(known), ...))
-        return table.model_validate(mechanism).mechanism.build()
+        known = catalogue(data, Path(path), trust)
+        table: Any = create_model("File", __base__=Table, mechanism=(mechanism_table(known.classes), ...))
+        return table.model_validate(mechanism, context=known.functions).mechanism.build()
     except ValidationError as error:
         raise InputError(problems_of(error, mechanism), path) from None
     except InputError as error:

@@ -42,7 +42,8 @@ class Kind(StrEnum):
     TEXT = "text"
     NAMES = "list of names"
     POINTS = "list of points"
-    FUNCTION = "function"  # cannot stand in a file
+    FUNCTION = "function"  # in a file the name of one that a package or a module has
+    ARRAYS = "arrays"  # cannot stand in a file
 
     @property
     def is_number(self) -> bool:

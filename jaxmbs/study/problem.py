@@ -161,7 +161,7 @@ def _study(path: Path, content: bytes, need: str, trust: bool) -> Study:
     data = {key: x for key, x in reading.beside_study(path, beside(path, parse(content))).items() if key != "design"}
     known = catalogue(data, path, trust, elements_in(outputs_package))
     try:
-        file = study_file(known.classes).model_validate(data)
+        file = study_file(known.classes).model_validate(data, context=known.functions)
     except ValidationError as error:
         raise InputError(problems_of(error, data)) from None
     model = file.mechanism.build()

@@ -24,6 +24,7 @@ from jaxmbs.study.report import Written as Written
 from jaxmbs.study.report import report as report
 from jaxmbs.study.run import resume as resume
 from jaxmbs.study.run import run as run
+from jaxmbs.study.save import save as save
 from jaxmbs.study.sensitivity import derivatives as derivatives
 from jaxmbs.study.sensitivity import sensitivity as sensitivity
 from jaxmbs.study.store import Store as Store

@@ -70,7 +70,7 @@ def test_errors_in_files_with_own_elements(lid, old, new, path, remedy):
     assert [p for p in error.value.problems if p.path == path and remedy in p.message], error.value
 
 
-def test_a_module_that_fails_or_takes_a_name_is_told(lid):
+def test_a_module_that_fails_or_takes_a_name_is_told(lid, monkeypatch):
     module = lid.parent / "magnetic_elements.py"
     source = module.read_text()
     module.write_text("1 / 0")
@@ -78,6 +78,10 @@ def test_a_module_that_fails_or_takes_a_name_is_told(lid):
         load(lid, trust=True)
     module.write_text(source.replace("class Magnet(", "class Pusher("))
     with pytest.raises(InputError, match='Pusher is "pusher" in a file, which exists'):
+        load(lid, trust=True)
+    module.write_text(f"{source}\n\ndef pull(model, t, q, v): return -v\n")
+    monkeypatch.setattr(catalogue, "installed", lambda: ((), {"magnetic_elements.pull": print}))
+    with pytest.raises(InputError, match=r'a function "magnetic_elements\.pull" already'):
         load(lid, trust=True)
 
 

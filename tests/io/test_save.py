@@ -1,5 +1,8 @@
 """What `save` writes, `load` reads back to the same numbers; what it cannot write it refuses by name."""
 
+import importlib
+import importlib.metadata
+import sys
 import warnings
 from pathlib import Path
 
@@ -10,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 
 import jaxmbs as mbs
 from jaxmbs.elements import Force, element
+from jaxmbs.io import InputError, catalogue
 from jaxmbs.io.save import toml_text
 from jaxmbs.io.toml import parse
 from jaxmbs.model.kinds import Kind
@@ -132,8 +136,95 @@ def test_what_no_file_can_hold_is_refused_by_name(tmp_path):
         "'push' is External",
         "is Wind, which no installed package",
         "'wind of one' cannot",
+        'modules=["my_functions.py"]',
     ):
         assert said in str(error.value)
+
+
+FUNCTIONS = """
+import functools
+import jax
+import jax.numpy as jnp
+
+def curve(q, t): return jnp.stack([q[0], 0 * q[0], 0.3 * q[0] ** 2])
+def still(q, t): return jnp.eye(3)
+@jax.jit
+def drag(model, t, q, v): return -0.1 * v
+def _ratio(factor, model, t, q, v): return q[1] - factor * q[0]
+ratio = functools.partial(_ratio, 0.5)
+def fast(model, t, q, v): return v[0] - 2.0
+"""
+
+
+@pytest.fixture
+def mine(tmp_path, monkeypatch):
+    """A module of functions, imported as a user does."""
+    (tmp_path / "bead_functions.py").write_text(FUNCTIONS)
+    monkeypatch.syspath_prepend(tmp_path)
+    yield importlib.import_module("bead_functions")
+    del sys.modules["bead_functions"]
+
+
+def bead(f):
+    """A model with a function wherever one may stand."""
+    mech = mbs.Mechanism("bead", gravity=(0, 0, -9.81))
+    mech.add_body("bead", 1.0)
+    mech.add_body("wheel", 1.0, inertia=(1.0, 1.0, 1.0))
+    mech.add_joint("wire", mbs.General(f.curve, f.still, dof=1), "world", "bead")
+    mech.add_joint("hinge", mbs.Revolute((0, 1, 0)), "bead", "wheel")
+    mech.add_force("drag", mbs.External(f.drag))
+    mech.add_constraint("ratio", mbs.Holonomic(f.ratio))
+    mech.add_event("end", when=mbs.When(f.fast), then=mbs.Finish())
+    return mech.build()
+
+
+def test_functions_of_a_module_are_written_by_name_with_the_module_beside(tmp_path, mine):
+    model, file = bead(mine), tmp_path / "out" / "bead.toml"
+    with pytest.raises(mbs.ModelError, match=r"whose function z \(curve\) no installed package.*modules="):
+        mbs.save(model, file)
+    file.parent.mkdir()
+    mbs.save(model, file, modules=[mine])
+    assert 'fn = "bead_functions.ratio"' in file.read_text() and (file.parent / "bead_functions.py").exists()
+    with pytest.raises(InputError, match="--trust"):
+        mbs.load(file)
+    back = mbs.load(file, trust=True)
+    for name in ("z", "G"):
+        x = jnp.array([0.7])
+        one, other = (getattr(m.structure.links[0].joint, name)(x, 0.0) for m in (model, back))
+        assert np.array_equal(one, other)
+    # what came from a file goes into another one without a word
+    again = tmp_path / "again.toml"
+    mbs.save(back, again)
+    assert mbs.load(again, trust=True) == back
+    (file.parent / "bead_functions.py").write_text(FUNCTIONS + "\n# another\n")
+    with pytest.raises(mbs.ModelError, match=r"another bead_functions\.py"):
+        mbs.save(back, file)
+    bad = again.read_text().replace("bead_functions.fast", "bead_functions.fasst")
+    again.write_text(bad)
+    with pytest.raises(InputError, match=r'no function "bead_functions\.fasst"; did you mean "bead_functions\.fast"'):
+        mbs.load(again, trust=True)
+
+
+def test_functions_of_an_installed_package_need_no_trust(tmp_path, mine, monkeypatch):
+    values = {"beads": "bead_functions", "drag": "bead_functions:drag"}
+    points = [importlib.metadata.EntryPoint(n, v, catalogue.GROUP) for n, v in values.items()]
+    monkeypatch.setattr(catalogue.importlib.metadata, "entry_points", lambda group: points)
+    catalogue.installed.cache_clear()
+    try:
+        model = bead(mine)
+        assert returned(model, tmp_path / "bead.toml") == model
+        text = (tmp_path / "bead.toml").read_text()
+        assert 'z = "beads.curve"' in text and 'fn = "drag"' in text and "modules" not in text
+    finally:
+        catalogue.installed.cache_clear()
+
+
+def test_a_function_that_a_module_makes_inside_another_has_no_name(tmp_path, mine):
+    model = mbs.library.double_pendulum()
+    model.add_force("drag", mbs.External(lambda model, t, q, v: -v))
+    with pytest.raises(mbs.ModelError, match=r"function fn \(<lambda>\)"):
+        mbs.save(model.build(), tmp_path / "x.toml", modules=[mine])
+    assert not (tmp_path / "x.toml").exists() and not (tmp_path / "x").exists()
 
 
 def test_the_text_is_toml():

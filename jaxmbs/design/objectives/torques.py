@@ -34,7 +34,7 @@ class MeasuredTorques(Objective):
 
     noisy: ClassVar[bool] = True
 
-    measurements: Mapping[str, Any] = field(Kind.FUNCTION, "", "arrays q, v, a, tau, a row for each instant")
+    measurements: Mapping[str, Any] = field(Kind.ARRAYS, "", "arrays q, v, a, tau, a row for each instant")
     noise: float = field(Kind.POSITIVE, "N m or N", "standard deviation of the torques")
 
     def check(self, setting: Setting) -> None:

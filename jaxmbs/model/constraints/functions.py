@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
+from jaxmbs.model.fields import Element, element, field
 from jaxmbs.model.functions import check_arguments
+from jaxmbs.model.kinds import Kind
 
 
-@dataclass(frozen=True)
-class FunctionConstraint:
+@element
+class FunctionConstraint(Element):
     """Base: fn(model, t, q, v) -> (rows,), zero when the constraint holds; written with jax.numpy.
 
     ModelError, when it is first evaluated, for a result of another shape, or one that is no such function of v.
     """
 
-    fn: Callable[..., Any]
+    fn: Callable[..., Any] = field(Kind.FUNCTION, "", "fn(model, t, q, v) -> (rows,), written with jax.numpy")
 
     def __post_init__(self) -> None:
         check_arguments(self.fn, f"{type(self).__name__}: fn")
 
 
-@dataclass(frozen=True)
+@element
 class Holonomic(FunctionConstraint):
     """Constraint on the configuration: fn depends on q and t only; rheonomic if it uses t.
 
@@ -33,7 +34,7 @@ class Holonomic(FunctionConstraint):
     """
 
 
-@dataclass(frozen=True)
+@element
 class Nonholonomic(FunctionConstraint):
     """Constraint fn = 0 that is affine in the velocities, a0(q, t) + sum a_k(q, t) v_k = 0 [Y 3.6.1].
 
