@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxmbs.dynamics.constrained.constraints import constraints, velocities
-from jaxmbs.dynamics.constrained.public import constrained_state
+from jaxmbs.dynamics.constrained.constraints import Constraints, constraints, velocities
+from jaxmbs.dynamics.constrained.public import planned_state
+from jaxmbs.dynamics.constrained.row_groups import RowGroups
+from jaxmbs.dynamics.state import State
 from jaxmbs.model import Mode, Model
 
 
@@ -36,13 +39,28 @@ def rows(model: Model, q: Any, v: Any, t: Any, mode: Mode | None, held: tuple[in
     own = Rows(pinned, none, pinned @ v, none, np.ones(len(held), bool))
     if not model.structure.constrained:
         return own
-    state = constrained_state(model, q, v, t, mode)
-    found, vector = constraints(state), state.tree.vector
-    if not found.J:
-        return own
-    residual = vector([g if on else 0.0 for g, on in zip(found.residual, found.holonomic, strict=True)])
-    J = jnp.stack([vector(list(row)) for row in found.J])
-    drift, velocity = vector(list(found.drift)), vector(list(velocities(state, found)))
-    given = Rows(J, drift, velocity, residual, np.array(found.holonomic, bool))
+    state = planned_state(model, q, v, t, mode)
+    found = constraints(state)
+    given = _of_groups(state, found) if isinstance(found, RowGroups) else written_out(state, found)
     J, drift, velocity, residual = (jnp.concatenate(pair) for pair in zip(given[:4], own[:4], strict=True))
     return Rows(J, drift, velocity, residual, np.concatenate([given.holonomic, own.holonomic]))
+
+
+def _of_groups(state: State, found: RowGroups) -> Rows:
+    """Of rows in groups, whose Jacobian is written out nowhere."""
+
+    def velocity(v: Any) -> Any:
+        return constraints(State(state.tree, state.q, v, state.t, state.mode)).rate
+
+    J = jax.jacfwd(velocity)(state.v)
+    residual = jnp.where(found.holonomic, found.residual, 0.0)
+    return Rows(J, found.drift, found.rate, residual, found.holonomic)
+
+
+def written_out(state: State, found: Constraints) -> Rows:
+    """Of rows in components."""
+    vector, nv = state.tree.vector, state.tree.structure.nv
+    residual = vector([g if on else 0.0 for g, on in zip(found.residual, found.holonomic, strict=True)])
+    J = jnp.stack([vector(list(row)) for row in found.J]) if found.J else jnp.zeros((0, nv), state.tree.dtype)
+    drift, velocity = vector(list(found.drift)), vector(list(velocities(state, found)))
+    return Rows(J, drift, velocity, residual, np.array(found.holonomic, bool))

@@ -1,4 +1,8 @@
-"""The benchmark bicycle, all printed digits [Meijaard, Papadopoulos, Ruina, Schwab 2007, equations 5.4-5.7 and table 2]."""
+"""The benchmark bicycle, all printed digits [Meijaard, Papadopoulos, Ruina, Schwab 2007, equations 5.4-5.7 and table 2].
+
+Others print the same numbers: the collection NLEVP the matrices of its problem `bicycle`, to all digits; the documentation
+of SymPy's mechanics the eigenvalues at 1 to 5 m/s, to 14 digits; a public C++ test of Whipple's model all of table 2.
+"""
 
 import jax
 import jax.numpy as jnp
@@ -28,11 +32,14 @@ CASTER = [
     -7.11008014637442, -8.67387984831735, -10.35101467245920, -12.15861426576447, -14.07838969279822, -16.08537123098026,
     -18.15788466125262, -20.27940894394569, -22.43788559040858, -24.62459635017404,
 ]  # fmt: skip
+# where two real eigenvalues meet and become the weave, where it stops growing, where capsize begins [m/s]
+CRITICAL = [0.68428307889246, 4.29238253634111, 6.02426201538837]
+DOUBLE, TURNING = 3.78290405129320, 3.43503384866144j  # eigenvalues at the first two
 
 
 @pytest.fixture(scope="module")
 def straight():
-    """Linear equations at ten speeds and at rest, and where a wheel slides; one program."""
+    """Linear equations at rest, at ten speeds and the critical ones, and where a wheel slides; one program."""
     model = mbs.library.bicycle().build()
     rear, front = (mbs.get(model, f"{tyre}.radius") for tyre in ("rear_tyre", "front_tyre"))
 
@@ -41,11 +48,11 @@ def straight():
         v = v.at[8].add(slip)
         return mbs.linearize(model, model.neutral(), v, independent=["frame.wx", "steer", "rear_hub"])
 
-    return jax.jit(jax.vmap(at))(jnp.append(jnp.arange(11.0), 4.0), jnp.zeros(12).at[-1].set(0.1))
+    return jax.jit(jax.vmap(at))(jnp.array([*range(11), *CRITICAL, 4.0]), jnp.zeros(15).at[-1].set(0.1))
 
 
 def test_all_printed_digits_of_the_matrices(straight):
-    np.testing.assert_array_equal(straight.status, [mbs.Status.OK] * 11 + [mbs.Status.INCONSISTENT])
+    np.testing.assert_array_equal(straight.status, [mbs.Status.OK] * 14 + [mbs.Status.INCONSISTENT])
     assert straight.speeds[4].tolist() == [0, 6, 7]
     lean, steer = (straight.displacements[4].tolist().index(k) for k in (0, 6))
     K = straight.K[:, :, np.array([lean, steer])]
@@ -70,6 +77,15 @@ def test_all_printed_digits_of_the_eigenvalues(straight):
             want = [weave, weave.conjugate(), CAPSIZE[v - 1], CASTER[v - 1]]
         for x in want:
             assert min(abs(x - y) for y in moving) < 2e-13 * max(1, abs(x))
+
+
+def test_all_printed_digits_of_the_critical_speeds(straight):
+    found = np.linalg.eigvals(np.asarray(jax.vmap(lambda x: x.state_space()[0])(straight)))[11:13]
+    assert np.abs(found[0] - DOUBLE).min() < 1e-5  # a double eigenvalue is as good as the root of rounding
+    assert np.abs(found[1] - TURNING).min() < 1e-12
+    lean, steer = (straight.displacements[13].tolist().index(k) for k in (0, 6))
+    (a, b), (c, d) = np.asarray(straight.K[13, :2])[:, [lean, steer]]
+    np.testing.assert_allclose(a * d, b * c, rtol=1e-12)  # some lean and steer need no torque
 
 
 @pytest.mark.slow

@@ -4,8 +4,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.optimize import root_scalar
 
 import jaxmbs as mbs
+from jaxmbs.dynamics.constrained.constraints import constraints
+from jaxmbs.dynamics.constrained.public import constrained_state
+from jaxmbs.stability.rows import rows, written_out
 
 G = 9.81
 
@@ -121,6 +125,71 @@ def test_a_free_body_that_spins():
         assert int(modes.status) == mbs.Status.OK
         tumbling = mbs.linearize(model, model.neutral(), [0.3, 0.2, spin, 0, 0, 0])
         assert int(tumbling.status) == mbs.Status.UNSTEADY
+
+
+def test_a_column_under_a_force_that_follows_it():
+    """Ziegler's paradox [Ziegler 1952; Herrmann and Jong 1965]: it flutters beyond 2.086 c/l, and where a little damping
+    is in its hinges, beyond 1.464 c/l already."""
+    mech = mbs.library.double_pendulum(mass_1=2.0, gravity=(0, 0, 0))
+    for joint in ("shoulder", "elbow"):
+        mech.add_force(joint + "_spring", mbs.TorsionSpring(joint, stiffness=1.0, damping=0.0))
+    model = mech.build()
+
+    def matrix(load, damping):
+        damped = mbs.set(model, {"shoulder_spring.damping": damping, "elbow_spring.damping": damping})
+
+        def follower(model, t, q, v):
+            return jnp.stack([-load * jnp.sin(q[1]), 0 * load])
+
+        return mbs.linearize(damped, jnp.zeros(2), tau=follower).state_space()[0]
+
+    exact, small = 7 / 2 - np.sqrt(2), 1e-3
+    damped = 41 / 28 + small**2 / 2
+    assert (round(exact, 3), round(damped, 3)) == (2.086, 1.464)
+    loads = jnp.array([0.999 * exact, 1.001 * exact, damped - 1e-4, damped + 1e-4])
+    A = jax.jit(jax.vmap(matrix))(loads, jnp.array([0.0, 0.0, small, small]))
+    growth = np.linalg.eigvals(np.asarray(A)).real.max(axis=1)
+    assert abs(growth[0]) < 1e-9 and growth[1] > 1e-3 and growth[2] < 0 < growth[3]
+
+
+def windows(n):
+    """A row of windows that a spring holds, and the angles of its rods at 1 rad."""
+    mech = mbs.library.four_bar_windows(n)
+    mech.add_force("coil", mbs.TorsionSpring("foot_0", stiffness=50.0 * n, damping=1.0 * n, rest_angle=1.5))
+    model = mech.build()
+    return model, np.array([1.0 if name.startswith("foot") else -1.0 for name in model.joint_names])
+
+
+@pytest.mark.interpreted
+def test_rows_of_many_loops():
+    """Those of fronts are those that are written out; a joint is held, a window is open."""
+    model, sign = windows(7)
+    q, v = 1.1 * sign + 0.1 * jnp.cos(jnp.arange(15.0)), jnp.sin(jnp.arange(15.0))
+    mode = model.mode(off=["window_3"])
+    state = constrained_state(model, q, v, 0.0, mode)
+    found, want = rows(model, q, v, 0.0, mode, (2,)), written_out(state, constraints(state))
+    for own, other in zip(found[:4], want[:4], strict=True):
+        np.testing.assert_allclose(own[:-1], other, rtol=0, atol=1e-12)
+    assert not np.asarray(found.J[4:6]).any() and found.J[-1].tolist() == np.eye(15)[2].tolist()
+
+
+@pytest.mark.slow
+def test_many_windows_rest_and_vibrate_as_one():
+    """A row of 40 has one freedom, in closed form."""
+    n = 40
+    model, sign = windows(n)
+    mass, weight = (n + 1) / 3 + n, ((n + 1) / 2 + n) * G
+    rest = root_scalar(lambda x: 50 * n * (x - 1.5) + weight * np.cos(x), bracket=(1, 2)).root
+    q, _, status, _ = mbs.equilibrium(model, 1.3 * sign)
+    assert int(status) == mbs.Status.OK
+    np.testing.assert_allclose(q, rest * sign, rtol=0, atol=1e-12)
+    stiffness = 50 * n - weight * np.sin(rest)
+    linear = mbs.linearize(model, q, independent="foot_0")
+    np.testing.assert_allclose([linear.M[0, 0], linear.C[0, 0], linear.K[0, 0]], [mass, n, stiffness], rtol=1e-10)
+    modes = mbs.modes(model, q, independent="foot_0")
+    want = np.roots([mass, n, stiffness])
+    np.testing.assert_allclose(modes.eigenvalues, want[np.argsort(-want.imag)], rtol=1e-10)
+    np.testing.assert_allclose(np.abs(modes.shapes["head_7"]), np.full((2, 1), (2 * n + 1) ** -0.5), rtol=1e-10)
 
 
 def test_what_cannot_be_linearised():
