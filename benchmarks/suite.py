@@ -214,7 +214,7 @@ PEAKS = {  # of a device: operations per second in float32 and float64, bytes pe
 def compiled(case: Case, ours: Own) -> dict[str, float]:
     """Bytes of memory per instance (arguments, results and what is between), operations and bytes moved at least per
     evaluation, calls of linear-algebra libraries."""
-    program = jax.jit(mbs.jit(ours.fn, in_axes=ours.in_axes).whole(ours.args)).lower(*ours.args).compile()
+    program = jax.jit(mbs.jit(ours.fn, in_axes=ours.in_axes).whole).lower(*ours.args).compile()
     memory = program.memory_analysis()
     used = memory.temp_size_in_bytes + memory.argument_size_in_bytes + memory.output_size_in_bytes
     moved = memory.argument_size_in_bytes + memory.output_size_in_bytes
