@@ -220,7 +220,7 @@ def samples_needs(case: Case) -> dict[str, float]:
 
 def compiled(case: Case, ours: Own) -> dict[str, float]:
     """Bytes of memory per instance (arguments, results and what is between), calls of linear-algebra libraries."""
-    program = jax.jit(mbs.jit(ours.fn, in_axes=ours.in_axes).whole(ours.args)).lower(*ours.args).compile()
+    program = jax.jit(mbs.jit(ours.fn, in_axes=ours.in_axes).whole).lower(*ours.args).compile()
     memory = program.memory_analysis()
     used = memory.temp_size_in_bytes + memory.argument_size_in_bytes + memory.output_size_in_bytes
     calls = len(re.findall(r"cublas|cusolver|lapack", program.as_text()))

@@ -70,17 +70,14 @@ class _Rows:
     def __init__(self, fn: Callable[..., Any], in_axes: Any):
         functools.update_wrapper(self, fn, updated=())
         self.fn, self.in_axes = fn, in_axes
-        self._compiled = jax.jit(self._run, static_argnums=0)
+        self._compiled = jax.jit(self.whole)
         self._plain = jax.jit(jax.vmap(fn, in_axes))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        leaves = jax.tree_util.tree_leaves((args, kwargs))
         interpreted: bool = jax.config.jax_disable_jit  # pyright: ignore[reportAttributeAccessIssue]
-        plain = bool(kwargs) or interpreted or any(is_traced(x) or _placed(x) for x in leaves)
-        size = 0 if plain else batch_size(args, self.in_axes)
-        if size == 0:
+        if kwargs or interpreted or any(map(_bound, jax.tree_util.tree_leaves(args))):
             return self._plain(*args, **kwargs)
-        results, beyond = self._compiled(size, *args)
+        results, beyond = self._compiled(*args)
         rows = np.zeros(0, int) if beyond is None else np.flatnonzero(beyond)
         return results if rows.size == 0 else self._anew(results, rows, args)
 
@@ -92,12 +89,11 @@ class _Rows:
         found = self._plain(*treedef.unflatten(part))
         return jax.tree_util.tree_map(lambda x, y: x.at[rows].set(y[: len(rows)]), results, found)
 
-    def whole(self, args: tuple[Any, ...]) -> Callable[..., Any]:
-        """The function that is compiled for arguments like these: what a call runs, to be looked into."""
-        return functools.partial(self._run, batch_size(args, self.in_axes))
-
-    def _run(self, size: int, *args: Any) -> tuple[Any, Any]:
-        """What `over_rows` returns."""
+    def whole(self, *args: Any) -> tuple[Any, Any]:
+        """What `over_rows` returns: the function that is compiled, so that it can be looked into."""
+        size = batch_size(args, self.in_axes)
+        if size == 0:
+            return jax.vmap(self.fn, self.in_axes)(*args), None
         flat, axes, treedef = flat_axes(args, self.in_axes)
         arrays = [jnp.asarray(x) if a is None else jnp.moveaxis(x, a, 0) for x, a in zip(flat, axes, strict=True)]
         mapped, devices = [a is not None for a in axes], jax.devices()
@@ -137,9 +133,10 @@ class _Rows:
         return program.weakened(results), beyond
 
 
-def _placed(x: Any) -> bool:
-    """Whether an argument was put on some of the devices by its owner, so that it has to be computed with there."""
-    return isinstance(x, jax.Array) and x.committed and len(x.devices()) < jax.device_count()
+def _bound(x: Any) -> bool:
+    """Whether an argument belongs to a transformation around, or was put on some of the devices by its owner, so that it
+    has to be computed with there."""
+    return is_traced(x) or (getattr(x, "committed", False) and len(x.devices()) < jax.device_count())
 
 
 def _block_rows(program: MappedProgram, arrays: Sequence[Any]) -> int:

@@ -62,31 +62,42 @@ def sine_and_cosine(dtype: np.dtype, lanes: int) -> str:
     """The polynomials of `trigonometry`; angles beyond its limits go to the C library.
 
     The number of quarter turns is found by adding a number so large that the sum has no digits after the point: its last
-    bits are that number's, and nothing is undefined for infinities and NaN.
+    bits are that number's, and nothing is undefined for infinities and NaN. The constants are in a table whose address is
+    loaded once, behind an empty piece of assembly: a compiler that may put code anywhere would load one for each of them.
     """
     e, bits = host.element(dtype), 8 * dtype.itemsize
     v, w, b = f"<{lanes} x {e}>", f"<{lanes} x i{bits}>", f"<{lanes} x i1>"
     mark = f"v{lanes}f{bits}"
 
-    def c(x: float) -> str:
-        return f"splat ({e} {host.literal(dtype.type(x))})"
+    table: list[str] = []
+    lines = [f'  %table = call ptr asm "", "=r,0"(ptr @table_{mark})']
 
-    lines: list[str] = []
+    def c(x: float) -> str:
+        k = len(table)
+        table.append(f"{e} {host.literal(dtype.type(x))}")
+        lines.append(
+            f"  %at{k} = getelementptr inbounds {e}, ptr %table, i64 {k}\n"
+            f"  %one{k} = load {e}, ptr %at{k}, align {dtype.itemsize}\n"
+            f"  %first{k} = insertelement {v} poison, {e} %one{k}, i64 0\n"
+            f"  %all{k} = shufflevector {v} %first{k}, {v} poison, <{lanes} x i32> zeroinitializer"
+        )
+        return f"%all{k}"
 
     def add(name: str, text: str) -> str:
         lines.append(f"  %{name} = {text}")
         return f"%{name}"
 
-    shift = 1.5 * 2.0 ** (52 if bits == 64 else 23)
+    shift = c(1.5 * 2.0 ** (52 if bits == 64 else 23))
     add("t0", f"fmul contract {v} %x, {c(2.0 / math.pi)}")
-    add("t", f"fadd contract {v} %t0, {c(shift)}")
+    add("t", f"fadd contract {v} %t0, {shift}")
     add("n", f"bitcast {v} %t to {w}")
-    add("q", f"fsub {v} %t, {c(shift)}")
+    add("q", f"fsub {v} %t, {shift}")
     r = "%x"
     for k, part in enumerate(trigonometry._PARTS[dtype]):
         add(f"p{k}", f"fmul contract {v} %q, {c(part)}")
         r = add(f"r{k}", f"fsub contract {v} {r}, %p{k}")
     add("z", f"fmul {v} {r}, {r}")
+    unit = c(1.0)
     for name, offset in (("s", 1), ("c", 0)):
         total = ""
         for k in range(trigonometry._TERMS[dtype], 0, -1):
@@ -97,27 +108,29 @@ def sine_and_cosine(dtype: np.dtype, lanes: int) -> str:
             else:
                 total = term
         add(f"{name}t", f"fmul contract {v} {total}, %z")
-        add(f"{name}1", f"fadd contract {v} {c(1.0)}, %{name}t")
+        add(f"{name}1", f"fadd contract {v} {unit}, %{name}t")
     add("sine", f"fmul {v} {r}, %s1")
-    one, two = f"splat (i{bits} 1)", f"splat (i{bits} 2)"
+    one, sign = f"splat (i{bits} 1)", f"splat (i{bits} {-(1 << (bits - 1))})"
     add("odd0", f"and {w} %n, {one}")
     add("odd", f"icmp ne {w} %odd0, zeroinitializer")
     add("s0", f"select {b} %odd, {v} %c1, {v} %sine")
     add("c0", f"select {b} %odd, {v} %sine, {v} %c1")
     add("n1", f"add {w} %n, {one}")
     for name, turns in (("s", "%n"), ("c", "%n1")):
-        add(f"{name}h", f"and {w} {turns}, {two}")
-        add(f"{name}g", f"shl {w} %{name}h, splat (i{bits} {bits - 2})")
+        add(f"{name}h", f"shl {w} {turns}, splat (i{bits} {bits - 2})")
+        add(f"{name}g", f"and {w} %{name}h, {sign}")
         add(f"{name}b", f"bitcast {v} %{name}0 to {w}")
         add(f"{name}x", f"xor {w} %{name}b, %{name}g")
         add(f"{name}y", f"bitcast {w} %{name}x to {v}")
+    limit = c(trigonometry.LIMITS[dtype])
     pair = f"{{ {v}, {v} }}"
     body = "\n".join(lines)
     return f"""
+@table_{mark} = private constant [{len(table)} x {e}] [{", ".join(table)}], align 64
 define internal {pair} @sine_and_cosine_{mark}({v} %x) noinline nounwind {{
 {body}
   %size = call {v} @llvm.fabs.{mark}({v} %x)
-  %large = fcmp ogt {v} %size, {c(trigonometry.LIMITS[dtype])}
+  %large = fcmp ogt {v} %size, {limit}
   %any = call i1 @llvm.vector.reduce.or.v{lanes}i1({b} %large)
   br i1 %any, label %slow, label %end, !prof !0
 slow:
