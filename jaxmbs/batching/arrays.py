@@ -170,6 +170,7 @@ def _place_of(better: Any) -> Rule:
 
 
 RULES: dict[str, Rule] = {
+    "name": _moved(lambda x, name: x),  # what `jax.checkpoint` keeps
     "slice": _moved(_slice),
     "squeeze": _moved(lambda x, dimensions: x.reshape([n for i, n in enumerate(x.shape) if i not in dimensions])),
     "expand_dims": lambda scalar, x, eqn: [np.expand_dims(x[0], eqn.params["dimensions"])],

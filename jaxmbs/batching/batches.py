@@ -114,7 +114,7 @@ class _Rows:
             return _split(in_parts, arrays, mapped, size, devices) if program.independent else in_plain(*arrays)
         if on is None:
             return _split(in_plain, arrays, mapped, size, devices)
-        if program.is_one_call(on):
+        if program.is_one_call(on, size):
             return program(arrays, size, on)
         on_cpu = jax.default_backend() == "cpu"
         if program.fused and not program.loops and on_cpu and size < FEWEST_ROWS:

@@ -108,13 +108,13 @@ class MappedProgram:
         """Whether there is a loop in it, so that a call does much on few rows."""
         return any(item.loop is not None for item in self.program.items if isinstance(item, Step))
 
-    def is_one_call(self, on: Target) -> bool:
+    def is_one_call(self, on: Target, rows: int = 2) -> bool:
         """Whether a target runs it with its loops in one kernel, which divides the rows itself.
 
         What is the same for all rows is computed before.
         """
         steps = [item for item in self.program.items if isinstance(item, Step)]
-        return on.embeds is not None and all(on.embeds(step) or step.shared for step in steps)
+        return on.embeds is not None and all(on.embeds(step, rows) or step.shared for step in steps)
 
     def is_one_kernel(self, on: Target) -> bool:
         """Whether a target runs it in one kernel, so that nothing waits in memory between input and output."""

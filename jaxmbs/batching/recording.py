@@ -202,7 +202,9 @@ class _Recorder:
             body, [*consts, *_arranged(carried, [v.aval for v in variables[a:b]]), *turns], self.serves, True
         )
         ends = [_single(e) for x in program.outputs[: b - a] for e in entries(x).reshape(-1)]
-        program.outputs = [*ends, *program.outputs[b - a :]]
+        left = {_key(x): x for x in program.outputs[b - a :]}  # derivatives keep some numbers twice
+        keys = [_key(x) for x in program.outputs[b - a :]]
+        program.outputs = [*ends, *left.values()]
 
         def run(setting: Setting, *args: Any) -> tuple[Sequence[Any], Any]:
             n, m = len(outside), len(outside) + len(start)
@@ -223,11 +225,21 @@ class _Recorder:
             return [*end, *(jnp.moveaxis(y, 0, 1) for y in ys)], beyond
 
         after = [Source((), t, True) for t in dtypes]
-        ys = [Source(v.aval.shape, v.aval.dtype, True) for v in eqn.outvars[b - a :]]
+        whole_ys = {
+            key: Source(v.aval.shape, v.aval.dtype, True) for key, v in zip(keys, eqn.outvars[b - a :], strict=True)
+        }
+        ys = list(whole_ys.values())
         whole = Loop(program, outside, inside, start, carried, after, xs, turns, ys, p["length"], p["reverse"])
         step = Step(run, [*outside, *start, *xs], [*after, *ys], program.fused, whole, program.sines)
         self.program.items.append(step)
-        return [*_arranged(after, [v.aval for v in eqn.outvars[: b - a]]), *ys]
+        return [*_arranged(after, [v.aval for v in eqn.outvars[: b - a]]), *(whole_ys[key] for key in keys)]
+
+
+def _key(x: Any) -> Any:
+    """Equal for values that are the same."""
+    if isinstance(x, Source):
+        return x
+    return x.shape, *((e.dtype.char, e.tobytes()) if isinstance(e, np.generic) else e for e in x.reshape(-1))
 
 
 def _dtype_of(e: Any) -> Any:

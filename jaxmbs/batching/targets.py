@@ -25,7 +25,7 @@ class Target:
     granule: the number of rows is a multiple of it.
     own_sines: sines and cosines are those of `trigonometry`.
     serves: whether it can do an equation on the numbers of arrays; None: any that is recorded so.
-    embeds: whether a step can be part of a kernel; None: none can.
+    embeds(step, rows): whether a step can be part of a kernel; None: none can.
     execute(program, given, setting): what `execution.execute` returns, where the target runs whole programs its own way.
     """
 
@@ -36,7 +36,7 @@ class Target:
     granule: int = 1
     own_sines: bool = False
     serves: Callable[[Any], bool] | None = None
-    embeds: Callable[[Any], bool] | None = None
+    embeds: Callable[[Any, int], bool] | None = None
     execute: Callable[..., tuple[list[Any], Any]] | None = None
 
 

@@ -8,11 +8,14 @@ from typing import Any
 
 import jax
 
+from jaxmbs.dynamics.recursive.implicit import ACCELERATIONS
 from jaxmbs.model import ModelError
+
+_KEPT = jax.checkpoint_policies.save_only_these_names(ACCELERATIONS)
 
 
 def levels_of(checkpoint: Any) -> int:
-    """0: keep everything; 1: the state before every step; k: that of every k-th root of the number of steps."""
+    """0: keep every stage; 1: the state before every step; k: that of every k-th root of the number of steps."""
     if checkpoint is None or checkpoint is False:
         return 0
     if checkpoint is True:
@@ -41,16 +44,27 @@ def shared(levels: int, groups: int, each: int) -> tuple[int, int]:
     return (levels - 1, 1) if groups >= each else (1, levels - 1)
 
 
+def sparing(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """fn, the body of a loop, of which reverse mode keeps arguments and accelerations alone: to compute the rest again takes
+    no longer than to store and load it."""
+    return jax.checkpoint(fn, prevent_cse=False, policy=_KEPT)
+
+
 def repeated(body: Callable[[Any, Any], Any], carry: Any, xs: Any, length: int, levels: int) -> tuple[Any, Any]:
     """`lax.scan`, in nested segments; xs has the product of `sizes` rows, and so have the results."""
+    if length == 1:
+        carry, row = body(carry, jax.tree_util.tree_map(lambda x: x[0], xs))
+        return carry, jax.tree_util.tree_map(lambda x: x[None], row)
     if levels == 0:
         return jax.lax.scan(body, carry, xs, length=length)
     nested = sizes(length, levels)
     shaped = jax.tree_util.tree_map(lambda x: x.reshape(*nested, *x.shape[1:]), xs)
 
     def loop(carry: Any, xs: Any, lengths: list[int]) -> Any:
-        inner = body if len(lengths) == 1 else lambda c, x: loop(c, x, lengths[1:])
-        return jax.lax.scan(jax.checkpoint(inner, prevent_cse=False), carry, xs, length=lengths[0])
+        if len(lengths) == 1:
+            return jax.lax.scan(sparing(body), carry, xs, length=lengths[0])
+        inner = jax.checkpoint(lambda c, x: loop(c, x, lengths[1:]), prevent_cse=False)
+        return jax.lax.scan(inner, carry, xs, length=lengths[0])
 
     carry, rows = loop(carry, shaped, nested)
     return carry, jax.tree_util.tree_map(lambda x: x.reshape(-1, *x.shape[len(nested) :]), rows)

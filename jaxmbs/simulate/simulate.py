@@ -70,7 +70,8 @@ def simulate(
     steps of each instance's own whose estimated error per step is below tolerance (1 + |x|) in every coordinate and rate,
     none longer than dt ("dopri5", "dop853", "implicit"). max_steps: most trial steps then, 4 per dt and 1000 more if None;
     who needs more stops with status UNFINISHED. checkpoint: for reverse mode, True keeps only the state before every step
-    and computes the rest again, a number k of levels only that of every k-th root of the number of steps.
+    and its accelerations and computes the rest again, a number k of levels only the state of every k-th root of the number
+    of steps.
 
     times (k,) [s]: rows at these instants alone, however spaced, from the first of them, in place of t0, t_end and
     save_every; the steps between them are equal, and none is longer than dt.

@@ -114,6 +114,23 @@ def test_loops_stay_inside_kernels():
     assert not any(segments.embeds(item) for item in program.items if isinstance(item, Step))
 
 
+def test_the_gradient_of_a_motion_is_one_call():
+    """It keeps the state and the accelerations of a step; a row alone, one number in a register, has the bits of any."""
+    model, steps = mbs.library.double_pendulum().build(), 300
+
+    def end(v):
+        return mbs.simulate(model, [0.5, 1.0], v, 0.3, 0.3 / steps, checkpoint=True, save_every=None).q[-1].sum()
+
+    v = np.random.default_rng(3).normal(size=(9, 2))
+    program = MappedProgram(jax.grad(end), [v], [True], MACHINE)
+    assert program.is_one_call(MACHINE)
+    kept = [y for item in program.program.items if isinstance(item, Step) and item.loop for y in item.loop.ys]
+    assert sum(np.prod(y.shape) for y in kept) <= steps * (4 + 4 * 2 + 3) + 8  # and times
+    run = mbs.jit(jax.grad(end), in_axes=0)
+    assert np.asarray(run(v[4:5])).tobytes() == np.asarray(run(v))[4:5].tobytes()
+    assert relative(run(v), jax.vmap(jax.grad(end))(v)) < 1e-12
+
+
 def test_threads_and_blocks_change_no_bit(monkeypatch):
     """Blocks of one group of rows, on all threads, from several threads at once; and each group by itself."""
     x = np.random.default_rng(2).normal(size=(4, 64, 3))

@@ -127,7 +127,7 @@ def test_tolerance_of_each_instance_its_own():
 
 
 def test_reverse_mode_with_checkpoints():
-    """The same gradient, less memory."""
+    """The same gradient, less memory; without them, what the four stages of a step begin with and their accelerations."""
     model = mbs.library.double_pendulum().build()
     used, found = [], []
     for levels in (None, 2):
@@ -142,7 +142,7 @@ def test_reverse_mode_with_checkpoints():
         used.append(analysis.temp_size_in_bytes)
         found.append(compiled(jnp.zeros(2)))
     assert np.allclose(found[1], found[0], rtol=1e-12, atol=0)
-    assert used[0] > 100 * used[1], used
+    assert 10 * used[1] < used[0] < 4000 * 8 * (4 * 3 + 4 + 20), used
 
 
 @pytest.mark.slow

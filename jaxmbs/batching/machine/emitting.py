@@ -27,10 +27,10 @@ from jaxmbs.batching.scalars import Operation
 WORK = 40_000  # operations on vectors that are worth a thread: some ten microseconds
 
 
-def kernel(code: Code) -> str:
-    """The text, with the function `handler` that XLA calls."""
+def kernel(code: Code, rows: int = 2) -> str:
+    """The text, with the function `handler` that XLA calls; it serves any number of rows, or one alone."""
     dtypes = {dtype_of(x) for x in _names(code)} | {p.dtype for p in (*code.places.values(), *code.results)}
-    return _Emitter(code, Module(host.lanes_for(dtypes))).text()
+    return _Emitter(code, Module(1 if rows == 1 else host.lanes_for(dtypes))).text()
 
 
 def dtype_of(name: Any) -> np.dtype:

@@ -18,7 +18,7 @@ from jaxmbs.batching.recorded import Recording, Step
 from jaxmbs.batching.scalars import Entry, Operation, Source, array_of, is_known
 from jaxmbs.batching.targets import either
 
-MOST_SCRATCH = 32 << 20  # bytes that a thread keeps of the turns of loops
+MOST_SCRATCH = 64 << 20  # bytes that a thread keeps of the turns of loops
 MOST_ENTRIES = 2048  # numbers of a row that a turn of a loop reads or leaves
 
 
@@ -36,7 +36,7 @@ class _Segment:
 def execute(program: Recording, given: dict[Source, Any], setting: Any) -> tuple[list[Any], Any]:
     """The outputs for all rows, and in which rows they are wrong, as `execution.execute` gives them."""
     known, beyond = dict(given), None
-    first, segments = _segments(program)
+    first, segments = _segments(program, setting.rows)
 
     def array(x: Source) -> Any:
         return x.value if x.value is not None else known[x]
@@ -72,7 +72,7 @@ def _kernel(items: list[Any], wanted: list[Any], moved: dict[Any, Entry], array:
     if not wanted:
         return []
     code = Code(items, wanted, moved)
-    name = compiling.registered(emitting.kernel(code))
+    name = compiling.registered(emitting.kernel(code, rows))
     shapes = [jax.ShapeDtypeStruct((rows, *x.shape), dtype_of(x)) for x in wanted]
     given = [jnp.asarray(array(source)) for source in code.inputs]
     return list(jax.ffi.ffi_call(name, shapes)(*given))
@@ -103,17 +103,17 @@ def _members(segment: _Segment, source: Source) -> np.ndarray:
     return out
 
 
-def embeds(step: Step) -> bool:
-    """Whether a step can be part of a kernel: a loop of operations whose turns are small enough."""
+def embeds(step: Step, rows: int = 2) -> bool:
+    """Whether a step can be part of a kernel for so many rows: a loop of operations whose turns are small enough."""
     loop = step.loop
-    if loop is None or not all(isinstance(item, Operation) or embeds(item) for item in loop.program.items):
+    if loop is None or not all(isinstance(item, Operation) or embeds(item, rows) for item in loop.program.items):
         return False
     each = [math.prod(x.shape) for x in (*loop.turns, *loop.program.outputs)]
     scratch = sum(math.prod(y.shape) * np.dtype(y.dtype).itemsize for y in loop.ys)
-    return sum(each) <= MOST_ENTRIES and 16 * scratch <= MOST_SCRATCH
+    return sum(each) <= MOST_ENTRIES and (1 if rows == 1 else 16) * scratch <= MOST_SCRATCH
 
 
-def _segments(program: Recording) -> tuple[list[Step], list[_Segment]]:
+def _segments(program: Recording, rows: int) -> tuple[list[Step], list[_Segment]]:
     """Steps that are the same for all rows, and the segments, in order."""
     due: dict[Any, int] = {}  # counted from the end: operations, loops, and the arrays that these leave
     steps: list[Step] = []
@@ -138,11 +138,11 @@ def _segments(program: Recording) -> tuple[list[Step], list[_Segment]]:
         elif alive.intersection(item.outputs):
             if item.shared:
                 first.append(item)
-            elif embeds(item):
+            elif embeds(item, rows):
                 due[item] = max(due[y] for y in item.outputs if y in due)
             else:
                 steps.append(item)
-            when = len(steps) if not embeds(item) else due[item]
+            when = len(steps) if not embeds(item, rows) else due[item]
             for x in item.inputs:
                 need(x, when)
     segments = [_Segment(step=step) for step in (*reversed(steps), None)]

@@ -11,11 +11,14 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax.ad_checkpoint import checkpoint_name
 from jax.custom_derivatives import SymbolicZero
 
 from jaxmbs.spatial import kernel
 from jaxmbs.spatial.factorization import solve
 from jaxmbs.spatial.scalar import Scalar, is_number, mul, sub, total, where
+
+ACCELERATIONS = "accelerations"  # what derivatives take them for known by
 
 Vector = tuple[Scalar, ...]
 Matrix = tuple[Vector, ...]
@@ -45,7 +48,7 @@ def implicit(
         return [jnp.asarray(x, dtype) for x in value(whole(arrays))]
 
     def rule(arrays: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-        a = solution(*arrays)
+        a = [checkpoint_name(x, ACCELERATIONS) for x in solution(*arrays)]  # which `loops` keeps
         moving = [k for k, x in enumerate(tangents) if not isinstance(x, SymbolicZero)]
 
         def at(*moved: Any) -> list[Any]:

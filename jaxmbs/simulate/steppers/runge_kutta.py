@@ -14,6 +14,7 @@ from jaxmbs.dynamics.recursive import energies
 from jaxmbs.model import Mode
 from jaxmbs.model.errors import unknown
 from jaxmbs.model.structure import Structure
+from jaxmbs.simulate.loops import sparing
 from jaxmbs.simulate.steppers.base import Flow, Phase, Stepper, Trial, along, arrays
 from jaxmbs.simulate.steppers.charts import Ambient, Local, no_group
 from jaxmbs.spatial.scalar import Scalar
@@ -102,16 +103,20 @@ class RungeKutta(Stepper):
         start = chart.start
         zero = jax.tree_util.tree_map(jnp.zeros_like, arrays(start, dtype))
 
+        @sparing
+        def field(here: Any, t: Any) -> tuple[Any, Any]:
+            found, state = chart.field(here, t)
+            return arrays(found, dtype), jnp.asarray(energies.kinetic(state), dtype)
+
         def stage(carry: Any, x: Any) -> tuple[Any, Any]:
             slopes, totals = carry
             fraction, row, weight = x
             here = start
             for m, slope in enumerate(slopes):
                 here = along(here, slope, row[m] * h)
-            found, state = chart.field(here, t + fraction * h)
-            slope = arrays(found, dtype)
+            slope, kinetic = field(here, t + fraction * h)
             totals = tuple(along(total, slope, weight[k]) for k, total in enumerate(totals))
-            return ((slope, *slopes[:-1]), totals), jnp.asarray(energies.kinetic(state), dtype)
+            return ((slope, *slopes[:-1]), totals), kinetic
 
         given = tuple(jnp.asarray(x, dtype) for x in (table.c[:stages], rows, weights))
         carry = ((zero,) * back, (zero,) * weights.shape[1])
