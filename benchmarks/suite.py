@@ -24,11 +24,13 @@ import numpy as np
 
 import jaxmbs as mbs
 from benchmarks import limits, peers
-from benchmarks.peers import PEERS, Absent, Run, version_of
+from benchmarks.generated import Generated
+from benchmarks.peers import Absent, Run, version_of
 from jaxmbs.spatial import boundary
 
 ROOT = Path(__file__).parent.parent
 RESULTS = Path(__file__).parent / "results"
+PEERS = (*peers.PEERS, Generated)
 LONGEST = 2.0  # seconds of a peer's call that is still repeated
 AGREE = {"float64": 1e-8, "float32": 5e-3}  # relative to the largest number of the result
 

@@ -1,11 +1,13 @@
 """The benchmarks compare equal things, say what is missing, and lose nothing they measured."""
 
+import sys
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from benchmarks import limits, peers, suite
+from benchmarks import generated, limits, peers, suite
 
 
 @pytest.mark.parametrize("function", [suite.FORWARD, suite.INVERSE, suite.MASS])
@@ -85,6 +87,12 @@ def test_results_are_kept_and_merged(tmp_path):
     assert list(kept) == [first, second] and kept[first].ratio("Pinocchio") == 3.0
 
 
-def test_absent_peers_name_the_remedy():
+def test_absent_peers_name_the_remedy(monkeypatch):
+    monkeypatch.delenv(generated.VARIABLE, raising=False)
+    with pytest.raises(peers.Absent, match=r"CASADI_PYTHON does not name a Python with cmeel-casadi-kin-dyn"):
+        generated.Generated(suite.robot("arm7"), 1)
+    monkeypatch.setenv(generated.VARIABLE, sys.executable)  # which has no such package
+    with pytest.raises(peers.Absent, match=r"writes no C: ModuleNotFoundError"):
+        generated.Generated(suite.robot("arm7"), 1)
     with pytest.raises(peers.Absent, match=r"no_such_library is not installed \(pip install 'jaxmbs\[bench\]'\)"):
         peers.imported("no_such_library")
