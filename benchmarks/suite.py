@@ -349,6 +349,17 @@ def kept(path: Path) -> dict[Case, Row]:
     return out
 
 
+def regressions(found: dict[Case, Row], before: dict[Case, Row]) -> list[str]:
+    """Cases that take longer than the kept ones by more than both spreads and a tenth explain."""
+    out = []
+    for case, row in found.items():
+        if case in before:
+            (now, low, _), (was, _, high) = row.times["jaxmbs"], before[case].times["jaxmbs"]
+            if low > high and now > 1.1 * was:
+                out.append(f"{case.function}, {case.robot}, {case.dtype}, {case.batch}: {was:.0f} -> {now:.0f} ns")
+    return out
+
+
 def keep(path: Path, machine: dict[str, Any], found: dict[Case, Row]) -> None:
     path.parent.mkdir(exist_ok=True)
     merged = {**kept(path), **found}
