@@ -57,6 +57,8 @@ def main(
             print(f"  {said}{f'; library calls: {calls:.0f}' if calls else ''}")
         if keep:  # after every row: nothing is lost when the run is stopped
             suite.keep(path, here, found)
+    for slower in suite.regressions(found, before):
+        print(f"SLOWER than kept: {slower}")
     for peer, reason in sorted(absent.items()):
         if "not installed" in reason or "took" in reason:
             print(f"{peer}: {reason}")

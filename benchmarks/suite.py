@@ -24,11 +24,13 @@ import numpy as np
 
 import jaxmbs as mbs
 from benchmarks import limits, peers
-from benchmarks.peers import PEERS, Absent, Run, version_of
+from benchmarks.generated import Generated
+from benchmarks.peers import Absent, Run, version_of
 from jaxmbs.spatial import boundary
 
 ROOT = Path(__file__).parent.parent
 RESULTS = Path(__file__).parent / "results"
+PEERS = (*peers.PEERS, Generated)
 LONGEST = 2.0  # seconds of a peer's call that is still repeated
 AGREE = {"float64": 1e-8, "float32": 5e-3}  # relative to the largest number of the result
 
@@ -344,6 +346,17 @@ def kept(path: Path) -> dict[Case, Row]:
         out[case] = Row(
             case, r["first_call"], times, r["errors"], r["absent"], r.get("compiled", {}), r.get("limit", {})
         )
+    return out
+
+
+def regressions(found: dict[Case, Row], before: dict[Case, Row]) -> list[str]:
+    """Cases that take longer than the kept ones by more than both spreads and a tenth explain."""
+    out = []
+    for case, row in found.items():
+        if case in before:
+            (now, low, _), (was, _, high) = row.times["jaxmbs"], before[case].times["jaxmbs"]
+            if low > high and now > 1.1 * was:
+                out.append(f"{case.function}, {case.robot}, {case.dtype}, {case.batch}: {was:.0f} -> {now:.0f} ns")
     return out
 
 

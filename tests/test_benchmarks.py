@@ -1,11 +1,13 @@
 """The benchmarks compare equal things, say what is missing, and lose nothing they measured."""
 
+import sys
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from benchmarks import limits, peers, suite
+from benchmarks import generated, limits, peers, suite
 
 
 @pytest.mark.parametrize("function", [suite.FORWARD, suite.INVERSE, suite.MASS])
@@ -85,6 +87,23 @@ def test_results_are_kept_and_merged(tmp_path):
     assert list(kept) == [first, second] and kept[first].ratio("Pinocchio") == 3.0
 
 
-def test_absent_peers_name_the_remedy():
+def test_what_became_slower_is_told():
+    def rows(median, low, high):
+        return {suite.CASES[0]: suite.Row(suite.CASES[0], 1.0, {"jaxmbs": (median, low, high)}, {})}
+
+    kept = rows(100.0, 90.0, 120.0)
+    assert not suite.regressions(rows(119.0, 110.0, 130.0), kept), "within the spreads"
+    assert not suite.regressions(rows(60.0, 50.0, 70.0), kept) and not suite.regressions(kept, {})
+    (told,) = suite.regressions(rows(150.0, 125.0, 160.0), kept)
+    assert "100 -> 150 ns" in told
+
+
+def test_absent_peers_name_the_remedy(monkeypatch):
+    monkeypatch.delenv(generated.VARIABLE, raising=False)
+    with pytest.raises(peers.Absent, match=r"CASADI_PYTHON does not name a Python with cmeel-casadi-kin-dyn"):
+        generated.Generated(suite.robot("arm7"), 1)
+    monkeypatch.setenv(generated.VARIABLE, sys.executable)  # which has no such package
+    with pytest.raises(peers.Absent, match=r"writes no C: ModuleNotFoundError"):
+        generated.Generated(suite.robot("arm7"), 1)
     with pytest.raises(peers.Absent, match=r"no_such_library is not installed \(pip install 'jaxmbs\[bench\]'\)"):
         peers.imported("no_such_library")

@@ -1,4 +1,5 @@
-"""What CONTRIBUTING.md shows is done here, as it stands there: a joint, a force element and an output of one's own."""
+"""What CONTRIBUTING.md shows is done here, as it stands there: a joint, a force element, an output and an
+integrator of one's own."""
 
 from pathlib import Path
 
@@ -49,3 +50,22 @@ def test_the_output(guide):
     output = guide["Height"]("block")
     found = measured({"height": output}, model, 0.0, jnp.array([0.4]), jnp.array([0.0]))
     assert float(found["height"][0]) == pytest.approx(0.3) and output.measures({}) == "length"
+
+
+def test_the_integrator(guide):
+    """Of order 2: a fourth of the error at half the step, with an event and a free body's quaternion on the way."""
+    mech = mbs.Mechanism("stone", gravity=(0.0, 0.0, -9.81))
+    mech.add_body("stone", mass=1.0, inertia=(0.1, 0.2, 0.25))
+    mech.add_joint("flight", mbs.Free(), "world", "stone")
+    mech.add_event("end", when=mbs.Time(0.35), then=mbs.Finish())
+    model = mech.build()
+    v = jnp.array([1.0, 2.0, -1.0, 0.5, 0.0, 3.0])
+
+    def end(dt, method):
+        return mbs.simulate(model, model.neutral(), v, t_end=0.8, dt=dt, method=method, save_every=None).q[-1]
+
+    exact = end(0.01, "dop853")
+    errors = [float(jnp.abs(end(dt, guide["Midpoint"]()) - exact).max()) for dt in (0.04, 0.02)]
+    assert 3.5 < errors[0] / errors[1] < 4.6
+    with pytest.raises(mbs.ModelError, match="takes no tolerance"):
+        mbs.simulate(model, model.neutral(), v, t_end=0.8, dt=0.1, method=guide["Midpoint"](), tolerance=1e-6)

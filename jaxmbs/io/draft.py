@@ -23,6 +23,11 @@ Repair = Literal["nearest"] | None
 HERE = Pose()
 EXACT = 1e-15  # entries of a rotation this near to 0 or 1 are rounding of the angles that they were made from
 
+# what a model has in another form
+INSTEAD = {
+    "dry friction of joints": "mbs.Friction, which you add yourself, asks for a speed over which it changes sign"
+}
+
 
 class Draft:
     """Collects bodies, joints, elements and remarks; `build` says all of it at once.
@@ -128,8 +133,9 @@ class Draft:
         """The model. Raises InputError with everything that is wrong; warns once of everything that is otherwise."""
         faults = list(self.faults)
         if self.on_unsupported == "error":
-            remedy = 'a model cannot have it; on_unsupported="warn" leaves it out'
-            faults += [Problem("", f"{what} ({listed(names)}): {remedy}") for what, names in self.lacking.items()]
+            for what, names in self.lacking.items():
+                remedy = f'{INSTEAD.get(what, "a model cannot have it")}; on_unsupported="warn" leaves it out'
+                faults.append(Problem("", f"{what} ({listed(names)}): {remedy}"))
         if faults:
             raise InputError(faults, self.path)
         if said := self._remarks():
