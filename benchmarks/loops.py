@@ -1,5 +1,5 @@
-"""python -m benchmarks.loops [N ...]: rows of four-bar windows, whose motion is known, beside Pinocchio and MuJoCo in one
-run; results/loops.json."""
+"""python -m benchmarks.loops [N ...]: rows of four-bar windows, whose motion is known, beside Pinocchio, MuJoCo and Exudyn
+in one run; results/loops.json."""
 
 from __future__ import annotations
 
@@ -14,13 +14,17 @@ from typing import Any
 
 import jax
 import numpy as np
+from scipy.integrate import solve_ivp
 
 import jaxmbs as mbs
 from benchmarks import peers
+from benchmarks.windows import Exudyn
 
 RESULTS = Path(__file__).parent / "results" / "loops.json"
 SIZES = (5, 20, 40, 200)
 STEPS, STEP, ROWS, ANGLE, RATE = 100, 1e-3, 1024, 1.1, -1.0
+MOTION, ERROR = 0.5, 1e-6  # [s]; of the angle at its end [rad]
+Motion = Callable[[], float]  # a run, which returns the angle of the first post
 
 
 def fastest(run: Callable[[], Any], rounds: int = 5) -> float:
@@ -71,14 +75,54 @@ def measured(n: int) -> dict[str, Any]:
                 row[peer.name]["loops"] = "soft, so that no acceleration compares"
         except peers.Absent as reason:
             row[peer.name] = {"absent": str(reason)}
+    row["motion"] = motions(n, model, q, v)
     return row
+
+
+def motions(n: int, model: mbs.Model, q: Any, v: Any) -> dict[str, Any]:
+    """Per solver the steps, milliseconds and error of a motion as exact as ERROR; milliseconds of the processor beside
+    those of the clock, as the former say more on a busy machine."""
+    inertia, weight = (n + 1) / 3 + n, ((n + 1) / 2 + n) * 9.81
+    exact = solve_ivp(
+        lambda t, y: [y[1], -weight * np.cos(y[0]) / inertia], (0, MOTION), [ANGLE, RATE], "DOP853", rtol=1e-13, atol=1e-13
+    ).y[0, -1]  # fmt: skip
+
+    def own(steps: int) -> Motion:
+        run = jax.jit(lambda q, v: mbs.simulate(model, q, v, MOTION, MOTION / steps, save_every=None).q[-1, 0])
+        return lambda: float(run(q, v))
+
+    out: dict[str, Any] = {"t_end": MOTION, "load": os.getloadavg()[0], "jaxmbs": reached(own, exact, 8)}
+    try:
+        peer = Exudyn(n, ANGLE, RATE)
+        for index in (3, 2):
+            out[f"Exudyn, index {index}"] = reached(
+                lambda steps, index=index: peer.motion(MOTION, steps, index), exact, 400
+            )
+    except peers.Absent as reason:
+        out["Exudyn"] = {"absent": str(reason)}
+    return out
+
+
+def reached(runs: Callable[[int], Motion], exact: float, steps: int) -> dict[str, float]:
+    """The motion in as few steps, doubled from the first number, as reach ERROR."""
+    while True:
+        run = runs(steps)
+        error = abs(run() - exact)
+        if error < ERROR or steps > 20_000:
+            break
+        steps *= 2
+    start = time.process_time()
+    for _ in range(3):
+        run()
+    busy = (time.process_time() - start) / 3
+    return {"steps": steps, "ms": fastest(run, 3) * 1e3, "processor_ms": busy * 1e3, "error": error}
 
 
 def main() -> None:
     """Measure, print and keep."""
     jax.config.update("jax_enable_x64", True)
     sizes = [int(x) for x in sys.argv[1:]] or SIZES
-    versions = {x: peers.version_of(x) for x in ("jaxmbs", "jax", "pin", "mujoco")}
+    versions = {x: peers.version_of(x) for x in ("jaxmbs", "jax", "pin", "mujoco", "exudyn")}
     busy = os.getloadavg()[0]
     found = {"machine": platform.processor(), "cores": os.cpu_count(), "load": busy, "versions": versions, "rows": []}
     for n in sizes:

@@ -262,6 +262,7 @@ def benchmarks() -> str:
             continue
         if path.stem == "loops":
             out += ["## Rows of four-bar windows\n", table(_WINDOWS, (_windows(r) for r in kept["rows"]))]
+            out += ["The last three: a motion of half a second to 1e-6 rad, milliseconds of the processor.\n"]
             continue
         m = kept["machine"]
         versions = ", ".join(f"{k} {v}" for k, v in m["versions"].items())
@@ -282,15 +283,17 @@ def benchmarks() -> str:
 
 
 _WINDOWS = ("windows", "build, s", "first result, s", "step, µs", "step in a batch of 1024, µs", "acceleration, µs",
-            "Pinocchio, µs", "error")  # fmt: skip
+            "Pinocchio, µs", "error", "jaxmbs, ms", "Exudyn index 3, ms", "index 2, ms")  # fmt: skip
 
 
 def _windows(row: dict[str, Any]) -> tuple[str, ...]:
     own, other = row["jaxmbs"], row["Pinocchio"]
     times = [f"{row['step_us']:.0f}", f"{row['step_in_batch_us']:.3g}", f"{own['us']:.0f}"]
     theirs = f"{other['us']:.0f}" if "us" in other else "–"
+    motion = row.get("motion", {})
+    whole = (motion.get(x, {}) for x in ("jaxmbs", "Exudyn, index 3", "Exudyn, index 2"))
     return (f"{row['windows']}", f"{row['build_s']:.1f}", f"{row['first_result_s']:.1f}", *times, theirs,
-            f"{own['error']:.0e}")  # fmt: skip
+            f"{own['error']:.0e}", *(f"{x['processor_ms']:.3g}" if x else "–" for x in whole))  # fmt: skip
 
 
 def _benchmark(row: dict[str, Any]) -> tuple[str, ...]:

@@ -4,9 +4,9 @@
 joint type that it does not serve goes into `without`, with the reason, and must then be refused with a ValueError.
 
 A cell (row and joint type) holds six checks: three modes times two dtypes, each in all states. `--slow` runs them all; by
-default `chosen` deals a row's checks over its cells, one each: in the j-th of n cells of the i-th row the checks i + j,
-i + j + n, ... (modulo six) until the row has had all six. So every function meets every joint type, and every function, and
-every joint type, meets every combination of mode, dtype and state.
+default `chosen` deals a row's checks over its cells, one each, but for rows that take long: in the j-th of n cells of the
+i-th row the checks i + j, i + j + n, ... (modulo six) until the row has had all six. So every function meets every joint
+type, and every function, and every joint type, meets every combination of mode, dtype and state.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ CHECKS = tuple(itertools.product(MODES, TOLERANCE))
 class Row:
     """fn(model, q, v, u) and its independent value oracle(pinocchio, q, v, u); u is an acceleration or a drive.
 
-    quick: joint types that run by default, where a row takes long; empty: all.
+    quick: joint types that run by default, where a row takes long; None: all.
     """
 
     function: str
@@ -52,7 +52,7 @@ class Row:
     fn: Callable
     oracle: Callable
     without: dict[str, str] = field(default_factory=dict)  # joint type -> reason
-    quick: tuple[str, ...] = ()
+    quick: tuple[str, ...] | None = None
 
     @property
     def name(self):
@@ -167,15 +167,55 @@ def _closed(method):
     return Row("constrained_dynamics", method, functools.partial(_in_a_loop, method=method), _of_the_tree)
 
 
-def _in_a_loop(m, q, v, u, method):
-    """Accelerations of turntable and body when the joint between them closes a loop instead of carrying the body."""
+def _in_a_loop(m, q, v, u, method, more=0):
+    """Accelerations of turntable and body when the joint between them closes a loop instead of carrying the body; more:
+    further bodies, each held by a loop of its own."""
     poses, J = mbs.body_poses(m, q), mbs.jacobian(m, q, "body")
     R, twist = poses.rotation[1], J @ v
-    loop = looped(m.name)
-    q = jnp.concatenate([q[:1], poses.position[1], quaternion_of(R)])
-    v = jnp.concatenate([v[:1], R.T @ twist[:3], R.T @ twist[3:]])
-    tau = jnp.concatenate([u[:1], jnp.zeros(6, u.dtype)])
-    return mbs.constrained_dynamics(loop, q, v, tau, method=method)[0]
+    held = jnp.array([0, 0, 0, 1, 0, 0, 0] * more, q.dtype)
+    q = jnp.concatenate([q[:1], poses.position[1], quaternion_of(R), held])
+    v = jnp.concatenate([v[:1], R.T @ twist[:3], R.T @ twist[3:], jnp.zeros(6 * more, v.dtype)])
+    tau = jnp.concatenate([u[:1], jnp.zeros(6 + 6 * more, u.dtype)])
+    return mbs.constrained_dynamics(looped(m.name, more), q, v, tau, method=method)[0][:7]
+
+
+def _at_rest(m, q, v, u):
+    """Where the turntable comes to rest, and what holds the joint, at the given coordinates of that."""
+    found = mbs.equilibrium(m, q, 0.01 * u, fixed="tested")
+    return jnp.sin(found.q[0]), jnp.cos(found.q[0]), found.multipliers
+
+
+def _balanced(p, q, v, u):
+    """The torque of gravity is a wave of the turntable's angle; at rest where it grows through that of the drive."""
+    u = 0.01 * u
+
+    def torque(angle):
+        return p.inverse_dynamics(np.concatenate([[angle], q[1:]]), 0 * v, 0 * v)
+
+    c = (torque(0.0)[0] + torque(np.pi)[0]) / 2
+    wave = complex(torque(0.0)[0] - c, torque(np.pi / 2)[0] - c)
+    angle = np.angle(wave) - np.arccos((u[0] - c) / abs(wave))
+    return np.sin(angle), np.cos(angle), (torque(angle) - u)[1:]
+
+
+def _linear(m, q, v, u):
+    found = mbs.linearize(m, q, tau=u)
+    return found.M, found.K
+
+
+def _slopes_of_forces(p, q, v, u):
+    """The mass matrix, and how the forces that the accelerations need change as the configuration is displaced."""
+    q, h = _unit(p.mechanism, q), 1e-3
+    a = p.forward_dynamics(q, 0 * v, u)
+
+    def force(x):
+        moved = _unit(p.mechanism, q + rates(p.mechanism, q, x))
+        return p.inverse_dynamics(moved, 0 * v, a)
+
+    K = [
+        (8 * (force(h * e) - force(-h * e)) - (force(2 * h * e) - force(-2 * h * e))) / (12 * h) for e in np.eye(len(v))
+    ]
+    return p.mass_matrix(q), np.stack(K, axis=1)
 
 
 def _of_the_tree(p, q, v, u):
@@ -223,6 +263,15 @@ ROWS = (
     _forward("telegin", NOT_REVOLUTE),
     _closed("multipliers"),
     _closed("elimination"),
+    Row(
+        "constrained_dynamics",
+        "fronts",
+        functools.partial(_in_a_loop, method="multipliers", more=2),
+        _of_the_tree,
+        quick=(),
+    ),
+    Row("equilibrium", "", _at_rest, _balanced, quick=()),
+    Row("linearize", "", _linear, _slopes_of_forces, quick=()),
     Row("energy", "", lambda m, q, v, u: mbs.energy(m, q, v), _on_qv("energy")),
     Row("momentum", "", lambda m, q, v, u: mbs.momentum(m, q, v), _on_qv("momentum")),
     Row("joint_reactions", "", _moving_reactions, _reactions),
@@ -251,8 +300,8 @@ def mechanism(kind):
 
 
 @functools.cache
-def looped(kind):
-    """The same two bodies, the second one free but for the joint, which closes a loop."""
+def looped(kind, more=0):
+    """The same two bodies, the second one free but for the joint, which closes a loop; and more, each hung on a ball."""
     description = mechanism(kind)
     pivot, tested = description.joints
     mech = mbs.Mechanism(f"{kind} in a loop", gravity=tuple(description.gravity))
@@ -265,6 +314,10 @@ def looped(kind):
         joint = replace(joint, closure=lambda z, G, t: z)
     poses = (mbs.Pose(p.position, p.quaternion) for p in (tested.parent_pose, tested.child_pose))
     mech.close_loop("tested", joint, "table", "body", *poses)
+    for i in range(more):
+        mech.add_body(f"more_{i}", 1.0, (0.1, 0.2, 0.3), (0.1, 0.2, 0.2))
+        mech.add_joint(f"free_{i}", mbs.Free(), "world", f"more_{i}")
+        mech.close_loop(f"ball_{i}", mbs.Spherical(), "world", f"more_{i}")
     return mech.build()
 
 
@@ -303,7 +356,7 @@ def flat(row, model):
 
 def chosen(row, kind):
     """The checks (mode, dtype) of a cell that run by default."""
-    if row.quick and kind not in row.quick:
+    if row.quick is not None and kind not in row.quick:
         return []
     cell, cells = row.kinds.index(kind), len(row.kinds)
     turns = range(cell, max(cells, len(CHECKS)), cells)

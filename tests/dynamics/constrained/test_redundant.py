@@ -54,6 +54,13 @@ def test_needed_constraints_and_single_flat_positions_are_not_reported():
         mbs.library.andrews_squeezer().build()
 
 
+def test_long_rows_of_windows_are_not_reported():
+    """From where they lie nearly flat one would come to a place at which they are, whatever their number."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert not any(mbs.library.four_bar_windows(n).build().structure.redundant for n in (3, 8, 40))
+
+
 def test_a_structure_is_reported():
     """Three rods in a triangle cannot move."""
     mech = mbs.library.four_bar(gravity=(0, 0, 0))
