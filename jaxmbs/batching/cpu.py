@@ -20,11 +20,11 @@ from jax import lax
 from jaxmbs.batching import trigonometry
 from jaxmbs.batching.ordering import Chunk
 from jaxmbs.batching.scalars import is_shared
-from jaxmbs.batching.targets import Target, run
+from jaxmbs.batching.targets import Kernels, run
 
 
 def fuse(chunk: Chunk, operands: Sequence[Any], rows: int) -> tuple[list[Any], Any]:
-    """One loop over the rows, as `Target.fuse` says.
+    """One loop over the rows, as `Kernels.fuse` says.
 
     The loop takes a slot for each column that it reads or writes; a slot that needs only one of the two is filled up. A
     number that all rows share takes the place of a slot's starting value.
@@ -91,4 +91,4 @@ class _Slots:
 # together, the loop is not vectorised. A column costs 1.4 ns per row on one core: 0.4 in the loop, which writes as many
 # columns as it reads, and 1 to gather it from an array whose rows lie together.
 # Beyond 450 numbers that all rows share, constants or not, LLVM needs minutes and gigabytes to compile it.
-CPU = Target(fuse, most_operations=2300, most_columns=110, most_shared=200, own_sines=True)
+CPU = Kernels(fuse, most_operations=2300, most_columns=110, most_shared=200, own_sines=True)

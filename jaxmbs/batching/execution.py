@@ -10,7 +10,7 @@ import numpy as np
 
 from jaxmbs.batching.recorded import Recording
 from jaxmbs.batching.scalars import Entry, Operation, Source, array_of, is_known, is_shared
-from jaxmbs.batching.targets import Target, either, evaluate
+from jaxmbs.batching.targets import Kernels, Target, Whole, either, evaluate
 
 
 @dataclass(frozen=True)
@@ -22,11 +22,12 @@ class Setting:
 
 
 def execute(program: Recording, given: dict[Source, Any], setting: Setting) -> tuple[list[Any], Any]:
-    """The outputs for all rows, from the arrays of the inputs; and in which rows they are wrong, as `Target.fuse` says."""
-    if setting.target.execute is not None:
+    """The outputs for all rows, from the arrays of the inputs; and in which rows they are wrong, as `Kernels.fuse` says."""
+    if isinstance(setting.target, Whole):
         return setting.target.execute(program, given, setting)
+    assert isinstance(setting.target, Kernels)
     steps, due, leaving = program.plan()
-    run = _Execution(given, setting)
+    run = _Execution(given, setting.rows, setting.target)
     waiting: list[list[Operation]] = [[] for _ in range(len(steps) + 1)]
     for item in program.items:
         if isinstance(item, Operation) and item in due:
@@ -43,8 +44,8 @@ def execute(program: Recording, given: dict[Source, Any], setting: Setting) -> t
 class _Execution:
     """Arrays and columns that are known so far."""
 
-    def __init__(self, given: dict[Source, Any], setting: Setting):
-        self.known, self.rows, self.target = dict(given), setting.rows, setting.target
+    def __init__(self, given: dict[Source, Any], rows: int, target: Kernels):
+        self.known, self.rows, self.target = dict(given), rows, target
         self.columns: dict[Any, Any] = {}
         self.beyond = None
 

@@ -18,7 +18,7 @@ from jax.experimental.pallas import triton
 
 from jaxmbs.batching.ordering import Chunk
 from jaxmbs.batching.scalars import is_shared
-from jaxmbs.batching.targets import Target, run
+from jaxmbs.batching.targets import Kernels, run
 
 BLOCK = 128  # rows of one program: four warps
 LACKING = frozenset(["erf", "erfc", "is_finite", "logistic", "round"])  # in Triton, or not for float64, as of jax 0.10
@@ -60,5 +60,5 @@ def _interpreted(chunk: Chunk, operands: Sequence[Any], rows: int) -> tuple[list
 
 
 # Not measured yet: what a thread holds beyond 255 registers goes through the first-level cache.
-GPU = Target(fuse, most_operations=4000, most_columns=220, granule=BLOCK)
+GPU = Kernels(fuse, most_operations=4000, most_columns=220, granule=BLOCK)
 INTERPRETED = replace(GPU, fuse=_interpreted)  # the same on any device, for tests

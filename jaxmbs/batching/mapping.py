@@ -18,7 +18,7 @@ from jaxmbs.batching.recorded import Recording, Step
 from jaxmbs.batching.recording import record
 from jaxmbs.batching.scalars import Source, is_traced
 from jaxmbs.batching.separable import separable, size_of
-from jaxmbs.batching.targets import Target
+from jaxmbs.batching.targets import Kernels, Target
 from jaxmbs.errors import ModelError
 
 MOST_OPERATIONS = 100_000  # beyond it, kernels take longer to make than anyone waits
@@ -116,7 +116,7 @@ class MappedProgram:
         steps = [item for item in self.program.items if isinstance(item, Step)]
         return on.embeds is not None and all(on.embeds(step, rows) or step.shared for step in steps)
 
-    def is_one_kernel(self, on: Target) -> bool:
+    def is_one_kernel(self, on: Kernels) -> bool:
         """Whether a target runs it in one kernel, so that nothing waits in memory between input and output."""
         steps, due, leaving = self.program.plan()
         operations = [o for o in self.program.items if o in due]

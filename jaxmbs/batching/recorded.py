@@ -41,7 +41,7 @@ class Loop:
 class Step:
     """Something that is run on whole arrays.
 
-    run(setting, *inputs) -> (an array for each output, in which rows they are wrong as `Target.fuse` says).
+    run(setting, *inputs) -> (an array for each output, in which rows they are wrong as `Kernels.fuse` says).
     """
 
     run: Callable[..., tuple[Sequence[Any], Any]]

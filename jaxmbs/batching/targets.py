@@ -15,29 +15,42 @@ from jaxmbs.batching.ordering import Chunk, by_parts, by_results, chunks
 from jaxmbs.batching.scalars import Operation
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Target:
-    """How a kind of device runs kernels.
+    """What runs programs of scalars on a kind of device.
 
-    fuse(chunk, operands, rows): columns (rows,) of the chunk's results from those of what it reads, () where all rows
-    share a number; and (rows,) in which rows these are wrong since an angle is too large, None if there cannot be such.
-    most_operations, most_columns, most_shared (numbers that are the same for all rows): of one kernel.
     granule: the number of rows is a multiple of it.
     own_sines: sines and cosines are those of `trigonometry`.
     serves: whether it can do an equation on the numbers of arrays; None: any that is recorded so.
     embeds(step, rows): whether a step can be part of a kernel; None: none can.
-    execute(program, given, setting): what `execution.execute` returns, where the target runs whole programs its own way.
+    """
+
+    granule: int = 1
+    own_sines: bool = False
+    serves: Callable[[Any], bool] | None = None
+    embeds: Callable[[Any, int], bool] | None = None
+
+
+@dataclass(frozen=True)
+class Kernels(Target):
+    """A target to which programs are given in parts.
+
+    fuse(chunk, operands, rows): columns (rows,) of the chunk's results from those of what it reads, () where all rows
+    share a number; and (rows,) in which rows these are wrong since an angle is too large, None if there cannot be such.
+    most_operations, most_columns, most_shared (numbers that are the same for all rows): of one kernel.
     """
 
     fuse: Callable[[Chunk, Sequence[Any], int], tuple[list[Any], Any]]
     most_operations: int
     most_columns: int
     most_shared: int = sys.maxsize
-    granule: int = 1
-    own_sines: bool = False
-    serves: Callable[[Any], bool] | None = None
-    embeds: Callable[[Any, int], bool] | None = None
-    execute: Callable[..., tuple[list[Any], Any]] | None = None
+
+
+@dataclass(frozen=True)
+class Whole(Target):
+    """A target that runs whole programs; execute(program, given, setting): what `execution.execute` returns."""
+
+    execute: Callable[..., tuple[list[Any], Any]]
 
 
 def evaluate(
@@ -45,11 +58,11 @@ def evaluate(
     wanted: set[Operation],
     column: Callable[[Any], Any],
     rows: int,
-    target: Target,
+    target: Kernels,
 ) -> tuple[dict[Operation, Any], Any]:
     """Columns (rows,) of the wanted operations; `column` gives those of operands that are not among the operations.
 
-    And in which rows these are wrong, as `Target.fuse` says.
+    And in which rows these are wrong, as `Kernels.fuse` says.
     """
     plans = [
         chunks(order, wanted, target.most_operations, target.most_columns, target.most_shared)

@@ -2,9 +2,13 @@
 
 import concurrent.futures
 import ctypes
+import os
+import subprocess
+import sys
 
 import jax
 import jax.numpy as jnp
+import llvmlite.binding as llvm
 import numpy as np
 import pytest
 from jax import lax
@@ -12,7 +16,7 @@ from jax import lax
 import jaxmbs as mbs
 from jaxmbs.batching import machine, mapping, over_rows
 from jaxmbs.batching.cpu import CPU
-from jaxmbs.batching.machine import MACHINE, compiling, emitting, segments
+from jaxmbs.batching.machine import MACHINE, compiling, emitting, host, segments
 from jaxmbs.batching.machine.code import Code, Piece
 from jaxmbs.batching.mapping import MappedProgram
 from jaxmbs.batching.recorded import Step
@@ -145,6 +149,59 @@ def test_threads_and_blocks_change_no_bit(monkeypatch):
     monkeypatch.setattr(emitting, "WORK", 1 << 40)
     whole = mbs.jit(run.fn, in_axes=0)
     assert np.asarray(whole(x[0])).tobytes() == together[0]
+
+
+FORKED = """
+import faulthandler, os
+import jax, jax.numpy as jnp, numpy as np
+import jaxmbs as mbs
+
+run = mbs.jit(lambda x: jnp.sin(x) + x[::-1], in_axes=0)
+x = jax.block_until_ready(jnp.asarray(np.random.default_rng(0).normal(size=(100_000, 3))))
+want = np.asarray(run(x))
+child = os.fork()
+if not child:
+    faulthandler.dump_traceback_later(20, exit=True)
+    os._exit(0 if np.array_equal(run(x), want) else 2)
+assert os.waitpid(child, 0)[1] == 0
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no processes are forked on this system")
+def test_after_fork():
+    """The threads of XLA's pool are not there: who calls works alone, and does not wait for them."""
+    subprocess.run([sys.executable, "-W", "ignore", "-c", FORKED], check=True, timeout=60)
+
+
+@pytest.mark.parametrize(("processor", "has", "register"), [("haswell", "avx2", 32), ("x86-64", "sse2", 16)])
+def test_older_processors(processor, has, register, monkeypatch):
+    """Their kernels run here too, with shorter registers."""
+    if not host.features().get(has):
+        pytest.skip(f"this processor has no {has}")
+    monkeypatch.setattr(compiling, "_processor", lambda: (processor, ""))
+    monkeypatch.setattr(host, "register_bytes", lambda: register)
+    x = batch(21, np.float64)[0]
+    monkeypatch.setattr(emitting, "WORK", 1)  # a thread for each group of rows
+
+    def fn(x):
+        return jnp.sin(x) / x[::-1], jnp.sqrt(x) > 0.5, lax.scan(lambda c, k: (c * k + x, c[0]), x, jnp.arange(3.0))
+
+    for got, want in zip(
+        jax.tree.leaves(over_rows(fn, on=MACHINE)(x)[0]), jax.tree.leaves(jax.vmap(fn)(x)), strict=True
+    ):
+        np.testing.assert_allclose(got, want, rtol=1e-14, atol=1e-14)
+
+
+def test_a_processor_of_another_kind(monkeypatch):
+    monkeypatch.setattr(host, "register_bytes", lambda: 16)
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    target = llvm.Target.from_triple("aarch64-unknown-linux-gnu")
+    program = MappedProgram(lambda x: jnp.sin(x) * x[::-1] + jnp.exp(x), [np.ones((5, 3))], [True], MACHINE).program
+    text = emitting.kernel(Code(program.items, program.outputs))
+    made = target.create_target_machine(opt=2, jit=True).emit_assembly(llvm.parse_assembly(text))
+    assert "fmla" in made and "handler:" in made
 
 
 def test_long_programs_are_cut():

@@ -8,14 +8,9 @@ import sys
 
 from jaxmbs.batching.machine.operations import serves
 from jaxmbs.batching.machine.segments import embeds, execute
-from jaxmbs.batching.targets import Target
+from jaxmbs.batching.targets import Whole
 
-
-def _no_kernels(*_: object) -> tuple[list[object], object]:
-    raise NotImplementedError  # `execute` runs whole programs
-
-
-MACHINE = Target(_no_kernels, sys.maxsize, sys.maxsize, serves=serves, embeds=embeds, execute=execute)
+MACHINE = Whole(execute, serves=serves, embeds=embeds)
 
 
 @functools.cache

@@ -24,7 +24,8 @@ from jaxmbs.batching.machine.operations import OPERATIONS
 from jaxmbs.batching.machine.text import Module, Text
 from jaxmbs.batching.scalars import Operation
 
-WORK = 40_000  # operations on vectors that are worth a thread: some ten microseconds
+WORK = 40_000  # operations on vectors of a block: some five microseconds
+WORTH_A_THREAD = 8  # such blocks: before another thread has woken, fewer are done
 
 
 def kernel(code: Code, rows: int = 2) -> str:
@@ -57,14 +58,14 @@ class _Emitter:
         once = self._level(self.code.once, None)
         scratch = self.code.scratch * self.lanes
         work = max(1, _operations(self.code.body))
-        each = max(1, WORK // work) * self.lanes
+        each, few = (max(1, blocks * WORK // work) * self.lanes for blocks in (1, WORTH_A_THREAD))
         widths = [place.size * place.dtype.itemsize for place in self.code.results]
         outer = _OUTER.format(
             frame=max(self.frame, 64), once="\n".join(once), group="\n".join(group), lanes=self.lanes,
             claim=f"call ptr @malloc(i64 {scratch + 64})" if scratch else "inttoptr i64 0 to ptr",
             release="  call void @free(ptr %claimed)" if scratch else "",
         )  # fmt: skip
-        called = handler.text(len(self.code.inputs), widths, self.lanes, each, bool(scratch))
+        called = handler.text(len(self.code.inputs), widths, self.lanes, each, few, bool(scratch))
         return "\n".join([*self.constants, str(self.module), *self.functions, outer, called])
 
     def _level(self, nodes: list[Any], turn: str | None) -> list[str]:

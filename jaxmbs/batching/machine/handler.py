@@ -2,11 +2,13 @@
 
 Written against XLA's C interface for custom calls (`c_api.h` in `jax.ffi.include_dir()`), by byte offsets. Any thread takes
 the next block until none is left, so that a pool of any size, or one that is busy, is right; who calls waits for blocks that
-others have begun, never for a thread to begin. What threads share is freed by the last that looks at it.
+others have begun, never for a thread to begin (in a process that was forked none does). What threads share is freed by
+the last that looks at it. `read` and `write` stand for a field of a structure in the text.
 """
 
 from __future__ import annotations
 
+import re
 import sys
 
 MAJOR, MINOR = 0, 1  # of the interface: what is used here was there from then on
@@ -17,11 +19,9 @@ declare void @free(ptr)
 declare i32 @sched_yield()
 
 define internal void @work(ptr %c) noinline nounwind {
-  %rows = load i64, ptr %c
-  %each.at = getelementptr i8, ptr %c, i64 8
-  %each = load i64, ptr %each.at
-  %blocks.at = getelementptr i8, ptr %c, i64 16
-  %blocks = load i64, ptr %blocks.at
+  %rows = read i64 %c 0
+  %each = read i64 %c 8
+  %blocks = read i64 %c 16
   %next.at = getelementptr i8, ptr %c, i64 64
   %done.at = getelementptr i8, ptr %c, i64 128
   %arrays = getelementptr i8, ptr %c, i64 256
@@ -61,42 +61,30 @@ define internal void @task(ptr %c) nounwind {
 }
 
 define ptr @handler(ptr %call) nounwind {
-  %extension.at = getelementptr i8, ptr %call, i64 8
-  %extension = load ptr, ptr %extension.at
+  %extension = read ptr %call 8
   %asked = icmp ne ptr %extension, null
   br i1 %asked, label %asking, label %start
 asking:
-  %kind.at = getelementptr i8, ptr %extension, i64 8
-  %kind = load i32, ptr %kind.at
+  %kind = read i32 %extension 8
   %version = icmp eq i32 %kind, 1
   br i1 %version, label %answer, label %start
 answer:
-  %metadata.at = getelementptr i8, ptr %extension, i64 24
-  %metadata = load ptr, ptr %metadata.at
-  %major.at = getelementptr i8, ptr %metadata, i64 24
-  store i32 MAJOR, ptr %major.at
-  %minor.at = getelementptr i8, ptr %metadata, i64 28
-  store i32 MINOR, ptr %minor.at
+  %metadata = read ptr %extension 24
+  write i32 MAJOR %metadata 24
+  write i32 MINOR %metadata 28
   ret ptr null
 start:
-  %args.at = getelementptr i8, ptr %call, i64 72
-  %args = load ptr, ptr %args.at
-  %results.at = getelementptr i8, ptr %call, i64 112
-  %results = load ptr, ptr %results.at
-  %first_result = load ptr, ptr %results
-  %dims.at = getelementptr i8, ptr %first_result, i64 40
-  %dims = load ptr, ptr %dims.at
-  %rows = load i64, ptr %dims
+  %args = read ptr %call 72
+  %results = read ptr %call 112
+  %result = read ptr %results 0
+  %dims = read ptr %result 40
+  %rows = read i64 %dims 0
   %empty = icmp sle i64 %rows, 0
   br i1 %empty, label %nothing, label %some
-nothing:
-  ret ptr null
 some:
-  %api.at = getelementptr i8, ptr %call, i64 16
-  %api = load ptr, ptr %api.at
-  %context.at = getelementptr i8, ptr %call, i64 24
-  %context = load ptr, ptr %context.at
-  %alone = icmp sle i64 %rows, EACH
+  %api = read ptr %call 16
+  %context = read ptr %call 24
+  %alone = icmp sle i64 %rows, FEW
   br i1 %alone, label %single, label %many
 single:
   %local = alloca [ARRAYS x ptr], align 64
@@ -107,15 +95,11 @@ many:
   %threads.at = alloca i64
   store i64 1, ptr %threads.at
   %threads.args = alloca [4 x i64]
-  store i64 32, ptr %threads.args
-  %ta1 = getelementptr i8, ptr %threads.args, i64 8
-  store ptr null, ptr %ta1
-  %ta2 = getelementptr i8, ptr %threads.args, i64 16
-  store ptr %context, ptr %ta2
-  %ta3 = getelementptr i8, ptr %threads.args, i64 24
-  store ptr %threads.at, ptr %ta3
-  %number.at = getelementptr i8, ptr %api, i64 144
-  %number = load ptr, ptr %number.at
+  write i64 32 %threads.args 0
+  write ptr null %threads.args 8
+  write ptr %context %threads.args 16
+  write ptr %threads.at %threads.args 24
+  %number = read ptr %api 144
   %unknown = call ptr %number(ptr %threads.args)
   call void @forget(ptr %api, ptr %unknown)
   %threads0 = load i64, ptr %threads.at
@@ -135,40 +119,25 @@ many:
   %helpers = sub i64 %helpers0, 1
   %c = call ptr @malloc(i64 BYTES)
   %lacking = icmp eq ptr %c, null
-  br i1 %lacking, label %single2, label %share.out
-single2:
-  %local2 = alloca [ARRAYS x ptr], align 64
-  call void @arrays(ptr %args, ptr %results, ptr %local2)
-  call void @block(ptr %local2, i64 0, i64 %rows)
-  ret ptr null
+  br i1 %lacking, label %single, label %share.out
 share.out:
-  store i64 %rows, ptr %c
-  %c1 = getelementptr i8, ptr %c, i64 8
-  store i64 %each, ptr %c1
-  %c2 = getelementptr i8, ptr %c, i64 16
-  store i64 %blocks, ptr %c2
-  %c3 = getelementptr i8, ptr %c, i64 64
-  store i64 0, ptr %c3
-  %done.at = getelementptr i8, ptr %c, i64 128
-  store i64 0, ptr %done.at
-  %users.at = getelementptr i8, ptr %c, i64 192
+  write i64 %rows %c 0
+  write i64 %each %c 8
+  write i64 %blocks %c 16
+  write i64 0 %c 64
+  write i64 0 %c 128
   %users = add i64 %helpers, 1
-  store i64 %users, ptr %users.at
-  %c4 = getelementptr i8, ptr %c, i64 256
-  call void @arrays(ptr %args, ptr %results, ptr %c4)
+  write i64 %users %c 192
+  %arrays = getelementptr i8, ptr %c, i64 256
+  call void @arrays(ptr %args, ptr %results, ptr %arrays)
 PAGES
   %task.args = alloca [5 x i64]
-  store i64 40, ptr %task.args
-  %sa1 = getelementptr i8, ptr %task.args, i64 8
-  store ptr null, ptr %sa1
-  %sa2 = getelementptr i8, ptr %task.args, i64 16
-  store ptr %context, ptr %sa2
-  %sa3 = getelementptr i8, ptr %task.args, i64 24
-  store ptr @task, ptr %sa3
-  %sa4 = getelementptr i8, ptr %task.args, i64 32
-  store ptr %c, ptr %sa4
-  %schedule.at = getelementptr i8, ptr %api, i64 136
-  %schedule = load ptr, ptr %schedule.at
+  write i64 40 %task.args 0
+  write ptr null %task.args 8
+  write ptr %context %task.args 16
+  write ptr @task %task.args 24
+  write ptr %c %task.args 32
+  %schedule = read ptr %api 136
   br label %next
 next:
   %h = phi i64 [%helpers, %share.out], [%h1, %scheduled]
@@ -189,14 +158,19 @@ self:
   call void @work(ptr %c)
   br label %wait
 wait:
+  %done.at = getelementptr i8, ptr %c, i64 128
+  br label %look
+look:
   %done = load atomic i64, ptr %done.at acquire, align 8
   %all = icmp sge i64 %done, %blocks
   br i1 %all, label %end, label %patience
 patience:
   %ignored = call i32 @sched_yield()
-  br label %wait
+  br label %look
 end:
   call void @leave(ptr %c)
+  br label %nothing
+nothing:
   ret ptr null
 }
 
@@ -205,13 +179,10 @@ define internal void @forget(ptr %api, ptr %error) noinline nounwind {
   br i1 %there, label %some, label %end
 some:
   %a = alloca [3 x i64]
-  store i64 24, ptr %a
-  %a1 = getelementptr i8, ptr %a, i64 8
-  store ptr null, ptr %a1
-  %a2 = getelementptr i8, ptr %a, i64 16
-  store ptr %error, ptr %a2
-  %destroy.at = getelementptr i8, ptr %api, i64 64
-  %destroy = load ptr, ptr %destroy.at
+  write i64 24 %a 0
+  write ptr null %a 8
+  write ptr %error %a 16
+  %destroy = read ptr %api 64
   call void %destroy(ptr %a)
   br label %end
 end:
@@ -248,30 +219,25 @@ end.here:
 _HUGE = 1 << 21  # bytes of a large page: the system clears one of them in less time than 512 small ones
 
 
-def text(arguments: int, widths: list[int], lanes: int, each: int, long: bool) -> str:
+def text(arguments: int, widths: list[int], lanes: int, each: int, few: int, long: bool) -> str:
     """The handler of a kernel.
 
-    arguments: how many arrays it reads; widths: bytes of a row of each result; each: rows that are worth a thread; long: a
-    block for each thread.
+    arguments: how many arrays it reads; widths: bytes of a row of each result; each: rows of a block; few: rows for which
+    no other thread is called; long: a block for each thread.
     """
     results = len(widths)
     large = sys.platform == "linux"  # the system is asked for large pages for results
     pages = [
-        f"  %result{k}.bytes = mul i64 %rows, {width}\n  %result{k}.at = getelementptr ptr, ptr %c4, i64 {arguments + k}\n"
-        f"  %result{k} = load ptr, ptr %result{k}.at\n  call void @pages(ptr %result{k}, i64 %result{k}.bytes)"
+        f"  %result{k}.bytes = mul i64 %rows, {width}\n  %result{k} = read ptr %arrays {8 * (arguments + k)}\n"
+        f"  call void @pages(ptr %result{k}, i64 %result{k}.bytes)"
         for k, width in enumerate(widths)
     ]
     copies = []
     for k in range(arguments + results):
         base, i = ("%args", k) if k < arguments else ("%results", k - arguments)
-        copies.append(f"""  %p{k} = getelementptr ptr, ptr {base}, i64 {i}
-  %b{k} = load ptr, ptr %p{k}
-  %d{k} = getelementptr i8, ptr %b{k}, i64 24
-  %x{k} = load ptr, ptr %d{k}
-  %t{k} = getelementptr ptr, ptr %to, i64 {k}
-  store ptr %x{k}, ptr %t{k}""")
+        copies.append(f"  %b{k} = read ptr {base} {8 * i}\n  %x{k} = read ptr %b{k} 24\n  write ptr %x{k} %to {8 * k}")
     known = {
-        "MAJOR": MAJOR, "MINOR": MINOR, "LANES_LESS": lanes - 1, "LANES": lanes, "EACH": each,
+        "MAJOR": MAJOR, "MINOR": MINOR, "LANES_LESS": lanes - 1, "LANES": lanes, "EACH": each, "FEW": few,
         "ARRAYS": arguments + results, "BYTES": 256 + 8 * (arguments + results),
         "SHARE": "smax" if long else "smin", "COPIES": "\n".join(copies), "PAGES": "\n".join(pages * large),
         "HUGE_LESS": _HUGE - 1, "HUGE": _HUGE,
@@ -279,4 +245,15 @@ def text(arguments: int, widths: list[int], lanes: int, each: int, long: bool) -
     out = _TEXT + _PAGES * large
     for name, value in known.items():
         out = out.replace(name, str(value))
-    return out
+    return _FIELD.sub(_field, out)
+
+
+_FIELD = re.compile(r"^  (?:(%\S+) = read (\S+)|write (\S+) (\S+)) (%\S+) (\d+)$", re.MULTILINE)
+
+
+def _field(found: re.Match[str]) -> str:
+    """Instructions for "NAME = read TYPE BASE OFFSET" and "write TYPE VALUE BASE OFFSET", the offset in bytes."""
+    name, read, written, value, base, offset = found.groups()
+    at = f"%at.{found.start()}"
+    address = f"  {at} = getelementptr i8, ptr {base}, i64 {offset}\n"
+    return address + (f"  {name} = load {read}, ptr {at}" if name else f"  store {written} {value}, ptr {at}")
