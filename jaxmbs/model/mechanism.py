@@ -8,22 +8,22 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from jaxmbs.model.constraints import Constraint, Coupling, FunctionConstraint
-from jaxmbs.model.errors import ModelError, unknown
-from jaxmbs.model.events import Action, Arming, Condition, ForceBelow, JointReaches
-from jaxmbs.model.fields import Declared, Element, check_together, declared, numbers_of
+from jaxmbs.model.constraints import Constraint, FunctionConstraint
+from jaxmbs.model.errors import ModelError
+from jaxmbs.model.events import Action, Arming, Condition
+from jaxmbs.model.fields import Declared, Element, check_together, numbers_of
 from jaxmbs.model.floating import warn_of_floating
 from jaxmbs.model.forces.base import Force
 from jaxmbs.model.joints.base import Joint
 from jaxmbs.model.joints.releasable import released
-from jaxmbs.model.kinds import Kind
 from jaxmbs.model.model import Model
-from jaxmbs.model.ordering import Placed, tree_order
+from jaxmbs.model.ordering import Placed
 from jaxmbs.model.parameters import Parameter, concrete_components, pattern_of
+from jaxmbs.model.parts import Parts
 from jaxmbs.model.places import Body, Closure, Hinge, Surroundings
 from jaxmbs.model.pose import Pose
 from jaxmbs.model.redundancy import warn_of_redundancy, without_dependent_rows
-from jaxmbs.model.structure import WORLD, ConstraintElement, Event, ForceElement, LoopJoint, Structure, TreeJoint
+from jaxmbs.model.structure import WORLD, ConstraintElement, Event, ForceElement, LoopJoint, Structure
 from jaxmbs.model.validation import check_moves_mass
 from jaxmbs.model.visuals import Visual, checked_visual
 
@@ -51,13 +51,8 @@ class Mechanism:
         self.name = str(name)
         self._held = (held,) if isinstance(held, str) else tuple(held)
         self._off = (off,) if isinstance(off, str) else tuple(off)
-        self._events: dict[str, Event] = {}
+        self._parts = Parts()
         self._numbers: dict[str, tuple[Declared, list[float]]] = {}
-        self._bodies: dict[str, Body] = {}
-        self._joints: dict[str, Placed] = {}
-        self._forces: dict[str, Force] = {}
-        self._loops: dict[str, LoopJoint] = {}
-        self._constraints: dict[str, ConstraintElement] = {}
         self._visuals: list[Visual] = []
         self._take(Surroundings(gravity))
 
@@ -68,8 +63,8 @@ class Mechanism:
         principal moments or a 3x3 matrix, about the centre of mass along the body's axes. A body may be massless where
         others hang on it.
         """
-        self._new(name, self._bodies, "body")
-        self._bodies[name] = self._take(Body(mass, com, inertia), "body", name)
+        self._new(name, self._parts.bodies, "body")
+        self._parts.bodies[name] = self._take(Body(mass, com, inertia), "body", name)
 
     def add_joint(
         self,
@@ -90,7 +85,7 @@ class Mechanism:
         of a geared drive adds to the mass matrix on the diagonal of the joint, with no other effect.
         """
         where = f"joint {name!r}"
-        self._new(name, self._joints, "joint")
+        self._new(name, self._parts.joints, "joint")
         if not isinstance(joint, Joint):
             hint = (
                 f"; pass {joint.__name__}(...)" if isinstance(joint, type) else "; pass one such as Revolute(axis=...)"
@@ -108,16 +103,16 @@ class Mechanism:
                 )
             joint, hinge, parent_pose, child_pose = released(where, joint, parent_pose, child_pose)
         at = Hinge(parent, child, parent_pose, child_pose, releasable, armature)
-        self._joints[name] = Placed(self._take(joint, "joint", name), self._take(at, "joint", name), hinge)
+        self._parts.joints[name] = Placed(self._take(joint, "joint", name), self._take(at, "joint", name), hinge)
 
     def add_force(self, name: str, element: Force) -> None:
         """Add a force element; its numbers become parameters "<name>.<field>"."""
         where = f"force {name!r}"
-        self._new(name, self._forces, "force element")
+        self._new(name, self._parts.forces, "force element")
         if not isinstance(element, Force):
             hint = f"; pass {element.__name__}(...)" if isinstance(element, type) else ""
             raise ModelError(f"{where}: {element!r} is not a force element{hint}")
-        self._forces[name] = self._take(element, "force", name)
+        self._parts.forces[name] = self._take(element, "force", name)
 
     def close_loop(
         self,
@@ -134,7 +129,7 @@ class Mechanism:
         of body_a and body_b; a is the parent's side.
         """
         where = f"loop {name!r}"
-        self._new(name, self._joints | self._loops | self._constraints, "loop")
+        self._new(name, self._parts.joints | self._parts.loops | self._parts.constraints, "loop")
         if not isinstance(joint, Joint):
             raise ModelError(f"{where}: {joint!r} is not a joint; pass one such as Spherical()")
         if body_a == body_b:
@@ -143,7 +138,7 @@ class Mechanism:
             raise ModelError(f"{where}: {joint.lacks('equations')}")
         kept = self._take(joint, "loop", name)
         self._take(Closure(body_a, body_b, pose_a, pose_b), "loop", name)
-        self._loops[name] = LoopJoint(name, kept, body_a, body_b, tuple(range(joint.constraints)))
+        self._parts.loops[name] = LoopJoint(name, kept, body_a, body_b, tuple(range(joint.constraints)))
 
     def add_constraint(self, name: str, element: Constraint | FunctionConstraint) -> None:
         """Add a constraint element: KnifeEdge, RollingDisc, Coupling, Holonomic or Nonholonomic.
@@ -151,14 +146,14 @@ class Mechanism:
         Its numbers become parameters "<name>.<field>". Raises ModelError for anything else.
         """
         where = f"constraint {name!r}"
-        self._new(name, self._joints | self._loops | self._constraints, "constraint")
+        self._new(name, self._parts.joints | self._parts.loops | self._parts.constraints, "constraint")
         if isinstance(element, FunctionConstraint):
-            self._constraints[name] = ConstraintElement(name, element)
+            self._parts.constraints[name] = ConstraintElement(name, element)
             return
         if not isinstance(element, Constraint):
             hint = f"; pass {element.__name__}(...)" if isinstance(element, type) else ""
             raise ModelError(f"{where}: {element!r} is not a constraint{hint}")
-        self._constraints[name] = ConstraintElement(name, self._take(element, "constraint", name))
+        self._parts.constraints[name] = ConstraintElement(name, self._take(element, "constraint", name))
 
     def add_event(
         self,
@@ -183,7 +178,7 @@ class Mechanism:
         ('latch',)
         """
         where = f"event {name!r}"
-        self._new(name, self._events, "event")
+        self._new(name, self._parts.events, "event")
         if not isinstance(when, Condition):
             raise ModelError(f"{where}: when={when!r} is not a condition; pass one such as Time(1.0)")
         actions: tuple[Any, ...] = tuple(then) if isinstance(then, (list, tuple)) else (then,)
@@ -194,7 +189,7 @@ class Mechanism:
         if armed_from is not None:
             self._take(Arming(armed_from), "event", name)
         kept = self._take(when, "event", name), tuple(self._take(a, "event", event.prefix(a)) for a in actions)
-        self._events[name] = replace(event, when=kept[0], then=kept[1])
+        self._parts.events[name] = replace(event, when=kept[0], then=kept[1])
 
     def add_visual(
         self,
@@ -227,10 +222,12 @@ class Mechanism:
         Warns (ModelWarning), with names, of loops whose constraints depend on one another, and of elements with a delay
         whose bodies nothing holds until then.
         """
-        if not self._bodies:
+        if not self._parts.bodies:
             raise ModelError(f"mechanism {self.name!r} has no bodies; add one with add_body")
-        links = self._links()
-        forces = tuple(ForceElement(name, self._checked_force(name, f)) for name, f in self._forces.items())
+        parts = self._parts
+        links = parts.links()
+        parts.check(f"mechanism {self.name!r}", self._held, self._off, self._visuals)
+        forces = tuple(ForceElement(name, f) for name, f in parts.forces.items())
         parameters = tuple(
             Parameter(name, d.kind, d.unit, pattern_of(d.kind, c)) for name, (d, c) in self._numbers.items()
         )
@@ -241,8 +238,8 @@ class Mechanism:
             if pinned is None
         ]
         structure = Structure(
-            self.name, links, forces, parameters, self._checked_loops(), tuple(self._constraints.values()),
-            self._checked_events(), self._checked_held(), self._checked_off(), visuals=self._checked_visuals(),
+            self.name, links, forces, parameters, tuple(parts.loops.values()), tuple(parts.constraints.values()),
+            tuple(parts.events.values()), self._held, self._off, visuals=tuple(self._visuals),
         )  # fmt: skip
         model = Model(np.asarray(numbers, float), {}, structure)
         try:
@@ -255,80 +252,6 @@ class Mechanism:
         redundant = warn_of_redundancy(model)
         warn_of_floating(model)
         return replace(model, structure=replace(model.structure, redundant=redundant))
-
-    def _checked_events(self) -> tuple[Event, ...]:
-        switched = [*self._forces, *self._loops, *self._constraints]
-        for name, event in self._events.items():
-            where = f"event {name!r}"
-            for part in (event.when, *event.then):
-                self._check_bodies(part, where)
-                for field in part.joints:
-                    joint = getattr(part, field)
-                    if joint not in self._joints:
-                        raise unknown("joint", joint, self._joints, f"{where}: {type(part).__name__}")
-            for action in event.then:
-                if action.switches is not None and getattr(action, "name", "") not in switched:
-                    target = getattr(action, "name", "")
-                    raise unknown("force element or constraint", target, switched, f"{where}: {type(action).__name__}")
-            if isinstance(event.when, JointReaches):
-                placed = self._joints[event.when.joint]
-                joint = placed.hinge or placed.joint
-                if joint.nq != 1:
-                    raise ModelError(
-                        f"{where}: joint {event.when.joint!r} is {type(joint).__name__} with {joint.nq} coordinates; "
-                        "JointReaches looks at one; use When(fn)"
-                    )
-            if isinstance(event.when, ForceBelow) and event.when.element not in self._forces:
-                raise unknown("force element", event.when.element, self._forces, f"{where}: ForceBelow")
-            if event.after is not None and (event.after not in self._events or event.after == name):
-                known = [n for n in self._events if n != name]
-                raise unknown("event", event.after, known, f"{where}: after")
-        return tuple(self._events.values())
-
-    def _checked_visuals(self) -> tuple[Visual, ...]:
-        for visual in self._visuals:
-            self._check_bodies(visual, "visual")
-        return tuple(self._visuals)
-
-    def _checked_held(self) -> tuple[str, ...]:
-        for joint in self._held:
-            if joint not in self._joints:
-                raise unknown("joint", joint, self._joints, f"mechanism {self.name!r}: held")
-        return self._held
-
-    def _checked_off(self) -> tuple[str, ...]:
-        switched = [*self._forces, *self._loops, *self._constraints]
-        for name in self._off:
-            if name not in switched:
-                raise unknown("force element or constraint", name, switched, f"mechanism {self.name!r}: off")
-        return self._off
-
-    def _checked_loops(self) -> tuple[LoopJoint, ...]:
-        for name, loop in self._loops.items():
-            self._check_bodies(Closure(loop.body_a, loop.body_b), f"loop {name!r}")
-        for name, constraint in self._constraints.items():
-            if isinstance(constraint.element, Constraint):
-                self._check_bodies(constraint.element, f"constraint {name!r}")
-                ends = [getattr(constraint.element, f) for f in constraint.element.bodies]
-                if len(ends) > len(set(ends)):
-                    raise ModelError(f"constraint {name!r}: both ends are on {ends[0]!r}; it is between two bodies")
-            if isinstance(constraint.element, Coupling):
-                self._check_coupling(constraint.element, f"constraint {name!r}")
-        return tuple(self._loops.values())
-
-    def _check_coupling(self, element: Coupling, where: str) -> None:
-        joints = [element.joint] if element.driver is None else [element.joint, element.driver]
-        if len(set(joints)) < len(joints):
-            raise ModelError(f"{where}: joint {element.joint!r} cannot follow itself; name another driver")
-        for name in joints:
-            if name not in self._joints:
-                raise unknown("joint", name, self._joints, where)
-            joint = self._joints[name].joint
-            if (joint.nq, joint.nv) != (1, 1):
-                raise ModelError(
-                    f"{where}: joint {name!r} is {joint.type_name} with {joint.nv} degrees of freedom; a Coupling is "
-                    "between joints with one coordinate; use Holonomic(fn)"
-                )
 
     def _new(self, name: str, known: dict[str, Any], kind: str) -> None:
         if not isinstance(name, str) or not name:
@@ -356,55 +279,3 @@ class Mechanism:
         except ModelError as error:
             raise ModelError(f"{where}{error}") from None
         return element.structural()
-
-    def _check_bodies(self, element: Element, where: str) -> None:
-        for d in declared(type(element)):
-            body = getattr(element, d.name)
-            if d.kind in (Kind.BODY, Kind.BODY_OR_WORLD) and not (body is None and d.default is None):
-                known = [*self._bodies, *([WORLD] if d.kind is Kind.BODY_OR_WORLD else [])]
-                if body not in known:
-                    raise unknown("body", body, known, f"{where}: {d.name}")
-
-    def _checked_force(self, name: str, element: Force) -> Force:
-        where = f"force {name!r}"
-        self._check_bodies(element, where)
-        if len(element.bodies) == 2 and len({getattr(element, f) for f in element.bodies}) == 1:
-            body = getattr(element, element.bodies[0])
-            raise ModelError(f"{where}: both ends are on {body!r}; an element between two bodies needs two")
-        for field in element.joints:
-            joint = getattr(element, field)
-            if joint not in self._joints and joint not in self._loops:
-                raise unknown("joint", joint, [*self._joints, *self._loops], f"{where}: {field}")
-            hinge = (self._joints[joint] if joint in self._joints else self._loops[joint]).joint
-            if joint in self._loops and not hinge.is_measured:
-                raise ModelError(
-                    f"{where}: cut joint {joint!r} is {hinge.type_name}, whose coordinates are not known; use "
-                    "Bushing between its two bodies"
-                )
-            if element.freedoms not in (None, hinge.nv):
-                raise ModelError(
-                    f"{where}: joint {joint!r} is {hinge.type_name} with {hinge.nv} degrees of freedom; a "
-                    f"{type(element).__name__} acts on a joint with {element.freedoms}; use Bushing between the two bodies"
-                )
-            if hinge.nv == 0:
-                raise ModelError(f"{where}: joint {joint!r} is fixed; it has no motion to act on")
-        return element
-
-    def _links(self) -> tuple[TreeJoint, ...]:
-        """Inward joints in regular order: parents before children, otherwise as the bodies were added [Y 1.1]."""
-        inward: dict[str, str] = {}
-        for name, hinge in ((name, placed.at) for name, placed in self._joints.items()):
-            self._check_bodies(hinge, f"joint {name!r}")
-            if hinge.child in inward:
-                raise ModelError(
-                    f"body {hinge.child!r} is the child of two joints, {inward[hinge.child]!r} and {name!r}; "
-                    f"a body hangs on one tree joint; close the loop with close_loop({name!r}, ...) instead"
-                )
-            inward[hinge.child] = name
-        for body in self._bodies:
-            if body not in inward:
-                raise ModelError(
-                    f"body {body!r} hangs on no joint; add_joint(..., child={body!r}), with mbs.Free() on the world if "
-                    "it moves freely"
-                )
-        return tree_order(list(self._bodies), {body: (name, self._joints[name]) for body, name in inward.items()})

@@ -1,0 +1,149 @@
+"""The parts of a mechanism by name, and whether what they refer to is there and fits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from jaxmbs.model.constraints import Constraint, Coupling
+from jaxmbs.model.errors import ModelError, unknown
+from jaxmbs.model.events import ForceBelow, JointReaches
+from jaxmbs.model.fields import Element, declared
+from jaxmbs.model.forces.base import Force
+from jaxmbs.model.kinds import Kind
+from jaxmbs.model.ordering import Placed, tree_order
+from jaxmbs.model.places import Body, Closure
+from jaxmbs.model.structure import WORLD, ConstraintElement, Event, LoopJoint, TreeJoint
+from jaxmbs.model.visuals import Visual
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What was added to a mechanism under construction, in the order of adding; every check raises ModelError."""
+
+    bodies: dict[str, Body] = field(default_factory=dict)
+    joints: dict[str, Placed] = field(default_factory=dict)
+    forces: dict[str, Force] = field(default_factory=dict)
+    loops: dict[str, LoopJoint] = field(default_factory=dict)
+    constraints: dict[str, ConstraintElement] = field(default_factory=dict)
+    events: dict[str, Event] = field(default_factory=dict)
+
+    def links(self) -> tuple[TreeJoint, ...]:
+        """Inward joints in regular order: parents before children, otherwise as the bodies were added [Y 1.1]."""
+        inward: dict[str, str] = {}
+        for name, hinge in ((name, placed.at) for name, placed in self.joints.items()):
+            self._check_bodies(hinge, f"joint {name!r}")
+            if hinge.child in inward:
+                raise ModelError(
+                    f"body {hinge.child!r} is the child of two joints, {inward[hinge.child]!r} and {name!r}; "
+                    f"a body hangs on one tree joint; close the loop with close_loop({name!r}, ...) instead"
+                )
+            inward[hinge.child] = name
+        for body in self.bodies:
+            if body not in inward:
+                raise ModelError(
+                    f"body {body!r} hangs on no joint; add_joint(..., child={body!r}), with mbs.Free() on the world if "
+                    "it moves freely"
+                )
+        return tree_order(list(self.bodies), {body: (name, self.joints[name]) for body, name in inward.items()})
+
+    def check(self, where: str, held: Iterable[str], off: Iterable[str], visuals: Iterable[Visual]) -> None:
+        """Whether what force elements, loops, constraints and events refer to is there; likewise of the mechanism itself,
+        `where`, its joints that are held, its elements that are off and its visuals."""
+        for name, force in self.forces.items():
+            self._check_force(force, f"force {name!r}")
+        for name, loop in self.loops.items():
+            self._check_bodies(Closure(loop.body_a, loop.body_b), f"loop {name!r}")
+        for name, constraint in self.constraints.items():
+            if isinstance(constraint.element, Constraint):
+                self._check_constraint(constraint.element, f"constraint {name!r}")
+        for name, event in self.events.items():
+            self._check_event(event, f"event {name!r}")
+        for joint in held:
+            self._check_joint(joint, f"{where}: held")
+        for name in off:
+            self._check_switched(name, f"{where}: off")
+        for visual in visuals:
+            self._check_bodies(visual, "visual")
+
+    def _check_force(self, element: Force, where: str) -> None:
+        self._check_bodies(element, where)
+        if len(element.bodies) == 2 and len({getattr(element, f) for f in element.bodies}) == 1:
+            body = getattr(element, element.bodies[0])
+            raise ModelError(f"{where}: both ends are on {body!r}; an element between two bodies needs two")
+        for name in element.joints:
+            joint = getattr(element, name)
+            if joint not in self.joints and joint not in self.loops:
+                raise unknown("joint", joint, [*self.joints, *self.loops], f"{where}: {name}")
+            hinge = (self.joints[joint] if joint in self.joints else self.loops[joint]).joint
+            if joint in self.loops and not hinge.is_measured:
+                raise ModelError(
+                    f"{where}: cut joint {joint!r} is {hinge.type_name}, whose coordinates are not known; use "
+                    "Bushing between its two bodies"
+                )
+            if element.freedoms not in (None, hinge.nv):
+                raise ModelError(
+                    f"{where}: joint {joint!r} is {hinge.type_name} with {hinge.nv} degrees of freedom; a "
+                    f"{type(element).__name__} acts on a joint with {element.freedoms}; use Bushing between the two bodies"
+                )
+            if hinge.nv == 0:
+                raise ModelError(f"{where}: joint {joint!r} is fixed; it has no motion to act on")
+
+    def _check_constraint(self, element: Constraint, where: str) -> None:
+        self._check_bodies(element, where)
+        ends = [getattr(element, f) for f in element.bodies]
+        if len(ends) > len(set(ends)):
+            raise ModelError(f"{where}: both ends are on {ends[0]!r}; it is between two bodies")
+        if isinstance(element, Coupling):
+            self._check_coupling(element, where)
+
+    def _check_coupling(self, element: Coupling, where: str) -> None:
+        joints = [element.joint] if element.driver is None else [element.joint, element.driver]
+        if len(set(joints)) < len(joints):
+            raise ModelError(f"{where}: joint {element.joint!r} cannot follow itself; name another driver")
+        for name in joints:
+            self._check_joint(name, where)
+            joint = self.joints[name].joint
+            if (joint.nq, joint.nv) != (1, 1):
+                raise ModelError(
+                    f"{where}: joint {name!r} is {joint.type_name} with {joint.nv} degrees of freedom; a Coupling is "
+                    "between joints with one coordinate; use Holonomic(fn)"
+                )
+
+    def _check_event(self, event: Event, where: str) -> None:
+        for part in (event.when, *event.then):
+            self._check_bodies(part, where)
+            for name in part.joints:
+                self._check_joint(getattr(part, name), f"{where}: {type(part).__name__}")
+        for action in event.then:
+            if action.switches is not None:
+                self._check_switched(getattr(action, "name", ""), f"{where}: {type(action).__name__}")
+        if isinstance(event.when, JointReaches):
+            placed = self.joints[event.when.joint]
+            joint = placed.hinge or placed.joint
+            if joint.nq != 1:
+                raise ModelError(
+                    f"{where}: joint {event.when.joint!r} is {type(joint).__name__} with {joint.nq} coordinates; "
+                    "JointReaches looks at one; use When(fn)"
+                )
+        if isinstance(event.when, ForceBelow) and event.when.element not in self.forces:
+            raise unknown("force element", event.when.element, self.forces, f"{where}: ForceBelow")
+        if event.after is not None and (event.after not in self.events or event.after == event.name):
+            raise unknown("event", event.after, [n for n in self.events if n != event.name], f"{where}: after")
+
+    def _check_bodies(self, element: Element, where: str) -> None:
+        for d in declared(type(element)):
+            body = getattr(element, d.name)
+            if d.kind in (Kind.BODY, Kind.BODY_OR_WORLD) and not (body is None and d.default is None):
+                known = [*self.bodies, *([WORLD] if d.kind is Kind.BODY_OR_WORLD else [])]
+                if body not in known:
+                    raise unknown("body", body, known, f"{where}: {d.name}")
+
+    def _check_joint(self, name: str, where: str) -> None:
+        if name not in self.joints:
+            raise unknown("joint", name, self.joints, where)
+
+    def _check_switched(self, name: str, where: str) -> None:
+        switched = [*self.forces, *self.loops, *self.constraints]
+        if name not in switched:
+            raise unknown("force element or constraint", name, switched, where)
