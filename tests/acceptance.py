@@ -44,7 +44,7 @@ CHECKS = tuple(itertools.product(MODES, TOLERANCE))
 class Row:
     """fn(model, q, v, u) and its independent value oracle(pinocchio, q, v, u); u is an acceleration or a drive.
 
-    quick: joint types that run by default, where a row takes long; None: all.
+    quick: joint types that run by default, where a row takes long or another one holds what it checks; None: all.
     """
 
     function: str
@@ -140,9 +140,12 @@ def _unit(mechanism, q):
     return out
 
 
+IN_ANOTHER = ("Revolute", "Spherical")  # other joint types are checked by a row that computes with what this one does
+
+
 def _mass_matrix(method, without=()):
     fn = functools.partial(_of_q, mbs.mass_matrix, method=method)
-    return Row("mass_matrix", method, fn, _on_q("mass_matrix"), dict(without))
+    return Row("mass_matrix", method, fn, _on_q("mass_matrix"), dict(without), quick=IN_ANOTHER)
 
 
 def _forward(method, without=()):
@@ -247,7 +250,7 @@ ROWS = (
     Row("body_poses", "", lambda m, q, v, u: _arrays(mbs.body_poses(m, q)), _poses),
     Row("jacobian", "", lambda m, q, v, u: mbs.jacobian(m, q, "body", POINT), _on_q("jacobian", "body", POINT)),
     Row("inverse_dynamics", "", mbs.inverse_dynamics, Pinocchio.inverse_dynamics),
-    Row("bias_forces", "", lambda m, q, v, u: mbs.bias_forces(m, q, v), _on_qv("bias_forces")),
+    Row("bias_forces", "", lambda m, q, v, u: mbs.bias_forces(m, q, v), _on_qv("bias_forces"), quick=IN_ANOTHER),
     _mass_matrix("crba"),
     _mass_matrix("configuration"),
     _mass_matrix("jacobian"),
@@ -275,7 +278,7 @@ ROWS = (
     Row("energy", "", lambda m, q, v, u: mbs.energy(m, q, v), _on_qv("energy")),
     Row("momentum", "", lambda m, q, v, u: mbs.momentum(m, q, v), _on_qv("momentum")),
     Row("joint_reactions", "", _moving_reactions, _reactions),
-    Row("simulate", "rk4", _final, _integrated),
+    Row("simulate", "rk4", _final, _integrated, quick=("Revolute", "Spherical", "Planar", "Free", "General")),
     Row("simulate", "event", _through_an_event, _integrated_and_struck, quick=("Revolute", "Universal", "Helical")),
 )
 

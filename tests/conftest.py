@@ -49,13 +49,14 @@ def pytest_configure(config):
     config.addinivalue_line("filterwarnings", "ignore:Error reading persistent compilation cache")
 
 
-OPTIMISED = ("batching", "study")  # folders whose subject is what XLA makes of a program: bits, memory, kernels
+# a folder and a file whose subject is what XLA makes of a program: bits, memory, kernels
+OPTIMISED = ("batching", "test_run.py")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
     for item in items:
-        if item.path.parent.name in OPTIMISED:
+        if item.path.name in OPTIMISED or item.path.parent.name in OPTIMISED:
             item.add_marker("optimised")
     if not config.getoption("--slow"):
         slow = [item for item in items if item.get_closest_marker("slow")]
@@ -66,6 +67,7 @@ def pytest_collection_modifyitems(config, items):
 def pytest_collection_finish(session):
     gc.collect()
     gc.freeze()  # what is imported stays: no need to search it for garbage again and again
+    gc.set_threshold(50_000, 20, 20)  # tracing makes many objects and little garbage
 
 
 MOST_MAPS = 25_000  # Linux allows a process 65,530; XLA crashes where it gets no more
@@ -78,6 +80,7 @@ def room_for_compiled_programs():
     maps = Path("/proc/self/maps")
     if maps.exists() and maps.read_bytes().count(b"\n") > MOST_MAPS:
         jax.clear_caches()
+        gc.collect()
 
 
 @pytest.fixture(autouse=True)
