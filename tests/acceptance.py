@@ -250,7 +250,7 @@ ROWS = (
     Row("body_poses", "", lambda m, q, v, u: _arrays(mbs.body_poses(m, q)), _poses),
     Row("jacobian", "", lambda m, q, v, u: mbs.jacobian(m, q, "body", POINT), _on_q("jacobian", "body", POINT)),
     Row("inverse_dynamics", "", mbs.inverse_dynamics, Pinocchio.inverse_dynamics),
-    Row("bias_forces", "", lambda m, q, v, u: mbs.bias_forces(m, q, v), _on_qv("bias_forces"), quick=IN_ANOTHER),
+    Row("bias_forces", "", lambda m, q, v, u: mbs.bias_forces(m, q, v), _on_qv("bias_forces")),
     _mass_matrix("crba"),
     _mass_matrix("configuration"),
     _mass_matrix("jacobian"),
