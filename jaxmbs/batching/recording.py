@@ -202,9 +202,8 @@ class _Recorder:
             body, [*consts, *_arranged(carried, [v.aval for v in variables[a:b]]), *turns], self.serves, True
         )
         ends = [_single(e) for x in program.outputs[: b - a] for e in entries(x).reshape(-1)]
-        left = {_key(x): x for x in program.outputs[b - a :]}  # derivatives keep some numbers twice
-        keys = [_key(x) for x in program.outputs[b - a :]]
-        program.outputs = [*ends, *left.values()]
+        keys = [_key(x) for x in program.outputs[b - a :]]  # derivatives keep some numbers twice
+        program.outputs = [*ends, *dict(zip(keys, program.outputs[b - a :], strict=True)).values()]
 
         def run(setting: Setting, *args: Any) -> tuple[Sequence[Any], Any]:
             n, m = len(outside), len(outside) + len(start)

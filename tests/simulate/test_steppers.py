@@ -243,10 +243,50 @@ def test_steady_precession_over_a_hundred_turns():
 
 @pytest.mark.slow
 def test_a_million_symplectic_steps_of_ten_links():
+    """Ten windows of its energy are equally wide, however long it runs."""
     model = mbs.library.chain(10).build()
-    run = mbs.simulate(model, np.full(10, 0.3), np.zeros(10), 2000.0, 2e-3, method=Variational(6), save_every=1000)
-    bands = np.ptp(np.asarray(run.energy_error[1:]).reshape(10, -1), axis=1)
-    assert bands[-1] < 1.5 * bands[0] and np.abs(run.energy_error).max() < 1e-2
+
+    def energies(q):
+        run = mbs.simulate(model, q, np.zeros(10), 2000.0, 2e-3, method=Variational(6), save_every=1000)
+        return run.energy_error, run.energy_exchanged, run.status
+
+    error, exchanged, status = (np.asarray(x[0]) for x in mbs.jit(energies, in_axes=0)(jnp.full((1, 10), 0.3)))
+    bands = np.ptp(error[1:].reshape(10, -1), axis=1)
+    assert status == 0 and bands.max() < 2 * bands.min() and np.abs(error).max() < 1e-3 * exchanged
+
+
+@pytest.mark.slow
+def test_four_thousand_tolerances():
+    """In one batch as one by one; derivatives are those of finite differences, to the tolerance of each."""
+    model, rng = mbs.library.double_pendulum().build(), np.random.default_rng(8)
+    q, tolerance = rng.uniform(-1.5, 1.5, (4096, 2)), 10 ** rng.uniform(-10, -4, 4096)
+
+    def run(q, tolerance):
+        return mbs.simulate(
+            model, q, [1.0, 0.0], 2.0, 0.5, method="dopri5", tolerance=tolerance, max_steps=2000, save_every=None
+        )
+
+    def last(q, tolerance):
+        found = run(q, tolerance)
+        return found.v[-1, -1], (found.v[-1], found.steps.taken, found.status)
+
+    ends = mbs.jit(last, in_axes=0)
+    _, (v, taken, status) = ends(q, tolerance)
+    assert not np.any(status) and taken.max() > 10 * taken.min()
+    for k in range(0, 4096, 256):
+        alone = ends(q[k : k + 1], tolerance[k : k + 1])[1]
+        assert np.array_equal(alone[0][0], v[k]) and alone[1][0] == taken[k]
+        by_xla = run(jnp.asarray(q[k]), jnp.asarray(tolerance[k]))
+        assert np.allclose(by_xla.v[-1], v[k], rtol=1e-11, atol=1e-11) and by_xla.steps.taken == taken[k]
+
+    gradient = mbs.jit(jax.grad(lambda q, tolerance: last(q, tolerance)[0]), in_axes=0)
+    h, finest = 1e-4, np.full(4096, 1e-12)
+    a = [[np.asarray(ends(q + s * h * e, finest)[0]) for s in (1, -1, 2, -2)] for e in np.eye(2)]
+    differences = np.stack([(8 * (x[0] - x[1]) - (x[2] - x[3])) / (12 * h) for x in a], axis=1)
+    for allowed, median, most in ((tolerance, 20, 2e4), (1e-9, 20, 2e4)):
+        given = np.broadcast_to(allowed, 4096)
+        error = np.abs(gradient(q, given) - differences).max(axis=1) / np.abs(differences).max(axis=1)
+        assert np.median(error / given) < median and np.max(error / given) < most
 
 
 def test_events_at_steps_of_ones_own():
