@@ -16,7 +16,7 @@ import numpy as np
 from scipy.optimize import least_squares
 
 import jaxmbs as mbs
-from jaxmbs.design.compiling import compiled
+from jaxmbs.batching.compiling import compiled
 from jaxmbs.design.file import read
 from jaxmbs.design.problem import Prepared, Problem
 from jaxmbs.design.search import search

@@ -160,11 +160,17 @@ CACHE_SECONDS = 0.1  # programs that compile quicker are not kept
 
 
 def keep_programs() -> None:
-    """Keep compiled programs for the next process, unless JAXMBS_CACHE says off or JAX has a folder already."""
+    """Keep compiled programs for the next process, unless JAXMBS_CACHE says off; JAX's own where it has no folder yet."""
     import jax
 
+    from jaxmbs.batching import kept
+
     wanted = os.environ.get("JAXMBS_CACHE", "")
-    if wanted.lower() in ("off", "0", "no") or jax.config.values.get("jax_compilation_cache_dir"):
+    if wanted.lower() in ("off", "0", "no"):
+        return
+    there = jax.config.values.get("jax_compilation_cache_dir")
+    if there:
+        kept.FOLDER = None if "://" in str(there) else Path(there)
         return
     from platformdirs import user_cache_dir
 
@@ -173,6 +179,7 @@ def keep_programs() -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError:
         return  # no place to keep them: they are compiled anew
+    kept.FOLDER = folder
     jax.config.update("jax_compilation_cache_dir", str(folder))
     jax.config.update("jax_compilation_cache_max_size", CACHE_BYTES)
     jax.config.update("jax_persistent_cache_min_compile_time_secs", CACHE_SECONDS)

@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxmbs.design.compiling import compiled
+from jaxmbs.batching.compiling import compiled
 from jaxmbs.design.mass_distribution import MassDistribution
 from jaxmbs.design.problem import Prepared
 

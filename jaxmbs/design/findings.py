@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxmbs as mbs
-from jaxmbs.design.compiling import compiled
+from jaxmbs.batching.compiling import compiled
 from jaxmbs.design.problem import Prepared
 from jaxmbs.design.recognition import Given, Recognised, recognised
 from jaxmbs.design.variables import Coordinate

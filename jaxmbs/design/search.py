@@ -13,7 +13,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxmbs.design.compiling import compiled
+from jaxmbs.batching.compiling import compiled
 from jaxmbs.design.optimisers import least_squares, stochastic
 from jaxmbs.design.problem import Prepared
 from jaxmbs.design.status import Status

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxmbs as mbs
-from jaxmbs.design.compiling import compiled
+from jaxmbs.batching.compiling import compiled
 from jaxmbs.model import ModelError
 
 if TYPE_CHECKING:

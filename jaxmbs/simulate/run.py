@@ -101,15 +101,16 @@ class Run:
     """The loop for one tree and its events.
 
     step: a trial step; energy(t, q, v, mode); landed(extra, row, cell, t, phase, mode, lost,
-    conditioning) -> (extra, row), at every point of the grid; changes: `Changes`, or None where anything may change;
-    trials: (number of trial steps, order of the error) of an adaptive run, else None.
+    conditioning, before) -> (extra, row), at every point of the grid; changes: `Changes`, or None where anything may change;
+    trials: (number of trial steps, order of the error) of an adaptive run, else None; catches: `landed` is called at events
+    for its `extra`, too, and before is (q, v, mode, event): what was there just before, and the event's number or -1.
     """
 
     def __init__(
         self, tree: Tree, grid: Grid, step: Step, energy: Any, landed: Any, force: Any, changes: Any,
-        trials: tuple[int, int] | None = None,
+        trials: tuple[int, int] | None = None, catches: bool = False,
     ):  # fmt: skip
-        self.trials = trials
+        self.trials, self.catches = trials, catches
         self.changes = changes
         self.tree, self.grid, self.step, self.energy, self.landed = tree, grid, step, energy, landed
         self.guards = Guards(tree, force)
@@ -234,14 +235,16 @@ class Run:
             done |= pace.stalled
         none = Search(jnp.full((), -1, jnp.int32), jnp.zeros((), dtype), jnp.zeros((), dtype), rest, jnp.asarray(False))
         seek = Search(found.astype(jnp.int32), low, high, following, close & ahead)
-        extra, kept = self.landed(x.extra, x.kept, cell, t, after, mode, lost, least)
+        caught = logged if self.catches and self.events else jnp.asarray(False)
+        before = (*phase[:2], _where(caught, x.mode, mode), jnp.where(caught, event, -1)) if self.catches else None
+        extra, kept = self.landed(x.extra, x.kept, cell, t, after, mode, lost, least, before)
         return Turn(
             _where(moves, after, x.phase), cell, jnp.where(moves & ~lands, x.into + h, jnp.where(lands, 0.0, x.into)),
             mode, tuple(jnp.where(moves, b, old) for b, old in zip(below, x.below, strict=True)), fired,
             _where(ahead, seek, none), events, x.count + logged, lost, done,
             jnp.where(x.done, x.t_done, t), x.spare - (~arrives & ~fails & ~x.done & at_corner), pace,
             x.balance.seen(kinetic, x.phase[2]),
-            _where(lands, extra, x.extra), _where(lands, kept, x.kept),
+            _where(lands | caught if self.catches else lands, extra, x.extra), _where(lands, kept, x.kept),
         )  # fmt: skip
 
     def now(self, x: Turn) -> Any:

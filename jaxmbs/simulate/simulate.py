@@ -64,6 +64,8 @@ def simulate(
     Rows are kept at t0, then every `save_every` steps at t0 + i dt, and exactly at t_end (None: first and last only). A
     last shorter step reaches a t_end that is no multiple of dt. fold: (carry, fn), with carry = fn(carry, model, t, q, v),
     or fn(carry, model, t, q, v, mode), at every point of the grid, both ends included; the last carry is solution.folded.
+    fn(carry, model, t, q, v, mode, event) is called just before every event, too: event is its number in
+    model.event_names, -1 at the points of the grid.
 
     method: "rk4" (order 4), "dopri5" (5), "dop853" (8), "implicit" (5, for stiff elements), "symplectic" (2, for long
     conservative motions), or a value of `mbs.steppers`. tolerance: None for steps of dt; a number, or (nv,) numbers, for
@@ -112,7 +114,7 @@ def simulate(
     instant = (model, *(jax.ShapeDtypeStruct(n, dtype) for n in ((), (model.nq,), (model.nv,))))
     drive: Known | None = None
     folding: Known | None = None
-    sees_mode = False
+    sees = 0  # how much more than the state: the mode, the event
     carry = None
     given = (model, q0, v0, mode, baumgarte, fold and fold[0])
     if callable(tau):
@@ -122,16 +124,17 @@ def simulate(
     if fold is not None:
         carry, fn = jax.tree_util.tree_map(_array, fold[0]), fold[1]
         order = ("carry", *ORDER)
-        sees_mode = callable(fn) and not takes(fn, len(order)) and takes(fn, len(order) + 1)
-        check_arguments(fn, "simulate: fold", (*order, "mode") if sees_mode else order)
-        call, now = functools.partial(_folded, fn), (*instant, model.mode()) if sees_mode else instant
+        sees = next((k for k in range(3) if takes(fn, len(order) + k)), 0) if callable(fn) else 0
+        check_arguments(fn, "simulate: fold", (*order, "mode", "event")[: len(order) + sees])
+        more = (model.mode(), jax.ShapeDtypeStruct((), jnp.int32))[:sees]
+        call, now = functools.partial(_folded, fn), (*instant, *more)
         folding = program(fn, "simulate: fold", (carry, *now), call, given)
     every = int(save_every) if save_every else grid.steps
     table = grid.table(every, dtype, levels)
     found = _simulate(
         model, q0, v0, tau, mode, carry, baumgarte, tolerance, grid, table, drive and drive[1], folding and folding[1],
         save_every=every, drive=drive and drive[0], fold=folding and folding[0],
-        held=None if anything else held, by=by, trials=trials, levels=levels, sees_mode=sees_mode,
+        held=None if anything else held, by=by, trials=trials, levels=levels, sees=sees,
     )  # fmt: skip
     return found if wanted is None else _picked(found, wanted)
 
@@ -157,12 +160,12 @@ def _folded(fn: Callable[..., Any], carry: Any, *instant: Any) -> Any:
     return jax.tree_util.tree_map(lambda a, b: jnp.asarray(b, a.dtype), carry, new)
 
 
-@compiles_itself("save_every", "drive", "fold", "held", "by", "trials", "levels", "sees_mode")
+@compiles_itself("save_every", "drive", "fold", "held", "by", "trials", "levels", "sees")
 def _simulate(
     model: Model, q0: Any, v0: Any, tau: Any, mode: Any, carry: Any, baumgarte: Any, tolerance: Any, grid: Grid, table: Any,
     in_drive: Any, in_fold: Any, *,
     save_every: int, drive: Any, fold: Any, held: tuple[str, ...] | None, by: Stepper, trials: int, levels: int,
-    sees_mode: bool,
+    sees: int,
 ) -> Solution:  # fmt: skip
     dtype = state_dtype(q0, v0)
     constrained = model.structure.constrained
@@ -180,16 +183,16 @@ def _simulate(
     def error(t: Any, q: Any, v: Any, mode: Any = mode) -> Any:
         return violation(tree, q, v, t, mode) if constrained else jnp.zeros((), dtype)
 
-    def folded(carry: Any, t: Any, q: Any, v: Any, mode: Any = mode) -> Any:
+    def folded(carry: Any, t: Any, q: Any, v: Any, mode: Any = mode, event: Any = -1) -> Any:
         if fold is None:
             return carry
-        now = (whole_mode(model, mode or Mode(None, None, None)),) if sees_mode else ()
+        now = (whole_mode(model, mode or Mode(None, None, None)), jnp.asarray(event, jnp.int32))[:sees]
         return fold(in_fold, carry, model, t, tree.vector(q), tree.vector(v), *now)
 
     flow = Flow(tree, force, baumgarte)
     if model.structure.events or cornered(model.structure) or tolerance is not None:
         changes = None if held is None else Changes.of(model.structure, held)
-        of = Functions(flow, by, tolerance, trials, levels, energy, error, folded, changes)
+        of = Functions(flow, by, tolerance, trials, levels, energy, error, folded, changes, sees > 1)
         return through_events(of, grid, save_every, (_arrays(q), _arrays(v)), mode or Mode(None, None, None), carry)
     groups, outer, inner = grid.groups(save_every, levels)
     start, lengths, ends, active = table

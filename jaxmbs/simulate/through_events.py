@@ -25,8 +25,9 @@ TOGETHER = 16  # turns of an adaptive run between questions whether it has ended
 class Functions(NamedTuple):
     """What a run computes with.
 
-    energy (t, q, v, mode) -> (kinetic, potential), error (t, q, v, mode); folded(carry, t, q, v, mode);
-    changes: `Changes`, None: anything may; trials: most trial steps of an adaptive run, levels: of `repeated`.
+    energy (t, q, v, mode) -> (kinetic, potential), error (t, q, v, mode); folded(carry, t, q, v, mode, event);
+    changes: `Changes`, None: anything may; trials: most trial steps of an adaptive run, levels: of `repeated`;
+    catches: whether folded is called at events, too.
     """
 
     flow: Flow
@@ -38,6 +39,7 @@ class Functions(NamedTuple):
     error: Any
     folded: Any
     changes: Any
+    catches: bool
 
 
 class Point(NamedTuple):
@@ -70,14 +72,16 @@ def through_events(of: Functions, grid: Grid, every: int, start: Any, mode: Mode
         return jax.tree_util.tree_map(lambda x: jnp.asarray(x, dtype), new), kinetic, least, norm
 
     def landed(
-        extra: Any, kept: Point | None, cell: Any, t: Any, phase: Any, mode: Mode, lost: Any, least: Any
+        extra: Any, kept: Point | None, cell: Any, t: Any, phase: Any, mode: Mode, lost: Any, least: Any, before: Any
     ) -> tuple[Any, Point | None]:
         carry, since = extra
-        carry = of.folded(carry, t, *phase[:2], mode)
+        carry = of.folded(carry, t, *phase[:2], mode) if before is None else of.folded(carry, t, *before)
         since = jnp.minimum(since, least) if constrained else None
         if kept is None:
             return (carry, since), None
         due = cell % every == 0
+        if before is not None:
+            due &= before[-1] < 0
         new = Point(kept.number + 1, t, phase, mode, lost, since)
         kept = jax.tree_util.tree_map(lambda a, b: jnp.where(due, a, b), new, kept)
         return (carry, since if since is None else jnp.where(due, 1.0, since)), kept
@@ -89,7 +93,7 @@ def through_events(of: Functions, grid: Grid, every: int, start: Any, mode: Mode
 
     phase = (*start, zero)
     trials = (of.trials, of.stepper.error_order or 0) if adaptive else None
-    run = Run(tree, grid, step, lambda *x: sum(of.energy(*x)), landed, of.flow.tau, of.changes, trials)
+    run = Run(tree, grid, step, lambda *x: sum(of.energy(*x)), landed, of.flow.tau, of.changes, trials, of.catches)
     mode = run.located(mode, first, start)
     begin = Point(jnp.zeros((), jnp.int32), first, phase, mode, zero, one)
     before = of.energy(first, *start, mode)

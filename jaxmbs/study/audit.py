@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,8 +12,6 @@ from jaxmbs.study.targets import parts_of
 
 if TYPE_CHECKING:
     from jaxmbs.study.problem import Study
-    from jaxmbs.study.statistics import Summary
-    from jaxmbs.study.store import Store
     from jaxmbs.study.targets import Numbers
 
 _SAMPLES = 2000
@@ -31,24 +30,20 @@ class Applied:
     changed: float
 
 
-def audit(study: Study, store: Store, summary: Summary) -> list[Applied]:
-    """Every dispersion of a study, from the first samples of a run: the numbers with which they were simulated."""
-    import jax
+def audit(study: Study, draws: Mapping[str, np.ndarray]) -> list[Applied]:
+    """Every dispersion of a study, from the first samples' draws (m, k): the numbers with which they were simulated."""
     import jax.numpy as jnp
 
-    from jaxmbs.study.batch import precision
+    from jaxmbs.study.batch import numbers_of, precision
 
-    rows = summary.index[:_SAMPLES]
-    if not len(rows):
+    some = np.concatenate([draws[d.name][:_SAMPLES] for d in study.dispersions.items], axis=1)
+    if not len(some):
         return []
-    data = store.dataset().isel(sample=slice(0, int(rows.max()) + 1))
-    draws = [data[d.name].values[rows].reshape(len(rows), d.k) for d in study.dispersions.items]
     dtype = precision()
-    apply = jax.jit(jax.vmap(lambda d: study.dispersions.apply(d, dtype)))
-    numbers = apply(jnp.asarray(np.concatenate(draws, axis=1), dtype))
+    numbers = numbers_of(study, jnp.asarray(some, dtype), dtype)
     found = []
     for d in study.dispersions.items:
-        values, nominal = _of(study, d.target.name, d.target.nominal, numbers, len(rows))
+        values, nominal = _of(study, d.target.name, d.target.nominal, numbers, len(some))
         nominal = np.asarray(nominal, dtype).astype(float)
         changed = float(np.mean(np.any(values != nominal, axis=1)))
         found.append(Applied(d.name, d.target.name, nominal, values.min(0), values.max(0), changed))

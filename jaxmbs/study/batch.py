@@ -15,13 +15,17 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 import jaxmbs as mbs
 from jaxmbs.batching import over_rows
-from jaxmbs.study.outputs.folding import folded, kept
+from jaxmbs.batching.compiling import compiled as compiles_quickly
+from jaxmbs.batching.kept import kept as kept_program
+from jaxmbs.model.parameters import is_traced
+from jaxmbs.study.outputs.folding import counted, folded, kept
 from jaxmbs.study.store import DRAWS
 
 if TYPE_CHECKING:
     from jaxmbs.study.problem import Study
     from jaxmbs.study.sampling.designs import Design
     from jaxmbs.study.schema import SimulationTable
+    from jaxmbs.study.targets import Numbers
 
 Array = Any
 Results = dict[str, Any]
@@ -29,6 +33,7 @@ Results = dict[str, Any]
 ANEW = "anew"  # (rows,) whether a sample has to be computed once more, by itself: see `over_rows`
 # each device runs its loops on one core: the devices are the cores, and no bit may depend on their number
 _ONE_CORE: dict[str, str | bool] = {"xla_disable_hlo_passes": "cpu-parallel-task-assigner"}
+_DRAWN, _APPLIED = 128, 2000  # rows of the programs for some samples
 BLOCKS_PER_DEVICE = 32  # most blocks of one call; part of the compiled program's shapes, so one constant for all runs
 
 
@@ -53,6 +58,7 @@ def samples_of(study: Study, dtype: Any) -> Callable[..., Results]:
         run = simulated(time, model, q, v, save_every=None, fold=(start, fold))
         return {
             **kept(study.outputs, run.folded, run.events, model, q, v),
+            **counted(run.events, len(model.event_names)),
             "energy_error": run.energy_error[-1],
             "constraint_error": run.constraint_error[-1],
             "status": run.status,
@@ -79,10 +85,11 @@ def drawn(study: Study, keys: Array, index: Array, points: Array | None, dtype: 
 
 def draws_of(study: Study, samples: Sequence[int], dtype: Any) -> Array:
     """(S, k) draws of the named samples."""
-    index, design = jnp.asarray(samples, jnp.uint32), study.design
-    points = jnp.asarray(np.concatenate([design.points(i, i + 1) for i in samples]), dtype) if design else None
+    several, design = _filled(np.asarray(samples), _DRAWN), study.design
+    points = jnp.asarray(np.concatenate([design.points(i, i + 1) for i in several]), dtype) if design else None
     keys = study.dispersions.keys(study_key(study.seed))
-    return jax.jit(lambda keys, index, points: drawn(study, keys, index, points, dtype))(keys, index, points)
+    draw = compiles_quickly(lambda keys, index, points: drawn(study, keys, index, points, dtype))
+    return draw(keys, jnp.asarray(several, jnp.uint32), points)[: len(samples)]
 
 
 def simulated(simulation: SimulationTable, model: mbs.Model, q: Array, v: Array, **more: Any) -> mbs.Solution:
@@ -92,9 +99,23 @@ def simulated(simulation: SimulationTable, model: mbs.Model, q: Array, v: Array,
     return mbs.simulate(model, q, v, s.t_end, s.dt, method=s.method, **tolerances, **more)
 
 
+def numbers_of(study: Study, draws: Array, dtype: Any) -> Numbers:
+    """The numbers of samples from their draws (B, k), batch axis first."""
+    apply = jax.vmap(lambda d: study.dispersions.apply(d, dtype))
+    if is_traced(draws):
+        return apply(draws)
+    found = compiles_quickly(apply)(_filled(np.asarray(draws), _APPLIED))
+    return jax.tree.map(lambda x: x[: len(draws)], found)
+
+
+def _filled(x: np.ndarray, multiple: int) -> np.ndarray:
+    """Rows repeated up to a multiple, so that one compiled program serves many numbers of samples."""
+    return np.resize(x, (-(-len(x) // multiple) * multiple, *x.shape[1:]))
+
+
 def instances(study: Study, draws: Array, dtype: Any) -> tuple[mbs.Model, mbs.Model, Array, Array]:
     """(model, its in_axes, q, v) of samples from their draws (B, k), batch axis first."""
-    numbers = jax.vmap(lambda d: study.dispersions.apply(d, dtype))(draws)
+    numbers = numbers_of(study, draws, dtype)
     model, axes = mbs.vary(study.model, numbers.parameters)
     return model, axes, numbers.q, numbers.v
 
@@ -166,27 +187,32 @@ def compiled(study: Study, rows: int) -> Compiled:
     mesh = Mesh(np.array(devices), ("devices",))
     split, whole = PartitionSpec("devices"), PartitionSpec()
 
+    sharding = NamedSharding(mesh, split)
+    keys = jax.device_put(keys, NamedSharding(mesh, whole))
+
     def block(keys: Array, number: Array, points: Array | None) -> Results:
         return samples(keys, number.astype(jnp.uint32) * rows + jnp.arange(rows, dtype=jnp.uint32), points)
 
-    one = jax.ShapeDtypeStruct((rows, len(study.dispersions.inputs)), dtype) if study.design else None
-    # traced once: inside `shard_map` a jitted function would be traced anew
-    traced, shapes = jax.make_jaxpr(block, return_shape=True)(keys, jnp.int32(0), one)
+    def program() -> jax.stages.Compiled:
+        one = jax.ShapeDtypeStruct((rows, len(study.dispersions.inputs)), dtype) if study.design else None
+        # traced once: inside `shard_map` a jitted function would be traced anew
+        traced, shapes = jax.make_jaxpr(block, return_shape=True)(keys, jnp.int32(0), one)
 
-    @partial(jax.shard_map, mesh=mesh, in_specs=(whole, split, split, split), out_specs=split, check_vma=False)
-    def blocks(keys: Array, first: Array, count: Array, points: Array | None) -> Results:
-        def body(i: Array, results: Results) -> Results:
-            given = () if points is None else (points[0, i],)
-            new = jax.tree.unflatten(jax.tree.structure(shapes), jaxpr_as_fun(traced)(keys, first[0] + i, *given))
-            return jax.tree.map(lambda all, one: jax.lax.dynamic_update_index_in_dim(all, one, i, 0), results, new)
+        @partial(jax.shard_map, mesh=mesh, in_specs=(whole, split, split, split), out_specs=split, check_vma=False)
+        def blocks(keys: Array, first: Array, count: Array, points: Array | None) -> Results:
+            def body(i: Array, results: Results) -> Results:
+                given = () if points is None else (points[0, i],)
+                new = jax.tree.unflatten(jax.tree.structure(shapes), jaxpr_as_fun(traced)(keys, first[0] + i, *given))
+                return jax.tree.map(lambda all, one: jax.lax.dynamic_update_index_in_dim(all, one, i, 0), results, new)
 
-        empty = jax.tree.map(lambda s: jnp.zeros((BLOCKS_PER_DEVICE, *s.shape), s.dtype), shapes)
-        return jax.lax.fori_loop(0, count[0], body, empty)
+            empty = jax.tree.map(lambda s: jnp.zeros((BLOCKS_PER_DEVICE, *s.shape), s.dtype), shapes)
+            return jax.lax.fori_loop(0, count[0], body, empty)
 
-    sharding = NamedSharding(mesh, split)
-    keys = jax.device_put(keys, NamedSharding(mesh, whole))
-    none = np.zeros(len(devices), np.int32)
-    points = _points(study.design, none, none, rows) if study.design else None
-    numbers = jax.device_put((none, none, points), sharding)
-    program = jax.jit(blocks).lower(keys, *numbers).compile(_ONE_CORE if devices[0].platform == "cpu" else None)
-    return Compiled(program, samples, keys, rows, len(devices), sharding, study.design)
+        none = np.zeros(len(devices), np.int32)
+        points = _points(study.design, none, none, rows) if study.design else None
+        numbers = jax.device_put((none, none, points), sharding)
+        return jax.jit(blocks).lower(keys, *numbers).compile(_ONE_CORE if devices[0].platform == "cpu" else None)
+
+    content = study.content_of_programs
+    found = kept_program(content and [*content, f"{rows} rows"], len(devices), program)
+    return Compiled(found, samples, keys, rows, len(devices), sharding, study.design)

@@ -15,7 +15,7 @@ import numpy as np
 from jaxmbs.io.errors import InputError, Problem
 from jaxmbs.study import store as stores
 from jaxmbs.study.checksums import CHECKSUM, checksums
-from jaxmbs.study.provenance import intact, salt, sealed
+from jaxmbs.study.provenance import FORMAT, intact, salt, sealed
 from jaxmbs.study.store import FINISHED, NOT_RUN, PROVENANCE, RESULTS, STUDY, Store
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Damage:
 
 def damage(study: Study, store: Store) -> list[Damage]:
     """Everything that is damaged in the results of a run."""
-    broken = list(_metadata(study, store))
+    broken = _broken(study, store)
     if broken:  # nothing can be read by it
         return broken
     return list(_chunks(store))
@@ -71,7 +71,7 @@ def mend_results(study: Study, store: Store) -> list[Damage]:
 
 def mend_metadata(study: Study, store: Store) -> list[Damage]:
     """Put back what tells of the arrays. Returns what was found."""
-    found = list(_metadata(study, store))
+    found = _broken(study, store)
     for path, content in _expected(study, store).items() if found else ():
         target = store.folder / RESULTS / path
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -100,6 +100,14 @@ def _expected(study: Study, store: Store) -> Mapping[str, bytes]:
     files: dict[str, Any] = {}
     stores.lay_out(study, store, MemoryStore(files))
     return {path: content.to_bytes() for path, content in files.items()}
+
+
+def _broken(study: Study, store: Store) -> list[Damage]:
+    """What is wrong with the metadata. Raises InputError where it is that of another version."""
+    found = list(_metadata(study, store))
+    if found and store.provenance.get("format", 1) != FORMAT:
+        raise stores.other_version(store.folder, store.provenance)
+    return found
 
 
 def _metadata(study: Study, store: Store) -> Iterator[Damage]:
@@ -255,6 +263,7 @@ def examined(folder: str | Path, mend: bool = False, trust: bool = False) -> Exa
 def _texts(folder: Path) -> Iterator[Damage]:
     """What is wrong with provenance, study file and modules."""
     record = _json(folder / PROVENANCE)
+    stores.require_digest(folder, record)
     if not intact(record):
         if record is None and not (folder / RESULTS).exists() and not (folder / PROVENANCE).exists():
             stores.open_folder(folder)  # says that there is no run

@@ -10,10 +10,8 @@ import numpy as np
 from jaxmbs.study.statistics import CONFIDENCE, Summary
 
 if TYPE_CHECKING:
-    from jaxmbs.study.problem import Study
-    from jaxmbs.study.store import Store
+    from collections.abc import Mapping
 
-_SAMPLES = 20_000  # ranks of more say no more
 _ORDERS = 500  # of 10,000 samples in random order, more of fewer; at least twice as many as one of which is seldom
 _GROUPS = 20  # of samples, one of which is left out at a time
 
@@ -39,25 +37,25 @@ class Drivers:
     rest: float
 
 
-def drivers(study: Study, store: Store, summary: Summary, output: str, most: int = 8) -> Drivers | None:
+def drivers(draws: Mapping[str, np.ndarray], summary: Summary, output: str, most: int = 8) -> Drivers | None:
     """Draws that explain part of an output's variance by themselves; None where there are too few samples.
 
+    draws: of the first samples of the summary, (m, k); ranks of more than some 20,000 say no more.
     The share is the first-order Sobol index estimated from the samples at hand: the variance of the output's mean over
     slices of equal number along the draw, less what slices of unrelated samples would show. It sees relations that go
     down and up again, as those of rates and clearances do. A draw counts where it is more than the largest of as many
     unrelated draws would show. Intervals by leaving out groups of samples.
     """
-    y = summary.outputs[output][:_SAMPLES]
+    y = summary.outputs[output][: len(next(iter(draws.values())))]
     keep = np.isfinite(y)
-    rows, y = summary.index[:_SAMPLES][keep], y[keep]
-    slices = number_of_slices(len(rows))
+    y = y[keep]
+    slices = number_of_slices(len(y))
     if slices < 4 or np.ptp(y) == 0:
         return None
     columns: dict[str, np.ndarray] = {}
-    data = store.dataset().isel(sample=slice(0, int(rows.max()) + 1))
-    for d in study.dispersions.items:
-        x = data[d.name].values[rows].reshape(len(rows), -1)
-        columns |= {d.name if d.k == 1 else f"{d.name}[{i}]": x[:, i] for i in range(d.k)}
+    for name, x in draws.items():
+        k = x.shape[1]
+        columns |= {name if k == 1 else f"{name}[{i}]": x[keep, i] for i in range(k)}
     return ranked({name: x for name, x in columns.items() if np.ptp(x) > 0}, y, slices, most)
 
 
@@ -82,32 +80,44 @@ def noise(y: np.ndarray, slices: int, draws: int) -> float:
     Of samples in random order: most outputs are not normal, and rare ones are far from it.
     """
     level = (1 - CONFIDENCE) / draws
-    orders = int(np.clip(_ORDERS * 10_000 / len(y), 2 / level, 2500))
-    rng, ends = np.random.default_rng(0), np.linspace(0, len(y), slices + 1).astype(int)
-    middle, variance, found = y.mean(), float(y.var()), np.empty(orders)
-    for k in range(orders):
-        means = np.add.reduceat(rng.permutation(y), ends[:-1]) / np.diff(ends)
-        found[k] = np.diff(ends) @ (means - middle) ** 2 / len(y)
-    between = np.quantile(found, 1 - level) / variance
+    each = int(np.ceil(np.sqrt(np.clip(_ORDERS * 10_000 / len(y), 2 / level, 2500))))
+    rng = np.random.default_rng(0)
+    # one order after another is an order, and any two such pairs are as independent as two draws: few have to be drawn
+    orders = np.stack([rng.permutation(len(y)) for _ in range(each)])
+    found = np.concatenate([_between(rng.permutation(y)[orders], slices) for _ in range(each)])
+    between = np.quantile(found, 1 - level) / float(y.var())
     return float(between - (1 - between) * (slices - 1) / (len(y) - slices))
 
 
 def explained(x: np.ndarray, y: np.ndarray, slices: int) -> float:
     """Share of the variance of y that x explains."""
-    parts = np.array_split(y[np.argsort(x, kind="stable")], slices)
-    sizes, means = np.array([len(p) for p in parts]), np.array([p.mean() for p in parts])
-    between = float(sizes @ (means - y.mean()) ** 2) / len(y)
-    within = float(y.var()) - between
-    return (between - within * (slices - 1) / (len(y) - slices)) / float(y.var())
+    return _explained(y[np.argsort(x, kind="stable")], slices)
+
+
+def _explained(y: np.ndarray, slices: int) -> float:
+    """The same of y in the order of x."""
+    variance, between = float(y.var()), float(_between(y, slices))
+    within = variance - between
+    return (between - within * (slices - 1) / (len(y) - slices)) / variance
+
+
+def _between(y: np.ndarray, slices: int) -> np.ndarray:
+    """Variance (...) between the slices of y (..., m)."""
+    m = y.shape[-1]
+    begins = np.arange(slices) * m // slices
+    sizes = np.diff(begins, append=m)
+    means = np.add.reduceat(y, begins, axis=-1) / sizes
+    return (means - y.mean(axis=-1, keepdims=True)) ** 2 @ sizes / m
 
 
 def _interval(x: np.ndarray, y: np.ndarray, slices: int) -> tuple[float, float]:
     """Of the share: estimates without one group of samples each (the jackknife), and Student's t."""
     from scipy.special import stdtrit  # Student's t; scipy.stats takes a second to import
 
-    group = np.arange(len(y)) % _GROUPS
-    without = np.array([explained(x[group != g], y[group != g], slices) for g in range(_GROUPS)])
-    middle = explained(x, y, slices)
+    order = np.argsort(x, kind="stable")
+    group, y = (np.arange(len(y)) % _GROUPS)[order], y[order]
+    without = np.array([_explained(y[group != g], slices) for g in range(_GROUPS)])
+    middle = _explained(y, slices)
     deviation = float(np.sqrt((_GROUPS - 1) / _GROUPS * np.sum((without - without.mean()) ** 2)))
     reach = float(stdtrit(_GROUPS - 1, (1 + CONFIDENCE) / 2)) * deviation
     return max(0.0, middle - reach), min(1.0, middle + reach)

@@ -15,11 +15,21 @@ from jaxmbs.study.page_style import CSS, themed
 from jaxmbs.study.problem import Study
 from jaxmbs.study.repeated import PLACES, Repeated
 from jaxmbs.study.report import limits_said, notes
-from jaxmbs.study.statistics import CONFIDENCE, QUANTILES, Summary, Verdict, converging, extremes, worst
+from jaxmbs.study.statistics import (
+    CONFIDENCE,
+    QUANTILES,
+    Summary,
+    Verdict,
+    converging,
+    extremes,
+    first_draws,
+    worst,
+)
 from jaxmbs.study.store import Store
 from jaxmbs.study.units import si
 from jaxmbs.study.words import described, said_in_the_file
 
+Draws = dict[str, np.ndarray]
 _POINTS = 500  # of a scatter
 
 
@@ -33,7 +43,8 @@ def page(
         f"{summary.done:,} samples of {study.simulation.t_end:g} s at {study.simulation.dt * 1e3:g} ms, "
         f"seed {study.seed}, {record['precision']}"
     )
-    found = {name: drivers(study, store, summary, name) for name in dict.fromkeys(c.output for c in study.criteria)}
+    draws = first_draws(study, store, summary)
+    found = {name: drivers(draws, summary, name) for name in dict.fromkeys(c.output for c in study.criteria)}
     parts = [
         f"<h1>{title}</h1><p class=lead>{lead}</p>",
         _verdict(summary),
@@ -47,9 +58,9 @@ def page(
         "<h2>Worst, median and best sample</h2>" + "".join(_histories(study, picked, repeated)) if picked else "",
         _motion(repeated),
         _worst(study, store, summary),
-        _drivers(study, store, summary, found),
-        "<h2>Inputs</h2>" + _inputs(study, store, summary),
-        "<h2>Events</h2>" + _panel(_events(study)),
+        _drivers(study, draws, summary, found),
+        "<h2>Inputs</h2>" + _inputs(study, draws),
+        "<h2>Events</h2>" + _events(study, summary),
         "<h2>Samples that failed</h2>" + _panel(_failures(summary, store)),
         "<h2>Credibility</h2>" + _credibility(study, summary, found),
         "<h2>Where this comes from</h2>" + _panel(_provenance(study, store, summary)),
@@ -188,8 +199,8 @@ def _worst(study: Study, store: Store, summary: Summary) -> str:
     found = worst(study, summary)
     if not found:
         return ""
-    data = store.dataset().isel(sample=[sample for sample, _, _ in found])
-    draws = [(d, data[d.name].values.reshape(len(found), d.k)) for d in study.dispersions.items]
+    data = store.read([d.name for d in study.dispersions.items], [sample for sample, _, _ in found])
+    draws = [(d, data[d.name].reshape(len(found), d.k)) for d in study.dispersions.items]
     rows = []
     for row, (sample, text, x) in enumerate(found):
         output = next(c.output for c in study.criteria if c.text == text)
@@ -214,14 +225,14 @@ def _unusual(draws: Sequence[tuple[Dispersion, np.ndarray]], row: int, most: int
     return sorted(found, key=lambda pair: -abs(pair[1]))[:most]
 
 
-def _drivers(study: Study, store: Store, summary: Summary, found: dict[str, Drivers | None]) -> str:
+def _drivers(study: Study, draws: Draws, summary: Summary, found: dict[str, Drivers | None]) -> str:
     panels = []
     for name, f in found.items():
         if f is None:
             continue
         if f.found:
             panels.append(_picture(plots.bars([(d.name, d.share, d.low, d.high) for d in f.found], name, f.rest)))
-            panels.append(_picture(_scatter(study, store, summary, name, f.found[0].name)))
+            panels.append(_picture(_scatter(study, draws, summary, name, f.found[0].name)))
         else:
             panels.append(_panel(f"<p>No draw stands above noise for {escape(name.replace('_', ' '))}.</p>"))
     if not panels:
@@ -235,11 +246,10 @@ def _drivers(study: Study, store: Store, summary: Summary, found: dict[str, Driv
     return f"<h2>What drives the outcome</h2><p class=note>{note}</p><div class=grid>{''.join(panels)}</div>"
 
 
-def _scatter(study: Study, store: Store, summary: Summary, output: str, draw: str) -> str:
+def _scatter(study: Study, draws: Draws, summary: Summary, output: str, draw: str) -> str:
     d = next(d for d in study.dispersions.items if draw in (d.name, *(f"{d.name}[{k}]" for k in range(d.k))))
     k = 0 if d.name == draw else int(draw[len(d.name) + 1 : -1])
-    rows = summary.index[:_POINTS]
-    x = store.dataset()[d.name][: int(rows.max()) + 1].values[rows].reshape(len(rows), d.k)[:, k]
+    x = draws[d.name][:_POINTS, k]
     criteria = [c for c in study.criteria if c.output == output]
     factor, name = (d.unit.factor, d.unit.name) if d.unit else (1.0, si(d.quantity).name if d.quantity else "")
     return plots.scatter(x / factor, f"{draw} [{name}]" if name else draw, summary.outputs[output][:_POINTS], output,
@@ -249,8 +259,8 @@ def _scatter(study: Study, store: Store, summary: Summary, output: str, draw: st
 # --- what went in -----------------------------------------------------------------------------------------------------
 
 
-def _inputs(study: Study, store: Store, summary: Summary) -> str:
-    found = {a.name: a for a in audit(study, store, summary)}
+def _inputs(study: Study, draws: Draws) -> str:
+    found = {a.name: a for a in audit(study, draws)}
     sources, rows = said_in_the_file(study.content), []
     for d in study.dispersions.items:
         a = found.get(d.name)
@@ -266,17 +276,24 @@ def _inputs(study: Study, store: Store, summary: Summary) -> str:
     return f"<p class=note>{note}</p>{_panel(_table(head, rows, 1), 'long')}"
 
 
-def _events(study: Study) -> str:
+def _events(study: Study, summary: Summary) -> str:
     from jaxmbs.model.fields import type_name
 
     events = study.model.structure.events
     if not events:
-        return "<p>None: the structure of the mechanism does not change.</p>"
-    rows = [
-        [f"<code>{escape(e.name)}</code>", type_name(type(e.when)), ", ".join(type_name(type(a)) for a in e.then)]
-        for e in events
-    ]
-    return _table(["event", "when", "then"], rows)
+        return _panel("<p>None: the structure of the mechanism does not change.</p>")
+    rows = []
+    for e in events:
+        found, then = summary.events[e.name], ", ".join(type_name(type(a)) for a in e.then)
+        share = f"{found.samples:,} of {found.of:,}" + (f" ({found.samples / found.of:.2%})" if found.of else "")
+        times = [f"{t:.5g}" if found.samples else "" for t in found.quantiles]
+        rows.append([f"<code>{escape(e.name)}</code>", type_name(type(e.when)), then, share, f"{found.most:,}", *times])
+    note = (
+        "In how many of the samples that went well an event happened, how often in one of them at most, and quantiles of "
+        "the time [s] at which it happened first, over the samples in which it did."
+    )
+    head = ["event", "when", "then", "happened in", "at most", *(f"{q:.0%}" for q in QUANTILES)]
+    return f"<p class=note>{note}</p>" + _panel(_table(head, rows, len(QUANTILES) + 2))
 
 
 def _failures(summary: Summary, store: Store) -> str:

@@ -25,11 +25,16 @@ _STYLE: Any = {
 }  # fmt: skip
 
 
+_LEFT, _BELOW, _MARGIN = 0.72, 0.46, 0.1  # [inch] room for numbers and names of axes
+_LETTER = 0.068  # [inch] width of one, on average
+
+
 @contextmanager
-def _picture(width: float, height: float, svg: list[str], label: str) -> Iterator[Axes]:
+def _picture(width: float, height: float, svg: list[str], label: str, left: float = _LEFT) -> Iterator[Axes]:
+    """Axes in a picture of this size [inch]; matplotlib's own layouts draw everything twice."""
     with matplotlib.rc_context(_STYLE):
-        figure = Figure(figsize=(width, height), layout="constrained")
-        yield figure.add_subplot()
+        sides = left / width, _BELOW / height, 1 - (left + _MARGIN) / width, 1 - (_BELOW + _MARGIN) / height
+        yield (figure := Figure(figsize=(width, height))).add_axes(sides)
         text = io.StringIO()
         figure.savefig(text, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
     body = text.getvalue()
@@ -104,7 +109,8 @@ def bars(found: Sequence[tuple[str, float, float, float]], name: str, rest: floa
     """Shares of an output's variance by draw with the ends of their intervals, the largest on top, and what is left."""
     svg: list[str] = []
     rows = [*found, ("rest", rest, rest, rest)][::-1]
-    with _picture(4.6, 0.75 + 0.28 * len(rows), svg, f"what drives {name}") as ax:
+    left = 0.2 + _LETTER * max(len(r[0]) for r in rows)
+    with _picture(4.6, 0.75 + 0.28 * len(rows), svg, f"what drives {name}", left) as ax:
         names, values = [r[0] for r in rows], [100 * r[1] for r in rows]
         reach = [[max(0.0, 100 * (r[1] - r[2])) for r in rows], [max(0.0, 100 * (r[3] - r[1])) for r in rows]]
         reach = [[x if x > 0 else np.nan for x in side] for side in reach]

@@ -24,6 +24,7 @@ from jaxmbs.study import outputs as outputs_package
 from jaxmbs.study.criteria import Criterion
 from jaxmbs.study.dispersions import Dispersions
 from jaxmbs.study.outputs import MinOver, Output
+from jaxmbs.study.outputs.base import AtEvent
 from jaxmbs.study.outputs.folding import TIME
 from jaxmbs.study.outputs.of_state import OfState
 from jaxmbs.study.sampling import reading
@@ -86,6 +87,16 @@ class Study:
     def hashes(self) -> dict[str, str]:
         """SHA-256 of these files by name."""
         return {name: hashlib.sha256(content).hexdigest() for name, content in self.files.items()}
+
+    @property
+    def content_of_programs(self) -> list[str] | None:
+        """All that the programs of the study are made of, as text; None where code from elsewhere may be among it."""
+        known = self.catalogue
+        if is_robot(self.path) or known.functions or not all(c.__module__.startswith("jaxmbs.") for c in known.classes):
+            return None
+        data = {key: x for key, x in parse(self.content).items() if key != "criteria"}
+        own = {key: x for key, x in data.get("study", {}).items() if key != "seed"}
+        return [repr({**data, "study": own}), repr(self.hashes)]
 
     @property
     def dependence(self) -> str:
@@ -321,7 +332,14 @@ def _connected(outputs: Mapping[str, Output], model: Model, joints: Mapping[str,
             found[name] = replace(output, of_quantity=kinds[0])
     quantities = {TIME: "time", **{name: o.quantity(joints) for name, o in found.items()}}
     for name, output in found.items():
-        if output.when is not None:
+        event = output.when.removeprefix("event ").strip() if output.when is not None else ""
+        if output.when is not None and output.when.startswith("event "):
+            if event in model.event_names:
+                found[name] = replace(output, when=AtEvent(event))
+            else:
+                message = f'there is no event "{event}"; {choices(event, model.event_names, "events")}'
+                problems.append(Problem(dotted(("outputs", name, "when")), message))
+        elif output.when is not None:
             try:
                 found[name] = replace(output, when=criteria.parse(output.when, quantities))
             except ValueError as error:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _CHUNKS = 256  # of a large run along `sample`, about: each is a file per variable
 _MOST_BLOCKS = 16  # in a zarr chunk
 DIGEST = "digest"  # of the rest of the record
+FORMAT = 2  # of a run's folder; 1: without the events of samples
 Provenance = dict[str, Any]
 
 
@@ -26,6 +27,7 @@ def provenance(study: Study, n: int, rows: int, until: Any = None) -> Provenance
 
     return sealed(
         {
+            "format": FORMAT,
             "study": study.model.name,
             "file_sha256": study.sha256,
             "modules": study.hashes,

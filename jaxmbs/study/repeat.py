@@ -12,9 +12,11 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxmbs as mbs
+from jaxmbs.batching.compiling import compiled
+from jaxmbs.batching.kept import kept as kept_program
 from jaxmbs.io.errors import InputError, Problem
 from jaxmbs.study.batch import draws_of, instances, precision, simulated, status_of
-from jaxmbs.study.outputs.folding import folded_history, kept, measured, needs_mode
+from jaxmbs.study.outputs.folding import at_events, folded, folded_history, kept, measured, needs_mode
 from jaxmbs.study.problem import Study
 
 Array = Any
@@ -39,24 +41,33 @@ def repeat(study: Study, samples: Sequence[int] | None = None, save_every: int =
     dtype, time = precision(), study.simulation
 
     def one(model: mbs.Model, q: Array, v: Array) -> Any:
-        run = simulated(time, model, q, v)
+        caught = at_events(study.outputs)
+        run = simulated(time, model, q, v, **({"fold": folded(study.outputs, dtype)} if caught else {}))
         modes = run.mode_at(model, run.t) if needs_mode(study.outputs) else None
         found = jax.vmap(lambda *now: measured(study.outputs, model, *now))(run.t, run.q, run.v, modes)
-        carry = folded_history(study.outputs, run.t, found)
+        carry = run.folded if caught else folded_history(study.outputs, run.t, found)
         outputs = kept(study.outputs, carry, run.events, model, q, v)
         values = {name: jnp.where(defined, value, jnp.nan) for name, (value, defined) in found.items()}
         return outputs, run.status, run.energy_error[-1], (run.t, run.q, run.v, values)
 
-    def all_of(draws: Array | None) -> Any:
-        if draws is None:
-            q, v = (jnp.asarray(x, dtype)[None] for x in (study.q0, study.v0))
-            return jax.vmap(one, in_axes=(None, 0, 0))(study.model, q, v)
-        model, axes, q, v = instances(study, draws, dtype)
-        outputs, status, error, rows = jax.vmap(one, in_axes=(axes, 0, 0))(model, q, v)
-        return outputs, status_of(study, model, status), error, rows
+    if samples is not None and study.dispersions.items:
+        model, axes, q, v = instances(study, draws_of(study, samples, dtype), dtype)
+    else:
+        model, axes, q, v = study.model, None, *(jnp.asarray(x, dtype)[None] for x in (study.q0, study.v0))
+    leaves, treedef = jax.tree.flatten((model, q, v))
+    leaves = [jnp.asarray(x, jnp.asarray(x).dtype) for x in leaves]
+    content, shapes = study.content_of_programs, [f"{x.shape} {x.dtype}" for x in leaves]
 
-    draws = draws_of(study, samples, dtype) if samples is not None and study.dispersions.items else None
-    outputs, status, error, rows = jax.tree.map(np.asarray, jax.jit(all_of)(draws))
+    def all_of(*leaves: Array) -> Any:
+        return jax.vmap(one, (axes, 0, 0))(*treedef.unflatten(leaves))
+
+    def program() -> jax.stages.Compiled:
+        return compiled(all_of).lower(*leaves).compile()
+
+    found = kept_program(content and [*content, "history", *shapes], 1, program)(*leaves)
+    if axes is not None:
+        found = (found[0], status_of(study, model, found[1]), *found[2:])
+    outputs, status, error, rows = jax.tree.map(np.asarray, found)
     last = rows[0].shape[1] - 1
     some = [*range(0, last, save_every), last]
     t, q, v, values = jax.tree.map(lambda x: x[:, some], rows)

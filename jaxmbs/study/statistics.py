@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from jaxmbs.study.criteria import Criterion
 from jaxmbs.study.order_statistics import Tolerance, anytime_interval, interval, tolerance
+from jaxmbs.study.outputs.folding import EVENT_COUNTS, EVENT_TIMES
 from jaxmbs.study.problem import Study
 from jaxmbs.study.store import NOT_RUN, Store
 
@@ -53,6 +54,22 @@ class Verdict:
 
 
 @dataclass(frozen=True)
+class Happened:
+    """An event over the samples that went well: in how many of them it happened, how often at most, and when first
+    (happened,) [s]."""
+
+    samples: int
+    of: int
+    most: int
+    times: np.ndarray
+
+    @property
+    def quantiles(self) -> np.ndarray:
+        """QUANTILES of the times at which it happened first, over the samples in which it did."""
+        return np.quantile(self.times, QUANTILES) if len(self.times) else np.full(len(QUANTILES), np.nan)
+
+
+@dataclass(frozen=True)
 class Summary:
     """A run, or the part of it that is done.
 
@@ -69,6 +86,7 @@ class Summary:
     failed: dict[str, np.ndarray]
     energy_error: float
     dependence: str = ""
+    events: dict[str, Happened] = field(default_factory=dict)
 
     @property
     def done(self) -> int:
@@ -105,24 +123,37 @@ def summarize(study: Study, store: Store) -> Summary:
     """Statistics of all samples computed so far. A failed sample meets no criterion."""
     import jaxmbs as mbs
 
-    data = store.dataset()
-    status = data["status"].values
+    events = study.model.event_names
+    data = store.read(("status", "energy_error", *study.outputs, *((EVENT_COUNTS, EVENT_TIMES) if events else ())))
+    status = data["status"]
     index = np.flatnonzero(status != NOT_RUN)
     status = status[index]
     ok = status == int(mbs.Status.OK)
-    outputs = {name: np.where(ok, data[name].values[index], np.nan) for name in study.outputs}
+    outputs = {name: np.where(ok, data[name][index], np.nan) for name in study.outputs}
     met = [ok & c.met(outputs[c.output]) for c in study.criteria]
     said = {"stopped": "until" in store.provenance, "dependence": study.dependence}
     together = verdict("all of them", np.all(met, axis=0), **said) if len(met) > 1 else None
     messages = {int(s): s.message for s in mbs.Status}
     failed = {messages.get(int(s), f"status {s}"): index[status == s] for s in np.unique(status[~ok])}
-    errors = np.abs(data["energy_error"].values[index][ok])
+    errors = np.abs(data["energy_error"][index][ok])
     verdicts = tuple(
         replace(verdict(c.text, m, c.share, **said), limits=limits(c, outputs[c.output], study.dependence))
         for c, m in zip(study.criteria, met, strict=True)
     )
     worst_error = float(errors.max(initial=0.0))
-    return Summary(store.n, index, status, outputs, verdicts, together, failed, worst_error, study.dependence)
+    happened = {}
+    for k, name in enumerate(events):
+        counts, times = (data[x].reshape(store.n, -1)[index[ok], k] for x in (EVENT_COUNTS, EVENT_TIMES))
+        did = counts > 0
+        happened[name] = Happened(int(did.sum()), len(counts), int(counts.max(initial=0)), times[did])
+    return Summary(store.n, index, status, outputs, verdicts, together, failed, worst_error, study.dependence, happened)
+
+
+def first_draws(study: Study, store: Store, summary: Summary, most: int = 20_000) -> dict[str, np.ndarray]:
+    """Draws of the first samples that were computed, at most so many: name -> (m, k)."""
+    rows = summary.index[:most]
+    read = store.read([d.name for d in study.dispersions.items], slice(0, int(rows.max(initial=-1)) + 1))
+    return {d.name: read[d.name][rows].reshape(len(rows), d.k) for d in study.dispersions.items}
 
 
 def document(study: Study, store: Store, summary: Summary | None = None) -> dict[str, Any]:
@@ -143,6 +174,15 @@ def document(study: Study, store: Store, summary: Summary | None = None) -> dict
         "criteria": [_told(v) for v in s.verdicts],
         "together": _told(s.together) if s.together else None,
         "outputs": outputs,
+        "events": {
+            name: {
+                "samples": e.samples,
+                "of": e.of,
+                "most": e.most,
+                "first": {f"{q:g}": float(t) for q, t in zip(QUANTILES, e.quantiles, strict=True)},
+            }
+            for name, e in s.events.items()
+        },
         "failed": [{"message": m, "samples": len(i), "first": int(i[0])} for m, i in s.failed.items()],
         "energy_error": s.energy_error,
         "warnings": study.warnings,

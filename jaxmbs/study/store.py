@@ -8,8 +8,9 @@ import os
 import shutil
 import warnings
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,8 @@ import numpy as np
 from jaxmbs.io.errors import InputError, Problem
 from jaxmbs.simulate.solution import Status
 from jaxmbs.study.checksums import CHECKSUM, checksums
-from jaxmbs.study.provenance import Provenance, intact, salt
+from jaxmbs.study.outputs.folding import EVENT_COUNTS, EVENT_TIMES
+from jaxmbs.study.provenance import DIGEST, FORMAT, Provenance, intact, salt
 from jaxmbs.study.units import si
 
 if TYPE_CHECKING:
@@ -55,6 +57,11 @@ class Store:
         zarr.config.set({"array.write_empty_chunks": True})
         group = zarr.open_group(str(self.folder / RESULTS), mode="r+")
         return dict(group.arrays())
+
+    def read(self, names: Iterable[str], samples: slice | Sequence[int] = slice(None)) -> dict[str, np.ndarray]:
+        """Values of some variables, by name. It takes a tenth of the time in which `dataset` opens and does so."""
+        arrays = self.arrays()
+        return {name: arrays[name].oindex[samples] for name in names}
 
     def dataset(self) -> xarray.Dataset:
         """The results, each read when it is asked for."""
@@ -141,8 +148,8 @@ def fingerprint(checksums_of_all: np.ndarray) -> str:
 def columns(study: Study, results: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Results of a batch as the variables of the store."""
     draws = study.dispersions.split(results[DRAWS])
-    own = {name: x[:, 0] if x.shape[1] == 1 else x for name, x in draws.items()}
-    return {**{name: x for name, x in results.items() if name != DRAWS}, **own}
+    flat = {**{name: x for name, x in results.items() if name != DRAWS}, **draws}
+    return {name: x[:, 0] if x.shape[1:] == (1,) else x for name, x in flat.items()}
 
 
 def create(study: Study, folder: Path, record: Provenance) -> Store:
@@ -222,6 +229,11 @@ def lay_out(study: Study, store: Store, where: Any) -> None:
     for d in study.dispersions.items:
         unit = si(d.quantity).name if d.quantity else "SI"
         add(d.name, {"units": unit, "applied": d.apply, "target": d.target.name}, size=d.k)
+    if study.model.event_names:
+        told = {"events": list(study.model.event_names)}
+        count = len(study.model.event_names)
+        add(EVENT_COUNTS, {"long_name": "how often each event happened", **told}, count, np.int32, -1)
+        add(EVENT_TIMES, {"units": "s", "long_name": "when each event happened first", **told}, count)
     add("status", {"long_name": "status", **flags()}, kind=np.int32, fill=NOT_RUN)
     add(CHECKSUM, {"long_name": "checksum of the sample's numbers"}, kind=np.uint32, fill=0)
     with warnings.catch_warnings():
@@ -246,6 +258,7 @@ def open_folder(folder: Path) -> Store:
             raise InputError(Problem(str(folder), message)) from None
     except ValueError:
         record = None
+    require_digest(folder, record)
     if record is None or not intact(record):
         what = "is damaged" if path.exists() else "is missing"
         raise InputError(Problem(str(path), f"{what}; {MEND.format(folder)}"))
@@ -254,6 +267,23 @@ def open_folder(folder: Path) -> Store:
         message = f"was changed since the run began and does not describe the results; {MEND.format(folder)}"
         raise InputError([Problem(str(folder / name), message) for name in changed])
     return Store(folder, record)
+
+
+def require_digest(folder: Path, record: Any) -> None:
+    """Raises InputError for a record of the versions that had no digest yet."""
+    if isinstance(record, dict) and DIGEST not in record and "versions" in record:
+        raise other_version(folder, record)
+
+
+def other_version(folder: Path, record: Provenance) -> InputError:
+    """Of a run that is laid out as this version does not."""
+    then, now = record["versions"].get("jaxmbs", "unknown"), version("jaxmbs")
+    message = (
+        f"is a run of jaxmbs {then}, whose results are laid out otherwise (kind {record.get('format', 1)}, here {FORMAT}): "
+        f"nothing is damaged; read it with that version, or compute it anew with {now}: "
+        f"jaxmbs study {folder / STUDY} -n {record.get('n', 'N')} --out NEW"
+    )
+    return InputError(Problem(str(folder), message))
 
 
 def read_study(store: Store, trust: bool = False) -> Study:

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import jaxmbs as mbs
+from jaxmbs.batching.compiling import compiled
 from jaxmbs.design import Factor, Free, MassDistribution, Problem, Status, synthesize
-from jaxmbs.design.compiling import compiled
 from jaxmbs.design.file import read
 from jaxmbs.design.problem import Prepared
 from jaxmbs.design.samples import draws_of, moved, require_effect

@@ -8,9 +8,9 @@ import pytest
 from scipy.optimize import least_squares, minimize
 
 import jaxmbs as mbs
+from jaxmbs.batching.compiling import compiled
 from jaxmbs.design import Factor, Free, MassDistribution, Problem, Status, synthesize
 from jaxmbs.design.certificate import Envelope, certificate, distance, on_a_ball
-from jaxmbs.design.compiling import compiled
 from jaxmbs.design.problem import Prepared
 from jaxmbs.design.search import search
 from jaxmbs.model import ModelError

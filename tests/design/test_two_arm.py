@@ -10,8 +10,8 @@ import pytest
 from scipy.linalg import expm
 
 import jaxmbs as mbs
+from jaxmbs.batching.compiling import compiled
 from jaxmbs.design.comparison import variation
-from jaxmbs.design.compiling import compiled
 from jaxmbs.design.file import read
 from jaxmbs.design.problem import Prepared
 

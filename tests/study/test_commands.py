@@ -4,11 +4,10 @@ import json
 import random
 import re
 import shutil
-import signal
 import subprocess
 import sys
-import time
 import tomllib
+from collections import Counter
 
 import jsonschema
 import numpy as np
@@ -17,11 +16,13 @@ import pytest
 import xarray as xr
 from scipy.stats import beta
 
+from jaxmbs.batching import kept
 from jaxmbs.io import InputError
 from jaxmbs.study import read, resume, run
 from jaxmbs.study.damage import examined
 from jaxmbs.study.templates import about
-from tests.study.conftest import CART, EXAMPLE, ROOT, cli, environment
+from tests.study.conftest import CART, EXAMPLE, ROOT, environment
+from tests.study.killing import killed
 
 LEVELS = CART.replace('"reach > 90 mm"', '"reach > 90 mm in 10 %"').replace('m/s"]', 'm/s in 10 %"]')
 
@@ -202,40 +203,54 @@ def test_many_malformed_files(tmp_path):
 # --- kills ------------------------------------------------------------------------------------------------------------
 
 
-def check_kills(tmp_path, count, seed):
-    """Commands killed at random moments; then what is there is sound, and goes on to the same bits."""
+OTHERS = (["report"], ["verify", "--mend"], ["export", "--overwrite"], ["report", "--json"])
+
+
+def check_kills(tmp_path, monkeypatch, count, seed):
+    """Commands killed at random moments; then what is there is sound, and goes on to the same bits. Returns how often each
+    was killed while it worked."""
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    monkeypatch.setattr(kept, "FOLDER", programs)  # compiled once
+    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(programs))
     rng = random.Random(seed)
     file = tmp_path / "cart.toml"
     file.write_text(CART)
     wanted = run(read(file), 3000, tmp_path / "whole", 64)
     bits = {name: x.values.tobytes() for name, x in wanted.dataset().load().data_vars.items()}
-    folder = tmp_path / "run"
-    for _ in range(count):
+    folder, counts = tmp_path / "run", Counter()
+    while counts.total() < count:
         begun = (folder / "provenance.json").exists()
-        arguments = ["resume", str(folder)] if begun else ["study", str(file), "-n", "3000", "--out", str(folder)]
-        arguments += [] if begun else ["--block-rows", "64"]
-        process = subprocess.Popen([*cli(), *arguments, "-q"], env=environment(), stderr=subprocess.PIPE)
-        time.sleep(rng.uniform(0.3, 6.0))
-        process.send_signal(signal.SIGKILL)
-        _, errors = process.communicate()
-        assert b"Traceback" not in errors, errors.decode()
+        name, *options = ["study"] if not begun else ["resume"] if rng.random() < 0.6 else rng.choice(OTHERS)
+        more = [] if begun else ["-n", "3000", "--block-rows", "64", "--out", str(folder)]
+        where = str(folder) if begun else str(file)
+        counts[name] += killed([name, where, *options, *more, "-q"], rng.uniform(0.02, 1.0), tmp_path / "said")
+        assert "Traceback" not in (tmp_path / "said").read_text()
         if (folder / "provenance.json").exists():
             assert examined(folder).sound
-            if rng.random() < 0.3:
+            if rng.random() < 0.2:
                 resume(folder)
+                assert same_bits(folder, bits)
                 shutil.rmtree(folder)
         elif folder.exists():
             shutil.rmtree(folder)
     if not folder.exists():
         run(read(file), 3000, folder, 64)
-    found = resume(folder)
-    assert {name: x.values.tobytes() for name, x in found.dataset().load().data_vars.items()} == bits
+    resume(folder)
+    assert same_bits(folder, bits)
+    return counts
 
 
-def test_some_kills_at_random_moments(tmp_path):
-    check_kills(tmp_path, 2, 3)
+def same_bits(folder, bits):
+    data = xr.open_zarr(folder / "results.zarr", chunks=None).load().data_vars
+    return {name: x.values.tobytes() for name, x in data.items()} == bits
+
+
+def test_some_kills_at_random_moments(tmp_path, monkeypatch):
+    check_kills(tmp_path, monkeypatch, 3, 3)
 
 
 @pytest.mark.slow
-def test_many_kills_at_random_moments(tmp_path):
-    check_kills(tmp_path, 200, 4)
+def test_many_kills_at_random_moments(tmp_path, monkeypatch):
+    counts = check_kills(tmp_path, monkeypatch, 200, 4)
+    assert all(counts[name] for name in ("study", "resume", "report", "verify", "export")), counts

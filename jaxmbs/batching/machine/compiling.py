@@ -22,6 +22,7 @@ from jaxmbs.batching.machine import functions
 
 _LOCK = threading.Lock()
 _KEPT: dict[str, Any] = {}  # engines, which own the code
+FILES: dict[str, str] = {}  # where the code of kernels is kept
 _LEVEL = 2  # of LLVM's optimisation: 1 and 3 take as long, and their code too
 COUNT = {"compiled": 0, "read": 0}  # kernels of this process
 
@@ -31,11 +32,34 @@ def registered(text: str) -> str:
     name = f"jaxmbs_{hashlib.sha256(text.encode()).hexdigest()[:32]}"
     with _LOCK:
         if name not in _KEPT:
-            engine = _engine(text)
-            address = ctypes.c_void_p(engine.get_function_address("handler"))
-            jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(address), platform="cpu")
-            _KEPT[name] = engine
+            _register(name, text)
     return name
+
+
+def restored(name: str, file: str) -> bool:
+    """Whether XLA can call a kernel under its name again, by its code in a file of the folder."""
+    with _LOCK:
+        if name not in _KEPT:
+            code = _read(_in_folder(file))
+            if code is None:
+                return False
+            _register(name, _STUB, file, code)
+    return True
+
+
+def _register(name: str, text: str, file: str = "", code: bytes | None = None) -> None:
+    _prepared()
+    cpu, features = _processor()
+    import llvmlite.binding as llvm
+
+    if not file:
+        triple = llvm.Target.from_default_triple().triple
+        file = _file("\n".join([text, cpu, features, triple, str(llvm.llvm_version_info), str(_LEVEL)]))
+        code = _read(_in_folder(file))
+    engine = _engine(text, _in_folder(file), code)
+    address = ctypes.c_void_p(engine.get_function_address("handler"))
+    jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(address), platform="cpu")
+    _KEPT[name], FILES[name] = engine, file
 
 
 def lacking() -> str:
@@ -69,16 +93,13 @@ def _prepared() -> None:
         llvm.add_symbol(name, ctypes.cast(getattr(process, name), ctypes.c_void_p).value)
 
 
-def _engine(text: str) -> Any:
-    """The engine that holds a kernel's code."""
+def _engine(text: str, path: Path | None, code: bytes | None) -> Any:
+    """The engine that holds a kernel's code; what is compiled is kept."""
     import llvmlite.binding as llvm
 
-    _prepared()
     cpu, features = _processor()
     target = llvm.Target.from_default_triple()
     machine = target.create_target_machine(cpu=cpu, features=features, opt=_LEVEL, jit=True, codemodel="jitdefault")
-    path = _path("\n".join([text, cpu, features, target.triple, str(llvm.llvm_version_info), str(_LEVEL)]))
-    code = _read(path)
     COUNT["read" if code else "compiled"] += 1
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(_STUB if code else text), machine)
     engine.set_object_cache(lambda _, made: _write(path, made), lambda _: code)
@@ -89,12 +110,15 @@ def _engine(text: str) -> Any:
 _STUB = "declare ptr @handler(ptr)"  # in place of a text whose code is there
 
 
-def _path(content: str) -> Path | None:
-    """The file of a kernel's code; None where JAX keeps no programs."""
+def _file(content: str) -> str:
+    """Name of the file of a kernel's code."""
+    return f"jaxmbs_{hashlib.sha256(content.encode()).hexdigest()}.o"
+
+
+def _in_folder(file: str) -> Path | None:
+    """Where a file is kept; None where JAX keeps no programs."""
     folder = jax.config.values.get("jax_compilation_cache_dir")
-    if not folder or "://" in str(folder):
-        return None
-    return Path(folder) / f"jaxmbs_{hashlib.sha256(content.encode()).hexdigest()}.o"
+    return None if not folder or "://" in str(folder) else Path(folder) / file
 
 
 def _read(path: Path | None) -> bytes | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -34,6 +35,13 @@ class Described(Element):
                 object.__setattr__(self, d.name, tuple(x / length for x in direction))
 
 
+@dataclass(frozen=True)
+class AtEvent:
+    """The instant just before an event happens for the first time."""
+
+    event: str
+
+
 @element
 class Output(Described):
     """Base of the outputs: a quantity of the motion, folded over time to one number per sample."""
@@ -45,10 +53,11 @@ class Output(Described):
     limit: float | None = field(
         Kind.NUMBER, "SI", "that time_above and time_below count from", default=None, kw_only=True
     )
-    # once checked, the `Criterion` of the sentence
+    # once checked, the `Criterion` of the sentence, or `AtEvent`
     when: Any = field(
-        Kind.TEXT, "", 'instant of at and time_at: when this first holds, "travel > 0.1 m", "t > 0.5 s"', default=None,
-        kw_only=True,
+        Kind.TEXT, "",
+        'instant of at and time_at: when this first holds, "travel > 0.1 m", "t > 0.5 s"; before an event, "event latch"',
+        default=None, kw_only=True,
     )  # fmt: skip
 
     def quantity(self, joints: Mapping[str, Joint]) -> str:
@@ -70,7 +79,8 @@ class Output(Described):
         if self.reduce in ("time_above", "time_below") and self.limit is None:
             yield "limit", f"{self.reduce} needs the value that it counts from; write limit = NUMBER (SI)"
         if self.reduce in AT and self.when is None:
-            yield "when", f'{self.reduce} needs an instant; write when = "OUTPUT > NUMBER UNIT" or "t > NUMBER s"'
+            said = 'when = "OUTPUT > NUMBER UNIT", "t > NUMBER s" or "event NAME"'
+            yield "when", f"{self.reduce} needs an instant; write {said}"
         if self.reduce not in AT and self.when is not None:
             yield "when", f"goes with {' and '.join(AT)}, not with {self.reduce}; leave it out"
         if self.reduce == "integral" and self.quantity(joints) not in INTEGRALS:

@@ -14,21 +14,33 @@ from jaxmbs.model.fields import names_in
 from jaxmbs.model.forces.base import WORLD, Scene
 from jaxmbs.model.kinds import Kind
 from jaxmbs.spatial import kernel
-from jaxmbs.study.outputs.base import Output, Scalar
+from jaxmbs.study.outputs.base import AtEvent, Output, Scalar
 from jaxmbs.study.outputs.event_time import EventTime
 from jaxmbs.study.outputs.largest_real_part import LargestRealPart
 from jaxmbs.study.outputs.min_over import Combined
 from jaxmbs.study.outputs.of_state import OfState
+from jaxmbs.study.outputs.reductions import caught
 
 if TYPE_CHECKING:
     from jaxmbs.model import Mode, Model
     from jaxmbs.study.criteria import Criterion
 
 TIME = "t"  # in a condition
+EVENT_COUNTS, EVENT_TIMES = "event_counts", "event_times"  # of samples: how often each happened, when first
 
 
 def folded(outputs: Mapping[str, Output], dtype: Any) -> tuple[Any, Callable[..., Any]]:
     """(carry0, fn) for simulate's fold: all outputs, taken from one pass over the bodies per time."""
+
+    def with_events(carry: Any, model: Model, t: Any, q: Any, v: Any, mode: Any, event: Any) -> Any:
+        found = measured(outputs, model, t, q, v, mode)
+        on_grid = _folded(outputs, carry, found, t)
+        return {
+            name: caught(o.reduce, carry[name], found[name], t, event == model.event_names.index(o.when.event))
+            if isinstance(o.when, AtEvent)
+            else jax.tree.map(lambda new, old: jnp.where(event < 0, new, old), on_grid[name], carry[name])
+            for name, o in outputs.items()
+        }
 
     def fn(carry: Any, model: Model, t: Any, q: Any, v: Any) -> Any:
         return _folded(outputs, carry, measured(outputs, model, t, q, v), t)
@@ -36,7 +48,12 @@ def folded(outputs: Mapping[str, Output], dtype: Any) -> tuple[Any, Callable[...
     def with_mode(carry: Any, model: Model, t: Any, q: Any, v: Any, mode: Any) -> Any:
         return _folded(outputs, carry, measured(outputs, model, t, q, v, mode), t)
 
-    return _start(outputs, dtype), with_mode if needs_mode(outputs) else fn
+    return _start(outputs, dtype), with_events if at_events(outputs) else with_mode if needs_mode(outputs) else fn
+
+
+def at_events(outputs: Mapping[str, Output]) -> bool:
+    """Whether some are taken at events, which a history on the grid does not have."""
+    return any(isinstance(o.when, AtEvent) for o in outputs.values())
 
 
 def needs_mode(outputs: Mapping[str, Output]) -> bool:
@@ -66,8 +83,23 @@ def kept(outputs: Mapping[str, Output], carry: Any, events: Any, model: Model, q
     return {name: one(name, o) for name, o in outputs.items()}
 
 
+def counted(events: Any, number: int) -> dict[str, Any]:
+    """How often each event of a model happened (events,), and when first [s], not a number where it did not."""
+    if not number:
+        return {}
+    here = [events.index == k for k in range(number)]
+    first = jnp.stack([jnp.min(jnp.where(now, events.time, jnp.inf)) for now in here])
+    counts = jnp.stack([jnp.sum(now, dtype=jnp.int32) for now in here])
+    return {EVENT_COUNTS: counts, EVENT_TIMES: jnp.where(jnp.isinf(first), jnp.nan, first)}
+
+
 def _folded(outputs: Mapping[str, Output], carry: Any, found: Mapping[str, tuple[Any, Any]], t: Any) -> dict[str, Any]:
-    return {name: o.fold(carry[name], found[name], t, _margin(o.when, found, t)) for name, o in outputs.items()}
+    return {
+        name: carry[name]
+        if isinstance(o.when, AtEvent)
+        else o.fold(carry[name], found[name], t, _margin(o.when, found, t))
+        for name, o in outputs.items()
+    }
 
 
 def _margin(when: Criterion | None, found: Mapping[str, tuple[Any, Any]], t: Any) -> Any:

@@ -54,6 +54,14 @@ def fold(
     return jnp.where(better, value, best), jnp.where(better, t, when)
 
 
+def caught(reduce: str, state: State, measured: tuple[Scalar, Scalar], t: Scalar, now: Any) -> State:
+    """State with an event taken in; now: whether it is the one whose first instant is asked for."""
+    kept, *others, found = state
+    new = jnp.where(measured[1], measured[0], jnp.nan) if reduce == "at" else t
+    first = now & (found == 0)
+    return jnp.where(first, jnp.asarray(new, jnp.asarray(kept).dtype), kept), *others, jnp.where(first, 1.0, found)
+
+
 def result(reduce: str, state: State) -> Scalar:
     """The output, in SI; not a number where it was never defined."""
     if reduce in SUMS:

@@ -1,4 +1,4 @@
-"""How programs of a search are compiled: quickly, where they run for seconds only."""
+"""How programs are compiled that run for seconds only: quickly."""
 
 from __future__ import annotations
 
@@ -14,6 +14,6 @@ if jax.__version_info__ < (0, 11):  # later ones have the newer emitters only
     _QUICK["xla_cpu_use_fusion_emitters"] = False
 
 
-def compiled(fn: Callable[..., Any], quick: bool = True) -> Callable[..., Any]:
+def compiled(fn: Callable[..., Any], quick: bool = True) -> jax.stages.Wrapped:
     """jax.jit(fn), on a CPU with little optimisation where `quick`."""
     return jax.jit(fn, compiler_options=_QUICK) if quick and jax.default_backend() == "cpu" else jax.jit(fn)

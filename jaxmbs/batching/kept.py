@@ -1,0 +1,131 @@
+"""Compiled programs on disk, by what they were made of: another process neither traces nor lowers nor compiles them again.
+
+Only where a folder is set; the command line sets the one of its compiled programs. A program that is not there, not whole,
+of another version of anything or without the code of its kernels is made as ever.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import os
+import pickle
+import platform
+import re
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from importlib.metadata import version
+from pathlib import Path
+
+import jax
+import numpy as np
+from jax.experimental import serialize_executable
+from jax.experimental.compilation_cache import compilation_cache
+
+import jaxmbs
+from jaxmbs.batching.mapping import kernels
+
+FOLDER: Path | None = None  # where programs are kept
+MOST_BYTES = 1 << 28  # of all of them; the one that was not used for longest goes first
+COUNT = {"made": 0, "read": 0}  # programs of this process
+_KERNEL = re.compile(r"jaxmbs_[0-9a-f]{32}")
+
+
+def kept(content: Iterable[str] | None, devices: int, make: Callable[[], jax.stages.Compiled]) -> jax.stages.Compiled:
+    """What `make` compiles for the first `devices` devices.
+
+    content: everything that the program depends on beside versions, settings and machine; None: it is not known.
+    """
+    path = None if content is None or FOLDER is None else FOLDER / f"jaxmbs_{_digest(*content, *_here())}.program"
+    found = _read(path, devices) if path else None
+    COUNT["read" if found else "made"] += 1
+    if found is not None:
+        return found
+    if path is None:
+        return make()
+    with _compiled_here():
+        found = make()
+    _write(path, found)
+    return found
+
+
+@contextlib.contextmanager
+def _compiled_here() -> Iterator[None]:
+    """XLA's programs that JAX reads from its folder lack parts when they are written again."""
+    before = jax.config.values["jax_enable_compilation_cache"]
+    jax.config.update("jax_enable_compilation_cache", False)
+    compilation_cache.reset_cache()  # which asks once whether it is on
+    try:
+        yield
+    finally:
+        jax.config.update("jax_enable_compilation_cache", before)
+        compilation_cache.reset_cache()
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.sha256("\n".join(f"{len(part)} {part}" for part in parts).encode()).hexdigest()
+
+
+def _here() -> list[str]:
+    """Versions, settings and the machine."""
+    settings = [f"{k}={v}" for k, v in sorted(jax.config.values.items()) if "compilation_cache" not in k]
+    named = [f"{k}={v}" for k, v in sorted(os.environ.items()) if k.startswith(("JAX_", "XLA_", "JAXMBS_K"))]
+    versions = [*map(version, ("jax", "jaxlib", "numpy")), platform.python_version(), kernels()]
+    return [*versions, *settings, *named, *(f"{d.platform} {d.device_kind}" for d in jax.devices()), *_fixed()]
+
+
+@functools.cache
+def _fixed() -> list[str]:
+    """The library's own text, and what the processor can do."""
+    folder = Path(jaxmbs.__file__).parent
+    own = [
+        f"{p.relative_to(folder)} {hashlib.sha256(p.read_bytes()).hexdigest()}" for p in sorted(folder.rglob("*.py"))
+    ]
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        processor = sorted({line for line in lines if line.startswith(("model name", "flags", "Features", "CPU part"))})
+    except OSError:
+        processor = [platform.machine(), platform.processor(), platform.node()]
+    return [*own, *processor]
+
+
+def _read(path: Path, devices: int) -> jax.stages.Compiled | None:
+    try:
+        whole = path.read_bytes()
+        if hashlib.sha256(whole[32:]).digest() != whole[:32]:
+            return None
+        program, wanted = pickle.loads(whole[32:])
+        os.utime(path)
+        if wanted:
+            from jaxmbs.batching.machine import compiling
+
+            if not all(compiling.restored(name, file) for name, file in wanted.items()):
+                return None
+        return serialize_executable.deserialize_and_load(*program, execution_devices=jax.devices()[:devices])
+    except Exception:  # whatever it is: made anew, it will be right
+        return None
+
+
+def _write(path: Path, program: jax.stages.Compiled) -> None:
+    with contextlib.suppress(Exception):  # some programs cannot be written, some folders not be written to
+        names = set(_KERNEL.findall(program.as_text() or ""))
+        wanted = {}
+        if names:
+            from jaxmbs.batching.machine import compiling
+
+            wanted = {name: compiling.FILES[name] for name in names}
+        content = pickle.dumps((serialize_executable.serialize(program), wanted))
+        handle, name = tempfile.mkstemp(dir=path.parent)
+        with os.fdopen(handle, "wb") as file:
+            file.write(hashlib.sha256(content).digest() + content)
+        os.replace(name, path)
+        _bounded(path.parent)
+
+
+def _bounded(folder: Path) -> None:
+    """Remove programs beyond MOST_BYTES."""
+    found = sorted(((s.st_mtime, s.st_size, p) for p in folder.glob("*.program") for s in [p.stat()]), reverse=True)
+    for total, (_, _, path) in zip(np.cumsum([size for _, size, _ in found]), found, strict=True):
+        if total > MOST_BYTES:
+            path.unlink(missing_ok=True)

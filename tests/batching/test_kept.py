@@ -1,0 +1,48 @@
+"""Programs on disk: read by another process's request for the same content, made anew where anything is not as it was."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxmbs.batching import kept, over_rows
+from jaxmbs.batching.machine import compiling
+
+
+def test_programs_are_kept_by_their_content(tmp_path, monkeypatch):
+    monkeypatch.setattr(kept, "COUNT", {"made": 0, "read": 0})
+    x = jnp.linspace(0.1, 2.0, 80).reshape(40, 2)
+
+    def program(content, factor):
+        def make():
+            rows = jax.jit(lambda x: over_rows(lambda r: factor * jnp.sin(r[0]) * r[1])(x)[0])
+            return rows.lower(x).compile()
+
+        return np.asarray(kept.kept(content, 1, make)(x))
+
+    expected = np.sin(x[:, 0]) * x[:, 1]
+    np.testing.assert_allclose(program(["a"], 2.0), 2 * expected, rtol=1e-14)
+    assert kept.COUNT == {"made": 1, "read": 0} and not list(tmp_path.iterdir()), (
+        "nothing is kept where no folder is set"
+    )
+    monkeypatch.setattr(kept, "FOLDER", tmp_path)
+    first = program(["a"], 2.0)
+    assert np.array_equal(program(["a"], 5.0), first), "read: it is not looked at what would be made"
+    assert kept.COUNT == {"made": 2, "read": 1}
+    np.testing.assert_allclose(program(["b"], 3.0), 3 * expected, rtol=1e-14)
+    np.testing.assert_allclose(program(None, 4.0), 4 * expected, rtol=1e-14)
+    assert kept.COUNT == {"made": 4, "read": 1} and len(list(tmp_path.glob("*.program"))) == 2
+    (newer,) = (
+        p for p in tmp_path.glob("*.program") if p.stat().st_mtime == max(q.stat().st_mtime for q in tmp_path.iterdir())
+    )
+    whole = newer.read_bytes()
+    newer.write_bytes(whole[:-9] + bytes([whole[-9] ^ 1]) + whole[-8:])
+    np.testing.assert_allclose(program(["b"], 6.0), 6 * expected, rtol=1e-14)
+    assert kept.COUNT == {"made": 5, "read": 1} and newer.read_bytes() != whole, "damaged: made anew"
+    monkeypatch.setattr(compiling, "restored", lambda name, file: False)
+    np.testing.assert_allclose(program(["b"], 7.0), 7 * expected, rtol=1e-14)
+    assert kept.COUNT["made"] == 5 + (kept.kernels().startswith("machine")), (
+        "without the code of its kernels: made anew"
+    )
+    monkeypatch.setattr(kept, "MOST_BYTES", 0)
+    program(["c"], 8.0)
+    assert not list(tmp_path.glob("*.program")), "no more than that"

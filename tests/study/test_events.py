@@ -1,0 +1,117 @@
+"""Events of samples: their values just before, how often and when they happen, in the results and in the report."""
+
+import html
+import json
+import re
+import shutil
+
+import numpy as np
+import pytest
+import zarr
+
+from jaxmbs.io.errors import InputError
+from jaxmbs.study import read, repeat, report, resume, run
+from jaxmbs.study import store as stores
+from jaxmbs.study.damage import examined
+from jaxmbs.study.provenance import sealed
+from tests.study.conftest import CART
+
+LATCHING = CART.replace("damping = 0.5", "damping = 0.0").replace(
+    '"reach > 90 mm", "speed < 0.9 m/s"', '"speed_then < 2 m/s"'
+)
+LATCHING += """
+[[mechanism.events]]
+name = "latch"
+when = {type = "joint_reaches", joint = "rail", value = 0.02, direction = "up"}
+then = [{type = "lock", joint = "rail"}]
+[[mechanism.events]]
+name = "far"
+when = {type = "joint_reaches", joint = "rail", value = 5.0}
+then = [{type = "finish"}]
+[outputs.speed_then]
+type = "joint_velocity"
+joint = "rail"
+reduce = "at"
+when = "event latch"
+[outputs.instant]
+type = "joint_velocity"
+joint = "rail"
+reduce = "time_at"
+when = "event latch"
+[outputs.never]
+type = "joint_position"
+joint = "rail"
+reduce = "at"
+when = "event far"
+[outputs.told]
+type = "event_time"
+event = "latch"
+"""
+SAMPLES = 64
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("events")
+    (folder / "cart.toml").write_text(LATCHING)
+    return run(read(folder / "cart.toml"), SAMPLES, folder / "run", 64)
+
+
+@pytest.fixture(scope="module")
+def raw(finished):
+    return {name: x[:] for name, x in zarr.open_group(str(finished.folder / "results.zarr"), mode="r").arrays()}
+
+
+def test_values_just_before_an_event(finished, raw):
+    """The spring, 0.2 m short of its rest length, drives the cart; it is caught at 20 mm."""
+    stiffness, mass, start = 50.0 * raw["spring.stiffness"], 2.0 * raw["cart.mass"], raw["initial.rail.v"]
+    expected = np.sqrt(start**2 + stiffness / mass * (0.2**2 - 0.18**2))
+    assert raw["speed_then"] == pytest.approx(expected, rel=1e-9)
+    assert raw["speed"] == pytest.approx(np.zeros(SAMPLES)) and raw["reach"] == pytest.approx(np.full(SAMPLES, 0.02))
+    omega = np.sqrt(stiffness / mass)
+    phases = np.arctan2(expected / omega, 0.18) - np.arctan2(start / omega, 0.2)  # of the oscillation about rest
+    assert raw["instant"] == pytest.approx(phases / omega, rel=1e-8)
+    assert np.array_equal(raw["told"], raw["instant"]) and np.isnan(raw["never"]).all()
+    assert np.array_equal(raw["event_counts"], np.tile([1, 0], (SAMPLES, 1)))
+    assert np.array_equal(raw["event_times"][:, 0], raw["told"]) and np.isnan(raw["event_times"][:, 1]).all()
+    again = repeat(read(finished.folder / "study.toml"), [5, 3])
+    for name in ("speed_then", "instant", "never", "reach"):
+        assert again.outputs[name] == pytest.approx(raw[name][[5, 3]], rel=1e-9, nan_ok=True)
+
+
+def test_the_report_tells_of_events(finished, raw):
+    written = report(finished.folder)
+    text = html.unescape(re.sub(r"<svg.*?</svg>|<[^>]+>", "\n", written.path.read_text(), flags=re.DOTALL))
+    said = re.sub(r"\n+", "\n", text)
+    times = [f"{np.quantile(raw['told'], q):.5g}" for q in (0.01, 0.05, 0.5, 0.95, 0.99)]
+    assert "\n".join(["latch", "joint_reaches", "lock", f"{SAMPLES} of {SAMPLES} (100.00%)", "1", *times]) in said
+    assert "\n".join(["far", "joint_reaches", "finish", f"0 of {SAMPLES} (0.00%)", "0"]) in said
+    latch = written.document["events"]["latch"]
+    assert (latch["samples"], latch["of"], latch["most"]) == (SAMPLES, SAMPLES, 1)
+    assert latch["first"]["0.5"] == np.quantile(raw["told"], 0.5)
+
+
+@pytest.mark.parametrize("event", ["ltach", "t > 0.1 s"])
+def test_an_event_that_is_not_there_is_named(event, tmp_path):
+    (tmp_path / "cart.toml").write_text(LATCHING.replace('"event far"', f'"event {event}"'))
+    with pytest.raises(InputError, match=r"outputs\.never\.when: there is no event "):
+        read(tmp_path / "cart.toml")
+
+
+def test_a_run_of_another_version_is_not_called_damaged(finished, tmp_path):
+    folder = tmp_path / "run"
+    shutil.copytree(finished.folder, folder)
+    shutil.rmtree(folder / "results.zarr" / "event_times")
+    with pytest.raises(InputError, match="damaged"):
+        report(folder)
+    record = json.loads((folder / "provenance.json").read_text())
+    record["versions"]["jaxmbs"] = "0.0.1"
+    del record["format"], record["digest"]
+    before = (folder / "results.zarr" / "zarr.json").read_bytes()
+    for older in (record, sealed(record)):
+        (folder / "provenance.json").write_text(json.dumps(older))
+        for use in (report, resume, examined, stores.open_folder):
+            if (use, older) != (stores.open_folder, sealed(record)):
+                with pytest.raises(InputError, match=r"is a run of jaxmbs 0\.0\.1, .*nothing is damaged"):
+                    use(folder, True) if use is resume else use(folder)
+    assert (folder / "results.zarr" / "zarr.json").read_bytes() == before
