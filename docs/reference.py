@@ -48,7 +48,11 @@ def keys() -> str:
     from jaxmbs.design.file import file_table
     from jaxmbs.io.reference import keys as all_of
 
-    out = ["# Keys of a file\n", "`jaxmbs keys PATH` shows a part of this in the terminal.\n"]
+    out = [
+        "# Keys of a file\n",
+        "`jaxmbs keys PATH` shows a part of this in the terminal. A function is "
+        '[named](../tutorials/6-files.md#functions-of-yours): `fn = "my_functions.drag"`.\n',
+    ]
     for (path, header, of), found in itertools.groupby(
         all_of(file_table()), key=lambda k: (k.path.rpartition(".")[0], k.header, k.of)
     ):

@@ -15,6 +15,7 @@
 The declarations make the parameters ("magnet.strength"), their checks, the table `type = "magnet"` of a file, the units of
 dispersions and the docstring's list. Python uses such a class at once; a file where a package names it as an entry point of
 the group "jaxmbs.elements", or where `modules = ["my_elements.py"]` names its module and the reader trusts the file.
+Functions (of External, General, ...) are named likewise: `fn = "my_elements.drag"`.
 """
 
 from jaxmbs.model.constraints import Constraint as Constraint

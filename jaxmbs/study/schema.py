@@ -77,7 +77,7 @@ class _StudyFile(Table):
     )
     modules: list[str] = stated(
         "list of file names",
-        "Python files beside this one that define elements of one's own; run with --trust only",
+        "Python files beside this one that define elements and functions of one's own; run with --trust only",
         default=list,
     )
     initial: dict[str, InitialTable] = stated("table per joint", "where the joint starts", default=dict)

@@ -121,3 +121,22 @@ def test_a_study_does_not_mind_a_design(tmp_path):
     from jaxmbs.study import read as read_study
 
     assert read_study(written(tmp_path, ARM), need="mechanism").model.nv == 2
+
+
+def test_an_objective_that_is_a_function_of_ones_own(tmp_path):
+    """A file names it, by the module that stands beside."""
+    (tmp_path / "level.py").write_text(
+        "import jaxmbs as mbs\n\ndef height(model, q):\n    return mbs.energy(model, q, 0 * q)[1]\n"
+    )
+    text = 'modules = ["level.py"]\n' + ARM.replace(
+        'type = "configuration_independence"', 'type = "function"\nfn = "level.height"'
+    )
+    file = tmp_path / "arm.toml"
+    file.write_text(text)
+    problem = read(file, trust=True).problem
+    assert problem.objectives[0].fn.__name__ == "height"
+    file.write_text(text.replace("level.height", "level.hight"))
+    with pytest.raises(
+        InputError, match=r'objectives\[0\]\.fn: there is no function "level\.hight"; did you mean "level\.height"'
+    ):
+        read(file, trust=True)

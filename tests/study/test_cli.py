@@ -50,7 +50,7 @@ def test_info_of_a_mechanism_alone(command, tmp_path):
     (tmp_path / "m.toml").write_text(CART[CART.index("[mechanism]") : CART.index("[initial.rail]")])
     done = command("info", tmp_path / "m.toml")
     assert done.returncode == 0, done.stderr
-    assert "1 bodies, 1 degrees of freedom" in done.stdout
+    assert "1 body, 1 degree of freedom" in done.stdout
 
 
 def test_study_refuses_a_bad_file_and_a_used_folder(command, folder):

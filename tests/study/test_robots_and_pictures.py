@@ -20,7 +20,7 @@ def test_info_of_a_robot(command, tmp_path):
     (tmp_path / "arm.urdf").write_text(ROBOT)
     done = command("info", tmp_path / "arm.urdf")
     assert done.returncode == 0, done.stderr
-    assert "1 bodies, 1 degrees of freedom" in done.stdout and "collision shapes (1)" in done.stderr
+    assert "1 body, 1 degree of freedom" in done.stdout and "collision shapes (1)" in done.stderr
     refused = command("study", tmp_path / "arm.urdf", "-n", 2, "--out", tmp_path / "run")
     assert refused.returncode == 1 and "mbs.save" in refused.stderr
 

@@ -158,4 +158,5 @@ def test_another_dispersion_changes_no_draw_of_the_others(cart):
     before, after = draws(cart()), draws(cart('[dispersions."cart.mass"]', added))
     assert set(after) - set(before) == {"cart.com"}
     for name, x in before.items():
-        assert np.array_equal(x, after[name]), name
+        # the same random numbers; JAX 0.12 rounds what is made of them as the width of the array would have it
+        np.testing.assert_allclose(x, after[name], rtol=4e-16, atol=1e-16, err_msg=name)
