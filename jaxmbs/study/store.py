@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
+import itertools
 import json
 import os
 import shutil
 import warnings
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +20,7 @@ import numpy as np
 from jaxmbs.io.errors import InputError, Problem
 from jaxmbs.simulate.solution import Status
 from jaxmbs.study.checksums import CHECKSUM, checksums
+from jaxmbs.study.columns import column_of
 from jaxmbs.study.provenance import Provenance, intact, salt
 from jaxmbs.study.units import si
 
@@ -86,10 +89,10 @@ class Store:
 
     def missing(self) -> Iterator[tuple[int, int]]:
         """(first, last + 1) of every run of zarr chunks that are not complete, in samples."""
-        rows, status = self.chunk_rows, self.status()
-        open_chunks = [bool(np.any(status[i : i + rows] == NOT_RUN)) for i in range(0, self.n, rows)]
+        rows, status = self.chunk_rows, self.arrays()["status"]
+        open_chunks = (bool(np.any(status[i : i + rows] == NOT_RUN)) for i in range(0, self.n, rows))
         first = None
-        for i, is_open in enumerate([*open_chunks, False]):
+        for i, is_open in enumerate(itertools.chain(open_chunks, [False])):
             if is_open and first is None:
                 first = i
             elif not is_open and first is not None:
@@ -119,7 +122,10 @@ class Store:
 
     def finish(self) -> None:
         """Note that every sample is there, with one number for all of them."""
-        found = {"samples": self.n, "fingerprint": fingerprint(self.arrays()[CHECKSUM][:])}
+        found = {
+            "samples": self.n,
+            "fingerprint": fingerprint(column_of(self.arrays()[CHECKSUM], ((0, self.n),)).parts()),
+        }
         write_whole(self.folder / FINISHED, json.dumps(found).encode())
 
     def finished(self) -> dict[str, Any] | None:
@@ -133,9 +139,14 @@ class Store:
         return found
 
 
-def fingerprint(checksums_of_all: np.ndarray) -> str:
-    """One number for all samples of a run; another bit anywhere gives another one."""
-    return f"{zlib.crc32(np.ascontiguousarray(checksums_of_all).tobytes()):08x}"
+def fingerprint(checksums_of_all: Iterable[np.ndarray]) -> str:
+    """One number for all samples of a run, whose checksums come part by part; another bit anywhere gives another one."""
+    return f"{functools.reduce(marked, checksums_of_all, 0):08x}"
+
+
+def marked(mark: int, part: np.ndarray) -> int:
+    """The mark of all samples so far."""
+    return zlib.crc32(np.ascontiguousarray(part).tobytes(), mark)
 
 
 def columns(study: Study, results: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:

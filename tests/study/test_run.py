@@ -146,7 +146,7 @@ def test_chunks_that_are_not_complete_are_missing(monkeypatch):
     """In runs of whole chunks, the last one as long as the samples go."""
     store = Store(None, {"n": 300, "chunk_rows": 64})
     status = np.zeros(300, int)
-    monkeypatch.setattr(Store, "status", lambda self: status)
+    monkeypatch.setattr(Store, "arrays", lambda self: {"status": status})
     assert list(store.missing()) == []
     status[[70, 130, 299]] = NOT_RUN
     assert list(store.missing()) == [(64, 192), (256, 300)]
