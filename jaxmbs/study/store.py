@@ -7,6 +7,7 @@ import hashlib
 import itertools
 import json
 import os
+import re
 import shutil
 import warnings
 import zlib
@@ -173,7 +174,12 @@ def create(study: Study, folder: Path, record: Provenance) -> Store:
 
 
 def require_empty(folder: Path) -> None:
-    """Raises InputError where the folder has what a run would write."""
+    """Raises InputError where the folder has what a run would write, and where it is none: an address of a bucket."""
+    if re.match(r"[a-z][a-z0-9+.-]+:/", str(folder)):  # one slash is left of two in a path
+        message = (
+            "is an address, and a run needs a folder, with locks and files that are renamed whole; mount the bucket"
+        )
+        raise InputError(Problem(str(folder), f"{message}, or copy the run there when it is finished"))
     for name in (RESULTS, PROVENANCE):
         if (folder / name).exists():
             message = f"has results already; continue them with `jaxmbs resume {folder}`, or choose another folder"
