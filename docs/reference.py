@@ -262,6 +262,8 @@ def benchmarks() -> str:
     folder = ROOT / "benchmarks" / "results"
     for path in sorted(folder.glob("*.json")):
         kept = json.loads(path.read_text())
+        if path.stem in _STATISTICS:
+            out += _STATISTICS[path.stem](kept)
         if "rows" not in kept:
             continue
         if path.stem == "loops":
@@ -286,6 +288,34 @@ def benchmarks() -> str:
     return "\n".join(out)
 
 
+def _separation(kept: dict[str, Any]) -> list[str]:
+    head = ("", "samples per second", "per second of one core", "error of the speed")
+    rows = ((n, f"{r['per_second']:,.0f}", f"{r['per_cpu_second']:,.0f}", f"{r['error']:.0e}") for n, r in kept.items())
+    said = "Two free bodies and a spring, 300 steps of 1 ms, each sample with its own masses and stiffness.\n"
+    return ["## Samples of a separation\n", said, table(head, rows)]
+
+
+def _rare_failure(kept: dict[str, Any]) -> list[str]:
+    """Of 1e-5, three times."""
+    rare = kept["rare"]
+    rows = [
+        (name, f"{p:.3g}", f"{r['low']:.3g} .. {r['high']:.3g}", f"{n:,}", f"{r['cpu_s']:.1f}")
+        for name, p, n, r in (
+            ("brute force", kept["brute_force"], kept["samples"], kept),
+            ("importance sampling", rare["probability"], rare["simulations"], rare),
+        )
+    ]
+    head = ("", "probability", "95 % interval", "simulations", "processor time, s")
+    return ["## A rare failure\n", f"In closed form {kept['exact']:.4g}.\n", table(head, rows)]
+
+
+def _many_samples(kept: dict[str, Any]) -> list[str]:
+    n, memory, time = kept["samples"], kept["peak_MB"] - kept["peak_before_MB"], kept["cpu_s"]
+    said = f"{n:,} samples of an output: {memory:,.0f} MB of memory, {time:,.0f} s of processor time.\n"
+    return ["## Statistics of many samples\n", said]
+
+
+_STATISTICS = {"separation": _separation, "rare_failure": _rare_failure, "many_samples": _many_samples}
 _WINDOWS = ("windows", "build, s", "first result, s", "step, µs", "step in a batch of 1024, µs", "acceleration, µs",
             "Pinocchio, µs", "error", "jaxmbs, ms", "Exudyn index 3, ms", "index 2, ms")  # fmt: skip
 

@@ -15,6 +15,7 @@ import numpy as np
 from jaxmbs.io.errors import InputError, Problem
 from jaxmbs.study import store as stores
 from jaxmbs.study.checksums import CHECKSUM, checksums
+from jaxmbs.study.columns import Column, column_of
 from jaxmbs.study.provenance import FORMAT, intact, salt, sealed
 from jaxmbs.study.store import FINISHED, NOT_RUN, PROVENANCE, RESULTS, STUDY, Store
 
@@ -134,13 +135,15 @@ def _chunks(store: Store) -> Iterator[Damage]:
         finished = None
         yield Damage(FINISHED, "cannot be read")
     per_span = max(1, _SPAN // rows) * rows
-    of_all = np.zeros(store.n, np.uint32)
-    sound = True
+    mark, sound = 0, True
     for first in range(0, store.n, per_span):
-        for d in _span(store, arrays, there, first, min(first + per_span, store.n), finished is not None, of_all):
+        stop = min(first + per_span, store.n)
+        of_all = np.zeros(stop - first, np.uint32)
+        for d in _span(store, arrays, there, first, stop, finished is not None, of_all):
             sound = False
             yield d
-    if finished and sound and finished != {"samples": store.n, "fingerprint": stores.fingerprint(of_all)}:
+        mark = stores.marked(mark, of_all)
+    if finished and sound and finished != {"samples": store.n, "fingerprint": f"{mark:08x}"}:
         yield Damage(FINISHED, "is not of these results")
 
 
@@ -177,7 +180,7 @@ def _span(
         if not found and run.any():
             content = {name: x[own] for name, x in values.items() if name != CHECKSUM}
             right = checksums(content, begin, salt(store.provenance)) == values[CHECKSUM][own]
-            of_all[begin:end] = values[CHECKSUM][own]
+            of_all[own] = values[CHECKSUM][own]
             wrong = np.flatnonzero(run & ~right)
             if len(wrong):
                 what = f"numbers of {len(wrong)} samples are not those that were computed, the first of sample"
@@ -252,11 +255,11 @@ def examined(folder: str | Path, mend: bool = False, trust: bool = False) -> Exa
     found = damage(study, store)
     done, mark = 0, None
     if not any("metadata" in d.what for d in found):
-        arrays = store.arrays()
-        status = _read(arrays["status"], "status", 0, store.n, store.chunk_rows, {})
-        done = int(np.count_nonzero(status != NOT_RUN))
-        if not found:
-            mark = stores.fingerprint(arrays[CHECKSUM][:]) if done == store.n else None
+        arrays, all_of = store.arrays(), ((0, store.n),)
+        status = Column(lambda a, b: _read(arrays["status"], "status", a, b, store.chunk_rows, {}), all_of)
+        done = sum(int(np.count_nonzero(part != NOT_RUN)) for part in status.parts())
+        if not found and done == store.n:
+            mark = stores.fingerprint(column_of(arrays[CHECKSUM], all_of).parts())
     return Examination(folder, store.n, done, mark, tuple(found), tuple(mended), _size(folder))
 
 

@@ -44,7 +44,7 @@ def estimate(study: Study, n: int, block_rows: int = 0, precision: str = "float6
     steps = study.simulation.t_end / study.simulation.dt
     cores = os.cpu_count() or 1
     together = min(n, cores * BLOCKS_PER_DEVICE * (block_rows or 1040))
-    memory = 3 * sample * together + 5 * n + STEP_BYTES * steps
+    memory = 3 * sample * together + STEP_BYTES * steps
     return Estimate(n, steps, float(sample) * n, memory, LEAST_TIME * steps * n * max(study.model.nv, 1) / cores)
 
 

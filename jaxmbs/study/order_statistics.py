@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from jaxmbs.io.errors import InputError, Problem
+from jaxmbs.study.columns import at_ranks, column
 
 CONTENT = {1: 0.99865, 2: 0.9973}  # three standard deviations of a normal distribution, by sides
 TOLERANCE_CONFIDENCE = 0.9
@@ -131,7 +132,7 @@ def tolerance(
     >>> tolerance(x, "low").why
     'needs 1,705 samples'
     """
-    x = np.sort(np.asarray(values, float))  # not a number comes last
+    x = column(values)
     n, both = len(x), sides == "both"
     content = CONTENT[2 if both else 1] if content is None else content
     if dependence:
@@ -140,14 +141,13 @@ def tolerance(
     if beyond < 1 + both:
         why = f"needs {samples_needed(content, confidence, int(both)):,} samples"
         return Tolerance(content, confidence, np.nan, np.nan, why=why)
-    defined = int(np.count_nonzero(~np.isnan(x)))
-    lost = n - defined
+    lost = sum(int(np.count_nonzero(np.isnan(part))) for part in x.parts())
     r, s = (beyond // 2, beyond - beyond // 2) if both else (beyond, 0) if sides == "low" else (0, beyond)
     r, s = (max(r - lost, 0) if r else 0), (max(s - (0 if r else lost), 0) if s else 0)
     if (r == 0 and sides != "high") or (s == 0 and sides != "low"):
         return Tolerance(content, confidence, np.nan, np.nan, why=f"{lost:,} samples failed or are undefined")
-    low = float(x[r - 1]) if r else -np.inf
-    return Tolerance(content, confidence, low, float(x[defined - s]) if s else np.inf, (r, s))
+    low, high = at_ranks(x, [max(r - 1, 0), n - lost - max(s, 1)])  # not a number comes last
+    return Tolerance(content, confidence, float(low) if r else -np.inf, float(high) if s else np.inf, (r, s))
 
 
 # --- looking while it runs --------------------------------------------------------------------------------------------

@@ -154,8 +154,7 @@ def _quantiles(study: Study, summary: Summary) -> str:
     rows = []
     for name in study.outputs:
         unit = study.shown[name]
-        values = summary.outputs[name]
-        undefined = int(np.count_nonzero(~np.isfinite(values))) - sum(map(len, summary.failed.values()))
+        undefined = summary.undefined(name)
         shown = [f"{q / unit.factor:.4g}" for q in summary.quantiles(name)]
         rows.append([escape(name.replace("_", " ")), escape(unit.name), *shown, f"{undefined:,}" if undefined else ""])
     return _table(["output", "unit", *(f"{q:.0%}" for q in QUANTILES), "undefined"], rows, len(QUANTILES) + 1)

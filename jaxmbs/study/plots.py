@@ -12,6 +12,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from jaxmbs.study.columns import Column, column, defined, quantiles
 from jaxmbs.study.criteria import Criterion
 from jaxmbs.study.units import Unit
 
@@ -41,25 +42,34 @@ def _picture(width: float, height: float, svg: list[str], label: str, left: floa
     svg.append(f'<svg role="img" aria-label="{label}" ' + body[body.index("<svg") + 4 :])
 
 
-def histogram(values: np.ndarray, name: str, unit: Unit, criteria: Sequence[Criterion], grid: float = 0.0) -> str:
-    """Histogram of an output, the samples that miss a criterion in another colour, its bound marked.
+def histogram(values: Any, name: str, unit: Unit, criteria: Sequence[Criterion], grid: float = 0.0) -> str:
+    """Histogram of an output, an array or column of them, the samples that miss a criterion in another colour, its bound
+    marked.
 
     grid: step between values that can occur, in SI (times), so that every bin holds equally many of them."""
-    x = values[np.isfinite(values)]
-    met = np.all([c.met(x) for c in criteria], axis=0) if criteria else np.ones(len(x), bool)
-    x, svg = x / unit.factor, []
+    x = column(values)
+    m, svg = defined(x), []
     with _picture(4.6, 2.7, svg, f"histogram of {name}") as ax:
-        if len(x):
-            low, high = _window(x, [b / unit.factor for c in criteria for _, b in c.marks])
-            width = (high - low) / np.clip(np.sqrt(len(x)), 12, 60)
+        if m:
+            low, high = _window(
+                x.mapped(lambda v: v / unit.factor), [b / unit.factor for c in criteria for _, b in c.marks]
+            )
+            width = (high - low) / np.clip(np.sqrt(m), 12, 60)
             if grid:
                 width = np.ceil(width / grid * unit.factor) * grid / unit.factor
                 low = (np.round(low / grid * unit.factor) - 0.5) * grid / unit.factor
-            edges = np.arange(low, high + width, width).tolist()
-            shown = np.clip(x, low, edges[-1])
-            groups = [(shown[met], GOOD), (shown[~met], BAD)]
-            parts, colors = zip(*(g for g in groups if len(g[0])), strict=True)
-            ax.hist(parts, edges, stacked=True, color=colors, rwidth=0.92)
+            edges = np.arange(low, high + width, width)
+            good, bad = np.zeros((2, len(edges) - 1))
+            for part in x.parts():
+                part = part[np.isfinite(part)]
+                met = np.all([c.met(part) for c in criteria], axis=0) if criteria else np.ones(len(part), bool)
+                shown = np.clip(part / unit.factor, low, edges[-1])
+                good += np.histogram(shown[met], edges)[0]
+                bad += np.histogram(shown[~met], edges)[0]
+            groups = [(counts, color) for counts, color in ((good, GOOD), (bad, BAD)) if counts.any()]
+            middles = [(edges[:-1] + edges[1:]) / 2] * len(groups)
+            weights, colors = zip(*groups, strict=True)
+            ax.hist(middles, edges.tolist(), weights=weights, stacked=True, color=colors, rwidth=0.92)
         for sign, bound in (mark for c in criteria for mark in c.marks):
             at = bound / unit.factor
             ax.axvline(at, color=INK, linewidth=1.1, linestyle=(0, (4, 2)))
@@ -71,9 +81,9 @@ def histogram(values: np.ndarray, name: str, unit: Unit, criteria: Sequence[Crit
     return svg[0]
 
 
-def _window(x: np.ndarray, bounds: Sequence[float]) -> tuple[float, float]:
+def _window(x: Column, bounds: Sequence[float]) -> tuple[float, float]:
     """Range that shows the bulk and the bounds; the last bins take what lies beyond."""
-    low, high = np.quantile(x, [0.0005, 0.9995])
+    low, high = quantiles(x, [0.0005, 0.9995])
     reach = high - low
     near = [b for b in bounds if low - 2 * reach <= b <= high + 2 * reach]
     low, high = min([low, *near]), max([high, *near])

@@ -121,19 +121,18 @@ def told(study: Study, u: np.ndarray) -> dict[str, float]:
 
 def _worst_sample(study: Study, criterion: Criterion, folder: str | Path) -> dict[str, Any]:
     from jaxmbs.study import store as stores
-    from jaxmbs.study.statistics import summarize
+    from jaxmbs.study.statistics import least, summarize
 
     store = stores.open_folder(Path(folder))
     if store.provenance["file_sha256"] != study.sha256:
         raise InputError(Problem("--of", f"{folder} is a run of another file; take {folder}/study.toml"))
     summary = summarize(study.of_size(store.n), store)
-    margins = criterion.margin(summary.outputs[criterion.output])
-    k = int(np.nanargmin(margins))
-    return {
-        "sample": int(summary.index[k]),
-        "of": summary.done,
-        "margin": float(margins[k]) / study.shown[criterion.output].factor,
-    }
+    found = least(criterion, summary, 1)
+    if not found:
+        return {"sample": None, "of": summary.done, "margin": np.nan}
+    ((sample, x),) = found
+    margin = float(criterion.margin(np.array([x]))[0]) / study.shown[criterion.output].factor
+    return {"sample": sample, "of": summary.done, "margin": margin}
 
 
 def table(found: dict[str, Any]) -> RenderableType:
@@ -158,7 +157,7 @@ def table(found: dict[str, Any]) -> RenderableType:
         head = f"worst case within {w['radius']:g} standard deviations: margin {w['margin']:.5g} {unit}"
         parts.append(Text(f"{head} (replayed {w['replayed']:.5g}): {_said(w['inputs'])}"))
     s = found["worst_sample"]
-    if s:
+    if s and s["sample"] is not None:
         parts.append(Text(f"worst of {s['of']:,} samples: number {s['sample']}, margin {s['margin']:.5g} {unit}"))
     return Group(*parts)
 

@@ -59,7 +59,7 @@ def repeated(study: Study, store: Store, summary: Summary, picked: dict[str, tup
     samples = sorted({sample for three in picked.values() for sample in three})
     steps = max(1, int(study.simulation.t_end / study.simulation.dt))
     many = min(_OF_A_BAND, int(_NUMBERS / (steps * (study.model.nq + study.model.nv + len(study.outputs)))))
-    good = summary.index[summary.status == 0][: max(many, 0)]
+    good = summary.good(max(many, 0))
     shown = next(iter(picked.values()))[:2]
     wanted = np.array([salt(store.provenance), *shown, *samples, 2**63, *good], np.uint64)
     found = _kept(store.folder / FILE, wanted)

@@ -53,7 +53,7 @@ def sensitivity(folder: str | Path, trust: bool = False) -> dict[str, Any]:
         raise InputError(Problem("study.design", message))
     outputs = {}
     for name in study.outputs:
-        outputs[name] = _of(study, store, kind, summary.outputs[name])
+        outputs[name] = _of(study, store, kind, np.asarray(summary.outputs[name]))
     return {"study": study.model.name, "measure": kind, "samples": store.n, "outputs": outputs}
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from jaxmbs.study.columns import Column, at_ranks, column, column_of, defined, quantiles
 from jaxmbs.study.criteria import Criterion
 from jaxmbs.study.order_statistics import Tolerance, anytime_interval, interval, tolerance
 from jaxmbs.study.outputs.folding import EVENT_COUNTS, EVENT_TIMES
@@ -15,6 +18,7 @@ from jaxmbs.study.store import NOT_RUN, Store
 
 QUANTILES = (0.01, 0.05, 0.5, 0.95, 0.99)
 CONFIDENCE = 0.95
+_NAMED = 12  # of the samples that failed alike, the first
 
 
 @dataclass(frozen=True)
@@ -55,40 +59,55 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Happened:
-    """An event over the samples that went well: in how many of them it happened, how often at most, and when first
-    (happened,) [s]."""
+    """An event over the samples that went well: in how many of them it happened, how often at most, and when first [s], not
+    a number where it did not."""
 
     samples: int
     of: int
     most: int
-    times: np.ndarray
+    times: Column
 
     @property
     def quantiles(self) -> np.ndarray:
         """QUANTILES of the times at which it happened first, over the samples in which it did."""
-        return np.quantile(self.times, QUANTILES) if len(self.times) else np.full(len(QUANTILES), np.nan)
+        return quantiles(self.times, QUANTILES)
+
+
+@dataclass(frozen=True)
+class Failures:
+    """How many samples failed alike, and the first of them."""
+
+    count: int = 0
+    first: tuple[int, ...] = ()
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __getitem__(self, which: Any) -> Any:
+        return self.first[which]
 
 
 @dataclass(frozen=True)
 class Summary:
     """A run, or the part of it that is done.
 
-    outputs: (m,) values in SI of the m samples `index` that were computed; failed: message -> indices; dependence: why there
-    are no intervals.
+    outputs: values in SI of the m samples `index` that were computed, read when they are asked for, not a number where a
+    sample failed; failed: message -> samples; dependence: why there are no intervals.
     """
 
     n: int
-    index: np.ndarray
-    status: np.ndarray
-    outputs: dict[str, np.ndarray]
+    index: Column
+    status: Column
+    outputs: Mapping[str, Column]
     verdicts: tuple[Verdict, ...]
     together: Verdict | None
-    failed: dict[str, np.ndarray]
+    failed: Mapping[str, Failures]
     energy_error: float
     dependence: str = ""
     events: dict[str, Happened] = field(default_factory=dict)
+    _quantiles: dict[str, np.ndarray] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def done(self) -> int:
         return len(self.index)
 
@@ -99,54 +118,90 @@ class Summary:
 
     def quantiles(self, name: str) -> np.ndarray:
         """QUANTILES of an output in SI, over the samples in which it is defined."""
-        values = self.outputs[name][np.isfinite(self.outputs[name])]
-        return np.quantile(values, QUANTILES) if len(values) else np.full(len(QUANTILES), np.nan)
+        if name not in self._quantiles:
+            self._quantiles[name] = quantiles(self.outputs[name], QUANTILES)
+        return self._quantiles[name]
+
+    def undefined(self, name: str) -> int:
+        """Samples that went well, and in which an output is not defined all the same."""
+        return self.done - defined(self.outputs[name]) - sum(map(len, self.failed.values()))
+
+    def good(self, most: int) -> np.ndarray:
+        """The first samples that went well."""
+        found: list[int] = []
+        for index, status in zip(self.index.parts(), self.status.parts(), strict=True):
+            found += index[status == 0][: most - len(found)].tolist()
+            if len(found) >= most:
+                break
+        return np.array(found, int)
 
 
-def verdict(text: str, met: np.ndarray, share: float = 1.0, stopped: bool = False, dependence: str = "") -> Verdict:
-    """Verdict of (m,) bool. stopped: as soon as enough was seen."""
-    k, m = int(np.count_nonzero(met)), len(met)
+def verdict(text: str, k: int, m: int, share: float = 1.0, stopped: bool = False, dependence: str = "") -> Verdict:
+    """Verdict of a criterion that k of m samples meet. stopped: as soon as enough was seen."""
     low, high = (0.0, 1.0) if not m else (anytime_interval if stopped else interval)(k, m, CONFIDENCE)
     low, high = (float("nan"), float("nan")) if dependence else (float(low), float(high))
     return Verdict(text, k, m, low, high, share)
 
 
-def limits(criterion: Criterion, values: np.ndarray, dependence: str = "") -> Tolerance:
+def limits(criterion: Criterion, values: Any, dependence: str = "") -> Tolerance:
     """Tolerance limits of a criterion's output on the sides that it bounds, for the share that it asks for."""
     signs = {sign[0] for sign, _ in criterion.bounds}
     sides = "both" if len(signs) > 1 else "high" if "<" in signs else "low"
-    x = np.abs(values) if criterion.absolute else values
+    x = column(values).mapped(np.abs) if criterion.absolute else values
     return tolerance(x, sides, criterion.share if criterion.share < 1 else None, dependence=dependence)
 
 
 def summarize(study: Study, store: Store) -> Summary:
-    """Statistics of all samples computed so far. A failed sample meets no criterion."""
+    """Statistics of all samples computed so far, read part by part: exact, in memory that does not grow with their number. A
+    failed sample meets no criterion."""
     import jaxmbs as mbs
 
-    events = study.model.event_names
-    data = store.read(("status", "energy_error", *study.outputs, *((EVENT_COUNTS, EVENT_TIMES) if events else ())))
-    status = data["status"]
-    index = np.flatnonzero(status != NOT_RUN)
-    status = status[index]
-    ok = status == int(mbs.Status.OK)
-    outputs = {name: np.where(ok, data[name][index], np.nan) for name in study.outputs}
-    met = [ok & c.met(outputs[c.output]) for c in study.criteria]
-    said = {"stopped": "until" in store.provenance, "dependence": study.dependence}
-    together = verdict("all of them", np.all(met, axis=0), **said) if len(met) > 1 else None
-    messages = {int(s): s.message for s in mbs.Status}
-    failed = {messages.get(int(s), f"status {s}"): index[status == s] for s in np.unique(status[~ok])}
-    errors = np.abs(data["energy_error"][index][ok])
+    arrays = store.arrays()
+    spans = tuple(_spans(column_of(arrays["status"], ((0, store.n),))))
+    status = column_of(arrays["status"], spans)
+    outputs = {name: _where_good(arrays, name, spans) for name in study.outputs}
+    met, met_all, worst_error = np.zeros(len(study.criteria), int), 0, 0.0
+    messages, failed = {int(s): s.message for s in mbs.Status}, dict[str, Failures]()
+    index = Column(np.arange, spans)
+    for first, now, error, *values in zip(
+        index.parts(), status.parts(), _where_good(arrays, "energy_error", spans).parts(),
+        *(x.parts() for x in outputs.values()), strict=True,
+    ):  # fmt: skip
+        own, ok = dict(zip(outputs, values, strict=True)), now == int(mbs.Status.OK)
+        each = [ok & c.met(own[c.output]) for c in study.criteria]
+        met += [np.count_nonzero(x) for x in each]
+        met_all += int(np.count_nonzero(np.all(each, axis=0)))
+        worst_error = max(worst_error, float(np.abs(error[ok]).max(initial=0.0)))
+        for s in np.unique(now[~ok]):
+            these, message = first[now == s], messages.get(int(s), f"status {s}")
+            known = failed.get(message, Failures())
+            failed[message] = Failures(len(known) + len(these), (*known.first, *these[:_NAMED].tolist())[:_NAMED])
+    m, said = len(index), {"stopped": "until" in store.provenance, "dependence": study.dependence}
+    together = verdict("all of them", met_all, m, **said) if len(met) > 1 else None
     verdicts = tuple(
-        replace(verdict(c.text, m, c.share, **said), limits=limits(c, outputs[c.output], study.dependence))
-        for c, m in zip(study.criteria, met, strict=True)
+        replace(verdict(c.text, int(k), m, c.share, **said), limits=limits(c, outputs[c.output], study.dependence))
+        for c, k in zip(study.criteria, met, strict=True)
     )
-    worst_error = float(errors.max(initial=0.0))
-    happened = {}
-    for k, name in enumerate(events):
-        counts, times = (data[x].reshape(store.n, -1)[index[ok], k] for x in (EVENT_COUNTS, EVENT_TIMES))
-        did = counts > 0
-        happened[name] = Happened(int(did.sum()), len(counts), int(counts.max(initial=0)), times[did])
-    return Summary(store.n, index, status, outputs, verdicts, together, failed, worst_error, study.dependence, happened)
+    events = {name: _happened(arrays, k, status) for k, name in enumerate(study.model.event_names)}
+    return Summary(store.n, index, status, outputs, verdicts, together, failed, worst_error, study.dependence, events)
+
+
+def _happened(arrays: Mapping[str, Any], event: int, status: Column) -> Happened:
+    samples, of, most = 0, 0, 0
+
+    def read(name: str, first: int, stop: int) -> np.ndarray:
+        return arrays[name][first:stop].reshape(stop - first, -1)[:, event]
+
+    counts = Column(lambda first, stop: read(EVENT_COUNTS, first, stop), status.spans)
+    for now, count in zip(status.parts(), counts.parts(), strict=True):
+        own = count[now == 0]
+        samples, of, most = samples + int(np.sum(own > 0)), of + len(own), max(most, int(own.max(initial=0)))
+
+    def when(first: int, stop: int) -> np.ndarray:
+        did = (status.read(first, stop) == 0) & (counts.read(first, stop) > 0)
+        return np.where(did, read(EVENT_TIMES, first, stop), np.nan)
+
+    return Happened(samples, of, most, Column(when, status.spans))
 
 
 def first_draws(study: Study, store: Store, summary: Summary, most: int = 20_000) -> dict[str, np.ndarray]:
@@ -156,15 +211,39 @@ def first_draws(study: Study, store: Store, summary: Summary, most: int = 20_000
     return {d.name: read[d.name][rows].reshape(len(rows), d.k) for d in study.dispersions.items}
 
 
+def _where_good(arrays: Mapping[str, Any], name: str, spans: tuple[tuple[int, int], ...]) -> Column:
+    """A variable, not a number in samples that failed."""
+
+    def read(first: int, stop: int) -> np.ndarray:
+        return np.where(arrays["status"][first:stop] == 0, arrays[name][first:stop], np.nan)
+
+    return Column(read, spans)
+
+
+def _spans(status: Column) -> list[tuple[int, int]]:
+    """Runs of samples that were computed."""
+    found: list[tuple[int, int]] = []
+    at = 0
+    for part in status.parts():
+        there = np.concatenate([[False], part != NOT_RUN, [False]])
+        edges = np.flatnonzero(there[1:] != there[:-1]).reshape(-1, 2)
+        for first, stop in edges.tolist():
+            if found and found[-1][1] == at + first:
+                found[-1] = (found[-1][0], at + stop)
+            else:
+                found.append((at + first, at + stop))
+        at += len(part)
+    return found
+
+
 def document(study: Study, store: Store, summary: Summary | None = None) -> dict[str, Any]:
     """A run as plain data, numbers of outputs in the unit that is shown beside them."""
     s = summary or summarize(study, store)
     outputs = {}
     for name in study.outputs:
-        unit, x = study.shown[name], s.outputs[name]
-        quantiles = {f"{q:g}": float(v / unit.factor) for q, v in zip(QUANTILES, s.quantiles(name), strict=True)}
-        defined = int(np.count_nonzero(np.isfinite(x)))
-        outputs[name] = {"unit": unit.name, "defined": defined, "quantiles": quantiles}
+        unit = study.shown[name]
+        told = {f"{q:g}": float(v / unit.factor) for q, v in zip(QUANTILES, s.quantiles(name), strict=True)}
+        outputs[name] = {"unit": unit.name, "defined": defined(s.outputs[name]), "quantiles": told}
     return {
         "study": study.model.name,
         "folder": str(store.folder),
@@ -207,37 +286,55 @@ def worst(study: Study, summary: Summary, most: int = 10) -> list[tuple[int, str
     """
     found: dict[int, tuple[float, str, float]] = {}
     for c in study.criteria:
-        x = summary.outputs[c.output]
-        fine = np.isfinite(x)
-        if not fine.any():
-            continue
-        spread = float(np.subtract(*np.quantile(x[fine], [0.75, 0.25]))) or 1.0
-        margin = np.where(fine, c.margin(x) / spread, np.inf)
-        for k in np.argsort(margin, kind="stable")[:most]:
-            if np.isfinite(margin[k]):
-                entry = (float(margin[k]), c.text, float(x[k]))
-                found[int(summary.index[k])] = min(found.get(int(summary.index[k]), entry), entry)
+        low, high = quantiles(summary.outputs[c.output], (0.25, 0.75))
+        spread = float(high - low) or 1.0
+        for sample, x in least(c, summary, most):
+            entry = (float(c.margin(np.array([x]))[0]) / spread, c.text, x)
+            found[sample] = min(found.get(sample, entry), entry)
     order = sorted(found.items(), key=lambda pair: pair[1][0])[:most]
     return [(sample, text, x) for sample, (_, text, x) in order]
 
 
+def least(criterion: Criterion, summary: Summary, most: int) -> list[tuple[int, float]]:
+    """(sample, value of the output) of the samples that are nearest to missing a criterion, or farthest beyond."""
+    index, values = np.zeros(0, int), np.zeros(0)
+    for own, x in zip(summary.index.parts(), summary.outputs[criterion.output].parts(), strict=True):
+        fine = np.isfinite(x)
+        index, values = np.concatenate([index, own[fine]]), np.concatenate([values, x[fine]])
+        first = np.argsort(criterion.margin(values), kind="stable")[:most]
+        index, values = index[first], values[first]
+    return list(zip(index.tolist(), values.tolist(), strict=True))
+
+
 def extremes(study: Study, summary: Summary, criterion: Criterion) -> tuple[int, int, int] | None:
     """Samples with the worst, the median and the best value of a criterion's output."""
-    values = summary.outputs[criterion.output]
-    order = np.argsort(criterion.margin(values))[: np.count_nonzero(np.isfinite(values))]  # not a number comes last
-    if not len(order):
+    margins = summary.outputs[criterion.output].mapped(lambda x: np.where(np.isfinite(x), criterion.margin(x), np.nan))
+    m = defined(margins)
+    if not m:
         return None
-    worst, median, best = (int(i) for i in summary.index[order[[0, len(order) // 2, -1]]])
-    return worst, median, best
+    three = at_ranks(margins, [0, m // 2, m - 1])
+    found: dict[int, int] = {}
+    for own, x in zip(summary.index.parts(), margins.parts(), strict=True):
+        for k in range(3):
+            equal = np.flatnonzero(x == three[k])
+            if k not in found and len(equal):
+                found[k] = int(own[equal[0]])
+        if len(found) == 3:
+            break
+    return found[0], found[1], found[2]
 
 
 def converging(study: Study, summary: Summary, points: int = 40) -> dict[str, np.ndarray]:
     """Per criterion (4, points): number of samples, share of them that meets it, ends of the share's interval."""
     n = np.unique(np.geomspace(1, summary.done, points).astype(int))
-    ok = np.isin(np.arange(summary.done), np.flatnonzero(summary.status == 0))
     found = {}
     for c in study.criteria:
-        k = np.cumsum(ok & c.met(summary.outputs[c.output]))[n - 1]
+        k, before, seen = np.zeros(len(n), int), 0, 0
+        for status, x in zip(summary.status.parts(), summary.outputs[c.output].parts(), strict=True):
+            met = np.cumsum((status == 0) & c.met(x))
+            here = (n > seen) & (n <= seen + len(x))
+            k[here] = before + met[n[here] - seen - 1]
+            before, seen = before + int(met[-1]), seen + len(x)
         none = np.full(len(n), np.nan)
         found[c.text] = np.stack([n, k / n, *((none, none) if summary.dependence else interval(k, n, CONFIDENCE))])
     return found

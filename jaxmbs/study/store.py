@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
+import itertools
 import json
 import os
+import re
 import shutil
 import warnings
 import zlib
@@ -19,6 +22,7 @@ import numpy as np
 from jaxmbs.io.errors import InputError, Problem
 from jaxmbs.simulate.solution import Status
 from jaxmbs.study.checksums import CHECKSUM, checksums
+from jaxmbs.study.columns import column_of
 from jaxmbs.study.outputs.folding import EVENT_COUNTS, EVENT_TIMES
 from jaxmbs.study.provenance import DIGEST, FORMAT, Provenance, intact, salt
 from jaxmbs.study.units import si
@@ -93,10 +97,10 @@ class Store:
 
     def missing(self) -> Iterator[tuple[int, int]]:
         """(first, last + 1) of every run of zarr chunks that are not complete, in samples."""
-        rows, status = self.chunk_rows, self.status()
-        open_chunks = [bool(np.any(status[i : i + rows] == NOT_RUN)) for i in range(0, self.n, rows)]
+        rows, status = self.chunk_rows, self.arrays()["status"]
+        open_chunks = (bool(np.any(status[i : i + rows] == NOT_RUN)) for i in range(0, self.n, rows))
         first = None
-        for i, is_open in enumerate([*open_chunks, False]):
+        for i, is_open in enumerate(itertools.chain(open_chunks, [False])):
             if is_open and first is None:
                 first = i
             elif not is_open and first is not None:
@@ -126,7 +130,10 @@ class Store:
 
     def finish(self) -> None:
         """Note that every sample is there, with one number for all of them."""
-        found = {"samples": self.n, "fingerprint": fingerprint(self.arrays()[CHECKSUM][:])}
+        found = {
+            "samples": self.n,
+            "fingerprint": fingerprint(column_of(self.arrays()[CHECKSUM], ((0, self.n),)).parts()),
+        }
         write_whole(self.folder / FINISHED, json.dumps(found).encode())
 
     def finished(self) -> dict[str, Any] | None:
@@ -140,9 +147,14 @@ class Store:
         return found
 
 
-def fingerprint(checksums_of_all: np.ndarray) -> str:
-    """One number for all samples of a run; another bit anywhere gives another one."""
-    return f"{zlib.crc32(np.ascontiguousarray(checksums_of_all).tobytes()):08x}"
+def fingerprint(checksums_of_all: Iterable[np.ndarray]) -> str:
+    """One number for all samples of a run, whose checksums come part by part; another bit anywhere gives another one."""
+    return f"{functools.reduce(marked, checksums_of_all, 0):08x}"
+
+
+def marked(mark: int, part: np.ndarray) -> int:
+    """The mark of all samples so far."""
+    return zlib.crc32(np.ascontiguousarray(part).tobytes(), mark)
 
 
 def columns(study: Study, results: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -169,7 +181,12 @@ def create(study: Study, folder: Path, record: Provenance) -> Store:
 
 
 def require_empty(folder: Path) -> None:
-    """Raises InputError where the folder has what a run would write."""
+    """Raises InputError where the folder has what a run would write, and where it is none: an address of a bucket."""
+    if re.match(r"[a-z][a-z0-9+.-]+:/", str(folder)):  # one slash is left of two in a path
+        message = (
+            "is an address, and a run needs a folder, with locks and files that are renamed whole; mount the bucket"
+        )
+        raise InputError(Problem(str(folder), f"{message}, or copy the run there when it is finished"))
     for name in (RESULTS, PROVENANCE):
         if (folder / name).exists():
             message = f"has results already; continue them with `jaxmbs resume {folder}`, or choose another folder"

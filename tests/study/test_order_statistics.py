@@ -1,22 +1,29 @@
 """Intervals, tolerance limits and stopping rules: figures of the literature, and the coverage that they state."""
 
 import doctest
+import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from jaxmbs.io import InputError
+from jaxmbs.simulate.solution import Status
+from jaxmbs.study import columns, plots, read, report, resume, run
 from jaxmbs.study import order_statistics as orders
-from jaxmbs.study import read, report, resume, run
+from jaxmbs.study.columns import Column, at_ranks, quantiles
 from jaxmbs.study.order_statistics import anytime_interval, discards, interval, samples_needed, settled, tolerance
-from tests.study.conftest import CART
+from jaxmbs.study.statistics import converging, document, extremes, summarize, worst
+from jaxmbs.study.store import NOT_RUN
+from tests.study.conftest import CART, ROOT, environment
 
 STUDIES = 1000
 
 
 def test_examples():
-    assert doctest.testmod(orders).failed == 0
+    assert doctest.testmod(orders).failed == 0 and doctest.testmod(columns).failed == 0
 
 
 def at_least(covered, stated):
@@ -130,3 +137,69 @@ def test_plans_have_no_intervals(cart, tmp_path):
     assert "no interval" in written.path.read_text() and "95% interval 0" not in written.path.read_text()
     with pytest.raises(InputError, match="Sobol"):
         run(read(cart("seed = 7", 'seed = 7\ndesign = "sobol"')), 128, tmp_path / "other", 64, until=0.1)
+
+
+@pytest.fixture
+def in_parts(monkeypatch):
+    """As if there were many samples: parts of some hundreds, too many to be sorted before their first bits are known."""
+    monkeypatch.setattr(columns, "PART", 300)
+    monkeypatch.setattr(columns, "_MOST", 100)
+
+
+@pytest.mark.parametrize("spans", [((0, 4000),), ((0, 1), (7, 2500), (2501, 4000))])
+def test_numbers_by_rank_part_by_part(in_parts, spans):
+    """Ties, infinities, zeros of both signs, numbers that are none: as NumPy sorts them all at once."""
+    rng = np.random.default_rng(0)
+    x = np.concatenate([rng.normal(size=1500), rng.normal(size=1486).round(1), rng.lognormal(0, 20, 1000)])
+    x = rng.permutation(np.concatenate([x, [np.nan] * 10, [np.inf, -np.inf, 0.0, -0.0]]))
+    values = Column(lambda first, stop: x[first:stop], spans)
+    whole = np.concatenate([x[first:stop] for first, stop in spans])
+    ranks = [0, 1, 17, 900, 2000, 2001, len(whole) - 11, len(whole) - 1]
+    assert np.array_equal(at_ranks(values, ranks), np.sort(whole)[ranks], equal_nan=True)
+    shares = [0.0, 0.01, 0.5, 0.95, 1.0]
+    assert np.array_equal(quantiles(values, shares), np.quantile(whole[np.isfinite(whole)], shares))
+    assert np.array_equal(values[:700], whole[:700], equal_nan=True) and len(values) == len(whole)
+
+
+def test_a_report_of_parts_says_the_same(tmp_path, in_parts, monkeypatch):
+    """Numbers, worst samples, curves and pictures of a run with failures, as if it were too large for the memory."""
+    (tmp_path / "cart.toml").write_text(CART)
+    study = read(tmp_path / "cart.toml")
+    store = run(study, 1000, tmp_path / "run", 64)
+    status = store.arrays()["status"]
+    status[[3, 450, 999]] = int(Status.NOT_FINITE)
+    status[640:704] = NOT_RUN
+
+    def told():
+        s = summarize(study, store)
+        c = study.criteria[0]
+        picture = plots.histogram(s.outputs[c.output], c.output, study.shown[c.output], [c])
+        curves = [x.tolist() for x in converging(study, s).values()]
+        return document(study, store, s), worst(study, s), extremes(study, s, c), curves, s.good(700).tolist(), picture
+
+    parts = told()
+    monkeypatch.undo()
+    assert columns.PART > 1000
+    whole = told()
+    assert parts == whole
+    assert parts[0]["done"] == 936 and [(f["samples"], f["first"]) for f in parts[0]["failed"]] == [(3, 3)]
+
+
+@pytest.mark.slow
+def test_memory_of_a_summary_does_not_grow():
+    """Eight million samples take what a million takes, a quarter of what their numbers alone would fill; their quantiles
+    are those of the law."""
+    found = []
+    for n in (1_000_000, 8_000_000):
+        command = [sys.executable, "-m", "benchmarks.many_samples", "-n", str(n)]
+        done = subprocess.run(command, capture_output=True, text=True, env=environment(), cwd=ROOT, check=False)
+        assert done.returncode == 0, done.stderr
+        found.append(json.loads(done.stdout))
+    few, many = found
+    assert many["peak_MB"] - few["peak_MB"] < 8 * 7 * 2 / 4, (
+        "of 7 million numbers of 8 bytes more, read as two variables"
+    )
+    for q, x in many["quantiles"].items():
+        level = float(q)
+        reach = 5 * np.sqrt(level * (1 - level) / 8e6) / stats.norm.pdf(stats.norm.ppf(level))
+        assert abs(x - stats.norm.ppf(level)) < reach

@@ -4,6 +4,7 @@ import json
 import signal
 import subprocess
 import time
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -16,7 +17,7 @@ from jaxmbs.io import InputError
 from jaxmbs.study import read, repeat, resume, run
 from jaxmbs.study.provenance import sealed
 from jaxmbs.study.run import _Pace
-from jaxmbs.study.store import NOT_RUN, Store
+from jaxmbs.study.store import NOT_RUN, Store, require_empty
 from tests.study.conftest import cli, environment
 
 ROWS = 64
@@ -146,7 +147,7 @@ def test_chunks_that_are_not_complete_are_missing(monkeypatch):
     """In runs of whole chunks, the last one as long as the samples go."""
     store = Store(None, {"n": 300, "chunk_rows": 64})
     status = np.zeros(300, int)
-    monkeypatch.setattr(Store, "status", lambda self: status)
+    monkeypatch.setattr(Store, "arrays", lambda self: {"status": status})
     assert list(store.missing()) == []
     status[[70, 130, 299]] = NOT_RUN
     assert list(store.missing()) == [(64, 192), (256, 300)]
@@ -270,3 +271,10 @@ def test_progress_counts_every_sample(whole, tmp_path):
     run(read(whole / "cart.toml"), 100, tmp_path / "run", ROWS, lambda *state: calls.append(state))
     assert calls[0] == ("compile", 0, 100) and calls[-1] == ("done", 100, 100)
     assert [c[1] for c in calls] == sorted(c[1] for c in calls)
+
+
+@pytest.mark.parametrize("address", ["s3://bucket/run", "s3:/bucket/run", "memory://run"])
+def test_a_bucket_is_no_folder(address):
+    with pytest.raises(InputError, match="mount the bucket"):
+        require_empty(Path(address))
+    require_empty(Path("results:of/today"))

@@ -1,0 +1,108 @@
+"""python -m benchmarks.rare_failure [-n 1e7] [--keep]: one rare failure by brute force, by its design point, in closed form.
+
+Two springs push a payload along a rail, each with a force of its own at the start; it fails where it leaves too slowly. Its
+energy is what they give, so that its speed is known, and with normal forces the probability of a failure too.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+RESULTS = Path(__file__).parent / "results" / "rare_failure.json"
+STIFFNESS, PRELOAD, STROKE, MASS, SPREAD, SLOWEST = 300.0, 80.0, 0.1, 4.0, 0.03, 2.4034
+SPRING = """
+[[mechanism.forces]]
+name = "spring_{0}"
+type = "pusher"
+body_a = "world"
+body_b = "payload"
+point_a = [0.0, 0.0, 0.0]
+point_b = [0.0, 0.0, 0.0]
+direction = [1.0, 0.0, 0.0]
+stiffness = {STIFFNESS}
+preload = {PRELOAD}
+stroke = {STROKE}
+[dispersions."spring_{0}.preload"]
+distribution = "normal"
+apply = "multiply"
+std = {SPREAD}
+"""
+STUDY = """
+criteria = ["speed > {SLOWEST} m/s"]
+[mechanism]
+name = "two springs"
+[[mechanism.bodies]]
+name = "payload"
+mass = {MASS}
+inertia = [1.0, 1.0, 1.0]
+[[mechanism.joints]]
+name = "rail"
+type = "prismatic"
+axis = [1.0, 0.0, 0.0]
+parent = "world"
+child = "payload"
+[simulation]
+t_end = 0.12
+dt = 0.02
+[outputs.speed]
+type = "joint_velocity"
+joint = "rail"
+"""
+
+
+def written() -> str:
+    """The study file."""
+    return STUDY.format(**globals()) + "".join(SPRING.format(k, **globals()) for k in (1, 2))
+
+
+def exact() -> float:
+    """Probability that the two forces together give less energy than the slowest payload has."""
+    from scipy.stats import norm
+
+    least = (MASS * SLOWEST**2 / 2 + STIFFNESS * STROKE**2) / STROKE
+    return float(norm.cdf((least - 2 * PRELOAD) / (np.sqrt(2) * SPREAD * PRELOAD)))
+
+
+def main(
+    n: Annotated[float, typer.Option("-n", help="Samples of the brute force.")] = 1e7,
+    keep: Annotated[bool, typer.Option(help="Keep the figures.")] = False,
+) -> None:
+    """Both numbers with their intervals and times."""
+    from jaxmbs.cli.common import compute
+    from jaxmbs.study import rare, read, run
+    from jaxmbs.study.statistics import summarize
+
+    compute("float64")
+    with tempfile.TemporaryDirectory() as place:
+        path = Path(place) / "two_springs.toml"
+        path.write_text(written())
+        study = read(path)
+        begin, used = time.perf_counter(), time.process_time()
+        store = run(study, int(n), Path(place) / "run")
+        v = summarize(study, store).verdicts[0]
+        found = {
+            "exact": exact(), "samples": v.of, "brute_force": 1 - v.probability, "low": 1 - v.high, "high": 1 - v.low,
+            "time_s": time.perf_counter() - begin, "cpu_s": time.process_time() - used,
+        }  # fmt: skip
+        begin, used = time.perf_counter(), time.process_time()
+        told = rare(study)
+        sampled = {e["method"]: e for e in told["estimates"]}["importance sampling"]
+        found["rare"] = {
+            "probability": sampled["probability"], "low": sampled["low"], "high": sampled["high"],
+            "simulations": told["simulations"], "time_s": time.perf_counter() - begin,
+            "cpu_s": time.process_time() - used,
+        }  # fmt: skip
+    print(json.dumps(found, indent=1))
+    if keep:
+        RESULTS.write_text(json.dumps(found, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    typer.run(main)

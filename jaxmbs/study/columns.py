@@ -1,0 +1,167 @@
+"""Numbers of a run's samples read part by part, so that what is made of them needs no more memory the more there are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+PART = 1 << 20  # samples that are in memory at once
+_DIGIT = 16  # bits of a number by which it is counted in a pass
+_MOST = 1 << 21  # numbers that are sorted
+
+
+@dataclass(frozen=True)
+class Column:
+    """(m,) numbers of the m samples in `spans` ((first, stop), ...), in order; read: function (first, stop) -> (stop -
+    first,).
+
+    As an array (NumPy makes one where it needs one) all of it is in memory; `parts` and slices from the start read no more
+    than they are asked for. Columns of one part are kept.
+
+    >>> x = Column(lambda first, stop: np.arange(first, stop), ((0, 3), (7, 9)))
+    >>> len(x), x[:4].tolist(), np.asarray(x)[-1]
+    (5, [0, 1, 2, 7], np.int64(8))
+    """
+
+    read: Callable[[int, int], np.ndarray]
+    spans: tuple[tuple[int, int], ...]
+
+    def __len__(self) -> int:
+        return sum(stop - first for first, stop in self.spans)
+
+    @cached_property
+    def _whole(self) -> np.ndarray:
+        return np.concatenate([*self._read(), self.read(0, 0)])
+
+    def _read(self) -> Iterator[np.ndarray]:
+        for begin, end in self.spans:
+            for first in range(begin, end, PART):
+                yield self.read(first, min(first + PART, end))
+
+    def parts(self) -> Iterator[np.ndarray]:
+        """The numbers, at most PART at a time."""
+        if len(self) <= PART:
+            yield self._whole
+        else:
+            yield from self._read()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        whole = self._whole if len(self) <= PART else np.concatenate(list(self._read()))
+        return np.array(whole, dtype=dtype, copy=copy)
+
+    def __getitem__(self, which: Any) -> Any:
+        if len(self) <= PART or not isinstance(which, slice) or which.start or which.step or (which.stop or -1) < 0:
+            return np.asarray(self)[which]
+        found, some = [], which.stop
+        for part in self._read():
+            found.append(part[:some])
+            some -= len(found[-1])
+            if not some:
+                break
+        return np.concatenate(found)
+
+    def mapped(self, fn: Callable[[np.ndarray], np.ndarray]) -> Column:
+        """The column of fn of its numbers."""
+        return Column(lambda first, stop: fn(self.read(first, stop)), self.spans)
+
+
+def column(values: Any) -> Column:
+    """A column, or an array as one."""
+    if isinstance(values, Column):
+        return values
+    x = np.asarray(values)
+    return Column(lambda first, stop: x[first:stop], ((0, len(x)),))
+
+
+def column_of(array: Any, spans: tuple[tuple[int, int], ...]) -> Column:
+    """A variable of a run, as zarr opens it."""
+    return Column(lambda first, stop: array[first:stop], spans)
+
+
+def at_ranks(values: Column, ranks: Sequence[int]) -> np.ndarray:
+    """The numbers that would stand at these places if all were sorted, those that are no numbers last: exact, whatever their
+    distribution, from four passes at most.
+
+    A pass counts numbers by their next 16 bits; those that share all bits so far with one that is sought are sorted as soon
+    as they are few.
+
+    >>> at_ranks(column(np.array([3.0, -1.0, np.nan, 2.0])), [0, 2]).tolist()
+    [-1.0, 3.0]
+    """
+    sought = np.asarray(ranks, int)
+    if len(values) <= PART:
+        return np.sort(np.asarray(values, float))[sought]
+    prefix, below = np.zeros(len(sought), np.uint64), np.zeros(len(sought), int)
+    bits, alike = 0, np.full(len(sought), len(values))
+    while bits < 64:
+        groups, first = np.unique(prefix, return_index=True)
+        if bits and alike[first].sum() <= _MOST:
+            break
+        counts = np.zeros((len(groups), 1 << _DIGIT), int)
+        for part in values.parts():
+            keys = _ordered(part)
+            for k, group in enumerate(groups):
+                own = keys if not bits else keys[keys >> np.uint64(64 - bits) == group]
+                digits = (own >> np.uint64(64 - bits - _DIGIT)) & np.uint64((1 << _DIGIT) - 1)
+                counts[k] += np.bincount(digits.astype(int), minlength=1 << _DIGIT)
+        for k, rank in enumerate(sought):
+            own = counts[np.searchsorted(groups, prefix[k])]
+            ends = below[k] + np.cumsum(own)
+            digit = int(np.searchsorted(ends, rank, side="right"))
+            prefix[k], below[k], alike[k] = (
+                (prefix[k] << np.uint64(_DIGIT)) + np.uint64(digit),
+                ends[digit] - own[digit],
+                own[digit],
+            )
+        bits += _DIGIT
+    if bits == 64:
+        return _number(prefix)
+    groups, found = np.unique(prefix), [[] for _ in np.unique(prefix)]
+    for part in values.parts():
+        keys = _ordered(part)
+        for own, group in zip(found, groups, strict=True):
+            own.append(keys[keys >> np.uint64(64 - bits) == group])
+    lists = [np.sort(np.concatenate(own)) for own in found]
+    return _number(
+        np.array([lists[np.searchsorted(groups, p)][r - b] for p, r, b in zip(prefix, sought, below, strict=True)])
+    )
+
+
+def quantiles(values: Column, shares: Sequence[float]) -> np.ndarray:
+    """What np.quantile gives of those that are finite; not a number where none is.
+
+    >>> quantiles(column(np.array([1.0, 3.0, np.nan, 2.0])), [0.25, 1.0]).tolist()
+    [1.5, 3.0]
+    """
+    finite = values.mapped(lambda x: np.where(np.isfinite(x), x, np.nan))
+    m = defined(values)
+    if not m:
+        return np.full(len(shares), np.nan)
+    places = np.asarray(shares, float) * (m - 1)
+    low = np.floor(places).astype(int)
+    high = np.minimum(low + 1, m - 1)
+    ends = at_ranks(finite, [*low, *high])
+    a, b, t = ends[: len(low)], ends[len(low) :], places - low
+    return np.where(t < 0.5, a + (b - a) * t, b - (b - a) * (1 - t))  # as NumPy rounds it
+
+
+def defined(values: Column) -> int:
+    """How many are finite."""
+    return sum(int(np.count_nonzero(np.isfinite(part))) for part in values.parts())
+
+
+def _ordered(x: np.ndarray) -> np.ndarray:
+    """Whole numbers in the order of x, what is no number after all others."""
+    x = np.where(np.isnan(x), np.nan, x.astype(float)) + 0.0  # one kind of nan, one kind of zero
+    bits = x.view(np.uint64)
+    return np.where(bits >> np.uint64(63) == 1, ~bits, bits | np.uint64(1 << 63))
+
+
+def _number(keys: np.ndarray) -> np.ndarray:
+    """The numbers whose `_ordered` they are."""
+    top = keys >> np.uint64(63) == 1
+    return np.where(top, keys & np.uint64((1 << 63) - 1), ~keys).view(float)
