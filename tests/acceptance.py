@@ -201,6 +201,26 @@ def _balanced(p, q, v, u):
     return np.sin(angle), np.cos(angle), (torque(angle) - u)[1:]
 
 
+def _linear(m, q, v, u):
+    found = mbs.linearize(m, q, tau=u)
+    return found.M, found.K
+
+
+def _slopes_of_forces(p, q, v, u):
+    """The mass matrix, and how the forces that the accelerations need change as the configuration is displaced."""
+    q, h = _unit(p.mechanism, q), 1e-3
+    a = p.forward_dynamics(q, 0 * v, u)
+
+    def force(x):
+        moved = _unit(p.mechanism, q + rates(p.mechanism, q, x))
+        return p.inverse_dynamics(moved, 0 * v, a)
+
+    K = [
+        (8 * (force(h * e) - force(-h * e)) - (force(2 * h * e) - force(-2 * h * e))) / (12 * h) for e in np.eye(len(v))
+    ]
+    return p.mass_matrix(q), np.stack(K, axis=1)
+
+
 def _of_the_tree(p, q, v, u):
     return p.accelerations("body", q, v, p.forward_dynamics(q, v, np.concatenate([u[:1], 0 * u[1:]])))
 
@@ -254,6 +274,7 @@ ROWS = (
         quick=(),
     ),
     Row("equilibrium", "", _at_rest, _balanced, quick=()),
+    Row("linearize", "", _linear, _slopes_of_forces, quick=()),
     Row("energy", "", lambda m, q, v, u: mbs.energy(m, q, v), _on_qv("energy")),
     Row("momentum", "", lambda m, q, v, u: mbs.momentum(m, q, v), _on_qv("momentum")),
     Row("joint_reactions", "", _moving_reactions, _reactions),
