@@ -190,7 +190,8 @@ def _happened(arrays: Mapping[str, Any], event: int, status: Column) -> Happened
     samples, of, most = 0, 0, 0
 
     def read(name: str, first: int, stop: int) -> np.ndarray:
-        return arrays[name][first:stop].reshape(stop - first, -1)[:, event]
+        x = arrays[name][first:stop]
+        return x[:, event] if x.ndim > 1 else x  # a single event has no axis of its own
 
     counts = Column(lambda first, stop: read(EVENT_COUNTS, first, stop), status.spans)
     for now, count in zip(status.parts(), counts.parts(), strict=True):

@@ -276,9 +276,9 @@ def test_without_llvmlite(monkeypatch):
     assert "win32" in machine.lacking.__wrapped__()
 
 
-def test_code_is_kept_on_disk(tmp_path, monkeypatch):
+def test_code_is_kept_on_disk(tmp_path):
     """It is read where it is whole, and made anew where it is not; the same function always has the same text."""
-    monkeypatch.setattr(compiling, "_path", lambda content: tmp_path / "made" / "code.o")
+    path = tmp_path / "made" / "code.o"
     x = np.linspace(0, 1, 15).reshape(5, 3)
 
     def text():
@@ -289,13 +289,13 @@ def test_code_is_kept_on_disk(tmp_path, monkeypatch):
     results, engines = [], []
     for k in range(3):
         before = dict(compiling.COUNT)
-        engines.append(compiling._engine(text()))
+        engines.append(compiling._engine(text(), path, compiling._read(path)))
         address = ctypes.c_void_p(engines[-1].get_function_address("handler"))
         jax.ffi.register_ffi_target(f"kept_{k}", jax.ffi.pycapsule(address), platform="cpu")
         results.append(np.asarray(jax.ffi.ffi_call(f"kept_{k}", jax.ShapeDtypeStruct(x.shape, x.dtype))(x)).tobytes())
         assert compiling.COUNT["read"] - before["read"] == (k == 1)
         if k == 1:
-            (tmp_path / "made" / "code.o").write_bytes(b"damaged")
+            path.write_bytes(b"damaged")
     assert results[0] == results[1] == results[2]
     KEPT.extend(engines)
 
