@@ -49,5 +49,5 @@ def draw(path: Path) -> Path:
 
 
 if __name__ == "__main__":
-    for found in sorted(suite.RESULTS.glob("*.json")):
+    for found in sorted(suite.RESULTS.glob("*-cores-*.json")):
         print(draw(found))

@@ -349,5 +349,6 @@ def _peaks(peaks: dict[str, Any]) -> str:
         f"{peaks['float64'] / 1e9:.0f} per ns ({peaks['float32'] / 1e9:.0f} in float32; large matrices multiplied on all "
         f"cores), and that of reading its arguments and writing its results at the speed of copying (bytes per ns, by the "
         f"size of what each core copies: {copied}). A fused multiply-add is two operations, a sine or cosine those of its "
-        "polynomial, anything else one. What an evaluation waits for between, divisions and roots, is in no limit.\n"
+        "polynomial, anything else one. What an evaluation waits for between, divisions and roots, is in no limit; "
+        "additions that run beside multiplications and branches that are not taken can bring a fraction above 100 %.\n"
     )
