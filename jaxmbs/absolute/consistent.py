@@ -18,13 +18,14 @@ from jaxmbs.dynamics.formulations.system import apply
 from jaxmbs.dynamics.state.calling import compiles_itself, state_dtype
 from jaxmbs.model import Model, ModelError, Pose
 from jaxmbs.model.errors import unknown
+from jaxmbs.model.given import AnyShape, shape_of
 from jaxmbs.spatial import from_quaternion
 
 STEPS = 12
 
 
 def consistent(
-    model: Model, poses: Pose, velocities: Any = None, *, solver: str = "dense"
+    model: Model, poses: Pose, velocities: AnyShape | None = None, *, solver: str = "dense"
 ) -> tuple[Pose, jax.Array, jax.Array]:
     """The poses and velocities nearest to the given ones that satisfy the equations of all joints [Y 2.36].
 
@@ -47,9 +48,9 @@ def consistent(
     given = jnp.zeros((n, 6)) if velocities is None else velocities
     shapes = {"positions": (poses.position, ((n, 3),)), "rotations": (poses.rotation, ((n, 3, 3), (n, 4)))}
     for name, (x, known) in (shapes | {"velocities": (given, ((n, 6),))}).items():
-        if jnp.shape(x) not in known:
+        if shape_of(x) not in known:
             raise ModelError(
-                f"consistent: {name} have shape {jnp.shape(x)}; model {model.name!r} needs {' or '.join(map(str, known))}"
+                f"consistent: {name} have shape {shape_of(x)}; model {model.name!r} needs {' or '.join(map(str, known))}"
             )
     return _consistent(model, poses.position, poses.rotation, given, solver=solver)
 

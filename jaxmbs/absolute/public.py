@@ -23,7 +23,7 @@ from jaxmbs.dynamics.state.calling import compiles_itself, state_dtype, vector
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode, Model, ModelError, Pose
 from jaxmbs.model.errors import unknown
-from jaxmbs.model.given import Number, Numbers
+from jaxmbs.model.given import Number, Numbers, shape_of
 from jaxmbs.model.parameters import is_traced
 from jaxmbs.model.validation import refuse_armature
 
@@ -95,7 +95,7 @@ def accelerations(
     t: Number = 0.0,
     mode: Mode | None = None,
     base: MovingBase | None = None,
-    prescribed: Mapping[str, Any] | None = None,
+    prescribed: Mapping[str, Number | Numbers] | None = None,
     planar: bool = False,
     solver: str = "dense",
 ) -> tuple[jax.Array, jax.Array]:
@@ -119,8 +119,8 @@ def accelerations(
     known = {name: x for name, x in (prescribed or {}).items() if model.structure.find_body(name, "prescribed") >= 0}
     k = 3 if planar else 6
     for name, x in known.items():
-        if jnp.shape(x) != (k,):
-            raise ModelError(f"prescribed: the acceleration of body {name!r} has shape {jnp.shape(x)}; it needs ({k},)")
+        if shape_of(x) != (k,):
+            raise ModelError(f"prescribed: the acceleration of body {name!r} has shape {shape_of(x)}; it needs ({k},)")
     return _accelerations(model, q, v, tau, t, mode, known, base=base, planar=planar, solver=solver)
 
 

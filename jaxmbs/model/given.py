@@ -1,9 +1,18 @@
 """What users may give where an array is meant, for the signatures of public functions."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import jax
 import numpy as np
 
 Number = float | np.ndarray | jax.Array  # one number; an array of no axes may be traced
 Numbers = Sequence[float | jax.Array] | np.ndarray | jax.Array  # a vector
+Rows = Sequence[Sequence[float | jax.Array]]
+AnyShape = Number | Numbers | Rows | Sequence[Rows]
+Law = Callable[..., Numbers]  # a function of the user, (model, t, q, v) -> a vector
+
+
+def shape_of(given: Any) -> tuple[int, ...]:
+    """Its shape, whether it is a number, lists or an array."""
+    return np.shape(given)

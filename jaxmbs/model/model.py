@@ -12,6 +12,7 @@ import numpy as np
 
 from jaxmbs.model.errors import ModelError, unknown
 from jaxmbs.model.fields import Element, check_together
+from jaxmbs.model.given import AnyShape, shape_of
 from jaxmbs.model.joints import Coordinate
 from jaxmbs.model.kinds import Kind, checked_rows
 from jaxmbs.model.mode import Mode
@@ -222,7 +223,7 @@ def derivative(gradient: Model, name: str) -> Any:
     return c.reshape(*c.shape[:-1], *p.shape)
 
 
-def set(model: Model, values: Mapping[str, Any]) -> Model:
+def set(model: Model, values: Mapping[str, AnyShape]) -> Model:
     """The model with other values of the named parameters.
 
     Plain numbers are checked as at build. A value that is traced, or that differs from a pinned 0 or +-1, turns
@@ -242,7 +243,7 @@ def set(model: Model, values: Mapping[str, Any]) -> Model:
             if value.shape not in p.forms and not _is_batched(p, value.shape):
                 raise ModelError(f"set {name!r}: one instance has shape {value.shape}; pass {_instance_shapes(p)}")
             overrides[name] = value
-        elif _is_batched(p, np.shape(value)):
+        elif _is_batched(p, shape_of(value)):
             overrides[name] = _checked_batch(p, value, "set")
         else:
             concrete[name] = concrete_components(p.kind, value, f"set {name!r}")
@@ -270,7 +271,7 @@ def free(model: Model, names: Iterable[str]) -> Model:
     return _with_components(model, {}, loosened=names)
 
 
-def vary(model: Model, values: Mapping[str, Any]) -> tuple[Model, Model]:
+def vary(model: Model, values: Mapping[str, AnyShape]) -> tuple[Model, Model]:
     """Give the named parameters one value per instance, batch axis first.
 
     values: {name: (B, ...)}; an inertia as (B, 3) or (B, 3, 3), a rotation as (B, 4) or (B, 3, 3). Returns the model
@@ -288,7 +289,7 @@ def vary(model: Model, values: Mapping[str, Any]) -> tuple[Model, Model]:
     size: tuple[int, str] | None = None
     for name, value in values.items():
         p = _parameter(model, name, "vary")
-        shape = np.shape(value)
+        shape = shape_of(value)
         if not shape or not _is_batched(p, shape, exact=True):
             raise ModelError(
                 f"vary: {name!r} has shape {shape}; expected the batch axis first, then {_instance_shapes(p)}"

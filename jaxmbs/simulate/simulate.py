@@ -19,7 +19,7 @@ from jaxmbs.dynamics.state.programs import Known, program
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode, Model, ModelError
 from jaxmbs.model.functions import ORDER, check_arguments, evaluated, takes
-from jaxmbs.model.given import Numbers
+from jaxmbs.model.given import Law, Number, Numbers
 from jaxmbs.model.parameters import is_traced
 from jaxmbs.simulate.balance import Balance
 from jaxmbs.simulate.grid import Grid
@@ -42,19 +42,19 @@ def simulate(
     v0: Numbers,
     t_end: float | None = None,
     dt: float = 1e-3,
-    tau: Any = None,
+    tau: Numbers | Law | None = None,
     *,
     t0: float = 0.0,
-    times: Any = None,
+    times: Numbers | None = None,
     mode: Mode | None = None,
     held: Iterable[str] = (),
     method: str | Stepper = "rk4",
-    tolerance: Any = None,
+    tolerance: Number | Numbers | None = None,
     max_steps: int | None = None,
     checkpoint: bool | int | None = None,
     save_every: int | None = 1,
     fold: Fold | None = None,
-    baumgarte: Any = None,
+    baumgarte: Number | None = None,
 ) -> Solution:
     """Motion from (q0, v0) at t0 to t_end [s] by steps of dt [s] on the configuration manifold.
 

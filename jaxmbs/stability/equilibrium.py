@@ -19,6 +19,7 @@ from jaxmbs.dynamics.state.calling import compiles_itself, require_model, state_
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode, Model
 from jaxmbs.model.functions import check_arguments
+from jaxmbs.model.given import Law, Number, Numbers
 from jaxmbs.simulate import Status
 from jaxmbs.simulate.manifold import normalised
 from jaxmbs.stability.freedoms import locked, positions
@@ -50,7 +51,13 @@ class Equilibrium(NamedTuple):
 
 
 def equilibrium(
-    model: Model, q_guess: Any, tau: Any = None, fixed: Iterable[str] = (), *, t: Any = 0.0, mode: Mode | None = None
+    model: Model,
+    q_guess: Numbers,
+    tau: Numbers | Law | None = None,
+    fixed: Iterable[str] = (),
+    *,
+    t: Number = 0.0,
+    mode: Mode | None = None,
 ) -> Equilibrium:
     """Where the mechanism rests under gravity, its elements and tau: (q, multipliers, status, residual), an `Equilibrium`.
 

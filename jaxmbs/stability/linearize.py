@@ -24,6 +24,7 @@ from jaxmbs.dynamics import integrate, mass_matrix, rates
 from jaxmbs.dynamics.state.calling import compiles_itself, require_model, state_dtype, vector
 from jaxmbs.model import Mode, Model
 from jaxmbs.model.functions import check_arguments
+from jaxmbs.model.given import Law, Number, Numbers
 from jaxmbs.simulate import Status
 from jaxmbs.stability.freedoms import count, locked, partition, positions
 from jaxmbs.stability.loads import Load
@@ -85,11 +86,11 @@ class Linearization(NamedTuple):
 
 def linearize(
     model: Model,
-    q: Any,
-    v: Any = None,
-    tau: Any = None,
+    q: Numbers,
+    v: Numbers | None = None,
+    tau: Numbers | Law | None = None,
     *,
-    t: Any = 0.0,
+    t: Number = 0.0,
     mode: Mode | None = None,
     fixed: Iterable[str] = (),
     independent: Iterable[str] | None = None,

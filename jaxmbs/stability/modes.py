@@ -16,6 +16,7 @@ from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.calling import compiles_itself, vector
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode, Model, ModelError
+from jaxmbs.model.given import Law, Number, Numbers
 from jaxmbs.simulate import Events, Solution
 from jaxmbs.simulate.solution import Steps
 from jaxmbs.stability.eigenvalues import eigen
@@ -96,11 +97,11 @@ class Modes(NamedTuple):
 
 def modes(
     model: Model,
-    q: Any,
-    v: Any = None,
-    tau: Any = None,
+    q: Numbers,
+    v: Numbers | None = None,
+    tau: Numbers | Law | None = None,
     *,
-    t: Any = 0.0,
+    t: Number = 0.0,
     mode: Mode | None = None,
     fixed: Iterable[str] = (),
     independent: Iterable[str] | None = None,

@@ -18,6 +18,7 @@ from jaxmbs.dynamics import integrate, mass_matrix
 from jaxmbs.dynamics.state.calling import compiles_itself, require_model, state_dtype, vector
 from jaxmbs.model import Mode, Model, ModelError
 from jaxmbs.model.functions import check_arguments
+from jaxmbs.model.given import Law, Number, Numbers
 from jaxmbs.model.model import get
 from jaxmbs.model.model import set as with_values
 from jaxmbs.model.parameters import is_traced
@@ -56,16 +57,16 @@ class EquilibriumPath(NamedTuple):
 
 def equilibrium_path(
     model: Model,
-    q: Any,
+    q: Numbers,
     parameter: str | Changed,
-    stop: Any,
-    start: Any = None,
+    stop: Number | Numbers,
+    start: Number | Numbers | None = None,
     *,
-    tau: Any = None,
+    tau: Numbers | Law | None = None,
     fixed: Iterable[str] = (),
     rows: int = 100,
     step: float = 0.05,
-    t: Any = 0.0,
+    t: Number = 0.0,
     mode: Mode | None = None,
 ) -> EquilibriumPath:
     """Follow rest from q (nq,) while a parameter goes from start to stop, through folds: an `EquilibriumPath`.

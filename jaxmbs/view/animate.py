@@ -14,6 +14,7 @@ import numpy as np
 from jaxmbs.dynamics import body_poses
 from jaxmbs.errors import ModelError
 from jaxmbs.model import Model
+from jaxmbs.model.given import Numbers
 from jaxmbs.view.film import film
 from jaxmbs.view.glb import Builder
 from jaxmbs.view.shapes import scene_of
@@ -31,7 +32,7 @@ def animate(
     solution: Solution | Mapping[str, Solution],
     path: str | Path,
     *,
-    plots: Mapping[str, Any] | None = None,
+    plots: Mapping[str, Numbers] | None = None,
     frames: int = 1000,
 ) -> Path:
     """Write a motion as a picture that moves; returns the path of the file.

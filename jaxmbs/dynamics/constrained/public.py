@@ -124,7 +124,7 @@ def impact(
     on: Iterable[str] | None = None,
     *,
     restitution: Number = 0.0,
-    target: Mapping[str, Any] | None = None,
+    target: Mapping[str, Number | Numbers] | None = None,
     t: Number = 0.0,
     mode: Mode | None = None,
 ) -> tuple[jax.Array, jax.Array]:

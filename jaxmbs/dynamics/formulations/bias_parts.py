@@ -15,6 +15,7 @@ from jaxmbs.dynamics.state.scene import LinkLoads
 from jaxmbs.dynamics.state.state import Inertial
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode, Model
+from jaxmbs.model.given import Number
 
 
 class BiasSplit(NamedTuple):
@@ -48,7 +49,7 @@ class _Unloaded(State):
 
 
 @compiles_itself()
-def bias_split(model: Model, q: jax.Array, v: jax.Array, *, t: Any = 0.0, mode: Mode | None = None) -> BiasSplit:
+def bias_split(model: Model, q: jax.Array, v: jax.Array, *, t: Number = 0.0, mode: Mode | None = None) -> BiasSplit:
     """The bias forces at q (nq,), v (nv,) by origin [N, N m].
 
     With Spherical and Free joints v are rates, not derivatives of q; "centrifugal" then means the terms with the square

@@ -24,6 +24,7 @@ from jaxmbs.dynamics.state.programs import Opaque, Program, program
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Model, ModelError
 from jaxmbs.model.functions import check_arguments, evaluated
+from jaxmbs.model.given import Number
 from jaxmbs.model.structure import Structure
 
 Motions = tuple[tuple[str, int | None, Program | Opaque], ...]
@@ -52,8 +53,8 @@ def controlled_dynamics(
     v: jax.Array,
     tau: jax.Array | None = None,
     *,
-    motions: Mapping[str | tuple[str, int], Callable[[Any], Any]],
-    t: Any = 0.0,
+    motions: Mapping[str | tuple[str, int], Callable[[jax.Array], Number]],
+    t: Number = 0.0,
     method: str = "aba",
 ) -> Controlled:
     """Accelerations when some coordinates are given functions of time, and the forces that drive them.
