@@ -278,6 +278,7 @@ def test_without_llvmlite(monkeypatch):
 
 def test_code_is_kept_on_disk(tmp_path):
     """It is read where it is whole, and made anew where it is not; the same function always has the same text."""
+    compiling._prepared()
     path = tmp_path / "made" / "code.o"
     x = np.linspace(0, 1, 15).reshape(5, 3)
 
