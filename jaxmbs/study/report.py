@@ -117,7 +117,9 @@ def table(study: Study, store: Store, summary: Summary | None = None) -> Rendera
     parts.append(outputs)
     for message, index in s.failed.items():
         some = ", ".join(map(str, index[:8])) + (", ..." if len(index) > 8 else "")
-        parts.append(Text(f"{len(index):,} samples failed: {message} ({some})", style="red"))
+        parts.append(
+            Text(f"{len(index):,} sample{'' if len(index) == 1 else 's'} failed: {message} ({some})", style="red")
+        )
     if np.isfinite(s.energy_error) and s.done:
         parts.append(Text(f"largest error of the energy balance: {s.energy_error:.2g} J", style="dim"))
     return Group(*parts)
