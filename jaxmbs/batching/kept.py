@@ -13,21 +13,19 @@ import os
 import pickle
 import platform
 import re
-import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from importlib.metadata import version
 from pathlib import Path
 
 import jax
-import numpy as np
 from jax.experimental import serialize_executable
 from jax.experimental.compilation_cache import compilation_cache
 
 import jaxmbs
+from jaxmbs.batching import sealed
 from jaxmbs.batching.mapping import kernels
 
 FOLDER: Path | None = None  # where programs are kept
-MOST_BYTES = 1 << 28  # of all of them; the one that was not used for longest goes first
 COUNT = {"made": 0, "read": 0}  # programs of this process
 _KERNEL = re.compile(r"jaxmbs_[0-9a-f]{32}")
 
@@ -91,41 +89,26 @@ def _fixed() -> list[str]:
 
 
 def _read(path: Path, devices: int) -> jax.stages.Compiled | None:
-    try:
-        whole = path.read_bytes()
-        if hashlib.sha256(whole[32:]).digest() != whole[:32]:
-            return None
-        program, wanted = pickle.loads(whole[32:])
-        os.utime(path)
+    content = sealed.read(path)
+    if content is None:
+        return None
+    with contextlib.suppress(Exception):  # whatever it is: made anew, it will be right
+        program, wanted = pickle.loads(content)
         if wanted:
             from jaxmbs.batching.machine import compiling
 
             if not all(compiling.restored(name, file) for name, file in wanted.items()):
                 return None
         return serialize_executable.deserialize_and_load(*program, execution_devices=jax.devices()[:devices])
-    except Exception:  # whatever it is: made anew, it will be right
-        return None
+    return None
 
 
 def _write(path: Path, program: jax.stages.Compiled) -> None:
-    with contextlib.suppress(Exception):  # some programs cannot be written, some folders not be written to
+    with contextlib.suppress(Exception):  # some programs cannot be written
         names = set(_KERNEL.findall(program.as_text() or ""))
         wanted = {}
         if names:
             from jaxmbs.batching.machine import compiling
 
             wanted = {name: compiling.FILES[name] for name in names}
-        content = pickle.dumps((serialize_executable.serialize(program), wanted))
-        handle, name = tempfile.mkstemp(dir=path.parent)
-        with os.fdopen(handle, "wb") as file:
-            file.write(hashlib.sha256(content).digest() + content)
-        os.replace(name, path)
-        _bounded(path.parent)
-
-
-def _bounded(folder: Path) -> None:
-    """Remove programs beyond MOST_BYTES."""
-    found = sorted(((s.st_mtime, s.st_size, p) for p in folder.glob("*.program") for s in [p.stat()]), reverse=True)
-    for total, (_, _, path) in zip(np.cumsum([size for _, size, _ in found]), found, strict=True):
-        if total > MOST_BYTES:
-            path.unlink(missing_ok=True)
+        sealed.write(path, pickle.dumps((serialize_executable.serialize(program), wanted)))

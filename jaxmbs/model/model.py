@@ -244,7 +244,8 @@ def set(model: Model, values: Mapping[str, AnyShape]) -> Model:
                 raise ModelError(f"set {name!r}: one instance has shape {value.shape}; pass {_instance_shapes(p)}")
             overrides[name] = value
         elif _is_batched(p, shape_of(value)):
-            overrides[name] = _checked_batch(p, value, "set")
+            checked_rows(p.kind, value, f"set {name!r}")
+            overrides[name] = _array(value)
         else:
             concrete[name] = concrete_components(p.kind, value, f"set {name!r}")
             if len(concrete[name]) != len(p.pattern):
@@ -284,6 +285,16 @@ def vary(model: Model, values: Mapping[str, AnyShape]) -> tuple[Model, Model]:
     >>> print(matrices[:, 1, 1])
     [1. 2. 3.]
     """
+    batch, axes = varied(model, values)
+    for name in values:
+        if not is_traced(values[name]):
+            checked_rows(_parameter(model, name, "vary").kind, values[name], f"vary {name!r}")
+    _check_elements(batch, values, "vary")
+    return batch, axes
+
+
+def varied(model: Model, values: Mapping[str, AnyShape]) -> tuple[Model, Model]:
+    """What `vary` returns, whatever the numbers: for instances of which some may be unphysical."""
     overrides = dict(model.overrides)
     axes: dict[str, Any] = dict.fromkeys(overrides)
     size: tuple[int, str] | None = None
@@ -299,11 +310,9 @@ def vary(model: Model, values: Mapping[str, AnyShape]) -> tuple[Model, Model]:
                 f"vary: {name!r} has {shape[0]} instances, but {size[1]!r} has {size[0]}; give all the same number"
             )
         size = (shape[0], name)
-        overrides[name] = value if is_traced(value) else _checked_batch(p, value, "vary")
+        overrides[name] = _array(value)
         axes[name] = 0
-    batched = replace(model, overrides=overrides)
-    _check_elements(batched, values, "vary")
-    return batched, replace(model, numbers=None, overrides=axes)
+    return replace(model, overrides=overrides), replace(model, numbers=None, overrides=axes)
 
 
 def _instance_shapes(p: Parameter) -> str:
@@ -315,9 +324,8 @@ def _is_batched(p: Parameter, shape: tuple[int, ...], exact: bool = False) -> bo
     return len(shape) > 0 and shape[1:] in p.forms and (exact or shape not in p.forms)
 
 
-def _checked_batch(p: Parameter, value: Any, where: str) -> jax.Array:
-    checked_rows(p.kind, value, f"{where} {p.name!r}")
-    return jnp.asarray(value, float) if not isinstance(value, jax.Array) else value
+def _array(value: Any) -> jax.Array:
+    return value if isinstance(value, jax.Array) else jnp.asarray(value, float)
 
 
 def _check_elements(model: Model, changed: Iterable[str], where: str) -> None:

@@ -17,6 +17,7 @@ import jaxmbs as mbs
 from jaxmbs.batching import over_rows
 from jaxmbs.batching.compiling import compiled as compiles_quickly
 from jaxmbs.batching.kept import kept as kept_program
+from jaxmbs.model.model import varied
 from jaxmbs.model.parameters import is_traced
 from jaxmbs.study.outputs.folding import counted, folded, kept
 from jaxmbs.study.store import DRAWS
@@ -115,15 +116,9 @@ def _filled(x: np.ndarray, multiple: int) -> np.ndarray:
 
 def instances(study: Study, draws: Array, dtype: Any) -> tuple[mbs.Model, mbs.Model, Array, Array]:
     """(model, its in_axes, q, v) of samples from their draws (B, k), batch axis first."""
-    numbers, axes = numbers_of(study, draws, dtype), []
-
-    def varied(parameters: dict[str, Array]) -> mbs.Model:
-        model, in_axes = mbs.vary(study.model, parameters)
-        axes.append(in_axes)
-        return model
-
-    # in a trace no number is refused: unphysical samples have a status, and do not end the others
-    return jax.jit(varied)(numbers.parameters), axes[0], numbers.q, numbers.v
+    numbers = numbers_of(study, draws, dtype)
+    model, axes = varied(study.model, numbers.parameters)  # unphysical samples have a status, and do not end the others
+    return model, axes, numbers.q, numbers.v
 
 
 def status_of(study: Study, model: mbs.Model, status: Array) -> Array:

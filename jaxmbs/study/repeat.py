@@ -55,6 +55,7 @@ def repeat(study: Study, samples: Sequence[int] | None = None, save_every: int =
     else:
         model, axes, q, v = study.model, None, *(jnp.asarray(x, dtype)[None] for x in (study.q0, study.v0))
     leaves, treedef = jax.tree.flatten((model, q, v))
+    # no dtype yields to others: the kept program knows shapes and dtypes only
     leaves = [jnp.asarray(x, jnp.asarray(x).dtype) for x in leaves]
     content, shapes = study.content_of_programs, [f"{x.shape} {x.dtype}" for x in leaves]
 

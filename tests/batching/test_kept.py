@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxmbs.batching import kept, over_rows
+from jaxmbs.batching import kept, over_rows, sealed
 from jaxmbs.batching.machine import compiling
 
 
@@ -43,6 +43,6 @@ def test_programs_are_kept_by_their_content(tmp_path, monkeypatch):
     assert kept.COUNT["made"] == 5 + (kept.kernels().startswith("machine")), (
         "without the code of its kernels: made anew"
     )
-    monkeypatch.setattr(kept, "MOST_BYTES", 0)
+    monkeypatch.setattr(sealed, "MOST_BYTES", 0)
     program(["c"], 8.0)
     assert not list(tmp_path.glob("*.program")), "no more than that"

@@ -14,7 +14,7 @@ import pytest
 from jax import lax
 
 import jaxmbs as mbs
-from jaxmbs.batching import machine, mapping, over_rows
+from jaxmbs.batching import machine, mapping, over_rows, sealed
 from jaxmbs.batching.cpu import CPU
 from jaxmbs.batching.machine import MACHINE, compiling, emitting, host, segments
 from jaxmbs.batching.machine.code import Code, Piece
@@ -246,14 +246,6 @@ def test_instructions_for_whole_numbers():
         assert np.array_equal(over_rows(fn, on=MACHINE)(a, b)[0], jax.vmap(fn)(a, b))
 
 
-def test_what_is_kept_is_whole(tmp_path):
-    path = tmp_path / "code.o"
-    compiling._write(path, b"some code")
-    assert compiling._read(path) == b"some code"
-    path.write_bytes(path.read_bytes()[:-1])
-    assert compiling._read(path) is None
-
-
 def test_the_choice_of_kernels(monkeypatch):
     for name, on in (("", MACHINE), ("machine", MACHINE), ("loops", CPU)):
         monkeypatch.setenv("JAXMBS_KERNELS", name)
@@ -290,7 +282,7 @@ def test_code_is_kept_on_disk(tmp_path):
     results, engines = [], []
     for k in range(3):
         before = dict(compiling.COUNT)
-        engines.append(compiling._engine(text(), path, compiling._read(path)))
+        engines.append(compiling._engine(text(), path, sealed.read(path)))
         address = ctypes.c_void_p(engines[-1].get_function_address("handler"))
         jax.ffi.register_ffi_target(f"kept_{k}", jax.ffi.pycapsule(address), platform="cpu")
         results.append(np.asarray(jax.ffi.ffi_call(f"kept_{k}", jax.ShapeDtypeStruct(x.shape, x.dtype))(x)).tobytes())

@@ -1,23 +1,21 @@
 """Kernels compiled by LLVM for the processor at hand, and registered with XLA under the hash of their text.
 
-Where JAX keeps compiled programs on disk, the code of kernels is kept beside them, with a checksum, under the hash of the
+Where JAX keeps compiled programs on disk, the code of kernels is kept beside them under the hash of the
 text, LLVM's version and the processor.
 """
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import functools
 import hashlib
-import os
-import tempfile
 import threading
 from pathlib import Path
 from typing import Any
 
 import jax
 
+from jaxmbs.batching import sealed
 from jaxmbs.batching.machine import functions
 
 _LOCK = threading.Lock()
@@ -40,7 +38,7 @@ def restored(name: str, file: str) -> bool:
     """Whether XLA can call a kernel under its name again, by its code in a file of the folder."""
     with _LOCK:
         if name not in _KEPT:
-            code = _read(_in_folder(file))
+            code = _kept(file)
             if code is None:
                 return False
             _register(name, _STUB, file, code)
@@ -55,7 +53,7 @@ def _register(name: str, text: str, file: str = "", code: bytes | None = None) -
     if not file:
         triple = llvm.Target.from_default_triple().triple
         file = _file("\n".join([text, cpu, features, triple, str(llvm.llvm_version_info), str(_LEVEL)]))
-        code = _read(_in_folder(file))
+        code = _kept(file)
     engine = _engine(text, _in_folder(file), code)
     address = ctypes.c_void_p(engine.get_function_address("handler"))
     jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(address), platform="cpu")
@@ -102,7 +100,7 @@ def _engine(text: str, path: Path | None, code: bytes | None) -> Any:
     machine = target.create_target_machine(cpu=cpu, features=features, opt=_LEVEL, jit=True, codemodel="jitdefault")
     COUNT["read" if code else "compiled"] += 1
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(_STUB if code else text), machine)
-    engine.set_object_cache(lambda _, made: _write(path, made), lambda _: code)
+    engine.set_object_cache(lambda _, made: sealed.write(path, made) if path else None, lambda _: code)
     engine.finalize_object()
     return engine
 
@@ -121,23 +119,7 @@ def _in_folder(file: str) -> Path | None:
     return None if not folder or "://" in str(folder) else Path(folder) / file
 
 
-def _read(path: Path | None) -> bytes | None:
+def _kept(file: str) -> bytes | None:
     """Code that is there and whole."""
-    with contextlib.suppress(OSError):
-        if path is not None:
-            found = path.read_bytes()
-            if hashlib.sha256(found[32:]).digest() == found[:32]:
-                return found[32:]
-    return None
-
-
-def _write(path: Path | None, code: bytes) -> None:
-    """At once, so that no other process reads half of it; a folder that cannot be written keeps nothing."""
-    if path is None:
-        return
-    with contextlib.suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent)
-        with os.fdopen(handle, "wb") as file:
-            file.write(hashlib.sha256(code).digest() + code)
-        os.replace(name, path)
+    path = _in_folder(file)
+    return sealed.read(path) if path else None
