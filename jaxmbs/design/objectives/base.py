@@ -36,7 +36,12 @@ class Setting:
     def configurations(self, count: int, salt: int = 0) -> Array:
         """(count, nq) random configurations of the seed; another salt gives others."""
         keys = jax.random.split(jax.random.fold_in(jax.random.key(self.seed), salt), count)
-        return jax.jit(jax.vmap(self.model.random))(keys)
+        return _random(self.model, keys)
+
+
+@jax.jit
+def _random(model: Model, keys: Array) -> Array:
+    return jax.vmap(model.random)(keys)
 
 
 @element

@@ -50,7 +50,7 @@ def test_motion_is_the_derivative_of_the_pose(name):
     def along(q):
         return mbs.body_poses(model, q), mbs.jacobian(model, q, body.name, point=body.com)
 
-    poses, jacobians = jax.tree.map(np.asarray, jax.vmap(along)(path))
+    poses, jacobians = jax.tree.map(np.asarray, jax.jit(jax.vmap(along))(path))
     tau = mbs.inverse_dynamics(model, q, v, a)
     R, J = poses.rotation[0, 0], jacobians[0]
 
