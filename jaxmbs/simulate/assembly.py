@@ -16,7 +16,7 @@ from jaxmbs.dynamics.state.calling import compiles_itself, state_dtype
 from jaxmbs.model import Model
 from jaxmbs.model.given import Number, Numbers
 from jaxmbs.simulate.manifold import normalised
-from jaxmbs.simulate.solution import Status
+from jaxmbs.simulate.status import Status
 
 STEPS = 200
 

@@ -16,7 +16,8 @@ from jaxmbs.simulate.loops import repeated, shared
 from jaxmbs.simulate.pace import error_norm
 from jaxmbs.simulate.projection import projected
 from jaxmbs.simulate.run import Events, Run, Turn
-from jaxmbs.simulate.solution import Solution, Status, Steps
+from jaxmbs.simulate.solution import Solution, Steps
+from jaxmbs.simulate.status import Status
 from jaxmbs.simulate.steppers import Flow, Stepper
 
 TOGETHER = 16  # turns of an adaptive run between questions whether it has ended

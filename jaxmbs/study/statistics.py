@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxmbs.simulate.solution import Status
+from jaxmbs.simulate.status import Status
 from jaxmbs.study.columns import Column, at_ranks, column, column_of, defined, quantiles
 from jaxmbs.study.criteria import Criterion
 from jaxmbs.study.order_statistics import Tolerance, anytime_interval, interval, tolerance
