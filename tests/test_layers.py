@@ -16,12 +16,12 @@ LAYERS = {
     "batching": {"errors"},
     "model": {"errors", "spatial"},
     "elements": {"errors", "spatial", "model"},
-    "dynamics": {"errors", "spatial", "model"},
+    "dynamics": {"errors", "spatial", "model", "lazy"},
     "symbolic": {"errors", "spatial", "model", "dynamics"},
     "absolute": {"errors", "spatial", "model", "dynamics"},
     "io": {"errors", "spatial", "model", "lazy"},
     "library": {"errors", "spatial", "model", "dynamics"},
-    "simulate": {"errors", "spatial", "model", "dynamics"},
+    "simulate": {"errors", "spatial", "model", "dynamics", "lazy"},
     "stability": {"errors", "spatial", "model", "dynamics", "simulate"},
 }
 ROOMS = {

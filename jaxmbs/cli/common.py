@@ -148,11 +148,11 @@ def compute(precision: str) -> None:
     """Set the precision, show all cores, keep compiled programs; before any array exists."""
     import jax
 
-    import jaxmbs as mbs
+    from jaxmbs.batching import use_all_cores
 
     jax.config.update("jax_enable_x64", precision == "float64")
     keep_programs()
-    mbs.use_all_cores()
+    use_all_cores()
 
 
 CACHE_BYTES = 1 << 30

@@ -47,7 +47,7 @@ def reference(keys: Iterable[Key]) -> RenderableType:
 
 def one_run(study: Study, history: History, store: Store | None, sample: int | None) -> RenderableType:
     """Outputs of one run, beside what the store has for the same sample."""
-    from jaxmbs.simulate.solution import Status
+    from jaxmbs.simulate.status import Status
 
     what = f"sample {sample}" if sample is not None else "nominal motion"
     table = _table(what, "output", "value", *(["in the run"] if store else []), "unit")
@@ -65,7 +65,7 @@ def one_run(study: Study, history: History, store: Store | None, sample: int | N
 
 def one_run_document(study: Study, history: History, store: Store | None, sample: int | None) -> dict[str, Any]:
     """The same as plain data."""
-    from jaxmbs.simulate.solution import Status
+    from jaxmbs.simulate.status import Status
 
     data: Any = store.dataset() if store else None
     outputs = {}

@@ -1,37 +1,10 @@
 """Dynamics of trees: one algorithm per file, named as in the literature."""
 
-from jaxmbs.dynamics.bond_graph.elements import Bond as Bond
-from jaxmbs.dynamics.bond_graph.elements import Vertex as Vertex
-from jaxmbs.dynamics.bond_graph.graph import BondGraph as BondGraph
-from jaxmbs.dynamics.bond_graph.public import bond_graph as bond_graph
-from jaxmbs.dynamics.constrained.public import constrained_dynamics as constrained_dynamics
-from jaxmbs.dynamics.constrained.public import constraint_jacobian as constraint_jacobian
-from jaxmbs.dynamics.constrained.public import constraint_rows as constraint_rows
-from jaxmbs.dynamics.constrained.public import impact as impact
-from jaxmbs.dynamics.constrained.public import joint_impulses as joint_impulses
-from jaxmbs.dynamics.formulations.bias_parts import BiasSplit as BiasSplit
-from jaxmbs.dynamics.formulations.bias_parts import bias_split as bias_split
-from jaxmbs.dynamics.formulations.configuration import BodyLoads as BodyLoads
-from jaxmbs.dynamics.formulations.controlled import Controlled as Controlled
-from jaxmbs.dynamics.formulations.controlled import controlled_dynamics as controlled_dynamics
-from jaxmbs.dynamics.formulations.moving_base import BaseMotion as BaseMotion
-from jaxmbs.dynamics.formulations.moving_base import MovingBase as MovingBase
-from jaxmbs.dynamics.formulations.planar import PlanarParameters as PlanarParameters
-from jaxmbs.dynamics.formulations.planar import planar_parameters as planar_parameters
-from jaxmbs.dynamics.formulations.public import AugmentedBodies as AugmentedBodies
-from jaxmbs.dynamics.formulations.public import augmented_bodies as augmented_bodies
-from jaxmbs.dynamics.formulations.public import body_loads as body_loads
-from jaxmbs.dynamics.formulations.public import free_dynamics as free_dynamics
-from jaxmbs.dynamics.formulations.public import hinge_reactions as hinge_reactions
-from jaxmbs.dynamics.formulations.public import moving_base_dynamics as moving_base_dynamics
-from jaxmbs.dynamics.public import bias_forces as bias_forces
-from jaxmbs.dynamics.public import body_poses as body_poses
-from jaxmbs.dynamics.public import energy as energy
-from jaxmbs.dynamics.public import forward_dynamics as forward_dynamics
-from jaxmbs.dynamics.public import integrate as integrate
-from jaxmbs.dynamics.public import inverse_dynamics as inverse_dynamics
-from jaxmbs.dynamics.public import jacobian as jacobian
-from jaxmbs.dynamics.public import joint_reactions as joint_reactions
-from jaxmbs.dynamics.public import mass_matrix as mass_matrix
-from jaxmbs.dynamics.public import momentum as momentum
-from jaxmbs.dynamics.public import rates as rates
+from typing import TYPE_CHECKING
+
+from jaxmbs.lazy import lazy as _lazy
+
+if TYPE_CHECKING:
+    from jaxmbs.dynamics.public import *  # noqa: F403
+
+_lazy(__name__, "bond_graph")  # what a room needs of another does not import the rest

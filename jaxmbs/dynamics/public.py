@@ -1,308 +1,37 @@
-"""The public functions of dynamics: arrays in, arrays out.
+"""The public names: what `jaxmbs.dynamics.NAME` finds."""
 
-All take the time t and a mode, so that they can be called alike; what depends on positions and velocities alone (poses,
-Jacobians, the mass matrix, momentum) is the same in every mode.
-"""
-
-from __future__ import annotations
-
-from typing import Any
-
-import jax
-import jax.numpy as jnp
-
-from jaxmbs.dynamics.constrained import wrenches
-from jaxmbs.dynamics.constrained.public import constrained_dynamics, constrained_state
-from jaxmbs.dynamics.formulations import methods
-from jaxmbs.dynamics.recursive import divide_and_conquer, energies, rnea
-from jaxmbs.dynamics.recursive.accelerations import accelerations
-from jaxmbs.dynamics.state import State
-from jaxmbs.dynamics.state.calling import compiles_itself, state_dtype, vector
-from jaxmbs.dynamics.state.kinematics import displaced, world_placements
-from jaxmbs.dynamics.state.tree import UNROLLED, Tree
-from jaxmbs.model import Mode, Model, ModelError, Pose
-from jaxmbs.model.given import Number, Numbers
-from jaxmbs.spatial import Transform, Vector3
-from jaxmbs.spatial.factorization import solve
-
-
-def _state(model: Model, q: Any, v: Any, t: Any, mode: Mode | None, *others: Any) -> State:
-    dtype = state_dtype(*(x for x in (q, v, *others) if x is not None))
-    qa = vector(model, "q", q, model.nq, dtype)
-    va = jnp.zeros(model.nv, dtype) if v is None else vector(model, "v", v, model.nv, dtype)
-    return State(Tree(model, dtype), qa, va, t, mode)
-
-
-def _optional(state: State, name: str, x: Any) -> Any:
-    return None if x is None else vector(state.tree.model, name, x, state.tree.structure.nv, state.tree.dtype)
-
-
-def _scalar(state: State, x: Any) -> jax.Array:
-    return jnp.asarray(x, state.tree.dtype)
-
-
-@compiles_itself()
-def body_poses(model: Model, q: Numbers, *, t: Number = 0.0, mode: Mode | None = None) -> Pose:
-    """Poses of all bodies in the world.
-
-    q (nq,). Returns a Pose with position (n, 3) [m] and rotation (n, 3, 3), body to world, in the order of
-    model.body_names. Raises ModelError for a wrong shape.
-
-    >>> model = mbs.library.double_pendulum().build()
-    >>> print(mbs.body_poses(model, [0.5, 0.3]).position.round(3))
-    [[ 0.     0.     0.   ]
-     [ 0.479  0.    -0.878]]
-    """
-    state = _state(model, q, None, t, None)
-    tree = state.tree
-    placements = tree.per_link(world_placements(tree, state.motions))
-    bodies = [W @ B for W, B in zip(placements, tree.body_in_link, strict=True)]
-
-    def table(rows: list[list[Any]]) -> jax.Array:
-        return jnp.stack([jnp.stack([jnp.asarray(x, tree.dtype) for x in row]) for row in rows])
-
-    R = table([list(T.rotation) for T in bodies])
-    return Pose(table([list(T.position) for T in bodies]), R.reshape(-1, 3, 3))
-
-
-@compiles_itself("body")
-def jacobian(
-    model: Model, q: Numbers, body: str, point: Numbers = (0.0, 0.0, 0.0), *, t: Number = 0.0, mode: Mode | None = None
-) -> jax.Array:
-    """Jacobian (6, nv) of a point of a body: (angular, linear) velocity in world axes per unit of v.
-
-    q (nq,); body: its name; point (3,) [m] in body axes. Raises ModelError for an unknown body.
-
-    >>> model = mbs.library.double_pendulum().build()
-    >>> J = mbs.jacobian(model, [0.5, 0.3], "lower", point=(0, 0, -1))
-    >>> print((J @ jnp.array([1.0, 0.0])).round(3))
-    [ 0.    -1.     0.     1.574  0.     1.197]
-    """
-    state = _state(model, q, None, t, None)
-    tree, s = state.tree, state.tree.structure
-    i = s.find_body(body, "jacobian")
-    columns = [[0] * 6 for _ in range(s.nv)]
-    if i >= 0:
-        placements, motions = world_placements(tree, state.motions), state.motions
-        local = Vector3.of(list(jnp.asarray(point, tree.dtype)))
-        target = (tree.pick(placements, i) @ tree.body_in_link[i]).point(local)
-        while i >= 0:
-            W = tree.pick(placements, i)
-            at_target = Transform(W.rotation.T, W.rotation.T @ (target - W.position))
-            for k, S in enumerate(tree.pick(motions, i).S, s.v_slices[i].start):
-                w = W.rotation @ S.angular
-                columns[k] = [*w, *(W.rotation @ (S.linear + S.angular.cross(at_target.position)))]
-            i = s.links[i].parent
-    return jnp.stack([jnp.stack([jnp.asarray(x, tree.dtype) for x in c]) for c in columns], axis=1)
-
-
-@compiles_itself()
-def rates(model: Model, q: Numbers, v: Numbers, *, t: Number = 0.0, mode: Mode | None = None) -> jax.Array:
-    """dq/dt (nq,) at the velocities v (nv,): v itself but for quaternions, q o (0, omega)/2, and positions of Free joints.
-
-    Linear in v, smooth, for any q (nq,) but a zero quaternion. Raises ModelError for wrong shapes.
-
-    >>> model = mbs.library.double_pendulum().build()
-    >>> mbs.rates(model, [0.3, 0.4], [1.0, 2.0]).tolist()
-    [1.0, 2.0]
-    """
-    state = _state(model, q, v, t, None)
-    return state.tree.vector(state.tree.flat([m.rates for m in state.motions]))
-
-
-@compiles_itself()
-def integrate(model: Model, q: Numbers, dv: Numbers) -> jax.Array:
-    """q (nq,) moved along the tangent vector dv (nv,): where a second of motion at the constant v = dv leads.
-
-    The step of integrators and optimisers on the configuration manifold: on quaternions and Free joints the exponential
-    map of the group (a screw motion), a sum elsewhere [m, rad]. integrate(model, q, 0) is q, to the bit, and the derivative
-    there is `rates`; quaternions keep their length. Raises ModelError for wrong shapes.
-
-    >>> model = mbs.library.double_pendulum().build()
-    >>> mbs.integrate(model, [0.25, 0.5], [1.0, 2.0]).tolist()
-    [1.25, 2.5]
-    """
-    dtype = state_dtype(q, dv)
-    x, dx = vector(model, "q", q, model.nq, dtype), vector(model, "dv", dv, model.nv, dtype)
-    tree = Tree(model, dtype)
-    return tree.vector(displaced(tree, x, dx))
-
-
-@compiles_itself()
-def inverse_dynamics(
-    model: Model, q: Numbers, v: Numbers, a: Numbers, *, t: Number = 0.0, mode: Mode | None = None
-) -> jax.Array:
-    """Generalized forces tau (nv,) that produce the accelerations a (nv,): tau = A a + bias (recursive Newton-Euler).
-
-    q (nq,), v (nv,). Gravity and the force elements act besides tau. Units: N m or N, as the coordinate asks.
-    Raises ModelError for wrong shapes. [Y 3.170-3.172]
-
-    >>> model = mbs.library.double_pendulum().build()
-    >>> print(mbs.inverse_dynamics(model, [0.5, 0.3], [0.0, 0.0], [0.0, 0.0]).round(3))  # what holds it still
-    [16.444  7.037]
-    """
-    state = _state(model, q, v, t, mode, a)
-    return state.tree.vector(rnea.inverse_dynamics(state, vector(model, "a", a, model.nv, state.tree.dtype)))
-
-
-@compiles_itself()
-def bias_forces(model: Model, q: Numbers, v: Numbers, *, t: Number = 0.0, mode: Mode | None = None) -> jax.Array:
-    """bias (nv,) of A a + bias = tau: Coriolis, centrifugal and gyroscopic forces, gravity, force elements [N, N m].
-
-    At q (nq,), v (nv,). Raises ModelError for wrong shapes.
-
-    >>> model = mbs.library.double_pendulum().build()
-    >>> print(mbs.bias_forces(model, [0.5, 0.3], [1.0, 2.0]).round(3))
-    [14.079  7.333]
-    """
-    state = _state(model, q, v, t, mode)
-    return state.tree.vector(rnea.inverse_dynamics(state, None))
-
-
-@compiles_itself("method")
-def mass_matrix(
-    model: Model, q: Numbers, *, method: str = "crba", t: Number = 0.0, mode: Mode | None = None
-) -> jax.Array:
-    """Mass matrix A (nv, nv) at q (nq,), symmetric, in kg, kg m, kg m² as the units of v ask: v' A v/2 is in J.
-
-    method: "crba" (composite rigid bodies) or a formulation of the literature: "configuration", "jacobian" for any
-    joints, "barycentric", "wang" for rotational ones, "fictitious" for free roots, "planar", "telegin" for revolutes.
-    All agree. Raises ModelError for an unknown method, and for one that cannot serve the model, with those that can.
-
-    >>> model = mbs.library.double_pendulum().build()
-    >>> print(mbs.mass_matrix(model, [0.5, 0.3]).round(3))
-    [[4.911 1.955]
-     [1.955 1.   ]]
-    """
-    return methods.find(method, model).mass_matrix(_state(model, q, None, t, None))
-
-
-_RECURSIVE = ("aba", "divide_and_conquer")
-
-
-@compiles_itself("method")
-def forward_dynamics(
-    model: Model,
-    q: Numbers,
-    v: Numbers,
-    tau: Numbers | None = None,
-    *,
-    t: Number = 0.0,
-    mode: Mode | None = None,
-    prescribed: Numbers | None = None,
-    method: str = "aba",
-) -> jax.Array:
-    """Accelerations a (nv,) under generalized forces tau (nv,), gravity and the force elements.
-
-    q (nq,), v (nv,); tau None is zero. mode: locks and switches (`Model.mode`); prescribed (nv,): acceleration of the
-    locked degrees of freedom, None for zero. method: "aba" (articulated bodies, linear in the number of links,
-    [Y 3.174-3.177]), "divide_and_conquer" (chains with one degree of freedom per joint, in logarithmic depth; a GPU takes
-    it for "aba" from 100 links on), or a method of `mass_matrix`, with A and bias of that formulation and LDLᵀ. With
-    loops or constraints the accelerations are those of `constrained_dynamics`. Raises ModelError for wrong shapes, an
-    unknown method, or one that cannot serve the model.
-
-    >>> model = mbs.library.double_pendulum().build()
-    >>> print(mbs.forward_dynamics(model, [0.5, 0.3], [1.0, 2.0], tau=[0.0, 1.0]).round(3))
-    [-1.56  -3.282]
-    """
-    found = None if method in _RECURSIVE else methods.find(method, model, also=_RECURSIVE)
-    if model.structure.constrained:
-        if method != "aba":
-            raise ModelError(
-                f"forward_dynamics: method {method!r} serves trees, and model {model.name!r} has constraints"
-            )
-        return constrained_dynamics(model, q, v, tau, t=t, mode=mode, prescribed=prescribed)[0]
-    state = _state(model, q, v, t, mode, tau)
-    tau, prescribed = _optional(state, "tau", tau), _optional(state, "prescribed", prescribed)
-    if found is None:
-        divided = method == "divide_and_conquer"
-        reason = divide_and_conquer.obstacle(model) if divided else None
-        if reason:
-            raise ModelError(f"method {method!r} cannot serve model {model.name!r}: {reason}; 'aba' can")
-        recursion = divide_and_conquer.forward_dynamics if divided else accelerations
-        return state.tree.vector(recursion(state, tau, prescribed))
-    return _by_mass_matrix(state, found.mass_matrix(state), found.bias(state), tau, prescribed)
-
-
-def _by_mass_matrix(state: State, A: jax.Array, bias: jax.Array, tau: Any, prescribed: Any) -> jax.Array:
-    """Accelerations from A and the bias; locked rows state a = prescribed [Y 3.92]."""
-    tree, nv = state.tree, state.tree.structure.nv
-    given = jnp.zeros(nv, tree.dtype) if prescribed is None else prescribed
-    right = (0 if tau is None else tau) - bias
-    if (lock := state.lock) is not None:
-        right = jnp.where(lock, given, right - A @ jnp.where(lock, given, 0.0))
-        A = jnp.where(lock[:, None] | lock[None, :], jnp.eye(nv, dtype=tree.dtype), A)
-    if nv > UNROLLED:
-        return jax.scipy.linalg.cho_solve(jax.scipy.linalg.cho_factor(A, lower=True), right)
-    x = solve([[A[i, j] for j in range(nv)] for i in range(nv)], [right[i] for i in range(nv)])
-    return jnp.stack(x) if x else jnp.zeros(0, tree.dtype)
-
-
-@compiles_itself()
-def energy(
-    model: Model, q: Numbers, v: Numbers, *, t: Number = 0.0, mode: Mode | None = None
-) -> tuple[jax.Array, jax.Array]:
-    """(kinetic, potential) energy [J]: gravity, zero at the world origin, and every element that stores energy.
-
-    At q (nq,), v (nv,). Raises ModelError for wrong shapes.
-
-    >>> model = mbs.library.double_pendulum().build()
-    >>> kinetic, potential = mbs.energy(model, [0.5, 0.3], [1.0, 2.0])
-    >>> print(kinetic.round(3), potential.round(3))
-    8.366 -24.053
-    """
-    state = _state(model, q, v, t, mode)
-    return _scalar(state, energies.kinetic(state)), _scalar(state, energies.potential(state))
-
-
-@compiles_itself()
-def momentum(
-    model: Model, q: Numbers, v: Numbers, *, t: Number = 0.0, mode: Mode | None = None
-) -> tuple[jax.Array, jax.Array]:
-    """(angular momentum (3,) about the common centre of mass [N m s], linear momentum (3,) [N s]), world axes.
-
-    At q (nq,), v (nv,). Raises ModelError for wrong shapes.
-
-    >>> model = mbs.library.double_pendulum().build()
-    >>> angular, linear = mbs.momentum(model, [0.5, 0.3], [1.0, 2.0])
-    >>> print(linear.round(3))
-    [3.845 0.    3.111]
-    """
-    state = _state(model, q, v, t, None)
-    angular, linear = energies.momentum(state)
-    return jnp.stack([_scalar(state, x) for x in angular]), jnp.stack([_scalar(state, x) for x in linear])
-
-
-@compiles_itself()
-def joint_reactions(
-    model: Model,
-    q: Numbers,
-    v: Numbers,
-    tau: Numbers | None = None,
-    *,
-    t: Number = 0.0,
-    mode: Mode | None = None,
-    prescribed: Numbers | None = None,
-) -> jax.Array:
-    """Wrench in every joint, (joints, 6): model.joint_names in order, then the cut joints, model.loop_names.
-
-    A row is (moment [N m], force [N]) on the child, at the child joint frame, in its axes; of a cut joint on its second
-    body, at frame b. It is the whole wrench that the joint transmits, drive and spring torques along its freedoms included.
-    q (nq,), v (nv,), tau (nv,) or None, prescribed (nv,): as in `forward_dynamics`. Raises ModelError for wrong shapes.
-    [Y 3.86, 3.170; the hinge force of Y 3.4; 3.199 for cut joints]
-
-    >>> model = mbs.library.double_pendulum().build()
-    >>> print(mbs.joint_reactions(model, [0.0, 0.0], [0.0, 0.0]).round(3)[:, 3:])  # the weights, carried
-    [[ 0.    0.   19.62]
-     [ 0.    0.    9.81]]
-    """
-    constrained = model.structure.constrained
-    state = constrained_state(model, q, v, t, mode, tau) if constrained else _state(model, q, v, t, mode, tau)
-    tau, prescribed = _optional(state, "tau", tau), _optional(state, "prescribed", prescribed)
-    if constrained:
-        in_joints, in_loops = wrenches.reactions(state, tau, prescribed)
-    else:
-        in_joints, _ = rnea.joint_wrenches(state, accelerations(state, tau, prescribed))
-        in_loops = []
-    rows = [f.scalars() for f in (*state.tree.per_link(in_joints), *in_loops)]
-    return jnp.stack([jnp.stack([_scalar(state, x) for x in row]) for row in rows])
+from jaxmbs.dynamics.bond_graph.elements import Bond as Bond
+from jaxmbs.dynamics.bond_graph.elements import Vertex as Vertex
+from jaxmbs.dynamics.bond_graph.graph import BondGraph as BondGraph
+from jaxmbs.dynamics.bond_graph.public import bond_graph as bond_graph
+from jaxmbs.dynamics.constrained.public import constrained_dynamics as constrained_dynamics
+from jaxmbs.dynamics.constrained.public import constraint_jacobian as constraint_jacobian
+from jaxmbs.dynamics.constrained.public import constraint_rows as constraint_rows
+from jaxmbs.dynamics.constrained.public import impact as impact
+from jaxmbs.dynamics.constrained.public import joint_impulses as joint_impulses
+from jaxmbs.dynamics.formulations.bias_parts import BiasSplit as BiasSplit
+from jaxmbs.dynamics.formulations.bias_parts import bias_split as bias_split
+from jaxmbs.dynamics.formulations.configuration import BodyLoads as BodyLoads
+from jaxmbs.dynamics.formulations.controlled import Controlled as Controlled
+from jaxmbs.dynamics.formulations.controlled import controlled_dynamics as controlled_dynamics
+from jaxmbs.dynamics.formulations.moving_base import BaseMotion as BaseMotion
+from jaxmbs.dynamics.formulations.moving_base import MovingBase as MovingBase
+from jaxmbs.dynamics.formulations.planar import PlanarParameters as PlanarParameters
+from jaxmbs.dynamics.formulations.planar import planar_parameters as planar_parameters
+from jaxmbs.dynamics.formulations.public import AugmentedBodies as AugmentedBodies
+from jaxmbs.dynamics.formulations.public import augmented_bodies as augmented_bodies
+from jaxmbs.dynamics.formulations.public import body_loads as body_loads
+from jaxmbs.dynamics.formulations.public import free_dynamics as free_dynamics
+from jaxmbs.dynamics.formulations.public import hinge_reactions as hinge_reactions
+from jaxmbs.dynamics.formulations.public import moving_base_dynamics as moving_base_dynamics
+from jaxmbs.dynamics.trees import bias_forces as bias_forces
+from jaxmbs.dynamics.trees import body_poses as body_poses
+from jaxmbs.dynamics.trees import energy as energy
+from jaxmbs.dynamics.trees import forward_dynamics as forward_dynamics
+from jaxmbs.dynamics.trees import integrate as integrate
+from jaxmbs.dynamics.trees import inverse_dynamics as inverse_dynamics
+from jaxmbs.dynamics.trees import jacobian as jacobian
+from jaxmbs.dynamics.trees import joint_reactions as joint_reactions
+from jaxmbs.dynamics.trees import mass_matrix as mass_matrix
+from jaxmbs.dynamics.trees import momentum as momentum
+from jaxmbs.dynamics.trees import rates as rates

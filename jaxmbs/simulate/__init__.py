@@ -1,7 +1,10 @@
 """Time: steppers, solutions, statuses."""
 
-from jaxmbs.simulate.assembly import assemble as assemble
-from jaxmbs.simulate.run import Events as Events
-from jaxmbs.simulate.simulate import simulate as simulate
-from jaxmbs.simulate.solution import Solution as Solution
-from jaxmbs.simulate.solution import Status as Status
+from typing import TYPE_CHECKING
+
+from jaxmbs.lazy import lazy as _lazy
+
+if TYPE_CHECKING:
+    from jaxmbs.simulate.public import *  # noqa: F403
+
+_lazy(__name__, "simulate")

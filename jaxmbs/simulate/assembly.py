@@ -7,9 +7,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import lineax
 import numpy as np
-import optimistix
 
 from jaxmbs.dynamics.constrained.constraints import constraints, velocities
 from jaxmbs.dynamics.constrained.public import planned_state
@@ -18,7 +16,7 @@ from jaxmbs.dynamics.state.calling import compiles_itself, state_dtype
 from jaxmbs.model import Model
 from jaxmbs.model.given import Number, Numbers
 from jaxmbs.simulate.manifold import normalised
-from jaxmbs.simulate.solution import Status
+from jaxmbs.simulate.status import Status
 
 STEPS = 200
 
@@ -68,6 +66,9 @@ def _assemble(model: Model, q: Any, v: Any, t: Any, *, held_q: tuple[bool, ...],
     eps = float(jnp.finfo(dtype).eps)
     y = guess[moving_q]
     if len(moving_q) and residual_rows(model, guess, t):
+        import lineax
+        import optimistix  # with Equinox half of the time that it takes to import the package
+
         solver = optimistix.LevenbergMarquardt(rtol=1e-3, atol=eps, linear_solver=lineax.AutoLinearSolver(False))
         adjoint = optimistix.ImplicitAdjoint(lineax.AutoLinearSolver(well_posed=False))
         y = optimistix.least_squares(residual, solver, y, throw=False, max_steps=STEPS, adjoint=adjoint).value

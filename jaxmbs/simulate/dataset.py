@@ -20,7 +20,7 @@ def dataset(solution: Solution, model: Model) -> xarray.Dataset:
         import xarray
     except ImportError as error:
         raise ModelError("to_xarray needs the package xarray; pip install 'jaxmbs[study]'") from error
-    from jaxmbs.simulate.solution import Status
+    from jaxmbs.simulate.status import Status
 
     if np.shape(solution.q)[-1] != model.nq:
         raise ModelError(

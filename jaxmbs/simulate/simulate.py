@@ -29,7 +29,8 @@ from jaxmbs.simulate.loops import levels_of, repeated
 from jaxmbs.simulate.pace import checked_steps, checked_tolerance
 from jaxmbs.simulate.projection import projected, violation
 from jaxmbs.simulate.run import Events
-from jaxmbs.simulate.solution import Solution, Status, Steps
+from jaxmbs.simulate.solution import Solution, Steps
+from jaxmbs.simulate.status import Status
 from jaxmbs.simulate.steppers import Flow, Stepper, serving
 from jaxmbs.simulate.through_events import Functions, finite, moving_locks, through_events
 

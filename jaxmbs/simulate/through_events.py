@@ -16,7 +16,8 @@ from jaxmbs.simulate.loops import repeated, shared
 from jaxmbs.simulate.pace import error_norm
 from jaxmbs.simulate.projection import projected
 from jaxmbs.simulate.run import Events, Run, Turn
-from jaxmbs.simulate.solution import Solution, Status, Steps
+from jaxmbs.simulate.solution import Solution, Steps
+from jaxmbs.simulate.status import Status
 from jaxmbs.simulate.steppers import Flow, Stepper
 
 TOGETHER = 16  # turns of an adaptive run between questions whether it has ended
@@ -166,13 +167,13 @@ def _through(first: Any, between: Any, last: Any, count: int) -> Any:
     if between is None or not count:
         return jax.tree_util.tree_map(lambda a, b: jnp.stack([a, b]), first, last)
     numbers, rows = between
-    wanted = jnp.arange(1, count + 1)
-    place = jnp.sum(numbers[None, :] < wanted[:, None], axis=1)  # the turn in which each was kept
-    reached = place < numbers.shape[0]
 
-    def joined(a: Any, b: Any, c: Any) -> Any:
-        found = b[jnp.minimum(place, numbers.shape[0] - 1)]
-        on = reached.reshape(-1, *[1] * (found.ndim - 1))
-        return jnp.concatenate([a[None], jnp.where(on, found, c[None]), c[None]])
+    def row(k: Any) -> Any:
+        place = jnp.searchsorted(numbers, k, method="scan_unrolled")  # the turn in which it was kept
+        found = jax.tree_util.tree_map(lambda x: x[jnp.minimum(place, numbers.shape[0] - 1)], rows)
+        return jax.tree_util.tree_map(lambda a, b: jnp.where(place < numbers.shape[0], a, b), found, last)
 
-    return jax.tree_util.tree_map(joined, first, rows, last)
+    found = jax.lax.map(
+        row, jnp.arange(1, count + 1, dtype=numbers.dtype)
+    )  # of arrays, kernels would unroll every number
+    return jax.tree_util.tree_map(lambda a, b, c: jnp.concatenate([a[None], b, c[None]]), first, found, last)

@@ -86,11 +86,24 @@ def drawn(study: Study, keys: Array, index: Array, points: Array | None, dtype: 
 
 def draws_of(study: Study, samples: Sequence[int], dtype: Any) -> Array:
     """(S, k) draws of the named samples."""
-    several, design = _filled(np.asarray(samples), _DRAWN), study.design
-    points = jnp.asarray(np.concatenate([design.points(i, i + 1) for i in several]), dtype) if design else None
+    several, design = filled(np.asarray(samples), _DRAWN), study.design
+    points = np.concatenate([design.points(i, i + 1) for i in several]).astype(dtype) if design else None
     keys = study.dispersions.keys(study_key(study.seed))
-    draw = compiles_quickly(lambda keys, index, points: drawn(study, keys, index, points, dtype))
-    return draw(keys, jnp.asarray(several, jnp.uint32), points)[: len(samples)]
+
+    def draw(keys: Array, index: Array, points: Array | None) -> Array:
+        return drawn(study, keys, index, points, dtype)
+
+    return kept_here(study, "draws", draw, keys, several.astype(np.uint32), points)[: len(samples)]
+
+
+def kept_here(study: Study, name: str, fn: Callable[..., Any], *arrays: Any) -> Any:
+    """fn(*arrays) by a program for some samples, which compiles quickly and is kept under its name."""
+    content = study.content_of_programs
+    shapes = [f"{x.shape} {x.dtype}" for x in jax.tree.leaves(arrays)]
+    program = kept_program(
+        content and [*content, name, *shapes], 1, lambda: compiles_quickly(fn).lower(*arrays).compile()
+    )
+    return program(*arrays)
 
 
 def simulated(simulation: SimulationTable, model: mbs.Model, q: Array, v: Array, **more: Any) -> mbs.Solution:
@@ -102,21 +115,28 @@ def simulated(simulation: SimulationTable, model: mbs.Model, q: Array, v: Array,
 
 def numbers_of(study: Study, draws: Array, dtype: Any) -> Numbers:
     """The numbers of samples from their draws (B, k), batch axis first."""
-    apply = jax.vmap(lambda d: study.dispersions.apply(d, dtype))
+
+    def apply(draws: Array) -> Numbers:
+        return jax.vmap(lambda d: study.dispersions.apply(d, dtype))(draws)
+
     if is_traced(draws):
         return apply(draws)
-    found = compiles_quickly(apply)(_filled(np.asarray(draws), _APPLIED))
-    return jax.tree.map(lambda x: x[: len(draws)], found)
+    found = kept_here(study, "numbers", apply, filled(np.asarray(draws), _APPLIED))
+    return jax.tree.map(lambda x: np.asarray(x)[: len(draws)], found)
 
 
-def _filled(x: np.ndarray, multiple: int) -> np.ndarray:
+def filled(x: np.ndarray, multiple: int) -> np.ndarray:
     """Rows repeated up to a multiple, so that one compiled program serves many numbers of samples."""
     return np.resize(x, (-(-len(x) // multiple) * multiple, *x.shape[1:]))
 
 
 def instances(study: Study, draws: Array, dtype: Any) -> tuple[mbs.Model, mbs.Model, Array, Array]:
     """(model, its in_axes, q, v) of samples from their draws (B, k), batch axis first."""
-    numbers = numbers_of(study, draws, dtype)
+    return placed(study, numbers_of(study, draws, dtype))
+
+
+def placed(study: Study, numbers: Numbers) -> tuple[mbs.Model, mbs.Model, Array, Array]:
+    """(model, its in_axes, q, v) of samples from their numbers, batch axis first."""
     model, axes = varied(study.model, numbers.parameters)  # unphysical samples have a status, and do not end the others
     return model, axes, numbers.q, numbers.v
 

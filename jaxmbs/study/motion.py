@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,10 +11,11 @@ import jax.numpy as jnp
 
 import jaxmbs as mbs
 from jaxmbs.io.errors import InputError, Problem
-from jaxmbs.study.batch import draws_of, instances, precision, simulated
+from jaxmbs.study.batch import draws_of, numbers_of, precision, simulated, varied
 
 if TYPE_CHECKING:
     from jaxmbs.study.problem import Study
+    from jaxmbs.study.targets import Numbers
 
 
 def motion(study: Study, sample: int | None = None) -> tuple[mbs.Model, mbs.Solution]:
@@ -23,17 +23,16 @@ def motion(study: Study, sample: int | None = None) -> tuple[mbs.Model, mbs.Solu
     dtype, time = precision(), study.simulation
     model, q, v = study.model, jnp.asarray(study.q0, dtype), jnp.asarray(study.v0, dtype)
     if sample is not None and study.dispersions.items:
-        ((model, q, v),) = mechanisms(study, [sample])
+        ((model, q, v),) = mechanisms(study, numbers_of(study, draws_of(study, [sample], dtype), dtype))
     return model, jax.jit(lambda m, q, v: simulated(time, m, q, v))(model, q, v)
 
 
-def mechanisms(study: Study, samples: Sequence[int]) -> list[tuple[mbs.Model, jax.Array, jax.Array]]:
-    """(model, q, v) at the start of each of the samples, of a study with dispersions."""
-    dtype = precision()
-    batch, axes, q, v = instances(study, draws_of(study, samples, dtype), dtype)
+def mechanisms(study: Study, numbers: Numbers) -> list[tuple[mbs.Model, jax.Array, jax.Array]]:
+    """(model, q, v) at the start of each of the samples with these numbers."""
+    batch, axes, q, v = varied(study, numbers)
     own = [
         {name: x if axes.overrides[name] is None else x[k] for name, x in batch.overrides.items()}
-        for k in range(len(samples))
+        for k in range(len(q))
     ]
     return [(replace(batch, overrides=o), q[k], v[k]) for k, o in enumerate(own)]
 

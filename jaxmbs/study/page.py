@@ -299,16 +299,15 @@ def _failures(summary: Summary, store: Store) -> str:
     if not summary.failed:
         return "<p>None.</p>"
     rows = []
-    for message, index in summary.failed.items():
-        some = ", ".join(map(str, index[:12])) + (", ..." if len(index) > 12 else "")
-        again = f"jaxmbs simulate {store.folder}/study.toml --sample {index[0]} --of {store.folder}"
-        rows.append([escape(message), some, f"<code>{escape(again)}</code>", f"{len(index):,}"])
+    for message, failed in summary.failed.items():
+        again = f"jaxmbs simulate {store.folder}/study.toml --sample {failed.first[0]} --of {store.folder}"
+        rows.append([escape(message), failed.some, f"<code>{escape(again)}</code>", f"{failed.count:,}"])
     return _table(["what happened", "samples", "repeat the first with", "number"], rows, 1)
 
 
 def _credibility(study: Study, summary: Summary, found: dict[str, Drivers | None]) -> str:
     """The factors of NASA-STD-7009, as far as a run can speak for them; the rest is for those who sign."""
-    failed = sum(map(len, summary.failed.values()))
+    failed = sum(f.count for f in summary.failed.values())
     widest = max((v.high - v.low for v in summary.verdicts), default=float("nan"))
     commented = said_in_the_file(study.content)
     sources = sum(bool(commented.get(d.name)) for d in study.dispersions.items)

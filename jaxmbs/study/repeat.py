@@ -12,20 +12,22 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxmbs as mbs
-from jaxmbs.batching.compiling import compiled
-from jaxmbs.batching.kept import kept as kept_program
+from jaxmbs.batching import over_rows
 from jaxmbs.io.errors import InputError, Problem
-from jaxmbs.study.batch import draws_of, instances, precision, simulated, status_of
-from jaxmbs.study.outputs.folding import at_events, folded, folded_history, kept, measured, needs_mode
+from jaxmbs.study.batch import draws_of, filled, kept_here, numbers_of, precision, simulated, status_of
+from jaxmbs.study.outputs.folding import folded, kept, measured, needs_mode
 from jaxmbs.study.problem import Study
+from jaxmbs.study.targets import Numbers
 
 Array = Any
+_ROWS = 16  # of a program for several samples: a multiple
 
 
 @dataclass(frozen=True)
 class History:
     """Motion of S samples at T times: t (T,), q (S, T, nq), v (S, T, nv); values: what every output measures, (S, T);
-    outputs: folded to one number, (S,); status (S,), energy_error (S,) [J] at the end."""
+    outputs: folded to one number, (S,); status (S,), energy_error (S,) [J] at the end; numbers: what differs from
+    sample to sample, (S, ...), None of the nominal motion."""
 
     t: np.ndarray
     q: np.ndarray
@@ -34,45 +36,49 @@ class History:
     outputs: dict[str, np.ndarray]
     status: np.ndarray
     energy_error: np.ndarray
+    numbers: Numbers | None = None
 
 
-def repeat(study: Study, samples: Sequence[int] | None = None, save_every: int = 1) -> History:
-    """History of the named samples, or of the nominal motion (S = 1); every save_every-th step and the last one."""
-    dtype, time = precision(), study.simulation
+def repeat(
+    study: Study, samples: Sequence[int] | None = None, save_every: int = 1, draws: np.ndarray | None = None
+) -> History:
+    """History of the named samples, or of the nominal motion (S = 1); every save_every-th step and the last one.
+
+    draws (S, k): of the samples, where they are known.
+    """
+    dtype, time, fold = precision(), study.simulation, folded(study.outputs, precision())
 
     def one(model: mbs.Model, q: Array, v: Array) -> Any:
-        caught = at_events(study.outputs)
-        run = simulated(time, model, q, v, **({"fold": folded(study.outputs, dtype)} if caught else {}))
+        run = simulated(time, model, q, v, save_every=save_every, fold=fold)
         modes = run.mode_at(model, run.t) if needs_mode(study.outputs) else None
-        found = jax.vmap(lambda *now: measured(study.outputs, model, *now))(run.t, run.q, run.v, modes)
-        carry = run.folded if caught else folded_history(study.outputs, run.t, found)
-        outputs = kept(study.outputs, carry, run.events, model, q, v)
+        # in a loop, which becomes part of the kernel
+        found = jax.lax.map(lambda now: measured(study.outputs, model, *now), (run.t, run.q, run.v, modes))
         values = {name: jnp.where(defined, value, jnp.nan) for name, (value, defined) in found.items()}
+        outputs = kept(study.outputs, run.folded, run.events, model, q, v)
         return outputs, run.status, run.energy_error[-1], (run.t, run.q, run.v, values)
 
-    if samples is not None and study.dispersions.items:
-        model, axes, q, v = instances(study, draws_of(study, samples, dtype), dtype)
+    def over_all(axes: Any, *batch: Any) -> Any:
+        found, anew = over_rows(one, (axes, 0, 0))(*batch)
+        return found if anew is None else jax.vmap(one, (axes, 0, 0))(*batch)
+
+    def all_of(draws: Array | None) -> Any:
+        if draws is None:
+            return over_all(None, study.model, *(jnp.asarray(x, dtype)[None] for x in (study.q0, study.v0))), None
+        numbers = numbers_of(study, draws, dtype)
+        model, axes, q, v = placed(study, numbers)
+        outputs, status, *rest = over_all(axes, model, q, v)
+        return (outputs, status_of(study, model, status), *rest), numbers
+
+    if samples is None or not study.dispersions.items:
+        many, given = 1, None
     else:
-        model, axes, q, v = study.model, None, *(jnp.asarray(x, dtype)[None] for x in (study.q0, study.v0))
-    leaves, treedef = jax.tree.flatten((model, q, v))
-    # no dtype yields to others: the kept program knows shapes and dtypes only
-    leaves = [jnp.asarray(x, jnp.asarray(x).dtype) for x in leaves]
-    content, shapes = study.content_of_programs, [f"{x.shape} {x.dtype}" for x in leaves]
-
-    def all_of(*leaves: Array) -> Any:
-        return jax.vmap(one, (axes, 0, 0))(*treedef.unflatten(leaves))
-
-    def program() -> jax.stages.Compiled:
-        return compiled(all_of).lower(*leaves).compile()
-
-    found = kept_program(content and [*content, "history", *shapes], 1, program)(*leaves)
-    if axes is not None:
-        found = (found[0], status_of(study, model, found[1]), *found[2:])
-    outputs, status, error, rows = jax.tree.map(np.asarray, found)
-    last = rows[0].shape[1] - 1
-    some = [*range(0, last, save_every), last]
-    t, q, v, values = jax.tree.map(lambda x: x[:, some], rows)
-    return History(t[0], q, v, values, outputs, status, error)
+        many = len(samples)
+        given = np.asarray(draws_of(study, samples, dtype) if draws is None else draws, dtype)
+        given = filled(given, _ROWS if many > 1 else 1)
+    found, numbers = kept_here(study, f"history, every {save_every}", all_of, given)
+    found, numbers = jax.tree.map(lambda x: np.asarray(x)[:many], (found, numbers))
+    outputs, status, error, (t, q, v, values) = found
+    return History(t[0], q, v, values, outputs, status, error, numbers)
 
 
 def write(study: Study, history: History, path: Path, sample: int = 0, overwrite: bool = True) -> None:

@@ -63,32 +63,38 @@ def repeated(study: Study, store: Store, summary: Summary, picked: dict[str, tup
     shown = next(iter(picked.values()))[:2]
     wanted = np.array([salt(store.provenance), *shown, *samples, 2**63, *good], np.uint64)
     found = _kept(store.folder / FILE, wanted)
-    return found or _made(study, samples, good, shown, store.folder / FILE, wanted)
+    return found or _made(study, store, samples, good, shown, wanted)
 
 
-def _made(study: Study, samples: Any, good: Any, shown: tuple[int, ...], path: Path, wanted: np.ndarray) -> Repeated:
+def _made(
+    study: Study, store: Store, samples: list[int], good: np.ndarray, shown: tuple[int, ...], wanted: np.ndarray
+) -> Repeated:
     from jaxmbs.study.repeat import repeat
 
-    every = max(1, int(study.simulation.t_end / study.simulation.dt / _POINTS))
-    history = repeat(study, [*samples, *(int(i) for i in good)], every)
+    every, several = max(1, int(study.simulation.t_end / study.simulation.dt / _POINTS)), [*samples, *good.tolist()]
+    read, items = store.read([d.name for d in study.dispersions.items], several), study.dispersions.items
+    draws = [read[d.name].reshape(len(several), d.k) for d in items]
+    history = repeat(study, several, every, np.concatenate(draws, axis=1) if items else None)
     s = len(samples)
     values = {name: x[:s] for name, x in history.values.items()}
     bands = {name: np.quantile(x[s:], BAND, axis=0) for name, x in history.values.items() if len(good) > 1}
     found = Repeated(history.t, np.array(samples), len(good), values, bands, _motion(study, history, samples, shown))
     with contextlib.suppress(OSError):  # a folder that can only be read
-        _keep(found, path, wanted)
+        _keep(found, store.folder / FILE, wanted)
     return found
 
 
 def _motion(study: Study, history: History, samples: list[int], shown: tuple[int, ...]) -> str:
     """The page of the worst sample's motion, with the median one laid over it."""
+    import jax
+
     from jaxmbs.errors import ModelError
     from jaxmbs.study.motion import mechanisms
     from jaxmbs.view.animate import moving_page
 
     rows = {f"{place} (sample {i})": samples.index(i) for place, i in zip(PLACES, shown, strict=False)}
-    own = [m for m, _, _ in mechanisms(study, shown)] if study.dispersions.items else [study.model] * len(shown)
-    models = dict(zip(rows, own, strict=True))
+    own = jax.tree.map(lambda x: x[list(rows.values())], history.numbers)
+    models = dict(zip(rows, [m for m, _, _ in mechanisms(study, own)], strict=True))
     motions = {n: SimpleNamespace(t=history.t, q=history.q[k], events=None) for n, k in rows.items()}
     plots = {f"{name} [SI]": {n: x[k] for n, k in rows.items()} for name, x in history.values.items()}
     try:

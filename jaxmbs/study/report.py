@@ -115,11 +115,9 @@ def table(study: Study, store: Store, summary: Summary | None = None) -> Rendera
         unit = study.shown[name]
         outputs.add_row(name, *(f"{x / unit.factor:.4g}" for x in s.quantiles(name)), unit.name)
     parts.append(outputs)
-    for message, index in s.failed.items():
-        some = ", ".join(map(str, index[:8])) + (", ..." if len(index) > 8 else "")
-        parts.append(
-            Text(f"{len(index):,} sample{'' if len(index) == 1 else 's'} failed: {message} ({some})", style="red")
-        )
+    for message, failed in s.failed.items():
+        many = f"{failed.count:,} sample{'' if failed.count == 1 else 's'}"
+        parts.append(Text(f"{many} failed: {message} ({failed.some})", style="red"))
     if np.isfinite(s.energy_error) and s.done:
         parts.append(Text(f"largest error of the energy balance: {s.energy_error:.2g} J", style="dim"))
     return Group(*parts)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from jaxmbs.simulate.status import Status
 from jaxmbs.study.columns import Column, at_ranks, column, column_of, defined, quantiles
 from jaxmbs.study.criteria import Criterion
 from jaxmbs.study.order_statistics import Tolerance, anytime_interval, interval, tolerance
@@ -80,11 +81,10 @@ class Failures:
     count: int = 0
     first: tuple[int, ...] = ()
 
-    def __len__(self) -> int:
-        return self.count
-
-    def __getitem__(self, which: Any) -> Any:
-        return self.first[which]
+    @property
+    def some(self) -> str:
+        """The first of them in words."""
+        return ", ".join(map(str, self.first)) + (", ..." if self.count > len(self.first) else "")
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ class Summary:
 
     def undefined(self, name: str) -> int:
         """Samples that went well, and in which an output is not defined all the same."""
-        return self.done - defined(self.outputs[name]) - sum(map(len, self.failed.values()))
+        return self.done - defined(self.outputs[name]) - sum(f.count for f in self.failed.values())
 
     def good(self, most: int) -> np.ndarray:
         """The first samples that went well."""
@@ -154,20 +154,18 @@ def limits(criterion: Criterion, values: Any, dependence: str = "") -> Tolerance
 def summarize(study: Study, store: Store) -> Summary:
     """Statistics of all samples computed so far, read part by part: exact, in memory that does not grow with their number. A
     failed sample meets no criterion."""
-    import jaxmbs as mbs
-
     arrays = store.arrays()
     spans = tuple(_spans(column_of(arrays["status"], ((0, store.n),))))
     status = column_of(arrays["status"], spans)
     outputs = {name: _where_good(arrays, name, spans) for name in study.outputs}
     met, met_all, worst_error = np.zeros(len(study.criteria), int), 0, 0.0
-    messages, failed = {int(s): s.message for s in mbs.Status}, dict[str, Failures]()
+    messages, failed = {int(s): s.message for s in Status}, dict[str, Failures]()
     index = Column(np.arange, spans)
     for first, now, error, *values in zip(
         index.parts(), status.parts(), _where_good(arrays, "energy_error", spans).parts(),
         *(x.parts() for x in outputs.values()), strict=True,
     ):  # fmt: skip
-        own, ok = dict(zip(outputs, values, strict=True)), now == int(mbs.Status.OK)
+        own, ok = dict(zip(outputs, values, strict=True)), now == int(Status.OK)
         each = [ok & c.met(own[c.output]) for c in study.criteria]
         met += [np.count_nonzero(x) for x in each]
         met_all += int(np.count_nonzero(np.all(each, axis=0)))
@@ -175,34 +173,22 @@ def summarize(study: Study, store: Store) -> Summary:
         for s in np.unique(now[~ok]):
             these, message = first[now == s], messages.get(int(s), f"status {s}")
             known = failed.get(message, Failures())
-            failed[message] = Failures(len(known) + len(these), (*known.first, *these[:_NAMED].tolist())[:_NAMED])
+            failed[message] = Failures(known.count + len(these), (*known.first, *these[:_NAMED].tolist())[:_NAMED])
     m, said = len(index), {"stopped": "until" in store.provenance, "dependence": study.dependence}
     together = verdict("all of them", met_all, m, **said) if len(met) > 1 else None
     verdicts = tuple(
         replace(verdict(c.text, int(k), m, c.share, **said), limits=limits(c, outputs[c.output], study.dependence))
         for c, k in zip(study.criteria, met, strict=True)
     )
-    events = {name: _happened(arrays, k, status) for k, name in enumerate(study.model.event_names)}
+    events = {name: _happened(arrays, k, spans) for k, name in enumerate(study.model.event_names)}
     return Summary(store.n, index, status, outputs, verdicts, together, failed, worst_error, study.dependence, events)
 
 
-def _happened(arrays: Mapping[str, Any], event: int, status: Column) -> Happened:
-    samples, of, most = 0, 0, 0
-
-    def read(name: str, first: int, stop: int) -> np.ndarray:
-        x = arrays[name][first:stop]
-        return x[:, event] if x.ndim > 1 else x  # a single event has no axis of its own
-
-    counts = Column(lambda first, stop: read(EVENT_COUNTS, first, stop), status.spans)
-    for now, count in zip(status.parts(), counts.parts(), strict=True):
-        own = count[now == 0]
-        samples, of, most = samples + int(np.sum(own > 0)), of + len(own), max(most, int(own.max(initial=0)))
-
-    def when(first: int, stop: int) -> np.ndarray:
-        did = (status.read(first, stop) == 0) & (counts.read(first, stop) > 0)
-        return np.where(did, read(EVENT_TIMES, first, stop), np.nan)
-
-    return Happened(samples, of, most, Column(when, status.spans))
+def _happened(arrays: Mapping[str, Any], event: int, spans: tuple[tuple[int, int], ...]) -> Happened:
+    counts, times = (_where_good(arrays, name, spans, event) for name in (EVENT_COUNTS, EVENT_TIMES))
+    most = max((int(part.max(initial=0, where=part > 0)) for part in counts.parts()), default=0)
+    samples = sum(int(np.count_nonzero(part > 0)) for part in counts.parts())
+    return Happened(samples, defined(counts), most, times)
 
 
 def first_draws(study: Study, store: Store, summary: Summary, most: int = 20_000) -> dict[str, np.ndarray]:
@@ -212,11 +198,12 @@ def first_draws(study: Study, store: Store, summary: Summary, most: int = 20_000
     return {d.name: read[d.name][rows].reshape(len(rows), d.k) for d in study.dispersions.items}
 
 
-def _where_good(arrays: Mapping[str, Any], name: str, spans: tuple[tuple[int, int], ...]) -> Column:
-    """A variable, not a number in samples that failed."""
+def _where_good(arrays: Mapping[str, Any], name: str, spans: tuple[tuple[int, int], ...], k: int = 0) -> Column:
+    """A variable, or its k-th component where it has several, not a number in samples that failed."""
 
     def read(first: int, stop: int) -> np.ndarray:
-        return np.where(arrays["status"][first:stop] == 0, arrays[name][first:stop], np.nan)
+        x = arrays[name][first:stop]
+        return np.where(arrays["status"][first:stop] == 0, x if x.ndim == 1 else x[:, k], np.nan)
 
     return Column(read, spans)
 
@@ -263,7 +250,7 @@ def document(study: Study, store: Store, summary: Summary | None = None) -> dict
             }
             for name, e in s.events.items()
         },
-        "failed": [{"message": m, "samples": len(i), "first": int(i[0])} for m, i in s.failed.items()],
+        "failed": [{"message": m, "samples": f.count, "first": f.first[0]} for m, f in s.failed.items()],
         "energy_error": s.energy_error,
         "warnings": study.warnings,
         "dependence": s.dependence or None,

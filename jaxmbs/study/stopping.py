@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jaxmbs.io.errors import InputError, Problem
-from jaxmbs.simulate.solution import Status
+from jaxmbs.simulate.status import Status
 from jaxmbs.study.order_statistics import settled
 from jaxmbs.study.store import NOT_RUN
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jaxmbs.io.errors import InputError, Problem
-from jaxmbs.simulate.solution import Status
+from jaxmbs.simulate.status import Status
 from jaxmbs.study.checksums import CHECKSUM, checksums
 from jaxmbs.study.columns import column_of
 from jaxmbs.study.outputs.folding import EVENT_COUNTS, EVENT_TIMES

@@ -13,7 +13,7 @@ import numpy as np
 
 from jaxmbs.dynamics import body_poses
 from jaxmbs.errors import ModelError
-from jaxmbs.model import Model
+from jaxmbs.model import Model, Pose
 from jaxmbs.model.given import Numbers
 from jaxmbs.view.film import film
 from jaxmbs.view.glb import Builder
@@ -105,9 +105,14 @@ def _glb(models: Mapping[str, Model], samples: Mapping[str, Any], plots: Any, fr
     return out.content()
 
 
+@jax.jit  # the samples of a study have one structure, and one program
+def _poses_at(model: Model, q: Any, t: Any) -> Pose:
+    return jax.vmap(lambda q, t: body_poses(model, q, t=t))(q, t)
+
+
 def _poses(model: Model, q: np.ndarray, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Rotations (rows, bodies, 3, 3) and positions (rows, bodies, 3)."""
-    found = jax.vmap(lambda q, t: body_poses(model, q, t=t))(q, t)
+    found = _poses_at(model, q, t)
     return np.asarray(found.rotation, float), np.asarray(found.position, float)
 
 

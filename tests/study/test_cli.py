@@ -14,8 +14,7 @@ import xarray as xr
 from rich.console import Console
 from typer.testing import CliRunner
 
-import jaxmbs as mbs
-from jaxmbs import cli
+from jaxmbs import batching, cli
 from jaxmbs.cli import app, common
 from jaxmbs.cli.commands import simulate
 from jaxmbs.cli.show import one_run
@@ -172,7 +171,7 @@ def test_the_precision_is_set_before_anything_runs(monkeypatch):
     said = []
     monkeypatch.setattr(jax.config, "update", lambda *x: said.append(x))
     monkeypatch.setattr(common, "keep_programs", lambda: None)
-    monkeypatch.setattr(mbs, "use_all_cores", lambda: said.append("cores"))
+    monkeypatch.setattr(batching, "use_all_cores", lambda: said.append("cores"))
     for precision in ("float32", "float64"):
         common.compute(precision)
     assert said == [("jax_enable_x64", False), "cores", ("jax_enable_x64", True), "cores"]

@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from jaxmbs.io import InputError
-from jaxmbs.simulate.solution import Status
+from jaxmbs.simulate.status import Status
 from jaxmbs.study import columns, plots, read, report, resume, run
 from jaxmbs.study import order_statistics as orders
 from jaxmbs.study.columns import Column, at_ranks, quantiles

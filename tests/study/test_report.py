@@ -124,7 +124,7 @@ def test_unfinished_and_failed(finished, tmp_path):
     study = read(folder / "study.toml")
     summary = summarize(study, store)
     assert summary.done == 192
-    assert [list(x) for x in summary.failed.values()] == [[3, 200]]
+    assert [(f.count, f.first) for f in summary.failed.values()] == [(2, (3, 200))]
     reach = finished.dataset()["reach"].values
     left = [i for i in range(256) if not 64 <= i < 128 and i not in (3, 200)]
     assert (summary.verdicts[0].met, summary.verdicts[0].of) == (np.count_nonzero(reach[left] > 0.09), 192)

@@ -60,7 +60,7 @@ def test_samples_that_are_unphysical_say_so_and_the_others_go_on(cart, tmp_path)
     assert np.all(data["status"].values[~negative] == 0)
     summary = summarize(wide, store)
     (message,) = summary.failed
-    assert message.startswith("unphysical") and len(summary.failed[message]) == negative.sum()
+    assert message.startswith("unphysical") and summary.failed[message].count == negative.sum()
     assert summary.failed[message].first == tuple(np.flatnonzero(negative)[:12])
     assert summary.verdicts[0].of == 128 and np.isnan(summary.outputs["reach"][negative]).all()
     index = [int(np.flatnonzero(negative)[0]), int(np.flatnonzero(~negative)[0])]

@@ -84,7 +84,7 @@ class JointReaction(OfState):
         return self.part
 
     def of_state(self, state: TreeScene, model: Model, mode: Mode | None) -> tuple[Scalar, Scalar]:
-        from jaxmbs.dynamics.public import joint_reactions
+        from jaxmbs.dynamics.trees import joint_reactions
 
         vector = state.tree.vector
         rows = joint_reactions(model, vector(state.q), vector(state.v), t=state.t, mode=mode)

@@ -7,7 +7,7 @@ import numpy as np
 
 import jaxmbs as mbs
 from jaxmbs.dynamics.formulations.methods import METHODS
-from jaxmbs.dynamics.public import _state
+from jaxmbs.dynamics.trees import _state
 from tests.cases import case
 
 # compiled once and run once: half the time without optimisation

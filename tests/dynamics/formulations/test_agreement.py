@@ -9,10 +9,10 @@ import jaxmbs as mbs
 from jaxmbs.dynamics.formulations import configuration, general_joints, telegin, wittenburg
 from jaxmbs.dynamics.formulations.methods import METHODS
 from jaxmbs.dynamics.formulations.system import system, turned
-from jaxmbs.dynamics.public import _state
 from jaxmbs.dynamics.recursive import scalar
 from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.tree import Tree
+from jaxmbs.dynamics.trees import _state
 from tests.cases import case, relative
 from tests.dynamics.formulations.helpers import (
     EXACT,

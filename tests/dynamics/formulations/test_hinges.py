@@ -9,7 +9,7 @@ import jaxmbs as mbs
 from jaxmbs.dynamics.formulations import general_joints, wittenburg
 from jaxmbs.dynamics.formulations.moving_base import MovingBase
 from jaxmbs.dynamics.formulations.system import system, turned
-from jaxmbs.dynamics.public import _state
+from jaxmbs.dynamics.trees import _state
 from jaxmbs.library.prosthetic_arm import bryant
 from tests.cases import relative
 from tests.dynamics.formulations.helpers import EXACT, free_and_rotational, general, quick, rotational

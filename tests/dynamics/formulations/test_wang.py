@@ -6,7 +6,7 @@ import numpy as np
 import jaxmbs as mbs
 from jaxmbs.dynamics.formulations import barycentric, configuration, wittenburg
 from jaxmbs.dynamics.formulations.system import system
-from jaxmbs.dynamics.public import _state
+from jaxmbs.dynamics.trees import _state
 from tests.cases import relative
 from tests.dynamics.formulations.helpers import EXACT, free_and_rotational, quick, rotational
 

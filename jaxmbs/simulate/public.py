@@ -1,0 +1,7 @@
+"""The public names: what `jaxmbs.simulate.NAME` finds."""
+
+from jaxmbs.simulate.assembly import assemble as assemble
+from jaxmbs.simulate.run import Events as Events
+from jaxmbs.simulate.simulate import simulate as simulate
+from jaxmbs.simulate.solution import Solution as Solution
+from jaxmbs.simulate.status import Status as Status

@@ -1,0 +1,59 @@
+"""How an instance ended."""
+
+from __future__ import annotations
+
+import enum
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+
+class Status(enum.IntEnum):
+    """Outcome of one instance; `message` is what users read.
+
+    >>> mbs.Status(1).name, mbs.Status(1).message
+    ('NOT_FINITE', 'the state stopped being finite; reduce dt, or look for a stiff or singular element')
+    """
+
+    OK = 0
+    NOT_FINITE = 1
+    INCONSISTENT = 2
+    UNREACHABLE = 3
+    SINGULAR = 4
+    UNFINISHED = 5
+    COARSE = 6
+    STEP_UNDERFLOW = 7
+    UNBALANCED = 8
+    UNSTEADY = 9
+    UNPHYSICAL = 254
+    NOT_RUN = 255
+
+    @property
+    def message(self) -> str:
+        """The outcome in words, with what to do about it."""
+        return _MESSAGES[self]
+
+    @staticmethod
+    def of(*found: tuple[Any, Status]) -> jax.Array:
+        """The status of the first condition that holds, OK if none does; int32."""
+        conditions, statuses = zip(*found, strict=True)
+        return jnp.select(conditions, [jnp.asarray(s, jnp.int32) for s in statuses], jnp.asarray(Status.OK, jnp.int32))
+
+
+_MESSAGES = {
+    Status.OK: "completed",
+    Status.NOT_FINITE: "the state stopped being finite; reduce dt, or look for a stiff or singular element",
+    Status.INCONSISTENT: "the initial state violates constraints or locks; find one with assemble or impact",
+    Status.UNREACHABLE: "the constraints cannot be met from this guess; change the guess or the numbers",
+    Status.SINGULAR: "constraints all but depend on one another: the motion may branch, accelerations lose digits",
+    Status.UNFINISHED: "more events or steps than there is room for: the run stopped before its end; raise max_steps",
+    Status.COARSE: "the energy balance is off by more than 0.1 % of the energy exchanged: the steps are too long; reduce dt",
+    Status.STEP_UNDERFLOW: "the tolerance asks for steps below the rounding of the time: try 'implicit'",
+    Status.UNBALANCED: "no equilibrium near this guess: forces remain that nothing balances (see the residual); change the "
+    "guess, add supports, or hold joints with fixed",
+    Status.UNSTEADY: "neither at rest nor in steady motion: the state accelerates, and the linear equations hold at this "
+    "instant alone; start from equilibrium",
+    Status.UNPHYSICAL: "unphysical: the draws gave a number that no mechanism has, such as a negative mass or stiffness",
+    Status.NOT_RUN: "not run",
+}
