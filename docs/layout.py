@@ -104,6 +104,7 @@ def lay_out(folder: Path) -> None:
         else:
             write(pages / "files" / f"{name}.md", shown(name))
     shutil.copy(ROOT / HERE / "zensical.toml", folder / "zensical.toml")
+    shutil.copy(ROOT / HERE / "site.css", pages / "site.css")
 
 
 def shown(name: str) -> str:

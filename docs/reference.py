@@ -333,7 +333,7 @@ def _windows(row: dict[str, Any]) -> tuple[str, ...]:
 def _benchmark(row: dict[str, Any]) -> tuple[str, ...]:
     case, times = row["case"], {k: x[0] for k, x in row["times"].items()}
     own = times.pop("jaxmbs")
-    others = ", ".join(f"{k} {x:,.0f} ({x / own:.2g}×)" for k, x in times.items()) or "–"
+    others = "<br>".join(f"{k} {x:,.0f} ({x / own:.2g}×)".replace(" ", "\u00a0") for k, x in times.items()) or "–"
     error = f"{max(row['errors'].values()):.0e}" if row["errors"] else "–"
     size = (case["function"], case["robot"], case["dtype"], f"{case['batch']:,}")
     limit = row.get("limit")

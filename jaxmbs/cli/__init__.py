@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 # what the commands import from the [study] extra
@@ -12,6 +13,7 @@ _EXTRA = (
 
 def main() -> None:
     """Entry point of `jaxmbs`."""
+    os.environ["MPLBACKEND"] = "agg"  # commands show no windows; notebooks name a backend that may not be installed here
     try:
         from jaxmbs.cli.app import app
 
