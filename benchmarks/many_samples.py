@@ -17,6 +17,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from benchmarks import rail
 from jaxmbs.study.plots import histogram
 from jaxmbs.study.problem import read
 from jaxmbs.study.run import BLOCK_ROWS
@@ -25,29 +26,10 @@ from jaxmbs.study.store import Store, lay_out
 
 RESULTS = Path(__file__).parent / "results" / "many_samples.json"
 LIMIT = 5.5  # standard deviations: one in fifty million lies beyond
-STUDY = f"""
-criteria = ["speed < {LIMIT} m/s in 99.9999 %"]
-[mechanism]
-name = "many samples"
-[[mechanism.bodies]]
-name = "payload"
-mass = 1.0
-inertia = [1.0, 1.0, 1.0]
-[[mechanism.joints]]
-name = "rail"
-type = "prismatic"
-axis = [1.0, 0.0, 0.0]
-parent = "world"
-child = "payload"
+STUDY = f"""{rail.study("many samples", f"speed < {LIMIT} m/s in 99.9999 %", t_end=0.01, dt=0.01)}
 [dispersions."initial.rail.v"]
 distribution = "normal"
 std = 1.0
-[simulation]
-t_end = 0.01
-dt = 0.01
-[outputs.speed]
-type = "joint_velocity"
-joint = "rail"
 """
 
 

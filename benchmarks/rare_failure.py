@@ -15,6 +15,8 @@ from typing import Annotated
 import numpy as np
 import typer
 
+from benchmarks import rail
+
 RESULTS = Path(__file__).parent / "results" / "rare_failure.json"
 STIFFNESS, PRELOAD, STROKE, MASS, SPREAD, SLOWEST = 300.0, 80.0, 0.1, 4.0, 0.03, 2.4034
 SPRING = """
@@ -34,32 +36,12 @@ distribution = "normal"
 apply = "multiply"
 std = {SPREAD}
 """
-STUDY = """
-criteria = ["speed > {SLOWEST} m/s"]
-[mechanism]
-name = "two springs"
-[[mechanism.bodies]]
-name = "payload"
-mass = {MASS}
-inertia = [1.0, 1.0, 1.0]
-[[mechanism.joints]]
-name = "rail"
-type = "prismatic"
-axis = [1.0, 0.0, 0.0]
-parent = "world"
-child = "payload"
-[simulation]
-t_end = 0.12
-dt = 0.02
-[outputs.speed]
-type = "joint_velocity"
-joint = "rail"
-"""
 
 
 def written() -> str:
     """The study file."""
-    return STUDY.format(**globals()) + "".join(SPRING.format(k, **globals()) for k in (1, 2))
+    found = rail.study("two springs", f"speed > {SLOWEST} m/s", t_end=0.12, dt=0.02, mass=MASS)
+    return found + "".join(SPRING.format(k, **globals()) for k in (1, 2))
 
 
 def exact() -> float:

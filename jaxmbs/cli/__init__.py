@@ -13,7 +13,9 @@ _EXTRA = (
 
 def main() -> None:
     """Entry point of `jaxmbs`."""
-    os.environ["MPLBACKEND"] = "agg"  # commands show no windows; notebooks name a backend that may not be installed here
+    os.environ["MPLBACKEND"] = (
+        "agg"  # commands show no windows; notebooks name a backend that may not be installed here
+    )
     try:
         from jaxmbs.cli.app import app
 

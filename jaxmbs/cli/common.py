@@ -28,7 +28,7 @@ class Precision(StrEnum):
 
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="TOML file of a mechanism or study.")]
-Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run.")]
+Folder = Annotated[str, typer.Argument(metavar="DIR", help="Folder of a run, or its address: s3://BUCKET/NAME.")]
 Trust = Annotated[bool, typer.Option("--trust", help="Run the Python modules that the file names.")]
 WithPrecision = Annotated[Precision, typer.Option("--precision", help="Precision of the computation.")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON document instead of tables, for programs.")]
@@ -187,7 +187,7 @@ def keep_programs() -> None:
 
 
 @contextmanager
-def progress(voice: Voice, folder: Path) -> Iterator[Any]:
+def progress(voice: Voice, folder: str) -> Iterator[Any]:
     """A progress bar as a run's `progress`; an interruption says how to go on."""
     bar = None
     try:

@@ -1,7 +1,7 @@
 """Samples on other processes and machines: chunks of a run as tasks of Dask, each written by the worker that computes it.
 
-Workers need jaxmbs, and the run's folder under the same path. A worker computes on the JAX devices that it sees: start
-one per core (`dask worker ADDRESS --nworkers 16 --nthreads 1`) or one per GPU.
+Workers need jaxmbs, and the run's folder under the same path, or the rights to write to its address. A worker computes on
+the JAX devices that it sees: start one per core (`dask worker ADDRESS --nworkers 16 --nthreads 1`) or one per GPU.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jaxmbs.io.errors import InputError, Problem
+from jaxmbs.study import storage
 from jaxmbs.study import store as stores
 from jaxmbs.study.provenance import Provenance, differences, provenance, sealed
 
@@ -85,7 +86,7 @@ def fill(
     from distributed import as_completed
     from distributed.scheduler import KilledWorker
 
-    rows, folder = store.chunk_rows, str(store.folder.absolute())
+    rows, folder = store.chunk_rows, storage.for_workers(store.folder)
     cache = _cache() if "LocalCluster" in type(client.cluster).__name__ else None
 
     def submit(first: int, tries: int) -> Any:
@@ -133,7 +134,7 @@ def note(store: Store, device: str, first: int, stop: int) -> None:
             joined[-1][1] = max(b, joined[-1][1])
         else:
             joined.append([a, b])
-    stores.write_whole(store.folder / DEVICES, json.dumps(found | {device: joined}, indent=1).encode())
+    storage.write_whole(store.folder / DEVICES, json.dumps(found | {device: joined}, indent=1).encode())
 
 
 def devices(folder: Path) -> dict[str, list[list[int]]]:
@@ -161,11 +162,11 @@ def _here(precision: str) -> Provenance:
     return machine()
 
 
-def _chunk(folder: str, first: int, trust: bool, other_devices: bool, cache: str | None) -> tuple[str, str]:
+def _chunk(folder: Any, first: int, trust: bool, other_devices: bool, cache: str | None) -> tuple[str, str]:
     """Compute and write the chunk that begins with sample `first`; (this device, why it was not done)."""
     try:
         with _ONE:
-            store = stores.open_folder(Path(folder))
+            store = stores.open_folder(folder)
             _begin(store.provenance["precision"], cache)
             here = _here(store.provenance["precision"])
             found = differences(store.provenance, store.provenance | here)
@@ -175,7 +176,6 @@ def _chunk(folder: str, first: int, trust: bool, other_devices: bool, cache: str
             study, arrays, program = _prepared(folder, store.provenance["digest"], trust)
             stop = min(first + store.chunk_rows, store.n)
             blocks = -(-(stop - first) // program.rows)
-            store.clear(first, stop)
             store.write(arrays, first, stores.columns(study, _computed(program, first, blocks)))
             return here["device"], ""
     except InputError as error:  # which cannot be sent as it is
@@ -192,11 +192,11 @@ def _computed(program: Any, first: int, blocks: int) -> dict[str, Any]:
 
 
 @functools.lru_cache(maxsize=2)
-def _prepared(folder: str, digest: str, trust: bool) -> tuple[Study, Any, Any]:
+def _prepared(folder: Any, digest: str, trust: bool) -> tuple[Study, Any, Any]:
     """Study, arrays and compiled program of a run: once per process."""
     from jaxmbs.study.batch import compiled
 
-    store = stores.open_folder(Path(folder))
+    store = stores.open_folder(folder)
     study = stores.read_study(store, trust)
     return study, store.arrays(), compiled(study, store.provenance["block_rows"])
 

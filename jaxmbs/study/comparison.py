@@ -33,7 +33,7 @@ def compared(a: str | Path, b: str | Path, trust: bool = False) -> dict[str, Any
     """
     from scipy.stats import fisher_exact, ks_2samp
 
-    (study_a, store_a, sum_a), (study_b, store_b, sum_b) = (_opened(Path(x), trust) for x in (a, b))
+    (study_a, store_a, sum_a), (study_b, store_b, sum_b) = (_opened(x, trust) for x in (a, b))
     criteria, outputs = [], []
     both = pairs(study_a, store_a, sum_a, study_b, store_b, sum_b)
     dependence = study_a.dependence or study_b.dependence
@@ -117,7 +117,7 @@ def paired_numbers(a: np.ndarray, b: np.ndarray) -> dict[str, Any]:
     return {"difference": mean, "low": mean - reach, "high": mean + reach, "chance": chance}
 
 
-def _opened(folder: Path, trust: bool) -> tuple[Study, Store, Summary]:
+def _opened(folder: str | Path, trust: bool) -> tuple[Study, Store, Summary]:
     store = stores.open_folder(folder)
     study = stores.read_study(store, trust)
     stores.require_results(study, store)

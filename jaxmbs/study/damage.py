@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jaxmbs.io.errors import InputError, Problem
+from jaxmbs.study import storage
 from jaxmbs.study import store as stores
 from jaxmbs.study.checksums import CHECKSUM, checksums
 from jaxmbs.study.columns import Column, column_of
@@ -73,10 +73,10 @@ def mend_results(study: Study, store: Store) -> list[Damage]:
 def mend_metadata(study: Study, store: Store) -> list[Damage]:
     """Put back what tells of the arrays. Returns what was found."""
     found = _broken(study, store)
-    for path, content in _expected(study, store).items() if found else ():
+    for path, content in stores.metadata(study, store).items() if found else ():
         target = store.folder / RESULTS / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        stores.write_whole(target, content)
+        storage.make(target.parent)
+        storage.write_whole(target, content)
     return found
 
 
@@ -85,22 +85,13 @@ def cut(study: Study, store: Store, n: int) -> Store:
     if n < store.n:
         store.clear(n, store.n)
         shorter = Store(store.folder, sealed(store.provenance | {"n": n, "most": store.n}))
-        stores.write_whole(store.folder / PROVENANCE, json.dumps(shorter.provenance, indent=2).encode())
+        storage.write_whole(store.folder / PROVENANCE, json.dumps(shorter.provenance, indent=2).encode())
         mend_metadata(study.of_size(n), shorter)  # which `resume` does, should this be interrupted
         store = shorter
     return store
 
 
 # --- metadata -------------------------------------------------------------------------------------------------------
-
-
-def _expected(study: Study, store: Store) -> Mapping[str, bytes]:
-    """The metadata files of results.zarr by path, as this run would write them."""
-    from zarr.storage import MemoryStore
-
-    files: dict[str, Any] = {}
-    stores.lay_out(study, store, MemoryStore(files))
-    return {path: content.to_bytes() for path, content in files.items()}
 
 
 def _broken(study: Study, store: Store) -> list[Damage]:
@@ -112,7 +103,7 @@ def _broken(study: Study, store: Store) -> list[Damage]:
 
 
 def _metadata(study: Study, store: Store) -> Iterator[Damage]:
-    for path, content in _expected(study, store).items():
+    for path, content in stores.metadata(study, store).items():
         file = store.folder / RESULTS / path
         try:
             if json.loads(file.read_bytes()) != json.loads(content):
@@ -128,7 +119,7 @@ def _metadata(study: Study, store: Store) -> Iterator[Damage]:
 
 def _chunks(store: Store) -> Iterator[Damage]:
     arrays, rows = store.arrays(), store.chunk_rows
-    there = {name: _present(store, name) for name in arrays}
+    there = {name: store.chunks(name) for name in arrays}
     try:
         finished = store.finished()
     except (ValueError, OSError):
@@ -147,15 +138,8 @@ def _chunks(store: Store) -> Iterator[Damage]:
         yield Damage(FINISHED, "is not of these results")
 
 
-def _present(store: Store, name: str) -> set[str]:
-    try:
-        return set(os.listdir(store.folder / RESULTS / name / "c"))
-    except OSError:
-        return set()
-
-
 def _span(
-    store: Store, arrays: Mapping[str, Any], there: Mapping[str, set[str]], first: int, stop: int, all_run: bool,
+    store: Store, arrays: Mapping[str, Any], there: Mapping[str, set[int]], first: int, stop: int, all_run: bool,
     of_all: np.ndarray,
 ) -> Iterator[Damage]:  # fmt: skip
     """What is damaged in the samples first ... stop - 1, whole chunks; their checksums go into of_all."""
@@ -173,7 +157,7 @@ def _span(
             file = _file(name, number, arrays[name].ndim)
             if (name, number) in unread:
                 found.append(Damage(file, unread[name, number], begin, end))
-            elif expected and str(number) not in there[name]:
+            elif expected and number not in there[name]:
                 found.append(Damage(file, "the chunk is missing", begin, end))
         if not found and all_run and not run.all():
             found.append(Damage(_file("status", number, 1), "samples of a finished run are not there", begin, end))
@@ -229,7 +213,7 @@ class Examination:
 
     @property
     def document(self) -> dict[str, Any]:
-        return asdict(self) | {"sound": self.sound}
+        return asdict(self) | {"folder": str(self.folder), "sound": self.sound}
 
 
 def examined(folder: str | Path, mend: bool = False, trust: bool = False) -> Examination:
@@ -238,18 +222,23 @@ def examined(folder: str | Path, mend: bool = False, trust: bool = False) -> Exa
     mend: put back study file, modules, provenance and metadata; a study file that was changed is kept as NAME.found.
     Damaged samples are for `resume`. Raises InputError where there is no run, or nothing that it can be known by.
     """
-    folder = Path(folder)
+    folder = storage.place(folder)
+    with storage.reached(folder):
+        return _examined(folder, mend, trust)
+
+
+def _examined(folder: Path, mend: bool, trust: bool) -> Examination:
     mended: list[str] = []
     texts = [] if mend else list(_texts(folder))
     if mend:
         mended += _put_back(folder)
     if texts:
-        return Examination(folder, 0, 0, None, tuple(texts), (), _size(folder))
+        return Examination(folder, 0, 0, None, tuple(texts), (), storage.size(folder))
     store = stores.open_folder(folder)
     study = stores.read_study(store, trust)
     if not (folder / RESULTS).exists():
         lost = (Damage(RESULTS, "is missing, and the run was finished"),) if (folder / FINISHED).exists() else ()
-        return Examination(folder, store.n, 0, None, lost, tuple(mended), _size(folder))
+        return Examination(folder, store.n, 0, None, lost, tuple(mended), storage.size(folder))
     if mend:
         mended += [d.file for d in mend_metadata(study, store)]
     found = damage(study, store)
@@ -260,7 +249,7 @@ def examined(folder: str | Path, mend: bool = False, trust: bool = False) -> Exa
         done = sum(int(np.count_nonzero(part != NOT_RUN)) for part in status.parts())
         if not found and done == store.n:
             mark = stores.fingerprint(column_of(arrays[CHECKSUM], all_of).parts())
-    return Examination(folder, store.n, done, mark, tuple(found), tuple(mended), _size(folder))
+    return Examination(folder, store.n, done, mark, tuple(found), tuple(mended), storage.size(folder))
 
 
 def _texts(folder: Path) -> Iterator[Damage]:
@@ -295,7 +284,7 @@ def _put_back(folder: Path) -> Iterator[str]:
                 stores.open_folder(folder)
             message = "is damaged, and so is its copy in the results; what was run cannot be known from this folder"
             raise InputError(Problem(str(folder / PROVENANCE), message))
-        stores.write_whole(folder / PROVENANCE, json.dumps(record, indent=2).encode())
+        storage.write_whole(folder / PROVENANCE, json.dumps(record, indent=2).encode())
         yield PROVENANCE
     copies, hashes = _parsed(attributes.get("files")) or {}, {STUDY: record["file_sha256"]} | record.get("modules", {})
     for name in list(stores.changed_files(folder, record)):
@@ -304,8 +293,8 @@ def _put_back(folder: Path) -> Iterator[str]:
             message = "is damaged, and so is its copy in the results; put the file back with which the run began"
             raise InputError(Problem(str(folder / name), message))
         if (folder / name).exists():
-            os.replace(folder / name, folder / f"{name}.found")
-        stores.write_whole(folder / name, content)
+            storage.write_whole(folder / f"{name}.found", (folder / name).read_bytes())
+        storage.write_whole(folder / name, content)
         yield name
 
 
@@ -314,7 +303,3 @@ def _parsed(text: Any) -> Any:
         return json.loads(text)
     except (TypeError, ValueError):
         return None
-
-
-def _size(folder: Path) -> int:
-    return sum(p.stat().st_size for p in folder.rglob("*") if p.is_file())

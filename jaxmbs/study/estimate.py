@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 import psutil
 
 from jaxmbs.io.errors import InputError, Problem
+from jaxmbs.study.storage import is_address
 
 if TYPE_CHECKING:
     from jaxmbs.study.problem import Study
@@ -54,8 +56,7 @@ def check(study: Study, n: int, block_rows: int = 0, precision: str = "float64",
     problems = list(_steps(e))
     if n > MOST_SAMPLES:
         problems.append(Problem("n", f"{n:,} samples; a study has {MOST_SAMPLES:,} at most"))
-    place = next((p for p in (folder or Path(), *(folder or Path()).absolute().parents) if p.exists()), Path("/"))
-    free = shutil.disk_usage(place).free
+    free = free_disk(folder or Path())
     if e.disk > free:
         said = f"{n:,} samples need {_bytes(e.disk)} of disk, and {_bytes(free)} are free"
         problems.append(Problem("n", f"{said}; take fewer samples or another folder"))
@@ -68,6 +69,13 @@ def check(study: Study, n: int, block_rows: int = 0, precision: str = "float64",
         problems.append(Problem("n", f"{said}; take fewer samples, or a larger simulation.dt"))
     if problems:
         raise InputError(problems)
+
+
+def free_disk(folder: Path) -> float:
+    """Free space where a folder is, or will be [byte]; a bucket has as much as is wanted."""
+    if is_address(folder):
+        return math.inf
+    return shutil.disk_usage(next((p for p in (folder, *folder.absolute().parents) if p.exists()), Path("/"))).free
 
 
 def check_history(study: Study) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from jaxmbs.io.errors import InputError, Problem
+from jaxmbs.study import storage
 from jaxmbs.study import store as stores
 from jaxmbs.study.damage import require_sound
 
@@ -13,7 +14,7 @@ def written(
     folder: str | Path,
     csv: bool = True,
     parquet: bool = False,
-    out: Path | None = None,
+    out: str | Path | None = None,
     overwrite: bool = False,
     trust: bool = False,
 ) -> list[Path]:
@@ -21,11 +22,13 @@ def written(
 
     Raises InputError where the run is damaged, a file exists (unless overwrite) or pyarrow is missing.
     """
-    folder = Path(folder)
     store = stores.open_folder(folder)
+    place = storage.place(out) if out is not None else None
     if csv and parquet and out is not None:
         raise InputError(Problem("--out", "names one file, and --csv and --parquet make two; leave one out"))
-    wanted = [(kind, out or folder / f"samples.{kind}") for kind, on in (("csv", csv), ("parquet", parquet)) if on]
+    wanted = [
+        (kind, place or store.folder / f"samples.{kind}") for kind, on in (("csv", csv), ("parquet", parquet)) if on
+    ]
     for _, path in wanted:
         if path.exists() and not overwrite:
             raise InputError(Problem(str(path), "exists already; choose another name with --out, or say --overwrite"))
@@ -35,10 +38,12 @@ def written(
     table = store.to_dataframe()
     for kind, path in wanted:
         if kind == "csv":
-            table.to_csv(path, float_format="%.17g")
+            with path.open("w", newline="") as file:
+                table.to_csv(file, float_format="%.17g")
             continue
         try:
-            table.to_parquet(path)
+            with path.open("wb") as file:
+                table.to_parquet(file)
         except ImportError:
             message = "Parquet needs pyarrow: pip install pyarrow; or take --csv"
             raise InputError(Problem("--parquet", message)) from None

@@ -1,29 +1,37 @@
-"""One process at a time writes into a run's folder."""
+"""One process at a time writes where a run is."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import platform
+import tempfile
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from jaxmbs.io.errors import InputError, Problem
+from jaxmbs.study import storage
 
 LOCK, OWNER = ".lock", ".owner.json"
+_PAUSE = 1.0  # [s] between two looks at an address
 
 
 @contextmanager
 def held(folder: Path, wait: bool = False) -> Iterator[None]:
     """Hold the folder's lock, which ends with the process that holds it, however it ends.
 
-    wait: until another process lets go of it; else InputError says which process that is.
+    At an address the lock of this machine keeps its processes apart, and the owner's file, which is written only where none
+    is, those of different machines: what a process of this machine has left there ends with it, what one of another machine
+    has left is for its user to remove. wait: until another process lets go; else InputError says which process that is.
     """
     from filelock import FileLock, Timeout
 
-    lock = FileLock(folder / LOCK)
+    lock = FileLock(_path(folder))
     try:
         lock.acquire(timeout=-1 if wait else 0)
     except Timeout:
@@ -31,18 +39,48 @@ def held(folder: Path, wait: bool = False) -> Iterator[None]:
         raise InputError(Problem(str(folder), message)) from None
     try:
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        said = {"process": os.getpid(), "host": platform.node(), "since": now}
-        (folder / OWNER).write_text(json.dumps(said))
-        yield
+        said = json.dumps({"process": os.getpid(), "host": platform.node(), "since": now}).encode()
+        if storage.is_address(folder):
+            _claim(folder, said, wait)
+        else:
+            (folder / OWNER).write_bytes(said)
+        try:
+            yield
+        finally:
+            (folder / OWNER).unlink(missing_ok=True)
     finally:
-        (folder / OWNER).unlink(missing_ok=True)
         lock.release()
 
 
 def owner(folder: Path) -> str:
     """Who holds the lock, in words."""
-    try:
-        said = json.loads((folder / OWNER).read_text())
-        return f"process {said['process']} on {said['host']} since {said['since']}"
-    except (OSError, ValueError, KeyError):
-        return "another process"
+    said = _owner(folder)
+    return f"process {said['process']} on {said['host']} since {said['since']}" if said else "another process"
+
+
+def _path(folder: Path) -> Path:
+    """Where the lock of this machine is."""
+    if not storage.is_address(folder):
+        return folder / LOCK
+    name = hashlib.sha256(str(folder).encode()).hexdigest()[:16]
+    return Path(tempfile.gettempdir()) / f"jaxmbs-{name}{LOCK}"
+
+
+def _claim(folder: Path, said: bytes, wait: bool) -> None:
+    """Be the owner of an address. Raises InputError where a process of another machine is, unless it is waited for."""
+    while not storage.write_new(folder / OWNER, said):
+        if _owner(folder).get("host") == platform.node():  # whose lock is held here: it has ended
+            storage.write_whole(folder / OWNER, said)
+            return
+        if not wait:
+            remedy = f"wait for it with --wait, or if it has ended remove {folder / OWNER}"
+            raise InputError(Problem(str(folder), f"is in use by {owner(folder)}; {remedy}"))
+        time.sleep(_PAUSE)
+
+
+def _owner(folder: Path) -> dict[str, Any]:
+    with suppress(OSError, ValueError):
+        said = json.loads((folder / OWNER).read_bytes())
+        if isinstance(said, dict) and {"process", "host", "since"} <= set(said):
+            return said
+    return {}

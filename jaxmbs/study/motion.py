@@ -11,7 +11,7 @@ import jax.numpy as jnp
 
 import jaxmbs as mbs
 from jaxmbs.io.errors import InputError, Problem
-from jaxmbs.study.batch import draws_of, numbers_of, precision, simulated, varied
+from jaxmbs.study.batch import draws_of, numbers_of, placed, precision, simulated
 
 if TYPE_CHECKING:
     from jaxmbs.study.problem import Study
@@ -29,7 +29,7 @@ def motion(study: Study, sample: int | None = None) -> tuple[mbs.Model, mbs.Solu
 
 def mechanisms(study: Study, numbers: Numbers) -> list[tuple[mbs.Model, jax.Array, jax.Array]]:
     """(model, q, v) at the start of each of the samples with these numbers."""
-    batch, axes, q, v = varied(study, numbers)
+    batch, axes, q, v = placed(study, numbers)
     own = [
         {name: x if axes.overrides[name] is None else x[k] for name, x in batch.overrides.items()}
         for k in range(len(q))

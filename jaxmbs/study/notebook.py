@@ -30,13 +30,12 @@ def run_html(store: Store) -> str:
     from jaxmbs.study import plots
     from jaxmbs.study import store as stores
     from jaxmbs.study.damage import require_sound
-    from jaxmbs.study.problem import read
     from jaxmbs.study.report import table
     from jaxmbs.study.statistics import summarize
 
     head = f"<b>{escape(str(store.folder))}</b>"
     try:
-        study = read(store.folder / stores.STUDY)  # without its own modules, which only those who trust it run
+        study = stores.read_study(store)  # without its own modules, which only those who trust it run
         stores.require_results(study, store)
         require_sound(study, store)
     except InputError as error:

@@ -123,7 +123,7 @@ def _worst_sample(study: Study, criterion: Criterion, folder: str | Path) -> dic
     from jaxmbs.study import store as stores
     from jaxmbs.study.statistics import least, summarize
 
-    store = stores.open_folder(Path(folder))
+    store = stores.open_folder(folder)
     if store.provenance["file_sha256"] != study.sha256:
         raise InputError(Problem("--of", f"{folder} is a run of another file; take {folder}/study.toml"))
     summary = summarize(study.of_size(store.n), store)

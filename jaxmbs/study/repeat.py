@@ -14,7 +14,7 @@ import numpy as np
 import jaxmbs as mbs
 from jaxmbs.batching import over_rows
 from jaxmbs.io.errors import InputError, Problem
-from jaxmbs.study.batch import draws_of, filled, kept_here, numbers_of, precision, simulated, status_of
+from jaxmbs.study.batch import draws_of, filled, kept_here, numbers_of, placed, precision, simulated, status_of
 from jaxmbs.study.outputs.folding import folded, kept, measured, needs_mode
 from jaxmbs.study.problem import Study
 from jaxmbs.study.targets import Numbers

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jaxmbs.study.provenance import salt
-from jaxmbs.study.store import write_whole
+from jaxmbs.study.storage import write_whole
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -120,7 +120,7 @@ def _kept(path: Path, wanted: np.ndarray) -> Repeated | None:
     """What is kept of just this; None where it is not there, of other samples, or damaged."""
     tables: dict[str, dict[str, np.ndarray]] = {"values": {}, "bands": {}}
     try:
-        with np.load(path) as file:  # a zip file, with checksums of its own
+        with np.load(io.BytesIO(path.read_bytes())) as file:  # a zip file, with checksums of its own
             if not np.array_equal(file["wanted"], wanted):
                 return None
             for name in file.files:

@@ -14,6 +14,7 @@ from jaxmbs.study.order_statistics import TOLERANCE_CONFIDENCE, Tolerance, sampl
 from jaxmbs.study.problem import Study
 from jaxmbs.study.repeated import repeated
 from jaxmbs.study.statistics import CONFIDENCE, QUANTILES, Summary, document, summarize
+from jaxmbs.study.storage import write_whole
 from jaxmbs.study.store import Store
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def report(folder: str | Path, trust: bool = False) -> Written:
     trust: run the Python modules of the study. Raises InputError where there is no run, and where results are damaged, with
     the names of what is.
     """
-    store = stores.open_folder(Path(folder))
+    store = stores.open_folder(folder)
     study = stores.read_study(store, trust)
     stores.require_results(study, store)
     require_sound(study, store)
@@ -55,7 +56,7 @@ def report(folder: str | Path, trust: bool = False) -> Written:
     picked = wanted(study, summary)
     text = page(study, store, summary, picked, repeated(study, store, summary, picked))
     path = store.folder / PAGE
-    stores.write_whole(path, text.encode())
+    write_whole(path, text.encode())
     return Written(path, table(study, store, summary), document(study, store, summary), summary.passed)
 
 

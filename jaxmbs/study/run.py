@@ -5,15 +5,15 @@ from __future__ import annotations
 import errno
 import math
 import time
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import psutil
 
 from jaxmbs.io.errors import InputError, Problem
-from jaxmbs.study import lock
+from jaxmbs.study import lock, storage
 from jaxmbs.study import store as stores
 from jaxmbs.study.damage import cut, mend_results
 from jaxmbs.study.estimate import check
@@ -48,13 +48,13 @@ def run(
     cluster: Any = None,
     trust: bool = False,
 ) -> Store:
-    """Compute samples 0 ... n - 1 of a study into the folder `out`; n: None where its design fixes their number.
+    """Compute samples 0 ... n - 1 of a study into a folder, or to an address (s3://bucket/run).
 
-    block_rows: samples computed at once, kept in the provenance; the precision is this process's (jax_enable_x64). A
-    sample is a pure function of the study file and its index: neither n, nor the number of devices, nor an
-    interruption changes its bits. Memory does not grow with n. A sample that fails has a status and no effect on
-    others. wait: for another process that works in the folder. until: end before n as soon as every criterion is "decided",
-    or its interval is no wider than this number; the report's intervals are then those that hold whenever one stops.
+    n: None where its design fixes their number; block_rows: samples computed at once, kept in the provenance; the precision
+    is this process's (jax_enable_x64). A sample is a pure function of the study file and its index: neither n, nor the
+    number of devices, nor an interruption changes its bits. Memory does not grow with n. A sample that fails has a status
+    and no effect on others. wait: for another process that works there. until: end before n as soon as every criterion
+    is "decided", or its interval is no wider than this number; the report's intervals then hold whenever one stops.
     cluster: compute on "local:4" (four processes), "tcp://HOST:PORT" (a scheduler of Dask), or a cluster object of Dask;
     trust: the workers run the Python modules of the study. Raises InputError where `out` has results already, is in use,
     or cannot be written, and, with figures, where the machine has not the disk, memory or time.
@@ -67,20 +67,17 @@ def run(
         raise InputError(Problem("block_rows", f"{block_rows} is too few; use {FEWEST_ROWS} or more"))
     if until is not None:
         check_rule(study, until)
-    folder = Path(out)
+    folder = storage.place(out)
     record = provenance(study, n, block_rows, until)
     check(study, n, block_rows, record["precision"], folder)
-    stores.require_empty(folder)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with _on(cluster) as client, lock.held(folder, wait):
-            if client is not None:
-                from jaxmbs.study.cluster import provenance_there
+    with storage.reached(folder):
+        stores.require_empty(folder)
+    with _writing(folder, cluster, wait) as client:
+        if client is not None:
+            from jaxmbs.study.cluster import provenance_there
 
-                record = provenance_there(client, study, n, block_rows, until)
-            return _fill(study, stores.create(study, folder, record), progress, client, trust)
-    except OSError as error:
-        raise _unwritten(folder, error) from None
+            record = provenance_there(client, study, n, block_rows, until)
+        return _fill(study, stores.create(study, folder, record), progress, client, trust)
 
 
 def resume(
@@ -98,7 +95,7 @@ def resume(
     other_versions = True accepts all of these but the precision. trust: run the Python modules of the study; cluster:
     as for `run`.
     """
-    store = stores.open_folder(Path(folder))
+    store = stores.open_folder(folder)
     study = stores.read_study(store, trust)
     record = store.provenance
     found = differences(record, provenance(study, store.n, record["block_rows"])) if cluster is None else []
@@ -107,14 +104,22 @@ def resume(
         if not any(d.startswith("precision") for d in found):
             message += ", or accept the difference with --other-versions"
         raise InputError(Problem(str(store.folder), message))
+    with _writing(store.folder, cluster, wait) as client:
+        if not (store.folder / stores.RESULTS).exists():
+            stores.allocate(study, store)
+        mend_results(study, store)
+        return _fill(study, store, progress, client, trust, other_versions)
+
+
+@contextmanager
+def _writing(folder: Path, cluster: Any, wait: bool) -> Iterator[Any]:
+    """Hold a run's folder, with a client of the cluster if one is named. Raises InputError where it takes no more."""
     try:
-        with _on(cluster) as client, lock.held(store.folder, wait):
-            if not (store.folder / stores.RESULTS).exists():
-                stores.allocate(study, store)
-            mend_results(study, store)
-            return _fill(study, store, progress, client, trust, other_versions)
+        storage.make(folder)
+        with storage.reached(folder), _on(cluster, folder) as client, lock.held(folder, wait):
+            yield client
     except OSError as error:
-        raise _unwritten(store.folder, error) from None
+        raise _unwritten(folder, error) from None
 
 
 def _unwritten(folder: Path, error: OSError) -> InputError:
@@ -126,10 +131,12 @@ def _unwritten(folder: Path, error: OSError) -> InputError:
     return InputError(Problem(str(folder), message))
 
 
-def _on(cluster: Any) -> Any:
+def _on(cluster: Any, folder: Path) -> Any:
     """A client of the cluster, if one is named."""
     if cluster is None:
         return nullcontext()
+    if not storage.seen_by_others(folder):
+        raise InputError(Problem(str(folder), "is seen by this process alone; take a folder or a bucket"))
     from jaxmbs.study.cluster import connected
 
     return connected(cluster)
@@ -142,6 +149,8 @@ def _fill(
     done = store.n - sum(stop - first for first, stop in missing)
     enough = Stopping(study, store, store.arrays()) if "until" in store.provenance else lambda: None
     ended = enough() if missing else None
+    for first, stop in missing if ended is None else ():
+        store.clear(first, stop)  # what an interruption left of them
     if missing and ended is None and client is not None:
         from jaxmbs.study.cluster import fill
 
@@ -162,7 +171,6 @@ def _fill(
         arrays = store.arrays()
         pace = _Pace(program, store.chunk_rows // program.rows)
         for first, stop in missing:
-            store.clear(first, stop)  # what an interruption left of them
             while first < stop:
                 progress("run", done, store.n)
                 blocks = min(pace.blocks, -(-(stop - first) // program.rows))

@@ -40,7 +40,7 @@ def sensitivity(folder: str | Path, trust: bool = False) -> dict[str, Any]:
     in the output's SI unit; any other sampling: rank correlations with their intervals. Groups with a sample that failed
     are left out and counted. Raises InputError where samples are missing or too few.
     """
-    store = stores.open_folder(Path(folder))
+    store = stores.open_folder(folder)
     study = stores.read_study(store, trust)
     stores.require_results(study, store)
     require_sound(study, store)

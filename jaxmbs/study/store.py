@@ -1,4 +1,4 @@
-"""A run's folder: results.zarr, the study file and where it all comes from."""
+"""A run: results.zarr, the study file and where it all comes from, in a folder or at an address."""
 
 from __future__ import annotations
 
@@ -6,9 +6,6 @@ import functools
 import hashlib
 import itertools
 import json
-import os
-import re
-import shutil
 import warnings
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,10 +18,12 @@ import numpy as np
 
 from jaxmbs.io.errors import InputError, Problem
 from jaxmbs.simulate.status import Status
+from jaxmbs.study import storage
 from jaxmbs.study.checksums import CHECKSUM, checksums
 from jaxmbs.study.columns import column_of
 from jaxmbs.study.outputs.folding import EVENT_COUNTS, EVENT_TIMES
 from jaxmbs.study.provenance import DIGEST, FORMAT, Provenance, intact, salt
+from jaxmbs.study.storage import write_whole
 from jaxmbs.study.units import si
 
 if TYPE_CHECKING:
@@ -36,12 +35,13 @@ if TYPE_CHECKING:
 RESULTS, STUDY, PROVENANCE, FINISHED = "results.zarr", "study.toml", "provenance.json", "finished.json"
 NOT_RUN = int(Status.NOT_RUN)
 DRAWS = "draws"  # (rows, k), all dispersions side by side
+_TOGETHER = 64  # chunks that are read at once
 MEND = "`jaxmbs verify {} --mend` puts it back from its copy in the results"
 
 
 @dataclass(frozen=True)
 class Store:
-    """Access to a run's folder."""
+    """Access to a run's folder, or to what lies at its address (see `jaxmbs.study.storage`)."""
 
     folder: Path
     provenance: Provenance
@@ -59,7 +59,7 @@ class Store:
 
         # a chunk that is not there is lost, not empty
         zarr.config.set({"array.write_empty_chunks": True})
-        group = zarr.open_group(str(self.folder / RESULTS), mode="r+")
+        group = zarr.open_group(storage.for_zarr(self.folder / RESULTS), mode="r+")
         return dict(group.arrays())
 
     def read(self, names: Iterable[str], samples: slice | Sequence[int] = slice(None)) -> dict[str, np.ndarray]:
@@ -71,7 +71,8 @@ class Store:
         """The results, each read when it is asked for."""
         import xarray
 
-        return xarray.open_zarr(self.folder / RESULTS, chunks=None)  # not arrays of Dask, where that is installed
+        # not arrays of Dask, where that is installed
+        return xarray.open_zarr(storage.for_zarr(self.folder / RESULTS), chunks=None)
 
     def to_dataframe(self) -> pandas.DataFrame:
         """The results as a table, one row per sample; components of a draw are columns NAME[0], NAME[1], ..."""
@@ -98,7 +99,10 @@ class Store:
     def missing(self) -> Iterator[tuple[int, int]]:
         """(first, last + 1) of every run of zarr chunks that are not complete, in samples."""
         rows, status = self.chunk_rows, self.arrays()["status"]
-        open_chunks = (bool(np.any(status[i : i + rows] == NOT_RUN)) for i in range(0, self.n, rows))
+        open_chunks = itertools.chain.from_iterable(
+            np.logical_or.reduceat(part == NOT_RUN, range(0, len(part), rows))
+            for part in (status[i : i + _TOGETHER * rows] for i in range(0, self.n, _TOGETHER * rows))
+        )
         first = None
         for i, is_open in enumerate(itertools.chain(open_chunks, [False])):
             if is_open and first is None:
@@ -115,18 +119,17 @@ class Store:
         for name in sorted(own, key=lambda name: name == "status"):
             arrays[name][first:stop] = own[name]
 
-    def chunk(self, name: str, number: int) -> Path:
-        """File or folder of a chunk."""
-        return self.folder / RESULTS / name / "c" / str(number)
+    def chunks(self, name: str) -> set[int]:
+        """Numbers of the chunks of a variable that are there."""
+        return {int(x) for x in storage.names(self.folder / RESULTS / name / "c") if x.isdecimal()}
 
     def clear(self, first: int, stop: int) -> None:
         """Forget the chunks of samples first ... stop - 1, their status before all else."""
         (self.folder / FINISHED).unlink(missing_ok=True)
-        names = sorted((p.parent.name for p in (self.folder / RESULTS).glob("*/c")), key=lambda name: name != "status")
-        for name in names:
-            for number in range(first // self.chunk_rows, -(-stop // self.chunk_rows)):
-                path = self.chunk(name, number)
-                shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+        wanted = range(first // self.chunk_rows, -(-stop // self.chunk_rows))
+        for name in sorted(storage.names(self.folder / RESULTS), key=lambda name: name != "status"):
+            for number in sorted(self.chunks(name).intersection(wanted)):
+                storage.remove(self.folder / RESULTS / name / "c" / str(number))
 
     def finish(self) -> None:
         """Note that every sample is there, with one number for all of them."""
@@ -168,7 +171,7 @@ def create(study: Study, folder: Path, record: Provenance) -> Store:
     """A new run's folder. Raises InputError where one is there already: results are never overwritten."""
     require_empty(folder)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        storage.make(folder)
         write_whole(folder / STUDY, study.content)
         for name, content in study.files.items():
             write_whole(folder / name, content)
@@ -181,12 +184,7 @@ def create(study: Study, folder: Path, record: Provenance) -> Store:
 
 
 def require_empty(folder: Path) -> None:
-    """Raises InputError where the folder has what a run would write, and where it is none: an address of a bucket."""
-    if re.match(r"[a-z][a-z0-9+.-]+:/", str(folder)):  # one slash is left of two in a path
-        message = (
-            "is an address, and a run needs a folder, with locks and files that are renamed whole; mount the bucket"
-        )
-        raise InputError(Problem(str(folder), f"{message}, or copy the run there when it is finished"))
+    """Raises InputError where the folder has what a run would write."""
     for name in (RESULTS, PROVENANCE):
         if (folder / name).exists():
             message = f"has results already; continue them with `jaxmbs resume {folder}`, or choose another folder"
@@ -209,10 +207,19 @@ def require_results(study: Study, store: Store) -> None:
 def allocate(study: Study, store: Store) -> None:
     """Lay out results.zarr in full, every status "not run". It appears at once, or not at all."""
     (store.folder / FINISHED).unlink(missing_ok=True)
-    final, partial = store.folder / RESULTS, store.folder / ".results.partial"
-    shutil.rmtree(partial, ignore_errors=True)
-    lay_out(study, store, str(partial))
-    os.replace(partial, final)
+    with storage.appearing(store.folder / RESULTS) as there:
+        for path, content in metadata(study, store).items():
+            storage.make((there / path).parent)
+            write_whole(there / path, content)
+
+
+def metadata(study: Study, store: Store) -> dict[str, bytes]:
+    """The metadata files of results.zarr by path; the one that tells of all others is the last."""
+    from zarr.storage import MemoryStore
+
+    files: dict[str, Any] = {}
+    lay_out(study, store, MemoryStore(files))
+    return {path: files[path].to_bytes() for path in sorted(files, key=lambda path: (path.count("/") == 0, path))}
 
 
 def lay_out(study: Study, store: Store, where: Any) -> None:
@@ -263,8 +270,14 @@ def flags() -> dict[str, Any]:
     return {"flag_values": [int(s) for s in Status], "flag_meanings": " ".join(s.name.lower() for s in Status)}
 
 
-def open_folder(folder: Path) -> Store:
+def open_folder(folder: str | Path) -> Store:
     """An existing run. Raises InputError where there is none, or where its record or study file are not as they were."""
+    folder = storage.place(folder)
+    with storage.reached(folder):
+        return _opened(folder)
+
+
+def _opened(folder: Path) -> Store:
     path = folder / PROVENANCE
     try:
         record = json.loads(path.read_bytes())
@@ -307,7 +320,11 @@ def read_study(store: Store, trust: bool = False) -> Study:
     """The study of a run, with its number of samples."""
     from jaxmbs.study.problem import read
 
-    return read(store.folder / STUDY, trust=trust).of_size(store.n)
+    with storage.at_hand(store.folder, (STUDY, *store.provenance.get("modules", {}))) as here:
+        try:
+            return read(here / STUDY, trust=trust).of_size(store.n)
+        except InputError as error:
+            raise InputError(error.problems, store.folder / STUDY) from None
 
 
 def changed_files(folder: Path, record: Provenance) -> Iterator[str]:
@@ -316,10 +333,3 @@ def changed_files(folder: Path, record: Provenance) -> Iterator[str]:
         path = folder / name
         if not path.is_file() or hashlib.sha256(path.read_bytes()).hexdigest() != wanted:
             yield name
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """The whole file or none of it."""
-    partial = path.with_name(f".{path.name}.partial")
-    partial.write_bytes(content)
-    os.replace(partial, path)

@@ -99,6 +99,35 @@ def test_inertias_stay_physical(cart, nominal, how):
         assert np.allclose(np.prod(G, axis=1), np.prod(draws["cart.inertia"], axis=1) * np.prod(G0), atol=1e-12)
 
 
+def test_a_body_of_which_all_is_dispersed_is_some_body(cart):
+    """Its pseudo-inertia, the second moments of its mass with mass and first moments, is positive in every sample; with the
+    same factors on the entries of the inertia it is not."""
+    added = """
+        [dispersions."cart.com"]
+        distribution = "normal"
+        apply = "add"
+        unit = "m"
+        std = 0.3
+        [dispersions."cart.inertia"]
+        distribution = "lognormal"
+        sigma = 0.3
+        """
+    draws, parameters, _, _ = numbers(read(cart("[simulation]", added + "[simulation]")))
+    m, c = parameters["cart.mass"], parameters["cart.com"]
+
+    def least(inertia):
+        """Least eigenvalue of each pseudo-inertia."""
+        own = np.trace(inertia, axis1=1, axis2=2)[:, None, None] / 2 * np.eye(3) - inertia
+        second = own + m[:, None, None] * c[:, :, None] * c[:, None, :]
+        first = (m[:, None] * c)[:, :, None]
+        return np.linalg.eigvalsh(np.block([[second, first], [first.swapaxes(1, 2), m[:, None, None]]]))[:, 0]
+
+    applied = parameters["cart.inertia"]
+    assert np.all(least(applied[:, :, None] * np.eye(3) if applied.ndim == 2 else applied) > 0)
+    entries = np.array([0.1, 0.2, 0.25]) * draws["cart.inertia"]
+    assert 0.05 < np.mean(least(entries[:, :, None] * np.eye(3)) < 0) < 0.95
+
+
 def test_normal_factors_of_an_inertia_must_not_reach_zero(cart):
     added = '[dispersions."cart.inertia"]\ndistribution = "normal"\nstd = 0.2\n[simulation]'
     with pytest.raises(ValueError, match='negative or zero; use "truncated_normal"'):

@@ -4,7 +4,6 @@ import json
 import signal
 import subprocess
 import time
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -17,7 +16,7 @@ from jaxmbs.io import InputError
 from jaxmbs.study import read, repeat, resume, run
 from jaxmbs.study.provenance import sealed
 from jaxmbs.study.run import _Pace
-from jaxmbs.study.store import NOT_RUN, Store, require_empty
+from jaxmbs.study.store import NOT_RUN, Store
 from tests.study.conftest import cli, environment
 
 ROWS = 64
@@ -272,10 +271,3 @@ def test_progress_counts_every_sample(whole, tmp_path):
     run(read(whole / "cart.toml"), 100, tmp_path / "run", ROWS, lambda *state: calls.append(state))
     assert calls[0] == ("compile", 0, 100) and calls[-1] == ("done", 100, 100)
     assert [c[1] for c in calls] == sorted(c[1] for c in calls)
-
-
-@pytest.mark.parametrize("address", ["s3://bucket/run", "s3:/bucket/run", "memory://run"])
-def test_a_bucket_is_no_folder(address):
-    with pytest.raises(InputError, match="mount the bucket"):
-        require_empty(Path(address))
-    require_empty(Path("results:of/today"))

@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
-
-import typer
-
-from jaxmbs.cli.common import Json, Quiet, Trust, speaking
-
-Run = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run.")]
+from jaxmbs.cli.common import Folder, Json, Quiet, Trust, speaking
 
 
-def compare(a: Run, b: Run, trust: Trust = False, as_json: Json = False, quiet: Quiet = False) -> None:
+def compare(a: Folder, b: Folder, trust: Trust = False, as_json: Json = False, quiet: Quiet = False) -> None:
     """Compare two runs: what differs in their files, and whether criteria and outputs differ by more than chance."""
     with speaking(as_json, quiet) as voice:
         from jaxmbs.study.comparison import compared, table

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -14,7 +13,7 @@ def export(
     folder: Folder,
     csv: Annotated[bool, typer.Option("--csv", help="Comma-separated text, every digit.")] = False,
     parquet: Annotated[bool, typer.Option("--parquet", help="Parquet (needs pyarrow).")] = False,
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Default: DIR/samples.csv or .parquet.")] = None,
+    out: Annotated[str | None, typer.Option(metavar="FILE", help="Default: DIR/samples.csv or .parquet.")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a file that exists.")] = False,
     trust: Annotated[bool, typer.Option("--trust", help="Run the Python modules that the study names.")] = False,
     as_json: Json = False,
@@ -25,6 +24,6 @@ def export(
         from jaxmbs.study.export import written
 
         paths = written(folder, csv or not parquet, parquet, out, overwrite, trust)
-        voice.document({"files": paths})
+        voice.document({"files": list(map(str, paths))})
         for path in paths:
             voice.line(f"samples: {path}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -20,7 +19,7 @@ def rare(
         int, typer.Option("-n", "--samples", min=100, help="Samples around the most probable failures.")
     ] = 4000,
     radius: Annotated[float, typer.Option(min=0.1, help="Standard deviations of the worst case.")] = 3.0,
-    of: Annotated[Path | None, typer.Option(metavar="DIR", help="A run, whose worst sample is told beside.")] = None,
+    of: Annotated[str | None, typer.Option(metavar="DIR", help="A run, whose worst sample is told beside.")] = None,
     trust: Trust = False,
     as_json: Json = False,
     quiet: Quiet = False,

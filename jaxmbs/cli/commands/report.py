@@ -31,7 +31,7 @@ def report(
         with nullcontext() if as_json or quiet else console().status("writing the report"):
             written = write(folder, trust)
         if as_json:
-            voice.document(written.document | {"page": written.path})
+            voice.document(written.document | {"page": str(written.path)})
         else:
             voice.show(written.table)
             voice.line(f"page: {written.path}")

@@ -20,17 +20,16 @@ def resume(
 ) -> None:
     """Continue a run that was interrupted, and compute anew what is damaged; the results are those of an undisturbed one."""
     with speaking(as_json, quiet) as voice:
-        from jaxmbs.study.store import open_folder
+        from jaxmbs.study.store import open_folder, read_study
 
         compute(open_folder(folder).provenance["precision"])
-        from jaxmbs.study.problem import read
         from jaxmbs.study.report import table
         from jaxmbs.study.run import resume as go_on
         from jaxmbs.study.statistics import document
 
         with progress(voice, folder) as told:
             store = go_on(folder, other_versions, told, trust, wait, cluster)
-        checked = read(folder / "study.toml", trust=trust)
+        checked = read_study(store, trust)
         if as_json:
             voice.document(document(checked, store))
         elif not quiet:

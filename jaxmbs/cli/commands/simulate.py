@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def simulate(
     file: File,
     sample: Annotated[int | None, typer.Option(min=0, help="Repeat this sample instead of the nominal motion.")] = None,
-    of: Annotated[Path | None, typer.Option(metavar="DIR", help="The run that the sample belongs to.")] = None,
+    of: Annotated[str | None, typer.Option(metavar="DIR", help="The run that the sample belongs to.")] = None,
     out: Annotated[Path | None, typer.Option(help="History: NAME.csv, NAME.npz or NAME.zarr.")] = None,
     animate: Annotated[
         Path | None, typer.Option(help="A picture that moves: NAME.html, NAME.glb, NAME.gif or NAME.mp4.")
@@ -31,10 +31,15 @@ def simulate(
     """Simulate a mechanism, or repeat one sample of a study with its full history."""
     with speaking(as_json, quiet) as voice:
         from jaxmbs.study.problem import read
-        from jaxmbs.study.store import open_folder
+        from jaxmbs.study.storage import is_address, place
+        from jaxmbs.study.store import open_folder, read_study
 
         store = open_folder(of) if of else None
-        study = read(file, need="simulation", trust=trust)
+        there = place(file)
+        if store and is_address(there) and there == store.folder / "study.toml":
+            study = read_study(store, trust)
+        else:
+            study = read(file, need="simulation", trust=trust)
         _check_sample(study, store, sample, file)
         study = study.of_size(store.n) if store else study
         from jaxmbs.study.estimate import check_history

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -24,7 +23,9 @@ from jaxmbs.cli.common import (
 
 def study(
     file: File,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the results; must not have any yet.")],
+    out: Annotated[
+        str, typer.Option(metavar="DIR", help="Folder for the results, or s3://BUCKET/NAME; must not have any yet.")
+    ],
     n: Annotated[
         int | None, typer.Option("-n", "--samples", min=1, help="Number of samples; a sweep has its own.")
     ] = None,
@@ -49,16 +50,17 @@ def study(
         checked = read(file, trust=trust).of_size(n)
         n = checked.n or 0
         from jaxmbs.study.estimate import check
+        from jaxmbs.study.storage import place
 
-        rows = block_rows or 0
-        check(checked, n, rows, precision)
+        rows, there = block_rows or 0, place(out)
+        check(checked, n, rows, precision, there)
         compute(precision)
         from jaxmbs.study.report import table
         from jaxmbs.study.run import BLOCK_ROWS, run
         from jaxmbs.study.statistics import document
 
         with progress(voice, out) as told:
-            store = run(checked, n, out, rows or BLOCK_ROWS, told, wait, rule(until), cluster, trust)
+            store = run(checked, n, there, rows or BLOCK_ROWS, told, wait, rule(until), cluster, trust)
         if as_json:
             voice.document(document(checked, store))
         elif not quiet:

@@ -1,0 +1,175 @@
+"""Where a run's bytes lie: in a folder, or at an address (s3://bucket/run, gs://, az://, memory://) through fsspec.
+
+No other module of the studies knows which: a run's place is a `Path`, or a `UPath` that has a path's methods. What a bucket
+has not, and how one goes without: no files that are renamed, but one appears whole or not at all; no folders; no locks,
+but one that is made only where none is (see `jaxmbs.study.lock`).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, cast
+
+from jaxmbs.io.errors import InputError, Problem
+
+_ADDRESS = re.compile(r"([a-z][a-z0-9+.-]+):/{1,3}")  # a path keeps one of two slashes
+_CLIENTS = ("botocore", "aiobotocore", "aiohttp", "gcsfs", "google", "adlfs", "azure", "requests", "urllib3", "fsspec")
+
+
+def place(where: Any) -> Path:
+    """The place of a run: its folder, or for an address a `upath.UPath`. One is given with what its file system takes beside
+    (`UPath("s3://bucket/run", endpoint_url=...)`). Raises InputError where nothing is known of such addresses.
+
+    >>> place("file:///runs/a") == Path("/runs/a"), place("results:of/today").name
+    (True, 'today')
+    """
+    found = _ADDRESS.match(str(where))
+    if isinstance(where, Path) and not found:
+        return where
+    if not found:
+        return Path(str(where))
+    if found[1] in ("file", "local"):
+        return Path("/" + str(where)[found.end() :])
+    address = f"{found[1]}://{str(where)[found.end() :].rstrip('/')}"
+    try:
+        from upath import UPath
+
+        # other processes write there, too: what was listed once is not what is there
+        options = {**getattr(where, "storage_options", {}), "use_listings_cache": False}
+        there = UPath(address, **options)
+        _ = there.fs
+    except (ImportError, ValueError) as error:
+        message = f"{error}; addresses need pip install 'jaxmbs[cloud]', and gcsfs for gs://, adlfs for az://"
+        raise InputError(Problem(address, message)) from None
+    return cast(Path, there)
+
+
+def is_address(path: Path) -> bool:
+    """Whether it is none of a folder or file of this machine."""
+    return not isinstance(path, Path)
+
+
+def seen_by_others(path: Path) -> bool:
+    """Whether another process finds what is written there."""
+    return not is_address(path) or _of(path).protocol != "memory"
+
+
+@contextmanager
+def reached(folder: Path) -> Iterator[None]:
+    """Raises InputError for what a bucket or the way to it refuses; nothing else is touched."""
+    try:
+        yield
+    except Exception as error:
+        foreign = isinstance(error, OSError) or type(error).__module__.partition(".")[0] in _CLIENTS
+        if not (is_address(folder) and foreign):
+            raise
+        remedy = "are address, credentials and rights as they should be? What was written stays"
+        raise InputError(Problem(str(folder), f"cannot be reached: {str(error) or repr(error)}; {remedy}")) from None
+
+
+def make(folder: Path) -> None:
+    """A folder that is there; a bucket has none."""
+    if not is_address(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """The whole file or none of it."""
+    if is_address(path):
+        _of(path).fs.pipe_file(_of(path).path, content)
+        return
+    partial = path.with_name(f".{path.name}.partial")
+    partial.write_bytes(content)
+    os.replace(partial, path)
+
+
+def write_new(path: Path, content: bytes) -> bool:
+    """Write a file at an address unless one is there, which is asked and done at once where the file system can."""
+    try:
+        _of(path).fs.pipe_file(_of(path).path, content, mode="create")
+    except (NotImplementedError, TypeError, ValueError):
+        if path.exists():
+            return False
+        write_whole(path, content)
+    except OSError:  # what each file system says where there is one
+        if path.exists():
+            return False
+        raise
+    return True
+
+
+@contextmanager
+def appearing(folder: Path) -> Iterator[Path]:
+    """Where to write what then appears as `folder` at once. At an address it does so file by file."""
+    if is_address(folder):
+        yield folder
+        return
+    partial = folder.with_name(f".{folder.name.partition('.')[0]}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    yield partial
+    os.replace(partial, folder)
+
+
+def names(folder: Path) -> set[str]:
+    """What is in a folder; nothing where it is not there."""
+    try:
+        if not is_address(folder):
+            return set(os.listdir(folder))
+        return {name.rstrip("/").rpartition("/")[2] for name in _of(folder).fs.ls(_of(folder).path, detail=False)}
+    except (FileNotFoundError, NotADirectoryError):
+        return set()
+
+
+def remove(path: Path) -> None:
+    """A file or a folder that is not there afterwards."""
+    if is_address(path):
+        with suppress(FileNotFoundError):
+            _of(path).fs.rm(_of(path).path, recursive=True)
+    elif path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def size(folder: Path) -> int:
+    """Of all files in it [byte]."""
+    if is_address(folder):
+        return int(_of(folder).fs.du(_of(folder).path))
+    return sum(p.stat().st_size for p in folder.rglob("*") if p.is_file())
+
+
+@contextmanager
+def at_hand(folder: Path, files: Iterable[str]) -> Iterator[Path]:
+    """A folder of this machine with these files of `folder`, as far as they are there."""
+    if not is_address(folder):
+        yield folder
+        return
+    with tempfile.TemporaryDirectory(prefix="jaxmbs-") as here:
+        for name in files:
+            with suppress(FileNotFoundError):
+                (Path(here) / name).write_bytes((folder / name).read_bytes())
+        yield Path(here)
+
+
+def for_zarr(path: Path) -> Any:
+    """What zarr and xarray open."""
+    if not is_address(path):
+        return str(path)
+    from zarr.storage import FsspecStore
+
+    return FsspecStore.from_url(str(path), storage_options=dict(_of(path).storage_options))
+
+
+def for_workers(path: Path) -> Any:
+    """The same place as other processes name it."""
+    return path if is_address(path) else str(path.absolute())
+
+
+def _of(path: Path) -> Any:
+    return path
