@@ -30,8 +30,7 @@ def constrained_dynamics(state: State, tau: Any, prescribed: Any = None) -> tupl
     found = constraints(state)
     m = len(found.J)
     J = jnp.stack([tree.vector(list(row)) for row in found.J]) if m else jnp.zeros((0, nv), tree.dtype)
-    entries = crba.mass_matrix(state)
-    A = tree.vector([entries[i, j] for i in range(nv) for j in range(nv)]).reshape(nv, nv)
+    A = crba.mass_matrix(state)
     force = (0 if tau is None else tau) - tree.vector(list(rnea.inverse_dynamics(state, None)))
     target = -tree.vector(list(found.drift))
 

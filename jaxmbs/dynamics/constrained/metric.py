@@ -57,12 +57,10 @@ class Metric:
         """For the rows of `constraints`: a `SparseMetric` for those of a tree with loops."""
         if isinstance(found, RowGroups):
             return SparseMetric(state, found, prescribed)
-        nv = state.tree.structure.nv
-        A = crba.mass_matrix(state)
-        rows = tuple(tuple(A[i, j] for j in range(nv)) for i in range(nv))
         s = state.tree.structure
+        A = tuple(map(tuple, crba.written_out(state)))
         known = {"singular": s.singular, "redundant": s.redundant}
-        return Metric(rows, found.J, state.tree.dtype, **known, lock=state.lock, prescribed=prescribed)
+        return Metric(A, found.J, state.tree.dtype, **known, lock=state.lock, prescribed=prescribed)
 
     def closest(self, force: Any, target: Vector) -> tuple[Vector, Vector]:
         """(a, lambda) with A a = force + Jᵀ lambda and J a = target; where rows depend on one another, any such lambda."""

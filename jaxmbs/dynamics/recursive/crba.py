@@ -53,11 +53,16 @@ def mass_matrix(state: State) -> Any:
     tree, nv = state.tree, state.tree.structure.nv
     if tree.rolled:
         return _in_world_axes(state)
-    found = entries(tree, state.motions, tree.links)
-    rows = [[found.get((max(i, j), min(i, j)), 0) for j in range(nv)] for i in range(nv)]
+    rows = written_out(state)
     if tree.dtype is None:
         return rows
     return tree.vector([x for row in rows for x in row]).reshape(nv, nv)
+
+
+def written_out(state: State) -> list[list[Scalar]]:
+    """The rows of A, structural zeros in them, of a tree that is not laid out for loops."""
+    found, n = entries(state.tree, state.motions, state.tree.links), state.tree.structure.nv
+    return [[found.get((max(i, j), min(i, j)), 0) for j in range(n)] for i in range(n)]
 
 
 def _in_world_axes(state: State) -> Any:

@@ -66,7 +66,10 @@ class Tree(Forest):
         self.model, self.structure = model, model.structure
         check_joints(model.structure)
         self.values = model.values(dtype)
-        self.blocks = blocks_of(self.structure, unrolled if dtype is not None else len(self.structure.links))
+        n = len(self.structure.links)
+        # whether laid out for loops, be there any or not: blocks in any order, and vectors over q and v are arrays
+        self.rolled = dtype is not None and n > unrolled
+        self.blocks = blocks_of(self.structure, unrolled if dtype is not None else n)
         super().__init__(self.blocks, dtype)
         # per block, the body frames in the links' frames (which are the child joint frames)
         frames = [self._pose([f"{x.name}.child_pose" for x in self._of(b)]).inverse() for b in self.blocks]
@@ -130,7 +133,7 @@ class Tree(Forest):
         return out
 
     def flat(self, parts: Sequence[Sequence[Scalar]]) -> Any:
-        """The inverse of `split`: a list of scalars, or an array where there are rolled blocks."""
+        """The inverse of `split`: a list of scalars, or an array of a tree that is laid out for loops."""
         if not self.rolled:
             return [x for part in parts for x in part]
         pieces: list[Any] = []
@@ -149,11 +152,6 @@ class Tree(Forest):
         if self.dtype is None or isinstance(flat, jax.Array):
             return flat
         return jnp.stack([jnp.asarray(x, self.dtype) for x in flat]) if len(flat) else jnp.zeros(0, self.dtype)
-
-    @property
-    def rolled(self) -> bool:
-        """Whether any block is a loop; then vectors over q and v must be arrays."""
-        return any(b.rolled for b in self.blocks)
 
     def per_link(self, results: Sequence[Any]) -> list[Any]:
         """The results of all links."""

@@ -62,9 +62,12 @@ def metrics(model, q, v, mode=None, prescribed=None, rolled=0):
 
 
 @pytest.mark.interpreted
-@pytest.mark.parametrize("seed", [1, *(pytest.param(k, marks=pytest.mark.slow) for k in (0, *range(2, 12)))])
+@pytest.mark.parametrize("seed", [11, *(pytest.param(k, marks=pytest.mark.slow) for k in range(11))])
 def test_as_dense_matrices(seed):
-    """Loops of any joints, nonholonomic rows, couplings, locks that move as prescribed, a constraint that is off."""
+    """Loops of any joints, nonholonomic rows, couplings, locks that move as prescribed, a constraint that is off.
+
+    In the eleventh two trees stand on the world and no link is like another: blocks in another order than the links.
+    """
     model = tangled(seed)
     dice = np.random.default_rng(seed)
     q, v = model.random(jax.random.key(seed)), jnp.asarray(dice.normal(size=model.nv))
@@ -81,9 +84,11 @@ def test_as_dense_matrices(seed):
     theirs, others = dense.closest(list(force), tuple(target))
     scale = np.abs(np.array(theirs)).max()
     np.testing.assert_allclose(mine, np.array(theirs), rtol=0, atol=1e-10 * scale)
-    np.testing.assert_allclose(
-        J.T @ multipliers, J.T @ np.array(others), rtol=0, atol=1e-9 * np.abs(force).max() * scale
-    )
+    free = (
+        np.ones(model.nv, bool) if mode is None else ~np.asarray(mode.lock)
+    )  # locks may carry any part of their loads
+    forces, expected = ((J.T @ np.array(x))[free] for x in (multipliers, others))
+    np.testing.assert_allclose(forces, expected, rtol=0, atol=1e-9 * np.abs(force).max() * scale)
 
 
 def rockers(mass_of_bar=2.0):
