@@ -54,7 +54,9 @@ def page(
         _limits(study, summary),
         "<h2>Outputs</h2>" + _panel(_quantiles(study, summary)),
         f'<div class=grid style="margin-top:14px">{"".join(_histograms(study, summary))}</div>',
-        "<h2>Convergence</h2>" + _panel(_convergence(study, summary)) if summary.verdicts and summary.done else "",
+        "<h2>Convergence</h2>" + _panel(_convergence(study, summary), "broad")
+        if summary.verdicts and summary.done
+        else "",
         "<h2>Worst, median and best sample</h2>" + "".join(_histories(study, picked, repeated)) if picked else "",
         _motion(repeated),
         _worst(study, store, summary),
@@ -74,19 +76,21 @@ def _panel(content: str, kind: str = "") -> str:
     return f'<div class="panel {kind}">{content}</div>'
 
 
-def _picture(svg: str) -> str:
-    return _panel(themed(svg))
+def _picture(svg: str, kind: str = "") -> str:
+    return _panel(themed(svg), kind)
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]], numbers: int = 0) -> str:
-    """The last `numbers` columns are numbers. Cells are HTML."""
-    first = len(head) - numbers
+    """The last `numbers` columns are numbers. Cells are HTML; each says what it is, for screens without room for columns."""
+    kinds = [" class=n" if i >= len(head) - numbers else "" for i in range(len(head))]
 
-    def cells(tag: str, row: Sequence[str]) -> str:
-        return "".join(f"<{tag}{' class=n' if i >= first else ''}>{x}</{tag}>" for i, x in enumerate(row))
+    def cells(row: Sequence[str]) -> str:
+        cells = zip(head, kinds, row, strict=True)
+        return "".join(f'<td{kind} data-head="{name}">{x}</td>' for name, kind, x in cells)
 
-    body = "".join(f"<tr>{cells('td', row)}</tr>" for row in rows)
-    top = f"<thead><tr>{cells('th', head)}</tr></thead>" if any(head) else ""
+    body = "".join(f"<tr>{cells(row)}</tr>" for row in rows)
+    names = "".join(f"<th{kind}>{name}</th>" for name, kind in zip(head, kinds, strict=True))
+    top = f"<thead><tr>{names}</tr></thead>" if any(head) else ""
     return f"<table>{top}<tbody>{body}</tbody></table>"
 
 
@@ -183,7 +187,7 @@ def _histories(study: Study, picked: dict[str, tuple[int, int, int]], repeated: 
         same = study.quantities[name] == quantity
         criteria = [c for c in study.criteria if c.output == name and same]
         unit = study.shown[name] if same else si(quantity)
-        yield _picture(plots.history(repeated.t, curves, name, unit, criteria, band))
+        yield _picture(plots.history(repeated.t, curves, name, unit, criteria, band), "broad")
 
 
 def _motion(repeated: Repeated) -> str:
@@ -205,8 +209,8 @@ def _worst(study: Study, store: Store, summary: Summary) -> str:
         output = next(c.output for c in study.criteria if c.text == text)
         unit = study.shown[output]
         command = f"jaxmbs simulate {store.folder}/study.toml --sample {sample} --of {store.folder}"
-        inputs = "<br>".join(f"{escape(name)} {z:+.1f}" for name, z in _unusual(draws, row))
-        value = f"{x / unit.factor:.5g} {escape(unit.name)}"
+        inputs = "<br>".join(f"<span class=one>{escape(name)} {z:+.1f}</span>" for name, z in _unusual(draws, row))
+        value = f"<span class=one>{x / unit.factor:.5g} {escape(unit.name)}</span>"
         rows.append([f"{sample}", escape(text), value, inputs, f"<code>{escape(command)}</code>"])
     note = "Nearest to missing a criterion, or farthest beyond. Inputs: the five most unusual draws, in standard deviations."
     table = _table(["sample", "criterion", "its output", "inputs", "repeat it with"], rows)
@@ -272,7 +276,7 @@ def _inputs(study: Study, draws: Draws) -> str:
     note = (
         "Applied: the numbers with which the first 2,000 samples were simulated, after all dispersions of one target."
     )
-    return f"<p class=note>{note}</p>{_panel(_table(head, rows, 1), 'long')}"
+    return f"<p class=note>{note}</p>{_panel(_table(head, rows, 3), 'long')}"
 
 
 def _events(study: Study, summary: Summary) -> str:

@@ -42,15 +42,24 @@ svg { width:100%; height:auto; display:block } svg text { font-family:inherit !i
 table { border-collapse:collapse; width:100%; font-size:13.5px; font-variant-numeric:tabular-nums }
 th,td { border-bottom:1px solid var(--line); padding:5px 14px 5px 0; text-align:left; vertical-align:top }
 th { color:var(--muted); font-weight:600 } tr:last-child td { border-bottom:0 } tr { break-inside:avoid }
-th.n,td.n { text-align:right } code { font:12.5px ui-monospace,Menlo,Consolas,monospace; overflow-wrap:anywhere }
+th.n,td.n { text-align:right } td.n,.one { white-space:nowrap }
+code { font:12.5px ui-monospace,Menlo,Consolas,monospace; overflow-wrap:anywhere }
+@media screen and (max-width:640px) {
+  main { padding:24px 14px 40px } .panel { padding:12px } .broad svg { min-width:600px }
+  .long thead { display:none } .long :is(table,tbody,tr,td) { display:block } .long tr { padding:8px 0 }
+  .long tr:not(:last-child) { border-bottom:1px solid var(--line) }
+  .long td { border:0; padding:2px 0; text-align:left } .long td:empty { display:none }
+  .long td::before { content:attr(data-head); display:block; font-size:12px; color:var(--muted) } }
 @page { size:A4; margin:14mm 12mm }
 @media print {
   :root { --ink:#000; --muted:#444; --line:#ccc; --good:#2b6cb0; --bad:#c2513a; --paper:#fff; --back:#fff; --trough:#f3dcd6;
     --band:rgba(0,0,0,.28); --dim:#777; --warn:#fff; --edge:#aaa }
   body { font-size:11px; print-color-adjust:exact; -webkit-print-color-adjust:exact } main { max-width:none; padding:0 }
-  .panel { overflow:visible; padding:8px 10px } .grid { grid-template-columns:1fr 1fr; gap:8px }
-  table { font-size:9px } th,td { padding:3px 6px 3px 0; overflow-wrap:anywhere } code { font-size:8.5px }
-  .moving { display:none }
+  .panel { overflow:visible; padding:8px 10px } .panel.long { border:0; padding:0 }
+  .grid { grid-template-columns:1fr 1fr; gap:8px }
+  table { font-size:9px } th,td { padding:3px 6px 3px 0 } td { overflow-wrap:anywhere } code { font-size:8.5px }
+  .moving { display:none } .note { font-size:10px; break-after:avoid } .verdict { font-size:15px; padding:8px 14px }
+  .verdict p { font-size:11px } .cards { grid-template-columns:repeat(auto-fit,minmax(150px,1fr)); gap:8px }
   h2 { margin:22px 0 8px; font-size:15px } h1 { font-size:22px } .card .big { font-size:22px } .card { padding:8px 10px }
 }
 """

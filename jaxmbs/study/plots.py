@@ -28,14 +28,17 @@ _STYLE: Any = {
 
 
 _LEFT, _BELOW, _MARGIN = 0.72, 0.46, 0.1  # [inch] room for numbers and names of axes
+_LINE, _ABREAST = 0.27, 3  # [inch] room for a line of a legend, and what stands in one
 _LETTER = 0.068  # [inch] width of one, on average
 
 
 @contextmanager
-def _picture(width: float, height: float, svg: list[str], label: str, left: float = _LEFT) -> Iterator[Axes]:
+def _picture(
+    width: float, height: float, svg: list[str], label: str, left: float = _LEFT, above: float = _MARGIN
+) -> Iterator[Axes]:
     """Axes in a picture of this size [inch]; matplotlib's own layouts draw everything twice."""
     with matplotlib.rc_context(_STYLE):
-        sides = left / width, _BELOW / height, 1 - (left + _MARGIN) / width, 1 - (_BELOW + _MARGIN) / height
+        sides = left / width, _BELOW / height, 1 - (left + _MARGIN) / width, 1 - (_BELOW + above) / height
         yield (figure := Figure(figsize=(width, height))).add_axes(sides)
         text = io.StringIO()
         figure.savefig(text, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
@@ -99,7 +102,7 @@ def history(
     """What an output measures over time, for the worst, median and best sample {which: (sample, values in SI)}; band (4, T):
     between which all of many samples lie (first and last row), and most of them."""
     colors, svg = {"worst": BAD, "median": NEUTRAL, "best": GOOD}, []
-    with _picture(7.2, 3.1, svg, f"history of {name}") as ax:
+    with _picture(9.2, 3.3, svg, f"history of {name}", above=_LINE) as ax:
         if band is not None:
             for low, high, alpha in ((0, 3, 0.18), (1, 2, 0.28)):
                 ax.fill_between(
@@ -112,7 +115,7 @@ def history(
         ax.set_xlim(t[0], t[-1])
         ax.set_xlabel("time [s]")
         ax.set_ylabel(_label(name, unit))
-        ax.legend(loc="best")
+        _legend(ax)
     return svg[0]
 
 
@@ -149,7 +152,8 @@ def scatter(x: np.ndarray, label: str, values: np.ndarray, name: str, unit: Unit
 def convergence(curves: Mapping[str, np.ndarray]) -> str:
     """Shares of samples that meet criteria over the number of samples, with their intervals (4, points)."""
     svg: list[str] = []
-    with _picture(9.2, 2.7, svg, "convergence of the criteria") as ax:
+    above = _LINE * -(-len(curves) // _ABREAST)
+    with _picture(9.2, 2.5 + above, svg, "convergence of the criteria", above=above) as ax:
         for k, (text, (n, share, low, high)) in enumerate(curves.items()):
             color = (GOOD, BAD, NEUTRAL, INK)[k % 4]
             ax.fill_between(n, 100 * low, 100 * high, color=color, alpha=0.15, linewidth=0)
@@ -160,8 +164,13 @@ def convergence(curves: Mapping[str, np.ndarray]) -> str:
         ax.set_ylim(None, 100.5)
         ax.set_xlabel("samples")
         ax.set_ylabel("met [%]")
-        ax.legend(loc="lower right")
+        _legend(ax)
     return svg[0]
+
+
+def _legend(ax: Axes) -> None:
+    """Above the axes, where it covers nothing."""
+    ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=_ABREAST, borderaxespad=0.2, borderpad=0)
 
 
 def _label(name: str, unit: Unit) -> str:
