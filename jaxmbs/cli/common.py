@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
@@ -25,6 +25,21 @@ FAILED = 3  # of `report --check` where a criterion fails
 class Precision(StrEnum):
     float32 = "float32"
     float64 = "float64"
+
+
+def count(least: int) -> Callable[[str], int]:
+    """Parser of a number of samples: 10000, 10_000 or 1e4."""
+
+    def parse(text: str) -> int:
+        try:
+            n = float(text)
+        except ValueError:
+            n = 0.5
+        if not n.is_integer() or n < least:
+            raise typer.BadParameter(f"{text} is no number of samples; give a whole number from {least} on, or 1e6")
+        return int(n)
+
+    return parse
 
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="TOML file of a mechanism or study.")]

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import xarray as xr
 from rich.console import Console
+from typer import BadParameter
 from typer.testing import CliRunner
 
 from jaxmbs import batching, cli
@@ -165,6 +166,13 @@ def test_commands_refuse_with_code_1(tmp_path, monkeypatch, without_computing, f
     done = CliRunner().invoke(app.app, ["simulate", file, *arguments])
     assert done.exit_code == 1
     assert refused is not ("begins to compute" in str(done.exception))
+
+
+def test_numbers_of_samples():
+    assert [common.count(1)(text) for text in ("10000", "10_000", "1e4", "1")] == [10_000, 10_000, 10_000, 1]
+    for text in ("0", "-3", "1.5", "many", "inf", "nan"):
+        with pytest.raises(BadParameter, match="whole number from 1 on"):
+            common.count(1)(text)
 
 
 def test_the_precision_is_set_before_anything_runs(monkeypatch):

@@ -143,7 +143,11 @@ def test_start_up_imports_only_what_a_command_needs():
         return set(done.stderr.split())
 
     assert not imported("--help") & {"jax", "numpy", "pydantic", "zarr", "rich.table"}
-    assert not imported("info", str(EXAMPLE)) & {"zarr", "xarray", "matplotlib", "lineax", "scipy", "sympy"}
+    computing = {"xarray", "lineax", "sympy", "jaxmbs.public", "jaxmbs.dynamics.trees", "jaxmbs.simulate.solution"}
+    assert not imported("info", str(EXAMPLE)) & {"zarr", "matplotlib", "scipy", *computing}
+    code = "import sys, jaxmbs.study.damage, jaxmbs.study.page; print(*sys.modules)"  # what each report imports
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert not set(done.stdout.split()) & {"scipy.stats", *computing}
 
 
 # --- mutations of good files ------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from jaxmbs.cli.common import File, Json, Quiet, Trust, compute, speaking
+from jaxmbs.cli.common import File, Json, Quiet, Trust, compute, count, speaking
 
 
 def rare(
@@ -16,7 +16,10 @@ def rare(
     ] = None,
     method: Annotated[str, typer.Option(help="importance (by gradient) or subset (without).")] = "importance",
     n: Annotated[
-        int, typer.Option("-n", "--samples", min=100, help="Samples around the most probable failures.")
+        int,
+        typer.Option(
+            "-n", "--samples", metavar="N", parser=count(100), help="Samples around the most probable failures."
+        ),
     ] = 4000,
     radius: Annotated[float, typer.Option(min=0.1, help="Standard deviations of the worst case.")] = 3.0,
     of: Annotated[str | None, typer.Option(metavar="DIR", help="A run, whose worst sample is told beside.")] = None,

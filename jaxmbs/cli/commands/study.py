@@ -16,6 +16,7 @@ from jaxmbs.cli.common import (
     Wait,
     WithPrecision,
     compute,
+    count,
     progress,
     speaking,
 )
@@ -27,7 +28,8 @@ def study(
         str, typer.Option(metavar="DIR", help="Folder for the results, or s3://BUCKET/NAME; must not have any yet.")
     ],
     n: Annotated[
-        int | None, typer.Option("-n", "--samples", min=1, help="Number of samples; a sweep has its own.")
+        int | None,
+        typer.Option("-n", "--samples", metavar="N", parser=count(1), help="Number of samples; a sweep has its own."),
     ] = None,
     block_rows: Annotated[int | None, typer.Option(min=64, help="Samples computed at once on a core.")] = None,
     until: Annotated[
