@@ -101,6 +101,7 @@ from jaxmbs.model.joints import Universal as Universal
 from jaxmbs.simulate import Events as Events
 from jaxmbs.simulate import Solution as Solution
 from jaxmbs.simulate import Status as Status
+from jaxmbs.simulate import Steps as Steps
 from jaxmbs.simulate import assemble as assemble
 from jaxmbs.simulate import simulate as simulate
 from jaxmbs.simulate import steppers as steppers

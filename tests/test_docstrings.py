@@ -120,3 +120,18 @@ def test_a_function_says_what_it_takes_and_returns(name):
     said = {p.name: p.annotation for p in found.parameters.values()} | {"return": found.return_annotation}
     vague = {k for k, annotation in said.items() if re.search(r"\bAny\b", str(annotation))}
     assert vague <= ANYTHING.get(name, set())
+
+
+ELEMENTS = {  # those with declared fields
+    name: dataclasses.fields(x)
+    for name, x in PUBLIC.items()
+    if dataclasses.is_dataclass(x) and all("declared" in f.metadata for f in dataclasses.fields(x))
+}
+
+
+@pytest.mark.parametrize("name", ELEMENTS)
+def test_an_element_says_what_its_fields_take(name):
+    """A pose is both given, as numbers in any form, and computed, as arrays."""
+    said = {f.name: str(f.type).replace("Callable[..., Any]", "") for f in ELEMENTS[name]}
+    vague = {k for k, annotation in said.items() if re.search(r"\bAny\b", annotation)}
+    assert vague <= ({"position", "rotation"} if name == "mbs.Pose" else set())

@@ -23,12 +23,12 @@ from jaxmbs.dynamics.state.calling import compiles_itself, state_dtype, vector
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode, Model, ModelError, Pose
 from jaxmbs.model.errors import unknown
-from jaxmbs.model.given import Number, Numbers, shape_of
+from jaxmbs.model.given import Number, Vector, shape_of
 from jaxmbs.model.parameters import is_traced
 from jaxmbs.model.validation import refuse_armature
 
 
-def coordinates(model: Model, q: Numbers, v: Numbers | None = None, *, t: Number = 0.0) -> tuple[Pose, jax.Array]:
+def coordinates(model: Model, q: Vector, v: Vector | None = None, *, t: Number = 0.0) -> tuple[Pose, jax.Array]:
     """The absolute coordinates at q (nq,), v (nv,) or None for rest: (poses of the bodies, their velocities X').
 
     Poses as from `mbs.body_poses`; X' (n, 6) = (angular velocity in body axes [rad/s], velocity of the centre of mass in
@@ -53,9 +53,9 @@ def _coordinates(model: Model, q: Any, v: Any, t: Any) -> tuple[Pose, jax.Array]
 
 def system(
     model: Model,
-    q: Numbers,
-    v: Numbers,
-    tau: Numbers | None = None,
+    q: Vector,
+    v: Vector,
+    tau: Vector | None = None,
     *,
     t: Number = 0.0,
     mode: Mode | None = None,
@@ -88,14 +88,14 @@ def _system(
 
 def accelerations(
     model: Model,
-    q: Numbers,
-    v: Numbers,
-    tau: Numbers | None = None,
+    q: Vector,
+    v: Vector,
+    tau: Vector | None = None,
     *,
     t: Number = 0.0,
     mode: Mode | None = None,
     base: MovingBase | None = None,
-    prescribed: Mapping[str, Number | Numbers] | None = None,
+    prescribed: Mapping[str, Number | Vector] | None = None,
     planar: bool = False,
     solver: str = "dense",
 ) -> tuple[jax.Array, jax.Array]:
@@ -142,9 +142,9 @@ def _solved(model: Model, s: System, known: Any, solver: str) -> Solution:
 
 def reactions(
     model: Model,
-    q: Numbers,
-    v: Numbers,
-    tau: Numbers | None = None,
+    q: Vector,
+    v: Vector,
+    tau: Vector | None = None,
     *,
     t: Number = 0.0,
     mode: Mode | None = None,

@@ -21,7 +21,7 @@ from jaxmbs.dynamics.state.calling import compiles_itself, state_dtype, vector
 from jaxmbs.dynamics.state.kinematics import displaced, world_placements
 from jaxmbs.dynamics.state.tree import UNROLLED, Tree
 from jaxmbs.model import Mode, Model, ModelError, Pose
-from jaxmbs.model.given import Number, Numbers
+from jaxmbs.model.given import Number, Vector
 from jaxmbs.spatial import Transform, Vector3
 from jaxmbs.spatial.factorization import solve
 
@@ -42,7 +42,7 @@ def _scalar(state: State, x: Any) -> jax.Array:
 
 
 @compiles_itself()
-def body_poses(model: Model, q: Numbers, *, t: Number = 0.0, mode: Mode | None = None) -> Pose:
+def body_poses(model: Model, q: Vector, *, t: Number = 0.0, mode: Mode | None = None) -> Pose:
     """Poses of all bodies in the world.
 
     q (nq,). Returns a Pose with position (n, 3) [m] and rotation (n, 3, 3), body to world, in the order of
@@ -67,7 +67,7 @@ def body_poses(model: Model, q: Numbers, *, t: Number = 0.0, mode: Mode | None =
 
 @compiles_itself("body")
 def jacobian(
-    model: Model, q: Numbers, body: str, point: Numbers = (0.0, 0.0, 0.0), *, t: Number = 0.0, mode: Mode | None = None
+    model: Model, q: Vector, body: str, point: Vector = (0.0, 0.0, 0.0), *, t: Number = 0.0, mode: Mode | None = None
 ) -> jax.Array:
     """Jacobian (6, nv) of a point of a body: (angular, linear) velocity in world axes per unit of v.
 
@@ -97,7 +97,7 @@ def jacobian(
 
 
 @compiles_itself()
-def rates(model: Model, q: Numbers, v: Numbers, *, t: Number = 0.0, mode: Mode | None = None) -> jax.Array:
+def rates(model: Model, q: Vector, v: Vector, *, t: Number = 0.0, mode: Mode | None = None) -> jax.Array:
     """dq/dt (nq,) at the velocities v (nv,): v itself but for quaternions, q o (0, omega)/2, and positions of Free joints.
 
     Linear in v, smooth, for any q (nq,) but a zero quaternion. Raises ModelError for wrong shapes.
@@ -111,7 +111,7 @@ def rates(model: Model, q: Numbers, v: Numbers, *, t: Number = 0.0, mode: Mode |
 
 
 @compiles_itself()
-def integrate(model: Model, q: Numbers, dv: Numbers) -> jax.Array:
+def integrate(model: Model, q: Vector, dv: Vector) -> jax.Array:
     """q (nq,) moved along the tangent vector dv (nv,): where a second of motion at the constant v = dv leads.
 
     The step of integrators and optimisers on the configuration manifold: on quaternions and Free joints the exponential
@@ -130,7 +130,7 @@ def integrate(model: Model, q: Numbers, dv: Numbers) -> jax.Array:
 
 @compiles_itself()
 def inverse_dynamics(
-    model: Model, q: Numbers, v: Numbers, a: Numbers, *, t: Number = 0.0, mode: Mode | None = None
+    model: Model, q: Vector, v: Vector, a: Vector, *, t: Number = 0.0, mode: Mode | None = None
 ) -> jax.Array:
     """Generalized forces tau (nv,) that produce the accelerations a (nv,): tau = A a + bias (recursive Newton-Euler).
 
@@ -146,7 +146,7 @@ def inverse_dynamics(
 
 
 @compiles_itself()
-def bias_forces(model: Model, q: Numbers, v: Numbers, *, t: Number = 0.0, mode: Mode | None = None) -> jax.Array:
+def bias_forces(model: Model, q: Vector, v: Vector, *, t: Number = 0.0, mode: Mode | None = None) -> jax.Array:
     """bias (nv,) of A a + bias = tau: Coriolis, centrifugal and gyroscopic forces, gravity, force elements [N, N m].
 
     At q (nq,), v (nv,). Raises ModelError for wrong shapes.
@@ -161,7 +161,7 @@ def bias_forces(model: Model, q: Numbers, v: Numbers, *, t: Number = 0.0, mode: 
 
 @compiles_itself("method")
 def mass_matrix(
-    model: Model, q: Numbers, *, method: str = "crba", t: Number = 0.0, mode: Mode | None = None
+    model: Model, q: Vector, *, method: str = "crba", t: Number = 0.0, mode: Mode | None = None
 ) -> jax.Array:
     """Mass matrix A (nv, nv) at q (nq,), symmetric, in kg, kg m, kg m² as the units of v ask: v' A v/2 is in J.
 
@@ -183,13 +183,13 @@ _RECURSIVE = ("aba", "divide_and_conquer")
 @compiles_itself("method")
 def forward_dynamics(
     model: Model,
-    q: Numbers,
-    v: Numbers,
-    tau: Numbers | None = None,
+    q: Vector,
+    v: Vector,
+    tau: Vector | None = None,
     *,
     t: Number = 0.0,
     mode: Mode | None = None,
-    prescribed: Numbers | None = None,
+    prescribed: Vector | None = None,
     method: str = "aba",
 ) -> jax.Array:
     """Accelerations a (nv,) under generalized forces tau (nv,), gravity and the force elements.
@@ -240,7 +240,7 @@ def _by_mass_matrix(state: State, A: jax.Array, bias: jax.Array, tau: Any, presc
 
 @compiles_itself()
 def energy(
-    model: Model, q: Numbers, v: Numbers, *, t: Number = 0.0, mode: Mode | None = None
+    model: Model, q: Vector, v: Vector, *, t: Number = 0.0, mode: Mode | None = None
 ) -> tuple[jax.Array, jax.Array]:
     """(kinetic, potential) energy [J]: gravity, zero at the world origin, and every element that stores energy.
 
@@ -257,7 +257,7 @@ def energy(
 
 @compiles_itself()
 def momentum(
-    model: Model, q: Numbers, v: Numbers, *, t: Number = 0.0, mode: Mode | None = None
+    model: Model, q: Vector, v: Vector, *, t: Number = 0.0, mode: Mode | None = None
 ) -> tuple[jax.Array, jax.Array]:
     """(angular momentum (3,) about the common centre of mass [N m s], linear momentum (3,) [N s]), world axes.
 
@@ -276,13 +276,13 @@ def momentum(
 @compiles_itself()
 def joint_reactions(
     model: Model,
-    q: Numbers,
-    v: Numbers,
-    tau: Numbers | None = None,
+    q: Vector,
+    v: Vector,
+    tau: Vector | None = None,
     *,
     t: Number = 0.0,
     mode: Mode | None = None,
-    prescribed: Numbers | None = None,
+    prescribed: Vector | None = None,
 ) -> jax.Array:
     """Wrench in every joint, (joints, 6): model.joint_names in order, then the cut joints, model.loop_names.
 

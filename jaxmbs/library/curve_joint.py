@@ -12,13 +12,13 @@ import numpy as np
 from jaxmbs.library.shapes import box
 from jaxmbs.model import Mechanism, ModelError, Pose
 from jaxmbs.model.functions import check_arguments, evaluated
-from jaxmbs.model.given import Numbers
+from jaxmbs.model.given import Vector
 from jaxmbs.model.joints import General
 
 GRAVITY = (0.0, 0.0, -9.81)
 
 
-def curve_joint(curve: Callable[[jax.Array], Numbers], up: Sequence[float] = (0.0, 0.0, 1.0)) -> tuple[General, Pose]:
+def curve_joint(curve: Callable[[jax.Array], Vector], up: Sequence[float] = (0.0, 0.0, 1.0)) -> tuple[General, Pose]:
     """The joint (2 freedoms) and the pose of its frame on the body that holds the curve.
 
     curve: function of a parameter u -> (3,) [m] in the axes of that body, smooth, with a tangent that is nowhere zero
@@ -62,7 +62,7 @@ def helix(u: Any, radius: float = 1.0, rise: float = 0.25) -> jax.Array:
     return jnp.stack([radius * jnp.cos(u), radius * jnp.sin(u), -rise * u])
 
 
-def helix_slide(curve: Callable[[jax.Array], Numbers] = helix, gravity: Sequence[float] = GRAVITY) -> Mechanism:
+def helix_slide(curve: Callable[[jax.Array], Vector] = helix, gravity: Sequence[float] = GRAVITY) -> Mechanism:
     """A slide of 1 kg on a wire, free to swing about it: bodies "slide" and "wire" (at rest), joint "wire".
 
     curve: as in `curve_joint`. The centre of mass hangs 0.1 m below the wire.

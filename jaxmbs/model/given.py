@@ -7,10 +7,10 @@ import jax
 import numpy as np
 
 Number = float | np.ndarray | jax.Array  # one number; an array of no axes may be traced
-Numbers = Sequence[float | jax.Array] | np.ndarray | jax.Array  # a vector
+Vector = Sequence[float | jax.Array] | np.ndarray | jax.Array  # numbers in a row
 Rows = Sequence[Sequence[float | jax.Array]]
-AnyShape = Number | Numbers | Rows | Sequence[Rows]
-Law = Callable[..., Numbers]  # a function of the user, (model, t, q, v) -> a vector
+AnyShape = Number | Vector | Rows | Sequence[Rows]
+Law = Callable[..., Vector]  # a function of the user, (model, t, q, v) -> a vector
 
 
 def shape_of(given: Any) -> tuple[int, ...]:

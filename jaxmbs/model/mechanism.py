@@ -14,6 +14,7 @@ from jaxmbs.model.events import Action, Arming, Condition
 from jaxmbs.model.fields import Declared, Element, check_together, numbers_of
 from jaxmbs.model.floating import warn_of_floating
 from jaxmbs.model.forces.base import Force
+from jaxmbs.model.given import Number, Rows, Vector
 from jaxmbs.model.joints.base import Joint
 from jaxmbs.model.joints.releasable import released
 from jaxmbs.model.model import Model
@@ -46,7 +47,7 @@ class Mechanism:
     """
 
     def __init__(
-        self, name: str, gravity: Any = Surroundings.gravity, held: Iterable[str] = (), off: Iterable[str] = ()
+        self, name: str, gravity: Vector = Surroundings.gravity, held: Iterable[str] = (), off: Iterable[str] = ()
     ):
         self.name = str(name)
         self._held = (held,) if isinstance(held, str) else tuple(held)
@@ -56,7 +57,9 @@ class Mechanism:
         self._visuals: list[Visual] = []
         self._take(Surroundings(gravity))
 
-    def add_body(self, name: str, mass: float = Body.mass, com: Any = Body.com, inertia: Any = Body.inertia) -> None:
+    def add_body(
+        self, name: str, mass: Number = Body.mass, com: Vector = Body.com, inertia: Vector | Rows = Body.inertia
+    ) -> None:
         """Add a rigid body.
 
         name: how others refer to it; mass [kg]; com (3,): centre of mass in the body frame [m]; inertia [kg m²]: three
@@ -75,7 +78,7 @@ class Mechanism:
         parent_pose: Pose = Hinge.parent_pose,
         child_pose: Pose = Hinge.child_pose,
         releasable: bool = Hinge.releasable,
-        armature: float = Hinge.armature,
+        armature: Number = Hinge.armature,
     ) -> None:
         """Hang the body `child` on the body `parent` (or "world") by a joint, such as Revolute(axis), known as `name`.
 
@@ -195,7 +198,7 @@ class Mechanism:
         self,
         body: str,
         shape: str,
-        size: Any = Visual.size,
+        size: Vector = Visual.size,
         pose: Pose = Visual.pose,
         color: str = Visual.color,
         file: str = Visual.file,

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from jaxmbs.model.fields import Element, element, field
+from jaxmbs.model.given import Number, Rows, Vector
 from jaxmbs.model.kinds import Kind
 from jaxmbs.model.pose import Pose
 
@@ -15,16 +14,16 @@ _HERE = Pose()
 class Surroundings(Element):
     """What acts on all bodies."""
 
-    gravity: Any = field(Kind.VECTOR, "m/s2", "uniform acceleration, in world axes", default=(0.0, 0.0, 0.0))
+    gravity: Vector = field(Kind.VECTOR, "m/s2", "uniform acceleration, in world axes", default=(0.0, 0.0, 0.0))
 
 
 @element
 class Body(Element):
     """A rigid body; it may be massless where others hang on it."""
 
-    mass: Any = field(Kind.NOT_NEGATIVE, "kg", "mass", default=0.0)
-    com: Any = field(Kind.VECTOR, "m", "centre of mass, in the body's frame", default=(0.0, 0.0, 0.0))
-    inertia: Any = field(
+    mass: Number = field(Kind.NOT_NEGATIVE, "kg", "mass", default=0.0)
+    com: Vector = field(Kind.VECTOR, "m", "centre of mass, in the body's frame", default=(0.0, 0.0, 0.0))
+    inertia: Vector | Rows = field(
         Kind.INERTIA,
         "kg m2",
         "principal moments or matrix, about the centre of mass along the body's axes",
@@ -43,7 +42,7 @@ class Hinge(Element):
     releasable: bool = field(
         Kind.FLAG, "", "a free joint that moves as this one in runs until a Release", default=False
     )
-    armature: Any = field(
+    armature: Number = field(
         Kind.NOT_NEGATIVE, "kg m2 or kg", "inertia along each freedom of a rotor that is geared to it", default=0.0
     )
 

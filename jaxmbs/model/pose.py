@@ -24,6 +24,7 @@ class Pose:
     >>> mech.close_loop("hold", mbs.Spherical(), "lower", "world", pose_a=quarter)
     """
 
+    # given as numbers in any form, and computed as arrays
     position: Any = field(Kind.VECTOR, "m", "origin of the frame in its parent", default=(0.0, 0.0, 0.0))
     rotation: Any = field(
         Kind.ROTATION, "", "quaternion w, x, y, z (normalised) or matrix, to the parent", default=(1.0, 0.0, 0.0, 0.0)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from jaxmbs.model.errors import ModelError
 from jaxmbs.model.fields import Element, element, field
+from jaxmbs.model.given import Vector
 from jaxmbs.model.kinds import Kind, checked
 from jaxmbs.model.pose import Pose
 from jaxmbs.spatial import from_quaternion
@@ -21,7 +20,7 @@ class Visual(Element):
 
     body: str = field(Kind.BODY_OR_WORLD, "", "body that carries it")
     shape: str = field(Kind.CHOICE, "", "what it is; a sphere of three sizes is an ellipsoid", choices=SHAPES)
-    size: Any = field(
+    size: Vector = field(
         Kind.VECTOR, "m", "extents along x, y, z; of a mesh the scale of its file", default=(1.0, 1.0, 1.0)
     )
     pose: Pose = field(Kind.PART, "", "the shape in the body's frame", default=Pose(), of=Pose)

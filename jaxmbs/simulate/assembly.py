@@ -14,7 +14,7 @@ from jaxmbs.dynamics.constrained.public import planned_state
 from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.calling import compiles_itself, state_dtype
 from jaxmbs.model import Model
-from jaxmbs.model.given import Number, Numbers
+from jaxmbs.model.given import Number, Vector
 from jaxmbs.simulate.manifold import normalised
 from jaxmbs.simulate.status import Status
 
@@ -22,7 +22,7 @@ STEPS = 200
 
 
 def assemble(
-    model: Model, q_guess: Numbers, v: Numbers | None = None, fixed: Iterable[str] = (), *, t: Number = 0.0
+    model: Model, q_guess: Vector, v: Vector | None = None, fixed: Iterable[str] = (), *, t: Number = 0.0
 ) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
     """A configuration and velocity near the guess that satisfy all constraints: (q, v, status, residual).
 
@@ -105,7 +105,7 @@ def _jacobian(state: Any, found: Any) -> tuple[jax.Array, jax.Array]:
     return J, tree.vector(list(velocities(state, found)))
 
 
-def residual_rows(model: Model, q: Numbers, t: Number) -> int:
+def residual_rows(model: Model, q: Vector, t: Number) -> int:
     """Number of holonomic rows."""
     return int(sum(constraints(planned_state(model, q, jnp.zeros(model.nv), t, None)).holonomic))
 

@@ -50,9 +50,9 @@ class Events(NamedTuple):
     [0.05]
     """
 
-    time: Any
-    index: Any
-    energy_lost: Any
+    time: jax.Array
+    index: jax.Array  # pyright: ignore[reportIncompatibleMethodOverride]
+    energy_lost: jax.Array
 
     @staticmethod
     def none(k: int, t_end: float, dtype: Any) -> Events:

@@ -19,7 +19,7 @@ from jaxmbs.dynamics.state.programs import Known, program
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode, Model, ModelError
 from jaxmbs.model.functions import ORDER, check_arguments, evaluated, takes
-from jaxmbs.model.given import Law, Number, Numbers
+from jaxmbs.model.given import Law, Number, Vector
 from jaxmbs.model.parameters import is_traced
 from jaxmbs.simulate.balance import Balance
 from jaxmbs.simulate.grid import Grid
@@ -39,18 +39,18 @@ Fold = tuple[Any, Callable[[Any, Model, Any, Any, Any], Any]]
 
 def simulate(
     model: Model,
-    q0: Numbers,
-    v0: Numbers,
+    q0: Vector,
+    v0: Vector,
     t_end: float | None = None,
     dt: float = 1e-3,
-    tau: Numbers | Law | None = None,
+    tau: Vector | Law | None = None,
     *,
     t0: float = 0.0,
-    times: Numbers | None = None,
+    times: Vector | None = None,
     mode: Mode | None = None,
     held: Iterable[str] = (),
     method: str | Stepper = "rk4",
-    tolerance: Number | Numbers | None = None,
+    tolerance: Number | Vector | None = None,
     max_steps: int | None = None,
     checkpoint: bool | int | None = None,
     save_every: int | None = 1,

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxmbs.model import Mode, Model
+from jaxmbs.model.given import AnyShape, Law, Number, Vector
 from jaxmbs.model.parameters import is_traced
 from jaxmbs.simulate.between import modes_at, states_at
 from jaxmbs.simulate.dataset import dataset
@@ -21,16 +22,23 @@ from jaxmbs.simulate.status import Status
 if TYPE_CHECKING:
     import xarray
 
+    from jaxmbs.simulate.steppers import Stepper
+
 
 class Steps(NamedTuple):
-    """Numbers of steps of one instance, int32: taken, those cut short by events included, and, with a tolerance, refused."""
+    """Numbers of steps of one instance, int32: taken, those cut short by events included, and, with a tolerance, refused.
 
-    taken: Any
-    refused: Any
+    >>> model = mbs.library.double_pendulum().build()
+    >>> int(mbs.simulate(model, [0.5, 0.0], [0.0, 0.0], t_end=0.2, dt=0.01).steps.taken)
+    20
+    """
+
+    taken: jax.Array
+    refused: jax.Array
 
     @staticmethod
     def of(taken: int) -> Steps:
-        """Of a fixed grid."""
+        """Of a fixed grid: so many taken."""
         return Steps(jnp.asarray(taken, jnp.int32), jnp.zeros((), jnp.int32))
 
 
@@ -55,29 +63,29 @@ class Solution:
     <Solution: 21 rows, nq = 2, nv = 2, t = 0 to 0.2 s, OK>
     """
 
-    t: Any
-    q: Any
-    v: Any
-    mode: Any
+    t: jax.Array
+    q: jax.Array
+    v: jax.Array
+    mode: Mode | None
     events: Any
-    status: Any
-    energy_error: Any
-    energy_exchanged: Any
-    constraint_error: Any
-    conditioning: Any
+    status: jax.Array
+    energy_error: jax.Array
+    energy_exchanged: jax.Array
+    constraint_error: jax.Array
+    conditioning: jax.Array
     folded: Any
-    steps: Any
+    steps: Steps
 
     def at(
         self,
         model: Model,
-        t: Any,
-        tau: Any = None,
+        t: AnyShape,
+        tau: Vector | Law | None = None,
         *,
         mode: Mode | None = None,
         held: Iterable[str] = (),
-        method: Any = "rk4",
-        baumgarte: Any = None,
+        method: str | Stepper = "rk4",
+        baumgarte: Number | None = None,
         before: bool = False,
     ) -> tuple[jax.Array, jax.Array]:
         """The states (q, v) at any times t (...) [s], (..., nq) and (..., nv), as exact as the rows.
@@ -95,7 +103,7 @@ class Solution:
         """
         return states_at(self, model, t, tau, mode, held, method, baumgarte, before)
 
-    def mode_at(self, model: Model, t: Any, *, mode: Mode | None = None, held: Iterable[str] = ()) -> Mode:
+    def mode_at(self, model: Model, t: AnyShape, *, mode: Mode | None = None, held: Iterable[str] = ()) -> Mode:
         """What is locked and switched on at any times t (...) [s]: a Mode with the axes of t first; at an event, just after.
 
         Give what the run was given: model, mode, held; one instance (map it for a batch).

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import overload
 
+import jax
+import numpy as np
+
 from jaxmbs.spatial.boundary import kernel
 from jaxmbs.spatial.components import components
 from jaxmbs.spatial.scalar import Scalar, add, div, mul, safe_sqrt, sub
@@ -23,7 +26,7 @@ class Vector3:
     z: Scalar
 
     @staticmethod
-    def of(values: Sequence[Scalar]) -> Vector3:
+    def of(values: Sequence[Scalar] | np.ndarray | jax.Array) -> Vector3:
         return Vector3(values[0], values[1], values[2])
 
     def __iter__(self) -> Iterator[Scalar]:

@@ -19,7 +19,7 @@ from jaxmbs.dynamics.state.calling import compiles_itself, require_model, state_
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode, Model
 from jaxmbs.model.functions import check_arguments
-from jaxmbs.model.given import Law, Number, Numbers
+from jaxmbs.model.given import Law, Number, Vector
 from jaxmbs.simulate import Status
 from jaxmbs.simulate.manifold import normalised
 from jaxmbs.stability.freedoms import locked, positions
@@ -44,16 +44,16 @@ class Equilibrium(NamedTuple):
     [0. 0.] OK
     """
 
-    q: Any
-    multipliers: Any
-    status: Any
-    residual: Any
+    q: jax.Array
+    multipliers: jax.Array
+    status: jax.Array
+    residual: jax.Array
 
 
 def equilibrium(
     model: Model,
-    q_guess: Numbers,
-    tau: Numbers | Law | None = None,
+    q_guess: Vector,
+    tau: Vector | Law | None = None,
     fixed: Iterable[str] = (),
     *,
     t: Number = 0.0,

@@ -24,7 +24,7 @@ from jaxmbs.dynamics import integrate, mass_matrix, rates
 from jaxmbs.dynamics.state.calling import compiles_itself, require_model, state_dtype, vector
 from jaxmbs.model import Mode, Model
 from jaxmbs.model.functions import check_arguments
-from jaxmbs.model.given import Law, Number, Numbers
+from jaxmbs.model.given import AnyShape, Law, Number, Vector
 from jaxmbs.simulate import Status
 from jaxmbs.stability.freedoms import count, locked, partition, positions
 from jaxmbs.stability.loads import Load
@@ -48,19 +48,19 @@ class Linearization(NamedTuple):
     ((4, 4), (4, 2))
     """
 
-    M: Any
-    C: Any
-    K: Any
-    inputs: Any
-    T: Any
-    S: Any
-    speeds: Any
-    displacements: Any
-    shapes: Any
-    velocities: Any
-    carried: Any
-    acceleration: Any
-    status: Any
+    M: jax.Array
+    C: jax.Array
+    K: jax.Array
+    inputs: jax.Array
+    T: jax.Array
+    S: jax.Array
+    speeds: jax.Array
+    displacements: jax.Array
+    shapes: jax.Array
+    velocities: jax.Array
+    carried: jax.Array
+    acceleration: jax.Array
+    status: jax.Array
 
     def state_space(self) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
         """(A, B, C, D) of dx/dt = A x + B dtau, x = (y, u), with all displacements and velocities (2 nv,) as outputs."""
@@ -72,7 +72,7 @@ class Linearization(NamedTuple):
         C = jnp.concatenate([above, jnp.concatenate([self.carried, self.velocities], 1)])
         return A, B, C, jnp.zeros((2 * nv, nv), A.dtype)
 
-    def response(self, frequencies: Any) -> jax.Array:
+    def response(self, frequencies: AnyShape) -> jax.Array:
         """Complex answer (k, 2 nv, nv) of displacements and velocities to dtau of unit amplitude, at frequencies (k,) [Hz].
 
         At a frequency of its own an undamped mechanism answers without bound.
@@ -86,9 +86,9 @@ class Linearization(NamedTuple):
 
 def linearize(
     model: Model,
-    q: Numbers,
-    v: Numbers | None = None,
-    tau: Numbers | Law | None = None,
+    q: Vector,
+    v: Vector | None = None,
+    tau: Vector | Law | None = None,
     *,
     t: Number = 0.0,
     mode: Mode | None = None,

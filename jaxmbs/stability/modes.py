@@ -16,7 +16,7 @@ from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.calling import compiles_itself, vector
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode, Model, ModelError
-from jaxmbs.model.given import Law, Number, Numbers
+from jaxmbs.model.given import Law, Number, Vector
 from jaxmbs.simulate import Events, Solution
 from jaxmbs.simulate.solution import Steps
 from jaxmbs.stability.eigenvalues import eigen
@@ -38,19 +38,19 @@ class Modes(NamedTuple):
     [0.382 0.382 0.921 0.921] True
     """
 
-    eigenvalues: Any
-    frequency: Any
-    damping: Any
-    shapes: dict[str, Any]
-    energy: dict[str, Any]
-    largest_real_part: Any
-    margin: Any
-    status: Any
+    eigenvalues: jax.Array
+    frequency: jax.Array
+    damping: jax.Array
+    shapes: dict[str, jax.Array]
+    energy: dict[str, jax.Array]
+    largest_real_part: jax.Array
+    margin: jax.Array
+    status: jax.Array
 
     def motion(
         self,
         model: Model,
-        q: Any,
+        q: Vector,
         number: int,
         amplitude: float = 0.1,
         *,
@@ -97,9 +97,9 @@ class Modes(NamedTuple):
 
 def modes(
     model: Model,
-    q: Numbers,
-    v: Numbers | None = None,
-    tau: Numbers | Law | None = None,
+    q: Vector,
+    v: Vector | None = None,
+    tau: Vector | Law | None = None,
     *,
     t: Number = 0.0,
     mode: Mode | None = None,

@@ -18,7 +18,7 @@ from jaxmbs.dynamics import integrate, mass_matrix
 from jaxmbs.dynamics.state.calling import compiles_itself, require_model, state_dtype, vector
 from jaxmbs.model import Mode, Model, ModelError
 from jaxmbs.model.functions import check_arguments
-from jaxmbs.model.given import Law, Number, Numbers
+from jaxmbs.model.given import Law, Number, Vector
 from jaxmbs.model.model import get
 from jaxmbs.model.model import set as with_values
 from jaxmbs.model.parameters import is_traced
@@ -47,22 +47,22 @@ class EquilibriumPath(NamedTuple):
     True [ 0.    0.   -9.81]
     """
 
-    value: Any
-    q: Any
-    multipliers: Any
-    stiffness: Any
-    unstable: Any
-    status: Any
+    value: jax.Array
+    q: jax.Array
+    multipliers: jax.Array
+    stiffness: jax.Array
+    unstable: jax.Array
+    status: jax.Array
 
 
 def equilibrium_path(
     model: Model,
-    q: Numbers,
+    q: Vector,
     parameter: str | Changed,
-    stop: Number | Numbers,
-    start: Number | Numbers | None = None,
+    stop: Number | Vector,
+    start: Number | Vector | None = None,
     *,
-    tau: Numbers | Law | None = None,
+    tau: Vector | Law | None = None,
     fixed: Iterable[str] = (),
     rows: int = 100,
     step: float = 0.05,

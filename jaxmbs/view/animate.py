@@ -14,7 +14,7 @@ import numpy as np
 from jaxmbs.dynamics import body_poses
 from jaxmbs.errors import ModelError
 from jaxmbs.model import Model, Pose
-from jaxmbs.model.given import Numbers
+from jaxmbs.model.given import Vector
 from jaxmbs.view.film import film
 from jaxmbs.view.glb import Builder
 from jaxmbs.view.shapes import scene_of
@@ -32,7 +32,7 @@ def animate(
     solution: Solution | Mapping[str, Solution],
     path: str | Path,
     *,
-    plots: Mapping[str, Numbers] | None = None,
+    plots: Mapping[str, Vector] | None = None,
     frames: int = 1000,
 ) -> Path:
     """Write a motion as a picture that moves; returns the path of the file.

@@ -8,8 +8,8 @@ import numpy as np
 
 from jaxmbs.dynamics import body_poses
 from jaxmbs.model import Model
-from jaxmbs.model.given import Numbers
-from jaxmbs.view.shapes import scene_of
+from jaxmbs.model.given import Vector
+from jaxmbs.view.shapes import Drawn, scene_of
 
 if TYPE_CHECKING:
     from mpl_toolkits.mplot3d import Axes3D
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 LIGHT = np.array([0.35, -0.5, 0.8]) / np.linalg.norm([0.35, -0.5, 0.8])
 
 
-def draw(model: Model, q: Numbers | None = None, axes: Axes3D | None = None, *, t: float = 0.0) -> Axes3D:
+def draw(model: Model, q: Vector | None = None, axes: Axes3D | None = None, *, t: float = 0.0) -> Axes3D:
     """Draw a mechanism at q (nq,) (None: the neutral one) at time t [s]; returns the axes (new ones if None).
 
     Bodies are drawn by their visuals, those without as the ellipsoids of their inertia; joints as their axes. Needs
@@ -36,11 +36,10 @@ def draw(model: Model, q: Numbers | None = None, axes: Axes3D | None = None, *, 
     if axes is None:
         axes = Figure(figsize=(6, 6), layout="constrained").add_subplot(projection="3d")
     everything, colors = [], []
-    for d in drawn:
-        vertices, faces = library[d.key]
-        x = vertices @ d.matrix[:3, :3].T + d.matrix[:3, 3]
-        x = x if d.body < 0 else x @ R[d.body].T + p[d.body]
-        triangles = x[faces]
+    shapes = [library[d.key][0] @ d.matrix[:3, :3].T + d.matrix[:3, 3] for d in drawn]
+    shapes = [x if d.body < 0 else x @ R[d.body].T + p[d.body] for d, x in zip(drawn, shapes, strict=True)]
+    for d, x in zip(drawn, _grounds_cut(drawn, shapes), strict=True):
+        triangles = x[library[d.key][1]]
         normals = np.cross(triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0])
         lengths = np.linalg.norm(normals, axis=1, keepdims=True)
         shade = 0.65 + 0.35 * np.abs(normals @ LIGHT)[:, None] / np.where(lengths > 0, lengths, 1)
@@ -56,3 +55,20 @@ def draw(model: Model, q: Numbers | None = None, axes: Axes3D | None = None, *, 
     axes.set_box_aspect((1, 1, 1))
     axes.set(xlabel="x [m]", ylabel="y [m]", zlabel="z [m]", title=model.name)
     return axes
+
+
+def _grounds_cut(drawn: list[Drawn], shapes: list[np.ndarray]) -> list[np.ndarray]:
+    """The shapes, boxes of the world along its axes (grounds, walls) cut off where the picture of the bodies ends."""
+    bodies = [x for d, x in zip(drawn, shapes, strict=True) if d.body >= 0]
+    if not bodies:
+        return shapes
+    low, high = np.min([x.min(0) for x in bodies], 0), np.max([x.max(0) for x in bodies], 0)
+    half = 0.6 * (high - low).max()
+    low, high = (low + high) / 2 - half, (low + high) / 2 + half
+
+    def cut(d: Drawn, x: np.ndarray) -> np.ndarray:
+        along = d.body < 0 and d.key == "box" and (np.count_nonzero(abs(d.matrix[:3, :3]) > 1e-12, axis=0) <= 1).all()
+        seen = (x.min(0) <= high).all() and (x.max(0) >= low).all()
+        return np.clip(x, low, high) if along and seen else x
+
+    return [cut(d, x) for d, x in zip(drawn, shapes, strict=True)]

@@ -215,6 +215,15 @@ def test_the_still_shows_bodies_where_they_are():
     assert np.mean(axes.get_zlim()) == pytest.approx(0, abs=1e-9)
 
 
+def test_a_large_ground_does_not_hide_the_bodies():
+    mech = mbs.library.double_pendulum()
+    mech.add_visual("world", "box", (50, 50, 0.1), mbs.Pose((0, 0, -2)))
+    low, high = mbs.draw(mech.build(), [0.0, 0.0]).get_xlim()
+    assert high - low < 3
+    mech.add_visual("world", "box", (1, 1, 1), mbs.Pose((0, 0, -20)))  # far from the bodies: seen all the same
+    assert mbs.draw(mech.build(), [0.0, 0.0]).get_zlim()[0] <= -20.5
+
+
 def test_meshes_are_read_and_scaled(tmp_path):
     trimesh = pytest.importorskip("trimesh")
     trimesh.creation.box((1, 2, 3)).export(tmp_path / "box.stl")

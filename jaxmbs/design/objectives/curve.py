@@ -14,6 +14,7 @@ from jaxmbs.dynamics.constrained.public import constrained_state
 from jaxmbs.model import ModelError
 from jaxmbs.model.errors import unknown
 from jaxmbs.model.fields import element, field
+from jaxmbs.model.given import Vector
 from jaxmbs.model.kinds import Kind
 
 if TYPE_CHECKING:
@@ -34,10 +35,10 @@ class CurveThroughPoints(Objective):
     """
 
     body: str = field(Kind.BODY, "", "body whose origin passes through the points")
-    x: Any = field(Kind.LIST, "m", "x of the points")
-    y: Any = field(Kind.LIST, "m", "y of the points")
+    x: Vector = field(Kind.LIST, "m", "x of the points")
+    y: Vector = field(Kind.LIST, "m", "y of the points")
     driver: str | None = field(Kind.JOINT, "", "joint with given angles at the points", default=None)
-    angles: Any = field(Kind.LIST, "rad", "its angles", default=None)
+    angles: Vector | None = field(Kind.LIST, "rad", "its angles", default=None)
 
     def check(self, setting: Setting) -> None:
         model = setting.model

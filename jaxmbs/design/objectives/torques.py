@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -34,7 +35,9 @@ class MeasuredTorques(Objective):
 
     noisy: ClassVar[bool] = True
 
-    measurements: Mapping[str, Any] = field(Kind.ARRAYS, "", "arrays q, v, a, tau, a row for each instant")
+    measurements: Mapping[str, np.ndarray | jax.Array] = field(
+        Kind.ARRAYS, "", "arrays q, v, a, tau, a row for each instant"
+    )
     noise: float = field(Kind.POSITIVE, "N m or N", "standard deviation of the torques")
 
     def check(self, setting: Setting) -> None:

@@ -43,8 +43,8 @@ class Bond:
     6.0
     """
 
-    effort: Any
-    flow: Any
+    effort: jax.Array
+    flow: jax.Array
     tail: str = field(metadata=STATIC)
     head: str = field(metadata=STATIC)
 

@@ -17,14 +17,14 @@ from jaxmbs.dynamics.state.calling import compiles_itself, state_dtype, vector
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode, Model, ModelError
 from jaxmbs.model.errors import unknown
-from jaxmbs.model.given import Number, Numbers
+from jaxmbs.model.given import Number, Vector
 from jaxmbs.model.parameters import is_traced
 from jaxmbs.spatial.scalar import mul, sub
 
 _METHODS = {"multipliers": multipliers.constrained_dynamics, "elimination": elimination.constrained_dynamics}
 
 
-def constrained_state(model: Model, q: Numbers, v: Numbers, t: Number, mode: Mode | None, *others: Any) -> State:
+def constrained_state(model: Model, q: Vector, v: Vector, t: Number, mode: Mode | None, *others: Any) -> State:
     """State on an unrolled tree; rows of constraints are written out link by link."""
     dtype = state_dtype(*(x for x in (q, v, *others) if x is not None))
     return _state(Tree(model, dtype, unrolled=len(model.structure.links)), model, q, v, t, mode)
@@ -44,13 +44,13 @@ def _state(tree: Tree, model: Model, q: Any, v: Any, t: Any, mode: Mode | None) 
 @compiles_itself("method")
 def constrained_dynamics(
     model: Model,
-    q: Numbers,
-    v: Numbers,
-    tau: Numbers | None = None,
+    q: Vector,
+    v: Vector,
+    tau: Vector | None = None,
     *,
     t: Number = 0.0,
     mode: Mode | None = None,
-    prescribed: Numbers | None = None,
+    prescribed: Vector | None = None,
     method: str = "multipliers",
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
     """Motion under loops and constraints: (a (nv,), multipliers (rows,), residual (rows,)).
@@ -82,7 +82,7 @@ def constrained_dynamics(
 
 @compiles_itself()
 def constraint_jacobian(
-    model: Model, q: Numbers, v: Numbers | None = None, *, t: Number = 0.0, mode: Mode | None = None
+    model: Model, q: Vector, v: Vector | None = None, *, t: Number = 0.0, mode: Mode | None = None
 ) -> tuple[jax.Array, jax.Array]:
     """(J (rows, nv), drift (rows,)) of J a + drift = 0 at q (nq,), v (nv,); v None is rest. [Y 3.194-3.198]
 
@@ -100,7 +100,7 @@ def constraint_jacobian(
     return jnp.stack(rows) if rows else jnp.zeros((0, model.nv), dtype), state.tree.vector(list(found.drift))
 
 
-def constraint_rows(model: Model, q: Numbers | None = None) -> dict[str, slice]:
+def constraint_rows(model: Model, q: Vector | None = None) -> dict[str, slice]:
     """Where the rows of each constraint lie among the multipliers: {name: slice}.
 
     q (nq,): where functions of users are asked for their number of rows; None is the neutral configuration.
@@ -119,12 +119,12 @@ def constraint_rows(model: Model, q: Numbers | None = None) -> dict[str, slice]:
 
 def impact(
     model: Model,
-    q: Numbers,
-    v_minus: Numbers,
+    q: Vector,
+    v_minus: Vector,
     on: Iterable[str] | None = None,
     *,
     restitution: Number = 0.0,
-    target: Mapping[str, Number | Numbers] | None = None,
+    target: Mapping[str, Number | Vector] | None = None,
     t: Number = 0.0,
     mode: Mode | None = None,
 ) -> tuple[jax.Array, jax.Array]:
@@ -164,7 +164,7 @@ def impact(
 
 @compiles_itself()
 def joint_impulses(
-    model: Model, q: Numbers, v_minus: Numbers, v_plus: Numbers, impulses: Numbers, *, t: Number = 0.0
+    model: Model, q: Vector, v_minus: Vector, v_plus: Vector, impulses: Vector, *, t: Number = 0.0
 ) -> jax.Array:
     """Impulse in every joint at a velocity jump, (joints, 6): tree joints, then cut joints, as in `joint_reactions`.
 

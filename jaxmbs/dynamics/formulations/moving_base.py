@@ -26,8 +26,8 @@ class MovingBase:
     [-5.662  5.662]
     """
 
-    position: Callable[[jax.Array], Any] = lambda t: jnp.zeros(3, jnp.result_type(t))
-    rotation: Callable[[jax.Array], Any] = lambda t: jnp.eye(3, dtype=jnp.result_type(t))
+    position: Callable[[jax.Array], jax.Array] = lambda t: jnp.zeros(3, jnp.result_type(t))
+    rotation: Callable[[jax.Array], jax.Array] = lambda t: jnp.eye(3, dtype=jnp.result_type(t))
 
     def __post_init__(self) -> None:
         check_arguments(self.position, "MovingBase: position", ("t",))

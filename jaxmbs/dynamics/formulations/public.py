@@ -17,7 +17,7 @@ from jaxmbs.dynamics.state.calling import compiles_itself, state_dtype, vector
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Model, ModelError
 from jaxmbs.model.errors import unknown
-from jaxmbs.model.given import Number, Numbers
+from jaxmbs.model.given import Number, Vector
 from jaxmbs.model.validation import refuse_armature
 
 _DENSE = ("barycentric", "configuration")
@@ -55,9 +55,9 @@ def _accelerations(module: Any, s: System, tau: jax.Array) -> jax.Array:
 @compiles_itself("base", "method")
 def moving_base_dynamics(
     model: Model,
-    q: Numbers,
-    v: Numbers,
-    tau: Numbers | None = None,
+    q: Vector,
+    v: Vector,
+    tau: Vector | None = None,
     *,
     base: MovingBase,
     t: Number = 0.0,
@@ -82,9 +82,9 @@ def moving_base_dynamics(
 @compiles_itself("base", "method")
 def hinge_reactions(
     model: Model,
-    q: Numbers,
-    v: Numbers,
-    tau: Numbers | None = None,
+    q: Vector,
+    v: Vector,
+    tau: Vector | None = None,
     *,
     base: MovingBase | None = None,
     t: Number = 0.0,
@@ -109,7 +109,7 @@ def hinge_reactions(
 
 @compiles_itself("method")
 def free_dynamics(
-    model: Model, q: Numbers, v: Numbers, tau: Numbers | None = None, *, t: Number = 0.0, method: str = "barycentric"
+    model: Model, q: Vector, v: Vector, tau: Vector | None = None, *, t: Number = 0.0, method: str = "barycentric"
 ) -> jax.Array:
     """Accelerations a (nv,) of a model of free systems, the centres of mass parted from the rotations [Y 3.2.3, 3.4.5].
 
@@ -133,7 +133,7 @@ def free_dynamics(
 
 @compiles_itself()
 def body_loads(
-    model: Model, q: Numbers, v: Numbers, tau: Numbers | None = None, *, t: Number = 0.0
+    model: Model, q: Vector, v: Vector, tau: Vector | None = None, *, t: Number = 0.0
 ) -> configuration.BodyLoads:
     """The loads on every body taken alone: the dynamically equivalent decomposition of [W 4], in world axes.
 

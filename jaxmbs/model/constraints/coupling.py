@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from jaxmbs.model.constraints.base import Constraint
 from jaxmbs.model.fields import element, field
+from jaxmbs.model.given import Vector
 from jaxmbs.model.kinds import Kind
 from jaxmbs.spatial.scalar import Scalar, add, mul
 
@@ -26,7 +27,7 @@ class Coupling(Constraint):
 
     joint: str = field(Kind.JOINT, "", "joint that follows")
     driver: str | None = field(Kind.JOINT, "", "joint that it follows", default=None)
-    coefficients: Any = field(Kind.LIST, "", "c0, c1, ... of the polynomial", default=(0.0, 1.0))
+    coefficients: Vector = field(Kind.LIST, "", "c0, c1, ... of the polynomial", default=(0.0, 1.0))
     count: ClassVar[int] = 1
 
     def followed(self, p: Mapping[str, Any], q: Scalar) -> tuple[Scalar, Scalar, Scalar]:

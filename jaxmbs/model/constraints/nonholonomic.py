@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from jaxmbs.model.constraints.base import Constraint
 from jaxmbs.model.fields import element, field
 from jaxmbs.model.forces.base import WORLD
+from jaxmbs.model.given import Number, Vector
 from jaxmbs.model.kinds import Kind
 from jaxmbs.model.rows import Row
 from jaxmbs.spatial import ZERO_FORCE, Force, Motion, Transform, Vector3
@@ -27,8 +28,8 @@ class KnifeEdge(Constraint):
     """
 
     body: str = field(Kind.BODY, "", "body that carries the edge")
-    point: Any = field(Kind.VECTOR, "m", "point of the edge, in body axes", default=(0.0, 0.0, 0.0))
-    normal: Any = field(Kind.DIRECTION, "", "where the point cannot go, in body axes", default=(0.0, 1.0, 0.0))
+    point: Vector = field(Kind.VECTOR, "m", "point of the edge, in body axes", default=(0.0, 0.0, 0.0))
+    normal: Vector = field(Kind.DIRECTION, "", "where the point cannot go, in body axes", default=(0.0, 1.0, 0.0))
     on: str = field(Kind.BODY_OR_WORLD, "", "what it slides on", default=WORLD)
     count: ClassVar[int] = 1
 
@@ -54,12 +55,12 @@ class RollingDisc(Constraint):
     """
 
     body: str = field(Kind.BODY, "", "the wheel")
-    radius: Any = field(Kind.POSITIVE, "m", "of the rim; of a torus, to the middle of its cross section")
-    axis: Any = field(Kind.DIRECTION, "", "axis of the wheel, in body axes", default=(0.0, 1.0, 0.0))
-    tube: Any = field(Kind.NOT_NEGATIVE, "m", "radius of the cross section of a torus", default=0.0)
+    radius: Number = field(Kind.POSITIVE, "m", "of the rim; of a torus, to the middle of its cross section")
+    axis: Vector = field(Kind.DIRECTION, "", "axis of the wheel, in body axes", default=(0.0, 1.0, 0.0))
+    tube: Number = field(Kind.NOT_NEGATIVE, "m", "radius of the cross section of a torus", default=0.0)
     on: str = field(Kind.BODY_OR_WORLD, "", "body that the plane belongs to", default=WORLD)
-    point: Any = field(Kind.VECTOR, "m", "a point of the plane, in that body's axes", default=(0.0, 0.0, 0.0))
-    normal: Any = field(Kind.DIRECTION, "", "of the plane, towards the wheel", default=(0.0, 0.0, 1.0))
+    point: Vector = field(Kind.VECTOR, "m", "a point of the plane, in that body's axes", default=(0.0, 0.0, 0.0))
+    normal: Vector = field(Kind.DIRECTION, "", "of the plane, towards the wheel", default=(0.0, 0.0, 1.0))
     count: ClassVar[int] = 3
 
     def rows(self, p: Mapping[str, Any], X: Transform, V: Motion) -> tuple[Row, ...]:

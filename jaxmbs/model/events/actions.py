@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from jaxmbs.model.events.base import Action
 from jaxmbs.model.fields import element, field
+from jaxmbs.model.given import Number
 from jaxmbs.model.kinds import Kind
 
 
@@ -24,8 +25,8 @@ class Lock(Action):
 
     locks: ClassVar[bool] = True
     joint: str = field(Kind.JOINT, "", "joint of the tree")
-    restitution: Any = field(Kind.NOT_NEGATIVE, "", "rate after an impact over the rate before it", default=0.0)
-    rest_rate: Any = field(Kind.NOT_NEGATIVE, "rad/s or m/s", "rebound at which it stays", default=1e-2)
+    restitution: Number = field(Kind.NOT_NEGATIVE, "", "rate after an impact over the rate before it", default=0.0)
+    rest_rate: Number = field(Kind.NOT_NEGATIVE, "rad/s or m/s", "rebound at which it stays", default=1e-2)
 
 
 @element
@@ -54,7 +55,7 @@ class Bounce(Action):
 
     strikes: ClassVar[bool] = True
     joint: str = field(Kind.JOINT, "", "joint of the tree")
-    restitution: Any = field(Kind.NOT_NEGATIVE, "", "rate after the impact over the rate before it", default=0.0)
+    restitution: Number = field(Kind.NOT_NEGATIVE, "", "rate after the impact over the rate before it", default=0.0)
 
 
 @element

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Protocol
 
 from jaxmbs.model.fields import Element, element, field
+from jaxmbs.model.given import Number
 from jaxmbs.model.kinds import Kind
 from jaxmbs.spatial import Matrix3, Vector3
 from jaxmbs.spatial.scalar import Scalar
@@ -67,4 +68,4 @@ class Action(Element):
 class Arming(Element):
     """The number of an event that may not happen before a time."""
 
-    armed_from: Any = field(Kind.NUMBER, "s", "time before which it does not happen")
+    armed_from: Number = field(Kind.NUMBER, "s", "time before which it does not happen")

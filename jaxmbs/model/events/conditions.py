@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from jaxmbs.model.events.base import Condition, Moment, Numbers
 from jaxmbs.model.fields import element, field
 from jaxmbs.model.functions import check_arguments
+from jaxmbs.model.given import Number, Vector
 from jaxmbs.model.kinds import Kind
 from jaxmbs.spatial import Vector3
 from jaxmbs.spatial.scalar import Scalar, div, mul, sub
@@ -24,7 +25,7 @@ class Time(Condition):
     """
 
     already: ClassVar[bool] = True
-    t: Any = field(Kind.NUMBER, "s", "time")
+    t: Number = field(Kind.NUMBER, "s", "time")
 
     def guards(self, p: Numbers, moment: Moment) -> tuple[Scalar, ...]:
         return (sub(moment.t, p["t"]),)
@@ -41,7 +42,7 @@ class JointReaches(Condition):
     """
 
     joint: str = field(Kind.JOINT, "", "joint with one degree of freedom")
-    value: Any = field(Kind.NUMBER, "rad or m", "value of its coordinate")
+    value: Number = field(Kind.NUMBER, "rad or m", "value of its coordinate")
     direction: str = field(Kind.CHOICE, "", "sense of passing", default="either", choices=("up", "down", "either"))
 
     def guards(self, p: Numbers, moment: Moment) -> tuple[Scalar, ...]:
@@ -62,11 +63,11 @@ class Distance(Condition):
 
     body_a: str = field(Kind.BODY_OR_WORLD, "", "first body")
     body_b: str = field(Kind.BODY_OR_WORLD, "", "second body")
-    value: Any = field(Kind.NUMBER, "m", "distance")
-    point_a: Any = field(Kind.VECTOR, "m", "point on the first body, in its axes", default=(0.0, 0.0, 0.0))
-    point_b: Any = field(Kind.VECTOR, "m", "point on the second body, in its axes", default=(0.0, 0.0, 0.0))
+    value: Number = field(Kind.NUMBER, "m", "distance")
+    point_a: Vector = field(Kind.VECTOR, "m", "point on the first body, in its axes", default=(0.0, 0.0, 0.0))
+    point_b: Vector = field(Kind.VECTOR, "m", "point on the second body, in its axes", default=(0.0, 0.0, 0.0))
     direction: str = field(Kind.CHOICE, "", "sense of passing", default="up", choices=("up", "down", "either"))
-    along: Any = field(
+    along: Vector = field(
         Kind.VECTOR,
         "",
         'direction of any length, in axes of the first body (the world\'s for "world"); zero: straight from point to point',
@@ -99,8 +100,8 @@ class ReactionExceeds(Condition):
 
     of_rates: ClassVar[bool] = True
     joint: str = field(Kind.JOINT, "", "joint of the tree")
-    force: Any = field(Kind.NOT_NEGATIVE, "N", "largest force", default=0.0)
-    moment: Any = field(Kind.NOT_NEGATIVE, "N m", "largest moment", default=0.0)
+    force: Number = field(Kind.NOT_NEGATIVE, "N", "largest force", default=0.0)
+    moment: Number = field(Kind.NOT_NEGATIVE, "N m", "largest moment", default=0.0)
 
     def guards(self, p: Numbers, moment: Moment) -> tuple[Scalar, ...]:
         M, F = moment.reaction(self.joint)
@@ -121,7 +122,7 @@ class ForceBelow(Condition):
 
     of_rates: ClassVar[bool] = True
     element: str = field(Kind.TEXT, "", "name of the force element")
-    value: Any = field(Kind.NOT_NEGATIVE, "N", "force")
+    value: Number = field(Kind.NOT_NEGATIVE, "N", "force")
 
     def guards(self, p: Numbers, moment: Moment) -> tuple[Scalar, ...]:
         return (sub(p["value"], moment.force_of(self.element)),)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from jaxmbs.model.fields import element, field
 from jaxmbs.model.forces.base import Force, Loads, Numbers, Scene
+from jaxmbs.model.given import Vector
 from jaxmbs.model.kinds import Kind
 from jaxmbs.model.pose import Pose
 from jaxmbs.spatial import Matrix3, Vector3
@@ -29,12 +28,16 @@ class Bushing(Force):
 
     body_a: str = field(Kind.BODY_OR_WORLD, "", "body of frame a")
     body_b: str = field(Kind.BODY_OR_WORLD, "", "body of frame b")
-    pose_a: Any = field(Kind.PART, "", "frame a on body_a", default=_HERE, of=Pose)
-    pose_b: Any = field(Kind.PART, "", "frame b on body_b", default=_HERE, of=Pose)
-    stiffness: Any = field(Kind.NOT_NEGATIVE_VECTOR, "N/m", "along the axes of frame a", default=_NONE)
-    rotational_stiffness: Any = field(Kind.NOT_NEGATIVE_VECTOR, "N m/rad", "about the axes of frame a", default=_NONE)
-    damping: Any = field(Kind.NOT_NEGATIVE_VECTOR, "N s/m", "along the axes of frame a", default=_NONE)
-    rotational_damping: Any = field(Kind.NOT_NEGATIVE_VECTOR, "N m s/rad", "about the axes of frame a", default=_NONE)
+    pose_a: Pose = field(Kind.PART, "", "frame a on body_a", default=_HERE, of=Pose)
+    pose_b: Pose = field(Kind.PART, "", "frame b on body_b", default=_HERE, of=Pose)
+    stiffness: Vector = field(Kind.NOT_NEGATIVE_VECTOR, "N/m", "along the axes of frame a", default=_NONE)
+    rotational_stiffness: Vector = field(
+        Kind.NOT_NEGATIVE_VECTOR, "N m/rad", "about the axes of frame a", default=_NONE
+    )
+    damping: Vector = field(Kind.NOT_NEGATIVE_VECTOR, "N s/m", "along the axes of frame a", default=_NONE)
+    rotational_damping: Vector = field(
+        Kind.NOT_NEGATIVE_VECTOR, "N m s/rad", "about the axes of frame a", default=_NONE
+    )
 
     def _relative(self, p: Numbers, scene: Scene) -> tuple[Matrix3, Matrix3, Vector3, Vector3, Vector3, Vector3]:
         """R_WA, R_AB, deflection, its rate, relative angular velocity (axes of A), point of B on body a."""

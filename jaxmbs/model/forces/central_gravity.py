@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from jaxmbs.model.fields import element, field
 from jaxmbs.model.forces.base import Force, Loads, Numbers, Scene
+from jaxmbs.model.given import Number, Vector
 from jaxmbs.model.kinds import Kind
 from jaxmbs.spatial.scalar import Scalar, add, mul, safe_divide
 
@@ -23,8 +24,8 @@ class CentralGravity(Force):
     398600000000000.0
     """
 
-    mu: Any = field(Kind.NOT_NEGATIVE, "m3/s2", "gravitational parameter of the central body")
-    center: Any = field(Kind.VECTOR, "m", "its centre, in world axes", default=(0.0, 0.0, 0.0))
+    mu: Number = field(Kind.NOT_NEGATIVE, "m3/s2", "gravitational parameter of the central body")
+    center: Vector = field(Kind.VECTOR, "m", "its centre, in world axes", default=(0.0, 0.0, 0.0))
     on_every_mass: ClassVar[bool] = True
 
     def apply(self, p: Numbers, scene: Scene, loads: Loads) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from jaxmbs.model.fields import element, field
 from jaxmbs.model.forces.base import Force, Loads, Numbers, Scene
 from jaxmbs.model.forces.surfaces import Surface
+from jaxmbs.model.given import Number, Vector
 from jaxmbs.model.kinds import Kind
 from jaxmbs.spatial import Vector3
 from jaxmbs.spatial.scalar import Scalar, add, div, maximum, mul, sqrt, sub, where
@@ -28,16 +29,16 @@ class Contact(Force):
 
     trials: ClassVar[int] = 24  # a few touches
     body: str = field(Kind.BODY_OR_WORLD, "", "body of the point")
-    point: Any = field(Kind.VECTOR, "m", "the point, in body axes")
+    point: Vector = field(Kind.VECTOR, "m", "the point, in body axes")
     surface: Surface = field(Kind.PART, "", "Plane, Sphere or Cylinder, in axes of `other`", of=Surface)
     other: str = field(Kind.BODY_OR_WORLD, "", "body of the surface", default="world")
-    stiffness: Any = field(Kind.NOT_NEGATIVE, "N/m", "normal force per depth", default=0.0)
-    damping: Any = field(
+    stiffness: Number = field(Kind.NOT_NEGATIVE, "N/m", "normal force per depth", default=0.0)
+    damping: Number = field(
         Kind.NOT_NEGATIVE, "s/m", "relative gain of the normal force per rate of the depth", default=0.0
     )
-    friction: Any = field(Kind.NOT_NEGATIVE, "", "Coulomb coefficient", default=0.0)
-    transition_velocity: Any = field(Kind.POSITIVE, "m/s", "over which friction is reached smoothly", default=1e-2)
-    smoothing: Any = field(Kind.POSITIVE, "m", "over which the normal force rises smoothly", default=1e-4)
+    friction: Number = field(Kind.NOT_NEGATIVE, "", "Coulomb coefficient", default=0.0)
+    transition_velocity: Number = field(Kind.POSITIVE, "m/s", "over which friction is reached smoothly", default=1e-2)
+    smoothing: Number = field(Kind.POSITIVE, "m", "over which the normal force rises smoothly", default=1e-4)
 
     def _state(self, p: Numbers, scene: Scene) -> tuple[Scalar, Vector3, Vector3, Vector3]:
         """Depth, normal and relative velocity (world axes), point in axes of `other`."""

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from jaxmbs.model.fields import element, field
 from jaxmbs.model.forces.base import Force, Loads, Numbers, Scene
+from jaxmbs.model.given import Number
 from jaxmbs.model.kinds import Kind
 from jaxmbs.spatial.scalar import Scalar, mul, total
 
@@ -21,7 +20,7 @@ class Damper(Force):
     """
 
     joint: str = field(Kind.JOINT, "", "joint, of the tree or cut, that it acts on")
-    damping: Any = field(Kind.NOT_NEGATIVE, "N m s/rad or N s/m", "moment or force per rate", default=0.0)
+    damping: Number = field(Kind.NOT_NEGATIVE, "N m s/rad or N s/m", "moment or force per rate", default=0.0)
 
     def apply(self, p: Numbers, scene: Scene, loads: Loads) -> None:
         loads.joint(self.joint, [mul(mul(-1, p["damping"]), v) for v in scene.rates(self.joint)])

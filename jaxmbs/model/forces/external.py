@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from jaxmbs.model.fields import element, field
 from jaxmbs.model.forces.base import Force, Loads, Numbers, Scene
 from jaxmbs.model.functions import check_arguments
+from jaxmbs.model.given import Vector
 from jaxmbs.model.kinds import Kind
 from jaxmbs.spatial import Vector3
 from jaxmbs.spatial.scalar import Scalar, add, mul, total
@@ -27,7 +28,7 @@ class External(Force):
     source: ClassVar[bool] = True
     fn: Callable[..., Any] = field(Kind.FUNCTION, "", "fn(model, t, q, v), written with jax.numpy")
     body: str | None = field(Kind.BODY, "", "body that it acts on, if any", default=None)
-    point: Any = field(Kind.VECTOR, "m", "where it acts, in body axes", default=(0.0, 0.0, 0.0))
+    point: Vector = field(Kind.VECTOR, "m", "where it acts, in body axes", default=(0.0, 0.0, 0.0))
 
     def __post_init__(self) -> None:
         check_arguments(self.fn, "External: fn")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from jaxmbs.model.fields import element, field
 from jaxmbs.model.forces.base import Force, Loads, Numbers, Scene
+from jaxmbs.model.given import Number
 from jaxmbs.model.kinds import Kind
 from jaxmbs.spatial.scalar import Scalar, div, mul, tanh
 
@@ -24,8 +25,8 @@ class Friction(Force):
     """
 
     joint: str = field(Kind.JOINT, "", "joint, of the tree or cut, that it acts on")
-    moment: Any = field(Kind.NOT_NEGATIVE, "N m or N", "moment or force of the friction", default=0.0)
-    speed: Any = field(Kind.POSITIVE, "rad/s or m/s", "rate over which it changes sign", default=1e-2)
+    moment: Number = field(Kind.NOT_NEGATIVE, "N m or N", "moment or force of the friction", default=0.0)
+    speed: Number = field(Kind.POSITIVE, "rad/s or m/s", "rate over which it changes sign", default=1e-2)
     freedoms: ClassVar[int | None] = 1
 
     def _value(self, p: Numbers, scene: Scene) -> Scalar:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from jaxmbs.model.fields import element, field
 from jaxmbs.model.forces.base import Force, Loads, Numbers, Scene
+from jaxmbs.model.given import Number, Vector
 from jaxmbs.model.kinds import Kind
 from jaxmbs.spatial import Vector3
 from jaxmbs.spatial.scalar import Scalar, mul, safe_divide, sub
@@ -26,11 +25,11 @@ class LinearSpring(Force):
 
     body_a: str = field(Kind.BODY_OR_WORLD, "", "body at one end")
     body_b: str = field(Kind.BODY_OR_WORLD, "", "body at the other end")
-    point_a: Any = field(Kind.VECTOR, "m", "end on body_a, in its axes", default=(0.0, 0.0, 0.0))
-    point_b: Any = field(Kind.VECTOR, "m", "end on body_b, in its axes", default=(0.0, 0.0, 0.0))
-    stiffness: Any = field(Kind.NOT_NEGATIVE, "N/m", "force per stretch", default=0.0)
-    rest_length: Any = field(Kind.NOT_NEGATIVE, "m", "length without force", default=0.0)
-    damping: Any = field(Kind.NOT_NEGATIVE, "N s/m", "force per rate of the length", default=0.0)
+    point_a: Vector = field(Kind.VECTOR, "m", "end on body_a, in its axes", default=(0.0, 0.0, 0.0))
+    point_b: Vector = field(Kind.VECTOR, "m", "end on body_b, in its axes", default=(0.0, 0.0, 0.0))
+    stiffness: Number = field(Kind.NOT_NEGATIVE, "N/m", "force per stretch", default=0.0)
+    rest_length: Number = field(Kind.NOT_NEGATIVE, "m", "length without force", default=0.0)
+    damping: Number = field(Kind.NOT_NEGATIVE, "N s/m", "force per rate of the length", default=0.0)
 
     def _line(self, p: Numbers, scene: Scene) -> tuple[Vector3, Scalar, Vector3, Scalar]:
         """Vector from a to b, its length, unit vector and rate of the length."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from jaxmbs.model.fields import element, field
 from jaxmbs.model.forces.base import Force, Loads, Numbers, Scene
+from jaxmbs.model.given import Number, Vector
 from jaxmbs.model.kinds import Kind
 from jaxmbs.spatial import Vector3
 from jaxmbs.spatial.scalar import Scalar, add, div, maximum, mul, sub, tanh, where
@@ -31,14 +32,14 @@ class Pusher(Force):
     trials: ClassVar[int] = 4
     body_a: str = field(Kind.BODY_OR_WORLD, "", "body that it is mounted on")
     body_b: str = field(Kind.BODY_OR_WORLD, "", "body that it pushes")
-    point_a: Any = field(Kind.VECTOR, "m", "p_a: tip of the rod at s = 0, in axes of body_a")
-    point_b: Any = field(Kind.VECTOR, "m", "p_b: where the rod pushes, in axes of body_b")
-    direction: Any = field(Kind.DIRECTION, "", "direction of the push, in axes of body_a")
-    stiffness: Any = field(Kind.NOT_NEGATIVE, "N/m", "of the spring")
-    preload: Any = field(Kind.NOT_NEGATIVE, "N", "force at s = 0")
-    stroke: Any = field(Kind.POSITIVE, "m", "extension at which the push ends")
-    delay: Any = field(Kind.NUMBER, "s", "time of the release", default=0.0)
-    friction: Any = field(Kind.NOT_NEGATIVE, "N", "Coulomb friction of the rod in its guide", default=0.0)
+    point_a: Vector = field(Kind.VECTOR, "m", "p_a: tip of the rod at s = 0, in axes of body_a")
+    point_b: Vector = field(Kind.VECTOR, "m", "p_b: where the rod pushes, in axes of body_b")
+    direction: Vector = field(Kind.DIRECTION, "", "direction of the push, in axes of body_a")
+    stiffness: Number = field(Kind.NOT_NEGATIVE, "N/m", "of the spring")
+    preload: Number = field(Kind.NOT_NEGATIVE, "N", "force at s = 0")
+    stroke: Number = field(Kind.POSITIVE, "m", "extension at which the push ends")
+    delay: Number = field(Kind.NUMBER, "s", "time of the release", default=0.0)
+    friction: Number = field(Kind.NOT_NEGATIVE, "N", "Coulomb friction of the rod in its guide", default=0.0)
 
     def _motion(self, p: Numbers, scene: Scene) -> tuple[Scalar, Scalar, Vector3, Vector3]:
         """Extension, its rate, direction in world axes, point of action on body_a."""

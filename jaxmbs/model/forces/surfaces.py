@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from jaxmbs.model.fields import Element, element, field
 from jaxmbs.model.forces.base import Numbers
+from jaxmbs.model.given import Number, Vector
 from jaxmbs.model.kinds import Kind
 from jaxmbs.spatial import Vector3
 from jaxmbs.spatial.scalar import Scalar, safe_divide, sub
@@ -28,8 +27,8 @@ class Plane(Surface):
     (0, 0, -1.9)
     """
 
-    point: Any = field(Kind.VECTOR, "m", "a point of the plane", default=(0.0, 0.0, 0.0))
-    normal: Any = field(Kind.DIRECTION, "", "outward normal", default=(0.0, 0.0, 1.0))
+    point: Vector = field(Kind.VECTOR, "m", "a point of the plane", default=(0.0, 0.0, 0.0))
+    normal: Vector = field(Kind.DIRECTION, "", "outward normal", default=(0.0, 0.0, 1.0))
 
     def depth(self, p: Numbers, x: Vector3) -> tuple[Scalar, Vector3]:
         return p["surface.normal"] @ (p["surface.point"] - x), p["surface.normal"]
@@ -51,8 +50,8 @@ class Sphere(Surface):
     0.4
     """
 
-    center: Any = field(Kind.VECTOR, "m", "centre", default=(0.0, 0.0, 0.0))
-    radius: Any = field(Kind.POSITIVE, "m", "radius", default=1.0)
+    center: Vector = field(Kind.VECTOR, "m", "centre", default=(0.0, 0.0, 0.0))
+    radius: Number = field(Kind.POSITIVE, "m", "radius", default=1.0)
     inside: bool = field(Kind.FLAG, "", "true keeps the point within it", default=False)
 
     def depth(self, p: Numbers, x: Vector3) -> tuple[Scalar, Vector3]:
@@ -67,9 +66,9 @@ class Cylinder(Surface):
     (1, 0, 0)
     """
 
-    point: Any = field(Kind.VECTOR, "m", "a point of its axis", default=(0.0, 0.0, 0.0))
-    axis: Any = field(Kind.DIRECTION, "", "direction of its axis", default=(0.0, 0.0, 1.0))
-    radius: Any = field(Kind.POSITIVE, "m", "radius", default=1.0)
+    point: Vector = field(Kind.VECTOR, "m", "a point of its axis", default=(0.0, 0.0, 0.0))
+    axis: Vector = field(Kind.DIRECTION, "", "direction of its axis", default=(0.0, 0.0, 1.0))
+    radius: Number = field(Kind.POSITIVE, "m", "radius", default=1.0)
     inside: bool = field(Kind.FLAG, "", "true keeps the point within it", default=False)
 
     def depth(self, p: Numbers, x: Vector3) -> tuple[Scalar, Vector3]:

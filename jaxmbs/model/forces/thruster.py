@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from jaxmbs.model.errors import ModelError
 from jaxmbs.model.fields import element, field
 from jaxmbs.model.forces.base import Force, Loads, Numbers, Scene
+from jaxmbs.model.given import Number, Vector
 from jaxmbs.model.kinds import Kind
 from jaxmbs.spatial import Vector3
 from jaxmbs.spatial.scalar import Scalar, add, div, mul, sub, where
@@ -28,11 +29,11 @@ class Thruster(Force):
 
     source: ClassVar[bool] = True
     body: str = field(Kind.BODY, "", "body that it drives")
-    point: Any = field(Kind.VECTOR, "m", "where it acts, in body axes", default=(0.0, 0.0, 0.0))
-    direction: Any = field(Kind.DIRECTION, "", "of the force, in body axes", default=(0.0, 0.0, 1.0))
-    thrust: Any = field(Kind.NUMBER, "N", "force where the profile is 1", default=0.0)
-    times: Any = field(Kind.LIST, "s", "times of the profile, increasing", default=(0.0,))
-    values: Any = field(Kind.LIST, "", "the profile at these times", default=(1.0,))
+    point: Vector = field(Kind.VECTOR, "m", "where it acts, in body axes", default=(0.0, 0.0, 0.0))
+    direction: Vector = field(Kind.DIRECTION, "", "of the force, in body axes", default=(0.0, 0.0, 1.0))
+    thrust: Number = field(Kind.NUMBER, "N", "force where the profile is 1", default=0.0)
+    times: Vector = field(Kind.LIST, "s", "times of the profile, increasing", default=(0.0,))
+    values: Vector = field(Kind.LIST, "", "the profile at these times", default=(1.0,))
 
     def requirements(self, p: Numbers) -> Mapping[str, Any]:
         times, values = p["times"], p["values"]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from jaxmbs.model.fields import element, field
 from jaxmbs.model.forces.base import Force, Loads, Numbers, Scene
+from jaxmbs.model.given import Number
 from jaxmbs.model.kinds import Kind
 from jaxmbs.spatial.scalar import Scalar, mul, sub
 
@@ -21,11 +22,11 @@ class TorsionSpring(Force):
     """
 
     joint: str = field(Kind.JOINT, "", "joint, of the tree or cut, that it acts on")
-    stiffness: Any = field(
+    stiffness: Number = field(
         Kind.NOT_NEGATIVE, "N m/rad or N/m", "moment per angle, or force per displacement", default=0.0
     )
-    damping: Any = field(Kind.NOT_NEGATIVE, "N m s/rad or N s/m", "moment or force per rate", default=0.0)
-    rest_angle: Any = field(Kind.NUMBER, "rad or m", "coordinate without moment or force", default=0.0)
+    damping: Number = field(Kind.NOT_NEGATIVE, "N m s/rad or N s/m", "moment or force per rate", default=0.0)
+    rest_angle: Number = field(Kind.NUMBER, "rad or m", "coordinate without moment or force", default=0.0)
     freedoms: ClassVar[int | None] = 1
 
     def apply(self, p: Numbers, scene: Scene, loads: Loads) -> None:

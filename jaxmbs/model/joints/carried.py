@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from jaxmbs.model.errors import ModelError
 from jaxmbs.model.fields import element, field
+from jaxmbs.model.given import Number, Vector
 from jaxmbs.model.joints.base import Coordinate, Joint, JointMotion, Numbers, Scalars
 from jaxmbs.model.kinds import Kind
 from jaxmbs.spatial import ZERO3, Motion, Transform, about_axis
@@ -30,14 +31,14 @@ class Carried(Joint):
     [-5.952]
     """
 
-    velocity: Any = field(Kind.VECTOR, "m/s", "at t = 0, in the joint frame of the parent", default=(0.0, 0.0, 0.0))
-    acceleration: Any = field(
+    velocity: Vector = field(Kind.VECTOR, "m/s", "at t = 0, in the joint frame of the parent", default=(0.0, 0.0, 0.0))
+    acceleration: Vector = field(
         Kind.VECTOR, "m/s2", "where the profile is 1, in the joint frame of the parent", default=(0.0, 0.0, 0.0)
     )
-    times: Any = field(Kind.LIST, "s", "times of the profile, increasing", default=(0.0,))
-    values: Any = field(Kind.LIST, "", "the profile at these times", default=(1.0,))
-    axis: Any = field(Kind.DIRECTION, "", "that it turns about, in the joint frame", default=(0.0, 0.0, 1.0))
-    rate: Any = field(Kind.NUMBER, "rad/s", "at which it turns", default=0.0)
+    times: Vector = field(Kind.LIST, "s", "times of the profile, increasing", default=(0.0,))
+    values: Vector = field(Kind.LIST, "", "the profile at these times", default=(1.0,))
+    axis: Vector = field(Kind.DIRECTION, "", "that it turns about, in the joint frame", default=(0.0, 0.0, 1.0))
+    rate: Number = field(Kind.NUMBER, "rad/s", "at which it turns", default=0.0)
     rheonomic: ClassVar[bool] = True
 
     def requirements(self, p: Numbers) -> Mapping[str, Any]:

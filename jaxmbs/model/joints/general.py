@@ -12,6 +12,7 @@ import numpy as np
 
 from jaxmbs.model.errors import ModelError
 from jaxmbs.model.fields import element, field
+from jaxmbs.model.given import Rows, Vector
 from jaxmbs.model.joints.base import Joint, JointMotion, Numbers, Scalars
 from jaxmbs.model.joints.equations import rows_of_function
 from jaxmbs.model.kinds import Kind
@@ -38,14 +39,14 @@ class General(Joint):
     [[2.]]
     """
 
-    z: Callable[[jax.Array, jax.Array], Any] = field(
+    z: Callable[[jax.Array, jax.Array], Vector] = field(
         Kind.FUNCTION, "m", "(q, t) -> (3,), position of the child joint frame in the parent joint frame"
     )
-    G: Callable[[jax.Array, jax.Array], Any] = field(
+    G: Callable[[jax.Array, jax.Array], Rows | jax.Array] = field(
         Kind.FUNCTION, "", "(q, t) -> (3, 3), rotation from child to parent joint frame"
     )
     dof: int = field(Kind.COUNT, "", "number of coordinates")
-    closure: Callable[[jax.Array, jax.Array, jax.Array], Any] | None = field(
+    closure: Callable[[jax.Array, jax.Array, jax.Array], Vector] | None = field(
         Kind.FUNCTION, "", "(z, G, t) -> (6 - dof,) of position and rotation, zero where the joint can be", default=None
     )
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from jaxmbs.model.fields import element, field
+from jaxmbs.model.given import Number, Vector
 from jaxmbs.model.joints.base import Coordinate, Joint, JointMotion, Numbers, Scalars, fixed_motion
 from jaxmbs.model.joints.equations import Equations, Parallel, Points, Screw, angle_about, perpendicular
 from jaxmbs.model.kinds import Kind
@@ -23,8 +24,8 @@ class Helical(Joint):
     0.01
     """
 
-    axis: Any = field(Kind.DIRECTION, "", "axis in the joint frame", default=(0.0, 0.0, 1.0))
-    pitch: Any = field(Kind.NUMBER, "m/rad", "displacement per angle", default=0.0)
+    axis: Vector = field(Kind.DIRECTION, "", "axis in the joint frame", default=(0.0, 0.0, 1.0))
+    pitch: Number = field(Kind.NUMBER, "m/rad", "displacement per angle", default=0.0)
     nq: ClassVar[int] = 1
     nv: ClassVar[int] = 1
     turning_axis: ClassVar[str | None] = "axis"

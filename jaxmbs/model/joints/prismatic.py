@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from jaxmbs.model.fields import element, field
+from jaxmbs.model.given import Vector
 from jaxmbs.model.joints.base import Coordinate, InPlane, Joint, JointMotion, Numbers, Scalars, fixed_motion
 from jaxmbs.model.joints.equations import Aligned, Equations, Points, perpendicular
 from jaxmbs.model.kinds import Kind
@@ -23,7 +24,7 @@ class Prismatic(Joint):
     1
     """
 
-    axis: Any = field(Kind.DIRECTION, "", "axis in the joint frame", default=(0.0, 0.0, 1.0))
+    axis: Vector = field(Kind.DIRECTION, "", "axis in the joint frame", default=(0.0, 0.0, 1.0))
     within_free: ClassVar[tuple[int, ...] | None] = (5,)
     nq: ClassVar[int] = 1
     nv: ClassVar[int] = 1

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from jaxmbs.model.fields import element, field
+from jaxmbs.model.given import Vector
 from jaxmbs.model.joints.base import Coordinate, Joint, JointMotion, Numbers, Scalars, velocity_of
 from jaxmbs.model.joints.equations import ConstantAngle, Equations, Points
 from jaxmbs.model.kinds import Kind
@@ -23,8 +24,8 @@ class Universal(Joint):
     2
     """
 
-    axis_1: Any = field(Kind.DIRECTION, "", "axis on the parent's side, in the joint frame", default=(1.0, 0.0, 0.0))
-    axis_2: Any = field(Kind.DIRECTION, "", "axis on the child's side, in the joint frame", default=(0.0, 1.0, 0.0))
+    axis_1: Vector = field(Kind.DIRECTION, "", "axis on the parent's side, in the joint frame", default=(1.0, 0.0, 0.0))
+    axis_2: Vector = field(Kind.DIRECTION, "", "axis on the child's side, in the joint frame", default=(0.0, 1.0, 0.0))
     nq: ClassVar[int] = 2
     nv: ClassVar[int] = 2
     fixed_hinge_point: ClassVar[bool] = True

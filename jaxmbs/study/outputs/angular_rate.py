@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from jaxmbs.model.fields import element, field
 from jaxmbs.model.forces.base import WORLD, Scene
+from jaxmbs.model.given import Vector
 from jaxmbs.model.joints import Joint
 from jaxmbs.model.kinds import Kind
 from jaxmbs.spatial import Vector3
@@ -21,7 +21,7 @@ class AngularRate(Output):
     part: str = field(
         Kind.CHOICE, "", "the whole rate, or a part of it", default="total", choices=("total", "transverse", "axial")
     )
-    axis: Any = field(Kind.AXIS, "", "axis of the parts, in body axes", default=(1.0, 0.0, 0.0))
+    axis: Vector = field(Kind.AXIS, "", "axis of the parts, in body axes", default=(1.0, 0.0, 0.0))
     relative_to: str = field(Kind.BODY_OR_WORLD, "", "what the rate is relative to", default=WORLD)
 
     def quantity(self, joints: Mapping[str, Joint]) -> str:

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 
 from jaxmbs.model.fields import element, field
 from jaxmbs.model.forces.base import WORLD, Scene
+from jaxmbs.model.given import Vector
 from jaxmbs.model.joints import Joint
 from jaxmbs.model.kinds import Kind
 from jaxmbs.spatial import Matrix3, Vector3
@@ -36,7 +37,7 @@ class Turned(Output):
 class Attitude(Turned):
     """Angle [rad] by which a body is turned, or by which an axis fixed in it is tilted; 0 to pi."""
 
-    axis: Any = field(Kind.AXIS, "", "in body axes: its tilt instead of the whole rotation", default=None)
+    axis: Vector | None = field(Kind.AXIS, "", "in body axes: its tilt instead of the whole rotation", default=None)
 
     def measure(self, scene: Scene) -> tuple[Scalar, Scalar]:
         R = self.rotation(scene)

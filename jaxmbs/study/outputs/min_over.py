@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import jax.numpy as jnp
 
@@ -17,7 +16,7 @@ from jaxmbs.study.outputs.base import KEPT, REDUCTIONS, Output, Scalar
 class Combined(Output):
     """Base of the outputs that are made of others."""
 
-    of: Any = field(Kind.NAMES, "", "outputs that it is taken from; what they keep does not matter")
+    of: Sequence[str] = field(Kind.NAMES, "", "outputs that it is taken from; what they keep does not matter")
 
     def combined(self, found: Sequence[tuple[Scalar, Scalar]]) -> tuple[Scalar, Scalar]:
         """Value and whether it is defined, from those of the others."""

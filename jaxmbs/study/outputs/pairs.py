@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from jaxmbs.model.fields import element, field
 from jaxmbs.model.forces.base import Scene
+from jaxmbs.model.given import Vector
 from jaxmbs.model.kinds import Kind
 from jaxmbs.spatial import Vector3
 from jaxmbs.study.outputs.base import Output, Scalar, turned
@@ -17,9 +16,9 @@ class Pair(Output):
 
     body_a: str = field(Kind.BODY_OR_WORLD, "", "body of the first point")
     body_b: str = field(Kind.BODY_OR_WORLD, "", "body of the second point")
-    point_a: Any = field(Kind.VECTOR, "m", "first point, in axes of body_a", default=(0.0, 0.0, 0.0))
-    point_b: Any = field(Kind.VECTOR, "m", "second point, in axes of body_b", default=(0.0, 0.0, 0.0))
-    direction: Any = field(
+    point_a: Vector = field(Kind.VECTOR, "m", "first point, in axes of body_a", default=(0.0, 0.0, 0.0))
+    point_b: Vector = field(Kind.VECTOR, "m", "second point, in axes of body_b", default=(0.0, 0.0, 0.0))
+    direction: Vector | None = field(
         Kind.AXIS, "", "in axes of body_a: the component along it instead of the length of the vector", default=None
     )
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import jax.numpy as jnp
 
 from jaxmbs.model.fields import element, field
 from jaxmbs.model.forces.base import Scene
+from jaxmbs.model.given import Vector
 from jaxmbs.model.joints import Joint
 from jaxmbs.model.kinds import Kind
 from jaxmbs.spatial import Vector3
@@ -20,8 +21,8 @@ class Rim(Described):
     """A circle fixed to a body."""
 
     body: str = field(Kind.BODY_OR_WORLD, "", "body that carries it")
-    center: Any = field(Kind.VECTOR, "m", "centre, in body axes")
-    axis: Any = field(Kind.AXIS, "", "axis, in body axes")
+    center: Vector = field(Kind.VECTOR, "m", "centre, in body axes")
+    axis: Vector = field(Kind.AXIS, "", "axis, in body axes")
     radius: float = field(Kind.POSITIVE, "m", "radius")
 
 
@@ -30,8 +31,8 @@ class Shell(Described):
     """The inner side of a cylinder fixed to a body."""
 
     body: str = field(Kind.BODY_OR_WORLD, "", "body that carries it")
-    base: Any = field(Kind.VECTOR, "m", "centre of its base, in body axes")
-    axis: Any = field(Kind.AXIS, "", "axis towards the open end, in body axes")
+    base: Vector = field(Kind.VECTOR, "m", "centre of its base, in body axes")
+    axis: Vector = field(Kind.AXIS, "", "axis towards the open end, in body axes")
     radius: float = field(Kind.POSITIVE, "m", "inner radius")
     length: float = field(Kind.POSITIVE, "m", "from the base to the open end")
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from jaxmbs.model.fields import element, field
 from jaxmbs.model.forces.base import Scene
+from jaxmbs.model.given import Rows, Vector
 from jaxmbs.model.kinds import Kind
 from jaxmbs.spatial import ZERO3, Vector3
 from jaxmbs.spatial.scalar import Scalar
@@ -53,7 +54,7 @@ class Shape(Described):
 class Ball(Shape):
     """A sphere."""
 
-    center: Any = field(Kind.VECTOR, "m", "centre, in body axes", default=(0.0, 0.0, 0.0))
+    center: Vector = field(Kind.VECTOR, "m", "centre, in body axes", default=(0.0, 0.0, 0.0))
     radius: float = field(Kind.POSITIVE, "m", "radius", kw_only=True)
 
     def reach(self, scene: Scene) -> Reach:
@@ -67,9 +68,9 @@ class Ball(Shape):
 class Box(Shape):
     """A box, its edges along the body's axes unless it is turned."""
 
-    center: Any = field(Kind.VECTOR, "m", "centre, in body axes", default=(0.0, 0.0, 0.0))
-    size: Any = field(Kind.VECTOR, "m", "lengths of its edges", kw_only=True)
-    rotation: Any = field(
+    center: Vector = field(Kind.VECTOR, "m", "centre, in body axes", default=(0.0, 0.0, 0.0))
+    size: Vector = field(Kind.VECTOR, "m", "lengths of its edges", kw_only=True)
+    rotation: Vector | Rows = field(
         Kind.ROTATION, "", "from its axes to those of the body", default=(1.0, 0.0, 0.0, 0.0), kw_only=True
     )
 
@@ -83,7 +84,7 @@ class Box(Shape):
         return (np.eye(3) + 2 * w * K + 2 * K @ K).T
 
     def reach(self, scene: Scene) -> Reach:
-        along = zip((s / 2 for s in self.size), self._there(scene, self.edges()), strict=True)
+        along = zip((float(s) / 2 for s in self.size), self._there(scene, self.edges()), strict=True)
         return Reach(scene.point(self.body, Vector3.of(self.center)), tuple(along))
 
     def corners(self, scene: Scene) -> tuple[tuple[Vector3, ...], float]:
@@ -97,8 +98,8 @@ class Box(Shape):
 class Tube(Shape):
     """A cylinder."""
 
-    center: Any = field(Kind.VECTOR, "m", "middle of its axis, in body axes", default=(0.0, 0.0, 0.0))
-    axis: Any = field(Kind.AXIS, "", "axis, in body axes", default=(1.0, 0.0, 0.0), kw_only=True)
+    center: Vector = field(Kind.VECTOR, "m", "middle of its axis, in body axes", default=(0.0, 0.0, 0.0))
+    axis: Vector = field(Kind.AXIS, "", "axis, in body axes", default=(1.0, 0.0, 0.0), kw_only=True)
     radius: float = field(Kind.POSITIVE, "m", "radius", kw_only=True)
     length: float = field(Kind.POSITIVE, "m", "from end to end", kw_only=True)
 
@@ -119,8 +120,8 @@ class Tube(Shape):
 class Capsule(Shape):
     """A cylinder with half a sphere on each end."""
 
-    center: Any = field(Kind.VECTOR, "m", "middle of its axis, in body axes", default=(0.0, 0.0, 0.0))
-    axis: Any = field(Kind.AXIS, "", "axis, in body axes", default=(1.0, 0.0, 0.0), kw_only=True)
+    center: Vector = field(Kind.VECTOR, "m", "middle of its axis, in body axes", default=(0.0, 0.0, 0.0))
+    axis: Vector = field(Kind.AXIS, "", "axis, in body axes", default=(1.0, 0.0, 0.0), kw_only=True)
     radius: float = field(Kind.POSITIVE, "m", "radius", kw_only=True)
     length: float = field(Kind.NOT_NEGATIVE, "m", "of the straight part", kw_only=True)
 
@@ -138,7 +139,7 @@ class Capsule(Shape):
 class Hull(Shape):
     """The convex hull of points, such as the corners of a scan or a drawing."""
 
-    points: Any = field(Kind.POINTS, "m", "the points, in body axes", kw_only=True)
+    points: Rows | np.ndarray = field(Kind.POINTS, "m", "the points, in body axes", kw_only=True)
     radius: float = field(Kind.NOT_NEGATIVE, "m", "how far it is thickened", default=0.0, kw_only=True)
 
     def reach(self, scene: Scene) -> Reach:
