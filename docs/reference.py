@@ -315,7 +315,18 @@ def _many_samples(kept: dict[str, Any]) -> list[str]:
     return ["## Statistics of many samples\n", said]
 
 
-_STATISTICS = {"separation": _separation, "rare_failure": _rare_failure, "many_samples": _many_samples}
+def _workers(kept: dict[str, Any]) -> list[str]:
+    head = ("worker processes", "samples per second", "processor time of a sample, µs", "load of the machine")
+    rows = (
+        (f"{r['workers']}", f"{r['per_second']:,.0f}", f"{r['cpu_us']:.0f}", f"{r['load']:.1f}") for r in kept["runs"]
+    )
+    said = f"The stage separation of the examples on workers of Dask, one thread each, on {kept['cores']} cores.\n"
+    return ["## Samples on worker processes\n", said, table(head, rows)]
+
+
+_STATISTICS = {
+    "separation": _separation, "rare_failure": _rare_failure, "many_samples": _many_samples, "workers": _workers
+}  # fmt: skip
 _WINDOWS = ("windows", "build, s", "first result, s", "step, µs", "step in a batch of 1024, µs", "acceleration, µs",
             "Pinocchio, µs", "error", "jaxmbs, ms", "Exudyn index 3, ms", "index 2, ms")  # fmt: skip
 

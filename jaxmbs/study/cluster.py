@@ -48,7 +48,7 @@ def connected(cluster: Any) -> Iterator[Client]:
             count = cluster.removeprefix("local:")
             if not count.isdecimal() or int(count) < 1:
                 raise InputError(Problem("--cluster", f'"{cluster}" names no number of processes; write local:4'))
-            own = LocalCluster(int(count), threads_per_worker=1, dashboard_address=":0")
+            own = LocalCluster(n_workers=int(count), threads_per_worker=1, dashboard_address=":0")
         client = Client(own or cluster, timeout=_WAIT)
     except (OSError, TimeoutError, ValueError) as error:
         raise InputError(

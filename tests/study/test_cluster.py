@@ -1,5 +1,6 @@
 """Runs on processes of Dask: the bits of one process, through lost workers and a killed scheduler."""
 
+import inspect
 import os
 import random
 import signal
@@ -13,7 +14,7 @@ import pytest
 from jaxmbs.io import InputError
 from jaxmbs.study import read, report, resume, run
 from jaxmbs.study import store as stores
-from jaxmbs.study.cluster import devices
+from jaxmbs.study.cluster import connected, devices
 from jaxmbs.study.comparison import compared
 from jaxmbs.study.provenance import sealed
 from tests.study.conftest import CART, ROOT, cli, environment
@@ -28,7 +29,7 @@ def cluster():
     """Two worker processes on the loopback address, in the environment of a user who has the library."""
     before = os.environ.get("PYTHONPATH")
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), before]))
-    with distributed.LocalCluster(2, threads_per_worker=1, dashboard_address=":0", silence_logs=50) as found:
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50) as found:
         yield found
     os.environ.pop("PYTHONPATH") if before is None else os.environ.update(PYTHONPATH=before)
 
@@ -90,6 +91,20 @@ def test_no_cluster(file, tmp_path, monkeypatch, address, said):
     assert not (tmp_path / "run" / "results.zarr").exists()
 
 
+def test_local_is_so_many_processes(monkeypatch):
+    given = []
+    taken = inspect.signature(distributed.LocalCluster)
+
+    def started(*arguments, **named):
+        given.append(taken.bind(*arguments, **named).arguments["n_workers"])
+        raise OSError("enough seen")
+
+    monkeypatch.setattr(distributed, "LocalCluster", started)
+    with pytest.raises(InputError, match="enough seen"), connected("local:3"):
+        pass
+    assert given == [3]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", [2, 4])
 def test_a_killed_scheduler_is_resumed_by_another(file, tmp_path, process, workers):
@@ -104,6 +119,7 @@ def test_a_killed_scheduler_is_resumed_by_another(file, tmp_path, process, worke
         assert running.poll() is None and time.monotonic() < deadline
         time.sleep(0.02)
     family = psutil.Process(running.pid).children(recursive=True)
+    assert sum("--multiprocessing-fork" in child.cmdline() for child in family) == workers
     running.kill()
     running.wait()
     for child in family:
@@ -129,6 +145,10 @@ def test_workers_that_keep_dying(file, tmp_path, monkeypatch):
     monkeypatch.setattr("jaxmbs.study.cluster._chunk", dying)
     settings = dask.config.set({"distributed.scheduler.allowed-failures": 0})
     options = {"threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": 50}
-    with settings, distributed.LocalCluster(1, **options) as own, pytest.raises(InputError, match="died 4 times"):
+    with (
+        settings,
+        distributed.LocalCluster(n_workers=1, **options) as own,
+        pytest.raises(InputError, match="died 4 times"),
+    ):
         run(read(file), 128, tmp_path / "run", 64, cluster=own)
     assert not resume(tmp_path / "run").status().any()

@@ -1,0 +1,70 @@
+"""python -m benchmarks.workers [-n 1e5] [--keep]: samples per second of a study on one, two and four worker processes.
+
+The stage separation of the examples, on Dask's workers of this machine, each with one thread. Counted from the moment when
+all workers have compiled; the best of some rounds, in which the numbers of workers take turns, with the machine's load.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import psutil
+import typer
+
+RESULTS = Path(__file__).parent / "results" / "workers.json"
+EXAMPLE = Path(__file__).parents[1] / "examples" / "stage_separation.toml"
+WORKERS = (1, 2, 4)
+_BEFORE = 4  # chunks of each worker that are not counted: programs are compiled, pages are touched
+
+
+def measured(n: int, workers: int) -> dict[str, Any]:
+    """Samples per second on the clock, processor time of all processes for each [us], and the load."""
+    from jaxmbs.study import read, run
+
+    marks: list[tuple[float, float, int]] = []
+
+    def told(stage: str, done: int, n: int) -> None:
+        if stage == "run":
+            marks.append((time.perf_counter(), used(), done))
+
+    with tempfile.TemporaryDirectory() as place:
+        run(read(EXAMPLE), n, Path(place) / "run", progress=told, cluster=f"local:{workers}")
+    (begin, before, there), (end, after, done) = marks[_BEFORE * workers], marks[-1]
+    samples = done - there
+    return {
+        "workers": workers, "samples": samples, "per_second": samples / (end - begin),
+        "cpu_us": 1e6 * (after - before) / samples, "load": os.getloadavg()[0],
+    }  # fmt: skip
+
+
+def used() -> float:
+    """Processor time of this process and its own [s]."""
+    own = psutil.Process()
+    times = [process.cpu_times() for process in (own, *own.children(recursive=True)) if process.is_running()]
+    return sum(t.user + t.system for t in times)
+
+
+def main(
+    n: Annotated[float, typer.Option("-n", help="Samples of each run.")] = 1e5,
+    rounds: Annotated[int, typer.Option(min=1)] = 2,
+    keep: Annotated[bool, typer.Option(help="Keep the figures.")] = False,
+) -> None:
+    """All numbers of workers, taking turns."""
+    from jaxmbs.cli.common import compute
+
+    compute("float64")
+    found = [measured(int(n), workers) for _ in range(rounds) for workers in WORKERS]
+    best = [max((x for x in found if x["workers"] == k), key=lambda x: x["per_second"]) for k in WORKERS]
+    text = json.dumps({"cores": os.cpu_count(), "runs": best}, indent=1)
+    print(text)
+    if keep:
+        RESULTS.write_text(text + "\n")
+
+
+if __name__ == "__main__":
+    typer.run(main)
