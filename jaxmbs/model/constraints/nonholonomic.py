@@ -12,7 +12,7 @@ from jaxmbs.model.given import Number, Vector
 from jaxmbs.model.kinds import Kind
 from jaxmbs.model.rows import Row
 from jaxmbs.spatial import ZERO_FORCE, Force, Motion, Transform, Vector3
-from jaxmbs.spatial.scalar import Scalar, div, mul, safe_sqrt, sub, where
+from jaxmbs.spatial.scalar import div, mul, safe_sqrt, sub, where
 
 
 @element
@@ -64,24 +64,24 @@ class RollingDisc(Constraint):
     count: ClassVar[int] = 3
 
     def rows(self, p: Mapping[str, Any], X: Transform, V: Motion) -> tuple[Row, ...]:
-        R, up = X.rotation, p["normal"]
-        n, w = R @ p["axis"], R @ V.angular
-        n_rate = w.cross(n)
-        along, along_rate = n @ up, n_rate @ up
+        def seen(e: Vector3) -> tuple[Vector3, Vector3]:
+            """A direction fixed to the plane, and its rate, in axes of the wheel."""
+            local = X.rotation.T @ e
+            return local, local.cross(V.angular)
+
+        n, (up, up_rate) = p["axis"], seen(p["normal"])
+        along, along_rate = n @ up, n @ up_rate
         steep = safe_sqrt(sub(1, mul(along, along)))  # sine of the angle between the wheel's axis and the normal
         steep_rate = mul(-1, div(mul(along, along_rate), steep))
         down = (n * along - up) / steep
-        down_rate = (n_rate * along + n * along_rate - down * steep_rate) / steep
+        down_rate = (n * along_rate - up_rate - down * steep_rate) / steep
         # from the centre to the contact point
-        r, r_rate = down * p["radius"] - up * p["tube"], down_rate * p["radius"]
-        height = sub(sub((X.position - p["point"]) @ up, mul(p["radius"], steep)), p["tube"])
+        r, r_rate = (d * p["radius"] - u * p["tube"] for d, u in ((down, up), (down_rate, up_rate)))
+        height = sub(sub((X.position - p["point"]) @ p["normal"], mul(p["radius"], steep)), p["tube"])
         out = []
-        for e in (*_across(up), up):
-            moment, local = R.T @ r.cross(e), R.T @ e
-            # rates seen in the body: the rate on the plane less what the body's turning makes of it
-            turning = Force(R.T @ r_rate.cross(e) - V.angular.cross(moment), -V.angular.cross(local))
-            residual: Scalar | None = height if e is up else None
-            out.append(Row(Force(moment, local), turning, residual))
+        for e, residual in zip((*_across(p["normal"]), p["normal"]), (None, None, height), strict=True):
+            local, rate = seen(e)
+            out.append(Row(Force(r.cross(local), local), Force(r_rate.cross(local) + r.cross(rate), rate), residual))
         return tuple(out)
 
 
