@@ -25,7 +25,7 @@ from jaxmbs.batching.zeros import Guarded
 
 _CALLS = {
     "pjit": "jaxpr", "jit": "jaxpr", "closed_call": "call_jaxpr", "custom_jvp_call": "call_jaxpr",
-    "custom_vjp_call": "call_jaxpr", "checkpoint": "jaxpr", "remat2": "jaxpr",
+    "custom_vjp_call": "call_jaxpr", "checkpoint": "jaxpr", "remat2": "jaxpr", "eval_jaxpr": "call_jaxpr",  # of JAX 0.12
 }  # fmt: skip
 
 
