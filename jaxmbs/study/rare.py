@@ -121,12 +121,16 @@ def told(study: Study, u: np.ndarray) -> dict[str, float]:
 
 def _worst_sample(study: Study, criterion: Criterion, folder: str | Path) -> dict[str, Any]:
     from jaxmbs.study import store as stores
+    from jaxmbs.study.damage import require_sound
     from jaxmbs.study.statistics import least, summarize
 
     store = stores.open_folder(folder)
     if store.provenance["file_sha256"] != study.sha256:
         raise InputError(Problem("--of", f"{folder} is a run of another file; take {folder}/study.toml"))
-    summary = summarize(study.of_size(store.n), store)
+    study = study.of_size(store.n)
+    stores.require_results(study, store)
+    require_sound(study, store)
+    summary = summarize(study, store)
     found = least(criterion, summary, 1)
     if not found:
         return {"sample": None, "of": summary.done, "margin": np.nan}

@@ -90,14 +90,17 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 def write_new(path: Path, content: bytes) -> bool:
-    """Write a file at an address unless one is there, which is asked and done at once where the file system can."""
+    """Write a file at an address unless one is there, which the file system sees to itself where it can: of two processes
+    that find none in the same instant one writes."""
+    if path.exists():
+        return False
     try:
         _of(path).fs.pipe_file(_of(path).path, content, mode="create")
+    except FileExistsError:
+        return False
     except (NotImplementedError, TypeError, ValueError):
-        if path.exists():
-            return False
         write_whole(path, content)
-    except OSError:  # what each file system says where there is one
+    except OSError:  # a server's own word for it
         if path.exists():
             return False
         raise

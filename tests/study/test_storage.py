@@ -141,6 +141,10 @@ def test_an_owner_elsewhere_keeps_others_out(address, monkeypatch):
         with pytest.raises(InputError, match=f"in use by process {os.getpid()} on"), lock.held(address):
             pass
     assert not owner.exists()
+    assert storage.write_new(owner, b"{}")
+    with monkeypatch.context() as patch:
+        patch.setattr(type(owner), "exists", lambda _: False)
+        assert not storage.write_new(owner, b"in the same instant")
     storage.write_whole(owner, json.dumps(said | {"host": lock.platform.node()}).encode())
     resume(address, trust=True)
     assert not owner.exists()
@@ -208,10 +212,12 @@ def test_a_killed_run_in_a_bucket_goes_on_to_the_same_bits(file, bucket, process
 
 
 @pytest.mark.slow
-def test_a_bucket_keeps_two_machines_apart(file, bucket):
+def test_a_bucket_keeps_two_machines_apart(file, bucket, monkeypatch):
     """The owner's file is made only where none is, by the server itself."""
     place = storage.place(f"{bucket}/owned")
     assert storage.write_new(place / lock.OWNER, b"first") and not storage.write_new(place / lock.OWNER, b"second")
+    monkeypatch.setattr(type(place), "exists", lambda _: False)
+    assert not storage.write_new(place / lock.OWNER, b"in the same instant")
     assert (place / lock.OWNER).read_bytes() == b"first"
     with pytest.raises(InputError, match=r"s3://no-such-bucket/run.*(cannot be reached|cannot be written)"):
         run(read(file, trust=True), 64, "s3://no-such-bucket/run", 64)
