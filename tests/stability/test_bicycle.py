@@ -88,6 +88,20 @@ def test_all_printed_digits_of_the_critical_speeds(straight):
     np.testing.assert_allclose(a * d, b * c, rtol=1e-12)  # some lean and steer need no torque
 
 
+def test_answers_to_a_frequency_are_those_of_the_equations_of_second_order(straight):
+    """To a torque of the steering, at 3 m/s: what the state space says."""
+    at, torque = jax.tree_util.tree_map(lambda x: np.asarray(x[3]), straight), 6
+    frequencies = np.array([0.3, 2.0])
+    found = np.asarray(at.response(frequencies))[:, :, torque]
+    for w, x in zip(2j * np.pi * frequencies, found, strict=True):
+        places = np.linalg.solve(w * np.eye(len(at.S)) - at.S, at.T)  # of the displacements, per speed
+        speeds = np.linalg.solve(w * at.M + at.C + at.K @ places, at.inputs[:, torque])
+        y = places @ speeds
+        np.testing.assert_allclose(
+            x, np.r_[at.shapes @ y, at.velocities @ speeds + at.carried @ y], rtol=1e-9, atol=1e-12
+        )
+
+
 @pytest.mark.slow
 def test_how_the_weave_depends_on_speed_and_a_rider_s_mass():
     """Growth of the weave at 4 and 5 m/s, in both modes, against central differences."""
