@@ -14,7 +14,7 @@ from jaxmbs.study.sampling.designs import RANDOM
 if TYPE_CHECKING:
     from jaxmbs.study.problem import Study
 
-_CHUNKS = 256  # of a large run along `sample`, about: each is a file per variable
+_CHUNKS = 32  # of a large run along `sample`, about: each is a file per variable, half a millisecond of work
 _MOST_BLOCKS = 16  # in a zarr chunk
 DIGEST = "digest"  # of the rest of the record
 FORMAT = 2  # of a run's folder; 1: without the events of samples
