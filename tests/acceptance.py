@@ -148,9 +148,9 @@ def _mass_matrix(method, without=()):
     return Row("mass_matrix", method, fn, _on_q("mass_matrix"), dict(without), quick=IN_ANOTHER)
 
 
-def _forward(method, without=()):
+def _forward(method, without=(), quick=None):
     fn = functools.partial(mbs.forward_dynamics, method=method)
-    return Row("forward_dynamics", method, fn, Pinocchio.forward_dynamics, dict(without))
+    return Row("forward_dynamics", method, fn, Pinocchio.forward_dynamics, dict(without), quick)
 
 
 def _of_q(function, m, q, v, u, **options):
@@ -166,8 +166,9 @@ def _on_qv(name):
     return lambda p, q, v, u: getattr(p, name)(q, v)
 
 
-def _closed(method):
-    return Row("constrained_dynamics", method, functools.partial(_in_a_loop, method=method), _of_the_tree)
+def _closed(method, quick=None):
+    fn = functools.partial(_in_a_loop, method=method)
+    return Row("constrained_dynamics", method, fn, _of_the_tree, quick=quick)
 
 
 def _in_a_loop(m, q, v, u, method, more=0):
@@ -260,12 +261,12 @@ ROWS = (
     _forward("aba"),
     _forward("crba"),
     _forward("configuration"),
-    _forward("jacobian"),
+    _forward("jacobian", quick=("Fixed", "Revolute", "Prismatic", "Universal", "Spherical", "Free")),
     _forward("barycentric", MOVING_HINGE),
     _forward("wang", MOVING_HINGE),
     _forward("telegin", NOT_REVOLUTE),
     _closed("multipliers"),
-    _closed("elimination"),
+    _closed("elimination", ("Fixed", "Revolute", "Helical", "Universal", "Spherical", "Planar")),
     Row(
         "constrained_dynamics",
         "fronts",

@@ -8,6 +8,7 @@ for a process that has dropped them, and for the next run.
 import gc
 import os
 from contextlib import nullcontext
+from fnmatch import fnmatchcase as fnmatch
 from pathlib import Path
 
 import jax
@@ -38,6 +39,7 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "slow: minutes; only with --slow")
+    config.addinivalue_line("markers", "usually(*variants): patterns of the variants that are not slow")
     config.addinivalue_line("markers", "optimised: compiled as for a user, with all of XLA's optimisation")
     config.addinivalue_line("markers", "interpreted: not compiled, which is quicker for a single evaluation")
     config.addinivalue_line("filterwarnings", "error")
@@ -58,10 +60,26 @@ def pytest_collection_modifyitems(config, items):
     for item in items:
         if item.path.name in OPTIMISED or item.path.parent.name in OPTIMISED:
             item.add_marker("optimised")
+        usual = item.get_closest_marker("usually")
+        if usual and not any(fnmatch(item.callspec.id, pattern) for pattern in usual.args):
+            item.add_marker("slow")
+    if not any("::" in argument for argument in config.args):  # all variants of a test are there
+        _check_usual(items)
     if not config.getoption("--slow"):
         slow = [item for item in items if item.get_closest_marker("slow")]
         config.hook.pytest_deselected(items=slow)
         items[:] = [item for item in items if item not in slow]
+
+
+def _check_usual(items):
+    """A pattern that no variant has would leave a test out unseen."""
+    known = {}
+    for item in items:
+        if marker := item.get_closest_marker("usually"):
+            known.setdefault((item.parent.nodeid, item.originalname, marker.args), []).append(item.callspec.id)
+    for (_, name, patterns), variants in known.items():
+        if idle := [p for p in patterns if not any(fnmatch(v, p) for v in variants)]:
+            raise pytest.UsageError(f"{name}: no variant is called {', '.join(idle)}; there are {', '.join(variants)}")
 
 
 def pytest_collection_finish(session):

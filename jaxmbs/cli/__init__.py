@@ -13,9 +13,8 @@ _EXTRA = (
 
 def main() -> None:
     """Entry point of `jaxmbs`."""
-    os.environ["MPLBACKEND"] = (
-        "agg"  # commands show no windows; notebooks name a backend that may not be installed here
-    )
+    # commands show no windows; notebooks name a backend that may not be installed here
+    os.environ["MPLBACKEND"] = "agg"
     try:
         from jaxmbs.cli.app import app
 

@@ -25,7 +25,7 @@ from jaxmbs.model.kinds import Kind
 class Table(BaseModel):
     """Base of all tables: immutable, and an unknown key is an error that names its near matches."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
     top_level: ClassVar[tuple[str, ...]] = ("criteria", "modules")  # TOML gives such keys to the table above it
 
     @model_validator(mode="wrap")

@@ -88,6 +88,7 @@ def test_linear_in_the_number_of_bodies():
     assert large["largest"] <= 2 * small["largest"]
 
 
+@pytest.mark.slow
 def test_derivatives_and_batches():
     """Both modes, with respect to the state and a mass, in every solver, against central differences; vmap."""
     model = mbs.library.crank_slider().build()

@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 import jaxmbs as mbs
+from jaxmbs import batching
 from jaxmbs.cli.app import app
 from jaxmbs.io import InputError, catalogue, load
 from jaxmbs.study import read
@@ -87,7 +88,7 @@ def test_a_module_that_fails_or_takes_a_name_is_told(lid, monkeypatch):
 
 def test_a_study_with_own_elements_runs_resumes_and_reports(lid, monkeypatch):
     """The folder of a run holds the module: it goes on without the file that it came from."""
-    monkeypatch.setattr(mbs, "use_all_cores", lambda: None)  # this process has used JAX
+    monkeypatch.setattr(batching, "use_all_cores", lambda: None)  # this process has used JAX
     run, out = CliRunner(), lid.parent / "run"
     done = run.invoke(app, ["study", str(lid), "-n", "64", "--block-rows", "64", "--out", str(out), "--trust"])
     assert done.exit_code == 0, done.output

@@ -30,6 +30,7 @@ JOINTS = {
 
 
 @pytest.mark.parametrize("name", JOINTS)
+@pytest.mark.usually("revolute", "spherical", "fixed")
 def test_until_its_release_a_joint_is_what_it_was(name):
     """The body moves as on the joint itself, from rest where both joint frames are one."""
     joint, _ = JOINTS[name]

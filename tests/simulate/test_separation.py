@@ -108,6 +108,7 @@ def test_a_late_pusher_tips_the_payload(separation):
     assert rate[1] > 1e-3
 
 
+@pytest.mark.slow
 def test_locked_interface_flies_as_one_body():
     """Before the release: the interface locked, the springs push against one another."""
     model = mbs.library.stage_separation(STAGE, PAYLOAD, residual_thrust=300.0).build()

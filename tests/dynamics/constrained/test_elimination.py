@@ -47,6 +47,7 @@ def case(request):
     return CASES[request.param]()
 
 
+@pytest.mark.usually("disc", "four-bar", "skate", "sleigh")
 def test_agrees_with_multipliers(case):
     model, q, v = case
     tau = jnp.cos(jnp.arange(model.nv))
@@ -57,6 +58,7 @@ def test_agrees_with_multipliers(case):
 
 
 @pytest.mark.interpreted
+@pytest.mark.usually("four-bar", "sleigh")
 def test_single_precision(case):
     model, q, v = case
     want = mbs.constrained_dynamics(model, q, v)[0]
@@ -78,6 +80,7 @@ def test_the_choice_of_coordinates_never_goes_bad():
 
 
 @pytest.mark.interpreted
+@pytest.mark.usually("four-bar", "skate", "sleigh")
 def test_derivatives_in_both_modes(case):
     model, q, v = case
 

@@ -30,6 +30,7 @@ def test_a01_pendulum_by_a_constraint():
 
 
 @pytest.mark.parametrize(("n", "t_end"), [(1, 10.0), (2, 10.0), pytest.param(10, 10.0, marks=pytest.mark.slow)])
+@pytest.mark.usually("1-*")
 def test_a02_windows_pass_the_flat_position(n, t_end):
     """All posts turn alike, an exact system with one freedom; flat, the mechanism could branch in n ways."""
     model, rate = mbs.library.four_bar_windows(n).build(), -1.0  # heads move at 1 m/s towards +x
@@ -90,6 +91,7 @@ def test_a03_final_angles():
 
 
 @pytest.mark.filterwarnings("ignore::jaxmbs.ModelWarning")
+@pytest.mark.slow
 def test_a04_bricard():
     """Counting gives no freedom, there is one: sin x + sin y + sin x sin y = 0 for the hinges in turn.
 

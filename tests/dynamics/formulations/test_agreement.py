@@ -55,6 +55,7 @@ def cases(names, long):
 
 
 @pytest.mark.parametrize("which", cases(MODELS, LONG))
+@pytest.mark.usually("free")
 def test_equations_and_accelerations(which):
     """A, bias and a at random states and at the neutral one at rest."""
     build, expected = MODELS[which]
@@ -119,6 +120,7 @@ ONE_STATE = {
 @pytest.mark.parametrize(
     ("which", "name"), [(which, name) for which, (_, names) in ONE_STATE.items() for name in names]
 )
+@pytest.mark.usually("free*", "offset*")
 def test_each_method_at_one_state(which, name):
     """The same as above without compiling, against the recursions on Python floats."""
     model = ONE_STATE[which][0]()
@@ -153,6 +155,7 @@ SMALL = {
 
 
 @pytest.mark.parametrize("which", cases(SMALL, {"rotational", "free"}))
+@pytest.mark.usually("two rods")
 def test_derivatives(which):
     """Forward and reverse mode, at a random state and at the neutral one at rest, with respect to q and v."""
     model, names = SMALL[which][0](), SMALL[which][1]

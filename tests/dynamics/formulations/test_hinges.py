@@ -126,6 +126,7 @@ def test_reactions_with_turned_arcs():
         assert relative((1 - 2 * on) * Y_turned, Y + on * np.cross(z, X)) < EXACT
 
 
+@pytest.mark.slow
 def test_prosthetic_arm():
     """A symmetric and positive definite; a moving trunk as body 0 equals a shoulder that depends on time; the shoulder
     bears no moment besides its friction, the wrist none about its axes."""

@@ -10,6 +10,7 @@ from tests.cases import DOZEN, case, relative
 
 
 @pytest.mark.parametrize(("seed", "n"), DOZEN)
+@pytest.mark.usually("10[0-6]*", "109*")
 def test_compiled_against_pinocchio_and_mujoco(seed, n):
     c = case(seed, n)
     a = jax.jit(jax.vmap(mbs.forward_dynamics, in_axes=(None, 0, 0, 0)))(c.model, c.q, c.v, c.tau)

@@ -9,6 +9,7 @@ from tests.cases import DOZEN, case, relative
 
 
 @pytest.mark.parametrize(("seed", "n"), DOZEN)
+@pytest.mark.usually("10[0-6]*", "109*")
 def test_compiled_against_pinocchio_and_mujoco(seed, n):
     c = case(seed, n)
     A = np.asarray(jax.jit(jax.vmap(mbs.mass_matrix, in_axes=(None, 0)))(c.model, c.q))

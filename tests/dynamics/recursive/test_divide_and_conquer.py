@@ -57,6 +57,7 @@ def test_equals_articulated_bodies(n):
 
 
 @pytest.mark.interpreted
+@pytest.mark.slow
 def test_derivatives_in_both_modes():
     model = chain(2)
     q, v, tau = states(model)

@@ -9,6 +9,7 @@ from tests.cases import DOZEN, case, relative
 
 
 @pytest.mark.parametrize(("seed", "n"), DOZEN)
+@pytest.mark.usually("10[0-6]*", "109*")
 def test_compiled_against_pinocchio_and_mujoco(seed, n):
     c = case(seed, n)
     f = jax.jit(jax.vmap(lambda q, v, a: (mbs.inverse_dynamics(c.model, q, v, a), mbs.bias_forces(c.model, q, v))))
