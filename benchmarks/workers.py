@@ -1,7 +1,7 @@
 """python -m benchmarks.workers [-n 1e5] [--keep]: samples per second of a study on one, two and four worker processes.
 
-The stage separation of the examples, on Dask's workers of this machine, each with one thread. Counted from the moment when
-all workers have compiled; the best of some rounds, in which the numbers of workers take turns, with the machine's load.
+The stage separation of the examples, on Dask's workers of this machine, each of which may use all cores. Counted from the
+moment when all workers have compiled; the best of some rounds, in which the numbers of workers take turns, with the load.
 """
 
 from __future__ import annotations
