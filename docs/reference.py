@@ -320,7 +320,9 @@ def _workers(kept: dict[str, Any]) -> list[str]:
     rows = (
         (f"{r['workers']}", f"{r['per_second']:,.0f}", f"{r['cpu_us']:.0f}", f"{r['load']:.1f}") for r in kept["runs"]
     )
-    said = f"The stage separation of the examples on workers of Dask, each of which may use all {kept['cores']} cores.\n"
+    said = (
+        f"The stage separation of the examples on workers of Dask, each of which may use all {kept['cores']} cores.\n"
+    )
     return ["## Samples on worker processes\n", said, table(head, rows)]
 
 

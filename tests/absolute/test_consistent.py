@@ -23,6 +23,7 @@ def disturbed(name, size):
 
 
 @pytest.mark.parametrize("name", ["spatial loop", "free tree", "point masses"])
+@pytest.mark.usually("spatial loop", "point masses")
 def test_projection(name):
     """Residuals and Q X' vanish, consistent values stay, and a change of velocity is M^-1 Q' mu."""
     model, q, v, _ = case(name)

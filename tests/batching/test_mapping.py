@@ -325,6 +325,7 @@ ARM = {
 
 @pytest.mark.parametrize("dtype, tolerance", [(np.float64, 1e-12), (np.float32, 2e-5)])
 @pytest.mark.parametrize("name", ARM)
+@pytest.mark.usually("*float64*", "forward dynamics-*")
 def test_dynamics_equal_vmap(name, dtype, tolerance, rng):
     q, v = rng.normal(size=(2, ROWS, 7)).astype(dtype)
     same(ARM[name], q, v, tolerance=tolerance)

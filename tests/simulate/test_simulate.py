@@ -357,6 +357,7 @@ def test_a_free_body_that_only_tumbles_keeps_its_status():
 
 
 @pytest.mark.parametrize("event", [False, True])
+@pytest.mark.usually("True")
 def test_rows_at_given_times_are_those_of_the_same_steps(event):
     """Also where events cut the steps; what does not fit is said."""
     mech = mbs.library.double_pendulum()

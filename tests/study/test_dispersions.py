@@ -247,6 +247,7 @@ def one_at_a_time(separation):
     return {name: np.asarray(x) for name, x in jax.jit(all_rows)(jnp.asarray(np.stack(rows))).items()}
 
 
+@pytest.mark.slow
 def test_every_dispersion_of_the_example_reaches_the_outputs(separation, one_at_a_time):
     """The negative control of each: what is switched off stays at the nominal value (row 0), what is on does not."""
     silent = []

@@ -15,6 +15,7 @@ def run(*args):
     return module, module.main(*args)
 
 
+@pytest.mark.slow
 def test_formulas_of_the_arm(capsys):
     _, found = run(("three-link arm [T 3]",))
     text = capsys.readouterr().out

@@ -75,6 +75,7 @@ def in_both(seed, kind):
 @pytest.mark.parametrize(
     ("seed", "kind"), [(3, "Spherical"), (8, "Fixed"), pytest.param(11, "Spherical", marks=pytest.mark.slow)]
 )
+@pytest.mark.usually("3-*")
 def test_accelerations(seed, kind):
     (model, q, v, tau), want = in_both(seed, kind)
     for method in ("multipliers", "elimination"):

@@ -137,6 +137,7 @@ def test_energy_of_a_wobbling_disc():
 
 
 @pytest.mark.parametrize("kind", [mbs.Holonomic, mbs.Nonholonomic])
+@pytest.mark.usually("Nonholonomic")
 def test_user_functions_equal_built_in_constraints(kind):
     """A blade as a function of v; a plane joint's height as a function of q."""
     if kind is mbs.Nonholonomic:

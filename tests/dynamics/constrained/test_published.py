@@ -62,6 +62,7 @@ def andrews():
 
 
 @pytest.mark.parametrize("method", ["multipliers", "elimination"])
+@pytest.mark.usually("elimination")
 def test_a03_initial_accelerations(method):
     """Hairer and Wanner II, VII.7: the published accelerations and multipliers at the start."""
     model, q, tau = andrews()

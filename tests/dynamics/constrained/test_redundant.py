@@ -165,6 +165,7 @@ def test_a_run_that_steps_on_the_flat_position_says_so():
     assert float(runs.conditioning[0].min()) < 1e-12 < 1e-6 < float(runs.conditioning[1].min())
 
 
+@pytest.mark.slow
 def test_batches_share_the_load_as_single_instances_do(redundant):
     """Multipliers of least norm through the kernels for batches."""
     model, q, v = redundant

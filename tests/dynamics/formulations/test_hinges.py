@@ -175,6 +175,7 @@ def test_velocities_of_a_base_stand_in_inertial_axes():
     assert np.abs((ahead - 2 * middle + behind) / e**2 - second.T).max() < 1e-6
 
 
+@pytest.mark.slow
 def test_moving_base_is_differentiable():
     """Forward and reverse mode with respect to the state agree with each other and with central differences."""
     model = two_hinges("world").build()

@@ -107,6 +107,7 @@ def test_a_gpu_prefers_it_for_long_chains(monkeypatch):
     assert divide_and_conquer.preferred(long) and not divide_and_conquer.preferred(short)
 
 
+@pytest.mark.slow
 def test_batches():
     """The loops stay whole in mbs.jit; taken apart into scalars they would be hundreds of thousands."""
     model = chain(3)
