@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -18,13 +19,14 @@ def killed(arguments: list[str], moment: float, said: Path) -> bool:
     process = _FORKS.Process(target=_command, args=(arguments, said))
     process.start()
     assert process.pid is not None
-    watched = psutil.Process(process.pid)
-    while process.is_alive():
-        spent = watched.cpu_times()
-        if spent.user + spent.system >= moment:
-            os.kill(process.pid, signal.SIGKILL)
-            break
-        time.sleep(0.004)
+    with suppress(psutil.NoSuchProcess):  # it ended by itself between two looks
+        watched = psutil.Process(process.pid)
+        while process.is_alive():
+            spent = watched.cpu_times()
+            if spent.user + spent.system >= moment:
+                watched.kill()
+                break
+            time.sleep(0.004)
     process.join()
     return process.exitcode == -signal.SIGKILL
 
