@@ -27,11 +27,11 @@ ROOMS = {  # pages of the API: title, and the modules whose public names they sh
     "files": ("Files, pictures, formulas", ("jaxmbs.io", "jaxmbs.view", "jaxmbs.symbolic")),
     "study": ("Studies", ("jaxmbs.study.public",)),
     "design": ("Synthesis", ("jaxmbs.design",)),
-    "absolute": ("Absolute coordinates", ("jaxmbs.absolute.public",)),
+    "absolute": ("Absolute coordinates", ("jaxmbs.absolute",)),
     "library": ("Library of mechanisms", ("jaxmbs.library",)),
     "elements": ("Elements of your own", ("jaxmbs.elements",)),
 }
-WHOLE = ("jaxmbs.design", "jaxmbs.library", "jaxmbs.elements", "jaxmbs.study.public", "jaxmbs.absolute.public")
+WHOLE = ("jaxmbs.design", "jaxmbs.library", "jaxmbs.elements", "jaxmbs.study.public", "jaxmbs.absolute")
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -163,11 +163,14 @@ def signature(name: str, x: Any) -> str:
 
 def plain(text: str) -> str:
     """A parameter as it is written, without the quotes of postponed annotations."""
-    text = re.sub(r"ForwardRef\('([^']*)'\)", r"\1", text)
+    text = re.sub(r"ForwardRef\((['\"])(.*?)\1\)", r"\2", text)
     text = re.sub(r"<(?:[^<>]|<\w+>)* at 0x[0-9a-f]+>", "...", text)
     text = re.sub(r"Pose\(position=\(0\.0, 0\.0, 0\.0\), rotation=\(1\.0, 0\.0, 0\.0, 0\.0\)\)", "Pose()", text)
     name, colon, rest = text.partition(": ")
-    return name + colon + re.sub(r"^'(.*?)'(?= = |$)", r"\1", rest) if colon else re.sub(r"'([^']*)'$", r"\1", text)
+    text = (
+        name + colon + re.sub(r"^(['\"])(.*?)\1(?= = |$)", r"\2", rest) if colon else re.sub(r"'([^']*)'$", r"\1", text)
+    )
+    return re.sub(r"\[jax\.Array, ' ?([^']*)'\]", r'[jax.Array, "\1"]', text)  # a shape
 
 
 def escaped(text: str) -> str:

@@ -13,11 +13,12 @@ import pytest
 
 import jaxmbs as mbs
 from jaxmbs import elements
+from jaxmbs.model import given
 
 ROOMS = {"mbs": mbs, "mbs.library": mbs.library, "mbs.absolute": mbs.absolute, "mbs.design": mbs.design}
 EVERYWHERE = {"self", "model", "t", "mode", "gravity"}  # explained once, in help(jaxmbs) and help(jaxmbs.library)
 SHAPES = {"q": "(nq,)", "q0": "(nq,)", "q_guess": "(nq,)"} | dict.fromkeys(("v", "v0", "a", "tau", "dv"), "(nv,)")
-INNER = {"Structure", "Names", "Values"}  # for the algorithms; users have the names and numbers of a model otherwise
+INNER = {"Structure", "Names", "Values", "Sides"}  # for the algorithms; users have names and numbers otherwise
 
 
 def public():
@@ -135,3 +136,30 @@ def test_an_element_says_what_its_fields_take(name):
     said = {f.name: str(f.type).replace("Callable[..., Any]", "") for f in ELEMENTS[name]}
     vague = {k for k, annotation in said.items() if re.search(r"\bAny\b", annotation)}
     assert vague <= ({"position", "rotation"} if name == "mbs.Pose" else set())
+
+
+SHAPED = r"\b(Bool|Complex|Float|Int)\[jax\.Array, '[^']*'\]"
+ANY_SHAPE = {"mbs.derivative", "mbs.get"}  # that of the parameter
+FUNCTIONS = [
+    name
+    for name, x in (PUBLIC | METHODS).items()
+    if inspect.isfunction(x) and name.rpartition(".")[0] not in ELEMENTS  # what elements compute is for the algorithms
+]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_function_says_the_shapes_of_its_states_and_results(name):
+    """To type checkers and readers: nq or nv where a state goes in, and no array without its axes comes out."""
+    found = inspect.signature(inspect.unwrap((PUBLIC | METHODS)[name]))
+    for p in found.parameters.values():
+        if p.name in SHAPES:
+            kinds = [str(x) for kind, x in vars(given).items() if kind in re.findall(r"\w+", str(p.annotation))]
+            assert f"' {SHAPES[p.name][1:3]}'" in "".join(kinds), f"{name}: {p.name} is {p.annotation}"
+    back = str(found.return_annotation)
+    assert name in ANY_SHAPE or "jax.Array" not in re.sub(SHAPED, "", back), f"{name} returns {back}"
+
+
+@pytest.mark.parametrize("name", [name for name, x in PUBLIC.items() if inspect.isclass(x) and name not in ELEMENTS])
+def test_a_field_of_a_result_says_its_shape(name):
+    said = {k: getattr(x, "__forward_arg__", str(x)) for k, x in inspect.get_annotations(PUBLIC[name]).items()}
+    assert not {k: x for k, x in said.items() if "jax.Array" in re.sub(SHAPED, "", x)}

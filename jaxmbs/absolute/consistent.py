@@ -19,14 +19,15 @@ from jaxmbs.dynamics.state.calling import compiles_itself, state_dtype
 from jaxmbs.model import Model, ModelError, Pose
 from jaxmbs.model.errors import unknown
 from jaxmbs.model.given import AnyShape, shape_of
+from jaxmbs.model.shapes import Float
 from jaxmbs.spatial import from_quaternion
 
 STEPS = 12
 
 
 def consistent(
-    model: Model, poses: Pose, velocities: AnyShape | None = None, *, solver: str = "dense"
-) -> tuple[Pose, jax.Array, jax.Array]:
+    model: Model, poses: Pose, velocities: Float[jax.Array, "n 6"] | AnyShape | None = None, *, solver: str = "dense"
+) -> tuple[Pose, Float[jax.Array, "n 6"], Float[jax.Array, " equations"]]:
     """The poses and velocities nearest to the given ones that satisfy the equations of all joints [Y 2.36].
 
     The equations of index 1 keep accelerations only, so that both must hold at the start: residual = 0 and Q X' = 0.

@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxmbs.dynamics.formulations.system import apply
+from jaxmbs.model.shapes import Float
 
 
 class Body(NamedTuple):
@@ -27,10 +28,10 @@ class Body(NamedTuple):
     (1, 3, 3)
     """
 
-    r: jax.Array
-    A: jax.Array
-    omega: jax.Array
-    v: jax.Array
+    r: Float[jax.Array, "e d"]
+    A: Float[jax.Array, "e d d"]
+    omega: Float[jax.Array, "e ..."]
+    v: Float[jax.Array, "e d"]
 
     def at(self, rows: object) -> Body:
         """Some of the rows."""
@@ -48,10 +49,10 @@ class Equation(NamedTuple):
     (1, 6)
     """
 
-    Q_i: jax.Array
-    Q_j: jax.Array
-    b: jax.Array
-    residual: jax.Array
+    Q_i: Float[jax.Array, "e k"]
+    Q_j: Float[jax.Array, "e k"]
+    b: Float[jax.Array, " e"]
+    residual: Float[jax.Array, " e"]
 
 
 def point_plane(i: Body, j: Body, n: jax.Array, p: jax.Array, rho: jax.Array) -> Equation:

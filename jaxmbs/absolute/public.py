@@ -23,12 +23,15 @@ from jaxmbs.dynamics.state.calling import compiles_itself, state_dtype, vector
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode, Model, ModelError, Pose
 from jaxmbs.model.errors import unknown
-from jaxmbs.model.given import Number, Vector, shape_of
+from jaxmbs.model.given import Coordinates, GeneralizedForces, Number, Rates, Vector, shape_of
 from jaxmbs.model.parameters import is_traced
+from jaxmbs.model.shapes import Float
 from jaxmbs.model.validation import refuse_armature
 
 
-def coordinates(model: Model, q: Vector, v: Vector | None = None, *, t: Number = 0.0) -> tuple[Pose, jax.Array]:
+def coordinates(
+    model: Model, q: Coordinates, v: Rates | None = None, *, t: Number = 0.0
+) -> tuple[Pose, Float[jax.Array, "n 6"]]:
     """The absolute coordinates at q (nq,), v (nv,) or None for rest: (poses of the bodies, their velocities X').
 
     Poses as from `mbs.body_poses`; X' (n, 6) = (angular velocity in body axes [rad/s], velocity of the centre of mass in
@@ -53,9 +56,9 @@ def _coordinates(model: Model, q: Any, v: Any, t: Any) -> tuple[Pose, jax.Array]
 
 def system(
     model: Model,
-    q: Vector,
-    v: Vector,
-    tau: Vector | None = None,
+    q: Coordinates,
+    v: Rates,
+    tau: GeneralizedForces | None = None,
     *,
     t: Number = 0.0,
     mode: Mode | None = None,
@@ -88,9 +91,9 @@ def _system(
 
 def accelerations(
     model: Model,
-    q: Vector,
-    v: Vector,
-    tau: Vector | None = None,
+    q: Coordinates,
+    v: Rates,
+    tau: GeneralizedForces | None = None,
     *,
     t: Number = 0.0,
     mode: Mode | None = None,
@@ -98,7 +101,7 @@ def accelerations(
     prescribed: Mapping[str, Number | Vector] | None = None,
     planar: bool = False,
     solver: str = "dense",
-) -> tuple[jax.Array, jax.Array]:
+) -> tuple[Float[jax.Array, "n k"], Float[jax.Array, " equations"]]:
     """Accelerations of the bodies X" (n, 6), or (n, 3) if planar, and multipliers (equations,) [Y 2.49].
 
     solver: "dense", "schur" [Y 2.54] or "ldl" [Y 2.60, 2.61], which is linear in the number of bodies. prescribed: given
@@ -142,15 +145,15 @@ def _solved(model: Model, s: System, known: Any, solver: str) -> Solution:
 
 def reactions(
     model: Model,
-    q: Vector,
-    v: Vector,
-    tau: Vector | None = None,
+    q: Coordinates,
+    v: Rates,
+    tau: GeneralizedForces | None = None,
     *,
     t: Number = 0.0,
     mode: Mode | None = None,
     base: MovingBase | None = None,
     solver: str = "dense",
-) -> jax.Array:
+) -> Float[jax.Array, "joints 6"]:
     """Wrench in every joint (joints + loops, 6), tree joints first: R = Q' lambda [Y 2.26] and what drives the joint.
 
     A row is (moment [N m], force [N]) on the second body (the child), at its joint frame, in its axes, as from

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxmbs.absolute.equations import Equation
+from jaxmbs.model.shapes import Bool, Float
 
 
 @jax.tree_util.register_dataclass
@@ -36,13 +37,13 @@ class System:
     (3, (3, 3, 3), (2, 2, 2, 2))
     """
 
-    inertia: jax.Array
-    force: jax.Array
-    near: jax.Array
-    far: jax.Array
-    target: jax.Array
-    residual: jax.Array
-    on: jax.Array
+    inertia: Float[jax.Array, "n k k"]
+    force: Float[jax.Array, "n k"]
+    near: Float[jax.Array, "a k k"]
+    far: Float[jax.Array, "a k k"]
+    target: Float[jax.Array, "a k"]
+    residual: Float[jax.Array, "a k"]
+    on: Bool[jax.Array, "a k"]
     ends: tuple[tuple[int, int], ...] = field(metadata={"static": True})
     counts: tuple[int, ...] = field(metadata={"static": True})
     singular: bool = field(metadata={"static": True})
@@ -60,14 +61,14 @@ class System:
         return table[:, 0], table[:, 1]
 
     @property
-    def M(self) -> jax.Array:
+    def M(self) -> Float[jax.Array, "n*k n*k"]:
         """(k n, k n), block-diagonal [Y 2.9]."""
         n, k = len(self.inertia), self.k
         i = np.arange(n)
         return jnp.zeros((n, k, n, k), self.force.dtype).at[i, :, i, :].set(self.inertia).reshape(n * k, n * k)
 
     @property
-    def Q(self) -> jax.Array:
+    def Q(self) -> Float[jax.Array, "equations n*k"]:
         """(equations, k n): the constraint matrix [Y 2.22, 2.28, 2.43]."""
         n, k = len(self.inertia), self.k
         a, r = self.rows
@@ -77,12 +78,12 @@ class System:
         return out[:, :n].reshape(len(a), n * k)
 
     @property
-    def F(self) -> jax.Array:
+    def F(self) -> Float[jax.Array, " n*k"]:
         """(k n,): applied forces and moments less the gyroscopic ones [Y 2.9]."""
         return self.force.reshape(-1)
 
     @property
-    def b(self) -> jax.Array:
+    def b(self) -> Float[jax.Array, " equations"]:
         """(equations,)."""
         return self.target[self.rows]
 

@@ -21,7 +21,8 @@ from jaxmbs.dynamics.state.calling import compiles_itself, state_dtype, vector
 from jaxmbs.dynamics.state.kinematics import displaced, world_placements
 from jaxmbs.dynamics.state.tree import UNROLLED, Tree
 from jaxmbs.model import Mode, Model, ModelError, Pose
-from jaxmbs.model.given import Number, Vector
+from jaxmbs.model.given import Accelerations, Coordinates, GeneralizedForces, Number, Rates, Vector
+from jaxmbs.model.shapes import Float
 from jaxmbs.spatial import Transform, Vector3
 from jaxmbs.spatial.factorization import solve
 
@@ -42,7 +43,7 @@ def _scalar(state: State, x: Any) -> jax.Array:
 
 
 @compiles_itself()
-def body_poses(model: Model, q: Vector, *, t: Number = 0.0, mode: Mode | None = None) -> Pose:
+def body_poses(model: Model, q: Coordinates, *, t: Number = 0.0, mode: Mode | None = None) -> Pose:
     """Poses of all bodies in the world.
 
     q (nq,). Returns a Pose with position (n, 3) [m] and rotation (n, 3, 3), body to world, in the order of
@@ -67,8 +68,14 @@ def body_poses(model: Model, q: Vector, *, t: Number = 0.0, mode: Mode | None = 
 
 @compiles_itself("body")
 def jacobian(
-    model: Model, q: Vector, body: str, point: Vector = (0.0, 0.0, 0.0), *, t: Number = 0.0, mode: Mode | None = None
-) -> jax.Array:
+    model: Model,
+    q: Coordinates,
+    body: str,
+    point: Float[jax.Array, " 3"] | Vector = (0.0, 0.0, 0.0),
+    *,
+    t: Number = 0.0,
+    mode: Mode | None = None,
+) -> Float[jax.Array, "6 nv"]:
     """Jacobian (6, nv) of a point of a body: (angular, linear) velocity in world axes per unit of v.
 
     q (nq,); body: its name; point (3,) [m] in body axes. Raises ModelError for an unknown body.
@@ -97,7 +104,9 @@ def jacobian(
 
 
 @compiles_itself()
-def rates(model: Model, q: Vector, v: Vector, *, t: Number = 0.0, mode: Mode | None = None) -> jax.Array:
+def rates(
+    model: Model, q: Coordinates, v: Rates, *, t: Number = 0.0, mode: Mode | None = None
+) -> Float[jax.Array, " nq"]:
     """dq/dt (nq,) at the velocities v (nv,): v itself but for quaternions, q o (0, omega)/2, and positions of Free joints.
 
     Linear in v, smooth, for any q (nq,) but a zero quaternion. Raises ModelError for wrong shapes.
@@ -111,7 +120,7 @@ def rates(model: Model, q: Vector, v: Vector, *, t: Number = 0.0, mode: Mode | N
 
 
 @compiles_itself()
-def integrate(model: Model, q: Vector, dv: Vector) -> jax.Array:
+def integrate(model: Model, q: Coordinates, dv: Rates) -> Float[jax.Array, " nq"]:
     """q (nq,) moved along the tangent vector dv (nv,): where a second of motion at the constant v = dv leads.
 
     The step of integrators and optimisers on the configuration manifold: on quaternions and Free joints the exponential
@@ -130,8 +139,8 @@ def integrate(model: Model, q: Vector, dv: Vector) -> jax.Array:
 
 @compiles_itself()
 def inverse_dynamics(
-    model: Model, q: Vector, v: Vector, a: Vector, *, t: Number = 0.0, mode: Mode | None = None
-) -> jax.Array:
+    model: Model, q: Coordinates, v: Rates, a: Accelerations, *, t: Number = 0.0, mode: Mode | None = None
+) -> Float[jax.Array, " nv"]:
     """Generalized forces tau (nv,) that produce the accelerations a (nv,): tau = A a + bias (recursive Newton-Euler).
 
     q (nq,), v (nv,). Gravity and the force elements act besides tau. Units: N m or N, as the coordinate asks.
@@ -146,7 +155,9 @@ def inverse_dynamics(
 
 
 @compiles_itself()
-def bias_forces(model: Model, q: Vector, v: Vector, *, t: Number = 0.0, mode: Mode | None = None) -> jax.Array:
+def bias_forces(
+    model: Model, q: Coordinates, v: Rates, *, t: Number = 0.0, mode: Mode | None = None
+) -> Float[jax.Array, " nv"]:
     """bias (nv,) of A a + bias = tau: Coriolis, centrifugal and gyroscopic forces, gravity, force elements [N, N m].
 
     At q (nq,), v (nv,). Raises ModelError for wrong shapes.
@@ -161,8 +172,8 @@ def bias_forces(model: Model, q: Vector, v: Vector, *, t: Number = 0.0, mode: Mo
 
 @compiles_itself("method")
 def mass_matrix(
-    model: Model, q: Vector, *, method: str = "crba", t: Number = 0.0, mode: Mode | None = None
-) -> jax.Array:
+    model: Model, q: Coordinates, *, method: str = "crba", t: Number = 0.0, mode: Mode | None = None
+) -> Float[jax.Array, "nv nv"]:
     """Mass matrix A (nv, nv) at q (nq,), symmetric, in kg, kg m, kg m² as the units of v ask: v' A v/2 is in J.
 
     method: "crba" (composite rigid bodies) or a formulation of the literature: "configuration", "jacobian" for any
@@ -183,15 +194,15 @@ _RECURSIVE = ("aba", "divide_and_conquer")
 @compiles_itself("method")
 def forward_dynamics(
     model: Model,
-    q: Vector,
-    v: Vector,
-    tau: Vector | None = None,
+    q: Coordinates,
+    v: Rates,
+    tau: GeneralizedForces | None = None,
     *,
     t: Number = 0.0,
     mode: Mode | None = None,
-    prescribed: Vector | None = None,
+    prescribed: Accelerations | None = None,
     method: str = "aba",
-) -> jax.Array:
+) -> Float[jax.Array, " nv"]:
     """Accelerations a (nv,) under generalized forces tau (nv,), gravity and the force elements.
 
     q (nq,), v (nv,); tau None is zero. mode: locks and switches (`Model.mode`); prescribed (nv,): acceleration of the
@@ -240,8 +251,8 @@ def _by_mass_matrix(state: State, A: jax.Array, bias: jax.Array, tau: Any, presc
 
 @compiles_itself()
 def energy(
-    model: Model, q: Vector, v: Vector, *, t: Number = 0.0, mode: Mode | None = None
-) -> tuple[jax.Array, jax.Array]:
+    model: Model, q: Coordinates, v: Rates, *, t: Number = 0.0, mode: Mode | None = None
+) -> tuple[Float[jax.Array, ""], Float[jax.Array, ""]]:
     """(kinetic, potential) energy [J]: gravity, zero at the world origin, and every element that stores energy.
 
     At q (nq,), v (nv,). Raises ModelError for wrong shapes.
@@ -257,8 +268,8 @@ def energy(
 
 @compiles_itself()
 def momentum(
-    model: Model, q: Vector, v: Vector, *, t: Number = 0.0, mode: Mode | None = None
-) -> tuple[jax.Array, jax.Array]:
+    model: Model, q: Coordinates, v: Rates, *, t: Number = 0.0, mode: Mode | None = None
+) -> tuple[Float[jax.Array, " 3"], Float[jax.Array, " 3"]]:
     """(angular momentum (3,) about the common centre of mass [N m s], linear momentum (3,) [N s]), world axes.
 
     At q (nq,), v (nv,). Raises ModelError for wrong shapes.
@@ -276,14 +287,14 @@ def momentum(
 @compiles_itself()
 def joint_reactions(
     model: Model,
-    q: Vector,
-    v: Vector,
-    tau: Vector | None = None,
+    q: Coordinates,
+    v: Rates,
+    tau: GeneralizedForces | None = None,
     *,
     t: Number = 0.0,
     mode: Mode | None = None,
-    prescribed: Vector | None = None,
-) -> jax.Array:
+    prescribed: Accelerations | None = None,
+) -> Float[jax.Array, "joints 6"]:
     """Wrench in every joint, (joints, 6): model.joint_names in order, then the cut joints, model.loop_names.
 
     A row is (moment [N m], force [N]) on the child, at the child joint frame, in its axes; of a cut joint on its second

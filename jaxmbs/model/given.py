@@ -6,10 +6,16 @@ from typing import Any
 import jax
 import numpy as np
 
+from jaxmbs.model.shapes import Float
+
 Number = float | np.ndarray | jax.Array  # one number; an array of no axes may be traced
 Vector = Sequence[float | jax.Array] | np.ndarray | jax.Array  # numbers in a row
 Rows = Sequence[Sequence[float | jax.Array]]
 AnyShape = Number | Vector | Rows | Sequence[Rows]
+Coordinates = Float[jax.Array, " nq"] | Vector
+Rates = Float[jax.Array, " nv"] | Vector
+Accelerations = Float[jax.Array, " nv"] | Vector
+GeneralizedForces = Float[jax.Array, " nv"] | Vector
 Law = Callable[..., Vector]  # a function of the user, (model, t, q, v) -> a vector
 
 

@@ -8,6 +8,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from jaxmbs.model.shapes import Bool
+
 _BITS = 31  # of a word
 
 
@@ -55,7 +57,7 @@ class Mode:
     [False, True]
     """
 
-    lock: Any
-    force: Any
-    constraint: Any
-    sides: Any = None  # Sides
+    lock: Bool[jax.Array, " nv"] | None
+    force: Bool[jax.Array, " forces"] | None
+    constraint: Bool[jax.Array, " constraints"] | None
+    sides: Sides | None = None

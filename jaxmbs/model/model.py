@@ -17,6 +17,7 @@ from jaxmbs.model.joints import Coordinate
 from jaxmbs.model.kinds import Kind, checked_rows
 from jaxmbs.model.mode import Mode
 from jaxmbs.model.parameters import Parameter, Values, concrete_components, fits, is_traced
+from jaxmbs.model.shapes import Float
 from jaxmbs.model.structure import WORLD, Structure
 
 
@@ -126,11 +127,11 @@ class Model:
         """Where the joint's rates lie in v."""
         return self.structure.v_slices[self.structure.find_joint(joint, "v_slice")]
 
-    def neutral(self) -> jax.Array:
+    def neutral(self) -> Float[jax.Array, " nq"]:
         """q (nq,) at which the two frames of every joint coincide."""
         return jnp.asarray([c for link in self.structure.links for c in link.joint.neutral()], float)
 
-    def random(self, key: jax.Array) -> jax.Array:
+    def random(self, key: jax.Array) -> Float[jax.Array, " nq"]:
         """Random q (nq,) of a key of jax.random: angles in (-pi, pi), displacements in (-1, 1) m, uniform orientations."""
         parts = [
             link.joint.random(jax.random.fold_in(key, i))
@@ -172,7 +173,7 @@ def _parameter(model: Model, name: str, where: str) -> Parameter:
     return model.structure.table[name][0]
 
 
-def get(model: Model, name: str) -> Any:
+def get(model: Model, name: str) -> float | np.ndarray | jax.Array:
     """Value of the parameter of that name [SI]: number or array; an inertia or rotation as 3x3. NumPy when concrete.
 
     Raises ModelError for an unknown name.
@@ -194,7 +195,7 @@ def get(model: Model, name: str) -> Any:
     return float(out) if out.shape == () and backend is np else out
 
 
-def derivative(gradient: Model, name: str) -> Any:
+def derivative(gradient: Model, name: str) -> jax.Array:
     """Derivative with respect to a parameter, from what JAX's transformations gave with respect to a whole model.
 
     gradient: of `jax.grad`, `jax.jacfwd`, ...: shaped like the model, leaves with the axes of the function's result

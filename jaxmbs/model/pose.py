@@ -8,6 +8,7 @@ import jax
 import numpy as np
 
 from jaxmbs.model.fields import element, field
+from jaxmbs.model.given import Vector
 from jaxmbs.model.kinds import Kind
 from jaxmbs.spatial import from_quaternion
 
@@ -30,12 +31,12 @@ class Pose:
         Kind.ROTATION, "", "quaternion w, x, y, z (normalised) or matrix, to the parent", default=(1.0, 0.0, 0.0, 0.0)
     )
 
-    def turned_to(self, axis: Any) -> Pose:
+    def turned_to(self, axis: Vector) -> Pose:
         """The same frame turned so that its z axis lies along the axis (3,), which is in its own axes.
 
         x is as near as can be to that of its axes which is farthest from z: a frame whose z lies there stays.
         """
-        z = np.asarray(axis, float) / np.linalg.norm(axis)
+        z = np.asarray(axis, float) / np.linalg.norm(np.asarray(axis))
         nearest = np.eye(3)[np.argmin(np.abs(z))]
         x = nearest - (nearest @ z) * z
         x = x / np.linalg.norm(x)

@@ -14,7 +14,8 @@ from jaxmbs.dynamics.constrained.public import planned_state
 from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.calling import compiles_itself, state_dtype
 from jaxmbs.model import Model
-from jaxmbs.model.given import Number, Vector
+from jaxmbs.model.given import Coordinates, Number, Rates
+from jaxmbs.model.shapes import Float, Int
 from jaxmbs.simulate.manifold import normalised
 from jaxmbs.simulate.status import Status
 
@@ -22,8 +23,8 @@ STEPS = 200
 
 
 def assemble(
-    model: Model, q_guess: Vector, v: Vector | None = None, fixed: Iterable[str] = (), *, t: Number = 0.0
-) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
+    model: Model, q_guess: Coordinates, v: Rates | None = None, fixed: Iterable[str] = (), *, t: Number = 0.0
+) -> tuple[Float[jax.Array, " nq"], Float[jax.Array, " nv"], Int[jax.Array, ""], Float[jax.Array, " rows"]]:
     """A configuration and velocity near the guess that satisfy all constraints: (q, v, status, residual).
 
     q_guess (nq,); v (nv,) or None for rest; fixed: names of joints whose coordinates and rates are held. status:
@@ -105,7 +106,7 @@ def _jacobian(state: Any, found: Any) -> tuple[jax.Array, jax.Array]:
     return J, tree.vector(list(velocities(state, found)))
 
 
-def residual_rows(model: Model, q: Vector, t: Number) -> int:
+def residual_rows(model: Model, q: Coordinates, t: Number) -> int:
     """Number of holonomic rows."""
     return int(sum(constraints(planned_state(model, q, jnp.zeros(model.nv), t, None)).holonomic))
 

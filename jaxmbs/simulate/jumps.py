@@ -138,7 +138,8 @@ def closes(tree: Tree, event: Event, v: Any) -> Any:
 def next_mode(tree: Tree, mode: Mode, picks: Picks, closed: Picks) -> Mode:
     """The mode after the events that happen now; closed: per event whether its locks do."""
     s = tree.structure
-    lock, force, constraint = mode.lock, mode.force, mode.constraint
+    parts: tuple[Any, Any, Any] = (mode.lock, mode.force, mode.constraint)  # None: what no event changes
+    lock, force, constraint = parts
     for event, now, shut in zip(s.events, picks, closed, strict=True):
         for a in event.then:
             own = Changes.by(s, a)

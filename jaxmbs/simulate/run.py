@@ -27,6 +27,7 @@ import numpy as np
 
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode
+from jaxmbs.model.shapes import Float, Int
 from jaxmbs.simulate.balance import Balance
 from jaxmbs.simulate.grid import Grid
 from jaxmbs.simulate.guards import Guards
@@ -50,9 +51,9 @@ class Events(NamedTuple):
     [0.05]
     """
 
-    time: jax.Array
-    index: jax.Array  # pyright: ignore[reportIncompatibleMethodOverride]
-    energy_lost: jax.Array
+    time: Float[jax.Array, " k"]
+    index: Int[jax.Array, " k"]  # pyright: ignore[reportIncompatibleMethodOverride]
+    energy_lost: Float[jax.Array, " k"]
 
     @staticmethod
     def none(k: int, t_end: float, dtype: Any) -> Events:

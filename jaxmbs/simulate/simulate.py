@@ -19,8 +19,9 @@ from jaxmbs.dynamics.state.programs import Known, program
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode, Model, ModelError
 from jaxmbs.model.functions import ORDER, check_arguments, evaluated, takes
-from jaxmbs.model.given import Law, Number, Vector
+from jaxmbs.model.given import Coordinates, GeneralizedForces, Law, Number, Rates, Vector
 from jaxmbs.model.parameters import is_traced
+from jaxmbs.model.shapes import Float
 from jaxmbs.simulate.balance import Balance
 from jaxmbs.simulate.grid import Grid
 from jaxmbs.simulate.guards import cornered
@@ -39,14 +40,14 @@ Fold = tuple[Any, Callable[[Any, Model, Any, Any, Any], Any]]
 
 def simulate(
     model: Model,
-    q0: Vector,
-    v0: Vector,
+    q0: Coordinates,
+    v0: Rates,
     t_end: float | None = None,
     dt: float = 1e-3,
-    tau: Vector | Law | None = None,
+    tau: GeneralizedForces | Law | None = None,
     *,
     t0: float = 0.0,
-    times: Vector | None = None,
+    times: Float[jax.Array, " k"] | Vector | None = None,
     mode: Mode | None = None,
     held: Iterable[str] = (),
     method: str | Stepper = "rk4",
@@ -250,7 +251,13 @@ def _simulate(
 
 def _require_locks_at_rest(model: Model, v0: Any, mode: Mode | None) -> None:
     """Where the values are at hand; else a run gets the status INCONSISTENT."""
-    if mode is None or is_traced(mode.lock) or is_traced(v0) or np.shape(v0) != np.shape(mode.lock):
+    if (
+        mode is None
+        or mode.lock is None
+        or is_traced(mode.lock)
+        or is_traced(v0)
+        or np.shape(v0) != np.shape(mode.lock)
+    ):
         return
     s, moving = model.structure, np.asarray(mode.lock) & (np.abs(v0) > 1e-6)
     names = [link.name for link, own in zip(s.links, s.v_slices, strict=True) if moving[own].any()]

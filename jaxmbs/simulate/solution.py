@@ -12,11 +12,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxmbs.model import Mode, Model
-from jaxmbs.model.given import AnyShape, Law, Number, Vector
+from jaxmbs.model.given import AnyShape, GeneralizedForces, Law, Number
 from jaxmbs.model.parameters import is_traced
+from jaxmbs.model.shapes import Float, Int
 from jaxmbs.simulate.between import modes_at, states_at
 from jaxmbs.simulate.dataset import dataset
 from jaxmbs.simulate.momenta import momentum_error
+from jaxmbs.simulate.run import Events
 from jaxmbs.simulate.status import Status
 
 if TYPE_CHECKING:
@@ -33,8 +35,8 @@ class Steps(NamedTuple):
     20
     """
 
-    taken: jax.Array
-    refused: jax.Array
+    taken: Int[jax.Array, ""]
+    refused: Int[jax.Array, ""]
 
     @staticmethod
     def of(taken: int) -> Steps:
@@ -63,16 +65,16 @@ class Solution:
     <Solution: 21 rows, nq = 2, nv = 2, t = 0 to 0.2 s, OK>
     """
 
-    t: jax.Array
-    q: jax.Array
-    v: jax.Array
+    t: Float[jax.Array, " rows"]
+    q: Float[jax.Array, "rows nq"]
+    v: Float[jax.Array, "rows nv"]
     mode: Mode | None
-    events: Any
-    status: jax.Array
-    energy_error: jax.Array
-    energy_exchanged: jax.Array
-    constraint_error: jax.Array
-    conditioning: jax.Array
+    events: Events
+    status: Int[jax.Array, ""]
+    energy_error: Float[jax.Array, " rows"]
+    energy_exchanged: Float[jax.Array, ""]
+    constraint_error: Float[jax.Array, " rows"]
+    conditioning: Float[jax.Array, " rows"]
     folded: Any
     steps: Steps
 
@@ -80,14 +82,14 @@ class Solution:
         self,
         model: Model,
         t: AnyShape,
-        tau: Vector | Law | None = None,
+        tau: GeneralizedForces | Law | None = None,
         *,
         mode: Mode | None = None,
         held: Iterable[str] = (),
         method: str | Stepper = "rk4",
         baumgarte: Number | None = None,
         before: bool = False,
-    ) -> tuple[jax.Array, jax.Array]:
+    ) -> tuple[Float[jax.Array, "... nq"], Float[jax.Array, "... nv"]]:
         """The states (q, v) at any times t (...) [s], (..., nq) and (..., nv), as exact as the rows.
 
         From the row before, a shorter step of the same method leads to t, by way of the events in between: order,
@@ -117,7 +119,7 @@ class Solution:
         """
         return modes_at(self, model, t, mode, held)
 
-    def momentum_error(self, model: Model) -> tuple[jax.Array, jax.Array]:
+    def momentum_error(self, model: Model) -> tuple[Float[jax.Array, "rows 3"], Float[jax.Array, "rows 3"]]:
         """What changed the momentum of a mechanism that floats: nothing should.
 
         model: the one that was simulated; one instance (map it for a batch). Returns (angular (rows, 3) about the common

@@ -8,6 +8,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from jaxmbs.model.shapes import Int
+
 
 class Status(enum.IntEnum):
     """Outcome of one instance; `message` is what users read.
@@ -35,7 +37,7 @@ class Status(enum.IntEnum):
         return _MESSAGES[self]
 
     @staticmethod
-    def of(*found: tuple[Any, Status]) -> jax.Array:
+    def of(*found: tuple[Any, Status]) -> Int[jax.Array, ""]:
         """The status of the first condition that holds, OK if none does; int32."""
         conditions, statuses = zip(*found, strict=True)
         return jnp.select(conditions, [jnp.asarray(s, jnp.int32) for s in statuses], jnp.asarray(Status.OK, jnp.int32))

@@ -19,7 +19,8 @@ from jaxmbs.dynamics.state.calling import compiles_itself, require_model, state_
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode, Model
 from jaxmbs.model.functions import check_arguments
-from jaxmbs.model.given import Law, Number, Vector
+from jaxmbs.model.given import Coordinates, GeneralizedForces, Law, Number
+from jaxmbs.model.shapes import Float, Int
 from jaxmbs.simulate import Status
 from jaxmbs.simulate.manifold import normalised
 from jaxmbs.stability.freedoms import locked, positions
@@ -44,16 +45,16 @@ class Equilibrium(NamedTuple):
     [0. 0.] OK
     """
 
-    q: jax.Array
-    multipliers: jax.Array
-    status: jax.Array
-    residual: jax.Array
+    q: Float[jax.Array, " nq"]
+    multipliers: Float[jax.Array, " rows"]
+    status: Int[jax.Array, ""]
+    residual: Float[jax.Array, " nv"]
 
 
 def equilibrium(
     model: Model,
-    q_guess: Vector,
-    tau: Vector | Law | None = None,
+    q_guess: Coordinates,
+    tau: GeneralizedForces | Law | None = None,
     fixed: Iterable[str] = (),
     *,
     t: Number = 0.0,

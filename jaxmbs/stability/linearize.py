@@ -24,7 +24,8 @@ from jaxmbs.dynamics import integrate, mass_matrix, rates
 from jaxmbs.dynamics.state.calling import compiles_itself, require_model, state_dtype, vector
 from jaxmbs.model import Mode, Model
 from jaxmbs.model.functions import check_arguments
-from jaxmbs.model.given import AnyShape, Law, Number, Vector
+from jaxmbs.model.given import Coordinates, GeneralizedForces, Law, Number, Rates, Vector
+from jaxmbs.model.shapes import Complex, Float, Int
 from jaxmbs.simulate import Status
 from jaxmbs.stability.freedoms import count, locked, partition, positions
 from jaxmbs.stability.loads import Load
@@ -48,21 +49,28 @@ class Linearization(NamedTuple):
     ((4, 4), (4, 2))
     """
 
-    M: jax.Array
-    C: jax.Array
-    K: jax.Array
-    inputs: jax.Array
-    T: jax.Array
-    S: jax.Array
-    speeds: jax.Array
-    displacements: jax.Array
-    shapes: jax.Array
-    velocities: jax.Array
-    carried: jax.Array
-    acceleration: jax.Array
-    status: jax.Array
+    M: Float[jax.Array, "n n"]
+    C: Float[jax.Array, "n n"]
+    K: Float[jax.Array, "n m"]
+    inputs: Float[jax.Array, "n nv"]
+    T: Float[jax.Array, "m n"]
+    S: Float[jax.Array, "m m"]
+    speeds: Int[jax.Array, " n"]
+    displacements: Int[jax.Array, " m"]
+    shapes: Float[jax.Array, "nv m"]
+    velocities: Float[jax.Array, "nv n"]
+    carried: Float[jax.Array, "nv m"]
+    acceleration: Float[jax.Array, " nv"]
+    status: Int[jax.Array, ""]
 
-    def state_space(self) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
+    def state_space(
+        self,
+    ) -> tuple[
+        Float[jax.Array, "states states"],
+        Float[jax.Array, "states nv"],
+        Float[jax.Array, "outputs states"],
+        Float[jax.Array, "outputs nv"],
+    ]:
         """(A, B, C, D) of dx/dt = A x + B dtau, x = (y, u), with all displacements and velocities (2 nv,) as outputs."""
         n, m, nv = self.M.shape[0], self.K.shape[1], self.inputs.shape[1]
         right = jnp.linalg.solve(self.M, jnp.concatenate([-self.K, -self.C, self.inputs], 1))
@@ -72,7 +80,7 @@ class Linearization(NamedTuple):
         C = jnp.concatenate([above, jnp.concatenate([self.carried, self.velocities], 1)])
         return A, B, C, jnp.zeros((2 * nv, nv), A.dtype)
 
-    def response(self, frequencies: AnyShape) -> jax.Array:
+    def response(self, frequencies: Number | Vector) -> Complex[jax.Array, "k outputs nv"]:
         """Complex answer (k, 2 nv, nv) of displacements and velocities to dtau of unit amplitude, at frequencies (k,) [Hz].
 
         At a frequency of its own an undamped mechanism answers without bound.
@@ -86,9 +94,9 @@ class Linearization(NamedTuple):
 
 def linearize(
     model: Model,
-    q: Vector,
-    v: Vector | None = None,
-    tau: Vector | Law | None = None,
+    q: Coordinates,
+    v: Rates | None = None,
+    tau: GeneralizedForces | Law | None = None,
     *,
     t: Number = 0.0,
     mode: Mode | None = None,

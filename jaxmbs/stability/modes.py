@@ -16,7 +16,8 @@ from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.calling import compiles_itself, vector
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode, Model, ModelError
-from jaxmbs.model.given import Law, Number, Vector
+from jaxmbs.model.given import Coordinates, GeneralizedForces, Law, Number, Rates
+from jaxmbs.model.shapes import Complex, Float, Int
 from jaxmbs.simulate import Events, Solution
 from jaxmbs.simulate.solution import Steps
 from jaxmbs.stability.eigenvalues import eigen
@@ -38,19 +39,19 @@ class Modes(NamedTuple):
     [0.382 0.382 0.921 0.921] True
     """
 
-    eigenvalues: jax.Array
-    frequency: jax.Array
-    damping: jax.Array
-    shapes: dict[str, jax.Array]
-    energy: dict[str, jax.Array]
-    largest_real_part: jax.Array
-    margin: jax.Array
-    status: jax.Array
+    eigenvalues: Complex[jax.Array, " k"]
+    frequency: Float[jax.Array, " k"]
+    damping: Float[jax.Array, " k"]
+    shapes: dict[str, Complex[jax.Array, "k freedoms"]]
+    energy: dict[str, Float[jax.Array, " k"]]
+    largest_real_part: Float[jax.Array, ""]
+    margin: Float[jax.Array, ""]
+    status: Int[jax.Array, ""]
 
     def motion(
         self,
         model: Model,
-        q: Vector,
+        q: Coordinates,
         number: int,
         amplitude: float = 0.1,
         *,
@@ -97,9 +98,9 @@ class Modes(NamedTuple):
 
 def modes(
     model: Model,
-    q: Vector,
-    v: Vector | None = None,
-    tau: Vector | Law | None = None,
+    q: Coordinates,
+    v: Rates | None = None,
+    tau: GeneralizedForces | Law | None = None,
     *,
     t: Number = 0.0,
     mode: Mode | None = None,

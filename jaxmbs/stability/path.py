@@ -18,10 +18,11 @@ from jaxmbs.dynamics import integrate, mass_matrix
 from jaxmbs.dynamics.state.calling import compiles_itself, require_model, state_dtype, vector
 from jaxmbs.model import Mode, Model, ModelError
 from jaxmbs.model.functions import check_arguments
-from jaxmbs.model.given import Law, Number, Vector
+from jaxmbs.model.given import Coordinates, GeneralizedForces, Law, Number, Vector
 from jaxmbs.model.model import get
 from jaxmbs.model.model import set as with_values
 from jaxmbs.model.parameters import is_traced
+from jaxmbs.model.shapes import Float, Int
 from jaxmbs.simulate import Status
 from jaxmbs.stability.freedoms import locked, positions
 from jaxmbs.stability.loads import Load, balance, number, sizes
@@ -47,22 +48,22 @@ class EquilibriumPath(NamedTuple):
     True [ 0.    0.   -9.81]
     """
 
-    value: jax.Array
-    q: jax.Array
-    multipliers: jax.Array
-    stiffness: jax.Array
-    unstable: jax.Array
-    status: jax.Array
+    value: Float[jax.Array, "rows ..."]
+    q: Float[jax.Array, "rows nq"]
+    multipliers: Float[jax.Array, "rows k"]
+    stiffness: Float[jax.Array, " rows"]
+    unstable: Int[jax.Array, " rows"]
+    status: Int[jax.Array, " rows"]
 
 
 def equilibrium_path(
     model: Model,
-    q: Vector,
+    q: Coordinates,
     parameter: str | Changed,
     stop: Number | Vector,
     start: Number | Vector | None = None,
     *,
-    tau: Vector | Law | None = None,
+    tau: GeneralizedForces | Law | None = None,
     fixed: Iterable[str] = (),
     rows: int = 100,
     step: float = 0.05,

@@ -8,7 +8,7 @@ import numpy as np
 
 from jaxmbs.dynamics import body_poses
 from jaxmbs.model import Model
-from jaxmbs.model.given import Vector
+from jaxmbs.model.given import Coordinates
 from jaxmbs.view.shapes import Drawn, scene_of
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 LIGHT = np.array([0.35, -0.5, 0.8]) / np.linalg.norm([0.35, -0.5, 0.8])
 
 
-def draw(model: Model, q: Vector | None = None, axes: Axes3D | None = None, *, t: float = 0.0) -> Axes3D:
+def draw(model: Model, q: Coordinates | None = None, axes: Axes3D | None = None, *, t: float = 0.0) -> Axes3D:
     """Draw a mechanism at q (nq,) (None: the neutral one) at time t [s]; returns the axes (new ones if None).
 
     Bodies are drawn by their visuals, those without as the ellipsoids of their inertia; joints as their axes. Needs

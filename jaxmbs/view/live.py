@@ -13,7 +13,7 @@ from jaxmbs.dynamics import body_poses, integrate
 from jaxmbs.errors import ModelError
 from jaxmbs.model import Model, get
 from jaxmbs.model import set as changed
-from jaxmbs.model.given import Vector
+from jaxmbs.model.given import Coordinates
 from jaxmbs.view.shapes import scene_of
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ STEPS = 1000  # of a slider
 
 def view(
     model: Model,
-    q: Vector | None = None,
+    q: Coordinates | None = None,
     *,
     parameters: Mapping[str, tuple[float, float]] | None = None,
     motion: Solution | None = None,

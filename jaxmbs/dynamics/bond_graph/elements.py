@@ -7,6 +7,8 @@ from typing import Any
 
 import jax
 
+from jaxmbs.model.shapes import Float
+
 STATIC: Any = {"static": True}
 
 
@@ -43,12 +45,12 @@ class Bond:
     6.0
     """
 
-    effort: jax.Array
-    flow: jax.Array
+    effort: Float[jax.Array, "... n"]
+    flow: Float[jax.Array, "... n"]
     tail: str = field(metadata=STATIC)
     head: str = field(metadata=STATIC)
 
     @property
-    def power(self) -> jax.Array:
+    def power(self) -> Float[jax.Array, " ..."]:
         """Power [W] from tail to head; negative if it passes the other way."""
         return (self.effort * self.flow).sum(axis=-1)

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 from jaxmbs.dynamics.bond_graph import text
 from jaxmbs.dynamics.bond_graph.elements import STATIC, Bond, Vertex
 from jaxmbs.model.errors import unknown
+from jaxmbs.model.shapes import Float
 
 
 @jax.tree_util.register_dataclass
@@ -55,7 +56,7 @@ class BondGraph:
             raise unknown("bond", f"{tail} -> {head}", [" -> ".join(k) for k in found], "bond graph")
         return found[tail, head]
 
-    def residuals(self) -> dict[str, jax.Array]:
+    def residuals(self) -> dict[str, Float[jax.Array, "... n"]]:
         """Per node what must be zero: the sum of the efforts (of the flows at a "0"), inwards less outwards [K 2].
 
         Efforts do not sum to zero if the accelerations are not those of the motion: the residuals of the rates are then
@@ -68,7 +69,7 @@ class BondGraph:
             out[node] = sum(x if inwards else -x for x, inwards in terms)
         return out
 
-    def powers(self) -> dict[str, jax.Array]:
+    def powers(self) -> dict[str, Float[jax.Array, " ..."]]:
         """Power [W] that every element takes up; sources give (negative). They sum to zero.
 
         What the inertias take up is the rate of the kinetic energy; what the springs take up, of their potential.

@@ -26,7 +26,7 @@ from jaxmbs.dynamics.state.calling import compiles_itself, vector
 from jaxmbs.dynamics.state.element_loads import element_loads
 from jaxmbs.dynamics.state.kinematics import LinkMotion, world_placements
 from jaxmbs.model import Mode, Model
-from jaxmbs.model.given import Number, Vector
+from jaxmbs.model.given import Accelerations, Coordinates, GeneralizedForces, Number, Rates
 from jaxmbs.model.validation import refuse_armature
 from jaxmbs.spatial import ZERO3, ZERO_MOTION, Force, Motion, Vector3, kernel
 from jaxmbs.spatial.scalar import Scalar, is_number, where
@@ -35,10 +35,10 @@ from jaxmbs.spatial.scalar import Scalar, is_number, where
 @compiles_itself()
 def bond_graph(
     model: Model,
-    q: Vector,
-    v: Vector,
-    a: Vector | None = None,
-    tau: Vector | None = None,
+    q: Coordinates,
+    v: Rates,
+    a: Accelerations | None = None,
+    tau: GeneralizedForces | None = None,
     *,
     t: Number = 0.0,
     mode: Mode | None = None,

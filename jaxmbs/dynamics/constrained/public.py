@@ -17,14 +17,15 @@ from jaxmbs.dynamics.state.calling import compiles_itself, state_dtype, vector
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode, Model, ModelError
 from jaxmbs.model.errors import unknown
-from jaxmbs.model.given import Number, Vector
+from jaxmbs.model.given import Accelerations, Coordinates, GeneralizedForces, Number, Rates, Vector
 from jaxmbs.model.parameters import is_traced
+from jaxmbs.model.shapes import Float
 from jaxmbs.spatial.scalar import mul, sub
 
 _METHODS = {"multipliers": multipliers.constrained_dynamics, "elimination": elimination.constrained_dynamics}
 
 
-def constrained_state(model: Model, q: Vector, v: Vector, t: Number, mode: Mode | None, *others: Any) -> State:
+def constrained_state(model: Model, q: Coordinates, v: Rates, t: Number, mode: Mode | None, *others: Any) -> State:
     """State on an unrolled tree; rows of constraints are written out link by link."""
     dtype = state_dtype(*(x for x in (q, v, *others) if x is not None))
     return _state(Tree(model, dtype, unrolled=len(model.structure.links)), model, q, v, t, mode)
@@ -44,15 +45,15 @@ def _state(tree: Tree, model: Model, q: Any, v: Any, t: Any, mode: Mode | None) 
 @compiles_itself("method")
 def constrained_dynamics(
     model: Model,
-    q: Vector,
-    v: Vector,
-    tau: Vector | None = None,
+    q: Coordinates,
+    v: Rates,
+    tau: GeneralizedForces | None = None,
     *,
     t: Number = 0.0,
     mode: Mode | None = None,
-    prescribed: Vector | None = None,
+    prescribed: Accelerations | None = None,
     method: str = "multipliers",
-) -> tuple[jax.Array, jax.Array, jax.Array]:
+) -> tuple[Float[jax.Array, " nv"], Float[jax.Array, " rows"], Float[jax.Array, " rows"]]:
     """Motion under loops and constraints: (a (nv,), multipliers (rows,), residual (rows,)).
 
     A a + bias = tau + Jᵀ multipliers and J a + drift = 0 [Y 3.190], at q (nq,), v (nv,), under tau (nv,) or None;
@@ -82,8 +83,8 @@ def constrained_dynamics(
 
 @compiles_itself()
 def constraint_jacobian(
-    model: Model, q: Vector, v: Vector | None = None, *, t: Number = 0.0, mode: Mode | None = None
-) -> tuple[jax.Array, jax.Array]:
+    model: Model, q: Coordinates, v: Rates | None = None, *, t: Number = 0.0, mode: Mode | None = None
+) -> tuple[Float[jax.Array, "rows nv"], Float[jax.Array, " rows"]]:
     """(J (rows, nv), drift (rows,)) of J a + drift = 0 at q (nq,), v (nv,); v None is rest. [Y 3.194-3.198]
 
     Rows in the order of the multipliers. Raises ModelError for wrong shapes.
@@ -100,7 +101,7 @@ def constraint_jacobian(
     return jnp.stack(rows) if rows else jnp.zeros((0, model.nv), dtype), state.tree.vector(list(found.drift))
 
 
-def constraint_rows(model: Model, q: Vector | None = None) -> dict[str, slice]:
+def constraint_rows(model: Model, q: Coordinates | None = None) -> dict[str, slice]:
     """Where the rows of each constraint lie among the multipliers: {name: slice}.
 
     q (nq,): where functions of users are asked for their number of rows; None is the neutral configuration.
@@ -119,15 +120,15 @@ def constraint_rows(model: Model, q: Vector | None = None) -> dict[str, slice]:
 
 def impact(
     model: Model,
-    q: Vector,
-    v_minus: Vector,
+    q: Coordinates,
+    v_minus: Rates,
     on: Iterable[str] | None = None,
     *,
     restitution: Number = 0.0,
     target: Mapping[str, Number | Vector] | None = None,
     t: Number = 0.0,
     mode: Mode | None = None,
-) -> tuple[jax.Array, jax.Array]:
+) -> tuple[Float[jax.Array, " nv"], Float[jax.Array, " rows"]]:
     """Velocity jump when constraints and locks start to hold: (v_plus (nv,), impulses (rows,)).
 
     At q (nq,), v_minus (nv,): A (v_plus - v_minus) = Jᵀ impulses + impulses on the degrees of freedom that `mode` locks;
@@ -164,8 +165,14 @@ def impact(
 
 @compiles_itself()
 def joint_impulses(
-    model: Model, q: Vector, v_minus: Vector, v_plus: Vector, impulses: Vector, *, t: Number = 0.0
-) -> jax.Array:
+    model: Model,
+    q: Coordinates,
+    v_minus: Rates,
+    v_plus: Rates,
+    impulses: Float[jax.Array, " rows"] | Vector,
+    *,
+    t: Number = 0.0,
+) -> Float[jax.Array, "joints 6"]:
     """Impulse in every joint at a velocity jump, (joints, 6): tree joints, then cut joints, as in `joint_reactions`.
 
     A row is (angular [N m s], linear [N s]) impulse on the child, at the child joint frame, in its axes. q (nq,); v_minus,

@@ -15,7 +15,8 @@ from jaxmbs.dynamics.state.scene import LinkLoads
 from jaxmbs.dynamics.state.state import Inertial
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode, Model
-from jaxmbs.model.given import Number
+from jaxmbs.model.given import Coordinates, Number, Rates
+from jaxmbs.model.shapes import Float
 
 
 class BiasSplit(NamedTuple):
@@ -32,12 +33,12 @@ class BiasSplit(NamedTuple):
     True
     """
 
-    centrifugal: jax.Array
-    coriolis: jax.Array
-    rheonomic: jax.Array
-    gravity: jax.Array
-    elements: jax.Array
-    gyroscopic: jax.Array
+    centrifugal: Float[jax.Array, " nv"]
+    coriolis: Float[jax.Array, " nv"]
+    rheonomic: Float[jax.Array, " nv"]
+    gravity: Float[jax.Array, " nv"]
+    elements: Float[jax.Array, " nv"]
+    gyroscopic: Float[jax.Array, " nv"]
 
 
 class _Unloaded(State):
@@ -49,7 +50,7 @@ class _Unloaded(State):
 
 
 @compiles_itself()
-def bias_split(model: Model, q: jax.Array, v: jax.Array, *, t: Number = 0.0, mode: Mode | None = None) -> BiasSplit:
+def bias_split(model: Model, q: Coordinates, v: Rates, *, t: Number = 0.0, mode: Mode | None = None) -> BiasSplit:
     """The bias forces at q (nq,), v (nv,) by origin [N, N m].
 
     With Spherical and Free joints v are rates, not derivatives of q; "centrifugal" then means the terms with the square

@@ -25,6 +25,7 @@ from jaxmbs.dynamics.formulations.free_systems import (
     with_centres,
 )
 from jaxmbs.dynamics.formulations.system import System, apply
+from jaxmbs.model.shapes import Float
 
 
 def stems(s: System) -> tuple[jax.Array, jax.Array]:
@@ -113,10 +114,10 @@ class BodyLoads(NamedTuple):
     ((2, 3), (2, 3))
     """
 
-    at_centre: jax.Array
-    at_hinge: jax.Array
-    moment: jax.Array
-    momentum_rate: jax.Array
+    at_centre: Float[jax.Array, "n 3"]
+    at_hinge: Float[jax.Array, "n 3"]
+    moment: Float[jax.Array, "n 3"]
+    momentum_rate: Float[jax.Array, "n 3"]
 
 
 def body_loads(s: System, a: jax.Array, hinge_moments: jax.Array) -> BodyLoads:

@@ -24,7 +24,8 @@ from jaxmbs.dynamics.state.programs import Opaque, Program, program
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Model, ModelError
 from jaxmbs.model.functions import check_arguments, evaluated
-from jaxmbs.model.given import Number
+from jaxmbs.model.given import Coordinates, GeneralizedForces, Number, Rates
+from jaxmbs.model.shapes import Float
 from jaxmbs.model.structure import Structure
 
 Motions = tuple[tuple[str, int | None, Program | Opaque], ...]
@@ -41,17 +42,17 @@ class Controlled(NamedTuple):
     [0. 0.] [0. 1.]
     """
 
-    q: jax.Array
-    v: jax.Array
-    a: jax.Array
-    drive: jax.Array
+    q: Float[jax.Array, " nq"]
+    v: Float[jax.Array, " nv"]
+    a: Float[jax.Array, " nv"]
+    drive: Float[jax.Array, " nv"]
 
 
 def controlled_dynamics(
     model: Model,
-    q: jax.Array,
-    v: jax.Array,
-    tau: jax.Array | None = None,
+    q: Coordinates,
+    v: Rates,
+    tau: GeneralizedForces | None = None,
     *,
     motions: Mapping[str | tuple[str, int], Callable[[jax.Array], Number]],
     t: Number = 0.0,

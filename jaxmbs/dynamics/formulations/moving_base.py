@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxmbs.model.functions import check_arguments, evaluated
+from jaxmbs.model.shapes import Float
 
 
 @dataclass(frozen=True)
@@ -26,8 +27,8 @@ class MovingBase:
     [-5.662  5.662]
     """
 
-    position: Callable[[jax.Array], jax.Array] = lambda t: jnp.zeros(3, jnp.result_type(t))
-    rotation: Callable[[jax.Array], jax.Array] = lambda t: jnp.eye(3, dtype=jnp.result_type(t))
+    position: Callable[[Float[jax.Array, ""]], Float[jax.Array, " 3"]] = lambda t: jnp.zeros(3, jnp.result_type(t))
+    rotation: Callable[[Float[jax.Array, ""]], Float[jax.Array, "3 3"]] = lambda t: jnp.eye(3, dtype=jnp.result_type(t))
 
     def __post_init__(self) -> None:
         check_arguments(self.position, "MovingBase: position", ("t",))
@@ -66,12 +67,12 @@ class BaseMotion:
     [0. 0. 6.]
     """
 
-    r: jax.Array
-    A: jax.Array
-    v: jax.Array
-    omega: jax.Array
-    a: jax.Array
-    alpha: jax.Array
+    r: Float[jax.Array, " 3"]
+    A: Float[jax.Array, "3 3"]
+    v: Float[jax.Array, " 3"]
+    omega: Float[jax.Array, " 3"]
+    a: Float[jax.Array, " 3"]
+    alpha: Float[jax.Array, " 3"]
 
 
 def at_rest(dtype: Any) -> BaseMotion:

@@ -31,6 +31,7 @@ from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.calling import compiles_itself
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Model, ModelError
+from jaxmbs.model.shapes import Float
 from jaxmbs.spatial import Vector3
 from jaxmbs.spatial.scalar import is_number
 
@@ -156,10 +157,10 @@ class PlanarParameters(NamedTuple):
     ((3, 3), (3,))
     """
 
-    d: jax.Array
-    alpha: jax.Array
-    b: jax.Array
-    beta: jax.Array
+    d: Float[jax.Array, "n n"]
+    alpha: Float[jax.Array, "n n"]
+    b: Float[jax.Array, " n"]
+    beta: Float[jax.Array, " n"]
 
 
 @compiles_itself()

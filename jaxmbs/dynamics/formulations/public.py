@@ -17,7 +17,8 @@ from jaxmbs.dynamics.state.calling import compiles_itself, state_dtype, vector
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Model, ModelError
 from jaxmbs.model.errors import unknown
-from jaxmbs.model.given import Number, Vector
+from jaxmbs.model.given import Coordinates, GeneralizedForces, Number, Rates
+from jaxmbs.model.shapes import Float
 from jaxmbs.model.validation import refuse_armature
 
 _DENSE = ("barycentric", "configuration")
@@ -55,14 +56,14 @@ def _accelerations(module: Any, s: System, tau: jax.Array) -> jax.Array:
 @compiles_itself("base", "method")
 def moving_base_dynamics(
     model: Model,
-    q: Vector,
-    v: Vector,
-    tau: Vector | None = None,
+    q: Coordinates,
+    v: Rates,
+    tau: GeneralizedForces | None = None,
     *,
     base: MovingBase,
     t: Number = 0.0,
     method: str = "configuration",
-) -> jax.Array:
+) -> Float[jax.Array, " nv"]:
     """Accelerations a (nv,) when body 0, the world of the model, moves as given [Y 3.88-3.89, 3.165].
 
     q (nq,), v (nv,): joint coordinates and rates, relative to body 0; tau (nv,) or None; base: its motion; method:
@@ -82,14 +83,14 @@ def moving_base_dynamics(
 @compiles_itself("base", "method")
 def hinge_reactions(
     model: Model,
-    q: Vector,
-    v: Vector,
-    tau: Vector | None = None,
+    q: Coordinates,
+    v: Rates,
+    tau: GeneralizedForces | None = None,
     *,
     base: MovingBase | None = None,
     t: Number = 0.0,
     method: str = "configuration",
-) -> jax.Array:
+) -> Float[jax.Array, "n 6"]:
     """Wrench in every joint (n, 6) from the explicit formulas for X^c and Y^c [Y 3.4, 3.86; W 3.1].
 
     At q (nq,), v (nv,) under tau (nv,) or None. Rows as in `joint_reactions`: (moment [N m], force [N]) on the child, at
@@ -109,8 +110,14 @@ def hinge_reactions(
 
 @compiles_itself("method")
 def free_dynamics(
-    model: Model, q: Vector, v: Vector, tau: Vector | None = None, *, t: Number = 0.0, method: str = "barycentric"
-) -> jax.Array:
+    model: Model,
+    q: Coordinates,
+    v: Rates,
+    tau: GeneralizedForces | None = None,
+    *,
+    t: Number = 0.0,
+    method: str = "barycentric",
+) -> Float[jax.Array, " nv"]:
     """Accelerations a (nv,) of a model of free systems, the centres of mass parted from the rotations [Y 3.2.3, 3.4.5].
 
     At q (nq,), v (nv,) under tau (nv,) or None. Every body that hangs on the world must do so by a Free joint. method:
@@ -133,7 +140,7 @@ def free_dynamics(
 
 @compiles_itself()
 def body_loads(
-    model: Model, q: Vector, v: Vector, tau: Vector | None = None, *, t: Number = 0.0
+    model: Model, q: Coordinates, v: Rates, tau: GeneralizedForces | None = None, *, t: Number = 0.0
 ) -> configuration.BodyLoads:
     """The loads on every body taken alone: the dynamically equivalent decomposition of [W 4], in world axes.
 
@@ -168,10 +175,10 @@ class AugmentedBodies(NamedTuple):
      [0. 0. 0.]]
     """
 
-    d: jax.Array
-    b: jax.Array
-    b0: jax.Array
-    K: jax.Array
+    d: Float[jax.Array, "n n 3"]
+    b: Float[jax.Array, "n n 3"]
+    b0: Float[jax.Array, "n 3"]
+    K: Float[jax.Array, "n 3 3"]
 
 
 @compiles_itself()
