@@ -55,7 +55,9 @@ class Equation(NamedTuple):
     residual: Float[jax.Array, " e"]
 
 
-def point_plane(i: Body, j: Body, n: jax.Array, p: jax.Array, rho: jax.Array) -> Equation:
+def point_plane(
+    i: Body, j: Body, n: Float[jax.Array, "e 3"], p: Float[jax.Array, "e 3"], rho: Float[jax.Array, "e 3"]
+) -> Equation:
     """A point of body j stays in a plane of body i [Y 2.22].
 
     n, p (e, 3): normal and a point of the plane, axes of i, p from its centre of mass; rho (e, 3): the point, axes of j,
@@ -78,7 +80,7 @@ def point_plane(i: Body, j: Body, n: jax.Array, p: jax.Array, rho: jax.Array) ->
     return Equation(Q_i, Q_j, b, _dot(n, rho_i - p))
 
 
-def relative_rotation(i: Body, j: Body, n: jax.Array, turned: jax.Array) -> Equation:
+def relative_rotation(i: Body, j: Body, n: Float[jax.Array, "e 3"], turned: Float[jax.Array, "e 3"]) -> Equation:
     """Body j does not turn relative to body i about n (e, 3), fixed in i [Y 2.28, 2.29]. The multiplier is in N m.
 
     One such equation alone is nonholonomic; two or three of a joint together make a small rotation `turned` (e, 3) of j
@@ -105,7 +107,9 @@ def small_rotation(C: jax.Array, G: jax.Array) -> jax.Array:
     return jnp.stack([M[:, 2, 1] - M[:, 1, 2], M[:, 0, 2] - M[:, 2, 0], M[:, 1, 0] - M[:, 0, 1]], axis=1)
 
 
-def constant_angle(i: Body, j: Body, u: jax.Array, w: jax.Array, cosine: jax.Array) -> Equation:
+def constant_angle(
+    i: Body, j: Body, u: Float[jax.Array, "e 3"], w: Float[jax.Array, "e 3"], cosine: Float[jax.Array, " e"]
+) -> Equation:
     """u (e, 3), fixed in i, and w (e, 3), fixed in j, keep their angle: u . w = cosine (e,).
 
     The equation of a universal joint. A relative rotation about n = w x u would have to be zero at every instant, and n
@@ -128,7 +132,9 @@ def constant_angle(i: Body, j: Body, u: jax.Array, w: jax.Array, cosine: jax.Arr
     return Equation(Q_i, Q_j, b, _dot(w_i, u) - cosine)
 
 
-def point_line(i: Body, j: Body, n: jax.Array, p: jax.Array, rho: jax.Array) -> Equation:
+def point_line(
+    i: Body, j: Body, n: Float[jax.Array, "e 2"], p: Float[jax.Array, "e 2"], rho: Float[jax.Array, "e 2"]
+) -> Equation:
     """In a plane, a point of body j stays on a line of body i [Y 2.43].
 
     n, p, rho (e, 2): normal and a point of the line, the point of j, as in `point_plane`.
@@ -149,7 +155,7 @@ def point_line(i: Body, j: Body, n: jax.Array, p: jax.Array, rho: jax.Array) -> 
     return Equation(Q_i, Q_j, b, _dot(n, _seen(i, offset) - p))
 
 
-def equal_angles(i: Body, j: Body, turned: jax.Array) -> Equation:
+def equal_angles(i: Body, j: Body, turned: Float[jax.Array, " e"]) -> Equation:
     """In a plane, bodies i and j turn alike: phi_j - phi_i = const [Y 2.32]; turned (e,): how far it is from that.
 
     >>> still = jnp.zeros((1, 2))

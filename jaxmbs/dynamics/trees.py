@@ -21,7 +21,7 @@ from jaxmbs.dynamics.state.calling import compiles_itself, state_dtype, vector
 from jaxmbs.dynamics.state.kinematics import displaced, world_placements
 from jaxmbs.dynamics.state.tree import UNROLLED, Tree
 from jaxmbs.model import Mode, Model, ModelError, Pose
-from jaxmbs.model.given import Accelerations, Coordinates, GeneralizedForces, Number, Rates, Vector
+from jaxmbs.model.given import Accelerations, Coordinates, GeneralizedForces, Number, Rates, Triple
 from jaxmbs.model.shapes import Float
 from jaxmbs.spatial import Transform, Vector3
 from jaxmbs.spatial.factorization import solve
@@ -71,7 +71,7 @@ def jacobian(
     model: Model,
     q: Coordinates,
     body: str,
-    point: Float[jax.Array, " 3"] | Vector = (0.0, 0.0, 0.0),
+    point: Triple = (0.0, 0.0, 0.0),
     *,
     t: Number = 0.0,
     mode: Mode | None = None,

@@ -13,7 +13,7 @@ from jaxmbs.io.errors import InputError, Problem
 from jaxmbs.model import Model, Pose
 from jaxmbs.model.constraints import Coupling
 from jaxmbs.model.forces import Damper
-from jaxmbs.model.given import Vector
+from jaxmbs.model.given import Triple
 from jaxmbs.model.joints import Fixed, Free, Prismatic, Revolute, Spherical
 from jaxmbs.model.joints.base import Joint
 from jaxmbs.model.kinds import Kind, checked
@@ -26,7 +26,7 @@ def from_mjcf(
     path: str | Path,
     *,
     free_base: bool = False,
-    gravity: Vector | None = None,
+    gravity: Triple | None = None,
     repair: Repair = None,
     on_unsupported: OnUnsupported = "error",
 ) -> Model:

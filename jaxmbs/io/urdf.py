@@ -20,7 +20,7 @@ from jaxmbs.io.draft import Draft, OnUnsupported, Repair, listed, rotated, tidy
 from jaxmbs.io.errors import InputError, Problem, choices
 from jaxmbs.model import Model, Pose
 from jaxmbs.model.constraints import Coupling
-from jaxmbs.model.given import Vector
+from jaxmbs.model.given import Triple
 from jaxmbs.model.joints import Fixed, Free, Planar, Prismatic, Revolute, Spherical
 from jaxmbs.model.joints.base import Joint
 
@@ -43,7 +43,7 @@ def from_urdf(
     path: str | Path,
     *,
     free_base: bool = False,
-    gravity: Vector = GRAVITY,
+    gravity: Triple = GRAVITY,
     repair: Repair = None,
     on_unsupported: OnUnsupported = "error",
 ) -> Model:

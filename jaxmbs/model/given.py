@@ -16,6 +16,7 @@ Coordinates = Float[jax.Array, " nq"] | Vector
 Rates = Float[jax.Array, " nv"] | Vector
 Accelerations = Float[jax.Array, " nv"] | Vector
 GeneralizedForces = Float[jax.Array, " nv"] | Vector
+Triple = Float[jax.Array, " 3"] | Vector
 Law = Callable[..., Vector]  # a function of the user, (model, t, q, v) -> a vector
 
 

@@ -18,7 +18,7 @@ from jaxmbs.io.catalogue import elements_in
 from jaxmbs.io.errors import InputError
 from jaxmbs.io.save import Writer, write
 from jaxmbs.model import Model
-from jaxmbs.model.given import Vector
+from jaxmbs.model.given import Coordinates, Rates
 from jaxmbs.study import outputs as outputs_package
 from jaxmbs.study.criteria import Criterion
 from jaxmbs.study.outputs import Output
@@ -35,8 +35,8 @@ def save(
     dispersions: Mapping[str, Table],
     outputs: Mapping[str, Output | Table],
     criteria: Iterable[str] = (),
-    q0: Vector | None = None,
-    v0: Vector | None = None,
+    q0: Coordinates | None = None,
+    v0: Rates | None = None,
     correlations: Iterable[Table] = (),
     study: Table | None = None,
     modules: Iterable[str | Path | ModuleType] = (),
@@ -107,7 +107,7 @@ def _measured(draws: dict[str, dict[str, Any]]) -> list[Path]:
     return files
 
 
-def _initial(model: Model, q0: Vector | None, v0: Vector | None) -> dict[str, dict[str, Any]]:
+def _initial(model: Model, q0: Coordinates | None, v0: Rates | None) -> dict[str, dict[str, Any]]:
     """The tables [initial.JOINT] of what is neither neutral nor at rest."""
     given = (("q", q0, model.neutral(), model.q_slice), ("v", v0, np.zeros(model.nv), model.v_slice))
     out: dict[str, dict[str, Any]] = {}
