@@ -90,7 +90,7 @@ class Modes(NamedTuple):
             none,
             none[0],
             none,
-            1 + none[1:],
+            1 + none,
             None,
             Steps(zero, zero),
         )

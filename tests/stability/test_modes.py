@@ -78,6 +78,7 @@ def test_a_mode_as_a_motion_is_one(tmp_path):
     model = mbs.library.double_pendulum().build()
     modes = mbs.modes(model, [0.0, 0.0])
     motion = modes.motion(model, jnp.zeros(2), 0, 1e-4, rows=21)
+    assert motion.conditioning.shape == motion.t.shape
     run = mbs.simulate(
         model, motion.q[0], motion.v[0], t_end=float(motion.t[-1]), dt=float(motion.t[1]) / 10, save_every=10
     )
