@@ -22,6 +22,7 @@ test: $(STAMP)  ## lint and the default test suite
 	$(PYTEST) -m optimised
 
 test-slow: $(STAMP)  ## everything, the longer runs that the default leaves out as well, compiled as for a user
+	$(BIN)/python -m pip install -q -e '.[test,buckets]'
 	$(PYTEST) --slow
 
 test-newest: $(STAMP)  ## the default tests on a newer Python (NEWEST), with the newest of everything that PyPI serves for it

@@ -16,7 +16,7 @@ from jaxmbs.study.comparison import compared
 from jaxmbs.study.damage import examined
 from tests.study.conftest import CART, cli, environment
 
-pytest.importorskip("upath")
+upath = pytest.importorskip("upath")
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
 N = 300
 MODULE = "import jaxmbs as mbs\n"
@@ -224,7 +224,8 @@ def test_a_bucket_keeps_two_machines_apart(file, bucket, monkeypatch):
 
 
 def test_a_bucket_that_is_out_of_reach(file):
+    pytest.importorskip("s3fs")
     own = {"endpoint_url": "http://127.0.0.1:1", "key": "user", "secret": "secret"}
     own["config_kwargs"] = {"retries": {"total_max_attempts": 1}}
     with pytest.raises(InputError, match=r"s3://bucket/run.*cannot be reached.*credentials"):
-        run(read(file, trust=True), 64, pytest.importorskip("upath").UPath("s3://bucket/run", **own), 64)
+        run(read(file, trust=True), 64, upath.UPath("s3://bucket/run", **own), 64)
