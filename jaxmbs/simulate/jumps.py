@@ -60,14 +60,20 @@ class Changes(NamedTuple):
         return Changes(found.lock, found.force | force, found.constraint | constraint)
 
     def only(self, mode: Mode) -> Mode:
-        """The mode with what never changes as constants of the program."""
-        lock, force, constraint = mode.lock, mode.force, mode.constraint
-        return Mode(
-            None if lock is None else lock & self.lock,
-            None if force is None else force | ~self.force,
-            None if constraint is None else constraint | ~self.constraint,
-            mode.sides,
+        """The mode with the switches that never change as constants of the program."""
+        force, constraint = mode.force, mode.constraint
+        return replace(
+            mode,
+            force=None if force is None else force | ~self.force,
+            constraint=None if constraint is None else constraint | ~self.constraint,
         )
+
+    def lockable(self, s: Structure) -> tuple[bool, ...]:
+        """Per freedom whether it may ever be locked, be it for the instant of an impact alone (`Tree.lockable`)."""
+        found = self.lock.copy()
+        for action in (a for e in s.events for a in e.then if a.strikes):
+            found[s.v_slices[s.find_joint(action.joint)]] = True  # pyright: ignore[reportAttributeAccessIssue]
+        return tuple(found.tolist())
 
 
 def held_freedoms(s: Structure, held: Iterable[str]) -> np.ndarray:
@@ -193,8 +199,7 @@ def after_impact(tree: Tree, q: Any, v: Any, t: Any, mode: Mode, hit: Any, after
         target = tuple(mul(-1, rate) for rate in velocities(state, found))
         change, _ = Metric.of(state, found, list(wanted)).closest([0.0] * tree.structure.nv, target)
         return [a + b for a, b in zip(v, change, strict=True)]
-    zero = jnp.zeros_like(vector)
-    # gravity and force elements give no impulse
-    still = Inertial(tree, q, zero if tree.rolled else list(zero), t, rigid)
+    # gravity, force elements, and what velocities bring about give no impulse
+    still = Inertial(tree, q, jnp.zeros_like(vector) if tree.rolled else [0] * tree.structure.nv, t, rigid)
     change = aba.forward_dynamics(still, None, wanted if tree.rolled else list(wanted))
     return v + change if tree.rolled else [a + b for a, b in zip(v, change, strict=True)]

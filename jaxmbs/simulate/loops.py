@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 
 from jaxmbs.dynamics.recursive.implicit import ACCELERATIONS
 from jaxmbs.model import ModelError
@@ -48,6 +49,32 @@ def sparing(fn: Callable[..., Any]) -> Callable[..., Any]:
     """fn, the body of a loop, of which reverse mode keeps arguments and accelerations alone: to compute the rest again takes
     no longer than to store and load it."""
     return jax.checkpoint(fn, prevent_cse=False, policy=_KEPT)
+
+
+def varied(x: Any, of: Any) -> Any:
+    """x, the start of a loop's carry, of which every number has a derivative where anything of `of` has: zero if need be.
+
+    JAX differentiates the body of a loop again for every number of the carry that it finds to vary only then: eight times
+    for stages each of which is handed on to the next.
+    """
+
+    def real(leaf: Any) -> bool:
+        return jnp.issubdtype(jnp.result_type(leaf), jnp.inexact)
+
+    never = jnp.asarray(False)  # of what is chosen by it nothing is used but that it varies
+    some: Any = None
+    for leaf in jax.tree_util.tree_leaves(of):
+        if real(leaf) and jnp.size(leaf):
+            first = jnp.ravel(leaf)[0]
+            some = first if some is None else jax.lax.select(never, first.astype(some.dtype), some)
+
+    def with_derivative(leaf: Any) -> Any:
+        if some is None or not real(leaf):
+            return leaf
+        leaf = jnp.asarray(leaf)
+        return jax.lax.select(never, jnp.broadcast_to(some.astype(leaf.dtype), leaf.shape), leaf)
+
+    return jax.tree_util.tree_map(with_derivative, x)
 
 
 def repeated(body: Callable[[Any, Any], Any], carry: Any, xs: Any, length: int, levels: int) -> tuple[Any, Any]:

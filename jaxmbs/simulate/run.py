@@ -32,6 +32,7 @@ from jaxmbs.simulate.balance import Balance
 from jaxmbs.simulate.grid import Grid
 from jaxmbs.simulate.guards import Guards
 from jaxmbs.simulate.jumps import after_impact, closes, jumps, next_mode, rebound, struck
+from jaxmbs.simulate.loops import varied
 from jaxmbs.simulate.pace import Pace
 
 TURNS = 12  # beyond the grid, for locating one event
@@ -141,11 +142,24 @@ class Run:
         ]
         none, k = jnp.zeros((), jnp.int32), self.places
         log = Events.none(k, self.grid.t_end, dtype) if k else None  # arrays without entries are not for fused loops
-        return Turn(
-            phase, none, zero, mode, tuple(below), (none,) * len(self.events),
-            Search(none - 1, zero, zero, zero, jnp.asarray(False)), log, none, zero, jnp.asarray(False), zero,
-            none + self.spare, Pace.start(jnp.asarray(self.grid.dt, dtype)) if self.trials else None, balance, extra, kept,
+        seek, pace = Search(none - 1, zero, zero, zero, jnp.asarray(False)), None
+        if self.trials:
+            pace = Pace.start(jnp.asarray(self.grid.dt, dtype))
+        turn = Turn(
+            phase, none, zero, mode, tuple(below), (none,) * len(self.events), seek, log, none, zero, jnp.asarray(False),
+            zero, none + self.spare, pace, balance, extra, kept,
         )  # fmt: skip
+        return self._varied(turn)
+
+    def _varied(self, x: Turn) -> Turn:
+        """With derivatives of what will have one in the loop (`loops.varied`)."""
+        of = (self.tree.model, x.phase)
+        phase, balance, extra, kept = varied((x.phase, x.balance, x.extra[0], x.kept), of)
+        x = x._replace(phase=phase, balance=balance, extra=(extra, *x.extra[1:]), kept=kept)
+        if not self.of_guard and not self.corners:
+            return x
+        length, into, events, lost, t_done = varied((x.search.length, x.into, x.events, x.lost, x.t_done), of)
+        return x._replace(search=x.search._replace(length=length), into=into, events=events, lost=lost, t_done=t_done)
 
     def turn(self, x: Turn) -> Turn:
         """One trial step and what follows from it."""
@@ -185,9 +199,9 @@ class Run:
         found = jnp.where(_any(candidates), _first(order, candidates), x.search.guard)
 
         # where it stands next: between the lengths that were tried before and after the event
-        near = _pick(found, at)
-        low = jnp.where(searching & ~risen, h, jnp.where(searching, x.search.low, 0.0))
-        high = jnp.where(risen, h, x.search.high)
+        near, tried = _pick(found, at), jax.lax.stop_gradient(h)
+        low = jnp.where(searching & ~risen, tried, jnp.where(searching, x.search.low, 0.0))
+        high = jnp.where(risen, tried, x.search.high)
         close = jnp.abs(near - h) <= finest
         already = (h <= 0) & risen  # true from the start of this step: it happens at once
         inside = (near > low) & (near < high)
@@ -232,7 +246,9 @@ class Run:
         ahead = ~moves & ~x.done & ~fails
         pace = x.pace
         if self.trials and pace is not None:
-            pace = pace.after(h, t, jax.lax.stop_gradient(error), self.trials[1], moves, fails)
+            pace = pace.after(
+                tried, jax.lax.stop_gradient(t), jax.lax.stop_gradient(error), self.trials[1], moves, fails
+            )
             done |= pace.stalled
         none = Search(jnp.full((), -1, jnp.int32), jnp.zeros((), dtype), jnp.zeros((), dtype), rest, jnp.asarray(False))
         seek = Search(found.astype(jnp.int32), low, high, following, close & ahead)

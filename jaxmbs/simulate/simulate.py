@@ -26,7 +26,7 @@ from jaxmbs.simulate.balance import Balance
 from jaxmbs.simulate.grid import Grid
 from jaxmbs.simulate.guards import cornered
 from jaxmbs.simulate.jumps import Changes, all_held, start_mode, whole_mode
-from jaxmbs.simulate.loops import levels_of, repeated
+from jaxmbs.simulate.loops import levels_of, repeated, varied
 from jaxmbs.simulate.pace import checked_steps, checked_tolerance
 from jaxmbs.simulate.projection import projected, violation
 from jaxmbs.simulate.run import Events
@@ -172,6 +172,9 @@ def _simulate(
     dtype = state_dtype(q0, v0)
     constrained = model.structure.constrained
     tree = tree_of(model, dtype) if constrained else Tree(model, dtype)
+    changes = None if held is None else Changes.of(model.structure, held)
+    if changes is not None:
+        tree.lockable = changes.lockable(model.structure)
     q, v = vector(model, "q0", q0, model.nq, dtype), vector(model, "v0", v0, model.nv, dtype)
     if tau is not None:
         tau = vector(model, "tau", tau, model.nv, dtype)
@@ -193,7 +196,6 @@ def _simulate(
 
     flow = Flow(tree, force, baumgarte)
     if model.structure.events or cornered(model.structure) or tolerance is not None:
-        changes = None if held is None else Changes.of(model.structure, held)
         of = Functions(flow, by, tolerance, trials, levels, energy, error, folded, changes, sees > 1)
         return through_events(of, grid, save_every, (_arrays(q), _arrays(v)), mode or Mode(None, None, None), carry)
     groups, outer, inner = grid.groups(save_every, levels)
@@ -222,6 +224,7 @@ def _simulate(
     zero, first = jnp.zeros((), dtype), jnp.asarray(grid.t0, dtype)
     before, error0 = energy(first, q, v), error(first, q, v)
     state = ((_arrays(q), _arrays(v), zero), folded(carry, first, q, v), Balance.start(before[0]))
+    state = varied(state, (model, q, v, in_fold))
     (phase, carry, balance), rows = repeated(group, state, (start, lengths, ends, active), groups, outer)
     rows = jax.tree_util.tree_map(lambda x: x[:groups], rows)
     qs, vs, es, errors, least = rows

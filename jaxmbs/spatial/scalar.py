@@ -120,7 +120,10 @@ def tanh(x: Scalar) -> Scalar:
 
 
 def where(condition: Scalar, a: Scalar, b: Scalar) -> Scalar:
-    """a where the condition holds, else b; decided while tracing if the condition is a Python bool."""
+    """a where the condition holds, else b; decided while tracing if the condition is a Python bool, or None, which never
+    holds."""
+    if condition is None:
+        return b
     if isinstance(condition, (bool, np.bool_)):
         return a if condition else b
     if isinstance(condition, (jax.Array, np.ndarray)):
@@ -130,6 +133,11 @@ def where(condition: Scalar, a: Scalar, b: Scalar) -> Scalar:
     import sympy
 
     return sympy.Piecewise((a, condition), (b, True))
+
+
+def either(a: Scalar, b: Scalar) -> Scalar:
+    """Whether one of two conditions holds; None never does."""
+    return b if a is None else a if b is None else a | b
 
 
 def maximum(a: Scalar, b: Scalar) -> Scalar:

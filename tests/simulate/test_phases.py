@@ -1,5 +1,6 @@
 """Phases of a run: what is held and off at the start, and what events make of it; bases that move; friction."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -38,6 +39,32 @@ def test_what_is_off_stays_off_without_events():
 def test_unknown_names_of_what_is_off():
     with pytest.raises(mbs.ModelError, match=r"mechanism 'cart': off: .*sprin.*spring"):
         cart(off="sprin")
+
+
+@pytest.mark.usually("motion")
+@pytest.mark.parametrize("what", ["motion", "derivative"])
+def test_what_may_never_be_locked_moves_as_if_it_might(what):
+    """Of three joints one is locked and one bounces: the same motion where a mode is given, so that any may be locked."""
+    mech = mbs.Mechanism("arm", gravity=(0.0, 0.0, -9.81))
+    for k, (name, on) in enumerate(zip("abc", ("world", "a", "b"), strict=True)):
+        mech.add_body(name, 1.0 + k, (0.0, 0.1, -0.4), (0.05, 0.06, 0.02))
+        mech.add_joint(f"to {name}", mbs.Revolute((1, 0, 0)), on, name, mbs.Pose((0.0, 0.0, -0.5 * bool(k))))
+    mech.add_event("stop", mbs.JointReaches("to b", 0.1, direction="down"), mbs.Bounce("to b", 0.5))
+    mech.add_event("latch", mbs.JointReaches("to c", 0.2, direction="down"), mbs.Lock("to c"))
+    model, v = mech.build(), jnp.array([0.0, 0.0, -0.5])
+
+    def end(model, q, mode=None):
+        run = mbs.simulate(model, q, v, 1.0, 0.02, tau=jnp.array([0.1, -0.2, 3.0]), mode=mode, save_every=None)
+        return jnp.concatenate([run.q[-1], run.v[-1], run.events.time[:2], run.energy_error[-1:]]), run.status
+
+    q = jnp.array([1.2, 0.5, 0.4])
+    if what == "derivative":
+        few, all_ = (jax.jacrev(lambda q, mode=mode: end(model, q, mode)[0])(q) for mode in (None, model.mode()))
+        assert np.allclose(few, all_, rtol=1e-8, atol=1e-8)
+    else:
+        (some, status), (every, _) = end(model, q), end(model, q, model.mode())
+        assert status == mbs.Status.OK and np.allclose(some, every, rtol=1e-11, atol=1e-11)
+        assert abs(some[-1]) < 1e-2 and some[5] == 0
 
 
 BASE = {"velocity": (0.3, 0.0, -0.2), "acceleration": (2.0, 1.0, 0.0), "axis": (0.6, 0.0, 0.8), "rate": 0.7}

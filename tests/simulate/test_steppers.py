@@ -1,13 +1,17 @@
 """The family of integrators: orders, closed forms, tolerances, stiffness, long runs, memory of derivatives."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.custom_derivatives import SymbolicZero
 
 import jaxmbs as mbs
-from jaxmbs.simulate.loops import shared, sizes
+from jaxmbs.simulate.loops import shared, sizes, varied
 from jaxmbs.simulate.steppers import METHODS, MuntheKaas, Variational
+from jaxmbs.simulate.steppers.runge_kutta import tableau
 from tests.cases import compilations
 
 G = (0.0, 0.0, -9.81)
@@ -34,6 +38,51 @@ def drive(model, t, q, v):
 def end(run):
     q, v = np.asarray(run.q[-1]), np.asarray(run.v[-1])
     return np.concatenate([q * np.sign(q[0]), v])
+
+
+def test_coefficients_are_those_of_scipy():
+    from scipy import integrate
+
+    for name, theirs, errors in (("dopri5", integrate.RK45, "E"), ("dop853", integrate.DOP853, "E5 E3")):
+        ours, s = tableau(name), len(theirs.B)
+        assert np.array_equal(ours.A[:s, : theirs.A.shape[1]], theirs.A[:s]) and np.array_equal(ours.A[s, :s], theirs.B)
+        assert np.array_equal(ours.c[:s], theirs.C[:s]) and ours.c[s] == 1 and np.array_equal(ours.b[:s], theirs.B)
+        assert np.array_equal(ours.errors, [getattr(theirs, e) for e in errors.split()]) and ours.stages == s
+        assert (ours.order, ours.error_order) == (theirs.order, theirs.error_estimator_order)
+
+
+def test_a_loop_whose_carry_varies_from_the_start_is_differentiated_once():
+    zeros = []  # per differentiation which arguments do not vary
+
+    @jax.custom_jvp
+    def next_of(*x):
+        return jnp.sin(sum(x))
+
+    def rule(x, dx):
+        zeros.append([isinstance(d, SymbolicZero) for d in dx])
+        return next_of(*x), jnp.cos(sum(x)) * sum(0.0 if isinstance(d, SymbolicZero) else d for d in dx)
+
+    next_of.defjvp(rule, symbolic_zeros=True)
+
+    def last(x, start):
+        def body(carry, _):
+            a, b, c, n = carry
+            return (b, c, next_of(a, c, x), n + 1), None
+
+        carry = start((0.1, jnp.full((), 0.2), 0.3, 0), {"x": x, "n": 3})
+        return jax.lax.scan(body, carry, None, length=5)[0][2]
+
+    found = {}
+    for name, start in (("handed on", lambda c, of: c), ("varied", varied)):
+        zeros.clear()
+        found[name] = (
+            jax.grad(last)(0.4, start),
+            jax.jvp(functools.partial(last, start=start), (0.4,), (1.0,)),
+            list(zeros),
+        )
+    one, two = found["handed on"], found["varied"]
+    assert np.allclose(one[0], two[0], rtol=1e-14) and np.allclose(one[1], two[1], rtol=1e-14)
+    assert not any(map(any, two[2])) and [True, False, False] in one[2]
 
 
 @pytest.mark.parametrize("name", ORDERS)

@@ -16,7 +16,7 @@ from jaxmbs.dynamics.state import State
 from jaxmbs.spatial import kernel
 from jaxmbs.spatial.factorization import Matrix, Vector, product
 from jaxmbs.spatial.linear import linear_solution
-from jaxmbs.spatial.scalar import Scalar, add, div, is_number, mul, sub, total, where
+from jaxmbs.spatial.scalar import Scalar, add, div, either, is_number, mul, sub, total, where
 
 
 class Metric:
@@ -41,7 +41,7 @@ class Metric:
         self.full_A, self.full_J = A, J
         if lock is not None:
             A = tuple(
-                tuple(where(lock[i] | lock[j], 1.0 if i == j else 0.0, x) for j, x in enumerate(row))
+                tuple(where(either(lock[i], lock[j]), 1.0 if i == j else 0.0, x) for j, x in enumerate(row))
                 for i, row in enumerate(A)
             )
             J = tuple(tuple(where(lock[k], 0.0, x) for k, x in enumerate(row)) for row in J)
@@ -60,7 +60,7 @@ class Metric:
         s = state.tree.structure
         A = tuple(map(tuple, crba.written_out(state)))
         known = {"singular": s.singular, "redundant": s.redundant}
-        return Metric(A, found.J, state.tree.dtype, **known, lock=state.lock, prescribed=prescribed)
+        return Metric(A, found.J, state.tree.dtype, **known, lock=state.locks, prescribed=prescribed)
 
     def closest(self, force: Any, target: Vector) -> tuple[Vector, Vector]:
         """(a, lambda) with A a = force + Jᵀ lambda and J a = target; where rows depend on one another, any such lambda."""

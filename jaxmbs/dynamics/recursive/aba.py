@@ -30,7 +30,8 @@ class Freedom:
 
 @components
 class Drive:
-    """Of one link: tau plus elements, and per degree of freedom the lock and the prescribed acceleration (or ())."""
+    """Of one link: tau plus elements, and per degree of freedom the lock, None for never, and the prescribed acceleration
+    (or () where no freedom is locked)."""
 
     tau: tuple[Scalar, ...]
     lock: tuple[Scalar, ...]
@@ -68,7 +69,7 @@ def _inward(joint: Joint, carried: Handed, d: Any) -> tuple[Handed, tuple[Freedo
     for k in reversed(range(len(m.S))):
         S, tau = m.S[k], drive.tau[k]
         U = I @ S
-        if drive.lock:
+        if drive.lock and drive.lock[k] is not None:
             f = _freedom_or_lock(S, U, p, tau, link.armature, drive.lock[k], drive.prescribed[k])
             I = I.minus_outer(U, f.scaled)
         else:
@@ -139,7 +140,7 @@ def _locks(drives: Sequence[Drive]) -> tuple[tuple[Scalar, ...], tuple[Scalar, .
 def _drives(state: State, tau: Any, prescribed: Any) -> list[Drive]:
     tree, slices = state.tree, state.tree.structure.v_slices
     taus = state.with_elements(tree.split(tau, slices), 1)
-    if state.lock is None:
+    if state.locks is None:
         return [Drive(x, (), ()) for x in taus]
-    locks, wanted = tree.split(state.lock, slices), tree.split(prescribed, slices)
+    locks, wanted = tree.split(state.locks, slices), tree.split(prescribed, slices)
     return [Drive(*x) for x in zip(taus, locks, wanted, strict=True)]

@@ -65,22 +65,19 @@ def momentum(state: State) -> tuple[Vector3, Vector3]:
     return angular - center.cross(linear), linear
 
 
-def power(state: State, tau: Any, a: Any, prescribed: Any = None) -> Scalar:
-    """Power [W] that the mechanism receives beyond its potentials: tau, elements, drives of locked or rheonomic joints.
+def power(state: State, tau: Any, a: Any) -> Scalar:
+    """Power [W] that the mechanism receives beyond its potentials: tau, elements, drives of rheonomic joints.
 
-    a: the accelerations of the motion.
+    a: the accelerations of the motion. Locked freedoms rest, so that what holds them does no work.
     """
     tree, v = state.tree, state.v
     nv = tree.structure.nv
     received = scenes.power(state.scene, state.mode)
-    if tau is not None and state.lock is None:
+    if tau is not None:
         received = add(received, _along(tau, v, nv))
-    if state.lock is None and not tree.structure.rheonomic:
+    if not tree.structure.rheonomic:
         return received
-    wrenches, along = joint_wrenches(state, a)
-    if state.lock is not None:  # what acts along the free and the locked freedoms alike
-        needed = tree.flat(state.with_elements(along, -1))
-        received = add(received, _along(needed, v, nv))
+    wrenches, _ = joint_wrenches(state, a)
     rates = tree.split(v, tree.structure.v_slices)
     for b, m, f, rate in zip(tree.blocks, state.motions, wrenches, rates, strict=True):
         if b.joint.rheonomic:

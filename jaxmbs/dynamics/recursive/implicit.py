@@ -16,7 +16,7 @@ from jax.custom_derivatives import SymbolicZero
 
 from jaxmbs.spatial import kernel
 from jaxmbs.spatial.factorization import solve
-from jaxmbs.spatial.scalar import Scalar, is_number, mul, sub, total, where
+from jaxmbs.spatial.scalar import Scalar, either, is_number, mul, sub, total, where
 
 ACCELERATIONS = "accelerations"  # what derivatives take them for known by
 
@@ -75,6 +75,7 @@ def _with_locks(A: Matrix, right: Vector, lock: Vector) -> tuple[Matrix, Vector]
     carried = [total(*(mul(a, x) for a, x in zip(row, known, strict=True))) for row in A]
     right = tuple(where(on, x, sub(x, c)) for on, x, c in zip(lock, right, carried, strict=True))
     rows = [
-        tuple(where(lock[i] | lock[j], 1.0 if i == j else 0.0, x) for j, x in enumerate(row)) for i, row in enumerate(A)
+        tuple(where(either(lock[i], lock[j]), 1.0 if i == j else 0.0, x) for j, x in enumerate(row))
+        for i, row in enumerate(A)
     ]
     return tuple(rows), right

@@ -28,6 +28,13 @@ class State:
         return None if self.mode is None else self.mode.lock
 
     @property
+    def locks(self) -> Any:
+        """Per freedom its lock, None where there never is one; None: none is locked."""
+        if self.lock is None or self.tree.rolled:
+            return self.lock
+        return [self.lock[k] if may else None for k, may in enumerate(self.tree.lockable)]
+
+    @property
     def holds(self) -> Any:
         """(constraints,) which constraints hold; None: all do."""
         return None if self.mode is None else self.mode.constraint

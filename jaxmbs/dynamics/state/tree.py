@@ -64,6 +64,8 @@ class Tree(Forest):
 
     def __init__(self, model: Model, dtype: Any = None, unrolled: int = UNROLLED):
         self.model, self.structure = model, model.structure
+        # per freedom whether a mode may lock it; a run knows this from its events
+        self.lockable: tuple[bool, ...] = (True,) * model.nv
         check_joints(model.structure)
         self.values = model.values(dtype)
         n = len(self.structure.links)

@@ -14,7 +14,7 @@ from jaxmbs.dynamics.recursive import energies
 from jaxmbs.model import Mode
 from jaxmbs.model.errors import unknown
 from jaxmbs.model.structure import Structure
-from jaxmbs.simulate.loops import sparing
+from jaxmbs.simulate.loops import sparing, varied
 from jaxmbs.simulate.steppers.base import Flow, Phase, Stepper, Trial, along, arrays
 from jaxmbs.simulate.steppers.charts import Ambient, Local, no_group
 from jaxmbs.spatial.scalar import Scalar
@@ -40,28 +40,44 @@ class Tableau:
 TABLEAUS = ("rk4", "dopri5", "dop853")
 
 
+# [Dormand, Prince 1980]: fractions, weights of the slopes before, of the step, and of its error
+DOPRI5 = (
+    [0, 1 / 5, 3 / 10, 4 / 5, 8 / 9, 1],
+    [
+        [],
+        [1 / 5],
+        [3 / 40, 9 / 40],
+        [44 / 45, -56 / 15, 32 / 9],
+        [19372 / 6561, -25360 / 2187, 64448 / 6561, -212 / 729],
+        [9017 / 3168, -355 / 33, 46732 / 5247, 49 / 176, -5103 / 18656],
+    ],
+    [35 / 384, 0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84],
+    [[-71 / 57600, 0, 71 / 16695, -71 / 1920, 17253 / 339200, -22 / 525, 1 / 40]],
+)
+
+
 @functools.cache
 def tableau(name: str) -> Tableau:
-    """The coefficients of a method: "rk4" [Kutta 1901], "dopri5" and "dop853" [Dormand, Prince 1980; Hairer 1993], the
-    latter two those of SciPy."""
+    """The coefficients of a method: "rk4" [Kutta 1901], "dopri5" [Dormand, Prince 1980], "dop853" [Hairer 1993], the last
+    as SciPy has them."""
     if name == "rk4":
         A = np.diag([0.5, 0.5, 1.0], -1)
         return Tableau(np.array([0, 0.5, 0.5, 1]), A, np.array([1, 2, 2, 1]) / 6, np.zeros((0, 4)), 4, None)
-    from scipy import integrate
+    if name == "dopri5":  # SciPy has these, too, and takes half a second to load
+        return _with_errors(*DOPRI5, order=5, error_order=4)
+    from scipy.integrate import DOP853
 
-    taken: Any = integrate.RK45 if name == "dopri5" else integrate.DOP853
-    errors = [taken.E] if name == "dopri5" else [taken.E5, taken.E3]
-    s = len(taken.B)
-    A = np.zeros((s + 1, s + 1))
-    A[:s, : taken.A.shape[1]], A[s, :s] = taken.A[:s], taken.B  # the slope at the end, for the error
-    return Tableau(
-        np.append(taken.C[:s], 1.0),
-        A,
-        np.append(taken.B, 0.0),
-        np.array(errors),
-        taken.order,
-        taken.error_estimator_order,
-    )
+    s, errors = DOP853.n_stages, [DOP853.E5, DOP853.E3]
+    return _with_errors(DOP853.C[:s], DOP853.A[:s], DOP853.B, errors, DOP853.order, DOP853.error_estimator_order)
+
+
+def _with_errors(c: Any, A: Any, b: Any, errors: Any, order: int, error_order: int) -> Tableau:
+    """With the slope at the end as one more stage, which the error needs."""
+    s = len(b)
+    whole = np.zeros((s + 1, s + 1))
+    for k, row in enumerate((*A, b)):
+        whole[k, : len(row)] = row
+    return Tableau(np.append(c, 1.0), whole, np.append(b, 0.0), np.array(errors), order, error_order)
 
 
 @dataclass(frozen=True)
@@ -101,7 +117,7 @@ class RungeKutta(Stepper):
         weights = np.vstack([table.b[:stages], table.errors[:, :stages] if estimate else np.zeros((0, stages))]).T
         chart = self.chart(flow, phase, mode)
         start = chart.start
-        zero = jax.tree_util.tree_map(jnp.zeros_like, arrays(start, dtype))
+        zero = varied(jax.tree_util.tree_map(jnp.zeros_like, arrays(start, dtype)), start)
 
         @sparing
         def field(here: Any, t: Any) -> tuple[Any, Any]:
