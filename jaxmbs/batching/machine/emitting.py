@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,6 +27,7 @@ from jaxmbs.batching.machine.text import Module, Text
 from jaxmbs.batching.scalars import Operation
 
 WORK = 40_000  # operations on vectors of a block: some five microseconds
+MOST_MOVED = 400  # numbers in one function: LLVM takes longer for each beyond
 WORTH_A_THREAD = 8  # such blocks: before another thread has woken, fewer are done
 
 
@@ -46,7 +49,7 @@ def _names(code: Code) -> list[Any]:
 class _Emitter:
     def __init__(self, code: Code, module: Module):
         self.code, self.module, self.lanes = code, module, module.lanes
-        self.slots, self.frame = slots(code, lambda x: -(-self.lanes * dtype_of(x).itemsize // 64) * 64)
+        self.slots, self.frame = slots(code, lambda x: self.lanes * dtype_of(x).itemsize)
         self.functions: list[str] = []
         self.constants: list[str] = []
         self.main = Text(module)
@@ -63,6 +66,7 @@ class _Emitter:
         outer = _OUTER.format(
             frame=max(self.frame, 64), once="\n".join(once), group="\n".join(group), lanes=self.lanes,
             claim=f"call ptr @malloc(i64 {scratch + 64})" if scratch else "inttoptr i64 0 to ptr",
+            ask=handler.asking("%claimed", scratch) if scratch else "",
             release="  call void @free(ptr %claimed)" if scratch else "",
         )  # fmt: skip
         called = handler.text(len(self.code.inputs), widths, self.lanes, each, few, bool(scratch))
@@ -70,18 +74,23 @@ class _Emitter:
 
     def _level(self, nodes: list[Any], turn: str | None) -> list[str]:
         """Instructions for some nodes; turn: the number of the loop's turn."""
-        for node in nodes:
-            if isinstance(node, Turns):
-                self._loop(node)
-            elif isinstance(node, Piece):
-                self._call(self._function(lambda text, node=node: self._piece(text, node)), "null")
-            elif isinstance(node, Copy):
-                self._call(self._function(lambda text, node=node: self._copy(text, node)), "null")
-            elif isinstance(node, Fetch) and node.wanted:
-                self._call(self._function(lambda text, node=node: self._fetch(text, node)), self._at(node, turn))
-            elif isinstance(node, Keep) and node.given:
-                self._call(self._function(lambda text, node=node: self._keep(text, node)), self._at(node, turn))
+        for plain, group in itertools.groupby((x for x in nodes if _size(x)), self._is_plain):
+            for node in _bunches(group) if plain else group:
+                if isinstance(node, Turns):
+                    self._loop(node)
+                elif isinstance(node, Piece):
+                    self._call(self._function(lambda text, node=node: self._piece(text, node)), turn)
+                elif isinstance(node, list):
+                    self._call(self._function(lambda text, node=node: self._moves(text, node)), turn)
+                else:
+                    self._call(self._function(lambda text, node=node: self._rows(text, node)), turn)
         return self.main.lines
+
+    def _is_plain(self, node: Any) -> bool:
+        """Whether a node moves numbers that have the rows side by side wherever they are: many such are one function."""
+        if isinstance(node, (Fetch, Keep)):
+            return self._in_scratch(node.place) or node.place.shared
+        return isinstance(node, Copy)
 
     def _loop(self, node: Turns) -> None:
         main, k = self.main, self.loops
@@ -95,27 +104,27 @@ class _Emitter:
         more = main.add(f"icmp slt i64 %n{k}, {node.length}")
         main.lines += [f"  br i1 {more}, label %loop{k}, label %after{k}", f"after{k}:"]
 
-    def _call(self, name: str, at: str) -> None:
-        self.main.do(f"call void @{name}(ptr %frame, ptr {at}, i64 %count)")
+    def _call(self, name: str, turn: str | None) -> None:
+        self.main.do(f"call void @{name}(ptr %frame, ptr %arrays, ptr %scratch, i64 %row, i64 %count, i64 {turn or 0})")
 
-    def _at(self, node: Fetch | Keep, turn: str | None) -> str:
+    def _at(self, text: Text, node: Fetch | Keep) -> str:
         """The address of an array's part for the rows and the turn."""
-        main, place = self.main, node.place
+        place = node.place
         if place.constant is not None:
             base = self._constant(place)
         elif place.argument is not None or place.result is not None:
             number = place.argument if place.argument is not None else len(self.code.inputs) + (place.result or 0)
-            base = main.add(f"load ptr, ptr {address(main, '%arrays', 8 * number)}")
+            base = text.add(f"load ptr, ptr {address(text, '%arrays', 8 * number)}")
             if not place.shared:
-                offset = main.add(f"mul i64 %row, {place.size * place.dtype.itemsize}")
-                base = main.add(f"getelementptr inbounds i8, ptr {base}, i64 {offset}")
+                offset = text.add(f"mul i64 %row, {place.size * place.dtype.itemsize}")
+                base = text.add(f"getelementptr inbounds i8, ptr {base}, i64 {offset}")
         else:
-            base = address(main, "%scratch", place.offset * self.lanes)
-        if turn is None or not node.turn:
+            base = address(text, "%scratch", place.offset * self.lanes)
+        if not node.turn:
             return base
         width = self.lanes if self._in_scratch(place) else 1
-        offset = main.add(f"mul i64 {turn}, {node.turn * place.dtype.itemsize * width}")
-        return main.add(f"getelementptr inbounds i8, ptr {base}, i64 {offset}")
+        offset = text.add(f"mul i64 %turn, {node.turn * place.dtype.itemsize * width}")
+        return text.add(f"getelementptr inbounds i8, ptr {base}, i64 {offset}")
 
     def _in_scratch(self, place: Place) -> bool:
         return place.argument is None and place.result is None and place.constant is None
@@ -138,7 +147,8 @@ class _Emitter:
         name = f"part{len(self.functions)}"
         body = "\n".join(text.lines)
         self.functions.append(
-            f"define internal void @{name}(ptr noalias %frame, ptr noalias %at, i64 %count) noinline nounwind {{\n"
+            f"define internal void @{name}(ptr noalias %frame, ptr noalias %arrays, ptr noalias %scratch, i64 %row, "
+            f"i64 %count, i64 %turn) noinline nounwind {{\n"
             f"{body}\n  ret void\n}}"
         )
         return name
@@ -162,6 +172,15 @@ class _Emitter:
             if o in results:
                 store_slot(text, self.slots[o], values[o], np.dtype(o.dtype))
 
+    def _moves(self, text: Text, nodes: Sequence[Fetch | Keep | Copy]) -> None:
+        for node in nodes:
+            if isinstance(node, Copy):
+                self._copy(text, node)
+            elif isinstance(node, Fetch):
+                self._fetch(text, node)
+            else:
+                self._keep(text, node)
+
     def _copy(self, text: Text, node: Copy) -> None:
         loaded = [
             text.splat(x) if isinstance(x, np.generic) else load_slot(text, self.slots[x], dtype_of(x))
@@ -171,35 +190,51 @@ class _Emitter:
             store_slot(text, self.slots[to], x, dtype_of(to))
 
     def _fetch(self, text: Text, node: Fetch) -> None:
-        place, dtype = node.place, node.place.dtype
-        wanted = {k: self.slots[node.source, k] for k in node.wanted}
-        if self._in_scratch(place) or place.shared:
-            for k, slot in wanted.items():
-                if place.shared:
-                    x = spread(text, "%at", k * dtype.itemsize, dtype)
-                else:
-                    x = load(text, address(text, "%at", k * self.lanes * dtype.itemsize), dtype)
-                store(text, address(text, "%frame", slot), x, dtype)
-        else:
-            if not node.turn:
-                ask_ahead(text, dtype, place.size, False)
-            fetch_rows(text, dtype, place.size, wanted)
+        at, dtype = self._at(text, node), node.place.dtype
+        for k in node.wanted:
+            if node.place.shared:
+                x = spread(text, at, k * dtype.itemsize, dtype)
+            else:
+                x = load(text, address(text, at, k * dtype.itemsize * self.lanes), dtype)
+            store(text, address(text, "%frame", self.slots[node.source, k]), x, dtype)
 
     def _keep(self, text: Text, node: Keep) -> None:
+        at, dtype = self._at(text, node), node.place.dtype
+        for k, x in enumerate(node.given):
+            loaded = text.splat(x) if isinstance(x, np.generic) else load_slot(text, self.slots[x], dtype)
+            if dtype.kind == "b":
+                loaded = text.add(f"zext {text.truth} {loaded} to {self.module.stored_vector(dtype)}")
+            store(text, address(text, at, k * dtype.itemsize * self.lanes), loaded, dtype)
+
+    def _rows(self, text: Text, node: Fetch | Keep) -> None:
+        """Numbers of an array that has those of a row side by side."""
         place, dtype = node.place, node.place.dtype
-        columns = [x if isinstance(x, np.generic) else self.slots[x] for x in node.given]
-        if self._in_scratch(place):
-            for k, x in enumerate(node.given):
-                loaded = text.splat(x) if isinstance(x, np.generic) else load_slot(text, self.slots[x], dtype)
-                at = address(text, "%at", k * self.lanes * dtype.itemsize)
-                if dtype.kind == "b":
-                    loaded = text.add(f"zext {text.truth} {loaded} to {self.module.stored_vector(dtype)}")
-                store(text, at, loaded, dtype)
+        text.do(f"%at = getelementptr i8, ptr {self._at(text, node)}, i64 0")
+        if not node.turn:
+            ask_ahead(text, dtype, place.size, isinstance(node, Keep))
+        if isinstance(node, Fetch):
+            fetch_rows(text, dtype, place.size, {k: self.slots[node.source, k] for k in node.wanted})
         else:
-            if not node.turn:
-                ask_ahead(text, dtype, place.size, True)
             text.do(f"%room = alloca {self.module.stored_vector(dtype)}, align 64")
+            columns = [x if isinstance(x, np.generic) else self.slots[x] for x in node.given]
             keep_rows(text, dtype, place.size, columns)
+
+
+def _size(node: Any) -> int:
+    """Numbers that a node moves; 1 for others."""
+    moved = {Fetch: "wanted", Keep: "given", Copy: "pairs"}.get(type(node))
+    return len(getattr(node, moved)) if moved else 1
+
+
+def _bunches(moves: Iterable[Any]) -> Iterator[list[Any]]:
+    """Moves one after another, in functions that are not too long."""
+    bunch: list[Any] = []
+    for node in moves:
+        if bunch and sum(map(_size, bunch)) + _size(node) > MOST_MOVED:
+            yield bunch
+            bunch = []
+        bunch.append(node)
+    yield bunch
 
 
 def _operand_dtype(o: Operation, names: dict[Any, Any]) -> np.dtype:
@@ -234,6 +269,7 @@ define internal void @once(ptr %frame, ptr %arrays, ptr %scratch, i64 %row, i64 
 define internal void @block(ptr %arrays, i64 %first, i64 %last) noinline nounwind {{
   %frame = alloca [{frame} x i8], align 64
   %claimed = {claim}
+{ask}
   %number = ptrtoint ptr %claimed to i64
   %up = add i64 %number, 63
   %even = and i64 %up, -64

@@ -9,6 +9,8 @@ import numpy as np
 
 from jaxmbs.batching.machine.code import Code, Copy, Fetch, Keep, Piece, Turns
 
+_LINE = 64  # bytes: the largest alignment
+
 
 def reads(node: Any) -> list[Any]:
     """Names of the numbers that a node takes from slots."""
@@ -29,7 +31,7 @@ def writes(node: Any) -> list[Any]:
 
 
 def slots(code: Code, bytes_of: Callable[[Any], int]) -> tuple[dict[Any, int], int]:
-    """Byte offset of every name, and the bytes of the frame; bytes_of: of the slot of a name."""
+    """Byte offset of every name, and the bytes of the frame; bytes_of: of the slot of a name, a power of two."""
     first: dict[Any, int] = {}
     last: dict[Any, int] = {}
     ends: list[tuple[int, int]] = []
@@ -80,7 +82,8 @@ def _assigned(
         if free.get(n):
             offsets[x] = free[n].pop()
         else:
-            offsets[x], size = size, size + n
+            even = -(-size // min(n, _LINE)) * min(n, _LINE)
+            offsets[x], size = even, even + n
     return offsets, size
 
 

@@ -216,7 +216,13 @@ end.here:
   ret void
 }
 """
+LARGE_PAGES = sys.platform == "linux"  # whether the system is asked for them, for results and scratch memory
 _HUGE = 1 << 21  # bytes of a large page: the system clears one of them in less time than 512 small ones
+
+
+def asking(array: str, size: int) -> str:
+    """A line that asks the system for large pages for an array of so many bytes."""
+    return f"  call void @pages(ptr {array}, i64 {size})" if LARGE_PAGES and size >= 2 * _HUGE else ""
 
 
 def text(arguments: int, widths: list[int], lanes: int, each: int, few: int, long: bool) -> str:
@@ -226,7 +232,6 @@ def text(arguments: int, widths: list[int], lanes: int, each: int, few: int, lon
     no other thread is called; long: a block for each thread.
     """
     results = len(widths)
-    large = sys.platform == "linux"  # the system is asked for large pages for results
     pages = [
         f"  %result{k}.bytes = mul i64 %rows, {width}\n  %result{k} = read ptr %arrays {8 * (arguments + k)}\n"
         f"  call void @pages(ptr %result{k}, i64 %result{k}.bytes)"
@@ -239,10 +244,10 @@ def text(arguments: int, widths: list[int], lanes: int, each: int, few: int, lon
     known = {
         "MAJOR": MAJOR, "MINOR": MINOR, "LANES_LESS": lanes - 1, "LANES": lanes, "EACH": each, "FEW": few,
         "ARRAYS": arguments + results, "BYTES": 256 + 8 * (arguments + results),
-        "SHARE": "smax" if long else "smin", "COPIES": "\n".join(copies), "PAGES": "\n".join(pages * large),
+        "SHARE": "smax" if long else "smin", "COPIES": "\n".join(copies), "PAGES": "\n".join(pages * LARGE_PAGES),
         "HUGE_LESS": _HUGE - 1, "HUGE": _HUGE,
     }  # fmt: skip
-    out = _TEXT + _PAGES * large
+    out = _TEXT + _PAGES * LARGE_PAGES
     for name, value in known.items():
         out = out.replace(name, str(value))
     return _FIELD.sub(_field, out)
