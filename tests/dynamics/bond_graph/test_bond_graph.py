@@ -149,7 +149,7 @@ def test_power_balances(found):
     for name, power in powers.items():
         if graph.kind(name) in ("MTF", "MGY"):
             assert abs(power) < ROUNDING * largest, name
-        if graph.kind(element) == "R" and not element.endswith("pusher"):
+        if graph.kind(name) == "R" and not name.endswith("pusher"):
             assert power >= 0
     if not model.structure.rheonomic and "t" not in options:
         assert abs(taken(graph, "given")) < ROUNDING * largest  # scleronomic constraints do no work
