@@ -289,6 +289,15 @@ def test_without_llvmlite(monkeypatch):
     assert "win32" in machine.lacking.__wrapped__()
 
 
+def test_code_of_another_processor_is_another_file(monkeypatch):
+    names = {compiling._file("text"), compiling._file("another")}
+    monkeypatch.setattr(compiling, "_LEVEL", 1)
+    names.add(compiling._file("text"))
+    monkeypatch.setattr(compiling, "_processor", lambda: ("znver4", "+avx2"))
+    names.add(compiling._file("text"))
+    assert len(names) == 4 and compiling._file("text") in names
+
+
 def test_code_is_kept_on_disk(tmp_path):
     """It is read where it is whole, and made anew where it is not; the same function always has the same text."""
     compiling._prepared()
