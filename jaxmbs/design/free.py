@@ -55,7 +55,7 @@ class Free:
         nominal = np.asarray(mbs.get(model, names[0]), float)
         which = np.arange(nominal.size) if self.components is None else np.asarray(self.components, int)
         if which.size == 0 or which.min() < 0 or which.max() >= nominal.size:
-            raise ModelError(f"free: components {list(which)} of {names[0]!r}, which has {nominal.size}")
+            raise ModelError(f"free: components {which.tolist()} of {names[0]!r}, which has {nominal.size}")
         own = nominal.reshape(-1)[which]
         low, high = _bounds(names[0], self.low, self.high, len(which))
         signed = p.kind in _SIGNED and not names[0].endswith(".mass")

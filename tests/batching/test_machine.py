@@ -237,9 +237,30 @@ def test_sines_have_no_limit():
 
 def test_the_smallest_numbers_are_zeros():
     """As the processor takes them in XLA's threads."""
-    x = np.array([1e-310, -1e-310, 0.0, -0.0])
+    x = np.array([1e-310, -1e-310, 0.0, -0.0, np.inf, -np.inf, 2.0])
     for fn in (jnp.sqrt, jnp.log, lambda x: lax.pow(x, 0.5), lambda x: 1 / x):
         assert np.array_equal(over_rows(fn, on=MACHINE)(x)[0], jax.jit(jax.vmap(fn))(x), equal_nan=True)
+
+
+def test_powers_that_are_products_or_roots():
+    x = np.array([-2.5, 3.0, 1e-310, -1e-310, 0.0, -0.0, np.inf, -np.inf, np.nan, 1e200])
+
+    def fn(x):
+        return [lax.pow(x, y) for y in (-1.0, 0.5, 1.0, 2.0, 3.0)]
+
+    got, want = over_rows(fn, on=MACHINE)(x)[0], jax.jit(jax.vmap(fn))(x)
+    np.testing.assert_allclose(got, want, rtol=1e-15)
+    assert np.array_equal(np.signbit(got)[:, :8], np.signbit(want)[:, :8])
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_powers_of_the_smallest_numbers(dtype):
+    """Zero would be another base, and another exponent of a negative number: -2^0 = 1, but -2^1e-310 is no number."""
+    small = np.finfo(dtype).tiny / 100
+    x, y = np.array([[small, -0.25], [small, 0.5], [-small, 3], [-2, small], [0, small], [np.inf, small]], dtype).T
+    got = over_rows(lax.pow, on=MACHINE)(x, y)[0]
+    assert np.array_equal(got, jax.jit(jax.vmap(lax.pow))(x, y), equal_nan=True)
+    assert np.array_equal(got[3:], [np.nan, 0, np.inf], equal_nan=True)
 
 
 def test_instructions_for_whole_numbers():
@@ -274,6 +295,15 @@ def test_without_llvmlite(monkeypatch):
     assert "pip install 'jaxmbs[fast]'" in machine.lacking.__wrapped__()
     monkeypatch.setattr(machine.sys, "platform", "win32")
     assert "win32" in machine.lacking.__wrapped__()
+
+
+def test_code_of_another_processor_is_another_file(monkeypatch):
+    names = {compiling._file("text"), compiling._file("another")}
+    monkeypatch.setattr(compiling, "_LEVEL", 1)
+    names.add(compiling._file("text"))
+    monkeypatch.setattr(compiling, "_processor", lambda: ("znver4", "+avx2"))
+    names.add(compiling._file("text"))
+    assert len(names) == 4 and compiling._file("text") in names
 
 
 def test_code_is_kept_on_disk(tmp_path):

@@ -14,6 +14,7 @@ import jaxmbs as mbs
 from jaxmbs.batching.compiling import compiled
 from jaxmbs.design import Factor, Free, MassDistribution, Problem, Status, synthesize
 from jaxmbs.design.file import read
+from jaxmbs.design.objectives.base import weighted
 from jaxmbs.design.problem import Prepared
 from jaxmbs.design.samples import draws_of, moved, require_effect
 from jaxmbs.study import read as read_study
@@ -213,6 +214,29 @@ def test_the_smooth_worst_is_near_the_worst(bound, extreme):
     exact = float(1.0 - extreme(x)) if "at_most" in bound else float(extreme(x) - 1.0)
     assert 0 <= found - exact < np.log(200) / 20 * x.std()
     assert float(worst.residuals(x[:, None], None)[0]) == max(-found, 0.0)
+
+
+def test_several_events_count_by_the_latest_and_the_largest():
+    motions = SimpleNamespace(
+        time={"left": np.array([1.0, 5.0]), "right": np.array([2.0, 3.0])},
+        lost={"left": np.array([8.0, 0.5]), "right": np.array([2.0, 0.0])},
+    )
+    assert np.array_equal(D.EventTime("left right").taken(motions, None), [[2.0], [5.0]])
+    loads = D.LatchLoad("left right", stiffness=4.0).taken(motions, None)
+    np.testing.assert_allclose(loads, [[8.0], [2.0]], rtol=1e-14)
+
+
+def test_weights_mean_the_same_whatever_the_number_of_residuals():
+    objective = D.StaticBalance(weight=3.0)
+    for n in (1, 4, 25):
+        assert np.linalg.norm(weighted(objective, 0.1 * np.ones(n))) == pytest.approx(0.3)
+
+
+def test_a_driver_has_the_given_angles():
+    curve = D.CurveThroughPoints("lower", x=(0.3, 0.5), y=(0.0, 0.1), driver="elbow", angles=(0.2, 0.7))
+    instances = curve.data(None)
+    found = curve.measure(double(), instances[1], jnp.array([0.4, 0.9]))
+    assert found[-1] == pytest.approx(0.9 - 0.7)
 
 
 DISPERSED = CART.replace("dt = 0.05", 'dt = 0.1\nmethod = "dopri5"\ntolerance = 1e-10').replace(

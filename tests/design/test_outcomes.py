@@ -1,6 +1,7 @@
 """How searches end: met, infeasible, escaping, bound; the same optimum as SciPy's; kept and gone on with."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import jax.numpy as jnp
 import numpy as np
@@ -13,6 +14,7 @@ from jaxmbs.design import Factor, Free, MassDistribution, Problem, Status, synth
 from jaxmbs.design.certificate import Envelope, certificate, distance, on_a_ball
 from jaxmbs.design.problem import Prepared
 from jaxmbs.design.search import search
+from jaxmbs.design.synthesize import best_start
 from jaxmbs.model import ModelError
 
 WEIGHTLESS = {"gravity": (0.0, 0.0, 0.0)}
@@ -69,7 +71,8 @@ def test_nothing_is_proved_where_an_envelope_lets_the_conditions_hold():
     static = np.array([-0.25, -0.0625])  # where the centre of mass of body 2 has to be
 
     def found(center, half):
-        free = [*bodies(2, center=(*center, 0.0), half_axes=half), *bodies(3)]
+        # of a body without envelope nothing is taken as given, wherever its moments are counted from
+        free = [*bodies(2, center=(*center, 0.0), half_axes=half), *bodies(3, pole=(0.1, 0.2, 0.0))]
         prepared = Prepared(Problem(arm(), free, [INDEPENDENT], starts=1))
         return certificate(prepared, prepared.variables.nominal)
 
@@ -106,6 +109,25 @@ def test_the_least_of_a_quadratic_function_on_a_ball(seed):
     values = np.einsum("ni,ij,nj->n", points, A, points) + points @ b
     assert np.linalg.norm(s) <= 1 + 1e-12 and dual <= values.min() + 1e-12
     assert s @ A @ s + b @ s == pytest.approx(dual, abs=1e-9)
+
+
+def test_names_share_one_value():
+    part = Free(["body_2.com", "body_3.com"], components=(0, 2)).part(arm())
+    found = part.values(np.array([0.25, -0.5]), None)
+    y = np.asarray(mbs.get(arm(), "body_2.com"))[1]
+    assert list(found) == ["body_2.com", "body_3.com"]
+    assert all(np.array_equal(x, [0.25, y, -0.5]) for x in found.values())
+
+
+def test_of_several_successes_the_nearest_to_the_nominal_values_is_best():
+    """Whatever their cost is to rounding; a failure that is cheaper is none."""
+    prepared = SimpleNamespace(variables=SimpleNamespace(size=2, nominal=np.zeros(2)))
+    x = np.array([[3.0, 0.0, 9.0], [1.0, 1.0, 9.0], [0.1, 0.0, 9.0], [2.0, 0.0, 0.0]])
+    status = np.array([Status.MET, Status.MET, Status.INFEASIBLE, Status.MET]).astype(int)
+    state = SimpleNamespace(x=x, status=status, cost=np.array([1e-25, 1e-22, 0.0, 1e-30]))
+    assert best_start(prepared, state) == 1
+    state.status = np.full(4, int(Status.LEAST))
+    assert best_start(prepared, state) == 2
 
 
 def test_bounds_bind_and_are_named():
@@ -235,6 +257,9 @@ def test_every_vector_is_a_body_and_every_body_a_vector(envelope):
         ({"free": [Free("body_2.mas")]}, "did you mean 'body_2.mass'"),
         ({"free": [Free("body_2.inertia")]}, "MassDistribution"),
         ({"free": [Free("body_2.mass", low=3.0, high=1.0)]}, "exchange them"),
+        ({"free": [Free(["body_2.mass", "body_2.com"])]}, "differ in shape"),
+        ({"free": [Free("body_2.com", components=(0, 3))]}, r"components \[0, 3\] of 'body_2.com', which has 3"),
+        ({"free": [Factor(["body_2.mass"], low=0.0)]}, "more than zero"),
         ({"free": [Free("body_2.com"), *bodies(2)]}, "set by both"),
         ({"free": [MassDistribution("bodi_2")]}, "did you mean 'body_2'"),
         ({"free": [MassDistribution("body_2", mass=(2.0, 1.0))]}, "0 < low <= high"),

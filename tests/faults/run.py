@@ -39,7 +39,8 @@ IMPORTED = (
     "matplotlib.figure", "sympy",
 )  # fmt: skip
 LIMIT = 1200  # seconds for one fault
-PASSED, FAILED = 0, 1  # pytest's exit codes; the others mean that something else went wrong
+PASSED, FAILED, NONE = 0, 1, 5  # pytest's exit codes; the others mean that something else went wrong
+SESSIONS = "not optimised", "optimised"  # those of `make test`: most programs are compiled without optimisation
 
 
 def workplace(folder):
@@ -71,8 +72,19 @@ def prepare():
     sys.dont_write_bytecode = True
 
 
+def sessions(folder, *arguments):
+    """(exit code, output) of the tests in a copy, those that are compiled with optimisation last and by themselves."""
+    codes = set()
+    for marked in SESSIONS:
+        code, output = pytest(folder, "-m", marked, *arguments)
+        if code not in (PASSED, NONE):
+            return code, output
+        codes.add(code)
+    return min(codes), output
+
+
 def pytest(folder, *arguments):
-    """(exit code, output) of the tests in a copy, in a process of their own."""
+    """The same in one session, a process of its own."""
     said = folder / "output"
     child = os.fork()
     if not child:
@@ -106,7 +118,7 @@ def verdict(fault, folder, everything):
     right = path.read_text()
     path.write_text(text)
     try:
-        code, output = pytest(folder, "-x", *(() if everything else fault.tests))
+        code, output = sessions(folder, "-x", *(() if everything else fault.tests))
     finally:
         path.write_text(right)
     if code == FAILED:
@@ -125,7 +137,9 @@ def work(folder, waiting, done, everything):
     while (k := waiting.get()) is not None:
         begin = time.monotonic()
         if k == "baseline":
-            code, output = pytest(place, *sorted({test for f in chosen if f.name in everything[1] for test in f.tests}))
+            code, output = sessions(
+                place, *sorted({test for f in chosen if f.name in everything[1] for test in f.tests})
+            )
             done.put((k, code == PASSED, output, time.monotonic() - begin))
         else:
             done.put((k, *verdict(chosen[k], place, everything[0]), time.monotonic() - begin))

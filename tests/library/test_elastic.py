@@ -35,6 +35,8 @@ def test_cantilever_frequencies_and_deflection():
         angles = -np.linalg.solve(K, moments)
         arms = 2.0 - (np.arange(n) + 0.5) * 2.0 / n
         tips.append(arms @ angles)
+        hinges = [mbs.get(model, f"hinge_{i}.parent_pose.position")[0] for i in range(1, n + 1)]
+        np.testing.assert_allclose(np.cumsum(hinges), 2.0 - arms, rtol=1e-14)
     errors = np.array(found) / exact - 1
     assert np.all(np.abs(errors[-1]) < [1e-2, 2e-2, 6e-2]), errors
     assert np.all(np.abs(orders(errors) - 2) < 0.35), orders(errors)

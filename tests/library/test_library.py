@@ -112,3 +112,12 @@ def test_pushers_stand_on_a_circle():
     for end in ("point_a", "point_b"):
         seats = np.array([mbs.get(model, f"pusher_{i}.{end}") for i in range(1, 6)])
         assert np.allclose(np.linalg.norm(seats[:, 1:], axis=1), 0.7) and np.allclose(seats.sum(axis=0), 0, atol=1e-14)
+
+
+def test_springs_of_a_wing_rest_where_its_panels_stand_in_a_line():
+    model = mbs.library.synchronised_wing(5).build()
+    rest = [mbs.get(model, f"spring_{k}.rest_angle") for k in range(1, 6)]
+    folded = np.array([mbs.get(model, f"panel_{k}.com")[1] for k in range(1, 6)])  # up and down in turn
+    np.testing.assert_allclose(np.cumsum(rest) + np.sign(folded) * np.pi / 2, 0, atol=1e-15)
+    for k in range(2, 6):
+        np.testing.assert_allclose(rest[k - 1], mbs.get(model, f"cable_{k}.coefficients") @ [1, rest[k - 2]])

@@ -210,6 +210,7 @@ BATCH_FAULTS = {
     "no batch axis": ({"arm.mass": 1.0}, "arm.mass", "batch"),
     "wrong shape": ({"arm.com": np.ones((3, 2))}, "arm.com", "(3, 2)"),
     "unequal numbers of rows": ({"arm.mass": np.ones(3), "screw.mass": np.ones(4)}, "arm.mass", "screw.mass", "3", "4"),
+    "fewer rows": ({"arm.mass": np.ones(4), "screw.mass": np.ones(3)}, "arm.mass", "screw.mass", "3", "4"),
     "unphysical inertia": ({"arm.inertia": np.array([(1, 1, 1), (1, 1, 3.0)])}, "arm.inertia", "row 1", "triangle"),
     "inertia not symmetric": (
         {"arm.inertia": np.array([np.eye(3), np.eye(3) + np.eye(3, k=1) * 0.1])},
@@ -230,6 +231,17 @@ def test_vary_refuses(fault):
     with pytest.raises(mbs.ModelError) as caught:
         mbs.vary(machine(), values)
     assert not [w for w in words if w not in str(caught.value)], caught.value
+
+
+def test_vary_refuses_what_elements_require_together():
+    mech = mbs.Mechanism("rocket")
+    mech.add_body("hull", 1.0, inertia=(1.0, 1.0, 1.0))
+    mech.add_joint("flight", mbs.Free(), "world", "hull")
+    mech.add_force("jet", mbs.Thruster("hull", thrust=1.0, times=(0.0, 1.0), values=(1.0, 0.0)))
+    model = mech.build()
+    mbs.vary(model, {"jet.times": np.array([(0.0, 1.0), (0.0, 2.0)])})
+    with pytest.raises(mbs.ModelError, match=r"vary 'jet'.*must increase"):
+        mbs.vary(model, {"jet.times": np.array([(0.0, 1.0), (2.0, 1.0)])})
 
 
 def test_get_and_free_name_near_matches():

@@ -167,6 +167,7 @@ def test_instances_of_a_batch_have_their_own_events_and_do_not_disturb_one_anoth
         ({"when": mbs.JointReaches("slid", 1.0), "then": ()}, "slide"),
         ({"when": mbs.Time(1.0), "then": mbs.Enable("spring")}, "no force element or constraint"),
         ({"when": mbs.Time(1.0), "then": mbs.Finish(), "after": "never"}, "never"),
+        ({"when": mbs.Time(1.0), "then": mbs.Finish(), "after": "e"}, "no event named 'e'"),
         ({"when": 1.0, "then": mbs.Finish()}, "not a condition"),
         ({"when": mbs.Time(1.0), "then": mbs.Lock}, "not an action"),
     ],

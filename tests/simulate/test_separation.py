@@ -65,6 +65,14 @@ def test_the_springs_give_up_their_energy(separation):
     assert np.abs(solution.energy_error).max() < 1e-5 * kinetic
 
 
+def test_every_end_of_several_is_found(separation):
+    """Two ends at one instant, then two more: what is set aside for later ends is not spent on the first."""
+    strokes = {"pusher_1": 0.1, "pusher_2": 0.1, "pusher_3": 0.11, "pusher_4": 0.12}
+    model, solution = run(separation, springs=CUT, **{f"{name}.stroke": x for name, x in strokes.items()})
+    work = sum(CUT["preload"] * x - CUT["stiffness"] * x**2 / 2 for x in strokes.values())
+    assert mbs.energy(model, solution.q[-1], solution.v[-1])[0] == pytest.approx(work, rel=1e-11)
+
+
 def test_impulse_of_the_springs_is_the_payload_s_momentum(separation):
     """Integral of the pushers' forces over time (trapezoidal) equals m v of the payload."""
     model, solution = run(separation, springs=SPRINGS)

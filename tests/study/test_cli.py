@@ -1,6 +1,7 @@
 """The commands: most of them in this process, those that set the precision or the devices in one of their own."""
 
 import hashlib
+import importlib
 import io
 import json
 import subprocess
@@ -19,7 +20,7 @@ from jaxmbs import batching, cli
 from jaxmbs.cli import app, common
 from jaxmbs.cli.commands import simulate
 from jaxmbs.cli.show import one_run
-from jaxmbs.study import read, repeat
+from jaxmbs.study import read, repeat, store
 from jaxmbs.study.provenance import sealed
 from jaxmbs.study.repeat import write
 from jaxmbs.study.units import unit
@@ -40,7 +41,14 @@ def folder(tmp_path_factory, process):
 def test_info(command):
     done = command("info", EXAMPLE)
     assert done.returncode == 0, done.stderr
-    for word in ("2 bodies, 12 degrees of freedom", "pusher_4", "thruster", "residual.thrust", "clearance > 0.02 m"):
+    for word in (
+        "2 bodies, 12 degrees of freedom",
+        "pusher_4",
+        "thruster",
+        "residual.thrust",
+        "clearance > 0.02 m",
+        "3,500 kg",
+    ):
         assert word in done.stdout
     mechanism_only = command("info", EXAMPLE.parent / "nothing.toml")
     assert mechanism_only.returncode == 1 and "cannot be read" in mechanism_only.stderr
@@ -183,6 +191,21 @@ def test_the_precision_is_set_before_anything_runs(monkeypatch):
     for precision in ("float32", "float64"):
         common.compute(precision)
     assert said == [("jax_enable_x64", False), "cores", ("jax_enable_x64", True), "cores"]
+
+
+@pytest.mark.parametrize("name", ["resume", "report", "sensitivity"])
+def test_a_run_is_gone_on_with_in_its_precision(name, monkeypatch):
+    class Asked(Exception):
+        pass
+
+    def ask(precision):
+        raise Asked(precision)
+
+    command = importlib.import_module(f"jaxmbs.cli.commands.{name}")
+    monkeypatch.setattr(store, "open_folder", lambda folder: SimpleNamespace(provenance={"precision": folder}))
+    monkeypatch.setattr(command, "compute", ask)
+    with pytest.raises(Asked, match="float32"):
+        getattr(command, name)("float32")
 
 
 def test_outputs_are_shown_in_their_units():

@@ -7,11 +7,28 @@ import pytest
 from scipy.optimize import minimize
 from scipy.spatial.transform import Rotation
 
+import jaxmbs as mbs
+from jaxmbs.dynamics.state import State
+from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.spatial import Matrix3, Vector3
 from jaxmbs.study import read, repeat, run
 from jaxmbs.study.criteria import parse
-from jaxmbs.study.outputs import Attitude, Ball, Box, Capsule, Clearance, Distance, EulerAngle, Hull, Tube
+from jaxmbs.study.outputs import (
+    Attitude,
+    Ball,
+    Box,
+    Capsule,
+    Clearance,
+    Distance,
+    ElementForce,
+    EulerAngle,
+    Hull,
+    MinOver,
+    Momentum,
+    Tube,
+)
 from jaxmbs.study.outputs.attitude import SEQUENCES
+from jaxmbs.study.outputs.folding import _margin
 from jaxmbs.study.outputs.gap import signed_distance
 from tests.study.conftest import CART
 
@@ -164,6 +181,42 @@ def test_inside_of_hollow_shapes():
     assert not measured(out)[1] and float(measured(s)[0]) == pytest.approx(0.3)
 
 
+def test_a_cylinder_in_a_box_is_never_told_thinner_than_it_is():
+    """Its corners lie outside it, so that walls between two of them are not farther than they are."""
+    tube, room = Tube("b", axis=(1, 0, 0), radius=0.4, length=1.0), Box("a", size=(3, 1, 1))
+    for angle in (0.0, np.pi / 64):
+        s = Scene(Rotation.from_rotvec([angle, 0, 0]).as_matrix(), np.zeros(3))
+        found = float(Clearance(tube, room, True).measure(s)[0])
+        assert 0.1 - 0.4 * 0.0013 <= found <= 0.1 + 1e-12
+
+
+def test_the_smallest_of_several_shows_what_is_no_number():
+    both = MinOver(of=("x", "y"))
+    for pair in ([(1.0, True), (np.nan, True)], [(np.nan, True), (1.0, True)]):
+        assert np.isnan(both.combined(pair)[0])
+    value, defined = both.combined([(np.nan, False), (1.0, True)])
+    assert (value, defined) == (1.0, True)
+
+
+def test_of_the_state_of_two_wheels():
+    """In plain floats: angular momentum beside another body that turns, the torque of a spring that is off."""
+    mech = mbs.Mechanism("wheels")
+    for name in "ab":
+        mech.add_body(name, 1.0, inertia=(0.5, 0.5, 0.5))
+        mech.add_joint(f"axle {name}", mbs.Revolute((0, 0, 1)), "world", name)
+    mech.add_force("coil", mbs.TorsionSpring("axle a", stiffness=4.0))
+    model = mech.build()
+    state = State(Tree(model), [0.3, 0.0], [3.0, 1.0]).scene
+
+    def measured(output, mode=None):
+        return float(output.of_state(state, model, mode)[0])
+
+    assert measured(Momentum("a", part="angular")) == pytest.approx(1.5)
+    assert measured(Momentum("a", relative_to="b", part="angular")) == pytest.approx(1.0)
+    torque = ElementForce("coil", part="torque")
+    assert measured(torque) == pytest.approx(1.2) and measured(torque, model.mode(off="coil")) == 0.0
+
+
 @pytest.mark.parametrize("sequence", SEQUENCES)
 def test_angles_against_scipy(sequence):
     R = Rotation.random(rng=np.random.default_rng(5))
@@ -205,6 +258,12 @@ def test_sums_over_time_against_a_fine_grid():
     for reduce in ("integral", "mean", "rms"):
         assert np.isnan(kept(t, broken, reduce=reduce))
     assert np.isnan(kept(t, broken, reduce="time_above", limit=0.3))
+
+
+def test_a_condition_with_two_bounds_holds_between_them():
+    when = parse("1 mm < x < 2 mm", {"x": "length"})
+    margins = [float(_margin(when, {"x": (x, True)}, 0.0)) for x in (0.0, 0.0015, 0.003)]
+    assert margins == pytest.approx([-0.001, 0.0005, -0.001])
 
 
 def test_values_at_an_instant():

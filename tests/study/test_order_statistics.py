@@ -20,6 +20,7 @@ from jaxmbs.study.store import NOT_RUN
 from tests.study.conftest import CART, ROOT, environment
 
 STUDIES = 1000
+INTERVALS = anytime_interval, interval
 
 
 def test_examples():
@@ -101,6 +102,15 @@ def test_stopping_by_intervals_of_a_fixed_number_would_lie():
     k = np.cumsum(np.random.default_rng(3).binomial(40, p, size=(STUDIES, len(n))), axis=1)
     lost = [np.any((p < low) | (p > high), axis=1) for low, high in (interval(k, n, 0.9), anytime_interval(k, n, 0.9))]
     assert lost[0].mean() > 0.15 and at_least(~lost[1], 0.9)
+
+
+def test_rules_ask_the_interval_that_holds_at_all_times():
+    n = np.arange(10, 2001, 10)
+    k = np.round(0.97 * n)
+    first = [np.argmax(settled(k, n, 0.9, rule, 0.9)) for rule in (0.05, "decided")]
+    at_all_times, once = ((high - low <= 0.05, low >= 0.9) for low, high in (f(k, n, 0.9) for f in INTERVALS))
+    assert first == [np.argmax(x) for x in at_all_times]
+    assert all(np.argmax(x) < at for x, at in zip(once, first, strict=True)), "the other would stop before"
 
 
 @pytest.fixture(scope="module")

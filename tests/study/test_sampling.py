@@ -14,7 +14,7 @@ from jaxmbs.study.batch import draws_of, study_key
 from jaxmbs.study.distributions import Normal, Uniform, quantiles
 from jaxmbs.study.provenance import provenance
 from jaxmbs.study.sampling.designs import Design, permuted
-from jaxmbs.study.sampling.tables import Discrete, Empirical, Mixture, Part
+from jaxmbs.study.sampling.tables import Discrete, Empirical, Mixture, Part, columns
 from tests.study.test_samplers import drawn
 
 N = 20_000
@@ -48,6 +48,18 @@ def test_discrete_values_come_as_often_as_their_weights():
     law = table.components(np.zeros(1), 1.0)
     assert law.middle == [2.5] or law.middle == [3.0] or law.middle == [2.0]
     assert law.spread == pytest.approx([x.std()], rel=0.02)
+
+
+def test_weights_are_not_negative_nor_all_zero():
+    for weights in ((2.0, -1.0, 1.0), (0.0, 0.0, 0.0)):
+        with pytest.raises(ValueError, match="weights are zero or more, and not all zero"):
+            Discrete(distribution="discrete", values=(3.0, 1.0, 2.0), weights=weights).components(np.zeros(1), 1.0)
+
+
+def test_tables_of_spreadsheets_are_read(tmp_path):
+    (tmp_path / "lot.csv").write_bytes("\ufeffmass, note\r\n1.5, 1\r\n\r\n2.5, 2\r\n".encode())
+    mass, note = columns(tmp_path / "lot.csv", ["mass", "note"])
+    assert mass.tolist() == [1.5, 2.5] and note.tolist() == [1.0, 2.0]
 
 
 def test_measured_values_are_drawn_as_they_are_and_between(tmp_path):
@@ -135,14 +147,14 @@ matrix = [[1.0, 0.8, -0.3], [0.8, 1.0, 0.0], [-0.3, 0.0, 1.0]]
 def test_correlated_draws(cart):
     path = cart("[simulation]", TIED.format("rank"))
     x = draws(path)
-    columns = [x[name][:, 0] for name in ("cart.mass", "initial.rail.v", "spring.stiffness")]
+    drawn = [x[name][:, 0] for name in ("cart.mass", "initial.rail.v", "spring.stiffness")]
     wanted = np.array([[1, 0.8, -0.3], [0.8, 1, 0], [-0.3, 0, 1]])
     reach = 4.4 * (1 - wanted**2 + np.eye(3)) / np.sqrt(N)
-    found = stats.spearmanr(columns, axis=1).statistic
+    found = stats.spearmanr(drawn, axis=1).statistic
     assert np.all(np.abs(found - wanted) < reach)
     # what each draw is by itself has not changed
-    assert stats.kstest(columns[0], stats.norm(1, 0.02).cdf).pvalue > 1e-3
-    assert stats.kstest(columns[1], stats.uniform(-0.1, 0.2).cdf).pvalue > 1e-3
+    assert stats.kstest(drawn[0], stats.norm(1, 0.02).cdf).pvalue > 1e-3
+    assert stats.kstest(drawn[1], stats.uniform(-0.1, 0.2).cdf).pvalue > 1e-3
     scores = draws(cart("[simulation]", TIED.format("normal")))
     z = [scores["cart.mass"][:, 0], stats.norm.ppf((scores["initial.rail.v"][:, 0] + 0.1) / 0.2)]
     assert abs(np.corrcoef(z)[0, 1] - 0.8) < reach[0, 1]
@@ -244,6 +256,13 @@ def test_plans_are_more_even_than_chance(kind):
     stratified = np.array_equal(slices, np.arange(256))
     assert stratified == (kind != "halton"), "one point in each slice, of Latin hypercubes and of 2^k Sobol points"
     assert all(stats.kstest(c, "uniform").pvalue > 1e-3 for c in x.T)
+
+
+def test_points_of_a_latin_hypercube_lie_anywhere_in_their_slices():
+    x = design("latin_hypercube", 1000).points(0, 1000) * 1000
+    within = x - np.floor(x)
+    assert all(stats.kstest(c, "uniform").pvalue > 1e-3 for c in within.T)
+    assert np.abs(np.corrcoef(np.column_stack([within, x]).T) - np.eye(6)).max() < 0.15
 
 
 def test_sweeps():

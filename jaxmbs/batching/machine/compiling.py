@@ -47,12 +47,8 @@ def restored(name: str, file: str) -> bool:
 
 def _register(name: str, text: str, file: str = "", code: bytes | None = None) -> None:
     _prepared()
-    cpu, features = _processor()
-    import llvmlite.binding as llvm
-
     if not file:
-        triple = llvm.Target.from_default_triple().triple
-        file = _file("\n".join([text, cpu, features, triple, str(llvm.llvm_version_info), str(_LEVEL)]))
+        file = _file(text)
         code = _kept(file)
     engine = _engine(text, _in_folder(file), code)
     address = ctypes.c_void_p(engine.get_function_address("handler"))
@@ -108,8 +104,12 @@ def _engine(text: str, path: Path | None, code: bytes | None) -> Any:
 _STUB = "declare ptr @handler(ptr)"  # in place of a text whose code is there
 
 
-def _file(content: str) -> str:
-    """Name of the file of a kernel's code."""
+def _file(text: str) -> str:
+    """Name of the file of a kernel's code, which is of its text, LLVM and the processor."""
+    import llvmlite.binding as llvm
+
+    triple = llvm.Target.from_default_triple().triple
+    content = "\n".join([text, *_processor(), triple, str(llvm.llvm_version_info), str(_LEVEL)])
     return f"jaxmbs_{hashlib.sha256(content.encode()).hexdigest()}.o"
 
 

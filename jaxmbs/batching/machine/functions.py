@@ -21,14 +21,16 @@ SYMBOLS = sorted({*LIBRARY.values(), "fmod", "sin", "cos"})
 def lanewise(name: str, dtype: np.dtype, lanes: int, operands: int) -> str:
     """A function of vectors that calls one of the C library for every lane.
 
-    Subnormal numbers are taken for zeros, as the processor does in XLA's threads.
+    Subnormal numbers are taken for zeros, as the processor does in XLA's threads; but a power is the library's own of
+    them, which XLA calls too: -2 to the power of 1e-310 is no number, whereas to the power of zero it is one.
     """
     e = host.element(dtype)
     v = f"<{lanes} x {e}>"
     symbol = name + "f" * (dtype.itemsize == 4)
     names = "ab"[:operands]
     given = ", ".join(f"{v} %{x}0" for x in names)
-    parts = "\n".join(f"  %{x}k = extractelement {v} %{x}, i64 %k" for x in names)
+    taken = "0" if name == "pow" else ""
+    parts = "\n".join(f"  %{x}k = extractelement {v} %{x}{taken}, i64 %k" for x in names)
     passed = ", ".join(f"{e} %{x}k" for x in names)
     mark, least = f"v{lanes}f{8 * dtype.itemsize}", host.literal(np.finfo(dtype).tiny)
     flushed = "\n".join(
@@ -37,6 +39,7 @@ def lanewise(name: str, dtype: np.dtype, lanes: int, operands: int) -> str:
         f"  %{x}b = fcmp olt {v} %{x}s, splat ({e} {least})\n"
         f"  %{x} = select <{lanes} x i1> %{x}b, {v} %{x}z, {v} %{x}0"
         for x in names
+        if not taken
     )
     return f"""
 declare {e} @{symbol}({", ".join([e] * operands)}) nounwind

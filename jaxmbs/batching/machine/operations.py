@@ -103,9 +103,9 @@ def _square(text: Text, o: Operation, x: list[str], dtype: np.dtype) -> str:
     return text.times(x[0], x[0], dtype)
 
 
-def _whole_power(text: Text, o: Operation, x: list[str], dtype: np.dtype) -> str:
-    """By squaring, in the order in which XLA multiplies."""
-    n, base, result = abs(o.params["y"]), x[0], ""
+def _by_squaring(text: Text, base: str, exponent: int, dtype: np.dtype) -> str:
+    """A whole power, in the order in which XLA multiplies."""
+    n, result = abs(exponent), ""
     while n:
         if n & 1:
             result = text.times(result, base, dtype) if result else base
@@ -113,9 +113,13 @@ def _whole_power(text: Text, o: Operation, x: list[str], dtype: np.dtype) -> str
         if n:
             base = text.times(base, base, dtype)
     result = result or text.splat(dtype.type(1))
-    if o.params["y"] >= 0:
+    if exponent >= 0:
         return result
     return text.add(f"fdiv {text.vector(dtype)} {text.splat(dtype.type(1))}, {result}")
+
+
+def _whole_power(text: Text, o: Operation, x: list[str], dtype: np.dtype) -> str:
+    return _by_squaring(text, x[0], o.params["y"], dtype)
 
 
 def _reciprocal_root(text: Text, o: Operation, x: list[str], dtype: np.dtype) -> str:
@@ -181,6 +185,18 @@ def _same(text: Text, o: Operation, x: list[str], dtype: np.dtype) -> str:
     return x[0]
 
 
+def _power(text: Text, o: Operation, x: list[str], dtype: np.dtype) -> str:
+    """Squares, cubes, reciprocals and roots are such, as XLA and LLVM have it; other powers are the C library's."""
+    exponent = o.operands[1]
+    if not isinstance(exponent, np.generic) or exponent not in (-1, 0.5, 1, 2, 3):
+        return text.lanewise("pow", dtype, x)
+    if exponent != 0.5:
+        return _by_squaring(text, x[0], int(exponent), dtype)
+    least, greatest = text.splat(dtype.type(-np.inf)), text.splat(dtype.type(np.inf))
+    root = text.call("fabs", dtype, [text.call("sqrt", dtype, x[:1])])  # of -0.0 it is 0.0
+    return text.select(text.add(f"fcmp oeq {text.vector(dtype)} {x[0]}, {least}"), greatest, root, dtype)
+
+
 def _by_library(text: Text, o: Operation, x: list[str], dtype: np.dtype) -> str:
     return text.lanewise(LIBRARY[o.primitive.name], dtype, x)
 
@@ -225,6 +241,7 @@ OPERATIONS: dict[str, tuple[str, Emit]] = {
     "cos": ("f", _sine),
     "logistic": ("f", _logistic),
     **{name: ("f", _by_library) for name in LIBRARY},
+    "pow": ("f", _power),
 }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import jax
@@ -12,7 +12,7 @@ from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.kinematics import LinkMotion
 from jaxmbs.dynamics.state.scene import TreeScene, action, elements
 from jaxmbs.spatial import ZERO_MOTION
-from jaxmbs.spatial.scalar import Scalar, is_number, sub, where
+from jaxmbs.spatial.scalar import Scalar, add, is_number, sub, where
 
 Efforts = dict[str, tuple[Scalar, ...]]
 
@@ -39,14 +39,17 @@ def element_loads(state: State) -> Iterator[tuple[str, str, str, Efforts]]:
 
 def _efforts(scene: TreeScene, loads: tuple[Any, Any, Any]) -> Efforts:
     s, (on_body, on_joint, on_all) = scene.tree.structure, loads
-    out = {f"body:{body}": F.scalars() for body, F in on_body.items()}
+    found: list[tuple[str, Sequence[Scalar]]] = [(f"body:{body}", F.scalars()) for body, F in on_body.items()]
     for joint, f in on_joint.items():
         if joint in s.loop_by_name:
-            out |= {f"body:{body}": F.scalars() for body, F in scene.cut_wrenches(joint, f).items()}
+            found += [(f"body:{body}", F.scalars()) for body, F in scene.cut_wrenches(joint, f).items()]
         else:
-            out[f"rate:{joint}"] = f
+            found.append((f"rate:{joint}", f))
     if on_all:
-        out |= {f"rate:{x.name}": on_all[p] for x, p in zip(s.links, s.v_slices, strict=True) if x.joint.nv}
+        found += [(f"rate:{x.name}", on_all[p]) for x, p in zip(s.links, s.v_slices, strict=True) if x.joint.nv]
+    out: Efforts = {}
+    for node, f in found:
+        out[node] = tuple(add(x, y) for x, y in zip(out[node], f, strict=True)) if node in out else tuple(f)
     return out
 
 

@@ -9,7 +9,7 @@ from jaxmbs.model.fields import Element, element
 from jaxmbs.spatial import IDENTITY3, ZERO3, Matrix3, Motion, Transform, Vector3
 from jaxmbs.spatial import Force as Wrench
 from jaxmbs.spatial.components import components
-from jaxmbs.spatial.scalar import Scalar
+from jaxmbs.spatial.scalar import Scalar, add
 
 Numbers = Mapping[str, Any]
 WORLD = "world"
@@ -96,15 +96,19 @@ class Loads:
             self._add(body, Wrench(self.scene.bodies[body].placement.rotation.T @ moment, ZERO3))
 
     def joint(self, joint: str, values: Sequence[Scalar]) -> None:
-        """Generalized forces on the joint's degrees of freedom."""
-        self.on_joint[joint] = tuple(values)
+        """Add generalized forces on the joint's degrees of freedom."""
+        self.on_joint[joint] = _sum(self.on_joint.get(joint), values)
 
     def generalized(self, values: Sequence[Scalar]) -> None:
-        """Generalized forces on all nv degrees of freedom."""
-        self.on_all = tuple(values)
+        """Add generalized forces on all nv degrees of freedom."""
+        self.on_all = _sum(self.on_all, values)
 
     def _add(self, body: str, wrench: Wrench) -> None:
         self.on_body[body] = self.on_body[body] + wrench if body in self.on_body else wrench
+
+
+def _sum(before: Sequence[Scalar] | None, values: Sequence[Scalar]) -> tuple[Scalar, ...]:
+    return tuple(add(x, y) for x, y in zip(before, values, strict=True)) if before else tuple(values)
 
 
 @element

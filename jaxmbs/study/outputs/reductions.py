@@ -49,8 +49,8 @@ def fold(
         return jnp.where(defined, value, jnp.nan), when
     if reduce == "time_out":
         return best, jnp.where(defined | ~jnp.isnan(when), when, t)
-    # ~(a >= b) instead of a < b: a value that is not a number must not pass unseen
-    better = defined & (~(value >= best) if reduce.endswith("min") else ~(value <= best))
+    # ~(a >= b) instead of a < b: a value that is not a number must not pass unseen, nor be followed by another
+    better = defined & (~(value >= best) if reduce.endswith("min") else ~(value <= best)) & ~jnp.isnan(best)
     return jnp.where(better, value, best), jnp.where(better, t, when)
 
 
@@ -72,7 +72,9 @@ def result(reduce: str, state: State) -> Scalar:
     if reduce in AT:
         return state[0]
     best, when = state
-    return when if reduce.startswith("time") else jnp.where(jnp.isinf(best), jnp.nan, best)
+    if reduce in ("time_of_min", "time_of_max"):
+        return jnp.where(jnp.isnan(best), jnp.nan, when)
+    return when if reduce == "time_out" else jnp.where(jnp.isinf(best), jnp.nan, best)
 
 
 def _summed(reduce: str, state: State, b: Scalar, defined: Scalar, t: Scalar, limit: float | None) -> State:

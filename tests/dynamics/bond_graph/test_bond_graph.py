@@ -13,6 +13,10 @@ import pytest
 
 import jaxmbs as mbs
 from jaxmbs.dynamics.bond_graph.text import watts
+from jaxmbs.dynamics.state import State
+from jaxmbs.dynamics.state.element_loads import element_loads
+from jaxmbs.dynamics.state.tree import Tree
+from jaxmbs.elements import Force, Kind, element, field
 from jaxmbs.view import energy_flow
 from tests.cases import case, relative
 from tests.dynamics.formulations.helpers import quick
@@ -142,10 +146,10 @@ def test_power_balances(found):
     powers = graph.powers()
     largest = max(abs(float(b.power)) for b in graph.bonds)
     assert abs(sum(powers.values())) < ROUNDING * largest
-    for element, power in powers.items():
-        if graph.kind(element) in ("MTF", "MGY"):
-            assert abs(power) < ROUNDING * largest, element
-        if graph.kind(element) == "R" and not element.endswith("pusher"):
+    for name, power in powers.items():
+        if graph.kind(name) in ("MTF", "MGY"):
+            assert abs(power) < ROUNDING * largest, name
+        if graph.kind(name) == "R" and not name.endswith("pusher"):
             assert power >= 0
     if not model.structure.rheonomic and "t" not in options:
         assert abs(taken(graph, "given")) < ROUNDING * largest  # scleronomic constraints do no work
@@ -178,6 +182,45 @@ def test_the_graph_finds_the_acceleration_itself(found):
     graph_at, own, a, _ = found
     for x, y in zip(graph_at(a).bonds, own.bonds, strict=True):
         assert relative(x.effort, y.effort) < 1e-11
+
+
+@element
+class Differential(Force):
+    """Loses power at two joints, in two parts."""
+
+    joint_a: str = field(Kind.JOINT, "", "one")
+    joint_b: str = field(Kind.JOINT, "", "the other")
+    damping: float = field(Kind.NOT_NEGATIVE, "N m s/rad", "of each part", default=0.5)
+
+    def apply(self, p, scene, loads):
+        for joint in (self.joint_a, self.joint_b, self.joint_a):
+            loads.joint(joint, [-p["damping"] * scene.rates(joint)[0]])
+
+    def power(self, p, scene):
+        return -p["damping"] * sum(scene.rates(x)[0] ** 2 for x in (self.joint_a, self.joint_b, self.joint_a))
+
+
+def test_what_an_element_does_at_several_joints_of_a_body_adds():
+    """Two cut joints of one body, and a joint of the tree twice; in plain floats."""
+    mech = mbs.Mechanism("differential")
+    for name in "abc":
+        mech.add_body(name, mass=1.0, inertia=(0.1, 0.1, 0.1))
+        mech.add_joint(f"hinge {name}", mbs.Revolute((0, 0, 1)), "world", name)
+    mech.close_loop("one", mbs.Revolute((0, 0, 1)), "a", "b")
+    mech.close_loop("two", mbs.Revolute((0, 0, 1)), "b", "c")
+    mech.add_force("cut", Differential("one", "two"))
+    mech.add_force("tree", Differential("hinge a", "hinge b"))
+    state = State(Tree(mech.build()), [0.0, 0.0, 0.0], [1.0, 3.0, 7.0])
+    total = {}
+    for _, _, _, efforts in element_loads(state):
+        for node, f in efforts.items():
+            total[node] = np.add(total.get(node, 0.0), f)
+    moments = {node: f[0] if node.startswith("rate") else f[2] for node, f in total.items()}
+    assert moments == pytest.approx(
+        {"body:a": 2.0, "body:b": -2.0 + 2.0, "body:c": -2.0, "rate:hinge a": -1.0, "rate:hinge b": -1.5}
+    )
+    assert {k: f.moment.z for k, f in state.loads.on_link.items()} == pytest.approx({0: 2.0, 1: 0.0, 2: -2.0})
+    assert state.loads.on_joint == pytest.approx({0: -1.0, 1: -1.5})
 
 
 def test_without_a_damper_nothing_balances():

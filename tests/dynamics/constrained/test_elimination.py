@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import jaxmbs as mbs
+from jaxmbs.dynamics.constrained import elimination
 from tests.dynamics.constrained.test_nonholonomic import disc, skate, sleigh
 
 
@@ -55,6 +56,22 @@ def test_agrees_with_multipliers(case):
     got = mbs.constrained_dynamics(model, q, v, tau, method="elimination")
     for a, b in zip(got, want, strict=True):
         np.testing.assert_allclose(a, b, rtol=0, atol=1e-11 * max(1.0, float(np.abs(b).max(initial=0))))
+
+
+def test_multipliers_act_on_nothing_idle():
+    """Of rows of which one is the sum of the others: what acts on nothing is left out."""
+    J = np.random.default_rng(0).normal(size=(3, 4))
+    J[2] = J[0] + J[1]
+
+    @jax.jit
+    def found(J, multipliers):
+        _, dependent, operations = elimination.eliminate(J, jnp.ones(4, bool), jnp.ones(4))
+        return elimination._of_least_norm(multipliers, operations, dependent)
+
+    given = np.array([0.3, -1.0, 2.0])
+    got = found(J, given)
+    np.testing.assert_allclose(J.T @ got, J.T @ given, rtol=0, atol=1e-14)
+    np.testing.assert_allclose(got, J @ np.linalg.pinv(J) @ given, rtol=0, atol=1e-14)
 
 
 @pytest.mark.interpreted

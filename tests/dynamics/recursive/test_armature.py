@@ -7,6 +7,7 @@ import pytest
 
 import jaxmbs as mbs
 from jaxmbs.dynamics.recursive import scalar
+from jaxmbs.model.validation import refuse_armature
 
 
 def arm(armature, n=3):
@@ -84,6 +85,14 @@ def test_what_knows_bodies_only_refuses():
     ):  # fmt: skip
         with pytest.raises(mbs.ModelError, match=said):
             call()
+
+
+def test_armature_that_came_later_is_seen():
+    batch, _ = mbs.vary(arm((0.0,)), {"j1.armature": np.array([0.0, 0.2])})
+    for model in (batch, mbs.set(arm((0.0,)), {"j1.armature": 0.2})):
+        with pytest.raises(mbs.ModelError, match=r"there: joint 'j1' has armature.*remedy"):
+            refuse_armature(model, "there", "remedy")
+    refuse_armature(arm((0.0,)), "there", "remedy")
 
 
 def test_a_rotor_alone_can_move():
