@@ -9,13 +9,13 @@ import gc
 import os
 from contextlib import nullcontext
 from fnmatch import fnmatchcase as fnmatch
-from functools import cache
 from itertools import count
 from pathlib import Path
 
 import jax
 import pytest
-from jax._src.interpreters import mlir
+
+from tests.lowering import share_contexts
 
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_rank_promotion", "raise")
@@ -30,10 +30,7 @@ for option, value in KEPT.items():
     jax.config.update(option, value)
     os.environ[option.upper()] = str(value)  # for the commands that tests start
 
-# one context of MLIR for all programs of a process: half the time of a program as small as one operation is to make one
-if hasattr(mlir, "make_ir_context"):  # not in the documented part of JAX
-    mlir.make_ir_context = cache(mlir.make_ir_context)
-
+share_contexts()
 gc.disable()  # until all is imported: a third of the start would be a search among what stays
 
 # XLA without LLVM's optimisation and its newer emitters: a fifth of the time to compile, the same mathematics
