@@ -3,9 +3,11 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 STAMP = $(VENV)/.installed
+TYPED = $(VENV)/.typed
 NEWEST ?= 3.13
 SAMPLES ?= 2000
 PYTEST = $(BIN)/python -m pytest -n $(or $(JOBS),2) --dist worksteal
+unexport PYTHONDONTWRITEBYTECODE  # a process that compiles all sources again starts in twice the time
 
 .PHONY: demo test test-slow test-newest test-robots test-faults docs bench bench-quick bench-gpu format clean
 
@@ -14,12 +16,15 @@ demo: $(STAMP)  ## the main job on a real example: a separation study with its r
 	$(BIN)/jaxmbs study examples/stage_separation.toml -n $(SAMPLES) --out runs/demo
 	$(BIN)/jaxmbs report runs/demo
 
-test: $(STAMP)  ## lint and the default test suite
+test: $(STAMP) $(TYPED)  ## lint, types where the package has changed, and the default test suite
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(PYTEST) -m "not optimised"
 	$(PYTEST) -m optimised
+
+$(TYPED): $(STAMP) pyproject.toml $(shell find jaxmbs -name '*.py')
+	$(BIN)/pyright --pythonpath $(BIN)/python
+	touch $(TYPED)
 
 test-slow: $(STAMP)  ## everything, the longer runs that the default leaves out as well, compiled as for a user
 	$(BIN)/python -m pip install -q -e '.[test,buckets]'

@@ -9,10 +9,13 @@ import gc
 import os
 from contextlib import nullcontext
 from fnmatch import fnmatchcase as fnmatch
+from itertools import count
 from pathlib import Path
 
 import jax
 import pytest
+
+from tests.lowering import share_contexts
 
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_rank_promotion", "raise")
@@ -21,11 +24,14 @@ KEPT = {
     "jax_compilation_cache_dir": str(Path(__file__).parent.parent / ".pytest_cache" / "compiled"),
     "jax_persistent_cache_min_compile_time_secs": 0.0,
     "jax_persistent_cache_min_entry_size_bytes": -1,
+    "jax_persistent_cache_enable_xla_caches": "none",  # else programs are known by the path of the folder as well
 }
 for option, value in KEPT.items():
     jax.config.update(option, value)
     os.environ[option.upper()] = str(value)  # for the commands that tests start
 
+share_contexts()
+gc.disable()  # until all is imported: a third of the start would be a search among what stays
 
 # XLA without LLVM's optimisation and its newer emitters: a fifth of the time to compile, the same mathematics
 QUICK = "--xla_backend_optimization_level=0 --xla_cpu_parallel_codegen_split_count=1"
@@ -43,8 +49,9 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "optimised: compiled as for a user, with all of XLA's optimisation")
     config.addinivalue_line("markers", "interpreted: not compiled, which is quicker for a single evaluation")
     config.addinivalue_line("filterwarnings", "error")
-    if config.getoption("markexpr") == "not optimised" and not config.getoption("--slow"):  # before XLA reads its flags
-        os.environ["XLA_FLAGS"] = f"{QUICK} {os.environ.get('XLA_FLAGS', '')}".strip()
+    flags = os.environ.get("XLA_FLAGS", "")  # a worker has those of its session
+    if config.getoption("markexpr") == "not optimised" and not config.getoption("--slow") and QUICK not in flags:
+        os.environ["XLA_FLAGS"] = f"{QUICK} {flags}".strip()  # before XLA reads them
     # by JAX 0.12; a kernel for GPUs that replaces it needs one to be tested on
     config.addinivalue_line("filterwarnings", "ignore:The Pallas Triton backend is deprecated:DeprecationWarning")
     # another process is writing the entry: the program is compiled here
@@ -55,10 +62,20 @@ def pytest_configure(config):
 OPTIMISED = ("batching", "test_run.py")
 
 
+def _optimised(path):
+    return path.name in OPTIMISED or path.parent.name in OPTIMISED
+
+
+def pytest_ignore_collect(collection_path, config):
+    """Neither of the two sessions imports the files of the other."""
+    other = {"optimised": False, "not optimised": True}.get(config.getoption("markexpr"))
+    return True if collection_path.suffix == ".py" and _optimised(collection_path) is other else None
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
     for item in items:
-        if item.path.name in OPTIMISED or item.path.parent.name in OPTIMISED:
+        if _optimised(item.path):
             item.add_marker("optimised")
         usual = item.get_closest_marker("usually")
         if usual and not any(fnmatch(item.callspec.id, pattern) for pattern in usual.args):
@@ -83,20 +100,19 @@ def _check_usual(items):
 
 
 def pytest_collection_finish(session):
-    gc.collect()
     gc.freeze()  # what is imported stays: no need to search it for garbage again and again
+    gc.enable()
     gc.set_threshold(50_000, 20, 20)  # tracing makes many objects and little garbage
 
 
 MOST_MAPS = 45_000  # Linux allows a process 65,530; XLA crashes where it gets no more
 
 
-@pytest.fixture(autouse=True)
-def room_for_compiled_programs():
+def pytest_runtest_teardown(nextitem, tests=count(1)):
     """Every compiled program holds some mappings of memory; a process that tests for long drops the old ones."""
-    yield
     maps = Path("/proc/self/maps")
-    if maps.exists() and maps.read_bytes().count(b"\n") > MOST_MAPS:
+    # counted after every tenth test, for to count them takes as long as a short test
+    if next(tests) % 10 == 0 and maps.exists() and maps.read_bytes().count(b"\n") > MOST_MAPS:
         jax.clear_caches()
         gc.collect()
 
