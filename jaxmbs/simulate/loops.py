@@ -65,7 +65,7 @@ def varied(x: Any, of: Any) -> Any:
     some: Any = None
     for leaf in jax.tree_util.tree_leaves(of):
         if real(leaf) and jnp.size(leaf):
-            first = jnp.ravel(leaf)[0]
+            first = jax.lax.index_in_dim(jnp.ravel(leaf), 0, keepdims=False)
             some = first if some is None else jax.lax.select(never, first.astype(some.dtype), some)
 
     def with_derivative(leaf: Any) -> Any:
