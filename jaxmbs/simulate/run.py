@@ -32,7 +32,7 @@ from jaxmbs.simulate.balance import Balance
 from jaxmbs.simulate.grid import Grid
 from jaxmbs.simulate.guards import Guards
 from jaxmbs.simulate.jumps import after_impact, closes, jumps, next_mode, rebound, struck
-from jaxmbs.simulate.loops import varied
+from jaxmbs.simulate.loops import sparing, varied
 from jaxmbs.simulate.pace import Pace
 
 TURNS = 12  # beyond the grid, for locating one event
@@ -226,7 +226,8 @@ class Run:
         if any(jumps(self.tree.structure, e) for e in self.events):
             jumped = _any([n for n, e in zip(now, self.events, strict=True) if jumps(self.tree.structure, e)])
             hit, rates = struck(self.tree, phase[1], now, closed)
-            v = after_impact(self.tree, phase[0], phase[1], t, mode, hit, rates)
+            impact = sparing(lambda *x: after_impact(self.tree, *x))  # few turns are one, all would keep its numbers
+            v = impact(*phase[:2], t, mode, hit, rates)
             after = (phase[0], _where(jumped, v, phase[1]), phase[2])
         if self.events:
             before_event = self.energy(t, *phase[:2], x.mode)
