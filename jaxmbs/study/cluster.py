@@ -1,7 +1,7 @@
 """Samples on other processes and machines: chunks of a run as tasks of Dask, each written by the worker that computes it.
 
 Workers need jaxmbs, and the run's folder under the same path, or the rights to write to its address. A worker computes on
-the JAX devices that it sees: start one per core (`dask worker ADDRESS --nworkers 16 --nthreads 1`) or one per GPU.
+the JAX devices that it sees, on all cores of its machine, so that few are enough; or one per GPU.
 """
 
 from __future__ import annotations

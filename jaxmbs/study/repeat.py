@@ -58,6 +58,7 @@ def repeat(
         return outputs, run.status, run.energy_error[-1], (run.t, run.q, run.v, values)
 
     def over_all(axes: Any, *batch: Any) -> Any:
+        # machine code serves every angle; loops in its place do not (`anew` is not None), and jax.vmap computes all
         found, anew = over_rows(one, (axes, 0, 0))(*batch)
         return found if anew is None else jax.vmap(one, (axes, 0, 0))(*batch)
 
