@@ -19,8 +19,8 @@ class Balance(NamedTuple):
     work: Any
 
     @staticmethod
-    def start(kinetic: Any) -> Balance:
-        return Balance(kinetic, kinetic, kinetic, jnp.zeros_like(kinetic))
+    def start(kinetic: Any, work: Any) -> Balance:
+        return Balance(kinetic, kinetic, kinetic, work)
 
     def seen(self, kinetic: Any, work: Any) -> Balance:
         """With the kinetic energy of one more instant, and the work until then."""

@@ -154,12 +154,15 @@ class Run:
     def _varied(self, x: Turn) -> Turn:
         """With derivatives of what will have one in the loop (`loops.varied`)."""
         of = (self.tree.model, x.phase)
-        phase, balance, extra, kept = varied((x.phase, x.balance, x.extra[0], x.kept), of)
-        x = x._replace(phase=phase, balance=balance, extra=(extra, *x.extra[1:]), kept=kept)
+        x = x._replace(extra=(varied(x.extra[0], of), *x.extra[1:]))
         if not self.of_guard and not self.corners:
             return x
-        length, into, events, lost, t_done = varied((x.search.length, x.into, x.events, x.lost, x.t_done), of)
-        return x._replace(search=x.search._replace(length=length), into=into, events=events, lost=lost, t_done=t_done)
+        # the instant of an event does, and so what is multiplied by the length of a step
+        found = (x.phase[2], x.search.length, x.into, x.events, x.kept, x.lost, x.t_done)
+        work, length, into, events, kept, lost, t_done = varied(found, of)
+        x = x._replace(phase=(*x.phase[:2], work), balance=x.balance._replace(work=work))
+        seek = x.search._replace(length=length)
+        return x._replace(search=seek, into=into, events=events, kept=kept, lost=lost, t_done=t_done)
 
     def turn(self, x: Turn) -> Turn:
         """One trial step and what follows from it."""

@@ -223,8 +223,9 @@ def _simulate(
 
     zero, first = jnp.zeros((), dtype), jnp.asarray(grid.t0, dtype)
     before, error0 = energy(first, q, v), error(first, q, v)
-    state = ((_arrays(q), _arrays(v), zero), folded(carry, first, q, v), Balance.start(before[0]))
-    state = varied(state, (model, q, v, in_fold))
+    phase = flow.varied((_arrays(q), _arrays(v), zero), (model, q, v))
+    carry = varied(folded(carry, first, q, v), (model, q, v, in_fold))
+    state = (phase, carry, Balance.start(before[0], phase[2]))
     (phase, carry, balance), rows = repeated(group, state, (start, lengths, ends, active), groups, outer)
     rows = jax.tree_util.tree_map(lambda x: x[:groups], rows)
     qs, vs, es, errors, least = rows

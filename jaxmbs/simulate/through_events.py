@@ -92,14 +92,18 @@ def through_events(of: Functions, grid: Grid, every: int, start: Any, mode: Mode
         rows = tree.vector(q), tree.vector(v), sum(of.energy(p.t, q, v, p.mode)) - work + p.lost
         return (*rows, of.error(p.t, q, v, p.mode), jnp.ones(2, dtype) if p.least is None else p.least)
 
-    phase = (*start, zero)
+    phase = of.flow.varied((*start, zero), (tree.model, start))
     trials = (of.trials, of.stepper.error_order or 0) if adaptive else None
     run = Run(tree, grid, step, lambda *x: sum(of.energy(*x)), landed, of.flow.tau, of.changes, trials, of.catches)
     mode = run.located(mode, first, start)
     begin = Point(jnp.zeros((), jnp.int32), first, phase, mode, zero, one)
     before = of.energy(first, *start, mode)
     x = run.start(
-        phase, mode, Balance.start(before[0]), (of.folded(carry, first, *start, mode), one), begin if some else None
+        phase,
+        mode,
+        Balance.start(before[0], phase[2]),
+        (of.folded(carry, first, *start, mode), one),
+        begin if some else None,
     )
     groups = -(-run.turns // every) if some else 1
 

@@ -17,6 +17,7 @@ from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode
 from jaxmbs.model.structure import Structure
+from jaxmbs.simulate.loops import varied
 from jaxmbs.spatial.scalar import Scalar, add
 
 Flat = Any  # a list of scalars, or an array for trees with rolled blocks
@@ -44,6 +45,17 @@ class Flow:
         """tau at an instant, a vector or None."""
         tree = self.tree
         return self.tau(tree.model, t, tree.vector(q), tree.vector(v)) if callable(self.tau) else self.tau
+
+    @property
+    def works(self) -> bool:
+        """Whether something may bring or take energy, by structure alone."""
+        return self.tau is not None or bool(self.tree.structure.forces) or self.tree.structure.rheonomic
+
+    def varied(self, phase: Phase, of: Any) -> Phase:
+        """The phase at the start of a loop, of which all that will vary does (`loops.varied`)."""
+        q, v, work = phase
+        q, v = varied((q, v), of)
+        return q, v, varied(work, of) if self.works else work
 
     def derivative(self, phase: Phase, t: Scalar, mode: Mode | None) -> tuple[Phase, State]:
         """d(q, v, work)/dt, and the state it belongs to."""

@@ -14,7 +14,7 @@ from jaxmbs.dynamics.recursive import energies
 from jaxmbs.model import Mode
 from jaxmbs.model.errors import unknown
 from jaxmbs.model.structure import Structure
-from jaxmbs.simulate.loops import sparing, varied
+from jaxmbs.simulate.loops import sparing
 from jaxmbs.simulate.steppers.base import Flow, Phase, Stepper, Trial, along, arrays
 from jaxmbs.simulate.steppers.charts import Ambient, Local, no_group
 from jaxmbs.spatial.scalar import Scalar
@@ -117,7 +117,7 @@ class RungeKutta(Stepper):
         weights = np.vstack([table.b[:stages], table.errors[:, :stages] if estimate else np.zeros((0, stages))]).T
         chart = self.chart(flow, phase, mode)
         start = chart.start
-        zero = varied(jax.tree_util.tree_map(jnp.zeros_like, arrays(start, dtype)), start)
+        zero = flow.varied(jax.tree_util.tree_map(jnp.zeros_like, arrays(start, dtype)), start[:2])
 
         @sparing
         def field(here: Any, t: Any) -> tuple[Any, Any]:
