@@ -17,7 +17,7 @@ from jaxmbs.model.structure import Structure
 from jaxmbs.simulate.loops import sparing
 from jaxmbs.simulate.steppers.base import Flow, Phase, Stepper, Trial, along, arrays
 from jaxmbs.simulate.steppers.charts import Ambient, Local, no_group
-from jaxmbs.spatial.scalar import Scalar
+from jaxmbs.spatial.scalar import Scalar, mul
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class RungeKutta(Stepper):
         table, dtype = tableau(self.name), flow.tree.dtype
         stages = len(table.b) if estimate else table.stages
         back = max((i - int(np.flatnonzero(row)[0]) for i, row in enumerate(table.A[:stages]) if row.any()), default=0)
-        # of the slopes before, the last one first
+        # of the changes before, the last one first
         rows = np.array([[table.A[i, i - 1 - m] if m < i else 0.0 for m in range(back)] for i in range(stages)])
         weights = np.vstack([table.b[:stages], table.errors[:, :stages] if estimate else np.zeros((0, stages))]).T
         chart = self.chart(flow, phase, mode)
@@ -120,25 +120,27 @@ class RungeKutta(Stepper):
         zero = flow.varied(jax.tree_util.tree_map(jnp.zeros_like, arrays(start, dtype)), start[:2])
 
         @sparing
-        def field(here: Any, t: Any) -> tuple[Any, Any]:
-            found, state = chart.field(here, t)
-            return arrays(found, dtype), jnp.asarray(energies.kinetic(state), dtype)
+        def change(here: Any, t: Any, h: Any) -> tuple[Any, Any]:
+            slope, state = chart.field(here, t)
+            # times h at once: where events make h vary, the sums over stages need not be kept for its derivative
+            change = jax.tree_util.tree_map(lambda x: mul(h, x), slope)
+            return arrays(change, dtype), jnp.asarray(energies.kinetic(state), dtype)
 
         def stage(carry: Any, x: Any) -> tuple[Any, Any]:
-            slopes, totals = carry
+            changes, totals = carry
             fraction, row, weight = x
             here = start
-            for m, slope in enumerate(slopes):
-                here = along(here, slope, row[m] * h)
-            slope, kinetic = field(here, t + fraction * h)
-            totals = tuple(along(total, slope, weight[k]) for k, total in enumerate(totals))
-            return ((slope, *slopes[:-1]), totals), kinetic
+            for m, before in enumerate(changes):
+                here = along(here, before, row[m])
+            new, kinetic = change(here, t + fraction * h, h)
+            totals = tuple(along(total, new, weight[k]) for k, total in enumerate(totals))
+            return ((new, *changes[:-1]), totals), kinetic
 
         given = tuple(jnp.asarray(x, dtype) for x in (table.c[:stages], rows, weights))
         carry = ((zero,) * back, (zero,) * weights.shape[1])
         (_, (mean, *lacking)), kinetic = jax.lax.scan(stage, carry, given)
-        end = along(start, mean, h)
-        error = chart.error(end, _combined(lacking, h)) if estimate else None
+        end = jax.tree_util.tree_map(jnp.add, start, mean)
+        error = chart.error(end, _combined(lacking)) if estimate else None
         return Trial(chart.end(end), kinetic[0], error)
 
 
@@ -164,14 +166,13 @@ class MuntheKaas(RungeKutta):
         return no_group(structure)
 
 
-def _combined(estimates: list[Phase], h: Scalar) -> Phase:
-    """h times the estimate; of two, (5, 3) as [Hairer, Norsett, Wanner, II.10] combine them, entry by entry."""
-    first = jax.tree_util.tree_map(lambda x: h * x, estimates[0])
+def _combined(estimates: list[Phase]) -> Phase:
+    """The estimate; of two, (5, 3) as [Hairer, Norsett, Wanner, II.10] combine them, entry by entry."""
     if len(estimates) == 1:
-        return first
+        return estimates[0]
 
     def weighed(e: Any, x: Any, y: Any) -> Any:
         size = jnp.sqrt(x * x + 0.01 * y * y)
         return e * jnp.abs(x) / jnp.where(size > 0, size, 1.0)
 
-    return jax.tree_util.tree_map(weighed, first, *estimates)
+    return jax.tree_util.tree_map(weighed, estimates[0], *estimates)
