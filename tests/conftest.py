@@ -15,6 +15,7 @@ from pathlib import Path
 import jax
 import pytest
 
+from jaxmbs.dynamics.state.calling import with_room
 from tests.lowering import share_contexts
 
 jax.config.update("jax_enable_x64", True)
@@ -115,6 +116,12 @@ def pytest_runtest_teardown(nextitem, tests=count(1)):
     if next(tests) % 10 == 0 and maps.exists() and maps.read_bytes().count(b"\n") > MOST_MAPS:
         jax.clear_caches()
         gc.collect()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem):
+    """Tests trace deep below pytest's own calls."""
+    pyfuncitem.obj = with_room(pyfuncitem.obj)
 
 
 @pytest.fixture(autouse=True)
