@@ -31,8 +31,8 @@ from jaxmbs.model.shapes import Float, Int
 from jaxmbs.simulate.balance import Balance
 from jaxmbs.simulate.grid import Grid
 from jaxmbs.simulate.guards import Guards
-from jaxmbs.simulate.jumps import after_impact, closes, jumps, next_mode, rebound, struck
-from jaxmbs.simulate.loops import sparing, varied
+from jaxmbs.simulate.jumps import Impact, closes, jumps, next_mode, rebound, struck
+from jaxmbs.simulate.loops import varied
 from jaxmbs.simulate.pace import Pace
 
 TURNS = 12  # beyond the grid, for locating one event
@@ -85,6 +85,7 @@ class Turn(NamedTuple):
     search: Search
     events: Events | None
     count: Any
+    struck: Any  # event whose impact the next turn computes (-1: none), None if none has any
     lost: Any  # energy lost in events so far
     done: Any
     t_done: Any  # [s] when it was
@@ -95,8 +96,8 @@ class Turn(NamedTuple):
     kept: Any  # what `landed` last returned
 
 
-# (phase, t, h, mode) -> (phase at t + h, kinetic energy at t, conditioning, error over the tolerance)
-Step = Callable[[Any, Any, Any, Mode], tuple[Any, Any, Any, Any]]
+# (phase, t, h, mode, impact) -> (phase at t + h, kinetic energy at t, conditioning, error over the tolerance)
+Step = Callable[[Any, Any, Any, Mode, "Impact | None"], tuple[Any, Any, Any, Any]]
 
 
 class Run:
@@ -119,6 +120,7 @@ class Run:
         self.events = tree.structure.events
         self.again = [e.repeat or any(rebound(tree, e, a) for a in e.then) for e in self.events]
         self.places = sum(REPEATED if again else 1 for again in self.again)
+        self.jumping = [jumps(tree.structure, e) for e in self.events]
         arming = {k: tree.values[f"{e.name}.armed_from"] for k, e in enumerate(self.events) if e.waits}
         self.arming = {k: jnp.asarray(time, tree.dtype) for k, time in arming.items()}
 
@@ -128,7 +130,7 @@ class Run:
         sides, self.corners, self.instants = self.guards.kinks(t, *start, mode)
         self.spare = sum(forces[k].element.trials for k, _ in self.corners)
         self.turns = (self.trials[0] if self.trials else self.grid.steps) + TURNS * self.places
-        self.turns += len(self.instants) + len(self.arming)
+        self.turns += len(self.instants) + len(self.arming) + (self.places if any(self.jumping) else 0)
         self.turns += self.spare + TURNS if self.spare else 0
         return replace(mode, sides=sides if self.corners or self.instants else None)
 
@@ -146,8 +148,9 @@ class Run:
         if self.trials:
             pace = Pace.start(jnp.asarray(self.grid.dt, dtype))
         turn = Turn(
-            phase, none, zero, mode, tuple(below), (none,) * len(self.events), seek, log, none, zero, jnp.asarray(False),
-            zero, none + self.spare, pace, balance, extra, kept,
+            phase, none, zero, mode, tuple(below), (none,) * len(self.events), seek, log, none,
+            none - 1 if any(self.jumping) else None, zero, jnp.asarray(False), zero, none + self.spare, pace, balance, extra,
+            kept,
         )  # fmt: skip
         return self._varied(turn)
 
@@ -170,16 +173,18 @@ class Run:
         if self.changes is not None:
             x = x._replace(mode=self.changes.only(x.mode))
         start, length, end = grid.cell(x.cell, dtype)
+        impact = self._impact(x)
+        jumped = jnp.asarray(False) if impact is None else impact.now
         rest, searching = length - x.into, (x.search.guard >= 0) & (x.spare > -TURNS)
         waits = [self._wait(x, k, j, time - (start + x.into)) for k, j, time in self.instants]
         waits += [self._unarmed_for(x, k) for k in self.arming]
         instant = _first(waits, [jnp.asarray(True)] * len(waits))
         rest, short = self._shortened(rest, instant, waits)
         whole, cut = (rest, jnp.asarray(False)) if x.pace is None else x.pace.within(rest)
-        h = jnp.where(searching, x.search.length, whole)
-        t = jnp.where(searching | short | cut, start + x.into + h, end)
-        phase, kinetic, least, error = self.step(x.phase, start + x.into, h, x.mode)
-        fails = jnp.asarray(False) if x.pace is None else ~x.done & ~(error <= 1)
+        h = jnp.where(jumped, 0.0, jnp.where(searching, x.search.length, whole))
+        t = jnp.where(jumped | searching | short | cut, start + x.into + h, end)
+        phase, kinetic, least, error = self.step(x.phase, start + x.into, h, x.mode, impact)
+        fails = jnp.asarray(False) if x.pace is None else ~x.done & ~jumped & ~(error <= 1)
 
         of_events = self.guards.with_rates(t, phase[0], phase[1], x.mode)
         g, slope = ([y for group in z for y in group] for z in of_events)
@@ -196,7 +201,7 @@ class Run:
         rises = [on & (y >= 0) & ~past for on, y, past in zip(armed, g, falls, strict=True)]
         sought = [x.search.guard == i for i in range(len(g))]
         candidates = [r | (x.search.settled & s) for r, s in zip(rises, sought, strict=True)]
-        risen = _any(rises) & ~fails
+        risen = _any(rises) & ~fails & ~jumped
         # of several at one instant the one that is being located stays
         order = [y - jnp.where(s, 2 * finest, 0.0) for y, s in zip(at, sought, strict=True)]
         found = jnp.where(_any(candidates), _first(order, candidates), x.search.guard)
@@ -214,9 +219,9 @@ class Run:
         room = (found >= len(self.of_guard)) | (x.count < self.places)
         happens = ~x.done & ~fails & (found == x.search.guard) & searching & room
         happens &= x.search.settled | (already & ~close)
-        arrives = ~x.done & ~searching & ~risen & ~fails
+        arrives = ~x.done & ~searching & ~risen & ~fails & ~jumped
         ticks, lands = arrives & short & ~cut, arrives & ~short & ~cut  # at an instant, at a point of the grid
-        moves = happens | arrives
+        moves = happens | arrives | jumped
         at_corner = found >= len(self.of_guard)
         event = _pick(found, [jnp.full((), k, jnp.int32) for k in self.of_guard]) if self.events else found
         now = [happens & ~at_corner & (event == k) for k in range(len(self.events))]
@@ -225,25 +230,25 @@ class Run:
         mode = replace(
             next_mode(self.tree, x.mode, now, closed), sides=self._sides(x, g, armed, happens, found, ticks, instant)
         )
-        after, dropped = phase, jnp.zeros((), dtype)
-        if any(jumps(self.tree.structure, e) for e in self.events):
-            jumped = _any([n for n, e in zip(now, self.events, strict=True) if jumps(self.tree.structure, e)])
-            hit, rates = struck(self.tree, phase[1], now, closed)
-            impact = sparing(lambda *x: after_impact(self.tree, *x))  # few turns are one, all would keep its numbers
-            v = impact(*phase[:2], t, mode, hit, rates)
-            after = (phase[0], _where(jumped, v, phase[1]), phase[2])
+        struck, dropped = None, jnp.zeros((), dtype)
+        if impact is not None:
+            strikes = _any([n for n, jumps in zip(now, self.jumping, strict=True) if jumps])
+            struck = jnp.where(strikes, event, -1)
         if self.events:
-            before_event = self.energy(t, *phase[:2], x.mode)
-            dropped = jnp.where(happens, before_event - self.energy(t, *after[:2], mode), 0.0)
+            before = _where(jumped, x.phase, phase)
+            dropped = self.energy(t, *before[:2], x.mode) - self.energy(t, *phase[:2], mode)
+            dropped = jnp.where(happens | jumped, dropped, 0.0)
 
         fired = tuple(f + (n & over) for f, n, over in zip(x.fired, now, closed, strict=True))
         lost = x.lost + dropped
-        below = self._below(x, g, happens, now, t, after, mode)
+        below = self._below(x, g, slope, happens | jumped, now, t, phase, mode)
         logged = happens & ~at_corner
         events = x.events
         if events is not None:
-            place = logged & (jnp.arange(self.places) == x.count)
-            events = _where(place, Events(t, event, dropped), events)
+            place, latest = (jnp.arange(self.places) == k for k in (x.count, x.count - 1))
+            events = _where(place & logged, Events(t, event, dropped), events)
+            lost_then = events.energy_lost + jnp.where(latest & jumped, dropped, 0.0)
+            events = events._replace(energy_lost=lost_then)
         finishes = _any([n for n, e in zip(now, self.events, strict=True) if any(a.finishes for a in e.then)])
         cell = x.cell + lands
         done = x.done | (cell >= grid.steps) | (happens & finishes)
@@ -251,22 +256,35 @@ class Run:
         pace = x.pace
         if self.trials and pace is not None:
             pace = pace.after(
-                tried, jax.lax.stop_gradient(t), jax.lax.stop_gradient(error), self.trials[1], moves, fails
+                tried, jax.lax.stop_gradient(t), jax.lax.stop_gradient(error), self.trials[1], moves & ~jumped, fails
             )
             done |= pace.stalled
         none = Search(jnp.full((), -1, jnp.int32), jnp.zeros((), dtype), jnp.zeros((), dtype), rest, jnp.asarray(False))
         seek = Search(found.astype(jnp.int32), low, high, following, close & ahead)
         caught = logged if self.catches and self.events else jnp.asarray(False)
         before = (*phase[:2], _where(caught, x.mode, mode), jnp.where(caught, event, -1)) if self.catches else None
-        extra, kept = self.landed(x.extra, x.kept, cell, t, after, mode, lost, least, before)
+        extra, kept = self.landed(x.extra, x.kept, cell, t, phase, mode, lost, least, before)
         return Turn(
-            _where(moves, after, x.phase), cell, jnp.where(moves & ~lands, x.into + h, jnp.where(lands, 0.0, x.into)),
+            _where(moves, phase, x.phase), cell, jnp.where(moves & ~lands, x.into + h, jnp.where(lands, 0.0, x.into)),
             mode, tuple(jnp.where(moves, b, old) for b, old in zip(below, x.below, strict=True)), fired,
-            _where(ahead, seek, none), events, x.count + logged, lost, done,
+            _where(ahead, seek, none), events, x.count + logged, struck, lost, done,
             jnp.where(x.done, x.t_done, t), x.spare - (~arrives & ~fails & ~x.done & at_corner), pace,
-            x.balance.seen(kinetic, x.phase[2]),
+            _where(jumped, x.balance, x.balance.seen(kinetic, x.phase[2])),
             _where(lands | caught if self.catches else lands, extra, x.extra), _where(lands, kept, x.kept),
         )  # fmt: skip
+
+    def _impact(self, x: Turn) -> Impact | None:
+        """Of this turn, or None if no event has any."""
+        if x.struck is None:
+            return None
+        picks = [x.struck == k for k in range(len(self.events))]
+        hit, after = struck(self.tree, x.phase[1], picks, [closes(self.tree, e, x.phase[1]) for e in self.events])
+        return Impact(x.struck >= 0, hit, after)
+
+    @staticmethod
+    def ended(x: Turn) -> Any:
+        """Whether nothing is left to do."""
+        return x.done if x.struck is None else x.done & (x.struck < 0)
 
     def now(self, x: Turn) -> Any:
         """The time [s] of an instance between two turns."""
@@ -330,19 +348,23 @@ class Run:
             flips[k][j] = ticks & (instant == i)
         return x.mode.sides.flipped(flips)
 
-    def _below(self, x: Turn, g: list[Any], happens: Any, now: list[Any], t: Any, after: Any, mode: Mode) -> list[Any]:
+    def _below(
+        self, x: Turn, g: list[Any], slope: list[Any], happens: Any, now: list[Any], t: Any, phase: Any, mode: Mode
+    ) -> list[Any]:
         """Per guard of an event whether it can rise from here: it is negative, or about to be; one that waits its turn
-        stays."""
-        g = g[: len(self.of_guard)]
-        falls = [y < 0 for y in g]
-        if any(e.repeat for e in self.events):
-            groups, slopes = self.guards.with_rates(t, after[0], after[1], mode)
-            pairs = zip((y for z in groups for y in z), (y for z in slopes for y in z), strict=True)
-            falls = [(y < 0) | ((y <= jnp.finfo(self.tree.dtype).eps ** 0.5) & (s < 0)) for y, s in pairs]
+        stays. After an impact it is the velocities after it that tell."""
+        g, slope = g[: len(self.of_guard)], slope[: len(self.of_guard)]
+        if any(e.repeat and not jumps for e, jumps in zip(self.events, self.jumping, strict=True)):
+            groups, slopes = self.guards.with_rates(t, *phase[:2], mode)
+            of_switches = [y for z in slopes for y in z]
+            slope = [s if self.jumping[k] else o for k, s, o in zip(self.of_guard, slope, of_switches, strict=True)]
+        repeats, near = any(e.repeat for e in self.events), jnp.finfo(self.tree.dtype).eps ** 0.5
         out = []
-        for k, y, b, falling in zip(self.of_guard, g, x.below, falls, strict=True):
+        for k, y, s, b in zip(self.of_guard, g, slope, x.below, strict=True):
+            again = (y < 0) | ((y <= near) & (s < 0)) if repeats else y < 0
             waits = b & ((y < 0) | happens | self._unarmed_already(x, k))
-            out.append(jnp.where(now[k], falling, waits | (y < 0)))
+            over = x.struck == k if x.struck is not None and self.jumping[k] else now[k]
+            out.append(jnp.where(over, again, waits | (y < 0)))
         return out
 
     def _unarmed_already(self, x: Turn, k: int) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import jax
@@ -11,8 +12,8 @@ from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode
 from jaxmbs.simulate.balance import Balance
 from jaxmbs.simulate.grid import Grid
-from jaxmbs.simulate.jumps import whole_mode
-from jaxmbs.simulate.loops import repeated, shared
+from jaxmbs.simulate.jumps import Impact, after_impact, whole_mode
+from jaxmbs.simulate.loops import repeated, shared, sparing
 from jaxmbs.simulate.pace import error_norm
 from jaxmbs.simulate.projection import projected
 from jaxmbs.simulate.run import Events, Run, Turn
@@ -63,8 +64,18 @@ def through_events(of: Functions, grid: Grid, every: int, start: Any, mode: Mode
     some = every < grid.steps  # rows between the first and the last
     one = jnp.ones(2, dtype) if constrained else None
 
-    def step(phase: Any, t: Any, h: Any, mode: Mode) -> tuple[Any, Any, Any, Any]:
-        new, kinetic, error = of.stepper.step(of.flow, phase, t, h, mode, adaptive)
+    def step(phase: Any, t: Any, h: Any, mode: Mode, impact: Impact | None) -> tuple[Any, Any, Any, Any]:
+        flow, rigid = of.flow, mode
+        within = impact is not None and of.stepper.impulses(tree)
+        if within:
+            rigid, flow = impact.rigid(mode), replace(flow, impulse=(impact.now, impact.jumps(tree, phase[1], mode)))
+        new, kinetic, error = of.stepper.step(flow, phase, t, h, rigid, adaptive)
+        if within:
+            new = (new[0], impact.stopped(tree, new[1], mode), new[2])  # without the rounding of their sum
+        elif impact is not None:
+            apart = sparing(lambda *x: after_impact(tree, *x))  # few turns have one, all would keep its numbers
+            jumped = apart(*phase[:2], t, mode, impact.hit, impact.after)
+            new = (new[0], jax.tree_util.tree_map(lambda a, b: jnp.where(impact.now, a, b), jumped, new[1]), new[2])
         norm = error_norm(tree, of.tolerance, phase, new, error) if adaptive else None
         least = one
         if constrained and of.flow.baumgarte is None:
@@ -115,7 +126,7 @@ def through_events(of: Functions, grid: Grid, every: int, start: Any, mode: Mode
 
         def several(x: Turn, _: Any) -> tuple[Turn, None]:
             on = jax.lax.cond(
-                x.done, lambda x: x, lambda x: jax.lax.scan(lambda x, _: (run.turn(x), None), x, length=each)[0], x
+                run.ended(x), lambda x: x, lambda x: jax.lax.scan(lambda x, _: (run.turn(x), None), x, length=each)[0], x
             )
             return on, None
 
@@ -138,7 +149,7 @@ def through_events(of: Functions, grid: Grid, every: int, start: Any, mode: Mode
         (~finite(tree, x.phase), Status.NOT_FINITE),
         (jnp.maximum(errors[0], moving_locks(tree, start[1], mode)) > eps**0.5, Status.INCONSISTENT),
         *([(x.pace.stalled, Status.STEP_UNDERFLOW)] if x.pace is not None else []),
-        (~x.done, Status.UNFINISHED),
+        (~run.ended(x), Status.UNFINISHED),
         (jnp.min(least[:, 1]) < eps ** (2 / 3), Status.SINGULAR),
         (x.balance.broken(e[-1] - e[0], before[1]), Status.COARSE),
     )

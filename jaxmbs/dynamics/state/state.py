@@ -6,6 +6,7 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 
 from jaxmbs.dynamics.state.kinematics import LinkMotion, link_motions
@@ -13,7 +14,7 @@ from jaxmbs.dynamics.state.scene import LinkLoads, TreeScene, link_wrenches, loa
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode
 from jaxmbs.spatial import ZERO3, ZERO_MOTION, Force, Motion
-from jaxmbs.spatial.scalar import Scalar, add, mul
+from jaxmbs.spatial.scalar import Scalar, add, is_number, mul, where
 
 
 class State:
@@ -98,3 +99,26 @@ class Inertial(State):
     @functools.cached_property
     def loads(self) -> LinkLoads:
         return LinkLoads()
+
+
+class Struck(State):
+    """The tree as an impulse meets it, where `now` holds: at rest, without gravity and force elements, so that prescribed
+    accelerations are jumps of velocity."""
+
+    def __init__(self, tree: Tree, q: Any, v: Any, t: Scalar, mode: Mode | None, now: Scalar):
+        super().__init__(tree, q, [where(now, 0.0, x) for x in v], t, mode)
+        self.now = now
+
+    def unless(self, x: Any) -> Any:
+        """x, zero where an impulse is."""
+        return jax.tree_util.tree_map(lambda x: x if is_number(x) and x == 0 else where(self.now, 0.0, x), x)
+
+    @property
+    def base_acceleration(self) -> Motion:
+        return self.unless(super().base_acceleration)
+
+    @functools.cached_property
+    def loads(self) -> LinkLoads:
+        out = loads(self.scene, self.mode)
+        out.on_link, out.on_joint = self.unless(out.on_link), self.unless(out.on_joint)
+        return out

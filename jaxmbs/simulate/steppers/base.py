@@ -14,6 +14,7 @@ from jaxmbs.dynamics.constrained.multipliers import accelerations as constrained
 from jaxmbs.dynamics.recursive import energies
 from jaxmbs.dynamics.recursive.accelerations import accelerations
 from jaxmbs.dynamics.state import State
+from jaxmbs.dynamics.state.state import Struck
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode
 from jaxmbs.model.structure import Structure
@@ -35,11 +36,16 @@ class Trial(NamedTuple):
 
 @dataclass(frozen=True)
 class Flow:
-    """The differential equation of a tree. tau: None, a vector, or a function (model, t, q, v)."""
+    """The differential equation of a tree. tau: None, a vector, or a function (model, t, q, v).
+
+    impulse: None, or (now, jumps): where now holds, velocities jump in place of a motion, the locked ones by `jumps`;
+    the slope is the jump then, wherever along the step (`Stepper.impulses`).
+    """
 
     tree: Tree
     tau: Any
     baumgarte: Any = None
+    impulse: tuple[Any, Any] | None = None
 
     def force(self, t: Scalar, q: Flat, v: Flat) -> Any:
         """tau at an instant, a vector or None."""
@@ -60,14 +66,20 @@ class Flow:
     def derivative(self, phase: Phase, t: Scalar, mode: Mode | None) -> tuple[Phase, State]:
         """d(q, v, work)/dt, and the state it belongs to."""
         q, v, _ = phase
-        state = State(self.tree, q, v, t, mode)
         tau = self.force(t, q, v)
         driven: Scalar = 0
-        if self.tree.structure.constrained:
+        if self.impulse is not None:
+            now, jumps = self.impulse
+            state = Struck(self.tree, q, v, t, mode, now)
+            tau = None if tau is None else [state.unless(tau[k]) for k in range(self.tree.structure.nv)]
+            a = accelerations(state, tau, jumps)
+        elif self.tree.structure.constrained:
+            state = State(self.tree, q, v, t, mode)
             a, multipliers, found = constrained_accelerations(state, tau, baumgarte=self.baumgarte)
             # constraints that move in time do work: lambda . (J v) = -lambda . free
             driven = constraints.power(found, multipliers)
         else:
+            state = State(self.tree, q, v, t, mode)
             a = accelerations(state, tau)
         rates = self.tree.flat([m.rates for m in state.motions])
         return (rates, a, add(energies.power(state, tau, a), driven)), state
@@ -86,6 +98,10 @@ class Stepper:
     @property
     def error_order(self) -> int | None:
         return None
+
+    def impulses(self, tree: Tree) -> bool:
+        """Whether `step` minds the impulse of a flow (`Flow.impulse`); for others impacts are computed apart."""
+        return False
 
     def obstacle(self, structure: Structure) -> str | None:
         """Why it does not serve a mechanism, or None."""

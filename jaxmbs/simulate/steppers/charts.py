@@ -72,7 +72,7 @@ class Local:
         (_, a, power), state = self.flow.derivative((self.moved(theta), v, work), t, self.mode)
         tree = self.flow.tree
         opposite = [tuple(mul(-1, x) for x in part) for part in tree.split(theta, tree.structure.v_slices)]
-        return (per_joint(tree, _rates, opposite, v), a, power), state
+        return (per_joint(tree, _rates, opposite, state.v), a, power), state
 
     def moved(self, theta: Any) -> Any:
         return displaced(self.flow.tree, self.first[0], theta)

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxmbs.dynamics.recursive import energies
+from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode
 from jaxmbs.model.errors import unknown
 from jaxmbs.model.structure import Structure
@@ -108,6 +109,9 @@ class RungeKutta(Stepper):
     def error_order(self) -> int | None:
         return tableau(self.name).error_order
 
+    def impulses(self, tree: Tree) -> bool:
+        return not (tree.structure.constrained or tree.structure.rheonomic or tree.rolled)
+
     def step(self, flow: Flow, phase: Phase, t: Scalar, h: Scalar, mode: Mode | None, estimate: bool) -> Trial:
         table, dtype = tableau(self.name), flow.tree.dtype
         stages = len(table.b) if estimate else table.stages
@@ -118,6 +122,9 @@ class RungeKutta(Stepper):
         chart = self.chart(flow, phase, mode)
         start = chart.start
         zero = flow.varied(jax.tree_util.tree_map(jnp.zeros_like, arrays(start, dtype)), start[:2])
+
+        # an impulse is a slope that no place along the step alters, and weights add up to one
+        whole = h if flow.impulse is None else jnp.where(flow.impulse[0], 1.0, h)
 
         @sparing
         def change(here: Any, t: Any, h: Any) -> tuple[Any, Any]:
@@ -132,7 +139,7 @@ class RungeKutta(Stepper):
             here = start
             for m, before in enumerate(changes):
                 here = along(here, before, row[m])
-            new, kinetic = change(here, t + fraction * h, h)
+            new, kinetic = change(here, t + fraction * h, whole)
             totals = tuple(along(total, new, weight[k]) for k, total in enumerate(totals))
             return ((new, *changes[:-1]), totals), kinetic
 
