@@ -183,28 +183,28 @@ def struck(tree: Tree, v: Any, picks: Picks, closed: Picks) -> tuple[Any, Any]:
 
 
 class Impact(NamedTuple):
-    """A turn of a run in which velocities may jump: whether they do, the freedoms (nv,) that are struck, their rates after."""
+    """A turn of a run in which velocities may jump: whether they do, which freedoms (nv,) are struck, their rates then."""
 
     now: Any
     hit: Any
     after: Any
 
-    def rigid(self, mode: Mode) -> Mode:
-        """The mode in which the jump is made: what is struck is locked, too."""
-        return replace(mode, lock=self.hit if mode.lock is None else mode.lock | self.hit)
-
-    def jumps(self, tree: Tree, v: Any, mode: Mode) -> list[Any]:
-        """By how much the rates of locked freedoms jump from v."""
-        stopped = self.stopped(tree, v, mode)
-        return [a - b if may else 0 for a, b, may in zip(stopped, v, tree.lockable, strict=True)]
+    def lock(self, mode: Mode) -> Any:
+        """(nv,) the freedoms whose rates after it are given: those that are locked and those that are struck."""
+        return self.hit if mode.lock is None else mode.lock | self.hit
 
     def stopped(self, tree: Tree, v: Any, mode: Mode) -> list[Any]:
-        """v where the rates of locked freedoms are those after the jump."""
-        lock = self.rigid(mode).lock
+        """v with the rates that are given, where velocities jump."""
+        lock, given = self.lock(mode), jnp.where(self.hit, self.after, 0.0)
         return [
-            jnp.where(self.now & lock[k], jnp.where(self.hit[k], self.after[k], 0.0), x) if may else x
+            jnp.where(self.now & lock[k], given[k], x) if may else x
             for k, (x, may) in enumerate(zip(v, tree.lockable, strict=True))
         ]
+
+    def jumps(self, tree: Tree, v: Any, mode: Mode) -> list[Any]:
+        """By how much they jump from v."""
+        stopped = self.stopped(tree, v, mode)
+        return [a - b if may else 0 for a, b, may in zip(stopped, v, tree.lockable, strict=True)]
 
 
 def after_impact(tree: Tree, q: Any, v: Any, t: Any, mode: Mode, hit: Any, after: Any) -> Any:

@@ -6,6 +6,9 @@ what was tried before, h - g / g' with g the guard at its end and g' its rate al
 rounding, one more such turn is accepted: with g differentiated and g' not, h then carries the exact derivative of the
 event's time (implicit function theorem), in both modes.
 
+An impact takes the turn after its event: a step in which velocities jump and no time passes, by the equations of any other
+step with gravity, force elements and rates put to zero, so that a program holds these equations once (`Stepper.impulses`).
+
 Corners of force elements (`Force.corners`) are found like events: a trial step keeps to the side it began on, so that what
 is integrated is smooth, and the next one begins at the corner on the other side. As many turns are set aside for them as
 the elements ask for; when they are spent, sides are taken anew at every point of the grid, and it is for the balance of
@@ -23,7 +26,6 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode
@@ -32,6 +34,7 @@ from jaxmbs.simulate.balance import Balance
 from jaxmbs.simulate.grid import Grid
 from jaxmbs.simulate.guards import Guards
 from jaxmbs.simulate.jumps import Impact, closes, jumps, next_mode, rebound, struck
+from jaxmbs.simulate.locating import Search, Seen, any_of, first_of, outcome, pick
 from jaxmbs.simulate.loops import varied
 from jaxmbs.simulate.pace import Pace
 
@@ -60,17 +63,6 @@ class Events(NamedTuple):
     def none(k: int, t_end: float, dtype: Any) -> Events:
         """k places without an event."""
         return Events(jnp.full(k, t_end, dtype), jnp.full(k, -1, jnp.int32), jnp.zeros(k, dtype))
-
-
-class Search(NamedTuple):
-    """Where an event is being located: its guard (-1: none), lengths tried before and after it, the next one, and whether
-    that one is to be accepted."""
-
-    guard: Any
-    low: Any
-    high: Any
-    length: Any
-    settled: Any
 
 
 class Turn(NamedTuple):
@@ -144,7 +136,7 @@ class Run:
         ]
         none, k = jnp.zeros((), jnp.int32), self.places
         log = Events.none(k, self.grid.t_end, dtype) if k else None  # arrays without entries are not for fused loops
-        seek, pace = Search(none - 1, zero, zero, zero, jnp.asarray(False)), None
+        seek, pace = Search.none(zero), None
         if self.trials:
             pace = Pace.start(jnp.asarray(self.grid.dt, dtype))
         turn = Turn(
@@ -178,7 +170,7 @@ class Run:
         rest, searching = length - x.into, (x.search.guard >= 0) & (x.spare > -TURNS)
         waits = [self._wait(x, k, j, time - (start + x.into)) for k, j, time in self.instants]
         waits += [self._unarmed_for(x, k) for k in self.arming]
-        instant = _first(waits, [jnp.asarray(True)] * len(waits))
+        instant = first_of(waits, [jnp.asarray(True)] * len(waits))
         rest, short = self._shortened(rest, instant, waits)
         whole, cut = (rest, jnp.asarray(False)) if x.pace is None else x.pace.within(rest)
         h = jnp.where(jumped, 0.0, jnp.where(searching, x.search.length, whole))
@@ -196,43 +188,25 @@ class Run:
             g, slope, armed = [-jnp.ones((), dtype)], [jnp.zeros((), dtype)], [jnp.asarray(False)]
         finest = jnp.maximum(FINEST * length, 4 * jnp.finfo(dtype).eps * jnp.abs(t))
         at = [h - y / jnp.where(s == 0, 1.0, s) for y, s in zip(g, slope, strict=True)]
-        # one that falls and is positive by rounding alone has just happened; at the very start of a step all that fall have
-        falls = [(s < 0) & ((h <= 0) | (z - h <= finest)) for s, z in zip(slope, at, strict=True)]
-        rises = [on & (y >= 0) & ~past for on, y, past in zip(armed, g, falls, strict=True)]
-        sought = [x.search.guard == i for i in range(len(g))]
-        candidates = [r | (x.search.settled & s) for r, s in zip(rises, sought, strict=True)]
-        risen = _any(rises) & ~fails & ~jumped
-        # of several at one instant the one that is being located stays
-        order = [y - jnp.where(s, 2 * finest, 0.0) for y, s in zip(at, sought, strict=True)]
-        found = jnp.where(_any(candidates), _first(order, candidates), x.search.guard)
-
-        # where it stands next: between the lengths that were tried before and after the event
-        near, tried = _pick(found, at), jax.lax.stop_gradient(h)
-        low = jnp.where(searching & ~risen, tried, jnp.where(searching, x.search.low, 0.0))
-        high = jnp.where(risen, tried, x.search.high)
-        close = jnp.abs(near - h) <= finest
-        already = (h <= 0) & risen  # true from the start of this step: it happens at once
-        inside = (near > low) & (near < high)
-        bound = jnp.where(near <= 0, jnp.where(low == 0, 0.0, (low + high) / 2), (low + high) / 2)
-        following = jnp.where(close, jnp.minimum(near, rest), jnp.where(inside, near, bound))
-
-        room = (found >= len(self.of_guard)) | (x.count < self.places)
-        happens = ~x.done & ~fails & (found == x.search.guard) & searching & room
-        happens &= x.search.settled | (already & ~close)
-        arrives = ~x.done & ~searching & ~risen & ~fails & ~jumped
-        ticks, lands = arrives & short & ~cut, arrives & ~short & ~cut  # at an instant, at a point of the grid
+        seen = Seen(
+            x.done, jumped, fails, searching, short, cut, x.count < self.places, x.search.guard, x.search.settled, h, finest,
+            tuple(g), tuple(slope), tuple(at), tuple(armed), len(self.of_guard),
+        )  # fmt: skip
+        out = outcome(seen)
+        found, happens, arrives, lands = out.found, out.happens, out.arrives, out.lands
         moves = happens | arrives | jumped
         at_corner = found >= len(self.of_guard)
-        event = _pick(found, [jnp.full((), k, jnp.int32) for k in self.of_guard]) if self.events else found
+        event = pick(found, [jnp.full((), k, jnp.int32) for k in self.of_guard]) if self.events else found
         now = [happens & ~at_corner & (event == k) for k in range(len(self.events))]
 
         closed = [closes(self.tree, e, phase[1]) for e in self.events]
         mode = replace(
-            next_mode(self.tree, x.mode, now, closed), sides=self._sides(x, g, armed, happens, found, ticks, instant)
+            next_mode(self.tree, x.mode, now, closed),
+            sides=self._sides(x, g, armed, happens, found, out.ticks, instant),
         )
         struck, dropped = None, jnp.zeros((), dtype)
         if impact is not None:
-            strikes = _any([n for n, jumps in zip(now, self.jumping, strict=True) if jumps])
+            strikes = any_of([n for n, jumps in zip(now, self.jumping, strict=True) if jumps])
             struck = jnp.where(strikes, event, -1)
         if self.events:
             before = _where(jumped, x.phase, phase)
@@ -249,25 +223,22 @@ class Run:
             events = _where(place & logged, Events(t, event, dropped), events)
             lost_then = events.energy_lost + jnp.where(latest & jumped, dropped, 0.0)
             events = events._replace(energy_lost=lost_then)
-        finishes = _any([n for n, e in zip(now, self.events, strict=True) if any(a.finishes for a in e.then)])
+        finishes = any_of([n for n, e in zip(now, self.events, strict=True) if any(a.finishes for a in e.then)])
         cell = x.cell + lands
         done = x.done | (cell >= grid.steps) | (happens & finishes)
-        ahead = ~moves & ~x.done & ~fails
         pace = x.pace
         if self.trials and pace is not None:
-            pace = pace.after(
-                tried, jax.lax.stop_gradient(t), jax.lax.stop_gradient(error), self.trials[1], moves & ~jumped, fails
-            )
+            tried, end, error = jax.lax.stop_gradient((h, t, error))
+            pace = pace.after(tried, end, error, self.trials[1], moves & ~jumped, fails)
             done |= pace.stalled
-        none = Search(jnp.full((), -1, jnp.int32), jnp.zeros((), dtype), jnp.zeros((), dtype), rest, jnp.asarray(False))
-        seek = Search(found.astype(jnp.int32), low, high, following, close & ahead)
+        seek = x.search.after(h, pick(found, at), rest, searching, out)
         caught = logged if self.catches and self.events else jnp.asarray(False)
         before = (*phase[:2], _where(caught, x.mode, mode), jnp.where(caught, event, -1)) if self.catches else None
         extra, kept = self.landed(x.extra, x.kept, cell, t, phase, mode, lost, least, before)
         return Turn(
             _where(moves, phase, x.phase), cell, jnp.where(moves & ~lands, x.into + h, jnp.where(lands, 0.0, x.into)),
             mode, tuple(jnp.where(moves, b, old) for b, old in zip(below, x.below, strict=True)), fired,
-            _where(ahead, seek, none), events, x.count + logged, struck, lost, done,
+            _where(out.ahead, seek, Search.none(rest)), events, x.count + logged, struck, lost, done,
             jnp.where(x.done, x.t_done, t), x.spare - (~arrives & ~fails & ~x.done & at_corner), pace,
             _where(jumped, x.balance, x.balance.seen(kinetic, x.phase[2])),
             _where(lands | caught if self.catches else lands, extra, x.extra), _where(lands, kept, x.kept),
@@ -325,7 +296,7 @@ class Run:
         """The rest of a step, not beyond the next instant, and whether that is what ends it."""
         if not waits:
             return rest, jnp.asarray(False)
-        wait = _pick(instant, waits)
+        wait = pick(instant, waits)
         short = wait < rest
         return jnp.where(short, wait, rest), short
 
@@ -355,7 +326,7 @@ class Run:
         stays. After an impact it is the velocities after it that tell."""
         g, slope = g[: len(self.of_guard)], slope[: len(self.of_guard)]
         if any(e.repeat and not jumps for e, jumps in zip(self.events, self.jumping, strict=True)):
-            groups, slopes = self.guards.with_rates(t, *phase[:2], mode)
+            _, slopes = self.guards.with_rates(t, phase[0], phase[1], mode)
             of_switches = [y for z in slopes for y in z]
             slope = [s if self.jumping[k] else o for k, s, o in zip(self.of_guard, slope, of_switches, strict=True)]
         repeats, near = any(e.repeat for e in self.events), jnp.finfo(self.tree.dtype).eps ** 0.5
@@ -370,30 +341,6 @@ class Run:
     def _unarmed_already(self, x: Turn, k: int) -> Any:
         """A condition that counts where it is true already keeps waiting for its event to be armed."""
         return ~self._may_happen(x, k) if self.events[k].when.already else False
-
-
-def _pick(index: Any, items: list[Any]) -> Any:
-    out = items[0]
-    for k, item in enumerate(items[1:], 1):
-        out = jnp.where(index == k, item, out)
-    return out
-
-
-def _any(x: list[Any]) -> Any:
-    out = jnp.asarray(False)
-    for y in x:
-        out = out | y
-    return out
-
-
-def _first(at: list[Any], of: list[Any]) -> Any:
-    """Number of the candidate with the smallest time."""
-    best, least = jnp.full((), -1, jnp.int32), jnp.full((), np.inf, at[0].dtype if at else None)
-    for k, (time, on) in enumerate(zip(at, of, strict=True)):
-        time = jax.lax.stop_gradient(time)
-        better = on & (time < least)
-        best, least = jnp.where(better, jnp.int32(k), best), jnp.where(better, time, least)
-    return best
 
 
 def _where(on: Any, a: Any, b: Any) -> Any:

@@ -65,17 +65,18 @@ def through_events(of: Functions, grid: Grid, every: int, start: Any, mode: Mode
     one = jnp.ones(2, dtype) if constrained else None
 
     def step(phase: Any, t: Any, h: Any, mode: Mode, impact: Impact | None) -> tuple[Any, Any, Any, Any]:
-        flow, rigid = of.flow, mode
-        within = impact is not None and of.stepper.impulses(tree)
-        if within:
-            rigid, flow = impact.rigid(mode), replace(flow, impulse=(impact.now, impact.jumps(tree, phase[1], mode)))
-        new, kinetic, error = of.stepper.step(flow, phase, t, h, rigid, adaptive)
-        if within:
-            new = (new[0], impact.stopped(tree, new[1], mode), new[2])  # without the rounding of their sum
-        elif impact is not None:
+        if impact is None:
+            new, kinetic, error = of.stepper.step(of.flow, phase, t, h, mode, adaptive)
+        elif of.stepper.impulses(tree):
+            flow = replace(of.flow, impulse=(impact.now, impact.jumps(tree, phase[1], mode), phase[1]))
+            rigid = replace(mode, lock=impact.lock(mode))
+            (q, v, work), kinetic, error = of.stepper.step(flow, phase, t, h, rigid, adaptive)
+            new = (q, impact.stopped(tree, v, mode), work)  # without the rounding of their sum
+        else:
+            (q, v, work), kinetic, error = of.stepper.step(of.flow, phase, t, h, mode, adaptive)
             apart = sparing(lambda *x: after_impact(tree, *x))  # few turns have one, all would keep its numbers
             jumped = apart(*phase[:2], t, mode, impact.hit, impact.after)
-            new = (new[0], jax.tree_util.tree_map(lambda a, b: jnp.where(impact.now, a, b), jumped, new[1]), new[2])
+            new = (q, jax.tree_util.tree_map(lambda a, b: jnp.where(impact.now, a, b), jumped, v), work)
         norm = error_norm(tree, of.tolerance, phase, new, error) if adaptive else None
         least = one
         if constrained and of.flow.baumgarte is None:
@@ -126,7 +127,10 @@ def through_events(of: Functions, grid: Grid, every: int, start: Any, mode: Mode
 
         def several(x: Turn, _: Any) -> tuple[Turn, None]:
             on = jax.lax.cond(
-                run.ended(x), lambda x: x, lambda x: jax.lax.scan(lambda x, _: (run.turn(x), None), x, length=each)[0], x
+                run.ended(x),
+                lambda x: x,
+                lambda x: jax.lax.scan(lambda x, _: (run.turn(x), None), x, length=each)[0],
+                x,
             )
             return on, None
 

@@ -17,9 +17,10 @@ from jaxmbs.dynamics.constrained.constraints import Constraints, constraints, ve
 from jaxmbs.dynamics.constrained.metric import Metric
 from jaxmbs.dynamics.recursive import rnea
 from jaxmbs.dynamics.state import State
+from jaxmbs.dynamics.state.state import Struck
 from jaxmbs.spatial import kernel
 from jaxmbs.spatial.factorization import Vector
-from jaxmbs.spatial.scalar import Scalar, add, mul, sub
+from jaxmbs.spatial.scalar import Scalar, add, mul, sub, where
 
 
 def constrained_dynamics(state: State, tau: Any, prescribed: Any = None, baumgarte: Any = None) -> tuple[Any, Any, Any]:
@@ -31,9 +32,9 @@ def constrained_dynamics(state: State, tau: Any, prescribed: Any = None, baumgar
     return _listed(a), _listed(metric.least_norm(multipliers)), found
 
 
-def accelerations(state: State, tau: Any, baumgarte: Any = None) -> tuple[Any, Any, Any]:
+def accelerations(state: State, tau: Any, prescribed: Any = None, baumgarte: Any = None) -> tuple[Any, Any, Any]:
     """As `constrained_dynamics`, with any multipliers that make the motion."""
-    _, a, multipliers, found = _solved(state, tau, None, baumgarte)
+    _, a, multipliers, found = _solved(state, tau, prescribed, baumgarte)
     return _listed(a), _listed(multipliers), found
 
 
@@ -51,6 +52,9 @@ def _solved(state: State, tau: Any, prescribed: Any, baumgarte: Any) -> tuple[An
     force = [sub(0 if tau is None else tau[k], bias[k]) for k in range(state.tree.structure.nv)]
     metric = Metric.of(state, found, prescribed)
     drift = found.drift if baumgarte is None else _stabilised(found, velocities(state, found), baumgarte)
+    if isinstance(state, Struck):  # what jumps is to end the rates along the rows
+        rates = velocities(State(state.tree, state.q, state.before), found)
+        drift = [where(state.now, x, y) for x, y in zip(rates, drift, strict=True)]
     return metric, *metric.closest(force, tuple(mul(-1, x) for x in drift)), found
 
 

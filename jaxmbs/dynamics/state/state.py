@@ -103,11 +103,11 @@ class Inertial(State):
 
 class Struck(State):
     """The tree as an impulse meets it, where `now` holds: at rest, without gravity and force elements, so that prescribed
-    accelerations are jumps of velocity."""
+    accelerations are jumps of velocity. before: the rates from which they jump."""
 
-    def __init__(self, tree: Tree, q: Any, v: Any, t: Scalar, mode: Mode | None, now: Scalar):
+    def __init__(self, tree: Tree, q: Any, v: Any, t: Scalar, mode: Mode | None, now: Scalar, before: Any):
         super().__init__(tree, q, [where(now, 0.0, x) for x in v], t, mode)
-        self.now = now
+        self.now, self.before = now, before
 
     def unless(self, x: Any) -> Any:
         """x, zero where an impulse is."""

@@ -38,14 +38,14 @@ class Trial(NamedTuple):
 class Flow:
     """The differential equation of a tree. tau: None, a vector, or a function (model, t, q, v).
 
-    impulse: None, or (now, jumps): where now holds, velocities jump in place of a motion, the locked ones by `jumps`;
-    the slope is the jump then, wherever along the step (`Stepper.impulses`).
+    impulse: None, or (now, jumps, before): where now holds, velocities jump from `before` in place of a motion, those of
+    locked freedoms by `jumps`; the slope is the jump then, wherever along the step (`Stepper.impulses`).
     """
 
     tree: Tree
     tau: Any
     baumgarte: Any = None
-    impulse: tuple[Any, Any] | None = None
+    impulse: tuple[Any, Any, Any] | None = None
 
     def force(self, t: Scalar, q: Flat, v: Flat) -> Any:
         """tau at an instant, a vector or None."""
@@ -66,23 +66,23 @@ class Flow:
     def derivative(self, phase: Phase, t: Scalar, mode: Mode | None) -> tuple[Phase, State]:
         """d(q, v, work)/dt, and the state it belongs to."""
         q, v, _ = phase
-        tau = self.force(t, q, v)
+        tau, jumps = self.force(t, q, v), None
         driven: Scalar = 0
-        if self.impulse is not None:
-            now, jumps = self.impulse
-            state = Struck(self.tree, q, v, t, mode, now)
-            tau = None if tau is None else [state.unless(tau[k]) for k in range(self.tree.structure.nv)]
-            a = accelerations(state, tau, jumps)
-        elif self.tree.structure.constrained:
+        if self.impulse is None:
             state = State(self.tree, q, v, t, mode)
-            a, multipliers, found = constrained_accelerations(state, tau, baumgarte=self.baumgarte)
+        else:
+            now, jumps, before = self.impulse
+            state = Struck(self.tree, q, v, t, mode, now, before)
+            tau = None if tau is None else [state.unless(tau[k]) for k in range(self.tree.structure.nv)]
+        if self.tree.structure.constrained:
+            a, multipliers, found = constrained_accelerations(state, tau, jumps, self.baumgarte)
             # constraints that move in time do work: lambda . (J v) = -lambda . free
             driven = constraints.power(found, multipliers)
         else:
-            state = State(self.tree, q, v, t, mode)
-            a = accelerations(state, tau)
+            a = accelerations(state, tau, jumps)
         rates = self.tree.flat([m.rates for m in state.motions])
-        return (rates, a, add(energies.power(state, tau, a), driven)), state
+        power = add(energies.power(state, tau, a), driven)
+        return (rates, a, state.unless(power) if isinstance(state, Struck) else power), state
 
 
 class Stepper:

@@ -110,7 +110,7 @@ class RungeKutta(Stepper):
         return tableau(self.name).error_order
 
     def impulses(self, tree: Tree) -> bool:
-        return not (tree.structure.constrained or tree.structure.rheonomic or tree.rolled)
+        return not (tree.structure.rheonomic or tree.rolled)
 
     def step(self, flow: Flow, phase: Phase, t: Scalar, h: Scalar, mode: Mode | None, estimate: bool) -> Trial:
         table, dtype = tableau(self.name), flow.tree.dtype

@@ -1,0 +1,136 @@
+"""What becomes of a trial step, by the guards at its end: an event or a corner is located, happens, or the step is taken."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxmbs.spatial import kernel
+
+
+class Search(NamedTuple):
+    """Where an event is being located: its guard (-1: none), lengths tried before and after it, the next one, and whether
+    that one is to be accepted."""
+
+    guard: Any
+    low: Any
+    high: Any
+    length: Any
+    settled: Any
+
+    @staticmethod
+    def none(length: Any) -> Search:
+        """No search, and a trial step of that length."""
+        zero = jnp.zeros_like(length)
+        return Search(jnp.full((), -1, jnp.int32), zero, zero, length, jnp.asarray(False))
+
+    def after(self, h: Any, near: Any, rest: Any, was_on: Any, out: Outcome) -> Search:
+        """Where it stands next: between the lengths tried before and after the event; near: the length that Newton's
+        method proposes, rest: the longest, was_on: whether anything was sought in the step of length h."""
+        tried = jax.lax.stop_gradient(h)
+        low = jnp.where(was_on & ~out.risen, tried, jnp.where(was_on, self.low, 0.0))
+        high = jnp.where(out.risen, tried, self.high)
+        inside = (near > low) & (near < high)
+        bound = jnp.where(near <= 0, jnp.where(low == 0, 0.0, (low + high) / 2), (low + high) / 2)
+        following = jnp.where(out.close, jnp.minimum(near, rest), jnp.where(inside, near, bound))
+        return Search(out.found, low, high, following, out.close & out.ahead)
+
+
+class Seen(NamedTuple):
+    """A trial step of length h and what is known of it, of which a decision is made.
+
+    done, jumped, fails: the instance has ended, velocities jumped in place of a step, the step is refused; on: something is
+    being located; short, cut: it ends at an instant, or by its tolerance, before the cell does; room: one more event has
+    a place; finest: how near is near enough; of the guards, those of corners from number `corners` on: values, rates, the
+    lengths at which they vanish, whether they count.
+    """
+
+    done: Any
+    jumped: Any
+    fails: Any
+    on: Any
+    short: Any
+    cut: Any
+    room: Any
+    guard: Any
+    settled: Any
+    h: Any
+    finest: Any
+    values: tuple[Any, ...]
+    rates: tuple[Any, ...]
+    at: tuple[Any, ...]
+    armed: tuple[Any, ...]
+    corners: int
+
+
+class Outcome(NamedTuple):
+    """found: the guard that is located from here on, -1: none; risen: one rose through zero in the step; close: its instant
+    is as good as found; happens: what was located does, at the end of the step; arrives: the step is taken and nothing
+    was met; ticks, lands: it does so at an instant, at the end of its cell; ahead: the next trial is to locate `found`."""
+
+    found: Any
+    risen: Any
+    close: Any
+    happens: Any
+    arrives: Any
+    ticks: Any
+    lands: Any
+    ahead: Any
+
+
+def outcome(seen: Seen) -> Outcome:
+    """The decision, taken once: as one number out of a kernel, or every number of a turn would repeat all of it."""
+    found, bits = _decided(jax.lax.stop_gradient(seen._replace(corners=0)), seen.corners)
+    return Outcome(found, *((bits & (1 << k)) != 0 for k in range(len(Outcome._fields) - 1)))
+
+
+@kernel
+def _decided(x: Seen, corners: int) -> tuple[Any, Any]:
+    """The guard, and the rest of `Outcome` as bits."""
+    # one that falls and is positive by rounding alone has just happened; at the very start of a step all that fall have
+    falls = [(s < 0) & ((x.h <= 0) | (z - x.h <= x.finest)) for s, z in zip(x.rates, x.at, strict=True)]
+    rises = [on & (y >= 0) & ~past for on, y, past in zip(x.armed, x.values, falls, strict=True)]
+    sought = [x.guard == i for i in range(len(x.values))]
+    candidates = [r | (x.settled & s) for r, s in zip(rises, sought, strict=True)]
+    risen = any_of(rises) & ~x.fails & ~x.jumped
+    # of several at one instant the one that is being located stays
+    order = [y - jnp.where(s, 2 * x.finest, 0.0) for y, s in zip(x.at, sought, strict=True)]
+    found = jnp.where(any_of(candidates), first_of(order, candidates), x.guard)
+    close = jnp.abs(pick(found, x.at) - x.h) <= x.finest
+    already = (x.h <= 0) & risen  # true from the start of this step: it happens at once
+    going = ~x.done & ~x.fails
+    happens = going & (found == x.guard) & x.on & ((found >= corners) | x.room) & (x.settled | (already & ~close))
+    arrives = going & ~x.on & ~risen & ~x.jumped
+    ticks, lands = arrives & x.short & ~x.cut, arrives & ~x.short & ~x.cut
+    ahead = going & ~happens & ~arrives & ~x.jumped
+    flags = (risen, close, happens, arrives, ticks, lands, ahead)
+    return found.astype(jnp.int32), sum(jnp.where(flag, 1 << k, 0) for k, flag in enumerate(flags))
+
+
+def pick(index: Any, items: Any) -> Any:
+    """The item of that number; the first for numbers that none has."""
+    out = items[0]
+    for k, item in enumerate(items[1:], 1):
+        out = jnp.where(index == k, item, out)
+    return out
+
+
+def any_of(x: Any) -> Any:
+    """Whether one of them holds."""
+    out = jnp.asarray(False)
+    for y in x:
+        out = out | y
+    return out
+
+
+def first_of(at: Any, of: Any) -> Any:
+    """Number of the candidate with the smallest time."""
+    best, least = jnp.full((), -1, jnp.int32), jnp.full((), np.inf, at[0].dtype if at else None)
+    for k, (time, on) in enumerate(zip(at, of, strict=True)):
+        time = jax.lax.stop_gradient(time)
+        better = on & (time < least)
+        best, least = jnp.where(better, jnp.int32(k), best), jnp.where(better, time, least)
+    return best

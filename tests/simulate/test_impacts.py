@@ -1,0 +1,114 @@
+"""Impacts in a run: by the slopes of a step they are those that are computed apart, and those of `impact`."""
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxmbs as mbs
+from jaxmbs.simulate import through_events
+from jaxmbs.simulate.steppers import MuntheKaas, RungeKutta
+from tests.simulate.test_events_in_loops import linkage, start
+
+
+@dataclass(frozen=True)
+class Apart(RungeKutta):
+    """The method whose impacts are not its own."""
+
+    def impulses(self, tree):
+        return False
+
+
+@dataclass(frozen=True)
+class ApartOnTheGroup(MuntheKaas):
+    def impulses(self, tree):
+        return False
+
+
+def satellite(*then):
+    """A free body with a wing on a ball joint and a panel whose hinge latches, under gravity, a spring, and a drive."""
+    mech = mbs.Mechanism("satellite", gravity=(0.3, 0.0, -1.6))
+    mech.add_body("bus", mass=4.0, com=(0.1, 0.0, 0.05), inertia=(0.5, 0.7, 0.6))
+    mech.add_joint("flight", mbs.Free(), "world", "bus")
+    mech.add_body("wing", mass=1.0, com=(0.4, 0.1, 0.0), inertia=(0.02, 0.1, 0.1))
+    mech.add_joint("ball", mbs.Spherical(), "bus", "wing", mbs.Pose((0.3, 0.0, 0.1)))
+    mech.add_body("panel", mass=0.7, com=(0.3, 0.0, 0.0), inertia=(0.01, 0.05, 0.05))
+    mech.add_joint("hinge", mbs.Revolute(axis=(0, 1, 0)), "wing", "panel", mbs.Pose((0.8, 0.0, 0.0)))
+    mech.add_force("coil", mbs.TorsionSpring("hinge", stiffness=3.0, rest_angle=1.0))
+    mech.add_force(
+        "strut", mbs.LinearSpring("bus", "panel", (0.2, 0.0, 0.4), (0.3, 0.0, 0.1), stiffness=40.0, rest_length=0.9)
+    )
+    mech.add_event("latch", when=mbs.JointReaches("hinge", 0.25), then=then)
+    return mech.build()
+
+
+def moving(kind, *then):
+    """(model, q, v, joint that latches); what happens at the latch is `then`."""
+    if kind == "loop":
+        model = linkage(("latch", mbs.JointReaches("crank_hinge", 1.0, direction="down"), then))
+        return model, *start(), "crank_hinge"
+    model = satellite(*then)
+    v = jnp.array([0.3, -0.2, 0.5, 0.1, 0.0, -0.3, 0.4, 0.2, -0.6, 0.5])
+    return model, model.neutral(), v, "hinge"
+
+
+def law(model, t, q, v):
+    return 0.2 * jnp.cos(3.0 * t) - 0.1 * v
+
+
+@pytest.mark.parametrize(
+    "kind, method, tolerance",
+    [("tree", MuntheKaas("dopri5"), 1e-9), ("loop", RungeKutta("rk4"), None), ("tree", "implicit", None)],
+    ids=["group", "loop", "implicit"],
+)
+def test_what_a_latch_leaves_is_the_impact_of_its_lock(monkeypatch, kind, method, tolerance):
+    monkeypatch.setattr(through_events, "TOGETHER", 1)  # so that whether a run has ended is asked at every turn
+    joint = moving(kind)[-1]
+    model, q, v, _ = moving(kind, mbs.Lock(joint), mbs.Finish())
+
+    def kept(carry, model, t, q, v, mode, event):
+        return jnp.where(event >= 0, v, carry)
+
+    fold, options = (jnp.zeros(model.nv), kept), {"dt": 0.01, "tau": law, "save_every": None}
+    run = mbs.simulate(model, q, v, 2.0, method=method, tolerance=tolerance, fold=fold, **options)
+    assert run.status == mbs.Status.OK and run.events.index[0] == 0 and 0.05 < run.events.time[0] < 1.9
+    end, before = run.q[-1], run.folded
+    after, _ = mbs.impact(model, end, before, mode=run.mode)
+    np.testing.assert_allclose(run.v[-1], after, atol=1e-12)
+    assert abs(float(before[model.v_slice(joint)][0])) > 0.1 and run.v[-1][model.v_slice(joint)][0] == 0.0
+    A = np.asarray(mbs.mass_matrix(model, end))
+    lost = (before @ A @ before - after @ A @ after) / 2
+    assert float(run.events.energy_lost[0]) == pytest.approx(float(lost), rel=1e-10)
+    assert abs(run.energy_error[-1]) < 1e-6
+
+
+@pytest.mark.parametrize(
+    "kind, method, apart",
+    [("tree", MuntheKaas("rk4"), ApartOnTheGroup("rk4")), ("loop", RungeKutta("rk4"), Apart("rk4"))],
+    ids=["tree", "loop"],
+)
+def test_an_impact_in_the_slopes_is_that_apart(kind, method, apart):
+    """The motion, the losses, and their derivatives; the joint of the tree rebounds before it holds."""
+    joint, rebound = moving(kind)[-1], {"restitution": 0.4, "rest_rate": 0.2} if kind == "tree" else {}
+    model, q, v, _ = moving(kind, mbs.Lock(joint, **rebound))
+    varied, mass = ("panel.mass", 0.7) if kind == "tree" else ("rocker.mass", 0.7)
+
+    def seen(method, mass, v):
+        own = mbs.set(model, {varied: mass})
+        run = mbs.simulate(own, q, v, 1.5, dt=0.01, tau=law, method=method, save_every=None)
+        return (run.q[-1], run.v[-1], run.events.time, run.events.energy_lost), (run.events.index, run.mode.lock)
+
+    def both(method):
+        along = (jnp.ones(()), jnp.linspace(-1.0, 1.0, model.nv))
+        return jax.jit(lambda *x: jax.jvp(lambda *x: seen(method, *x), x, along, has_aux=True))(mass, v)
+
+    values, slopes, (index, lock) = both(method)
+    expected, expected_slopes, _ = both(apart)
+    assert int((index >= 0).sum()) >= (2 if kind == "tree" else 1) and bool(lock[model.v_slice(joint)][0])
+    for x, y in zip(values, expected, strict=True):
+        np.testing.assert_allclose(x, y, rtol=1e-10, atol=1e-11)
+    for x, y in zip(slopes, expected_slopes, strict=True):
+        np.testing.assert_allclose(x, y, rtol=1e-8, atol=1e-9)
+    assert float(jnp.abs(slopes[3]).max()) > 1e-3
