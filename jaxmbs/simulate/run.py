@@ -325,11 +325,11 @@ class Run:
         """Per guard of an event whether it can rise from here: it is negative, or about to be; one that waits its turn
         stays. After an impact it is the velocities after it that tell."""
         g, slope = g[: len(self.of_guard)], slope[: len(self.of_guard)]
-        if any(e.repeat and not jumps for e, jumps in zip(self.events, self.jumping, strict=True)):
+        if any(again and not jumps for again, jumps in zip(self.again, self.jumping, strict=True)):
             _, slopes = self.guards.with_rates(t, phase[0], phase[1], mode)
             of_switches = [y for z in slopes for y in z]
             slope = [s if self.jumping[k] else o for k, s, o in zip(self.of_guard, slope, of_switches, strict=True)]
-        repeats, near = any(e.repeat for e in self.events), jnp.finfo(self.tree.dtype).eps ** 0.5
+        repeats, near = any(self.again), jnp.finfo(self.tree.dtype).eps ** 0.5
         out = []
         for k, y, s, b in zip(self.of_guard, g, slope, x.below, strict=True):
             again = (y < 0) | ((y <= near) & (s < 0)) if repeats else y < 0

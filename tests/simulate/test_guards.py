@@ -22,9 +22,9 @@ def cart(when, then, **guards):
     return mech.build()
 
 
-def driven(model, t_end=3.0, dt=0.1, **options):
+def driven(model, t_end=3.0, dt=0.1, v=(1.0,), **options):
     """From x = 0 at 1 m/s, with 1.5 m/s²."""
-    return mbs.simulate(model, [0.0], [1.0], t_end, dt, tau=DRIVE, **options)
+    return mbs.simulate(model, [0.0], v, t_end, dt, tau=DRIVE, **options)
 
 
 ARRIVAL = (np.sqrt(1 + 2 * 1.5 * 0.5) - 1) / 1.5  # at x = 0.5
@@ -58,6 +58,17 @@ def test_a_latch_rebounds_until_it_is_slow_and_then_holds():
     slope = (rebounds(0.4 + 1e-5, 0.05)[0][-1] - rebounds(0.4 - 1e-5, 0.05)[0][-1]) / 2e-5
     for how in (jax.jacfwd, jax.jacrev):
         assert np.allclose(jax.jit(how(last))(0.4), slope, rtol=1e-8)
+
+
+def test_a_latch_that_is_met_again_within_one_step_is_met_wherever_rounding_left_it():
+    model = cart(HERE, mbs.Lock("x", restitution=0.3, rest_rate=0.01))
+    first = np.linspace(0.8, 1.2, 32)
+    run = jax.jit(jax.vmap(lambda v: driven(model, 3.0, 0.5, v=v[None])))(first)
+    assert np.all(run.status == mbs.Status.OK) and np.all(run.mode.lock)
+    np.testing.assert_allclose(run.q[:, -1], 0.5, atol=1e-12)
+    rates = np.sqrt(first**2 + 2 * 1.5 * 0.5)
+    counts = 1 + np.ceil(np.log(rates * 0.3 / 0.01) / np.log(1 / 0.3))
+    assert np.array_equal((run.events.index >= 0).sum(axis=1), counts)
 
 
 def test_what_comes_after_a_latch_waits_until_it_holds():
