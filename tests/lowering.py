@@ -15,10 +15,14 @@ def share_contexts() -> None:
     shared = cache(make)
 
     def context():
-        try:
-            ir.Context.current  # noqa: B018
-        except ValueError:  # there is none
-            return shared()
-        return make()
+        return make() if _lowering() else shared()
 
     mlir.make_ir_context = context
+
+
+def _lowering() -> bool:
+    """Whether a context is in use; where none is, some versions of MLIR say None and others raise."""
+    try:
+        return ir.Context.current is not None
+    except ValueError:
+        return False
