@@ -5,6 +5,7 @@ of `-m "not optimised"` compiles without XLA's optimisation. Compiled programs a
 for a process that has dropped them, and for the next run.
 """
 
+import atexit
 import gc
 import os
 from contextlib import nullcontext
@@ -30,6 +31,9 @@ KEPT = {
 for option, value in KEPT.items():
     jax.config.update(option, value)
     os.environ[option.upper()] = str(value)  # for the commands that tests start
+
+if "PYTEST_XDIST_WORKER" in os.environ:
+    atexit.register(os._exit, 0)  # before JAX takes its programs apart one by one, after all that tests register
 
 share_contexts()
 gc.disable()  # until all is imported: a third of the start would be a search among what stays
@@ -104,6 +108,12 @@ def pytest_collection_finish(session):
     gc.freeze()  # what is imported stays: no need to search it for garbage again and again
     gc.enable()
     gc.set_threshold(50_000, 20, 20)  # tracing makes many objects and little garbage
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish():
+    gc.collect()
+    gc.freeze()  # pytest searches five times more
 
 
 MOST_MAPS = 45_000  # Linux allows a process 65,530; XLA crashes where it gets no more
