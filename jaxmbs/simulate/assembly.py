@@ -57,7 +57,7 @@ def _assemble(model: Model, q: Any, v: Any, t: Any, *, held_q: tuple[bool, ...],
         state = planned_state(model, guess.at[moving_q].set(y), jnp.zeros(model.nv, dtype), t, None)
         return state.tree.vector(normalised(state.tree, state.q if state.tree.rolled else list(state.q)))
 
-    def residual(y: Any, args: Any) -> Any:
+    def residual(y: Any, _: None = None) -> Any:
         state = planned_state(model, placed(y), jnp.zeros(model.nv, dtype), t, None)
         found = constraints(state)
         if state.tree.rolled:
@@ -67,13 +67,7 @@ def _assemble(model: Model, q: Any, v: Any, t: Any, *, held_q: tuple[bool, ...],
     eps = float(jnp.finfo(dtype).eps)
     y = guess[moving_q]
     if len(moving_q) and residual_rows(model, guess, t):
-        import lineax
-        import optimistix  # with Equinox half of the time that it takes to import the package
-
-        solver = optimistix.LevenbergMarquardt(rtol=1e-3, atol=eps, linear_solver=lineax.AutoLinearSolver(False))
-        adjoint = optimistix.ImplicitAdjoint(lineax.AutoLinearSolver(well_posed=False))
-        y = optimistix.least_squares(residual, solver, y, throw=False, max_steps=STEPS, adjoint=adjoint).value
-        y = _polished(residual, y)
+        y = _root(residual, y, eps)
     q = placed(y)
     state = planned_state(model, q, v, t, None)
     found = constraints(state)
@@ -111,10 +105,33 @@ def residual_rows(model: Model, q: Coordinates, t: Number) -> int:
     return int(sum(constraints(planned_state(model, q, jnp.zeros(model.nv), t, None)).holonomic))
 
 
-def _polished(residual: Any, y: Any) -> Any:
+def _root(residual: Any, y: jax.Array, eps: float) -> jax.Array:
+    """y near to the one given where all residuals vanish, with the derivatives of the implicit function theorem.
+
+    Not those of optimistix, which end the whole batch with an exception where a Jacobian is not finite.
+    """
+    import lineax
+    import optimistix  # with Equinox half of the time that it takes to import the package
+
+    def solve(_: Any, y: jax.Array) -> jax.Array:
+        solver = optimistix.LevenbergMarquardt(rtol=1e-3, atol=eps, linear_solver=lineax.AutoLinearSolver(False))
+        y = optimistix.least_squares(residual, solver, y, throw=False, max_steps=STEPS).value
+        return _polished(residual, y)
+
+    def equations(y: jax.Array) -> jax.Array:
+        """As many as unknowns: the least step that closes all rows."""
+        return jnp.linalg.pinv(jax.jacfwd(residual)(jax.lax.stop_gradient(y))) @ residual(y)
+
+    def slope(g: Any, change: jax.Array) -> jax.Array:
+        return jnp.linalg.pinv(jax.jacfwd(g)(jnp.zeros_like(change))) @ change
+
+    return jax.lax.custom_root(equations, y, solve, slope)
+
+
+def _polished(residual: Any, y: jax.Array) -> jax.Array:
     """Two Newton steps of least length, taken where they help: to rounding."""
     for _ in range(2):
-        g = residual(y, None)
-        new = y - jnp.linalg.pinv(jax.jacfwd(residual)(y, None)) @ g
-        y = jnp.where(jnp.max(jnp.abs(residual(new, None))) < jnp.max(jnp.abs(g)), new, y)
+        g = residual(y)
+        new = y - jnp.linalg.pinv(jax.jacfwd(residual)(y)) @ g
+        y = jnp.where(jnp.max(jnp.abs(residual(new))) < jnp.max(jnp.abs(g)), new, y)
     return y
