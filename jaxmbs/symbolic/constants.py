@@ -25,7 +25,7 @@ def quotient(a: Number, b: Number) -> Number:
         return a * b
     if type(a) is int and type(b) is int and a % b == 0:
         return a // b
-    return exact(Fraction(a) / b)
+    return exact(Fraction(a, b))
 
 
 class Constant:

@@ -27,9 +27,11 @@ def rewrite(formulas: Formulas) -> bool:
 class _Search:
     def __init__(self, formulas: Formulas):
         self.formulas, self.sums = formulas, formulas.sums
+        self.uses = formulas.uses()
         size = sum(map(len, self.sums.values()))
         self.widths = next((widths for limit, widths in WIDTHS if size <= limit), ())
         self.linear: dict[int, Linear] = {}
+        self.scaled: dict[tuple[int, Number], Linear] = {}
         self.users: dict[Cube, set[int]] = {}
         for k in self.sums if self.widths else ():
             for key in self.expanded(k):
@@ -52,12 +54,18 @@ class _Search:
             self.linear[k] = out
         return self.linear[k]
 
+    def negative(self, j: int, ratio: Number) -> Linear:
+        """The sum j times -ratio."""
+        if (j, ratio) not in self.scaled:
+            self.scaled[j, ratio] = {key: c * -ratio for key, c in self.expanded(j).items()}
+        return self.scaled[j, ratio]
+
     def improve(self, k: int) -> bool:
         own = sum(operations(self.sums[k]))
         target = self.expanded(k)
         if own < 2 or len(target) > LONGEST:
             return False
-        blocked = dependents_of(self.formulas, k) | {k}
+        blocked = self.dependents_of(k) | {k}
         near = sorted({j for key in target for j in self.users.get(key, ())} - blocked)
         price, parts, rest = self._covered(target, near, self.widths)
         if price >= own or any((j,) in rest for j in parts):
@@ -68,22 +76,34 @@ class _Search:
             if r:
                 found[tuple(sorted(key if constant is None else (*key, constant)))] = r
         self.sums[k] = found
+        self.uses = self.formulas.uses()
         return True
+
+    def dependents_of(self, k: int) -> set[int]:
+        """Literals whose formulas need literal k."""
+        out, stack = set(), [k]
+        while stack:
+            for j in self.uses.get(stack.pop(), ()):
+                if j not in out:
+                    out.add(j)
+                    stack.append(j)
+        return out
 
     def _covered(self, rest: Linear, near: list[int], widths: tuple[int, ...]) -> tuple[int, dict[int, Number], Linear]:
         """(price, parts, what is left) of the cheapest way found to write the terms with parts that exist."""
         best = (sum(_price(key, c) for key, c in rest.items()) - 1, {}, rest)
         choices = []
         for j in near:
-            part = self.expanded(j)
-            for ratio in _ratios(rest, part):
-                left = _less(rest, part, ratio)
+            for ratio in _ratios(rest, self.expanded(j)):
                 own = 1 + (ratio not in (1, -1))
-                gain = best[0] + 1 - sum(_price(key, c) for key, c in left.items()) - own
+                gain = _gain(rest, self.negative(j, ratio)) - own
                 if gain > 0:
-                    choices.append((-gain, j, ratio, left, own))
+                    choices.append((-gain, j, ratio, own))
         choices.sort(key=lambda x: x[:2])
-        for _, j, ratio, left, own in choices[: widths[0] if widths else 0]:
+        for _, j, ratio, own in choices[: widths[0] if widths else 0]:
+            left = dict(rest)
+            for key, c in self.negative(j, ratio).items():
+                _accumulate(left, key, c)
             price, parts, last = self._covered(left, [i for i in near if i != j], widths[1:])
             if price + own < best[0]:
                 best = (price + own, {j: ratio} | parts, last)
@@ -98,11 +118,16 @@ def _accumulate(out: Linear, key: Cube, c: Any) -> None:
         out.pop(key, None)
 
 
-def _less(p: Linear, q: Linear, ratio: Number) -> Linear:
-    out = dict(p)
+def _gain(p: Linear, q: Linear) -> int:
+    """By how many operations the terms p become cheaper when q is added to them."""
+    gain = 0
     for key, c in q.items():
-        _accumulate(out, key, c * -ratio)
-    return out
+        if key in p:
+            gain += _price(key, p[key])
+            c = p[key] + c
+        if isinstance(c, Constant) or c:
+            gain -= _price(key, c)
+    return gain
 
 
 def _price(key: Cube, c: Any) -> int:
@@ -123,15 +148,3 @@ def _rational(a: Any, b: Any) -> Number | None:
 def _ratios(p: Linear, q: Linear) -> list[Number]:
     found = [_rational(p[key], q[key]) for key in p if key and key in q]
     return list(dict.fromkeys(r for r in found if r is not None))
-
-
-def dependents_of(formulas: Formulas, k: int) -> set[int]:
-    """Literals whose formulas need literal k."""
-    out, stack = set(), [k]
-    uses = formulas.uses()
-    while stack:
-        for j in uses.get(stack.pop(), ()):
-            if j not in out:
-                out.add(j)
-                stack.append(j)
-    return out
