@@ -261,11 +261,14 @@ ROWS = (
     _forward("aba"),
     _forward("crba"),
     _forward("configuration"),
-    _forward("jacobian", quick=("Fixed", "Revolute", "Prismatic", "Universal", "Spherical", "Free")),
+    _forward("jacobian", quick=("Fixed", "Revolute", "Prismatic", "Universal", "Spherical")),
     _forward("barycentric", MOVING_HINGE),
     _forward("wang", MOVING_HINGE),
     _forward("telegin", NOT_REVOLUTE),
-    _closed("multipliers"),
+    # joints that are not here are in the row below
+    _closed(
+        "multipliers", ("Revolute", "Prismatic", "Cylindrical", "Universal", "Spherical", "Planar", "Free", "General")
+    ),
     _closed("elimination", ("Fixed", "Revolute", "Helical", "Universal", "Spherical", "Planar")),
     Row(
         "constrained_dynamics",
@@ -279,7 +282,7 @@ ROWS = (
     Row("energy", "", lambda m, q, v, u: mbs.energy(m, q, v), _on_qv("energy")),
     Row("momentum", "", lambda m, q, v, u: mbs.momentum(m, q, v), _on_qv("momentum")),
     Row("joint_reactions", "", _moving_reactions, _reactions),
-    Row("simulate", "rk4", _final, _integrated, quick=("Revolute", "Spherical", "Planar", "Free", "General")),
+    Row("simulate", "rk4", _final, _integrated, quick=("Revolute", "Spherical", "Planar", "Free")),
     Row("simulate", "event", _through_an_event, _integrated_and_struck, quick=("Revolute", "Universal", "Helical")),
 )
 
