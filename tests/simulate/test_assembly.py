@@ -39,8 +39,10 @@ def test_converges_to_the_closed_form(linkage):
 
 
 def test_derivatives_are_implicit(linkage):
-    """With respect to the held angle, in both modes, and without calls of Python: those end a batch with an exception,
-    and keep the program from being kept on disk."""
+    """With respect to the held angle, in both modes; a guess that is none has no derivative, and the other keeps its own.
+
+    There are no calls of Python in it, which would end the batch with an exception and are not kept on disk.
+    """
 
     def angles(crank):
         guess = jnp.array([0.0, -0.4, 1.5]) + jnp.array([1.0, 0, 0]) * crank
@@ -48,10 +50,12 @@ def test_derivatives_are_implicit(linkage):
 
     e = 1e-6
     want = (closed(1.0 + e) - closed(1.0 - e)) / (2 * e)
-    both = jax.jit(lambda crank: (jax.jacfwd(angles)(crank), jax.jacrev(angles)(crank))).lower(1.0)
+    cranks = jnp.array([1.0, np.nan])
+    both = jax.jit(jax.vmap(lambda crank: (jax.jacfwd(angles)(crank), jax.jacrev(angles)(crank)))).lower(cranks)
     assert "callback" not in both.as_text()
-    for found in both.compile()(1.0):
-        np.testing.assert_allclose(found, want, rtol=0, atol=1e-8)
+    for found in both.compile()(cranks):
+        np.testing.assert_allclose(found[0], want, rtol=0, atol=1e-8)
+        assert np.isnan(found[1]).any()
 
 
 def test_a_batch_of_different_linkages_each_with_its_status(linkage):
