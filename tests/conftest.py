@@ -116,7 +116,7 @@ def pytest_sessionfinish():
     gc.freeze()  # pytest searches five times more
 
 
-MOST_MAPS = 45_000  # Linux allows a process 65,530; XLA crashes where it gets no more
+MOST_MAPS = 55_000  # Linux allows a process 65,530; XLA crashes where it gets no more
 
 
 def pytest_runtest_teardown(nextitem, tests=count(1)):

@@ -58,10 +58,16 @@ def law(model, t, q, v):
     return 0.2 * jnp.cos(3.0 * t) - 0.1 * v
 
 
+@pytest.mark.usually("group", "loop", "apart")
 @pytest.mark.parametrize(
     "kind, method, tolerance",
-    [("tree", MuntheKaas("dopri5"), 1e-9), ("loop", RungeKutta("rk4"), None), ("tree", "implicit", None)],
-    ids=["group", "loop", "implicit"],
+    [
+        ("tree", MuntheKaas("dopri5"), 1e-9),
+        ("loop", RungeKutta("rk4"), None),
+        ("loop", Apart("rk4"), None),
+        ("tree", "implicit", None),
+    ],
+    ids=["group", "loop", "apart", "implicit"],
 )
 def test_what_a_latch_leaves_is_the_impact_of_its_lock(monkeypatch, kind, method, tolerance):
     monkeypatch.setattr(through_events, "TOGETHER", 1)  # so that whether a run has ended is asked at every turn
@@ -84,6 +90,7 @@ def test_what_a_latch_leaves_is_the_impact_of_its_lock(monkeypatch, kind, method
     assert abs(run.energy_error[-1]) < 1e-6
 
 
+@pytest.mark.usually("loop")
 @pytest.mark.parametrize(
     "kind, method, apart",
     [("tree", MuntheKaas("rk4"), ApartOnTheGroup("rk4")), ("loop", RungeKutta("rk4"), Apart("rk4"))],
