@@ -118,6 +118,16 @@ def test_loops_stay_inside_kernels():
     assert not any(segments.embeds(item) for item in program.items if isinstance(item, Step))
 
 
+def test_what_a_loop_leaves_twice_is_kept_once():
+    def twice(x):
+        return lax.scan(lambda c, _: (0.5 * c, (s := jnp.sin(c), s)), x, None, 50)[1]
+
+    program = MappedProgram(twice, [np.ones(4)], [True], MACHINE).program
+    assert [len(item.loop.ys) for item in program.items if isinstance(item, Step) and item.loop] == [1]
+    first, second = mbs.jit(twice, in_axes=0)(np.ones(4))
+    assert np.array_equal(first, second) and relative(first[0], np.sin(0.5 ** np.arange(50))) < 1e-15
+
+
 def test_the_gradient_of_a_motion_is_one_call(monkeypatch):
     """It keeps the state and the accelerations of a step; a row alone, one number in a register, has the bits of any.
 
