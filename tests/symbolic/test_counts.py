@@ -64,7 +64,11 @@ RECURSIONS = {
     ("aligned 7R", "mass_matrix"): 651, ("aligned 7R", "inverse_dynamics"): 1101, ("aligned 7R", "forward_dynamics"): 2065,
     ("general 7R", "mass_matrix"): 1752, ("general 7R", "inverse_dynamics"): 1688, ("general 7R", "forward_dynamics"): 3721,
 }  # fmt: skip
-LONG = ("aligned 7R", "forward_dynamics"), *(key for key in RECURSIONS if key[0] == "general 7R")
+LONG = (
+    ("aligned 7R", "inverse_dynamics"),
+    ("aligned 7R", "forward_dynamics"),
+    *(key for key in RECURSIONS if key[0] == "general 7R"),
+)
 
 
 @pytest.mark.parametrize(
