@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 from collections.abc import Sequence
 from typing import Any
@@ -42,7 +43,9 @@ class State:
 
     def moving(self, motions: list[LinkMotion]) -> State:
         """The same state with the motions of its links found another way."""
-        other = State(self.tree, self.q, self.v, self.t, self.mode)
+        other = copy.copy(self)
+        for found in ("scene", "loads", "wrenches"):  # by the motions of before
+            vars(other).pop(found, None)
         other.motions = motions
         return other
 

@@ -7,6 +7,8 @@ import pytest
 
 import jaxmbs as mbs
 from jaxmbs.dynamics.recursive import aba, divide_and_conquer
+from jaxmbs.dynamics.state.state import Inertial, Struck
+from jaxmbs.dynamics.state.tree import Tree
 from tests.cases import relative
 
 
@@ -54,6 +56,27 @@ def test_equals_articulated_bodies(n):
             ]
         )(q, v, tau)
         assert relative(got, want) < 1e-10
+
+
+def test_an_impulse_equals_that_of_articulated_bodies():
+    """Without gravity and springs, and with the rates at zero, by either recursion."""
+    model = chain(4)
+    q, v, jumps = states(model)
+    mode = model.mode(lock=["j2"])
+
+    @jax.jit
+    def both(now):
+        tree = Tree(model, jnp.float64)
+        state = lambda: Struck(tree, list(q), list(v), 0.0, mode, now, list(v))  # noqa: E731
+        return [r.forward_dynamics(state(), None, jnp.asarray(jumps)) for r in (aba, divide_and_conquer)]
+
+    for now in (True, False):
+        want, got = (jnp.stack(x) for x in both(now))
+        assert relative(got, want) < 1e-10
+    still = jax.jit(
+        lambda: aba.forward_dynamics(Inertial(Tree(model, jnp.float64), list(q), [0] * 4, 0.0, mode), None, jumps)
+    )
+    assert relative(jnp.stack(both(True)[1]), jnp.stack(still())) < 1e-10
 
 
 @pytest.mark.interpreted
