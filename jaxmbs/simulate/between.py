@@ -18,6 +18,7 @@ from jaxmbs.model import Mode, Model, ModelError
 from jaxmbs.model.functions import check_arguments, evaluated
 from jaxmbs.model.parameters import is_traced
 from jaxmbs.simulate.jumps import (
+    Impact,
     after_impact,
     all_held,
     closes,
@@ -118,8 +119,8 @@ def _states_at(
                 jumped = functools.reduce(
                     jnp.logical_or, [p for p, e in zip(picks, s.events, strict=True) if jumps(s, e)]
                 )
-                hit, rates = struck(tree, moved[1], picks, closed)
-                after = after_impact(tree, moved[0], moved[1], time, mode, hit, rates)
+                impact = Impact(jumped, *struck(tree, moved[1], picks, closed))
+                after = after_impact(tree, moved[0], moved[1], time, mode, impact)
                 moved = (moved[0], _where(jumped, after, moved[1]), moved[2])
             ends = [p for p, e in zip(picks, s.events, strict=True) if any(a.finishes for a in e.then)]
             done = functools.reduce(jnp.logical_or, ends, done)

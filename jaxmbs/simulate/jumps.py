@@ -193,6 +193,10 @@ class Impact(NamedTuple):
         """(nv,) the freedoms whose rates after it are given: those that are locked and those that are struck."""
         return self.hit if mode.lock is None else mode.lock | self.hit
 
+    def rigid(self, mode: Mode) -> Mode:
+        """The mode in which these are locked."""
+        return replace(mode, lock=self.lock(mode))
+
     def stopped(self, tree: Tree, v: Any, mode: Mode) -> list[Any]:
         """v with the rates that are given, where velocities jump."""
         lock, given = self.lock(mode), jnp.where(self.hit, self.after, 0.0)
@@ -207,14 +211,13 @@ class Impact(NamedTuple):
         return [a - b if may else 0 for a, b, may in zip(stopped, v, tree.lockable, strict=True)]
 
 
-def after_impact(tree: Tree, q: Any, v: Any, t: Any, mode: Mode, hit: Any, after: Any) -> Any:
+def after_impact(tree: Tree, q: Any, v: Any, t: Any, mode: Mode, impact: Impact) -> Any:
     """Velocities after an impact: locked freedoms stop, struck ones take the given rates, constraints hold.
 
     A (v+ - v-) = impulses along these rows alone, so that the momentum of all else is kept.
     """
-    rigid = replace(mode, lock=hit if mode.lock is None else mode.lock | hit)
-    vector = tree.vector(v)
-    wanted = jnp.where(hit, after, 0.0) - vector
+    rigid, vector = impact.rigid(mode), tree.vector(v)
+    wanted = jnp.where(impact.hit, impact.after, 0.0) - vector
     if tree.structure.constrained or tree.structure.rheonomic:
         state = State(tree, q, v, t, rigid)
         found = constraints(state)

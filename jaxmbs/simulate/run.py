@@ -77,7 +77,7 @@ class Turn(NamedTuple):
     search: Search
     events: Events | None
     count: Any
-    struck: Any  # event whose impact the next turn computes (-1: none), None if none has any
+    due: Any  # event whose impact the next turn computes (-1: none), None if none has any
     lost: Any  # energy lost in events so far
     done: Any
     t_done: Any  # [s] when it was
@@ -204,10 +204,10 @@ class Run:
             next_mode(self.tree, x.mode, now, closed),
             sides=self._sides(x, g, armed, happens, found, out.ticks, instant),
         )
-        struck, dropped = None, jnp.zeros((), dtype)
+        due, dropped = None, jnp.zeros((), dtype)
         if impact is not None:
             strikes = any_of([n for n, jumps in zip(now, self.jumping, strict=True) if jumps])
-            struck = jnp.where(strikes, event, -1)
+            due = jnp.where(strikes, event, -1)
         if self.events:
             before = _where(jumped, x.phase, phase)
             dropped = self.energy(t, *before[:2], x.mode) - self.energy(t, *phase[:2], mode)
@@ -238,7 +238,7 @@ class Run:
         return Turn(
             _where(moves, phase, x.phase), cell, jnp.where(moves & ~lands, x.into + h, jnp.where(lands, 0.0, x.into)),
             mode, tuple(jnp.where(moves, b, old) for b, old in zip(below, x.below, strict=True)), fired,
-            _where(out.ahead, seek, Search.none(rest)), events, x.count + logged, struck, lost, done,
+            _where(out.ahead, seek, Search.none(rest)), events, x.count + logged, due, lost, done,
             jnp.where(x.done, x.t_done, t), x.spare - (~arrives & ~fails & ~x.done & at_corner), pace,
             _where(jumped, x.balance, x.balance.seen(kinetic, x.phase[2])),
             _where(lands | caught if self.catches else lands, extra, x.extra), _where(lands, kept, x.kept),
@@ -246,16 +246,16 @@ class Run:
 
     def _impact(self, x: Turn) -> Impact | None:
         """Of this turn, or None if no event has any."""
-        if x.struck is None:
+        if x.due is None:
             return None
-        picks = [x.struck == k for k in range(len(self.events))]
-        hit, after = struck(self.tree, x.phase[1], picks, [closes(self.tree, e, x.phase[1]) for e in self.events])
-        return Impact(x.struck >= 0, hit, after)
+        picks = [x.due == k for k in range(len(self.events))]
+        closed = [closes(self.tree, e, x.phase[1]) for e in self.events]
+        return Impact(x.due >= 0, *struck(self.tree, x.phase[1], picks, closed))
 
     @staticmethod
     def ended(x: Turn) -> Any:
         """Whether nothing is left to do."""
-        return x.done if x.struck is None else x.done & (x.struck < 0)
+        return x.done if x.due is None else x.done & (x.due < 0)
 
     def now(self, x: Turn) -> Any:
         """The time [s] of an instance between two turns."""
@@ -334,7 +334,7 @@ class Run:
         for k, y, s, b in zip(self.of_guard, g, slope, x.below, strict=True):
             again = (y < 0) | ((y <= near) & (s < 0)) if repeats else y < 0
             waits = b & ((y < 0) | happens | self._unarmed_already(x, k))
-            over = x.struck == k if x.struck is not None and self.jumping[k] else now[k]
+            over = x.due == k if x.due is not None and self.jumping[k] else now[k]
             out.append(jnp.where(over, again, waits | (y < 0)))
         return out
 

@@ -69,13 +69,12 @@ def through_events(of: Functions, grid: Grid, every: int, start: Any, mode: Mode
             new, kinetic, error = of.stepper.step(of.flow, phase, t, h, mode, adaptive)
         elif of.stepper.impulses(tree):
             flow = replace(of.flow, impulse=(impact.now, impact.jumps(tree, phase[1], mode), phase[1]))
-            rigid = replace(mode, lock=impact.lock(mode))
-            (q, v, work), kinetic, error = of.stepper.step(flow, phase, t, h, rigid, adaptive)
+            (q, v, work), kinetic, error = of.stepper.step(flow, phase, t, h, impact.rigid(mode), adaptive)
             new = (q, impact.stopped(tree, v, mode), work)  # without the rounding of their sum
         else:
             (q, v, work), kinetic, error = of.stepper.step(of.flow, phase, t, h, mode, adaptive)
             apart = sparing(lambda *x: after_impact(tree, *x))  # few turns have one, all would keep its numbers
-            jumped = apart(*phase[:2], t, mode, impact.hit, impact.after)
+            jumped = apart(*phase[:2], t, mode, impact)
             new = (q, jax.tree_util.tree_map(lambda a, b: jnp.where(impact.now, a, b), jumped, v), work)
         norm = error_norm(tree, of.tolerance, phase, new, error) if adaptive else None
         least = one
