@@ -260,16 +260,14 @@ ROWS = (
     _mass_matrix("telegin", NOT_REVOLUTE),
     _forward("aba"),
     _forward("crba"),
-    _forward("configuration"),
+    _forward("configuration", quick=("Helical", "Cylindrical", "Planar", "Free", "General")),
     _forward("jacobian", quick=("Fixed", "Revolute", "Prismatic", "Universal", "Spherical")),
     _forward("barycentric", MOVING_HINGE),
     _forward("wang", MOVING_HINGE),
     _forward("telegin", NOT_REVOLUTE),
     # joints that are not here are in the row below
-    _closed(
-        "multipliers", ("Revolute", "Prismatic", "Cylindrical", "Universal", "Spherical", "Planar", "Free", "General")
-    ),
-    _closed("elimination", ("Fixed", "Revolute", "Helical", "Universal", "Spherical", "Planar")),
+    _closed("multipliers", ("Prismatic", "Cylindrical", "Spherical", "Free", "General")),
+    _closed("elimination", ("Fixed", "Revolute", "Helical", "Universal", "Planar")),
     Row(
         "constrained_dynamics",
         "fronts",

@@ -15,7 +15,7 @@ from tests.symbolic.helpers import arguments, difference, expected, model, sprun
 INPUT = re.compile(r"(?:q|v|a|\\tau)_\{\d+\}|t")
 NAME = re.compile(r"(?:\\tau|[a-zA-Z])_\{[^{}]*\}|(?<![\\a-zA-Z])[T](?![a-zA-Z])")
 LATEX = [
-    ("three-link arm", "mass_matrix", "symbols"), ("three-link arm", "forward_dynamics", "numbers"),
+    ("three-link arm", "mass_matrix", "symbols"), ("double pendulum", "forward_dynamics", "numbers"),
     ("spatial robot", "mass_matrix", "symbols"), ("sprung", "bias_forces", "symbols"),
     ("sprung", "forward_dynamics", "symbols"),
     ("ball", "bias_forces", "symbols"), ("arm7", "inverse_dynamics", "symbols"),

@@ -38,7 +38,7 @@ def check(c):
 
 
 @pytest.mark.parametrize("first", range(0, 1000, BLOCK))
-@pytest.mark.usually("0", "[48]00")
+@pytest.mark.usually("0", "400")
 def test_ordinary_mass_ratios(first):
     for seed in range(first, first + BLOCK):
         for *_, solved, a, _ in check(case(seed, size(seed), states=1, kinds=PLAIN)):
@@ -47,7 +47,7 @@ def test_ordinary_mass_ratios(first):
 
 
 @pytest.mark.parametrize("first", range(100_000, 101_000, BLOCK))
-@pytest.mark.usually("100[048]00")
+@pytest.mark.usually("100400")
 def test_extreme_mass_ratios(first):
     for seed in range(first, first + BLOCK):
         for A, bias, solved, _, tau in check(case(seed, size(seed), states=1, kinds=PLAIN, mass_ratio=1e6)):
