@@ -138,7 +138,7 @@ class _Recorder:
         None where that is not for entries: branches with effects or large results.
         """
         branches = eqn.params["branches"]
-        if eqn.effects or not _small(eqn, ()) or isinstance(inputs[0], Source):
+        if eqn.effects or not _small(eqn, ()) or not (self.shared_too or _has_rows(inputs[0])):
             return None
         index = entries(inputs[0])[()]
         if isinstance(index, np.generic):

@@ -21,8 +21,6 @@ from jaxmbs.simulate.solution import Solution, Steps
 from jaxmbs.simulate.status import Status
 from jaxmbs.simulate.steppers import Flow, Stepper
 
-TOGETHER = 16  # turns of an adaptive run between questions whether it has ended
-
 
 class Functions(NamedTuple):
     """What a run computes with.
@@ -119,21 +117,11 @@ def through_events(of: Functions, grid: Grid, every: int, start: Any, mode: Mode
     groups = -(-run.turns // every) if some else 1
 
     def turns(x: Turn, length: int, levels: int) -> Turn:
-        if not adaptive:
-            return repeated(lambda x, _: (run.turn(x), None), x, None, length, levels)[0]
-        # many more turns are set aside than most instances need: one alone stops there
-        each = min(TOGETHER, length)
+        def one(x: Turn, _: Any) -> tuple[Turn, None]:
+            # many more turns are set aside for trial steps than most instances need
+            return jax.lax.cond(run.ended(x), lambda x: x, run.turn, x) if adaptive else run.turn(x), None
 
-        def several(x: Turn, _: Any) -> tuple[Turn, None]:
-            on = jax.lax.cond(
-                run.ended(x),
-                lambda x: x,
-                lambda x: jax.lax.scan(lambda x, _: (run.turn(x), None), x, length=each)[0],
-                x,
-            )
-            return on, None
-
-        return repeated(several, x, None, -(-length // each), levels)[0]
+        return repeated(one, x, None, length, levels)[0]
 
     outer, inner = shared(of.levels, groups, every if some else run.turns)
 

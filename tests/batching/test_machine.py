@@ -153,6 +153,34 @@ def test_the_gradient_of_a_motion_is_one_call(monkeypatch):
         assert len(calls) <= 40, len(calls)
 
 
+def test_a_gradient_that_keeps_every_stage_of_steps_of_its_own_is_one_call():
+    """`jax.checkpoint` rounds what it keeps by name, to the precision it has; whether a row has ended is a kept number."""
+    mech = mbs.library.double_pendulum()
+    joint = mech.build().joint_names[0]
+    mech.add_event("latch", when=mbs.JointReaches(joint, 0.4), then=mbs.Lock(joint))
+    model = mech.build()
+
+    def end(v):
+        run = mbs.simulate(
+            model, [0.5, 1.0], v, 0.3, 0.02, method="dopri5", tolerance=1e-6, max_steps=40, save_every=None
+        )
+        return run.q[-1].sum() + run.events.time[0]
+
+    v = np.random.default_rng(3).normal(size=(3, 2))
+    assert MappedProgram(jax.grad(end), [v], [True], MACHINE).is_one_call(MACHINE)
+    assert relative(mbs.jit(jax.grad(end), in_axes=0)(v), jax.jit(jax.vmap(jax.grad(end)))(v)) < 1e-10
+
+
+@pytest.mark.parametrize("bits", [(11, 52), (8, 23)], ids=["its own", "less"])
+def test_numbers_rounded_to_a_precision(bits):
+    def fn(x):
+        return 3.0 * lax.reduce_precision(jnp.sin(x), *bits)
+
+    x = np.random.default_rng(4).normal(size=9)
+    assert MappedProgram(fn, [x], [True], MACHINE).fused == (bits == (11, 52))
+    assert relative(mbs.jit(fn, in_axes=0)(x), jax.vmap(fn)(x)) < 1e-15
+
+
 def test_threads_and_blocks_change_no_bit(monkeypatch):
     """Blocks of one group of rows, on all threads, from several threads at once; and each group by itself."""
     x = np.random.default_rng(2).normal(size=(4, 64, 3))

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import jaxmbs as mbs
-from jaxmbs.simulate import through_events
 from jaxmbs.simulate.steppers import MuntheKaas, RungeKutta
 from tests.simulate.test_events_in_loops import linkage, start
 
@@ -69,8 +68,7 @@ def law(model, t, q, v):
     ],
     ids=["group", "loop", "apart", "implicit"],
 )
-def test_what_a_latch_leaves_is_the_impact_of_its_lock(monkeypatch, kind, method, tolerance):
-    monkeypatch.setattr(through_events, "TOGETHER", 1)  # so that whether a run has ended is asked at every turn
+def test_what_a_latch_leaves_is_the_impact_of_its_lock(kind, method, tolerance):
     joint = moving(kind)[-1]
     model, q, v, _ = moving(kind, mbs.Lock(joint), mbs.Finish())
 
