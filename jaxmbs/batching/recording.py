@@ -135,7 +135,7 @@ class _Recorder:
     def choice(self, eqn: Any, inputs: list[Any]) -> list[Any] | None:
         """A cond, as jax.vmap has it where rows choose for themselves: all branches, and of each number the one chosen.
 
-        None where that is not for entries: branches with effects or large results.
+        None where that is not for entries: branches with effects or large results, or where all rows choose the same.
         """
         branches = eqn.params["branches"]
         if eqn.effects or not _small(eqn, ()) or not (self.shared_too or _has_rows(inputs[0])):
