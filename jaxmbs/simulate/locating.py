@@ -35,7 +35,9 @@ class Search(NamedTuple):
         high = jnp.where(out.risen, tried, self.high)
         inside = (near > low) & (near < high)
         bound = jnp.where(near <= 0, jnp.where(low == 0, 0.0, (low + high) / 2), (low + high) / 2)
-        following = jnp.where(out.close, jnp.minimum(near, rest), jnp.where(inside, near, bound))
+        # no longer than the rest, but as fast as the event moves: one at the end of a cell is often a rounding beyond it
+        last = near + jax.lax.stop_gradient(jnp.minimum(near, rest) - near)
+        following = jnp.where(out.close, last, jnp.where(inside, near, bound))
         return Search(out.found, low, high, following, out.close & out.ahead)
 
 
