@@ -78,6 +78,19 @@ def test_all_problems_at_once(cart):
     assert {p.path for p in error.value.problems} == {"mechanism.bodies[0].mas", "simulation.t_end", "study.seed"}
 
 
+def test_all_bodies_and_joints_that_cannot_be_are_told_at_once(tmp_path):
+    bodies = ", ".join(f'{{ name = "b{z}", mass = 1, inertia = [1, 1, {z}] }}' for z in (3, 2, 4))
+    joint = '{ name = "j", type = "revolute", axis = [0, 1, 0], parent = "world", child = "world" }'
+    (tmp_path / "m.toml").write_text(f"[mechanism]\nbodies = [{bodies}]\njoints = [{joint}]\n", encoding="utf-8")
+    with pytest.raises(InputError) as error:
+        load(tmp_path / "m.toml")
+    assert [p.path for p in error.value.problems] == [
+        "mechanism.bodies[0]",
+        "mechanism.bodies[2]",
+        "mechanism.joints[0]",
+    ]
+
+
 def test_missing_file(tmp_path):
     with pytest.raises(InputError, match="cannot be read: No such file"):
         read(tmp_path / "nothing.toml")
