@@ -202,8 +202,8 @@ def _worst(study: Study, store: Store, summary: Summary) -> str:
     found = worst(study, summary)
     if not found:
         return ""
-    data = store.read([d.name for d in study.dispersions.items], [sample for sample, _, _ in found])
-    draws = [(d, data[d.name].reshape(len(found), d.k)) for d in study.dispersions.items]
+    data = store.draws(study, [sample for sample, _, _ in found])
+    draws = [(d, data[d.name]) for d in study.dispersions.items]
     rows = []
     for row, (sample, text, x) in enumerate(found):
         output = next(c.output for c in study.criteria if c.text == text)

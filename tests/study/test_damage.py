@@ -15,8 +15,9 @@ from jaxmbs.io import InputError
 from jaxmbs.study import read, report, resume, run
 from jaxmbs.study import store as stores
 from jaxmbs.study.checksums import checksums
-from jaxmbs.study.damage import damage, examined
+from jaxmbs.study.damage import damage
 from jaxmbs.study.estimate import check, estimate
+from jaxmbs.study.examination import examined
 from tests.study.conftest import CART, environment
 
 N, ROWS = 150, 64  # the last chunk is not full
@@ -133,10 +134,10 @@ def test_record_and_study_file_are_put_back_from_their_copies(whole, folder, fil
         (folder / file).write_bytes((folder / file).read_bytes().replace(b'"seed": 7', b'"seed": 8'))
     else:
         kind(folder / file)
-    with pytest.raises(InputError, match=r"jaxmbs verify .* --mend"):
+    with pytest.raises(InputError, match=r"jaxmbs verify .* --repair"):
         report(folder)
     assert not examined(folder).sound
-    assert examined(folder, mend=True).mended == (file,)
+    assert examined(folder, repair=True).repaired == (file,)
     assert (folder / file).read_bytes() == (whole / file).read_bytes()
     assert examined(folder).sound
 
@@ -144,7 +145,7 @@ def test_record_and_study_file_are_put_back_from_their_copies(whole, folder, fil
 def test_a_changed_study_file_is_kept(folder):
     mine = (folder / "study.toml").read_bytes() + b"# mine\n"
     (folder / "study.toml").write_bytes(mine)
-    examined(folder, mend=True)
+    examined(folder, repair=True)
     assert (folder / "study.toml.found").read_bytes() == mine
 
 
