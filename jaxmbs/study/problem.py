@@ -251,14 +251,10 @@ def _require(file: Any, need: str) -> None:
 
 def _short(file: Any) -> None:
     """Outputs and draws are folders of a store."""
-    named = [(key, name) for key in ("outputs", "dispersions") for name in getattr(file, key)]
-    long = [
-        Problem(dotted((k, n[:20] + "...")), f"the name is longer than {_NAME} characters")
-        for k, n in named
-        if len(n) > _NAME
-    ]
-    if long:
-        raise InputError(long)
+    named = [(key, name) for key in ("outputs", "dispersions") for name in getattr(file, key) if len(name) > _NAME]
+    said = f"the name is longer than {_NAME} characters; shorten it"
+    if named:
+        raise InputError([Problem(dotted((key, f"{name[:20]}...")), said) for key, name in named])
 
 
 def _initial_state(

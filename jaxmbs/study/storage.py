@@ -40,11 +40,9 @@ def place(where: Any) -> Path:
         long = [part for part in there.parts if len(part.encode(errors="replace")) > LONGEST]
         if long or "\0" in str(there):
             what = (
-                f"the name {long[0][:20]}... is longer than the {LONGEST} bytes"
-                if long
-                else "it has a zero in it, no name"
+                f"the name {long[0][:20]}... is longer than {LONGEST} bytes" if long else "there is a zero in the name"
             )
-            raise InputError(Problem(str(there)[:80], f"{what} that a file system takes; choose another"))
+            raise InputError(Problem(str(there)[:80], f"{what}, which no file system takes; choose another"))
         return there
     if found[1] in ("file", "local"):
         return Path("/" + str(where)[found.end() :])
