@@ -5,6 +5,7 @@ import io
 import json
 import pickle
 import re
+import shutil
 import zipfile
 from html.parser import HTMLParser
 
@@ -13,11 +14,13 @@ import pytest
 
 import jaxmbs as mbs
 from jaxmbs.io import InputError
-from jaxmbs.study import read, repeated
+from jaxmbs.study import read, repeated, report, resume, run
 from jaxmbs.study import store as stores
+from jaxmbs.study.examination import examined
 from jaxmbs.study.provenance import salt
 from jaxmbs.study.seal import marked
 from jaxmbs.view.animate import _page
+from tests.security.conftest import DATA, STUDY
 from tests.security.test_names import USES
 
 RAN = []
@@ -28,6 +31,23 @@ class Harmful:
 
     def __reduce__(self):
         return RAN.append, (1,)
+
+
+# --- modules ----------------------------------------------------------------------------------------------------------
+
+
+def test_modules_run_for_those_who_trust_the_run(whole, tmp_path):
+    """A study file and a run alike: nothing of them is run before."""
+    for name in ("cart.toml", "lot.csv"):
+        shutil.copy(whole.parent / name, tmp_path)
+    (tmp_path / "own.py").write_text("raise RuntimeError('it ran')", encoding="utf-8")
+    with pytest.raises(InputError, match="--trust"):
+        read(tmp_path / "cart.toml")
+    with pytest.raises(InputError, match="it ran"):
+        read(tmp_path / "cart.toml", trust=True)
+    for use in (report, examined, resume):
+        with pytest.raises(InputError, match="--trust"):
+            use(whole)
 
 
 # --- archives ---------------------------------------------------------------------------------------------------------
@@ -184,9 +204,6 @@ def test_the_name_of_a_model_is_text_on_the_page_of_a_motion():
 
 
 def test_names_are_text_on_a_report(tmp_path):
-    from jaxmbs.study import report, run
-    from tests.security.conftest import DATA, STUDY
-
     text = STUDY.replace('modules = ["own.py"]\n', "").replace('name = "cart"\n[[mech', f"name = '{NAME}'\n[[mech", 1)
     text = text.replace("sigma = 0.05", "sigma = 0.05  # <img src=x onerror=alert(1)>")
     (tmp_path / "cart.toml").write_text(text, encoding="utf-8")

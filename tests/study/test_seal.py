@@ -11,7 +11,7 @@ from jaxmbs.study import store as stores
 from jaxmbs.study.checksums import CHECKSUM, checksums
 from jaxmbs.study.examination import examined
 from jaxmbs.study.provenance import salt, signed
-from jaxmbs.study.seal import key_of, marked
+from jaxmbs.study.seal import fault_of_marked, key_of, marked
 from tests.study.conftest import CART
 
 N, ROWS = 100, 64
@@ -136,6 +136,13 @@ def test_a_note_that_is_lost_is_made_again(folder, key):
     (folder / "finished.json").unlink()
     resume(folder, seal=key)
     assert examined(folder, seal=key).sound and (folder / "finished.json").exists()
+
+
+def test_a_mark_is_of_one_run():
+    page = marked(b"page", "of this run", b"k" * 16)
+    assert fault_of_marked(page, "of this run") == fault_of_marked(page, "of this run", b"k" * 16) == ""
+    assert page.startswith(b"page\n<!--") and "as it was made" in fault_of_marked(page, "of another")
+    assert "with this key" in fault_of_marked(page, "of this run", b"j" * 16)
 
 
 def test_bad_keys(tmp_path, command):
