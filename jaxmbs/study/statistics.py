@@ -157,7 +157,7 @@ def summarize(study: Study, store: Store) -> Summary:
     arrays = store.arrays()
     spans = tuple(_spans(column_of(arrays["status"], ((0, store.n),))))
     status = column_of(arrays["status"], spans)
-    outputs = {name: _where_good(arrays, name, spans) for name in study.outputs}
+    outputs = {name: _where_good(arrays, label, spans) for name, label in store.labels(study).outputs.items()}
     met, met_all, worst_error = np.zeros(len(study.criteria), int), 0, 0.0
     messages, failed = {int(s): s.message for s in Status}, dict[str, Failures]()
     index = Column(np.arange, spans)
@@ -194,8 +194,8 @@ def _happened(arrays: Mapping[str, Any], event: int, spans: tuple[tuple[int, int
 def first_draws(study: Study, store: Store, summary: Summary, most: int = 20_000) -> dict[str, np.ndarray]:
     """Draws of the first samples that were computed, at most so many: name -> (m, k)."""
     rows = summary.index[:most]
-    read = store.read([d.name for d in study.dispersions.items], slice(0, int(rows.max(initial=-1)) + 1))
-    return {d.name: read[d.name][rows].reshape(len(rows), d.k) for d in study.dispersions.items}
+    read = store.draws(study, slice(0, int(rows.max(initial=-1)) + 1))
+    return {name: x[rows] for name, x in read.items()}
 
 
 def _where_good(arrays: Mapping[str, Any], name: str, spans: tuple[tuple[int, int], ...], k: int = 0) -> Column:

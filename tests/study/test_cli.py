@@ -21,7 +21,7 @@ from jaxmbs.cli import app, common
 from jaxmbs.cli.commands import simulate
 from jaxmbs.cli.show import one_run
 from jaxmbs.study import read, repeat, store
-from jaxmbs.study.provenance import sealed
+from jaxmbs.study.provenance import signed
 from jaxmbs.study.repeat import write
 from jaxmbs.study.units import unit
 from tests.study.conftest import CART, EXAMPLE, environment
@@ -170,7 +170,7 @@ def test_commands_refuse_with_code_1(tmp_path, monkeypatch, without_computing, f
     (tmp_path / "run" / "study.toml").write_text(CART)
     digest = hashlib.sha256(CART.encode()).hexdigest()
     record = {"n": 100, "chunk_rows": 64, "file_sha256": digest, "precision": "float64"}
-    (tmp_path / "run" / "provenance.json").write_text(json.dumps(sealed(record)))
+    (tmp_path / "run" / "provenance.json").write_text(json.dumps(signed(record)))
     done = CliRunner().invoke(app.app, ["simulate", file, *arguments])
     assert done.exit_code == 1
     assert refused is not ("begins to compute" in str(done.exception))
