@@ -14,7 +14,6 @@ from jaxmbs.model import ModelError
 from jaxmbs.model.parameters import is_traced
 from jaxmbs.simulate.loops import shared, sizes
 
-
 MOST_STEPS = 100_000_000  # their times alone take some gigabytes
 
 
@@ -63,7 +62,7 @@ class Grid:
         if longest <= 0:
             raise ModelError(f"simulate: dt is {dt!r}; pass a positive number of seconds")
         gaps = np.diff(rows)
-        _counted((rows[-1] - rows[0]) / longest, dt)
+        _counted(float(rows[-1] - rows[0]) / longest, dt)
         counts = np.maximum(1, np.ceil(gaps / longest - 1e-9)).astype(int)
         parts = [a + gap * np.arange(n) / n for a, gap, n in zip(rows[:-1], gaps, counts, strict=True)]
         points = np.append(np.concatenate(parts), rows[-1])

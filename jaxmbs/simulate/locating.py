@@ -10,7 +10,6 @@ import numpy as np
 
 from jaxmbs.spatial import kernel
 
-
 LATE = 6  # trials after which an event counts as located where its guard is zero to rounding: its instant may not be
 
 
@@ -69,8 +68,8 @@ class Seen(NamedTuple):
 
     done, jumped, fails: the instance has ended, velocities jumped in place of a step, the step is refused; on: something is
     being located; short, cut: it ends at an instant, or by its tolerance, before the cell does; room: one more event has
-    a place; finest: how near is near enough, enough: how small a guard (`Search.enough`); of the guards, those of corners from number `corners` on: values, rates, the
-    lengths at which they vanish, whether they count.
+    a place; finest: how near is near enough, enough: how small a guard (`Search.enough`); of the guards, those of corners
+    from number `corners` on: values, rates, the lengths at which they vanish, whether they count.
     """
 
     done: Any

@@ -48,7 +48,7 @@ class Stops:
     def met(
         self, before: Sequence[Any], g: Sequence[Any], slope: Sequence[Any], found: Any, now: Sequence[Any], due: Any
     ) -> tuple[Any, ...]:
-        """Which are, after a turn in which the events `now` happen, with the guard found, or that of `due` has its impact."""
+        """Which are, after a turn in which the events `now` happen, by the guard found, or that of `due` has its impact."""
         out = []
         for m, i in zip(before, self.guards, strict=True):
             k, y, s = self.of_guard[i], g[i], slope[i]
