@@ -80,10 +80,12 @@ def one_run_document(study: Study, history: History, store: Store | None, sample
 
 
 def _outcome(study: Study, history: History) -> str:
-    from jaxmbs.simulate.status import message
+    from jaxmbs.simulate.status import Status, message
 
-    violated = [] if history.violated is None else history.violated[0]
-    return message(int(history.status[0]), study.model.constraint_names, violated)
+    status = int(history.status[0])
+    if status != Status.INCONSISTENT or history.violated is None:
+        return Status(status).message
+    return message(status, study.model.constraint_names, history.violated[0])
 
 
 def inventory(found: Examination) -> RenderableType:

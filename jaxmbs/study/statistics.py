@@ -116,7 +116,7 @@ class Summary:
         """The largest error of the energy balance [J], or why there is none."""
         if np.isnan(self.energy_error):
             return "none, for no sample went well"
-        return f"{self.energy_error:.2g} J" if np.isfinite(self.energy_error) else "not finite"
+        return f"{self.energy_error:.3g} J" if np.isfinite(self.energy_error) else "not finite"
 
     @property
     def passed(self) -> bool:
