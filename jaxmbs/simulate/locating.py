@@ -34,7 +34,8 @@ class Search(NamedTuple):
 
     def enough(self) -> Any:
         """How small a guard is zero by now; negative: only the instant tells."""
-        return jnp.where(self.tries >= LATE, jnp.finfo(self.length.dtype).eps ** 0.75, -1.0)
+        eps = float(jnp.finfo(self.length.dtype).eps)
+        return jnp.where(self.tries >= LATE + 1, eps**0.6, jnp.where(self.tries >= LATE, eps**0.75, -1.0))
 
     def after(self, h: Any, value: Any, rate: Any, finest: Any, rest: Any, was_on: Any, out: Outcome) -> Search:
         """Where it stands next, between the lengths tried before and after the event, after a step of length h with this

@@ -251,7 +251,7 @@ class Run:
         if met:
             may = [self._may_happen(x, k) for k in self.of_guard]
             stuck = ~x.done & arrives & self.stops.passed(met, g, may)
-            met = self.stops.met(met, g, slope, found, now, x.due)
+            met = self.stops.met(met, g, slope, found, now, x.due, closed)
             done |= stuck
         pace = x.pace
         if self.trials and pace is not None:

@@ -18,11 +18,13 @@ from jaxmbs.simulate.locating import any_of
 class Stops:
     """of_guard: per guard the number of its event; again: per event whether it may happen several times.
 
-    Of every guard of a stop a run carries whether it is met: it happened, and nothing shows yet that it let go.
+    Of every guard of a stop a run carries whether it is met: when it last happened it did not throw back what met it.
     """
 
     def __init__(self, tree: Any, of_guard: Sequence[int], again: Sequence[bool]):
         events = tree.structure.events
+        # what a lock holds has no need to let go
+        self.held = [not any(a.strikes for a in e.then) for e in events]
         stops = [more and any(a.strikes or rebound(tree, e, a) for a in e.then)
                  for e, more in zip(events, again, strict=True)]  # fmt: skip
         self.of_guard = of_guard
@@ -46,13 +48,16 @@ class Stops:
         return any_of([m & armed[i] & (g[i] > self.near) for m, i in zip(met, self.guards, strict=True)])
 
     def met(
-        self, before: Sequence[Any], g: Sequence[Any], slope: Sequence[Any], found: Any, now: Sequence[Any], due: Any
-    ) -> tuple[Any, ...]:
-        """Which are, after a turn in which the events `now` happen, by the guard found, or that of `due` has its impact."""
+        self, before: Sequence[Any], g: Sequence[Any], slope: Sequence[Any], found: Any, now: Sequence[Any], due: Any,
+        closed: Sequence[Any],
+    ) -> tuple[Any, ...]:  # fmt: skip
+        """Which are, after a turn in which the events `now` happen, by the guard found, and their locks close (closed) or
+        rebound, or that of `due` has its impact."""
         out = []
         for m, i in zip(before, self.guards, strict=True):
             k, y, s = self.of_guard[i], g[i], slope[i]
             rests = m & (jnp.abs(s) <= self.near) & ~self.leaves(y, s)
-            after = jnp.where(due == k, rests, m & ~(y < -self.near))
-            out.append(jnp.where(now[k], found == i, after))
+            after = jnp.where(due == k, rests, m)
+            meets = (found == i) & ~(closed[k] & self.held[k])
+            out.append(jnp.where(now[k], meets, after))
         return tuple(out)
