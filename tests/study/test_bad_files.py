@@ -13,6 +13,12 @@ CASES = {
     "key of the top level in a table": ("dt = 1e-3", 'dt = 1e-3\ncriteria = ["a"]', "simulation.criteria", "top level"),
     "missing key": ('parent = "world"\n', "", "mechanism.joints[0].parent", "missing"),
     "unknown method": ("dt = 1e-3", 'dt = 1e-3\nmethod = "rk5"', "simulation.method", "did you mean 'rk4'"),
+    "a limit of steps without a tolerance": (
+        "dt = 1e-3", "dt = 1e-3\nmax_steps = 900", "simulation.max_steps", "with a tolerance"
+    ),
+    "a limit of events without any": (
+        "dt = 1e-3", "dt = 1e-3\nmax_events = 20", "simulation.max_events", "none of this model does"
+    ),
     "tolerance without a method": ("dt = 1e-3", "dt = 1e-3\ntolerance = 1e-6", "simulation.method", "takes no tolerance"),
     "missing type": ('type = "prismatic"\n', "", "mechanism.joints[0].type", "missing"),
     "unknown joint type": ('"prismatic"', '"prismatc"', "mechanism.joints[0].type", 'did you mean "prismatic"?'),
