@@ -119,4 +119,6 @@ def _items(row: Any, model: Model) -> Sequence[Item]:
     envelope = {"center": row.center, "half_axes": row.half_axes, "pole": row.pole}
     group = {"equal": tuple(row.equal), "mirrored": tuple(row.mirrored), "across": row.across}
     mass = None if row.mass is None else (row.mass[0], row.mass[1])
-    return [MassDistribution(body, mass, **envelope, **group) for body in row.bodies]
+    return [
+        MassDistribution(body, mass, **envelope, **group, least_thickness=row.least_thickness) for body in row.bodies
+    ]
