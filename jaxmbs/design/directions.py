@@ -21,6 +21,8 @@ CONFIGURATIONS = 8
 
 def in_words(prepared: Prepared, x: np.ndarray, flat: np.ndarray) -> tuple[str, ...]:
     """Directions (k, n) of the variables as changes of coordinates: "link.mass 1 kg with link.h_x -0.3 kg m"."""
+    if not len(flat):
+        return ()
     v = prepared.variables
     slopes = np.asarray(compiled(jax.jacfwd(v.place))(jnp.asarray(x[: v.size])))
     moves = flat[:, : v.size] @ slopes.T
@@ -59,7 +61,7 @@ def lost(prepared: Prepared, parameters: dict[str, Any]) -> list[str]:
         if none or extents[-1] == 0:
             shape = {1: "a plate without thickness", 2: "a needle without thickness"}.get(none, "a point")
             found.append(f"{name} has become {shape}")
-    if model.nv and not model.structure.loops:
+    if found and model.nv and not model.structure.loops:
         changed = mbs.set(model, parameters)
         q = np.asarray(prepared.setting.configurations(CONFIGURATIONS))
         A, nominal = (np.array([np.diagonal(_mass_matrix(m, row)) for row in q]).mean(axis=0) for m in (changed, model))

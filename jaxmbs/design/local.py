@@ -37,7 +37,13 @@ class Local(NamedTuple):
 
     @property
     def finite(self) -> bool:
-        return all(bool(np.isfinite(a).all()) for a in self)
+        return bool(np.isfinite(self.cost) and np.isfinite(self.slope).all() and self.conditioned)
+
+    @property
+    def conditioned(self) -> bool:
+        """Whether the conditions are finite, whatever the cost is."""
+        parts = (self.equal, self.margins, self.equal_slopes, self.margin_slopes)
+        return all(bool(np.isfinite(a).all()) for a in parts)
 
     @property
     def violation(self) -> float:

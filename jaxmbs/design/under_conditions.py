@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxmbs.batching.compiling import compiled
 from jaxmbs.design.local import Local, Problems
 from jaxmbs.design.optimality import USED_UP, Optimality, first_order, optimality
 from jaxmbs.design.optimisers.constrained import Trace, searched
@@ -116,7 +117,7 @@ def within_reach(prepared: Prepared, x: np.ndarray) -> tuple[np.ndarray, np.ndar
 def idle(prepared: Prepared, x: np.ndarray) -> np.ndarray:
     """(n,) variables that move no coordinate: those of an extent that has vanished."""
     v = prepared.variables
-    slopes = np.asarray(jax.jacfwd(v.place)(jnp.asarray(x[: v.size])))
+    slopes = np.asarray(compiled(jax.jacfwd(v.place))(jnp.asarray(x[: v.size])))
     size = np.abs(slopes).max(axis=1, keepdims=True)
     still = np.zeros(len(x), bool)
     still[: v.size] = np.all(np.abs(slopes) <= 1e-7 * size, axis=0)
@@ -126,7 +127,7 @@ def idle(prepared: Prepared, x: np.ndarray) -> np.ndarray:
 def _status(prepared: Prepared, trace: Trace, low: np.ndarray, high: np.ndarray, still: np.ndarray) -> Status:
     """By what the first order says at the best point; second order is asked for the best start alone."""
     here = trace.best
-    if here is None:
+    if here is None or not (here.finite or here.violation > trace.tolerance):
         return Status.NOT_FINITE
     if np.any(prepared.variables.away(here.x[: prepared.variables.size])):
         return Status.RUNAWAY
@@ -157,7 +158,7 @@ def _best(traces: list[Trace], status: np.ndarray, tolerance: float) -> int:
 
     def key(k: int) -> tuple[int, float]:
         here = traces[k].best
-        if here is None or status[k] == Status.RUNAWAY:
+        if here is None or status[k] in (Status.RUNAWAY, Status.NOT_FINITE):
             return (2, 0.0)
         if here.violation > tolerance:
             return (1, here.broken)

@@ -38,14 +38,15 @@ class Trace:
     def see(self, here: Local) -> None:
         self.costs.append(float(here.cost))
         self.violations.append(here.violation)
-        if here.finite and (self.best is None or self.better(here, self.best)):
+        if here.conditioned and (self.best is None or self.better(here, self.best)):
             self.best = here
 
     def better(self, a: Local, b: Local) -> bool:
-        """Whether a is better: its violation counts until both hold."""
-        if a.violation <= self.tolerance and b.violation <= self.tolerance:
+        """Whether a is better: its violation counts until both meet the conditions, with a cost that is a number."""
+        meets = [p.violation <= self.tolerance and p.finite for p in (a, b)]
+        if all(meets):
             return bool(a.cost < b.cost)
-        return a.violation <= self.tolerance or (b.violation > self.tolerance and a.broken < b.broken)
+        return meets[0] or (not meets[1] and a.broken < b.broken)
 
 
 class Enough(Exception):
@@ -70,11 +71,13 @@ def searched(
 
     still = low >= high
     try:
-        if len(at(x).equal) and trace.best is not None and trace.best.violation > tolerance:
-            _restored(at, trace, low, high, still)  # which rows depend on others is seen where they vanish
+        begin = at(x)
+        if begin.conditioned and begin.violation > tolerance and (len(begin.equal) or not begin.finite):
+            # which rows depend on others is seen where they vanish; and where a latch closes its load is a number
+            _restored(at, trace, low, high, still)
         for _ in range(ROUNDS):
             before: Any = trace.best
-            if before is None:
+            if before is None or not before.finite:
                 break
             _by_slsqp(at, before, low, high, still, tolerance)
             now: Any = trace.best
