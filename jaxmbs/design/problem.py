@@ -60,8 +60,8 @@ class Prepared:
 
     def __init__(self, problem: Problem):
         self.problem, self.variables = problem, Variables(problem.model, problem.free)
-        self.objectives = tuple(problem.objectives)
         self.setting = Setting(problem.model, problem.seed, problem.study)
+        self.objectives = tuple(o.ready(self.setting) for o in problem.objectives)
         if problem.method not in METHODS:
             raise unknown("method", problem.method, METHODS, "synthesize")
         if not self.objectives:

@@ -19,6 +19,7 @@ from jaxmbs.design.optimisers.stochastic import State as StochasticState
 from jaxmbs.design.problem import Prepared, Problem
 from jaxmbs.design.search import Progress, search, silent
 from jaxmbs.design.status import Status
+from jaxmbs.design.uncertainty import Uncertainty, uncertainty
 from jaxmbs.design.under_conditions import decided, idle, under_conditions, within_reach
 from jaxmbs.model import Model
 
@@ -34,7 +35,7 @@ class Design:
     that it solves; certificate: where it is proved that no bodies inside their envelopes meet the conditions, what the norm
     of these, relative to the nominal mass matrix, is at least; else None; undetermined: combinations of parameters that
     change neither what is least nor the conditions, in words (status UNDETERMINED); violations (steps, starts): of the
-    conditions, with method "constrained".
+    conditions, with method "constrained"; uncertainty: `Uncertainty` of a fit, a problem whose objectives are all "least".
 
     >>> model = mbs.set(mbs.library.three_link_arm().build(), {"gravity": (0, 0, 0)})
     >>> free = [mbs.design.Free(f"body_{k}.com", components=(0, 1)) for k in (2, 3)]
@@ -61,6 +62,7 @@ class Design:
     certificate: float | None = None
     undetermined: tuple[str, ...] = ()
     violations: np.ndarray | None = None
+    uncertainty: Uncertainty | None = None
 
     @property
     def relations(self) -> tuple[Any, ...]:
@@ -128,6 +130,7 @@ def synthesize(problem: Problem, checkpoint: str | Path | None = None, progress:
         proved,
         undetermined,
         None if trace is None else trace[:, 1],
+        uncertainty(prepared, np.asarray(state.x[best], float)) if known else None,
     )
 
 
@@ -145,7 +148,9 @@ def _measured(prepared: Prepared, state: Any, best: int) -> tuple[Any, np.ndarra
             state.status[best] = int(Status.MET)
         return state, none
     normal = np.asarray(state.normal[best]) if hasattr(state, "normal") else None
-    if status is not Status.LEAST or (normal is not None and not _deficient(prepared, normal, x)):
+    if status not in (Status.LEAST, Status.STALLED):
+        return state, none
+    if status is Status.LEAST and normal is not None and not _deficient(prepared, normal, x):
         return state, none
     problems = Problems(prepared, len(x))
     here = problems(x[None])[0]
@@ -154,7 +159,7 @@ def _measured(prepared: Prepared, state: Any, best: int) -> tuple[Any, np.ndarra
     measured = optimality(problems, here, *within_reach(prepared, x), idle(prepared, x))
     found, free = decided(measured, here, Status.STEPS if normal is None else status, prepared)
     if normal is not None and found is Status.STALLED:
-        found = status  # its own test of the slope is about noise, not about rounding
+        found = status  # the search's own test of the slope is about noise, not about rounding
     state.status[best] = int(found)
     return state, free
 

@@ -50,13 +50,14 @@ def under_conditions(
     low, high = within_reach(prepared, starts[0])
     tolerance, most = prepared.problem.tolerance, EVALUATIONS * prepared.problem.max_steps
     kept = Kept(checkpoint, prepared.digest())
-    least = np.inf
+    least, steps = np.inf, 0
 
     def evaluate(x: np.ndarray) -> Sequence[Local]:
-        nonlocal least
+        nonlocal least, steps
         found = [Local(*row) for row in kept.answers(x, problems)]
         least = min([least, *(float(p.cost) for p in found if p.finite and p.violation <= tolerance)])
-        progress(problems.evaluations, len(x), least)
+        steps += 1
+        progress(steps, len(x), least)
         return found
 
     def run(xs: np.ndarray) -> list[Trace]:

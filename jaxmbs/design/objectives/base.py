@@ -77,6 +77,10 @@ class Objective(Element):
         kw_only=True,
     )  # fmt: skip
 
+    def ready(self, setting: Setting) -> Objective:
+        """The objective of a setting: itself, or one that knows more."""
+        return self
+
     def check(self, setting: Setting) -> None:
         """Raise ModelError where it does not fit the mechanism of the setting."""
 
