@@ -19,7 +19,7 @@ from jaxmbs.design.objectives.motion import quantile
 from jaxmbs.design.problem import Prepared
 from jaxmbs.design.samples import draws_of, even_draws
 
-PANEL = Path(__file__).parent / "panel.toml"
+PANEL = Path(mbs.__file__).parent / "study" / "template_files" / "synthesis.toml"
 
 
 @pytest.fixture(scope="module")
