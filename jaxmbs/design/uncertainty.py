@@ -31,8 +31,8 @@ POOR = 0.3  # of a value: a standard deviation beyond which the intervals of the
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number that a fit found: name, SI unit, value, standard deviation (infinite where the data leave it free) and
-    interval of 95 %.
+    """A number that a fit found: name, SI unit, value, std (its standard deviation, infinite where the data leave it free)
+    and an interval of 95 % from low to high.
 
     >>> print(mbs.design.Estimate("link.mass", "kg", 1.3, 0.02, 1.26, 1.34))
     link.mass = 1.3 ± 0.02 kg   (95 %: 1.26 to 1.34)
@@ -143,8 +143,9 @@ def residuals_at(prepared: Prepared, x: np.ndarray) -> tuple[list[np.ndarray], l
 
 def profile(design: Design, level: float = LEVEL) -> dict[str, tuple[float, float]]:
     """Intervals {coordinate: (low, high)} of a fit by its profile: how far a coordinate can go, all others following, until
-    the sum of squares says no [Seber, Wild, 5.2]. Right also where the sum is no parabola, and infinite where it never does.
+    the sum of squares says no at a confidence `level` [Seber, Wild, 5.2].
 
+    Right also where the sum is no parabola, and infinite where it never says no.
     Raises ModelError where the design is no fit. An end that a bound of the problem holds is that bound.
 
     >>> mbs.design.profile.__name__

@@ -20,6 +20,7 @@ from jaxmbs.model.kinds import Kind
 
 if TYPE_CHECKING:
     from jaxmbs.model import Model
+    from jaxmbs.study import Study
 
 Array = Any
 TIME = "t"
@@ -50,7 +51,7 @@ class MeasuredMotion(Measured):
         Kind.POSITIVE, "SI", "standard deviation of q0 and v0; they are exact by default", default=None, kw_only=True
     )
     dt: float = field(Kind.POSITIVE, "s", "step of the simulation", default=0.01, kw_only=True)
-    study: Any = field(
+    study: Study | None = field(
         Kind.ARRAYS, "", "study whose outputs columns may name; a problem fills it in", default=None, kw_only=True
     )
 
@@ -129,6 +130,7 @@ class MeasuredMotion(Measured):
             return (q if where[0] == "q" else v)[:, where[1]]
         from jaxmbs.study.outputs.folding import measured
 
+        assert self.study is not None
         output = {name: self.study.outputs[name]}
         value, defined = jax.vmap(lambda *at: measured(output, model, *at)[name])(t, q, v)
         return jnp.where(defined, value, jnp.nan)

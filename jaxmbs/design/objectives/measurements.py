@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import jax
 import numpy as np
 
 from jaxmbs.design.objectives.base import Objective
@@ -27,7 +28,7 @@ class Measured(Objective):
 
     noisy: ClassVar[bool] = True
 
-    measurements: Mapping[str, Any] | None = field(
+    measurements: Mapping[str, np.ndarray | jax.Array | Sequence[float]] | None = field(
         Kind.ARRAYS, "", "arrays by name, a row for each instant", default=None
     )
     file: str = field(
