@@ -20,6 +20,7 @@ from jaxmbs.design import (
 )
 from jaxmbs.design.local import Local
 from jaxmbs.design.optimality import compressed, first_order
+from jaxmbs.design.optimisers.constrained import Trace
 from jaxmbs.design.optimisers.together import together
 from tests.design.published import HOCK_SCHITTKOWSKI, Published, found, problem, random_problem, untrue
 
@@ -86,6 +87,20 @@ def test_a_start_that_meets_the_conditions_is_not_left_for_worse():
         design = synthesize(problem(p, starts=3, max_steps=steps))
         assert design.cost <= p.cost(jnp.array(p.start)) and design.status is not Status.INFEASIBLE
     assert design.status is Status.LEAST
+
+
+def test_the_best_point_that_was_seen_is_kept():
+    """Whatever comes after it: a dearer one, one that misses a condition, one whose cost is no number."""
+    trace, none = Trace(1e-9), np.zeros((0, 1))
+
+    def point(cost, margin):
+        return Local(
+            np.zeros(1), np.zeros(1), cost, np.zeros(0), np.array([margin]), np.zeros(1), none, np.ones((1, 1))
+        )
+
+    for cost, margin in ((0.5, -0.1), (2.0, 0.0), (1.0, 0.3), (1.5, 0.0), (0.0, -0.2), (np.nan, 1.0)):
+        trace.see(point(cost, margin))
+    assert trace.best.cost == 1.0 and len(trace.costs) == 6
 
 
 def test_a_saddle_is_left():
