@@ -6,7 +6,7 @@ import enum
 
 
 class Status(enum.IntEnum):
-    """Why the search from one start stopped; `message` is what users read.
+    """Why the search from one start stopped, by what is measured there; `message` is what users read.
 
     >>> mbs.design.Status.RUNAWAY.success, mbs.design.Status(0).message
     (False, 'every condition holds')
@@ -20,6 +20,8 @@ class Status(enum.IntEnum):
     RUNAWAY = 5
     NOT_FINITE = 6
     RUNNING = 7
+    UNDETERMINED = 8
+    IMPOSSIBLE = 9
 
     def __str__(self) -> str:
         return self.name
@@ -49,4 +51,9 @@ _MESSAGES = {
     ),
     Status.NOT_FINITE: "the objective is not a finite number here",
     Status.RUNNING: "not finished",
+    Status.UNDETERMINED: (
+        "no change nearby makes it less, and every condition holds, but other parameters do as well: give some of them, "
+        "or say what else is wanted"
+    ),
+    Status.IMPOSSIBLE: "it is proved that the conditions cannot hold",
 }

@@ -140,7 +140,7 @@ def test_identified_parameters_and_their_confidence():
     spec.loader.exec_module(example)
     truth = mbs.library.three_link_arm().build()
     design = example.identified(truth)
-    assert design.status is Status.LEAST and design.findings.rank == 9
+    assert design.status is Status.UNDETERMINED and design.findings.rank == 9 and len(design.undetermined) == 18
     real = {}
     for k in (1, 2, 3):
         m, c, I = (np.asarray(mbs.get(truth, f"body_{k}.{f}")) for f in ("mass", "com", "inertia"))
@@ -199,7 +199,8 @@ def test_the_smoothed_probability_of_failure(criterion, tmp_path):
         return failure.residuals(failure.taken(SimpleNamespace(outputs={"travel": x}), study), None)[0]
 
     missed = 1 - np.mean(study.criteria[criterion].met(x))
-    assert 0.3 < missed < 0.9 and smoothed(x, 1e-3) == pytest.approx(missed, abs=1e-9)
+    assert 0.3 < missed < 0.9 and smoothed(x, 1e-4) == pytest.approx(missed, abs=1e-3)
+    assert abs(jax.grad(smoothed)(x - 50.0, 0.2).sum()) > 1e-6  # far from every bound it still has a slope
     along = np.random.default_rng(0).normal(size=60)
     ends = [float(smoothed(x + h * along, 0.2)) for h in (1e-5, -1e-5)]
     assert jax.grad(smoothed)(x, 0.2) @ along == pytest.approx((ends[0] - ends[1]) / 2e-5, rel=1e-6)
