@@ -105,7 +105,7 @@ def rare(
         estimates = [*(_beside(e, sampled) for e in flat), sampled]
         if not any(s.flat for s in found.searches):
             g.at("worst case")
-            least = worst_cases(g, radius, starts=4, seed=study.seed, near=_near(found), most=n // 4)
+            least = worst_cases(g, radius, starts=4, seed=study.seed, near=_near(found), most=n // 8)
             worst = {
                 "radius": radius, "margin": least.value / unit.factor,
                 "replayed": float(g(least.u[None])[0]) / unit.factor,
@@ -127,13 +127,13 @@ def _near(found: Failures) -> np.ndarray | None:
 
 def _points(g: LimitState, found: Failures, n: int, seed: int) -> tuple[list[DesignPoint], list[Estimate]]:
     """The most probable failures, and what they say by themselves: to the first and, where curvatures do not take more
-    simulations than n / 4, to the second order."""
+    simulations than n / 8, to the second order."""
     if not found.reached:
         return [], []
     g.at("most probable failure")
-    points = design_points(g, seed=seed, near=_near(found), most=n // 4)
+    points = design_points(g, seed=seed, near=_near(found), most=n // 8)
     flat = [first_order(g, points)] if points else []
-    if points and 4 * g.inputs**2 * len(points) <= n // 4:
+    if points and 4 * g.inputs**2 * len(points) <= n // 8:
         g.at("curvatures")
         flat.append(second_order(g, points))
     return points, flat

@@ -41,10 +41,9 @@ def design_points(
     >>> round(point.beta, 6), point.u.round(3).tolist()
     (3.0, [2.121, 2.121])
     """
-    if near is None:
-        drawn = np.random.default_rng(seed).normal(size=(starts, g.inputs))[1:]
-        near = 3.0 * drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
-    u = np.concatenate([np.zeros((1, g.inputs)), near])
+    drawn = np.random.default_rng(seed).normal(size=(starts, g.inputs))[1:]
+    others = 3.0 * drawn / np.linalg.norm(drawn, axis=1, keepdims=True) if near is None else near
+    u = np.concatenate([np.zeros((1, g.inputs)), others])
     limit = np.inf if most is None else g.simulations + most
     value, slope = g.slopes(u)
     size = abs(float(value[0])) or 1.0  # what counts as zero

@@ -18,10 +18,10 @@ _FEWEST = 25.0  # samples that a probability must rest on, counted by their weig
 _EVERYWHERE = 0.1  # share of the samples of the standard normal law, and as much of one as wide as failures are far
 _FREQUENT = 0.05  # what plain samples tell as well
 _BEYOND = 1e-4  # share of the samples about a centre that lie farther from it than what counts as covered
-_MOST_UNSEEN = 0.9
-_FEWEST_SHARE = 0.05
+_MOST_UNSEEN = 0.9  # share of the failures: an interval's upper end is at most ten times as high for it
+_HEAVY = 0.05  # share of the probability that one sample carries where samples are thin
 _PLACINGS, _PLACED = 3, 8  # how often at most an eighth of the samples places the others
-_PICKED = 300
+_PICKED = 300  # most of those failures that are drawn by their weights, to place others
 _APART = 0.8  # cosine of the angle between two directions that differ
 
 
@@ -134,18 +134,17 @@ def _estimate(
     n, mean = len(weights), float(weights.mean())
     if mean == 0:
         return Estimate("importance sampling", 0.0, 0.0, np.nan, simulations), 0.0
-    # failures that were found without these samples, and what weights samples there would have had
+    # weights of failures that were found without these samples. Where one sample would carry a twentieth of the
+    # probability, there are too few to count on: the share of the failures that lie so counts as not seen
     others = law.weights(np.concatenate(found.halves))
-    thin = (
-        others > _FEWEST_SHARE * n * mean
-    )  # one sample there would carry this share of all: there are too few to count on
+    thin = others > _HEAVY * n * mean
     square = max(float((weights**2).mean()), mean * float((others * ~thin).mean()))
     spread = np.sqrt(max(square - mean**2, 0.0) / n) / mean
     reach = float(norm.isf((1 - confidence) / 2)) * spread
     seen = (1 - found.unseen(rng)) * max(1 - float(thin.mean()), 1 - _MOST_UNSEEN)
     # weights are skewed: what is missed lies above, so the upper end is that of the logarithm
     low, high = mean * max(0.0, 1 - reach), mean * np.exp(reach) / seen
-    return Estimate("importance sampling", mean, low, min(1.0, float(high)), simulations), n * mean**2 / square
+    return Estimate("importance sampling", mean, float(low), min(1.0, float(high)), simulations), n * mean**2 / square
 
 
 @dataclass(frozen=True)
