@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from jaxmbs.study.problem import Study
 
 _ROWS = 64  # samples that are computed at once
-_STARTS = 4  # of a search by gradient
+_STARTS = 3  # of a search by gradient
 _TOLD = 6  # inputs of a point that are told, the largest
 
 Progress = Callable[[str, int, float], None]
@@ -81,8 +81,8 @@ def rare(
     """Probability that a criterion is missed, most probable way and worst case within `radius` standard deviations, as
     plain data.
 
-    method: "importance" (n samples around failures, which searches find before) or "subset" (ten runs with n / 13
-    samples in each of up to eight levels); of: a run of the study, whose worst sample is told beside the worst case;
+    method: "importance" (n samples around failures, which searches find before) or "subset" (ten runs with n / 20
+    samples in each level of a tenth of the one before); of: a run of the study, whose worst sample is told beside the worst case;
     progress: called with (stage, simulations so far, margin that was reached, in the unit that reports show).
     """
     c = picked(study, criterion)
@@ -94,12 +94,11 @@ def rare(
         g.progress = lambda stage, done, level: progress(stage, done, level / unit.factor)
     g.at("compiling")
     median = float(g(np.zeros((1, g.inputs)))[0])
-    each = max(n // 13, 100)
     points, worst = [], None
     if method == "subset":
-        estimates = [subset_simulation(g, each, seed=study.seed)]
+        estimates = [subset_simulation(g, max(n // 20, 100), seed=study.seed)]
     else:
-        found = failures(g, each, study.seed)
+        found = failures(g, max(n // 13, 100), study.seed)
         points, flat = _points(g, found, n, study.seed)
         sampled = importance_sampling(g, points, n, seed=study.seed, found=found)
         estimates = [*(_beside(e, sampled) for e in flat), sampled]
@@ -131,7 +130,7 @@ def _points(g: LimitState, found: Failures, n: int, seed: int) -> tuple[list[Des
     if not found.reached:
         return [], []
     g.at("most probable failure")
-    points = design_points(g, seed=seed, near=_near(found), most=n // 8)
+    points = design_points(g, seed=seed, near=_near(found), most=n // 4)
     flat = [first_order(g, points)] if points else []
     if points and 4 * g.inputs**2 * len(points) <= n // 8:
         g.at("curvatures")

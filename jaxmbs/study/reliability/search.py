@@ -9,7 +9,7 @@ import numpy as np
 
 from jaxmbs.study.reliability.limit_state import LimitState
 
-_LEVELS = 16  # down to 1e-16
+_LEVELS = 12  # down to 1e-12
 _CORRELATION = 0.8  # of a chain's proposal with its last point
 _FLAT = 0.5  # share of the samples that have the same value, where there is no level to go down to
 _FEWEST = 3  # samples below a flat place that the next level can begin from

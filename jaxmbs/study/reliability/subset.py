@@ -45,7 +45,7 @@ def subset_simulation(
         alive = reached.any(1)
         if level == 0 or not alive.any():
             break
-        g.at("subset simulation", level)
+        g.at(f"{repeats} runs of {n} samples through {len(first.levels)} levels", level)
         u, value = chains(g, rng, *drawn(rng, u[alive], value[alive], reached[alive], seeds), level, n)
     dead, alive = np.count_nonzero(found == 0), found[found > 0]
     remark = f"{dead} of {repeats} runs found no failure: take more samples per level" if dead else ""
