@@ -82,8 +82,8 @@ def rare(
     plain data.
 
     method: "importance" (n samples around failures, which searches find before) or "subset" (ten runs with n / 20
-    samples in each level of a tenth of the one before); of: a run of the study, whose worst sample is told beside the worst case;
-    progress: called with (stage, simulations so far, margin that was reached, in the unit that reports show).
+    samples in each level of a tenth of the one before); of: a run of the study, whose worst sample is told beside the
+    worst case; progress: called with (stage, simulations so far, margin that was reached, in the unit that reports show).
     """
     c = picked(study, criterion)
     if method not in ("importance", "subset"):

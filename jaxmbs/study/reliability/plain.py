@@ -34,4 +34,4 @@ def without_failures(g: LimitState, found: Search, n: int, confidence: float = 0
     if found.flat and found.probability * n > 1:
         return plain_sampling(g, n, confidence, seed, _FLAT if found.levels else _FLAG)
     remark = f"no failure was found down to a probability of {found.probability:.0e}: it is rarer, or cannot happen"
-    return Estimate("subset simulation", 0.0, 0.0, np.nan, g.simulations, remark)
+    return Estimate("search by levels", 0.0, 0.0, np.nan, g.simulations, remark)
