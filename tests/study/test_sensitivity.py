@@ -178,6 +178,9 @@ def test_a_rare_failure_of_a_study(separation, command, pair):
     worst = np.max(1 + 0.3 * np.cos(angle) + 0.1 * (2 * stats.norm.cdf(3 * np.sin(angle)) - 1))
     assert found["worst"]["margin"] == pytest.approx(1.5 - worst, abs=1e-4)
     assert found["worst"]["replayed"] == pytest.approx(found["worst"]["margin"], abs=1e-9)
+    assert done.stderr.startswith(f"reading {path}") and "search for failures: " in done.stderr
+    shown = command("rare", path, "-n", "200", "--quiet", "--json")
+    assert shown.stderr == "" and json.loads(shown.stdout)["estimates"]
     assert "most probable failure" in command("rare", path, "-n", "200").stdout
     assert command("rare", path, "--of", pair[0].folder).returncode == 1
 
