@@ -11,6 +11,7 @@ from jaxmbs.study import plots
 from jaxmbs.study.audit import audit
 from jaxmbs.study.dispersions import Dispersion
 from jaxmbs.study.drivers import Drivers, drivers
+from jaxmbs.study.lock import holder
 from jaxmbs.study.page_style import CSS, themed
 from jaxmbs.study.problem import Study
 from jaxmbs.study.repeated import PLACES, Repeated
@@ -28,6 +29,7 @@ from jaxmbs.study.statistics import (
 from jaxmbs.study.store import Store
 from jaxmbs.study.units import si
 from jaxmbs.study.words import described, said_in_the_file
+from jaxmbs.view.policy import POLICY
 
 Draws = dict[str, np.ndarray]
 _POINTS = 500  # of a scatter
@@ -48,7 +50,7 @@ def page(
     parts = [
         f"<h1>{title}</h1><p class=lead>{lead}</p>",
         _verdict(summary),
-        _banner(summary),
+        _banner(summary, holder(store.folder)),
         *(f"<div class=banner>Warning: {escape(message)}</div>" for message in study.warnings),
         f"<div class=cards>{''.join(map(_card, _verdicts(summary)))}</div>" if summary.verdicts else "",
         _limits(study, summary),
@@ -67,7 +69,7 @@ def page(
         "<h2>Credibility</h2>" + _credibility(study, summary, found),
         "<h2>Where this comes from</h2>" + _panel(_provenance(study, store, summary)),
     ]
-    head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{title}</title>'
+    head = f'<meta charset="utf-8">{POLICY}<meta name="viewport" content="width=device-width"><title>{title}</title>'
     body = f"<body><main>{''.join(parts)}</main></body>"
     return f'<!doctype html><html lang="en"><head>{head}<style>{CSS}</style></head>{body}</html>'
 
@@ -115,13 +117,12 @@ def _verdict(summary: Summary) -> str:
     return f'<div class="verdict {kind}">{head}{"".join(f"<p>{n}</p>" for n in notes)}</div>'
 
 
-def _banner(summary: Summary) -> str:
+def _banner(summary: Summary, computing: str) -> str:
     if summary.done == summary.n:
         return ""
-    return (
-        f"<div class=banner>This run is not finished: {summary.done:,} of {summary.n:,} samples are computed. "
-        "<code>jaxmbs resume</code> computes the rest.</div>"
-    )
+    rest = f"{escape(computing)} computes" if computing else "<code>jaxmbs resume</code> computes"
+    said = f"This run is not finished: {summary.done:,} of {summary.n:,} samples are computed. {rest} the rest."
+    return f"<div class=banner>{said}</div>"
 
 
 def _verdicts(summary: Summary) -> list[Verdict]:
@@ -202,8 +203,8 @@ def _worst(study: Study, store: Store, summary: Summary) -> str:
     found = worst(study, summary)
     if not found:
         return ""
-    data = store.read([d.name for d in study.dispersions.items], [sample for sample, _, _ in found])
-    draws = [(d, data[d.name].reshape(len(found), d.k)) for d in study.dispersions.items]
+    data = store.draws(study, [sample for sample, _, _ in found])
+    draws = [(d, data[d.name]) for d in study.dispersions.items]
     rows = []
     for row, (sample, text, x) in enumerate(found):
         output = next(c.output for c in study.criteria if c.text == text)
@@ -322,7 +323,7 @@ def _credibility(study: Study, summary: Summary, found: dict[str, Drivers | None
          f"{sources} of {len(study.dispersions.items)} dispersions have a comment on their source in the file"],
         ["verification of the code", f"versions below; the tests that belong to them: {state}"],
         ["verification of the solution",
-         f"largest error of the energy balance {summary.energy_error:.2g} J; {failed:,} of {summary.done:,} samples failed, "
+         f"largest error of the energy balance {summary.energy_said}; {failed:,} of {summary.done:,} samples failed, "
          "too coarse steps among what counts as failed"],
         ["validation", f"comparison with tests of the real system: {state}"],
         ["uncertainty of the results",
@@ -354,7 +355,7 @@ def _provenance(study: Study, store: Store, summary: Summary) -> str:
             "fingerprint of the results",
             f"<code>{finished.get('fingerprint', 'not finished')}</code>, every sample checked",
         ],
-        ["largest error of the energy balance", f"{summary.energy_error:.3g} J"],
+        ["largest error of the energy balance", summary.energy_said],
     ]
     return _table(["", ""], rows)
 
