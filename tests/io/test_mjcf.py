@@ -183,7 +183,11 @@ def test_unphysical_inertias_are_named_together_and_repaired(mjcf, tmp_path):
 
 def test_files_that_mujoco_cannot_read(tmp_path):
     massless = "<mujoco><worldbody><body><joint/></body></worldbody></mujoco>"
-    for text, said in (("<mujoco><worldbody>", "MuJoCo cannot read it"), (massless, "MuJoCo cannot compile it")):
+    for text, said in (
+        ("<mujoco><worldbody>", "not an XML file"),
+        ("<mujoco><no/></mujoco>", "MuJoCo cannot read it"),
+        (massless, "MuJoCo cannot compile it"),
+    ):
         (tmp_path / "x.xml").write_text(text, encoding="utf-8")
         with pytest.raises(InputError, match=said):
             mbs.load(tmp_path / "x.xml")
