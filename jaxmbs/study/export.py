@@ -38,7 +38,7 @@ def written(
     table = store.to_dataframe()
     for kind, path in wanted:
         if kind == "csv":
-            with path.open("w", newline="") as file:
+            with path.open("w", newline="", encoding="utf-8") as file:
                 table.to_csv(file, float_format="%.17g")
             continue
         try:

@@ -191,7 +191,7 @@ dt = 0.05
 @pytest.mark.parametrize("criterion", [0, 1, 2])
 def test_the_smoothed_probability_of_failure(criterion, tmp_path):
     """Tends to the share of samples that miss the criterion, whatever its form; its slope is that of fewer failures."""
-    (tmp_path / "cart.toml").write_text(CART)
+    (tmp_path / "cart.toml").write_text(CART, encoding="utf-8")
     study, x = read_study(tmp_path / "cart.toml", need="mechanism"), np.linspace(-2.95, 2.95, 60)
 
     def smoothed(x, width):
@@ -263,12 +263,12 @@ event = "gate"
 
 def test_samples_move_as_in_their_study(tmp_path):
     """By its method, its draws, its outputs, times of events among them."""
-    (tmp_path / "cart.toml").write_text(DISPERSED)
+    (tmp_path / "cart.toml").write_text(DISPERSED, encoding="utf-8")
     study = read_study(tmp_path / "cart.toml", need="mechanism")
     found = jax.jit(lambda draws: moved(study, study.model, draws))(draws_of(study, 3))
     for name, x in repeat(study, [0, 1, 2]).outputs.items():
         assert np.ptp(x) > 1e-4 and np.allclose(found.outputs[name], x, rtol=1e-12)
     path = tmp_path / "plan.toml"
-    path.write_text(DISPERSED + '[study]\ndesign = "sobol"\n')
+    path.write_text(DISPERSED + '[study]\ndesign = "sobol"\n', encoding="utf-8")
     with pytest.raises(mbs.ModelError, match='design = "sobol": a search takes samples one by one'):
         require_effect(read_study(path, need="mechanism"), [])

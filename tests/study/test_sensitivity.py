@@ -102,7 +102,7 @@ def separation(tmp_path):
     def write(old="", new="", name="separation.toml"):
         assert old in FREE
         path = tmp_path / name
-        path.write_text(FREE.replace(old, new) if old else FREE)
+        path.write_text(FREE.replace(old, new) if old else FREE, encoding="utf-8")
         return path
 
     return write
@@ -127,7 +127,9 @@ def pair(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pair")
     stores = []
     for k, speed in enumerate((1.0, 1.002)):
-        (folder / f"{k}.toml").write_text(FREE.replace("v = [1.0]", f"v = [{speed}]").replace("1.5 m/s", "1.05 m/s"))
+        (folder / f"{k}.toml").write_text(
+            FREE.replace("v = [1.0]", f"v = [{speed}]").replace("1.5 m/s", "1.05 m/s"), encoding="utf-8"
+        )
         stores.append(run(read(folder / f"{k}.toml"), 400, folder / f"run{k}", 128))
     return stores
 
