@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import jaxmbs as mbs
+from jaxmbs.simulate.locating import Search
 
 OK, UNFINISHED = int(mbs.Status.OK), int(mbs.Status.UNFINISHED)
 G = 9.81
@@ -152,6 +153,13 @@ def test_a_guard_that_lies_flat_on_zero_is_as_good_as_zero_there():
     run = jax.vmap(lambda x: mbs.simulate(model, x[None], [0.0], 1.0, 0.1))(jnp.asarray(start))
     assert np.all(run.status == OK) and np.all(run.events.index[:, 0] == 0)
     assert np.all(np.abs(start - (run.events.time[:, 0] - 0.5) ** 4) < 1e-9)
+
+
+def test_a_late_search_takes_what_is_zero_to_rounding():
+    """A microsecond of a guard that bends by 1 m/s² is as near as that; sooner only the instant tells."""
+    search = Search.none(jnp.zeros(()))
+    early, late, last = (search._replace(tries=jnp.int32(n)).enough() for n in (5, 6, 7))
+    assert early < 0 < 0.5e-12 < late < 4e-12 < last < 1e-9
 
 
 def test_a_grazing_event_has_finite_derivatives_and_others_exact_ones():
