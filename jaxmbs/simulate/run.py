@@ -258,7 +258,8 @@ class Run:
             tried, end, error = jax.lax.stop_gradient((h, t, error))
             pace = pace.after(tried, end, error, self.trials[1], moves & ~jumped, fails)
             done |= pace.stalled
-        seek = x.search.after(h, pick(found, g), pick(found, slope), finest, rest, searching, out)
+        at, value, rate = (pick(found, y) for y in (at, g, slope))
+        seek = x.search.after(h, at, value, rate, finest, rest, searching, out)
         caught = logged if self.catches and self.events else jnp.asarray(False)
         before = (*phase[:2], _where(caught, x.mode, mode), jnp.where(caught, event, -1)) if self.catches else None
         extra, kept = self.landed(x.extra, x.kept, cell, t, phase, mode, lost, least, before)
