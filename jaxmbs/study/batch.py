@@ -19,7 +19,7 @@ from jaxmbs.batching.compiling import compiled as compiles_quickly
 from jaxmbs.batching.kept import kept as kept_program
 from jaxmbs.model.model import varied
 from jaxmbs.model.parameters import is_traced
-from jaxmbs.study.outputs.folding import counted, folded, kept
+from jaxmbs.study.outputs.folding import counted, folded, kept, staying
 from jaxmbs.study.store import DRAWS
 
 if TYPE_CHECKING:
@@ -60,6 +60,7 @@ def samples_of(study: Study, dtype: Any) -> Callable[..., Results]:
         return {
             **kept(study.outputs, run.folded, run.events, model, q, v),
             **counted(run.events, len(model.event_names)),
+            **staying(study.outputs, run.folded),
             "energy_error": run.energy_error[-1],
             "constraint_error": run.constraint_error[-1],
             "status": run.status,

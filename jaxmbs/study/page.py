@@ -14,7 +14,7 @@ from jaxmbs.study.drivers import Drivers, drivers
 from jaxmbs.study.page_style import CSS, themed
 from jaxmbs.study.problem import Study
 from jaxmbs.study.repeated import PLACES, Repeated
-from jaxmbs.study.report import limits_said, notes
+from jaxmbs.study.report import limits_said, notes, start_notes
 from jaxmbs.study.statistics import (
     CONFIDENCE,
     QUANTILES,
@@ -53,6 +53,7 @@ def page(
         f"<div class=cards>{''.join(map(_card, _verdicts(summary)))}</div>" if summary.verdicts else "",
         _limits(study, summary),
         "<h2>Outputs</h2>" + _panel(_quantiles(study, summary)),
+        *(f"<p class=note>{escape(line)}.</p>" for line in start_notes(study, summary)),
         f'<div class=grid style="margin-top:14px">{"".join(_histograms(study, summary))}</div>',
         "<h2>Convergence</h2>" + _panel(_convergence(study, summary), "broad")
         if summary.verdicts and summary.done

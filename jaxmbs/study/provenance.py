@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _CHUNKS = 32  # of a large run along `sample`, about: each is a file per variable, half a millisecond of work
 _MOST_BLOCKS = 16  # in a zarr chunk
 DIGEST = "digest"  # of the rest of the record
-FORMAT = 2  # of a run's folder; 1: without the events of samples
+FORMAT = 3  # of a run's folder; 1: without the events of samples, 2: without what stays at its start
 Provenance = dict[str, Any]
 
 

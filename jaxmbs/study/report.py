@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from jaxmbs.study.units import Unit
 
 PAGE = "report.html"
+OFTEN_AT_START = 0.1  # of the samples
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,15 @@ def limits_said(limits: Tolerance | None, unit: Unit | None) -> str:
     return f"{ends} {unit.name} ({100 * limits.content:.6g} %)"
 
 
+def start_notes(study: Study, summary: Summary) -> list[str]:
+    """Which extremes tell of the start alone, and what to say where that is not meant."""
+    return [
+        f"{name}.{study.outputs[name].reduce} is its value at t = 0 in {share:.3g} % of the samples: say from = ... in "
+        f'[outputs.{name}], an instant such as 0.1 or "event NAME", where only what comes later counts; from = 0 if not'
+        for name, share in ((n, 100 * x) for n, x in summary.at_start.items() if x >= OFTEN_AT_START)
+    ]
+
+
 def notes(study: Study, summary: Summary) -> list[str]:
     """What the criteria's table means and what would show more."""
     if summary.dependence:
@@ -115,7 +125,7 @@ def table(study: Study, store: Store, summary: Summary | None = None) -> Rendera
     for name in study.outputs:
         unit = study.shown[name]
         outputs.add_row(name, *(f"{x / unit.factor:.4g}" for x in s.quantiles(name)), unit.name)
-    parts.append(outputs)
+    parts += [outputs, *(Text(line, style="yellow") for line in start_notes(study, s))]
     for message, failed in s.failed.items():
         many = f"{failed.count:,} sample{'' if failed.count == 1 else 's'}"
         parts.append(Text(f"{many} failed: {message} ({failed.some})", style="red"))

@@ -21,7 +21,7 @@ from jaxmbs.simulate.status import Status
 from jaxmbs.study import storage
 from jaxmbs.study.checksums import CHECKSUM, checksums
 from jaxmbs.study.columns import column_of
-from jaxmbs.study.outputs.folding import EVENT_COUNTS, EVENT_TIMES
+from jaxmbs.study.outputs.folding import AT_START, EVENT_COUNTS, EVENT_TIMES, at_their_start
 from jaxmbs.study.provenance import DIGEST, FORMAT, Provenance, intact, salt
 from jaxmbs.study.storage import write_whole
 from jaxmbs.study.units import si
@@ -258,6 +258,9 @@ def lay_out(study: Study, store: Store, where: Any) -> None:
         count = len(study.model.event_names)
         add(EVENT_COUNTS, {"long_name": "how often each event happened", **told}, count, np.int32, -1)
         add(EVENT_TIMES, {"units": "s", "long_name": "when each event happened first", **told}, count)
+    if names := at_their_start(study.outputs):
+        told = {"long_name": "whether each output is its value at the start", "outputs": list(names)}
+        add(AT_START, told, len(names), np.int32, -1)
     add("status", {"long_name": "status", **flags()}, kind=np.int32, fill=NOT_RUN)
     add(CHECKSUM, {"long_name": "checksum of the sample's numbers"}, kind=np.uint32, fill=0)
     with warnings.catch_warnings():
