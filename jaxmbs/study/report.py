@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from jaxmbs.io.errors import InputError
 from jaxmbs.study import store as stores
 from jaxmbs.study.damage import require_sound
 from jaxmbs.study.order_statistics import TOLERANCE_CONFIDENCE, Tolerance, samples_to_show
@@ -89,11 +90,13 @@ def notes(study: Study, summary: Summary) -> list[str]:
     if any(v.limits for v in summary.verdicts):
         found.append(f"tolerance limit: with {TOLERANCE_CONFIDENCE:.0%} confidence so many of all samples lie within")
     for v in summary.verdicts:
-        more = None if v.share == 1 or v.shown or not v.passed else samples_to_show(v.share, v.probability, CONFIDENCE)
-        if more:
-            found.append(
-                f"{v.text}: about {more:,} samples would show it with {CONFIDENCE:.0%} confidence, if as many meet it"
-            )
+        if v.share == 1 or v.shown or not v.passed or v.probability <= v.share:
+            continue
+        try:
+            more = f"about {samples_to_show(v.share, v.probability, CONFIDENCE):,}"
+        except InputError:  # so few more than must
+            more = "more than a trillion"
+        found.append(f"{v.text}: {more} samples would show it with {CONFIDENCE:.0%} confidence, if as many meet it")
     return found
 
 

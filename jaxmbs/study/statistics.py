@@ -168,8 +168,8 @@ def summarize(study: Study, store: Store) -> Summary:
         *(x.parts() for x in outputs.values()), strict=True,
     ):  # fmt: skip
         own, ok = dict(zip(outputs, values, strict=True)), now == int(Status.OK)
-        each = [ok & c.met(own[c.output]) for c in study.criteria]
-        met += [np.count_nonzero(x) for x in each]
+        each = np.array([ok & c.met(own[c.output]) for c in study.criteria], bool).reshape(len(met), len(ok))
+        met += np.count_nonzero(each, axis=1)
         met_all += int(np.count_nonzero(np.all(each, axis=0)))
         worst_error = max(worst_error, float(np.abs(error[ok]).max(initial=0.0)))
         for s in np.unique(now[~ok]):
