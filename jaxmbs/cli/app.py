@@ -25,7 +25,7 @@ from jaxmbs.cli.commands.verify import verify
 
 HELP = """Rigid multibody dynamics over thousands of mechanisms at once.
 
-`jaxmbs new study.toml` writes a commented file to begin with, `jaxmbs keys [PATH]` prints every key that a file may have.
+`jaxmbs new study` writes a commented file to begin with, study.toml; `jaxmbs keys [PATH]` tells what may stand in a file.
 Exit codes: 0; 1 wrong use, a bad file, damaged results; 3 a criterion failed (`report --check`). Compiled programs are kept
 for the next run in the user's cache folder, a gigabyte at most; JAXMBS_CACHE=off switches that off, JAXMBS_CACHE=DIR
 moves it.

@@ -202,7 +202,7 @@ def keep_programs() -> None:
 
 
 @contextmanager
-def progress(voice: Voice, folder: str) -> Iterator[Any]:
+def progress(voice: Voice, folder: str, trust: bool) -> Iterator[Any]:
     """A progress bar as a run's `progress`; an interruption says how to go on."""
     bar = None
     try:
@@ -222,5 +222,7 @@ def progress(voice: Voice, folder: str) -> Iterator[Any]:
 
             yield told
     except KeyboardInterrupt:
-        say(f"stopped; go on with: jaxmbs resume {folder}", problems())
+        from jaxmbs.study.shell import command
+
+        say(f"stopped; go on with: {command('resume', folder, trust=trust)}", problems())
         raise typer.Exit(130) from None

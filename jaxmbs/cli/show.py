@@ -80,21 +80,24 @@ def one_run_document(study: Study, history: History, store: Store | None, sample
     }  # fmt: skip
 
 
-def inventory(found: Examination) -> RenderableType:
+def inventory(found: Examination, trust: bool) -> RenderableType:
     """What `verify` found."""
+    from jaxmbs.study.shell import command
+
+    again = command("resume", found.folder, trust=trust)
     head = f"{found.folder}: {found.done:,} of {found.samples:,} samples, {found.size / 1e6:,.1f} MB"
     parts: list[RenderableType] = [Text(head, style="bold")]
     parts += [Text(f"put back: {name}", style="yellow") for name in found.mended]
     parts += [Text(f"damaged: {d}", style="red") for d in found.damage]
     if not found.sound:
         samples = any(d.stop > d.first or "metadata" in d.what for d in found.damage)
-        remedy = f"jaxmbs resume {found.folder} computes anew what is damaged" if samples else ""
+        remedy = f"{again} computes anew what is damaged" if samples else ""
         parts += [Text(remedy)] if remedy else []
     else:
         said = f", fingerprint {found.fingerprint}" if found.fingerprint else ""
         parts.append(Text(f"every number that is there is the one that was computed{said}", style="green"))
         if found.done < found.samples:
-            parts.append(Text(f"jaxmbs resume {found.folder} computes the rest", style="yellow"))
+            parts.append(Text(f"{again} computes the rest", style="yellow"))
     return Group(*parts)
 
 

@@ -17,6 +17,7 @@ from jaxmbs.study import store as stores
 from jaxmbs.study.checksums import CHECKSUM, checksums
 from jaxmbs.study.columns import Column, column_of
 from jaxmbs.study.provenance import FORMAT, intact, salt, sealed
+from jaxmbs.study.shell import command
 from jaxmbs.study.store import FINISHED, NOT_RUN, PROVENANCE, RESULTS, STUDY, Store
 
 if TYPE_CHECKING:
@@ -55,7 +56,8 @@ def require_sound(study: Study, store: Store) -> None:
     if found:
         problems = [Problem(str(store.folder / d.file), str(d).partition(": ")[2]) for d in found[:_TOLD]]
         more = f"and {len(found) - _TOLD} more; " if len(found) > _TOLD else ""
-        remedy = f"{more}the results are damaged; `jaxmbs resume {store.folder}` computes anew what is"
+        again = command("resume", store.folder, record=store.provenance)
+        remedy = f"{more}the results are damaged; `{again}` computes anew what is"
         raise InputError([*problems, Problem(str(store.folder), remedy)])
 
 
@@ -259,10 +261,10 @@ def _texts(folder: Path) -> Iterator[Damage]:
     if not intact(record):
         if record is None and not (folder / RESULTS).exists() and not (folder / PROVENANCE).exists():
             stores.open_folder(folder)  # says that there is no run
-        yield Damage(PROVENANCE, f"is missing or damaged; {stores.MEND.format(folder)}")
+        yield Damage(PROVENANCE, f"is missing or damaged; {stores.mending(folder, record)}")
         return
     for name in stores.changed_files(folder, record):
-        yield Damage(name, f"is missing or was changed; {stores.MEND.format(folder)}")
+        yield Damage(name, f"is missing or was changed; {stores.mending(folder, record)}")
 
 
 def _json(path: Path) -> Any:

@@ -15,6 +15,7 @@ from jaxmbs.study.page_style import CSS, themed
 from jaxmbs.study.problem import Study
 from jaxmbs.study.repeated import PLACES, Repeated
 from jaxmbs.study.report import limits_said, notes, start_notes
+from jaxmbs.study.shell import command
 from jaxmbs.study.statistics import (
     CONFIDENCE,
     QUANTILES,
@@ -48,7 +49,7 @@ def page(
     parts = [
         f"<h1>{title}</h1><p class=lead>{lead}</p>",
         _verdict(summary),
-        _banner(summary),
+        _banner(summary, store),
         *(f"<div class=banner>Warning: {escape(message)}</div>" for message in study.warnings),
         f"<div class=cards>{''.join(map(_card, _verdicts(summary)))}</div>" if summary.verdicts else "",
         _limits(study, summary),
@@ -116,12 +117,12 @@ def _verdict(summary: Summary) -> str:
     return f'<div class="verdict {kind}">{head}{"".join(f"<p>{n}</p>" for n in notes)}</div>'
 
 
-def _banner(summary: Summary) -> str:
+def _banner(summary: Summary, store: Store) -> str:
     if summary.done == summary.n:
         return ""
     return (
         f"<div class=banner>This run is not finished: {summary.done:,} of {summary.n:,} samples are computed. "
-        "<code>jaxmbs resume</code> computes the rest.</div>"
+        f"<code>{escape(command('resume', store.folder, record=store.provenance))}</code> computes the rest.</div>"
     )
 
 
@@ -209,10 +210,9 @@ def _worst(study: Study, store: Store, summary: Summary) -> str:
     for row, (sample, text, x) in enumerate(found):
         output = next(c.output for c in study.criteria if c.text == text)
         unit = study.shown[output]
-        command = f"jaxmbs simulate {store.folder}/study.toml --sample {sample} --of {store.folder}"
         inputs = "<br>".join(f"<span class=one>{escape(name)} {z:+.1f}</span>" for name, z in _unusual(draws, row))
         value = f"<span class=one>{x / unit.factor:.5g} {escape(unit.name)}</span>"
-        rows.append([f"{sample}", escape(text), value, inputs, f"<code>{escape(command)}</code>"])
+        rows.append([f"{sample}", escape(text), value, inputs, f"<code>{escape(_again(store, sample))}</code>"])
     note = "Nearest to missing a criterion, or farthest beyond. Inputs: the five most unusual draws, in standard deviations."
     table = _table(["sample", "criterion", "its output", "inputs", "repeat it with"], rows)
     return f"<h2>The ten worst samples</h2><p class=note>{note}</p>{_panel(table, 'long')}"
@@ -300,12 +300,18 @@ def _events(study: Study, summary: Summary) -> str:
     return f"<p class=note>{note}</p>" + _panel(_table(head, rows, len(QUANTILES) + 2))
 
 
+def _again(store: Store, sample: int) -> str:
+    """The command that repeats a sample."""
+    words = store.folder / "study.toml", "--sample", sample, "--of", store.folder
+    return command("simulate", *words, record=store.provenance)
+
+
 def _failures(summary: Summary, store: Store) -> str:
     if not summary.failed:
         return "<p>None.</p>"
     rows = []
     for message, failed in summary.failed.items():
-        again = f"jaxmbs simulate {store.folder}/study.toml --sample {failed.first[0]} --of {store.folder}"
+        again = _again(store, failed.first[0])
         rows.append([escape(message), failed.some, f"<code>{escape(again)}</code>", f"{failed.count:,}"])
     return _table(["what happened", "samples", "repeat the first with", "number"], rows, 1)
 

@@ -14,6 +14,7 @@ from jaxmbs.study.damage import require_sound
 from jaxmbs.study.order_statistics import TOLERANCE_CONFIDENCE, Tolerance, samples_to_show
 from jaxmbs.study.problem import Study
 from jaxmbs.study.repeated import repeated
+from jaxmbs.study.shell import command
 from jaxmbs.study.statistics import CONFIDENCE, QUANTILES, Summary, document, summarize
 from jaxmbs.study.storage import write_whole
 from jaxmbs.study.store import Store
@@ -109,7 +110,8 @@ def table(study: Study, store: Store, summary: Summary | None = None) -> Rendera
     s = summary or summarize(study, store)
     parts: list[RenderableType] = [Text(f"warning: {message}", style="yellow") for message in study.warnings]
     if s.done < s.n:
-        parts.append(Text(f"not finished: {s.done:,} of {s.n:,} samples; jaxmbs resume {store.folder}", style="yellow"))
+        again = command("resume", store.folder, record=store.provenance)
+        parts.append(Text(f"not finished: {s.done:,} of {s.n:,} samples; {again}", style="yellow"))
     if s.verdicts:
         criteria = Table(title=f"criteria, {s.done:,} samples", title_justify="left", title_style="bold")
         for name in ("criterion", "", "met", "probability", f"{CONFIDENCE:.0%} interval", "tolerance limit"):

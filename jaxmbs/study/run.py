@@ -19,6 +19,7 @@ from jaxmbs.study.damage import cut, mend_results
 from jaxmbs.study.estimate import check
 from jaxmbs.study.problem import Study
 from jaxmbs.study.provenance import differences, provenance
+from jaxmbs.study.shell import command
 from jaxmbs.study.stopping import Stopping, check_rule
 from jaxmbs.study.store import Store
 
@@ -125,7 +126,7 @@ def _writing(folder: Path, cluster: Any, wait: bool) -> Iterator[Any]:
 def _unwritten(folder: Path, error: OSError) -> InputError:
     """What to do where a folder takes no more; whole chunks that are there stay."""
     if error.errno == errno.ENOSPC:
-        message = f"the disk is full; nothing that was computed is lost: make room, then `jaxmbs resume {folder}`"
+        message = f"the disk is full; nothing that was computed is lost: make room, then `{command('resume', folder)}`"
     else:
         message = f"cannot be written: {error.strerror or error}; choose another folder"
     return InputError(Problem(str(folder), message))

@@ -23,6 +23,7 @@ from jaxmbs.study.checksums import CHECKSUM, checksums
 from jaxmbs.study.columns import column_of
 from jaxmbs.study.outputs.folding import AT_START, EVENT_COUNTS, EVENT_TIMES, at_their_start
 from jaxmbs.study.provenance import DIGEST, FORMAT, Provenance, intact, salt
+from jaxmbs.study.shell import command
 from jaxmbs.study.storage import write_whole
 from jaxmbs.study.units import si
 
@@ -36,7 +37,6 @@ RESULTS, STUDY, PROVENANCE, FINISHED = "results.zarr", "study.toml", "provenance
 NOT_RUN = int(Status.NOT_RUN)
 DRAWS = "draws"  # (rows, k), all dispersions side by side
 _TOGETHER = 64  # chunks that are read at once
-MEND = "`jaxmbs verify {} --mend` puts it back from its copy in the results"
 
 
 @dataclass(frozen=True)
@@ -187,7 +187,7 @@ def require_empty(folder: Path) -> None:
     """Raises InputError where the folder has what a run would write."""
     for name in (RESULTS, PROVENANCE):
         if (folder / name).exists():
-            message = f"has results already; continue them with `jaxmbs resume {folder}`, or choose another folder"
+            message = f"has results already; continue them with `{command('resume', folder)}`, or choose another folder"
             raise InputError(Problem(str(folder), message))
     if (folder / STUDY).exists():
         message = "is not of a run, and would be overwritten; choose another folder"
@@ -199,7 +199,8 @@ def require_results(study: Study, store: Store) -> None:
     if (store.folder / RESULTS).exists():
         return
     if (store.folder / FINISHED).exists():
-        message = f"is missing, and the run was finished; `jaxmbs resume {store.folder}` computes it anew"
+        again = command("resume", store.folder, record=store.provenance)
+        message = f"is missing, and the run was finished; `{again}` computes it anew"
         raise InputError(Problem(str(store.folder / RESULTS), message))
     allocate(study, store)
 
@@ -294,12 +295,17 @@ def _opened(folder: Path) -> Store:
     require_digest(folder, record)
     if record is None or not intact(record):
         what = "is damaged" if path.exists() else "is missing"
-        raise InputError(Problem(str(path), f"{what}; {MEND.format(folder)}"))
+        raise InputError(Problem(str(path), f"{what}; {mending(folder, record)}"))
     changed = list(changed_files(folder, record))
     if changed:
-        message = f"was changed since the run began and does not describe the results; {MEND.format(folder)}"
+        message = f"was changed since the run began and does not describe the results; {mending(folder, record)}"
         raise InputError([Problem(str(folder / name), message) for name in changed])
     return Store(folder, record)
+
+
+def mending(folder: Path, record: Any) -> str:
+    """How to put back what a run's folder has a copy of."""
+    return f"`{command('verify', folder, '--mend', record=record)}` puts it back from its copy in the results"
 
 
 def require_digest(folder: Path, record: Any) -> None:
@@ -314,7 +320,7 @@ def other_version(folder: Path, record: Provenance) -> InputError:
     message = (
         f"is a run of jaxmbs {then}, whose results are laid out otherwise (kind {record.get('format', 1)}, here {FORMAT}): "
         f"nothing is damaged; read it with that version, or compute it anew with {now}: "
-        f"jaxmbs study {folder / STUDY} -n {record.get('n', 'N')} --out NEW"
+        + command("study", folder / STUDY, "-n", record.get("n", "N"), "--out", "NEW", record=record)
     )
     return InputError(Problem(str(folder), message))
 

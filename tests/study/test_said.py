@@ -1,8 +1,13 @@
 """What reports and commands say of a run."""
 
+import html
 import io
+import json
+import re
+import shlex
 from dataclasses import replace
 
+import pytest
 from rich.console import Console
 
 from jaxmbs.study import read, report, run
@@ -10,6 +15,7 @@ from jaxmbs.study.comparison import compared
 from jaxmbs.study.comparison import table as compared_table
 from jaxmbs.study.report import notes
 from jaxmbs.study.statistics import summarize, verdict
+from tests.study.conftest import CART
 
 
 def printed(table):
@@ -33,3 +39,55 @@ def test_a_share_that_no_number_of_samples_shows_ends_no_report(cart, tmp_path):
     close = verdict("speed < 0.9 m/s in 95 %", 95 * 10**7 + 1, 10**9, 0.95)
     said = notes(study, replace(summary, verdicts=(close,)))
     assert any("more than a trillion samples would show it" in line for line in said)
+
+
+@pytest.fixture(scope="module")
+def trusted(tmp_path_factory):
+    """A run, not finished, whose study names a module, in a folder whose name a shell would split."""
+    folder = tmp_path_factory.mktemp("my runs")
+    (folder / "own.py").write_text("GAIN = 1.0\n", encoding="utf-8")
+    (folder / "cart.toml").write_text('modules = ["own.py"]\n' + CART, encoding="utf-8")
+    store = run(read(folder / "cart.toml", trust=True), 128, folder / "first run", 64, trust=True)
+    store.clear(64, 128)
+    return folder
+
+
+def commands_in(text):
+    """The commands that a text prints, as a shell takes them apart."""
+    lines = re.findall(r"jaxmbs (?:resume|simulate|report|verify)\b[^<`\n]*", html.unescape(text))
+    return [shlex.split(line.split(" computes")[0]) for line in lines]
+
+
+def test_printed_commands_run_as_they_are(trusted, command):
+    """Names with spaces are quoted, and what had to be trusted says so."""
+    folder = "first run"
+    written = command("report", folder, "--trust", cwd=trusted)
+    page = (trusted / folder / "report.html").read_text(encoding="utf-8")
+    verified = command("verify", folder, "--trust", cwd=trusted)
+    found = [*commands_in(written.stdout), *commands_in(verified.stdout), *commands_in(page)]
+    assert {words[1] for words in found} == {"resume", "simulate"} and len(found) > 10
+    for words in found:
+        assert words[-1] == "--trust" and folder in words, words
+    again = command(*next(w for w in found if w[1] == "simulate")[1:], "--out", "h.csv", cwd=trusted)
+    assert again.returncode == 0, again.stderr
+    (trusted / folder / "study.toml").write_text("", encoding="utf-8")
+    refused = command("report", folder, "--trust", cwd=trusted)
+    assert commands_in(refused.stderr) == [["jaxmbs", "verify", folder, "--mend", "--trust"]]
+    assert command(*commands_in(refused.stderr)[0][1:], cwd=trusted).returncode in (0, 1)
+
+
+def test_runs_without_modules_ask_for_no_trust(cart, tmp_path, command):
+    done = command("study", cart(), "-n", 64, "--out", tmp_path / "run")
+    assert commands_in(done.stdout) == [["jaxmbs", "report", str(tmp_path / "run")]]
+
+
+def test_commands_that_the_help_names_work(command, tmp_path):
+    said = " ".join(command("--help").stdout.split())
+    for line in re.findall(r"`jaxmbs ([^`\[]*)", said):
+        done = command(*line.split(), cwd=tmp_path)
+        assert done.returncode == 0, (line, done.stderr)
+    assert "`jaxmbs new study`" in said and (tmp_path / "study.toml").is_file()
+    known = json.loads(command("new", "--json").stdout)
+    promised = " ".join(command("new", "--help").stdout.split())
+    for name in re.findall(r"a (\w+)", promised.split("begin with: ")[1].split(". ")[0]):
+        assert name in known, f"jaxmbs new {name}"
