@@ -59,3 +59,8 @@ def _time(at: Criterion | AtEvent | None) -> float | None:
     if isinstance(at, Criterion) and at.output == TIME and [sign[0] for sign, _ in at.bounds] == [">"]:
         return at.bound
     return None
+
+
+def said(at: Criterion | AtEvent) -> str:
+    """An instant in words."""
+    return f"event {at.event}" if isinstance(at, AtEvent) else at.text

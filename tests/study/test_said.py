@@ -10,6 +10,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
+from jaxmbs.cli.describe import described
 from jaxmbs.study import read, report, run
 from jaxmbs.study.comparison import compared
 from jaxmbs.study.comparison import table as compared_table
@@ -91,3 +92,66 @@ def test_commands_that_the_help_names_work(command, tmp_path):
     promised = " ".join(command("new", "--help").stdout.split())
     for name in re.findall(r"a (\w+)", promised.split("begin with: ")[1].split(". ")[0]):
         assert name in known, f"jaxmbs new {name}"
+
+
+LINKED = """
+[[correlations]]
+draws = ["cart.mass", "spring.stiffness"]
+kind = "rank"
+matrix = [[1.0, 0.7], [0.7, 1.0]]
+
+[[mechanism.bodies]]
+name = "arm"
+mass = 1.0
+inertia = [0.1, 0.1, 0.1]
+[[mechanism.joints]]
+name = "elbow"
+type = "revolute"
+axis = [0.0, 0.0, 1.0]
+parent = "cart"
+child = "arm"
+parent_pose = {position = [0.0, 0.3, 0.0], rotation = [0.5, 0.5, 0.5, 0.5]}
+[[mechanism.loops]]
+name = "pin"
+type = "spherical"
+body_a = "arm"
+body_b = "cart"
+pose_b = {position = [0.0, 0.3, 0.0]}
+[[mechanism.forces]]
+name = "brake"
+type = "torsion_spring"
+joint = "elbow"
+damping = 1.0
+[[mechanism.events]]
+name = "go"
+when = {type = "time", t = 0.05}
+then = [{type = "enable", name = "brake"}, {type = "disable", name = "pin"}]
+[[mechanism.events]]
+name = "latch"
+after = "go"
+when = {type = "joint_reaches", joint = "rail", value = 0.5}
+then = [{type = "lock", joint = "rail"}]
+"""
+
+
+@pytest.mark.filterwarnings("ignore:mechanism:jaxmbs.errors.ModelWarning")  # the loop holds by itself
+def test_info_and_report_say_what_events_switch_where_loops_are_and_what_goes_together(cart, tmp_path, command):
+    path = cart()
+    path.write_text(path.read_text(encoding="utf-8") + LINKED, encoding="utf-8")
+    found = json.loads(command("info", path, "--json").stdout)
+    assert found["loops"][0]["pose_b"] == {"position": [0.0, 0.3, 0.0], "rotation": [1.0, 0.0, 0.0, 0.0]}
+    assert found["joints"][1]["parent_pose"]["rotation"] == pytest.approx([0.5, 0.5, 0.5, 0.5])
+    go, latch = found["events"]
+    assert go["then"] == [{"type": "enable", "name": "brake"}, {"type": "disable", "name": "pin"}]
+    assert go["when"] == {"type": "time", "t": 0.05} and latch["after"] == "go" and latch["then"][0]["joint"] == "rail"
+    assert found["correlations"][0] == {
+        "draws": ["cart.mass", "spring.stiffness"], "kind": "rank", "matrix": [[1.0, 0.7], [0.7, 1.0]]
+    }  # fmt: skip
+    said = printed(described(read(path)))
+    written = report(run(read(path), 64, tmp_path / "run", 64).folder)
+    page = html.unescape(written.path.read_text(encoding="utf-8"))
+    switched = "enable brake", "disable pin", "joint_reaches rail, value 0.5", "after go", "lock rail"
+    for words in (*switched, "((1, 0.7), (0.7, 1))"):
+        assert words in said and words in page, words
+    assert "at (0, 0.3, 0) m, turned 120 deg about (0.57735, 0.57735, 0.57735)" in said
+    assert "cart at (0, 0.3, 0) m" in page
