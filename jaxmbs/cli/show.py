@@ -13,7 +13,7 @@ from rich.text import Text
 if TYPE_CHECKING:
     from rich.progress import ProgressColumn, Task
 
-    from jaxmbs.io.reference import Key
+    from jaxmbs.io.reference import Entry, Key
     from jaxmbs.study import History, Store, Study
     from jaxmbs.study.damage import Examination
 
@@ -43,6 +43,19 @@ def reference(keys: Iterable[Key]) -> RenderableType:
             table.add_row(*map(Text, cells))  # as text: brackets are no markup
         parts.append(table)
     return Group(*parts)
+
+
+def overview(found: Iterable[Entry]) -> RenderableType:
+    """The table of contents of the key reference."""
+    table = _table("", "table", "types, or keys", "what it is for")
+    table.columns[0].no_wrap = True
+    for e in found:
+        table.add_row(*map(Text, (e.table, ", ".join(e.types or e.keys), e.doc)))
+    more = (
+        "jaxmbs keys NAME tells all of a table (mechanism.joints), a type (pusher) or a key (t_end), with units and "
+        "defaults; jaxmbs keys all tells everything."
+    )
+    return Group(table, Text(more))
 
 
 def one_run(study: Study, history: History, store: Store | None, sample: int | None) -> RenderableType:

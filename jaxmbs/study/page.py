@@ -27,7 +27,7 @@ from jaxmbs.study.statistics import (
     worst,
 )
 from jaxmbs.study.store import Store
-from jaxmbs.study.units import si
+from jaxmbs.study.units import si, units_of
 
 _POINTS = 500  # of a scatter
 
@@ -160,14 +160,13 @@ def _convergence(study: Study, summary: Summary) -> str:
 def _histories(study: Study, picked: dict[str, tuple[int, int, int]], repeated: Repeated) -> Iterable[str]:
     if repeated.bands:
         yield f"<p class=note>Grey: the first {repeated.of_band} samples, all of them and 90 % of them at each time.</p>"
+    used = units_of(study)
     for name, three in picked.items():
         curves = {which: (i, repeated.history(name, i)) for which, i in zip(PLACES, three, strict=True)}
         band = repeated.bands.get(name)
-        quantity = study.outputs[name].quantity(study.joints)
-        same = study.quantities[name] == quantity
+        same = study.quantities[name] == study.outputs[name].quantity(study.joints)
         criteria = [c for c in study.criteria if c.output == name and same]
-        unit = study.shown[name] if same else si(quantity)
-        yield picture(plots.history(repeated.t, curves, name, unit, criteria, band), "broad")
+        yield picture(plots.history(repeated.t, curves, name, used[name], criteria, band), "broad")
 
 
 def _motion(repeated: Repeated) -> str:
