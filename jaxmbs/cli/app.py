@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated, Any
 
 import typer
@@ -22,6 +23,7 @@ from jaxmbs.cli.commands.simulate import simulate
 from jaxmbs.cli.commands.study import study
 from jaxmbs.cli.commands.synthesize import synthesize
 from jaxmbs.cli.commands.verify import verify
+from jaxmbs.cli.terminal import speakable
 
 HELP = """Rigid multibody dynamics over thousands of mechanisms at once.
 
@@ -37,6 +39,7 @@ class _Group(TyperGroup):
     """Wrong use ends with the code of any other wrong input."""
 
     def main(self, *args: Any, **options: Any) -> Any:
+        speakable(sys.stdout, sys.stderr)
         try:
             return super().main(*args, **options)
         except SystemExit as end:

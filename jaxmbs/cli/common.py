@@ -75,7 +75,9 @@ class Voice:
     def document(self, content: Any) -> None:
         """The command's result, for programs."""
         if self.as_json:
-            print(json.dumps(plain(content), indent=2, ensure_ascii=False))
+            from jaxmbs.cli.terminal import has_every_letter
+
+            print(json.dumps(plain(content), indent=2, ensure_ascii=not has_every_letter()))
 
 
 def console() -> Console:

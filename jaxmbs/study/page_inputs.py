@@ -137,6 +137,7 @@ def provenance(study: Study, store: Store, summary: Summary) -> str:
         ["precision", escape(record["precision"])],
         ["device", escape(record["device"])],
         ["versions", escape(versions)],
+        *_origin(record.get("origin", {})),
         [
             "fingerprint of the results",
             f"<code>{finished.get('fingerprint', 'not finished')}</code>, every sample checked",
@@ -144,3 +145,11 @@ def provenance(study: Study, store: Store, summary: Summary) -> str:
         ["largest error of the energy balance", f"{summary.energy_error:.3g} J"],
     ]
     return table(["", ""], rows)
+
+
+def _origin(found: dict[str, Any]) -> list[list[str]]:
+    """When, on what system and from which commits a run was begun."""
+    rows = [[key, escape(str(found[key]))] for key in ("date", "system", "python") if key in found]
+    called = {"study": "commit of the study's folder", "jaxmbs": "commit of jaxmbs"}
+    commits = found.get("commits", {})
+    return rows + [[said, f"<code>{escape(commits[key])}</code>"] for key, said in called.items() if key in commits]

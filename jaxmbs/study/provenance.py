@@ -9,6 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from jaxmbs.study.origin import origin
 from jaxmbs.study.sampling.designs import RANDOM
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ def provenance(study: Study, n: int, rows: int, until: Any = None) -> Provenance
             "block_rows": rows,
             "chunk_rows": rows * min(_MOST_BLOCKS, -(-n // (rows * _CHUNKS))),
             "precision": str(precision()),
+            "origin": origin(study.path),
             **machine(),
         }
         | ({"until": until} if until is not None else {})
