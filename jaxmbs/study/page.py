@@ -14,7 +14,7 @@ from jaxmbs.study.drivers import Drivers, drivers
 from jaxmbs.study.page_style import CSS, panel, picture, table, themed
 from jaxmbs.study.problem import Study
 from jaxmbs.study.repeated import PLACES, Repeated
-from jaxmbs.study.report import limits_said, notes, start_notes
+from jaxmbs.study.report import limits_said, notes, required_said, shortfall, start_notes
 from jaxmbs.study.shell import command
 from jaxmbs.study.statistics import (
     CONFIDENCE,
@@ -47,10 +47,12 @@ def page(
     says = contents(study)
     parts = [
         f"<h1>{title}</h1><p class=lead>{lead}</p>",
-        _verdict(summary),
+        _verdict(study, summary),
         _banner(summary, store),
         *(f"<div class=banner>Warning: {escape(message)}</div>" for message in study.warnings),
-        f"<div class=cards>{''.join(map(_card, _verdicts(summary)))}</div>" if summary.verdicts else "",
+        f"<div class=cards>{''.join(_card(v, v is summary.together) for v in _verdicts(summary))}</div>"
+        if summary.verdicts
+        else "",
         _limits(study, summary),
         "<h2>Outputs</h2>" + panel(_quantiles(study, summary)),
         *(f"<p class=note>{escape(line)}.</p>" for line in start_notes(study, summary)),
@@ -77,7 +79,7 @@ def page(
 # --- what came out ----------------------------------------------------------------------------------------------------
 
 
-def _verdict(summary: Summary) -> str:
+def _verdict(study: Study, summary: Summary) -> str:
     if not summary.verdicts:
         return ""
     failed = [v for v in summary.verdicts if not v.passed]
@@ -88,7 +90,7 @@ def _verdict(summary: Summary) -> str:
         head, kind = f"{len(failed)} of {len(summary.verdicts)} criteria not met", "failed"
     else:
         head, kind = "Every criterion is met", ""
-    notes = [f"Not met: {escape(v.text)} ({v.met:,} of {v.of:,} samples)." for v in failed]
+    notes = [f"Not met: {escape(v.text)}: {escape(shortfall(study, summary, v))}." for v in failed]
     notes += [
         f"Met, but {v.of:,} samples do not show it with {CONFIDENCE:.0%} confidence: {escape(v.text)}." for v in unshown
     ]
@@ -108,15 +110,16 @@ def _verdicts(summary: Summary) -> list[Verdict]:
     return [*summary.verdicts, *([summary.together] if summary.together else [])]
 
 
-def _card(v: Verdict) -> str:
+def _card(v: Verdict, together: bool = False) -> str:
     certain = np.isfinite(v.low)
     band = f'<b style="left:{v.low:.3%};width:{v.high - v.low:.3%}"></b>' if certain else ""
     reach = f"{CONFIDENCE:.0%} interval {v.low:.2%} to {v.high:.2%}" if certain else "no interval"
     said = "<span class=yes>met</span>" if v.passed else "<span class=no>not met</span>"
+    must = "" if together else f"required in {required_said(v)}; "
     return (
         f"<div class=card><div class=what>{escape(v.text)}</div><div class=big>{v.probability:.2%}</div>"
         f'<div class=bar><i style="width:{v.probability:.3%}"></i>{band}</div>'
-        f"<div class=note>{reach}, met by {v.met:,} of {v.of:,}: {said}</div></div>"
+        f"<div class=note>{must}{reach}, met by {v.met:,} of {v.of:,}: {said}</div></div>"
     )
 
 

@@ -15,7 +15,7 @@ from jaxmbs.study.order_statistics import TOLERANCE_CONFIDENCE, Tolerance, sampl
 from jaxmbs.study.problem import Study
 from jaxmbs.study.repeated import repeated
 from jaxmbs.study.shell import command
-from jaxmbs.study.statistics import CONFIDENCE, QUANTILES, Summary, document, summarize
+from jaxmbs.study.statistics import CONFIDENCE, QUANTILES, Summary, Verdict, document, least, summarize
 from jaxmbs.study.storage import write_whole
 from jaxmbs.study.store import Store
 
@@ -74,6 +74,23 @@ def limits_said(limits: Tolerance | None, unit: Unit | None) -> str:
     return f"{ends} {unit.name} ({100 * limits.content:.6g} %)"
 
 
+def required_said(v: Verdict) -> str:
+    """In how many of the samples a criterion must be met."""
+    return f"{100 * v.share:.6g} %"
+
+
+def shortfall(study: Study, summary: Summary, v: Verdict) -> str:
+    """What was required of a criterion, and what the samples show."""
+    shown = f"required in {required_said(v)} of the samples, shown in {v.probability:.2%} ({v.met:,} of {v.of:,})"
+    if np.isfinite(v.low):
+        shown += f", with {CONFIDENCE:.0%} confidence {v.low:.2%} to {v.high:.2%}"
+    criterion = next(c for c in study.criteria if c.text == v.text)
+    worst = least(criterion, summary, 1)
+    return shown + "".join(
+        f"; the worst is {x / criterion.unit.factor:.5g} {criterion.unit.name}".rstrip() for _, x in worst
+    )
+
+
 def start_notes(study: Study, summary: Summary) -> list[str]:
     """Which extremes tell of the start alone, and what to say where that is not meant."""
     return [
@@ -121,7 +138,9 @@ def table(study: Study, store: Store, summary: Summary | None = None) -> Rendera
             unit = next((c.unit for c in study.criteria if c.text == v.text), None)
             cells = (f"{v.met:,}/{v.of:,}", f"{v.probability:.2%}", v.interval, limits_said(v.limits, unit))
             criteria.add_row(Text(v.text), said, *map(Text, cells))
-        parts += [criteria, *(Text(line, style="dim") for line in notes(study, s))]
+        failed = [v for v in s.verdicts if not v.passed and v.of]
+        parts += [criteria, *(Text(f"NOT met: {v.text}: {shortfall(study, s, v)}", style="red") for v in failed)]
+        parts += [*(Text(line, style="dim") for line in notes(study, s))]
     outputs = Table(title="quantiles", title_justify="left", title_style="bold")
     outputs.add_column("output")
     for q in QUANTILES:

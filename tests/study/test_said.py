@@ -1,5 +1,6 @@
 """What reports and commands say of a run."""
 
+import base64
 import html
 import io
 import json
@@ -155,3 +156,37 @@ def test_info_and_report_say_what_events_switch_where_loops_are_and_what_goes_to
         assert words in said and words in page, words
     assert "at (0, 0.3, 0) m, turned 120 deg about (0.57735, 0.57735, 0.57735)" in said
     assert "cart at (0, 0.3, 0) m" in page
+
+
+def test_what_is_not_met_says_what_was_required_beside_what_was_shown(cart, tmp_path):
+    study = read(cart('"reach > 90 mm"', '"reach > 90 mm in 97.5 %"'))
+    store = run(study, 64, tmp_path / "run", 64)
+    x = store.dataset()["reach"].values
+    met = int((x > 0.09).sum())
+    assert 0 < met < 62
+    written = report(store.folder)
+    page = html.unescape(written.path.read_text(encoding="utf-8"))
+    said = f"required in 97.5 % of the samples, shown in {met / 64:.2%} ({met} of 64), with 95% confidence "
+    for text in (printed(written.table), page):
+        assert f"reach > 90 mm in 97.5 %: {said}" in text and f"; the worst is {1e3 * x.min():.5g} mm" in text
+    assert "required in 97.5 %; 95% interval" in page and "required in 100 %; 95% interval" in page
+    assert "[SI]" not in page
+
+
+def test_pictures_show_the_outputs_of_the_study_first_in_its_units(cart, tmp_path, command):
+    done = command(
+        "simulate", cart(), "--out", tmp_path / "h.csv", "--animate", tmp_path / "cart.html", "--save-every", 7
+    )
+    assert done.returncode == 0, done.stderr
+    plots = scene(tmp_path / "cart.html")["plots"]
+    labels = [s["label"] for s in plots["series"]]
+    assert labels == ["reach [mm]", "speed [m/s]", "rail.displacement [m]"]
+    reach, place = (plots["series"][k]["lines"]["motion"] for k in (0, 2))
+    assert reach == pytest.approx([1e3 * x for x in place], rel=1e-5, abs=1e-2)
+
+
+def scene(page):
+    """What the page says of its motion beside the bodies."""
+    text = page.read_text(encoding="utf-8")
+    glb = base64.b64decode(text.split('type="application/octet-stream">')[1].split("<")[0])
+    return json.loads(glb[20 : 20 + int.from_bytes(glb[12:16], "little")])["scenes"][0]["extras"]
