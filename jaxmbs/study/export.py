@@ -25,7 +25,7 @@ def in_units(study: Study, table: pandas.DataFrame) -> pandas.DataFrame:
     """
     used = {name: unit for name, unit in study.shown.items()} | {"energy_error": si("energy"), EVENT_TIMES: si("time")}
     used |= {d.name: d.unit or si(d.quantity or "number") for d in study.dispersions.items}
-    members = dict.fromkeys((EVENT_COUNTS, EVENT_TIMES), study.model.event_names)
+    members: dict[str, tuple[str, ...]] = dict.fromkeys((EVENT_COUNTS, EVENT_TIMES), study.model.event_names)
     members[AT_START] = at_their_start(study.outputs)
     found = {}
     for column, values in table.items():
