@@ -32,7 +32,8 @@ def compared(a: str | Path, b: str | Path, trust: bool = False, within: Sequence
     are told sample by sample, which finds smaller ones. A difference of criteria and outputs is told with the probability of
     one as large by chance alone (paired: McNemar's exact test and Wilcoxon's, with the interval of the mean difference; else
     Fisher's and Kolmogorov and Smirnov's), where the samples are independent. within: how far outputs may be off, in the
-    unit of each ("1e-6"), relative to its median size ("0.1 %"), or one of them ("reach = 0.02 mm"); the verdict is then about that.
+    unit of each ("1e-6"), relative to its median size ("0.1 %"), or one of them ("reach = 0.02 mm"); the verdict is then
+    about that.
     Raises InputError where a run is damaged.
     """
     from scipy.stats import fisher_exact
