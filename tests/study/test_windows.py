@@ -5,9 +5,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import jaxmbs as mbs
 from jaxmbs.io.errors import InputError
 from jaxmbs.study import read, repeat, report, run
+from jaxmbs.study.batch import simulated
 from jaxmbs.study.outputs import Distance
+from jaxmbs.study.outputs.folding import folded
+from jaxmbs.study.outputs.folding import kept as kept_of
 from tests.study.conftest import CART
 
 CALM = CART.replace("damping = 0.5", "damping = 0.0")
@@ -107,9 +111,13 @@ def bounced(tmp_path_factory):
     return read(path)
 
 
-def test_windows_of_a_study_against_closed_forms(bounced, tmp_path):
+@pytest.fixture(scope="module")
+def data(bounced, tmp_path_factory):
+    return run(bounced, 64, tmp_path_factory.mktemp("windows") / "run", 64).dataset().load()
+
+
+def test_windows_of_a_study_against_closed_forms(bounced, data):
     """A spring, 0.2 m short of its rest length, drives a cart to 20 mm, where it bounces back with half its speed."""
-    data = run(bounced, 64, tmp_path / "run", 64).dataset().load()
     assert (data["status"] == 0).all()
     omega = np.sqrt(50.0 * data["spring.stiffness"].values / (2.0 * data["cart.mass"].values))
     v0 = data["initial.rail.v"].values
@@ -134,8 +142,7 @@ def test_windows_of_a_study_against_closed_forms(bounced, tmp_path):
     assert np.all((data["own"].values >= then) & (data["own"].values <= then + 1.01e-3))
 
 
-def test_histories_and_samples_agree(bounced, tmp_path):
-    data = run(bounced, 64, tmp_path / "run", 64).dataset().load()
+def test_histories_and_samples_agree(bounced, data):
     again = repeat(bounced, [5, 3])
     for name in bounced.outputs:
         assert again.outputs[name] == pytest.approx(data[name].values[[5, 3]], rel=1e-9, nan_ok=True), name
@@ -176,3 +183,36 @@ def test_what_stays_at_its_start_is_said(tmp_path):
         console.print(written.table)
     page, said = written.path.read_text(encoding="utf-8"), "gap.min is its value at t = 0 in 100 % of the samples"
     assert said in console.export_text() and said in page and "reach.max" not in page
+
+
+def test_derivatives_through_events_and_crossings(bounced):
+    """Of all outputs with respect to the spring and the initial speed, forwards and back, against differences."""
+    start, fold = folded(bounced.outputs, jnp.zeros(()).dtype)
+    names = ["far", "before", "after", "back"]
+
+    def outputs(x):
+        model = mbs.set(bounced.model, {"spring.stiffness": x[0]})
+        v = jnp.asarray(bounced.v0).at[0].set(x[1])
+        q = jnp.asarray(bounced.q0)
+        motion = simulated(bounced.simulation, model, q, v, save_every=None, fold=(start, fold))
+        found = kept_of(bounced.outputs, motion.folded, motion.events, model, q, v)
+        return jnp.stack([found[n] for n in names])
+
+    x, h = jnp.array([50.0, 0.05]), jnp.array([1e-3, 1e-6])
+    forward, back = (np.asarray(jax.jit(of(outputs))(x)) for of in (jax.jacfwd, jax.jacrev))
+    steps = np.asarray(jax.jit(jax.vmap(outputs))(x[None] + jnp.concatenate([jnp.diag(h), -jnp.diag(h)])))
+    assert back == pytest.approx(forward, rel=1e-9, abs=1e-12)
+    differences = ((steps[:2] - steps[2:]) / (2 * np.asarray(h)[:, None])).T
+    for k, name in enumerate(names):
+        assert forward[k] == pytest.approx(differences[k], rel=2e-5, abs=1e-9), name
+
+
+def test_windows_are_saved_as_they_were_read(bounced, tmp_path):
+    again = mbs.study.save(
+        bounced.model, tmp_path / "again.toml", outputs=bounced.outputs, simulation=bounced.simulation,
+        dispersions={d.name: d.table for d in bounced.dispersions.items},
+    )  # fmt: skip
+    assert {n: (o.from_, o.until) for n, o in again.outputs.items()} == {
+        n: (o.from_, o.until) for n, o in bounced.outputs.items()
+    }
+    assert mbs.study.outputs.JointVelocity("rail", from_=0.1, until="event latch").from_ == 0.1
