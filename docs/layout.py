@@ -21,6 +21,7 @@ HERE = "docs"
 INCLUDED = {
     "README.md": "overview.md",
     "CONTRIBUTING.md": "project/contributing.md",
+    "SECURITY.md": "project/security.md",
     "CHANGELOG.md": "project/changes.md",
     "tests/README.md": "project/tests.md",
     "tests/io/robots.md": "reference/robots.md",

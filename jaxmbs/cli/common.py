@@ -53,6 +53,10 @@ Cluster = Annotated[
     typer.Option(metavar="ADDRESS", help="Compute on Dask's workers: local:4 (processes here) or tcp://HOST:PORT."),
 ]
 Wait = Annotated[bool, typer.Option("--wait", help="Wait while another process works in the folder.")]
+Seal = Annotated[
+    Path | None,
+    typer.Option(metavar="KEYFILE", help="Key of yours over the record and all numbers: openssl rand -hex 32."),
+]
 
 
 @dataclass(frozen=True)
@@ -145,7 +149,9 @@ def speaking(as_json: bool = False, quiet: bool = False) -> Iterator[Voice]:
     except OSError as error:  # a disk that is full, a folder that is read-only
         if error.filename is None and error.errno is None:
             raise
-        _refuse(as_json, [(None, str(error.filename or ""), error.strerror or str(error))])
+        from jaxmbs.io.names import remedy
+
+        _refuse(as_json, [(None, str(error.filename or "")[:120], remedy(error, "choose another file or folder"))])
 
 
 def _message(problem: Any) -> str:

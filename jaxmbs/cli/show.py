@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from jaxmbs.io.reference import Entry, Key
     from jaxmbs.study import History, Store, Study
-    from jaxmbs.study.damage import Examination
+    from jaxmbs.study.examination import Examination
 
 
 def pace() -> ProgressColumn:
@@ -64,15 +64,14 @@ def one_run(study: Study, history: History, store: Store | None, sample: int | N
 
     what = f"sample {sample}" if sample is not None else "nominal motion"
     table = _table(what, "output", "value", *(["in the run"] if store else []), "unit")
-    data: Any = store.dataset() if store else None
+    data = store.outputs(study, [sample]) if store and sample is not None else {}
     for name, unit in study.shown.items():
         x = history.outputs[name]
-        stored = [f"{float(data[name][sample]) / unit.factor:.8g}"] if store else []
+        stored = [f"{float(data[name][0]) / unit.factor:.8g}"] if data else []
         table.add_row(name, f"{float(x[0]) / unit.factor:.8g}", *stored, unit.name)
     error = abs(float(history.energy_error[0]))
     end = f"{len(history.t)} times, 0 to {history.t[-1]:g} s; error of the energy balance {error:.2g} J"
-    status = Status(int(history.status[0]))
-    said = [] if status == Status.OK else [Text(status.message, style="red")]
+    said = [] if history.status[0] == Status.OK else [Text(_outcome(study, history), style="red")]
     return Group(*([table] if history.outputs else []), *said, Text(end, style="dim"))
 
 
@@ -80,17 +79,26 @@ def one_run_document(study: Study, history: History, store: Store | None, sample
     """The same as plain data."""
     from jaxmbs.simulate.status import Status
 
-    data: Any = store.dataset() if store else None
+    data = store.outputs(study, [sample]) if store and sample is not None else {}
     outputs = {}
     for name, unit in study.shown.items():
-        stored = {"in_the_run": float(data[name][sample]) / unit.factor} if store else {}
+        stored = {"in_the_run": float(data[name][0]) / unit.factor} if data else {}
         outputs[name] = {"value": float(history.outputs[name][0]) / unit.factor, "unit": unit.name, **stored}
     status = Status(int(history.status[0]))
     return {
         "study": study.model.name, "sample": sample, "outputs": outputs, "status": status.name.lower(),
-        "message": status.message, "energy_error": float(history.energy_error[0]), "times": len(history.t),
+        "message": _outcome(study, history), "energy_error": float(history.energy_error[0]), "times": len(history.t),
         "t_end": float(history.t[-1]),
     }  # fmt: skip
+
+
+def _outcome(study: Study, history: History) -> str:
+    from jaxmbs.simulate.status import Status, message
+
+    status = int(history.status[0])
+    if status != Status.INCONSISTENT or history.violated is None:
+        return Status(status).message
+    return message(status, study.model.constraint_names, history.violated[0])
 
 
 def inventory(found: Examination, trust: bool) -> RenderableType:
@@ -100,7 +108,8 @@ def inventory(found: Examination, trust: bool) -> RenderableType:
     again = command("resume", found.folder, trust=trust)
     head = f"{found.folder}: {found.done:,} of {found.samples:,} samples, {found.size / 1e6:,.1f} MB"
     parts: list[RenderableType] = [Text(head, style="bold")]
-    parts += [Text(f"put back: {name}", style="yellow") for name in found.mended]
+    parts += [Text(f"put back: {name}", style="yellow") for name in found.repaired]
+    parts += [Text(f"being computed by {found.computing}", style="yellow")] if found.computing else []
     parts += [Text(f"damaged: {d}", style="red") for d in found.damage]
     if not found.sound:
         samples = any(d.stop > d.first or "metadata" in d.what for d in found.damage)
@@ -108,8 +117,9 @@ def inventory(found: Examination, trust: bool) -> RenderableType:
         parts += [Text(remedy)] if remedy else []
     else:
         said = f", fingerprint {found.fingerprint}" if found.fingerprint else ""
-        parts.append(Text(f"every number that is there is the one that was computed{said}", style="green"))
-        if found.done < found.samples:
+        sealed = ", sealed with this key" if found.sealed else ""
+        parts.append(Text(f"every number that is there is the one that was computed{sealed}{said}", style="green"))
+        if found.done < found.samples and not found.computing:
             parts.append(Text(f"{again} computes the rest", style="yellow"))
     return Group(*parts)
 

@@ -11,6 +11,7 @@ from jaxmbs.design import plots
 from jaxmbs.design.comparison import Comparison
 from jaxmbs.design.report import changes, outcome
 from jaxmbs.design.synthesize import Design
+from jaxmbs.view.policy import POLICY
 
 _CSS = """
 :root { --ink:#1d2b3a; --muted:#6b7a8c; --line:#e3e8ee; --good:#2b6cb0; --bad:#c2513a; --paper:#fff; --back:#f4f6f9 }
@@ -46,7 +47,7 @@ def page(design: Design, comparison: Comparison) -> str:
         _findings(design),
         "<h2>Convergence of all starts</h2>" + _panel(plots.convergence(design.history, design.best)),
     ]
-    head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{title}</title>'
+    head = f'<meta charset="utf-8">{POLICY}<meta name="viewport" content="width=device-width"><title>{title}</title>'
     body = f"<body><main>{''.join(parts)}</main></body>"
     return f'<!doctype html><html lang="en"><head>{head}<style>{_CSS}</style></head>{body}</html>'
 

@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import Any
 
 from jaxmbs.errors import ModelWarning
+from jaxmbs.io import names as names_of_files
 from jaxmbs.io.errors import InputError, Problem, dotted
 from jaxmbs.model import constraints, events, forces, joints
 from jaxmbs.model.fields import Element, type_name
@@ -89,11 +90,13 @@ def _is_element(x: Any) -> bool:
     return isinstance(x, type) and issubclass(x, Element)
 
 
-def catalogue(data: Mapping[str, Any], path: Path | None, trust: bool, more: Classes = ()) -> Catalogue:
+def catalogue(
+    data: Mapping[str, Any], path: Path | None, trust: bool, more: Classes = (), folder: Path | None = None
+) -> Catalogue:
     """What the tables `data` of the file at `path` may name; `more` are classes that the library has beside its elements.
 
-    A file's `modules` are Python files beside it. They are run, and therefore only where the caller trusts the file:
-    otherwise InputError, with the name of the module and the remedy.
+    A file's `modules` are Python files beside it, or in `folder`. They are run, and therefore only where the caller trusts
+    the file: otherwise InputError, with the name of the module and the remedy.
     """
     names = data.get("modules", [])
     if not isinstance(names, list) or not all(isinstance(n, str) for n in names):
@@ -103,7 +106,7 @@ def catalogue(data: Mapping[str, Any], path: Path | None, trust: bool, more: Cla
     contents = {}
     for i, name in enumerate(names):
         where = dotted(("modules", i))
-        if Path(name).name != name or not name.endswith(".py"):
+        if names_of_files.fault(name) or not name.endswith(".py"):
             raise InputError(Problem(where, f'"{name}" is not the name of a Python file beside this one'))
         if not trust:
             raise InputError(
@@ -113,7 +116,7 @@ def catalogue(data: Mapping[str, Any], path: Path | None, trust: bool, more: Cla
                     "trust=True in Python",
                 )
             )
-        contents[name] = _read(name, path, where)
+        contents[name] = _read(name, folder or (path.parent if path else Path()), where)
         module = _run(name, contents[name], where)
         known = _joined(known, (c for c in elements_in(module) if c.__module__ == module.__name__), where)
         found = functions_in(module, _stem(name))
@@ -144,7 +147,7 @@ def places(modules: Iterable[str | Path | ModuleType] = ()) -> dict[int, Place]:
         out |= _places_in(sys.modules[full], module)
     for given in modules:
         path = Path((given.__file__ or "") if isinstance(given, ModuleType) else given).resolve()
-        module = (path.name, _read(path.name, path, f"module {path.name}"))
+        module = (path.name, _read(path.name, path.parent, f"module {path.name}"))
         _run(*module, f"module {path.name}")  # as whoever reads the file will do
         imported = [m for m in list(sys.modules.values()) if _file(m) == path]
         for m in imported:
@@ -182,9 +185,9 @@ def _family(c: type[Element]) -> type[Element]:
     return next(b for b in c.__mro__ if Element in b.__bases__)
 
 
-def _read(name: str, path: Path | None, where: str) -> bytes:
+def _read(name: str, folder: Path, where: str) -> bytes:
     try:
-        return ((path.parent if path else Path()) / name).read_bytes()
+        return (folder / name).read_bytes()
     except OSError as error:
         raise InputError(Problem(where, f'"{name}" cannot be read beside the file: {error.strerror}')) from None
 

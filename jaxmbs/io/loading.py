@@ -16,15 +16,16 @@ ROBOTS = (".urdf", ".xml", ".mjcf")  # files of other programs
 def load(path: str | Path, trust: bool = False, **options: Any) -> Model:
     """Model of a file: the [mechanism] of a TOML file, a URDF or an MJCF.
 
-    trust: run the Python modules that a TOML file names in `modules`, which define elements of its own; without it such a
-    file is refused. What else a TOML file has (dispersions, outputs, ...) is not looked at. options: those of `from_urdf`
-    and `from_mjcf`. Raises InputError (a ModelError): one line for everything that is wrong, each with the path of its key.
+    trust: run the Python modules that a TOML file names in `modules`, which define elements of its own, and read what a file
+    names in other folders than its own; without it such a file is refused. What else a TOML file has (dispersions, outputs,
+    ...) is not looked at. options: those of `from_urdf` and `from_mjcf`. Raises InputError (a ModelError): one line for
+    everything that is wrong, each with the path of its key.
 
     >>> mbs.load("examples/stage_separation.toml")  # doctest: +SKIP
     <Model 'stage separation': 2 bodies (stage, payload), nq = 14, nv = 12>
     """
     if is_robot(path):
-        return from_robot(path, **options)
+        return from_robot(path, trust=trust, **options)
     if options:
         raise InputError(Problem("", f"options {', '.join(options)} are those of URDF and MJCF files"), path)
     try:

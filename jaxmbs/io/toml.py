@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError, create_model
 
 from jaxmbs.io.catalogue import catalogue
-from jaxmbs.io.errors import InputError, Problem, problems_of
+from jaxmbs.io.errors import InputError, Problem, dotted, problems_of
 from jaxmbs.io.mechanism import mechanism_table
+from jaxmbs.io.names import TRUST, within
+from jaxmbs.io.names import read_bytes as read_bytes
 from jaxmbs.io.tables import Table
 
 if TYPE_CHECKING:
@@ -21,25 +23,28 @@ def parse(text: str | bytes, file: str | Path | None = None) -> dict[str, Any]:
     """The tables of a TOML text. Raises InputError with line and column where it is no TOML."""
     try:
         return tomllib.loads(text.decode() if isinstance(text, bytes) else text)
+    except RecursionError:
+        raise InputError(
+            Problem("", "not a TOML file: its lists or tables are nested too deep to be read"), file
+        ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(Problem("", f"not a TOML file: {error}"), file) from None
 
 
-def read_bytes(path: str | Path) -> bytes:
-    """The file's content. Raises InputError where there is none."""
-    try:
-        return Path(path).read_bytes()
-    except OSError as error:
-        raise InputError(Problem("", f"{path} cannot be read: {error.strerror or error}"), path) from None
+def beside(path: str | Path, data: dict[str, Any], trust: bool = False) -> dict[str, Any]:
+    """The tables of the file at `path` with the meshes that they name found beside it, or in folders below.
 
-
-def beside(path: str | Path, data: dict[str, Any]) -> dict[str, Any]:
-    """The tables of the file at `path` with the meshes that they name found beside it."""
+    Raises InputError for a mesh elsewhere, unless the file is trusted.
+    """
+    folder = Path(path).resolve().parent
     mechanism = data.get("mechanism")
     visuals = mechanism.get("visuals") if isinstance(mechanism, dict) else None
-    for visual in visuals if isinstance(visuals, list) else []:
+    for k, visual in enumerate(visuals if isinstance(visuals, list) else []):
         if isinstance(visual, dict) and isinstance(visual.get("file"), str) and visual["file"]:
-            visual["file"] = str(Path(path).resolve().parent / visual["file"])
+            if not trust and not within(folder, visual["file"]):
+                said = f'"{visual["file"]}" is not in the folder of this file; put it there, or say that you trust the file'
+                raise InputError(Problem(dotted(("mechanism", "visuals", k, "file")), f"{said}: {TRUST}"))
+            visual["file"] = str(folder / visual["file"])
     return data
 
 
@@ -49,9 +54,10 @@ def load(path: str | Path, trust: bool = False) -> Model:
     trust: run the Python `modules` that the file names. Raises InputError: one line for everything that is wrong, each
     with the path of its key.
     """
-    data = beside(path, parse(read_bytes(path), path))
-    mechanism = {k: v for k, v in data.items() if k == "mechanism"}
+    data = parse(read_bytes(path), path)
+    mechanism: dict[str, Any] = {k: v for k, v in data.items() if k == "mechanism"}
     try:
+        data = beside(path, data, trust)
         known = catalogue(data, Path(path), trust)
         table: Any = create_model("File", __base__=Table, mechanism=(mechanism_table(known.classes), ...))
         return table.model_validate(mechanism, context=known.functions).mechanism.build()

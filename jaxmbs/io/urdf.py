@@ -18,6 +18,8 @@ import numpy as np
 from jaxmbs.errors import ModelError
 from jaxmbs.io.draft import Draft, OnUnsupported, Repair, listed, rotated, tidy
 from jaxmbs.io.errors import InputError, Problem, choices
+from jaxmbs.io.names import read_bytes, within
+from jaxmbs.io.xml import parsed
 from jaxmbs.model import Model, Pose
 from jaxmbs.model.constraints import Coupling
 from jaxmbs.model.given import Triple
@@ -46,18 +48,22 @@ def from_urdf(
     gravity: Triple = GRAVITY,
     repair: Repair = None,
     on_unsupported: OnUnsupported = "error",
+    trust: bool = False,
 ) -> Model:
     """Model of the URDF file at `path`.
 
     free_base: whether the root link moves freely, by the joint "root_joint", instead of being fixed to the world (a root
     named "world" is the world); gravity (3,) [m/s²], of which the format says nothing; repair: "nearest" makes inertias
     physical that no body has, mass and centre of mass kept, and warns with what it changed; on_unsupported: "error", or
-    "warn" to leave out what acts in the file and cannot act in a model (dry friction).
+    "warn" to leave out what acts in the file and cannot act in a model (loops of Gazebo, dry friction of floating joints);
+    trust: draw meshes of other folders, too, than the file's, and than that of the ROS package (with its package.xml) in
+    which the file lies.
 
     Links are bodies, with their names and frames. Revolute, continuous, prismatic, fixed, floating, planar and spherical
-    joints keep theirs; damping is an element "NAME_damping", a mimic joint the constraint "NAME_mimic", a `loop_joint` (or
-    `loop`) a cut joint; shapes become visuals. Limits, transmissions, collision shapes and settings of other programs are
-    no part of a model: one ModelWarning counts them. Raises InputError with all that is wrong, each with its element.
+    joints keep theirs; damping is an element "NAME_damping", dry friction "NAME_friction" (a `Friction`, smooth near rest:
+    a ModelWarning says over which speed), a mimic joint the constraint "NAME_mimic", a `loop_joint` (or `loop`) a cut joint;
+    shapes become visuals. Limits, transmissions, collision shapes and settings of other programs are no part of a model: one
+    ModelWarning counts them. Raises InputError with all that is wrong, each with its element.
 
     >>> text = '<robot name="r"><link name="a"/><link name="b"><inertial><mass value="2"/><inertia ixx="0.1" ixy="0" '
     >>> text += 'ixz="0" iyy="0.1" iyz="0" izz="0.1"/></inertial></link><joint name="j" type="continuous">'
@@ -69,22 +75,20 @@ def from_urdf(
     """
     path = Path(path)
     try:
-        robot = ET.fromstring(path.read_bytes())
-    except OSError as error:
-        raise InputError(Problem("", f"{path} cannot be read: {error.strerror or error}"), path) from None
-    except ET.ParseError as error:
-        raise InputError(Problem("", f"not an XML file: {error}"), path) from None
+        robot = parsed(read_bytes(path))
+    except InputError as error:
+        raise InputError(error.problems, path) from None
     if robot.tag != "robot":
         raise InputError(Problem("", f"not a URDF: it begins with <{robot.tag}>, not with <robot>"), path)
     if any("xacro" in str(e.tag) for e in robot.iter()):
         raise InputError(Problem("", "has xacro macros; write them out first: xacro FILE > FILE.urdf"), path)
     draft = Draft(robot.get("name") or path.stem, gravity, path, repair, on_unsupported)
-    return _Reader(draft, robot).model(free_base)
+    return _Reader(draft, robot, trust).model(free_base)
 
 
 class _Reader:
-    def __init__(self, draft: Draft, robot: ET.Element):
-        self.draft, self.robot = draft, robot
+    def __init__(self, draft: Draft, robot: ET.Element, trust: bool):
+        self.draft, self.robot, self.trust = draft, robot, trust
         self.links, self.joints = self._named("link"), self._named("joint")
         self.colors = {m.get("name"): _color(m) for m in robot.findall("material")}
         self.world: str | None = None  # the link that is the world
@@ -184,8 +188,7 @@ class _Reader:
         dynamics = e.find("dynamics")
         if dynamics is not None and not isinstance(made, Fixed):
             self.draft.spring(own, where, self._number(dynamics, "damping", where, 0.0))
-            if self._number(dynamics, "friction", where, 0.0):
-                self.draft.lacks("dry friction of joints", name)
+            self.draft.friction(own, where, self._number(dynamics, "friction", where, 0.0), made.nv)
             if others := sorted(k for k in set(dynamics.attrib) - {"damping", "friction"} if _says(dynamics.get(k))):
                 self.draft.lacks(f"{', '.join(others)} of joints", name)
 
@@ -252,6 +255,11 @@ class _Reader:
             size = (2 * self._number(shape, "radius", where),) * 3
         elif shape.tag == "mesh":
             size, file = self._numbers(shape, "scale", (1.0, 1.0, 1.0), where), self._file(shape.get("filename") or "")
+            if not file:
+                self.draft.beside(
+                    "meshes that are not in the file's folder, drawn for those who trust the file (trust=True)"
+                )
+                return
         elif shape.tag != "box":
             self.draft.beside(f"shapes <{shape.tag}>")
             return
@@ -262,16 +270,17 @@ class _Reader:
             self.draft.beside(f"a picture that cannot be drawn ({error})")
 
     def _file(self, name: str) -> str:
-        """Where a mesh is: "package://" is looked for in the folders above the file."""
+        """Where a mesh is: "package://" is looked for in the folders above the file. "" where it is not to be read."""
         here = self.draft.path.resolve().parent
+        found = here / name.removeprefix("file://")
         if name.startswith("package://"):
             tail = name.removeprefix("package://")
-            for folder in (here, *here.parents):
-                for candidate in (folder / tail, folder / tail.partition("/")[2]):
-                    if candidate.is_file():
-                        return str(candidate)
-            return name
-        return str(here / name.removeprefix("file://"))
+            tried = (f / x for f in (here, *here.parents) for x in (tail, tail.partition("/")[2]))
+            found = next((x for x in tried if x.is_file()), None)
+            if found is None:
+                return name
+        package = next((f for f in (here, *here.parents) if (f / "package.xml").is_file()), here)
+        return str(found) if self.trust or within(here, found) or within(package, found) else ""
 
     def _note_the_rest(self) -> None:
         """Everything that has not been read, so that nothing is dropped in silence."""

@@ -17,7 +17,8 @@ a `unit`. A wrong key, name, number or unit is an error that names its path and 
 half of the draws or more is refused; fewer such samples get the status "unphysical".
 
 Results are in DIR/results.zarr, for `xarray.open_zarr`: every output and every draw by name, `status`, `energy_error`,
-`constraint_error`, along `sample`.
+`constraint_error`, along `sample`. An output or draw whose name the results have already is told apart by what it is:
+"status (output)".
 """
 
 from typing import TYPE_CHECKING

@@ -19,8 +19,8 @@ from jaxmbs.batching.compiling import compiled as compiles_quickly
 from jaxmbs.batching.kept import kept as kept_program
 from jaxmbs.model.model import varied
 from jaxmbs.model.parameters import is_traced
+from jaxmbs.study.layout import ANEW, DRAWS, labels
 from jaxmbs.study.outputs.folding import counted, folded, kept, staying
-from jaxmbs.study.store import DRAWS
 
 if TYPE_CHECKING:
     from jaxmbs.study.problem import Study
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 Array = Any
 Results = dict[str, Any]
 
-ANEW = "anew"  # (rows,) whether a sample has to be computed once more, by itself: see `over_rows`
 # each device runs its loops on one core: the devices are the cores, and no bit may depend on their number
 _ONE_CORE: dict[str, str | bool] = {"xla_disable_hlo_passes": "cpu-parallel-task-assigner"}
 _DRAWN, _APPLIED = 128, 2000  # rows of the programs for some samples
@@ -51,14 +50,16 @@ def study_key(seed: int) -> jax.Array:
 
 def samples_of(study: Study, dtype: Any) -> Callable[..., Results]:
     """Function (keys of the inputs, indices (rows,), points of the design (rows, m) or None, whether by loops over rows) ->
-    results of samples, leaves (rows, ...)."""
+    results of samples by their labels, leaves (rows, ...); DRAWS (rows, k), ANEW (rows,): whether a sample has to be
+    computed once more, by itself (see `over_rows`)."""
     start, fold = folded(study.outputs, dtype)
-    time = study.simulation
+    time, label = study.simulation, labels(study).outputs
 
     def one(model: mbs.Model, q: Array, v: Array) -> Results:
         run = simulated(time, model, q, v, save_every=None, fold=(start, fold))
+        found = kept(study.outputs, run.folded, run.events, model, q, v)
         return {
-            **kept(study.outputs, run.folded, run.events, model, q, v),
+            **{label[name]: x for name, x in found.items()},
             **counted(run.events, len(model.event_names)),
             **staying(study.outputs, run.folded),
             "energy_error": run.energy_error[-1],
@@ -110,8 +111,8 @@ def kept_here(study: Study, name: str, fn: Callable[..., Any], *arrays: Any) -> 
 def simulated(simulation: SimulationTable, model: mbs.Model, q: Array, v: Array, **more: Any) -> mbs.Solution:
     """The motion that a study asks for; more: options of `mbs.simulate`."""
     s = simulation
-    tolerances = {"tolerance": s.tolerance, "max_steps": s.max_steps}
-    return mbs.simulate(model, q, v, s.t_end, s.dt, method=s.method, **tolerances, **more)
+    limits = {"tolerance": s.tolerance, "max_steps": s.max_steps, "max_events": s.max_events}
+    return mbs.simulate(model, q, v, s.t_end, s.dt, method=s.method, **limits, **more)
 
 
 def numbers_of(study: Study, draws: Array, dtype: Any) -> Numbers:

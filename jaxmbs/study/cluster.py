@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from jaxmbs.io.errors import InputError, Problem
 from jaxmbs.study import storage
 from jaxmbs.study import store as stores
-from jaxmbs.study.provenance import Provenance, differences, provenance, sealed
+from jaxmbs.study.provenance import Provenance, differences, provenance, signed
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -68,11 +68,13 @@ def connected(cluster: Any) -> Iterator[Client]:
             own.close()
 
 
-def provenance_there(client: Client, study: Study, n: int, rows: int, until: Any) -> Provenance:
+def provenance_there(
+    client: Client, study: Study, n: int, rows: int, until: Any, key: bytes | None = None
+) -> Provenance:
     """The provenance of a run on a cluster: device and versions are those of a worker."""
     record = provenance(study, n, rows, until)
     there = client.submit(_here, record["precision"], pure=False).result()
-    return sealed(record | there)
+    return signed(record | there, key)
 
 
 def fill(
@@ -141,8 +143,9 @@ def note(store: Store, device: str, first: int, stop: int) -> None:
 def devices(folder: Path) -> dict[str, list[list[int]]]:
     """{device: [[first, stop], ...]} of a run that was computed on a cluster."""
     try:
-        return json.loads((folder / DEVICES).read_bytes())
-    except (OSError, ValueError):
+        found = json.loads((folder / DEVICES).read_bytes())
+        return {str(name): [[int(first), int(stop)] for first, stop in spans] for name, spans in found.items()}
+    except (OSError, ValueError, TypeError, AttributeError):
         return {}
 
 
@@ -178,7 +181,7 @@ def _chunk(folder: Any, first: int, trust: bool, other_devices: bool, cache: str
             study, arrays, program = _prepared(folder, store.provenance["digest"], trust)
             stop = min(first + store.chunk_rows, store.n)
             blocks = -(-(stop - first) // program.rows)
-            store.write(arrays, first, stores.columns(study, _computed(program, first, blocks)))
+            store.write(arrays, first, store.columns(study, _computed(program, first, blocks)))
             return here["device"], ""
     except InputError as error:  # which cannot be sent as it is
         return "", str(error)

@@ -111,8 +111,8 @@ def pairs(
     _, in_a, in_b = np.intersect1d(sum_a.index, sum_b.index, assume_unique=True, return_indices=True)
     if not common or not len(in_a):
         return None
-    x, y = store_a.dataset(), store_b.dataset()
-    if all(np.array_equal(x[k].values[sum_a.index[in_a]], y[k].values[sum_b.index[in_b]]) for k in common):
+    x, y = store_a.draws(study_a), store_b.draws(study_b)
+    if all(np.array_equal(x[k][sum_a.index[in_a]], y[k][sum_b.index[in_b]]) for k in common):
         return in_a, in_b
     return None
 

@@ -1,30 +1,36 @@
-"""Whether a run's folder has what was computed: every file, every chunk, every number; and how it is mended."""
+"""Whether a run's folder has what was computed: every file, every chunk, every number.
+
+While another process computes there, all this holds of what it has finished: a chunk's status is written last, and read
+first here, so that whatever it says is there is there.
+"""
 
 from __future__ import annotations
 
-import hashlib
 import json
+import time
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from jaxmbs.io.errors import InputError, Problem
-from jaxmbs.study import storage
 from jaxmbs.study import store as stores
 from jaxmbs.study.checksums import CHECKSUM, checksums
-from jaxmbs.study.columns import Column, column_of
-from jaxmbs.study.provenance import FORMAT, intact, salt, sealed
+from jaxmbs.study.layout import HISTORIES, PAGE, kind
+from jaxmbs.study.lock import holder
+from jaxmbs.study.provenance import salt
+from jaxmbs.study.seal import fault_of_marked
 from jaxmbs.study.shell import command
-from jaxmbs.study.store import FINISHED, NOT_RUN, PROVENANCE, RESULTS, STUDY, Store
+from jaxmbs.study.store import FINISHED, NOT_RUN, RESULTS, Store
 
 if TYPE_CHECKING:
     from jaxmbs.study.problem import Study
 
 _SPAN = 100_000  # samples that are read at once
 _TOLD = 12
+LOOKS, PAUSE = 4, 0.25  # at a run that is being computed, and [s] between two
 
 
 @dataclass(frozen=True)
@@ -44,15 +50,24 @@ class Damage:
 
 def damage(study: Study, store: Store) -> list[Damage]:
     """Everything that is damaged in the results of a run."""
-    broken = _broken(study, store)
+    broken = broken_metadata(study, store)
     if broken:  # nothing can be read by it
         return broken
-    return list(_chunks(store))
+    return list(damaged_chunks(store))
 
 
 def require_sound(study: Study, store: Store) -> None:
-    """Raises InputError that names what is damaged."""
-    found = damage(study, store)
+    """Raises InputError that names what is damaged, and not what another process is about to write."""
+    found, who = [], ""
+    for look in range(LOOKS):
+        time.sleep(PAUSE * bool(look))
+        who = holder(store.folder)
+        found = damage(study, store)
+        who = who or holder(store.folder)
+        if not (found and who):
+            break
+    if found and who and any("metadata" in d.what for d in found):
+        raise InputError(Problem(str(store.folder), f"is being computed by {who}; wait until it ends"))
     if found:
         problems = [Problem(str(store.folder / d.file), str(d).partition(": ")[2]) for d in found[:_TOLD]]
         more = f"and {len(found) - _TOLD} more; " if len(found) > _TOLD else ""
@@ -61,45 +76,13 @@ def require_sound(study: Study, store: Store) -> None:
         raise InputError([*problems, Problem(str(store.folder), remedy)])
 
 
-def mend_results(study: Study, store: Store) -> list[Damage]:
-    """Put metadata back and forget what is damaged, so that it is computed anew. Returns what was found."""
-    found = mend_metadata(study, store)
-    lost = list(_chunks(store))
-    for d in lost:
-        store.clear(d.first, d.stop)
-    if any(d.file == FINISHED for d in lost):
-        (store.folder / FINISHED).unlink(missing_ok=True)
-    return found + lost
-
-
-def mend_metadata(study: Study, store: Store) -> list[Damage]:
-    """Put back what tells of the arrays. Returns what was found."""
-    found = _broken(study, store)
-    for path, content in stores.metadata(study, store).items() if found else ():
-        target = store.folder / RESULTS / path
-        storage.make(target.parent)
-        storage.write_whole(target, content)
-    return found
-
-
-def cut(study: Study, store: Store, n: int) -> Store:
-    """End a run after n samples, whole chunks of them: what was computed beyond is forgotten."""
-    if n < store.n:
-        store.clear(n, store.n)
-        shorter = Store(store.folder, sealed(store.provenance | {"n": n, "most": store.n}))
-        storage.write_whole(store.folder / PROVENANCE, json.dumps(shorter.provenance, indent=2).encode())
-        mend_metadata(study.of_size(n), shorter)  # which `resume` does, should this be interrupted
-        store = shorter
-    return store
-
-
 # --- metadata -------------------------------------------------------------------------------------------------------
 
 
-def _broken(study: Study, store: Store) -> list[Damage]:
+def broken_metadata(study: Study, store: Store) -> list[Damage]:
     """What is wrong with the metadata. Raises InputError where it is that of another version."""
     found = list(_metadata(study, store))
-    if found and store.provenance.get("format", 1) != FORMAT:
+    if found and kind(store.provenance) < 2:
         raise stores.other_version(store.folder, store.provenance)
     return found
 
@@ -112,14 +95,15 @@ def _metadata(study: Study, store: Store) -> Iterator[Damage]:
                 yield Damage(f"{RESULTS}/{path}", "the metadata is not what was written")
         except OSError:
             yield Damage(f"{RESULTS}/{path}", "the metadata is missing")
-        except ValueError:
+        except (ValueError, RecursionError):
             yield Damage(f"{RESULTS}/{path}", "the metadata cannot be read")
 
 
 # --- chunks ---------------------------------------------------------------------------------------------------------
 
 
-def _chunks(store: Store) -> Iterator[Damage]:
+def damaged_chunks(store: Store) -> Iterator[Damage]:
+    """What is damaged among the numbers."""
     arrays, rows = store.arrays(), store.chunk_rows
     there = {name: store.chunks(name) for name in arrays}
     try:
@@ -136,8 +120,11 @@ def _chunks(store: Store) -> Iterator[Damage]:
             sound = False
             yield d
         mark = stores.marked(mark, of_all)
-    if finished and sound and finished != {"samples": store.n, "fingerprint": f"{mark:08x}"}:
-        yield Damage(FINISHED, "is not of these results")
+    if finished and sound:
+        if (finished["samples"], finished["fingerprint"]) != (store.n, f"{mark:08x}"):
+            yield Damage(FINISHED, "is not of these results")
+        elif wrong := store.note_fault():
+            yield Damage(FINISHED, wrong)
 
 
 def _span(
@@ -147,8 +134,11 @@ def _span(
     """What is damaged in the samples first ... stop - 1, whole chunks; their checksums go into of_all."""
     rows = store.chunk_rows
     unread: dict[tuple[str, int], str] = {}
-    values = {name: _read(x, name, first, stop, rows, unread) for name, x in arrays.items()}
-    status = values["status"]
+    status = read_span(
+        arrays["status"], "status", first, stop, rows, unread
+    )  # before the others, which are written before it
+    others = {name: x for name, x in arrays.items() if name != "status"}
+    values = {name: read_span(x, name, first, stop, rows, unread) for name, x in others.items()} | {"status": status}
     for begin in range(first, stop, rows):
         end, number = min(begin + rows, stop), begin // rows
         own = slice(begin - first, end - first)
@@ -157,9 +147,9 @@ def _span(
         found = []
         for name in arrays:
             file = _file(name, number, arrays[name].ndim)
-            if (name, number) in unread:
+            if (name, number) in unread and (expected or name == "status"):
                 found.append(Damage(file, unread[name, number], begin, end))
-            elif expected and number not in there[name]:
+            elif expected and number not in there[name] and not (store.folder / file).exists():
                 found.append(Damage(file, "the chunk is missing", begin, end))
         if not found and all_run and not run.all():
             found.append(Damage(_file("status", number, 1), "samples of a finished run are not there", begin, end))
@@ -178,7 +168,9 @@ def _file(name: str, number: int, dimensions: int) -> str:
     return "/".join((RESULTS, name, "c", str(number), *["0"] * (dimensions - 1)))
 
 
-def _read(array: Any, name: str, first: int, stop: int, rows: int, unread: dict[tuple[str, int], str]) -> np.ndarray:
+def read_span(
+    array: Any, name: str, first: int, stop: int, rows: int, unread: dict[tuple[str, int], str]
+) -> np.ndarray:
     """Values of a span; chunks that cannot be read are noted and filled up."""
     try:
         return array[first:stop]
@@ -194,114 +186,13 @@ def _read(array: Any, name: str, first: int, stop: int, rows: int, unread: dict[
         return out
 
 
-# --- the whole folder -----------------------------------------------------------------------------------------------
+# --- what was made of them -----------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Examination:
-    """What `jaxmbs verify` finds: samples in all and done, damage, what was put back, size of the files [byte]."""
-
-    folder: Path
-    samples: int
-    done: int
-    fingerprint: str | None
-    damage: tuple[Damage, ...]
-    mended: tuple[str, ...]
-    size: int
-
-    @property
-    def sound(self) -> bool:
-        return not self.damage
-
-    @property
-    def document(self) -> dict[str, Any]:
-        return asdict(self) | {"folder": str(self.folder), "sound": self.sound}
-
-
-def examined(folder: str | Path, mend: bool = False, trust: bool = False) -> Examination:
-    """What a run's folder has and what is damaged in it.
-
-    mend: put back study file, modules, provenance and metadata; a study file that was changed is kept as NAME.found.
-    Damaged samples are for `resume`. Raises InputError where there is no run, or nothing that it can be known by.
-    """
-    folder = storage.place(folder)
-    with storage.reached(folder):
-        return _examined(folder, mend, trust)
-
-
-def _examined(folder: Path, mend: bool, trust: bool) -> Examination:
-    mended: list[str] = []
-    texts = [] if mend else list(_texts(folder))
-    if mend:
-        mended += _put_back(folder)
-    if texts:
-        return Examination(folder, 0, 0, None, tuple(texts), (), storage.size(folder))
-    store = stores.open_folder(folder)
-    study = stores.read_study(store, trust)
-    if not (folder / RESULTS).exists():
-        lost = (Damage(RESULTS, "is missing, and the run was finished"),) if (folder / FINISHED).exists() else ()
-        return Examination(folder, store.n, 0, None, lost, tuple(mended), storage.size(folder))
-    if mend:
-        mended += [d.file for d in mend_metadata(study, store)]
-    found = damage(study, store)
-    done, mark = 0, None
-    if not any("metadata" in d.what for d in found):
-        arrays, all_of = store.arrays(), ((0, store.n),)
-        status = Column(lambda a, b: _read(arrays["status"], "status", a, b, store.chunk_rows, {}), all_of)
-        done = sum(int(np.count_nonzero(part != NOT_RUN)) for part in status.parts())
-        if not found and done == store.n:
-            mark = stores.fingerprint(column_of(arrays[CHECKSUM], all_of).parts())
-    return Examination(folder, store.n, done, mark, tuple(found), tuple(mended), storage.size(folder))
-
-
-def _texts(folder: Path) -> Iterator[Damage]:
-    """What is wrong with provenance, study file and modules."""
-    record = _json(folder / PROVENANCE)
-    stores.require_digest(folder, record)
-    if not intact(record):
-        if record is None and not (folder / RESULTS).exists() and not (folder / PROVENANCE).exists():
-            stores.open_folder(folder)  # says that there is no run
-        yield Damage(PROVENANCE, f"is missing or damaged; {stores.mending(folder, record)}")
-        return
-    for name in stores.changed_files(folder, record):
-        yield Damage(name, f"is missing or was changed; {stores.mending(folder, record)}")
-
-
-def _json(path: Path) -> Any:
-    try:
-        return json.loads(path.read_bytes())
-    except (OSError, ValueError):
-        return None
-
-
-def _put_back(folder: Path) -> Iterator[str]:
-    """Write provenance, study file and modules from their copies in the results, where they are not as they were."""
-    root = _json(folder / RESULTS / "zarr.json")
-    attributes = root.get("attributes", {}) if isinstance(root, dict) else {}
-    record = _json(folder / PROVENANCE)
-    if not intact(record):
-        record = _parsed(attributes.get("provenance"))
-        if not intact(record):
-            if not (folder / RESULTS).exists():
-                stores.open_folder(folder)
-            message = "is damaged, and so is its copy in the results; what was run cannot be known from this folder"
-            raise InputError(Problem(str(folder / PROVENANCE), message))
-        storage.write_whole(folder / PROVENANCE, json.dumps(record, indent=2).encode())
-        yield PROVENANCE
-    copies, hashes = _parsed(attributes.get("files")) or {}, {STUDY: record["file_sha256"]} | record.get("modules", {})
-    for name in list(stores.changed_files(folder, record)):
-        content = str(copies.get(name, "")).encode()
-        if hashlib.sha256(content).hexdigest() != hashes[name]:
-            message = "is damaged, and so is its copy in the results; put the file back with which the run began"
-            raise InputError(Problem(str(folder / name), message))
-        if (folder / name).exists():
-            storage.write_whole(folder / f"{name}.found", (folder / name).read_bytes())
-        storage.write_whole(folder / name, content)
-        yield name
-
-
-def _parsed(text: Any) -> Any:
-    try:
-        return json.loads(text)
-    except (TypeError, ValueError):
-        return None
+def damaged_copies(store: Store) -> Iterator[Damage]:
+    """What a report has written and is not so any more; a report writes it again."""
+    for name in (PAGE, HISTORIES) if kind(store.provenance) > 2 else ():
+        with suppress(FileNotFoundError):
+            if wrong := fault_of_marked((store.folder / name).read_bytes(), f"{salt(store.provenance):x}", store.key):
+                again = command("report", store.folder, record=store.provenance)
+                yield Damage(name, f"{wrong}; `{again}` writes it again")

@@ -15,18 +15,21 @@ from jaxmbs.study.units import si
 if TYPE_CHECKING:
     import pandas
 
+    from jaxmbs.study.layout import Labels
     from jaxmbs.study.problem import Study
 
 
-def in_units(study: Study, table: pandas.DataFrame) -> pandas.DataFrame:
+def in_units(study: Study, table: pandas.DataFrame, labels: Labels) -> pandas.DataFrame:
     """A table of samples in the units that the study's file uses, told in the heads of columns: "reach [mm]".
 
-    Numbers without one stay in SI. Columns of events and of outputs at their start are named after them.
+    labels: of the table's columns. Numbers without a unit stay in SI. Columns of events and of outputs at their start are
+    named after them.
     """
-    used = {name: unit for name, unit in study.shown.items()} | {"energy_error": si("energy"), EVENT_TIMES: si("time")}
-    used |= {d.name: d.unit or si(d.quantity or "number") for d in study.dispersions.items}
+    used = {"energy_error": si("energy"), EVENT_TIMES: si("time")}
+    used |= {labels.outputs[name]: unit for name, unit in study.shown.items()}
+    used |= {labels.draws[d.name]: d.unit or si(d.quantity or "number") for d in study.dispersions.items}
     members: dict[str, tuple[str, ...]] = dict.fromkeys((EVENT_COUNTS, EVENT_TIMES), study.model.event_names)
-    members[AT_START] = at_their_start(study.outputs)
+    members |= {} if AT_START in used else {AT_START: at_their_start(study.outputs)}
     found = {}
     for column, values in table.items():
         name, _, number = str(column).removesuffix("]").partition("[")
@@ -64,7 +67,7 @@ def written(
     study = stores.read_study(store, trust)
     stores.require_results(study, store)
     require_sound(study, store)
-    table = in_units(study, store.to_dataframe())
+    table = in_units(study, store.to_dataframe(), store.labels(study))
     for kind, path in wanted:
         if kind == "csv":
             with path.open("w", newline="", encoding="utf-8") as file:

@@ -19,6 +19,7 @@ from jaxmbs.study import storage
 
 LOCK, OWNER = ".lock", ".owner.json"
 _PAUSE = 1.0  # [s] between two looks at an address
+_MOMENT = 0.5  # [s] that the lock is waited for: others hold it for an instant, to see whether anybody does
 
 
 @contextmanager
@@ -33,7 +34,7 @@ def held(folder: Path, wait: bool = False) -> Iterator[None]:
 
     lock = FileLock(_path(folder))
     try:
-        lock.acquire(timeout=-1 if wait else 0)
+        lock.acquire(timeout=-1 if wait else _MOMENT)
     except Timeout:
         message = f"is in use by {owner(folder)}; wait for it with --wait, or end it"
         raise InputError(Problem(str(folder), message)) from None
@@ -43,13 +44,32 @@ def held(folder: Path, wait: bool = False) -> Iterator[None]:
         if storage.is_address(folder):
             _claim(folder, said, wait)
         else:
-            (folder / OWNER).write_bytes(said)
+            storage.write_whole(folder / OWNER, said)
         try:
             yield
         finally:
             (folder / OWNER).unlink(missing_ok=True)
     finally:
         lock.release()
+
+
+def holder(folder: Path) -> str:
+    """Who computes in a folder now, in words; "" where nobody does. Nothing is written to find out."""
+    from filelock import FileLock, Timeout
+
+    said = _owner(folder)
+    if storage.is_address(folder) and (not said or said["host"] != platform.node()):
+        return owner(folder) if said else ""
+    if not _path(folder).exists():
+        return ""
+    lock = FileLock(_path(folder))
+    try:
+        with lock.acquire(timeout=0):
+            return ""  # whatever is said of an owner: it has ended
+    except Timeout:
+        return owner(folder)
+    except OSError:  # a folder that can only be read, of somebody else
+        return owner(folder) if said else ""
 
 
 def owner(folder: Path) -> str:

@@ -11,6 +11,7 @@ from jaxmbs.study import page_inputs, plots
 from jaxmbs.study.contents import contents
 from jaxmbs.study.dispersions import Dispersion
 from jaxmbs.study.drivers import Drivers, drivers
+from jaxmbs.study.lock import holder
 from jaxmbs.study.page_style import CSS, panel, picture, table, themed
 from jaxmbs.study.problem import Study
 from jaxmbs.study.repeated import PLACES, Repeated
@@ -28,6 +29,7 @@ from jaxmbs.study.statistics import (
 )
 from jaxmbs.study.store import Store
 from jaxmbs.study.units import si, units_of
+from jaxmbs.view.policy import POLICY
 
 _POINTS = 500  # of a scatter
 
@@ -48,7 +50,7 @@ def page(
     parts = [
         f"<h1>{title}</h1><p class=lead>{lead}</p>",
         _verdict(study, summary),
-        _banner(summary, store),
+        _banner(summary, store, holder(store.folder)),
         *(f"<div class=banner>Warning: {escape(message)}</div>" for message in study.warnings),
         f"<div class=cards>{''.join(_card(v, v is summary.together) for v in _verdicts(summary))}</div>"
         if summary.verdicts
@@ -71,7 +73,7 @@ def page(
         "<h2>Credibility</h2>" + page_inputs.credibility(study, summary, found),
         "<h2>Where this comes from</h2>" + panel(page_inputs.provenance(study, store, summary)),
     ]
-    head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{title}</title>'
+    head = f'<meta charset="utf-8">{POLICY}<meta name="viewport" content="width=device-width"><title>{title}</title>'
     body = f"<body><main>{''.join(parts)}</main></body>"
     return f'<!doctype html><html lang="en"><head>{head}<style>{CSS}</style></head>{body}</html>'
 
@@ -97,13 +99,13 @@ def _verdict(study: Study, summary: Summary) -> str:
     return f'<div class="verdict {kind}">{head}{"".join(f"<p>{n}</p>" for n in notes)}</div>'
 
 
-def _banner(summary: Summary, store: Store) -> str:
+def _banner(summary: Summary, store: Store, computing: str) -> str:
     if summary.done == summary.n:
         return ""
-    return (
-        f"<div class=banner>This run is not finished: {summary.done:,} of {summary.n:,} samples are computed. "
-        f"<code>{escape(command('resume', store.folder, record=store.provenance))}</code> computes the rest.</div>"
-    )
+    again = f"<code>{escape(command('resume', store.folder, record=store.provenance))}</code> computes"
+    rest = f"{escape(computing)} computes" if computing else again
+    said = f"This run is not finished: {summary.done:,} of {summary.n:,} samples are computed. {rest} the rest."
+    return f"<div class=banner>{said}</div>"
 
 
 def _verdicts(summary: Summary) -> list[Verdict]:
@@ -184,8 +186,8 @@ def _worst(study: Study, store: Store, summary: Summary) -> str:
     found = worst(study, summary)
     if not found:
         return ""
-    data = store.read([d.name for d in study.dispersions.items], [sample for sample, _, _ in found])
-    draws = [(d, data[d.name].reshape(len(found), d.k)) for d in study.dispersions.items]
+    data = store.draws(study, [sample for sample, _, _ in found])
+    draws = [(d, data[d.name]) for d in study.dispersions.items]
     rows = []
     for row, (sample, text, x) in enumerate(found):
         output = next(c.output for c in study.criteria if c.text == text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from html import escape
 from typing import Any
 
 import matplotlib
@@ -43,7 +44,7 @@ def _picture(
         text = io.StringIO()
         figure.savefig(text, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
     body = text.getvalue()
-    svg.append(f'<svg role="img" aria-label="{label}" ' + body[body.index("<svg") + 4 :])
+    svg.append(f'<svg role="img" aria-label="{escape(label)}" ' + body[body.index("<svg") + 4 :])
 
 
 def histogram(values: Any, name: str, unit: Unit, criteria: Sequence[Criterion], grid: float = 0.0) -> str:

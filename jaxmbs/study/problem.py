@@ -23,17 +23,20 @@ from jaxmbs.study import criteria, dispersions, instants, units
 from jaxmbs.study import outputs as outputs_package
 from jaxmbs.study.criteria import Criterion
 from jaxmbs.study.dispersions import Dispersions
+from jaxmbs.study.layout import files_of
 from jaxmbs.study.outputs import MinOver, Output
 from jaxmbs.study.outputs.base import INSTANTS
 from jaxmbs.study.outputs.folding import TIME
 from jaxmbs.study.outputs.of_state import OfState
 from jaxmbs.study.sampling import reading
 from jaxmbs.study.sampling.designs import RANDOM, Design, check_size, dependence
-from jaxmbs.study.schema import RESERVED, InitialTable, SimulationTable, StudyTable, study_file
+from jaxmbs.study.schema import InitialTable, SimulationTable, StudyTable, study_file
 
 if TYPE_CHECKING:
     from jaxmbs.model import Model
     from jaxmbs.model.joints import Coordinate, Joint
+
+_NAME = 200  # characters of an output's or dispersion's, which become a folder's
 
 
 @dataclass(frozen=True)
@@ -123,17 +126,18 @@ class Study:
         return hashlib.sha256(self.content).hexdigest()
 
 
-def read(path: str | Path, need: str = "study", trust: bool = False) -> Study:
+def read(path: str | Path, need: str = "study", trust: bool = False, files: Path | None = None) -> Study:
     """Study of a TOML file, checked completely; a URDF or MJCF file is a mechanism at rest, simulated for a second.
 
     need: "mechanism" lets the rest be missing, "simulation" the outputs and criteria; trust: run the Python `modules`
-    that the file names. Raises InputError: one line for
-    everything that is wrong, each with the path of its key. Warns (ModelWarning) of what is probably not meant.
+    that the file names, and read meshes of other folders; files: the folder of modules and data, by default that of the
+    file, or where the file's run keeps them. Raises InputError: one line for everything that is wrong, each with the path of
+    its key. Warns (ModelWarning) of what is probably not meant.
     """
     content = read_bytes(path)
     try:
-        robot = from_robot(path, on_unsupported="warn") if is_robot(path) else None
-        study = _of_robot(path, content, need, robot) if robot else _study(Path(path), content, need, trust)
+        robot = from_robot(path, on_unsupported="warn", trust=trust) if is_robot(path) else None
+        study = _of_robot(path, content, need, robot) if robot else _study(Path(path), content, need, trust, files)
     except InputError as error:
         raise InputError(error.problems, path) from None
     for message in study.warnings:
@@ -156,7 +160,17 @@ def _of_robot(path: str | Path, content: bytes, need: str, model: Model) -> Stud
 
 
 def _method(simulation: SimulationTable | None, model: Model) -> None:
-    """Raises InputError where the method does not serve the mechanism or the tolerance."""
+    """Raises InputError where the method does not serve the mechanism or the tolerance, and where limits have no use."""
+    if simulation is not None and simulation.max_steps is not None and simulation.tolerance is None:
+        why = "bounds the steps of a run with a tolerance; leave it out, or add tolerance"
+        raise InputError(Problem("simulation.max_steps", why))
+    if simulation is not None and simulation.max_events is not None:
+        from jaxmbs.simulate.run import checked_events
+
+        try:
+            checked_events(simulation.max_events, model)
+        except ModelError as error:
+            raise InputError(Problem("simulation.max_events", str(error).removeprefix("simulate: "))) from None
     if simulation is None or (simulation.method, simulation.tolerance) == ("rk4", None):
         return  # which serves all, and what it takes to ask need not be imported
     from jaxmbs.simulate.steppers import serving
@@ -167,10 +181,12 @@ def _method(simulation: SimulationTable | None, model: Model) -> None:
         raise InputError(Problem("simulation.method", str(error).removeprefix("simulate: "))) from None
 
 
-def _study(path: Path, content: bytes, need: str, trust: bool) -> Study:
+def _study(path: Path, content: bytes, need: str, trust: bool, files: Path | None) -> Study:
+    files = files or files_of(path)
     # the table [design] is for `jaxmbs.design`
-    data = {key: x for key, x in reading.beside_study(path, beside(path, parse(content))).items() if key != "design"}
-    known = catalogue(data, path, trust, elements_in(outputs_package))
+    data = {key: x for key, x in beside(path, parse(content), trust).items() if key != "design"}
+    data = reading.beside_study(files, data, trust)
+    known = catalogue(data, path, trust, elements_in(outputs_package), files)
     try:
         file = study_file(known.classes).model_validate(data, context=known.functions)
     except ValidationError as error:
@@ -186,7 +202,7 @@ def _study(path: Path, content: bytes, need: str, trust: bool) -> Study:
     outputs = find(lambda: _checked_outputs(made, model, joints), {})
     measured = find(lambda: reading.measured(file), {})
     varied: Any = find(lambda: reading.resolved(file, model, joints, q0, v0), None) if not find.problems else None
-    find(lambda: _distinct(file), None)
+    find(lambda: _short(file), None)
     find(lambda: _method(file.simulation, model), None)
     if find.problems:
         raise InputError(find.problems)
@@ -243,14 +259,12 @@ def _require(file: Any, need: str) -> None:
         raise InputError(problems)
 
 
-def _distinct(file: Any) -> None:
-    """Outputs and draws are variables of one store."""
-    taken = [("outputs", name) for name in file.outputs if name in RESERVED or name in file.dispersions]
-    taken += [("dispersions", name) for name in file.dispersions if name in RESERVED]
-    if taken:
-        raise InputError(
-            [Problem(dotted(where), "the results have this name already; choose another") for where in taken]
-        )
+def _short(file: Any) -> None:
+    """Outputs and draws are folders of a store."""
+    named = [(key, name) for key in ("outputs", "dispersions") for name in getattr(file, key) if len(name) > _NAME]
+    said = f"the name is longer than {_NAME} characters; shorten it"
+    if named:
+        raise InputError([Problem(dotted((key, f"{name[:20]}...")), said) for key, name in named])
 
 
 def _initial_state(

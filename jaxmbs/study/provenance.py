@@ -5,12 +5,17 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
+import re
+from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from jaxmbs.io import names
+from jaxmbs.study.layout import KIND, kind
 from jaxmbs.study.origin import origin
 from jaxmbs.study.sampling.designs import RANDOM
+from jaxmbs.study.seal import SEAL, sealed_with
 
 if TYPE_CHECKING:
     from jaxmbs.study.problem import Study
@@ -18,17 +23,20 @@ if TYPE_CHECKING:
 _CHUNKS = 32  # of a large run along `sample`, about: each is a file per variable, half a millisecond of work
 _MOST_BLOCKS = 16  # in a zarr chunk
 DIGEST = "digest"  # of the rest of the record
-FORMAT = 3  # of a run's folder; 1: without the events of samples, 2: without what stays at its start
+_MOST_ROWS = 2**24  # of a chunk
+_SINCE = {"seed": 0, "study": "", "generator": "", "device": "", "versions": {}}  # in all records of kind 2 and later
+_HASH = re.compile("[0-9a-f]{64}")
 Provenance = dict[str, Any]
 
 
-def provenance(study: Study, n: int, rows: int, until: Any = None) -> Provenance:
-    """Everything that the results depend on, and the versions that made them; until: the rule by which the run ends."""
+def provenance(study: Study, n: int, rows: int, until: Any = None, key: bytes | None = None) -> Provenance:
+    """Everything that the results depend on, and the versions that made them; until: the rule by which the run ends; key: of
+    the seal."""
     from jaxmbs.study.batch import precision
 
-    return sealed(
+    return signed(
         {
-            "format": FORMAT,
+            "format": KIND,
             "study": study.model.name,
             "file_sha256": study.sha256,
             "modules": study.hashes,
@@ -42,7 +50,8 @@ def provenance(study: Study, n: int, rows: int, until: Any = None) -> Provenance
             "origin": origin(study.path),
             **machine(),
         }
-        | ({"until": until} if until is not None else {})
+        | ({"until": until} if until is not None else {}),
+        key,
     )
 
 
@@ -60,15 +69,56 @@ def machine() -> Provenance:
     }
 
 
-def sealed(record: Provenance) -> Provenance:
-    """The record with the digest of its content."""
-    content = {k: v for k, v in record.items() if k != DIGEST}
-    return content | {DIGEST: hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()}
+def signed(record: Provenance, key: bytes | None = None) -> Provenance:
+    """The record with the digest of its content, and before that with the seal of a key where there is one."""
+    content = {k: v for k, v in record.items() if k not in (DIGEST, SEAL)}
+    if key is not None:
+        content[SEAL] = sealed_with(key, _canonical(content))
+    return content | {DIGEST: hashlib.sha256(_canonical(content)).hexdigest()}
+
+
+def unsealed(record: Provenance, key: bytes) -> str:
+    """Why a record is not that which was sealed with this key; "" where it is."""
+    if SEAL not in record:
+        return "has no seal: its run was begun without --seal"
+    if signed(record, key) != record:
+        return "was not sealed with this key, or was changed since"
+    return ""
 
 
 def intact(record: Any) -> bool:
-    """Whether a record is as it was written."""
-    return isinstance(record, dict) and DIGEST in record and sealed(record) == record
+    """Whether a record is as it was written, and one that a run can be read by: no number, no name in it leads elsewhere."""
+    if not isinstance(record, dict) or not isinstance(record.get(DIGEST), str):
+        return False
+    content = {k: v for k, v in record.items() if k != DIGEST}
+    return record[DIGEST] == hashlib.sha256(_canonical(content)).hexdigest() and not fault(record)
+
+
+def fault(record: Provenance) -> str:
+    """What is in a record that no run has written; "" where nothing is."""
+    if kind(record) == 1:  # which had less
+        record = {**_SINCE, "block_rows": record.get("chunk_rows"), **record}
+    files, versions = record.get("modules", {}), record.get("versions")
+    if not isinstance(files, dict) or not isinstance(versions, dict):
+        return "it lacks the table of files or of versions"
+    for name in files:
+        if wrong := names.fault(name):
+            return f'it names a file "{name}", which {wrong}'
+    texts = [record.get(k) for k in ("study", "generator", "device", "precision")]
+    texts += [record.get("design", RANDOM), *versions.values()]
+    if not all(isinstance(x, str) for x in texts) or texts[3] not in ("float32", "float64"):
+        return "its texts are not those of a run"
+    if not all(isinstance(x, str) and _HASH.fullmatch(x) for x in (record.get("file_sha256"), *files.values())):
+        return "its checksums of files are none"
+    numbers = [record.get(k) for k in ("n", "block_rows", "chunk_rows")]
+    if (
+        not all(type(x) is int and 1 <= x <= 2**32 for x in (*numbers, kind(record)))
+        or type(record.get("seed")) is not int
+    ):
+        return "its numbers are not those of a run"
+    if not record["block_rows"] <= record["chunk_rows"] <= record["block_rows"] * _MOST_BLOCKS <= _MOST_ROWS:
+        return "its numbers are not those of a run"
+    return ""
 
 
 def salt(record: Provenance) -> int:
@@ -76,7 +126,13 @@ def salt(record: Provenance) -> int:
     what = f"{record['file_sha256']} {record['seed']} {record['precision']}"
     if record.get("design", RANDOM) != RANDOM:  # samples depend on their number
         what += f" {record['n']}"
+    if kind(record) > 2:  # what else decides of a sample: its modules and data, and the generator of its draws
+        what += f" {record['generator']} {json.dumps(record['modules'], sort_keys=True)}"
     return int(hashlib.sha256(what.encode()).hexdigest()[:16], 16)
+
+
+def _canonical(content: Mapping[str, Any]) -> bytes:
+    return json.dumps(content, sort_keys=True).encode()
 
 
 def differences(then: Provenance, now: Provenance) -> list[str]:
@@ -96,7 +152,7 @@ def _version(package: str) -> str:
 
 def _processor() -> str:
     try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
         names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
         return names[0] if names else platform.processor()
     except OSError:

@@ -11,7 +11,8 @@ import numpy as np
 
 from jaxmbs.errors import ModelError
 from jaxmbs.io.errors import InputError, Problem, choices
-from jaxmbs.study.batch import ANEW, precision, samples_of, study_key
+from jaxmbs.study.batch import precision, samples_of, study_key
+from jaxmbs.study.layout import ANEW, labels
 from jaxmbs.study.reliability import (
     Estimate,
     LimitState,
@@ -42,7 +43,7 @@ def limit_state_of(study: Study, criterion: Criterion) -> LimitState:
     """
     from scipy.special import ndtr
 
-    dtype, inputs = precision(), len(study.dispersions.inputs)
+    dtype, inputs, label = precision(), len(study.dispersions.inputs), labels(study).outputs[criterion.output]
     samples, keys = samples_of(study, dtype), study.dispersions.keys(study_key(study.seed))
 
     def results(u: np.ndarray) -> dict[str, Any]:
@@ -52,7 +53,7 @@ def limit_state_of(study: Study, criterion: Criterion) -> LimitState:
             one = samples(keys, index[:1], points[k : k + 1], fused=False)
             for name, x in found.items():
                 x[k] = one[name][0]
-        return {"margin": np.where(found["status"] == 0, criterion.margin(found[criterion.output]), np.nan)}
+        return {"margin": np.where(found["status"] == 0, criterion.margin(found[label]), np.nan)}
 
     found = slopes_of(study)
 

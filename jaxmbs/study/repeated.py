@@ -15,18 +15,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from jaxmbs.study.layout import HISTORIES
 from jaxmbs.study.provenance import salt
+from jaxmbs.study.seal import fault_of_marked, marked
 from jaxmbs.study.storage import write_whole
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from jaxmbs.study.problem import Study
     from jaxmbs.study.repeat import History
     from jaxmbs.study.statistics import Summary
     from jaxmbs.study.store import Store
 
-FILE = "histories.npz"
+FILE = HISTORIES
+_MOST_BYTES = 1 << 30  # of a file that is read again
 PLACES = ("worst", "median", "best")
 BAND = (0.0, 0.05, 0.95, 1.0)
 _POINTS = 400  # of a history
@@ -62,7 +63,7 @@ def repeated(study: Study, store: Store, summary: Summary, picked: dict[str, tup
     good = summary.good(max(many, 0))
     shown = next(iter(picked.values()))[:2]
     wanted = np.array([salt(store.provenance), *shown, *samples, 2**63, *good], np.uint64)
-    found = _kept(store.folder / FILE, wanted)
+    found = _kept(store, wanted)
     return found or _made(study, store, samples, good, shown, wanted)
 
 
@@ -72,15 +73,14 @@ def _made(
     from jaxmbs.study.repeat import repeat
 
     every, several = max(1, int(study.simulation.t_end / study.simulation.dt / _POINTS)), [*samples, *good.tolist()]
-    read, items = store.read([d.name for d in study.dispersions.items], several), study.dispersions.items
-    draws = [read[d.name].reshape(len(several), d.k) for d in items]
-    history = repeat(study, several, every, np.concatenate(draws, axis=1) if items else None)
+    draws = list(store.draws(study, several).values())
+    history = repeat(study, several, every, np.concatenate(draws, axis=1) if draws else None)
     s = len(samples)
     values = {name: x[:s] for name, x in history.values.items()}
     bands = {name: np.quantile(x[s:], BAND, axis=0) for name, x in history.values.items() if len(good) > 1}
     found = Repeated(history.t, np.array(samples), len(good), values, bands, _motion(study, history, samples, shown))
     with contextlib.suppress(OSError):  # a folder that can only be read
-        _keep(found, store.folder / FILE, wanted)
+        _keep(found, store, wanted)
     return found
 
 
@@ -103,7 +103,7 @@ def _motion(study: Study, history: History, samples: list[int], shown: tuple[int
         return ""
 
 
-def _keep(found: Repeated, path: Path, wanted: np.ndarray) -> None:
+def _keep(found: Repeated, store: Store, wanted: np.ndarray) -> None:
     arrays: dict[str, Any] = {"wanted": wanted}
     for f in fields(found):
         x = getattr(found, f.name)
@@ -113,14 +113,17 @@ def _keep(found: Repeated, path: Path, wanted: np.ndarray) -> None:
             arrays[f.name] = np.frombuffer(x.encode(), np.uint8) if isinstance(x, str) else np.asarray(x)
     buffer = io.BytesIO()
     np.savez_compressed(buffer, **arrays)
-    write_whole(path, buffer.getvalue())
+    write_whole(store.folder / FILE, marked(buffer.getvalue(), f"{salt(store.provenance):x}", store.key))
 
 
-def _kept(path: Path, wanted: np.ndarray) -> Repeated | None:
-    """What is kept of just this; None where it is not there, of other samples, or damaged."""
+def _kept(store: Store, wanted: np.ndarray) -> Repeated | None:
+    """What is kept of just this; None where it is not there, of other samples, or not as it was written."""
     tables: dict[str, dict[str, np.ndarray]] = {"values": {}, "bands": {}}
     try:
-        with np.load(io.BytesIO(path.read_bytes())) as file:  # a zip file, with checksums of its own
+        content = (store.folder / FILE).read_bytes()
+        if fault_of_marked(content, f"{salt(store.provenance):x}", store.key) or _unpacked(content) > _MOST_BYTES:
+            return None
+        with np.load(io.BytesIO(content), allow_pickle=False) as file:
             if not np.array_equal(file["wanted"], wanted):
                 return None
             for name in file.files:
@@ -131,3 +134,9 @@ def _kept(path: Path, wanted: np.ndarray) -> Repeated | None:
             return Repeated(file["t"], file["samples"], int(file["of_band"]), **tables, motion=motion)
     except (OSError, ValueError, KeyError, zipfile.BadZipFile, zlib.error):
         return None
+
+
+def _unpacked(content: bytes) -> int:
+    """Size of what an archive says that it has [byte]."""
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        return sum(item.file_size for item in archive.infolist())

@@ -9,11 +9,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jaxmbs.io.errors import InputError
+from jaxmbs.study import storage
 from jaxmbs.study import store as stores
 from jaxmbs.study.damage import require_sound
+from jaxmbs.study.layout import PAGE as PAGE
+from jaxmbs.study.lock import holder
 from jaxmbs.study.order_statistics import TOLERANCE_CONFIDENCE, Tolerance, samples_to_show
 from jaxmbs.study.problem import Study
+from jaxmbs.study.provenance import salt
 from jaxmbs.study.repeated import repeated
+from jaxmbs.study.seal import key_of, marked
 from jaxmbs.study.shell import command
 from jaxmbs.study.statistics import CONFIDENCE, QUANTILES, Summary, Verdict, document, least, summarize
 from jaxmbs.study.storage import write_whole
@@ -24,7 +29,6 @@ if TYPE_CHECKING:
 
     from jaxmbs.study.units import Unit
 
-PAGE = "report.html"
 OFTEN_AT_START = 0.1  # of the samples
 
 
@@ -43,13 +47,13 @@ class Written:
         return table_html(self.table)
 
 
-def report(folder: str | Path, trust: bool = False) -> Written:
+def report(folder: str | Path, trust: bool = False, seal: str | Path | None = None) -> Written:
     """Write the page of a run, finished or not.
 
-    trust: run the Python modules of the study. Raises InputError where there is no run, and where results are damaged, with
-    the names of what is.
+    trust: run the Python modules of the study; seal: a file with the key of a run that has one, which goes under the page.
+    Raises InputError where there is no run, and where results are damaged, with the names of what is.
     """
-    store = stores.open_folder(folder)
+    store = stores.open_folder(folder, key_of(seal))
     study = stores.read_study(store, trust)
     stores.require_results(study, store)
     require_sound(study, store)
@@ -59,7 +63,10 @@ def report(folder: str | Path, trust: bool = False) -> Written:
     picked = wanted(study, summary)
     text = page(study, store, summary, picked, repeated(study, store, summary, picked))
     path = store.folder / PAGE
-    write_whole(path, text.encode())
+    try:
+        write_whole(path, marked(text.encode(), f"{salt(store.provenance):x}", store.key))
+    except OSError as error:
+        raise storage.unwritten(store.folder, error) from None
     return Written(path, table(study, store, summary), document(study, store, summary), summary.passed)
 
 
@@ -127,8 +134,9 @@ def table(study: Study, store: Store, summary: Summary | None = None) -> Rendera
     s = summary or summarize(study, store)
     parts: list[RenderableType] = [Text(f"warning: {message}", style="yellow") for message in study.warnings]
     if s.done < s.n:
-        again = command("resume", store.folder, record=store.provenance)
-        parts.append(Text(f"not finished: {s.done:,} of {s.n:,} samples; {again}", style="yellow"))
+        who = holder(store.folder)
+        said = f"being computed by {who}" if who else command("resume", store.folder, record=store.provenance)
+        parts.append(Text(f"not finished: {s.done:,} of {s.n:,} samples; {said}", style="yellow"))
     if s.verdicts:
         criteria = Table(title=f"criteria, {s.done:,} samples", title_justify="left", title_style="bold")
         for name in ("criterion", "", "met", "probability", f"{CONFIDENCE:.0%} interval", "tolerance limit"):
@@ -153,6 +161,6 @@ def table(study: Study, store: Store, summary: Summary | None = None) -> Rendera
     for message, failed in s.failed.items():
         many = f"{failed.count:,} sample{'' if failed.count == 1 else 's'}"
         parts.append(Text(f"{many} failed: {message} ({failed.some})", style="red"))
-    if np.isfinite(s.energy_error) and s.done:
-        parts.append(Text(f"largest error of the energy balance: {s.energy_error:.2g} J", style="dim"))
+    if s.done:
+        parts.append(Text(f"largest error of the energy balance: {s.energy_said}", style="dim"))
     return Group(*parts)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import math
 import time
 from collections.abc import Callable, Iterator
@@ -15,11 +14,11 @@ import psutil
 from jaxmbs.io.errors import InputError, Problem
 from jaxmbs.study import lock, storage
 from jaxmbs.study import store as stores
-from jaxmbs.study.damage import cut, mend_results
 from jaxmbs.study.estimate import check
 from jaxmbs.study.problem import Study
 from jaxmbs.study.provenance import differences, provenance
-from jaxmbs.study.shell import command
+from jaxmbs.study.repair import cut, repair_results
+from jaxmbs.study.seal import key_of
 from jaxmbs.study.stopping import Stopping, check_rule
 from jaxmbs.study.store import Store
 
@@ -48,6 +47,7 @@ def run(
     until: float | str | None = None,
     cluster: Any = None,
     trust: bool = False,
+    seal: str | Path | None = None,
 ) -> Store:
     """Compute samples 0 ... n - 1 of a study into a folder, or to an address (s3://bucket/run).
 
@@ -57,8 +57,10 @@ def run(
     and no effect on others. wait: for another process that works there. until: end before n as soon as every criterion
     is "decided", or its interval is no wider than this number; the report's intervals then hold whenever one stops.
     cluster: compute on "local:4" (four processes), "tcp://HOST:PORT" (a scheduler of Dask), or a cluster object of Dask;
-    trust: the workers run the Python modules of the study. Raises InputError where `out` has results already, is in use,
-    or cannot be written, and, with figures, where the machine has not the disk, memory or time.
+    trust: the workers run the Python modules of the study; seal: a file with a key of yours, over the record and, at the
+    end, all numbers: who has it not can change none of them unseen (`jaxmbs verify --seal`). Raises InputError where
+    `out` has results already, is in use, or cannot be written, and, with figures, where the machine has not the disk, memory
+    or time.
     """
     study = study.of_size(n)
     n = study.n or 0
@@ -68,8 +70,8 @@ def run(
         raise InputError(Problem("block_rows", f"{block_rows} is too few; use {FEWEST_ROWS} or more"))
     if until is not None:
         check_rule(study, until)
-    folder = storage.place(out)
-    record = provenance(study, n, block_rows, until)
+    folder, key = storage.place(out), key_of(seal)
+    record = provenance(study, n, block_rows, until, key)
     check(study, n, block_rows, record["precision"], folder)
     with storage.reached(folder):
         stores.require_empty(folder)
@@ -77,8 +79,8 @@ def run(
         if client is not None:
             from jaxmbs.study.cluster import provenance_there
 
-            record = provenance_there(client, study, n, block_rows, until)
-        return _fill(study, stores.create(study, folder, record), progress, client, trust)
+            record = provenance_there(client, study, n, block_rows, until, key)
+        return _fill(study, stores.create(study, folder, record, key), progress, client, trust)
 
 
 def resume(
@@ -88,15 +90,17 @@ def resume(
     trust: bool = False,
     wait: bool = False,
     cluster: Any = None,
+    seal: str | Path | None = None,
 ) -> Store:
     """Compute what an interrupted run has left open, and anew what is damaged; nothing if all is there.
 
     Raises InputError where there is no run, where the study file in the folder was changed, where another process works in
     the folder (wait: until it ends), or where the precision, the device or a version differs from the run's;
     other_versions = True accepts all of these but the precision. trust: run the Python modules of the study; cluster:
-    as for `run`.
+    as for `run`; seal: the file with the key, where the run has one.
     """
-    store = stores.open_folder(folder)
+    store = stores.open_folder(folder, key_of(seal))
+    stores.require_key(store)
     study = stores.read_study(store, trust)
     record = store.provenance
     found = differences(record, provenance(study, store.n, record["block_rows"])) if cluster is None else []
@@ -108,7 +112,7 @@ def resume(
     with _writing(store.folder, cluster, wait) as client:
         if not (store.folder / stores.RESULTS).exists():
             stores.allocate(study, store)
-        mend_results(study, store)
+        repair_results(study, store)
         return _fill(study, store, progress, client, trust, other_versions)
 
 
@@ -120,16 +124,7 @@ def _writing(folder: Path, cluster: Any, wait: bool) -> Iterator[Any]:
         with storage.reached(folder), _on(cluster, folder) as client, lock.held(folder, wait):
             yield client
     except OSError as error:
-        raise _unwritten(folder, error) from None
-
-
-def _unwritten(folder: Path, error: OSError) -> InputError:
-    """What to do where a folder takes no more; whole chunks that are there stay."""
-    if error.errno == errno.ENOSPC:
-        message = f"the disk is full; nothing that was computed is lost: make room, then `{command('resume', folder)}`"
-    else:
-        message = f"cannot be written: {error.strerror or error}; choose another folder"
-    return InputError(Problem(str(folder), message))
+        raise storage.unwritten(folder, error) from None
 
 
 def _on(cluster: Any, folder: Path) -> Any:
@@ -177,7 +172,7 @@ def _fill(
                 blocks = min(pace.blocks, -(-(stop - first) // program.rows))
                 with pace:
                     results = program(first // program.rows, blocks)
-                    store.write(arrays, first, stores.columns(study, results))
+                    store.write(arrays, first, store.columns(study, results))
                 after = min(first + blocks * program.rows, stop)
                 done, first = done + after - first, after
                 ended = enough()

@@ -11,12 +11,9 @@ from jaxmbs.io.generated import Classes, any_of
 from jaxmbs.io.mechanism import mechanism_table
 from jaxmbs.io.tables import Numbers, Positive, Table, stated
 from jaxmbs.study.outputs import Output
-from jaxmbs.study.outputs.folding import AT_START, EVENT_COUNTS, EVENT_TIMES
 from jaxmbs.study.sampling.correlation import CorrelationTable
 from jaxmbs.study.sampling.tables import AnyDistribution
 
-# names that the store has already
-RESERVED = ("sample", "status", "energy_error", "constraint_error", "checksum", EVENT_COUNTS, EVENT_TIMES, AT_START)
 DispersionName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.\-]*$")]
 OutputName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
 
@@ -41,6 +38,9 @@ class SimulationTable(Table):
     )
     max_steps: Annotated[int, Field(strict=True, ge=1)] | None = stated(
         "integer >= 1", "most trial steps with a tolerance", default=None
+    )
+    max_events: Annotated[int, Field(strict=True, ge=1)] | None = stated(
+        "integer >= 1", "how often an event that repeats may happen; 16 times by default", default=None
     )
 
 

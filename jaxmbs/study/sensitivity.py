@@ -110,10 +110,10 @@ def _ranks(study: Study, store: stores.Store, y: np.ndarray) -> dict[str, dict[s
     """Spearman's coefficients of the draws, with Fisher's intervals (their variance after Bonett and Wright 2000)."""
     from scipy.stats import norm, spearmanr
 
-    data, fine = store.dataset(), np.isfinite(y)
+    data, fine = store.draws(study), np.isfinite(y)
     m, values = int(np.count_nonzero(fine)), {}
     for d in study.dispersions.items:
-        x = data[d.name].values.reshape(len(y), -1)[fine]
+        x = data[d.name][fine]
         for k, label in enumerate(d.labels):
             if np.ptp(x[:, k]) == 0:
                 continue

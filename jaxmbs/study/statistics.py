@@ -114,6 +114,13 @@ class Summary:
         return len(self.index)
 
     @property
+    def energy_said(self) -> str:
+        """The largest error of the energy balance [J], or why there is none."""
+        if np.isnan(self.energy_error):
+            return "none, for no sample went well"
+        return f"{self.energy_error:.3g} J" if np.isfinite(self.energy_error) else "not finite"
+
+    @property
     def passed(self) -> bool:
         """Whether every sample is there and every criterion is met by as many as must."""
         return self.done == self.n and all(v.passed for v in self.verdicts)
@@ -159,8 +166,8 @@ def summarize(study: Study, store: Store) -> Summary:
     arrays = store.arrays()
     spans = tuple(_spans(column_of(arrays["status"], ((0, store.n),))))
     status = column_of(arrays["status"], spans)
-    outputs = {name: _where_good(arrays, name, spans) for name in study.outputs}
-    met, met_all, worst_error = np.zeros(len(study.criteria), int), 0, 0.0
+    outputs = {name: _where_good(arrays, label, spans) for name, label in store.labels(study).outputs.items()}
+    met, met_all, worst_error = np.zeros(len(study.criteria), int), 0, -np.inf
     messages, failed = {int(s): s.message for s in Status}, dict[str, Failures]()
     index = Column(np.arange, spans)
     for first, now, error, *values in zip(
@@ -171,7 +178,8 @@ def summarize(study: Study, store: Store) -> Summary:
         each = np.array([ok & c.met(own[c.output]) for c in study.criteria], bool).reshape(len(met), len(ok))
         met += np.count_nonzero(each, axis=1)
         met_all += int(np.count_nonzero(np.all(each, axis=0)))
-        worst_error = max(worst_error, float(np.abs(error[ok]).max(initial=0.0)))
+        sizes = np.where(np.isnan(error[ok]), np.inf, np.abs(error[ok]))
+        worst_error = max(worst_error, float(sizes.max(initial=-np.inf)))
         for s in np.unique(now[~ok]):
             these, message = first[now == s], messages.get(int(s), f"status {s}")
             known = failed.get(message, Failures())
@@ -183,13 +191,14 @@ def summarize(study: Study, store: Store) -> Summary:
         for c, k in zip(study.criteria, met, strict=True)
     )
     events = {name: _happened(arrays, k, spans) for k, name in enumerate(study.model.event_names)}
+    worst_error = worst_error if worst_error >= 0 else np.nan
     return Summary(store.n, index, status, outputs, verdicts, together, failed, worst_error, study.dependence, events,
                    _at_start(study, arrays, spans))  # fmt: skip
 
 
 def _at_start(study: Study, arrays: Mapping[str, Any], spans: tuple[tuple[int, int], ...]) -> dict[str, float]:
     found = {}
-    for k, name in enumerate(at_their_start(study.outputs)):
+    for k, name in enumerate(at_their_start(study.outputs) if AT_START in arrays else ()):
         flags = _where_good(arrays, AT_START, spans, k)
         found[name] = sum(int(np.sum(part == 1)) for part in flags.parts()) / max(defined(flags), 1)
     return found
@@ -205,8 +214,8 @@ def _happened(arrays: Mapping[str, Any], event: int, spans: tuple[tuple[int, int
 def first_draws(study: Study, store: Store, summary: Summary, most: int = 20_000) -> dict[str, np.ndarray]:
     """Draws of the first samples that were computed, at most so many: name -> (m, k)."""
     rows = summary.index[:most]
-    read = store.read([d.name for d in study.dispersions.items], slice(0, int(rows.max(initial=-1)) + 1))
-    return {d.name: read[d.name][rows].reshape(len(rows), d.k) for d in study.dispersions.items}
+    read = store.draws(study, slice(0, int(rows.max(initial=-1)) + 1))
+    return {name: x[rows] for name, x in read.items()}
 
 
 def _where_good(arrays: Mapping[str, Any], name: str, spans: tuple[tuple[int, int], ...], k: int = 0) -> Column:
@@ -262,7 +271,7 @@ def document(study: Study, store: Store, summary: Summary | None = None) -> dict
             for name, e in s.events.items()
         },
         "failed": [{"message": m, "samples": f.count, "first": f.first[0]} for m, f in s.failed.items()],
-        "energy_error": s.energy_error,
+        "energy_error": s.energy_error if np.isfinite(s.energy_error) else None,
         "warnings": study.warnings,
         "at_start": s.at_start,
         "dependence": s.dependence or None,

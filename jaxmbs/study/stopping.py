@@ -38,6 +38,7 @@ class Stopping:
     def __init__(self, study: Study, store: Store, arrays: Any) -> None:
         self.study, self.store, self.arrays = study, store, arrays
         self.until = store.provenance["until"]
+        self.labels = store.labels(study).outputs
         self.next, self.met = 0, np.zeros(len(study.criteria), int)
 
     def __call__(self) -> int | None:
@@ -49,7 +50,7 @@ class Stopping:
                 return None
             ok = status == int(Status.OK)
             for k, c in enumerate(self.study.criteria):
-                self.met[k] += np.count_nonzero(ok & c.met(self.arrays[c.output][self.next : stop]))
+                self.met[k] += np.count_nonzero(ok & c.met(self.arrays[self.labels[c.output]][self.next : stop]))
             self.next = stop
             shares = np.array([c.share for c in self.study.criteria])
             if np.all(settled(self.met, self.next, shares, self.until)):

@@ -7,8 +7,10 @@ but one that is made only where none is (see `jaxmbs.study.lock`).
 
 from __future__ import annotations
 
+import errno
 import os
 import re
+import secrets
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -17,8 +19,12 @@ from pathlib import Path
 from typing import Any, cast
 
 from jaxmbs.io.errors import InputError, Problem
+from jaxmbs.io.names import LONGEST, beside, remedy
+from jaxmbs.study.shell import command
 
 _ADDRESS = re.compile(r"([a-z][a-z0-9+.-]+):/{1,3}")  # a path keeps one of two slashes
+_TOLD = 6  # links that are named
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 _CLIENTS = ("botocore", "aiobotocore", "aiohttp", "gcsfs", "google", "adlfs", "azure", "requests", "urllib3", "fsspec")
 
 
@@ -30,10 +36,15 @@ def place(where: Any) -> Path:
     (True, 'today')
     """
     found = _ADDRESS.match(str(where))
-    if isinstance(where, Path) and not found:
-        return where
     if not found:
-        return Path(str(where))
+        there = where if isinstance(where, Path) else Path(str(where))
+        long = [part for part in there.parts if len(part.encode(errors="replace")) > LONGEST]
+        if long or "\0" in str(there):
+            what = (
+                f"the name {long[0][:20]}... is longer than {LONGEST} bytes" if long else "there is a zero in the name"
+            )
+            raise InputError(Problem(str(there)[:80], f"{what}, which no file system takes; choose another"))
+        return there
     if found[1] in ("file", "local"):
         return Path("/" + str(where)[found.end() :])
     address = f"{found[1]}://{str(where)[found.end() :].rstrip('/')}"
@@ -84,9 +95,44 @@ def write_whole(path: Path, content: bytes) -> None:
     if is_address(path):
         _of(path).fs.pipe_file(_of(path).path, content)
         return
-    partial = path.with_name(f".{path.name}.partial")
-    partial.write_bytes(content)
-    os.replace(partial, path)
+    partial = path.with_name(f".{path.name[:100]}.{secrets.token_hex(8)}.partial")
+    try:
+        # another process may write the same file, and a link that waits here is not followed
+        with os.fdopen(os.open(partial, _NEW, 0o666), "wb") as file:
+            file.write(content)
+        os.replace(partial, path)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
+
+
+def unwritten(folder: Path, error: OSError) -> InputError:
+    """What to do where a folder takes no more; whole chunks that are there stay."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        message = f"the disk is full; nothing that was computed is lost: make room, then `{command('resume', folder)}`"
+        return InputError(Problem(str(folder), message))
+    return InputError(Problem(str(folder), f"cannot be written: {remedy(error, 'choose another folder')}"))
+
+
+def require_own(folder: Path) -> None:
+    """Raises InputError where something in a run's folder is a symbolic link: what is written there would be elsewhere."""
+    if is_address(folder):
+        return
+    found = sorted(_links(folder))
+    if found:
+        message = (
+            "is a symbolic link, by which a run would read or write outside its folder; put there what it leads to"
+        )
+        raise InputError([Problem(str(path), message) for path in found[:_TOLD]])
+
+
+def _links(folder: Path) -> Iterator[Path]:
+    with suppress(OSError), os.scandir(folder) as entries:  # none is there yet, or was there a moment ago
+        for entry in entries:
+            if entry.is_symlink():
+                yield Path(entry.path)
+            elif entry.is_dir(follow_symlinks=False):
+                yield from _links(Path(entry.path))
 
 
 def write_new(path: Path, content: bytes) -> bool:
@@ -114,7 +160,8 @@ def appearing(folder: Path) -> Iterator[Path]:
         yield folder
         return
     partial = folder.with_name(f".{folder.name.partition('.')[0]}.partial")
-    shutil.rmtree(partial, ignore_errors=True)
+    if partial.exists():
+        shutil.rmtree(partial)  # which follows no link
     yield partial
     os.replace(partial, folder)
 
@@ -144,19 +191,24 @@ def size(folder: Path) -> int:
     """Of all files in it [byte]."""
     if is_address(folder):
         return int(_of(folder).fs.du(_of(folder).path))
-    return sum(p.stat().st_size for p in folder.rglob("*") if p.is_file())
+    total = 0
+    for there, _, files in os.walk(folder):
+        for name in files:
+            with suppress(OSError):  # it was there a moment ago
+                total += os.lstat(os.path.join(there, name)).st_size
+    return total
 
 
 @contextmanager
 def at_hand(folder: Path, files: Iterable[str]) -> Iterator[Path]:
-    """A folder of this machine with these files of `folder`, as far as they are there."""
+    """A folder of this machine with these files of `folder`, bare names, as far as they are there."""
     if not is_address(folder):
         yield folder
         return
     with tempfile.TemporaryDirectory(prefix="jaxmbs-") as here:
         for name in files:
             with suppress(FileNotFoundError):
-                (Path(here) / name).write_bytes((folder / name).read_bytes())
+                beside(Path(here), name, str(folder)).write_bytes(beside(folder, name, str(folder)).read_bytes())
         yield Path(here)
 
 

@@ -6,10 +6,9 @@ import functools
 import hashlib
 import itertools
 import json
-import warnings
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,15 +16,25 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jaxmbs.io.errors import InputError, Problem
-from jaxmbs.simulate.status import Status
+from jaxmbs.io.names import beside
 from jaxmbs.study import storage
+from jaxmbs.study.arrays import NOT_RUN as NOT_RUN
+from jaxmbs.study.arrays import metadata as metadata
+from jaxmbs.study.arrays import require_codecs
 from jaxmbs.study.checksums import CHECKSUM, checksums
 from jaxmbs.study.columns import column_of
-from jaxmbs.study.outputs.folding import AT_START, EVENT_COUNTS, EVENT_TIMES, at_their_start
-from jaxmbs.study.provenance import DIGEST, FORMAT, Provenance, intact, salt
+from jaxmbs.study.layout import AT_START, DRAWS, FILES, KIND, Labels, kind
+from jaxmbs.study.layout import FINISHED as FINISHED
+from jaxmbs.study.layout import PROVENANCE as PROVENANCE
+from jaxmbs.study.layout import RESULTS as RESULTS
+from jaxmbs.study.layout import STUDY as STUDY
+from jaxmbs.study.layout import files as files_in
+from jaxmbs.study.layout import labels as labels_of
+from jaxmbs.study.lock import held, holder
+from jaxmbs.study.provenance import DIGEST, Provenance, fault, intact, salt, unsealed
+from jaxmbs.study.seal import SEAL, contents, same, sealed_with
 from jaxmbs.study.shell import command
 from jaxmbs.study.storage import write_whole
-from jaxmbs.study.units import si
 
 if TYPE_CHECKING:
     import pandas
@@ -33,18 +42,16 @@ if TYPE_CHECKING:
 
     from jaxmbs.study.problem import Study
 
-RESULTS, STUDY, PROVENANCE, FINISHED = "results.zarr", "study.toml", "provenance.json", "finished.json"
-NOT_RUN = int(Status.NOT_RUN)
-DRAWS = "draws"  # (rows, k), all dispersions side by side
 _TOGETHER = 64  # chunks that are read at once
 
 
 @dataclass(frozen=True)
 class Store:
-    """Access to a run's folder, or to what lies at its address (see `jaxmbs.study.storage`)."""
+    """Access to a run's folder, or to what lies at its address (`jaxmbs.study.storage`). key: of its seal, where given."""
 
     folder: Path
     provenance: Provenance
+    key: bytes | None = field(default=None, repr=False)
 
     @property
     def n(self) -> int:
@@ -54,12 +61,25 @@ class Store:
     def chunk_rows(self) -> int:
         return self.provenance["chunk_rows"]
 
+    @property
+    def files(self) -> Path:
+        """The folder of the study's modules and data."""
+        return files_in(self.folder, self.provenance)
+
+    def labels(self, study: Study) -> Labels:
+        """What outputs and draws are called in the results."""
+        return labels_of(study, kind(self.provenance))
+
     def arrays(self) -> dict[str, Any]:
+        """Variables of the results by their labels."""
         import zarr
 
+        require_codecs(self.folder)
         # a chunk that is not there is lost, not empty
         zarr.config.set({"array.write_empty_chunks": True})
-        group = zarr.open_group(storage.for_zarr(self.folder / RESULTS), mode="r+")
+        group = zarr.open_group(
+            storage.for_zarr(self.folder / RESULTS), mode="r+", zarr_format=3, use_consolidated=True
+        )
         return dict(group.arrays())
 
     def read(self, names: Iterable[str], samples: slice | Sequence[int] = slice(None)) -> dict[str, np.ndarray]:
@@ -67,12 +87,35 @@ class Store:
         arrays = self.arrays()
         return {name: arrays[name].oindex[samples] for name in names}
 
+    def outputs(self, study: Study, samples: slice | Sequence[int] = slice(None)) -> dict[str, np.ndarray]:
+        """(m,) values of every output, by its name."""
+        found = self.labels(study).outputs
+        read = self.read(found.values(), samples)
+        return {name: read[label] for name, label in found.items()}
+
+    def draws(self, study: Study, samples: slice | Sequence[int] = slice(None)) -> dict[str, np.ndarray]:
+        """(m, k) draws of every dispersion, by its name."""
+        found, items = self.labels(study).draws, study.dispersions.items
+        read = self.read(found.values(), samples)
+        return {d.name: read[found[d.name]].reshape(-1, d.k) for d in items}
+
+    def columns(self, study: Study, results: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Results of a batch as the variables of the store."""
+        own, there = labels_of(study), self.labels(study)
+        again = {label: there.outputs[name] for name, label in own.outputs.items()}
+        flat = {again.get(label, label): x for label, x in results.items() if label != DRAWS}
+        if kind(self.provenance) < 3:
+            flat.pop(AT_START, None)
+        flat |= {there.draws[name]: x for name, x in study.dispersions.split(results[DRAWS]).items()}
+        return {label: x[:, 0] if x.shape[1:] == (1,) else x for label, x in flat.items()}
+
     def dataset(self) -> xarray.Dataset:
         """The results, each read when it is asked for."""
         import xarray
 
+        require_codecs(self.folder)
         # not arrays of Dask, where that is installed
-        return xarray.open_zarr(storage.for_zarr(self.folder / RESULTS), chunks=None)
+        return xarray.open_zarr(storage.for_zarr(self.folder / RESULTS), chunks=None, zarr_format=3, consolidated=True)
 
     def to_dataframe(self) -> pandas.DataFrame:
         """The results as a table, one row per sample; components of a draw are columns NAME[0], NAME[1], ..."""
@@ -133,11 +176,32 @@ class Store:
 
     def finish(self) -> None:
         """Note that every sample is there, with one number for all of them."""
-        found = {
+        found: dict[str, Any] = {
             "samples": self.n,
             "fingerprint": fingerprint(column_of(self.arrays()[CHECKSUM], ((0, self.n),)).parts()),
         }
+        if self.key is not None:
+            found["contents"] = self.contents()
+            found[SEAL] = sealed_with(self.key, self._noted(found))
         write_whole(self.folder / FINISHED, json.dumps(found).encode())
+
+    def contents(self) -> str:
+        """SHA-256 of every number of the results."""
+        parts = ((name, column_of(x, ((0, self.n),))) for name, x in sorted(self.arrays().items()))
+        return contents(piece for name, x in parts for piece in (name.encode(), *(p.tobytes() for p in x.parts())))
+
+    def note_fault(self) -> str:
+        """Why the note that the run is finished, and all numbers with it, are not what was sealed; "" where they are."""
+        found = self.finished()
+        if self.key is None or found is None:
+            return ""
+        if not same(found.get(SEAL), self.key, self._noted(found)):
+            return "was not sealed with this key, or was changed since"
+        return "" if found["contents"] == self.contents() else "is not of these results, which were changed since"
+
+    def _noted(self, found: Mapping[str, Any]) -> bytes:
+        said = {k: x for k, x in found.items() if k != SEAL}
+        return json.dumps([self.provenance[DIGEST], said], sort_keys=True).encode()
 
     def finished(self) -> dict[str, Any] | None:
         """What `finish` noted; None where it did not. Raises ValueError where it cannot be read."""
@@ -145,7 +209,8 @@ class Store:
         if not path.exists():
             return None
         found = json.loads(path.read_bytes())
-        if not isinstance(found, dict) or set(found) != {"samples", "fingerprint"}:
+        wanted = {"samples", "fingerprint"}
+        if not isinstance(found, dict) or set(found) not in (wanted, {*wanted, "contents", SEAL}):
             raise ValueError(f"{FINISHED} is damaged")
         return found
 
@@ -160,26 +225,21 @@ def marked(mark: int, part: np.ndarray) -> int:
     return zlib.crc32(np.ascontiguousarray(part).tobytes(), mark)
 
 
-def columns(study: Study, results: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Results of a batch as the variables of the store."""
-    draws = study.dispersions.split(results[DRAWS])
-    flat = {**{name: x for name, x in results.items() if name != DRAWS}, **draws}
-    return {name: x[:, 0] if x.shape[1:] == (1,) else x for name, x in flat.items()}
-
-
-def create(study: Study, folder: Path, record: Provenance) -> Store:
+def create(study: Study, folder: Path, record: Provenance, key: bytes | None = None) -> Store:
     """A new run's folder. Raises InputError where one is there already: results are never overwritten."""
     require_empty(folder)
     try:
         storage.make(folder)
         write_whole(folder / STUDY, study.content)
+        store = Store(folder, record, key)
+        if study.files:
+            storage.make(store.files)
         for name, content in study.files.items():
-            write_whole(folder / name, content)
+            write_whole(beside(store.files, name, str(folder)), content)
         write_whole(folder / PROVENANCE, json.dumps(record, indent=2).encode())
-        store = Store(folder, record)
         allocate(study, store)
     except OSError as error:
-        raise InputError(Problem(str(folder), f"cannot be written: {error.strerror}; choose another folder")) from None
+        raise storage.unwritten(folder, error) from None
     return store
 
 
@@ -189,20 +249,32 @@ def require_empty(folder: Path) -> None:
         if (folder / name).exists():
             message = f"has results already; continue them with `{command('resume', folder)}`, or choose another folder"
             raise InputError(Problem(str(folder), message))
-    if (folder / STUDY).exists():
-        message = "is not of a run, and would be overwritten; choose another folder"
-        raise InputError(Problem(str(folder / STUDY), message))
+    for name in (STUDY, FILES):
+        if (folder / name).exists():
+            message = "is not of a run, and would be overwritten; choose another folder"
+            raise InputError(Problem(str(folder / name), message))
+    storage.require_own(folder)
 
 
 def require_results(study: Study, store: Store) -> None:
-    """Lay the results out where nothing was run yet. Raises InputError where they are lost."""
+    """Lay the results out where nothing was run yet. Raises InputError where they are lost, or another process lays them
+    out."""
     if (store.folder / RESULTS).exists():
         return
     if (store.folder / FINISHED).exists():
         again = command("resume", store.folder, record=store.provenance)
         message = f"is missing, and the run was finished; `{again}` computes it anew"
         raise InputError(Problem(str(store.folder / RESULTS), message))
-    allocate(study, store)
+    with held(store.folder):
+        if not (store.folder / RESULTS).exists():
+            allocate(study, store)
+
+
+def require_key(store: Store) -> None:
+    """Raises InputError where a run was begun with a key, and would go on without."""
+    if SEAL in store.provenance and store.key is None:
+        message = "was sealed with a key, without which its end cannot be; name its file: --seal KEYFILE"
+        raise InputError(Problem(str(store.folder), message))
 
 
 def allocate(study: Study, store: Store) -> None:
@@ -214,103 +286,68 @@ def allocate(study: Study, store: Store) -> None:
             write_whole(there / path, content)
 
 
-def metadata(study: Study, store: Store) -> dict[str, bytes]:
-    """The metadata files of results.zarr by path; the one that tells of all others is the last."""
-    from zarr.storage import MemoryStore
-
-    files: dict[str, Any] = {}
-    lay_out(study, store, MemoryStore(files))
-    return {path: files[path].to_bytes() for path in sorted(files, key=lambda path: (path.count("/") == 0, path))}
-
-
-def lay_out(study: Study, store: Store, where: Any) -> None:
-    """Write the metadata of results.zarr: a group that tells of itself, and its arrays."""
-    import zarr
-    from zarr.codecs import Crc32cCodec, ZstdCodec
-
-    files = {STUDY: study.content, **study.files}
-    record = {
-        "study": study.model.name,
-        "seed": study.seed,
-        "file_sha256": study.sha256,
-        "provenance": json.dumps(store.provenance),
-        "files": json.dumps({name: content.decode(errors="replace") for name, content in files.items()}),
-    }
-    group = zarr.create_group(where, zarr_format=3, attributes=record)
-    n, rows, dtype = store.n, store.chunk_rows, np.dtype(store.provenance["precision"])
-
-    def add(name: str, attributes: Mapping[str, Any], size: int = 1, kind: Any = dtype, fill: Any = np.nan) -> None:
-        tail, dims = ((size,), [f"component_{size}"]) if size > 1 else ((), [])
-        group.create_array(
-            name, shape=(n, *tail), chunks=(rows, *tail), dtype=kind, fill_value=fill,
-            compressors=[ZstdCodec(level=0), Crc32cCodec()], dimension_names=["sample", *dims],
-            attributes=dict(attributes),
-        )  # fmt: skip
-
-    for name, quantity in study.quantities.items():
-        add(name, {"units": si(quantity).name, "long_name": name.replace("_", " ")})
-    add("energy_error", {"units": "J", "long_name": "error of the energy balance"})
-    add("constraint_error", {"long_name": "violation of the constraints"})
-    for d in study.dispersions.items:
-        unit = si(d.quantity).name if d.quantity else "SI"
-        add(d.name, {"units": unit, "applied": d.apply, "target": d.target.name}, size=d.k)
-    if study.model.event_names:
-        told = {"events": list(study.model.event_names)}
-        count = len(study.model.event_names)
-        add(EVENT_COUNTS, {"long_name": "how often each event happened", **told}, count, np.int32, -1)
-        add(EVENT_TIMES, {"units": "s", "long_name": "when each event happened first", **told}, count)
-    if names := at_their_start(study.outputs):
-        told = {"long_name": "whether each output is its value at the start", "outputs": list(names)}
-        add(AT_START, told, len(names), np.int32, -1)
-    add("status", {"long_name": "status", **flags()}, kind=np.int32, fill=NOT_RUN)
-    add(CHECKSUM, {"long_name": "checksum of the sample's numbers"}, kind=np.uint32, fill=0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # consolidated metadata is not in zarr's specification yet; xarray wants it
-        zarr.consolidate_metadata(where)
-
-
-def flags() -> dict[str, Any]:
-    """What the numbers in `status` mean, as CF attributes."""
-    return {"flag_values": [int(s) for s in Status], "flag_meanings": " ".join(s.name.lower() for s in Status)}
-
-
-def open_folder(folder: str | Path) -> Store:
-    """An existing run. Raises InputError where there is none, or where its record or study file are not as they were."""
+def open_folder(folder: str | Path, key: bytes | None = None) -> Store:
+    """An existing run. Raises InputError where there is none, or where its record or study file are not as they were; with a
+    key, also where they are not what was sealed with it."""
     folder = storage.place(folder)
     with storage.reached(folder):
-        return _opened(folder)
+        storage.require_own(folder)
+        return _opened(folder, key)
 
 
-def _opened(folder: Path) -> Store:
-    path = folder / PROVENANCE
+def record_in(path: Path) -> tuple[Any, str]:
+    """A run's record, None where there is none that can be read, and what is wrong with it: "" where nothing is.
+
+    Raises InputError for one of another version.
+    """
     try:
         record = json.loads(path.read_bytes())
     except OSError:
-        record = None
-        if not (folder / RESULTS).exists():
-            message = "there is no study here; start one with `jaxmbs study FILE -n N --out DIR`"
-            raise InputError(Problem(str(folder), message)) from None
-    except ValueError:
-        record = None
-    require_digest(folder, record)
-    if record is None or not intact(record):
-        what = "is damaged" if path.exists() else "is missing"
-        raise InputError(Problem(str(path), f"{what}; {mending(folder, record)}"))
+        return None, "is missing"
+    except (ValueError, RecursionError):
+        return None, "is damaged"
+    require_version(path.parent, record)
+    if not isinstance(record, dict):
+        return None, "is damaged"
+    wrong = fault(record)
+    return record, f"is no record of a run: {wrong}" if wrong else "" if intact(record) else "is damaged"
+
+
+def _opened(folder: Path, key: bytes | None) -> Store:
+    record, wrong = record_in(folder / PROVENANCE)
+    if wrong:
+        require_run(folder)
+        raise InputError(Problem(str(folder / PROVENANCE), f"{wrong}; {repairing(folder, record)}"))
+    if key is not None and (wrong := unsealed(record, key)):
+        raise InputError(Problem(str(folder / PROVENANCE), wrong))
     changed = list(changed_files(folder, record))
     if changed:
-        message = f"was changed since the run began and does not describe the results; {mending(folder, record)}"
-        raise InputError([Problem(str(folder / name), message) for name in changed])
-    return Store(folder, record)
+        message = f"was changed since the run began and does not describe the results; {repairing(folder, record)}"
+        raise InputError([Problem(str(path), message) for _, path in changed])
+    return Store(folder, record, key)
 
 
-def mending(folder: Path, record: Any) -> str:
+def repairing(folder: Path, record: Any) -> str:
     """How to put back what a run's folder has a copy of."""
-    return f"`{command('verify', folder, '--mend', record=record)}` puts it back from its copy in the results"
+    return f"`{command('verify', folder, '--repair', record=record)}` puts it back from its copy in the results"
 
 
-def require_digest(folder: Path, record: Any) -> None:
-    """Raises InputError for a record of the versions that had no digest yet."""
-    if isinstance(record, dict) and DIGEST not in record and "versions" in record:
+def require_run(folder: Path) -> None:
+    """Raises InputError where there is nothing of a run."""
+    if not (folder / PROVENANCE).exists() and not (folder / RESULTS).exists():
+        who = holder(folder)
+        message = (
+            f"is being started by {who}"
+            if who
+            else "there is no study here; start one with `jaxmbs study FILE -n N --out DIR`"
+        )
+        raise InputError(Problem(str(folder), message))
+
+
+def require_version(folder: Path, record: Any) -> None:
+    """Raises InputError for a record that this version does not know how to read."""
+    of_run = isinstance(record, dict) and isinstance(record.get("versions"), dict)
+    if of_run and (DIGEST not in record or not isinstance(kind(record), int) or kind(record) > KIND):
         raise other_version(folder, record)
 
 
@@ -318,7 +355,7 @@ def other_version(folder: Path, record: Provenance) -> InputError:
     """Of a run that is laid out as this version does not."""
     then, now = record["versions"].get("jaxmbs", "unknown"), version("jaxmbs")
     message = (
-        f"is a run of jaxmbs {then}, whose results are laid out otherwise (kind {record.get('format', 1)}, here {FORMAT}): "
+        f"is a run of jaxmbs {then}, whose results are laid out otherwise (kind {kind(record)}, here up to {KIND}): "
         f"nothing is damaged; read it with that version, or compute it anew with {now}: "
         + command("study", folder / STUDY, "-n", record.get("n", "N"), "--out", "NEW", record=record)
     )
@@ -329,16 +366,23 @@ def read_study(store: Store, trust: bool = False) -> Study:
     """The study of a run, with its number of samples."""
     from jaxmbs.study.problem import read
 
-    with storage.at_hand(store.folder, (STUDY, *store.provenance.get("modules", {}))) as here:
+    files = tuple(store.provenance.get("modules", {}))
+    with storage.at_hand(store.folder, (STUDY,)) as here, storage.at_hand(store.files, files) as beside_it:
         try:
-            return read(here / STUDY, trust=trust).of_size(store.n)
+            return read(here / STUDY, trust=trust, files=beside_it).of_size(store.n)
         except InputError as error:
             raise InputError(error.problems, store.folder / STUDY) from None
 
 
-def changed_files(folder: Path, record: Provenance) -> Iterator[str]:
-    """The study file, modules and data that are missing or not as the run found them."""
-    for name, wanted in ({STUDY: record["file_sha256"]} | record.get("modules", {})).items():
-        path = folder / name
+def described_by(folder: Path, record: Provenance) -> dict[Path, str]:
+    """SHA-256 of the study file, modules and data of a run."""
+    own = files_in(folder, record)
+    files = {beside(own, name, str(folder)): wanted for name, wanted in record.get("modules", {}).items()}
+    return {folder / STUDY: record["file_sha256"], **files}
+
+
+def changed_files(folder: Path, record: Provenance) -> Iterator[tuple[str, Path]]:
+    """The study file, modules and data that are missing or not as the run found them: (name in the folder, path)."""
+    for path, wanted in described_by(folder, record).items():
         if not path.is_file() or hashlib.sha256(path.read_bytes()).hexdigest() != wanted:
-            yield name
+            yield path.relative_to(folder).as_posix(), path

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Mapping
+from html import escape
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +19,7 @@ from jaxmbs.model import Model, Pose
 from jaxmbs.model.given import Vector
 from jaxmbs.view.film import film
 from jaxmbs.view.glb import Builder
+from jaxmbs.view.policy import POLICY
 from jaxmbs.view.shapes import scene_of
 
 if TYPE_CHECKING:
@@ -152,5 +155,5 @@ def _series(models: Any, samples: Any, rows: Any, plots: Any) -> dict[str, Any]:
 def _page(glb: bytes, title: str) -> str:
     folder = resources.files("jaxmbs.view")
     page, script = ((folder / f"player.{kind}").read_text(encoding="utf-8") for kind in ("html", "js"))
-    named = page.replace("{{title}}", title.replace("&", "&amp;").replace("<", "&lt;"))
-    return named.replace("{{glb}}", base64.b64encode(glb).decode()).replace("{{script}}", script)
+    parts = {"policy": POLICY, "title": escape(title), "glb": base64.b64encode(glb).decode(), "script": script}
+    return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], page)  # once: a name may look like a place, too

@@ -13,6 +13,12 @@ CASES = {
     "key of the top level in a table": ("dt = 1e-3", 'dt = 1e-3\ncriteria = ["a"]', "simulation.criteria", "top level"),
     "missing key": ('parent = "world"\n', "", "mechanism.joints[0].parent", "missing"),
     "unknown method": ("dt = 1e-3", 'dt = 1e-3\nmethod = "rk5"', "simulation.method", "did you mean 'rk4'"),
+    "a limit of steps without a tolerance": (
+        "dt = 1e-3", "dt = 1e-3\nmax_steps = 900", "simulation.max_steps", "with a tolerance"
+    ),
+    "a limit of events without any": (
+        "dt = 1e-3", "dt = 1e-3\nmax_events = 20", "simulation.max_events", "none of this model does"
+    ),
     "tolerance without a method": ("dt = 1e-3", "dt = 1e-3\ntolerance = 1e-6", "simulation.method", "takes no tolerance"),
     "missing type": ('type = "prismatic"\n', "", "mechanism.joints[0].type", "missing"),
     "unknown joint type": ('"prismatic"', '"prismatc"', "mechanism.joints[0].type", 'did you mean "prismatic"?'),
@@ -49,9 +55,6 @@ CASES = {
     "component out of range": ('reduce = "max"', "component = 1", "outputs.reach.component", "components 0 to 0"),
     "time out of a joint": ('"max"', '"time_out"', "outputs.reach.reduce", "goes with rim_clearance"),
     "unknown reduction": ('"max"', '"maximum"', "outputs.reach.reduce", '"max"'),
-    "name that is taken": ("[outputs.speed]", "[outputs.status]", "outputs.status", "choose another"),
-    "name of a draw that is taken": ('[dispersions."cart.mass"]', '[dispersions.status]\ntarget = "cart.mass"', "dispersions.status", "choose another"),
-    "output and draw of one name": ("[outputs.speed]", '[dispersions.speed]\ntarget = "cart.mass"\ndistribution = "normal"\nstd = 0.1\n[outputs.speed]', "outputs.speed", "choose another"),
     "name that is no name": ('[dispersions."cart.mass"]', '[dispersions."a/b"]\ntarget = "cart.mass"', 'dispersions."a/b"', "'a/b' is not a name"),
     "unit of an output": ('reduce = "max"', 'reduce = "max"\nunit = "s"', "outputs.reach.unit", "measures time"),
     "criterion of no output": ('"reach > 90 mm"', '"rech > 90 mm"', "criteria[0]", 'did you mean "reach"?'),
@@ -76,6 +79,19 @@ def test_all_problems_at_once(cart):
     with pytest.raises(InputError) as error:
         read(path)
     assert {p.path for p in error.value.problems} == {"mechanism.bodies[0].mas", "simulation.t_end", "study.seed"}
+
+
+def test_all_bodies_and_joints_that_cannot_be_are_told_at_once(tmp_path):
+    bodies = ", ".join(f'{{ name = "b{z}", mass = 1, inertia = [1, 1, {z}] }}' for z in (3, 2, 4))
+    joint = '{ name = "j", type = "revolute", axis = [0, 1, 0], parent = "world", child = "world" }'
+    (tmp_path / "m.toml").write_text(f"[mechanism]\nbodies = [{bodies}]\njoints = [{joint}]\n", encoding="utf-8")
+    with pytest.raises(InputError) as error:
+        load(tmp_path / "m.toml")
+    assert [p.path for p in error.value.problems] == [
+        "mechanism.bodies[0]",
+        "mechanism.bodies[2]",
+        "mechanism.joints[0]",
+    ]
 
 
 def test_missing_file(tmp_path):

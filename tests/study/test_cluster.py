@@ -16,7 +16,7 @@ from jaxmbs.study import read, report, resume, run
 from jaxmbs.study import store as stores
 from jaxmbs.study.cluster import connected, devices
 from jaxmbs.study.comparison import compared
-from jaxmbs.study.provenance import sealed
+from jaxmbs.study.provenance import signed
 from tests.study.conftest import CART, ROOT, cli, environment
 
 distributed = pytest.importorskip("distributed")
@@ -68,7 +68,7 @@ def test_workers_of_another_kind_are_refused(tmp_path, file):
     from jaxmbs.study.provenance import provenance
 
     study = read(file)
-    record = sealed(provenance(study, 128, 64) | {"device": "gpu: another"})
+    record = signed(provenance(study, 128, 64) | {"device": "gpu: another"})
     store = stores.create(study, tmp_path / "run", record)
     device, said = _chunk(str(store.folder), 0, False, False, None)
     assert "device: then gpu: another" in said and np.all(store.status() == stores.NOT_RUN)

@@ -19,7 +19,7 @@ from scipy.stats import beta
 from jaxmbs.batching import kept
 from jaxmbs.io import InputError
 from jaxmbs.study import read, resume, run
-from jaxmbs.study.damage import examined
+from jaxmbs.study.examination import examined
 from jaxmbs.study.templates import about
 from tests.study.conftest import CART, EXAMPLE, ROOT, environment
 from tests.study.killing import killed
@@ -209,7 +209,7 @@ def test_many_malformed_files(tmp_path):
 # --- kills ------------------------------------------------------------------------------------------------------------
 
 
-OTHERS = (["report"], ["verify", "--mend"], ["export", "--overwrite"], ["report", "--json"])
+OTHERS = (["report"], ["verify", "--repair"], ["export", "--overwrite"], ["report", "--json"])
 
 
 def check_kills(tmp_path, monkeypatch, count, seed):

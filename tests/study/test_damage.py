@@ -5,6 +5,7 @@ import json
 import shutil
 import subprocess
 import sys
+import threading
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,11 +13,13 @@ import pytest
 import xarray as xr
 
 from jaxmbs.io import InputError
-from jaxmbs.study import read, report, resume, run
+from jaxmbs.study import damage as checking
+from jaxmbs.study import examination, read, report, resume, run, storage
 from jaxmbs.study import store as stores
 from jaxmbs.study.checksums import checksums
-from jaxmbs.study.damage import damage, examined
+from jaxmbs.study.damage import damage
 from jaxmbs.study.estimate import check, estimate
+from jaxmbs.study.examination import examined
 from tests.study.conftest import CART, environment
 
 N, ROWS = 150, 64  # the last chunk is not full
@@ -133,10 +136,10 @@ def test_record_and_study_file_are_put_back_from_their_copies(whole, folder, fil
         (folder / file).write_bytes((folder / file).read_bytes().replace(b'"seed": 7', b'"seed": 8'))
     else:
         kind(folder / file)
-    with pytest.raises(InputError, match=r"jaxmbs verify .* --mend"):
+    with pytest.raises(InputError, match=r"jaxmbs verify .* --repair"):
         report(folder)
     assert not examined(folder).sound
-    assert examined(folder, mend=True).mended == (file,)
+    assert examined(folder, repair=True).repaired == (file,)
     assert (folder / file).read_bytes() == (whole / file).read_bytes()
     assert examined(folder).sound
 
@@ -144,7 +147,7 @@ def test_record_and_study_file_are_put_back_from_their_copies(whole, folder, fil
 def test_a_changed_study_file_is_kept(folder):
     mine = (folder / "study.toml").read_bytes() + b"# mine\n"
     (folder / "study.toml").write_bytes(mine)
-    examined(folder, mend=True)
+    examined(folder, repair=True)
     assert (folder / "study.toml.found").read_bytes() == mine
 
 
@@ -184,9 +187,6 @@ def test_a_checksum_depends_on_every_bit_name_place_and_study():
     assert not np.any(checksums(values, 11, 1) == first) and not np.any(checksums(values, 10, 2) == first)
 
 
-# --- one process at a time, full disks, sizes -----------------------------------------------------------------------
-
-
 HOLD = """
 import sys
 from pathlib import Path
@@ -195,6 +195,131 @@ with held(Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()
 """
+
+# --- while another process computes ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def half(whole, folder):
+    """A run of which the first chunk is there, its store, and a function that writes the others as its process does."""
+    store, study = stores.open_folder(folder), read(folder / "study.toml")
+    values = {name: x[:] for name, x in store.arrays().items() if name != "checksum"}
+    store.clear(ROWS, N)
+
+    def write(first=ROWS):
+        store.write(store.arrays(), first, {name: x[first : first + ROWS] for name, x in values.items()})
+
+    return study, store, write
+
+
+@pytest.mark.parametrize("moment", ["after the list of chunks", "after the status", "after the last"])
+def test_what_is_written_during_a_look_is_not_damaged(half, monkeypatch, moment):
+    """A chunk becomes whole between one reading and the next: it was not there, or it is sound."""
+    study, store, write = half
+    chunks, read_span, names = stores.Store.chunks, checking.read_span, []
+
+    def listed(self, name):
+        found = chunks(self, name)
+        names.append(name)
+        if len(names) == (1 if moment == "after the list of chunks" else -1):
+            write()
+        return found
+
+    def spanned(array, name, *x):
+        found = read_span(array, name, *x)
+        names.append(name)
+        if moment == ("after the status" if name == "status" else "after the last" if name == "reach" else ""):
+            write()
+        return found
+
+    monkeypatch.setattr(stores.Store, "chunks", listed)
+    monkeypatch.setattr(checking, "read_span", spanned)
+    assert damage(study, store) == []
+    monkeypatch.undo()
+    assert damage(study, store) == [] and np.count_nonzero(store.status() == 0) == 128, "it was written"
+
+
+def test_a_run_that_is_being_computed_is_never_called_damaged(half):
+    """One thread writes, this one looks, again and again."""
+    study, store, write = half
+    looks = []
+
+    def compute():
+        for first in (ROWS, 2 * ROWS):
+            write(first)
+        store.finish()
+
+    for _ in range(6):
+        store.clear(ROWS, N)
+        writer = threading.Thread(target=compute)
+        writer.start()
+        while writer.is_alive():
+            looks.append(damage(study, store))
+        writer.join()
+    assert len(looks) > 6 and not any(looks) and not damage(study, store)
+
+
+def test_who_computes_is_said(half, command):
+    """By `verify`, the table and the page; metadata that is just being written is not damage either."""
+    _, store, _ = half
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(store.folder)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=environment(),
+    )
+    try:
+        assert process.stdout.readline() == b"held\n"
+        found = examined(store.folder)
+        assert found.sound and found.done == ROWS and f"process {process.pid} on" in found.computing
+        done = command("verify", store.folder)
+        assert f"being computed by process {process.pid}" in done.stdout and "jaxmbs resume" not in done.stdout
+        assert json.loads(command("verify", store.folder, "--json").stdout)["computing"] == found.computing
+        written = report(store.folder)
+        said = f"process {process.pid} on"
+        assert said in written.path.read_text(encoding="utf-8") and said in str(written.table.renderables[0])
+        (store.folder / "results.zarr" / "reach" / "zarr.json").unlink()
+        with pytest.raises(InputError, match=rf"is being computed by process {process.pid}.*wait"):
+            report(store.folder)
+        with pytest.raises(InputError, match="in use by"):
+            examined(store.folder, repair=True)
+    finally:
+        process.kill()
+        process.communicate()
+    assert not examined(store.folder).sound and not examined(store.folder).computing
+
+
+def test_metadata_that_appears_in_time_is_no_damage(half, monkeypatch):
+    """As at the end of a run that stops early, whose metadata are written anew."""
+    _, store, _ = half
+    path = store.folder / "results.zarr" / "reach" / "zarr.json"
+    content = path.read_bytes()
+    path.write_bytes(b"{}")
+    for module in (checking, examination):
+        monkeypatch.setattr(module, "PAUSE", 0)
+        monkeypatch.setattr(module, "holder", lambda _: "somebody")
+    monkeypatch.setattr(examination.time, "sleep", lambda _: path.write_bytes(content))
+    found = examined(store.folder)
+    assert found.sound and found.computing == "somebody"
+
+
+def test_a_run_that_is_being_started_is_said_to_be(tmp_path):
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment()
+    )
+    try:
+        assert process.stdout.readline() == b"held\n"
+        for look in (examined, stores.open_folder):
+            with pytest.raises(InputError, match=f"is being started by process {process.pid}"):
+                look(tmp_path)
+    finally:
+        process.kill()
+        process.communicate()
+    with pytest.raises(InputError, match="there is no study here"):
+        examined(tmp_path)
+
+
+# --- one process at a time, full disks, sizes -----------------------------------------------------------------------
 
 
 def test_one_process_at_a_time_writes_and_the_second_hears_who_it_is(folder):
@@ -228,6 +353,38 @@ def test_a_full_disk_is_one_line_and_nothing_is_lost(whole, folder, monkeypatch)
     assert np.count_nonzero(stores.open_folder(folder).status() == 0) == 128
     resume(folder)
     assert content(folder) == content(whole)
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+def test_a_full_disk_has_its_remedy_wherever_it_is_met(whole, folder, tmp_path, monkeypatch, number):
+    def full(path, content):
+        raise OSError(number, "No space left on device")
+
+    study = read(whole / "study.toml")
+    for module in (stores, storage, sys.modules["jaxmbs.study.report"]):
+        monkeypatch.setattr(module, "write_whole", full)
+    for use in (lambda: run(study, N, tmp_path / "new", ROWS), lambda: report(folder)):
+        with pytest.raises(InputError, match=r"the disk is full.*make room"):
+            use()
+
+
+def test_names_that_no_file_system_takes(tmp_path, command):
+    (tmp_path / "cart.toml").write_text(CART, encoding="utf-8")
+    study, long = read(tmp_path / "cart.toml"), tmp_path / ("x" * 300)
+    for use in (lambda: run(study, N, long, ROWS), lambda: report(long), lambda: examined(long), lambda: resume(long)):
+        with pytest.raises(InputError, match=r"is longer than 255 bytes.*choose another"):
+            use()
+    with pytest.raises(InputError, match="zero in the name"):
+        run(study, N, tmp_path / "a\0b", ROWS)
+    name = "y" * 300
+    (tmp_path / "long.toml").write_text(
+        CART.replace("outputs.speed", f"outputs.{name}").replace('"speed <', f'"{name} <')
+    )
+    with pytest.raises(InputError, match=r'outputs\."y+\.\.\.": .*longer than 200 characters; shorten it'):
+        read(tmp_path / "long.toml")
+    for arguments in (("info", long), ("simulate", tmp_path / "cart.toml", "--out", f"{long}.csv")):
+        done = command(*arguments)
+        assert done.returncode == 1 and "shorten it" in done.stderr and "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ import zarr
 from jaxmbs.io.errors import InputError
 from jaxmbs.study import read, repeat, report, resume, run
 from jaxmbs.study import store as stores
-from jaxmbs.study.damage import examined
-from jaxmbs.study.provenance import sealed
+from jaxmbs.study.examination import examined
+from jaxmbs.study.provenance import signed
 from tests.study.conftest import CART
 
 LATCHING = CART.replace("damping = 0.5", "damping = 0.0").replace(
@@ -120,10 +120,10 @@ def test_a_run_of_another_version_is_not_called_damaged(finished, tmp_path):
     record["versions"]["jaxmbs"] = "0.0.1"
     del record["format"], record["digest"]
     before = (folder / "results.zarr" / "zarr.json").read_bytes()
-    for older in (record, sealed(record)):
+    for older in (record, signed(record)):
         (folder / "provenance.json").write_text(json.dumps(older))
         for use in (report, resume, examined, stores.open_folder):
-            if (use, older) != (stores.open_folder, sealed(record)):
+            if (use, older) != (stores.open_folder, signed(record)):
                 with pytest.raises(InputError, match=r"is a run of jaxmbs 0\.0\.1, .*nothing is damaged"):
                     use(folder, True) if use is resume else use(folder)
     assert (folder / "results.zarr" / "zarr.json").read_bytes() == before

@@ -16,8 +16,9 @@ import xarray as xr
 import jaxmbs as mbs
 from jaxmbs.io import InputError
 from jaxmbs.study import read, repeat, resume, run
-from jaxmbs.study.batch import ANEW, BLOCKS_PER_DEVICE, Compiled
-from jaxmbs.study.provenance import sealed
+from jaxmbs.study.batch import BLOCKS_PER_DEVICE, Compiled
+from jaxmbs.study.layout import ANEW
+from jaxmbs.study.provenance import signed
 from jaxmbs.study.run import _Pace
 from jaxmbs.study.store import NOT_RUN, Store
 from tests.study.conftest import cli, environment
@@ -188,7 +189,7 @@ def test_resume_refuses_what_would_not_be_the_same_run(whole, tmp_path):
     record = json.loads((folder / "provenance.json").read_text())
 
     def changed(**values):
-        (folder / "provenance.json").write_text(json.dumps(sealed(record | values)))
+        (folder / "provenance.json").write_text(json.dumps(signed(record | values)))
 
     changed(versions=record["versions"] | {"jax": "0.0.1"})
     with pytest.raises(InputError, match=r"jax: then 0\.0\.1, now .*--other-versions"):

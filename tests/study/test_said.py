@@ -74,7 +74,7 @@ def test_printed_commands_run_as_they_are(trusted, command):
     assert again.returncode == 0, again.stderr
     (trusted / folder / "study.toml").write_text("", encoding="utf-8")
     refused = command("report", folder, "--trust", cwd=trusted)
-    assert commands_in(refused.stderr) == [["jaxmbs", "verify", folder, "--mend", "--trust"]]
+    assert commands_in(refused.stderr) == [["jaxmbs", "verify", folder, "--repair", "--trust"]]
     assert command(*commands_in(refused.stderr)[0][1:], cwd=trusted).returncode in (0, 1)
 
 

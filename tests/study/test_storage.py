@@ -6,6 +6,7 @@ import signal
 import subprocess
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -13,7 +14,7 @@ from jaxmbs.io import InputError
 from jaxmbs.study import lock, read, resume, run, storage
 from jaxmbs.study import store as stores
 from jaxmbs.study.comparison import compared
-from jaxmbs.study.damage import examined
+from jaxmbs.study.examination import examined
 from tests.study.conftest import CART, cli, environment
 
 upath = pytest.importorskip("upath")
@@ -114,9 +115,9 @@ def test_what_is_lost_or_damaged_at_an_address_is_computed_anew(address, alone):
     resume("memory://bucket/run", trust=True)
     assert files(address) == {**{k: x for k, x in files(alone.folder).items() if k != lock.LOCK}, "notes.txt": b"mine"}
     storage.write_whole(address / "study.toml", b"another")
-    with pytest.raises(InputError, match="jaxmbs verify memory://bucket/run --mend"):
+    with pytest.raises(InputError, match="jaxmbs verify memory://bucket/run --repair"):
         resume("memory://bucket/run", trust=True)
-    assert examined("memory://bucket/run", mend=True, trust=True).mended == ("study.toml",)
+    assert examined("memory://bucket/run", repair=True, trust=True).repaired == ("study.toml",)
     assert (address / "study.toml.found").read_bytes() == b"another"
 
 
@@ -143,7 +144,7 @@ def test_an_owner_elsewhere_keeps_others_out(address, monkeypatch):
     with pytest.raises(InputError, match=r"process 7 on far away since today.*remove memory://bucket/run/.owner.json"):
         resume(address, trust=True)
     assert json.loads(owner.read_bytes()) == said
-    monkeypatch.setattr(lock.time, "sleep", lambda _: storage.remove(owner))
+    monkeypatch.setattr(lock, "time", SimpleNamespace(sleep=lambda _: storage.remove(owner)))
     with lock.held(address, wait=True):
         assert json.loads(owner.read_bytes())["process"] == os.getpid()
         with pytest.raises(InputError, match=f"in use by process {os.getpid()} on"), lock.held(address):

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from jaxmbs.cli.common import FAILED, Folder, Json, Quiet, Trust, compute, console, speaking
+from jaxmbs.cli.common import FAILED, Folder, Json, Quiet, Seal, Trust, compute, console, speaking
 
 
 def report(
@@ -14,6 +14,7 @@ def report(
     check: Annotated[
         bool, typer.Option("--check", help="Exit code 3 where a criterion fails or samples are missing.")
     ] = False,
+    seal: Seal = None,
     trust: Trust = False,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -29,7 +30,7 @@ def report(
         from jaxmbs.study.report import report as write
 
         with nullcontext() if as_json or quiet else console().status("writing the report"):
-            written = write(folder, trust)
+            written = write(folder, trust, seal)
         if as_json:
             voice.document(written.document | {"page": str(written.path)})
         else:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from jaxmbs.cli.common import Cluster, Folder, Json, Quiet, Trust, Wait, compute, progress, speaking
+from jaxmbs.cli.common import Cluster, Folder, Json, Quiet, Seal, Trust, Wait, compute, progress, speaking
 
 
 def resume(
@@ -14,6 +14,7 @@ def resume(
     other_versions: Annotated[bool, typer.Option("--other-versions", help="Accept other versions.")] = False,
     cluster: Cluster = None,
     wait: Wait = False,
+    seal: Seal = None,
     trust: Trust = False,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -28,7 +29,7 @@ def resume(
         from jaxmbs.study.statistics import document
 
         with progress(voice, folder, trust) as told:
-            store = go_on(folder, other_versions, told, trust, wait, cluster)
+            store = go_on(folder, other_versions, told, trust, wait, cluster, seal)
         checked = read_study(store, trust)
         if as_json:
             voice.document(document(checked, store))

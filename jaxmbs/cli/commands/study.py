@@ -12,6 +12,7 @@ from jaxmbs.cli.common import (
     Json,
     Precision,
     Quiet,
+    Seal,
     Trust,
     Wait,
     WithPrecision,
@@ -41,6 +42,7 @@ def study(
     cluster: Cluster = None,
     precision: WithPrecision = Precision.float64,
     wait: Wait = False,
+    seal: Seal = None,
     trust: Trust = False,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -63,7 +65,7 @@ def study(
         from jaxmbs.study.statistics import document
 
         with progress(voice, out, trust) as told:
-            store = run(checked, n, there, rows or BLOCK_ROWS, told, wait, rule(until), cluster, trust)
+            store = run(checked, n, there, rows or BLOCK_ROWS, told, wait, rule(until), cluster, trust, seal)
         if as_json:
             voice.document(document(checked, store))
         elif not quiet:

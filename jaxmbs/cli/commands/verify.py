@@ -6,14 +6,16 @@ from typing import Annotated
 
 import typer
 
-from jaxmbs.cli.common import BAD, Folder, Json, Quiet, Trust, speaking
+from jaxmbs.cli.common import BAD, Folder, Json, Quiet, Seal, Trust, problems, say, speaking
 
 
 def verify(
     folder: Folder,
-    mend: Annotated[
-        bool, typer.Option("--mend", help="Put back study file, modules, provenance and metadata from their copies.")
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Put back study file, modules, provenance and metadata from their copies.")
     ] = False,
+    mend: Annotated[bool, typer.Option("--mend", hidden=True)] = False,  # its name in earlier versions
+    seal: Seal = None,
     trust: Trust = False,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -21,9 +23,11 @@ def verify(
     """Say what a run's folder has, and whether every number in it is the one that was computed."""
     with speaking(as_json, quiet) as voice:
         from jaxmbs.cli.show import inventory
-        from jaxmbs.study.damage import examined
+        from jaxmbs.study.examination import examined
 
-        found = examined(folder, mend, trust)
+        if mend:
+            say("warning: --mend is now called --repair, and goes in a later version", problems())
+        found = examined(folder, repair or mend, trust, seal)
         if as_json:
             voice.document(found.document)
         else:

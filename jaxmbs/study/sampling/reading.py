@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jaxmbs.io.errors import InputError, Problem, dotted
+from jaxmbs.io.names import beside
 from jaxmbs.study import dispersions
 from jaxmbs.study.dispersions import Dispersions
 from jaxmbs.study.sampling.designs import RANDOM
@@ -19,16 +20,12 @@ if TYPE_CHECKING:
     from jaxmbs.model.joints import Joint
 
 
-def beside_study(path: Path, data: dict[str, Any]) -> dict[str, Any]:
-    """The tables with the CSV files that they name found beside the study."""
+def beside_study(folder: Path, data: dict[str, Any], trust: bool = False) -> dict[str, Any]:
+    """The tables with the CSV files that they name found in the folder."""
     for name, table in data["dispersions"].items() if isinstance(data.get("dispersions"), dict) else ():
         file = table.get("file") if isinstance(table, dict) else None
-        if isinstance(file, str) and Path(file).name != file:
-            raise InputError(
-                Problem(dotted(("dispersions", name, "file")), f'"{file}" is not the name of a file beside this one')
-            )
         if isinstance(file, str):
-            table["file"] = str(path.resolve().parent / file)
+            table["file"] = str(beside(folder, file, dotted(("dispersions", name, "file")), trust))
     return data
 
 

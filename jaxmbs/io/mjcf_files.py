@@ -1,0 +1,54 @@
+"""What an MJCF file reads beside itself: MuJoCo opens whatever it names, so it is looked at before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from xml.etree.ElementTree import Element
+
+from jaxmbs.io.errors import InputError, Problem
+from jaxmbs.io.names import TRUST, read_bytes, within
+from jaxmbs.io.xml import parsed
+
+_FOLDERS = {"texture": ("texturedir", "assetdir")}  # of the compiler, for the files of an element; of all others:
+_OF_MESHES = ("meshdir", "assetdir")
+_BESIDE_THE_FILE = ("include", "model")
+
+
+def require_own_files(path: Path) -> None:
+    """Raises InputError, with its element, for a file that is not in the folder of the MJCF at `path` or below."""
+    folder, roots = path.resolve().parent, dict[Path, Element]()
+    try:
+        _read(folder, path, roots)
+    except InputError as error:
+        raise InputError(error.problems, path) from None
+    settings = [c for root in roots.values() for c in root.iter("compiler")]
+    for root in roots.values():
+        for element, name in _named(root):
+            keys = () if element.tag in _BESIDE_THE_FILE else _FOLDERS.get(element.tag, _OF_MESHES)
+            below = [c.get(key, "") for c in settings for key in keys]
+            if not all(within(folder, folder / x / name) for x in ("", *below)):
+                where = f'{element.tag} "{element.get("name") or name}"'
+                message = (
+                    f'"{name}" is not in the folder of this file; put it there, or say that you trust the file: {TRUST}'
+                )
+                raise InputError(Problem(where, message), path)
+
+
+def _read(folder: Path, path: Path, roots: dict[Path, Element]) -> None:
+    """The file and all that it includes, each once; only those of the folder."""
+    if path.resolve() in roots:
+        return
+    root = roots[path.resolve()] = parsed(read_bytes(path))
+    for element, name in _named(root):
+        for there in {folder / name, path.parent / name}:
+            if element.tag in _BESIDE_THE_FILE and there.is_file() and within(folder, there):
+                _read(folder, there, roots)
+
+
+def _named(root: Element) -> Iterator[tuple[Element, str]]:
+    """Elements with the names of files that they give: file, fileright, ..."""
+    for element in root.iter():
+        for key, value in element.attrib.items():
+            if key.startswith("file") and value:
+                yield element, value

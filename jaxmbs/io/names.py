@@ -1,0 +1,77 @@
+"""Names that one file gives of others: which it may, and where they are. Whatever reads or writes by such a name asks here.
+
+A name that stands in a file was written by whoever wrote the file, and that may be nobody whom the user knows: it names
+a file in its own folder, or its user has said that the file is trusted.
+"""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import Any
+
+from jaxmbs.io.errors import InputError, Problem
+
+LONGEST = 255  # [byte] of a name, on every common file system
+TRUST = "--trust on the command line, trust=True in Python"
+
+
+def fault(name: Any) -> str:
+    """What keeps a name from being the bare name of a file; "" where nothing does.
+
+    >>> fault("mine.py"), fault("../mine.py")
+    ('', 'is not the bare name of a file')
+    """
+    if not isinstance(name, str) or name in ("", ".", "..") or not name.isprintable():
+        return "is not the bare name of a file"
+    if PurePosixPath(name).name != name or PureWindowsPath(name).name != name:
+        return "is not the bare name of a file"
+    if len(name.encode()) > LONGEST:
+        return f"is longer than the {LONGEST} bytes that a file's name may have"
+    return ""
+
+
+def beside(folder: Path, name: Any, key: str, trust: bool = False) -> Path:
+    """The file of this name in a folder. Raises InputError, at `key`, for a name that is not a bare one, and for a symbolic
+    link that leads out of the folder, unless whoever named it is trusted."""
+    wrong = fault(name)
+    if wrong:
+        raise InputError(
+            Problem(key, f'"{name}" {wrong}; files are named without a folder, beside the one that names them')
+        )
+    path = folder / name
+    if not trust and isinstance(path, Path) and not within(folder, path):
+        said = f'"{name}" is a symbolic link out of the folder; put the file itself there, or say that you trust it'
+        raise InputError(Problem(key, f"{said}: {TRUST}"))
+    return path
+
+
+def within(folder: Path, path: str | Path) -> bool:
+    """Whether a path, taken from `folder` if it is relative, ends in the folder, through whatever symbolic links."""
+    try:
+        return (folder / path).resolve().is_relative_to(folder.resolve())
+    except (OSError, ValueError, RuntimeError):  # a name that no file has, links in a circle
+        return False
+
+
+def remedy(error: OSError, otherwise: str) -> str:
+    """What a system call's failure means, and what to do; otherwise: the remedy where the system's own words are enough."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return "the disk is full, or your share of it; make room, then give the same command again"
+    if error.errno == errno.ENAMETOOLONG:
+        return (
+            f"the name is too long for this file system; {LONGEST} bytes are the most that a name may have: shorten it"
+        )
+    if error.errno == errno.EROFS:
+        return f"the file system can only be read; {otherwise}"
+    return f"{error.strerror or error}; {otherwise}"
+
+
+def read_bytes(path: str | Path) -> bytes:
+    """The file's content. Raises InputError where there is none."""
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise InputError(Problem("", f"{path} cannot be read: {remedy(error, 'is its name right?')}"), path) from None
+    except ValueError as error:  # a name with a zero in it
+        raise InputError(Problem("", f"{str(path)!r} is no name of a file: {error}")) from None

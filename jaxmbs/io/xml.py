@@ -1,0 +1,25 @@
+"""XML of others, without entities of its own: a short file can blow them up, and they can name files of the reader's."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from typing import Any
+from xml.parsers import expat
+
+from jaxmbs.io.errors import InputError, Problem
+
+
+def parsed(content: bytes) -> ET.Element:
+    """The root of a document. Raises InputError where it is no XML, or declares entities."""
+    guard = expat.ParserCreate()
+    guard.EntityDeclHandler = _refuse
+    try:
+        guard.Parse(content, True)
+        return ET.fromstring(content)
+    except (expat.ExpatError, ET.ParseError, ValueError, LookupError) as error:
+        raise InputError(Problem("", f"not an XML file: {error}")) from None
+
+
+def _refuse(name: str, *_: Any) -> None:
+    message = f'declares the entity "{name}", which could be anything of any size; write out what it stands for'
+    raise InputError(Problem("", message))

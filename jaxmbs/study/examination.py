@@ -1,0 +1,114 @@
+"""What `jaxmbs verify` does: look through a run's folder, and put back what can be."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from jaxmbs.study import storage
+from jaxmbs.study import store as stores
+from jaxmbs.study.checksums import CHECKSUM
+from jaxmbs.study.columns import Column, column_of
+from jaxmbs.study.damage import LOOKS, PAUSE, Damage, damage, damaged_copies, read_span
+from jaxmbs.study.lock import held, holder
+from jaxmbs.study.provenance import unsealed
+from jaxmbs.study.repair import discard, put_back, repair_metadata
+from jaxmbs.study.seal import key_of
+from jaxmbs.study.store import FINISHED, NOT_RUN, PROVENANCE, RESULTS
+
+
+@dataclass(frozen=True)
+class Examination:
+    """What `jaxmbs verify` finds: samples in all and done, damage, what was put back, size of the files [byte]; computing:
+    who computes there now, "" for nobody; sealed: whether the key was on all that is there, None where none was given.
+    """
+
+    folder: Path
+    samples: int
+    done: int
+    fingerprint: str | None
+    damage: tuple[Damage, ...]
+    repaired: tuple[str, ...]
+    size: int
+    computing: str = ""
+    sealed: bool | None = None
+
+    @property
+    def sound(self) -> bool:
+        return not self.damage
+
+    @property
+    def document(self) -> dict[str, Any]:
+        return asdict(self) | {"folder": str(self.folder), "sound": self.sound}
+
+
+def examined(
+    folder: str | Path, repair: bool = False, trust: bool = False, seal: str | Path | None = None
+) -> Examination:
+    """What a run's folder has and what is damaged in it.
+
+    repair: put back study file, modules, provenance and metadata; a study file that was changed is kept as NAME.found.
+    Damaged samples are for `resume`. seal: a file with the key with which the run was begun; whatever was not written with
+    it is damage. Raises InputError where there is no run, or nothing that it can be known by.
+    """
+    folder, key = storage.place(folder), key_of(seal)
+    with storage.reached(folder):
+        storage.require_own(folder)
+        if repair:
+            stores.require_run(folder)
+            with held(folder):
+                return _examined(folder, True, trust, key)
+        for look in range(LOOKS):
+            who = holder(folder)
+            found = _examined(folder, False, trust, key)
+            who = who or holder(folder)
+            if found.sound or not who or look == LOOKS - 1:
+                return replace(found, computing=who)
+            time.sleep(PAUSE)  # whoever computes there was about to write it
+        raise AssertionError
+
+
+def _examined(folder: Path, repair: bool, trust: bool, key: bytes | None) -> Examination:
+    repaired: list[str] = []
+    texts = [] if repair else list(_texts(folder, key))
+    if repair:
+        repaired += put_back(folder)
+    if texts:
+        return Examination(folder, 0, 0, None, tuple(texts), (), storage.size(folder))
+    store = stores.open_folder(folder, key)
+    study = stores.read_study(store, trust)
+    sealed = None if key is None else True
+    if not (folder / RESULTS).exists():
+        lost = (Damage(RESULTS, "is missing, and the run was finished"),) if (folder / FINISHED).exists() else ()
+        return Examination(folder, store.n, 0, None, lost, tuple(repaired), storage.size(folder), sealed=sealed)
+    if repair:
+        repaired += [d.file for d in repair_metadata(study, store)]
+        repaired += [d.file for d in discard(store)]
+    found = [*damage(study, store), *damaged_copies(store)]
+    done, mark = 0, None
+    if not any("metadata" in d.what for d in found):
+        arrays, all_of = store.arrays(), ((0, store.n),)
+        status = Column(lambda a, b: read_span(arrays["status"], "status", a, b, store.chunk_rows, {}), all_of)
+        done = sum(int(np.count_nonzero(part != NOT_RUN)) for part in status.parts())
+        if not found and done == store.n:
+            mark = stores.fingerprint(column_of(arrays[CHECKSUM], all_of).parts())
+    sealed = None if key is None else not found
+    return Examination(folder, store.n, done, mark, tuple(found), tuple(repaired), storage.size(folder), sealed=sealed)
+
+
+def _texts(folder: Path, key: bytes | None) -> Iterator[Damage]:
+    """What is wrong with provenance, study file and modules."""
+    record, wrong = stores.record_in(folder / PROVENANCE)
+    if wrong:
+        stores.require_run(folder)
+        yield Damage(PROVENANCE, f"{wrong}; {stores.repairing(folder, record)}")
+        return
+    if key is not None and (wrong := unsealed(record, key)):
+        yield Damage(PROVENANCE, wrong)
+    for name, _ in stores.changed_files(folder, record):
+        yield Damage(name, f"is missing or was changed; {stores.repairing(folder, record)}")

@@ -1,0 +1,79 @@
+"""Where a run keeps what, by the kind of its folder, which its record says.
+
+Names that users give never meet those of the run itself: files lie in a folder of their own, and a variable whose name is
+taken in the results is told from the other by what it is.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from jaxmbs.study.checksums import CHECKSUM
+from jaxmbs.study.outputs.folding import AT_START as AT_START
+from jaxmbs.study.outputs.folding import EVENT_COUNTS, EVENT_TIMES, at_their_start
+
+if TYPE_CHECKING:
+    from jaxmbs.study.problem import Study
+
+RESULTS, STUDY, PROVENANCE, FINISHED = "results.zarr", "study.toml", "provenance.json", "finished.json"
+PAGE, HISTORIES = "report.html", "histories.npz"  # which a report can write again
+FILES = "files"  # folder of the modules and data of the study
+KIND = 3  # of a run's folder; 1: without the events of samples; 2: files beside the study, not part of checksums, and
+# nothing of what stays at its start
+OWN = ("status", "energy_error", "constraint_error", CHECKSUM, EVENT_COUNTS, EVENT_TIMES, AT_START)
+DRAWS, ANEW = "draws of a sample", "to be computed anew"  # in a batch's results, where names of users have no spaces
+
+
+def kind(record: Mapping[str, Any]) -> int:
+    """Of the folder that a record describes."""
+    return record.get("format", 1)
+
+
+def files(folder: Path, record: Mapping[str, Any]) -> Path:
+    """The folder of a run's modules and data."""
+    return folder / FILES if kind(record) > 2 else folder
+
+
+def files_of(path: Path) -> Path:
+    """Where the files are that the study at `path` names: beside it, or, for the study of a run, where that keeps them."""
+    folder = path.absolute().parent
+    if path.name == STUDY:
+        with suppress(OSError, ValueError):
+            record = json.loads((folder / PROVENANCE).read_bytes())
+            if isinstance(record, dict) and isinstance(kind(record), int):
+                return files(folder, record)
+    return folder
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Names of the variables in the results, by the names of outputs and of dispersions."""
+
+    outputs: Mapping[str, str]
+    draws: Mapping[str, str]
+
+
+def labels(study: Study, of_kind: int = KIND) -> Labels:
+    """What the variables of a study are called: as in its file, but for those that the results have already, whatever their
+    case, since not all file systems tell it: "status (output)"."""
+    names = list(study.outputs), [d.name for d in study.dispersions.items] if study.dispersions else []
+    if of_kind < 3:
+        return Labels(*({name: name for name in some} for some in names))
+    sizes = {len(study.model.event_names), *(d.k for d in study.dispersions.items)} if study.dispersions else set()
+    sizes.add(len(at_their_start(study.outputs)))
+    taken = {*OWN, "sample", "zarr.json", *(f"component_{k}" for k in sizes)}
+    found: list[dict[str, str]] = []
+    for what, some in zip(("output", "draw"), names, strict=True):
+        found.append({})
+        for name in some:
+            label, again = name, 1
+            while label.casefold() in taken:
+                label, again = f"{name} ({what})" if again == 1 else f"{name} ({what} {again})", again + 1
+            taken.add(label.casefold())
+            found[-1][name] = label
+    return Labels(*found)

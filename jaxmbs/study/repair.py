@@ -1,0 +1,101 @@
+"""How a run's folder becomes whole again: what tells of the numbers is put back, what is damaged is forgotten."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from jaxmbs.io.errors import InputError, Problem
+from jaxmbs.study import storage
+from jaxmbs.study import store as stores
+from jaxmbs.study.damage import Damage, broken_metadata, damaged_chunks, damaged_copies
+from jaxmbs.study.provenance import intact, signed
+from jaxmbs.study.store import FINISHED, PROVENANCE, RESULTS, Store
+
+if TYPE_CHECKING:
+    from jaxmbs.study.problem import Study
+
+
+def repair_results(study: Study, store: Store) -> list[Damage]:
+    """Put metadata back and forget what is damaged, so that it is computed anew. Returns what was found."""
+    found = repair_metadata(study, store)
+    lost = list(damaged_chunks(store))
+    for d in lost:
+        store.clear(d.first, d.stop)
+    if any(d.file == FINISHED for d in lost):
+        (store.folder / FINISHED).unlink(missing_ok=True)
+    return found + lost + discard(store)
+
+
+def repair_metadata(study: Study, store: Store) -> list[Damage]:
+    """Put back what tells of the arrays. Returns what was found."""
+    found = broken_metadata(study, store)
+    for path, content in stores.metadata(study, store).items() if found else ():
+        target = store.folder / RESULTS / path
+        storage.make(target.parent)
+        storage.write_whole(target, content)
+    return found
+
+
+def discard(store: Store) -> list[Damage]:
+    """Remove what a report has written and is not so any more. Returns what was found."""
+    found = list(damaged_copies(store))
+    for d in found:
+        storage.remove(store.folder / d.file)
+    return found
+
+
+def cut(study: Study, store: Store, n: int) -> Store:
+    """End a run after n samples, whole chunks of them: what was computed beyond is forgotten."""
+    if n < store.n:
+        store.clear(n, store.n)
+        record = signed(store.provenance | {"n": n, "most": store.n}, store.key)
+        storage.write_whole(store.folder / PROVENANCE, json.dumps(record, indent=2).encode())
+        store = Store(store.folder, record, store.key)
+        repair_metadata(study.of_size(n), store)  # which `resume` does, should this be interrupted
+    return store
+
+
+def put_back(folder: Path) -> Iterator[str]:
+    """Write provenance, study file and modules from their copies in the results, where they are not as they were."""
+    root = _parsed(_read(folder / RESULTS / "zarr.json"))
+    attributes = root.get("attributes") if isinstance(root, dict) else None
+    attributes = attributes if isinstance(attributes, dict) else {}
+    record, wrong = stores.record_in(folder / PROVENANCE)
+    if wrong:
+        stores.require_run(folder)
+        record = _parsed(attributes.get("provenance"))
+        stores.require_version(folder, record)
+        if not intact(record):
+            message = f"{wrong}, and so is its copy in the results; what was run cannot be known from this folder"
+            raise InputError(Problem(str(folder / PROVENANCE), message))
+        storage.write_whole(folder / PROVENANCE, json.dumps(record, indent=2).encode())
+        yield PROVENANCE
+    copies, hashes = _parsed(attributes.get("files")), stores.described_by(folder, record)
+    for name, path in list(stores.changed_files(folder, record)):
+        content = str(copies.get(name, "") if isinstance(copies, dict) else "").encode()
+        if hashlib.sha256(content).hexdigest() != hashes[path]:
+            message = "is damaged, and so is its copy in the results; put the file back with which the run began"
+            raise InputError(Problem(str(path), message))
+        if path.exists():
+            storage.write_whole(path.with_name(f"{path.name}.found"), path.read_bytes())
+        storage.make(path.parent)
+        storage.write_whole(path, content)
+        yield name
+
+
+def _read(path: Path) -> Any:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return None
+
+
+def _parsed(text: Any) -> Any:
+    try:
+        return json.loads(text)
+    except (TypeError, ValueError, RecursionError):
+        return None

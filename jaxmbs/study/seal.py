@@ -1,0 +1,78 @@
+"""A user's key over what a run has: so that "sound" says who wrote it, and not only that nothing broke.
+
+The seal is HMAC-SHA256. It is in the record, in what notes the end of the run, over the bytes of all numbers, and under
+every file that a report writes. Whoever has not the key can change none of them unseen.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from jaxmbs.io.errors import InputError, Problem
+from jaxmbs.io.names import remedy
+
+SEAL = "seal"  # in a record, and in the note that a run is finished
+LEAST = 16  # bytes of a key
+_UNDER = re.compile(rb"\n<!-- jaxmbs ([0-9a-f]{64}) ([0-9a-f]{64}|-) -->\n\Z")
+
+
+def key_of(file: str | Path | None) -> bytes | None:
+    """The key in a file. Raises InputError where there is none, or one that could be guessed."""
+    if file is None:
+        return None
+    try:
+        found = Path(file).read_bytes()
+    except OSError as error:
+        raise InputError(Problem("--seal", f"{file} cannot be read: {remedy(error, 'is its name right?')}")) from None
+    if len(found.strip()) < LEAST:
+        message = (
+            f"{file} has less than {LEAST} bytes, which could be guessed; make a key: openssl rand -hex 32 > {file}"
+        )
+        raise InputError(Problem("--seal", message))
+    return found.strip()
+
+
+def sealed_with(key: bytes, content: bytes) -> str:
+    """The seal of a content."""
+    return hmac.new(key, content, hashlib.sha256).hexdigest()
+
+
+def same(seal: object, key: bytes, content: bytes) -> bool:
+    """Whether it is the content's seal."""
+    return isinstance(seal, str) and hmac.compare_digest(seal.encode(), sealed_with(key, content).encode())
+
+
+def marked(content: bytes, digest: str, key: bytes | None) -> bytes:
+    """A file that was made from a run's results, with a line under it that says so: digest of the run's record and of the
+    content, and the seal. Pages and archives have room for it."""
+    now = _digest(content, digest)
+    return content + f"\n<!-- jaxmbs {now} {'-' if key is None else sealed_with(key, now.encode())} -->\n".encode()
+
+
+def fault_of_marked(content: bytes, digest: str, key: bytes | None = None) -> str:
+    """Why a file is not as it was made from this run; "" where it is."""
+    found = _UNDER.search(content[-200:])
+    if found is None:
+        return "does not say of which run it is"
+    now = _digest(content[: len(content) - len(found[0])], digest)
+    if now.encode() != found[1]:
+        return "is not as it was made from these results"
+    if key is not None and not same(found[2].decode(), key, now.encode()):
+        return "was not made with this key"
+    return ""
+
+
+def contents(parts: Iterable[bytes]) -> str:
+    """SHA-256 of numbers that come part by part."""
+    total = hashlib.sha256()
+    for part in parts:
+        total.update(part)
+    return total.hexdigest()
+
+
+def _digest(content: bytes, digest: str) -> str:
+    return hashlib.sha256(digest.encode() + content).hexdigest()
