@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def in_units(study: Study, store: Store, table: pandas.DataFrame) -> pandas.DataFrame:
     """A table of a run's samples in the units that the study's file uses, told in the heads of columns: "reach [mm]".
 
-    Numbers without one stay in SI. Columns of events and of outputs at their start are named after them.
+    Numbers without a unit stay in SI. Columns of events and of outputs at their start are named after them.
     """
     called = store.labels(study)
     used = {called.outputs[name]: unit for name, unit in study.shown.items()}
