@@ -14,7 +14,8 @@ from jaxmbs.io.errors import InputError, Problem
 from jaxmbs.simulate.status import Status
 from jaxmbs.study.checksums import CHECKSUM
 from jaxmbs.study.layout import FILES, RESULTS, STUDY, kind
-from jaxmbs.study.outputs.folding import EVENT_COUNTS, EVENT_TIMES
+from jaxmbs.study.outputs.folding import AT_START, EVENT_COUNTS, EVENT_TIMES
+from jaxmbs.study.shell import command
 from jaxmbs.study.units import si
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ CODECS = {"bytes", "zstd", "crc32c"}  # of the arrays; others are not read: what
 TYPES = {"float32", "float64", "int32", "uint32"}
 
 
-def require_codecs(folder: Path) -> None:
+def require_codecs(folder: Path, record: Mapping[str, Any]) -> None:
     """Raises InputError where the results are not packed as a run packs them: zarr would run what their metadata name."""
     path = folder / RESULTS / "zarr.json"
     try:
@@ -36,11 +37,13 @@ def require_codecs(folder: Path) -> None:
         used |= {(y["name"], 3) for x in arrays for codec in x.get("codecs", ()) for y in codec.get("codecs", ())}
         used |= {(x["data_type"], 3) for x in arrays if x["data_type"] not in TYPES}
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        message = f"cannot be read; `jaxmbs resume {folder}` writes it again"
+        message = f"cannot be read; `{command('resume', folder, record=record)}` writes it again"
         raise InputError(Problem(str(path), message)) from None
     if odd := sorted(str(name) for name, version in used if name not in CODECS or version != 3):
         message = f"names {', '.join(odd)}, with which no run packs its numbers; they are not read"
-        raise InputError(Problem(str(path), f"{message}: `jaxmbs verify {folder}` says what else was changed"))
+        raise InputError(
+            Problem(str(path), f"{message}: `{command('verify', folder, record=record)}` says what else was changed")
+        )
 
 
 def metadata(study: Study, store: Store) -> dict[str, bytes]:
@@ -90,6 +93,9 @@ def lay_out(study: Study, store: Store, where: Any) -> None:
         count = len(study.model.event_names)
         add(EVENT_COUNTS, {"long_name": "how often each event happened", **told}, count, np.int32, -1)
         add(EVENT_TIMES, {"units": "s", "long_name": "when each event happened first", **told}, count)
+    if names := store.starting(study):
+        told = {"long_name": "whether each output is its value at the start", "outputs": list(names)}
+        add(AT_START, told, len(names), np.int32, -1)
     add("status", {"long_name": "status", **flags()}, kind=np.int32, fill=NOT_RUN)
     add(CHECKSUM, {"long_name": "checksum of the sample's numbers"}, kind=np.uint32, fill=0)
     with warnings.catch_warnings():

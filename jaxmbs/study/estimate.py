@@ -62,10 +62,10 @@ def check(study: Study, n: int, block_rows: int = 0, precision: str = "float64",
         problems.append(Problem("n", f"{said}; take fewer samples or another folder"))
     available = psutil.virtual_memory().available
     if e.memory > available:
-        said = f"{n:,} samples of {e.steps:,.0f} steps need {_bytes(e.memory)} of memory"
+        said = f"{n:,} samples of {_count(e.steps)} steps need {_bytes(e.memory)} of memory"
         problems.append(Problem("n", f"{said}, and {_bytes(available)} are free; take fewer samples or steps"))
     if e.time > MOST_TIME:
-        said = f"{n:,} samples of {e.steps:,.0f} steps take {_time(e.time)} at the very least on these cores"
+        said = f"{n:,} samples of {_count(e.steps)} steps take {_time(e.time)} at the very least on these cores"
         problems.append(Problem("n", f"{said}; take fewer samples, or a larger simulation.dt"))
     if problems:
         raise InputError(problems)
@@ -101,7 +101,7 @@ def _steps(e: Estimate):
 
 
 def _count(x: float) -> str:
-    return f"{x:,.0f}" if x < 1e12 else f"{x:.3g}"
+    return f"{x:,.0f}" if x < 1e15 else f"{x:.3g}"
 
 
 def _bytes(x: float) -> str:

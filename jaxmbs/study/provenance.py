@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from jaxmbs.io import names
 from jaxmbs.study.layout import KIND, kind
+from jaxmbs.study.origin import origin, texts_of
 from jaxmbs.study.sampling.designs import RANDOM
 from jaxmbs.study.seal import SEAL, sealed_with
 
@@ -46,6 +47,7 @@ def provenance(study: Study, n: int, rows: int, until: Any = None, key: bytes | 
             "block_rows": rows,
             "chunk_rows": rows * min(_MOST_BLOCKS, -(-n // (rows * _CHUNKS))),
             "precision": str(precision()),
+            "origin": origin(study.path),
             **machine(),
         }
         | ({"until": until} if until is not None else {}),
@@ -104,6 +106,7 @@ def fault(record: Provenance) -> str:
             return f'it names a file "{name}", which {wrong}'
     texts = [record.get(k) for k in ("study", "generator", "device", "precision")]
     texts += [record.get("design", RANDOM), *versions.values()]
+    texts += texts_of(record.get("origin", {}))
     if not all(isinstance(x, str) for x in texts) or texts[3] not in ("float32", "float64"):
         return "its texts are not those of a run"
     if not all(isinstance(x, str) and _HASH.fullmatch(x) for x in (record.get("file_sha256"), *files.values())):

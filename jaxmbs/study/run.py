@@ -16,7 +16,7 @@ from jaxmbs.study import lock, storage
 from jaxmbs.study import store as stores
 from jaxmbs.study.estimate import check
 from jaxmbs.study.problem import Study
-from jaxmbs.study.provenance import differences, provenance
+from jaxmbs.study.provenance import Provenance, differences, provenance
 from jaxmbs.study.repair import cut, repair_results
 from jaxmbs.study.seal import key_of
 from jaxmbs.study.stopping import Stopping, check_rule
@@ -75,7 +75,7 @@ def run(
     check(study, n, block_rows, record["precision"], folder)
     with storage.reached(folder):
         stores.require_empty(folder)
-    with _writing(folder, cluster, wait) as client:
+    with _writing(folder, record, cluster, wait) as client:
         if client is not None:
             from jaxmbs.study.cluster import provenance_there
 
@@ -109,7 +109,7 @@ def resume(
         if not any(d.startswith("precision") for d in found):
             message += ", or accept the difference with --other-versions"
         raise InputError(Problem(str(store.folder), message))
-    with _writing(store.folder, cluster, wait) as client:
+    with _writing(store.folder, record, cluster, wait) as client:
         if not (store.folder / stores.RESULTS).exists():
             stores.allocate(study, store)
         repair_results(study, store)
@@ -117,14 +117,14 @@ def resume(
 
 
 @contextmanager
-def _writing(folder: Path, cluster: Any, wait: bool) -> Iterator[Any]:
+def _writing(folder: Path, record: Provenance, cluster: Any, wait: bool) -> Iterator[Any]:
     """Hold a run's folder, with a client of the cluster if one is named. Raises InputError where it takes no more."""
     try:
         storage.make(folder)
         with storage.reached(folder), _on(cluster, folder) as client, lock.held(folder, wait):
             yield client
     except OSError as error:
-        raise storage.unwritten(folder, error) from None
+        raise storage.unwritten(folder, error, record) from None
 
 
 def _on(cluster: Any, folder: Path) -> Any:

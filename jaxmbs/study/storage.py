@@ -20,6 +20,7 @@ from typing import Any, cast
 
 from jaxmbs.io.errors import InputError, Problem
 from jaxmbs.io.names import LONGEST, beside, remedy
+from jaxmbs.study.shell import command
 
 _ADDRESS = re.compile(r"([a-z][a-z0-9+.-]+):/{1,3}")  # a path keeps one of two slashes
 _TOLD = 6  # links that are named
@@ -105,10 +106,11 @@ def write_whole(path: Path, content: bytes) -> None:
         raise
 
 
-def unwritten(folder: Path, error: OSError) -> InputError:
-    """What to do where a folder takes no more; whole chunks that are there stay."""
+def unwritten(folder: Path, error: OSError, record: Any) -> InputError:
+    """What to do where the folder of the run with this record takes no more; whole chunks that are there stay."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        message = f"the disk is full; nothing that was computed is lost: make room, then `jaxmbs resume {folder}`"
+        again = command("resume", folder, record=record)
+        message = f"the disk is full; nothing that was computed is lost: make room, then `{again}`"
         return InputError(Problem(str(folder), message))
     return InputError(Problem(str(folder), f"cannot be written: {remedy(error, 'choose another folder')}"))
 

@@ -87,7 +87,7 @@ def test_a_forged_record_at_an_address_writes_nothing_here(folder, tmp_path, mon
     [
         {"n": 10**30}, {"n": True}, {"n": "100"}, {"chunk_rows": 0}, {"chunk_rows": 10**9}, {"precision": "object"},
         {"file_sha256": "0"}, {"modules": ["own.py"]}, {"versions": None}, {"device": {}}, {"seed": None}, {"format": "3"},
-        {"modules": {"own.py": "../../x"}},
+        {"modules": {"own.py": "../../x"}}, {"origin": []}, {"origin": {"commits": ["0"]}}, {"origin": {"date": {}}},
     ],
     ids=str,
 )  # fmt: skip

@@ -21,7 +21,7 @@ from jaxmbs.study.statistics import document
 from tests.study.conftest import CART
 
 N, ROWS = 100, 64
-OUTPUTS = (*OWN, "draws", "anew", "sample", "component_3", "cart_mass")
+OUTPUTS = (*OWN, "draws", "anew", "sample", "component_3", "component_14", "cart_mass")
 SAME = '[outputs.{}]\ntype = "joint_position"\njoint = "rail"\nreduce = "max"\n'
 # draws by names of their own: one that the run has, one of an output, one that differs by its case alone, one of a file
 DRAWS = {'"cart.mass"': "status", '"spring.stiffness"': "reach", '"initial.rail.v"': '"zarr.json"'}
@@ -57,7 +57,9 @@ def test_every_name_can_be_an_output_or_a_draw(taken):
     )
     assert {"Reach (draw 2)", "zarr.json (draw)", "sample (output)", "component_3"} <= {*data, "component_3"}
     assert data["status"].dtype == np.int32 and not data["status"].any() and data["checksum"].dtype == np.uint32
-    assert all(set(x.dims) <= {"sample", "component_1", "component_3"} for x in data.data_vars.values())
+    dimensions = {"sample", "component_3", f"component_{len(store.starting(study))}"}
+    assert "component_14 (output)" in data and {d for x in data.data_vars.values() for d in x.dims} <= dimensions
+    assert data["at_start"].dims == ("sample", "component_14") and set(data["at_start"].values.flat) <= {0, 1}
     assert np.abs(draws["status"] - 1).max() < 0.2 and np.abs(draws["zarr.json"]).max() <= 0.1
     assert not np.array_equal(draws["reach"], draws["Reach"])
     assert examined(store.folder).sound
