@@ -17,15 +17,15 @@ TRUST = "--trust on the command line, trust=True in Python"
 
 
 def fault(name: Any) -> str:
-    """What keeps a name from being the bare name of a file; "" where nothing does.
+    """What keeps a name from being the name of a file by itself; "" where nothing does.
 
     >>> fault("mine.py"), fault("../mine.py")
-    ('', 'is not the bare name of a file')
+    ('', 'is not the name of a file by itself')
     """
     if not isinstance(name, str) or name in ("", ".", "..") or not name.isprintable():
-        return "is not the bare name of a file"
+        return "is not the name of a file by itself"
     if PurePosixPath(name).name != name or PureWindowsPath(name).name != name:
-        return "is not the bare name of a file"
+        return "is not the name of a file by itself"
     if len(name.encode()) > LONGEST:
         return f"is longer than the {LONGEST} bytes that a file's name may have"
     return ""
@@ -51,6 +51,14 @@ def within(folder: Path, path: str | Path) -> bool:
     try:
         return (folder / path).resolve().is_relative_to(folder.resolve())
     except (OSError, ValueError, RuntimeError):  # a name that no file has, links in a circle
+        return False
+
+
+def exists(path: Path) -> bool:
+    """Whether there is such a file; a name that no file can have is none."""
+    try:
+        return path.exists()
+    except (OSError, ValueError):
         return False
 
 

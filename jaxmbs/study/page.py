@@ -7,6 +7,7 @@ from html import escape
 
 import numpy as np
 
+from jaxmbs.io.pages import POLICY
 from jaxmbs.study import plots
 from jaxmbs.study.audit import audit
 from jaxmbs.study.dispersions import Dispersion
@@ -29,7 +30,6 @@ from jaxmbs.study.statistics import (
 from jaxmbs.study.store import Store
 from jaxmbs.study.units import si
 from jaxmbs.study.words import described, said_in_the_file
-from jaxmbs.view.policy import POLICY
 
 Draws = dict[str, np.ndarray]
 _POINTS = 500  # of a scatter

@@ -200,7 +200,7 @@ def size(folder: Path) -> int:
 
 @contextmanager
 def at_hand(folder: Path, files: Iterable[str]) -> Iterator[Path]:
-    """A folder of this machine with these files of `folder`, bare names, as far as they are there."""
+    """A folder of this machine with these files of `folder`, named without one, as far as they are there."""
     if not is_address(folder):
         yield folder
         return
