@@ -39,8 +39,9 @@ def beside(path: str | Path, data: dict[str, Any], trust: bool = False) -> dict[
     Meshes that are elsewhere are left out, with a warning, unless the file is trusted.
     """
     folder, mechanism, left = Path(path).resolve().parent, data.get("mechanism"), []
-    visuals = mechanism.get("visuals") if isinstance(mechanism, dict) else None
-    for visual in list(visuals) if isinstance(visuals, list) else []:
+    found = mechanism.get("visuals") if isinstance(mechanism, dict) else None
+    visuals: list[Any] = found if isinstance(found, list) else []
+    for visual in list(visuals):
         if isinstance(visual, dict) and isinstance(visual.get("file"), str) and visual["file"]:
             file = folder / visual["file"]
             if not trust and not within(folder, file) and exists(file):
