@@ -13,6 +13,7 @@ from typing import Any
 from jaxmbs.io.errors import InputError, Problem
 
 LONGEST = 255  # [byte] of a name, on every common file system
+FULL = (errno.ENOSPC, errno.EDQUOT)  # a disk, or a user's share of it
 TRUST = "--trust on the command line, trust=True in Python"
 
 
@@ -64,7 +65,7 @@ def exists(path: Path) -> bool:
 
 def remedy(error: OSError, otherwise: str) -> str:
     """What a system call's failure means, and what to do; otherwise: the remedy where the system's own words are enough."""
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+    if error.errno in FULL:
         return "the disk is full, or your share of it; make room, then give the same command again"
     if error.errno == errno.ENAMETOOLONG:
         return (

@@ -7,7 +7,6 @@ but one that is made only where none is (see `jaxmbs.study.lock`).
 
 from __future__ import annotations
 
-import errno
 import os
 import re
 import secrets
@@ -19,7 +18,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from jaxmbs.io.errors import InputError, Problem
-from jaxmbs.io.names import LONGEST, beside, remedy
+from jaxmbs.io.names import FULL, LONGEST, beside, remedy
 
 _ADDRESS = re.compile(r"([a-z][a-z0-9+.-]+):/{1,3}")  # a path keeps one of two slashes
 _TOLD = 6  # links that are named
@@ -107,7 +106,7 @@ def write_whole(path: Path, content: bytes) -> None:
 
 def unwritten(folder: Path, error: OSError) -> InputError:
     """What to do where a folder takes no more; whole chunks that are there stay."""
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+    if error.errno in FULL:
         message = f"the disk is full; nothing that was computed is lost: make room, then `jaxmbs resume {folder}`"
         return InputError(Problem(str(folder), message))
     return InputError(Problem(str(folder), f"cannot be written: {remedy(error, 'choose another folder')}"))
