@@ -9,7 +9,7 @@ SAMPLES ?= 2000
 PYTEST = $(BIN)/python -m pytest -n $(or $(JOBS),2) --dist worksteal
 unexport PYTHONDONTWRITEBYTECODE  # a process that compiles all sources again starts in twice the time
 
-.PHONY: demo test test-slow test-newest test-robots test-faults docs bench bench-quick bench-gpu format clean
+.PHONY: demo test test-slow test-newest test-robots test-hosts test-faults test-release docs bench bench-quick bench-gpu format clean
 
 demo: $(STAMP)  ## the main job on a real example: a separation study with its report
 	rm -rf runs/demo
@@ -42,8 +42,14 @@ test-robots: $(STAMP)  ## a public collection of robots against Pinocchio, 130 M
 	$(PYTEST) --slow tests/io/test_robots.py
 	$(BIN)/python -m tests.io.robots
 
+test-hosts: $(STAMP)  ## the tests that compute, as on other processors, locales, folders and limits (HOSTS="...", FILES="...")
+	$(BIN)/python -m tests.hosts.run --hosts $(HOSTS) --files $(FILES)
+
 test-faults: $(STAMP)  ## whether the tests notice the seeded faults, ten minutes to half an hour
 	$(BIN)/python -m tests.faults.run -j $(or $(JOBS),2) $(FAULTS)
+
+test-release: $(STAMP)  ## everything above, some two hours; writes tests/release.md (STAGES="slow robots" for some)
+	$(BIN)/python -m tests.release $(STAGES)
 
 docs: $(STAMP)  ## the manual as a site, build/manual/site/index.html
 	$(BIN)/python -m pip install -q -e '.[docs]'

@@ -260,7 +260,7 @@ def benchmarks() -> str:
         "# Benchmarks\n",
         "ns per evaluation, medians; a ratio above 1 says that jaxmbs is faster. All of one row ran in one process, in "
         "turns, on the same inputs, and the results were compared: the error is the largest difference, relative. "
-        "[How fast](../../README.md#how-fast) says what to expect and how to use it; `make bench` measures this machine.\n",
+        "[How fast](../performance.md) says what to expect and how to use it; `make bench` measures this machine.\n",
     ]
     folder = ROOT / "benchmarks" / "results"
     for path in sorted(folder.glob("*.json")):

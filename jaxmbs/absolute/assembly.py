@@ -49,11 +49,12 @@ def assembled(state: State, tau: jax.Array | None, base: MovingBase | None, plan
         rows = plane.joint_rows(p, s, values, plane.in_plane(p, bodies))
         about = J[np.arange(n), np.array(p.normals), np.array(p.normals)]
         inertia = _diagonal(jnp.stack([mass, mass, about], axis=1))
-        singular = lacks_inertia(s, values, p.normals)
-        out = _system(rows, p.arcs, inertia, plane.projected(p, force), state.mode, n, singular)
+        known = lacks_inertia(s, values, p.normals), s.redundant
+        out = _system(rows, p.arcs, inertia, plane.projected(p, force), state.mode, n, *known)
         return Assembled(out, bodies, drives, None)
     rows, frames = space.joint_rows(arcs(s), s, values, bodies)
-    out = _system(rows, arcs(s), spatial_inertia(mass, J), force, state.mode, n, lacks_inertia(s, values))
+    known = lacks_inertia(s, values), s.redundant
+    out = _system(rows, arcs(s), spatial_inertia(mass, J), force, state.mode, n, *known)
     if base is not None:
         out = _carried(out, jnp.concatenate([tree.base.A.T @ tree.base.alpha, tree.base.a]))
     return Assembled(out, bodies, drives, frames)
@@ -65,7 +66,8 @@ def unloaded(s: Structure, values: Values, bodies: Body) -> System:
     rows, _ = space.joint_rows(arcs(s), s, values, bodies)
     mass, _, J = inertias(s, values, dtype)
     force = jnp.zeros((n, 6), dtype)
-    return _system(rows, arcs(s), spatial_inertia(mass, J), force, None, n, lacks_inertia(s, values))
+    known = lacks_inertia(s, values), s.redundant
+    return _system(rows, arcs(s), spatial_inertia(mass, J), force, None, n, *known)
 
 
 def spatial_inertia(mass: jax.Array, J: jax.Array) -> jax.Array:
@@ -80,7 +82,14 @@ def _diagonal(d: jax.Array) -> jax.Array:
 
 
 def _system(
-    rows: Rows, arcs: tuple[Arc, ...], inertia: jax.Array, force: jax.Array, mode: Mode | None, n: int, singular: bool
+    rows: Rows,
+    arcs: tuple[Arc, ...],
+    inertia: jax.Array,
+    force: jax.Array,
+    mode: Mode | None,
+    n: int,
+    singular: bool,
+    redundant: bool,
 ) -> System:
     """Rows of loops that the mode switches off are zero."""
     counts = tuple(len(arc.kept) for arc in arcs)
@@ -91,7 +100,7 @@ def _system(
     near, far = (jnp.where(on[..., None], x, 0.0) for x in (rows.near, rows.far))
     target, residual = (jnp.where(on, x, 0.0) for x in (rows.target, rows.residual))
     ends = tuple((arc.second, arc.first) for arc in arcs)
-    return System(inertia, force, near, far, target, residual, on, ends, counts, singular)
+    return System(inertia, force, near, far, target, residual, on, ends, counts, singular, redundant)
 
 
 def _carried(s: System, acceleration: jax.Array) -> System:

@@ -107,9 +107,9 @@ def accelerations(
     solver: "dense", "schur" [Y 2.54] or "ldl" [Y 2.60, 2.61], which is linear in the number of bodies. prescribed: given
     accelerations (6,) or (3,) of bodies, by name [Y 2.3]; the wrench that they take is M X" - F - Q' lambda of their rows.
     Multipliers stand in the order of `rows`: components of the joint's wrench on its second body (a tree joint's child,
-    a loop's body b), in its joint axes there, [N] and [N m]; the forces act at the joint's point of the first body. They
-    are unique where the equations are independent; the accelerations need that too. q (nq,), v (nv,), tau (nv,), base and
-    errors as in `system`.
+    a loop's body b), in its joint axes there, [N] and [N m]; the forces act at the joint's point of the first body. Where
+    equations depend on one another the multipliers are those of least norm (with "ldl", among the loops'). q (nq,), v (nv,),
+    tau (nv,), base and errors as in `system`.
 
     >>> model = mbs.library.crank_slider().build()
     >>> X, multipliers = mbs.absolute.accelerations(model, [0.0, 0.0, 0.0], [1.0, -4 / 3, 0.0])

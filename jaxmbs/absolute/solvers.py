@@ -5,7 +5,7 @@
 
 C is zero but for the rows that are switched off, whose multiplier is zero: 1 there. "dense": Gauss elimination of the
 whole; "schur": lambda = (Q M^-1 Q')^-1 (b - Q M^-1 F) [Y 2.54]; "ldl": block LDL' along the tree, linear in the number
-of bodies [Y 2.60, 2.61].
+of bodies [Y 2.60, 2.61]. Where equations depend on one another the multipliers are those of least norm.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def dense(s: System) -> Solution:
     """Gauss elimination with pivots of the matrix as a whole [Y 2.50]."""
     M, Q, C = s.M, s.Q, _switches(s)
     H = jnp.block([[M, Q.T], [Q, -C]])
-    x = jnp.linalg.solve(H, jnp.concatenate([s.F, s.b]))
+    x = _solved(s, H, jnp.concatenate([s.F, s.b]))
     return _parts(s, x[: len(M)], -x[len(M) :])
 
 
@@ -40,7 +40,7 @@ def schur(s: System) -> Solution:
         M, F = M + rho * Q.T @ Q, F + rho * Q.T @ b
     factor = jax.scipy.linalg.cho_factor(M, lower=True)
     Y = jax.scipy.linalg.cho_solve(factor, jnp.concatenate([Q.T, F[:, None]], axis=1))
-    multipliers = jnp.linalg.solve(Q @ Y[:, :-1] + _switches(s), b - Q @ Y[:, -1])
+    multipliers = _solved(s, Q @ Y[:, :-1] + _switches(s), b - Q @ Y[:, -1])
     return _parts(s, Y[:, -1] + Y[:, :-1] @ multipliers, multipliers)
 
 
@@ -64,7 +64,7 @@ def ldl(s: System) -> Solution:
     multipliers = jnp.zeros_like(s.target)
     if rows:
         S = jnp.einsum("ike,ikf->ef", Q, X[..., :-1]) + jnp.diag(jnp.where(s.on[a, r], 0.0, 1.0).astype(b.dtype))
-        found = jnp.linalg.solve(S, s.target[a, r] - jnp.einsum("ike,ik->e", Q, X[..., -1]))
+        found = _solved(s, S, s.target[a, r] - jnp.einsum("ike,ik->e", Q, X[..., -1]))
         weights = jnp.concatenate([found, jnp.ones(1, b.dtype)])
         X, negative = X @ weights, negative @ weights
         multipliers = multipliers.at[a, r].set(found)
@@ -100,6 +100,13 @@ def with_known(s: System, known: Mapping[int, jax.Array]) -> System:
         near=sides[0], far=sides[1], target=jnp.where(on, target, 0.0), on=on,
         ends=tuple((int(i), int(j)) for i, j in zip(*ends, strict=True)),
     )  # fmt: skip
+
+
+def _solved(s: System, A: jax.Array, right: jax.Array) -> jax.Array:
+    """x of A x = right, A symmetric; of least norm where equations of the system depend on one another."""
+    if s.redundant:
+        return jnp.linalg.pinv(A, rtol=float(jnp.finfo(A.dtype).eps) ** 0.8, hermitian=True) @ right
+    return jnp.linalg.solve(A, right)
 
 
 def _switches(s: System) -> jax.Array:

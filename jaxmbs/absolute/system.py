@@ -29,7 +29,8 @@ class System:
     inertia (n, k, k), force (n, k): M_i and F_i. Arcs (a): the tree joints, then the loops; near, far (a, k, k): Q of
     their second body (the child) and of their first, one equation per row, zero rows at the end; target, residual
     (a, k): b and how far the equations are from holding [m, rad]; on (a, k): which rows hold; ends: second and first body
-    of every arc; counts: its number of equations; singular: whether some M_i has no inverse, by structure.
+    of every arc; counts: its number of equations; singular: whether some M_i has no inverse, by structure; redundant:
+    whether some equations depend on others.
 
     >>> model = mbs.library.crank_slider().build()
     >>> s = mbs.absolute.system(model, [0.0, 0.0, 0.0], [0.0, 0.0, 0.0], planar=True)
@@ -47,6 +48,7 @@ class System:
     ends: tuple[tuple[int, int], ...] = field(metadata={"static": True})
     counts: tuple[int, ...] = field(metadata={"static": True})
     singular: bool = field(metadata={"static": True})
+    redundant: bool = field(metadata={"static": True})
 
     @property
     def k(self) -> int:

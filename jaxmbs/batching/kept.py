@@ -14,7 +14,7 @@ import pickle
 import platform
 import re
 from collections.abc import Callable, Iterable, Iterator
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import jax
@@ -27,6 +27,8 @@ from jaxmbs.batching.mapping import kernels
 
 FOLDER: Path | None = None  # where programs are kept
 COUNT = {"made": 0, "read": 0}  # programs of this process
+# packages of which programs come: what traces them, what they are traced from, what compiles them
+MAKERS = ("jax", "jaxlib", "numpy", "scipy", "equinox", "lineax", "optimistix", "optax", "llvmlite")
 _KERNEL = re.compile(r"jaxmbs_[0-9a-f]{32}")
 
 
@@ -69,8 +71,21 @@ def _here() -> list[str]:
     """Versions, settings and the machine."""
     settings = [f"{k}={v}" for k, v in sorted(jax.config.values.items()) if "compilation_cache" not in k]
     named = [f"{k}={v}" for k, v in sorted(os.environ.items()) if k.startswith(("JAX_", "XLA_", "JAXMBS_K"))]
-    versions = [*map(version, ("jax", "jaxlib", "numpy")), platform.python_version(), kernels()]
-    return [*versions, *settings, *named, *(f"{d.platform} {d.device_kind}" for d in jax.devices()), *_fixed()]
+    devices = [f"{d.platform} {d.device_kind}" for d in jax.devices()]
+    return [*_versions(), kernels(), *settings, *named, *devices, *_fixed()]
+
+
+def _versions() -> list[str]:
+    """Of Python and of all packages whose code becomes part of programs, or makes them."""
+    return [f"python {platform.python_version()}", *(f"{name} {_version(name)}" for name in MAKERS)]
+
+
+@functools.cache
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "is not there"
 
 
 @functools.cache

@@ -58,8 +58,7 @@ def one_run(study: Study, history: History, store: Store | None, sample: int | N
         table.add_row(name, f"{float(x[0]) / unit.factor:.8g}", *stored, unit.name)
     error = abs(float(history.energy_error[0]))
     end = f"{len(history.t)} times, 0 to {history.t[-1]:g} s; error of the energy balance {error:.2g} J"
-    status = Status(int(history.status[0]))
-    said = [] if status == Status.OK else [Text(status.message, style="red")]
+    said = [] if history.status[0] == Status.OK else [Text(_outcome(study, history), style="red")]
     return Group(*([table] if history.outputs else []), *said, Text(end, style="dim"))
 
 
@@ -75,9 +74,18 @@ def one_run_document(study: Study, history: History, store: Store | None, sample
     status = Status(int(history.status[0]))
     return {
         "study": study.model.name, "sample": sample, "outputs": outputs, "status": status.name.lower(),
-        "message": status.message, "energy_error": float(history.energy_error[0]), "times": len(history.t),
+        "message": _outcome(study, history), "energy_error": float(history.energy_error[0]), "times": len(history.t),
         "t_end": float(history.t[-1]),
     }  # fmt: skip
+
+
+def _outcome(study: Study, history: History) -> str:
+    from jaxmbs.simulate.status import Status, message
+
+    status = int(history.status[0])
+    if status != Status.INCONSISTENT or history.violated is None:
+        return Status(status).message
+    return message(status, study.model.constraint_names, history.violated[0])
 
 
 def inventory(found: Examination) -> RenderableType:

@@ -87,7 +87,7 @@ def _linear(prepared: Prepared, x: np.ndarray) -> tuple[Any, Any]:
     there = here + 0.1 * (1 + np.abs(here)) * np.random.default_rng(0).standard_normal(len(here))
     local = compiled(jax.vmap(jax.jacfwd(conditions, has_aux=True)))
     (J, other), (r, _) = (np.asarray(a) for a in local(np.stack([here, there])))
-    if np.abs(other - J).max() > AFFINE * np.abs(J).max():
+    if not np.abs(other - J).max() <= AFFINE * np.abs(J).max():
         return None, None
     R: Any = np.linalg.qr(np.column_stack([J, r - J @ here]), mode="r")
     return R[:, :-1], R[:, -1]

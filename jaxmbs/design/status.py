@@ -21,6 +21,11 @@ class Status(enum.IntEnum):
     NOT_FINITE = 6
     RUNNING = 7
 
+    def __str__(self) -> str:
+        return self.name
+
+    __format__ = enum.Enum.__format__  # of that text, not of the number
+
     @property
     def message(self) -> str:
         """The reason in words, with what to do about it."""

@@ -148,7 +148,7 @@ def _reason(prepared: Prepared, state: Any, best: int, proved: float | None) -> 
     if status in (Status.INFEASIBLE, Status.STALLED, Status.STEPS):
         broken = [
             f"{_name(prepared, int(k))} (largest residual {worst[k]:.2g})"
-            for k in np.flatnonzero(prepared.conditions & (worst > prepared.problem.tolerance))
+            for k in np.flatnonzero(prepared.conditions & ~(worst <= prepared.problem.tolerance))
         ]
         said += "; not met: " + ", ".join(broken) if broken else ""
     if status is Status.RUNAWAY:

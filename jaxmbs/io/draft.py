@@ -14,7 +14,7 @@ from jaxmbs.errors import ModelError, ModelWarning
 from jaxmbs.io.errors import InputError, Problem
 from jaxmbs.io.physical import nearest_inertia
 from jaxmbs.model import Mechanism, Model, Pose
-from jaxmbs.model.forces import Damper, TorsionSpring
+from jaxmbs.model.forces import Damper, Friction, TorsionSpring
 from jaxmbs.model.joints.base import Joint
 from jaxmbs.model.kinds import Kind, checked
 
@@ -23,17 +23,13 @@ Repair = Literal["nearest"] | None
 HERE = Pose()
 EXACT = 1e-15  # entries of a rotation this near to 0 or 1 are rounding of the angles that they were made from
 
-# what a model has in another form
-INSTEAD = {
-    "dry friction of joints": "mbs.Friction, which you add yourself, asks for a speed over which it changes sign"
-}
-
 
 class Draft:
     """Collects bodies, joints, elements and remarks; `build` says all of it at once.
 
     faults: problems that forbid a model; lacking: what acts in the file and cannot act in a model, with the elements that
-    have it; aside: what a file says beside the motion of its bodies, counted; repaired: what `repair` changed.
+    have it; aside: what a file says beside the motion of its bodies, counted; repaired: what `repair` changed; rubbing:
+    elements of dry friction.
     """
 
     def __init__(self, name: str, gravity: Any, path: Path, repair: Repair, on_unsupported: OnUnsupported):
@@ -47,6 +43,7 @@ class Draft:
         self.lacking: dict[str, list[str]] = {}
         self.aside: dict[str, int] = {}
         self.repaired: list[str] = []
+        self.rubbing: list[str] = []
         self.renamed: list[str] = []
         self._names: dict[str, dict[str, str]] = {}
 
@@ -129,12 +126,26 @@ class Draft:
         except ModelError as error:
             self.fault(where, str(error))
 
+    def friction(self, joint: str, where: str, moment: float, freedoms: int) -> None:
+        """Dry friction of a joint, as an element named after it."""
+        if not moment:
+            return
+        if freedoms != 1:
+            self.lacks("dry friction of joints with several freedoms", joint)
+            return
+        name = self.new_name("force", f"{joint}_friction")
+        try:
+            self.mech.add_force(name, Friction(joint, moment))
+        except ModelError as error:
+            self.fault(where, str(error))
+        self.rubbing.append(name)
+
     def build(self) -> Model:
         """The model. Raises InputError with everything that is wrong; warns once of everything that is otherwise."""
         faults = list(self.faults)
         if self.on_unsupported == "error":
             for what, names in self.lacking.items():
-                remedy = f'{INSTEAD.get(what, "a model cannot have it")}; on_unsupported="warn" leaves it out'
+                remedy = 'a model cannot have it; on_unsupported="warn" leaves it out'
                 faults.append(Problem("", f"{what} ({listed(names)}): {remedy}"))
         if faults:
             raise InputError(faults, self.path)
@@ -152,6 +163,11 @@ class Draft:
         if self.lacking:
             left = (f"{what} ({listed(names)})" for what, names in self.lacking.items())
             said.append("left out, although it acts: " + ", ".join(left))
+        if self.rubbing:
+            said.append(
+                f"dry friction changes sign over a speed, {Friction.speed:g} rad/s or m/s, below which joints creep instead "
+                f"of sticking; set NAME.speed of {listed(self.rubbing)} for another"
+            )
         if self.aside:
             said.append("no part of the model: " + ", ".join(f"{what} ({n})" for what, n in self.aside.items()))
         if self.renamed:

@@ -90,16 +90,23 @@ class MechanismBase(Made):
     name: str = stated("text", "name of the mechanism", default="mechanism")
 
     def build(self) -> Model:
-        """The model. Raises InputError: the path of the table that the model refuses, and why."""
+        """The model. Raises InputError: the paths of all tables that the model refuses, and why."""
         from jaxmbs.model import Mechanism
 
         mech = Mechanism(self.name, held=self.held, off=self.off, **_fields(self.made(Surroundings)))
+        faults: list[Problem] = []
         for kind in ELEMENTS:
             for i, table in enumerate(getattr(self, kind)):
-                with _located("mechanism", kind, i):
+                try:
                     table.add(mech)
-        with _located("mechanism"):
+                except ModelError as error:
+                    faults.append(Problem(dotted(("mechanism", kind, i)), str(error)))
+        if faults:
+            raise InputError(faults)
+        try:
             return mech.build()
+        except ModelError as error:
+            raise InputError(Problem("mechanism", str(error))) from error
 
 
 ELEMENTS = ("bodies", "joints", "loops", "forces", "constraints", "events", "visuals")
@@ -132,17 +139,3 @@ def mechanism_table(known: Classes) -> Any:
         events=some(event, "what happens in a run"),
         visuals=some(table_of(Visual, known, base=VisualTable, typed=False), "shapes of bodies, for pictures only"),
     )
-
-
-class _located:
-    """Gives a model's error the path of the table that caused it."""
-
-    def __init__(self, *path: str | int) -> None:
-        self.path = path
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: type | None, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, ModelError):
-            raise InputError(Problem(dotted(self.path), str(error))) from error

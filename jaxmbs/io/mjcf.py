@@ -36,12 +36,13 @@ def from_mjcf(
 
     free_base: whether bodies that are welded to the world move freely instead, by the joint "NAME_free"; gravity (3,)
     [m/s²], None for that of the file; repair: "nearest" makes explicit inertias physical that no body has, and warns with
-    what it changed; on_unsupported: "error", or "warn" to leave out what acts in the file and cannot act in a model (dry
-    friction, tendons, fluids, ...); trust: read what the file includes and names (meshes, textures, ...) in other folders,
-    too, than its own and those below.
+    what it changed; on_unsupported: "error", or "warn" to leave out what acts in the file and cannot act in a model
+    (tendons, fluids, dry friction of ball and free joints, ...); trust: read what the file includes and names (meshes,
+    textures, ...) in other folders, too, than its own and those below.
 
     Coordinates of hinges and slides count from the file's `ref`. Several joints of a body become a chain through massless
-    bodies "BODY_JOINT". Springs and dampers of joints are elements "JOINT_spring" and "JOINT_damping".
+    bodies "BODY_JOINT". Springs, dampers and dry friction of joints are elements "JOINT_spring", "JOINT_damping" and
+    "JOINT_friction" (a `Friction`, smooth near rest: a ModelWarning says over which speed).
     The equalities connect and weld become cut joints, joint equalities couplings: exact, where MuJoCo's are soft. Geoms that
     MuJoCo shows become visuals. Contacts, limits and actuators are no part of a model: one ModelWarning counts them. Raises
     InputError with all that is wrong, each with its element.
@@ -72,7 +73,8 @@ def from_mjcf(
     try:
         m = spec.compile()
     except (ValueError, RuntimeError) as error:
-        draft.fault("", f"MuJoCo cannot compile it: {' '.join(str(error).split())}")
+        if not draft.faults:  # of which MuJoCo names the first again
+            draft.fault("", f"MuJoCo cannot compile it: {' '.join(str(error).split())}")
         raise InputError(draft.faults, path) from None
     return _Reader(draft, mujoco, spec, m).model(free_base)
 
@@ -192,8 +194,7 @@ class _Reader:
             numbers = getattr(m, key, None)
             if numbers is not None and np.any(np.asarray(numbers)[dofs if key.startswith("dof") else j]):
                 draft.lacks(f"{key.partition('_')[2]} of joints", name)
-        if np.any(m.dof_frictionloss[dofs]):
-            draft.lacks("dry friction of joints", name)
+        draft.friction(name, where, float(np.max(m.dof_frictionloss[dofs])), dofs.stop - dofs.start)
         if stiffness and not single:
             draft.lacks("springs of ball and free joints", name)
         if single:

@@ -55,13 +55,15 @@ def from_urdf(
     free_base: whether the root link moves freely, by the joint "root_joint", instead of being fixed to the world (a root
     named "world" is the world); gravity (3,) [m/s²], of which the format says nothing; repair: "nearest" makes inertias
     physical that no body has, mass and centre of mass kept, and warns with what it changed; on_unsupported: "error", or
-    "warn" to leave out what acts in the file and cannot act in a model (dry friction); trust: draw meshes of other folders,
-    too, than the file's, and than that of the ROS package (with its package.xml) in which the file lies.
+    "warn" to leave out what acts in the file and cannot act in a model (loops of Gazebo, dry friction of floating joints);
+    trust: draw meshes of other folders, too, than the file's, and than that of the ROS package (with its package.xml) in
+    which the file lies.
 
     Links are bodies, with their names and frames. Revolute, continuous, prismatic, fixed, floating, planar and spherical
-    joints keep theirs; damping is an element "NAME_damping", a mimic joint the constraint "NAME_mimic", a `loop_joint` (or
-    `loop`) a cut joint; shapes become visuals. Limits, transmissions, collision shapes and settings of other programs are
-    no part of a model: one ModelWarning counts them. Raises InputError with all that is wrong, each with its element.
+    joints keep theirs; damping is an element "NAME_damping", dry friction "NAME_friction" (a `Friction`, smooth near rest:
+    a ModelWarning says over which speed), a mimic joint the constraint "NAME_mimic", a `loop_joint` (or `loop`) a cut joint;
+    shapes become visuals. Limits, transmissions, collision shapes and settings of other programs are no part of a model: one
+    ModelWarning counts them. Raises InputError with all that is wrong, each with its element.
 
     >>> text = '<robot name="r"><link name="a"/><link name="b"><inertial><mass value="2"/><inertia ixx="0.1" ixy="0" '
     >>> text += 'ixz="0" iyy="0.1" iyz="0" izz="0.1"/></inertial></link><joint name="j" type="continuous">'
@@ -186,8 +188,7 @@ class _Reader:
         dynamics = e.find("dynamics")
         if dynamics is not None and not isinstance(made, Fixed):
             self.draft.spring(own, where, self._number(dynamics, "damping", where, 0.0))
-            if self._number(dynamics, "friction", where, 0.0):
-                self.draft.lacks("dry friction of joints", name)
+            self.draft.friction(own, where, self._number(dynamics, "friction", where, 0.0), made.nv)
             if others := sorted(k for k in set(dynamics.attrib) - {"damping", "friction"} if _says(dynamics.get(k))):
                 self.draft.lacks(f"{', '.join(others)} of joints", name)
 

@@ -19,7 +19,7 @@ from jaxmbs.model.joints.base import Joint
 from jaxmbs.model.joints.releasable import released
 from jaxmbs.model.model import Model
 from jaxmbs.model.ordering import Placed
-from jaxmbs.model.parameters import Parameter, concrete_components, pattern_of
+from jaxmbs.model.parameters import Parameter, concrete_components, is_traced, pattern_of
 from jaxmbs.model.parts import Parts
 from jaxmbs.model.places import Body, Closure, Hinge, Surroundings
 from jaxmbs.model.pose import Pose
@@ -188,6 +188,11 @@ class Mechanism:
         for action in actions:
             if not isinstance(action, Action):
                 raise ModelError(f"{where}: then={action!r} is not an action; pass one such as Lock(joint)")
+            if repeat and action.strikes and _is_zero(getattr(action, "restitution", None)):
+                raise ModelError(
+                    f"{where}: a bounce without restitution stays on its stop and cannot repeat; pass restitution=..., let "
+                    "Lock(joint) hold it, or put a Contact there"
+                )
         event = Event(name, when, actions, after, repeat, armed_from is not None)
         if armed_from is not None:
             self._take(Arming(armed_from), "event", name)
@@ -282,3 +287,7 @@ class Mechanism:
         except ModelError as error:
             raise ModelError(f"{where}{error}") from None
         return element.structural()
+
+
+def _is_zero(x: Any) -> bool:
+    return not is_traced(x) and np.array_equal(x, 0)

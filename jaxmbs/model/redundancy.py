@@ -1,40 +1,42 @@
-"""Loops whose constraints depend on one another, found in plain floats when a mechanism is built."""
+"""Constraints that depend on one another, found in plain floats when a mechanism is built."""
 
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import random
 import warnings
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 
+from jaxmbs.model.constraints import FunctionConstraint
 from jaxmbs.model.errors import ModelWarning
+from jaxmbs.model.float_rows import Coordinates, consistent, moved, near_neutral, owners, rows_at
 from jaxmbs.model.model import Model
-from jaxmbs.model.structure import WORLD, Structure
-from jaxmbs.spatial import IDENTITY, ZERO_MOTION, Transform
+from jaxmbs.model.structure import Structure
 
 
 def without_dependent_rows(model: Model) -> Model:
-    """The model less the rows of cut joints that depend on others in every configuration and for all numbers.
+    """The model less the rows of each cut joint that depend on others of the same cut joint, in every configuration and
+    for all numbers.
 
-    Such are the out-of-plane rows of a revolute joint in a planar loop: they are dependent by the pattern of zeros
-    alone. A dependence that hangs on the values of the numbers stays and is handled while running.
+    Such are the out-of-plane rows of a revolute joint in a planar loop: they are dependent by the pattern of zeros alone.
+    Each loop is looked at by itself, for any other may be opened while it holds; locks of joints only add dependence. Rows
+    that depend on those of other loops, or by the values of the numbers, stay and are handled while running.
     """
     s = model.structure
-    if not s.loops or not all(x.joint.formulas for x in (*s.links, *s.loops)):
+    if not s.loops or not _numeric(s):
         return model
     dice = random.Random(1)
     samples = []
     for _ in range(3):
         factors = np.array([1 + dice.uniform(-0.3, 0.3) for _ in model.numbers])
         varied = dataclasses.replace(model, numbers=model.numbers * factors)
-        samples.append(_loop_rows(varied, _near(s, dice, 1.0))[1])
-    chosen = [_Independent(s.nv) for _ in samples]
+        samples.append(rows_at(varied, near_neutral(s, dice, 1.0))[1])
     loops, first = [], 0
     for loop in s.loops:
-        kept = []
+        chosen, kept = [_Independent(s.nv) for _ in samples], []
         for row in loop.kept:
             rests = [c.rest(J[first + row]) for c, J in zip(chosen, samples, strict=True)]
             if any(rest is not None for rest in rests):
@@ -51,47 +53,101 @@ def without_dependent_rows(model: Model) -> Model:
 def warn_of_redundancy(model: Model) -> bool:
     """Warn, with names, of constraints that depend on others at consistent configurations, and of an immovable whole.
 
-    Returns whether there are such constraints. Says nothing where no consistent configuration is found near the neutral
-    one, or where only single configurations are singular (a parallelogram lying flat).
+    Returns whether some that can hold together, with joints locked as events may lock them, depend on others wherever
+    they are met, though not beside that. Says nothing where no consistent configuration is found near the neutral one, or
+    where only single configurations are singular (a parallelogram lying flat).
     """
     s = model.structure
-    if not s.loops or s.constraints or not all(x.joint.formulas for x in (*s.links, *s.loops)):
+    if not owners(s) or not _numeric(s):
         return False
-    dice, null, freedom = random.Random(2), [], s.nv
+    dice = random.Random(2)
+    hinges = np.array([held for link in s.links for held in link.locked], bool)  # what may be released, until then
+    found: list[tuple[Coordinates, np.ndarray]] = []
     for _ in range(2):
-        q = _consistent(model, _near(s, dice, 0.1))
+        q = consistent(model, near_neutral(s, dice, 0.1))
         if q is None:
             return False
-        J = _loop_rows(model, q)[1]
-        sizes = np.linalg.svd(J, compute_uv=False)
-        rank = int(np.sum(sizes > 1e-7 * sizes[0])) if len(sizes) else 0
-        freedom = min(freedom, s.nv - rank)
-        null.append(np.linalg.svd(J)[0][:, rank:] if rank < len(J) else np.zeros((len(J), 0)))
+        found.append((q, rows_at(model, q)[1]))
+    null = [_dependences(np.where(hinges, 0.0, J)) for _, J in found]
+    freedom = min(s.nv - int(hinges.sum()) - _rank(np.where(hinges, 0.0, J)) for _, J in found)
     redundant = min(z.shape[1] for z in null) > 0
     if redundant:
-        z = min(null, key=lambda z: z.shape[1])
-        owner = [loop.name for loop in s.loops for _ in loop.kept]
-        loops = {name for name, row in zip(owner, z, strict=True) if np.abs(row).max() > 1e-6}
-        warnings.warn(
-            f"mechanism {s.name!r}: {z.shape[1]} of {len(owner)} loop constraints depend on the others, in the loop of "
-            f"{_joints_of(s, loops)}; the motion is unique, but not the reactions (the multipliers are those of least "
-            "norm); a joint with more freedom in the loop removes the redundancy",
-            ModelWarning,
-            stacklevel=3,
-        )
-    if not freedom:
-        warnings.warn(f"mechanism {s.name!r} cannot move: its loops leave no freedom", ModelWarning, stacklevel=3)
-    return redundant
+        _warn_of(s, min(null, key=lambda z: z.shape[1]))
+    if not freedom and not _may_open(s) and not any(isinstance(c.element, FunctionConstraint) for c in s.constraints):
+        warnings.warn(f"mechanism {s.name!r} cannot move: its constraints leave no freedom", ModelWarning, stacklevel=3)
+    return redundant or _redundant_when_locked(model, *found[0], dice)
 
 
-def _joints_of(s: Structure, loops: set[str]) -> list[str]:
-    """The tree joints and cut joints that form the loops."""
-    tree = set()
+def _warn_of(s: Structure, z: np.ndarray) -> None:
+    owner = owners(s)
+    names = {name for name, row in zip(owner, z, strict=True) if np.abs(row).max() > 1e-6}
+    warnings.warn(
+        f"mechanism {s.name!r}: {z.shape[1]} of {len(owner)} constraint rows depend on the others while all hold, among "
+        f"{_joints_of(s, names)}; the motion is unique, whichever of them hold, but not the reactions (the multipliers are "
+        "those of least norm); a joint with more freedom, or one constraint less, removes the redundancy",
+        ModelWarning,
+        stacklevel=4,
+    )
+
+
+def _redundant_when_locked(model: Model, q: Coordinates, J: np.ndarray, dice: random.Random) -> bool:
+    """Whether some joints that a run may lock leave rows that depend on one another where the constraints are met, and not
+    just beside that, as after a stage of an integrator."""
+    s = model.structure
+    step = np.array([dice.uniform(-0.01, 0.01) for _ in range(s.nv)])
+    beside = rows_at(model, moved(model, q, step, model.values()))[1]
+    return any(_rank(np.where(locked, 0.0, J)) < _rank(np.where(locked, 0.0, beside)) for locked in _locks(s))
+
+
+_FEW = 6  # joints of which all combinations are tried
+
+
+def _locks(s: Structure) -> Iterator[np.ndarray]:
+    """Freedoms (nv,) that a run may lock together: by events, at the start, in joints that may be released."""
+    joints: list[np.ndarray] = []
+    names = [*s.held, *(getattr(a, "joint", "") for e in s.events for a in e.then if a.locks)]
+    for i, link in enumerate(s.links):
+        held = np.zeros(s.nv, bool)
+        if link.name in names or any(link.locked):
+            held[s.v_slices[i]] = True if link.name in names else link.locked
+            joints.append(held)
+    sizes = range(1, len(joints) + 1) if len(joints) <= _FEW else (1, len(joints))
+    for size in sizes:
+        for chosen in itertools.combinations(joints, size):
+            yield np.logical_or.reduce(chosen)
+
+
+def _may_open(s: Structure) -> bool:
+    """Whether some constraint is off, or some joint held, for a part of a run only."""
+    return any(a.switches is not None or a.releases for e in s.events for a in e.then) or bool(s.off or s.held)
+
+
+def _numeric(s: Structure) -> bool:
+    return all(x.joint.formulas for x in (*s.links, *s.loops))
+
+
+def _rank(J: np.ndarray) -> int:
+    sizes = np.linalg.svd(J, compute_uv=False)
+    return int(np.sum(sizes > 1e-7 * sizes[0])) if len(sizes) and sizes[0] > 0 else 0
+
+
+def _dependences(J: np.ndarray) -> np.ndarray:
+    """Combinations of rows that vanish, as columns; rows that are zero by themselves constrain nothing and are none."""
+    rank, some = _rank(J), np.abs(J).max(axis=1, initial=0.0) > 1e-12
+    out = np.zeros((len(J), int(some.sum()) - rank))
+    out[some] = np.linalg.svd(J[some])[0][:, rank:]
+    return out
+
+
+def _joints_of(s: Structure, names: set[str]) -> list[str]:
+    """The constraints, and the tree joints that close loops with them."""
+    tree = set[str]()
     for loop in s.loops:
-        if loop.name in loops:
+        if loop.name in names:
             a, b = (set(_path(s, body)) for body in (loop.body_a, loop.body_b))
             tree |= a ^ b
-    return [link.name for link in s.links if link.name in tree] + [x.name for x in s.loops if x.name in loops]
+    every = [link.name for link in s.links if link.name in tree]
+    return every + [x.name for x in (*s.loops, *s.constraints) if x.name in names]
 
 
 def _path(s: Structure, body: str) -> list[str]:
@@ -100,41 +156,6 @@ def _path(s: Structure, body: str) -> list[str]:
         out.append(s.links[i].name)
         i = s.links[i].parent
     return out
-
-
-def _near(s: Structure, dice: random.Random, reach: float) -> list[list[float]]:
-    """Coordinates by link, at random about the neutral ones."""
-    return [[c + dice.uniform(-reach, reach) for c in link.joint.neutral()] for link in s.links]
-
-
-def _consistent(model: Model, q: list[list[float]]) -> list[list[float]] | None:
-    """A configuration near q that meets the loops, by damped steps of Newton's method; None if there is none.
-
-    Damped by the gap that is left, the steps stay small where rows are nearly dependent, and are Newton's near the end.
-    They lose their speed only where rows lose their rank right there, as in a parallelogram that comes to lie flat: such a
-    configuration would say nothing of others, and None says so.
-    """
-    s, values = model.structure, model.values()
-    before, slow = np.inf, 0
-    for _ in range(40):
-        residual, J = _loop_rows(model, q, values)
-        gap = float(np.abs(residual).max(initial=0.0))
-        if gap < 1e-11:
-            return q
-        slow = slow + 1 if 0.1 * before < gap < 0.01 else 0
-        if slow > 4:
-            return None
-        before, S = gap, J @ J.T
-        S += np.diag(np.full(len(S), np.trace(S) / len(S) * max(0.01 * min(gap, 1.0) ** 2, 1e-14)))
-        step = -J.T @ np.linalg.solve(S, residual)
-        step *= min(1.0, 0.5 / max(np.abs(step).max(initial=0.0), 1e-300))
-        moved = []
-        for link, own, part in zip(s.links, q, s.v_slices, strict=True):
-            v = step[part].tolist()
-            motion = link.joint.motion(values.of(link.name, link.joint.numbers), own, v, 0.0)
-            moved.append([c + r for c, r in zip(own, link.joint.rates(own, v, motion), strict=True)])
-        q = moved
-    return None
 
 
 class _Independent:
@@ -155,34 +176,3 @@ class _Independent:
         if rest is not None:
             self.basis[self.count] = rest / np.linalg.norm(rest)
             self.count += 1
-
-
-def _loop_rows(model: Model, q: Sequence[Sequence[float]], values: Any = None) -> tuple[np.ndarray, np.ndarray]:
-    """(residuals, Jacobian (rows, nv)) of the rows that the cut joints keep, for coordinates by link."""
-    s, values = model.structure, values or model.values()
-
-    def pose(name: str) -> Transform:
-        return Transform(values[f"{name}.rotation"], values[f"{name}.position"])
-
-    placed, columns, paths = {WORLD: IDENTITY}, [], {WORLD: frozenset()}
-    for link, own_q in zip(s.links, q, strict=True):
-        m = link.joint.motion(values.of(link.name, link.joint.numbers), own_q, [0.0] * link.joint.nv, 0.0)
-        parent = s.links[link.parent].body if link.parent >= 0 else WORLD
-        W = placed[parent] @ pose(f"{link.name}.parent_pose") @ m.placement
-        own = range(len(columns), len(columns) + link.joint.nv)
-        columns += [W.motion_to_parent(S) for S in m.S]
-        placed[link.body] = W @ pose(f"{link.name}.child_pose").inverse()
-        paths[link.body] = paths[parent] | frozenset(own)
-    residuals, out = [], []
-    for loop in s.loops:
-        a, b = placed[loop.body_a] @ pose(f"{loop.name}.pose_a"), placed[loop.body_b] @ pose(f"{loop.name}.pose_b")
-        numbers = values.of(loop.name, loop.joint.numbers)
-        every = loop.joint.rows(numbers, a.inverse() @ b, ZERO_MOTION, 0.0)
-        for row in (every[k] for k in loop.kept):
-            F = b.force_to_parent(row.wrench)
-            residuals.append(row.residual)
-            J = [0.0] * s.nv
-            for k in paths[loop.body_a] ^ paths[loop.body_b]:
-                J[k] = (columns[k] @ F) * (1 if k in paths[loop.body_b] else -1)
-            out.append(J)
-    return np.array(residuals, float), np.array(out, float).reshape(len(out), s.nv)

@@ -67,7 +67,8 @@ def _assemble(model: Model, q: Any, v: Any, t: Any, *, held_q: tuple[bool, ...],
     eps = float(jnp.finfo(dtype).eps)
     y = guess[moving_q]
     if len(moving_q) and residual_rows(model, guess, t):
-        y = _root(residual, y, eps)
+        wide = jnp.result_type(float)  # the solver's numbers are of that kind
+        y = _root(lambda y, _=None: residual(y.astype(dtype)).astype(wide), y.astype(wide), eps).astype(dtype)
     q = placed(y)
     state = planned_state(model, q, v, t, None)
     found = constraints(state)

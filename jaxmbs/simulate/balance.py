@@ -32,11 +32,13 @@ class Balance(NamedTuple):
         """The energy [J] that moved: what kinetic energy gains or loses, something else loses or gains; and the work."""
         return 2 * jnp.maximum(self.most - self.first, self.first - self.least) + self.work
 
-    def broken(self, error: Any, potential: Any) -> Any:
-        """Whether an error of the energy [J] is more than rounding and what a step that suits the motion makes.
+    def kept(self, error: Any, potential: Any) -> Any:
+        """Whether an error of the energy [J] is within rounding and what a step that suits the motion makes: never where the
+        energies are not finite.
 
         potential: at the start.
         """
         rounding = float(jnp.finfo(error.dtype).eps) ** 0.5
         allowed = max(SHARE, rounding) * self.exchanged + max(SHARE_OF_ALL, rounding) * self.most
-        return jnp.abs(error) > allowed + rounding * jnp.abs(potential)
+        allowed = allowed + rounding * jnp.abs(potential)
+        return jnp.isfinite(allowed) & (jnp.abs(error) <= allowed)

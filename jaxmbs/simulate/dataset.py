@@ -38,9 +38,13 @@ def dataset(solution: Solution, model: Model) -> xarray.Dataset:
         for k, c in enumerate(components):
             add(c.name, ("time",), np.asarray(x)[..., k], c.unit)
     add("energy_error", ("time",), solution.energy_error, "J", "energy beyond work, losses and initial energy")
+    labels: dict[str, Any] = {}
     add("energy_exchanged", (), solution.energy_exchanged, "J", "energy that changed its form, and work")
     add("constraint_error", ("time",), solution.constraint_error, "m, rad, m/s", "largest residual of the constraints")
     add("conditioning", ("time",), solution.conditioning, "", "smallest pivot of the constraints over the largest")
+    if model.constraint_names:
+        add("violated", ("constraint",), solution.violated, "", "constraints that the initial state violates")
+        labels["constraint"] = list(model.constraint_names)
     add("steps_taken", (), solution.steps.taken)
     add("steps_refused", (), solution.steps.refused)
     add("status", (), solution.status)
@@ -53,7 +57,6 @@ def dataset(solution: Solution, model: Model) -> xarray.Dataset:
         add("event", ("event_number",), names[np.asarray(events.index)], "", "events in their order")
         add("event_time", ("event_number",), events.time, "s")
         add("event_energy_lost", ("event_number",), events.energy_lost, "J")
-    labels: dict[str, Any] = {}
     if solution.mode is not None:
         parts = {
             "locked": ("freedom", [c.name for c in model.speeds], solution.mode.lock),

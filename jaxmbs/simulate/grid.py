@@ -14,6 +14,8 @@ from jaxmbs.model import ModelError
 from jaxmbs.model.parameters import is_traced
 from jaxmbs.simulate.loops import shared, sizes
 
+MOST_STEPS = 100_000_000  # their times alone take some gigabytes
+
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
@@ -39,7 +41,12 @@ class Grid:
             raise ModelError(f"simulate: dt is {dt!r}; pass a positive number of seconds")
         if end <= start:
             raise ModelError(f"simulate: t_end is {t_end!r}, not later than t0 = {t0!r}; runs go forwards in time")
-        steps = max(1, math.ceil((end - start) / length - 1e-9))
+        steps = max(1, _counted((end - start) / length, dt))
+        if steps > 1 and (start + length == start or end - length == end):
+            raise ModelError(
+                f"simulate: dt is {dt!r}, which is lost in rounding beside times up to {max(abs(start), abs(end)):g} s; "
+                "pass a longer one, or let the run begin at t0 = 0"
+            )
         return Grid(start, end, length, end - (start + (steps - 1) * length), steps)
 
     @staticmethod
@@ -55,6 +62,7 @@ class Grid:
         if longest <= 0:
             raise ModelError(f"simulate: dt is {dt!r}; pass a positive number of seconds")
         gaps = np.diff(rows)
+        _counted(float(rows[-1] - rows[0]) / longest, dt)
         counts = np.maximum(1, np.ceil(gaps / longest - 1e-9)).astype(int)
         parts = [a + gap * np.arange(n) / n for a, gap, n in zip(rows[:-1], gaps, counts, strict=True)]
         points = np.append(np.concatenate(parts), rows[-1])
@@ -105,6 +113,15 @@ class Grid:
         shape = (groups, within)
         times = (x.astype(dtype).reshape(shape) for x in (start, length, end))
         return (*times, active.reshape(shape))
+
+
+def _counted(steps: float, dt: Any) -> int:
+    """So many steps, a part of one as a whole; ModelError for more than a run can take."""
+    if not steps <= MOST_STEPS:
+        raise ModelError(
+            f"simulate: dt is {dt!r}, which makes {steps:.3g} steps; a run takes {MOST_STEPS:,} at most: pass a longer one"
+        )
+    return math.ceil(steps - 1e-9)
 
 
 def _plain(name: str, x: Any) -> float:

@@ -10,33 +10,60 @@ import numpy as np
 
 from jaxmbs.spatial import kernel
 
+LATE = 6  # trials after which an event counts as located where its guard is zero to rounding: its instant may not be
+
 
 class Search(NamedTuple):
     """Where an event is being located: its guard (-1: none), lengths tried before and after it, the next one, and whether
-    that one is to be accepted."""
+    that one is to be accepted; tries: how many there were, the last of length `tried` and with the rate `rate`."""
 
     guard: Any
     low: Any
     high: Any
     length: Any
     settled: Any
+    tries: Any
+    tried: Any
+    rate: Any
 
     @staticmethod
     def none(length: Any) -> Search:
         """No search, and a trial step of that length."""
-        zero = jnp.zeros_like(length)
-        return Search(jnp.full((), -1, jnp.int32), zero, zero, length, jnp.asarray(False))
+        zero, none = jnp.zeros_like(length), jnp.zeros((), jnp.int32)
+        return Search(none - 1, zero, zero, length, jnp.asarray(False), none, zero, zero)
 
-    def after(self, h: Any, near: Any, rest: Any, was_on: Any, out: Outcome) -> Search:
-        """Where it stands next: between the lengths tried before and after the event; near: the length that Newton's
-        method proposes, rest: the longest, was_on: whether anything was sought in the step of length h."""
-        tried = jax.lax.stop_gradient(h)
+    def enough(self) -> Any:
+        """How small a guard is zero by now; negative: only the instant tells."""
+        eps = float(jnp.finfo(self.length.dtype).eps)
+        return jnp.where(self.tries >= LATE + 1, eps**0.6, jnp.where(self.tries >= LATE, eps**0.75, -1.0))
+
+    def after(self, h: Any, value: Any, rate: Any, finest: Any, rest: Any, was_on: Any, out: Outcome) -> Search:
+        """Where it stands next, between the lengths tried before and after the event, after a step of length h with this
+        guard, and its rate, at the end; rest: the longest, was_on: whether anything was sought in it."""
+        newton = -value / jnp.where(rate == 0, 1.0, rate)
+        # where the instant itself is lost in rounding, this length stays; its derivative is Newton's
+        stays = newton - jax.lax.stop_gradient(newton)
+        last = h + jnp.where(jnp.abs(newton) <= finest, newton, stays)
+        tried, value = jax.lax.stop_gradient((h, value))
         low = jnp.where(was_on & ~out.risen, tried, jnp.where(was_on, self.low, 0.0))
         high = jnp.where(out.risen, tried, self.high)
+        near = tried + self._root(tried, value, rate, was_on & (self.guard == out.found))
         inside = (near > low) & (near < high)
         bound = jnp.where(near <= 0, jnp.where(low == 0, 0.0, (low + high) / 2), (low + high) / 2)
-        following = jnp.where(out.close, jnp.minimum(near, rest), jnp.where(inside, near, bound))
-        return Search(out.found, low, high, following, out.close & out.ahead)
+        # no longer than the rest, but as fast as the event moves: one at the end of a cell is often a rounding beyond it
+        last = last + jax.lax.stop_gradient(jnp.minimum(last, rest) - last)
+        following = jnp.where(out.close, last, jnp.where(inside, near, bound))
+        tries = jnp.where(was_on, self.tries + 1, 0)
+        return Search(out.found, low, high, following, out.close & out.ahead, tries, tried, rate)
+
+    def _root(self, h: Any, value: Any, rate: Any, again: Any) -> Any:
+        """From h to where the parabola of this value and rate, and of the rate before (again: there is one), rises through
+        zero: in a few trials where the guard just touches it, too, where Newton's method halves its error in each."""
+        apart = h - self.tried
+        bend = jnp.where(again & (apart != 0), (rate - self.rate) / jnp.where(apart == 0, 1.0, apart), 0.0)
+        slope = rate + jnp.sqrt(jnp.maximum(rate * rate - 2 * bend * value, 0.0))
+        newton = -value / jnp.where(rate == 0, 1.0, rate)
+        return jnp.where(slope > 0, -2 * value / jnp.where(slope > 0, slope, 1.0), newton)
 
 
 class Seen(NamedTuple):
@@ -44,8 +71,8 @@ class Seen(NamedTuple):
 
     done, jumped, fails: the instance has ended, velocities jumped in place of a step, the step is refused; on: something is
     being located; short, cut: it ends at an instant, or by its tolerance, before the cell does; room: one more event has
-    a place; finest: how near is near enough; of the guards, those of corners from number `corners` on: values, rates, the
-    lengths at which they vanish, whether they count.
+    a place; finest: how near is near enough, enough: how small a guard (`Search.enough`); of the guards, those of corners
+    from number `corners` on: values, rates, the lengths at which they vanish, whether they count.
     """
 
     done: Any
@@ -59,6 +86,7 @@ class Seen(NamedTuple):
     settled: Any
     h: Any
     finest: Any
+    enough: Any
     values: tuple[Any, ...]
     rates: tuple[Any, ...]
     at: tuple[Any, ...]
@@ -99,7 +127,8 @@ def _decided(x: Seen, corners: int) -> tuple[Any, Any]:
     # of several at one instant the one that is being located stays
     order = [y - jnp.where(s, 2 * x.finest, 0.0) for y, s in zip(x.at, sought, strict=True)]
     found = jnp.where(any_of(candidates), first_of(order, candidates), x.guard)
-    close = jnp.abs(pick(found, x.at) - x.h) <= x.finest
+    value = pick(found, x.values)
+    close = (jnp.abs(pick(found, x.at) - x.h) <= x.finest) | ((value >= 0) & (value <= x.enough))
     already = (x.h <= 0) & risen  # true from the start of this step: it happens at once
     going = ~x.done & ~x.fails
     happens = going & (found == x.guard) & x.on & ((found >= corners) | x.room) & (x.settled | (already & ~close))

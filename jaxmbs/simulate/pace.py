@@ -11,6 +11,7 @@ import numpy as np
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Model, ModelError
 from jaxmbs.model.parameters import is_traced
+from jaxmbs.simulate.grid import MOST_STEPS
 
 SAFETY, LEAST, MOST = 0.9, 0.2, 5.0  # the next step over that which the error asks for; and over the last one
 FIRST = 1 / 64  # of a cell of the grid
@@ -85,12 +86,17 @@ def checked_tolerance(model: Model, tolerance: Any, dtype: Any) -> Any:
     return array
 
 
-def checked_steps(max_steps: Any, cells: int) -> int:
-    """The number of trial steps of an adaptive run."""
+def checked_steps(max_steps: Any, cells: int, adaptive: bool) -> int:
+    """The number of trial steps of an adaptive run; ModelError for what is no such number, and for one that has no use."""
     if max_steps is None:
         return 4 * cells + 1000
-    if isinstance(max_steps, bool) or not isinstance(max_steps, (int, np.integer)) or max_steps < 1:
+    if isinstance(max_steps, bool) or not isinstance(max_steps, (int, np.integer)) or not 1 <= max_steps <= MOST_STEPS:
         raise ModelError(
-            f"simulate: max_steps is {max_steps!r}; pass a whole number of trial steps, 1 or more, or None"
+            f"simulate: max_steps is {max_steps!r}; pass a whole number of trial steps, 1 to {MOST_STEPS:,}, or None"
+        )
+    if not adaptive:
+        raise ModelError(
+            f"simulate: max_steps bounds the steps of a run with a tolerance; without one it takes the {cells:,} steps of "
+            "its grid: leave it out, or pass a tolerance (for events that repeat there is max_events)"
         )
     return max(int(max_steps), math.ceil(cells))

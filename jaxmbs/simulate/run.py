@@ -26,9 +26,10 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from jaxmbs.dynamics.state.tree import Tree
-from jaxmbs.model import Mode
+from jaxmbs.model import Mode, Model, ModelError
 from jaxmbs.model.shapes import Float, Int
 from jaxmbs.simulate.balance import Balance
 from jaxmbs.simulate.grid import Grid
@@ -37,10 +38,25 @@ from jaxmbs.simulate.jumps import Impact, closes, jumps, next_mode, rebound, str
 from jaxmbs.simulate.locating import Search, Seen, any_of, first_of, outcome, pick
 from jaxmbs.simulate.loops import varied
 from jaxmbs.simulate.pace import Pace
+from jaxmbs.simulate.stops import Stops
 
 TURNS = 12  # beyond the grid, for locating one event
-REPEATED = 16  # events of a kind that repeats are located up to this number
+REPEATED = 16  # events of a kind that repeats are located up to this number, if a run is told no other
+MOST = 100_000  # events of a kind that a run may be told
 FINEST = 1e-10  # of a step: how far from its instant an event may be found
+
+
+def checked_events(max_events: Any, model: Model) -> int:
+    """How often an event that repeats may happen; ModelError for what is no such number, and where none repeats."""
+    if max_events is None:
+        return REPEATED
+    if isinstance(max_events, bool) or not isinstance(max_events, (int, np.integer)) or not 1 <= max_events <= MOST:
+        raise ModelError(f"simulate: max_events is {max_events!r}; pass a whole number from 1 to {MOST:,}, or None")
+    if not any(e.repeat or any(hasattr(a, "rest_rate") for a in e.then) for e in model.structure.events):
+        raise ModelError(
+            "simulate: max_events is how often an event may repeat, and none of this model does: leave it out"
+        )
+    return int(max_events)
 
 
 class Events(NamedTuple):
@@ -73,6 +89,8 @@ class Turn(NamedTuple):
     into: Any  # [s] since the start of the present one
     mode: Mode
     below: tuple[Any, ...]  # per guard: it was negative when last seen, so that it can rise
+    met: tuple[Any, ...]  # per guard of a stop: it is (`Stops`)
+    stuck: Any  # the run ended on a stop that lets through what rests on it
     fired: tuple[Any, ...]  # per event: how many times
     search: Search
     events: Events | None
@@ -97,13 +115,14 @@ class Run:
 
     step: a trial step; energy(t, q, v, mode); landed(extra, row, cell, t, phase, mode, lost,
     conditioning, before) -> (extra, row), at every point of the grid; changes: `Changes`, or None where anything may change;
-    trials: (number of trial steps, order of the error) of an adaptive run, else None; catches: `landed` is called at events
+    trials: (number of trial steps, order of the error) of an adaptive run, else None; most: events of a kind that repeats;
+    catches: `landed` is called at events
     for its `extra`, too, and before is (q, v, mode, event): what was there just before, and the event's number or -1.
     """
 
     def __init__(
         self, tree: Tree, grid: Grid, step: Step, energy: Any, landed: Any, force: Any, changes: Any,
-        trials: tuple[int, int] | None = None, catches: bool = False,
+        trials: tuple[int, int] | None = None, catches: bool = False, most: int = REPEATED,
     ):  # fmt: skip
         self.trials, self.catches = trials, catches
         self.changes = changes
@@ -111,7 +130,7 @@ class Run:
         self.guards = Guards(tree, force)
         self.events = tree.structure.events
         self.again = [e.repeat or any(rebound(tree, e, a) for a in e.then) for e in self.events]
-        self.places = sum(REPEATED if again else 1 for again in self.again)
+        self.places = sum(most if again else 1 for again in self.again)
         self.jumping = [jumps(tree.structure, e) for e in self.events]
         arming = {k: tree.values[f"{e.name}.armed_from"] for k, e in enumerate(self.events) if e.waits}
         self.arming = {k: jnp.asarray(time, tree.dtype) for k, time in arming.items()}
@@ -131,6 +150,8 @@ class Run:
         first = jnp.asarray(self.grid.t0, dtype)
         groups = self.guards.values(first, phase[0], phase[1], mode) if self.events else []
         self.of_guard = [k for k, group in enumerate(groups) for _ in group]
+        self.stops = Stops(self.tree, self.of_guard, self.again)
+        met = self.stops.start([g for group in groups for g in group])
         below = [
             jnp.asarray(True) if self.events[k].when.already else g < 0 for k, group in enumerate(groups) for g in group
         ]
@@ -140,7 +161,7 @@ class Run:
         if self.trials:
             pace = Pace.start(jnp.asarray(self.grid.dt, dtype))
         turn = Turn(
-            phase, none, zero, mode, tuple(below), (none,) * len(self.events), seek, log, none,
+            phase, none, zero, mode, tuple(below), met, jnp.asarray(False), (none,) * len(self.events), seek, log, none,
             none - 1 if any(self.jumping) else None, zero, jnp.asarray(False), zero, none + self.spare, pace, balance, extra,
             kept,
         )  # fmt: skip
@@ -190,7 +211,7 @@ class Run:
         at = [h - y / jnp.where(s == 0, 1.0, s) for y, s in zip(g, slope, strict=True)]
         seen = Seen(
             x.done, jumped, fails, searching, short, cut, x.count < self.places, x.search.guard, x.search.settled, h, finest,
-            tuple(g), tuple(slope), tuple(at), tuple(armed), len(self.of_guard),
+            x.search.enough(), tuple(g), tuple(slope), tuple(at), tuple(armed), len(self.of_guard),
         )  # fmt: skip
         out = outcome(seen)
         found, happens, arrives, lands = out.found, out.happens, out.arrives, out.lands
@@ -226,18 +247,26 @@ class Run:
         finishes = any_of([n for n, e in zip(now, self.events, strict=True) if any(a.finishes for a in e.then)])
         cell = x.cell + lands
         done = x.done | (cell >= grid.steps) | (happens & finishes)
+        met, stuck = x.met, jnp.asarray(False)
+        if met:
+            may = [self._may_happen(x, k) for k in self.of_guard]
+            stuck = ~x.done & arrives & self.stops.passed(met, g, may)
+            met = self.stops.met(met, g, slope, found, now, x.due, closed)
+            done |= stuck
         pace = x.pace
         if self.trials and pace is not None:
             tried, end, error = jax.lax.stop_gradient((h, t, error))
             pace = pace.after(tried, end, error, self.trials[1], moves & ~jumped, fails)
             done |= pace.stalled
-        seek = x.search.after(h, pick(found, at), rest, searching, out)
+        seek = x.search.after(h, pick(found, g), pick(found, slope), finest, rest, searching, out)
         caught = logged if self.catches and self.events else jnp.asarray(False)
         before = (*phase[:2], _where(caught, x.mode, mode), jnp.where(caught, event, -1)) if self.catches else None
         extra, kept = self.landed(x.extra, x.kept, cell, t, phase, mode, lost, least, before)
         return Turn(
             _where(moves, phase, x.phase), cell, jnp.where(moves & ~lands, x.into + h, jnp.where(lands, 0.0, x.into)),
-            mode, tuple(jnp.where(moves, b, old) for b, old in zip(below, x.below, strict=True)), fired,
+            mode, tuple(jnp.where(moves, b, old) for b, old in zip(below, x.below, strict=True)),
+            tuple(jnp.where(moves, m, old) for m, old in zip(met, x.met, strict=True)), x.stuck | stuck,
+            fired,
             _where(out.ahead, seek, Search.none(rest)), events, x.count + logged, due, lost, done,
             jnp.where(x.done, x.t_done, t), x.spare - (~arrives & ~fails & ~x.done & at_corner), pace,
             _where(jumped, x.balance, x.balance.seen(kinetic, x.phase[2])),
@@ -331,11 +360,14 @@ class Run:
             slope = [s if self.jumping[k] else o for k, s, o in zip(self.of_guard, slope, of_switches, strict=True)]
         repeats, near = any(self.again), jnp.finfo(self.tree.dtype).eps ** 0.5
         out = []
-        for k, y, s, b in zip(self.of_guard, g, slope, x.below, strict=True):
+        for i, (k, y, s, b) in enumerate(zip(self.of_guard, g, slope, x.below, strict=True)):
             again = (y < 0) | ((y <= near) & (s < 0)) if repeats else y < 0
-            waits = b & ((y < 0) | happens | self._unarmed_already(x, k))
+            later = b & ((y < 0) | happens | self._unarmed_already(x, k)) | (y < 0)
+            if i in self.stops:
+                again = self.stops.leaves(y, s)
+                later &= ~x.met[self.stops.guards.index(i)] | (y < -near)
             over = x.due == k if x.due is not None and self.jumping[k] else now[k]
-            out.append(jnp.where(over, again, waits | (y < 0)))
+            out.append(jnp.where(over, again, later))
         return out
 
     def _unarmed_already(self, x: Turn, k: int) -> Any:

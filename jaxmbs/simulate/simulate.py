@@ -23,17 +23,18 @@ from jaxmbs.model.given import Coordinates, GeneralizedForces, Law, Number, Rate
 from jaxmbs.model.parameters import is_traced
 from jaxmbs.model.shapes import Float
 from jaxmbs.simulate.balance import Balance
+from jaxmbs.simulate.consistency import locks_hold, violated
 from jaxmbs.simulate.grid import Grid
 from jaxmbs.simulate.guards import cornered
 from jaxmbs.simulate.jumps import Changes, all_held, start_mode, whole_mode
 from jaxmbs.simulate.loops import levels_of, repeated, varied
 from jaxmbs.simulate.pace import checked_steps, checked_tolerance
 from jaxmbs.simulate.projection import projected, violation
-from jaxmbs.simulate.run import Events
+from jaxmbs.simulate.run import Events, checked_events
 from jaxmbs.simulate.solution import Solution, Steps
 from jaxmbs.simulate.status import Status
 from jaxmbs.simulate.steppers import Flow, Stepper, serving
-from jaxmbs.simulate.through_events import Functions, finite, moving_locks, through_events
+from jaxmbs.simulate.through_events import Functions, finite, through_events
 
 Fold = tuple[Any, Callable[[Any, Model, Any, Any, Any], Any]]
 
@@ -53,6 +54,7 @@ def simulate(
     method: str | Stepper = "rk4",
     tolerance: Number | Vector | None = None,
     max_steps: int | None = None,
+    max_events: int | None = None,
     checkpoint: bool | int | None = None,
     save_every: int | None = 1,
     fold: Fold | None = None,
@@ -72,8 +74,9 @@ def simulate(
     method: "rk4" (order 4), "dopri5" (5), "dop853" (8), "implicit" (5, for stiff elements), "symplectic" (2, for long
     conservative motions), or a value of `mbs.steppers`. tolerance: None for steps of dt; a number, or (nv,) numbers, for
     steps of each instance's own whose estimated error per step is below tolerance (1 + |x|) in every coordinate and rate,
-    none longer than dt ("dopri5", "dop853", "implicit"). max_steps: most trial steps then, 4 per dt and 1000 more if None;
-    who needs more stops with status UNFINISHED. checkpoint: for reverse mode, True keeps only the state before every step
+    none longer than dt ("dopri5", "dop853", "implicit"). max_steps: most trial steps then, 4 per dt and 1000 more if None.
+    max_events: how often an event that repeats may happen, 16 times if None. Who needs more of either stops with status
+    UNFINISHED. checkpoint: for reverse mode, True keeps only the state before every step
     and its accelerations and computes the rest again, a number k of levels only the state of every k-th root of the number
     of steps.
 
@@ -86,7 +89,8 @@ def simulate(
     solution.mode what they leave, and derivatives go through them exactly. Joints that the mechanism holds start locked.
     Works under jit, vmap and both modes of differentiation. Loops and constraints hold after every step by projection,
     or, with baumgarte [rad/s] (a frequency, some ten times those of the motion), approximately by stabilisation. An
-    initial state that violates them gives status INCONSISTENT, one that stops being finite NOT_FINITE.
+    initial position or velocity that violates them gives status INCONSISTENT (solution.message names them), a state that
+    stops being finite NOT_FINITE.
     Raises ModelError for wrong shapes, times, functions, tolerances, or a method that is unknown or does not serve.
 
     >>> model = mbs.library.double_pendulum().build()
@@ -112,7 +116,8 @@ def simulate(
         raise ModelError(f"simulate: save_every is {save_every!r}; pass a number of steps, 1 or more, or None")
     dtype = state_dtype(q0, v0)
     tolerance = None if tolerance is None else checked_tolerance(model, tolerance, dtype)
-    trials = checked_steps(max_steps, grid.steps)
+    trials = checked_steps(max_steps, grid.steps, tolerance is not None)
+    most = checked_events(max_events, model)
     instant = (model, *(jax.ShapeDtypeStruct(n, dtype) for n in ((), (model.nq,), (model.nv,))))
     drive: Known | None = None
     folding: Known | None = None
@@ -131,12 +136,12 @@ def simulate(
         more = (model.mode(), jax.ShapeDtypeStruct((), jnp.int32))[:sees]
         call, now = functools.partial(_folded, fn), (*instant, *more)
         folding = program(fn, "simulate: fold", (carry, *now), call, given)
-    every = int(save_every) if save_every else grid.steps
+    every = min(int(save_every), grid.steps) if save_every else grid.steps
     table = grid.table(every, dtype, levels)
     found = _simulate(
         model, q0, v0, tau, mode, carry, baumgarte, tolerance, grid, table, drive and drive[1], folding and folding[1],
         save_every=every, drive=drive and drive[0], fold=folding and folding[0],
-        held=None if anything else held, by=by, trials=trials, levels=levels, sees=sees,
+        held=None if anything else held, by=by, trials=trials, most=most, levels=levels, sees=sees,
     )  # fmt: skip
     return found if wanted is None else _picked(found, wanted)
 
@@ -162,12 +167,12 @@ def _folded(fn: Callable[..., Any], carry: Any, *instant: Any) -> Any:
     return jax.tree_util.tree_map(lambda a, b: jnp.asarray(b, a.dtype), carry, new)
 
 
-@compiles_itself("save_every", "drive", "fold", "held", "by", "trials", "levels", "sees")
+@compiles_itself("save_every", "drive", "fold", "held", "by", "trials", "most", "levels", "sees")
 def _simulate(
     model: Model, q0: Any, v0: Any, tau: Any, mode: Any, carry: Any, baumgarte: Any, tolerance: Any, grid: Grid, table: Any,
     in_drive: Any, in_fold: Any, *,
-    save_every: int, drive: Any, fold: Any, held: tuple[str, ...] | None, by: Stepper, trials: int, levels: int,
-    sees: int,
+    save_every: int, drive: Any, fold: Any, held: tuple[str, ...] | None, by: Stepper, trials: int, most: int,
+    levels: int, sees: int,
 ) -> Solution:  # fmt: skip
     dtype = state_dtype(q0, v0)
     constrained = model.structure.constrained
@@ -196,7 +201,7 @@ def _simulate(
 
     flow = Flow(tree, force, baumgarte)
     if model.structure.events or cornered(model.structure) or tolerance is not None:
-        of = Functions(flow, by, tolerance, trials, levels, energy, error, folded, changes, sees > 1)
+        of = Functions(flow, by, tolerance, trials, levels, energy, error, folded, changes, sees > 1, most)
         return through_events(of, grid, save_every, (_arrays(q), _arrays(v)), mode or Mode(None, None, None), carry)
     groups, outer, inner = grid.groups(save_every, levels)
     start, lengths, ends, active = table
@@ -229,13 +234,13 @@ def _simulate(
     (phase, carry, balance), rows = repeated(group, state, (start, lengths, ends, active), groups, outer)
     rows = jax.tree_util.tree_map(lambda x: x[:groups], rows)
     qs, vs, es, errors, least = rows
-    e0, moving = sum(before), moving_locks(tree, v, mode)
+    e0, broken = sum(before), violated(tree, q, v, first, mode)
     eps = float(jnp.finfo(dtype).eps)
     status = Status.of(
         (~finite(tree, phase), Status.NOT_FINITE),
-        (jnp.maximum(error0, moving) > eps**0.5, Status.INCONSISTENT),
-        (jnp.min(least[:, 1]) < eps ** (2 / 3), Status.SINGULAR),
-        (balance.broken(es[-1] - e0, before[1]), Status.COARSE),
+        (jnp.any(broken) | ~locks_hold(tree, v, mode), Status.INCONSISTENT),
+        (~(jnp.min(least[:, 1]) >= eps ** (2 / 3)), Status.SINGULAR),
+        (~balance.kept(es[-1] - e0, before[1]), Status.COARSE),
     )
     return Solution(
         t=jnp.concatenate([first[None], jnp.asarray(ends[:groups, -1])]),
@@ -244,6 +249,7 @@ def _simulate(
         mode=mode and whole_mode(model, mode),
         events=Events.none(0, grid.t_end, dtype),
         status=status,
+        violated=broken,
         energy_error=jnp.concatenate([zero[None], es - e0]),
         energy_exchanged=balance.exchanged,
         constraint_error=jnp.concatenate([error0[None], errors]),

@@ -14,12 +14,12 @@ import numpy as np
 from jaxmbs.model import Mode, Model
 from jaxmbs.model.given import AnyShape, GeneralizedForces, Law, Number
 from jaxmbs.model.parameters import is_traced
-from jaxmbs.model.shapes import Float, Int
+from jaxmbs.model.shapes import Bool, Float, Int
 from jaxmbs.simulate.between import modes_at, states_at
 from jaxmbs.simulate.dataset import dataset
 from jaxmbs.simulate.momenta import momentum_error
 from jaxmbs.simulate.run import Events
-from jaxmbs.simulate.status import Status
+from jaxmbs.simulate.status import Status, message
 
 if TYPE_CHECKING:
     import xarray
@@ -50,7 +50,8 @@ class Solution:
     """Motion of one instance; under vmap every field has the batch axis first.
 
     t (rows,) [s]; q (rows, nq); v (rows, nv); mode: the mode in force at the end (None: nothing locked or switched off);
-    events: `Events`, those of the model in the order in which they happened; status: int32, a `Status`; energy_error
+    events: `Events`, those of the model in the order in which they happened; status: int32, a `Status`; violated
+    (constraints,): which of model.constraint_names the initial state violates (see `message`); energy_error
     (rows,) [J]: energy - initial energy - work of all that is not conservative (tau, thrusters, dampers, drives, impacts
     and switches of events), and energy_exchanged [J], what moved between kinetic and potential energy, with the work, to
     compare it with; constraint_error (rows,): largest residual of the constraints [m, rad,
@@ -77,6 +78,7 @@ class Solution:
     conditioning: Float[jax.Array, " rows"]
     folded: Any
     steps: Steps
+    violated: Bool[jax.Array, " constraints"] | tuple[()] = ()
 
     def at(
         self,
@@ -118,6 +120,20 @@ class Solution:
         [False, True]
         """
         return modes_at(self, model, t, mode, held)
+
+    def message(self, model: Model) -> str:
+        """The status in words, with the names of the constraints that the initial state violates.
+
+        model: the one that was simulated; one instance.
+
+        >>> model = mbs.library.crank_slider().build()
+        >>> q, v, *_ = mbs.assemble(model, [0.5, -0.7, 0.0], fixed="bearing")
+        >>> print(mbs.simulate(model, q, v, t_end=0.1).message(model))
+        completed
+        >>> print(mbs.simulate(model, q, [1.0, 0.0, 0.0], t_end=0.1).message(model))
+        the initial state violates 'pin': its position, or the velocities that it allows; find one with assemble, or impact
+        """
+        return message(int(self.status), model.constraint_names, np.asarray(self.violated))
 
     def momentum_error(self, model: Model) -> tuple[Float[jax.Array, "rows 3"], Float[jax.Array, "rows 3"]]:
         """What changed the momentum of a mechanism that floats: nothing should.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -36,6 +37,11 @@ class Status(enum.IntEnum):
         """The outcome in words, with what to do about it."""
         return _MESSAGES[self]
 
+    def __str__(self) -> str:
+        return self.name
+
+    __format__ = enum.Enum.__format__  # of that text, not of the number
+
     @staticmethod
     def of(*found: tuple[Any, Status]) -> Int[jax.Array, ""]:
         """The status of the first condition that holds, OK if none does; int32."""
@@ -46,10 +52,12 @@ class Status(enum.IntEnum):
 _MESSAGES = {
     Status.OK: "completed",
     Status.NOT_FINITE: "the state stopped being finite; reduce dt, or look for a stiff or singular element",
-    Status.INCONSISTENT: "the initial state violates constraints or locks; find one with assemble or impact",
+    Status.INCONSISTENT: "the initial state violates constraints or locks: their positions, or the velocities that they "
+    "allow (`solution.message(model)` names them); find one with assemble, or impact",
     Status.UNREACHABLE: "the constraints cannot be met from this guess; change the guess or the numbers",
     Status.SINGULAR: "constraints all but depend on one another: the motion may branch, accelerations lose digits",
-    Status.UNFINISHED: "more events or steps than there is room for: the run stopped before its end; raise max_steps",
+    Status.UNFINISHED: "the run stopped before its end: more events than max_events, more steps than max_steps (raise "
+    "them), or rest on a stop that only bounces (hold it by a Lock with a restitution, or use a Contact)",
     Status.COARSE: "the energy balance is off by more than 0.1 % of the energy exchanged: the steps are too long; reduce dt",
     Status.STEP_UNDERFLOW: "the tolerance asks for steps below the rounding of the time: try 'implicit'",
     Status.UNBALANCED: "no equilibrium near this guess: forces remain that nothing balances (see the residual); change the "
@@ -59,3 +67,12 @@ _MESSAGES = {
     Status.UNPHYSICAL: "unphysical: the draws gave a number that no mechanism has, such as a negative mass or stiffness",
     Status.NOT_RUN: "not run",
 }
+
+
+def message(status: int, constraints: Sequence[str], violated: Any) -> str:
+    """The status in words; violated: which of the constraints the initial state violates."""
+    names = [repr(name) for name, on in zip(constraints, violated, strict=False) if on]
+    if status != Status.INCONSISTENT or not names:
+        return Status(status).message
+    what = "its position, or the velocities that it allows" if len(names) == 1 else "positions, or velocities allowed"
+    return f"the initial state violates {', '.join(names)}: {what}; find one with assemble, or impact"

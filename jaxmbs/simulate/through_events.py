@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode
 from jaxmbs.simulate.balance import Balance
+from jaxmbs.simulate.consistency import locks_hold, violated
 from jaxmbs.simulate.grid import Grid
 from jaxmbs.simulate.jumps import Impact, after_impact, whole_mode
 from jaxmbs.simulate.loops import repeated, shared, sparing
@@ -27,7 +28,7 @@ class Functions(NamedTuple):
 
     energy (t, q, v, mode) -> (kinetic, potential), error (t, q, v, mode); folded(carry, t, q, v, mode, event);
     changes: `Changes`, None: anything may; trials: most trial steps of an adaptive run, levels: of `repeated`;
-    catches: whether folded is called at events, too.
+    catches: whether folded is called at events, too; most: events of a kind that repeats.
     """
 
     flow: Flow
@@ -40,6 +41,7 @@ class Functions(NamedTuple):
     folded: Any
     changes: Any
     catches: bool
+    most: int
 
 
 class Point(NamedTuple):
@@ -103,7 +105,9 @@ def through_events(of: Functions, grid: Grid, every: int, start: Any, mode: Mode
 
     phase = of.flow.varied((*start, zero), (tree.model, start))
     trials = (of.trials, of.stepper.error_order or 0) if adaptive else None
-    run = Run(tree, grid, step, lambda *x: sum(of.energy(*x)), landed, of.flow.tau, of.changes, trials, of.catches)
+    run = Run(
+        tree, grid, step, lambda *x: sum(of.energy(*x)), landed, of.flow.tau, of.changes, trials, of.catches, of.most
+    )
     mode = run.located(mode, first, start)
     begin = Point(jnp.zeros((), jnp.int32), first, phase, mode, zero, one)
     before = of.energy(first, *start, mode)
@@ -135,19 +139,19 @@ def through_events(of: Functions, grid: Grid, every: int, start: Any, mode: Mode
         x, between = turns(x, run.turns, inner), None
     last = row(Point(begin.number, run.now(x), x.phase, x.mode, x.lost, x.extra[1]))
     q, v, e, errors, least = _through(row(begin), between, last, (grid.steps - 1) // every)
-    eps = float(jnp.finfo(dtype).eps)
+    broken, eps = violated(tree, *start, first, mode), float(jnp.finfo(dtype).eps)
     status = Status.of(
         (~finite(tree, x.phase), Status.NOT_FINITE),
-        (jnp.maximum(errors[0], moving_locks(tree, start[1], mode)) > eps**0.5, Status.INCONSISTENT),
+        (jnp.any(broken) | ~locks_hold(tree, start[1], mode), Status.INCONSISTENT),
         *([(x.pace.stalled, Status.STEP_UNDERFLOW)] if x.pace is not None else []),
-        (~run.ended(x), Status.UNFINISHED),
-        (jnp.min(least[:, 1]) < eps ** (2 / 3), Status.SINGULAR),
-        (x.balance.broken(e[-1] - e[0], before[1]), Status.COARSE),
+        (~run.ended(x) | x.stuck, Status.UNFINISHED),
+        (~(jnp.min(least[:, 1]) >= eps ** (2 / 3)), Status.SINGULAR),
+        (~x.balance.kept(e[-1] - e[0], before[1]), Status.COARSE),
     )
     times = jnp.append(grid.begins(jnp.arange(0, grid.steps, every), dtype), jnp.asarray(grid.t_end, dtype))
     return Solution(
         t=times, q=q, v=v, mode=whole_mode(tree.model, x.mode),
-        events=x.events or Events.none(0, grid.t_end, dtype), status=status,
+        events=x.events or Events.none(0, grid.t_end, dtype), status=status, violated=broken,
         energy_error=e - e[0], energy_exchanged=x.balance.exchanged, constraint_error=errors,
         conditioning=least[:, 0], folded=x.extra[0],
         steps=Steps.of(grid.steps) if x.pace is None else Steps(x.pace.taken, x.pace.refused),
@@ -157,15 +161,6 @@ def through_events(of: Functions, grid: Grid, every: int, start: Any, mode: Mode
 def finite(tree: Tree, phase: Any) -> Any:
     """Whether the state is."""
     return jnp.all(jnp.isfinite(tree.vector(phase[0]))) & jnp.all(jnp.isfinite(tree.vector(phase[1])))
-
-
-def moving_locks(tree: Tree, v: Any, mode: Mode | None) -> Any:
-    """The largest rate of a locked freedom."""
-    return (
-        0.0
-        if mode is None or mode.lock is None
-        else jnp.max(jnp.where(mode.lock, jnp.abs(tree.vector(v)), 0.0), initial=0.0)
-    )
 
 
 def _through(first: Any, between: Any, last: Any, count: int) -> Any:

@@ -158,8 +158,8 @@ def sunk(model: Model, q: Any, load: Load, held: tuple[int, ...]) -> Sinking:
         sinks = ~closing & ~x.fresh
         status = Status.of(
             (~finite, Status.NOT_FINITE),
-            (gap > eps**0.5, Status.UNREACHABLE),
-            (jnp.any(jnp.abs(force) > eps ** (2 / 3) * size), Status.UNBALANCED),
+            (~(gap <= eps**0.5), Status.UNREACHABLE),
+            (~jnp.all(jnp.abs(force) <= eps ** (2 / 3) * size), Status.UNBALANCED),
         )
         goes = closing | (sinks & ~uphill)
         following = jnp.where(sinks & ~uphill, x.multipliers + part * more, x.multipliers)

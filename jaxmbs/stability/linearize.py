@@ -191,9 +191,9 @@ def _linearize(
     size = jnp.minimum(places.size, left.size)
     status = Status.of(
         (~jnp.isfinite(jnp.sum(M) + jnp.sum(C) + jnp.sum(K)), Status.NOT_FINITE),
-        (off > eps**0.5 * (1 + _largest(v)), Status.INCONSISTENT),
-        (size < eps**0.5, Status.SINGULAR),
-        (_largest(a) > eps**0.5 * (1 + _largest(v) ** 2), Status.UNSTEADY),
+        (~(off <= eps**0.5 * (1 + _largest(v))), Status.INCONSISTENT),
+        (~(size >= eps**0.5), Status.SINGULAR),
+        (~(_largest(a) <= eps**0.5 * (1 + _largest(v) ** 2)), Status.UNSTEADY),
     )
     return Linearization(M, C, K, Z.T, T, S, speeds, places.independent, shapes, Z, W, a, status)
 

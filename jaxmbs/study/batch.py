@@ -110,8 +110,8 @@ def kept_here(study: Study, name: str, fn: Callable[..., Any], *arrays: Any) -> 
 def simulated(simulation: SimulationTable, model: mbs.Model, q: Array, v: Array, **more: Any) -> mbs.Solution:
     """The motion that a study asks for; more: options of `mbs.simulate`."""
     s = simulation
-    tolerances = {"tolerance": s.tolerance, "max_steps": s.max_steps}
-    return mbs.simulate(model, q, v, s.t_end, s.dt, method=s.method, **tolerances, **more)
+    limits = {"tolerance": s.tolerance, "max_steps": s.max_steps, "max_events": s.max_events}
+    return mbs.simulate(model, q, v, s.t_end, s.dt, method=s.method, **limits, **more)
 
 
 def numbers_of(study: Study, draws: Array, dtype: Any) -> Numbers:

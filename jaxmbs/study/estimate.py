@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from jaxmbs.study.problem import Study
 
 MOST_SAMPLES = 2**32  # an index has 32 bits
-MOST_STEPS = 2**31 - 1
+MOST_STEPS = 100_000_000  # of a run of `jaxmbs.simulate`, which is not imported for it
 STEP_BYTES = 40  # what the table of a run's steps takes
 LEAST_TIME = 2e-9  # [s] for a step and a degree of freedom on a core: ten times less than what is measured
 MOST_TIME = 365 * 86400.0  # [s]
@@ -85,10 +85,10 @@ def check_history(study: Study) -> None:
     row = 8 * (study.model.nq + study.model.nv + 2 * len(study.outputs) + 4)
     need, available = 2 * row * e.steps + STEP_BYTES * e.steps, psutil.virtual_memory().available
     if need > available:
-        said = f"{e.steps:,.0f} steps need {_bytes(need)} of memory, and {_bytes(available)} are free"
+        said = f"{_count(e.steps)} steps need {_bytes(need)} of memory, and {_bytes(available)} are free"
         problems.append(Problem("simulation.dt", f"{said}; take a larger dt, or a shorter t_end"))
     if e.time > MOST_TIME:
-        said = f"{e.steps:,.0f} steps take {_time(e.time)} at the very least"
+        said = f"{_count(e.steps)} steps take {_time(e.time)} at the very least"
         problems.append(Problem("simulation.dt", f"{said}; take a larger dt, or a shorter t_end"))
     if problems:
         raise InputError(problems)
@@ -96,8 +96,12 @@ def check_history(study: Study) -> None:
 
 def _steps(e: Estimate):
     if e.steps > MOST_STEPS:
-        message = f"t_end / dt makes {e.steps:,.0f} steps, and {MOST_STEPS:,} is the most; take a larger dt"
+        message = f"t_end / dt makes {_count(e.steps)} steps, and {MOST_STEPS:,} is the most; take a larger dt"
         yield Problem("simulation.dt", message)
+
+
+def _count(x: float) -> str:
+    return f"{x:,.0f}" if x < 1e12 else f"{x:.3g}"
 
 
 def _bytes(x: float) -> str:

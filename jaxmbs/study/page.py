@@ -323,7 +323,7 @@ def _credibility(study: Study, summary: Summary, found: dict[str, Drivers | None
          f"{sources} of {len(study.dispersions.items)} dispersions have a comment on their source in the file"],
         ["verification of the code", f"versions below; the tests that belong to them: {state}"],
         ["verification of the solution",
-         f"largest error of the energy balance {summary.energy_error:.2g} J; {failed:,} of {summary.done:,} samples failed, "
+         f"largest error of the energy balance {summary.energy_said}; {failed:,} of {summary.done:,} samples failed, "
          "too coarse steps among what counts as failed"],
         ["validation", f"comparison with tests of the real system: {state}"],
         ["uncertainty of the results",
@@ -355,7 +355,7 @@ def _provenance(study: Study, store: Store, summary: Summary) -> str:
             "fingerprint of the results",
             f"<code>{finished.get('fingerprint', 'not finished')}</code>, every sample checked",
         ],
-        ["largest error of the energy balance", f"{summary.energy_error:.3g} J"],
+        ["largest error of the energy balance", summary.energy_said],
     ]
     return _table(["", ""], rows)
 

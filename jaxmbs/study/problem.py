@@ -160,7 +160,17 @@ def _of_robot(path: str | Path, content: bytes, need: str, model: Model) -> Stud
 
 
 def _method(simulation: SimulationTable | None, model: Model) -> None:
-    """Raises InputError where the method does not serve the mechanism or the tolerance."""
+    """Raises InputError where the method does not serve the mechanism or the tolerance, and where limits have no use."""
+    if simulation is not None and simulation.max_steps is not None and simulation.tolerance is None:
+        why = "bounds the steps of a run with a tolerance; leave it out, or add tolerance"
+        raise InputError(Problem("simulation.max_steps", why))
+    if simulation is not None and simulation.max_events is not None:
+        from jaxmbs.simulate.run import checked_events
+
+        try:
+            checked_events(simulation.max_events, model)
+        except ModelError as error:
+            raise InputError(Problem("simulation.max_events", str(error).removeprefix("simulate: "))) from None
     if simulation is None or (simulation.method, simulation.tolerance) == ("rk4", None):
         return  # which serves all, and what it takes to ask need not be imported
     from jaxmbs.simulate.steppers import serving

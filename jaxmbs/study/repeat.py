@@ -27,7 +27,7 @@ _ROWS = 16  # of a program for several samples: a multiple
 class History:
     """Motion of S samples at T times: t (T,), q (S, T, nq), v (S, T, nv); values: what every output measures, (S, T);
     outputs: folded to one number, (S,); status (S,), energy_error (S,) [J] at the end; numbers: what differs from
-    sample to sample, (S, ...), None of the nominal motion."""
+    sample to sample, (S, ...), None of the nominal motion; violated (S, constraints): see `Solution.violated`."""
 
     t: np.ndarray
     q: np.ndarray
@@ -37,6 +37,7 @@ class History:
     status: np.ndarray
     energy_error: np.ndarray
     numbers: Numbers | None = None
+    violated: np.ndarray | None = None
 
 
 def repeat(
@@ -55,7 +56,7 @@ def repeat(
         found = jax.lax.map(lambda now: measured(study.outputs, model, *now), (run.t, run.q, run.v, modes))
         values = {name: jnp.where(defined, value, jnp.nan) for name, (value, defined) in found.items()}
         outputs = kept(study.outputs, run.folded, run.events, model, q, v)
-        return outputs, run.status, run.energy_error[-1], (run.t, run.q, run.v, values)
+        return outputs, run.status, run.energy_error[-1], (run.t, run.q, run.v, values), run.violated
 
     def over_all(axes: Any, *batch: Any) -> Any:
         # machine code serves every angle; loops in its place do not (`anew` is not None), and jax.vmap computes all
@@ -78,8 +79,8 @@ def repeat(
         given = filled(given, _ROWS if many > 1 else 1)
     found, numbers = kept_here(study, f"history, every {save_every}", all_of, given)
     found, numbers = jax.tree.map(lambda x: np.asarray(x)[:many], (found, numbers))
-    outputs, status, error, (t, q, v, values) = found
-    return History(t[0], q, v, values, outputs, status, error, numbers)
+    outputs, status, error, (t, q, v, values), violated = found
+    return History(t[0], q, v, values, outputs, status, error, numbers, violated)
 
 
 def write(study: Study, history: History, path: Path, sample: int = 0, overwrite: bool = True) -> None:

@@ -127,6 +127,6 @@ def table(study: Study, store: Store, summary: Summary | None = None) -> Rendera
     for message, failed in s.failed.items():
         many = f"{failed.count:,} sample{'' if failed.count == 1 else 's'}"
         parts.append(Text(f"{many} failed: {message} ({failed.some})", style="red"))
-    if np.isfinite(s.energy_error) and s.done:
-        parts.append(Text(f"largest error of the energy balance: {s.energy_error:.2g} J", style="dim"))
+    if s.done:
+        parts.append(Text(f"largest error of the energy balance: {s.energy_said}", style="dim"))
     return Group(*parts)

@@ -39,6 +39,9 @@ class SimulationTable(Table):
     max_steps: Annotated[int, Field(strict=True, ge=1)] | None = stated(
         "integer >= 1", "most trial steps with a tolerance", default=None
     )
+    max_events: Annotated[int, Field(strict=True, ge=1)] | None = stated(
+        "integer >= 1", "how often an event that repeats may happen; 16 times by default", default=None
+    )
 
 
 class StudyTable(Table):

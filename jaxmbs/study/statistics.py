@@ -112,6 +112,13 @@ class Summary:
         return len(self.index)
 
     @property
+    def energy_said(self) -> str:
+        """The largest error of the energy balance [J], or why there is none."""
+        if np.isnan(self.energy_error):
+            return "none, for no sample went well"
+        return f"{self.energy_error:.3g} J" if np.isfinite(self.energy_error) else "not finite"
+
+    @property
     def passed(self) -> bool:
         """Whether every sample is there and every criterion is met by as many as must."""
         return self.done == self.n and all(v.passed for v in self.verdicts)
@@ -158,7 +165,7 @@ def summarize(study: Study, store: Store) -> Summary:
     spans = tuple(_spans(column_of(arrays["status"], ((0, store.n),))))
     status = column_of(arrays["status"], spans)
     outputs = {name: _where_good(arrays, label, spans) for name, label in store.labels(study).outputs.items()}
-    met, met_all, worst_error = np.zeros(len(study.criteria), int), 0, 0.0
+    met, met_all, worst_error = np.zeros(len(study.criteria), int), 0, -np.inf
     messages, failed = {int(s): s.message for s in Status}, dict[str, Failures]()
     index = Column(np.arange, spans)
     for first, now, error, *values in zip(
@@ -169,7 +176,8 @@ def summarize(study: Study, store: Store) -> Summary:
         each = [ok & c.met(own[c.output]) for c in study.criteria]
         met += [np.count_nonzero(x) for x in each]
         met_all += int(np.count_nonzero(np.all(each, axis=0)))
-        worst_error = max(worst_error, float(np.abs(error[ok]).max(initial=0.0)))
+        sizes = np.where(np.isnan(error[ok]), np.inf, np.abs(error[ok]))
+        worst_error = max(worst_error, float(sizes.max(initial=-np.inf)))
         for s in np.unique(now[~ok]):
             these, message = first[now == s], messages.get(int(s), f"status {s}")
             known = failed.get(message, Failures())
@@ -181,6 +189,7 @@ def summarize(study: Study, store: Store) -> Summary:
         for c, k in zip(study.criteria, met, strict=True)
     )
     events = {name: _happened(arrays, k, spans) for k, name in enumerate(study.model.event_names)}
+    worst_error = worst_error if worst_error >= 0 else np.nan
     return Summary(store.n, index, status, outputs, verdicts, together, failed, worst_error, study.dependence, events)
 
 
@@ -251,7 +260,7 @@ def document(study: Study, store: Store, summary: Summary | None = None) -> dict
             for name, e in s.events.items()
         },
         "failed": [{"message": m, "samples": f.count, "first": f.first[0]} for m, f in s.failed.items()],
-        "energy_error": s.energy_error,
+        "energy_error": s.energy_error if np.isfinite(s.energy_error) else None,
         "warnings": study.warnings,
         "dependence": s.dependence or None,
     }

@@ -111,7 +111,7 @@ def test_switches():
 
     for X, multipliers in quick(f)(model.mode(off=["ball"])).values():
         assert relative(X, want) < EXACT
-        assert np.all(np.asarray(multipliers[mbs.absolute.rows(model)["ball"]]) == 0)
+        assert np.abs(multipliers[mbs.absolute.rows(model)["ball"]]).max() < EXACT
     with pytest.raises(mbs.ModelError, match="no locks"):
         mbs.absolute.accelerations(model, q, v, mode=model.mode(lock=["motor"]))
 

@@ -89,7 +89,7 @@ def test_quaternions():
     model, *_ = case("double pendulum")
     turn = np.array([[0.9, 0.1, 0.4, 0.0], [0.9, 0.0, -0.3, 0.1]])
     found, velocity, residual = mbs.absolute.consistent(model, mbs.Pose(np.zeros((2, 3)), turn))
-    assert np.abs(residual).max() < 1e-12 and np.all(np.asarray(velocity) == 0)
+    assert np.abs(residual).max() < 1e-12 and np.abs(np.asarray(velocity)).max() < 1e-14
     assert found.rotation.shape == (2, 3, 3)
     assert np.abs(np.asarray(found.rotation)[:, 1] - np.array([0, 1, 0])).max() < 1e-12  # both turn about y only
 

@@ -115,3 +115,21 @@ def test_derivatives_and_batches():
     assert relative(forward, central) < 1e-8
     assert relative(backward, forward @ jnp.asarray([1.0, 2.0, 3.0])) < 1e-11
     assert relative(value, jnp.broadcast_to(value[:, :1], value.shape)) < 1e-11
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("solver", ["dense", "schur", "ldl"])
+def test_dependent_loops_have_multipliers_of_least_norm(solver):
+    """A bar on two balls: neither says alone what pulls along the line between them."""
+    mech = mbs.Mechanism("bar", gravity=(0.5, 0.3, -9.81))
+    mech.add_body("bar", mass=2.0, com=(0.1, 0.05, 0.02), inertia=(0.1, 0.5, 0.45))
+    mech.add_joint("free", mbs.Free(), "world", "bar")
+    for name, x in (("left", -0.7), ("right", 0.6)):
+        mech.close_loop(name, mbs.Spherical(), "world", "bar", mbs.Pose((x, 0, 0.1)), mbs.Pose((x, 0, 0.1)))
+    with pytest.warns(mbs.ModelWarning, match="1 of 6"):
+        model = mech.build()
+    q, v = model.neutral(), jnp.zeros(6)
+    X, multipliers = mbs.absolute.accelerations(model, q, v, solver=solver)
+    a, want, _ = mbs.constrained_dynamics(model, q, v)
+    np.testing.assert_allclose(X[0, :3], a[:3], rtol=0, atol=1e-10)
+    np.testing.assert_allclose(multipliers, want, rtol=0, atol=1e-9)

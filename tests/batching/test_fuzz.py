@@ -71,7 +71,7 @@ def test_a_write_that_vmap_refuses_is_refused():
 def test_random_numbers_of_a_batch(impl):
     keys = jax.random.split(jax.random.key(0, impl=impl), 1500)
     got, want = both(lambda k: jax.random.normal(k, (2,)), keys)
-    assert np.array_equal(got, want)
+    np.testing.assert_allclose(got, want, rtol=1e-13)
     got, want = both(lambda k: jax.random.fold_in(k, 3), keys)
     assert np.array_equal(jax.random.key_data(got), jax.random.key_data(want))
 

@@ -1,5 +1,7 @@
 """Programs on disk: read by another process's request for the same content, made anew where anything is not as it was."""
 
+from importlib.metadata import PackageNotFoundError, version
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -46,3 +48,26 @@ def test_programs_are_kept_by_their_content(tmp_path, monkeypatch):
     monkeypatch.setattr(sealed, "MOST_BYTES", 0)
     program(["c"], 8.0)
     assert not list(tmp_path.glob("*.program")), "no more than that"
+
+
+def test_a_program_is_of_the_versions_of_all_that_makes_it(monkeypatch):
+    """Another version of any of them, or its absence, is another program."""
+    here = kept._here()
+    for name in ("jax", "jaxlib", "numpy", "scipy", "equinox", "lineax", "optimistix", "llvmlite"):
+        assert f"{name} {version(name)}" in here
+        for changed in ("0.0.1", PackageNotFoundError(name)):
+
+            def other(package, name=name, changed=changed):
+                if package != name:
+                    return version(package)
+                if isinstance(changed, Exception):
+                    raise changed
+                return changed
+
+            with monkeypatch.context() as m:
+                m.setattr(kept, "version", other)
+                kept._version.cache_clear()
+                assert kept._here() != here
+            kept._version.cache_clear()
+    monkeypatch.setattr(kept.platform, "python_version", lambda: "3.99.0")
+    assert kept._here() != here

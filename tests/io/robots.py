@@ -1,6 +1,7 @@
 """A public collection of robots against Pinocchio: `python -m tests.io.robots` writes the table robots.md beside this file.
 
-The collection is the package example-robot-data (130 MB), which `make test-robots` installs.
+The collection is the package example-robot-data (130 MB), which `make test-robots` installs. The trees of a few of
+them stand in shapes.txt, for the default tests.
 """
 
 import re
@@ -9,14 +10,22 @@ import warnings
 from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pinocchio as pin
 
 import jaxmbs as mbs
-from tests.io.test_urdf import compare, random_q
+from jaxmbs.dynamics.recursive import aba, crba, rnea, scalar
+from jaxmbs.dynamics.state import State
+from jaxmbs.dynamics.state.tree import UNROLLED, Tree
+from tests.io.test_urdf import compare, random_q, relative
 from tests.io.urdf_text import Read
 
-TABLE = Path(__file__).with_name("robots.md")
+TABLE, SHAPES = (Path(__file__).with_name(name) for name in ("robots.md", "shapes.txt"))
+# the long ones whose limbs hang on one another in most ways
+SHAPED = "baxter", "centauro", "pr2", "tiago_dual"
+LETTERS = {"Fixed": "F", "Revolute": "R", "Prismatic": "P"}
 
 
 def collection():
@@ -44,6 +53,8 @@ def examined(path):
     remarks = [f"{repaired} inertias repaired"] if repaired else []
     acting = said.partition("acts: ")[2].partition("; no part")[0]
     remarks += re.findall(r"(mimic of \"[^\"]*\"|[A-Za-z_, ]+ of joints)", acting)
+    rubbing = sum(n.endswith("_friction") for n in model.force_names)
+    remarks += [f"{rubbing} joints with dry friction"] if rubbing else []
     mimic = sum(n.endswith("_mimic") for n in model.constraint_names)
     remarks += [f"{mimic} mimic joints"] if mimic else []
     remarks += ["forward dynamics with its mimic joints only"] if model.structure.singular else []
@@ -52,9 +63,28 @@ def examined(path):
         return what, np.zeros(3), "moves only with free_base=True"
     mirror = (Repaired if repaired else Read)(path.read_text(), model)
     bound = 1e-15 * np.linalg.cond(mirror.mass_matrix(random_q(model, np.random.default_rng(0))))
-    worst = np.max([compare(model, mirror, np.random.default_rng(k)) for k in range(3)], axis=0)
+    found = [compare(model, mirror, np.random.default_rng(k)) for k in range(3)]
+    if len(model.structure.links) > UNROLLED:
+        found.append(of_loops(model, np.random.default_rng(3)))
+    worst = np.max(found, axis=0)
     remarks += [f"condition of the mass matrix {bound * 1e15:.0e}"] if worst[2] > 1e-10 else []
     return what, worst / [1, 1, max(1.0, bound / 1e-10)], "; ".join(dict.fromkeys(x.strip() for x in remarks))
+
+
+def of_loops(model, rng):
+    """RNEA, CRBA and ABA of the tree in loops over like links; (relative differences from Python's floats)."""
+    q, (v, a) = random_q(model, rng), rng.normal(size=(2, model.nv))
+    lists = q.tolist(), v.tolist()
+    tau = np.array(scalar.inverse_dynamics(model, *lists, a.tolist()), float)
+    A = np.reshape(scalar.mass_matrix(model, lists[0]), (model.nv, model.nv)).astype(float)
+
+    with jax.disable_jit():  # to compile it takes half a minute
+        state = State(Tree(model, jnp.float64), jnp.asarray(q), jnp.asarray(v))
+        got = [rnea.inverse_dynamics(state, jnp.asarray(a)), crba.mass_matrix(state)]
+        got.append(a if model.structure.singular else aba.forward_dynamics(state, jnp.asarray(tau)))
+    if model.structure.constrained:  # the rows of mimic joints, in loops too
+        jax.eval_shape(lambda q, v: mbs.forward_dynamics(model, q, v), q, v)
+    return [relative(x, y) for x, y in zip(got, (tau, A, a), strict=True)]
 
 
 class Repaired(Read):
@@ -84,6 +114,38 @@ class Repaired(Read):
             self.pin.inertias[k] = total
 
 
+def shape(model):
+    """The tree of a model as text: per link, what its joint is and which link carries it."""
+    return " ".join(f"{LETTERS[type(link.joint).__name__]}{link.parent}" for link in model.structure.links)
+
+
+def of_shape(text, seed=0):
+    """A model with a tree of `shape`, and other numbers."""
+    rng, mech = np.random.default_rng(seed), mbs.Mechanism("robot")
+    for k, link in enumerate(text.split()):
+        axis = np.eye(3)[rng.integers(3)]
+        joint = {"F": mbs.Fixed, "R": lambda a=axis: mbs.Revolute(a), "P": lambda a=axis: mbs.Prismatic(a)}[link[0]]()
+        mech.add_body(f"b{k}", rng.uniform(1, 2), rng.normal(size=3) * 0.1, rng.uniform(0.2, 0.3, 3))
+        parent = f"b{link[1:]}" if link[1:] != "-1" else "world"
+        mech.add_joint(f"j{k}", joint, parent, f"b{k}", mbs.Pose(rng.normal(size=3) * 0.3))
+    return mech.build()
+
+
+def found_shapes():
+    """Name and shape of some robots of the collection."""
+    for path in collection():
+        name = path.stem if path.stem in SHAPED else path.parts[-3].removesuffix("_description")
+        if name in SHAPED:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                yield name, shape(mbs.from_urdf(path, repair="nearest", on_unsupported="warn"))
+
+
+def shapes():
+    """Name and shape of the robots in shapes.txt."""
+    return dict(line.split(": ") for line in SHAPES.read_text(encoding="utf-8").splitlines())
+
+
 def table():
     """The table of the whole collection, in Markdown."""
     lines = [
@@ -107,5 +169,7 @@ def table():
 if __name__ == "__main__":
     if not collection():
         sys.exit("the collection is not installed: pip install example-robot-data")
-    TABLE.write_text(table())
-    print(TABLE)
+    jax.config.update("jax_enable_x64", True)
+    TABLE.write_text(table(), encoding="utf-8")
+    SHAPES.write_text("".join(f"{name}: {text}\n" for name, text in found_shapes()), encoding="utf-8")
+    print(TABLE, SHAPES)

@@ -138,13 +138,14 @@ def test_a_weld_is_where_mujoco_has_it(mjcf):
 
 def test_what_a_model_cannot_have_is_said(mjcf):
     text = """<mujoco><option density="1.2"/><worldbody>
-      <body name="a" gravcomp="1"><joint name="j" frictionloss="1" range="-1 1" limited="true"/><geom size="0.1"/></body>
-      <body name="b"><freejoint name="f"/><geom size="0.1"/></body>
+      <body name="a" gravcomp="1"><joint name="j" range="-1 1" limited="true"/><geom size="0.1"/></body>
+      <body name="b"><joint name="f" type="ball" frictionloss="1"/><geom size="0.1"/></body>
     </worldbody><actuator><motor joint="j"/></actuator>
     <tendon><fixed name="t" stiffness="3"><joint joint="j" coef="1"/></fixed></tendon>
     <equality><tendon name="e" tendon1="t"/></equality></mujoco>"""
-    parts = ["dry friction of joints ('j')", "gravity compensation of bodies ('a')", "a fluid ('density')",
-             "tendon equalities ('e')", "tendons with stiffness, damping, friction or armature ('t')"]  # fmt: skip
+    parts = ["dry friction of joints with several freedoms ('f')", "gravity compensation of bodies ('a')",
+             "a fluid ('density')", "tendon equalities ('e')",
+             "tendons with stiffness, damping, friction or armature ('t')"]  # fmt: skip
     with pytest.raises(InputError) as error:
         mjcf(text)
     assert all(part in str(error.value) for part in parts)
@@ -152,12 +153,29 @@ def test_what_a_model_cannot_have_is_said(mjcf):
     assert all(part in said for part in [*parts, "geoms that collide (2)", "limits of joints (1)", "actuators (1)"])
 
 
+def test_dry_friction_is_as_mujoco_has_it_away_from_rest(mjcf):
+    """There it is as large as the file says, whatever moves the joint; MuJoCo's is a constraint."""
+    text = """<mujoco><worldbody><body name="a"><joint name="j" axis="0 1 0" frictionloss="0.3"/>
+      <joint name="s" type="slide" axis="1 0 0" frictionloss="0.2"/><joint name="k" axis="0 0 1"/>
+      <geom size="0.2 0.1 0.1" type="box" contype="0" conaffinity="0"/></body></worldbody></mujoco>"""
+    model, m, (said,) = mjcf(text)
+    assert model.force_names == ("j_friction", "s_friction") and "set NAME.speed" in said
+    q, v = [0.2, 0.1, -0.3], [1.5, -2.0, 0.7]
+    d = mujoco.MjData(m)
+    d.qpos[:], d.qvel[:] = q, v
+    mujoco.mj_forward(m, d)
+    smooth = mbs.set(model, {f"{n}.moment": 0.0 for n in model.force_names})
+    added = np.subtract(scalar.bias_forces(model, q, v), scalar.bias_forces(smooth, q, v))
+    np.testing.assert_allclose(added.astype(float), -d.qfrc_constraint, atol=1e-9)
+    np.testing.assert_allclose(added.astype(float), [0.3, -0.2, 0], atol=1e-12)
+
+
 def test_unphysical_inertias_are_named_together_and_repaired(mjcf, tmp_path):
     body = '<body name="{0}"><joint name="{0}"/><inertial mass="1" pos="0 0 0" diaginertia="1 1 {1}"/></body>'
     text = f"<mujoco><worldbody>{body.format('a', 3)}{body.format('b', 4)}{body.format('c', 2)}</worldbody></mujoco>"
     with pytest.raises(InputError) as error:
         mjcf(text)
-    assert [p.path for p in error.value.problems[:2]] == ['body "a"', 'body "b"']
+    assert [p.path for p in error.value.problems] == ['body "a"', 'body "b"']
     with pytest.warns(mbs.ModelWarning, match=r"1, 1, 3 became 1.5, 1.5, 3(.|\n)*1, 1, 4 became 2, 2, 4"):
         model = mbs.from_mjcf(tmp_path / "robot.xml", repair="nearest")
     assert np.diag(mbs.get(model, "b.inertia")) == pytest.approx([2, 2, 4])
@@ -202,8 +220,7 @@ def test_the_model_that_mujoco_brings_along():
         model = mbs.from_mjcf(path, on_unsupported="warn")
     m = mujoco.MjModel.from_xml_path(str(path))
     m.opt.density = m.opt.viscosity = 0
-    m.body_gravcomp[:] = m.tendon_stiffness[:] = m.tendon_damping[:] = m.tendon_frictionloss[:] = m.dof_frictionloss[
-        :
-    ] = 0
+    for zero in (m.body_gravcomp, m.tendon_stiffness, m.tendon_damping, m.tendon_frictionloss, m.dof_frictionloss):
+        zero[:] = 0
     assert model.nv == m.nv
     assert max(compare(model, m, np.random.default_rng(0))) < 1e-10

@@ -1,5 +1,6 @@
 """URDF files: the model they give, against Pinocchio's own reading; what is wrong and what is left out is said."""
 
+import re
 import warnings
 
 import jax
@@ -36,11 +37,11 @@ def relative(got, want):
 
 
 def compare(model, mirror, rng):
-    """RNEA, CRBA and ABA (where the tree has them) at a random state; (relative differences), damping apart."""
+    """RNEA, CRBA and ABA (where the tree has them) at a random state; (relative differences), damping and friction apart."""
     q = random_q(model, rng)
     v, a = rng.normal(size=(2, model.nv))
     lists = q.tolist(), v.tolist()
-    off = mbs.set(model, {n: 0.0 for n in model.parameter_names if n.endswith(".damping")})
+    off = mbs.set(model, {n: 0.0 for n in model.parameter_names if n.endswith((".damping", "_friction.moment"))})
     tau = scalar.inverse_dynamics(off, *lists, a.tolist())
     A = np.reshape(scalar.mass_matrix(off, lists[0]), (model.nv, model.nv)).astype(float)
     found = relative(tau, mirror.inverse_dynamics(q, v, a)), relative(A, mirror.mass_matrix(q))
@@ -88,6 +89,22 @@ def test_damping_is_an_element(urdf):
     assert relative(lost.astype(float), given) < 1e-10
 
 
+def test_dry_friction_is_an_element_and_where_it_is_smooth_is_said(urdf):
+    hinges = [
+        hinge(name, "world", link, f'<dynamics friction="{moment}"/><limit effort="1" velocity="1"/>', kind)
+        for name, link, moment, kind in (
+            ("j", "a", 0.3, "revolute"), ("k", "b", 0.2, "prismatic"), ("l", "c", 0, "continuous")
+        )
+    ]  # fmt: skip
+    model, (said,) = urdf(robot(box("a"), box("b"), box("c"), *hinges), gravity=(0, 0, 0))
+    assert model.force_names == ("j_friction", "k_friction")
+    assert "0.01 rad/s or m/s" in said and "set NAME.speed of 'j_friction', 'k_friction'" in said
+    q, v = [0.0] * 3, [2.0, -0.5, 1.0]
+    np.testing.assert_allclose(scalar.bias_forces(model, q, v), [0.3, -0.2, 0], atol=1e-12)
+    slower = mbs.set(model, {"j_friction.speed": 4.0})
+    np.testing.assert_allclose(scalar.bias_forces(slower, q, v), [0.3 * np.tanh(0.5), -0.2, 0], atol=1e-12)
+
+
 def box(name, mass=1.0, ixx=0.1, iyy=0.1, izz=0.1, more=""):
     return (
         f'<link name="{name}"><inertial><mass value="{mass}"/><inertia ixx="{ixx}" iyy="{iyy}" izz="{izz}" ixy="0" ixz="0" '
@@ -107,6 +124,40 @@ MIMIC = '<mimic joint="j" multiplier="-2" offset="0.3"/><limit lower="-9" upper=
 
 def robot(*parts):
     return f'<robot name="r"><link name="world"/>{"".join(parts)}</robot>'
+
+
+NORMALS = [(1, 0, 0), (0, -1, 0), (0.48, 0.6, -0.64)]
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("normal", NORMALS)
+def test_a_planar_joint_moves_in_the_plane_across_its_axis(urdf, normal):
+    axis = " ".join(map(str, normal))
+    model, _ = urdf(robot(box("a"), hinge("j", "world", "a", kind="planar", axis=axis, xyz="1 2 3")))
+    poses = mbs.body_poses(model, [0.3, -0.4, 0.7])
+    moved, R = np.array(poses.position[0]) - [1, 2, 3], np.array(poses.rotation[0])
+    assert np.linalg.norm(moved) == pytest.approx(0.5, abs=1e-12) and moved @ normal == pytest.approx(0, abs=1e-12)
+    turn = np.array([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]]) / 2
+    np.testing.assert_allclose(turn, np.sin(0.7) * np.array(normal), atol=1e-12)
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("normal", NORMALS)
+def test_a_planar_cut_joint_holds_across_its_axis_only(urdf, normal):
+    axis = " ".join(map(str, normal))
+    cut = (
+        f'<loop_joint name="cut" type="planar"><link1 link="world"/><link2 link="a"/><axis xyz="{axis}"/></loop_joint>'
+    )
+    model, _ = urdf(robot(box("a"), hinge("j", "world", "a", kind="floating"), cut))
+    n = np.array(normal)
+    along = np.cross(n, [0, 0.6, 0.8])
+    turned = [np.cos(0.35), *(np.sin(0.35) * n)]
+
+    def residual(position):
+        return np.array(mbs.constrained_dynamics(model, [*position, *turned], [0.0] * 6)[2])
+
+    np.testing.assert_allclose(residual(0.3 * along), 0, atol=1e-12)
+    assert np.linalg.norm(residual(0.3 * along + 0.2 * n)) == pytest.approx(0.2, abs=1e-12)
 
 
 def test_mimic_joints_hold_exactly_and_move_as_the_tree_that_they_reduce(urdf):
@@ -159,13 +210,14 @@ def test_all_that_is_wrong_is_said_at_once(urdf):
 def test_what_a_model_cannot_have_is_an_error_or_a_warning_and_never_silent(urdf):
     friction = '<dynamics friction="0.1"/><limit effort="1" velocity="1"/>'
     text = robot(
-        box("a", more="<collision/>"), hinge("j", "world", "a", friction), "<transmission/>", "<antigravity/>",
-        '<gazebo><joint name="closing"/></gazebo>',
+        box("a", more="<collision/>"), hinge("j", "world", "a", friction, kind="planar"), "<transmission/>",
+        "<antigravity/>", '<gazebo><joint name="closing"/></gazebo>',
     )  # fmt: skip
-    with pytest.raises(InputError, match=r"dry friction of joints \('j'\)(.|\n)*joints of Gazebo, which close loops"):
+    lacking = "dry friction of joints with several freedoms ('j')"
+    with pytest.raises(InputError, match=rf"{re.escape(lacking)}(.|\n)*joints of Gazebo, which close loops"):
         urdf(text)
     _, (said,) = urdf(text, on_unsupported="warn")
-    for part in ("dry friction of joints ('j')", "collision shapes (1)", "limits of joints (1)", "transmissions (1)",
+    for part in (lacking, "collision shapes (1)", "limits of joints (1)", "transmissions (1)",
                  "elements <antigravity>, which are not URDF (1)", "'closing'"):  # fmt: skip
         assert part in said
 

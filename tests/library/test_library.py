@@ -51,7 +51,7 @@ def test_humanoid_stands_on_the_floor():
     for side in ("left", "right"):
         sole = where[f"{side}_foot"][2] - 0.05 - 0.025
         assert sole == pytest.approx(0.0, abs=0.01)
-    assert where["left_foot"][1] == -where["right_foot"][1] > 0
+    assert where["left_foot"][1] == pytest.approx(-where["right_foot"][1], rel=1e-14) and where["left_foot"][1] > 0
     assert 1.5 < where["head"][2] + 0.19 < 1.7
 
 

@@ -151,3 +151,10 @@ def test_no_lapack_up_to_twelve_constraints():
     shape = jax.ShapeDtypeStruct((8, 13), jnp.float64)
     text = f.lower(shape, shape).as_text()
     assert "custom_call" not in text and "lapack" not in text
+
+
+def test_single_precision_beside_double(linkage):
+    guess = jnp.asarray(closed(1.0) + np.array([0, 0.1, -0.1]), jnp.float32)
+    q, v, status, _ = mbs.assemble(linkage, guess, jnp.array([1.0, 0, 0], jnp.float32), fixed="crank_hinge")
+    assert q.dtype == v.dtype == jnp.float32 and status == mbs.Status.OK
+    np.testing.assert_allclose(q, closed(1.0), rtol=0, atol=1e-6)

@@ -214,3 +214,27 @@ then = [{type = "lock", joint = "slide"}, {type = "finish"}]
     path.write_text(path.read_text().replace('"release"', '"relese"'))
     with pytest.raises(mbs.ModelError, match="release"):
         mbs.load(path)
+
+
+def test_derivatives_where_an_event_falls_on_the_grid():
+    """A push of 1 N on 1 kg ends at T: v = T. A cart that bounces at w: x = w - e v0 (t - w / v0)."""
+    mech = mbs.Mechanism("cart", gravity=(0, 0, 0))
+    mech.add_body("cart", 1.0, inertia=(1, 1, 1))
+    mech.add_joint("rail", mbs.Prismatic((1, 0, 0)), "world", "cart")
+    mech.add_force("push", mbs.Thruster("cart", direction=(1, 0, 0), thrust=1.0))
+    mech.add_event("off", mbs.Time(0.1), mbs.Disable("push"))
+    mech.add_event("stop", mbs.JointReaches("rail", 1.0, direction="up"), mbs.Bounce("rail", 0.5))
+    model = mech.build()
+
+    def run(T, w, v0):
+        moving = mbs.set(model, {"off.t": T, "stop.value": w})
+        s = mbs.simulate(moving, jnp.zeros(1), v0 * jnp.ones(1), 0.3, 2.5e-3, save_every=None)
+        return s.q[-1, 0], s.v[-1, 0]
+
+    slopes = jax.jit(jax.vmap(jax.jacrev(run, (0, 1, 2)), (0, 0, None)))
+    T, w = jnp.array([0.1, 0.05, 0.0, 0.0]), jnp.array([9.0, 9.0, 0.1, 0.2])
+    of_x, of_v = (np.stack(x) for x in slopes(T, w, 1.0))
+    np.testing.assert_allclose(of_v[0, :2], 1.0, rtol=1e-12)
+    np.testing.assert_allclose(of_x[0, :2], 0.3 - T[:2], rtol=1e-12)
+    np.testing.assert_allclose(of_x[1, 2:], 1.5, rtol=1e-10)
+    np.testing.assert_allclose(of_x[2, 2:], -0.15, rtol=1e-10)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import jaxmbs as mbs
 from jaxmbs.model import ModelError
 from jaxmbs.simulate.grid import Grid
 
@@ -43,3 +44,23 @@ def test_steps_through_given_times():
     for wrong in ([0.0], [0.0, 0.0], [0.0, np.nan], [[0.0, 1.0]]):
         with pytest.raises(ModelError, match="each later than the last"):
             Grid.through(wrong, 0.1)
+
+
+def test_absurd_grids_are_refused_before_anything_is_computed():
+    for dt, said in ((1e-300, "makes 1e+300 steps"), (1e-9, "100,000,000 at most"), (5e-324, "inf steps")):
+        with pytest.raises(ModelError, match=said.replace("+", r"\+")):
+            Grid.of(0.0, 1.0, dt)
+        with pytest.raises(ModelError, match=said.replace("+", r"\+")):
+            Grid.through([0.0, 1.0], dt)
+    with pytest.raises(ModelError, match="lost in rounding beside times up to 1e\\+09 s"):
+        Grid.of(1e9, 1e9 + 1e-6, 1e-8)
+    assert Grid.of(1e9, 1e9 + 1e-2, 1e-3).steps == 10
+    assert Grid.of(0.0, 1e-300, 1.0).steps == 1
+
+
+def test_more_steps_between_rows_than_there_are_take_no_room():
+    model = mbs.library.double_pendulum().build()
+    run = mbs.simulate(model, [0.5, 0.0], [0.0, 0.0], 0.1, 0.05, save_every=10**15)
+    assert run.t.tolist() == [0.0, 0.1]
+    with pytest.raises(ModelError, match="max_steps"):
+        mbs.simulate(model, [0.5, 0.0], [0.0, 0.0], 0.1, 0.05, method="dopri5", tolerance=1e-6, max_steps=10**30)

@@ -50,7 +50,7 @@ def test_a_latch_rebounds_until_it_is_slow_and_then_holds():
     assert n == 4 and run.status == mbs.Status.OK and bool(run.mode.lock[0])
     assert np.allclose(run.events.time[:n], times, atol=1e-11) and run.events.index[n] == -1
     assert np.allclose(run.events.energy_lost[:n], lost, rtol=1e-11)
-    assert np.allclose(run.q[-1], 0.5, atol=1e-12) and run.v[-1] == 0.0
+    assert np.allclose(run.q[-1], 0.5, atol=1e-12) and abs(run.v[-1]) < 1e-13
 
     def last(e):
         return driven(mbs.set(model, {"e.restitution": e}), t_end=2.5, save_every=None).events.time[n - 1]

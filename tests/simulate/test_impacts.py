@@ -81,7 +81,7 @@ def test_what_a_latch_leaves_is_the_impact_of_its_lock(kind, method, tolerance):
     end, before = run.q[-1], run.folded
     after, _ = mbs.impact(model, end, before, mode=run.mode)
     np.testing.assert_allclose(run.v[-1], after, atol=1e-12)
-    assert abs(float(before[model.v_slice(joint)][0])) > 0.1 and run.v[-1][model.v_slice(joint)][0] == 0.0
+    assert abs(float(before[model.v_slice(joint)][0])) > 0.1 and abs(run.v[-1][model.v_slice(joint)][0]) < 1e-13
     A = np.asarray(mbs.mass_matrix(model, end))
     lost = (before @ A @ before - after @ A @ after) / 2
     assert float(run.events.energy_lost[0]) == pytest.approx(float(lost), rel=1e-10)

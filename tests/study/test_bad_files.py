@@ -13,6 +13,12 @@ CASES = {
     "key of the top level in a table": ("dt = 1e-3", 'dt = 1e-3\ncriteria = ["a"]', "simulation.criteria", "top level"),
     "missing key": ('parent = "world"\n', "", "mechanism.joints[0].parent", "missing"),
     "unknown method": ("dt = 1e-3", 'dt = 1e-3\nmethod = "rk5"', "simulation.method", "did you mean 'rk4'"),
+    "a limit of steps without a tolerance": (
+        "dt = 1e-3", "dt = 1e-3\nmax_steps = 900", "simulation.max_steps", "with a tolerance"
+    ),
+    "a limit of events without any": (
+        "dt = 1e-3", "dt = 1e-3\nmax_events = 20", "simulation.max_events", "none of this model does"
+    ),
     "tolerance without a method": ("dt = 1e-3", "dt = 1e-3\ntolerance = 1e-6", "simulation.method", "takes no tolerance"),
     "missing type": ('type = "prismatic"\n', "", "mechanism.joints[0].type", "missing"),
     "unknown joint type": ('"prismatic"', '"prismatc"', "mechanism.joints[0].type", 'did you mean "prismatic"?'),
@@ -73,6 +79,19 @@ def test_all_problems_at_once(cart):
     with pytest.raises(InputError) as error:
         read(path)
     assert {p.path for p in error.value.problems} == {"mechanism.bodies[0].mas", "simulation.t_end", "study.seed"}
+
+
+def test_all_bodies_and_joints_that_cannot_be_are_told_at_once(tmp_path):
+    bodies = ", ".join(f'{{ name = "b{z}", mass = 1, inertia = [1, 1, {z}] }}' for z in (3, 2, 4))
+    joint = '{ name = "j", type = "revolute", axis = [0, 1, 0], parent = "world", child = "world" }'
+    (tmp_path / "m.toml").write_text(f"[mechanism]\nbodies = [{bodies}]\njoints = [{joint}]\n", encoding="utf-8")
+    with pytest.raises(InputError) as error:
+        load(tmp_path / "m.toml")
+    assert [p.path for p in error.value.problems] == [
+        "mechanism.bodies[0]",
+        "mechanism.bodies[2]",
+        "mechanism.joints[0]",
+    ]
 
 
 def test_missing_file(tmp_path):

@@ -19,7 +19,8 @@ from typer.testing import CliRunner
 from jaxmbs import batching, cli
 from jaxmbs.cli import app, common
 from jaxmbs.cli.commands import simulate
-from jaxmbs.cli.show import one_run
+from jaxmbs.cli.show import one_run, one_run_document
+from jaxmbs.simulate import Status
 from jaxmbs.study import read, repeat, store
 from jaxmbs.study.provenance import signed
 from jaxmbs.study.repeat import write
@@ -214,6 +215,17 @@ def test_outputs_are_shown_in_their_units():
     text = io.StringIO()
     Console(file=text, width=100).print(one_run(study, history, None, None))
     assert "12.3" in text.getvalue() and "mm" in text.getvalue() and "0.0123" not in text.getvalue()
+
+
+def test_a_run_names_the_constraints_that_its_start_violates(cart):
+    cut = '[[mechanism.constraints]]\nname = "stop"\ntype = "coupling"\njoint = "rail"\ncoefficients = [0.0]\n[initial.rail]'
+    study = read(cart("[initial.rail]", cut, "t_end = 0.2", "t_end = 0.002"))
+    history = repeat(study)
+    text = io.StringIO()
+    Console(file=text, width=200).print(one_run(study, history, None, None))
+    assert history.status[0] == Status.INCONSISTENT
+    assert "the initial state violates 'stop'" in text.getvalue() and "assemble" in text.getvalue()
+    assert one_run_document(study, history, None, None)["message"] in text.getvalue()
 
 
 def test_a_missing_module_of_another_kind_is_no_matter_of_the_extra(monkeypatch):

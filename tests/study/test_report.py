@@ -16,7 +16,8 @@ from jaxmbs.study import store as stores
 from jaxmbs.study.criteria import parse
 from jaxmbs.study.drivers import explained
 from jaxmbs.study.plots import histogram
-from jaxmbs.study.statistics import extremes, summarize, verdict
+from jaxmbs.study.report import table
+from jaxmbs.study.statistics import document, extremes, summarize, verdict
 from jaxmbs.study.units import unit
 from tests.study.conftest import CART
 
@@ -133,6 +134,32 @@ def test_unfinished_and_failed(finished, tmp_path):
     assert "not finished: 192 of 256" in terminal and "This run is not finished: 192 of 256" in page
     assert "2 samples failed: the state stopped being finite" in terminal
     assert f"--sample 3 --of {folder}" in page and "3, 200" in page
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "said"),
+    [
+        (1, 0.25, "none, for no sample went well"),
+        (0, np.inf, "not finite"),
+        (0, np.nan, "not finite"),
+        (0, -0.25, "0.25 J"),
+    ],
+)
+def test_the_largest_error_is_said_where_there_is_none_and_where_it_is_not_finite(
+    finished, tmp_path, status, error, said
+):
+    folder = tmp_path / "run"
+    shutil.copytree(finished.folder, folder)
+    store = stores.open_folder(folder)
+    numbers = {name: x[:] for name, x in store.arrays().items() if name != "checksum"}
+    numbers["status"][:] = status
+    numbers["energy_error"][7] = error
+    store.write(store.arrays(), 0, numbers)
+    study = read(folder / "study.toml")
+    summary = summarize(study, store)
+    assert f"largest error of the energy balance: {said}" in shown(table(study, store, summary))
+    known = document(study, store, summary)["energy_error"]
+    assert known == (0.25 if said == "0.25 J" else None)
 
 
 def test_nothing_run_yet(finished, tmp_path):

@@ -131,7 +131,7 @@ def row_counts(state: State) -> list[int]:
     out = [len(loop.kept) for loop in s.loops]
     for c in s.constraints:
         e = c.element
-        out.append(len(functions.rows(state, c)) if isinstance(e, FunctionConstraint) else e.count)
+        out.append(functions.count(state, c) if isinstance(e, FunctionConstraint) else e.count)
     return out
 
 

@@ -54,6 +54,19 @@ def rows(state: State, constraint: ConstraintElement) -> list[tuple[Any, ...]]:
     ]
 
 
+def count(state: State, constraint: ConstraintElement) -> int:
+    """Number of rows."""
+    tree, e = state.tree, constraint.element
+    assert isinstance(e, FunctionConstraint)
+
+    def fn(t: Any, q: Any, v: Any) -> Any:
+        where = f"constraint {constraint.name!r}: {type(e).__name__}: fn"
+        return evaluated(e.fn, where, None, tree.dtype, tree.model, t, q, v)
+
+    instant = jnp.asarray(state.t, tree.dtype), tree.vector(state.q), tree.vector(state.v)
+    return jax.eval_shape(fn, *instant).shape[0]
+
+
 def _varies(f: Callable[[Any], Any], v: Any) -> bool:
     """Whether f(v) depends on v: by the operations it is made of, then, where it may, by its values.
 

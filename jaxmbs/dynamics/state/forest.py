@@ -126,7 +126,7 @@ class Forest:
             if not runs or runs[-1][0] != k:
                 runs.append((k, []))
             runs[-1][1].append(row)
-        if len(runs) > 4:  # from many places: by strand, then in order
+        if len(runs) > max(4, len({k for k, _ in runs})):  # to and fro between strands: strand by strand, then in order
             order = sorted(range(len(nodes)), key=lambda i: self.at[nodes[i]][0] if nodes[i] >= 0 else -1)
             sorted_ = self.gather(results, [nodes[i] for i in order], root)
             back = np.argsort(np.asarray(order))

@@ -47,6 +47,10 @@ class Release(Action):
 class Bounce(Action):
     """The rate of a joint turns round in an impact: it becomes -restitution times what it was.
 
+    What is pressed against its stop comes to rest there sooner or later, which a bounce cannot hold: the run stops with
+    status UNFINISHED then, and an event that repeats needs a restitution. A `Lock` with a restitution bounces, then holds;
+    a `Contact` does so by its stiffness, and lets go by itself.
+
     >>> mech = mbs.library.double_pendulum()
     >>> mech.add_event("stop", when=mbs.JointReaches("elbow", 1.0), then=mbs.Bounce("elbow", 0.5))
     >>> mbs.get(mech.build(), "stop.restitution")

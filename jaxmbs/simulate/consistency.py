@@ -1,0 +1,44 @@
+"""Whether a motion starts on its constraints and locks: their positions, and the velocities that they allow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxmbs.dynamics.constrained.constraints import constraints, row_counts, velocities
+from jaxmbs.dynamics.state import State
+from jaxmbs.dynamics.state.tree import Tree
+from jaxmbs.model import Mode
+
+
+def violated(tree: Tree, q: Any, v: Any, t: Any, mode: Mode | None) -> Any:
+    """(constraints,) which of model.constraint_names the state violates by more than rounding.
+
+    A holonomic row is violated by its residual [m, rad] or by the velocity along it [m/s, rad/s], others by the velocity.
+    Velocities are compared with 1 + the largest rate.
+    """
+    s = tree.structure
+    if not s.constrained:
+        return jnp.zeros(0, bool)
+    state = State(tree, q, v, t, mode)
+    found = constraints(state)
+    rounding = float(jnp.finfo(tree.dtype).eps) ** 0.5
+    moving = rounding * (1 + jnp.max(jnp.abs(tree.vector(v)), initial=0.0))
+    place, rate = tree.vector(found.residual), tree.vector(velocities(state, found))
+    fine = (jnp.abs(place) <= rounding) & (jnp.abs(rate) <= moving)
+    counts = np.array(row_counts(state))[:, None]
+    if not counts.any():
+        return jnp.zeros(len(counts), bool)
+    within = np.arange(counts.max())  # per constraint its rows, and what is none of them
+    rows = np.minimum(np.cumsum(counts)[:, None] - counts + within, counts.sum() - 1)
+    return jnp.any(~fine[rows] & (within < counts), axis=1)
+
+
+def locks_hold(tree: Tree, v: Any, mode: Mode | None) -> Any:
+    """Whether what is locked stands still, to rounding."""
+    if mode is None or mode.lock is None:
+        return jnp.asarray(True)
+    still = jnp.abs(tree.vector(v)) <= float(jnp.finfo(tree.dtype).eps) ** 0.5
+    return jnp.all(~mode.lock | still)

@@ -1,0 +1,63 @@
+"""The tests that compute, on every host that this machine can pretend to be: `make test-hosts`; writes build/hosts.md."""
+
+import argparse
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tests.hosts.matrix import FILES, HOSTS, ROOT, obstacle, ran, sessions
+
+TABLE = ROOT / "build" / "hosts.md"
+
+
+def row(host, files, folder):
+    """(a line of the table, whether all passed, what failed)."""
+    if reason := obstacle(host):
+        return f"| {host.name} | not here: {reason} | | |", True, ""
+    start, passed, failed, said = time.monotonic(), 0, [], []
+    for part in sessions(host, files):
+        try:
+            status, output = ran(host, part, folder)
+        except subprocess.TimeoutExpired as error:
+            status, output = 124, f"took more than {error.timeout:.0f} s"
+        passed += sum(map(int, re.findall(r"(\d+) passed", output)))
+        found = re.findall(r"^(?:FAILED|ERROR) (\S+)", output, re.M)
+        if status:
+            failed += found or [f"{', '.join(part)}: exit status {status}"]
+            said.append(output)
+    names = ", ".join(f"`{name.removeprefix('tests/')}`" for name in failed)
+    return (
+        f"| {host.name} | {passed} | {names or 'none'} | {time.monotonic() - start:.0f} s |",
+        not failed,
+        "\n".join(said),
+    )
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--hosts", nargs="*", default=[], help="parts of their names; all if left out")
+    parser.add_argument("--files", nargs="*", default=[], help="parts of their names; all if left out")
+    given = parser.parse_args()
+    hosts = [h for h in HOSTS if not given.hosts or any(part in h.name for part in given.hosts)]
+    files = tuple(f for f in FILES if not given.files or any(part in f for part in given.files))
+    lines = ["| host | passed | failed | time |", "|---|---|---|---|"]
+    print("\n".join(lines), flush=True)
+    fine = bool(hosts and files)
+    with tempfile.TemporaryDirectory() as folder:
+        for host in hosts:
+            line, passed, said = row(host, files, Path(folder))
+            lines.append(line)
+            print(line, flush=True)
+            if not passed:
+                fine = False
+                print(said[-4000:], file=sys.stderr, flush=True)
+    TABLE.parent.mkdir(exist_ok=True)
+    TABLE.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return 0 if fine else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,77 @@
+"""Everything that the project can check of itself, one stage after another: `make test-release`, about two hours.
+
+Writes release.md beside this file: what passed, how long it took, on which machine, from which commit.
+"""
+
+import os
+import platform
+import re
+import resource
+import subprocess
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+TABLE = Path(__file__).with_name("release.md")
+STAGES = {
+    "default": ("default tests, lint and types", "test"),
+    "slow": ("all tests, the long ones and published results too", "test-slow"),
+    "hosts": ("the tests that compute, as on other hosts", "test-hosts"),
+    "robots": ("a public collection of robots", "test-robots"),
+    "faults": ("seeded faults that the tests notice", "test-faults"),
+    "newest": ("default tests with the newest Python and JAX", "test-newest"),
+}
+
+
+def git(*words):
+    return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, encoding="utf-8", check=True).stdout.strip()
+
+
+def ran(target):
+    """(exit status, output, wall seconds, CPU seconds) of a make target; its output is shown as it comes."""
+    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+    lines = []
+    command = ["make", "--no-print-directory", target]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8") as run:
+        for line in run.stdout:
+            sys.stdout.write(line)
+            lines.append(line)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return run.returncode, "".join(lines), time.monotonic() - start, cpu
+
+
+def outcome(status, output):
+    """In words: what pytest counted last in each of its sessions, or what the stage said last."""
+    counted = re.findall(r"^(?:=+ )?(\d+ (?:passed|failed).*?) in ", output, re.MULTILINE)
+    said = "; ".join(counted) or next((x.strip() for x in reversed(output.splitlines()) if x.strip()), "nothing")
+    return said if status == 0 else f"**failed** (exit status {status}): {said}"
+
+
+def table(rows):
+    changed = " and changes that are not committed" if git("status", "--porcelain", "--untracked-files=no") else ""
+    machine = f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores"
+    head = (
+        f"# The last run of everything\n\nWritten by `make test-release` on {datetime.now(UTC):%Y-%m-%d}, from commit "
+        f"{git('rev-parse', '--short', 'HEAD')}{changed}. {machine}, "
+        f"Python {platform.python_version()}.\n\n| stage | outcome | minutes | CPU minutes |\n|---|---|---|---|\n"
+    )
+    return head + "".join(f"| {name} | {said} | {wall / 60:.1f} | {cpu / 60:.1f} |\n" for name, said, wall, cpu in rows)
+
+
+def main(names):
+    rows, failed = [], False
+    for key in names or STAGES:
+        name, target = STAGES[key]
+        status, output, wall, cpu = ran(target)
+        failed |= status != 0
+        rows.append((name, outcome(status, output), wall, cpu))
+        TABLE.write_text(table(rows), encoding="utf-8")  # what is known stays if a later stage is stopped
+    print(TABLE.read_text(encoding="utf-8"))
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
