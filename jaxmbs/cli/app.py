@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated, Any
 
 import typer
@@ -22,10 +23,11 @@ from jaxmbs.cli.commands.simulate import simulate
 from jaxmbs.cli.commands.study import study
 from jaxmbs.cli.commands.synthesize import synthesize
 from jaxmbs.cli.commands.verify import verify
+from jaxmbs.cli.terminal import speakable
 
 HELP = """Rigid multibody dynamics over thousands of mechanisms at once.
 
-`jaxmbs new study.toml` writes a commented file to begin with, `jaxmbs keys [PATH]` prints every key that a file may have.
+`jaxmbs new study` writes a commented file to begin with, study.toml; `jaxmbs keys [PATH]` tells what may stand in a file.
 Exit codes: 0; 1 wrong use, a bad file, damaged results; 3 a criterion failed (`report --check`). Compiled programs are kept
 for the next run in the user's cache folder, a gigabyte at most; JAXMBS_CACHE=off switches that off, JAXMBS_CACHE=DIR
 moves it.
@@ -37,6 +39,7 @@ class _Group(TyperGroup):
     """Wrong use ends with the code of any other wrong input."""
 
     def main(self, *args: Any, **options: Any) -> Any:
+        speakable(sys.stdout, sys.stderr)
         try:
             return super().main(*args, **options)
         except SystemExit as end:

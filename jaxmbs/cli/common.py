@@ -79,7 +79,9 @@ class Voice:
     def document(self, content: Any) -> None:
         """The command's result, for programs."""
         if self.as_json:
-            print(json.dumps(plain(content), indent=2, ensure_ascii=False))
+            from jaxmbs.cli.terminal import has_every_letter
+
+            print(json.dumps(plain(content), indent=2, ensure_ascii=not has_every_letter()))
 
 
 def console() -> Console:
@@ -208,7 +210,7 @@ def keep_programs() -> None:
 
 
 @contextmanager
-def progress(voice: Voice, folder: str) -> Iterator[Any]:
+def progress(voice: Voice, folder: str, trust: bool) -> Iterator[Any]:
     """A progress bar as a run's `progress`; an interruption says how to go on."""
     bar = None
     try:
@@ -228,5 +230,7 @@ def progress(voice: Voice, folder: str) -> Iterator[Any]:
 
             yield told
     except KeyboardInterrupt:
-        say(f"stopped; go on with: jaxmbs resume {folder}", problems())
+        from jaxmbs.study.shell import command
+
+        say(f"stopped; go on with: {command('resume', folder, trust=trust)}", problems())
         raise typer.Exit(130) from None

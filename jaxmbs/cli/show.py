@@ -13,7 +13,7 @@ from rich.text import Text
 if TYPE_CHECKING:
     from rich.progress import ProgressColumn, Task
 
-    from jaxmbs.io.reference import Key
+    from jaxmbs.io.reference import Entry, Key
     from jaxmbs.study import History, Store, Study
     from jaxmbs.study.examination import Examination
 
@@ -43,6 +43,19 @@ def reference(keys: Iterable[Key]) -> RenderableType:
             table.add_row(*map(Text, cells))  # as text: brackets are no markup
         parts.append(table)
     return Group(*parts)
+
+
+def overview(found: Iterable[Entry]) -> RenderableType:
+    """The table of contents of the key reference."""
+    table = _table("", "table", "types, or keys", "what it is for")
+    table.columns[0].no_wrap = True
+    for e in found:
+        table.add_row(*map(Text, (e.table, ", ".join(e.types or e.keys), e.doc)))
+    more = (
+        "jaxmbs keys NAME tells all of a table (mechanism.joints), a type (pusher) or a key (t_end), with units and "
+        "defaults; jaxmbs keys all tells everything."
+    )
+    return Group(table, Text(more))
 
 
 def one_run(study: Study, history: History, store: Store | None, sample: int | None) -> RenderableType:
@@ -88,8 +101,11 @@ def _outcome(study: Study, history: History) -> str:
     return message(status, study.model.constraint_names, history.violated[0])
 
 
-def inventory(found: Examination) -> RenderableType:
+def inventory(found: Examination, trust: bool) -> RenderableType:
     """What `verify` found."""
+    from jaxmbs.study.shell import command
+
+    again = command("resume", found.folder, trust=trust)
     head = f"{found.folder}: {found.done:,} of {found.samples:,} samples, {found.size / 1e6:,.1f} MB"
     parts: list[RenderableType] = [Text(head, style="bold")]
     parts += [Text(f"put back: {name}", style="yellow") for name in found.repaired]
@@ -97,14 +113,14 @@ def inventory(found: Examination) -> RenderableType:
     parts += [Text(f"damaged: {d}", style="red") for d in found.damage]
     if not found.sound:
         samples = any(d.stop > d.first or "metadata" in d.what for d in found.damage)
-        remedy = f"jaxmbs resume {found.folder} computes anew what is damaged" if samples else ""
+        remedy = f"{again} computes anew what is damaged" if samples else ""
         parts += [Text(remedy)] if remedy else []
     else:
         said = f", fingerprint {found.fingerprint}" if found.fingerprint else ""
         sealed = ", sealed with this key" if found.sealed else ""
         parts.append(Text(f"every number that is there is the one that was computed{sealed}{said}", style="green"))
         if found.done < found.samples and not found.computing:
-            parts.append(Text(f"jaxmbs resume {found.folder} computes the rest", style="yellow"))
+            parts.append(Text(f"{again} computes the rest", style="yellow"))
     return Group(*parts)
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import types
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Union, get_args, get_origin
 
@@ -44,6 +45,43 @@ def keys(table: type[Table], under: str = "") -> list[Key]:
         parts = dict.fromkeys(part for k in every for part in (k.path, *k.path.split(".")))
         raise InputError(Problem(under, f"no key of a file; {choices(under, parts, 'keys')}"))
     return found
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A line of the table of contents: a table of a file, what it is for, the types that it may have or else its keys."""
+
+    table: str
+    doc: str
+    types: tuple[str, ...]
+    keys: tuple[str, ...]
+
+
+_HEADER = re.compile(r'(?P<table>\[+(?P<path>[^\]]*)\]+)(?: \w+ = "(?P<type>\w+)")?')
+
+
+def table_of_contents(every: Sequence[Key]) -> list[Entry]:
+    """The tables of a file in order, without those that are parts of one type alone."""
+    docs = {k.path: k.doc for k in every}
+    tables: dict[str, tuple[str, list[str], list[str]]] = {"": ("", [], [])}
+    types: set[str] = set()
+    for k in every:
+        found = _HEADER.fullmatch(k.header)
+        if found is None:
+            tables[""][2].append(k.name)
+            continue
+        path = found["path"].removesuffix(".NAME")
+        if any(f"{path}.".startswith(f"{t}.") for t in types):
+            continue
+        _, own, names = tables.setdefault(found["table"], (docs.get(path) or k.of, [], []))
+        if found["type"]:
+            types.add(f"{path}.{found['type']}")
+            own += [found["type"]] * (found["type"] not in own)
+        elif k.name not in names:
+            names.append(k.name)
+    inside = {path.split(".", 1)[0] for path in (_HEADER.fullmatch(t)["path"] for t in tables if t)}  # pyright: ignore
+    tables[""] = ("at the top, before the first [table]", [], [k for k in tables[""][2] if k not in inside])
+    return [Entry(t, doc, tuple(own), () if own else tuple(names)) for t, (doc, own, names) in tables.items()]
 
 
 def json_schema(table: type[Table]) -> dict[str, Any]:

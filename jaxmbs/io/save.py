@@ -191,7 +191,7 @@ class Writer:
                 value = np.asarray(value, float).tolist()
             usual = list(d.default) if isinstance(d.default, tuple) and isinstance(value, list) else d.default
             if d.required or (value is not None and value not in (usual, "", {})):
-                out[d.name] = value
+                out[d.key] = value
         return out
 
 

@@ -105,6 +105,14 @@ def _scalar_or_list(value: Any) -> float | tuple[float, ...]:
     raise ValueError(f"needs a number or a list of numbers, got {value!r}")
 
 
+def _instant(value: Any) -> float | str:
+    if _is_number(value):
+        return float(value)
+    if isinstance(value, str) and value.strip():
+        return value.strip()
+    raise ValueError(f'needs seconds, such as 0.5, or a sentence, "travel > 0.1 m" or "event latch", got {value!r}')
+
+
 def _matrix(value: Any) -> tuple[tuple[float, ...], ...]:
     if not isinstance(value, (list, tuple)) or not value:
         raise ValueError(f"needs a square matrix as a list of rows, got {value!r}")
@@ -135,6 +143,7 @@ Inertia = Annotated[Any, BeforeValidator(_inertia)]
 Rotation = Annotated[Any, BeforeValidator(_rotation)]
 Names = Annotated[tuple[Name, ...], Field(min_length=1)]
 Points = Annotated[Any, BeforeValidator(_points)]
+Instant = Annotated[float | str, BeforeValidator(_instant)]
 Flag = Annotated[bool, Field(strict=True)]
 Count = Annotated[int, Field(strict=True, ge=0)]
 Function = Annotated[Any, PlainValidator(_function, json_schema_input_type=str)]
@@ -151,6 +160,6 @@ IN_FILE: dict[Kind, Any] = {
     Kind.NUMBER: Number, Kind.NOT_NEGATIVE: NotNegative, Kind.POSITIVE: Positive, Kind.VECTOR: Vector,
     Kind.NOT_NEGATIVE_VECTOR: Vector, Kind.DIRECTION: Vector, Kind.LIST: Numbers, Kind.ROTATION: Rotation,
     Kind.INERTIA: Inertia, Kind.AXIS: Direction, Kind.BODY: Name, Kind.BODY_OR_WORLD: Name, Kind.JOINT: Name,
-    Kind.FLAG: Flag, Kind.COUNT: Count, Kind.TEXT: str,
+    Kind.FLAG: Flag, Kind.COUNT: Count, Kind.TEXT: str, Kind.INSTANT: Instant,
     Kind.NAMES: Names, Kind.POINTS: Points, Kind.FUNCTION: Function,
 }  # fmt: skip

@@ -34,6 +34,11 @@ class Declared:
     choices: tuple[str, ...]
 
     @property
+    def key(self) -> str:
+        """Its name in a file: words that Python keeps for itself have a line below at their end there (`from_`)."""
+        return self.name.rstrip("_")
+
+    @property
     def required(self) -> bool:
         return self.default is MISSING
 

@@ -40,6 +40,7 @@ class Kind(StrEnum):
     CHOICE = "one of several words"
     COUNT = "integer >= 0"
     TEXT = "text"
+    INSTANT = "seconds or a sentence"
     NAMES = "list of names"
     POINTS = "list of points"
     FUNCTION = "function"  # in a file the name of one that a package or a module has

@@ -43,6 +43,7 @@ from jaxmbs.simulate.stops import Stops
 TURNS = 12  # beyond the grid, for locating one event
 REPEATED = 16  # events of a kind that repeats are located up to this number, if a run is told no other
 MOST = 100_000  # events of a kind that a run may be told
+ON_GRID, AFTER_JUMP = -1, -2  # in place of an event's number, at a point of the grid, and just after velocities jumped
 FINEST = 1e-10  # of a step: how far from its instant an event may be found
 
 
@@ -116,8 +117,8 @@ class Run:
     step: a trial step; energy(t, q, v, mode); landed(extra, row, cell, t, phase, mode, lost,
     conditioning, before) -> (extra, row), at every point of the grid; changes: `Changes`, or None where anything may change;
     trials: (number of trial steps, order of the error) of an adaptive run, else None; most: events of a kind that repeats;
-    catches: `landed` is called at events
-    for its `extra`, too, and before is (q, v, mode, event): what was there just before, and the event's number or -1.
+    catches: `landed` is called at events and just after velocities jumped for its `extra`, too, and before is (q, v, mode,
+    event): what was there just before, and the event's number, ON_GRID or AFTER_JUMP.
     """
 
     def __init__(
@@ -260,7 +261,8 @@ class Run:
             done |= pace.stalled
         seek = x.search.after(h, pick(found, g), pick(found, slope), finest, rest, searching, out)
         caught = logged if self.catches and self.events else jnp.asarray(False)
-        before = (*phase[:2], _where(caught, x.mode, mode), jnp.where(caught, event, -1)) if self.catches else None
+        instant = jnp.where(caught, event, jnp.where(jumped, AFTER_JUMP, ON_GRID))
+        before = (*phase[:2], _where(caught, x.mode, mode), instant) if self.catches else None
         extra, kept = self.landed(x.extra, x.kept, cell, t, phase, mode, lost, least, before)
         return Turn(
             _where(moves, phase, x.phase), cell, jnp.where(moves & ~lands, x.into + h, jnp.where(lands, 0.0, x.into)),
@@ -270,7 +272,7 @@ class Run:
             _where(out.ahead, seek, Search.none(rest)), events, x.count + logged, due, lost, done,
             jnp.where(x.done, x.t_done, t), x.spare - (~arrives & ~fails & ~x.done & at_corner), pace,
             _where(jumped, x.balance, x.balance.seen(kinetic, x.phase[2])),
-            _where(lands | caught if self.catches else lands, extra, x.extra), _where(lands, kept, x.kept),
+            _where(lands | caught | jumped if self.catches else lands, extra, x.extra), _where(lands, kept, x.kept),
         )  # fmt: skip
 
     def _impact(self, x: Turn) -> Impact | None:

@@ -17,7 +17,7 @@ from jaxmbs.simulate.jumps import Impact, after_impact, whole_mode
 from jaxmbs.simulate.loops import repeated, shared, sparing
 from jaxmbs.simulate.pace import error_norm
 from jaxmbs.simulate.projection import projected
-from jaxmbs.simulate.run import Events, Run, Turn
+from jaxmbs.simulate.run import ON_GRID, Events, Run, Turn
 from jaxmbs.simulate.solution import Solution, Steps
 from jaxmbs.simulate.status import Status
 from jaxmbs.simulate.steppers import Flow, Stepper
@@ -93,7 +93,7 @@ def through_events(of: Functions, grid: Grid, every: int, start: Any, mode: Mode
             return (carry, since), None
         due = cell % every == 0
         if before is not None:
-            due &= before[-1] < 0
+            due &= before[-1] == ON_GRID
         new = Point(kept.number + 1, t, phase, mode, lost, since)
         kept = jax.tree_util.tree_map(lambda a, b: jnp.where(due, a, b), new, kept)
         return (carry, since if since is None else jnp.where(due, 1.0, since)), kept

@@ -14,7 +14,8 @@ from jaxmbs.io.errors import InputError, Problem
 from jaxmbs.simulate.status import Status
 from jaxmbs.study.checksums import CHECKSUM
 from jaxmbs.study.layout import FILES, RESULTS, STUDY, kind
-from jaxmbs.study.outputs.folding import EVENT_COUNTS, EVENT_TIMES
+from jaxmbs.study.outputs.folding import AT_START, EVENT_COUNTS, EVENT_TIMES, at_their_start
+from jaxmbs.study.shell import command
 from jaxmbs.study.units import si
 
 if TYPE_CHECKING:
@@ -35,11 +36,11 @@ def require_codecs(folder: Path) -> None:
         used = {(codec["name"], found["zarr_format"]) for x in (found, *arrays) for codec in x.get("codecs", ())}
         used |= {(x["data_type"], 3) for x in arrays if x["data_type"] not in TYPES}
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        message = f"cannot be read; `jaxmbs resume {folder}` writes it again"
+        message = f"cannot be read; `{command('resume', folder)}` writes it again"
         raise InputError(Problem(str(path), message)) from None
     if odd := sorted(str(name) for name, version in used if name not in CODECS or version != 3):
         message = f"names {', '.join(odd)}, with which no run packs its numbers; they are not read"
-        raise InputError(Problem(str(path), f"{message}: `jaxmbs verify {folder}` says what else was changed"))
+        raise InputError(Problem(str(path), f"{message}: `{command('verify', folder)}` says what else was changed"))
 
 
 def metadata(study: Study, store: Store) -> dict[str, bytes]:
@@ -56,7 +57,8 @@ def lay_out(study: Study, store: Store, where: Any) -> None:
     import zarr
     from zarr.codecs import Crc32cCodec, ZstdCodec
 
-    prefix = f"{FILES}/" if kind(store.provenance) > 2 else ""
+    of_kind = kind(store.provenance)
+    prefix = f"{FILES}/" if of_kind > 2 else ""
     files = {STUDY: study.content, **{prefix + name: content for name, content in study.files.items()}}
     record = {
         "study": study.model.name,
@@ -89,6 +91,9 @@ def lay_out(study: Study, store: Store, where: Any) -> None:
         count = len(study.model.event_names)
         add(EVENT_COUNTS, {"long_name": "how often each event happened", **told}, count, np.int32, -1)
         add(EVENT_TIMES, {"units": "s", "long_name": "when each event happened first", **told}, count)
+    if (names := at_their_start(study.outputs)) and of_kind > 2:
+        told = {"long_name": "whether each output is its value at the start", "outputs": list(names)}
+        add(AT_START, told, len(names), np.int32, -1)
     add("status", {"long_name": "status", **flags()}, kind=np.int32, fill=NOT_RUN)
     add(CHECKSUM, {"long_name": "checksum of the sample's numbers"}, kind=np.uint32, fill=0)
     with warnings.catch_warnings():

@@ -20,7 +20,7 @@ from jaxmbs.batching.kept import kept as kept_program
 from jaxmbs.model.model import varied
 from jaxmbs.model.parameters import is_traced
 from jaxmbs.study.layout import ANEW, DRAWS, labels
-from jaxmbs.study.outputs.folding import counted, folded, kept
+from jaxmbs.study.outputs.folding import counted, folded, kept, staying
 
 if TYPE_CHECKING:
     from jaxmbs.study.problem import Study
@@ -61,6 +61,7 @@ def samples_of(study: Study, dtype: Any) -> Callable[..., Results]:
         return {
             **{label[name]: x for name, x in found.items()},
             **counted(run.events, len(model.event_names)),
+            **staying(study.outputs, run.folded),
             "energy_error": run.energy_error[-1],
             "constraint_error": run.constraint_error[-1],
             "status": run.status,

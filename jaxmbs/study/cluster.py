@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from distributed import Client
 
     from jaxmbs.study.problem import Study
-    from jaxmbs.study.store import Store
+    from jaxmbs.study.shell import command
+from jaxmbs.study.store import Store
 
 DEVICES = "devices.json"  # which samples were computed on what
 _WAIT = 60.0  # [s] for the first worker
@@ -175,7 +176,8 @@ def _chunk(folder: Any, first: int, trust: bool, other_devices: bool, cache: str
             found = differences(store.provenance, store.provenance | here)
             if found and not other_devices:
                 said = f"a worker is of another kind ({'; '.join(found)}); take workers of one kind"
-                return here["device"], f"{said}, or accept that in `jaxmbs resume {folder} --other-versions`"
+                again = command("resume", folder, "--other-versions", record=store.provenance)
+                return here["device"], f"{said}, or accept that in `{again}`"
             study, arrays, program = _prepared(folder, store.provenance["digest"], trust)
             stop = min(first + store.chunk_rows, store.n)
             blocks = -(-(stop - first) // program.rows)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from jaxmbs.study import store as stores
 from jaxmbs.study.damage import require_sound
+from jaxmbs.study.equivalence import FEWEST, ROUNDING, Within, means_apart, tolerances, verdict
 from jaxmbs.study.provenance import differences
 from jaxmbs.study.statistics import CONFIDENCE, Summary, summarize
 
@@ -18,22 +20,26 @@ if TYPE_CHECKING:
 
     from jaxmbs.study.problem import Study
     from jaxmbs.study.store import Store
+    from jaxmbs.study.units import Unit
 
 ALPHA = 1 - CONFIDENCE
-_FEWEST = 6  # pairs
 
 
-def compared(a: str | Path, b: str | Path, trust: bool = False) -> dict[str, Any]:
+def compared(a: str | Path, b: str | Path, trust: bool = False, within: Sequence[str] = ()) -> dict[str, Any]:
     """What differs between two runs, as plain data.
 
     identical: every sample has the same bits; paired: samples of one index have the same draws in both, so that differences
     are told sample by sample, which finds smaller ones. A difference of criteria and outputs is told with the probability of
     one as large by chance alone (paired: McNemar's exact test and Wilcoxon's, with the interval of the mean difference; else
-    Fisher's and Kolmogorov and Smirnov's), where the samples are independent. Raises InputError where a run is damaged.
+    Fisher's and Kolmogorov and Smirnov's), where the samples are independent. within: how far outputs may be off, in the
+    unit of each ("1e-6"), relative to its median size ("0.1 %"), or one of them ("reach = 0.02 mm"); the verdict is then
+    about that.
+    Raises InputError where a run is damaged.
     """
-    from scipy.stats import fisher_exact, ks_2samp
+    from scipy.stats import fisher_exact
 
     (study_a, store_a, sum_a), (study_b, store_b, sum_b) = (_opened(x, trust) for x in (a, b))
+    allowed = tolerances(within, {n: u for n, u in study_a.shown.items() if n in study_b.shown})
     criteria, outputs = [], []
     both = pairs(study_a, store_a, sum_a, study_b, store_b, sum_b)
     dependence = study_a.dependence or study_b.dependence
@@ -49,19 +55,12 @@ def compared(a: str | Path, b: str | Path, trust: bool = False) -> dict[str, Any
                 found: Any = fisher_exact([[v.met, v.of - v.met], [w.met, w.of - w.met]])
                 row["chance"] = float(found.pvalue)
             criteria.append(row)
+    shared = max(1, len(set(study_a.outputs) & set(study_b.outputs)))
     for name in study_a.outputs:
         if name in study_b.outputs:
-            x, y = (s.outputs[name][np.isfinite(s.outputs[name])] for s in (sum_a, sum_b))
-            unit = study_a.shown[name]
-            medians = [float(np.median(z)) / unit.factor if len(z) else None for z in (x, y)]
-            row = {"output": name, "unit": unit.name, "a": medians[0], "b": medians[1], "chance": None}
-            if both is not None:
-                row |= paired_numbers(
-                    *(s.outputs[name][at] / unit.factor for s, at in ((sum_a, both[0]), (sum_b, both[1])))
-                )
-            elif len(x) and len(y) and not dependence:
-                row["chance"] = float(tuple(ks_2samp(x, y))[1])
-            outputs.append(row)
+            asked = allowed.get(name)
+            outputs.append(_output(name, study_a.shown[name], (store_a, store_b), (sum_a, sum_b), both, asked,
+                                   ALPHA / shared, dependence))  # fmt: skip
     lines = difflib.unified_diff(_text(study_a), _text(study_b), str(a), str(b), lineterm="", n=0)
     return {
         "a": str(a), "b": str(b),
@@ -75,6 +74,30 @@ def compared(a: str | Path, b: str | Path, trust: bool = False) -> dict[str, Any
         "only_a": sorted(set(study_a.outputs) - set(study_b.outputs)),
         "only_b": sorted(set(study_b.outputs) - set(study_a.outputs)),
     }  # fmt: skip
+
+
+def _output(
+    name: str, unit: Unit, stores: tuple[Store, Store], sums: tuple[Summary, Summary],
+    both: tuple[np.ndarray, np.ndarray] | None, asked: Within | None, alpha: float, dependence: str,
+) -> dict[str, Any]:  # fmt: skip
+    """How an output differs, in its unit. both: rows of the pairs; alpha: chance that counts as a difference."""
+    from scipy.stats import ks_2samp
+
+    a, b = (np.asarray(s.outputs[name]) / unit.factor for s in sums)
+    x, y = a[np.isfinite(a)], b[np.isfinite(b)]
+    medians = [float(np.median(z)) if len(z) else None for z in (x, y)]
+    row = {"output": name, "unit": unit.name, "a": medians[0], "b": medians[1], "chance": None}
+    low, high = np.nan, np.nan
+    if both is not None:
+        row |= paired_numbers(a[both[0]], b[both[1]])
+        low, high = row.get("low", np.nan), row.get("high", np.nan)
+    elif len(x) and len(y) and not dependence:
+        row["chance"] = float(tuple(ks_2samp(x, y))[1])
+        low, high = means_apart(x, y, ALPHA)
+    size = max(float(np.abs(z).max(initial=0.0)) for z in (x, y))
+    rounding = size * max(ROUNDING[s.provenance["precision"]] for s in stores)
+    within = asked.of(x) if asked else None
+    return row | {"within": within, "verdict": verdict(row, within, rounding, alpha, low, high)}
 
 
 def pairs(
@@ -104,17 +127,19 @@ def paired_shares(a: np.ndarray, b: np.ndarray) -> dict[str, Any]:
 
 
 def paired_numbers(a: np.ndarray, b: np.ndarray) -> dict[str, Any]:
-    """Mean of b - a with its interval, and Wilcoxon's test of the signs and ranks of the differences."""
+    """Mean of b - a with its interval, the largest, how many are defined on one side alone, and Wilcoxon's test of the signs
+    and ranks of the differences."""
     from scipy.stats import t, wilcoxon
 
     d = (b - a)[np.isfinite(a) & np.isfinite(b)]
-    if len(d) < _FEWEST:
-        return {"chance": None}
+    told = {"largest": float(np.abs(d).max(initial=0.0)), "lost": int(np.sum(np.isfinite(a) != np.isfinite(b)))}
+    if len(d) < FEWEST:
+        return {"chance": None, **told}
     reach = float(t.isf(ALPHA / 2, len(d) - 1)) * float(d.std(ddof=1)) / np.sqrt(len(d))
     found: Any = wilcoxon(d) if np.any(d) else None
     mean = float(d.mean())
     chance = float(found.pvalue) if found is not None else 1.0
-    return {"difference": mean, "low": mean - reach, "high": mean + reach, "chance": chance}
+    return {"difference": mean, "low": mean - reach, "high": mean + reach, "chance": chance, **told}
 
 
 def _opened(folder: str | Path, trust: bool) -> tuple[Study, Store, Summary]:
@@ -159,6 +184,7 @@ def table(found: dict[str, Any]) -> RenderableType:
             x, y = ("-" if r[k] is None else f"{r[k]:.2%}" if key == "criteria" else f"{r[k]:.5g}" for k in "ab")
             p = r["chance"]
             said = "differs" if p is not None and p < ALPHA / max(1, len(found[key])) else ""
+            said = r.get("verdict", said) + (f" {r['within']:.3g}" if r.get("verdict") and r.get("within") else "")
             unit = f" [{r['unit']}]" if r.get("unit") else ""
             rows.add_row(Text(r[what] + unit), x, y, _change(r), "-" if p is None else f"{p:.3g}", said)
         if found[key]:

@@ -14,16 +14,16 @@ from jaxmbs.study.units import Unit, unit
 
 _COMPARE = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 _MIRROR = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
-_NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _NAME = r"[A-Za-z_][\w\- ]*?"
-_SHARE = rf"(?:\s+in\s+(?P<share>{_NUMBER})\s*%(?:\s+of\s+(?:the\s+)?samples)?)?"
+_SHARE = rf"(?:\s+in\s+(?P<share>{NUMBER})\s*%(?:\s+of\s+(?:the\s+)?samples)?)?"
 _ONE = re.compile(
     rf"\s*(?P<bar>\|?)\s*(?P<name>{_NAME})\s*(?P=bar)\s*(?P<sign><=|>=|<|>)"
-    rf"\s*(?P<number>{_NUMBER})\s*(?P<unit>.*?){_SHARE}\s*"
+    rf"\s*(?P<number>{NUMBER})\s*(?P<unit>.*?){_SHARE}\s*"
 )
 _TWO = re.compile(
-    rf"\s*(?P<low>{_NUMBER})\s*(?P<low_unit>[^<>=]*?)\s*(?P<low_sign><=|<)\s*(?P<name>{_NAME})\s*(?P<sign><=|<)"
-    rf"\s*(?P<number>{_NUMBER})\s*(?P<unit>.*?){_SHARE}\s*"
+    rf"\s*(?P<low>{NUMBER})\s*(?P<low_unit>[^<>=]*?)\s*(?P<low_sign><=|<)\s*(?P<name>{_NAME})\s*(?P<sign><=|<)"
+    rf"\s*(?P<number>{NUMBER})\s*(?P<unit>.*?){_SHARE}\s*"
 )
 FORMS = 'NAME < NUMBER UNIT, NUMBER UNIT < NAME < NUMBER UNIT or |NAME| < NUMBER UNIT, as in "clearance > 0.02 m"'
 

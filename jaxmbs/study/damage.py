@@ -22,6 +22,7 @@ from jaxmbs.study.layout import HISTORIES, PAGE, kind
 from jaxmbs.study.lock import holder
 from jaxmbs.study.provenance import salt
 from jaxmbs.study.seal import fault_of_marked
+from jaxmbs.study.shell import command
 from jaxmbs.study.store import FINISHED, NOT_RUN, RESULTS, Store
 
 if TYPE_CHECKING:
@@ -70,7 +71,8 @@ def require_sound(study: Study, store: Store) -> None:
     if found:
         problems = [Problem(str(store.folder / d.file), str(d).partition(": ")[2]) for d in found[:_TOLD]]
         more = f"and {len(found) - _TOLD} more; " if len(found) > _TOLD else ""
-        remedy = f"{more}the results are damaged; `jaxmbs resume {store.folder}` computes anew what is"
+        again = command("resume", store.folder, record=store.provenance)
+        remedy = f"{more}the results are damaged; `{again}` computes anew what is"
         raise InputError([*problems, Problem(str(store.folder), remedy)])
 
 
@@ -191,4 +193,5 @@ def damaged_copies(store: Store) -> Iterator[Damage]:
     for name in (PAGE, HISTORIES) if kind(store.provenance) > 2 else ():
         with suppress(FileNotFoundError):
             if wrong := fault_of_marked((store.folder / name).read_bytes(), f"{salt(store.provenance):x}", store.key):
-                yield Damage(name, f"{wrong}; `jaxmbs report {store.folder}` writes it again")
+                again = command("report", store.folder, record=store.provenance)
+                yield Damage(name, f"{wrong}; `{again}` writes it again")

@@ -65,7 +65,8 @@ class Dispersions:
     """All dispersions of a study, in the file's order, with the nominal state they act on.
 
     `draw` and `apply` are pure functions of one sample; vmap them over samples. m random numbers ("inputs") make k draws.
-    triangle: (m, m) of their correlation; per_day: samples of a day, which share the inputs that are known then.
+    triangle: (m, m) of their correlation; per_day: samples of a day, which share the inputs that are known then;
+    correlations: those that the file states.
     """
 
     items: tuple[Dispersion, ...]
@@ -73,6 +74,7 @@ class Dispersions:
     v0: np.ndarray
     triangle: np.ndarray | None = None
     per_day: int = 1
+    correlations: tuple[CorrelationTable, ...] = ()
 
     @property
     def components(self) -> Components:
@@ -212,7 +214,7 @@ def resolve(
         name: "rows of a file are drawn whole, in no order that could be correlated"
         for d in items if d.table.whole_rows for name in (d.name, *d.labels, d.table.draw)
     }  # fmt: skip
-    return replace(found, triangle=factor(correlations, own, found.inputs, loose))
+    return replace(found, triangle=factor(correlations, own, found.inputs, loose), correlations=tuple(correlations))
 
 
 def _one(

@@ -101,7 +101,7 @@ def _steps(e: Estimate):
 
 
 def _count(x: float) -> str:
-    return f"{x:,.0f}" if x < 1e12 else f"{x:.3g}"
+    return f"{x:,.0f}" if x < 1e13 else f"{x:.3g}"
 
 
 def _bytes(x: float) -> str:

@@ -107,9 +107,9 @@ def _texts(folder: Path, key: bytes | None) -> Iterator[Damage]:
     record, wrong = stores.record_in(folder / PROVENANCE)
     if wrong:
         stores.require_run(folder)
-        yield Damage(PROVENANCE, f"{wrong}; {stores.REPAIR.format(folder)}")
+        yield Damage(PROVENANCE, f"{wrong}; {stores.repairing(folder, record)}")
         return
     if key is not None and (wrong := unsealed(record, key)):
         yield Damage(PROVENANCE, wrong)
     for name, _ in stores.changed_files(folder, record):
-        yield Damage(name, f"is missing or was changed; {stores.REPAIR.format(folder)}")
+        yield Damage(name, f"is missing or was changed; {stores.repairing(folder, record)}")

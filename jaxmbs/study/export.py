@@ -3,11 +3,43 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from jaxmbs.io.errors import InputError, Problem
 from jaxmbs.study import storage
 from jaxmbs.study import store as stores
 from jaxmbs.study.damage import require_sound
+from jaxmbs.study.outputs.folding import AT_START, EVENT_COUNTS, EVENT_TIMES, at_their_start
+from jaxmbs.study.units import si
+
+if TYPE_CHECKING:
+    import pandas
+
+    from jaxmbs.study.layout import Labels
+    from jaxmbs.study.problem import Study
+
+
+def in_units(study: Study, table: pandas.DataFrame, labels: Labels) -> pandas.DataFrame:
+    """A table of samples in the units that the study's file uses, told in the heads of columns: "reach [mm]".
+
+    labels: of the table's columns. Numbers without a unit stay in SI. Columns of events and of outputs at their start are
+    named after them.
+    """
+    used = {"energy_error": si("energy"), EVENT_TIMES: si("time")}
+    used |= {labels.outputs[name]: unit for name, unit in study.shown.items()}
+    used |= {labels.draws[d.name]: d.unit or si(d.quantity or "number") for d in study.dispersions.items}
+    members: dict[str, tuple[str, ...]] = dict.fromkeys((EVENT_COUNTS, EVENT_TIMES), study.model.event_names)
+    members |= {} if AT_START in used else {AT_START: at_their_start(study.outputs)}
+    found = {}
+    for column, values in table.items():
+        name, _, number = str(column).removesuffix("]").partition("[")
+        unit = used.get(name)
+        head = f"{name}.{members[name][int(number or 0)]}" if name in members else str(column)
+        if unit is None or unit.factor == 1.0:
+            found[head + (f" [{unit.name}]" if unit and unit.name else "")] = values
+        else:
+            found[f"{head} [{unit.name}]"] = values / unit.factor
+    return type(table)(found, index=table.index)
 
 
 def written(
@@ -35,10 +67,10 @@ def written(
     study = stores.read_study(store, trust)
     stores.require_results(study, store)
     require_sound(study, store)
-    table = store.to_dataframe()
+    table = in_units(study, store.to_dataframe(), store.labels(study))
     for kind, path in wanted:
         if kind == "csv":
-            with path.open("w", newline="") as file:
+            with path.open("w", newline="", encoding="utf-8") as file:
                 table.to_csv(file, float_format="%.17g")
             continue
         try:

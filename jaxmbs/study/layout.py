@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 from jaxmbs.io.errors import InputError, Problem
 from jaxmbs.io.names import within
 from jaxmbs.study.checksums import CHECKSUM
-from jaxmbs.study.outputs.folding import EVENT_COUNTS, EVENT_TIMES
+from jaxmbs.study.outputs.folding import AT_START as AT_START
+from jaxmbs.study.outputs.folding import EVENT_COUNTS, EVENT_TIMES, at_their_start
 
 if TYPE_CHECKING:
     from jaxmbs.study.problem import Study
@@ -24,8 +25,9 @@ if TYPE_CHECKING:
 RESULTS, STUDY, PROVENANCE, FINISHED = "results.zarr", "study.toml", "provenance.json", "finished.json"
 PAGE, HISTORIES = "report.html", "histories.npz"  # which a report can write again
 FILES = "files"  # folder of the modules and data of the study
-KIND = 3  # of a run's folder; 1: without the events of samples; 2: files beside the study, not part of checksums
-OWN = ("status", "energy_error", "constraint_error", CHECKSUM, EVENT_COUNTS, EVENT_TIMES)
+KIND = 3  # of a run's folder; 1: without the events of samples; 2: files beside the study, not part of checksums, and
+# nothing of what stays at its start
+OWN = ("status", "energy_error", "constraint_error", CHECKSUM, EVENT_COUNTS, EVENT_TIMES, AT_START)
 DRAWS, ANEW = "draws of a sample", "to be computed anew"  # in a batch's results, where names of users have no spaces
 
 
@@ -71,6 +73,7 @@ def labels(study: Study, of_kind: int = KIND) -> Labels:
     if of_kind < 3:
         return Labels(*({name: name for name in some} for some in names))
     sizes = {len(study.model.event_names), *(d.k for d in study.dispersions.items)} if study.dispersions else set()
+    sizes.add(len(at_their_start(study.outputs)))
     taken = {*OWN, "sample", "zarr.json", *(f"component_{k}" for k in sizes)}
     found: list[dict[str, str]] = []
     for what, some in zip(("output", "draw"), names, strict=True):

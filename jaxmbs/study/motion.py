@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 import jaxmbs as mbs
 from jaxmbs.io.errors import InputError, Problem
 from jaxmbs.study.batch import draws_of, numbers_of, placed, precision, simulated
+from jaxmbs.study.units import units_of
+from jaxmbs.view.animate import PLOTS
 
 if TYPE_CHECKING:
     from jaxmbs.study.problem import Study
+    from jaxmbs.study.repeat import History
     from jaxmbs.study.targets import Numbers
 
 
@@ -35,6 +40,27 @@ def mechanisms(study: Study, numbers: Numbers) -> list[tuple[mbs.Model, jax.Arra
         for k in range(len(q))
     ]
     return [(replace(batch, overrides=o), q[k], v[k]) for k, o in enumerate(own)]
+
+
+def plots_of(study: Study, values: Mapping[str, Mapping[str, np.ndarray]]) -> dict[str, dict[str, np.ndarray]]:
+    """The plots of a picture: what the study's outputs measure, in the units of its file, {output: {sample: (T,)}}, where
+    they have values over time."""
+    used = units_of(study)
+    return {
+        f"{name.replace('_', ' ')} [{used[name].name}]".removesuffix(" []"): {
+            n: x / used[name].factor for n, x in own.items()
+        }
+        for name, own in values.items()
+        if any(np.isfinite(x).any() for x in own.values())
+    }
+
+
+def plots_with_coordinates(study: Study, history: History, sample: int = 0) -> dict[str, Any]:
+    """The plots of one sample of a history: the study's own outputs, then the first coordinates."""
+    own = plots_of(study, {name: {"": x[sample]} for name, x in history.values.items()})
+    known = [(k, c) for k, c in enumerate(study.model.coordinates) if c.unit][:PLOTS]
+    found = {label: lines[""] for label, lines in own.items()}
+    return found | {f"{c.name} [{c.unit}]": history.q[sample, :, k] for k, c in known}
 
 
 def check_picture(path: Path) -> None:

@@ -7,6 +7,7 @@ looks (Robbins 1970): a study may stop as soon as it has seen enough.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal, localcontext
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from jaxmbs.study.columns import at_ranks, column
 
 CONTENT = {1: 0.99865, 2: 0.9973}  # three standard deviations of a normal distribution, by sides
 TOLERANCE_CONFIDENCE = 0.9
-_MOST = 10**12
+_CLOSE, _SUMMED = 1e-9, 1000  # of probabilities that rounding might decide; terms that are then summed
 
 
 def interval(met: Any, of: Any, confidence: float = 0.95) -> tuple[Any, Any]:
@@ -41,22 +42,45 @@ def discards(n: int, content: float, confidence: float = TOLERANCE_CONFIDENCE) -
     >>> discards(851, 0.9973), discards(852, 0.9973), discards(1440, 0.9973)
     (-1, 0, 1)
     """
-    from scipy.special import bdtr, bdtrik
-
     _check(content, confidence)
-    found = int(np.ceil(np.nan_to_num(bdtrik(1 - confidence, n, 1 - content))))  # the first that reaches 1 - confidence
-    while found >= 0 and bdtr(found, n, 1 - content) > 1 - confidence:
-        found -= 1
-    return found
+    low, high = -1, n  # with as many failures as samples nothing is shown
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if _shows(n, middle, content, confidence) else (low, middle)
+    return low
 
 
 def samples_needed(content: float, confidence: float = TOLERANCE_CONFIDENCE, failures: int = 0) -> int:
-    """Fewest samples that show a share of `content` with `confidence` although `failures` of them fail.
+    """Fewest samples that show a share of `content` with `confidence` although `failures` of them fail; exact for all
+    contents and confidences below one.
 
     >>> samples_needed(0.9973), samples_needed(0.9973, failures=1), samples_needed(0.99865)
     (852, 1440, 1705)
+    >>> samples_needed(1 - 2**-53), samples_needed(0.999999999, failures=1)
+    (20739842733593687, 3889720279)
     """
-    return _first(lambda n: discards(n, content, confidence) >= failures, failures + 1)
+    _check(content, confidence)
+    return _first(lambda n: _shows(n, failures, content, confidence), failures + 1, np.inf)
+
+
+def _shows(n: int, failures: int, content: float, confidence: float) -> bool:
+    """Whether n samples, of which so many fail, show a share of `content` with `confidence`: if more fail by chance with a
+    probability of `confidence` at least, were the share no larger."""
+    from scipy.special import betaincc
+
+    if n <= failures:
+        return False
+    ratio = betaincc(failures + 1.0, float(n - failures), 1 - content) / (1 - confidence)
+    if abs(ratio - 1) > _CLOSE or failures > _SUMMED:
+        return bool(ratio <= 1)
+    with localcontext() as context:  # the sum of the binomial terms in as many digits as decide
+        context.prec, p = 80, 1 - Decimal(content)
+        term = (n * Decimal(content).ln()).exp()
+        total, odds = term, p / Decimal(content)
+        for k in range(failures):
+            term *= odds * (n - k) / (k + 1)
+            total += term
+        return total <= 1 - Decimal(confidence)
 
 
 def samples_for_width(width: float, probability: float, confidence: float = 0.95) -> int:
@@ -85,13 +109,13 @@ def samples_to_show(share: float, probability: float, confidence: float = 0.95) 
     return _first(lambda n: bool(interval(np.floor(probability * n), n, confidence)[0] >= share), 1)
 
 
-def _first(holds: Any, least: int) -> int:
+def _first(holds: Any, least: int, most: float = 1e12) -> int:
     """The least n for which a condition holds (that of rounded counts: about)."""
     high = least
     while not holds(high):
         high *= 2
-        if high > _MOST:
-            raise InputError(Problem("samples", f"more than {_MOST:,} would be needed; ask for less"))
+        if high > most:
+            raise InputError(Problem("samples", f"more than {most:,.0f} would be needed; ask for less"))
     low = high // 2
     while high - low > 1:
         middle = (low + high) // 2

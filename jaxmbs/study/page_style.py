@@ -1,5 +1,9 @@
 """How a report looks: on wide and narrow screens, by day and night, on A4."""
 
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
 # colours of the pictures, which take those of the page
 COLOURS = {
     "#1d2b3a": "ink",
@@ -70,3 +74,27 @@ def themed(svg: str) -> str:
     for colour, name in COLOURS.items():
         svg = svg.replace(colour, f"var(--{name})")
     return svg
+
+
+def panel(content: str, kind: str = "") -> str:
+    """A frame of the page."""
+    return f'<div class="panel {kind}">{content}</div>'
+
+
+def picture(svg: str, kind: str = "") -> str:
+    """A plot in a frame, in the colours of the page."""
+    return panel(themed(svg), kind)
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]], numbers: int = 0) -> str:
+    """The last `numbers` columns are numbers. Cells are HTML; each says what it is, for screens without room for columns."""
+    kinds = [" class=n" if i >= len(head) - numbers else "" for i in range(len(head))]
+
+    def cells(row: Sequence[str]) -> str:
+        cells = zip(head, kinds, row, strict=True)
+        return "".join(f'<td{kind} data-head="{name}">{x}</td>' for name, kind, x in cells)
+
+    body = "".join(f"<tr>{cells(row)}</tr>" for row in rows)
+    names = "".join(f"<th{kind}>{name}</th>" for name, kind in zip(head, kinds, strict=True))
+    top = f"<thead><tr>{names}</tr></thead>" if any(head) else ""
+    return f"<table>{top}<tbody>{body}</tbody></table>"

@@ -19,13 +19,13 @@ from jaxmbs.io.loading import from_robot, is_robot
 from jaxmbs.io.toml import beside, parse, read_bytes
 from jaxmbs.model.fields import names_in, type_name
 from jaxmbs.model.kinds import Kind
-from jaxmbs.study import criteria, dispersions, units
+from jaxmbs.study import criteria, dispersions, instants, units
 from jaxmbs.study import outputs as outputs_package
 from jaxmbs.study.criteria import Criterion
 from jaxmbs.study.dispersions import Dispersions
 from jaxmbs.study.layout import files_of
 from jaxmbs.study.outputs import MinOver, Output
-from jaxmbs.study.outputs.base import AtEvent
+from jaxmbs.study.outputs.base import INSTANTS
 from jaxmbs.study.outputs.folding import TIME
 from jaxmbs.study.outputs.of_state import OfState
 from jaxmbs.study.sampling import reading
@@ -206,7 +206,7 @@ def _study(path: Path, content: bytes, need: str, trust: bool, files: Path | Non
     find(lambda: _method(file.simulation, model), None)
     if find.problems:
         raise InputError(find.problems)
-    outputs = find(lambda: _connected(outputs, model, joints), {})
+    outputs = find(lambda: _connected(outputs, model, joints, file.simulation), {})
     if find.problems:
         raise InputError(find.problems)
     quantities = {name: output.measures(joints) for name, output in outputs.items()}
@@ -327,7 +327,9 @@ def _checked_outputs(outputs: Mapping[str, Output], model: Model, joints: Mappin
     return dict(outputs)
 
 
-def _connected(outputs: Mapping[str, Output], model: Model, joints: Mapping[str, Joint]) -> dict[str, Output]:
+def _connected(
+    outputs: Mapping[str, Output], model: Model, joints: Mapping[str, Joint], simulation: SimulationTable | None
+) -> dict[str, Output]:
     """Outputs with what they name of one another found."""
     found, problems = dict(outputs), []
     for name, output in outputs.items():
@@ -346,18 +348,16 @@ def _connected(outputs: Mapping[str, Output], model: Model, joints: Mapping[str,
             found[name] = replace(output, of_quantity=kinds[0])
     quantities = {TIME: "time", **{name: o.quantity(joints) for name, o in found.items()}}
     for name, output in found.items():
-        event = output.when.removeprefix("event ").strip() if output.when is not None else ""
-        if output.when is not None and output.when.startswith("event "):
-            if event in model.event_names:
-                found[name] = replace(output, when=AtEvent(event))
-            else:
-                message = f'there is no event "{event}"; {choices(event, model.event_names, "events")}'
-                problems.append(Problem(dotted(("outputs", name, "when")), message))
-        elif output.when is not None:
+        for key in INSTANTS:
+            said = getattr(output, key)
             try:
-                found[name] = replace(output, when=criteria.parse(output.when, quantities))
+                at = None if said is None else instants.parse(said, quantities, model.event_names)
+                found[name] = replace(found[name], **{key: at})
             except ValueError as error:
-                problems.append(Problem(dotted(("outputs", name, "when")), str(error)))
+                problems.append(Problem(dotted(("outputs", name, key.rstrip("_"))), str(error)))
+        if not problems:
+            unfit = instants.empty(found[name], simulation)
+            problems += [Problem(dotted(("outputs", name, key)), said) for key, said in unfit]
     if problems:
         raise InputError(problems)
     return found

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from jaxmbs.io import names
 from jaxmbs.study.layout import KIND, kind
+from jaxmbs.study.origin import origin
 from jaxmbs.study.sampling.designs import RANDOM
 from jaxmbs.study.seal import SEAL, sealed_with
 
@@ -46,6 +47,7 @@ def provenance(study: Study, n: int, rows: int, until: Any = None, key: bytes | 
             "block_rows": rows,
             "chunk_rows": rows * min(_MOST_BLOCKS, -(-n // (rows * _CHUNKS))),
             "precision": str(precision()),
+            "origin": origin(study.path),
             **machine(),
         }
         | ({"until": until} if until is not None else {}),

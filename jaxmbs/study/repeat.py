@@ -18,6 +18,7 @@ from jaxmbs.study.batch import draws_of, filled, kept_here, numbers_of, placed, 
 from jaxmbs.study.outputs.folding import folded, kept, measured, needs_mode
 from jaxmbs.study.problem import Study
 from jaxmbs.study.targets import Numbers
+from jaxmbs.study.units import si, units_of
 
 Array = Any
 _ROWS = 16  # of a program for several samples: a multiple
@@ -84,22 +85,26 @@ def repeat(
 
 
 def write(study: Study, history: History, path: Path, sample: int = 0, overwrite: bool = True) -> None:
-    """Write one sample's history: .csv (one row per time), .npz or .zarr by the file's name.
+    """Write one sample's history by the file's name: .csv, one row per time, in the units of the study's file, which its
+    heads tell ("reach [mm]"); .npz or .zarr in SI, by names alone.
 
     Raises InputError for another name, and for a file that exists where it may not be overwritten.
     """
     check_name(path, overwrite)
     columns = {"t": history.t} | _columns(study, history, sample)
+    used = units_of(study)
     if path.suffix == ".csv":
-        table = np.stack(list(columns.values()), axis=1)
-        np.savetxt(path, table, delimiter=",", header=",".join(columns), comments="", fmt="%.17g")
+        table = np.stack([x if used[n].factor == 1 else x / used[n].factor for n, x in columns.items()], axis=1)
+        heads = [f"{n} [{used[n].name}]" if used[n].name else n for n in columns]
+        np.savetxt(path, table, delimiter=",", header=",".join(heads), comments="", fmt="%.17g", encoding="utf-8")
     elif path.suffix == ".npz":
         np.savez_compressed(path, **columns)  # pyright: ignore[reportArgumentType]
     else:
         import xarray
 
-        arrays = {name: ("t", x) for name, x in columns.items() if name != "t"}
-        xarray.Dataset(arrays, coords={"t": history.t}).to_zarr(path, mode="w", consolidated=False)
+        said = {name: {"units": si(used[name].quantity).name} for name in columns}
+        arrays = {name: ("t", x, said[name]) for name, x in columns.items() if name != "t"}
+        xarray.Dataset(arrays, coords={"t": ("t", history.t, said["t"])}).to_zarr(path, mode="w", consolidated=False)
 
 
 def check_name(path: Path, overwrite: bool = True) -> None:

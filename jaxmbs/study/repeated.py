@@ -89,14 +89,14 @@ def _motion(study: Study, history: History, samples: list[int], shown: tuple[int
     import jax
 
     from jaxmbs.errors import ModelError
-    from jaxmbs.study.motion import mechanisms
+    from jaxmbs.study.motion import mechanisms, plots_of
     from jaxmbs.view.animate import moving_page
 
     rows = {f"{place} (sample {i})": samples.index(i) for place, i in zip(PLACES, shown, strict=False)}
     own = jax.tree.map(lambda x: x[list(rows.values())], history.numbers)
     models = dict(zip(rows, [m for m, _, _ in mechanisms(study, own)], strict=True))
     motions = {n: SimpleNamespace(t=history.t, q=history.q[k], events=None) for n, k in rows.items()}
-    plots = {f"{name} [SI]": {n: x[k] for n, k in rows.items()} for name, x in history.values.items()}
+    plots = plots_of(study, {name: {n: x[k] for n, k in rows.items()} for name, x in history.values.items()})
     try:
         return moving_page(models, motions, plots)
     except ModelError:  # a mechanism that has no picture

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from jaxmbs.io.errors import InputError
 from jaxmbs.study import storage
 from jaxmbs.study import store as stores
 from jaxmbs.study.damage import require_sound
@@ -18,7 +19,8 @@ from jaxmbs.study.problem import Study
 from jaxmbs.study.provenance import salt
 from jaxmbs.study.repeated import repeated
 from jaxmbs.study.seal import key_of, marked
-from jaxmbs.study.statistics import CONFIDENCE, QUANTILES, Summary, document, summarize
+from jaxmbs.study.shell import command
+from jaxmbs.study.statistics import CONFIDENCE, QUANTILES, Summary, Verdict, document, least, summarize
 from jaxmbs.study.storage import write_whole
 from jaxmbs.study.store import Store
 
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from jaxmbs.study.units import Unit
+
+OFTEN_AT_START = 0.1  # of the samples
 
 
 @dataclass(frozen=True)
@@ -77,6 +81,32 @@ def limits_said(limits: Tolerance | None, unit: Unit | None) -> str:
     return f"{ends} {unit.name} ({100 * limits.content:.6g} %)"
 
 
+def required_said(v: Verdict) -> str:
+    """In how many of the samples a criterion must be met."""
+    return f"{100 * v.share:.6g} %"
+
+
+def shortfall(study: Study, summary: Summary, v: Verdict) -> str:
+    """What was required of a criterion, and what the samples show."""
+    shown = f"required in {required_said(v)} of the samples, shown in {v.probability:.2%} ({v.met:,} of {v.of:,})"
+    if np.isfinite(v.low):
+        shown += f", with {CONFIDENCE:.0%} confidence {v.low:.2%} to {v.high:.2%}"
+    criterion = next(c for c in study.criteria if c.text == v.text)
+    worst = least(criterion, summary, 1)
+    return shown + "".join(
+        f"; the worst is {x / criterion.unit.factor:.5g} {criterion.unit.name}".rstrip() for _, x in worst
+    )
+
+
+def start_notes(study: Study, summary: Summary) -> list[str]:
+    """Which extremes tell of the start alone, and what to say where that is not meant."""
+    return [
+        f"{name}.{study.outputs[name].reduce} is its value at t = 0 in {share:.3g} % of the samples: say from = ... in "
+        f'[outputs.{name}], an instant such as 0.1 or "event NAME", where only what comes later counts; from = 0 if not'
+        for name, share in ((n, 100 * x) for n, x in summary.at_start.items() if x >= OFTEN_AT_START)
+    ]
+
+
 def notes(study: Study, summary: Summary) -> list[str]:
     """What the criteria's table means and what would show more."""
     if summary.dependence:
@@ -85,11 +115,13 @@ def notes(study: Study, summary: Summary) -> list[str]:
     if any(v.limits for v in summary.verdicts):
         found.append(f"tolerance limit: with {TOLERANCE_CONFIDENCE:.0%} confidence so many of all samples lie within")
     for v in summary.verdicts:
-        more = None if v.share == 1 or v.shown or not v.passed else samples_to_show(v.share, v.probability, CONFIDENCE)
-        if more:
-            found.append(
-                f"{v.text}: about {more:,} samples would show it with {CONFIDENCE:.0%} confidence, if as many meet it"
-            )
+        if v.share == 1 or v.shown or not v.passed or v.probability <= v.share:
+            continue
+        try:
+            more = f"about {samples_to_show(v.share, v.probability, CONFIDENCE):,}"
+        except InputError:  # so few more than must
+            more = "more than a trillion"
+        found.append(f"{v.text}: {more} samples would show it with {CONFIDENCE:.0%} confidence, if as many meet it")
     return found
 
 
@@ -103,7 +135,7 @@ def table(study: Study, store: Store, summary: Summary | None = None) -> Rendera
     parts: list[RenderableType] = [Text(f"warning: {message}", style="yellow") for message in study.warnings]
     if s.done < s.n:
         who = holder(store.folder)
-        said = f"being computed by {who}" if who else f"jaxmbs resume {store.folder}"
+        said = f"being computed by {who}" if who else command("resume", store.folder, record=store.provenance)
         parts.append(Text(f"not finished: {s.done:,} of {s.n:,} samples; {said}", style="yellow"))
     if s.verdicts:
         criteria = Table(title=f"criteria, {s.done:,} samples", title_justify="left", title_style="bold")
@@ -114,7 +146,9 @@ def table(study: Study, store: Store, summary: Summary | None = None) -> Rendera
             unit = next((c.unit for c in study.criteria if c.text == v.text), None)
             cells = (f"{v.met:,}/{v.of:,}", f"{v.probability:.2%}", v.interval, limits_said(v.limits, unit))
             criteria.add_row(Text(v.text), said, *map(Text, cells))
-        parts += [criteria, *(Text(line, style="dim") for line in notes(study, s))]
+        failed = [v for v in s.verdicts if not v.passed and v.of]
+        parts += [criteria, *(Text(f"NOT met: {v.text}: {shortfall(study, s, v)}", style="red") for v in failed)]
+        parts += [*(Text(line, style="dim") for line in notes(study, s))]
     outputs = Table(title="quantiles", title_justify="left", title_style="bold")
     outputs.add_column("output")
     for q in QUANTILES:
@@ -123,7 +157,7 @@ def table(study: Study, store: Store, summary: Summary | None = None) -> Rendera
     for name in study.outputs:
         unit = study.shown[name]
         outputs.add_row(name, *(f"{x / unit.factor:.4g}" for x in s.quantiles(name)), unit.name)
-    parts.append(outputs)
+    parts += [outputs, *(Text(line, style="yellow") for line in start_notes(study, s))]
     for message, failed in s.failed.items():
         many = f"{failed.count:,} sample{'' if failed.count == 1 else 's'}"
         parts.append(Text(f"{many} failed: {message} ({failed.some})", style="red"))

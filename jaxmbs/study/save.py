@@ -19,9 +19,11 @@ from jaxmbs.io.errors import InputError
 from jaxmbs.io.save import Writer, write
 from jaxmbs.model import Model
 from jaxmbs.model.given import Coordinates, Rates
+from jaxmbs.study import instants
 from jaxmbs.study import outputs as outputs_package
 from jaxmbs.study.criteria import Criterion
 from jaxmbs.study.outputs import Output
+from jaxmbs.study.outputs.base import AtEvent
 from jaxmbs.study.problem import Study, read
 
 Table = Mapping[str, object] | BaseModel
@@ -127,8 +129,8 @@ def _plain(x: Any) -> Any:
         x = x.model_dump(exclude_unset=True)
     if isinstance(x, Mapping):
         return {key: _plain(value) for key, value in x.items() if value is not None}
-    if isinstance(x, Criterion):
-        return x.text
+    if isinstance(x, (Criterion, AtEvent)):
+        return instants.said(x)
     if isinstance(x, (np.ndarray, np.generic)):
         return x.tolist()
     return [_plain(value) for value in x] if isinstance(x, (list, tuple)) else x

@@ -11,6 +11,7 @@ from jaxmbs.io.errors import InputError, Problem
 from jaxmbs.study import store as stores
 from jaxmbs.study.damage import require_sound
 from jaxmbs.study.sampling.designs import MORRIS_LEVELS, MORRIS_REACH, group_size
+from jaxmbs.study.shell import command
 from jaxmbs.study.statistics import CONFIDENCE, summarize
 
 if TYPE_CHECKING:
@@ -46,7 +47,8 @@ def sensitivity(folder: str | Path, trust: bool = False) -> dict[str, Any]:
     require_sound(study, store)
     summary = summarize(study, store)
     if summary.done < store.n:
-        raise InputError(Problem(str(folder), f"is not finished; `jaxmbs resume {folder}` computes the rest"))
+        again = command("resume", folder, record=store.provenance)
+        raise InputError(Problem(str(folder), f"is not finished; `{again}` computes the rest"))
     kind = study.plan.design if study.plan.design in MEASURES else "ranks"
     if study.plan.design in ("factorial", "one_at_a_time"):
         message = "the points of a sweep are set, not drawn; take saltelli, morris or random"

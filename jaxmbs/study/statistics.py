@@ -13,7 +13,7 @@ from jaxmbs.simulate.status import Status
 from jaxmbs.study.columns import Column, at_ranks, column, column_of, defined, quantiles
 from jaxmbs.study.criteria import Criterion
 from jaxmbs.study.order_statistics import Tolerance, anytime_interval, interval, tolerance
-from jaxmbs.study.outputs.folding import EVENT_COUNTS, EVENT_TIMES
+from jaxmbs.study.outputs.folding import AT_START, EVENT_COUNTS, EVENT_TIMES, at_their_start
 from jaxmbs.study.problem import Study
 from jaxmbs.study.store import NOT_RUN, Store
 
@@ -92,7 +92,8 @@ class Summary:
     """A run, or the part of it that is done.
 
     outputs: values in SI of the m samples `index` that were computed, read when they are asked for, not a number where a
-    sample failed; failed: message -> samples; dependence: why there are no intervals.
+    sample failed; failed: message -> samples; dependence: why there are no intervals; at_start: of extremes, the share of
+    the samples that went well in which they are the value at the start.
     """
 
     n: int
@@ -105,6 +106,7 @@ class Summary:
     energy_error: float
     dependence: str = ""
     events: dict[str, Happened] = field(default_factory=dict)
+    at_start: dict[str, float] = field(default_factory=dict)
     _quantiles: dict[str, np.ndarray] = field(default_factory=dict)
 
     @cached_property
@@ -173,8 +175,8 @@ def summarize(study: Study, store: Store) -> Summary:
         *(x.parts() for x in outputs.values()), strict=True,
     ):  # fmt: skip
         own, ok = dict(zip(outputs, values, strict=True)), now == int(Status.OK)
-        each = [ok & c.met(own[c.output]) for c in study.criteria]
-        met += [np.count_nonzero(x) for x in each]
+        each = np.array([ok & c.met(own[c.output]) for c in study.criteria], bool).reshape(len(met), len(ok))
+        met += np.count_nonzero(each, axis=1)
         met_all += int(np.count_nonzero(np.all(each, axis=0)))
         sizes = np.where(np.isnan(error[ok]), np.inf, np.abs(error[ok]))
         worst_error = max(worst_error, float(sizes.max(initial=-np.inf)))
@@ -190,7 +192,16 @@ def summarize(study: Study, store: Store) -> Summary:
     )
     events = {name: _happened(arrays, k, spans) for k, name in enumerate(study.model.event_names)}
     worst_error = worst_error if worst_error >= 0 else np.nan
-    return Summary(store.n, index, status, outputs, verdicts, together, failed, worst_error, study.dependence, events)
+    return Summary(store.n, index, status, outputs, verdicts, together, failed, worst_error, study.dependence, events,
+                   _at_start(study, arrays, spans))  # fmt: skip
+
+
+def _at_start(study: Study, arrays: Mapping[str, Any], spans: tuple[tuple[int, int], ...]) -> dict[str, float]:
+    found = {}
+    for k, name in enumerate(at_their_start(study.outputs) if AT_START in arrays else ()):
+        flags = _where_good(arrays, AT_START, spans, k)
+        found[name] = sum(int(np.sum(part == 1)) for part in flags.parts()) / max(defined(flags), 1)
+    return found
 
 
 def _happened(arrays: Mapping[str, Any], event: int, spans: tuple[tuple[int, int], ...]) -> Happened:
@@ -262,6 +273,7 @@ def document(study: Study, store: Store, summary: Summary | None = None) -> dict
         "failed": [{"message": m, "samples": f.count, "first": f.first[0]} for m, f in s.failed.items()],
         "energy_error": s.energy_error if np.isfinite(s.energy_error) else None,
         "warnings": study.warnings,
+        "at_start": s.at_start,
         "dependence": s.dependence or None,
     }
 

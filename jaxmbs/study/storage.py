@@ -19,6 +19,7 @@ from typing import Any, cast
 
 from jaxmbs.io.errors import InputError, Problem
 from jaxmbs.io.names import FULL, LONGEST, beside, remedy
+from jaxmbs.study.shell import command
 
 _ADDRESS = re.compile(r"([a-z][a-z0-9+.-]+):/{1,3}")  # a path keeps one of two slashes
 _TOLD = 6  # links that are named
@@ -107,7 +108,7 @@ def write_whole(path: Path, content: bytes) -> None:
 def unwritten(folder: Path, error: OSError) -> InputError:
     """What to do where a folder takes no more; whole chunks that are there stay."""
     if error.errno in FULL:
-        message = f"the disk is full; nothing that was computed is lost: make room, then `jaxmbs resume {folder}`"
+        message = f"the disk is full; nothing that was computed is lost: make room, then `{command('resume', folder)}`"
         return InputError(Problem(str(folder), message))
     return InputError(Problem(str(folder), f"cannot be written: {remedy(error, 'choose another folder')}"))
 

@@ -23,7 +23,7 @@ from jaxmbs.study.arrays import metadata as metadata
 from jaxmbs.study.arrays import require_codecs
 from jaxmbs.study.checksums import CHECKSUM, checksums
 from jaxmbs.study.columns import column_of
-from jaxmbs.study.layout import DRAWS, FILES, KIND, Labels, kind
+from jaxmbs.study.layout import AT_START, DRAWS, FILES, KIND, Labels, kind
 from jaxmbs.study.layout import FINISHED as FINISHED
 from jaxmbs.study.layout import PROVENANCE as PROVENANCE
 from jaxmbs.study.layout import RESULTS as RESULTS
@@ -33,6 +33,7 @@ from jaxmbs.study.layout import labels as labels_of
 from jaxmbs.study.lock import held, holder
 from jaxmbs.study.provenance import DIGEST, Provenance, fault, intact, salt, unsealed
 from jaxmbs.study.seal import SEAL, contents, same, sealed_with
+from jaxmbs.study.shell import command
 from jaxmbs.study.storage import write_whole
 
 if TYPE_CHECKING:
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
     from jaxmbs.study.problem import Study
 
 _TOGETHER = 64  # chunks that are read at once
-REPAIR = "`jaxmbs verify {} --repair` puts it back from its copy in the results"
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,8 @@ class Store:
         """Results of a batch as the variables of the store."""
         own, there = labels_of(study), self.labels(study)
         again = {label: there.outputs[name] for name, label in own.outputs.items()}
-        flat = {again.get(label, label): x for label, x in results.items() if label != DRAWS}
+        left = {DRAWS} if kind(self.provenance) > 2 else {DRAWS, AT_START}
+        flat = {again.get(label, label): x for label, x in results.items() if label not in left}
         flat |= {there.draws[name]: x for name, x in study.dispersions.split(results[DRAWS]).items()}
         return {label: x[:, 0] if x.shape[1:] == (1,) else x for label, x in flat.items()}
 
@@ -245,7 +246,7 @@ def require_empty(folder: Path) -> None:
     """Raises InputError where the folder has what a run would write."""
     for name in (RESULTS, PROVENANCE):
         if (folder / name).exists():
-            message = f"has results already; continue them with `jaxmbs resume {folder}`, or choose another folder"
+            message = f"has results already; continue them with `{command('resume', folder)}`, or choose another folder"
             raise InputError(Problem(str(folder), message))
     for name in (STUDY, FILES):
         if (folder / name).exists():
@@ -260,7 +261,8 @@ def require_results(study: Study, store: Store) -> None:
     if (store.folder / RESULTS).exists():
         return
     if (store.folder / FINISHED).exists():
-        message = f"is missing, and the run was finished; `jaxmbs resume {store.folder}` computes it anew"
+        again = command("resume", store.folder, record=store.provenance)
+        message = f"is missing, and the run was finished; `{again}` computes it anew"
         raise InputError(Problem(str(store.folder / RESULTS), message))
     with held(store.folder):
         if not (store.folder / RESULTS).exists():
@@ -314,14 +316,19 @@ def _opened(folder: Path, key: bytes | None) -> Store:
     record, wrong = record_in(folder / PROVENANCE)
     if wrong:
         require_run(folder)
-        raise InputError(Problem(str(folder / PROVENANCE), f"{wrong}; {REPAIR.format(folder)}"))
+        raise InputError(Problem(str(folder / PROVENANCE), f"{wrong}; {repairing(folder, record)}"))
     if key is not None and (wrong := unsealed(record, key)):
         raise InputError(Problem(str(folder / PROVENANCE), wrong))
     changed = list(changed_files(folder, record))
     if changed:
-        message = f"was changed since the run began and does not describe the results; {REPAIR.format(folder)}"
+        message = f"was changed since the run began and does not describe the results; {repairing(folder, record)}"
         raise InputError([Problem(str(path), message) for _, path in changed])
     return Store(folder, record, key)
+
+
+def repairing(folder: Path, record: Any) -> str:
+    """How to put back what a run's folder has a copy of."""
+    return f"`{command('verify', folder, '--repair', record=record)}` puts it back from its copy in the results"
 
 
 def require_run(folder: Path) -> None:
@@ -349,7 +356,7 @@ def other_version(folder: Path, record: Provenance) -> InputError:
     message = (
         f"is a run of jaxmbs {then}, whose results are laid out otherwise (kind {kind(record)}, here up to {KIND}): "
         f"nothing is damaged; read it with that version, or compute it anew with {now}: "
-        f"jaxmbs study {folder / STUDY} -n {record.get('n', 'N')} --out NEW"
+        + command("study", folder / STUDY, "-n", record.get("n", "N"), "--out", "NEW", record=record)
     )
     return InputError(Problem(str(folder), message))
 

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from jaxmbs.io.errors import choices
+
+if TYPE_CHECKING:
+    from jaxmbs.study.problem import Study
 
 
 @dataclass(frozen=True)
@@ -65,3 +69,16 @@ def quantity(unit: str) -> str | None:
 def si(quantity: str) -> Unit:
     """The SI unit of a quantity."""
     return next(u for u in UNITS.values() if u.quantity == quantity and u.factor == 1.0)
+
+
+def units_of(study: Study) -> dict[str, Unit]:
+    """The unit of every column of a history in the study's file: that of an output, where its history measures the same."""
+    found = {"t": si("time")}
+    for joint in study.model.joint_names:
+        own = study.joints[joint]
+        for key, components in (("q", own.coordinates()), ("v", own.speeds())):
+            found |= {f"{joint}.{key}[{i}]": unit(c.unit) for i, c in enumerate(components)}
+    for name, output in study.outputs.items():
+        quantity = output.quantity(study.joints)
+        found[name] = study.shown[name] if study.quantities[name] == quantity else si(quantity)
+    return found

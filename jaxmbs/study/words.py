@@ -29,7 +29,12 @@ def described(d: Dispersion) -> str:
         text = f"mixture{unit}: " + "; ".join(f"{p.weight:g} of {_plain(p.of)}" for p in t.parts)
     else:
         text = _plain(t, unit)
-    return text + (", common" if t.common else "") + (", known on the day" if t.known else "")
+    return (
+        text
+        + (", common" if t.common else "")
+        + (", known on the day" if t.known else "")
+        + (f", same draws as all of {t.draw}" if t.draw else "")
+    )
 
 
 def _plain(t: Distribution, unit: str = "") -> str:

@@ -197,7 +197,7 @@ const ink = (k) => colors[k % 6].startsWith("#") ? colors[k % 6] : getComputedSt
 function go(t) { time = Math.min(Math.max(t, start), end); render(); }
 function play(on) {
   playing = on;
-  $("play").textContent = on ? "\u23f8" : "\u25b6";
+  $("play").querySelector("path").setAttribute("d", on ? "M3 1.5h4v13h-4zM9 1.5h4v13h-4z" : "M3 1.5v13l11-6.5z");
   if (on) { if (time >= end) time = start; last = performance.now(); requestAnimationFrame(tick); }
 }
 function tick(now) {
@@ -224,14 +224,34 @@ $("follow").onchange = () => {
   if (followed) camera.target = followed.from.slice();
   render();
 };
+const marks = [];
 for (const e of about.events) {
   const mark = document.createElement("span");
   mark.textContent = e.name;
   mark.title = e.name + " at " + e.time.toPrecision(6) + " s" + (about.samples.length > 1 ? ", " + e.sample : "");
-  mark.style.left = (end > start ? 100 * (e.time - start) / (end - start) : 0) + "%";
   mark.onclick = () => { play(false); go(e.time); };
-  $("events").append(mark);
+  const line = document.createElement("i");
+  $("events").append(line, mark);
+  marks.push({ mark, line, share: end > start ? (e.time - start) / (end - start) : 0 });
 }
+// names side by side where there is room, else one above the other; none beyond the ends of the track
+function spread() {
+  const width = $("events").clientWidth, ends = [], high = 14;
+  for (const m of marks) {
+    const own = m.mark.offsetWidth, left = Math.max(0, Math.min(m.share * width - own / 2, width - own));
+    let lane = ends.findIndex((x) => x + 6 <= left);
+    if (lane < 0) lane = ends.length;
+    ends[lane] = left + own;
+    Object.assign(m, { lane, left });
+  }
+  for (const m of marks) {
+    m.mark.style.left = m.left + "px";
+    m.mark.style.top = m.lane * high + "px";
+    Object.assign(m.line.style, { left: 100 * m.share + "%", top: (m.lane + 1) * high + "px", height: (ends.length - m.lane - 1) * high + 12 + "px" });
+  }
+  $("track").style.paddingTop = Math.max(ends.length, 1) * high + 2 + "px";
+}
+marks.sort((a, b) => a.share - b.share);
 if (about.samples.length > 1) about.samples.forEach((name, k) => {
   const label = document.createElement("label"), box = document.createElement("input"), dot = document.createElement("i");
   Object.assign(box, { type: "checkbox", checked: true, onchange: () => { shown[k] = box.checked; render(); } });
@@ -300,7 +320,7 @@ canvas.onpointermove = (e) => {
   render();
 };
 canvas.addEventListener("wheel", (e) => { e.preventDefault(); camera.distance *= Math.exp(0.001 * e.deltaY); render(); }, { passive: false });
-addEventListener("resize", render);
+addEventListener("resize", () => { spread(); render(); });
 addEventListener("keydown", (e) => {
   if (e.key === " ") { e.preventDefault(); play(!playing); }
   const frame = (end - start) / 200;
@@ -308,6 +328,7 @@ addEventListener("keydown", (e) => {
   if (e.key === "ArrowLeft") { play(false); go(time - frame); }
 });
 
+spread();
 fit();
 const asked = new URLSearchParams(location.search).get("t") || location.hash.slice(1);  // page.html#1.5 opens at 1.5 s
 go(asked ? Number(asked) : start);

@@ -10,7 +10,7 @@ import jaxmbs as mbs
 from jaxmbs.cli.app import app
 from jaxmbs.design.file import file_table
 from jaxmbs.io import InputError
-from jaxmbs.io.reference import keys
+from jaxmbs.io.reference import keys, table_of_contents
 from jaxmbs.io.toml import parse
 from jaxmbs.model.fields import declared
 
@@ -69,3 +69,26 @@ def test_the_command_prints_tables_or_json():
     (key,) = json.loads(run.invoke(app, ["keys", "simulation.dt", "--json"]).output)
     assert key["unit"] == "s" and key["default"] == "0.001"
     assert run.invoke(app, ["keys", "nothing_like_it"]).exit_code != 0
+
+
+def test_the_command_alone_is_a_table_of_contents():
+    """A page with every table that stands in a file, and every type; the rest is a command away."""
+    run = CliRunner()
+    text = run.invoke(app, ["keys"], env={"COLUMNS": "160"}).output
+    assert len(text.splitlines()) < 60
+    every = keys(file_table())
+    for word in (
+        "[[design.free]]",
+        "[mechanism.events.when]",
+        "[outputs.NAME]",
+        "criteria, modules",
+        "t_end",
+        "jaxmbs keys all",
+    ):
+        assert word in text, word
+    types = {t for e in table_of_contents(every) for t in e.types}
+    assert {"pusher", "normal", "joint_reaches", "clearance", "lock"} <= types
+    assert all(t in text for t in types)
+    everything = run.invoke(app, ["keys", "all"], env={"COLUMNS": "160"}).output
+    assert len(everything.splitlines()) > 1000 and "min_over" in everything
+    assert len(json.loads(run.invoke(app, ["keys", "--json"]).output)) == len(every)

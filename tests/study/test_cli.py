@@ -87,8 +87,8 @@ def test_simulate_repeats_a_sample(command, folder):
     reach = float(xr.open_zarr(folder / "run" / "results.zarr")["reach"][19])
     assert done.stdout.count(f"{1e3 * reach:.8g}") == 2, "repeated beside stored"
     table = np.genfromtxt(folder / "h.csv", delimiter=",", names=True)
-    assert table["reach"].max() == pytest.approx(reach, rel=1e-12)
-    assert len(table) == 201 and table["t"][-1] == 0.2
+    assert table["reach_mm"].max() == pytest.approx(1e3 * reach, rel=1e-12)
+    assert len(table) == 201 and table["t_s"][-1] == 0.2
 
 
 def test_histories_in_three_formats(cart, tmp_path):
@@ -96,12 +96,19 @@ def test_histories_in_three_formats(cart, tmp_path):
     h = repeat(study)
     for name in ("h.csv", "h.npz", "h.zarr"):
         write(study, h, tmp_path / name)
-    table = np.genfromtxt(tmp_path / "h.csv", delimiter=",", names=True, deletechars="")
+    table = np.loadtxt(tmp_path / "h.csv", delimiter=",", skiprows=1).T
+    heads = (tmp_path / "h.csv").read_text(encoding="utf-8").splitlines()[0].split(",")
     arrays, dataset = np.load(tmp_path / "h.npz"), xr.open_zarr(tmp_path / "h.zarr", consolidated=False)
     columns = {"t", "rail.q[0]", "rail.v[0]", "reach", "speed"}
-    assert set(arrays) == {*dataset.variables} == {*table.dtype.names} == columns
+    assert set(arrays) == {*dataset.variables} == columns
     for name in columns:
-        assert np.array_equal(arrays[name], dataset[name]) and np.array_equal(arrays[name], table[name])
+        assert np.array_equal(arrays[name], dataset[name])
+    told = {"t": "s", "rail.q[0]": "m", "rail.v[0]": "m/s", "speed": "m/s"}
+    for name, called in told.items():
+        assert np.array_equal(arrays[name], table[heads.index(f"{name} [{called}]")]), name
+        assert dataset[name].attrs["units"] == called
+    assert np.allclose(table[heads.index("reach [mm]")], 1e3 * arrays["reach"], rtol=1e-15)
+    assert dataset["reach"].attrs["units"] == "m", "SI but in text"
 
 
 def test_simulate_nominal_and_refusals(command, folder):

@@ -100,8 +100,10 @@ def test_samples_as_tables(command, folder):
         pandas.read_parquet(folder / "cart" / "samples.parquet"),
     ):
         assert len(table) == 120
-        for name in ("reach", "cart.mass", "status"):
-            assert np.array_equal(table[name], data[name])
+        for head, name in (("speed [m/s]", "speed"), ("cart.mass", "cart.mass"), ("status", "status")):
+            assert np.array_equal(table[head], data[name])
+        assert np.allclose(table["reach [mm]"], 1e3 * data["reach"], rtol=1e-15), "as the file's criteria have it"
+        assert {"energy_error [J]", "initial.rail.v [m/s]", "at_start.reach"} <= set(table.columns)
     again = command("export", "cart", cwd=folder)
     assert again.returncode == 1 and "exists already" in again.stderr
 

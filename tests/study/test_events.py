@@ -48,6 +48,7 @@ type = "event_time"
 event = "latch"
 """
 SAMPLES = 64
+WHEN = "joint_reaches rail, value 0.02, direction up"
 
 
 @pytest.fixture(scope="module")
@@ -84,8 +85,19 @@ def test_the_report_tells_of_events(finished, raw):
     text = html.unescape(re.sub(r"<svg.*?</svg>|<[^>]+>", "\n", written.path.read_text(), flags=re.DOTALL))
     said = re.sub(r"\n+", "\n", text)
     times = [f"{np.quantile(raw['told'], q):.5g}" for q in (0.01, 0.05, 0.5, 0.95, 0.99)]
-    assert "\n".join(["latch", "joint_reaches", "lock", f"{SAMPLES} of {SAMPLES} (100.00%)", "1", *times]) in said
-    assert "\n".join(["far", "joint_reaches", "finish", f"0 of {SAMPLES} (0.00%)", "0"]) in said
+    latched = [
+        "latch",
+        WHEN,
+        "lock rail, restitution 0, rest_rate 0.01",
+        f"{SAMPLES} of {SAMPLES} (100.00%)",
+        "1",
+        *times,
+    ]
+    assert "\n".join(latched) in said
+    assert (
+        "\n".join(["far", "joint_reaches rail, value 5, direction either", "finish", f"0 of {SAMPLES} (0.00%)", "0"])
+        in said
+    )
     latch = written.document["events"]["latch"]
     assert (latch["samples"], latch["of"], latch["most"]) == (SAMPLES, SAMPLES, 1)
     assert latch["first"]["0.5"] == np.quantile(raw["told"], 0.5)

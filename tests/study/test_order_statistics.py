@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 
+import mpmath
 import numpy as np
 import pytest
 from scipy import stats
@@ -16,6 +17,7 @@ from jaxmbs.study import order_statistics as orders
 from jaxmbs.study.columns import Column, at_ranks, quantiles
 from jaxmbs.study.order_statistics import anytime_interval, discards, interval, samples_needed, settled, tolerance
 from jaxmbs.study.statistics import converging, document, extremes, summarize, worst
+from jaxmbs.study.stopping import Stopping
 from jaxmbs.study.store import NOT_RUN
 from tests.study.conftest import CART, ROOT, environment
 
@@ -39,6 +41,23 @@ def test_numbers_of_samples_of_the_literature():
     for n in (100, 3000):
         f = discards(n, 0.99)
         assert stats.binom.cdf(f, n, 0.01) <= 0.1 < stats.binom.cdf(f + 1, n, 0.01)
+
+
+@pytest.mark.parametrize(("content", "confidence", "failures"), [
+    (0.999999999, 0.9, 0), (0.999999999, 0.9, 2), (1 - 1e-12, 0.99, 1), (1 - 2**-53, 0.9, 0), (0.99, 1 - 1e-14, 0),
+    (1e-9, 0.9, 0), (0.5, 1 - 2**-53, 3), (0.9999999, 1e-9, 5),
+])  # fmt: skip
+def test_numbers_of_samples_are_exact_near_one(content, confidence, failures):
+    """The tail of the binomial distribution in 60 digits, at the number that is told and at one less."""
+    found = samples_needed(content, confidence, failures)
+    with mpmath.workdps(60):
+        c, missed = mpmath.mpf(content), 1 - mpmath.mpf(confidence)
+
+        def tail(n):
+            return sum(mpmath.binomial(n, k) * c ** (n - k) * (1 - c) ** k for k in range(failures + 1))
+
+        assert tail(found) <= missed and (found == failures + 1 or tail(found - 1) > missed)
+    assert discards(found, content, confidence) >= failures > discards(found - 1, content, confidence)
 
 
 @pytest.mark.parametrize("sides", ["low", "high", "both"])
@@ -94,6 +113,18 @@ def test_stopping_keeps_the_coverage(rule, share, p):
     low, high = anytime_interval(met, of, 0.9)
     assert at_least((low <= p) & (p <= high), 0.9)
     assert stop.any(1).mean() > 0.9 and np.median(of) < 2000, "they do stop"
+
+
+def test_samples_that_failed_do_not_count_for_a_rule(cart):
+    """Half of them failed with values that would meet the criterion: the share is a half, and its interval wide."""
+    study = read(cart('"reach > 90 mm", "speed < 0.9 m/s"', '"reach > 90 mm"'))
+    arrays = {"status": np.arange(200) % 2 * int(Status.NOT_FINITE), "reach": np.full(200, 0.1)}
+
+    class Kept:
+        n, chunk_rows, provenance = 200, 100, {"until": 0.1}
+
+    assert Stopping(study, Kept, arrays)() is None
+    assert Stopping(study, Kept, {**arrays, "status": np.zeros(200, int)})() == 100, "the control: none failed"
 
 
 def test_stopping_by_intervals_of_a_fixed_number_would_lie():

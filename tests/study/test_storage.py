@@ -23,6 +23,14 @@ N = 300
 MODULE = "import jaxmbs as mbs\n"
 
 
+@pytest.fixture(scope="module", autouse=True)
+def one_date():
+    """All runs were begun at one instant, which their records tell."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("jaxmbs.study.provenance.origin", lambda study: {"date": "2000-01-01T00:00:00+00:00"})
+        yield
+
+
 @pytest.fixture(scope="module")
 def file(tmp_path_factory):
     path = tmp_path_factory.mktemp("storage") / "cart.toml"

@@ -266,3 +266,38 @@ def test_the_page_plays_in_a_browser(tumbling, tmp_path):
     blue = [(x[..., 2] > 1.3 * x[..., 0]) & (x[..., 2] > 0.2) for x in shots]
     assert all(b.sum() > 100 for b in blue)
     assert np.abs(shots[0] - shots[1]).max() > 0.2 and (blue[0] != blue[1]).sum() > 50
+
+
+def test_the_page_needs_no_letters_that_fonts_lack(tumbling, tmp_path):
+    """Arrows and bars of players are missing in many fonts: the page draws them."""
+    model, samples = tumbling
+    page = mbs.animate(model, samples["sample 2"], tmp_path / "motion.html").read_text(encoding="utf-8")
+    assert "<svg" in page.split('id="play"')[1][:200]
+    for missing in ("&#9654;", "\u25b6", "\u23f8", "25b6", "23f8"):
+        assert missing not in page
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")
+def test_names_of_events_do_not_overlap(tmp_path):
+    """Three events at almost one instant, and one at each end of the track."""
+    mech = mbs.library.double_pendulum()
+    for name, t in (
+        ("the first of all", 0.0),
+        ("one", 0.1),
+        ("two", 0.1001),
+        ("three", 0.1002),
+        ("the end of it", 0.2),
+    ):
+        mech.add_event(name, when=mbs.Time(t), then=())
+    model = mech.build()
+    motion = mbs.simulate(model, [0.5, 0.0], [0.0, 0.0], t_end=0.2, dt=0.01)
+    page = mbs.animate(model, motion, tmp_path / "motion.html")
+    flags = ["--headless=new", "--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader",
+             f"--user-data-dir={tmp_path / 'profile'}", "--window-size=900,600", "--virtual-time-budget=2000"]  # fmt: skip
+    command = [CHROMIUM, *flags, "--dump-dom", f"{page.as_uri()}#0.1"]
+    seen = subprocess.run(command, capture_output=True, timeout=120, check=False)
+    places = dict(re.findall(r'title="(\w[\w ]*) at [^"]*" style="([^"]*)"', seen.stdout.decode()))
+    at = {n: [float(x) for x in re.findall(r"(?:left|top): ([\d.]+)px", style)] for n, style in places.items()}
+    assert len(at) == 5 and len({top for _, top in (at[n] for n in ("one", "two", "three"))}) == 3
+    assert all(left >= 0 for left, _ in at.values())

@@ -8,10 +8,11 @@ from jaxmbs.cli.common import File, Json, Trust, speaking
 def info(file: File, trust: Trust = False, as_json: Json = False) -> None:
     """Show everything that a file describes: bodies, joints, forces, events, dispersions, outputs, criteria."""
     with speaking(as_json) as voice:
-        from jaxmbs.cli.describe import described, document
+        from jaxmbs.cli.describe import described
+        from jaxmbs.study.contents import contents
         from jaxmbs.study.problem import read
 
         found = read(file, need="mechanism", trust=trust)
-        voice.document(document(found) if as_json else None)
+        voice.document(contents(found) if as_json else None)
         if not as_json:
             voice.show(described(found))

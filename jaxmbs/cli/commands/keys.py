@@ -8,10 +8,16 @@ import typer
 
 from jaxmbs.cli.common import Json, speaking
 
+EVERYTHING = "all"
+
 
 def keys(
     path: Annotated[
-        str, typer.Argument(metavar="[PATH]", help='A key, table or type: "mechanism.forces", "pusher".')
+        str,
+        typer.Argument(
+            metavar="[PATH]",
+            help='A key, table or type, "mechanism.forces", "pusher"; all; by default a table of contents.',
+        ),
     ] = "",
     as_json: Json = False,
 ) -> None:
@@ -19,11 +25,12 @@ def keys(
     with speaking(as_json) as voice:
         from dataclasses import asdict
 
-        from jaxmbs.cli.show import reference
+        from jaxmbs.cli.show import overview, reference
         from jaxmbs.design.file import file_table
         from jaxmbs.io.reference import keys as known_keys
+        from jaxmbs.io.reference import table_of_contents
 
-        found = known_keys(file_table(), path)
+        found = known_keys(file_table(), "" if path == EVERYTHING else path)
         voice.document([asdict(k) for k in found])
         if not as_json:
-            voice.show(reference(found))
+            voice.show(reference(found) if path else overview(table_of_contents(found)))

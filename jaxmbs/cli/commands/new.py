@@ -16,8 +16,9 @@ def new(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write a commented file to begin with: a mechanism, a study, a separation, a deployment."""
+    """Write a commented file to begin with: a mechanism, a study, a separation."""
     with speaking(as_json, quiet) as voice:
+        from jaxmbs.study.shell import command
         from jaxmbs.study.templates import about, write
 
         if not template:
@@ -28,4 +29,4 @@ def new(
             return
         path = write(template, out)
         voice.document({"file": path})
-        voice.line(f"{path}; look at it with: jaxmbs info {path}")
+        voice.line(f"{path}; look at it with: {command('info', path)}")

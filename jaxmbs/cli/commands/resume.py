@@ -28,7 +28,7 @@ def resume(
         from jaxmbs.study.run import resume as go_on
         from jaxmbs.study.statistics import document
 
-        with progress(voice, folder) as told:
+        with progress(voice, folder, trust) as told:
             store = go_on(folder, other_versions, told, trust, wait, cluster, seal)
         checked = read_study(store, trust)
         if as_json:

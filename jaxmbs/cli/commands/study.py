@@ -61,15 +61,17 @@ def study(
         compute(precision)
         from jaxmbs.study.report import table
         from jaxmbs.study.run import BLOCK_ROWS, run
+        from jaxmbs.study.shell import command
         from jaxmbs.study.statistics import document
 
-        with progress(voice, out) as told:
+        with progress(voice, out, trust) as told:
             store = run(checked, n, there, rows or BLOCK_ROWS, told, wait, rule(until), cluster, trust, seal)
         if as_json:
             voice.document(document(checked, store))
         elif not quiet:
             voice.show(table(checked, store))
-            voice.line(f"results: {store.folder}; for the page: jaxmbs report {store.folder}")
+            page = command("report", store.folder, record=store.provenance)
+            voice.line(f"results: {store.folder}; for the page: {page}")
 
 
 def rule(until: str | None) -> float | str | None:

@@ -31,6 +31,6 @@ def verify(
         if as_json:
             voice.document(found.document)
         else:
-            voice.show(inventory(found))
+            voice.show(inventory(found, trust))
         if not found.sound:
             raise typer.Exit(BAD)

@@ -11,7 +11,7 @@ import numpy as np
 
 from jaxmbs.model.fields import Element, declared, element, field
 from jaxmbs.model.kinds import Kind
-from jaxmbs.study.outputs import reductions
+from jaxmbs.study.outputs import reductions, window
 from jaxmbs.study.outputs.reductions import AT, INTEGRALS
 from jaxmbs.study.outputs.reductions import REDUCTIONS as REDUCTIONS
 
@@ -35,9 +35,12 @@ class Described(Element):
                 object.__setattr__(self, d.name, tuple(x / length for x in direction))
 
 
+INSTANTS = ("when", "from_", "until")  # fields of an output; once checked, each is a `Criterion` or `AtEvent`
+
+
 @dataclass(frozen=True)
 class AtEvent:
-    """The instant just before an event happens for the first time."""
+    """The instant at which an event happens for the first time."""
 
     event: str
 
@@ -53,12 +56,26 @@ class Output(Described):
     limit: float | None = field(
         Kind.NUMBER, "SI", "that time_above and time_below count from", default=None, kw_only=True
     )
-    # once checked, the `Criterion` of the sentence, or `AtEvent`
     when: Any = field(
         Kind.TEXT, "",
         'instant of at and time_at: when this first holds, "travel > 0.1 m", "t > 0.5 s"; before an event, "event latch"',
         default=None, kw_only=True,
     )  # fmt: skip
+    from_: Any = field(
+        Kind.INSTANT, "s",
+        'what lies before is left out: 0.5, or when this first holds, "travel > 0.1 m"; after an event, "event latch"',
+        default=None, kw_only=True,
+    )  # fmt: skip
+    until: Any = field(
+        Kind.INSTANT, "s",
+        "what lies after is left out: as from, before an event; undefined where it comes before from",
+        default=None, kw_only=True,
+    )  # fmt: skip
+
+    @property
+    def windowed(self) -> bool:
+        """Whether a part of the motion counts only."""
+        return self.from_ is not None or self.until is not None
 
     def quantity(self, joints: Mapping[str, Joint]) -> str:
         """What the history measures, given the type of every joint."""
@@ -83,6 +100,11 @@ class Output(Described):
             yield "when", f"{self.reduce} needs an instant; write {said}"
         if self.reduce not in AT and self.when is not None:
             yield "when", f"goes with {' and '.join(AT)}, not with {self.reduce}; leave it out"
+        if self.reduce in AT and self.windowed:
+            yield (
+                "from" if self.from_ is not None else "until",
+                f"{self.reduce} has its instant in when; leave this out",
+            )
         if self.reduce == "integral" and self.quantity(joints) not in INTEGRALS:
             yield "reduce", f"integral goes with {', '.join(INTEGRALS)}; mean takes any quantity"
 
@@ -92,15 +114,41 @@ class Output(Described):
 
     def start(self) -> tuple[Any, ...]:
         """State of the fold before the first time."""
-        return reductions.start(self.reduce)
+        own = reductions.start(self.reduce)
+        return (*window.start(self.from_ is None), *own) if self.windowed else own
 
     def fold(self, state: tuple[Any, ...], measured: tuple[Scalar, Scalar], t: Scalar, margin: Any = None) -> Any:
-        """State with the present moment taken in; margin: of the condition `when`."""
-        return reductions.fold(self.reduce, state, measured, t, self.limit, margin)
+        """State with the present moment taken in; margin: of the condition `when`, or (of `from`, of `until`), None
+        where that is no condition."""
+        if self.windowed:
+            return window.fold(self._kept, state, measured, t, *(margin or (None, None)))
+        return self._kept(state, measured, t, margin)
+
+    def at_event(
+        self, state: tuple[Any, ...], measured: tuple[Scalar, Scalar], t: Scalar, now: Mapping[str, Any], changes: bool,
+        margin: Any = None,
+    ) -> tuple[Any, ...]:  # fmt: skip
+        """State with an event taken in. now: for each of INSTANTS, whether it is this event; measured, margin: just before
+        it; changes: whether it may make another value of the output."""
+        if not self.windowed:
+            return reductions.caught(self.reduce, state, measured, t, now["when"])
+        margins = margin or (None, None)
+        return window.at_event(self._kept, state, measured, t, now["from_"], now["until"], changes, *margins)
+
+    def waits(self, state: tuple[Any, ...]) -> Scalar:
+        """Whether it is asked for just after an event."""
+        return state[0] == window.OPENED if self.windowed else False
 
     def result(self, state: tuple[Any, ...]) -> Scalar:
         """The output, in SI; not a number where it was never defined."""
-        return reductions.result(self.reduce, state)
+        return reductions.result(self.reduce, state[window.SIZE :] if self.windowed else state)
+
+    def stays(self, state: tuple[Any, ...]) -> Scalar:
+        """Whether an extreme is the value at the start, and the output has others."""
+        return reductions.stays(state[window.SIZE :] if self.windowed else state)
+
+    def _kept(self, state: tuple[Any, ...], measured: tuple[Scalar, Scalar], t: Scalar, margin: Any = None) -> Any:
+        return reductions.fold(self.reduce, state, measured, t, self.limit, margin)
 
 
 def turned(rotation: Any, vector: Any) -> Any:

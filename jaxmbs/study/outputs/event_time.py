@@ -28,6 +28,8 @@ class EventTime(OfState):
         return "time"
 
     def incomplete(self, joints: Mapping[str, Joint]) -> Iterator[tuple[str, str]]:
+        if self.windowed:
+            yield "from" if self.from_ is not None else "until", "an event has one time; leave it out"
         if self.reduce != "final":
             yield "reduce", "an event has one time; leave it out"
 

@@ -13,13 +13,15 @@ import jax.numpy as jnp
 from jaxmbs.model.fields import names_in
 from jaxmbs.model.forces.base import WORLD, Scene
 from jaxmbs.model.kinds import Kind
+from jaxmbs.simulate.jumps import jumps
+from jaxmbs.simulate.run import AFTER_JUMP, ON_GRID
 from jaxmbs.spatial import kernel
-from jaxmbs.study.outputs.base import AtEvent, Output, Scalar
+from jaxmbs.study.outputs.base import INSTANTS, AtEvent, Output, Scalar
 from jaxmbs.study.outputs.event_time import EventTime
 from jaxmbs.study.outputs.largest_real_part import LargestRealPart
 from jaxmbs.study.outputs.min_over import Combined
 from jaxmbs.study.outputs.of_state import OfState
-from jaxmbs.study.outputs.reductions import caught
+from jaxmbs.study.outputs.reductions import EXTREMES
 
 if TYPE_CHECKING:
     from jaxmbs.model import Mode, Model
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
 TIME = "t"  # in a condition
 EVENT_COUNTS, EVENT_TIMES = "event_counts", "event_times"  # of samples: how often each happened, when first
+AT_START = "at_start"  # of samples: which outputs stayed at their first value
 
 
 def folded(outputs: Mapping[str, Output], dtype: Any) -> tuple[Any, Callable[..., Any]]:
@@ -35,12 +38,21 @@ def folded(outputs: Mapping[str, Output], dtype: Any) -> tuple[Any, Callable[...
     def with_events(carry: Any, model: Model, t: Any, q: Any, v: Any, mode: Any, event: Any) -> Any:
         found = measured(outputs, model, t, q, v, mode)
         on_grid = _folded(outputs, carry, found, t)
-        return {
-            name: caught(o.reduce, carry[name], found[name], t, event == model.event_names.index(o.when.event))
-            if isinstance(o.when, AtEvent)
-            else jax.tree.map(lambda new, old: jnp.where(event < 0, new, old), on_grid[name], carry[name])
-            for name, o in outputs.items()
-        }
+
+        def one(name: str, o: Output) -> Any:
+            # just after an event it is the windows that begin with it which take notice
+            here = (event == ON_GRID) | ((event == AFTER_JUMP) & o.waits(carry[name]))
+            new = jax.tree.map(lambda new, old: jnp.where(here, new, old), on_grid[name], carry[name])
+            named = {key: x for key in INSTANTS if isinstance(x := getattr(o, key), AtEvent)}
+            if not named:
+                return new
+            now = {key: jnp.asarray(False) for key in INSTANTS}
+            now |= {key: event == model.event_names.index(x.event) for key, x in named.items()}
+            changes = "from_" in named and _changed(outputs, o, model, named["from_"].event)
+            caught = o.at_event(carry[name], found[name], t, now, changes, _margins(o, found, t))
+            return jax.tree.map(lambda new, old: jnp.where(event >= 0, new, old), caught, new)
+
+        return {name: one(name, o) for name, o in outputs.items()}
 
     def fn(carry: Any, model: Model, t: Any, q: Any, v: Any) -> Any:
         return _folded(outputs, carry, measured(outputs, model, t, q, v), t)
@@ -53,12 +65,25 @@ def folded(outputs: Mapping[str, Output], dtype: Any) -> tuple[Any, Callable[...
 
 def at_events(outputs: Mapping[str, Output]) -> bool:
     """Whether some are taken at events, which a history on the grid does not have."""
-    return any(isinstance(o.when, AtEvent) for o in outputs.values())
+    return any(isinstance(getattr(o, key), AtEvent) for o in outputs.values() for key in INSTANTS)
 
 
 def needs_mode(outputs: Mapping[str, Output]) -> bool:
     """Whether some depend on what is locked and switched on."""
     return any(isinstance(o, OfState) and o.needs_mode for o in outputs.values())
+
+
+def at_their_start(outputs: Mapping[str, Output]) -> tuple[str, ...]:
+    """The outputs of which is kept whether they stay at their first value: extremes from the beginning on."""
+    apart = (EventTime, LargestRealPart)
+    return tuple(n for n, o in outputs.items() if o.reduce in EXTREMES and o.from_ is None and not isinstance(o, apart))
+
+
+def _changed(outputs: Mapping[str, Output], output: Output, model: Model, event: str) -> bool:
+    """Whether an output may have another value just after an event: where velocities jump, or by what it switches."""
+    own = [outputs[of] for of in output.of] if isinstance(output, Combined) else [output]
+    events = {e.name: e for e in model.structure.events}
+    return jumps(model.structure, events[event]) or any(isinstance(o, OfState) and o.needs_mode for o in own)
 
 
 def folded_history(outputs: Mapping[str, Output], t: Any, found: Mapping[str, tuple[Any, Any]]) -> Any:
@@ -93,13 +118,23 @@ def counted(events: Any, number: int) -> dict[str, Any]:
     return {EVENT_COUNTS: counts, EVENT_TIMES: jnp.where(jnp.isinf(first), jnp.nan, first)}
 
 
+def staying(outputs: Mapping[str, Output], carry: Any) -> dict[str, Any]:
+    """Of `at_their_start`, (k,): whether each stayed at its first value."""
+    names = at_their_start(outputs)
+    return {AT_START: jnp.stack([outputs[n].stays(carry[n]) for n in names]).astype(jnp.int32)} if names else {}
+
+
 def _folded(outputs: Mapping[str, Output], carry: Any, found: Mapping[str, tuple[Any, Any]], t: Any) -> dict[str, Any]:
     return {
-        name: carry[name]
-        if isinstance(o.when, AtEvent)
-        else o.fold(carry[name], found[name], t, _margin(o.when, found, t))
+        name: carry[name] if isinstance(o.when, AtEvent) else o.fold(carry[name], found[name], t, _margins(o, found, t))
         for name, o in outputs.items()
     }
+
+
+def _margins(o: Output, found: Mapping[str, tuple[Any, Any]], t: Any) -> Any:
+    """Margin of `when`, or those of `from` and `until` where there is one of them; None for an event."""
+    of = [None if isinstance(x, AtEvent) else _margin(x, found, t) for x in (o.when, o.from_, o.until)]
+    return tuple(of[1:]) if o.windowed else of[0]
 
 
 def _margin(when: Criterion | None, found: Mapping[str, tuple[Any, Any]], t: Any) -> Any:
@@ -144,7 +179,7 @@ def measured(
     shared: dict[Output, tuple[Scalar, Scalar]] = {}
     found = {}
     for name, output in outputs.items():
-        same = replace(output, reduce="final", unit=None, limit=None, when=None)
+        same = replace(output, reduce="final", unit=None, limit=None, when=None, from_=None, until=None)
         if isinstance(output, Combined):
             continue
         if same not in shared:

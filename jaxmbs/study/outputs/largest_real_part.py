@@ -34,6 +34,8 @@ class LargestRealPart(OfState):
         return "growth rate"
 
     def incomplete(self, joints: Mapping[str, Joint]) -> Iterator[tuple[str, str]]:
+        if self.windowed:
+            yield "from" if self.from_ is not None else "until", "there is one start; leave it out"
         if self.reduce != "final":
             yield "reduce", "there is one start; leave it out"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -24,7 +25,10 @@ def start(reduce: str) -> State:
         return 0.0, np.nan, np.nan, 0.0  # sum, last value, its time, time in all
     if reduce in AT:
         return np.nan, np.nan, np.nan, np.nan, 0.0  # kept, last value, last margin, its time, found
-    return {"min": np.inf, "time_of_min": np.inf, "max": -np.inf, "time_of_max": -np.inf}.get(reduce, np.nan), np.nan
+    if reduce in EXTREMES:
+        # the best, its time, the first value, how far others are from it
+        return -np.inf if reduce.endswith("max") else np.inf, np.nan, np.nan, 0.0
+    return np.nan, np.nan
 
 
 def fold(
@@ -44,14 +48,23 @@ def fold(
         return _summed(reduce, state, value, defined, t, limit)
     if reduce in AT:
         return _found(reduce, state, jnp.where(defined, value, jnp.nan), t, jnp.asarray(margin, dtype))
-    best, when = state
     if reduce == "final":
-        return jnp.where(defined, value, jnp.nan), when
+        return jnp.where(defined, value, jnp.nan), state[1]
     if reduce == "time_out":
-        return best, jnp.where(defined | ~jnp.isnan(when), when, t)
+        return state[0], jnp.where(defined | ~jnp.isnan(state[1]), state[1], t)
+    best, when, first, far = state
     # ~(a >= b) instead of a < b: a value that is not a number must not pass unseen, nor be followed by another
     better = defined & (~(value >= best) if reduce.endswith("min") else ~(value <= best)) & ~jnp.isnan(best)
-    return jnp.where(better, value, best), jnp.where(better, t, when)
+    still = jax.lax.stop_gradient(jnp.where(defined, value, first))
+    first = jnp.where(jnp.isnan(first), still, first)
+    return jnp.where(better, value, best), jnp.where(better, t, when), first, jnp.maximum(far, jnp.abs(still - first))
+
+
+def stays(state: State) -> Scalar:
+    """Whether an extreme is that of the first value, to rounding, and others lie apart from it by more than rounding."""
+    best, _, first, far = state
+    rounding = jnp.finfo(jnp.asarray(best).dtype).eps ** 0.75
+    return (far > rounding * jnp.abs(first)) & (jnp.abs(best - first) <= rounding * jnp.maximum(far, jnp.abs(first)))
 
 
 def caught(reduce: str, state: State, measured: tuple[Scalar, Scalar], t: Scalar, now: Any) -> State:
@@ -71,7 +84,7 @@ def result(reduce: str, state: State) -> Scalar:
         return jnp.where(time > 0, out, jnp.nan)
     if reduce in AT:
         return state[0]
-    best, when = state
+    best, when = state[:2]
     if reduce in ("time_of_min", "time_of_max"):
         return jnp.where(jnp.isnan(best), jnp.nan, when)
     return when if reduce == "time_out" else jnp.where(jnp.isinf(best), jnp.nan, best)

@@ -1,0 +1,47 @@
+"""Terminals that have not every letter: what they lack is written as near as can be, and no command ends for it."""
+
+from __future__ import annotations
+
+import codecs
+import sys
+import unicodedata
+from typing import Any
+
+_NEAR = {
+    "·": " ",
+    "–": "-",
+    "—": "-",
+    "…": "...",
+    "≤": "<=",
+    "≥": ">=",
+    "×": "x",
+    "µ": "u",
+    "−": "-",
+    "ß": "ss",
+    "°": " deg",
+}
+_HANDLER = "jaxmbs.nearest"
+
+
+def speakable(*streams: Any) -> None:
+    """Let streams write letters that their encoding lacks as the nearest that it has: "²" as "2", "ü" as "u"."""
+    codecs.register_error(_HANDLER, _nearest)
+    for stream in streams:
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors=_HANDLER)
+
+
+def has_every_letter() -> bool:
+    """Whether standard output takes all of Unicode."""
+    return (getattr(sys.stdout, "encoding", None) or "").lower().startswith("utf")
+
+
+def _nearest(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return "".join(map(_plain, error.object[error.start : error.end])), error.end
+
+
+def _plain(letter: str) -> str:
+    near = _NEAR.get(letter) or unicodedata.normalize("NFKD", letter)
+    return "".join(x for x in near if x.isascii()) or "?"

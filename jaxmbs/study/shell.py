@@ -1,0 +1,24 @@
+"""Commands as one types them: what reports, terminals and errors print can be copied into a shell."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+
+def command(name: str, *words: object, record: Any = None, trust: bool = False) -> str:
+    """`jaxmbs name word ...`, quoted for a shell; with --trust where the run of this record needed it, or it was given.
+
+    >>> command("resume", "runs/my first")
+    "jaxmbs resume 'runs/my first'"
+    >>> command("report", "run", record={"modules": {"drag.py": "5f1c", "tests.csv": "09ab"}})
+    'jaxmbs report run --trust'
+    """
+    return shlex.join(["jaxmbs", name, *map(str, words), *(["--trust"] if trust or needs_trust(record) else [])])
+
+
+def needs_trust(record: Any) -> bool:
+    """Whether a run has Python modules, by its provenance, as far as that can be read."""
+    modules = record.get("modules") if isinstance(record, Mapping) else None
+    return isinstance(modules, Mapping) and any(str(name).endswith(".py") for name in modules)
