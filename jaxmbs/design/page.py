@@ -11,7 +11,7 @@ from jaxmbs.design import plots
 from jaxmbs.design.comparison import Comparison
 from jaxmbs.design.report import changes, estimated, outcome
 from jaxmbs.design.synthesize import Design
-from jaxmbs.view.policy import POLICY
+from jaxmbs.io.pages import POLICY
 
 _CSS = """
 :root { --ink:#1d2b3a; --muted:#6b7a8c; --line:#e3e8ee; --good:#2b6cb0; --bad:#c2513a; --paper:#fff; --back:#f4f6f9 }

@@ -31,6 +31,7 @@ COPIED = (
     "pyproject.toml",
     "README.md",
     "CONTRIBUTING.md",
+    "SECURITY.md",
     "Makefile",
 )
 IMPORTED = (

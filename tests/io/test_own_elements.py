@@ -92,14 +92,14 @@ def test_a_study_with_own_elements_runs_resumes_and_reports(lid, monkeypatch):
     run, out = CliRunner(), lid.parent / "run"
     done = run.invoke(app, ["study", str(lid), "-n", "64", "--block-rows", "64", "--out", str(out), "--trust"])
     assert done.exit_code == 0, done.output
-    assert (out / "magnetic_elements.py").exists()
+    assert (out / "files" / "magnetic_elements.py").exists()
     for name in ("magnets.toml", "magnetic_elements.py"):
         (lid.parent / name).unlink()
     told = run.invoke(app, ["resume", str(out)])
     assert told.exit_code != 0 and "--trust" in told.output
     done = run.invoke(app, ["resume", str(out), "--trust"])
     assert done.exit_code == 0 and "top > 30 mm" in done.output, done.output
-    (out / "magnetic_elements.py").write_text("changed = 1", encoding="utf-8")
+    (out / "files" / "magnetic_elements.py").write_text("changed = 1", encoding="utf-8")
     told = run.invoke(app, ["resume", str(out), "--trust"])
     assert told.exit_code != 0 and "was changed since the run began" in told.output
 

@@ -126,9 +126,9 @@ def test_measured_data_belong_to_the_run(cart, tmp_path):
                 'distribution = "empirical"\nfile = "lot.csv"\ncolumns = ["mass"]')  # fmt: skip
     study = read(path)
     store = stores.create(study, tmp_path / "run", provenance(study, 64, 64))
-    assert (store.folder / "lot.csv").read_text(encoding="utf-8") == LOT
+    assert (store.folder / "files" / "lot.csv").read_text(encoding="utf-8") == LOT
     stores.read_study(stores.open_folder(store.folder))
-    (store.folder / "lot.csv").write_text(LOT.replace("2.0", "2.1"), encoding="utf-8")
+    (store.folder / "files" / "lot.csv").write_text(LOT.replace("2.0", "2.1"), encoding="utf-8")
     with pytest.raises(InputError, match=r"lot\.csv: was changed"):
         stores.open_folder(store.folder)
 
