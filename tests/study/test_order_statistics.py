@@ -15,6 +15,7 @@ from jaxmbs.simulate.status import Status
 from jaxmbs.study import columns, plots, read, report, resume, run
 from jaxmbs.study import order_statistics as orders
 from jaxmbs.study.columns import Column, at_ranks, quantiles
+from jaxmbs.study.layout import labels
 from jaxmbs.study.order_statistics import anytime_interval, discards, interval, samples_needed, settled, tolerance
 from jaxmbs.study.statistics import converging, document, extremes, summarize, worst
 from jaxmbs.study.stopping import Stopping
@@ -122,6 +123,7 @@ def test_samples_that_failed_do_not_count_for_a_rule(cart):
 
     class Kept:
         n, chunk_rows, provenance = 200, 100, {"until": 0.1}
+        labels = staticmethod(labels)
 
     assert Stopping(study, Kept, arrays)() is None
     assert Stopping(study, Kept, {**arrays, "status": np.zeros(200, int)})() == 100, "the control: none failed"
