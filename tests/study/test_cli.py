@@ -16,7 +16,7 @@ from rich.console import Console
 from typer import BadParameter
 from typer.testing import CliRunner
 
-from jaxmbs import batching, cli
+from jaxmbs import ModelWarning, batching, cli
 from jaxmbs.cli import app, common
 from jaxmbs.cli.commands import simulate
 from jaxmbs.cli.show import one_run, one_run_document
@@ -228,7 +228,8 @@ def test_outputs_are_shown_in_their_units():
 
 def test_a_run_names_the_constraints_that_its_start_violates(cart):
     cut = '[[mechanism.constraints]]\nname = "stop"\ntype = "coupling"\njoint = "rail"\ncoefficients = [0.0]\n[initial.rail]'
-    study = read(cart("[initial.rail]", cut, "t_end = 0.2", "t_end = 0.002"))
+    with pytest.warns(ModelWarning, match="cannot move"):
+        study = read(cart("[initial.rail]", cut, "t_end = 0.2", "t_end = 0.002"))
     history = repeat(study)
     text = io.StringIO()
     Console(file=text, width=200).print(one_run(study, history, None, None))
