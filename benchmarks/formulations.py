@@ -125,7 +125,7 @@ def main() -> None:
             if not row["error"] < 1e-9:
                 raise SystemExit(f"{method} with {n} bodies is wrong: {row['error']:.1e}")
     if args.out:
-        args.out.write_text(json.dumps(rows, indent=1))
+        args.out.write_text(json.dumps(rows, indent=1), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -63,14 +63,16 @@ class Generated:
             raise Absent("only robots with a fixed base and few bodies")
         self.threads, self.n = threads, len(parts)
         with tempfile.TemporaryDirectory() as folder:
-            Path(folder, "robot.urdf").write_text(peers.urdf(parts))
-            said = subprocess.run([python, "-c", WRITE], cwd=folder, capture_output=True, text=True, check=False)
+            Path(folder, "robot.urdf").write_text(peers.urdf(parts), encoding="utf-8")
+            said = subprocess.run(
+                [python, "-c", WRITE], cwd=folder, capture_output=True, text=True, check=False, encoding="utf-8"
+            )
             if said.returncode:
                 raise Absent(f"{python} writes no C: {said.stderr.strip().splitlines()[-1]}")
             size, *joints = said.stdout.split()
             if joints != [f"j{k}" for k in range(self.n)]:
                 raise Absent("its joints come in another order")
-            Path(folder, "rows.c").write_text(ROWS % size)
+            Path(folder, "rows.c").write_text(ROWS % size, encoding="utf-8")
             subprocess.run([compiler, *FLAGS, "rows.c", "-o", "rows.so", "-lm"], cwd=folder, check=True)
             self.library = ctypes.CDLL(str(Path(folder, "rows.so")))
 

@@ -128,7 +128,7 @@ def main() -> None:
     for n in sizes:
         found["rows"].append(measured(n))
         print(json.dumps(found["rows"][-1]), flush=True)
-    RESULTS.write_text(json.dumps(found, indent=1) + "\n")
+    RESULTS.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

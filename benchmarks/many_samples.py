@@ -48,7 +48,7 @@ def made_up(folder: Path, n: int) -> Store:
 
 def opened(folder: Path, n: int) -> tuple[Any, Store]:
     """The study and its store, whether there is anything in it or not."""
-    (folder / "study.toml").write_text(STUDY)
+    (folder / "study.toml").write_text(STUDY, encoding="utf-8")
     record = {"n": n, "chunk_rows": 16 * BLOCK_ROWS, "block_rows": BLOCK_ROWS, "precision": "float64"}
     return read(folder / "study.toml").of_size(n), Store(folder, record)
 
@@ -85,10 +85,10 @@ def main(
     with tempfile.TemporaryDirectory() as place:
         made_up(Path(place), int(n))
         command = [sys.executable, "-m", "benchmarks.many_samples", "-n", str(n), "--folder", place]
-        text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        text = subprocess.run(command, check=True, capture_output=True, text=True, encoding="utf-8").stdout
     print(text)
     if keep:
-        RESULTS.write_text(json.dumps(json.loads(text), indent=1) + "\n")
+        RESULTS.write_text(json.dumps(json.loads(text), indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -332,7 +332,7 @@ class Frax(_InJax):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # its advice on environment variables
             frax = imported("frax")
-        with tempfile.NamedTemporaryFile("w", suffix=".urdf") as file:
+        with tempfile.NamedTemporaryFile("w", suffix=".urdf", encoding="utf-8") as file:
             file.write(urdf(parts))
             file.flush()
             self.robot = frax.Robot(file.name, joint_ordering=[f"j{k}" for k in range(len(parts))])

@@ -17,7 +17,7 @@ COLOURS = {"jaxmbs": "C0", "Pinocchio": "C1", "MuJoCo": "C2", "MJX": "C4", "brax
 
 def draw(path: Path) -> Path:
     """Forward dynamics per second: against the batch for the arm, and against the length of a chain."""
-    kept, machine = suite.kept(path), json.loads(path.read_text())["machine"]
+    kept, machine = suite.kept(path), json.loads(path.read_text(encoding="utf-8"))["machine"]
     figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4))
     for axes, chosen, along in (
         (left, [c for c in kept if c.function == suite.FORWARD and c.robot == "arm7"], lambda c: c.batch),

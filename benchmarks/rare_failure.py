@@ -64,7 +64,7 @@ def main(
     compute("float64")
     with tempfile.TemporaryDirectory() as place:
         path = Path(place) / "two_springs.toml"
-        path.write_text(written())
+        path.write_text(written(), encoding="utf-8")
         study = read(path)
         begin, used = time.perf_counter(), time.process_time()
         store = run(study, int(n), Path(place) / "run")
@@ -83,7 +83,7 @@ def main(
         }  # fmt: skip
     print(json.dumps(found, indent=1))
     if keep:
-        RESULTS.write_text(json.dumps(found, indent=1) + "\n")
+        RESULTS.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -145,7 +145,7 @@ def main(keep: Annotated[bool, typer.Option(help="Keep the figures.")] = False) 
         found[name] = {"samples": n, "per_second": n / wall, "per_cpu_second": n / cpu, "error": error}
     print(json.dumps(found, indent=1))
     if keep:
-        RESULTS.write_text(json.dumps(found, indent=1) + "\n")
+        RESULTS.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

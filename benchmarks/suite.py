@@ -298,7 +298,7 @@ def machine() -> dict[str, Any]:
     cpu = platform.processor() or platform.machine()
     info = Path("/proc/cpuinfo")
     if info.exists():
-        found = re.search(r"model name\s*: (.*)", info.read_text())
+        found = re.search(r"model name\s*: (.*)", info.read_text(encoding="utf-8"))
         cpu = found.group(1) if found else cpu
     packages = ["jaxmbs", "jax", "jaxlib", "numpy", *dict.fromkeys(p.package for p in PEERS)]
     return {
@@ -326,7 +326,7 @@ def kept(path: Path) -> dict[Case, Row]:
     if not path.exists():
         return {}
     out = {}
-    for r in json.loads(path.read_text())["rows"]:
+    for r in json.loads(path.read_text(encoding="utf-8"))["rows"]:
         case = Case(**r["case"])
         times = {k: tuple(x) for k, x in r["times"].items()}
         out[case] = Row(
@@ -350,4 +350,6 @@ def keep(path: Path, machine: dict[str, Any], found: dict[Case, Row]) -> None:
     path.parent.mkdir(exist_ok=True)
     merged = {**kept(path), **found}
     ordered = [merged[c] for c in CASES if c in merged]
-    path.write_text(json.dumps({"machine": machine, "rows": [asdict(r) for r in ordered]}, indent=1) + "\n")
+    path.write_text(
+        json.dumps({"machine": machine, "rows": [asdict(r) for r in ordered]}, indent=1) + "\n", encoding="utf-8"
+    )

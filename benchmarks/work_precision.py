@@ -196,7 +196,7 @@ def main() -> None:
         "machine": f"{platform.machine()}, jax {jax.__version__}",
         "problems": {p.name: measured(p) for p in problems()},
     }
-    (RESULTS / "work-precision.json").write_text(json.dumps(kept, indent=1))
+    (RESULTS / "work-precision.json").write_text(json.dumps(kept, indent=1), encoding="utf-8")
     print(draw(kept))
 
 

@@ -63,7 +63,7 @@ def main(
     text = json.dumps({"cores": os.cpu_count(), "runs": best}, indent=1)
     print(text)
     if keep:
-        RESULTS.write_text(text + "\n")
+        RESULTS.write_text(text + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

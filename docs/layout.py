@@ -89,7 +89,7 @@ def lay_out(folder: Path) -> None:
             end = m.end()
         return "".join([*out, text[end:]])
 
-    texts = {place: ((ROOT / origin).read_text(), origin) for origin, place in written().items()}
+    texts = {place: ((ROOT / origin).read_text(encoding="utf-8"), origin) for origin, place in written().items()}
     texts |= {place: (make(), f"{HERE}/{place}") for place, make in GENERATED.items()}
     for place, (text, origin) in texts.items():
         more = ""
@@ -111,12 +111,12 @@ def lay_out(folder: Path) -> None:
 def shown(name: str) -> str:
     """A page with the text of a file."""
     language = {".py": "python", ".toml": "toml"}.get(Path(name).suffix, "text")
-    return f"# {name}\n\n``````{language}\n{(ROOT / name).read_text().rstrip()}\n``````\n"
+    return f"# {name}\n\n``````{language}\n{(ROOT / name).read_text(encoding='utf-8').rstrip()}\n``````\n"
 
 
 def write(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
+    path.write_text(text, encoding="utf-8")
 
 
 def slugs(text: str) -> set[str]:

@@ -92,7 +92,7 @@ def commands() -> str:
 @functools.cache
 def sources_of_names() -> dict[str, str]:
     """{public name of jaxmbs: the module that `jaxmbs/public.py` takes it from}."""
-    nodes = ast.parse((ROOT / "jaxmbs" / "public.py").read_text()).body
+    nodes = ast.parse((ROOT / "jaxmbs" / "public.py").read_text(encoding="utf-8")).body
     return {a.name: n.module or "" for n in nodes if isinstance(n, ast.ImportFrom) for a in n.names}
 
 
@@ -207,7 +207,7 @@ def equations() -> str:
     found: dict[str, dict[str, set[str]]] = {}
     for path in sorted((ROOT / "jaxmbs").rglob("*.py")):
         name = path.relative_to(ROOT).as_posix()
-        for where, text in cited_in(path.read_text()):
+        for where, text in cited_in(path.read_text(encoding="utf-8")):
             for cited in citations(text):
                 found.setdefault(cited, {}).setdefault(name, set()).add(where)
     rows = []
@@ -264,7 +264,7 @@ def benchmarks() -> str:
     ]
     folder = ROOT / "benchmarks" / "results"
     for path in sorted(folder.glob("*.json")):
-        kept = json.loads(path.read_text())
+        kept = json.loads(path.read_text(encoding="utf-8"))
         if path.stem in _STATISTICS:
             out += _STATISTICS[path.stem](kept)
         if "rows" not in kept:
@@ -285,7 +285,10 @@ def benchmarks() -> str:
         out.append(table(("function", "robot", "precision", "batch", "jaxmbs ns", "limit, ns", "reached",
                           "others: ns (ratio)", "first call", "error"), (_benchmark(r) for r in kept["rows"])))  # fmt: skip
     out += ["## A GPU\n", "Not measured; [what is aimed at](../how-to/gpu-plan.md).\n"]
-    out += ["## Who takes part\n", (ROOT / "benchmarks" / "README.md").read_text().split("## Who takes part\n\n")[1]]
+    out += [
+        "## Who takes part\n",
+        (ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8").split("## Who takes part\n\n")[1],
+    ]
     out += ["## Integrators\n", "![Error against evaluations](../../benchmarks/results/work-precision.png)\n"]
     out.append("[Which method](../../jaxmbs/simulate/README.md) explains the picture.\n")
     return "\n".join(out)

@@ -460,4 +460,4 @@ def with_table(text):
 
 
 if __name__ == "__main__":
-    README.write_text(with_table(README.read_text()))
+    README.write_text(with_table(README.read_text(encoding="utf-8")), encoding="utf-8")

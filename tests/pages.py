@@ -31,7 +31,7 @@ class Block(NamedTuple):
 
 def blocks(path: Path, language: str = "") -> list[Block]:
     """The fenced blocks of a page, or those of a language."""
-    page = path.read_text()
+    page = path.read_text(encoding="utf-8")
     found = [Block(m[1], m[2] or "", m[3], page[: m.start()].count("\n") + 1) for m in BLOCK.finditer(page)]
     return [b for b in found if language in ("", b.language)]
 
@@ -42,7 +42,7 @@ def run(path: Path, folder: Path, command) -> dict:
     for b in blocks(path):
         where = f"{path.relative_to(ROOT)}:{b.line}"
         if b.title:
-            (folder / b.title).write_text(b.text)
+            (folder / b.title).write_text(b.text, encoding="utf-8")
         elif b.language == "python":
             path_of_a_script = mock.patch.object(sys, "path", [str(folder), *sys.path])
             with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.chdir(folder), path_of_a_script:

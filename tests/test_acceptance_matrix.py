@@ -55,5 +55,5 @@ def test_the_default_leaves_no_pair_out():
 
 
 def test_table_in_the_readme_is_current():
-    text = README.read_text()
+    text = README.read_text(encoding="utf-8")
     assert with_table(text) == text, "run python -m tests.acceptance"

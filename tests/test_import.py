@@ -21,7 +21,7 @@ assert xla_bridge.backends_are_initialized()  # the question itself works
 
 
 def test_import_and_build_touch_no_device():
-    done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=False, encoding="utf-8")
     assert done.returncode == 0, done.stderr
 
 
@@ -29,5 +29,5 @@ def test_import_needs_the_core_dependencies_only():
     """What belongs to the extras is imported when it is used."""
     extras = ("mujoco", "pinocchio", "sympy", "viser", "typer", "rich", "pydantic", "xarray", "zarr", "matplotlib")
     script = f"import sys, jaxmbs; print([m for m in {extras!r} if m in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, encoding="utf-8")
     assert done.stdout.strip() == "[]"

@@ -35,7 +35,7 @@ ROOMS = {
 
 def imported(path):
     """Modules of the package that a file imports when it is loaded, type checking apart."""
-    for node in ast.parse(path.read_text()).body:
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "jaxmbs":
             yield from ([f"jaxmbs.{a.name}" for a in node.names] if node.module == "jaxmbs" else [node.module])
 

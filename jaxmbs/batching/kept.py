@@ -96,7 +96,7 @@ def _fixed() -> list[str]:
         f"{p.relative_to(folder)} {hashlib.sha256(p.read_bytes()).hexdigest()}" for p in sorted(folder.rglob("*.py"))
     ]
     try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
         processor = sorted({line for line in lines if line.startswith(("model name", "flags", "Features", "CPU part"))})
     except OSError:
         processor = [platform.machine(), platform.processor(), platform.node()]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -234,3 +235,30 @@ def progress(voice: Voice, folder: str, trust: bool) -> Iterator[Any]:
 
         say(f"stopped; go on with: {command('resume', folder, trust=trust)}", problems())
         raise typer.Exit(130) from None
+
+
+LINES = 5.0  # [s] between two lines of one stage where no terminal shows them in place
+
+
+@contextmanager
+def watching(voice: Voice) -> Iterator[Callable[..., None]]:
+    """A function (stage, details = "") that tells on standard error how far a search is: in one place of a terminal,
+    elsewhere as lines, at every stage and every few seconds."""
+    if voice.quiet:
+        yield lambda stage, details="": None
+        return
+    if sys.stderr.isatty():
+        with problems().status("") as status:
+            yield lambda stage, details="": status.update(": ".join(filter(None, (stage, details))))
+        return
+    last: tuple[str, float] = ("", 0.0)
+
+    def told(stage: str, details: str = "") -> None:
+        nonlocal last
+        now = time.monotonic()
+        if stage != last[0] or now - last[1] > LINES:
+            last = (stage, now)
+            say(": ".join(filter(None, (stage, details))), problems())
+            sys.stderr.flush()
+
+    yield told

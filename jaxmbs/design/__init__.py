@@ -21,6 +21,7 @@ from jaxmbs.design.objectives import EventTime as EventTime
 from jaxmbs.design.objectives import Failure as Failure
 from jaxmbs.design.objectives import Function as Function
 from jaxmbs.design.objectives import LatchLoad as LatchLoad
+from jaxmbs.design.objectives import MeasuredMotion as MeasuredMotion
 from jaxmbs.design.objectives import MeasuredTorques as MeasuredTorques
 from jaxmbs.design.objectives import NoBaseReaction as NoBaseReaction
 from jaxmbs.design.objectives import Objective as Objective
@@ -31,4 +32,7 @@ from jaxmbs.design.problem import Problem as Problem
 from jaxmbs.design.status import Status as Status
 from jaxmbs.design.synthesize import Design as Design
 from jaxmbs.design.synthesize import synthesize as synthesize
+from jaxmbs.design.uncertainty import Estimate as Estimate
+from jaxmbs.design.uncertainty import Uncertainty as Uncertainty
+from jaxmbs.design.uncertainty import profile as profile
 from jaxmbs.design.variables import Coordinate as Coordinate

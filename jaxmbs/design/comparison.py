@@ -76,6 +76,7 @@ def _samples(design: Design, count: int, study: Study) -> Comparison:
         return {n: x[0] for n, x in run.outputs.items()}
 
     program = mbs.jit(one, in_axes=(0, None))
+    # the search has other ones: evenly laid out
     draws = draws_of(study, count if study.dispersions.items else 1)
     found = [program(draws, parameters) for parameters in (nominal, found_ones)]
     rows, values = [], {}

@@ -13,6 +13,7 @@ from jaxmbs.design import objectives as objectives_package
 from jaxmbs.design.free import Factor, Free
 from jaxmbs.design.mass_distribution import MassDistribution
 from jaxmbs.design.objectives.base import Setting
+from jaxmbs.design.objectives.measurements import with_data
 from jaxmbs.design.problem import Problem
 from jaxmbs.design.tables import FactorTable, ParameterTable, design_table
 from jaxmbs.design.variables import Item
@@ -87,7 +88,8 @@ def _design(study: Study, data: dict[str, Any], path: Path, trust: bool) -> Desi
     objectives = [row.build() for row in table.objectives]
     for i, objective in enumerate(objectives):
         try:
-            objective.check(setting)
+            objectives[i] = with_data(objective, model, path.parent)
+            objectives[i].ready(setting).check(setting)
         except ModelError as error:
             faults.append(Fault(dotted(("design", "objectives", i)), str(error)))
     if faults:
@@ -119,4 +121,6 @@ def _items(row: Any, model: Model) -> Sequence[Item]:
     envelope = {"center": row.center, "half_axes": row.half_axes, "pole": row.pole}
     group = {"equal": tuple(row.equal), "mirrored": tuple(row.mirrored), "across": row.across}
     mass = None if row.mass is None else (row.mass[0], row.mass[1])
-    return [MassDistribution(body, mass, **envelope, **group) for body in row.bodies]
+    return [
+        MassDistribution(body, mass, **envelope, **group, least_thickness=row.least_thickness) for body in row.bodies
+    ]

@@ -30,7 +30,8 @@ class MassDistribution:
     body: its name; mass: None for the given one, or (low, high) [kg]; center, half_axes (3,) [m]: an ellipsoid in the
     body's frame that holds all of its mass (half_axes None: no envelope); pole (3,) [m]: the point about which relations
     speak of first moments and inertia, the body's origin by default; equal: bodies that are the same; mirrored: bodies that
-    are its mirror image `across` the plane normal to an axis of their frame ("x", "y" or "z").
+    are its mirror image `across` the plane normal to an axis of their frame ("x", "y" or "z"); least_thickness [m]: in every
+    direction the body is as extended as a uniform plate of this thickness is across it, or more.
 
     Relations are said in body.I_xx, I_yy, I_zz, I_xy, I_xz, I_yz, entries of the inertia matrix about the pole (I_xy is
     minus the integral of x y dm), in the first moments body.h_x, h_y, h_z (mass times centre of mass), and body.mass.
@@ -47,6 +48,7 @@ class MassDistribution:
     equal: Sequence[str] = ()
     mirrored: Sequence[str] = ()
     across: str = "x"
+    least_thickness: float = 0.0
 
     def part(self, model: Model) -> Part:
         """Its variables. Raises ModelError for unknown bodies, no mass, wrong bounds."""
@@ -68,7 +70,15 @@ class MassDistribution:
         if half.shape != (3,) or np.any(half <= 0):
             raise ModelError(f"free: half_axes {self.half_axes} of {self.body!r}; pass three lengths more than zero")
         pole = np.asarray(self.pole, float)
-        own = unconstrained(com, second, center, half, inside)
+        thin = self.least_thickness**2 / 12
+        if not self.least_thickness >= 0:
+            raise ModelError(f"free: least_thickness {self.least_thickness} of {self.body!r}; pass a length, 0 or more")
+        if inside and np.sum(thin / half**2) >= 1:
+            raise ModelError(
+                f"free: no body {self.body!r} of the least thickness {self.least_thickness:g} m fits into half_axes "
+                f"{tuple(self.half_axes or ())}; make one of them smaller, or the other larger"
+            )
+        own = unconstrained(com, second, center, half, inside, thin)
         low, high, log = np.full(9, -np.inf), np.full(9, np.inf), np.arange(9) < 3
         names = [Coordinate(f"{self.body}.{n}", "kg m2", (1, 2)) for n in _INERTIA]
         names += [Coordinate(f"{self.body}.h_{a}", "kg m", (1, 1)) for a in "xyz"]
@@ -82,7 +92,7 @@ class MassDistribution:
 
         def place(x: Any) -> Any:
             m = mass * jnp.exp(x[9]) if self.mass is not None else mass
-            c, S = distribution(x[:9], center, half, inside)
+            c, S = distribution(x[:9], center, half, inside, thin)
             r = c - pole
             I = inertia_of(m * (S + r[:, None] * r[None, :]))
             found = jnp.concatenate([jnp.stack([I[k] for k in _ENTRIES]), m * r])

@@ -9,9 +9,9 @@ import numpy as np
 
 from jaxmbs.design import plots
 from jaxmbs.design.comparison import Comparison
-from jaxmbs.design.report import changes, outcome
+from jaxmbs.design.report import changes, estimated, outcome
 from jaxmbs.design.synthesize import Design
-from jaxmbs.view.policy import POLICY
+from jaxmbs.io.pages import POLICY
 
 _CSS = """
 :root { --ink:#1d2b3a; --muted:#6b7a8c; --line:#e3e8ee; --good:#2b6cb0; --bad:#c2513a; --paper:#fff; --back:#f4f6f9 }
@@ -44,8 +44,10 @@ def page(design: Design, comparison: Comparison) -> str:
         + _panel(_table(("objective", "goal", "weight", "largest residual before", "after"), wanted)),
         _comparison(comparison),
         "<h2>Parameters, SI</h2>" + _panel(_table(("parameter", "before", "after"), changes(design))),
+        _estimates(design),
         _findings(design),
-        "<h2>Convergence of all starts</h2>" + _panel(plots.convergence(design.history, design.best)),
+        "<h2>Convergence of all starts</h2>"
+        + _panel(plots.convergence(design.history, design.best, design.violations)),
     ]
     head = f'<meta charset="utf-8">{POLICY}<meta name="viewport" content="width=device-width"><title>{title}</title>'
     body = f"<body><main>{''.join(parts)}</main></body>"
@@ -72,6 +74,17 @@ def _comparison(comparison: Comparison) -> str:
         + _panel(_table(("", "before", "after", "unit"), rows))
         + pictures
     )
+
+
+def _estimates(design: Design) -> str:
+    if design.uncertainty is None:
+        return ""
+    table = _table(("coordinate", "value", "standard deviation", "interval of 95 %"), estimated(design))
+    close = "".join(
+        f"<p class=note>{escape(a)} and {escape(b)}: correlation {c:.3f}; the data hardly tell one from the other.</p>"
+        for a, b, c in design.uncertainty.close
+    )
+    return f"<h2>Estimates</h2>{_panel(table)}{close}"
 
 
 def _findings(design: Design) -> str:

@@ -9,17 +9,28 @@ from jaxmbs.study.plots import BAD, GOOD, NEUTRAL, _picture
 _FLOOR = 1e-34  # costs below are rounding
 
 
-def convergence(history: np.ndarray, best: int) -> str:
-    """Cost of every start (steps, starts) against the step, the best one marked."""
+def convergence(history: np.ndarray, best: int, violations: np.ndarray | None = None) -> str:
+    """Cost of every start (steps, starts) against the step, the best one marked; violations (steps, starts): of conditions,
+    in a picture of their own."""
+    if violations is None:
+        return _against_step(history, best, "half the sum of squares", _FLOOR)
+    found = _against_step(history, best, "best value so far", None)
+    return found + _against_step(violations, best, "largest violation there", _FLOOR**0.5)
+
+
+def _against_step(values: np.ndarray, best: int, label: str, floor: float | None) -> str:
+    """floor: the least that is shown, on a logarithmic scale."""
     svg: list[str] = []
-    with _picture(9.4, 3.2, svg, "cost of every start against the step") as ax:
-        x = np.arange(1, len(history) + 1)
-        shown = np.maximum(np.where(np.isfinite(history), history, np.nan), _FLOOR)
-        if history.size:
-            ax.semilogy(x, shown, color=NEUTRAL, linewidth=0.7, alpha=0.6)
-            ax.semilogy(x, shown[:, best], color=GOOD, linewidth=1.8)
+    with _picture(9.4, 3.2, svg, f"{label} of every start against the step") as ax:
+        shown = np.where(np.isfinite(values), values, np.nan)
+        if values.size:
+            shown = shown if floor is None else np.maximum(shown, floor)
+            x = np.arange(1, len(values) + 1)
+            ax.plot(x, shown, color=NEUTRAL, linewidth=0.7, alpha=0.6)
+            ax.plot(x, shown[:, best], color=GOOD, linewidth=1.8)
+            ax.set_yscale("linear" if floor is None else "log")
         ax.set_xlabel("step")
-        ax.set_ylabel("half the sum of squares")
+        ax.set_ylabel(label)
     return svg[0]
 
 

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxmbs.design.objectives.base import Objective, Setting, evaluated, weighted
+from jaxmbs.design.objectives.base import Objective, Setting, evaluated, limits, missed, weighted
 from jaxmbs.design.objectives.motion import OfMotion
 from jaxmbs.design.samples import moved, require_effect
 from jaxmbs.design.variables import Item, Variables
@@ -27,12 +27,14 @@ class Problem:
     """What may change in a model, and what is wanted of it.
 
     model: the mechanism at its nominal values; free: `Free`, `Factor` and `MassDistribution` items, all else stays;
-    objectives: what is wanted, conditions (goal "zero") and things to be made small (goal "least"), their squares summed;
+    objectives: what is wanted, conditions (goal "zero") and things to be made small (goal "least", their squares summed) or
+    low (goal "lowest", their mean, below zero too);
     starts: number of searches, the first from the nominal values, others from random ones `spread` about them; seed: of all
     random numbers; tolerance: largest residual of a condition that holds; max_steps: of a search; method: "least_squares"
     (Levenberg-Marquardt, bounds by projection), "adam" (stochastic: fresh configurations and samples in every step,
-    learning_rate) or "constrained" (conditions exactly, bounds by active sets: SciPy's SLSQP from the best of a least
-    squares search); study: the `jaxmbs.study.Study` whose dispersions, outputs and simulation objectives may use.
+    learning_rate) or "constrained" (conditions exactly, the rest as small as they let it be: sequential quadratic
+    programming from all starts together); study: the `jaxmbs.study.Study` whose dispersions, outputs and simulation
+    objectives may use.
 
     >>> model = mbs.set(mbs.library.double_pendulum().build(), {"gravity": (0, 0, 0)})
     >>> lower = mbs.design.MassDistribution("lower", half_axes=(0.3, 0.3, 0.3))
@@ -58,8 +60,8 @@ class Prepared:
 
     def __init__(self, problem: Problem):
         self.problem, self.variables = problem, Variables(problem.model, problem.free)
-        self.objectives = tuple(problem.objectives)
         self.setting = Setting(problem.model, problem.seed, problem.study)
+        self.objectives = tuple(o.ready(self.setting) for o in problem.objectives)
         if problem.method not in METHODS:
             raise unknown("method", problem.method, METHODS, "synthesize")
         if not self.objectives:
@@ -86,10 +88,17 @@ class Prepared:
         self.low = np.concatenate([self.variables.low, *(np.full(s.size, -np.inf) for s in self.own_starts)])
         self.high = np.concatenate([self.variables.high, *(np.full(s.size, np.inf) for s in self.own_starts)])
         self.conditions = np.array([o.goal == "zero" for o in self.objectives])
+        for o in self.objectives:
+            if o.within is not None and o.goal != "zero":
+                raise ModelError(
+                    f'synthesize: within = {o.within:g} goes with a condition, goal = "zero", not "{o.goal}"'
+                )
+        if problem.method != "constrained" and any(o.goal == "lowest" for o in self.objectives):
+            raise ModelError('synthesize: goal "lowest" is no sum of squares; use method = "constrained"')
         if problem.method != "constrained" and self.conditions.any() and not self.conditions.all():
             raise ModelError(
-                'synthesize: goals "zero" and "least" together: a sum of squares would trade the conditions for the '
-                'rest; use method = "constrained", or give all the goal "least" and weights'
+                'synthesize: conditions (goal "zero") and "least" together: a sum of squares would trade the conditions '
+                'for the rest; use method = "constrained", or give all the goal "least" and weights'
             )
 
     def data(self, salt: int | None = None) -> tuple[Any, ...]:
@@ -116,42 +125,60 @@ class Prepared:
             start += nominal.size
         return found
 
-    def measured(self, model: Model, x: Array, data: Any) -> list[Array]:
-        """What every objective measures of a model."""
-        out, motions = [], {}
+    def measured(self, model: Model, x: Array, data: Any, motions: Any = None) -> list[Array]:
+        """What every objective measures of a model.
+
+        motions: {samples: what the objectives of so many samples take from them, one (samples,) each}, where it is known.
+        """
+        out, moving = [], {}
+        known = {samples: list(taken) for samples, taken in (motions or {}).items()}
         for o, instances, mine in zip(self.objectives, data, self.own(x), strict=True):
             count = jax.tree.leaves(instances)[0].shape[0]
             rows = mine if mine.size else jnp.zeros((count, 0), x.dtype)
-            if isinstance(o, OfMotion):  # those of the same samples share their simulation
-                if o.samples not in motions:
-                    motions[o.samples] = moved(self.problem.study, model, instances)
-                out.append(o.taken(motions[o.samples], self.problem.study))
-            else:
+            if not isinstance(o, OfMotion):
                 out.append(evaluated(o, model, instances, rows))
+            elif motions is not None:
+                out.append(known[o.samples].pop(0)[:, None])
+            else:  # those of the same samples share their simulation
+                if o.samples not in moving:
+                    moving[o.samples] = moved(self.problem.study, model, instances)
+                out.append(o.taken(moving[o.samples], self.problem.study))
         return out
+
+    def model(self, x: Array) -> Model:
+        """The model of the variables x (n,)."""
+        return self.variables.at(self.variables.place(x[: self.variables.size]))
+
+    def _taken(self, x: Array, data: Any, motions: Any = None) -> Any:
+        """(objective, what it measures, its constants) of all."""
+        return list(
+            zip(self.objectives, self.measured(self.model(x), x, data, motions), self.constants, strict=True)
+        )  # fmt: skip
 
     def residuals(self, x: Array, data: Any) -> tuple[Array, Array]:
         """(weighted residuals of all objectives, the largest of each)."""
-        model = self.variables.at(self.variables.place(x[: self.variables.size]))
-        found = [
-            o.residuals(m, c)
-            for o, m, c in zip(self.objectives, self.measured(model, x, data), self.constants, strict=True)
-        ]
-        worst = jnp.stack([jnp.max(jnp.abs(r)) for r in found])
-        return jnp.concatenate([weighted(o, r) for o, r in zip(self.objectives, found, strict=True)]), worst
+        taken = self._taken(x, data)
+        found = [missed(o, m, c) for o, m, c in taken]
+        return jnp.concatenate([weighted(o, r) for (o, _, _), r in zip(taken, found, strict=True)]), _largest(taken)
 
-    def in_parts(self, x: Array, data: Any) -> tuple[Array, Array, Array]:
-        """(residuals that get least, residuals that vanish, margins that are not negative)."""
-        model = self.variables.at(self.variables.place(x[: self.variables.size]))
-        least, equal, margins = [jnp.zeros(0)], [jnp.zeros(0)], [jnp.zeros(0)]
-        for o, m, c in zip(self.objectives, self.measured(model, x, data), self.constants, strict=True):
-            margin = o.margins(m, c)
-            if margin is not None and o.goal == "zero":
-                margins.append(margin)
+    def in_parts(self, x: Array, data: Any, motions: Any = None) -> tuple[Array, Array, Array]:
+        """(what gets least, numbers that vanish, numbers that are not negative); motions: as in `measured`."""
+        cost, equal, margins = jnp.zeros(()), [jnp.zeros(0)], [jnp.zeros(0)]
+        for o, m, c in self._taken(x, data, motions):
+            limit = limits(o, m, c)
+            r = o.residuals(m, c)
+            if limit is not None:
+                margins.append(limit)
+            elif o.goal == "zero":
+                equal.append(r)
             else:
-                r = o.residuals(m, c)
-                (equal if o.goal == "zero" else least).append(weighted(o, r) if o.goal == "least" else r)
-        return jnp.concatenate(least), jnp.concatenate(equal), jnp.concatenate(margins)
+                w = weighted(o, r)
+                cost = cost + (o.weight * jnp.mean(r) if o.goal == "lowest" else 0.5 * (w @ w))
+        return cost, jnp.concatenate(equal), jnp.concatenate(margins)
+
+    def largest(self, x: Array, data: Any, motions: Any = None) -> Array:
+        """The largest residual of every objective; the mean of what gets lowest."""
+        return _largest(self._taken(x, data, motions))
 
     def digest(self) -> str:
         """What a checkpoint must agree with: the starts, the bounds and everything that was asked for."""
@@ -161,3 +188,10 @@ class Prepared:
         )
         numbers = np.concatenate([np.asarray(p.model.numbers, float), self.low, self.high, self.starts().reshape(-1)])
         return hashlib.sha256(text.encode() + numbers.tobytes()).hexdigest()
+
+
+def _largest(taken: Any) -> Array:
+    each = [
+        jnp.mean(o.residuals(m, c)) if o.goal == "lowest" else jnp.max(jnp.abs(missed(o, m, c))) for o, m, c in taken
+    ]
+    return jnp.stack(each)

@@ -17,29 +17,31 @@ Array = Any
 FLAT = 1e-6  # relative second moment below which a body counts as flat: of its largest
 
 
-def distribution(y: Array, center: Array, half: Array, inside: bool) -> tuple[Array, Array]:
+def distribution(y: Array, center: Array, half: Array, inside: bool, least: float = 0.0) -> tuple[Array, Array]:
     """(com (3,), second moments about it per mass (3, 3)) [m, m²] of y (9,).
 
-    center, half (3,): of the ellipsoid, or of what lengths are measured by where `inside` is false.
+    center, half (3,): of the ellipsoid, or of what lengths are measured by where `inside` is false; least: second moment
+    per mass that there is in every direction [m²].
     """
     z = jnp.concatenate([jnp.exp(y[:3]), y[3:]])
     if inside:
-        z = z / jnp.sqrt(1 + z @ z)
+        z = z * np.sqrt(1 - np.sum(least / np.asarray(half) ** 2)) / jnp.sqrt(1 + z @ z)
     o = jnp.zeros((), z.dtype)
     A = jnp.stack([z[0], o, o, z[3], z[1], o, z[4], z[5], z[2]]).reshape(3, 3) * half[:, None]
-    return center + half * z[6:], A @ A.T
+    return center + half * z[6:], A @ A.T + least * np.eye(3)
 
 
 def unconstrained(
-    com: np.ndarray, second: np.ndarray, center: np.ndarray, half: np.ndarray, inside: bool
+    com: np.ndarray, second: np.ndarray, center: np.ndarray, half: np.ndarray, inside: bool, least: float = 0.0
 ) -> np.ndarray:
     """y (9,) of a distribution; flat bodies get a little thickness, those beyond the envelope are shrunk into it."""
-    scaled = second / np.outer(half, half)
+    scaled = (second - least * np.eye(3)) / np.outer(half, half)
     moments, axes = np.linalg.eigh((scaled + scaled.T) / 2)
     moments = np.maximum(moments, FLAT * max(moments.max(), FLAT))
     A = np.linalg.cholesky((axes * moments[None, :]) @ axes.T)
     z = np.concatenate([np.diag(A), [A[1, 0], A[2, 0], A[2, 1]], (com - center) / half])
     if inside:
+        z = z / np.sqrt(1 - np.sum(least / half**2))
         size = np.linalg.norm(z)
         z = z / size * min(size, 0.95)
         z = z / np.sqrt(1 - z @ z)

@@ -16,6 +16,7 @@ import jaxmbs as mbs
 from jaxmbs.design.comparison import Comparison
 from jaxmbs.design.status import Status
 from jaxmbs.design.synthesize import Design
+from jaxmbs.design.uncertainty import Estimate
 
 DESIGN, PAGE = "design.json", "report.html"
 
@@ -46,9 +47,9 @@ def as_json(design: Design, comparison: Comparison) -> dict[str, Any]:
         "parameters": {name: np.asarray(x).tolist() for name, x in design.parameters.items()},
         "status": design.status.name,
         "reason": design.reason,
-        "largest_residuals": design.largest,
-        "largest_residuals_before": design.before,
-        "cost": design.cost,
+        "largest_residuals": {name: _finite(x) for name, x in design.largest.items()},
+        "largest_residuals_before": {name: _finite(x) for name, x in design.before.items()},
+        "cost": _finite(design.cost),
         "starts": {
             Status(s).name: int(n) for s, n in zip(*np.unique(design.statuses, return_counts=True), strict=True)
         },
@@ -60,10 +61,43 @@ def as_json(design: Design, comparison: Comparison) -> dict[str, Any]:
             {"text": r.text, "value": r.value, "unit": r.unit, "residual": r.residual, "exact": r.exact, "std": r.std}
             for r in design.relations
         ],
+        "undetermined": list(design.undetermined),
+        "estimates": [
+            {
+                "name": e.name,
+                "value": e.value,
+                "unit": e.unit,
+                "std": e.std if np.isfinite(e.std) else None,
+                "interval": [e.low, e.high] if np.isfinite(e.std) else None,
+            }
+            for e in estimates(design)
+        ],
+        "correlation": None
+        if design.uncertainty is None
+        else [[x if np.isfinite(x) else None for x in row] for row in design.uncertainty.correlation.tolist()],
         "comparison": [
             {"what": row.what, "unit": row.unit, "before": row.before, "after": row.after} for row in comparison.rows
         ],
     }
+
+
+def _finite(x: float) -> float | None:
+    return float(x) if np.isfinite(x) else None
+
+
+def estimates(design: Design) -> tuple[Estimate, ...]:
+    """What a fit found, each with its standard deviation; none of other problems."""
+    return design.uncertainty.estimates if design.uncertainty else ()
+
+
+def estimated(design: Design) -> list[tuple[str, str, str, str]]:
+    """(coordinate, value, standard deviation, interval of 95 %) of a fit, with units."""
+    return [
+        (e.name, f"{e.value:.6g} {e.unit}", f"{e.std:.2g}", f"{e.low:.6g} to {e.high:.6g}")
+        if np.isfinite(e.std)
+        else (e.name, f"{e.value:.6g} {e.unit}", "not determined", "")
+        for e in estimates(design)
+    ]
 
 
 def outcome(design: Design) -> str:
@@ -95,6 +129,10 @@ def table(design: Design, comparison: Comparison) -> RenderableType:
     if comparison.rows:
         rows = [(r.what, f"{r.before:.4g}", f"{r.after:.4g}", r.unit) for r in comparison.rows]
         parts.append(_table(comparison.title, ("", "before", "after", "unit"), rows))
+    if design.uncertainty:
+        head = ("coordinate", "value", "standard deviation", "95 %")
+        parts.append(_table("estimates", head, estimated(design)))
+        parts += [Text(f"{a} and {b}: correlation {c:.3f}") for a, b, c in design.uncertainty.close]
     if design.findings:
         parts.append(Text(str(design.findings)))
     return Group(*parts)

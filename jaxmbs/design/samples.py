@@ -10,6 +10,7 @@ import jax.numpy as jnp
 
 import jaxmbs as mbs
 from jaxmbs.model import ModelError
+from jaxmbs.model.events.conditions import JointReaches
 
 if TYPE_CHECKING:
     from jaxmbs.model import Model
@@ -20,7 +21,11 @@ Array = Any
 
 class Moved(NamedTuple):
     """What motions gave, (samples,) each: outputs by name, time [s] and lost energy [J] of the first of every event by name,
-    and whether it happened."""
+    and whether it happened.
+
+    An event that did not happen has the time of the run's end; and a joint that was to reach a value has more by what it
+    still lacks, so that a search sees in which direction it would.
+    """
 
     outputs: dict[str, Array]
     time: dict[str, Array]
@@ -37,13 +42,27 @@ def draws_of(study: Study, count: int, first: int = 0) -> Array:
     return draws(study, range(first, first + count), float)
 
 
+def even_draws(study: Study, count: int) -> Array:
+    """(count, k) draws of the dispersions laid out evenly, by Sobol's points of the study's seed.
+
+    Their shares and quantiles are nearer to those of many samples than those of as many random ones are.
+    """
+    from jaxmbs.study.sampling.designs import Design
+
+    dispersions = study.dispersions
+    if not dispersions.items:
+        return jnp.zeros((count, 0))
+    points = Design("sobol", dispersions.inputs, count, study.seed, ()).points(0, count)
+    return jax.vmap(lambda u: dispersions.of_uniform(2 * u - 1, float))(jnp.asarray(points))
+
+
 def moved(study: Study, model: Model, draws: Array) -> Moved:
     """The motions of a candidate's samples."""
     from jaxmbs.study.batch import simulated
     from jaxmbs.study.outputs.folding import folded, kept
 
     start, fold = folded(study.outputs, draws.dtype)
-    names = model.event_names
+    names, events = model.event_names, model.structure.events
 
     def one(draw: Array) -> Moved:
         own, q, v = model, jnp.asarray(study.q0), jnp.asarray(study.v0)
@@ -54,11 +73,22 @@ def moved(study: Study, model: Model, draws: Array) -> Moved:
         run = simulated(time, own, q, v, save_every=None, fold=(start, fold) if start else None)
         outputs = kept(study.outputs, run.folded, run.events, own, q, v)
         is_it = {name: run.events.index == k for k, name in enumerate(names)}
-        when = {n: jnp.min(jnp.where(at, run.events.time, time.t_end)) for n, at in is_it.items()}
+        late = {e.name: time.t_end * (1 + _lacking(own, e.name, e.when, q, run.q[-1])) for e in events}
+        first = {n: jnp.min(jnp.where(at, run.events.time, jnp.inf)) for n, at in is_it.items()}
+        when = {n: jnp.where(is_it[n].any(), jnp.where(is_it[n].any(), t, 0.0), late[n]) for n, t in first.items()}
         lost = {n: jnp.sum(jnp.where(at, run.events.energy_lost, 0.0)) for n, at in is_it.items()}
         return Moved(outputs, when, lost, {n: at.any() for n, at in is_it.items()})
 
     return jax.vmap(one)(draws)
+
+
+def _lacking(model: Model, name: str, condition: Any, start: Array, end: Array) -> Array:
+    """What part of its way a joint still lacks at the end of a run; 0 where an event waits for something else."""
+    if not isinstance(condition, JointReaches):
+        return jnp.zeros(())
+    at, value = model.q_slice(condition.joint), mbs.get(model, f"{name}.value")
+    way = jnp.abs(start[at][0] - value)
+    return jnp.abs(end[at][0] - value) / jnp.where(way > 0, way, 1.0)
 
 
 def require_effect(study: Study, free: Iterable[str]) -> None:

@@ -92,16 +92,58 @@ class _AllStarts:
         return jax.tree.map(merged, state, new)
 
 
+class Kept:
+    """Answers of a search that asks for points, in a file that the same search begins with, and goes on to the same bits."""
+
+    def __init__(self, path: Path | None, digest: str):
+        self.path, self.digest, self.saved = path, digest, time.perf_counter()
+        self.known: dict[bytes, tuple[np.ndarray, ...]] = {}
+        if path is not None and path.exists():
+            with np.load(path) as found:
+                _same(path, str(found["digest"]), digest)
+                columns = [found[f"leaf_{k}"] for k in range(len(found.files) - 1)]
+            self.known = {row[0].tobytes(): row for row in zip(*columns, strict=True)}
+
+    def answers(self, x: np.ndarray, evaluate: Callable[[np.ndarray], Any]) -> list[Any]:
+        """What `evaluate` says of the points x (s, n), tuples of arrays that begin with the point."""
+        keys = [row.tobytes() for row in x]
+        new = [k for k, key in enumerate(keys) if key not in self.known]
+        found = dict(zip(new, evaluate(x[new]), strict=True)) if new else {}
+        answers = [found[k] if k in found else self.known[key] for k, key in enumerate(keys)]
+        if self.path is not None:
+            self.known.update(zip(keys, answers, strict=True))
+            if time.perf_counter() - self.saved > KEEP:
+                self.write()
+        return answers
+
+    def write(self) -> None:
+        """Bring the file up to date."""
+        if self.path is not None and self.known:
+            columns = [np.stack([np.asarray(a) for a in column]) for column in zip(*self.known.values(), strict=True)]
+            leaves: dict[str, Any] = {f"leaf_{k}": column for k, column in enumerate(columns)}
+            _written(self.path, digest=self.digest, **leaves)
+            self.saved = time.perf_counter()
+
+
+def _written(path: Path, **arrays: Any) -> None:
+    """The whole file or none."""
+    partial_path = path.with_name(f".{path.name}.partial.npz")
+    np.savez(partial_path, **arrays)
+    os.replace(partial_path, path)
+
+
+def _same(path: Path, found: str, digest: str) -> None:
+    if found != digest:
+        raise ModelError(f"{path} is the checkpoint of another problem; remove it, or use another folder")
+
+
 def _keep(path: Path, state: Any, costs: list[np.ndarray], before: np.ndarray, digest: str) -> None:
     leaves: dict[str, Any] = {f"leaf_{k}": np.asarray(x) for k, x in enumerate(jax.tree.leaves(state))}
-    partial_path = path.with_name(f".{path.name}.partial.npz")
-    np.savez(partial_path, digest=digest, costs=np.array(costs), before=before, **leaves)
-    os.replace(partial_path, path)
+    _written(path, digest=digest, costs=np.array(costs), before=before, **leaves)
 
 
 def _kept(path: Path, like: Any, digest: str) -> tuple[Any, list[np.ndarray], np.ndarray]:
     with np.load(path) as found:
-        if str(found["digest"]) != digest:
-            raise ModelError(f"{path} is the checkpoint of another problem; remove it, or use another folder")
+        _same(path, str(found["digest"]), digest)
         leaves, tree = jax.tree.flatten(like)
         return tree.unflatten([found[f"leaf_{k}"] for k in range(len(leaves))]), list(found["costs"]), found["before"]

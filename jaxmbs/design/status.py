@@ -6,7 +6,7 @@ import enum
 
 
 class Status(enum.IntEnum):
-    """Why the search from one start stopped; `message` is what users read.
+    """Why the search from one start stopped, by what is measured there; `message` is what users read.
 
     >>> mbs.design.Status.RUNAWAY.success, mbs.design.Status(0).message
     (False, 'every condition holds')
@@ -20,11 +20,15 @@ class Status(enum.IntEnum):
     RUNAWAY = 5
     NOT_FINITE = 6
     RUNNING = 7
+    UNDETERMINED = 8
+    IMPOSSIBLE = 9
 
     def __str__(self) -> str:
         return self.name
 
-    __format__ = enum.Enum.__format__  # of that text, not of the number
+    def __format__(self, spec: str, /) -> str:
+        """Of the name; with "d" of the number."""
+        return format(int(self) if spec.endswith("d") else self.name, spec)
 
     @property
     def message(self) -> str:
@@ -49,4 +53,9 @@ _MESSAGES = {
     ),
     Status.NOT_FINITE: "the objective is not a finite number here",
     Status.RUNNING: "not finished",
+    Status.UNDETERMINED: (
+        "no change nearby makes it less, and every condition holds, but other parameters do as well: give some of them, "
+        "or say what else is wanted"
+    ),
+    Status.IMPOSSIBLE: "it is proved that the conditions cannot hold",
 }

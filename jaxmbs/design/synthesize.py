@@ -11,10 +11,16 @@ import numpy as np
 
 import jaxmbs as mbs
 from jaxmbs.design.certificate import certificate
+from jaxmbs.design.directions import NAMED, in_words, lost
 from jaxmbs.design.findings import Findings, findings
+from jaxmbs.design.local import Problems
+from jaxmbs.design.optimality import FLAT, optimality
+from jaxmbs.design.optimisers.stochastic import State as StochasticState
 from jaxmbs.design.problem import Prepared, Problem
 from jaxmbs.design.search import Progress, search, silent
 from jaxmbs.design.status import Status
+from jaxmbs.design.uncertainty import Uncertainty, uncertainty
+from jaxmbs.design.under_conditions import decided, idle, under_conditions, within_reach
 from jaxmbs.model import Model
 
 
@@ -27,7 +33,9 @@ class Design:
     history (steps, starts): costs; statuses, costs (starts,); x (starts, n): variables of every start; best: its number;
     findings: `Findings`, what the conditions fix and what they leave free (None where the search failed); problem: `Problem`
     that it solves; certificate: where it is proved that no bodies inside their envelopes meet the conditions, what the norm
-    of these, relative to the nominal mass matrix, is at least; else None.
+    of these, relative to the nominal mass matrix, is at least; else None; undetermined: combinations of parameters that
+    change neither what is least nor the conditions, in words (status UNDETERMINED); violations (steps, starts): of the
+    conditions, with method "constrained"; uncertainty: `Uncertainty` of a fit, a problem whose objectives are all "least".
 
     >>> model = mbs.set(mbs.library.three_link_arm().build(), {"gravity": (0, 0, 0)})
     >>> free = [mbs.design.Free(f"body_{k}.com", components=(0, 1)) for k in (2, 3)]
@@ -52,6 +60,9 @@ class Design:
     findings: Findings | None
     problem: Problem
     certificate: float | None = None
+    undetermined: tuple[str, ...] = ()
+    violations: np.ndarray | None = None
+    uncertainty: Uncertainty | None = None
 
     @property
     def relations(self) -> tuple[Any, ...]:
@@ -82,22 +93,30 @@ def synthesize(problem: Problem, checkpoint: str | Path | None = None, progress:
     [0. 0. 0.]
     """
     prepared = Prepared(problem)
-    state, history, before = search(prepared, None if checkpoint is None else Path(checkpoint), progress)
-    if problem.method == "constrained":
-        from jaxmbs.design.optimisers.constrained import refined
-
-        state = refined(prepared, state)
-    state = jax.tree.map(np.asarray, state)
-    best = best_start(prepared, state)
+    kept = None if checkpoint is None else Path(checkpoint)
+    free = np.zeros((0, len(prepared.low)))
+    if problem.method == "constrained" and not prepared.conditions.all():
+        state, trace, before, best, free = under_conditions(prepared, kept, progress)
+        history = trace[:, 0]
+    else:
+        state, history, before = search(prepared, kept, progress)
+        state, trace = jax.tree.map(np.asarray, state), None
+        best = best_start(prepared, state)
+        state, free = _measured(prepared, state, best)
     x = state.x[best][: prepared.variables.size]
     status = Status(int(state.status[best]))
     values = prepared.variables.values(prepared.variables.coordinates_at(x))
     parameters = {name: _plain(value) for name, value in values.items()}
-    proved = None if status.success else certificate(prepared, x)
+    known = status.success or status is Status.UNDETERMINED
+    proved = None if known or status is Status.NOT_FINITE else certificate(prepared, x)
+    if proved is not None:
+        status = Status.IMPOSSIBLE
+        state.status[best] = int(status)
+    undetermined = in_words(prepared, state.x[best], free)
     return Design(
         parameters,
         status,
-        _reason(prepared, state, best, proved),
+        _reason(prepared, state, best, proved, undetermined, lost(prepared, parameters)),
         {_name(prepared, k): float(w) for k, w in enumerate(state.worst[best])},
         {_name(prepared, k): float(w) for k, w in enumerate(before)},
         float(state.cost[best]),
@@ -106,10 +125,50 @@ def synthesize(problem: Problem, checkpoint: str | Path | None = None, progress:
         state.cost,
         state.x,
         best,
-        findings(prepared, state, best) if status.success and hasattr(state, "normal") else None,
+        findings(prepared, state, best) if known and not isinstance(state, StochasticState) else None,
         problem,
         proved,
+        undetermined,
+        None if trace is None else trace[:, 1],
+        uncertainty(prepared, np.asarray(state.x[best], float)) if known else None,
     )
+
+
+def _measured(prepared: Prepared, state: Any, best: int) -> tuple[Any, np.ndarray]:
+    """(state with the best start's status as it is measured there, the directions that stay free (k, n)).
+
+    Conditions that hold hold. For what is least it is asked whether it is, where the search did not look (random samples
+    in each step), and whether other parameters do as well, where its normal matrix has such directions.
+    """
+    state = state._replace(status=np.array(state.status))
+    status, x = Status(int(state.status[best])), np.asarray(state.x[best], float)
+    none = np.zeros((0, len(x)))
+    if prepared.conditions.all():
+        if isinstance(state, StochasticState) and status is Status.LEAST:
+            state.status[best] = int(Status.MET)
+        return state, none
+    normal = np.asarray(state.normal[best]) if hasattr(state, "normal") else None
+    if status not in (Status.LEAST, Status.STALLED):
+        return state, none
+    if status is Status.LEAST and normal is not None and not _deficient(prepared, normal, x):
+        return state, none
+    problems = Problems(prepared, len(x))
+    here = problems(x[None])[0]
+    if not here.finite:
+        return state, none
+    measured = optimality(problems, here, *within_reach(prepared, x), idle(prepared, x))
+    found, free = decided(measured, here, Status.STEPS if normal is None else status, prepared)
+    if normal is not None and found is Status.STALLED:
+        found = status  # the search's own test of the slope is about noise, not about rounding
+    state.status[best] = int(found)
+    return state, free
+
+
+def _deficient(prepared: Prepared, normal: np.ndarray, x: np.ndarray) -> bool:
+    """Whether the slopes of residuals leave a combination of the variables free that no bound holds."""
+    inside = (x > prepared.low) & (x < prepared.high) & (np.diagonal(normal) >= 0)
+    values = np.linalg.eigvalsh(normal[np.ix_(inside, inside)])
+    return bool(len(values) and values[0] <= 10 * FLAT * values[-1])
 
 
 def _plain(value: Any) -> Any:
@@ -125,12 +184,9 @@ def best_start(prepared: Prepared, state: Any) -> int:
     n = prepared.variables.size
     away = np.linalg.norm(state.x[:, :n] - prepared.variables.nominal, axis=1)
     met = state.status == int(Status.MET)
-    order = np.lexsort(
-        (
-            np.where(met, away, state.cost),
-            np.where(state.status <= int(Status.LEAST), 0, np.where(state.status <= int(Status.INFEASIBLE), 1, 2)),
-        )
-    )
+    success = [Status(int(s)).success for s in state.status]
+    escaped = np.isin(state.status, (int(Status.RUNAWAY), int(Status.NOT_FINITE)))
+    order = np.lexsort((np.where(met, away, state.cost), np.where(success, 0, np.where(escaped, 2, 1))))
     return int(order[0])
 
 
@@ -142,22 +198,33 @@ def _name(prepared: Prepared, k: int) -> str:
     return types[k] if types.count(types[k]) == 1 else f"{types[k]}_{types[: k + 1].count(types[k])}"
 
 
-def _reason(prepared: Prepared, state: Any, best: int, proved: float | None) -> str:
+def _reason(
+    prepared: Prepared, state: Any, best: int, proved: float | None, undetermined: tuple[str, ...], gone: list[str]
+) -> str:
     status, worst = Status(int(state.status[best])), state.worst[best]
     said, x = status.message, state.x[best][: prepared.variables.size]
-    if status in (Status.INFEASIBLE, Status.STALLED, Status.STEPS):
+    if proved is not None:
+        said = f"no bodies inside the envelopes meet the conditions, whose norm is at least {proved:.2g} (proved)"
+    if status in (Status.INFEASIBLE, Status.IMPOSSIBLE, Status.STALLED, Status.STEPS):
         broken = [
             f"{_name(prepared, int(k))} (largest residual {worst[k]:.2g})"
             for k in np.flatnonzero(prepared.conditions & ~(worst <= prepared.problem.tolerance))
         ]
         said += "; not met: " + ", ".join(broken) if broken else ""
+    if status is Status.NOT_FINITE:
+        bad = [_name(prepared, int(k)) for k in np.flatnonzero(~np.isfinite(worst))]
+        said += "; not finite: " + ", ".join(bad) if bad else ""
     if status is Status.RUNAWAY:
-        gone = np.flatnonzero(np.asarray(prepared.variables.away(x)))
-        labels = [prepared.variables.labels()[k] for k in gone]
+        away = np.flatnonzero(np.asarray(prepared.variables.away(x)))
+        labels = [prepared.variables.labels()[k] for k in away]
         said += "; runs away: " + ", ".join(dict.fromkeys(labels))
+    if undetermined:
+        more = f" and {len(undetermined) - NAMED} more" if len(undetermined) > NAMED else ""
+        several = "combinations stay" if len(undetermined) > 1 else "combination stays"
+        said += f"; {len(undetermined)} {several} free: {'; '.join(undetermined[:NAMED])}{more}"
     binding = prepared.variables.binding(x)
     if binding:
         said += "; what binds: " + "; ".join(binding)
-    if proved is not None:
-        said += f"; no bodies inside the envelopes meet the conditions, whose norm is at least {proved:.2g} (proved)"
+    if gone:
+        said += "; degenerate: " + "; ".join(gone)
     return said

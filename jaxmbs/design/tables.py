@@ -54,6 +54,9 @@ class MassDistributionTable(Table):
     pole: Vector = stated(
         "3 numbers", "point that relations count first moments and inertia from", unit="m", default=(0.0, 0.0, 0.0)
     )
+    least_thickness: Annotated[float, Field(ge=0)] = stated(
+        "number >= 0", "as extended in every direction as a plate of this thickness is across", unit="m", default=0.0
+    )
     equal: list[Name] = stated("list of bodies", "bodies that are the same as the (only) one", default=list)
     mirrored: list[Name] = stated("list of bodies", "bodies that are its mirror image", default=list)
     across: Literal["x", "y", "z"] = stated(
@@ -81,7 +84,7 @@ class _DesignTable(Table):
     max_steps: Annotated[int, Field(strict=True, ge=1)] = stated("integer >= 1", "most steps of a search", default=200)
     method: Literal["least_squares", "adam", "constrained"] = stated(
         "least_squares | adam | constrained",
-        "Levenberg-Marquardt; Adam with fresh samples in every step; or the first, refined by SciPy's SLSQP",
+        "Levenberg-Marquardt; Adam with fresh samples in every step; or sequential quadratic programming under conditions",
         default="least_squares",
     )
     learning_rate: Positive = stated("number > 0", "of Adam", default=0.02)

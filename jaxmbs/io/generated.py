@@ -27,7 +27,7 @@ class Made(Table):
 
     def made(self, cls: type) -> Any:
         """An object of a class all of whose fields stand in the table."""
-        given = {d.name: getattr(self, d.key) for d in declared(cls)}
+        given = {d.name: getattr(self, d.key) for d in declared(cls) if d.kind is not Kind.ARRAYS}
         return cls(**{k: v.build() if isinstance(v, Made) else v for k, v in given.items()})
 
 
@@ -44,7 +44,8 @@ def table_of(cls: type, known: Classes, beside: Classes = (), base: type[Made] =
     for d in (d for c in (*beside, cls) for d in declared(c)):
         if d.key in fields or d.key in base.model_fields:
             raise TypeError(f"{cls.__name__}.{d.name}: this name stands for something else in a file; choose another")
-        fields[d.key] = _entry(d, known)
+        if d.kind is not Kind.ARRAYS:  # optional: a file says another way where they come from
+            fields[d.key] = _entry(d, known)
     made = create_model(f"{cls.__name__}Table", __base__=base, __doc__=cls.__doc__, **fields)
     made.makes = cls
     return made

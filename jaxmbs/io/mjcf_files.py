@@ -39,7 +39,11 @@ def _read(folder: Path, path: Path, roots: dict[Path, Element]) -> None:
     """The file and all that it includes, each once; only those of the folder."""
     if path.resolve() in roots:
         return
-    root = roots[path.resolve()] = parsed(read_bytes(path))
+    content = read_bytes(path)
+    try:
+        root = roots[path.resolve()] = parsed(content)
+    except InputError as error:
+        raise InputError(Problem("", f"MuJoCo cannot read it: {error}")) from None
     for element, name in _named(root):
         for there in {folder / name, path.parent / name}:
             if element.tag in _BESIDE_THE_FILE and there.is_file() and within(folder, there):

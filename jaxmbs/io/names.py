@@ -13,19 +13,20 @@ from typing import Any
 from jaxmbs.io.errors import InputError, Problem
 
 LONGEST = 255  # [byte] of a name, on every common file system
+FULL = (errno.ENOSPC, errno.EDQUOT)  # a disk, or a user's share of it
 TRUST = "--trust on the command line, trust=True in Python"
 
 
 def fault(name: Any) -> str:
-    """What keeps a name from being the bare name of a file; "" where nothing does.
+    """What keeps a name from being the name of a file by itself; "" where nothing does.
 
     >>> fault("mine.py"), fault("../mine.py")
-    ('', 'is not the bare name of a file')
+    ('', 'is not the name of a file by itself')
     """
     if not isinstance(name, str) or name in ("", ".", "..") or not name.isprintable():
-        return "is not the bare name of a file"
+        return "is not the name of a file by itself"
     if PurePosixPath(name).name != name or PureWindowsPath(name).name != name:
-        return "is not the bare name of a file"
+        return "is not the name of a file by itself"
     if len(name.encode()) > LONGEST:
         return f"is longer than the {LONGEST} bytes that a file's name may have"
     return ""
@@ -54,9 +55,17 @@ def within(folder: Path, path: str | Path) -> bool:
         return False
 
 
+def exists(path: Path) -> bool:
+    """Whether there is such a file; a name that no file can have is none."""
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False
+
+
 def remedy(error: OSError, otherwise: str) -> str:
     """What a system call's failure means, and what to do; otherwise: the remedy where the system's own words are enough."""
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+    if error.errno in FULL:
         return "the disk is full, or your share of it; make room, then give the same command again"
     if error.errno == errno.ENAMETOOLONG:
         return (

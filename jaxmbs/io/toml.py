@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import tomllib
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError, create_model
 
+from jaxmbs.errors import ModelWarning
 from jaxmbs.io.catalogue import catalogue
-from jaxmbs.io.errors import InputError, Problem, dotted, problems_of
+from jaxmbs.io.errors import InputError, Problem, problems_of
 from jaxmbs.io.mechanism import mechanism_table
-from jaxmbs.io.names import TRUST, within
+from jaxmbs.io.names import TRUST, exists, within
 from jaxmbs.io.names import read_bytes as read_bytes
 from jaxmbs.io.tables import Table
 
@@ -34,17 +36,21 @@ def parse(text: str | bytes, file: str | Path | None = None) -> dict[str, Any]:
 def beside(path: str | Path, data: dict[str, Any], trust: bool = False) -> dict[str, Any]:
     """The tables of the file at `path` with the meshes that they name found beside it, or in folders below.
 
-    Raises InputError for a mesh elsewhere, unless the file is trusted.
+    Meshes that are elsewhere are left out, with a warning, unless the file is trusted.
     """
-    folder = Path(path).resolve().parent
-    mechanism = data.get("mechanism")
-    visuals = mechanism.get("visuals") if isinstance(mechanism, dict) else None
-    for k, visual in enumerate(visuals if isinstance(visuals, list) else []):
+    folder, mechanism, left = Path(path).resolve().parent, data.get("mechanism"), []
+    found = mechanism.get("visuals") if isinstance(mechanism, dict) else None
+    visuals: list[Any] = found if isinstance(found, list) else []
+    for visual in list(visuals):
         if isinstance(visual, dict) and isinstance(visual.get("file"), str) and visual["file"]:
-            if not trust and not within(folder, visual["file"]):
-                said = f'"{visual["file"]}" is not in the folder of this file; put it there, or say that you trust the file'
-                raise InputError(Problem(dotted(("mechanism", "visuals", k, "file")), f"{said}: {TRUST}"))
-            visual["file"] = str(folder / visual["file"])
+            file = folder / visual["file"]
+            if not trust and not within(folder, file) and exists(file):
+                left.append(visual["file"])
+                visuals.remove(visual)
+            visual["file"] = str(file)
+    if left:
+        said = f"meshes outside the file's folder are not drawn ({', '.join(left)}), but for those who trust the file"
+        warnings.warn(f"{Path(path).name}: {said}: {TRUST}", ModelWarning, stacklevel=3)
     return data
 
 

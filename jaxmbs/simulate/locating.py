@@ -37,14 +37,15 @@ class Search(NamedTuple):
         eps = float(jnp.finfo(self.length.dtype).eps)
         return jnp.where(self.tries >= LATE + 1, eps**0.6, jnp.where(self.tries >= LATE, eps**0.75, -1.0))
 
-    def after(self, h: Any, value: Any, rate: Any, finest: Any, rest: Any, was_on: Any, out: Outcome) -> Search:
+    def after(
+        self, h: Any, near: Any, value: Any, rate: Any, finest: Any, rest: Any, was_on: Any, out: Outcome
+    ) -> Search:
         """Where it stands next, between the lengths tried before and after the event, after a step of length h with this
-        guard, and its rate, at the end; rest: the longest, was_on: whether anything was sought in it."""
-        newton = -value / jnp.where(rate == 0, 1.0, rate)
+        guard, and its rate, at the end; near: the length that Newton's method proposes, rest: the longest, was_on: whether
+        anything was sought in it."""
+        tried, value, step = jax.lax.stop_gradient((h, value, near - h))
         # where the instant itself is lost in rounding, this length stays; its derivative is Newton's
-        stays = newton - jax.lax.stop_gradient(newton)
-        last = h + jnp.where(jnp.abs(newton) <= finest, newton, stays)
-        tried, value = jax.lax.stop_gradient((h, value))
+        last = near - jnp.where(jnp.abs(step) <= finest, 0.0, step)
         low = jnp.where(was_on & ~out.risen, tried, jnp.where(was_on, self.low, 0.0))
         high = jnp.where(out.risen, tried, self.high)
         near = tried + self._root(tried, value, rate, was_on & (self.guard == out.found))
@@ -62,8 +63,7 @@ class Search(NamedTuple):
         apart = h - self.tried
         bend = jnp.where(again & (apart != 0), (rate - self.rate) / jnp.where(apart == 0, 1.0, apart), 0.0)
         slope = rate + jnp.sqrt(jnp.maximum(rate * rate - 2 * bend * value, 0.0))
-        newton = -value / jnp.where(rate == 0, 1.0, rate)
-        return jnp.where(slope > 0, -2 * value / jnp.where(slope > 0, slope, 1.0), newton)
+        return jnp.where(slope > 0, -2 * value / jnp.where(slope > 0, slope, 1.0), jnp.inf)
 
 
 class Seen(NamedTuple):

@@ -259,7 +259,8 @@ class Run:
             tried, end, error = jax.lax.stop_gradient((h, t, error))
             pace = pace.after(tried, end, error, self.trials[1], moves & ~jumped, fails)
             done |= pace.stalled
-        seek = x.search.after(h, pick(found, g), pick(found, slope), finest, rest, searching, out)
+        at, value, rate = (pick(found, y) for y in (at, g, slope))
+        seek = x.search.after(h, at, value, rate, finest, rest, searching, out)
         caught = logged if self.catches and self.events else jnp.asarray(False)
         instant = jnp.where(caught, event, jnp.where(jumped, AFTER_JUMP, ON_GRID))
         before = (*phase[:2], _where(caught, x.mode, mode), instant) if self.catches else None

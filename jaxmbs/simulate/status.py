@@ -40,7 +40,9 @@ class Status(enum.IntEnum):
     def __str__(self) -> str:
         return self.name
 
-    __format__ = enum.Enum.__format__  # of that text, not of the number
+    def __format__(self, spec: str, /) -> str:
+        """Of the name; with "d" of the number."""
+        return format(int(self) if spec.endswith("d") else self.name, spec)
 
     @staticmethod
     def of(*found: tuple[Any, Status]) -> Int[jax.Array, ""]:

@@ -34,7 +34,6 @@ def require_codecs(folder: Path, record: Mapping[str, Any]) -> None:
         found = json.loads(path.read_bytes())
         arrays = found["consolidated_metadata"]["metadata"].values()
         used = {(codec["name"], found["zarr_format"]) for x in (found, *arrays) for codec in x.get("codecs", ())}
-        used |= {(y["name"], 3) for x in arrays for codec in x.get("codecs", ()) for y in codec.get("codecs", ())}
         used |= {(x["data_type"], 3) for x in arrays if x["data_type"] not in TYPES}
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         message = f"cannot be read; `{command('resume', folder, record=record)}` writes it again"

@@ -134,11 +134,10 @@ def _span(
     """What is damaged in the samples first ... stop - 1, whole chunks; their checksums go into of_all."""
     rows = store.chunk_rows
     unread: dict[tuple[str, int], str] = {}
-    status = read_span(
-        arrays["status"], "status", first, stop, rows, unread
-    )  # before the others, which are written before it
+    status = read_span(arrays["status"], "status", first, stop, rows, unread)  # first: it is written last
     others = {name: x for name, x in arrays.items() if name != "status"}
-    values = {name: read_span(x, name, first, stop, rows, unread) for name, x in others.items()} | {"status": status}
+    values = {name: read_span(x, name, first, stop, rows, unread) for name, x in others.items()}
+    values["status"] = status
     for begin in range(first, stop, rows):
         end, number = min(begin + rows, stop), begin // rows
         own = slice(begin - first, end - first)

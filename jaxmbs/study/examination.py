@@ -44,7 +44,8 @@ class Examination:
 
     @property
     def document(self) -> dict[str, Any]:
-        return asdict(self) | {"folder": str(self.folder), "sound": self.sound}
+        earlier = {"mended": self.repaired}  # its name in earlier versions
+        return asdict(self) | {"folder": str(self.folder), "sound": self.sound, **earlier}
 
 
 def examined(

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from jaxmbs.io.errors import InputError, Problem
+from jaxmbs.io.names import within
 from jaxmbs.study.checksums import CHECKSUM
 from jaxmbs.study.outputs.folding import AT_START, EVENT_COUNTS, EVENT_TIMES, at_their_start
 
@@ -40,14 +42,20 @@ def files(folder: Path, record: Mapping[str, Any]) -> Path:
 
 
 def files_of(path: Path) -> Path:
-    """Where the files are that the study at `path` names: beside it, or, for the study of a run, where that keeps them."""
-    folder = path.absolute().parent
+    """Where the files are that the study at `path` names: beside it, or, for the study of a run, where that keeps them.
+
+    Raises InputError where that is not in the run's folder.
+    """
+    folder, record = path.absolute().parent, None
     if path.name == STUDY:
-        with suppress(OSError, ValueError):
+        with suppress(OSError, ValueError, RecursionError):
             record = json.loads((folder / PROVENANCE).read_bytes())
-            if isinstance(record, dict) and isinstance(kind(record), int):
-                return files(folder, record)
-    return folder
+    if not isinstance(record, dict) or not isinstance(kind(record), int):
+        return folder
+    found = files(folder, record)
+    if not within(folder, found):
+        raise InputError(Problem(str(found), "is a symbolic link out of the run's folder, and not read"))
+    return found
 
 
 def starting(study: Study, of_kind: int) -> tuple[str, ...]:

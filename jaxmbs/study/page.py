@@ -7,6 +7,7 @@ from html import escape
 
 import numpy as np
 
+from jaxmbs.io.pages import POLICY
 from jaxmbs.study import page_inputs, plots
 from jaxmbs.study.contents import contents
 from jaxmbs.study.dispersions import Dispersion
@@ -29,7 +30,6 @@ from jaxmbs.study.statistics import (
 )
 from jaxmbs.study.store import Store
 from jaxmbs.study.units import si, units_of
-from jaxmbs.view.policy import POLICY
 
 _POINTS = 500  # of a scatter
 
@@ -102,9 +102,9 @@ def _verdict(study: Study, summary: Summary) -> str:
 def _banner(summary: Summary, store: Store) -> str:
     if summary.done == summary.n:
         return ""
-    who = escape(holder(store.folder))
-    who = who or f"<code>{escape(command('resume', store.folder, record=store.provenance))}</code>"
-    said = f"This run is not finished: {summary.done:,} of {summary.n:,} samples are computed. {who} computes the rest."
+    who, again = holder(store.folder), command("resume", store.folder, record=store.provenance)
+    rest = f"{escape(who)} computes" if who else f"<code>{escape(again)}</code> computes"
+    said = f"This run is not finished: {summary.done:,} of {summary.n:,} samples are computed. {rest} the rest."
     return f"<div class=banner>{said}</div>"
 
 

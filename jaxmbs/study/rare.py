@@ -3,20 +3,23 @@ words."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections.abc import Callable
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jaxmbs.errors import ModelError
 from jaxmbs.io.errors import InputError, Problem, choices
 from jaxmbs.study.batch import precision, samples_of, study_key
 from jaxmbs.study.layout import ANEW, labels
 from jaxmbs.study.reliability import (
+    DesignPoint,
     Estimate,
+    Failures,
     LimitState,
     design_points,
+    failures,
     first_order,
     importance_sampling,
     second_order,
@@ -24,7 +27,6 @@ from jaxmbs.study.reliability import (
     worst_cases,
 )
 from jaxmbs.study.reliability.limit_state import in_blocks
-from jaxmbs.study.slopes import slopes_of
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -33,13 +35,17 @@ if TYPE_CHECKING:
     from jaxmbs.study.problem import Study
 
 _ROWS = 64  # samples that are computed at once
+_STARTS = 3  # of a search by gradient
 _TOLD = 6  # inputs of a point that are told, the largest
+
+Progress = Callable[[str, int, float], None]
 
 
 def limit_state_of(study: Study, criterion: Criterion) -> LimitState:
     """The limit state of a study's criterion: its margin [SI], over one standard normal number per input of the dispersions.
 
-    Values come from the program of `run`; a sample that fails is a failure of the criterion, as in a report.
+    Values come from the program of `run`; a sample that fails is a failure of the criterion, as in a report. Gradients
+    are differences of values: a search takes some dozens, for which no program in reverse mode is worth its compilation.
     """
     from scipy.special import ndtr
 
@@ -55,12 +61,7 @@ def limit_state_of(study: Study, criterion: Criterion) -> LimitState:
                 x[k] = one[name][0]
         return {"margin": np.where(found["status"] == 0, criterion.margin(found[label]), np.nan)}
 
-    found = slopes_of(study)
-
-    def slopes(u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return criterion.margin_slopes(*found(u, criterion.output))
-
-    return LimitState(lambda u: in_blocks(results, u, _ROWS)["margin"], slopes, inputs)
+    return LimitState(lambda u: in_blocks(results, u, _ROWS)["margin"], None, inputs)
 
 
 def picked(study: Study, text: str | None) -> Criterion:
@@ -76,42 +77,73 @@ def picked(study: Study, text: str | None) -> Criterion:
 
 def rare(
     study: Study, criterion: str | None = None, method: str = "importance", n: int = 4000, radius: float = 3.0,
-    of: str | Path | None = None,
+    of: str | Path | None = None, progress: Progress | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     """Probability that a criterion is missed, most probable way and worst case within `radius` standard deviations, as
     plain data.
 
-    method: "importance" (around the most probable failures, found by gradient) or "subset" (n samples in each of
-    about eight levels, no gradients); of: a run of the study, whose worst sample is told beside the worst case.
+    method: "importance" (n samples around failures, which searches find before) or "subset" (ten runs with n / 20
+    samples in each level of a tenth of the one before); of: a run of the study, whose worst sample is told beside the
+    worst case; progress: called with (stage, simulations so far, margin that was reached, in the unit that reports show).
     """
     c = picked(study, criterion)
     if method not in ("importance", "subset"):
         raise InputError(Problem("--method", f'"{method}" is none; take importance or subset'))
-    g = limit_state_of(study, c)
     unit = study.shown[c.output]
-    estimates: list[Estimate] = []
+    g = limit_state_of(study, c)
+    if progress:
+        g.progress = lambda stage, done, level: progress(stage, done, level / unit.factor)
+    g.at("compiling")
+    median = float(g(np.zeros((1, g.inputs)))[0])
     points, worst = [], None
     if method == "subset":
-        estimates.append(subset_simulation(g, max(n // 8, 20), seed=study.seed))
+        estimates = [subset_simulation(g, max(n // 20, 100), seed=study.seed)]
     else:
-        try:
-            points = design_points(g, seed=study.seed)
-        except ModelError as error:
-            raise InputError(Problem("--method", f"no gradients here: {error}; take subset")) from None
-        estimates += [first_order(g, points), second_order(g, points)] if points else []
-        estimates.append(importance_sampling(g, points, n, seed=study.seed))
-        found = worst_cases(g, radius, seed=study.seed)
-        worst = {
-            "radius": radius, "margin": found.value / unit.factor, "replayed": float(g(found.u[None])[0]) / unit.factor,
-            "inputs": told(study, found.u), "starts": found.found,
-        }  # fmt: skip
+        found = failures(g, max(n // 13, 100), study.seed)
+        points, flat = _points(g, found, n, study.seed)
+        sampled = importance_sampling(g, points, n, seed=study.seed, found=found)
+        estimates = [*(_beside(e, sampled) for e in flat), sampled]
+        if not any(s.flat for s in found.searches):
+            g.at("worst case")
+            least = worst_cases(g, radius, starts=4, seed=study.seed, near=_near(found), most=n // 8)
+            worst = {
+                "radius": radius, "margin": least.value / unit.factor,
+                "replayed": float(g(least.u[None])[0]) / unit.factor,
+                "inputs": told(study, least.u), "starts": least.found,
+            }  # fmt: skip
     return {
         "study": study.model.name, "criterion": c.text, "unit": unit.name, "inputs": g.inputs,
-        "margin_of_the_median": float(g(np.zeros((1, g.inputs)))[0]) / unit.factor,
+        "margin_of_the_median": median / unit.factor,
         "estimates": [asdict(e) for e in estimates],
         "points": [{"beta": p.beta, "converged": p.converged, "inputs": told(study, p.u)} for p in points],
         "worst": worst, "worst_sample": _worst_sample(study, c, of) if of else None, "simulations": g.simulations,
     }  # fmt: skip
+
+
+def _near(found: Failures) -> np.ndarray | None:
+    """Failures that a search by gradient begins from, if any were found."""
+    return found.apart(_STARTS) if found.reached else None
+
+
+def _points(g: LimitState, found: Failures, n: int, seed: int) -> tuple[list[DesignPoint], list[Estimate]]:
+    """The most probable failures, and what they say by themselves: to the first and, where curvatures do not take more
+    simulations than n / 8, to the second order."""
+    if not found.reached:
+        return [], []
+    g.at("most probable failure")
+    points = design_points(g, seed=seed, near=_near(found), most=n // 4)
+    flat = [first_order(g, points)] if points else []
+    if points and 4 * g.inputs**2 * len(points) <= n // 8:
+        g.at("curvatures")
+        flat.append(second_order(g, points))
+    return points, flat
+
+
+def _beside(e: Estimate, sampled: Estimate) -> Estimate:
+    """An estimate without an interval, with a remark where samples contradict it."""
+    if e.remark or not sampled.high > 0 or sampled.low <= e.probability <= sampled.high:
+        return e
+    return replace(e, remark="outside the interval of the samples: the boundary is not as it supposes")
 
 
 def told(study: Study, u: np.ndarray) -> dict[str, float]:

@@ -7,7 +7,6 @@ but one that is made only where none is (see `jaxmbs.study.lock`).
 
 from __future__ import annotations
 
-import errno
 import os
 import re
 import secrets
@@ -19,7 +18,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from jaxmbs.io.errors import InputError, Problem
-from jaxmbs.io.names import LONGEST, beside, remedy
+from jaxmbs.io.names import FULL, LONGEST, beside, remedy
 from jaxmbs.study.shell import command
 
 _ADDRESS = re.compile(r"([a-z][a-z0-9+.-]+):/{1,3}")  # a path keeps one of two slashes
@@ -108,7 +107,7 @@ def write_whole(path: Path, content: bytes) -> None:
 
 def unwritten(folder: Path, error: OSError, record: Any) -> InputError:
     """What to do where the folder of the run with this record takes no more; whole chunks that are there stay."""
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+    if error.errno in FULL:
         again = command("resume", folder, record=record)
         message = f"the disk is full; nothing that was computed is lost: make room, then `{again}`"
         return InputError(Problem(str(folder), message))
@@ -202,7 +201,7 @@ def size(folder: Path) -> int:
 
 @contextmanager
 def at_hand(folder: Path, files: Iterable[str]) -> Iterator[Path]:
-    """A folder of this machine with these files of `folder`, bare names, as far as they are there."""
+    """A folder of this machine with these files of `folder`, named without one, as far as they are there."""
     if not is_address(folder):
         yield folder
         return

@@ -15,11 +15,11 @@ import numpy as np
 
 from jaxmbs.dynamics import body_poses
 from jaxmbs.errors import ModelError
+from jaxmbs.io.pages import POLICY
 from jaxmbs.model import Model, Pose
 from jaxmbs.model.given import Vector
 from jaxmbs.view.film import film
 from jaxmbs.view.glb import Builder
-from jaxmbs.view.policy import POLICY
 from jaxmbs.view.shapes import scene_of
 
 if TYPE_CHECKING:

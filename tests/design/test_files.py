@@ -73,7 +73,7 @@ CASES = {
 
 def written(tmp_path, text) -> Path:
     path = tmp_path / "arm.toml"
-    path.write_text(text)
+    path.write_text(text, encoding="utf-8")
     return path
 
 
@@ -91,13 +91,13 @@ def test_the_command_leaves_a_design(command, tmp_path):  # noqa: F811
     done = command("synthesize", file, "--out", out)
     assert done.returncode == 0, done.stderr
     assert "MET: every condition holds" in done.stdout and "fore.com.x = 0" in done.stdout
-    record = json.loads((out / "design.json").read_text())
+    record = json.loads((out / "design.json").read_text(encoding="utf-8"))
     model = mbs.set(mbs.load(file), record["parameters"])
     assert np.abs(mbs.get(model, "fore.com")).max() < 1e-10 and record["status"] == "MET"
     assert record["rank"] == 2 and all(r["exact"] and r["residual"] < 1e-12 for r in record["relations"])
     before, after = (record["comparison"][0][k] for k in ("before", "after"))
     assert before > 0.1 and after < 1e-9
-    page = (out / "report.html").read_text()
+    page = (out / "report.html").read_text(encoding="utf-8")
     assert page.startswith("<!doctype html>") and "fore.com.x = 0" in page and page.count("<svg") == 1
     assert 'href="http' not in page.replace("xlink", "") and " src=" not in page and "<script" not in page
     again = command("synthesize", file, "--out", out)
@@ -108,7 +108,7 @@ def test_the_command_says_when_it_found_nothing(command, tmp_path):  # noqa: F81
     file = written(tmp_path, ARM.replace("low = -300", "low = 50").replace("components = [0, 1]", "components = [0]"))
     done = command("synthesize", file, "--out", tmp_path / "out")
     assert done.returncode == 3 and "INFEASIBLE" in done.stdout and "fore.com is at its lower bound" in done.stdout
-    assert json.loads((tmp_path / "out" / "design.json").read_text())["relations"] == []
+    assert json.loads((tmp_path / "out" / "design.json").read_text(encoding="utf-8"))["relations"] == []
 
 
 @pytest.mark.parametrize("name", ["separation_synthesis", "two_arm_synthesis", "wing_synthesis", "coupler_curve"])
@@ -126,16 +126,16 @@ def test_a_study_does_not_mind_a_design(tmp_path):
 def test_an_objective_that_is_a_function_of_ones_own(tmp_path):
     """A file names it, by the module that stands beside."""
     (tmp_path / "level.py").write_text(
-        "import jaxmbs as mbs\n\ndef height(model, q):\n    return mbs.energy(model, q, 0 * q)[1]\n"
+        "import jaxmbs as mbs\n\ndef height(model, q):\n    return mbs.energy(model, q, 0 * q)[1]\n", encoding="utf-8"
     )
     text = 'modules = ["level.py"]\n' + ARM.replace(
         'type = "configuration_independence"', 'type = "function"\nfn = "level.height"'
     )
     file = tmp_path / "arm.toml"
-    file.write_text(text)
+    file.write_text(text, encoding="utf-8")
     problem = read(file, trust=True).problem
     assert problem.objectives[0].fn.__name__ == "height"
-    file.write_text(text.replace("level.height", "level.hight"))
+    file.write_text(text.replace("level.height", "level.hight"), encoding="utf-8")
     with pytest.raises(
         InputError, match=r'objectives\[0\]\.fn: there is no function "level\.hight"; did you mean "level\.height"'
     ):

@@ -140,7 +140,7 @@ def test_identified_parameters_and_their_confidence():
     spec.loader.exec_module(example)
     truth = mbs.library.three_link_arm().build()
     design = example.identified(truth)
-    assert design.status is Status.LEAST and design.findings.rank == 9
+    assert design.status is Status.UNDETERMINED and design.findings.rank == 9 and len(design.undetermined) == 18
     real = {}
     for k in (1, 2, 3):
         m, c, I = (np.asarray(mbs.get(truth, f"body_{k}.{f}")) for f in ("mass", "com", "inertia"))
@@ -191,7 +191,7 @@ dt = 0.05
 @pytest.mark.parametrize("criterion", [0, 1, 2])
 def test_the_smoothed_probability_of_failure(criterion, tmp_path):
     """Tends to the share of samples that miss the criterion, whatever its form; its slope is that of fewer failures."""
-    (tmp_path / "cart.toml").write_text(CART)
+    (tmp_path / "cart.toml").write_text(CART, encoding="utf-8")
     study, x = read_study(tmp_path / "cart.toml", need="mechanism"), np.linspace(-2.95, 2.95, 60)
 
     def smoothed(x, width):
@@ -199,7 +199,8 @@ def test_the_smoothed_probability_of_failure(criterion, tmp_path):
         return failure.residuals(failure.taken(SimpleNamespace(outputs={"travel": x}), study), None)[0]
 
     missed = 1 - np.mean(study.criteria[criterion].met(x))
-    assert 0.3 < missed < 0.9 and smoothed(x, 1e-3) == pytest.approx(missed, abs=1e-9)
+    assert 0.3 < missed < 0.9 and smoothed(x, 1e-4) == pytest.approx(missed, abs=1e-3)
+    assert abs(jax.grad(smoothed)(x - 50.0, 0.2).sum()) > 1e-6  # far from every bound it still has a slope
     along = np.random.default_rng(0).normal(size=60)
     ends = [float(smoothed(x + h * along, 0.2)) for h in (1e-5, -1e-5)]
     assert jax.grad(smoothed)(x, 0.2) @ along == pytest.approx((ends[0] - ends[1]) / 2e-5, rel=1e-6)
@@ -262,12 +263,12 @@ event = "gate"
 
 def test_samples_move_as_in_their_study(tmp_path):
     """By its method, its draws, its outputs, times of events among them."""
-    (tmp_path / "cart.toml").write_text(DISPERSED)
+    (tmp_path / "cart.toml").write_text(DISPERSED, encoding="utf-8")
     study = read_study(tmp_path / "cart.toml", need="mechanism")
     found = jax.jit(lambda draws: moved(study, study.model, draws))(draws_of(study, 3))
     for name, x in repeat(study, [0, 1, 2]).outputs.items():
         assert np.ptp(x) > 1e-4 and np.allclose(found.outputs[name], x, rtol=1e-12)
     path = tmp_path / "plan.toml"
-    path.write_text(DISPERSED + '[study]\ndesign = "sobol"\n')
+    path.write_text(DISPERSED + '[study]\ndesign = "sobol"\n', encoding="utf-8")
     with pytest.raises(mbs.ModelError, match='design = "sobol": a search takes samples one by one'):
         require_effect(read_study(path, need="mechanism"), [])

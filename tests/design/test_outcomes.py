@@ -59,9 +59,12 @@ def test_inside_an_envelope_it_may_be_impossible():
     """Body 2 would need its centre of mass at (-0.25, -0.0625) m: half-axes of 0.1 m end before, and that is what binds."""
     free = [*bodies(2, center=(0.2, 0.05, 0.0), half_axes=(0.1, 0.1, 0.1)), *bodies(3)]
     design = synthesize(Problem(arm(), free, [INDEPENDENT], starts=2, max_steps=400))
-    assert not design.status.success and design.status is not Status.RUNAWAY
-    assert "body_2 fills its envelope" in design.reason and design.findings is None
-    assert "(proved)" in design.reason and design.certificate > 1e-3
+    assert design.status is Status.IMPOSSIBLE and not design.status.success and design.findings is None
+    proved = (
+        f"no bodies inside the envelopes meet the conditions, whose norm is at least {design.certificate:.2g} (proved)"
+    )
+    assert design.reason.startswith(proved) and design.certificate > 1e-3
+    assert "body_2 fills its envelope" in design.reason and "max_steps" not in design.reason
     com = design.parameters["body_2.com"]
     assert np.linalg.norm((com - [0.2, 0.05, 0.0]) / 0.1) < 1
 

@@ -27,7 +27,7 @@ def shown(cell, space):
 def test_a_tutorial_runs_as_a_notebook(capsys):
     """Without a kernel; the model and the motion are shown in their own ways, errors and numbers are printed."""
     space, rich = {}, []
-    for cell in cells(notebook((ROOT / "docs" / "tutorials" / "1-pendulum.md").read_text())):
+    for cell in cells(notebook((ROOT / "docs" / "tutorials" / "1-pendulum.md").read_text(encoding="utf-8"))):
         value = shown(cell, space)
         if value is not None:
             rich.append(value._repr_html_())

@@ -50,7 +50,7 @@ def _dotted(node):
 def test_files_of_dear_pages_are_read(tmp_path):
     for name in sorted(DEAR):
         for b in blocks(PAGES[name], "toml"):
-            (tmp_path / b.title).write_text(b.text)
+            (tmp_path / b.title).write_text(b.text, encoding="utf-8")
             assert mbs.study.read(tmp_path / b.title).criteria
 
 
@@ -62,7 +62,7 @@ def test_commands_that_are_shown_exist(path):
     from jaxmbs.cli.app import app
 
     known = typer.main.get_command(app).commands
-    shown = re.findall(r"(?:^|`|\$ )jaxmbs ([a-z]+)((?: [^`\n#]*)?)", path.read_text(), re.MULTILINE)
+    shown = re.findall(r"(?:^|`|\$ )jaxmbs ([a-z]+)((?: [^`\n#]*)?)", path.read_text(encoding="utf-8"), re.MULTILINE)
     for name, rest in shown:
         assert name in known, f"{path.name}: jaxmbs {name}"
         options = {o for p in known[name].params for o in p.opts} | {"--help"}
@@ -121,12 +121,12 @@ x is ...2
 def test_a_page_that_shows_what_is_not_printed_fails(tmp_path, monkeypatch):
     monkeypatch.setattr("tests.pages.ROOT", tmp_path)
     page = tmp_path / "page.md"
-    page.write_text(PAGE.format(x=42))
-    assert run(page, tmp_path, None)["x"] == 42 and (tmp_path / "a.toml").read_text() == "[a]\n"
-    page.write_text(PAGE.format(x=43))
+    page.write_text(PAGE.format(x=42), encoding="utf-8")
+    assert run(page, tmp_path, None)["x"] == 42 and (tmp_path / "a.toml").read_text(encoding="utf-8") == "[a]\n"
+    page.write_text(PAGE.format(x=43), encoding="utf-8")
     with pytest.raises(AssertionError, match=r"page\.md:6: shows\nx is \.\.\.2\n\nbut gets\nx is 43"):
         run(page, tmp_path, None)
-    page.write_text("```python\nprint(1)\n```\n")
+    page.write_text("```python\nprint(1)\n```\n", encoding="utf-8")
     with pytest.raises(AssertionError, match="not shown"):
         run(page, tmp_path, None)
 
@@ -134,9 +134,9 @@ def test_a_page_that_shows_what_is_not_printed_fails(tmp_path, monkeypatch):
 def test_commands_of_a_page_are_run_and_compared(tmp_path, command, monkeypatch):  # noqa: F811
     monkeypatch.setattr("tests.pages.ROOT", tmp_path)
     page = tmp_path / "page.md"
-    page.write_text("```console\n$ make nothing\n$ jaxmbs keys pusher.stroke\n...length...\n```\n")
+    page.write_text("```console\n$ make nothing\n$ jaxmbs keys pusher.stroke\n...length...\n```\n", encoding="utf-8")
     with pytest.raises(AssertionError, match="shows"):
         run(page, tmp_path, command)
-    page.write_text("```console\n$ jaxmbs keys pusher.strok\n```\n")
+    page.write_text("```console\n$ jaxmbs keys pusher.strok\n```\n", encoding="utf-8")
     with pytest.raises(AssertionError, match="no key of a file"):
         run(page, tmp_path, command)

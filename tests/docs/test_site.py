@@ -18,18 +18,20 @@ MARKDOWN = sorted([*ROOT.glob("*.md"), *(p for folder in OWN for p in (ROOT / fo
 @pytest.mark.parametrize("path", MARKDOWN, ids=lambda p: p.relative_to(ROOT).as_posix())
 def test_links_lead_somewhere(path):
     """Of the files as they stand, without building anything: paths, and anchors of pages written by hand."""
-    text, origin = path.read_text(), path.relative_to(ROOT).as_posix()
+    text, origin = path.read_text(encoding="utf-8"), path.relative_to(ROOT).as_posix()
     for m in layout.links(text):
         at = layout.target(origin, m[1])
         made = at.removeprefix("docs/") in layout.GENERATED
         assert made or (ROOT / at).exists(), f"{origin}: {m[0]} leads nowhere"
         if m[2] and at.endswith(".md") and not made:
-            assert m[2][1:] in layout.slugs((ROOT / at).read_text()), f"{origin}: {m[0]}: no such heading"
+            assert m[2][1:] in layout.slugs((ROOT / at).read_text(encoding="utf-8")), (
+                f"{origin}: {m[0]}: no such heading"
+            )
 
 
 def test_every_page_has_its_place_in_the_site():
     """And every place its page."""
-    nav = tomllib.loads((ROOT / "docs" / "zensical.toml").read_text())["project"]["nav"]
+    nav = tomllib.loads((ROOT / "docs" / "zensical.toml").read_text(encoding="utf-8"))["project"]["nav"]
     named = list(_paths(nav))
     assert len(named) == len(set(named))
     assert set(named) == {*layout.written().values(), *layout.GENERATED}
@@ -52,12 +54,12 @@ def test_links_become_those_of_the_site(tmp_path, monkeypatch):
     )
     layout.lay_out(tmp_path)
     pages = tmp_path / "docs"
-    assert "(../overview.md#how-fast)" in (pages / "reference" / "keys.md").read_text()
-    text = (pages / "how-to" / "s.md").read_text()
+    assert "(../overview.md#how-fast)" in (pages / "reference" / "keys.md").read_text(encoding="utf-8")
+    text = (pages / "how-to" / "s.md").read_text(encoding="utf-8")
     assert "](../files/benchmarks/work_precision.py.md)" in text
     assert "](../files/benchmarks/results/work-precision.png)" in text
     assert (pages / "files" / "benchmarks" / "results" / "work-precision.png").exists()
-    assert "def main" in (pages / "files" / "benchmarks" / "work_precision.py.md").read_text()
+    assert "def main" in (pages / "files" / "benchmarks" / "work_precision.py.md").read_text(encoding="utf-8")
     monkeypatch.setattr(layout, "GENERATED", {"a.md": lambda: "[a](b.md)\n"})
     with pytest.raises(ValueError, match=r"docs/a\.md.*leads nowhere"):
         layout.lay_out(tmp_path)
@@ -102,7 +104,7 @@ def test_the_reference_is_that_of_the_code():
 def test_the_site_is_built(tmp_path):
     layout.lay_out(tmp_path)
     command = [sys.executable, "-m", "zensical", "build", "--strict"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, encoding="utf-8")
     assert done.returncode == 0, done.stdout + done.stderr
-    page = (tmp_path / "site" / "tutorials" / "1-pendulum.html").read_text()
+    page = (tmp_path / "site" / "tutorials" / "1-pendulum.html").read_text(encoding="utf-8")
     assert "elliptic" in page and (tmp_path / "site" / "reference" / "keys.html").exists()

@@ -42,7 +42,10 @@ def faults():
     """All of them, by list and in order of their lists."""
     found = []
     for path in sorted(HERE.glob("*.toml")):
-        found += [Fault(**{**x, "tests": tuple(x.get("tests", ()))}) for x in tomllib.loads(path.read_text())["fault"]]
+        found += [
+            Fault(**{**x, "tests": tuple(x.get("tests", ()))})
+            for x in tomllib.loads(path.read_text(encoding="utf-8"))["fault"]
+        ]
     return found
 
 
@@ -51,7 +54,7 @@ def faulty(fault, root=ROOT):
     path = root / "jaxmbs" / fault.file
     if not path.exists():
         raise ValueError(f"{fault.name!r} is stale: there is no {fault.file}")
-    text = path.read_text()
+    text = path.read_text(encoding="utf-8")
     if (times := text.count(fault.old)) != 1:
         raise ValueError(f"{fault.name!r} is stale: its old text occurs {times} times in {fault.file}, not once")
     text = text.replace(fault.old, fault.new)
@@ -73,4 +76,4 @@ def _exists(root, file, name=None):
 
 @functools.cache
 def _functions(path):
-    return {x.name for x in ast.walk(ast.parse(path.read_text())) if isinstance(x, ast.FunctionDef)}
+    return {x.name for x in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(x, ast.FunctionDef)}

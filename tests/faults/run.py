@@ -31,6 +31,7 @@ COPIED = (
     "pyproject.toml",
     "README.md",
     "CONTRIBUTING.md",
+    "SECURITY.md",
     "Makefile",
 )
 IMPORTED = (
@@ -102,7 +103,7 @@ def pytest(folder, *arguments):
             sys.stdout.flush()
             os._exit(code)
     _, status = os.waitpid(child, 0)
-    return os.waitstatus_to_exitcode(status), said.read_text(errors="replace")
+    return os.waitstatus_to_exitcode(status), said.read_text(errors="replace", encoding="utf-8")
 
 
 def verdict(fault, folder, everything):
@@ -115,12 +116,12 @@ def verdict(fault, folder, everything):
         return False, str(error)
     if missing := missing_tests(fault, folder):
         return False, f"STALE: no test {', '.join(missing)}"
-    right = path.read_text()
-    path.write_text(text)
+    right = path.read_text(encoding="utf-8")
+    path.write_text(text, encoding="utf-8")
     try:
         code, output = sessions(folder, "-x", *(() if everything else fault.tests))
     finally:
-        path.write_text(right)
+        path.write_text(right, encoding="utf-8")
     if code == FAILED:
         failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", output, re.MULTILINE)
         return True, f"by {failed[1]}" if failed else "caught"

@@ -10,7 +10,7 @@ from tests.faults.catalogue import ROOT, faults, faulty, missing_tests
 @pytest.mark.parametrize("fault", faults(), ids=lambda fault: fault.name)
 def test_applies_and_names_tests_that_exist(fault):
     _, text = faulty(fault)
-    assert text != (ROOT / "jaxmbs" / fault.file).read_text()
+    assert text != (ROOT / "jaxmbs" / fault.file).read_text(encoding="utf-8")
     assert bool(fault.tests) != bool(fault.equivalent), "tests that notice it, or the reason why none can"
     assert not missing_tests(fault)
 

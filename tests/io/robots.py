@@ -61,7 +61,7 @@ def examined(path):
     what = f"{len(model.body_names)} bodies, {model.nv} dof"
     if not model.nv:
         return what, np.zeros(3), "moves only with free_base=True"
-    mirror = (Repaired if repaired else Read)(path.read_text(), model)
+    mirror = (Repaired if repaired else Read)(path.read_text(encoding="utf-8"), model)
     bound = 1e-15 * np.linalg.cond(mirror.mass_matrix(random_q(model, np.random.default_rng(0))))
     found = [compare(model, mirror, np.random.default_rng(k)) for k in range(3)]
     if len(model.structure.links) > UNROLLED:

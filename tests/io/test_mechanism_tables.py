@@ -87,7 +87,7 @@ def file(tmp_path):
     def write(old="", new=""):
         assert old in FILE
         path = tmp_path / "machine.toml"
-        path.write_text(FILE.replace(old, new, 1))
+        path.write_text(FILE.replace(old, new, 1), encoding="utf-8")
         return path
 
     return write

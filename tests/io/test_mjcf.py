@@ -43,7 +43,7 @@ def mjcf(tmp_path):
 
     def read(text, **options):
         path = tmp_path / "robot.xml"
-        path.write_text(text)
+        path.write_text(text, encoding="utf-8")
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             model = mbs.from_mjcf(path, **options)
@@ -183,8 +183,12 @@ def test_unphysical_inertias_are_named_together_and_repaired(mjcf, tmp_path):
 
 def test_files_that_mujoco_cannot_read(tmp_path):
     massless = "<mujoco><worldbody><body><joint/></body></worldbody></mujoco>"
-    for text, said in (("<mujoco><worldbody>", "MuJoCo cannot read it"), (massless, "MuJoCo cannot compile it")):
-        (tmp_path / "x.xml").write_text(text)
+    for text, said in (
+        ("<mujoco><worldbody>", "not an XML file"),
+        ("<mujoco><no/></mujoco>", "MuJoCo cannot read it"),
+        (massless, "MuJoCo cannot compile it"),
+    ):
+        (tmp_path / "x.xml").write_text(text, encoding="utf-8")
         with pytest.raises(InputError, match=said):
             mbs.load(tmp_path / "x.xml")
 
@@ -192,12 +196,16 @@ def test_files_that_mujoco_cannot_read(tmp_path):
 def test_includes_meshes_and_shapes(tmp_path):
     (tmp_path / "part.xml").write_text(
         '<mujoco><body name="b"><joint/><geom type="mesh" mesh="m" contype="0"/>'
-        '<geom type="capsule" size="0.1 0.2" rgba="1 0 0 1" contype="0"/></body></mujoco>'
+        '<geom type="capsule" size="0.1 0.2" rgba="1 0 0 1" contype="0"/></body></mujoco>',
+        encoding="utf-8",
     )
-    (tmp_path / "m.obj").write_text("v 1 0 0\nv 0 1 0\nv 0 0 1\nv 0 0 0\nf 1 3 2\nf 1 2 4\nf 2 3 4\nf 3 1 4\n")
+    (tmp_path / "m.obj").write_text(
+        "v 1 0 0\nv 0 1 0\nv 0 0 1\nv 0 0 0\nf 1 3 2\nf 1 2 4\nf 2 3 4\nf 3 1 4\n", encoding="utf-8"
+    )
     (tmp_path / "main.xml").write_text(
         '<mujoco><asset><mesh name="m" file="m.obj" scale="2 2 2"/></asset>'
-        '<worldbody><include file="part.xml"/></worldbody></mujoco>'
+        '<worldbody><include file="part.xml"/></worldbody></mujoco>',
+        encoding="utf-8",
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

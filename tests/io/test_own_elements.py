@@ -27,14 +27,14 @@ def lid(tmp_path):
 
 
 def edited(path, old, new):
-    text = path.read_text()
+    text = path.read_text(encoding="utf-8")
     assert old in text
-    path.write_text(text.replace(old, new))
+    path.write_text(text.replace(old, new), encoding="utf-8")
     return path
 
 
 def test_a_files_module_is_not_run_without_trust(lid):
-    (lid.parent / "magnetic_elements.py").write_text("raise SystemExit('it ran')")
+    (lid.parent / "magnetic_elements.py").write_text("raise SystemExit('it ran')", encoding="utf-8")
     for read_it in (load, read):
         with pytest.raises(InputError, match=r'wants to run "magnetic_elements.py".*--trust.*trust=True'):
             read_it(lid)
@@ -73,14 +73,14 @@ def test_errors_in_files_with_own_elements(lid, old, new, path, remedy):
 
 def test_a_module_that_fails_or_takes_a_name_is_told(lid, monkeypatch):
     module = lid.parent / "magnetic_elements.py"
-    source = module.read_text()
-    module.write_text("1 / 0")
+    source = module.read_text(encoding="utf-8")
+    module.write_text("1 / 0", encoding="utf-8")
     with pytest.raises(InputError, match=r"modules.*ZeroDivisionError: division by zero"):
         load(lid, trust=True)
-    module.write_text(source.replace("class Magnet(", "class Pusher("))
+    module.write_text(source.replace("class Magnet(", "class Pusher("), encoding="utf-8")
     with pytest.raises(InputError, match='Pusher is "pusher" in a file, which exists'):
         load(lid, trust=True)
-    module.write_text(f"{source}\n\ndef pull(model, t, q, v): return -v\n")
+    module.write_text(f"{source}\n\ndef pull(model, t, q, v): return -v\n", encoding="utf-8")
     monkeypatch.setattr(catalogue, "installed", lambda: ((), {"magnetic_elements.pull": print}))
     with pytest.raises(InputError, match=r'a function "magnetic_elements\.pull" already'):
         load(lid, trust=True)
@@ -92,22 +92,22 @@ def test_a_study_with_own_elements_runs_resumes_and_reports(lid, monkeypatch):
     run, out = CliRunner(), lid.parent / "run"
     done = run.invoke(app, ["study", str(lid), "-n", "64", "--block-rows", "64", "--out", str(out), "--trust"])
     assert done.exit_code == 0, done.output
-    assert (out / "magnetic_elements.py").exists()
+    assert (out / "files" / "magnetic_elements.py").exists()
     for name in ("magnets.toml", "magnetic_elements.py"):
         (lid.parent / name).unlink()
     told = run.invoke(app, ["resume", str(out)])
     assert told.exit_code != 0 and "--trust" in told.output
     done = run.invoke(app, ["resume", str(out), "--trust"])
     assert done.exit_code == 0 and "top > 30 mm" in done.output, done.output
-    (out / "magnetic_elements.py").write_text("changed = 1")
+    (out / "files" / "magnetic_elements.py").write_text("changed = 1", encoding="utf-8")
     told = run.invoke(app, ["resume", str(out), "--trust"])
     assert told.exit_code != 0 and "was changed since the run began" in told.output
 
 
 def test_elements_of_an_installed_package(tmp_path, monkeypatch):
     """A package names a module or a class as an entry point; what it defines needs no trust: it was installed."""
-    text = (EXAMPLES / "magnetic_elements.py").read_text().replace("class Height", "class Altitude")
-    (tmp_path / "own_package.py").write_text(text)
+    text = (EXAMPLES / "magnetic_elements.py").read_text(encoding="utf-8").replace("class Height", "class Altitude")
+    (tmp_path / "own_package.py").write_text(text, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     points = [
         importlib.metadata.EntryPoint(n, v, catalogue.GROUP) for n, v in (("m", "own_package"), ("bad", "no_such"))
@@ -116,7 +116,10 @@ def test_elements_of_an_installed_package(tmp_path, monkeypatch):
     catalogue.installed.cache_clear()
     try:
         file = tmp_path / "m.toml"
-        file.write_text((EXAMPLES / "magnets.toml").read_text().replace('modules = ["magnetic_elements.py"]', ""))
+        file.write_text(
+            (EXAMPLES / "magnets.toml").read_text(encoding="utf-8").replace('modules = ["magnetic_elements.py"]', ""),
+            encoding="utf-8",
+        )
         with pytest.warns(mbs.ModelWarning, match=r"'bad'.*left out.*no_such"):
             assert mbs.get(load(file), "magnet.strength") == 0.02
     finally:

@@ -21,7 +21,7 @@ def urdf(tmp_path):
 
     def read(text, **options):
         path = tmp_path / "robot.urdf"
-        path.write_text(text)
+        path.write_text(text, encoding="utf-8")
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             model = mbs.from_urdf(path, **options)
@@ -257,7 +257,7 @@ def test_names_that_no_file_can_have_are_changed_and_told(urdf):
 
 
 def test_shapes_are_for_pictures(urdf, tmp_path):
-    (tmp_path / "part.stl").write_text("")
+    (tmp_path / "part.stl").write_text("", encoding="utf-8")
     visual = (
         '<visual><origin xyz="0 0 1" rpy="0 0 1.5707963267948966"/><geometry>{}</geometry><material name="m"/></visual>'
     )
@@ -281,7 +281,7 @@ def test_files_that_are_none(tmp_path):
         ("<robot/>", "has no links"),
         (macros, "xacro"),
     ):
-        (tmp_path / "x.urdf").write_text(text)
+        (tmp_path / "x.urdf").write_text(text, encoding="utf-8")
         with pytest.raises(InputError, match=said):
             mbs.load(tmp_path / "x.urdf")
     with pytest.raises(InputError, match="cannot be read"):

@@ -28,6 +28,13 @@ def test_no_link_is_followed(folder, tmp_path, name):
     assert listing(tmp_path) == before
 
 
+def test_the_study_of_a_run_reads_no_files_through_a_link(folder, tmp_path):
+    shutil.move(folder / "files", tmp_path / "outside")
+    (folder / "files").symlink_to(tmp_path / "outside")
+    with pytest.raises(InputError, match=r"files: is a symbolic link out of the run's folder"):
+        read(folder / "study.toml", trust=True)
+
+
 def test_a_new_run_follows_no_link(tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "cart.toml").write_text(STUDY.replace('modules = ["own.py"]\n', ""), encoding="utf-8")

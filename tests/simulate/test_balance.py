@@ -42,6 +42,6 @@ def test_none_of_many_stiffnesses_diverges_unsaid(event):
 
 def test_statuses_print_their_names_and_stay_numbers():
     status = mbs.Status(5)
-    assert str(status) == f"{status}" == "UNFINISHED" and f"{status:>12}" == "  UNFINISHED"
+    assert str(status) == f"{status}" == "UNFINISHED" and f"{status:>12}" == "  UNFINISHED" and f"{status:02d}" == "05"
     assert status == 5 and int(status) == 5 and "max_events" in status.message
     assert str(mbs.design.Status(0)) == mbs.design.Status(0).name

@@ -179,7 +179,8 @@ def test_wrong_events_are_refused_by_name(event, said):
 
 def test_events_in_a_file_are_those_in_python(tmp_path):
     path = tmp_path / "carts.toml"
-    path.write_text("""
+    path.write_text(
+        """
 [mechanism]
 name = "carts"
 held = ["slide"]
@@ -199,7 +200,9 @@ name = "end"
 after = "go"
 when = {type = "joint_reaches", joint = "slide", value = 0.5, direction = "up"}
 then = [{type = "lock", joint = "slide"}, {type = "finish"}]
-""")
+""",
+        encoding="utf-8",
+    )
     same = carts(
         {"name": "go", "when": mbs.Time(0.25), "then": mbs.Release("slide")},
         {
@@ -211,7 +214,7 @@ then = [{type = "lock", joint = "slide"}, {type = "finish"}]
         held=["slide"],
     )
     assert mbs.load(path) == same
-    path.write_text(path.read_text().replace('"release"', '"relese"'))
+    path.write_text(path.read_text(encoding="utf-8").replace('"release"', '"relese"'), encoding="utf-8")
     with pytest.raises(mbs.ModelError, match="release"):
         mbs.load(path)
 

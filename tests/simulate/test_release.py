@@ -118,7 +118,8 @@ def test_joints_that_cannot_be_released():
 
 def test_in_a_file(tmp_path):
     path = tmp_path / "swing.toml"
-    path.write_text("""
+    path.write_text(
+        """
 [mechanism]
 gravity = [0.0, 0.0, -9.81]
 [[mechanism.bodies]]
@@ -137,7 +138,9 @@ releasable = true
 name = "far"
 when = {type = "distance", body_a = "world", body_b = "bob", point_b = [0.0, 0.0, -0.5], value = 0.6}
 then = [{type = "release", joint = "hinge"}]
-""")
+""",
+        encoding="utf-8",
+    )
     from jaxmbs.study import read
 
     model = read(path, need="mechanism").model

@@ -81,7 +81,7 @@ def cart(tmp_path):
             assert old in text, f"{old!r} is not in the file"
             text = text.replace(old, new)
         path = tmp_path / name
-        path.write_text(text)
+        path.write_text(text, encoding="utf-8")
         return path
 
     return write

@@ -34,7 +34,7 @@ def killed(arguments: list[str], moment: float, said: Path) -> bool:
 def _command(arguments: list[str], said: Path) -> None:
     from jaxmbs.cli.app import app
 
-    with said.open("w") as file:
+    with said.open("w", encoding="utf-8") as file:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
         sys.stdout = sys.stderr = file

@@ -163,7 +163,7 @@ def test_elements_become_objects_with_the_same_numbers(tmp_path):
     stiffness = [1, 2, 3]
     """
     path = tmp_path / "m.toml"
-    path.write_text(text)
+    path.write_text(text, encoding="utf-8")
     model = load(path)
     assert model.body_names == ("a", "b")
     assert mbs.get(model, "floor.surface.point") == pytest.approx([0, 0, -1])

@@ -32,7 +32,7 @@ from tests.study.conftest import CART, EXAMPLE, environment
 def folder(tmp_path_factory, process):
     """A study of the cart, run by the command line."""
     folder = tmp_path_factory.mktemp("cli")
-    (folder / "cart.toml").write_text(CART)
+    (folder / "cart.toml").write_text(CART, encoding="utf-8")
     done = process("study", "cart.toml", "-n", 100, "--out", "run", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert "reach > 90 mm" in done.stdout and "jaxmbs report run" in done.stdout
@@ -56,14 +56,14 @@ def test_info(command):
 
 
 def test_info_of_a_mechanism_alone(command, tmp_path):
-    (tmp_path / "m.toml").write_text(CART[CART.index("[mechanism]") : CART.index("[initial.rail]")])
+    (tmp_path / "m.toml").write_text(CART[CART.index("[mechanism]") : CART.index("[initial.rail]")], encoding="utf-8")
     done = command("info", tmp_path / "m.toml")
     assert done.returncode == 0, done.stderr
     assert "1 body, 1 degree of freedom" in done.stdout
 
 
 def test_study_refuses_a_bad_file_and_a_used_folder(command, folder):
-    (folder / "bad.toml").write_text("nonsense = 1\n" + CART.replace("mass = 2.0", "mas = 2.0"))
+    (folder / "bad.toml").write_text("nonsense = 1\n" + CART.replace("mass = 2.0", "mas = 2.0"), encoding="utf-8")
     done = command("study", "bad.toml", "-n", 10, "--out", "x", cwd=folder)
     assert done.returncode == 1 and not (folder / "x").exists()
     assert "error: bad.toml: nonsense: unknown key (value 1)" in done.stderr
@@ -114,8 +114,8 @@ def test_histories_in_three_formats(cart, tmp_path):
 def test_simulate_nominal_and_refusals(command, folder):
     done = command("simulate", "cart.toml", "--save-every", 100, cwd=folder)
     assert done.returncode == 0, done.stderr
-    assert len((folder / "cart.csv").read_text().splitlines()) == 4
-    (folder / "other.toml").write_text(CART + "\n")
+    assert len((folder / "cart.csv").read_text(encoding="utf-8").splitlines()) == 4
+    (folder / "other.toml").write_text(CART + "\n", encoding="utf-8")
     for arguments, remedy in (
         (("other.toml", "--sample", 1, "--of", "run"), "use run/study.toml"),
         (("cart.toml", "--sample", 100, "--of", "run"), "samples 0 to 99"),
@@ -131,7 +131,7 @@ def test_report(command, folder):
     done = command("report", "run", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert "speed < 0.9 m/s" in done.stdout and "run/report.html" in done.stdout
-    assert (folder / "run" / "report.html").read_text().startswith("<!doctype html>")
+    assert (folder / "run" / "report.html").read_text(encoding="utf-8").startswith("<!doctype html>")
 
 
 def test_single_precision_is_the_process_own(process, folder):
@@ -139,14 +139,16 @@ def test_single_precision_is_the_process_own(process, folder):
     assert done.returncode == 0, done.stderr
     single, double = (xr.open_zarr(folder / name / "results.zarr").load() for name in ("single", "run"))
     assert single["reach"].dtype == np.float32 and double["reach"].dtype == np.float64
-    assert json.loads((folder / "single" / "provenance.json").read_text())["precision"] == "float32"
+    assert json.loads((folder / "single" / "provenance.json").read_text(encoding="utf-8"))["precision"] == "float32"
     # other draws, the same law
     assert float(single["reach"].mean()) == pytest.approx(float(double["reach"].mean()), rel=0.05)
 
 
 def test_without_the_extra_the_command_says_what_to_install():
     code = "import sys; sys.modules['typer'] = None; from jaxmbs.cli import main; main()"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment(), check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=environment(), check=False, encoding="utf-8"
+    )
     assert done.returncode == 1
     assert "pip install 'jaxmbs[study]'" in done.stderr and "Traceback" not in done.stderr
 
@@ -173,12 +175,12 @@ def test_commands_refuse_with_code_1(tmp_path, monkeypatch, without_computing, f
     """Before they compute anything; what is in order gets there."""
     monkeypatch.chdir(tmp_path)
     for name, text in (("cart", CART), ("other", CART + "\n"), ("bad", CART.replace("mass", "mas"))):
-        (tmp_path / f"{name}.toml").write_text(text)
+        (tmp_path / f"{name}.toml").write_text(text, encoding="utf-8")
     (tmp_path / "run").mkdir()
-    (tmp_path / "run" / "study.toml").write_text(CART)
+    (tmp_path / "run" / "study.toml").write_text(CART, encoding="utf-8")
     digest = hashlib.sha256(CART.encode()).hexdigest()
     record = {"n": 100, "chunk_rows": 64, "file_sha256": digest, "precision": "float64"}
-    (tmp_path / "run" / "provenance.json").write_text(json.dumps(signed(record)))
+    (tmp_path / "run" / "provenance.json").write_text(json.dumps(signed(record)), encoding="utf-8")
     done = CliRunner().invoke(app.app, ["simulate", file, *arguments])
     assert done.exit_code == 1
     assert refused is not ("begins to compute" in str(done.exception))

@@ -37,7 +37,7 @@ def cluster():
 @pytest.fixture(scope="module")
 def file(tmp_path_factory):
     path = tmp_path_factory.mktemp("cluster") / "cart.toml"
-    path.write_text(CART)
+    path.write_text(CART, encoding="utf-8")
     return path
 
 

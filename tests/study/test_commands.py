@@ -31,7 +31,7 @@ LEVELS = CART.replace('"reach > 90 mm"', '"reach > 90 mm in 10 %"').replace('m/s
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("commands")
     for name, text in (("cart", CART), ("easy", LEVELS)):
-        (folder / f"{name}.toml").write_text(text)
+        (folder / f"{name}.toml").write_text(text, encoding="utf-8")
         run(read(folder / f"{name}.toml"), 120, folder / name, 64)
     return folder
 
@@ -129,7 +129,7 @@ def test_templates_are_files_that_work(command, tmp_path, name):
 def test_the_schema_takes_the_examples_and_names_what_is_wrong(command):
     schema = document(command("schema"))
     for path in (EXAMPLE, ROOT / "examples" / "solar_array_deployment.toml"):
-        jsonschema.validate(tomllib.loads(path.read_text()), schema)
+        jsonschema.validate(tomllib.loads(path.read_text(encoding="utf-8")), schema)
     wrong = tomllib.loads(CART.replace("mass = 2.0", "mas = 2.0"))
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(wrong, schema)
@@ -140,7 +140,13 @@ def test_start_up_imports_only_what_a_command_needs():
         code = f"import sys; sys.argv = ['jaxmbs', *{arguments!r}]\ntry:\n    from jaxmbs.cli import main; main()\n"
         code += "except SystemExit: pass\nprint(*sys.modules, file=sys.stderr)"
         done = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, env=environment(), check=True, cwd=ROOT
+            [sys.executable, "-c", code],
+            capture_output=True,
+            text=True,
+            env=environment(),
+            check=True,
+            cwd=ROOT,
+            encoding="utf-8",
         )
         return set(done.stderr.split())
 
@@ -148,7 +154,9 @@ def test_start_up_imports_only_what_a_command_needs():
     computing = {"xarray", "lineax", "sympy", "jaxmbs.public", "jaxmbs.dynamics.trees", "jaxmbs.simulate.solution"}
     assert not imported("info", str(EXAMPLE)) & {"zarr", "matplotlib", "scipy", *computing}
     code = "import sys, jaxmbs.study.damage, jaxmbs.study.page; print(*sys.modules)"  # what each report imports
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT, encoding="utf-8"
+    )
     assert not set(done.stdout.split()) & {"scipy.stats", *computing}
 
 
@@ -182,16 +190,23 @@ def mutated(text, rng):
 
 def check_mutations(tmp_path, count, seed):
     rng = random.Random(seed)
-    good = [CART, *(p.read_text() for p in sorted((ROOT / "examples").glob("*.toml")) if p.name != "magnets.toml")]
+    good = [
+        CART,
+        *(
+            p.read_text(encoding="utf-8")
+            for p in sorted((ROOT / "examples").glob("*.toml"))
+            if p.name != "magnets.toml"
+        ),
+    ]
     refused = 0
     for _ in range(count):
         path = tmp_path / "mutated.toml"
-        path.write_text(mutated(rng.choice(good), rng))
+        path.write_text(mutated(rng.choice(good), rng), encoding="utf-8")
         try:
             read(path)
         except InputError as error:
             refused += 1
-            assert str(error).strip() and error.problems, path.read_text()
+            assert str(error).strip() and error.problems, path.read_text(encoding="utf-8")
         except Warning:
             pass
     assert refused > count / 4
@@ -221,7 +236,7 @@ def check_kills(tmp_path, monkeypatch, count, seed):
     monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(programs))
     rng = random.Random(seed)
     file = tmp_path / "cart.toml"
-    file.write_text(CART)
+    file.write_text(CART, encoding="utf-8")
     wanted = run(read(file), 3000, tmp_path / "whole", 64)
     bits = {name: x.values.tobytes() for name, x in wanted.dataset().load().data_vars.items()}
     folder, counts = tmp_path / "run", Counter()
@@ -231,7 +246,7 @@ def check_kills(tmp_path, monkeypatch, count, seed):
         more = [] if begun else ["-n", "3000", "--block-rows", "64", "--out", str(folder)]
         where = str(folder) if begun else str(file)
         counts[name] += killed([name, where, *options, *more, "-q"], rng.uniform(0.02, 1.0), tmp_path / "said")
-        assert "Traceback" not in (tmp_path / "said").read_text()
+        assert "Traceback" not in (tmp_path / "said").read_text(encoding="utf-8")
         if (folder / "provenance.json").exists():
             assert examined(folder).sound
             if rng.random() < 0.2:

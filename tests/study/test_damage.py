@@ -28,7 +28,7 @@ N, ROWS = 150, 64  # the last chunk is not full
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     folder = tmp_path_factory.mktemp("damage")
-    (folder / "cart.toml").write_text(CART)
+    (folder / "cart.toml").write_text(CART, encoding="utf-8")
     run(read(folder / "cart.toml"), N, folder / "run", ROWS)
     return folder / "run"
 
@@ -162,7 +162,7 @@ def test_lost_results_of_a_finished_run_are_no_empty_run(whole, folder):
 
 def test_chunks_of_another_run_are_not_taken_for_this_one(whole, folder, tmp_path):
     """The same mechanism with another seed: every chunk is sound in itself."""
-    (tmp_path / "other.toml").write_text(CART.replace("seed = 7", "seed = 8"))
+    (tmp_path / "other.toml").write_text(CART.replace("seed = 7", "seed = 8"), encoding="utf-8")
     run(read(tmp_path / "other.toml"), N, tmp_path / "other", ROWS)
     for file in (tmp_path / "other" / "results.zarr").glob("*/c/*"):
         shutil.copy(file, folder / file.relative_to(tmp_path / "other"))
@@ -378,7 +378,7 @@ def test_names_that_no_file_system_takes(tmp_path, command):
         run(study, N, tmp_path / "a\0b", ROWS)
     name = "y" * 300
     (tmp_path / "long.toml").write_text(
-        CART.replace("outputs.speed", f"outputs.{name}").replace('"speed <', f'"{name} <')
+        CART.replace("outputs.speed", f"outputs.{name}").replace('"speed <', f'"{name} <'), encoding="utf-8"
     )
     with pytest.raises(InputError, match=r'outputs\."y+\.\.\.": .*longer than 200 characters; shorten it'):
         read(tmp_path / "long.toml")
@@ -396,7 +396,7 @@ def test_names_that_no_file_system_takes(tmp_path, command):
     ],
 )
 def test_what_cannot_be_done_is_refused_with_figures(tmp_path, n, edit, said):
-    (tmp_path / "big.toml").write_text(CART.replace(*edit) if edit[0] else CART)
+    (tmp_path / "big.toml").write_text(CART.replace(*edit) if edit[0] else CART, encoding="utf-8")
     with pytest.raises(InputError, match=said):
         run(read(tmp_path / "big.toml"), n, tmp_path / "run")
     assert not (tmp_path / "run").exists()
@@ -405,7 +405,7 @@ def test_what_cannot_be_done_is_refused_with_figures(tmp_path, n, edit, said):
 def test_what_would_take_years_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(available=1 << 60))
     monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=1 << 60))
-    (tmp_path / "long.toml").write_text(CART.replace("t_end = 0.2", "t_end = 1e6"))
+    (tmp_path / "long.toml").write_text(CART.replace("t_end = 0.2", "t_end = 1e6"), encoding="utf-8")
     with pytest.raises(InputError, match=r"1,000,000,000 steps take .* years at the very least"):
         check(read(tmp_path / "long.toml"), 4 * 10**9)
 

@@ -213,7 +213,7 @@ def rotation(q):
 def test_attitude_of_a_free_joint(tmp_path, separation):
     added = '[dispersions."initial.interface.q.attitude"]\ndistribution = "normal"\nunit = "deg"\nstd = [1, 2, 3]\n'
     path = tmp_path / "study.toml"
-    path.write_text(separation.content.decode().replace("[simulation]", added + "[simulation]"))
+    path.write_text(separation.content.decode().replace("[simulation]", added + "[simulation]"), encoding="utf-8")
     study = read(path)
     draws, _, q, _ = numbers(study)
     attitude = q[:, study.model.q_slice("interface")][:, 3:]

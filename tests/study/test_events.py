@@ -54,7 +54,7 @@ WHEN = "joint_reaches rail, value 0.02, direction up"
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
     folder = tmp_path_factory.mktemp("events")
-    (folder / "cart.toml").write_text(LATCHING)
+    (folder / "cart.toml").write_text(LATCHING, encoding="utf-8")
     return run(read(folder / "cart.toml"), SAMPLES, folder / "run", 64)
 
 
@@ -82,7 +82,9 @@ def test_values_just_before_an_event(finished, raw):
 
 def test_the_report_tells_of_events(finished, raw):
     written = report(finished.folder)
-    text = html.unescape(re.sub(r"<svg.*?</svg>|<[^>]+>", "\n", written.path.read_text(), flags=re.DOTALL))
+    text = html.unescape(
+        re.sub(r"<svg.*?</svg>|<[^>]+>", "\n", written.path.read_text(encoding="utf-8"), flags=re.DOTALL)
+    )
     said = re.sub(r"\n+", "\n", text)
     times = [f"{np.quantile(raw['told'], q):.5g}" for q in (0.01, 0.05, 0.5, 0.95, 0.99)]
     latched = [
@@ -105,7 +107,7 @@ def test_the_report_tells_of_events(finished, raw):
 
 @pytest.mark.parametrize("event", ["ltach", "t > 0.1 s"])
 def test_an_event_that_is_not_there_is_named(event, tmp_path):
-    (tmp_path / "cart.toml").write_text(LATCHING.replace('"event far"', f'"event {event}"'))
+    (tmp_path / "cart.toml").write_text(LATCHING.replace('"event far"', f'"event {event}"'), encoding="utf-8")
     with pytest.raises(InputError, match=r"outputs\.never\.when: there is no event "):
         read(tmp_path / "cart.toml")
 
@@ -116,12 +118,12 @@ def test_a_run_of_another_version_is_not_called_damaged(finished, tmp_path):
     shutil.rmtree(folder / "results.zarr" / "event_times")
     with pytest.raises(InputError, match="damaged"):
         report(folder)
-    record = json.loads((folder / "provenance.json").read_text())
+    record = json.loads((folder / "provenance.json").read_text(encoding="utf-8"))
     record["versions"]["jaxmbs"] = "0.0.1"
     del record["format"], record["digest"]
     before = (folder / "results.zarr" / "zarr.json").read_bytes()
     for older in (record, signed(record)):
-        (folder / "provenance.json").write_text(json.dumps(older))
+        (folder / "provenance.json").write_text(json.dumps(older), encoding="utf-8")
         for use in (report, resume, examined, stores.open_folder):
             if (use, older) != (stores.open_folder, signed(record)):
                 with pytest.raises(InputError, match=r"is a run of jaxmbs 0\.0\.1, .*nothing is damaged"):

@@ -315,7 +315,7 @@ reduce = "integral"
 
 def test_a_study_in_this_language(cart):
     path = cart()
-    path.write_text(CART.replace("[mechanism]", "[mechanism]\ngravity = [0.0, 0.0, -9.81]") + EXTRA)
+    path.write_text(CART.replace("[mechanism]", "[mechanism]\ngravity = [0.0, 0.0, -9.81]") + EXTRA, encoding="utf-8")
     study = read(path)
     h = repeat(study)
     x, v = h.q[0, :, 0], h.v[0, :, 0]
@@ -348,7 +348,7 @@ then = [{type = "finish"}]
     text += '[outputs.hold]\ntype = "joint_reaction"\njoint = "rail"\n'
     text += '[outputs.pull]\ntype = "element_force"\nname = "spring"\n'
     path = cart("\n[initial.rail]", events)
-    path.write_text(path.read_text() + text)
+    path.write_text(path.read_text(encoding="utf-8") + text, encoding="utf-8")
     study = read(path)
     h = repeat(study, [0, 1])
     data = run(study, 64, tmp_path / "run", 64).dataset().load()
@@ -363,7 +363,9 @@ then = [{type = "finish"}]
         for name, x in (("hold", hold), ("pull", pull)):
             assert data[name].values[row] == pytest.approx(x[-1], rel=1e-9)
     assert np.isnan(h.outputs["never"]).all() and np.isnan(data["never"]).all()
-    path.write_text(path.read_text() + '[outputs.x]\ntype = "event_time"\nevent = "gat"\n')
+    path.write_text(
+        path.read_text(encoding="utf-8") + '[outputs.x]\ntype = "event_time"\nevent = "gat"\n', encoding="utf-8"
+    )
     with pytest.raises(Exception, match='did you mean "gate"'):
         read(path)
 
@@ -382,7 +384,7 @@ then = [{type = "finish"}]
 def test_what_does_not_fit_is_told(cart, edit, said):
     path = cart()
     assert edit[0] in EXTRA
-    path.write_text(CART + EXTRA.replace(*edit))
+    path.write_text(CART + EXTRA.replace(*edit), encoding="utf-8")
     with pytest.raises(Exception, match=said):
         read(path)
 

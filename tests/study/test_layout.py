@@ -81,9 +81,15 @@ def test_what_reads_a_run_tells_the_names_apart(taken, command, tmp_path):
     assert np.array_equal(table["status (output)"], table["reach"])
 
 
-def test_labels_do_not_depend_on_what_a_file_system_tells_apart(taken):
-    study, _ = taken
+def test_labels_do_not_depend_on_what_a_file_system_tells_apart(tmp_path):
+    twins = "".join(
+        f"[dispersions.{name}]\ntarget = 'spring.damping'\ndistribution = 'normal'\napply = 'multiply'\nstd = 0.1\n"
+        for name in ("TWIN", "Twin", "twin")
+    )
+    (tmp_path / "cart.toml").write_text(renamed() + twins, encoding="utf-8")
+    study = read(tmp_path / "cart.toml")
     found = labels(study)
+    assert [found.draws[x] for x in ("TWIN", "Twin", "twin")] == ["TWIN", "Twin (draw)", "twin (draw 2)"]
     every = [*OWN, *found.outputs.values(), *found.draws.values()]
     assert len({x.casefold() for x in every}) == len(every)
     assert labels(study, 2).outputs["status"] == "status"

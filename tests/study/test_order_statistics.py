@@ -122,8 +122,7 @@ def test_samples_that_failed_do_not_count_for_a_rule(cart):
     arrays = {"status": np.arange(200) % 2 * int(Status.NOT_FINITE), "reach": np.full(200, 0.1)}
 
     class Kept:
-        n, chunk_rows, provenance = 200, 100, {"until": 0.1}
-        labels = staticmethod(labels)
+        n, chunk_rows, provenance, labels = 200, 100, {"until": 0.1}, staticmethod(labels)
 
     assert Stopping(study, Kept, arrays)() is None
     assert Stopping(study, Kept, {**arrays, "status": np.zeros(200, int)})() == 100, "the control: none failed"
@@ -150,7 +149,7 @@ def test_rules_ask_the_interval_that_holds_at_all_times():
 def stopped(tmp_path_factory):
     folder = tmp_path_factory.mktemp("stopped")
     text = CART.replace('"speed < 0.9 m/s"]', '"speed < 0.9 m/s in 50 %"]').replace('"reach > 90 mm", ', "")
-    (folder / "cart.toml").write_text(text)
+    (folder / "cart.toml").write_text(text, encoding="utf-8")
     return folder, run(read(folder / "cart.toml"), 20_000, folder / "run", 64, until=0.1)
 
 
@@ -177,7 +176,9 @@ def test_plans_have_no_intervals(cart, tmp_path):
     store = run(read(cart("seed = 7", 'seed = 7\ndesign = "sobol"')), 128, tmp_path / "run", 64)
     written = report(store.folder)
     assert np.isnan(written.document["criteria"][0]["low"]) and "Sobol" in written.document["dependence"]
-    assert "no interval" in written.path.read_text() and "95% interval 0" not in written.path.read_text()
+    assert "no interval" in written.path.read_text(encoding="utf-8") and "95% interval 0" not in written.path.read_text(
+        encoding="utf-8"
+    )
     with pytest.raises(InputError, match="Sobol"):
         run(read(cart("seed = 7", 'seed = 7\ndesign = "sobol"')), 128, tmp_path / "other", 64, until=0.1)
 
@@ -206,7 +207,7 @@ def test_numbers_by_rank_part_by_part(in_parts, spans):
 
 def test_a_report_of_parts_says_the_same(tmp_path, in_parts, monkeypatch):
     """Numbers, worst samples, curves and pictures of a run with failures, as if it were too large for the memory."""
-    (tmp_path / "cart.toml").write_text(CART)
+    (tmp_path / "cart.toml").write_text(CART, encoding="utf-8")
     study = read(tmp_path / "cart.toml")
     store = run(study, 1000, tmp_path / "run", 64)
     status = store.arrays()["status"]
@@ -238,7 +239,9 @@ def test_memory_of_a_summary_does_not_grow():
     found = []
     for n in (2_000_000, 8_000_000):
         command = [sys.executable, "-m", "benchmarks.many_samples", "-n", str(n)]
-        done = subprocess.run(command, capture_output=True, text=True, env=environment(), cwd=ROOT, check=False)
+        done = subprocess.run(
+            command, capture_output=True, text=True, env=environment(), cwd=ROOT, check=False, encoding="utf-8"
+        )
         assert done.returncode == 0, done.stderr
         found.append(json.loads(done.stdout))
     few, many = found

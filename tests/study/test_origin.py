@@ -15,7 +15,9 @@ from tests.study.conftest import CART
 
 def git(folder, *words):
     named = ["-c", "user.name=A", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]
-    done = subprocess.run(["git", "-C", folder, *named, *words], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        ["git", "-C", folder, *named, *words], capture_output=True, text=True, check=True, encoding="utf-8"
+    )
     return done.stdout.strip()
 
 

@@ -180,7 +180,7 @@ WANTED = {  # output -> what it measures, its value at t = 0
 
 def test_quantities_against_values_known_at_the_start(tmp_path):
     path = tmp_path / "pair.toml"
-    path.write_text(PAIR + "".join(f"[outputs.o{i}]\n{text}\n" for i, text in enumerate(WANTED)))
+    path.write_text(PAIR + "".join(f"[outputs.o{i}]\n{text}\n" for i, text in enumerate(WANTED)), encoding="utf-8")
     study = read(path, need="simulation")
     h = repeat(study)
     for i, (quantity, value) in enumerate(WANTED.values()):

@@ -25,13 +25,13 @@ STUDY = CART.replace('"speed < 0.9 m/s"]', '"0.5 < speed < 0.9 m/s in 50 %", "|r
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
     folder = tmp_path_factory.mktemp("page")
-    (folder / "cart.toml").write_text(STUDY)
+    (folder / "cart.toml").write_text(STUDY, encoding="utf-8")
     return run(read(folder / "cart.toml"), 400, folder / "run", 64)
 
 
 @pytest.fixture(scope="module")
 def text(finished):
-    page = report(finished.folder).path.read_text()
+    page = report(finished.folder).path.read_text(encoding="utf-8")
     return unescape(re.sub(r"<svg.*?</svg>|<style.*?</style>|<[^>]+>", "\n", page, flags=re.DOTALL)), page
 
 

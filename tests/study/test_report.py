@@ -25,7 +25,7 @@ from tests.study.conftest import CART
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
     folder = tmp_path_factory.mktemp("report")
-    (folder / "cart.toml").write_text(CART)
+    (folder / "cart.toml").write_text(CART, encoding="utf-8")
     return run(read(folder / "cart.toml"), 256, folder / "run", 64)
 
 
@@ -71,7 +71,7 @@ def test_table_and_page(finished):
     assert summary.together.met == int(((data["reach"] > 0.09) & (data["speed"] < 0.9)).sum())
     written = report(finished.folder)
     path = written.path
-    terminal, page = shown(written.table), Page(path.read_text())
+    terminal, page = shown(written.table), Page(path.read_text(encoding="utf-8"))
     for v in summary.verdicts:
         for text in (terminal, page.text):
             assert v.text in text and f"{v.probability:.2%}" in text
@@ -79,7 +79,7 @@ def test_table_and_page(finished):
     median = f"{1e3 * float(np.median(data['reach'])):.4g}"
     assert median in terminal and median in page.text, "in millimetres, as the criterion"
     assert not page.addresses, "self-contained"
-    assert path.read_text().count("<svg") >= 6
+    assert path.read_text(encoding="utf-8").count("<svg") >= 6
     for word in ("worst (sample", "cart.mass", "lognormal, sigma 0.05", finished.provenance["file_sha256"], "None."):
         assert word in page.text
     assert "not finished" not in terminal + page.text
@@ -130,7 +130,7 @@ def test_unfinished_and_failed(finished, tmp_path):
     left = [i for i in range(256) if not 64 <= i < 128 and i not in (3, 200)]
     assert (summary.verdicts[0].met, summary.verdicts[0].of) == (np.count_nonzero(reach[left] > 0.09), 192)
     written = report(folder)
-    terminal, page = shown(written.table), Page(written.path.read_text()).text
+    terminal, page = shown(written.table), Page(written.path.read_text(encoding="utf-8")).text
     assert "not finished: 192 of 256" in terminal and "This run is not finished: 192 of 256" in page
     assert "2 samples failed: the state stopped being finite" in terminal
     assert f"--sample 3 --of {folder}" in page and "3, 200" in page
@@ -168,7 +168,7 @@ def test_nothing_run_yet(finished, tmp_path):
     folder = tmp_path / "run"
     shutil.copytree(finished.folder, folder, ignore=shutil.ignore_patterns("results.zarr", "finished.json"))
     written = report(folder)
-    assert "0 of 256" in shown(written.table) and "0 of 256" in Page(written.path.read_text()).text
+    assert "0 of 256" in shown(written.table) and "0 of 256" in Page(written.path.read_text(encoding="utf-8")).text
 
 
 def test_histogram_marks_what_misses_the_criterion():

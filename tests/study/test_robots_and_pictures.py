@@ -17,7 +17,7 @@ ROBOT = """<robot name="arm"><link name="world"/><link name="rod"><inertial><ori
 
 
 def test_info_of_a_robot(command, tmp_path):
-    (tmp_path / "arm.urdf").write_text(ROBOT)
+    (tmp_path / "arm.urdf").write_text(ROBOT, encoding="utf-8")
     done = command("info", tmp_path / "arm.urdf")
     assert done.returncode == 0, done.stderr
     assert "1 body, 1 degree of freedom" in done.stdout and "collision shapes (1)" in done.stderr
@@ -26,7 +26,7 @@ def test_info_of_a_robot(command, tmp_path):
 
 
 def test_a_robot_is_a_mechanism_at_rest(tmp_path):
-    (tmp_path / "arm.urdf").write_text(ROBOT)
+    (tmp_path / "arm.urdf").write_text(ROBOT, encoding="utf-8")
     with pytest.warns(mbs.ModelWarning, match="collision"):
         study = read(tmp_path / "arm.urdf", need="simulation")
     assert study.q0.tolist() == [0] and study.v0.tolist() == [0] and study.simulation.t_end == 1
@@ -36,22 +36,22 @@ def test_a_robot_is_a_mechanism_at_rest(tmp_path):
 
 def test_the_picture_of_a_sample_is_that_of_its_history(tmp_path):
     """The page that `--animate` writes, read back, against the history that `--out` writes."""
-    (tmp_path / "cart.toml").write_text(CART)
+    (tmp_path / "cart.toml").write_text(CART, encoding="utf-8")
     study = read(tmp_path / "cart.toml")
     model, run = motion(study, 19)
     history = repeat(study, [19])
     np.testing.assert_allclose(run.q, history.q[0], rtol=1e-12, atol=1e-15)
     assert mbs.get(model, "cart.mass") != mbs.get(study.model, "cart.mass")
-    tree, arrays = read_glb(glb_of(mbs.animate(model, run, tmp_path / "cart.html").read_text()))
+    tree, arrays = read_glb(glb_of(mbs.animate(model, run, tmp_path / "cart.html").read_text(encoding="utf-8")))
     p, _ = played(tree, arrays, "cart", tree["nodes"][0]["children"][0], np.asarray(run.t))
     np.testing.assert_allclose(p[:, 0], history.q[0, :, 0], atol=1e-7)
     assert np.ptp(motion(study)[1].q) > 0
 
 
 def test_simulate_draws(command, tmp_path):
-    (tmp_path / "cart.toml").write_text(CART)
+    (tmp_path / "cart.toml").write_text(CART, encoding="utf-8")
     done = command("simulate", "cart.toml", "--sample", 3, "--animate", "cart.html", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "picture: cart.html" in done.stdout and "<canvas" in (tmp_path / "cart.html").read_text()
+    assert "picture: cart.html" in done.stdout and "<canvas" in (tmp_path / "cart.html").read_text(encoding="utf-8")
     done = command("simulate", "cart.toml", "--animate", "cart.mov", cwd=tmp_path)
     assert done.returncode == 1 and ".html" in done.stderr

@@ -41,7 +41,7 @@ def whole(tmp_path_factory):
     from tests.study.conftest import CART
 
     folder = tmp_path_factory.mktemp("whole")
-    (folder / "cart.toml").write_text(CART)
+    (folder / "cart.toml").write_text(CART, encoding="utf-8")
     run(read(folder / "cart.toml"), 300, folder / "run", ROWS)
     return folder
 
@@ -55,7 +55,7 @@ def test_store(whole):
     assert data["reach"].attrs["units"] == "m" and data["initial.rail.v"].attrs["units"] == "m/s"
     assert np.all(np.isfinite(data["reach"])) and np.ptp(data["reach"].values) > 0
     assert float(abs(data["energy_error"]).max()) < 1e-9
-    record = json.loads((whole / "run" / "provenance.json").read_text())
+    record = json.loads((whole / "run" / "provenance.json").read_text(encoding="utf-8"))
     assert record["block_rows"] == ROWS and record["precision"] == "float64"
     assert (whole / "run" / "study.toml").read_bytes() == (whole / "cart.toml").read_bytes()
     assert [p.name for p in (whole / "run").glob("*.zarr")] == ["results.zarr"]
@@ -90,7 +90,7 @@ def test_pure_in_devices_and_through_a_kill(tmp_path, command, process):
     from tests.study.conftest import CART
 
     file = tmp_path / "cart.toml"
-    file.write_text(CART.replace("t_end = 0.2", "t_end = 1.0"))
+    file.write_text(CART.replace("t_end = 0.2", "t_end = 1.0"), encoding="utf-8")
     n, killed, folder = 10_000, tmp_path / "killed", tmp_path / "one"
     running = subprocess.Popen(
         [*cli(), "study", str(file), "-n", str(n), "--out", str(killed), "--block-rows", "64"],
@@ -121,7 +121,7 @@ def test_resume_of_what_a_kill_leaves(whole, tmp_path, left):
     folder = tmp_path / "run"
     shutil.copytree(whole / "run", folder)
     if left == "half":
-        arrays = Store(folder, json.loads((folder / "provenance.json").read_text())).arrays()
+        arrays = Store(folder, json.loads((folder / "provenance.json").read_text(encoding="utf-8"))).arrays()
         arrays["status"][64:192] = NOT_RUN
         arrays["reach"][64:128] = -1.0
         arrays["cart.mass"][128:192] = np.nan
@@ -186,10 +186,10 @@ def test_resume_refuses_what_would_not_be_the_same_run(whole, tmp_path):
         resume(tmp_path / "nothing")
     folder = tmp_path / "run"
     shutil.copytree(whole / "run", folder)
-    record = json.loads((folder / "provenance.json").read_text())
+    record = json.loads((folder / "provenance.json").read_text(encoding="utf-8"))
 
     def changed(**values):
-        (folder / "provenance.json").write_text(json.dumps(signed(record | values)))
+        (folder / "provenance.json").write_text(json.dumps(signed(record | values)), encoding="utf-8")
 
     changed(versions=record["versions"] | {"jax": "0.0.1"})
     with pytest.raises(InputError, match=r"jax: then 0\.0\.1, now .*--other-versions"):
@@ -202,7 +202,7 @@ def test_resume_refuses_what_would_not_be_the_same_run(whole, tmp_path):
     with pytest.raises(InputError, match="precision: then float32"):
         resume(folder, other_versions=True)
     changed()
-    (folder / "study.toml").write_text((folder / "study.toml").read_text() + "\n")
+    (folder / "study.toml").write_text((folder / "study.toml").read_text(encoding="utf-8") + "\n", encoding="utf-8")
     with pytest.raises(InputError, match="was changed since the run began"):
         resume(folder)
 

@@ -64,7 +64,7 @@ def test_tables_of_spreadsheets_are_read(tmp_path):
 
 def test_measured_values_are_drawn_as_they_are_and_between(tmp_path):
     data = np.sort(np.random.default_rng(1).normal(size=40))
-    (tmp_path / "lot.csv").write_text("a\n" + "\n".join(map(repr, data.tolist())))
+    (tmp_path / "lot.csv").write_text("a\n" + "\n".join(map(repr, data.tolist())), encoding="utf-8")
     at = {"distribution": "empirical", "file": str(tmp_path / "lot.csv"), "columns": ["a"]}
     x = drawn(Empirical(**at), 0.0)[:, 0]
     assert set(x) == set(data)
@@ -95,7 +95,7 @@ def test_a_mixture_has_its_law_and_grows_with_the_uniform_number():
 
 def test_rows_of_a_file_are_drawn_whole(cart, tmp_path):
     """A mass and its place of one unit; numbers of different units never meet."""
-    (tmp_path / "lot.csv").write_text(LOT)
+    (tmp_path / "lot.csv").write_text(LOT, encoding="utf-8")
     added = """
 [dispersions."cart.com"]
 distribution = "empirical"
@@ -114,21 +114,21 @@ apply = "add"
     x = draws(path, 2000)
     assert set(x["cart.mass"][:, 0]) == {1.0, 1.2, 1.5, 2.0}
     assert np.allclose(x["cart.com"][:, 0], 0.01 * x["cart.mass"][:, 0], rtol=1e-12)
-    apart = path.read_text().replace('draw = "unit"\ncommon', "common")
-    path.write_text(apart)
+    apart = path.read_text(encoding="utf-8").replace('draw = "unit"\ncommon', "common")
+    path.write_text(apart, encoding="utf-8")
     y = draws(path, 2000)
     assert abs(np.corrcoef(y["cart.com"][:, 0], y["cart.mass"][:, 0])[0, 1]) < 0.1, "the control: two draws"
 
 
 def test_measured_data_belong_to_the_run(cart, tmp_path):
-    (tmp_path / "lot.csv").write_text(LOT)
+    (tmp_path / "lot.csv").write_text(LOT, encoding="utf-8")
     path = cart('distribution = "normal"\napply = "multiply"\nstd = 0.02',
                 'distribution = "empirical"\nfile = "lot.csv"\ncolumns = ["mass"]')  # fmt: skip
     study = read(path)
     store = stores.create(study, tmp_path / "run", provenance(study, 64, 64))
-    assert (store.folder / "lot.csv").read_text() == LOT
+    assert (store.folder / "files" / "lot.csv").read_text(encoding="utf-8") == LOT
     stores.read_study(stores.open_folder(store.folder))
-    (store.folder / "lot.csv").write_text(LOT.replace("2.0", "2.1"))
+    (store.folder / "files" / "lot.csv").write_text(LOT.replace("2.0", "2.1"), encoding="utf-8")
     with pytest.raises(InputError, match=r"lot\.csv: was changed"):
         stores.open_folder(store.folder)
 
@@ -199,7 +199,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_wrong_data_are_refused(cart, tmp_path, case):
-    (tmp_path / "lot.csv").write_text("mass,note\n1,1\n2,b\n")
+    (tmp_path / "lot.csv").write_text("mass,note\n1,1\n2,b\n", encoding="utf-8")
     old, new, said = REFUSED[case]
     text = 'distribution = "empirical"\nfile = "lot.csv"\ncolumns = ["mass"]'
     with pytest.raises(InputError, match=said):

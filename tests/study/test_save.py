@@ -35,7 +35,7 @@ def test_the_examples_come_back(tmp_path, name):
 
 
 def test_the_results_are_the_same_bits(tmp_path):
-    (tmp_path / "cart.toml").write_text(CART)
+    (tmp_path / "cart.toml").write_text(CART, encoding="utf-8")
     study = read(tmp_path / "cart.toml")
     tables = {
         "cart.mass": {"distribution": "normal", "apply": "multiply", "std": np.float64(0.02)},

@@ -102,7 +102,7 @@ def separation(tmp_path):
     def write(old="", new="", name="separation.toml"):
         assert old in FREE
         path = tmp_path / name
-        path.write_text(FREE.replace(old, new) if old else FREE)
+        path.write_text(FREE.replace(old, new) if old else FREE, encoding="utf-8")
         return path
 
     return write
@@ -127,7 +127,9 @@ def pair(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pair")
     stores = []
     for k, speed in enumerate((1.0, 1.002)):
-        (folder / f"{k}.toml").write_text(FREE.replace("v = [1.0]", f"v = [{speed}]").replace("1.5 m/s", "1.05 m/s"))
+        (folder / f"{k}.toml").write_text(
+            FREE.replace("v = [1.0]", f"v = [{speed}]").replace("1.5 m/s", "1.05 m/s"), encoding="utf-8"
+        )
         stores.append(run(read(folder / f"{k}.toml"), 400, folder / f"run{k}", 128))
     return stores
 
@@ -178,6 +180,9 @@ def test_a_rare_failure_of_a_study(separation, command, pair):
     worst = np.max(1 + 0.3 * np.cos(angle) + 0.1 * (2 * stats.norm.cdf(3 * np.sin(angle)) - 1))
     assert found["worst"]["margin"] == pytest.approx(1.5 - worst, abs=1e-4)
     assert found["worst"]["replayed"] == pytest.approx(found["worst"]["margin"], abs=1e-9)
+    assert done.stderr.startswith(f"reading {path}") and "search for failures: " in done.stderr
+    shown = command("rare", path, "-n", "200", "--quiet", "--json")
+    assert shown.stderr == "" and json.loads(shown.stdout)["estimates"]
     assert "most probable failure" in command("rare", path, "-n", "200").stdout
     assert command("rare", path, "--of", pair[0].folder).returncode == 1
 

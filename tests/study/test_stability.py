@@ -49,7 +49,7 @@ unit = "1/s"
 def test_the_share_that_is_stable(tmp_path):
     """I x'' + d x' + (k - m g l) x = 0 grows where k < 10 N m; its larger root in every sample."""
     path = tmp_path / "upright.toml"
-    path.write_text(UPRIGHT)
+    path.write_text(UPRIGHT, encoding="utf-8")
     study = read(path)
     data = run(study, 64, tmp_path / "run", 64).dataset().load()
     draws = next(data[name] for name in data if "stiffness" in str(name)).values
@@ -65,11 +65,11 @@ def test_what_has_no_answer(tmp_path):
     hanging = UPRIGHT.replace("com = [0.0, 0.0, 0.5]", "com = [0.0, 0.0, -0.5]")
     started = hanging.replace("[simulation]", "[initial.foot]\nq = [0.5]\n\n[simulation]")
     path = tmp_path / "swinging.toml"
-    path.write_text(started + '[outputs.rest]\ntype = "largest_real_part"\nrest = true\n')
+    path.write_text(started + '[outputs.rest]\ntype = "largest_real_part"\nrest = true\n', encoding="utf-8")
     found = repeat(read(path)).outputs
     assert np.isnan(found["growth"][0])
     np.testing.assert_allclose(found["rest"][0], -0.5, rtol=1e-9)  # -d / 2 I
-    path.write_text(UPRIGHT + 'reduce = "max"\n')
+    path.write_text(UPRIGHT + 'reduce = "max"\n', encoding="utf-8")
     with pytest.raises(Exception, match="there is one start"):
         read(path)
     assert mbs.Status.UNSTEADY == 9

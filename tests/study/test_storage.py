@@ -34,8 +34,8 @@ def one_date():
 @pytest.fixture(scope="module")
 def file(tmp_path_factory):
     path = tmp_path_factory.mktemp("storage") / "cart.toml"
-    path.write_text('modules = ["own.py"]\n' + CART)
-    path.with_name("own.py").write_text(MODULE)
+    path.write_text('modules = ["own.py"]\n' + CART, encoding="utf-8")
+    path.with_name("own.py").write_text(MODULE, encoding="utf-8")
     return path
 
 

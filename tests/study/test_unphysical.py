@@ -89,7 +89,8 @@ def test_each_kind_of_number_is_judged_by_its_own_rule(separation, tmp_path, tar
     text = text[: text.index('[dispersions."stage.mass"]')] + text[text.index("# --- what is computed") :]
     path = tmp_path / "one.toml"
     path.write_text(
-        f'{text}\n[dispersions."{target}"]\ndistribution = "lognormal"\napply = "{apply}"\nmedian = 1.0\nsigma = 0.1'
+        f'{text}\n[dispersions."{target}"]\ndistribution = "lognormal"\napply = "{apply}"\nmedian = 1.0\nsigma = 0.1',
+        encoding="utf-8",
     )
     study = read(path)
     k = study.dispersions.items[0].k
@@ -100,7 +101,9 @@ def test_times_of_a_profile_that_cross_are_unphysical(separation, tmp_path):
     text = separation.content.decode()
     text = text[: text.index('[dispersions."stage.mass"]')] + text[text.index("# --- what is computed") :]
     path = tmp_path / "one.toml"
-    path.write_text(f'{text}\n[dispersions."residual.times"]\ndistribution = "normal"\napply = "add"\nstd = 0.01')
+    path.write_text(
+        f'{text}\n[dispersions."residual.times"]\ndistribution = "normal"\napply = "add"\nstd = 0.01', encoding="utf-8"
+    )
     study = read(path)
     draws = np.zeros((2, 7))
     draws[1, 1] = 0.06

@@ -105,7 +105,7 @@ def compiled(out):
         return None
     with tempfile.TemporaryDirectory() as folder:
         source, library = Path(folder, "f.c"), Path(folder, "f.so")
-        source.write_text(out.c())
+        source.write_text(out.c(), encoding="utf-8")
         strict = ["-std=c99", "-Wall", "-Wextra", "-Wno-unused-parameter", "-pedantic", "-Werror"]
         subprocess.run([compiler, *strict, "-O1", "-fPIC", "-shared", source, "-o", library, "-lm"], check=True)
         loaded = ctypes.CDLL(str(library))

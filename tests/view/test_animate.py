@@ -85,7 +85,7 @@ def tumbling():
 def test_nodes_of_the_file_move_as_the_bodies(tumbling, tmp_path):
     """At the rows and between them, in both samples; every rotation turns less than half a turn from row to row."""
     model, samples = tumbling
-    page = mbs.animate(model, samples, tmp_path / "motion.html").read_text()
+    page = mbs.animate(model, samples, tmp_path / "motion.html").read_text(encoding="utf-8")
     assert mbs.animate(model, samples, tmp_path / "motion.glb").read_bytes() == glb_of(page)
     tree, arrays = read_glb(glb_of(page))
     roots = [i for i in tree["nodes"][0]["children"] if "extras" in tree["nodes"][i]]
@@ -108,7 +108,7 @@ def test_nodes_of_the_file_move_as_the_bodies(tumbling, tmp_path):
 def test_the_page_has_events_plots_and_no_network(tumbling, tmp_path):
     model, samples = tumbling
     plots = {"height [m]": {n: np.asarray(x.q)[:, 2] for n, x in samples.items()}}
-    page = mbs.animate(model, samples, tmp_path / "motion.html", plots=plots, frames=11).read_text()
+    page = mbs.animate(model, samples, tmp_path / "motion.html", plots=plots, frames=11).read_text(encoding="utf-8")
     assert "http" not in page.replace("http-equiv", "") and "src=" not in page and "import " not in page
     tree, arrays = read_glb(glb_of(page))
     said = tree["scenes"][0]["extras"]

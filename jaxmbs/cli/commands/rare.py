@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated
 
 import typer
 
-from jaxmbs.cli.common import File, Json, Quiet, Trust, compute, count, speaking
+from jaxmbs.cli.common import File, Json, Quiet, Trust, compute, count, speaking, watching
 
 
 def rare(
@@ -14,7 +15,9 @@ def rare(
     criterion: Annotated[
         str | None, typer.Option(help="The criterion, or its output; the only one by default.")
     ] = None,
-    method: Annotated[str, typer.Option(help="importance (by gradient) or subset (without).")] = "importance",
+    method: Annotated[
+        str, typer.Option(help="importance (samples around failures) or subset (by levels).")
+    ] = "importance",
     n: Annotated[
         int,
         typer.Option(
@@ -28,7 +31,8 @@ def rare(
     quiet: Quiet = False,
 ) -> None:
     """How seldom a criterion is missed: probabilities down to one in ten million from some thousand simulations."""
-    with speaking(as_json, quiet) as voice:
+    with speaking(as_json, quiet) as voice, watching(voice) as told:
+        told(f"reading {file}")
         from jaxmbs.study.problem import read
 
         checked = read(file, trust=trust)
@@ -36,6 +40,10 @@ def rare(
         from jaxmbs.study.rare import rare as computed
         from jaxmbs.study.rare import table
 
-        found = computed(checked, criterion, method, n, radius, of)
+        def progress(stage: str, done: int, margin: float) -> None:
+            down = "" if math.isnan(margin) else f", down to a margin of {margin:.3g}"
+            told(stage, f"{done:,} simulations{down}")
+
+        found = computed(checked, criterion, method, n, radius, of, progress)
         voice.document(found)
         voice.show(table(found))

@@ -21,6 +21,8 @@ def synthesize(
 ) -> None:
     """Find the parameters that a file's [design] asks for: DIR/design.json and DIR/report.html."""
     with speaking(as_json, quiet) as voice:
+        import numpy as np
+
         from jaxmbs.design.file import read
         from jaxmbs.design.report import DESIGN, table, written
         from jaxmbs.design.report import as_json as record
@@ -43,7 +45,8 @@ def synthesize(
                     found.problem,
                     kept,
                     lambda steps, running, cost: said.update(
-                        f"step {steps}, {running} starts running, least cost {cost:.3g}"
+                        f"step {steps}, {running} starts running, "
+                        + (f"best value {cost:.4g}" if np.isfinite(cost) else "no start meets the conditions yet")
                     ),
                 )
                 said.update("comparing with the original")

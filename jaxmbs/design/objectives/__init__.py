@@ -7,6 +7,7 @@ from jaxmbs.design.objectives.function import Function as Function
 from jaxmbs.design.objectives.mass_matrices import ConfigurationIndependence as ConfigurationIndependence
 from jaxmbs.design.objectives.mass_matrices import Decoupling as Decoupling
 from jaxmbs.design.objectives.mass_matrices import NoBaseReaction as NoBaseReaction
+from jaxmbs.design.objectives.measured_motion import MeasuredMotion as MeasuredMotion
 from jaxmbs.design.objectives.motion import EventTime as EventTime
 from jaxmbs.design.objectives.motion import Failure as Failure
 from jaxmbs.design.objectives.motion import LatchLoad as LatchLoad

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from jaxmbs.model import Model
 
 Array = Any
-GOALS = ("zero", "least")
+GOALS = ("zero", "least", "lowest")
 
 
 @dataclass(frozen=True)
@@ -69,9 +69,17 @@ class Objective(Element):
 
     weight: float = field(Kind.POSITIVE, "", "factor on its residuals", default=1.0, kw_only=True)
     goal: str = field(
-        Kind.CHOICE, "", "zero: a condition that has to hold; least: as small as can be", default="zero",
-        choices=GOALS, kw_only=True,
+        Kind.CHOICE, "", "zero: a condition that has to hold; least: as small in size as can be; lowest: its mean as low as "
+        "can be, below zero too", default="zero", choices=GOALS, kw_only=True,
     )  # fmt: skip
+    within: float | None = field(
+        Kind.POSITIVE, "", "size that the residuals of a condition may have; 0 where nothing is said", default=None,
+        kw_only=True,
+    )  # fmt: skip
+
+    def ready(self, setting: Setting) -> Objective:
+        """The objective of a setting: itself, or one that knows more."""
+        return self
 
     def check(self, setting: Setting) -> None:
         """Raise ModelError where it does not fit the mechanism of the setting."""
@@ -117,6 +125,24 @@ def evaluated(objective: Objective, model: Model, data: Any, own: Array) -> Arra
     """What is measured at every instance, (instances, k)."""
     mapped = jax.vmap(lambda instance, mine: objective.measure(model, instance, mine))
     return mapped(data, own)
+
+
+def limits(objective: Objective, measured: Array, constants: Any) -> Array | None:
+    """Numbers (n,) that may not be negative, of a one-sided condition or one with a size allowed; else None."""
+    if objective.goal != "zero":
+        return None
+    if objective.within is not None:
+        r = objective.residuals(measured, constants)
+        return jnp.concatenate([objective.within - r, objective.within + r])
+    return objective.margins(measured, constants)
+
+
+def missed(objective: Objective, measured: Array, constants: Any) -> Array:
+    """Residuals (n,), those of a condition without the size that is allowed."""
+    r = objective.residuals(measured, constants)
+    if objective.goal != "zero" or objective.within is None:
+        return r
+    return jnp.sign(r) * jnp.maximum(jnp.abs(r) - objective.within, 0.0)
 
 
 def weighted(objective: Objective, residuals: Array) -> Array:

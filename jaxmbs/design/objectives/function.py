@@ -23,7 +23,7 @@ class Function(Objective):
     """Residuals of your own, over a batch of configurations.
 
     fn(model, q) -> residuals (k,) or a scalar, at every one of `configurations` random q; where `together`, combine(measured
-    (configurations, k)) -> residuals (n,) is applied to all of them.
+    (configurations, k)) -> residuals (n,) is applied to all of them. With at_most or at_least they are one-sided conditions.
 
     >>> level = mbs.design.Function(lambda model, q: mbs.energy(model, q, jnp.zeros(2))[1], configurations=8)
     >>> level.configurations
@@ -38,10 +38,14 @@ class Function(Objective):
         "function of all that was measured, giving the residuals; None takes it as it is",
         default=None,
     )
+    at_most: float | None = field(Kind.NUMBER, "", "value that they may not exceed", default=None, kw_only=True)
+    at_least: float | None = field(Kind.NUMBER, "", "value that they may not fall below", default=None, kw_only=True)
 
     def check(self, setting: Setting) -> None:
         if not callable(self.fn):
             raise ModelError("Function: fn is not a function; pass fn(model, q)")
+        if self.at_most is not None and self.at_least is not None:
+            raise ModelError("Function: at_most and at_least exclude one another; write an objective for each")
 
     def data(self, setting: Setting) -> Any:
         return setting.configurations(self.configurations)
@@ -50,6 +54,15 @@ class Function(Objective):
         return jnp.asarray(self.fn(model, instance)).reshape(-1)
 
     def residuals(self, measured: Array, constants: Any) -> Array:
+        margin = self.margins(measured, constants)
+        return self._all(measured) if margin is None else jnp.maximum(-margin, 0.0)
+
+    def margins(self, measured: Array, constants: Any) -> Array | None:
+        if self.at_most is not None:
+            return self.at_most - self._all(measured)
+        return None if self.at_least is None else self._all(measured) - self.at_least
+
+    def _all(self, measured: Array) -> Array:
         return jnp.reshape(measured if self.together is None else self.together(measured), -1)
 
     def describe(self, model: Model) -> str:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from jaxmbs.design.objectives.base import Objective, Setting
-from jaxmbs.design.samples import Moved, draws_of
+from jaxmbs.design.samples import Moved, draws_of, even_draws
 from jaxmbs.model import ModelError
 from jaxmbs.model.errors import unknown
 from jaxmbs.model.fields import element, field
@@ -19,24 +19,65 @@ if TYPE_CHECKING:
     from jaxmbs.model import Model
 
 Array = Any
-STATISTICS = ("each", "mean", "worst")
+STATISTICS = ("each", "mean", "worst", "quantile")
 SHARPNESS = 20.0  # of the smooth maximum, in units of the spread between samples
+
+
+def _defined(x: Array) -> tuple[Array, Array]:
+    """(weights (n,) of a mean over the samples that are defined, the samples with others at 0); not a number without any."""
+    on = ~jnp.isnan(x)
+    return on / jnp.maximum(on.sum(), 1), jnp.where(on, x, jnp.where(on.any(), 0.0, jnp.nan))
+
+
+def spread(x: Array, weights: Array) -> Array:
+    """Standard deviation of weighted samples, with a slope where it is zero."""
+    size = weights @ jnp.abs(x)
+    return jnp.sqrt(weights @ (x - weights @ x) ** 2 + 1e-20 * size**2 + 1e-200)
+
+
+def quantile(x: Array, weights: Array, level: float) -> Array:
+    """Quantile of samples x (n,), smooth in them: of the sum of normal distributions about the samples whose standard
+    deviation is n^(-1/4) of theirs.
+
+    The sum is wider than the samples, so that the quantile lies farther out: of 256 normal samples by 3 % of its distance
+    from the median, of 4096 by 0.8 %. That is the safe side, and as much as the error of a quantile of so many samples.
+    """
+    width = spread(x, weights) * x.shape[0] ** (-1 / 4)
+
+    def share(q: Array) -> Array:
+        return weights @ jax.scipy.stats.norm.cdf((q - x) / width)
+
+    def halved(_: Any, ends: tuple[Array, Array]) -> tuple[Array, Array]:
+        low, high = ends
+        middle = (low + high) / 2
+        below = share(middle) < level
+        return jnp.where(below, middle, low), jnp.where(below, high, middle)
+
+    ends = (jnp.min(x) - 9 * width, jnp.max(x) + 9 * width)
+    q = jax.lax.stop_gradient(sum(jax.lax.fori_loop(0, 60, halved, jax.lax.stop_gradient(ends))) / 2)
+    density = jax.lax.stop_gradient(weights @ jax.scipy.stats.norm.pdf((q - x) / width) / width)
+    return q - (share(q) - level) / density  # a step of Newton's method, whose slope is that of the quantile
 
 
 @element
 class OfMotion(Objective):
     """Base: a number of every sample's motion, wanted near a target, below a bound or above one.
 
-    The samples are the first ones of the file's study, the same for every candidate.
+    The samples are evenly laid out over the dispersions of the file's study, the same for every candidate. Those in which an
+    output is not defined, the rate at a latch that does not close, say, are left out of mean, worst and quantile: ask
+    beside for the share that latches.
     """
 
     simulates: ClassVar[bool] = True
 
     samples: int = field(Kind.COUNT, "", "samples of the file's dispersions", default=32, kw_only=True)
     statistic: str = field(
-        Kind.CHOICE, "", "each: of every sample; mean: over samples; worst: smooth largest (smallest, for at_least)",
-        default="each", choices=STATISTICS, kw_only=True,
+        Kind.CHOICE, "", "each: of every sample; mean: over samples; worst: smooth largest (smallest, for at_least); "
+        "quantile: smooth quantile of a level", default="each", choices=STATISTICS, kw_only=True,
     )  # fmt: skip
+    level: float | None = field(
+        Kind.POSITIVE, "", "share of the samples below a quantile, between 0 and 1", default=None, kw_only=True
+    )
     target: float | None = field(
         Kind.NUMBER, "SI", "value that is wanted; 0 where nothing else is said", default=None, kw_only=True
     )
@@ -50,12 +91,22 @@ class OfMotion(Objective):
             raise ModelError(f"{name}: motions need a study with [simulation]; pass study=jaxmbs.study.read(file)")
         if self.samples < 1:
             raise ModelError(f"{name}: {self.samples} samples; take 1 or more")
+        if (self.statistic == "quantile") != (self.level is not None):
+            raise ModelError(f'{name}: statistic = "quantile" and a level go together; say level = 0.95, for example')
+        if self.level is not None:
+            beyond = self.samples * min(self.level, 1 - self.level)
+            if not beyond >= 2:
+                raise ModelError(
+                    f"{name}: beyond level {self.level:g} there are {max(beyond, 0):.2g} of {self.samples} samples; "
+                    "take more samples, or a level nearer to 0.5"
+                )
         if sum(x is not None for x in (self.target, self.at_most, self.at_least)) > 1:
             raise ModelError(f"{name}: target, at_most and at_least exclude one another; write an objective for each")
 
     def data(self, setting: Setting) -> Any:
-        first = setting.seed if setting.seed > 1_000_000 else 0  # of a stochastic search: fresh samples in every step
-        return draws_of(setting.study, self.samples, (first * self.samples) % 2**31)
+        if setting.seed > 1_000_000:  # of a stochastic search: fresh samples in every step
+            return draws_of(setting.study, self.samples, (setting.seed * self.samples) % 2**31)
+        return even_draws(setting.study, self.samples)
 
     def taken(self, motions: Moved, study: Any) -> Array:
         """The number of every sample (samples, 1)."""
@@ -63,13 +114,16 @@ class OfMotion(Objective):
 
     def _statistic(self, measured: Array) -> Array:
         x = measured.reshape(-1)
+        if self.statistic == "each":
+            return x
+        weights, x = _defined(x)
+        if self.statistic == "quantile":
+            return quantile(x, weights, self.level or 0.5)[None]
         if self.statistic == "mean":
-            return x.mean()[None]
-        if self.statistic == "worst":
-            sign = -1.0 if self.at_least is not None else 1.0
-            sharp = SHARPNESS / (jax.lax.stop_gradient(jnp.std(x)) + 1e-12 * self.scale + 1e-300)
-            return (sign * (jax.nn.logsumexp(sharp * sign * x) - math.log(self.samples)) / sharp)[None]
-        return x
+            return (weights @ x)[None]
+        sign = -1.0 if self.at_least is not None else 1.0
+        sharp = SHARPNESS / spread(x, weights)
+        return (sign * jax.nn.logsumexp(sharp * sign * x, b=weights) / sharp)[None]
 
     def residuals(self, measured: Array, constants: Any) -> Array:
         margin = self.margins(measured, constants)
@@ -87,7 +141,8 @@ class OfMotion(Objective):
     def describe(self, model: Model) -> str:
         bound = next((f"{w.replace('_', ' ')} {x:g}" for w, x in (("at_most", self.at_most), ("at_least", self.at_least))
                       if x is not None), f"near {self.target or 0:g}")  # fmt: skip
-        return f"{self.what()}, {self.statistic} of {self.samples} samples, {bound} (scale {self.scale:g})"
+        which = self.statistic if self.level is None else f"{100 * self.level:g} % quantile"
+        return f"{self.what()}, {which} of {self.samples} samples, {bound} (scale {self.scale:g})"
 
     def what(self) -> str:
         """What is measured, in words."""
@@ -168,8 +223,8 @@ class LatchLoad(OfEvents):
 class Failure(OfMotion):
     """The probability that a criterion of the file is not met, smoothed so that it has a slope.
 
-    A sample counts by the logistic function of how far it misses the bound, in units of `width`; the same number without
-    smoothing is in the report's Monte Carlo check.
+    A sample counts by how far it misses the bound, in units of `width`: 1/2 + arctan(u) / pi, whose slope does not vanish
+    far from the bound. The same number without smoothing is in the report's Monte Carlo check.
 
     >>> mbs.design.Failure(0, width=0.01, goal="least").criterion
     0
@@ -193,7 +248,9 @@ class Failure(OfMotion):
         return jnp.stack(far).min(axis=0)[:, None]
 
     def residuals(self, measured: Array, constants: Any) -> Array:
-        return jax.nn.sigmoid(-measured.reshape(-1) / self.width).mean()[None]
+        u = -measured.reshape(-1) / self.width
+        u = jnp.where(jnp.isnan(u), 1e6, u)  # what is not defined is missed
+        return jnp.mean(0.5 + jnp.arctan(u) / np.pi)[None]
 
     def margins(self, measured: Array, constants: Any) -> Array | None:
         return None

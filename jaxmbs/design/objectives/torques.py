@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
 import jaxmbs as mbs
-from jaxmbs.design.objectives.base import Objective, Setting
+from jaxmbs.design.objectives.base import Setting
+from jaxmbs.design.objectives.measurements import Measured, coordinate
 from jaxmbs.model import ModelError
 from jaxmbs.model.fields import element, field
 from jaxmbs.model.kinds import Kind
@@ -22,38 +22,54 @@ Array = Any
 
 
 @element
-class MeasuredTorques(Objective):
+class MeasuredTorques(Measured):
     """Inverse dynamics explains measured torques, weighed by their noise.
 
-    measurements: {"q": (T, nq), "v": (T, nv), "a": (T, nv), "tau": (T, nv)}. With `goal="least"` the findings tell which
-    combinations of parameters the measurements determine, and with what standard deviation.
+    measurements: {"q": (T, nq), "v": (T, nv), "a": (T, nv), "tau": (T, nv)}; in a file the columns are "joint.q", "joint.v",
+    "joint.a" and "joint.tau", of joints with several coordinates "joint.q[0]" and so on. Torques that are not a number are
+    gaps. With `goal="least"` the findings tell which combinations of parameters the measurements determine, and with what
+    standard deviation.
 
     >>> still = {"q": np.zeros((5, 1)), "v": np.zeros((5, 1)), "a": np.zeros((5, 1)), "tau": np.zeros((5, 1))}
     >>> mbs.design.MeasuredTorques(still, noise=0.1, goal="least").noise
     0.1
     """
 
-    noisy: ClassVar[bool] = True
-
-    measurements: Mapping[str, np.ndarray | jax.Array] = field(
-        Kind.ARRAYS, "", "arrays q, v, a, tau, a row for each instant"
-    )
-    noise: float = field(Kind.POSITIVE, "N m or N", "standard deviation of the torques")
+    noise: float = field(Kind.POSITIVE, "N m or N", "standard deviation of the torques", kw_only=True)
 
     def check(self, setting: Setting) -> None:
-        model = setting.model
+        model, given = setting.model, self.named()
         sizes = {"q": model.nq, "v": model.nv, "a": model.nv, "tau": model.nv}
         for name, size in sizes.items():
-            shape = np.shape(self.measurements.get(name, ()))
-            if len(shape) != 2 or shape[1] != size or shape[0] != len(self.measurements["q"]):
+            shape = np.shape(given.get(name, ()))
+            if len(shape) != 2 or shape[1] != size or shape[0] != len(given["q"]):
                 raise ModelError(f"MeasuredTorques: {name!r} has shape {shape}; pass (instants, {size})")
 
+    def of_columns(self, model: Model, columns: Mapping[str, np.ndarray]) -> Mapping[str, Any]:
+        rows = len(next(iter(columns.values())))
+        found = {"q": np.full((rows, model.nq), np.nan)} | {
+            k: np.full((rows, model.nv), np.nan) for k in ("v", "a", "tau")
+        }
+        for name, column in columns.items():
+            where = coordinate(model, name, "q v a tau")
+            if where is not None:
+                found[where[0]][:, where[1]] = column
+            elif name != "t":
+                raise ModelError(
+                    f'column "{name}" means nothing here; name columns joint.q, joint.v, joint.a, joint.tau'
+                )
+        for kind in ("q", "v", "a"):
+            if not np.isfinite(found[kind]).all():
+                raise ModelError(f"{kind} of every joint is needed in every row; columns or cells are missing")
+        return found
+
     def data(self, setting: Setting) -> Any:
-        return tuple(jnp.asarray(self.measurements[k], float) for k in ("q", "v", "a", "tau"))
+        return tuple(jnp.asarray(self.named()[k], float) for k in ("q", "v", "a", "tau"))
 
     def measure(self, model: Model, instance: Any, own: Array) -> Array:
         q, v, a, tau = instance
-        return (mbs.inverse_dynamics(model, q, v, a) - tau) / self.noise
+        gap = jnp.isnan(tau)
+        return jnp.where(gap, 0.0, (mbs.inverse_dynamics(model, q, v, a) - jnp.where(gap, 0.0, tau)) / self.noise)
 
     def residuals(self, measured: Array, constants: Any) -> Array:
         return measured.reshape(-1)

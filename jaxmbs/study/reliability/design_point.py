@@ -17,9 +17,9 @@ _FARTHER = 1.5  # than the nearest: what lies beyond adds little
 
 @dataclass(frozen=True)
 class DesignPoint:
-    """A point u (d,) of the boundary g = 0 that is nearest to the origin, at the distance |beta| (beta is negative
-    where the origin
-    fails itself); slope: length of g's gradient there; converged: whether it is such a point to 1e-5."""
+    """A point u (d,) of the boundary g = 0 that is nearest to the origin, at the distance |beta| (beta is
+    negative where the origin fails itself); slope: length of g's gradient there; converged: whether it is such
+    a point to 1e-5."""
 
     u: np.ndarray
     beta: float
@@ -27,21 +27,24 @@ class DesignPoint:
     converged: bool
 
 
-def design_points(g: LimitState, starts: int = 8, seed: int = 0) -> list[DesignPoint]:
+def design_points(
+    g: LimitState, starts: int = 8, seed: int = 0, near: np.ndarray | None = None, most: int | None = None
+) -> list[DesignPoint]:
     """The points of failure nearest to the origin, the nearest first; several where the failure has several ways.
 
     Hasofer, Lind, Rackwitz and Fiessler's steps with a search along each (Zhang and Der Kiureghian), from the origin
-    and from `starts` - 1 random points at once. An empty list: no failure was found.
+    and from points `near` (k, d), or from `starts` - 1 random points, at once; at most so many simulations, and a round
+    more. An empty list: no failure was found.
 
     >>> from jaxmbs.study.reliability import limit_state
     >>> (point,) = design_points(limit_state(lambda u: 3.0 - (u[0] + u[1]) / 2**0.5, 2))
     >>> round(point.beta, 6), point.u.round(3).tolist()
     (3.0, [2.121, 2.121])
     """
-    rng = np.random.default_rng(seed)
-    u = rng.normal(size=(starts, g.inputs))
-    u *= 3.0 / np.linalg.norm(u, axis=1, keepdims=True)
-    u[0] = 0.0
+    drawn = np.random.default_rng(seed).normal(size=(starts, g.inputs))[1:]
+    others = 3.0 * drawn / np.linalg.norm(drawn, axis=1, keepdims=True) if near is None else near
+    u = np.concatenate([np.zeros((1, g.inputs)), others])
+    limit = np.inf if most is None else g.simulations + most
     value, slope = g.slopes(u)
     size = abs(float(value[0])) or 1.0  # what counts as zero
     sign = 1.0 if value[0] > 0 else -1.0
@@ -49,8 +52,8 @@ def design_points(g: LimitState, starts: int = 8, seed: int = 0) -> list[DesignP
     u, value, slope = u[good], value[good], slope[good]
     for _ in range(_ROUNDS):
         done = _converged(u, value, slope, size)
-        at = np.flatnonzero(~done & np.isfinite(value))
-        if not len(at):
+        at = np.flatnonzero(~done & np.isfinite(value) & np.isfinite(slope).all(1))
+        if not len(at) or g.simulations >= limit:
             break
         new = _stepped(g, u[at], value[at], slope[at], size)
         u[at], (value[at], slope[at]) = new, g.slopes(new)

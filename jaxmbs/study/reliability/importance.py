@@ -1,61 +1,191 @@
-"""Samples around the most probable failures, each with the weight that it has among all."""
+"""Samples around the places where failures were found, and everywhere else, each with the weight that it has among all."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from jaxmbs.study.reliability.design_point import DesignPoint
 from jaxmbs.study.reliability.limit_state import Estimate, LimitState
+from jaxmbs.study.reliability.mixture import density_ratio, fitted, shares_of
+from jaxmbs.study.reliability.plain import plain_sampling, without_failures
+from jaxmbs.study.reliability.search import Search, searches
+from jaxmbs.study.reliability.subset import subset_simulation
 
-_FEWEST = 50.0  # samples that a probability must rest on, counted by their weights
-_AT_ONCE = 4096
+_FEWEST = 25.0  # samples that a probability must rest on, counted by their weights
+_EVERYWHERE = 0.1  # share of the samples of the standard normal law, and as much of one as wide as failures are far
+_FREQUENT = 0.05  # what plain samples tell as well
+_BEYOND = 1e-4  # share of the samples about a centre that lie farther from it than what counts as covered
+_MOST_UNSEEN = 0.9  # share of the failures: an interval's upper end is at most ten times as high for it
+_HEAVY = 0.05  # share of the probability that one sample carries where samples are thin
+_PLACINGS, _PLACED = 3, 8  # how often at most an eighth of the samples places the others
+_PICKED = 300  # most of those failures that are drawn by their weights, to place others
+_APART = 0.8  # cosine of the angle between two directions that differ
+
+
+@dataclass(frozen=True)
+class Failures:
+    """What two independent searches found: what only one of them finds tells how much neither found."""
+
+    searches: tuple[Search, Search]
+
+    @property
+    def reached(self) -> bool:
+        """Whether any failure was found."""
+        return any(s.reached for s in self.searches)
+
+    @property
+    def halves(self) -> tuple[np.ndarray, np.ndarray]:
+        """Points that fail (m, d) of one search and of the other, or of the one that found any."""
+        a, b = self.searches
+        if a.reached and b.reached:
+            return a.u, b.u
+        one = a.u if a.reached else b.u
+        return one[::2], one[1::2]
+
+    def apart(self, most: int) -> np.ndarray:
+        """(k, d) failures near the origin that lie in different directions, the nearest first, `most` of them."""
+        u = np.concatenate(self.halves)
+        u = u[np.argsort((u**2).sum(1))]
+        directions, found = u / np.maximum(np.linalg.norm(u, axis=1, keepdims=True), 1e-300), [0]
+        while len(found) < most:
+            least = (directions @ directions[found].T).max(1) < _APART
+            if not least.any():
+                break
+            found.append(int(np.argmax(least)))
+        return u[found]
+
+    def unseen(self, rng: np.random.Generator) -> float:
+        """About the share of the failures that neither search saw, as in capture and recapture: the share of the one's
+        points that are far from all of the other's, times the other way round."""
+        from scipy.stats import chi2
+
+        if not all(s.reached for s in self.searches):
+            return 0.5
+        far, missed = chi2.isf(_BEYOND, self.halves[0].shape[1]), 1.0
+        for one, other in (self.halves, self.halves[::-1]):
+            centres = fitted(one, one, rng)
+            missed *= float(np.mean(((other[:, None] - centres) ** 2).sum(2).min(1) > far))
+        return min(missed, _MOST_UNSEEN)
+
+
+def failures(g: LimitState, n: int = 300, seed: int = 0) -> Failures:
+    """Two searches for failures with n samples in each of their levels."""
+    g.at("search for failures")
+    one, other = searches(g, np.random.default_rng(seed), n, 2)
+    return Failures((one, other))
 
 
 def importance_sampling(
-    g: LimitState, points: list[DesignPoint], n: int = 4000, confidence: float = 0.95, seed: int = 0
-) -> Estimate:
-    """Probability of failure from n samples around design points, with its interval.
+    g: LimitState, points: Sequence[DesignPoint] = (), n: int = 4000, confidence: float = 0.95, seed: int = 0,
+    found: Failures | None = None,
+) -> Estimate:  # fmt: skip
+    """Probability of failure from n samples around failures, with its interval.
 
-    Unbiased wherever the points lie; the interval is that of a mean of n weights. The estimate says so where it rests
-    on few of them, and where failures come from elsewhere than from the points.
+    The failures are those of two independent searches without gradients (`found`, or made here), and design `points`
+    where there are any. A quarter of the samples only places the others. A fifth of all comes from the whole space: half
+    of it from the standard normal law, half from one as wide as failures are far. So no weight exceeds ten, and the mean
+    is unbiased wherever the failures lie. The interval is that of a mean of weights whose variance is the larger of what
+    the samples show and of what the failures that the searches found would have; its upper end is raised by the share
+    that both searches must be expected to have missed.
 
-    >>> from jaxmbs.study.reliability import design_points, limit_state
-    >>> g = limit_state(lambda u: 4.0 - u[0], 2)
-    >>> found = importance_sampling(g, design_points(g), 4000, seed=1)
+    Where failures are frequent, or g is the same almost everywhere, as of a flag, plain samples answer; where few samples
+    carry the weight, as in a hundred dimensions, subset simulation does. The estimate names the method.
+
+    >>> from jaxmbs.study.reliability import limit_state
+    >>> found = importance_sampling(limit_state(lambda u: 4.0 - u[0], 2), n=2000)
     >>> found.low < 3.167e-5 < found.high
     True
     """
-    from scipy.special import logsumexp
+    found = found or failures(g, max(n // 13, 100), seed)
+    if not found.reached:
+        return without_failures(g, max(found.searches, key=lambda s: s.probability), n, confidence, seed + 1)
+    if max(s.probability for s in found.searches) > _FREQUENT:
+        return plain_sampling(g, n, confidence, seed + 1)
+    rng = np.random.default_rng(seed + 1)
+    halves, near = found.halves, [p.u[None] for p in points if p.converged and p.beta > 0]
+    g.at("samples around failures")
+    law, left = _law(halves, near, rng), n
+    for _ in range(_PLACINGS):
+        u, weights = law.sampled(g, n // _PLACED, rng)
+        left -= len(u)
+        if weights.any():
+            halves = tuple(np.concatenate([h, _picked(u, weights, rng)]) for h in halves)
+            law = _law(halves, near, rng)
+        if _effective(weights) > 2 * _FEWEST:
+            break
+    _, weights = law.sampled(g, left, rng)
+    estimate, effective = _estimate(weights, law, found, confidence, g.simulations, rng)
+    if effective < _FEWEST:
+        few = f"only {effective:.0f} samples around failures carry weight: by subset simulation"
+        estimate = subset_simulation(g, max(n // 13, 100), confidence=confidence, seed=seed + 2)
+        return replace(estimate, remark="; ".join(filter(None, (few, estimate.remark))))
+    return estimate
+
+
+def _estimate(
+    weights: np.ndarray, law: _Law, found: Failures, confidence: float, simulations: int, rng: np.random.Generator
+) -> tuple[Estimate, float]:
+    """The estimate, and how many samples it rests on."""
     from scipy.stats import norm
 
-    if not points:
-        return Estimate("importance sampling", np.nan, np.nan, np.nan, g.simulations, "no failure was found")
-    rng = np.random.default_rng(seed)
-    centres = np.stack([p.u for p in points])
-    shares = norm.sf(np.abs([p.beta for p in points]))
-    shares = np.maximum(shares / shares.sum(), 0.1)
-    shares /= shares.sum()
-    fails_at_origin = points[0].beta < 0
-    weights = np.empty(n)
-    for first in range(0, n, _AT_ONCE):
-        m = min(_AT_ONCE, n - first)
-        u = rng.normal(size=(m, g.inputs)) + centres[rng.choice(len(shares), size=m, p=shares)]
-        # the density of a standard normal number over that of the samples
-        log = -np.asarray(logsumexp(u @ centres.T - 0.5 * (centres**2).sum(1) + np.log(shares), axis=1))
-        failed = g(u) <= 0
-        weights[first : first + m] = np.exp(log) * (~failed if fails_at_origin else failed)
-    mean, deviation = float(weights.mean()), float(weights.std(ddof=1) / np.sqrt(n))
-    reach = float(norm.isf((1 - confidence) / 2)) * deviation
-    low, high = max(0.0, mean - reach), mean + reach
-    if fails_at_origin:
-        mean, low, high = 1 - mean, max(0.0, 1 - high), 1 - low
-    return Estimate("importance sampling", mean, low, high, g.simulations, _remark(weights, points))
+    n, mean = len(weights), float(weights.mean())
+    if mean == 0:
+        return Estimate("importance sampling", 0.0, 0.0, np.nan, simulations), 0.0
+    # weights of failures that were found without these samples. Where one sample would carry a twentieth of the
+    # probability, there are too few to count on: the share of the failures that lie so counts as not seen
+    others = law.weights(np.concatenate(found.halves))
+    thin = others > _HEAVY * n * mean
+    square = max(float((weights**2).mean()), mean * float((others * ~thin).mean()))
+    spread = np.sqrt(max(square - mean**2, 0.0) / n) / mean
+    reach = float(norm.isf((1 - confidence) / 2)) * spread
+    seen = (1 - found.unseen(rng)) * max(1 - float(thin.mean()), 1 - _MOST_UNSEEN)
+    # weights are skewed: what is missed lies above, so the upper end is that of the logarithm
+    low, high = mean * max(0.0, 1 - reach), mean * np.exp(reach) / seen
+    return Estimate("importance sampling", mean, float(low), min(1.0, float(high)), simulations), n * mean**2 / square
 
 
-def _remark(weights: np.ndarray, points: list[DesignPoint]) -> str:
-    if not weights.any():
-        return "no sample around the points fails: they are no design points"
-    effective = weights.sum() ** 2 / (weights**2).sum()
-    if effective < _FEWEST:
-        return f"rests on {effective:.0f} samples by their weights: take more, or subset simulation"
-    return "" if all(p.converged for p in points) else "a design point is not exact; the interval holds all the same"
+@dataclass(frozen=True)
+class _Law:
+    """The law of the samples: normal laws of unit scatter about centres (K, d) with shares (K,), one about the origin,
+    and one there `wide` times as wide."""
+
+    centres: np.ndarray
+    shares: np.ndarray
+    wide: float
+
+    def sampled(self, g: LimitState, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """n samples (n, d), and their weights where they fail, zero elsewhere."""
+        K = len(self.centres)
+        which = rng.choice(K + 2, size=n, p=np.append(self.shares * (1 - 2 * _EVERYWHERE), [_EVERYWHERE] * 2))
+        u = rng.normal(size=(n, g.inputs)) * np.where(which == K + 1, self.wide, 1.0)[:, None]
+        u += np.concatenate([self.centres, np.zeros((2, g.inputs))])[which]
+        return u, self.weights(u) * (g(u) <= 0)
+
+    def weights(self, u: np.ndarray) -> np.ndarray:
+        """(m,) density of the standard normal law at points over that of the samples."""
+        around = density_ratio(u, self.centres, self.shares)
+        wide = 0.5 * (u**2).sum(1) * (1 - self.wide**-2) - u.shape[1] * np.log(self.wide)
+        log = np.logaddexp(around + np.log(1 - 2 * _EVERYWHERE), np.logaddexp(0.0, wide) + np.log(_EVERYWHERE))
+        return np.exp(-log)
+
+
+def _law(halves: Sequence[np.ndarray], near: list[np.ndarray], rng: np.random.Generator) -> _Law:
+    """The law for failures as found by two searches, and for points `near` that are known to matter."""
+    one, other = halves
+    u = np.concatenate([one, other])
+    centres = np.concatenate([fitted(one, other, rng), fitted(other, one, rng), *near])
+    far = float(np.sqrt((u**2).sum(1).mean() / u.shape[1]))
+    return _Law(centres, shares_of(u, centres), max(1.5, far))
+
+
+def _picked(u: np.ndarray, weights: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Samples drawn by their weights: failures, as the standard normal law has them."""
+    return u[rng.choice(len(u), size=min(_PICKED, 2 * round(_effective(weights))), p=weights / weights.sum())]
+
+
+def _effective(weights: np.ndarray) -> float:
+    """How many samples count, by their weights."""
+    return float(weights.sum() ** 2 / max((weights**2).sum(), 1e-300))

@@ -11,30 +11,59 @@ import numpy as np
 Array = Any
 BLOCK = 256  # points that are computed at once: one compiled program for all numbers of them
 FEW = 16  # where a second program costs less than many points that nobody asked for
+_STEP = 1e-3  # of differences, in standard deviations: errors of about 1e-7
 
 
 @dataclass
 class LimitState:
-    """g of `inputs` standard normal numbers. values: (m, d) -> (m,); gradients: (m, d) -> ((m,), (m, d)); simulations:
-    how many values were computed so far, a gradient counted as one. A value that is not a number is a failure."""
+    """g of `inputs` standard normal numbers. values: (m, d) -> (m,); gradients: (m, d) -> ((m,), (m, d)), by central
+    differences of values where none are given; simulations: how many values were computed so far, a gradient that is
+    given counted as one. A value that is not a number is a failure.
+
+    progress: called with (stage, simulations, level) at every stage and after every block of points; level: what the
+    values have come down to, not a number before they have.
+    """
 
     values: Callable[[np.ndarray], np.ndarray]
-    gradients: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+    gradients: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]] | None
     inputs: int
     simulations: int = field(default=0, compare=False)
+    progress: Callable[[str, int, float], None] | None = field(default=None, compare=False)
+    stage: str = field(default="", compare=False)
+    level: float = field(default=np.nan, compare=False)
 
     def __call__(self, u: np.ndarray) -> np.ndarray:
         """g of points (..., d), counted."""
-        flat = u.reshape(-1, self.inputs)
-        self.simulations += len(flat)
-        found = np.asarray(self.values(flat), float)
-        return np.where(np.isnan(found), -np.inf, found).reshape(u.shape[:-1])
+        flat, found = u.reshape(-1, self.inputs), []
+        rows = BLOCK if self.progress else max(len(flat), 1)  # who looks on is told often
+        for first in range(0, len(flat), rows):
+            found.append(np.asarray(self.values(flat[first : first + rows]), float))
+            self.simulations += len(found[-1])
+            self._tell()
+        g = np.concatenate(found) if found else np.zeros(0)
+        return np.where(np.isnan(g), -np.inf, g).reshape(u.shape[:-1])
 
     def slopes(self, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(m,) g and (m, d) its gradient, counted."""
+        if self.gradients is None:
+            steps = _STEP * np.eye(self.inputs)
+            sides = self(np.concatenate([u[:, None], u[:, None] + steps, u[:, None] - steps], axis=1))
+            up, down = np.split(sides[:, 1:], 2, axis=1)
+            with np.errstate(invalid="ignore"):
+                return sides[:, 0], (up - down) / (2 * _STEP)
         self.simulations += len(u)
         g, slope = (np.asarray(x, float) for x in self.gradients(u))
+        self._tell()
         return np.where(np.isnan(g), -np.inf, g), slope
+
+    def at(self, stage: str, level: float = np.nan) -> None:
+        """Another stage begins."""
+        self.stage, self.level = stage, level
+        self._tell()
+
+    def _tell(self) -> None:
+        if self.progress:
+            self.progress(self.stage, self.simulations, self.level)
 
 
 @dataclass(frozen=True)

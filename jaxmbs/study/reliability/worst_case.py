@@ -26,13 +26,15 @@ class WorstCase:
 
 
 def worst_cases(
-    g: LimitState, radius: float = 3.0, region: str = "ellipsoid", starts: int = 8, seed: int = 0
-) -> WorstCase:
+    g: LimitState, radius: float = 3.0, region: str = "ellipsoid", starts: int = 8, seed: int = 0,
+    near: np.ndarray | None = None, most: int | None = None,
+) -> WorstCase:  # fmt: skip
     """Least g among points whose length ("ellipsoid"), or each of whose numbers ("box"), is at most `radius` standard
     deviations.
 
-    Projected gradient steps of several lengths at once, from the middle and from random points: a local search from
-    many places, so nothing worse is likely to exist, and nothing is proved.
+    Projected gradient steps of several lengths at once, from the middle and from points `near` (k, d), or from random
+    ones: a local search from many places, so nothing worse is likely to exist, and nothing is proved. At most so many
+    simulations, and a round more.
 
     >>> from jaxmbs.study.reliability import limit_state
     >>> g = limit_state(lambda u: 1.0 - u[0] - u[1], 2)
@@ -48,9 +50,10 @@ def worst_cases(
         return u * np.minimum(1.0, radius / np.maximum(np.linalg.norm(u, axis=-1, keepdims=True), 1e-300))
 
     begin = g.simulations
-    u = inside(radius * np.random.default_rng(seed).normal(size=(starts, g.inputs)))
-    u[0] = 0.0
-    moving = np.arange(starts)
+    if near is None:
+        near = radius * np.random.default_rng(seed).normal(size=(starts, g.inputs))[1:]
+    u = np.concatenate([np.zeros((1, g.inputs)), inside(near)])
+    moving = np.arange(len(u))
     for _ in range(_ROUNDS):
         value, slope = g.slopes(u[moving])
         tried = _tried(u[moving], np.where(np.isfinite(slope), slope, 0.0), radius, region == "box", inside)
@@ -60,7 +63,7 @@ def worst_cases(
         better = found < value - 1e-9 * (1 + np.abs(value))
         u[moving[better]] = tried[np.arange(len(moving)), best][better]
         moving = moving[better]
-        if not len(moving):
+        if not len(moving) or (most is not None and g.simulations >= begin + most):
             break
     value = g(u)
     least = int(np.argmin(value))

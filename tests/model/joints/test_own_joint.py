@@ -136,13 +136,13 @@ def test_a_spring_on_it_as_a_cut_joint_acts_as_in_the_tree():
 def test_a_file_may_name_it(tmp_path):
     shutil.copy(EXAMPLE, tmp_path)
     path = tmp_path / "press.toml"
-    path.write_text(FILE)
+    path.write_text(FILE, encoding="utf-8")
     study = read(path, trust=True)
     assert mbs.get(study.model, "screw.growth") == 0.001
     want = scalar.mass_matrix(variable_screw.lead_screw().build(), [0.5])
     assert scalar.mass_matrix(study.model, [0.5]) == want
     assert study.quantities == {"angle": "angle", "rate": "angular rate"}
-    path.write_text(FILE.replace("growth = 0.001", 'growth = "much"'))
+    path.write_text(FILE.replace("growth = 0.001", 'growth = "much"'), encoding="utf-8")
     with pytest.raises(mbs.io.InputError, match=r"mechanism\.joints\[0\]\.growth"):
         read(path, trust=True)
 

@@ -26,7 +26,7 @@ def test_no_module_asks_for_the_type_of_a_joint():
     found = {}
     for path in PACKAGE.rglob("*.py"):
         where = path.relative_to(PACKAGE).as_posix()
-        names = set(mentions(ast.parse(path.read_text())))
+        names = set(mentions(ast.parse(path.read_text(encoding="utf-8"))))
         if names and path.name not in ("__init__.py", "public.py") and not where.startswith(ALLOWED):
             found[where] = names
     assert found == {}

@@ -1,0 +1,150 @@
+"""Whether a point is what was sought for: decided by what is measured there, not by why a solver stopped.
+
+First order [J. Nocedal, S. J. Wright, Numerical Optimization, 2006, 12.3]: the slope of the cost is a sum of the slopes of
+conditions, of margins that are used up and of bounds that are reached, the last two with the right sign. Second order
+[12.5]: along what these leave free the curvature of the Lagrangian is not negative. Where it is zero as well, the cost and
+the conditions do not decide, and other parameters are as good.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from jaxmbs.design.local import Local
+
+USED_UP = 1e-6  # a margin below which it is used up
+DEPENDENT = 1e-8  # relative singular value of slopes that are combinations of others
+STEP = 1e-4  # of differences, in usual sizes of the variables
+NEAR = 1e-4  # distance to the least, in usual sizes, at which a point is it
+FLAT = 1e-7  # relative curvature that is none: the square of a relative singular value of 3e-4
+SADDLE = 1e-4  # relative curvature that is negative beyond rounding
+
+
+@dataclass(frozen=True)
+class First:
+    """First order: free (n,) what the slope leaves after conditions, margins and bounds; tangent (n, d): an orthonormal
+    basis of the directions that these leave; multipliers of conditions (e,) and of margins (m,)."""
+
+    rest: np.ndarray
+    tangent: np.ndarray
+    equal: np.ndarray
+    margins: np.ndarray
+
+
+@dataclass(frozen=True)
+class Optimality:
+    """distance: to the least by the curvature there, in usual sizes of the variables; gain: of the cost on that way;
+    flat (k, n): directions along which neither cost nor conditions change, orthonormal; down (n,): a direction of negative
+    curvature, if there is one; rest: largest entry of what remains of the slope."""
+
+    rest: float
+    distance: float
+    gain: float
+    flat: np.ndarray
+    down: np.ndarray | None
+
+    def least(self, cost: float) -> bool:
+        """Whether no change nearby makes the cost less."""
+        small = self.rest <= 1e-6 * abs(cost) or self.gain <= 1e-12 * abs(cost)
+        return bool(self.down is None and (small or self.distance <= NEAR))
+
+
+def first_order(here: Local, low: np.ndarray, high: np.ndarray, still: np.ndarray) -> First:
+    """still (n,): variables that change nothing, which are left out."""
+    from scipy.optimize import nnls
+
+    n = len(here.x)
+    at_low = (here.x <= low + 1e-9 * (1 + np.abs(low))) & ~still
+    at_high = (here.x >= high - 1e-9 * (1 + np.abs(high))) & ~still
+    used = here.margins <= USED_UP
+    eye = np.eye(n)
+    fixed = np.concatenate([here.equal_slopes, eye[still | (at_low & at_high)]])
+    basis = _row_space(fixed)
+    columns = np.concatenate([here.margin_slopes[used], eye[at_low & ~at_high], -eye[at_high & ~at_low]])
+    projected = columns - (columns @ basis.T) @ basis
+    slope = here.slope - basis.T @ (basis @ here.slope)
+    weights = np.zeros(len(columns))
+    if len(columns):
+        sizes = np.linalg.norm(projected, axis=1)
+        sizes = np.where(sizes > 1e-12 * np.maximum(np.linalg.norm(columns, axis=1), 1e-300), sizes, np.inf)
+        size = max(float(np.linalg.norm(slope)), 1e-300)
+        try:
+            weights = nnls((projected / sizes[:, None]).T, slope / size)[0] * size / sizes
+        except RuntimeError:  # it cycles
+            weights = np.zeros(len(columns))
+    rest = slope - projected.T @ weights
+    pushing = weights > 1e-8 * max(float(np.max(weights, initial=0.0)), 1e-300)
+    held = np.concatenate([fixed, columns[pushing]])
+    among_equal = np.zeros(len(here.equal))
+    if len(here.equal):
+        among_equal = np.linalg.lstsq(here.equal_slopes.T, here.slope - columns.T @ weights - rest, rcond=DEPENDENT)[0]
+    margins = np.zeros(len(here.margins))
+    margins[used] = weights[: int(used.sum())]
+    return First(rest, _null_space(held, n), among_equal, margins)
+
+
+def optimality(
+    at: Callable[[np.ndarray], Sequence[Local]], here: Local, low: np.ndarray, high: np.ndarray, still: np.ndarray
+) -> Optimality:
+    """What is measured at a point; at: `Local` of several points (s, n)."""
+    first = first_order(here, low, high, still)
+    T = first.tangent
+    rest = float(np.abs(first.rest).max(initial=0.0))
+    if T.shape[1] == 0:
+        return Optimality(rest, 0.0, 0.0, np.zeros((0, len(here.x))), None)
+    ends = at(np.concatenate([here.x + STEP * T.T, here.x - STEP * T.T]))
+
+    def slope(p: Local) -> np.ndarray:  # of the Lagrangian
+        return p.slope - p.equal_slopes.T @ first.equal - p.margin_slopes.T @ first.margins
+
+    d = T.shape[1]
+    curvature = np.nan_to_num(
+        np.stack([(slope(a) - slope(b)) / (2 * STEP) for a, b in zip(ends[:d], ends[d:], strict=True)])
+    )
+    H = curvature @ T
+    H = (H + H.T) / 2
+    values, vectors = np.linalg.eigh(H)
+    typical = 1e-4 * float(np.linalg.norm(here.slope)) + 1e-9 * abs(float(here.cost)) + 1e-300
+    size = max(float(np.linalg.norm(curvature, axis=1).max()), typical)
+    g = vectors.T @ (T.T @ here.slope)
+    curved = values > FLAT * size
+    steps = np.where(curved, -g / np.where(curved, values, 1.0), 0.0)
+    flat = ~curved & (values > -SADDLE * size)
+    # along flat ones the slope is rounding, or the cost goes on falling
+    unit = np.abs(g[flat]).max(initial=0.0)
+    distance = float(np.abs(vectors @ steps).max(initial=0.0))
+    if unit > 1e-6 * max(abs(float(here.cost)), float(np.linalg.norm(here.slope)) * 1e-3):
+        distance = np.inf
+    down = T @ vectors[:, 0] if values[0] < -SADDLE * size else None
+    gain = float(0.5 * np.sum(np.where(curved, g**2 / np.where(curved, values, 1.0), 0.0)))
+    return Optimality(rest, distance, gain if np.isfinite(distance) else np.inf, (T @ vectors[:, flat]).T, down)
+
+
+def _row_space(rows: np.ndarray) -> np.ndarray:
+    """Orthonormal rows (r, n) that span the given ones."""
+    if not len(rows):
+        return np.zeros((0, rows.shape[1]))
+    # rows in units of their own size: those of small numbers count as much
+    length = np.linalg.norm(rows, axis=1)
+    _, s, V = np.linalg.svd(rows[length > 0] / length[length > 0, None], full_matrices=False)
+    return V[: int(np.sum(s > DEPENDENT * s[0]))] if len(s) else np.zeros((0, rows.shape[1]))
+
+
+def _null_space(rows: np.ndarray, n: int) -> np.ndarray:
+    """(n, d) orthonormal columns normal to all rows."""
+    basis = _row_space(rows) if len(rows) else np.zeros((0, n))
+    _, _, V = np.linalg.svd(basis, full_matrices=True) if len(basis) else (None, None, np.eye(n))
+    return V[len(basis) :].T
+
+
+def compressed(x: Any, rows: Any) -> tuple[np.ndarray, np.ndarray]:
+    """(residuals (k,), slopes (k, n)) with the same sum of squares everywhere near, k at most n + 1."""
+    residual, slopes = np.asarray(x, float), np.asarray(rows, float)
+    if len(residual) <= slopes.shape[1] + 1:
+        return residual, slopes
+    R = np.asarray(np.linalg.qr(np.column_stack([slopes, residual]), mode="r"))
+    return R[:, -1], R[:, :-1]

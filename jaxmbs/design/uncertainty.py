@@ -1,0 +1,158 @@
+"""How well a fit knows its parameters: standard deviations, correlations, intervals, profiles.
+
+Of a fit r(x) with residuals of standard deviation sigma, weighted by w, the estimate has the covariance
+(J'WJ)^-1 J'W S W J (J'WJ)^-1 with W = w² and S = sigma² on the diagonal [G. Seber, C. Wild, Nonlinear Regression, 2003,
+2.1].
+Residuals of measurements are in units of their noise: sigma = 1. Of others it is estimated from what remains of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxmbs.batching.compiling import compiled
+from jaxmbs.design.objectives.base import missed
+from jaxmbs.design.problem import Prepared
+from jaxmbs.model import ModelError
+
+if TYPE_CHECKING:
+    from jaxmbs.design.synthesize import Design
+
+Array = Any
+FREE = 1e-7  # relative singular value of weighted slopes below which a direction is free
+LEVEL = 0.95
+POOR = 0.3  # of a value: a standard deviation beyond which the intervals of the curvature are coarse
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number that a fit found: name, SI unit, value, std (its standard deviation, infinite where the data leave it free)
+    and an interval of 95 % from low to high.
+
+    >>> print(mbs.design.Estimate("link.mass", "kg", 1.3, 0.02, 1.26, 1.34))
+    link.mass = 1.3 ± 0.02 kg   (95 %: 1.26 to 1.34)
+    """
+
+    name: str
+    unit: str
+    value: float
+    std: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        """The number with its interval."""
+        if not np.isfinite(self.std):
+            return f"{self.name} = {self.value:.6g} {self.unit}, not determined".replace(" ,", ",")
+        unit = f" {self.unit}" if self.unit else ""
+        return f"{self.name} = {self.value:.6g} ± {self.std:.2g}{unit}   (95 %: {self.low:.6g} to {self.high:.6g})"
+
+
+@dataclass(frozen=True)
+class Uncertainty:
+    """Of a fit: estimates, one for each coordinate; correlation (c, c) of them, not a number for those that are free or at
+    a bound; freedom: number of residuals less that of what they determine.
+
+    >>> one = mbs.design.Estimate("link.mass", "kg", 1.3, 0.02, 1.26, 1.34)
+    >>> mbs.design.Uncertainty((one,), np.ones((1, 1)), 40)["link.mass"].std
+    0.02
+    """
+
+    estimates: tuple[Estimate, ...]
+    correlation: np.ndarray
+    freedom: int
+
+    def __getitem__(self, name: str) -> Estimate:
+        """The estimate of a coordinate."""
+        found = [e for e in self.estimates if e.name == name]
+        if not found:
+            raise KeyError(f"{name}: there are {', '.join(e.name for e in self.estimates)}")
+        return found[0]
+
+    @property
+    def close(self) -> list[tuple[str, str, float]]:
+        """Pairs of coordinates whose correlation is beyond 0.95: the data hardly tell one from the other."""
+        i, j = np.triu_indices(len(self.estimates), 1)
+        strong = np.abs(np.nan_to_num(self.correlation[i, j])) > 0.95
+        names = [e.name for e in self.estimates]
+        return [(names[a], names[b], float(self.correlation[a, b])) for a, b in zip(i[strong], j[strong], strict=True)]
+
+
+def uncertainty(prepared: Prepared, x: np.ndarray) -> Uncertainty | None:
+    """Of a fit whose objectives are all least squares, at its least x (n,); None for other problems."""
+    from scipy.stats import norm, t
+
+    v = prepared.variables
+    if any(o.goal != "least" for o in prepared.objectives):
+        return None
+    r, J, sizes = residuals_at(prepared, x)
+    weights = np.concatenate([np.full(len(own), o.weight / np.sqrt(len(own)))
+                              for o, own in zip(prepared.objectives, r, strict=True)])  # fmt: skip
+    J = np.concatenate(J)
+    inside = (x > prepared.low) & (x < prepared.high) & (np.linalg.norm(J, axis=0) > 0)
+    held = ~inside & (np.linalg.norm(J, axis=0) > 0)
+    W = J[:, inside] * weights[:, None]
+    U, s, V = np.linalg.svd(W, full_matrices=True)
+    rank = int(np.sum(s > FREE * s[0])) if len(s) else 0
+    gap = [int(np.sum(np.linalg.norm(rows, axis=1) > 0)) for rows in np.split(J, np.cumsum(sizes)[:-1])]
+    freedom = sum(gap) - rank
+    noisy = all(o.noisy for o in prepared.objectives)
+    if rank == 0 or (freedom < 1 and not noisy):
+        return None
+    share = [max(n - rank * n / sum(gap), 1e-300) for n in gap]
+    sigma = np.concatenate([np.full(len(own), 1.0 if o.noisy else np.sqrt(np.sum(own**2) / m))
+                            for o, own, m in zip(prepared.objectives, r, share, strict=True)])  # fmt: skip
+    inverse = V[:rank].T / s[:rank] @ (U[:, :rank] * weights[:, None] * sigma[:, None]).T
+    place = np.asarray(compiled(jax.jacfwd(v.place))(jnp.asarray(x[: v.size])))
+    slopes = np.concatenate([place, np.zeros((len(place), len(x) - v.size))], axis=1)
+    C = slopes[:, inside] @ inverse
+    covariance = C @ C.T
+    still = ~(inside | held)
+    loose = np.linalg.norm(slopes[:, inside] @ V[rank:].T, axis=1) + np.linalg.norm(slopes[:, still], axis=1)
+    free = loose > 1e-6 * np.maximum(np.linalg.norm(slopes, axis=1), 1e-300)
+    std = np.where(free, np.inf, np.sqrt(np.maximum(np.diagonal(covariance), 0.0)))
+    here = v.coordinates_at(x)
+    factor = float(norm.ppf(0.5 + LEVEL / 2) if noisy else t.ppf(0.5 + LEVEL / 2, freedom))
+    known = np.isfinite(std) & (std > 0)
+    scale = np.where(known, std, np.nan)
+    estimates = tuple(
+        Estimate(c.name, c.unit, float(a), float(b), float(a - factor * b), float(a + factor * b))
+        for c, a, b in zip(v.coordinates, here, std, strict=True)
+    )
+    return Uncertainty(estimates, covariance / np.outer(scale, scale), freedom)
+
+
+def residuals_at(prepared: Prepared, x: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray], list[int]]:
+    """(residuals of every objective without its weight, their slopes (k, n), their numbers)."""
+    data = prepared.data()
+
+    def each(x: Array) -> tuple[Any, Any]:
+        found = prepared.measured(prepared.model(x), x, data)
+        taken = zip(prepared.objectives, found, prepared.constants, strict=True)
+        r = tuple(missed(o, m, c) for o, m, c in taken)
+        return r, r
+
+    J, r = compiled(jax.jacfwd(each, has_aux=True))(jnp.asarray(x))
+    return [np.asarray(a) for a in r], [np.asarray(a) for a in J], [len(a) for a in r]
+
+
+def profile(design: Design, level: float = LEVEL) -> dict[str, tuple[float, float]]:
+    """Intervals {coordinate: (low, high)} of a fit by its profile: how far a coordinate can go, all others following, until
+    the sum of squares says no at a confidence `level` [Seber, Wild, 5.2].
+
+    Right also where the sum is no parabola, and infinite where it never says no.
+    Raises ModelError where the design is no fit. An end that a bound of the problem holds is that bound.
+
+    >>> mbs.design.profile.__name__
+    'profile'
+    """
+    from jaxmbs.design.profiles import ends
+
+    if design.uncertainty is None:
+        raise ModelError('profile: the design is no fit; give all objectives goal = "least"')
+    return ends(design, level)

@@ -1,0 +1,196 @@
+"""Searches under conditions: all starts together, their ends measured, saddles left."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxmbs.batching.compiling import compiled
+from jaxmbs.design.local import Local, Problems
+from jaxmbs.design.optimality import USED_UP, Optimality, first_order, optimality
+from jaxmbs.design.optimisers.constrained import Trace, searched
+from jaxmbs.design.optimisers.together import together
+from jaxmbs.design.problem import Prepared
+from jaxmbs.design.search import Kept, Progress
+from jaxmbs.design.status import Status
+from jaxmbs.design.variables import LARGEST
+
+Array = Any
+AT_ONCE = 65_536  # motions of one call: 10 MB for each number that is kept of a motion and its derivatives
+EVALUATIONS = 4  # for each of max_steps
+ESCAPES = 2  # from saddles
+ASIDE = 1e-2  # how far from a saddle a search begins again, in usual sizes
+
+
+class Ends(NamedTuple):
+    """The end of every start: x (s, n), cost (s,), largest residuals (s, objectives), status (s,), normal matrix of the
+    conditions and of the margins that are used up (s, n, n)."""
+
+    x: np.ndarray
+    cost: np.ndarray
+    worst: np.ndarray
+    status: np.ndarray
+    normal: np.ndarray
+
+
+def under_conditions(
+    prepared: Prepared, checkpoint: Path | None, progress: Progress
+) -> tuple[Ends, np.ndarray, np.ndarray, int, np.ndarray]:
+    """(ends of all starts, best costs and violations so far (evaluations, 2, starts), largest residuals at the nominal
+    values, the best start, directions that stay free (k, n))."""
+    starts = prepared.starts()
+    motions = max([o.samples for o in prepared.objectives if o.simulates], default=1)  # type: ignore[attr-defined]
+    problems = Problems(prepared, max(1, min(len(starts), AT_ONCE // motions)))
+    low, high = within_reach(prepared, starts[0])
+    tolerance, most = prepared.problem.tolerance, EVALUATIONS * prepared.problem.max_steps
+    kept = Kept(checkpoint, prepared.digest())
+    least, steps = np.inf, 0
+
+    def evaluate(x: np.ndarray) -> Sequence[Local]:
+        nonlocal least, steps
+        found = [Local(*row) for row in kept.answers(x, problems)]
+        least = min([least, *(float(p.cost) for p in found if p.finite and p.violation <= tolerance)])
+        steps += 1
+        progress(steps, len(x), least)
+        return found
+
+    def run(xs: np.ndarray) -> list[Trace]:
+        begin = [partial(searched, x=x, low=low, high=high, tolerance=tolerance, most=most) for x in xs]
+        return together(evaluate, begin)
+
+    traces = run(starts)
+    kept.write()
+    before = evaluate(starts[:1])[0].largest
+    still = idle(prepared, traces[0].best.x if traces[0].best is not None else starts[0])
+    status = np.array([_status(prepared, t, low, high, still) for t in traces])
+    best = _best(traces, status, tolerance)
+    flat = np.zeros((0, starts.shape[1]))
+    if status[best] in (Status.LEAST, Status.STALLED, Status.STEPS) and traces[best].best.violation <= tolerance:
+        end, escapes = traces[best].best, 0
+        measured = optimality(evaluate, end, low, high, idle(prepared, end.x))
+        while measured.down is not None and escapes < ESCAPES:
+            escapes += 1
+            aside = [np.clip(end.x + s * ASIDE * measured.down, low, high) for s in (1, -1)]
+            found = min(run(np.stack(aside)), key=lambda t: t.best.cost if t.best.violation <= tolerance else np.inf)
+            if not traces[best].better(found.best, end):
+                break
+            found.costs, found.violations = (
+                traces[best].costs + found.costs,
+                traces[best].violations + found.violations,
+            )
+            traces[best], end = found, found.best
+            measured = optimality(evaluate, end, low, high, idle(prepared, end.x))
+        status[best], flat = decided(measured, end, Status(int(status[best])), prepared)
+    x = np.stack([s if t.best is None else t.best.x for s, t in zip(starts, traces, strict=True)])
+    cost = np.array([np.inf if t.best is None else float(t.best.cost) for t in traces])
+    worst = np.stack([before * np.nan if t.best is None else t.best.largest for t in traces])
+    normal = np.stack([_normal(t.best, starts.shape[1]) for t in traces])
+    return Ends(x, cost, worst, status.astype(np.int32), normal), _history(traces), before, best, flat
+
+
+def decided(measured: Optimality, end: Local, status: Status, prepared: Prepared) -> tuple[Status, np.ndarray]:
+    """(status of a point that meets the conditions, the directions that stay free there).
+
+    Free directions leave a fit undetermined; to a design under conditions they are a choice that is left.
+    """
+    none = np.zeros((0, len(end.x)))
+    if status is Status.RUNAWAY:
+        return status, none
+    if not measured.least(float(end.cost)):
+        return Status.STEPS if status is Status.STEPS else Status.STALLED, none
+    fitted = any(o.noisy for o in prepared.objectives) or all(o.goal == "least" for o in prepared.objectives)
+    return Status.UNDETERMINED if len(measured.flat) and fitted else Status.LEAST, measured.flat
+
+
+def within_reach(prepared: Prepared, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Bounds, and where there is none how far a solver may look: beyond what `Variables.away` calls running away."""
+    far = np.full(len(x), 10 * LARGEST)
+    far[: prepared.variables.size][prepared.variables.logarithmic] = 2 * np.log(LARGEST)
+    return np.maximum(prepared.low, x - far), np.minimum(prepared.high, x + far)
+
+
+def idle(prepared: Prepared, x: np.ndarray) -> np.ndarray:
+    """(n,) variables that move no coordinate: those of an extent that has vanished."""
+    v = prepared.variables
+    slopes = np.asarray(compiled(jax.jacfwd(v.place))(jnp.asarray(x[: v.size])))
+    size = np.abs(slopes).max(axis=1, keepdims=True)
+    still = np.zeros(len(x), bool)
+    still[: v.size] = np.all(np.abs(slopes) <= 1e-7 * size, axis=0)
+    return still
+
+
+def _status(prepared: Prepared, trace: Trace, low: np.ndarray, high: np.ndarray, still: np.ndarray) -> Status:
+    """By what the first order says at the best point; second order is asked for the best start alone."""
+    here = trace.best
+    if here is None or not (here.finite or here.violation > trace.tolerance):
+        return Status.NOT_FINITE
+    if np.any(prepared.variables.away(here.x[: prepared.variables.size])):
+        return Status.RUNAWAY
+    used_up = Status.STEPS if trace.used_up else Status.STALLED
+    if here.violation > trace.tolerance:
+        return Status.INFEASIBLE if least_violation(here, low, high, still) else used_up
+    rest = np.abs(first_order(here, low, high, still).rest).max(initial=0.0)
+    small = rest <= 1e-5 * np.abs(here.slope).max(initial=0.0) or rest <= 1e-6 * abs(here.cost)
+    return Status.LEAST if small else used_up
+
+
+def least_violation(here: Local, low: np.ndarray, high: np.ndarray, still: np.ndarray) -> bool:
+    """Whether no small change makes the sum of squares of what is violated less."""
+    out = here.margins < 0
+    r = np.concatenate([here.equal, here.margins[out]])
+    slopes = np.concatenate([here.equal_slopes, here.margin_slopes[out]])
+    empty = np.zeros((0, len(here.x)))
+    alone = here._replace(
+        slope=slopes.T @ r, equal=np.zeros(0), margins=np.zeros(0), equal_slopes=empty, margin_slopes=empty
+    )
+    rest = np.abs(first_order(alone, low, high, still).rest)
+    return bool(np.all(rest <= 1e-4 * np.linalg.norm(r) * np.maximum(np.linalg.norm(slopes, axis=0), 1e-9)))
+
+
+def _best(traces: list[Trace], status: np.ndarray, tolerance: float) -> int:
+    """The start with the least cost of those that meet the conditions, a proper least before an equal one that is none; or
+    else that with the least violation."""
+
+    def key(k: int) -> tuple[int, float]:
+        here = traces[k].best
+        if here is None or status[k] in (Status.RUNAWAY, Status.NOT_FINITE):
+            return (2, 0.0)
+        if here.violation > tolerance:
+            return (1, here.broken)
+        return (0, float(here.cost))
+
+    best = min(range(len(traces)), key=key)
+    if key(best)[0] == 0:
+        near = float(traces[best].best.cost) + 1e-9 * abs(float(traces[best].best.cost))
+        proper = [k for k in range(len(traces)) if status[k] == Status.LEAST and traces[k].best.cost <= near]
+        return proper[0] if proper else best
+    return best
+
+
+def _normal(here: Local | None, n: int) -> np.ndarray:
+    if here is None:
+        return np.zeros((n, n))
+    rows = np.concatenate([here.equal_slopes, here.margin_slopes[here.margins <= USED_UP]])
+    return rows.T @ rows
+
+
+def _history(traces: list[Trace]) -> np.ndarray:
+    """(evaluations, 2, starts): the cost of the best point so far, and its violation; the last ones stay."""
+    longest = max(len(t.costs) for t in traces)
+    out = np.full((longest, 2, len(traces)), np.nan)
+    for k, t in enumerate(traces):
+        best = (np.inf, np.inf)
+        for i, now in enumerate(zip(t.costs, t.violations, strict=True)):
+            holds = now[1] <= t.tolerance
+            if np.isfinite(now).all() and (
+                (holds and (best[1] > t.tolerance or now[0] < best[0])) or (not holds and now[1] < best[1])
+            ):
+                best = now
+            out[i:, :, k] = best
+    return out

@@ -1,0 +1,66 @@
+"""Mixtures of normal laws of unit scatter about several centres, fitted to points."""
+
+from __future__ import annotations
+
+import numpy as np
+
+_SIZES = (1, 2, 4, 8, 16)  # numbers of centres that are tried
+_ROUNDS = 15
+_BETTER = 0.02  # what one more try must gain, in the mean logarithm of a density
+_LEAST = 0.1  # share that is dealt out alike, however few points are about a centre
+
+
+def fitted(u: np.ndarray, test: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Centres (K, d) of points u (m, d): as many as make points `test` (m, d) most likely, to which they were not
+    fitted."""
+    best, found = -np.inf, u.mean(axis=0, keepdims=True)
+    for K in _SIZES:
+        if len(u) < 4 * K:
+            break
+        centres = _centres(u, K, rng)
+        likely = float(density_ratio(test, centres, shares_of(u, centres)).mean())
+        if likely > best + _BETTER:
+            best, found = likely, centres
+    return found
+
+
+def _centres(u: np.ndarray, K: int, rng: np.random.Generator) -> np.ndarray:
+    """K centres by expectation and maximisation, from points of u far from one another."""
+    centres = u[[rng.integers(len(u))]]
+    for _ in range(K - 1):
+        far = _squares(u, centres).min(1)
+        centres = np.concatenate([centres, u[[rng.choice(len(u), p=far / far.sum()) if far.sum() else 0]]])
+    shares = np.full(K, 1 / K)
+    for _ in range(_ROUNDS):
+        part = _responsible(u, centres, shares)
+        shares = part.mean(axis=0)
+        centres = (part.T @ u) / (part.sum(axis=0) + 1e-12)[:, None]
+    return centres
+
+
+def shares_of(u: np.ndarray, centres: np.ndarray) -> np.ndarray:
+    """(K,) the shares of centres (K, d) that make points u (m, d) most likely, none zero."""
+    K = len(centres)
+    shares = np.full(K, 1 / K)
+    for _ in range(_ROUNDS):
+        shares = _responsible(u, centres, shares).mean(axis=0)
+    return (1 - _LEAST) * shares + _LEAST / K
+
+
+def density_ratio(u: np.ndarray, centres: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    """(m,) logarithm of the mixture's density at points u (m, d) over that of the standard normal law."""
+    from scipy.special import logsumexp
+
+    return np.asarray(logsumexp(u @ centres.T - 0.5 * (centres**2).sum(1), axis=1, b=shares))
+
+
+def _responsible(u: np.ndarray, centres: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    """(m, K) probability that a point belongs to a centre."""
+    log = u @ centres.T - 0.5 * (centres**2).sum(1)
+    part = shares * np.exp(log - log.max(axis=1, keepdims=True))
+    return part / part.sum(axis=1, keepdims=True)
+
+
+def _squares(u: np.ndarray, centres: np.ndarray) -> np.ndarray:
+    """(m, K) squared distances."""
+    return np.maximum((u**2).sum(1)[:, None] - 2 * u @ centres.T + (centres**2).sum(1), 0.0)

@@ -1,0 +1,190 @@
+"""Searches under conditions: published optima, random problems with an independent test of every status, many rows."""
+
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxmbs as mbs
+from jaxmbs.design import (
+    ConfigurationIndependence,
+    Free,
+    Function,
+    MassDistribution,
+    MeasuredTorques,
+    Problem,
+    Status,
+    synthesize,
+)
+from jaxmbs.design.local import Local
+from jaxmbs.design.optimality import compressed, first_order
+from jaxmbs.design.optimisers.constrained import Trace
+from jaxmbs.design.optimisers.together import together
+from tests.design.published import HOCK_SCHITTKOWSKI, Published, found, problem, random_problem, untrue
+
+QUICK = (14, 40, 71)
+
+
+def arm():
+    return mbs.set(mbs.library.three_link_arm().build(), {"gravity": (0.0, 0.0, 0.0)})
+
+
+@pytest.mark.parametrize(
+    "number", [pytest.param(k, marks=() if k in QUICK else pytest.mark.slow) for k in HOCK_SCHITTKOWSKI]
+)
+def test_published_optima(number):
+    p = HOCK_SCHITTKOWSKI[number]
+    design = synthesize(problem(p))
+    assert design.status is Status.LEAST, design.reason
+    assert design.cost == pytest.approx(p.least, rel=1e-7, abs=1e-7)
+    assert untrue(p, found(design, len(p.start)), "LEAST", 1e-9) == ""
+
+
+@pytest.mark.parametrize("seeds", [range(3), pytest.param(range(3, 200), marks=pytest.mark.slow)])
+def test_random_problems_end_with_true_statuses(seeds):
+    ended = []
+    for seed in seeds:
+        p = random_problem(seed)
+        design = synthesize(problem(p, starts=3))
+        ended.append(design.status.name)
+        assert untrue(p, found(design, len(p.start)), design.status.name, 1e-9) == "", (seed, design.reason)
+    assert ended.count("LEAST") >= 0.8 * len(ended) and set(ended) <= {"LEAST", "INFEASIBLE", "STALLED", "STEPS"}
+
+
+def test_a_status_that_is_not_true_is_noticed():
+    """The control of the test above."""
+    p = HOCK_SCHITTKOWSKI[12]
+    assert "slope" in untrue(p, np.zeros(2), "LEAST", 1e-9) and "missed" in untrue(
+        p, np.array([9.0, 0.0]), "LEAST", 1e-9
+    )
+    assert "met" in untrue(p, np.zeros(2), "INFEASIBLE", 1e-9)
+
+
+def lightest(model):
+    return mbs.get(model, "body_2.mass") + mbs.get(model, "body_3.mass")
+
+
+def test_the_lightest_counterweights_of_a_constant_mass_matrix():
+    """144 conditions on six numbers: both masses go to their bounds, the centres where the arm balances."""
+    free = [Free(f"body_{k}.com", components=(0, 1)) for k in (2, 3)]
+    free += [Free(f"body_{k}.mass", low=0.5, high=10.0) for k in (2, 3)]
+    light = Function(lambda model, q: lightest(model), configurations=1, goal="lowest")
+    wanted = [ConfigurationIndependence(), light]
+    design = synthesize(Problem(arm(), free, wanted, method="constrained", starts=2, tolerance=1e-9))
+    assert design.status is Status.LEAST and "body_2.mass is at its lower bound" in design.reason
+    assert lightest(design.model) == pytest.approx(1.0, abs=1e-9)
+    assert design.parameters["body_3.com"][:2] == pytest.approx([0.0, 0.0], abs=1e-7)
+    length = np.asarray(mbs.get(arm(), "q_3.parent_pose.position"))[:2]
+    assert design.parameters["body_2.com"][:2] == pytest.approx(-length, abs=1e-7)
+
+
+def test_a_start_that_meets_the_conditions_is_not_left_for_worse():
+    """At the nominal values all holds and little can be gained: the way there leads over a hill, and steps are few."""
+    p = Published((0.9, 0.0), lambda x: jnp.sum(x**2) + jnp.sin(9 * x[0]), margins=lambda x: x[0] - 0.8)
+    for steps in (1, 2, 50):
+        design = synthesize(problem(p, starts=3, max_steps=steps))
+        assert design.cost <= p.cost(jnp.array(p.start)) and design.status is not Status.INFEASIBLE
+    assert design.status is Status.LEAST
+
+
+def test_the_best_point_that_was_seen_is_kept():
+    """Whatever comes after it: a dearer one, one that misses a condition, one whose cost is no number."""
+    trace, none = Trace(1e-9), np.zeros((0, 1))
+
+    def point(cost, margin):
+        return Local(
+            np.zeros(1), np.zeros(1), cost, np.zeros(0), np.array([margin]), np.zeros(1), none, np.ones((1, 1))
+        )
+
+    for cost, margin in ((0.5, -0.1), (2.0, 0.0), (1.0, 0.3), (1.5, 0.0), (0.0, -0.2), (np.nan, 1.0)):
+        trace.see(point(cost, margin))
+    assert trace.best.cost == 1.0 and len(trace.costs) == 6
+
+
+def test_a_saddle_is_left():
+    p = Published((0.0, 1.0), lambda x: x[0] ** 4 - x[0] ** 2 + x[1] ** 2, margins=lambda x: 4 - x @ x)
+    design = synthesize(problem(p))
+    assert design.status is Status.LEAST and design.cost == pytest.approx(-0.25, abs=1e-9)
+
+
+def test_what_the_data_leave_free_is_named():
+    """A torque that holds a pendulum tells mass times distance, neither of both."""
+    model = mbs.library.double_pendulum().build()
+    free = [Free("lower.mass"), Free("lower.com", components=(2,))]
+    q = np.linspace(-1, 1, 12)[:, None] * np.array([[0.3, 1.0]])
+    still = {"q": q, "v": 0 * q, "a": 0 * q}
+    noise = 0.01 * np.random.default_rng(0).standard_normal(q.shape)
+    tau = jax.vmap(lambda q: mbs.inverse_dynamics(model, q, 0 * q, 0 * q))(jnp.asarray(q))
+    # the upper arm carries the lower at a distance: that weight alone would tell the mass
+    tau = np.asarray(tau) + noise
+    fixed = mbs.set(model, {"elbow.parent_pose.position": (0.0, 0.0, 0.0)})
+    hinge = jax.vmap(lambda q: mbs.inverse_dynamics(fixed, q, 0 * q, 0 * q))(jnp.asarray(q))
+    wanted = [MeasuredTorques(still | {"tau": np.asarray(hinge) + noise}, noise=0.01, goal="least")]
+    design = synthesize(Problem(fixed, free, wanted, starts=2))
+    assert design.status is Status.UNDETERMINED and not design.status.success and len(design.undetermined) == 1
+    assert (
+        "lower.mass" in design.reason and "lower.com.z" in design.reason and "1 combination stays free" in design.reason
+    )
+    known = synthesize(
+        Problem(model, free, [MeasuredTorques(still | {"tau": tau}, noise=0.01, goal="least")], starts=2)
+    )
+    assert known.status is Status.LEAST and known.undetermined == ()
+
+
+def test_a_needle_is_called_one_and_thickness_can_be_demanded():
+    free = MassDistribution("body_3")
+    inertia = Function(lambda model, q: mbs.get(model, "body_3.inertia")[0, 0], configurations=1, goal="lowest")
+    length = Function(lambda model, q: jnp.trace(mbs.get(model, "body_3.inertia")) - 0.02, configurations=1)
+    p = Problem(arm(), [free], [inertia, length], method="constrained", starts=1)
+    design = synthesize(p)
+    assert "body_3 has become a needle" in design.reason and "least_thickness" in design.reason
+    thick = synthesize(replace(p, free=[replace(free, least_thickness=0.05)]))
+    moments = np.linalg.eigvalsh(np.asarray(thick.parameters["body_3.inertia"]))
+    second = moments.sum() / 2 - moments
+    assert "degenerate" not in thick.reason
+    assert second.min() >= mbs.get(arm(), "body_3.mass") * 0.05**2 / 12 * (1 - 1e-9)
+    with pytest.raises(mbs.ModelError, match="no body 'body_3' of the least thickness"):
+        replace(free, least_thickness=3.0, half_axes=(0.5, 0.5, 0.5)).part(arm())
+
+
+def test_searches_ask_together_and_errors_come_out():
+    sizes = []
+
+    def evaluate(x):
+        sizes.append(len(x))
+        return list(x[:, 0] ** 2)
+
+    def search(k):
+        return lambda ask: sum(ask(np.array([float(i)])) for i in range(k))
+
+    assert together(evaluate, [search(k) for k in (3, 0, 5)]) == [5.0, 0, 30.0]
+    assert sizes == [2, 2, 2, 1, 1]
+
+    def broken(ask):
+        ask(np.zeros(1))
+        raise KeyError("lost")
+
+    with pytest.raises(KeyError, match="lost"):
+        together(evaluate, [search(9), broken])
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_compressed_rows_have_the_same_sum_of_squares(seed):
+    rng = np.random.default_rng(seed)
+    J, r, d = rng.normal(size=(216, 6)), rng.normal(size=216), rng.normal(size=6)
+    small, slopes = compressed(r, J)
+    assert slopes.shape == (7, 6)
+    assert np.sum((small + slopes @ d) ** 2) == pytest.approx(np.sum((r + J @ d) ** 2), rel=1e-12)
+
+
+def test_what_the_first_order_leaves_of_a_slope():
+    """A bound and a margin take up what pushes against them, and nothing else."""
+    here = Local(np.array([0.0, 1.0, 2.0]), np.zeros(1), 1.0, np.zeros(0), np.array([0.0]), np.array([3.0, -2.0, 5.0]),
+                 np.zeros((0, 3)), np.array([[0.0, 0.0, 1.0]]))  # fmt: skip
+    low, high, still = np.array([0.0, 0.0, -9.0]), np.array([9.0, 9.0, 9.0]), np.zeros(3, bool)
+    first = first_order(here, low, high, still)
+    assert first.rest == pytest.approx([0.0, -2.0, 0.0]) and first.margins == pytest.approx([5.0])
+    pulled = first_order(here._replace(slope=-here.slope), low, high, still)
+    assert pulled.rest == pytest.approx([-3.0, 2.0, -5.0]) and pulled.tangent.shape == (3, 3)

@@ -1,0 +1,119 @@
+"""Quantiles over dispersed motions as objective and condition: exact slopes, known values, a panel on other samples."""
+
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+import jaxmbs as mbs
+from jaxmbs.design import EventTime, Free, OutputValue, Problem, Status, synthesize
+from jaxmbs.design.comparison import compare
+from jaxmbs.design.file import read
+from jaxmbs.design.local import Problems
+from jaxmbs.design.objectives.motion import quantile
+from jaxmbs.design.problem import Prepared
+from jaxmbs.design.samples import draws_of, even_draws
+
+PANEL = Path(mbs.__file__).parent / "study" / "template_files" / "synthesis.toml"
+
+
+@pytest.fixture(scope="module")
+def panel():
+    return read(PANEL)
+
+
+@pytest.fixture(scope="module")
+def found(panel):
+    begin = time.process_time()
+    return synthesize(panel.problem), time.process_time() - begin
+
+
+def test_the_panel_latches_slowly_and_in_time(panel, found):
+    """On 5000 samples that the search did not see."""
+    design, _ = found
+    assert design.status is Status.LEAST and len(design.history) < 120, design.reason
+    rows = {row.what: (row.before, row.after) for row in compare(design, 5000, panel.study).rows}
+    before, after = rows["rate, 99 %"]
+    assert after < 0.6 * before and after == pytest.approx(design.largest["output_value"], rel=0.05)
+    assert rows["probability of latched < 3 s in 95 %"][1] >= 0.95
+
+
+@pytest.mark.slow
+def test_the_panel_takes_seconds(found):
+    """Of the processor, compilation included."""
+    assert found[1] < 10.0
+
+
+def test_nothing_on_a_grid_is_better(panel, found):
+    """Some 400 pairs of stiffness and damping, each with its 256 motions."""
+    design, _ = found
+    prepared = Prepared(panel.problem)
+    a, b = np.meshgrid(*(np.linspace(low, high, 20) for low, high in zip(prepared.low, prepared.high, strict=True)))
+    points = Problems(prepared, 400)(np.stack([a.ravel(), b.ravel()], axis=1))
+    holds = [p.cost for p in points if p.finite and p.margins.min() >= 0]
+    assert len(holds) > 40 and design.cost <= min(holds) + 1e-9
+
+
+def test_where_no_latch_closes_the_search_sees_which_way_it_would(panel):
+    """All rates are undefined at the start, and times beyond the end of the run."""
+    weak = mbs.set(panel.problem.model, {"spring.stiffness": 0.6, "spring.damping": 11.0})
+    problem = replace(panel.problem, model=weak, starts=1)
+    design = synthesize(replace(problem, study=replace(panel.study, model=weak)))
+    assert np.isnan(design.before["output_value"]) and design.before["event_time"] > 1
+    assert design.status is Status.LEAST and design.largest["event_time"] <= 1e-6
+
+
+def test_the_quantile_of_normal_samples_and_its_bias():
+    """Out by what is said: the square root of 1 + n^(-1/2) times as far from the median."""
+    for n in (256, 4096):
+        x = jnp.asarray(2.0 + 0.5 * norm.ppf((np.arange(n) + 0.5) / n))
+        for level in (0.05, 0.5, 0.99):
+            wide = 2.0 + 0.5 * norm.ppf(level) * np.sqrt(1 + n**-0.5)
+            assert quantile(x, jnp.full(n, 1 / n), level) == pytest.approx(wide, abs=0.01)
+
+
+def test_the_slope_of_a_quantile():
+    rng = np.random.default_rng(0)
+    x, along, weights = jnp.asarray(rng.normal(size=64)), jnp.asarray(rng.normal(size=64)), jnp.full(64, 1 / 64)
+
+    def moved(h):
+        return quantile(x + h * along, weights, 0.9)
+
+    ends = [float(moved(h)) for h in (1e-5, -1e-5)]
+    assert jax.jvp(moved, (0.0,), (1.0,))[1] == pytest.approx((ends[0] - ends[1]) / 2e-5, rel=1e-7)
+
+
+def test_samples_that_are_not_defined_are_left_out():
+    x = jnp.array([1.0, 2.0, jnp.nan, 3.0])[:, None]
+    value = OutputValue("rate", statistic="mean")
+    assert value.residuals(x, None) == pytest.approx([2.0])
+    worst = OutputValue("rate", statistic="worst", at_most=1.0)
+    assert 1.5 < float(worst.residuals(x, None)[0]) < 2.0
+    assert np.isnan(value.residuals(x * jnp.nan, None)).all()
+
+
+def test_even_draws_are_those_of_the_dispersions(panel):
+    """Their moments come nearer than those of random ones."""
+    even, random = np.asarray(even_draws(panel.study, 256)), np.asarray(draws_of(panel.study, 256))
+    assert even.shape == random.shape and np.abs(even.mean(axis=0) - 1).max() < 1e-3
+    assert even.std(axis=0) == pytest.approx([0.05, 0.1], rel=0.02)
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"statistic": "quantile"}, "go together"),
+        ({"level": 0.9}, "go together"),
+        ({"statistic": "quantile", "level": 0.999}, "take more samples"),
+        ({"statistic": "quantile", "level": 1.5}, "take more samples"),
+    ],
+)
+def test_levels_that_samples_do_not_reach_are_refused(panel, options, message):
+    free = [Free("spring.stiffness")]
+    with pytest.raises(mbs.ModelError, match=message):
+        Prepared(Problem(panel.problem.model, free, [EventTime("latch", **options)], study=panel.study))
