@@ -48,7 +48,7 @@ def whole(tmp_path_factory):
 
 def test_store(whole):
     data = results(whole / "run")
-    assert dict(data.sizes) == {"sample": 300, "component_2": 2}
+    assert dict(data.sizes) == {"sample": 300}
     expected = {"reach", "speed", "energy_error", "constraint_error", "at_start", "status", "checksum"}
     assert set(data.data_vars) == expected | {"cart.mass", "spring.stiffness", "initial.rail.v"}
     assert np.all(data["status"] == int(mbs.Status.OK)) and data["status"].attrs["flag_meanings"].split()[0] == "ok"
