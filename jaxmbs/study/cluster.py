@@ -19,13 +19,13 @@ from jaxmbs.io.errors import InputError, Problem
 from jaxmbs.study import storage
 from jaxmbs.study import store as stores
 from jaxmbs.study.provenance import Provenance, differences, provenance, signed
+from jaxmbs.study.shell import command
 
 if TYPE_CHECKING:
     from distributed import Client
 
     from jaxmbs.study.problem import Study
-    from jaxmbs.study.shell import command
-from jaxmbs.study.store import Store
+    from jaxmbs.study.store import Store
 
 DEVICES = "devices.json"  # which samples were computed on what
 _WAIT = 60.0  # [s] for the first worker

@@ -49,7 +49,7 @@ def whole(tmp_path_factory):
 def test_store(whole):
     data = results(whole / "run")
     assert dict(data.sizes) == {"sample": 300}
-    expected = {"reach", "speed", "energy_error", "constraint_error", "status", "checksum"}
+    expected = {"reach", "speed", "energy_error", "constraint_error", "at_start", "status", "checksum"}
     assert set(data.data_vars) == expected | {"cart.mass", "spring.stiffness", "initial.rail.v"}
     assert np.all(data["status"] == int(mbs.Status.OK)) and data["status"].attrs["flag_meanings"].split()[0] == "ok"
     assert data["reach"].attrs["units"] == "m" and data["initial.rail.v"].attrs["units"] == "m/s"
