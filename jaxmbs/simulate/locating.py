@@ -44,11 +44,14 @@ class Search(NamedTuple):
         guard, and its rate, at the end; near: the length that Newton's method proposes, rest: the longest, was_on: whether
         anything was sought in it."""
         tried, value, step = jax.lax.stop_gradient((h, value, near - h))
+        # carried by every length that is tried: the derivative converges with the lengths, though slower, for the rate is that
+        # of the motion, and not of the numbers that a step makes of it
+        derivative = near - jax.lax.stop_gradient(near)
         # where the instant itself is lost in rounding, this length stays; its derivative is Newton's
         last = near - jnp.where(jnp.abs(step) <= finest, 0.0, step)
         low = jnp.where(was_on & ~out.risen, tried, jnp.where(was_on, self.low, 0.0))
         high = jnp.where(out.risen, tried, self.high)
-        near = tried + self._root(tried, value, rate, was_on & (self.guard == out.found))
+        near = tried + self._root(tried, value, rate, was_on & (self.guard == out.found)) + derivative
         inside = (near > low) & (near < high)
         bound = jnp.where(near <= 0, jnp.where(low == 0, 0.0, (low + high) / 2), (low + high) / 2)
         # no longer than the rest, but as fast as the event moves: one at the end of a cell is often a rounding beyond it
