@@ -44,8 +44,8 @@ class Search(NamedTuple):
         guard, and its rate, at the end; near: the length that Newton's method proposes, rest: the longest, was_on: whether
         anything was sought in it."""
         tried, value, step = jax.lax.stop_gradient((h, value, near - h))
-        # carried by every length that is tried: the derivative converges with the lengths, though slower, for the rate is that
-        # of the motion, and not of the numbers that a step makes of it
+        # carried by every length that is tried: it converges with the lengths, though slower, for the rate is that of the
+        # motion, and not of the numbers that a step makes of it
         derivative = near - jax.lax.stop_gradient(near)
         # where the instant itself is lost in rounding, this length stays; its derivative is Newton's
         last = near - jnp.where(jnp.abs(step) <= finest, 0.0, step)
