@@ -179,6 +179,16 @@ def compute(precision: str) -> None:
     use_all_cores()
 
 
+def say_what_is_not_kept(study: Any, voice: Voice) -> None:
+    """A line on standard error where the study's programs are made anew by every process, and why."""
+    from jaxmbs.batching import kept
+    from jaxmbs.study.programs import content
+
+    _, why = content(study) if kept.FOLDER is not None else (None, "")
+    if why and not voice.quiet:
+        say(f"programs are not kept, the next process compiles them again: {why}", problems())
+
+
 CACHE_BYTES = 1 << 30
 CACHE_SECONDS = 0.1  # programs that compile quicker are not kept
 

@@ -21,6 +21,7 @@ from jaxmbs.model.model import varied
 from jaxmbs.model.parameters import is_traced
 from jaxmbs.study.layout import ANEW, DRAWS, labels
 from jaxmbs.study.outputs.folding import counted, folded, kept, staying
+from jaxmbs.study.programs import content
 
 if TYPE_CHECKING:
     from jaxmbs.study.problem import Study
@@ -48,7 +49,7 @@ def study_key(seed: int) -> jax.Array:
     return jax.random.fold_in(key, seed // 2**32)
 
 
-def samples_of(study: Study, dtype: Any) -> Callable[..., Results]:
+def samples_of(study: Study, dtype: Any) -> jax.stages.Wrapped:
     """Function (keys of the inputs, indices (rows,), points of the design (rows, m) or None, whether by loops over rows) ->
     results of samples by their labels, leaves (rows, ...); DRAWS (rows, k), ANEW (rows,): whether a sample has to be
     computed once more, by itself (see `over_rows`)."""
@@ -100,12 +101,14 @@ def draws_of(study: Study, samples: Sequence[int], dtype: Any) -> Array:
 
 def kept_here(study: Study, name: str, fn: Callable[..., Any], *arrays: Any) -> Any:
     """fn(*arrays) by a program for some samples, which compiles quickly and is kept under its name."""
-    content = study.content_of_programs
+    return kept_for(study, name, compiles_quickly(fn), *arrays)(*arrays)
+
+
+def kept_for(study: Study, name: str, fn: jax.stages.Wrapped, *arrays: Any) -> jax.stages.Compiled:
+    """The program of a jitted function for arrays of these shapes on one device, kept under its name."""
+    own, _ = content(study)
     shapes = [f"{x.shape} {x.dtype}" for x in jax.tree.leaves(arrays)]
-    program = kept_program(
-        content and [*content, name, *shapes], 1, lambda: compiles_quickly(fn).lower(*arrays).compile()
-    )
-    return program(*arrays)
+    return kept_program(own and [*own, name, *shapes], 1, lambda: fn.lower(*arrays).compile())
 
 
 def simulated(simulation: SimulationTable, model: mbs.Model, q: Array, v: Array, **more: Any) -> mbs.Solution:
@@ -236,6 +239,6 @@ def compiled(study: Study, rows: int) -> Compiled:
         numbers = jax.device_put((none, none, points), sharding)
         return jax.jit(blocks).lower(keys, *numbers).compile(_ONE_CORE if devices[0].platform == "cpu" else None)
 
-    content = study.content_of_programs
-    found = kept_program(content and [*content, f"{rows} rows"], len(devices), program)
+    own, _ = content(study)
+    found = kept_program(own and [*own, f"{rows} rows"], len(devices), program)
     return Compiled(found, samples, keys, rows, len(devices), sharding, study.design)

@@ -92,16 +92,6 @@ class Study:
         return {name: hashlib.sha256(content).hexdigest() for name, content in self.files.items()}
 
     @property
-    def content_of_programs(self) -> list[str] | None:
-        """All that the programs of the study are made of, as text; None where code from elsewhere may be among it."""
-        known = self.catalogue
-        if is_robot(self.path) or known.functions or not all(c.__module__.startswith("jaxmbs.") for c in known.classes):
-            return None
-        data = {key: x for key, x in parse(self.content).items() if key != "criteria"}
-        own = {key: x for key, x in data.get("study", {}).items() if key != "seed"}
-        return [repr({**data, "study": own}), repr(self.hashes)]
-
-    @property
     def dependence(self) -> str:
         """Why samples are not independent; "" where they are."""
         if self.dispersions.per_day > 1 and self.dispersions.known.any():

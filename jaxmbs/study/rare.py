@@ -3,6 +3,7 @@ words."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jaxmbs.io.errors import InputError, Problem, choices
-from jaxmbs.study.batch import precision, samples_of, study_key
+from jaxmbs.study.batch import kept_for, precision, samples_of, study_key
 from jaxmbs.study.layout import ANEW, labels
 from jaxmbs.study.reliability import (
     DesignPoint,
@@ -52,9 +53,14 @@ def limit_state_of(study: Study, criterion: Criterion) -> LimitState:
     dtype, inputs, label = precision(), len(study.dispersions.inputs), labels(study).outputs[criterion.output]
     samples, keys = samples_of(study, dtype), study.dispersions.keys(study_key(study.seed))
 
+    @functools.cache
+    def program() -> Any:
+        points = np.zeros((_ROWS, inputs), dtype)
+        return kept_for(study, "rare", samples, keys, np.zeros(_ROWS, np.uint32), points)
+
     def results(u: np.ndarray) -> dict[str, Any]:
         points, index = ndtr(u).astype(dtype), np.zeros(len(u), np.uint32)
-        found = {k: np.array(x) for k, x in samples(keys, index, points).items()}
+        found = {k: np.array(x) for k, x in program()(keys, index, points).items()}
         for k in np.flatnonzero(found.pop(ANEW)):
             one = samples(keys, index[:1], points[k : k + 1], fused=False)
             for name, x in found.items():

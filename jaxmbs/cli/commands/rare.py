@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from jaxmbs.cli.common import File, Json, Quiet, Trust, compute, count, speaking, watching
+from jaxmbs.cli.common import File, Json, Quiet, Trust, compute, count, say_what_is_not_kept, speaking, watching
 
 
 def rare(
@@ -37,6 +37,7 @@ def rare(
 
         checked = read(file, trust=trust)
         compute("float64")
+        say_what_is_not_kept(checked, voice)
         from jaxmbs.study.rare import rare as computed
         from jaxmbs.study.rare import table
 

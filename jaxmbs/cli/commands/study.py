@@ -19,6 +19,7 @@ from jaxmbs.cli.common import (
     compute,
     count,
     progress,
+    say_what_is_not_kept,
     speaking,
 )
 
@@ -59,6 +60,7 @@ def study(
         rows, there = block_rows or 0, place(out)
         check(checked, n, rows, precision, there)
         compute(precision)
+        say_what_is_not_kept(checked, voice)
         from jaxmbs.study.report import table
         from jaxmbs.study.run import BLOCK_ROWS, run
         from jaxmbs.study.shell import command

@@ -1,0 +1,50 @@
+"""What the programs of a study are made of: what is known of it by content, or why it is not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from jaxmbs.io.loading import is_robot
+from jaxmbs.io.toml import parse
+from jaxmbs.model.fields import type_name
+
+if TYPE_CHECKING:
+    from jaxmbs.study.problem import Study
+
+
+def content(study: Study) -> tuple[list[str] | None, str]:
+    """All that the programs of the study are made of, as text; or None, and why it is not known."""
+    if is_robot(study.path):
+        return None, "what a robot's file refers to is not known"
+    data = {key: x for key, x in parse(study.content).items() if key != "criteria"}
+    own = {key: x for key, x in data.get("study", {}).items() if key != "seed"}
+    found = [repr({**data, "study": own}), repr(study.hashes)]
+    things = _of_others(study, set(_words(data)))
+    if not things:
+        return found, ""
+    from jaxmbs.batching.content import NotKnownError, digest
+
+    try:
+        return [*found, digest(things)], ""
+    except NotKnownError as error:
+        return None, str(error)
+
+
+def _of_others(study: Study, words: set[str]) -> dict[str, Any]:
+    """Functions and classes that are not the library's and may be meant by words of the file, by name."""
+    classes = (c for c in study.catalogue.classes if not c.__module__.startswith("jaxmbs."))
+    named = [(f"class {type_name(c)}", c) for c in classes if type_name(c) in words]
+    found = {name: f for name, f in study.catalogue.functions.items() if name in words}
+    return found | {name if name not in found else f"{name} of {c.__mro__[1].__name__}": c for name, c in named}
+
+
+def _words(data: Any) -> Iterator[str]:
+    if isinstance(data, str):
+        yield data
+    elif isinstance(data, dict):
+        for x in data.values():
+            yield from _words(x)
+    elif isinstance(data, list):
+        for x in data:
+            yield from _words(x)
