@@ -62,6 +62,10 @@ def as_json(design: Design, comparison: Comparison) -> dict[str, Any]:
             for r in design.relations
         ],
         "undetermined": list(design.undetermined),
+        "failed_samples": [
+            {"samples": f.samples, "statuses": {s.name: n for s, n in f.statuses.items()}, "too_many": f.too_many}
+            for f in design.failed
+        ],
         "estimates": [
             {
                 "name": e.name,
