@@ -1,5 +1,6 @@
 """Fronts of two objectives against closed form: convex, not convex, under conditions; the command and its picture."""
 
+import json
 from dataclasses import replace
 
 import jax.numpy as jnp
@@ -9,6 +10,8 @@ import pytest
 import jaxmbs as mbs
 from jaxmbs.design import Function, pareto
 from tests.design.published import Published, problem
+from tests.design.test_failed_samples import SLIDER
+from tests.study.conftest import command  # noqa: F401
 
 
 def two(first, second, start=(0.3, 0.2), **options):
@@ -68,3 +71,23 @@ def test_what_is_no_front_is_refused():
         pareto(p, 0)
     with pytest.raises(mbs.ModelError, match="meets the conditions"):
         pareto(two(lambda x: x[0], lambda x: x[1], margins=lambda x: -1 - x @ x), 2)
+
+
+def test_the_command_leaves_a_front(command, tmp_path):  # noqa: F811
+    """Two distances of the mean travel of a cart; their roots add up to the square root of one half times 0.2."""
+    wish = SLIDER[SLIDER.index("[[design.objectives]]") :].replace("target = 0.3", "target = 0.9\nsamples = 8")
+    file, out = tmp_path / "slider.toml", tmp_path / "out"
+    text = SLIDER[: SLIDER.index("[[design.objectives]]")].replace("[design]", "[design]\nstarts = 1")
+    file.write_text(text + wish + wish.replace("0.9", "1.1"), encoding="utf-8")
+    done = command("synthesize", file, "--out", out, "--pareto", "2")
+    assert done.returncode == 0, done.stderr
+    assert "4 designs of which none is better in both" in done.stdout
+    record = json.loads((out / "front.json").read_text(encoding="utf-8"))
+    assert record["objectives"] == ["output_value_1", "output_value_2"]
+    values = np.array([p["values"] for p in record["points"]])
+    assert np.sqrt(np.maximum(values, 0.0)).sum(axis=1) == pytest.approx(0.2 / np.sqrt(2), rel=1e-3)
+    assert mbs.set(mbs.load(file), record["points"][0]["parameters"])
+    page = (out / "front.html").read_text(encoding="utf-8")
+    assert page.count("<svg") == 1 and "damper.damping" in page and page.startswith("<!doctype html>")
+    again = command("synthesize", file, "--out", out)
+    assert again.returncode == 1 and "exists already" in again.stderr
