@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
@@ -80,7 +81,9 @@ def moved(study: Study, model: Model, draws: Array) -> Moved:
         first = {n: jnp.min(jnp.where(at, run.events.time, jnp.inf)) for n, at in is_it.items()}
         when = {n: jnp.where(is_it[n].any(), jnp.where(is_it[n].any(), t, 0.0), late[n]) for n, t in first.items()}
         lost = {n: jnp.sum(jnp.where(at, run.events.energy_lost, 0.0)) for n, at in is_it.items()}
-        alone = jax.tree.map(lambda x: jnp.asarray(x)[None], own)  # a batch of one
+        alone = replace(
+            own, overrides={name: jnp.asarray(x)[None] for name, x in own.overrides.items()}
+        )  # a batch of one
         status = status_of(study, alone, run.status[None])[0]
         return Moved(outputs, when, lost, {n: at.any() for n, at in is_it.items()}, status)
 
