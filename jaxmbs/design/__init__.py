@@ -13,6 +13,11 @@ from jaxmbs.design.findings import Findings as Findings
 from jaxmbs.design.findings import Relation as Relation
 from jaxmbs.design.free import Factor as Factor
 from jaxmbs.design.free import Free as Free
+from jaxmbs.design.front import Front as Front
+from jaxmbs.design.front import FrontPoint as FrontPoint
+from jaxmbs.design.front import pareto as pareto
+from jaxmbs.design.information import Information as Information
+from jaxmbs.design.information import information as information
 from jaxmbs.design.mass_distribution import MassDistribution as MassDistribution
 from jaxmbs.design.objectives import ConfigurationIndependence as ConfigurationIndependence
 from jaxmbs.design.objectives import CurveThroughPoints as CurveThroughPoints

@@ -71,15 +71,19 @@ def _samples(design: Design, count: int, study: Study) -> Comparison:
     nominal = {n: jnp.asarray(mbs.get(model, n), float) for n in names}
     found_ones = {n: jnp.asarray(design.parameters[n], float) for n in names}
 
-    def one(draw: Array, parameters: dict[str, Array]) -> dict[str, Array]:
+    def one(draw: Array, parameters: dict[str, Array]) -> tuple[dict[str, Array], Array]:
         run = moved(study, mbs.set(model, parameters), draw[None])
-        return {n: x[0] for n, x in run.outputs.items()}
+        failed = run.status[0] != 0
+        return {n: jnp.where(failed, jnp.nan, x[0]) for n, x in run.outputs.items()}, run.status[0]
 
     program = mbs.jit(one, in_axes=(0, None))
     # the search has other ones: evenly laid out
     draws = draws_of(study, count if study.dispersions.items else 1)
-    found = [program(draws, parameters) for parameters in (nominal, found_ones)]
+    found, status = zip(*(program(draws, parameters) for parameters in (nominal, found_ones)), strict=True)
     rows, values = [], {}
+    failed = [float(np.sum(np.asarray(s) != 0)) for s in status]
+    if any(failed):  # they are in no quantile, and meet no criterion
+        rows.append(Row("samples whose motion failed", "", *failed))
     for name, unit in study.shown.items():
         x, y = (np.asarray(f[name]) / unit.factor for f in found)
         values[name] = (x, y)

@@ -87,7 +87,7 @@ class Problems:
 
         def one(x: Array, draw: Array) -> tuple[Array, Array]:
             motion = moved(prepared.problem.study, prepared.model(x), draw[None])
-            taken = jnp.stack([o.taken(motion, prepared.problem.study)[0, 0] for o in taking])
+            taken = jnp.stack([o.number(motion, prepared.problem.study)[0, 0] for o in taking])
             return taken, taken
 
         def with_slopes(x: Array, draw: Array) -> tuple[Array, Array]:

@@ -41,24 +41,30 @@ def page(design: Design, comparison: Comparison) -> str:
     parts = [
         f"<h1>{title}</h1>{lead}",
         "<h2>What was wanted</h2>"
-        + _panel(_table(("objective", "goal", "weight", "largest residual before", "after"), wanted)),
+        + panel(table(("objective", "goal", "weight", "largest residual before", "after"), wanted)),
         _comparison(comparison),
-        "<h2>Parameters, SI</h2>" + _panel(_table(("parameter", "before", "after"), changes(design))),
+        "<h2>Parameters, SI</h2>" + panel(table(("parameter", "before", "after"), changes(design))),
         _estimates(design),
         _findings(design),
-        "<h2>Convergence of all starts</h2>"
-        + _panel(plots.convergence(design.history, design.best, design.violations)),
+        "<h2>Convergence of all starts</h2>" + panel(plots.convergence(design.history, design.best, design.violations)),
     ]
+    return document(title, "".join(parts))
+
+
+def document(title: str, content: str) -> str:
+    """A self-contained page."""
     head = f'<meta charset="utf-8">{POLICY}<meta name="viewport" content="width=device-width"><title>{title}</title>'
-    body = f"<body><main>{''.join(parts)}</main></body>"
+    body = f"<body><main>{content}</main></body>"
     return f'<!doctype html><html lang="en"><head>{head}<style>{_CSS}</style></head>{body}</html>'
 
 
-def _panel(content: str) -> str:
+def panel(content: str) -> str:
+    """What stands on a ground of its own."""
     return f"<div class=panel>{content}</div>"
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table of texts."""
     body = "".join("<tr>" + "".join(f"<td>{escape(x)}</td>" for x in row) + "</tr>" for row in rows)
     top = "".join(f"<th>{escape(x)}</th>" for x in head)
     return f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"
@@ -68,10 +74,10 @@ def _comparison(comparison: Comparison) -> str:
     if not comparison.rows:
         return ""
     rows = [(r.what, f"{r.before:.4g}", f"{r.after:.4g}", r.unit) for r in comparison.rows]
-    pictures = "".join(_panel(plots.two_histograms(*both, name)) for name, both in comparison.samples.items())
+    pictures = "".join(panel(plots.two_histograms(*both, name)) for name, both in comparison.samples.items())
     return (
         f"<h2>Before and after: {escape(comparison.title)}</h2>"
-        + _panel(_table(("", "before", "after", "unit"), rows))
+        + panel(table(("", "before", "after", "unit"), rows))
         + pictures
     )
 
@@ -79,12 +85,12 @@ def _comparison(comparison: Comparison) -> str:
 def _estimates(design: Design) -> str:
     if design.uncertainty is None:
         return ""
-    table = _table(("coordinate", "value", "standard deviation", "interval of 95 %"), estimated(design))
+    estimates = table(("coordinate", "value", "standard deviation", "interval of 95 %"), estimated(design))
     close = "".join(
         f"<p class=note>{escape(a)} and {escape(b)}: correlation {c:.3f}; the data hardly tell one from the other.</p>"
         for a, b, c in design.uncertainty.close
     )
-    return f"<h2>Estimates</h2>{_panel(table)}{close}"
+    return f"<h2>Estimates</h2>{panel(estimates)}{close}"
 
 
 def _findings(design: Design) -> str:
@@ -101,11 +107,11 @@ def _findings(design: Design) -> str:
         f"<p class=note>Without any influence: {escape(', '.join(found.indifferent))}.</p>" if found.indifferent else ""
     )
     sharp = sorted(found.sensitivity.items(), key=lambda item: -item[1])[:12]
-    strong = _table(("coordinate", "change of all conditions per unit"), [(n, f"{s:.3g}") for n, s in sharp])
+    strong = table(("coordinate", "change of all conditions per unit"), [(n, f"{s:.3g}") for n, s in sharp])
     note = (
         "<p class=note>I: inertia about the pole, I_xy minus the integral of x y dm; h: first moment about it, mass times "
         "centre of mass.</p>"
     )
-    relations = _panel(_table(("relation", "residual", "unit"), rows)) + note
+    relations = panel(table(("relation", "residual", "unit"), rows)) + note
     finite = "" if np.all(np.isfinite(found.singular_values)) else "<p class=bad>not finite</p>"
-    return f"<h2>What the conditions fix</h2>{lead}{relations}{idle}{finite}<h2>Sensitivity</h2>{_panel(strong)}"
+    return f"<h2>What the conditions fix</h2>{lead}{relations}{idle}{finite}<h2>Sensitivity</h2>{panel(strong)}"

@@ -34,6 +34,17 @@ def _against_step(values: np.ndarray, best: int, label: str, floor: float | None
     return svg[0]
 
 
+def front(values: np.ndarray, names: tuple[str, str]) -> str:
+    """Both objectives (points, 2) of the designs of a front, against one another."""
+    svg: list[str] = []
+    with _picture(9.4, 4.2, svg, f"front of {names[0]} and {names[1]}") as ax:
+        ax.plot(values[:, 0], values[:, 1], color=NEUTRAL, linewidth=0.8)
+        ax.plot(values[:, 0], values[:, 1], "o", color=GOOD, markersize=5)
+        ax.set_xlabel(names[0].replace("_", " "))
+        ax.set_ylabel(names[1].replace("_", " "))
+    return svg[0]
+
+
 def two_histograms(before: np.ndarray, after: np.ndarray, name: str) -> str:
     """An output before and after, on common bins."""
     svg: list[str] = []

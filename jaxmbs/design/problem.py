@@ -58,7 +58,8 @@ class Problem:
 class Prepared:
     """A problem made ready: its variables, the instances of every objective, and the function of both."""
 
-    def __init__(self, problem: Problem):
+    def __init__(self, problem: Problem, traded: bool = False):
+        self.traded = traded  # what gets least is no cost, but the first of the margins, with the other sign
         self.problem, self.variables = problem, Variables(problem.model, problem.free)
         self.setting = Setting(problem.model, problem.seed, problem.study)
         self.objectives = tuple(o.ready(self.setting) for o in problem.objectives)
@@ -142,7 +143,7 @@ class Prepared:
             else:  # those of the same samples share their simulation
                 if o.samples not in moving:
                     moving[o.samples] = moved(self.problem.study, model, instances)
-                out.append(o.taken(moving[o.samples], self.problem.study))
+                out.append(o.number(moving[o.samples], self.problem.study))
         return out
 
     def model(self, x: Array) -> Model:
@@ -163,7 +164,7 @@ class Prepared:
 
     def in_parts(self, x: Array, data: Any, motions: Any = None) -> tuple[Array, Array, Array]:
         """(what gets least, numbers that vanish, numbers that are not negative); motions: as in `measured`."""
-        cost, equal, margins = jnp.zeros(()), [jnp.zeros(0)], [jnp.zeros(0)]
+        costs, equal, margins = [jnp.zeros(())], [jnp.zeros(0)], [jnp.zeros(0)]
         for o, m, c in self._taken(x, data, motions):
             limit = limits(o, m, c)
             r = o.residuals(m, c)
@@ -173,8 +174,10 @@ class Prepared:
                 equal.append(r)
             else:
                 w = weighted(o, r)
-                cost = cost + (o.weight * jnp.mean(r) if o.goal == "lowest" else 0.5 * (w @ w))
-        return cost, jnp.concatenate(equal), jnp.concatenate(margins)
+                costs.append(o.weight * jnp.mean(r) if o.goal == "lowest" else 0.5 * (w @ w))
+        if self.traded:
+            costs, margins = costs[:1], [-jnp.stack(costs[1:]), *margins]
+        return jnp.stack(costs).sum(), jnp.concatenate(equal), jnp.concatenate(margins)
 
     def largest(self, x: Array, data: Any, motions: Any = None) -> Array:
         """The largest residual of every objective; the mean of what gets lowest."""
@@ -185,6 +188,7 @@ class Prepared:
         p = self.problem
         text = repr(
             (p.model.structure, p.free, p.objectives, p.seed, p.tolerance, p.method, p.max_steps, p.learning_rate)
+            + (self.traded,) * self.traded
         )
         numbers = np.concatenate([np.asarray(p.model.numbers, float), self.low, self.high, self.starts().reshape(-1)])
         return hashlib.sha256(text.encode() + numbers.tobytes()).hexdigest()

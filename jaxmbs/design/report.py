@@ -27,12 +27,12 @@ def written(design: Design, comparison: Comparison, folder: Path) -> tuple[Path,
 
     record = as_json(design, comparison)
     return (
-        _write(folder / DESIGN, json.dumps(record, indent=1, allow_nan=False) + "\n"),
-        _write(folder / PAGE, page(design, comparison)),
+        write(folder / DESIGN, json.dumps(record, indent=1, allow_nan=False) + "\n"),
+        write(folder / PAGE, page(design, comparison)),
     )
 
 
-def _write(path: Path, text: str) -> Path:
+def write(path: Path, text: str) -> Path:
     """The whole file or none."""
     partial = path.with_name(f".{path.name}.partial")
     partial.write_text(text, encoding="utf-8")
@@ -62,6 +62,10 @@ def as_json(design: Design, comparison: Comparison) -> dict[str, Any]:
             for r in design.relations
         ],
         "undetermined": list(design.undetermined),
+        "failed_samples": [
+            {"samples": f.samples, "statuses": {s.name: n for s, n in f.statuses.items()}, "too_many": f.too_many}
+            for f in design.failed
+        ],
         "estimates": [
             {
                 "name": e.name,
@@ -124,24 +128,25 @@ def table(design: Design, comparison: Comparison) -> RenderableType:
     """What the terminal shows."""
     parts: list[RenderableType] = [Text(outcome(design), style="green" if design.status.success else "red")]
     wanted = [(n, f"{design.before[n]:.4g}", f"{x:.4g}") for n, x in design.largest.items()]
-    parts.append(_table("largest residuals", ("objective", "before", "after"), wanted))
-    parts.append(_table("parameters [SI]", ("parameter", "before", "after"), changes(design)))
+    parts.append(made("largest residuals", ("objective", "before", "after"), wanted))
+    parts.append(made("parameters [SI]", ("parameter", "before", "after"), changes(design)))
     if comparison.rows:
         rows = [(r.what, f"{r.before:.4g}", f"{r.after:.4g}", r.unit) for r in comparison.rows]
-        parts.append(_table(comparison.title, ("", "before", "after", "unit"), rows))
+        parts.append(made(comparison.title, ("", "before", "after", "unit"), rows))
     if design.uncertainty:
         head = ("coordinate", "value", "standard deviation", "95 %")
-        parts.append(_table("estimates", head, estimated(design)))
+        parts.append(made("estimates", head, estimated(design)))
         parts += [Text(f"{a} and {b}: correlation {c:.3f}") for a, b, c in design.uncertainty.close]
     if design.findings:
         parts.append(Text(str(design.findings)))
     return Group(*parts)
 
 
-def _table(title: str, head: tuple[str, ...], rows: Any) -> Table:
-    made = Table(title=title, title_justify="left", title_style="bold")
+def made(title: str, head: tuple[str, ...], rows: Any) -> Table:
+    """A table of texts for the terminal."""
+    shown = Table(title=title, title_justify="left", title_style="bold")
     for name in head:
-        made.add_column(name, overflow="fold")
+        shown.add_column(name, overflow="fold")
     for row in rows:
-        made.add_row(*map(Text, row))
-    return made
+        shown.add_row(*map(Text, row))
+    return shown

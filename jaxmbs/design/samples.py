@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 import jaxmbs as mbs
 from jaxmbs.model import ModelError
 from jaxmbs.model.events.conditions import JointReaches
 
 if TYPE_CHECKING:
+    from jaxmbs.design.problem import Prepared
     from jaxmbs.model import Model
     from jaxmbs.study import Study
 
@@ -21,7 +24,7 @@ Array = Any
 
 class Moved(NamedTuple):
     """What motions gave, (samples,) each: outputs by name, time [s] and lost energy [J] of the first of every event by name,
-    and whether it happened.
+    whether it happened, and `mbs.Status`.
 
     An event that did not happen has the time of the run's end; and a joint that was to reach a value has more by what it
     still lacks, so that a search sees in which direction it would.
@@ -31,6 +34,7 @@ class Moved(NamedTuple):
     time: dict[str, Array]
     lost: dict[str, Array]
     happened: dict[str, Array]
+    status: Array
 
 
 def draws_of(study: Study, count: int, first: int = 0) -> Array:
@@ -58,7 +62,7 @@ def even_draws(study: Study, count: int) -> Array:
 
 def moved(study: Study, model: Model, draws: Array) -> Moved:
     """The motions of a candidate's samples."""
-    from jaxmbs.study.batch import simulated
+    from jaxmbs.study.batch import simulated, status_of
     from jaxmbs.study.outputs.folding import folded, kept
 
     start, fold = folded(study.outputs, draws.dtype)
@@ -77,9 +81,46 @@ def moved(study: Study, model: Model, draws: Array) -> Moved:
         first = {n: jnp.min(jnp.where(at, run.events.time, jnp.inf)) for n, at in is_it.items()}
         when = {n: jnp.where(is_it[n].any(), jnp.where(is_it[n].any(), t, 0.0), late[n]) for n, t in first.items()}
         lost = {n: jnp.sum(jnp.where(at, run.events.energy_lost, 0.0)) for n, at in is_it.items()}
-        return Moved(outputs, when, lost, {n: at.any() for n, at in is_it.items()})
+        alone = replace(
+            own, overrides={name: jnp.asarray(x)[None] for name, x in own.overrides.items()}
+        )  # a batch of one
+        status = status_of(study, alone, run.status[None])[0]
+        return Moved(outputs, when, lost, {n: at.any() for n, at in is_it.items()}, status)
 
     return jax.vmap(one)(draws)
+
+
+class FailedSamples(NamedTuple):
+    """Of the samples of an objective's motions at the result: how many there are, and {status: number} of those that failed;
+    too_many: whether an objective cannot do without them."""
+
+    samples: int
+    statuses: dict[mbs.Status, int]
+    too_many: bool
+
+    def __str__(self) -> str:
+        """How many of how many, and why."""
+        why = ", ".join(f"{n} {s.name}" for s, n in self.statuses.items())
+        return f"motions of {sum(self.statuses.values())} of {self.samples} samples failed ({why})"
+
+
+def failed_samples(prepared: Prepared, x: np.ndarray) -> tuple[FailedSamples, ...]:
+    """Of every set of samples of which a motion fails with the variables x (n,)."""
+    from jaxmbs.design.objectives.motion import OfMotion
+
+    moving = [(o, d) for o, d in zip(prepared.objectives, prepared.data(), strict=True) if isinstance(o, OfMotion)]
+    sets, out = {o.samples: d for o, d in moving}, []
+    for samples, draws in sets.items():
+        program = mbs.jit(
+            lambda x, draw: moved(prepared.problem.study, prepared.model(x), draw[None]).status[0], in_axes=(None, 0)
+        )
+        found = np.asarray(program(x, np.asarray(draws)))
+        numbers, counts = np.unique(found[found != 0], return_counts=True)
+        statuses = {mbs.Status(int(s)): int(n) for s, n in zip(numbers, counts, strict=True)}
+        most = min(o.may_fail for o, _ in moving if o.samples == samples)
+        if statuses:
+            out.append(FailedSamples(samples, statuses, sum(statuses.values()) > most))
+    return tuple(out)
 
 
 def _lacking(model: Model, name: str, condition: Any, start: Array, end: Array) -> Array:

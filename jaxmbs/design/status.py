@@ -22,6 +22,7 @@ class Status(enum.IntEnum):
     RUNNING = 7
     UNDETERMINED = 8
     IMPOSSIBLE = 9
+    UNRELIABLE = 10
 
     def __str__(self) -> str:
         return self.name
@@ -58,4 +59,8 @@ _MESSAGES = {
         "or say what else is wanted"
     ),
     Status.IMPOSSIBLE: "it is proved that the conditions cannot hold",
+    Status.UNRELIABLE: (
+        "too many motions of the samples failed for the rest to mean anything; take a smaller dt or more steps, or bound "
+        "the parameters away from where motions fail"
+    ),
 }

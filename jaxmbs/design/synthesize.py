@@ -17,6 +17,7 @@ from jaxmbs.design.local import Problems
 from jaxmbs.design.optimality import FLAT, optimality
 from jaxmbs.design.optimisers.stochastic import State as StochasticState
 from jaxmbs.design.problem import Prepared, Problem
+from jaxmbs.design.samples import FailedSamples, failed_samples
 from jaxmbs.design.search import Progress, search, silent
 from jaxmbs.design.status import Status
 from jaxmbs.design.uncertainty import Uncertainty, uncertainty
@@ -35,7 +36,8 @@ class Design:
     that it solves; certificate: where it is proved that no bodies inside their envelopes meet the conditions, what the norm
     of these, relative to the nominal mass matrix, is at least; else None; undetermined: combinations of parameters that
     change neither what is least nor the conditions, in words (status UNDETERMINED); violations (steps, starts): of the
-    conditions, with method "constrained"; uncertainty: `Uncertainty` of a fit, a problem whose objectives are all "least".
+    conditions, with method "constrained"; uncertainty: `Uncertainty` of a fit, a problem whose objectives are all "least";
+    failed: `FailedSamples`, the samples whose motions failed at the result (status UNRELIABLE where they are too many).
 
     >>> model = mbs.set(mbs.library.three_link_arm().build(), {"gravity": (0, 0, 0)})
     >>> free = [mbs.design.Free(f"body_{k}.com", components=(0, 1)) for k in (2, 3)]
@@ -63,6 +65,7 @@ class Design:
     undetermined: tuple[str, ...] = ()
     violations: np.ndarray | None = None
     uncertainty: Uncertainty | None = None
+    failed: tuple[FailedSamples, ...] = ()
 
     @property
     def relations(self) -> tuple[Any, ...]:
@@ -104,11 +107,14 @@ def synthesize(problem: Problem, checkpoint: str | Path | None = None, progress:
         best = best_start(prepared, state)
         state, free = _measured(prepared, state, best)
     x = state.x[best][: prepared.variables.size]
+    failed = failed_samples(prepared, np.asarray(state.x[best], float))
+    if any(f.too_many for f in failed):
+        state.status[best] = int(Status.UNRELIABLE)
     status = Status(int(state.status[best]))
     values = prepared.variables.values(prepared.variables.coordinates_at(x))
-    parameters = {name: _plain(value) for name, value in values.items()}
+    parameters = {name: plain(value) for name, value in values.items()}
     known = status.success or status is Status.UNDETERMINED
-    proved = None if known or status is Status.NOT_FINITE else certificate(prepared, x)
+    proved = None if known or status in (Status.NOT_FINITE, Status.UNRELIABLE) else certificate(prepared, x)
     if proved is not None:
         status = Status.IMPOSSIBLE
         state.status[best] = int(status)
@@ -116,9 +122,9 @@ def synthesize(problem: Problem, checkpoint: str | Path | None = None, progress:
     return Design(
         parameters,
         status,
-        _reason(prepared, state, best, proved, undetermined, lost(prepared, parameters)),
-        {_name(prepared, k): float(w) for k, w in enumerate(state.worst[best])},
-        {_name(prepared, k): float(w) for k, w in enumerate(before)},
+        _reason(prepared, state, best, proved, undetermined, lost(prepared, parameters), failed),
+        {named(prepared, k): float(w) for k, w in enumerate(state.worst[best])},
+        {named(prepared, k): float(w) for k, w in enumerate(before)},
         float(state.cost[best]),
         history,
         state.status,
@@ -131,6 +137,7 @@ def synthesize(problem: Problem, checkpoint: str | Path | None = None, progress:
         undetermined,
         None if trace is None else trace[:, 1],
         uncertainty(prepared, np.asarray(state.x[best], float)) if known else None,
+        failed,
     )
 
 
@@ -171,7 +178,7 @@ def _deficient(prepared: Prepared, normal: np.ndarray, x: np.ndarray) -> bool:
     return bool(len(values) and values[0] <= 10 * FLAT * values[-1])
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """A number or an array; an inertia is made symmetric to the last bit."""
     x = np.asarray(value, float)
     if x.shape == (3, 3):
@@ -190,7 +197,7 @@ def best_start(prepared: Prepared, state: Any) -> int:
     return int(order[0])
 
 
-def _name(prepared: Prepared, k: int) -> str:
+def named(prepared: Prepared, k: int) -> str:
     """Name of an objective: its type, numbered where there are several."""
     from jaxmbs.model.fields import type_name
 
@@ -199,7 +206,13 @@ def _name(prepared: Prepared, k: int) -> str:
 
 
 def _reason(
-    prepared: Prepared, state: Any, best: int, proved: float | None, undetermined: tuple[str, ...], gone: list[str]
+    prepared: Prepared,
+    state: Any,
+    best: int,
+    proved: float | None,
+    undetermined: tuple[str, ...],
+    gone: list[str],
+    failed: tuple[FailedSamples, ...],
 ) -> str:
     status, worst = Status(int(state.status[best])), state.worst[best]
     said, x = status.message, state.x[best][: prepared.variables.size]
@@ -207,12 +220,12 @@ def _reason(
         said = f"no bodies inside the envelopes meet the conditions, whose norm is at least {proved:.2g} (proved)"
     if status in (Status.INFEASIBLE, Status.IMPOSSIBLE, Status.STALLED, Status.STEPS):
         broken = [
-            f"{_name(prepared, int(k))} (largest residual {worst[k]:.2g})"
+            f"{named(prepared, int(k))} (largest residual {worst[k]:.2g})"
             for k in np.flatnonzero(prepared.conditions & ~(worst <= prepared.problem.tolerance))
         ]
         said += "; not met: " + ", ".join(broken) if broken else ""
     if status is Status.NOT_FINITE:
-        bad = [_name(prepared, int(k)) for k in np.flatnonzero(~np.isfinite(worst))]
+        bad = [named(prepared, int(k)) for k in np.flatnonzero(~np.isfinite(worst))]
         said += "; not finite: " + ", ".join(bad) if bad else ""
     if status is Status.RUNAWAY:
         away = np.flatnonzero(np.asarray(prepared.variables.away(x)))
@@ -222,6 +235,7 @@ def _reason(
         more = f" and {len(undetermined) - NAMED} more" if len(undetermined) > NAMED else ""
         several = "combinations stay" if len(undetermined) > 1 else "combination stays"
         said += f"; {len(undetermined)} {several} free: {'; '.join(undetermined[:NAMED])}{more}"
+    said += "".join(f"; {one}" for one in failed)
     binding = prepared.variables.binding(x)
     if binding:
         said += "; what binds: " + "; ".join(binding)

@@ -45,8 +45,7 @@ def under_conditions(
     """(ends of all starts, best costs and violations so far (evaluations, 2, starts), largest residuals at the nominal
     values, the best start, directions that stay free (k, n))."""
     starts = prepared.starts()
-    motions = max([o.samples for o in prepared.objectives if o.simulates], default=1)  # type: ignore[attr-defined]
-    problems = Problems(prepared, max(1, min(len(starts), AT_ONCE // motions)))
+    problems = Problems(prepared, at_once(prepared, len(starts)))
     low, high = within_reach(prepared, starts[0])
     tolerance, most = prepared.problem.tolerance, EVALUATIONS * prepared.problem.max_steps
     kept = Kept(checkpoint, prepared.digest())
@@ -68,8 +67,8 @@ def under_conditions(
     kept.write()
     before = evaluate(starts[:1])[0].largest
     still = idle(prepared, traces[0].best.x if traces[0].best is not None else starts[0])
-    status = np.array([_status(prepared, t, low, high, still) for t in traces])
-    best = _best(traces, status, tolerance)
+    status = np.array([ended(prepared, t, low, high, still) for t in traces])
+    best = best_of(traces, status, tolerance)
     flat = np.zeros((0, starts.shape[1]))
     if status[best] in (Status.LEAST, Status.STALLED, Status.STEPS) and traces[best].best.violation <= tolerance:
         end, escapes = traces[best].best, 0
@@ -92,6 +91,12 @@ def under_conditions(
     worst = np.stack([before * np.nan if t.best is None else t.best.largest for t in traces])
     normal = np.stack([_normal(t.best, starts.shape[1]) for t in traces])
     return Ends(x, cost, worst, status.astype(np.int32), normal), _history(traces), before, best, flat
+
+
+def at_once(prepared: Prepared, starts: int) -> int:
+    """How many points are asked for in one call."""
+    motions = max(getattr(o, "samples", 1) for o in prepared.objectives)
+    return max(1, min(starts, AT_ONCE // motions))
 
 
 def decided(measured: Optimality, end: Local, status: Status, prepared: Prepared) -> tuple[Status, np.ndarray]:
@@ -125,7 +130,7 @@ def idle(prepared: Prepared, x: np.ndarray) -> np.ndarray:
     return still
 
 
-def _status(prepared: Prepared, trace: Trace, low: np.ndarray, high: np.ndarray, still: np.ndarray) -> Status:
+def ended(prepared: Prepared, trace: Trace, low: np.ndarray, high: np.ndarray, still: np.ndarray) -> Status:
     """By what the first order says at the best point; second order is asked for the best start alone."""
     here = trace.best
     if here is None or not (here.finite or here.violation > trace.tolerance):
@@ -153,7 +158,7 @@ def least_violation(here: Local, low: np.ndarray, high: np.ndarray, still: np.nd
     return bool(np.all(rest <= 1e-4 * np.linalg.norm(r) * np.maximum(np.linalg.norm(slopes, axis=0), 1e-9)))
 
 
-def _best(traces: list[Trace], status: np.ndarray, tolerance: float) -> int:
+def best_of(traces: list[Trace], status: np.ndarray, tolerance: float) -> int:
     """The start with the least cost of those that meet the conditions, a proper least before an equal one that is none; or
     else that with the least violation."""
 

@@ -74,7 +74,7 @@ def gradients(problem, h, exact):
 
 def test_gradients_through_events():
     """The time of the last latch and the loads of both."""
-    gradients(replace(wing(t_end=30.0, dt=0.5), starts=2, method="constrained"), 1e-5, 1e-4)
+    gradients(replace(wing(t_end=30.0, dt=0.1), starts=2, method="constrained"), 1e-5, 1e-4)
 
 
 def test_decoupled_links():

@@ -122,7 +122,8 @@ class MeasuredMotion(Measured):
         gap = jnp.isnan(values)
         size = jnp.broadcast_to(jnp.asarray(self.noise, float), values.shape[1:])[None]
         misses = jnp.where(gap, 0.0, (found - jnp.where(gap, 0.0, values)) / size)
-        return jnp.concatenate([misses.reshape(-1), own])
+        # a motion that failed explains nothing
+        return jnp.concatenate([jnp.where(run.status == 0, misses.reshape(-1), jnp.nan), own])
 
     def _column(self, model: Model, name: str, t: Array, q: Array, v: Array) -> Array:
         where = coordinate(model, name, "q v")

@@ -23,10 +23,20 @@ STATISTICS = ("each", "mean", "worst", "quantile")
 SHARPNESS = 20.0  # of the smooth maximum, in units of the spread between samples
 
 
+MOST_FAILED = 0.05  # share of the samples whose motions may fail before what is said of the rest means nothing
+FAILED = jnp.inf  # the number of a sample whose motion failed; of one in which it is not defined it is not a number
+
+
 def _defined(x: Array) -> tuple[Array, Array]:
     """(weights (n,) of a mean over the samples that are defined, the samples with others at 0); not a number without any."""
-    on = ~jnp.isnan(x)
+    on = jnp.isfinite(x)
     return on / jnp.maximum(on.sum(), 1), jnp.where(on, x, jnp.where(on.any(), 0.0, jnp.nan))
+
+
+def _mean(x: Array) -> Array:
+    """Of the samples whose motions did not fail."""
+    weights, x = _defined(x)
+    return weights @ x
 
 
 def spread(x: Array, weights: Array) -> Array:
@@ -35,7 +45,7 @@ def spread(x: Array, weights: Array) -> Array:
     return jnp.sqrt(weights @ (x - weights @ x) ** 2 + 1e-20 * size**2 + 1e-200)
 
 
-def quantile(x: Array, weights: Array, level: float) -> Array:
+def quantile(x: Array, weights: Array, level: Array | float) -> Array:
     """Quantile of samples x (n,), smooth in them: of the sum of normal distributions about the samples whose standard
     deviation is n^(-1/4) of theirs.
 
@@ -66,6 +76,10 @@ class OfMotion(Objective):
     The samples are evenly laid out over the dispersions of the file's study, the same for every candidate. Those in which an
     output is not defined, the rate at a latch that does not close, say, are left out of mean, worst and quantile: ask
     beside for the share that latches.
+
+    Those whose motion fails (its status is not OK) are left out, too, as long as they are few: one in 20, and half of those
+    beyond a quantile, which takes them to be on its bad side; of a worst one, or a condition on each, none. With more the
+    value is not a number.
     """
 
     simulates: ClassVar[bool] = True
@@ -112,13 +126,31 @@ class OfMotion(Objective):
         """The number of every sample (samples, 1)."""
         raise NotImplementedError
 
+    @property
+    def may_fail(self) -> int:
+        """How many of the samples' motions may fail."""
+        if self.statistic == "worst" or (self.statistic == "each" and self.goal == "zero"):
+            return 0
+        share = MOST_FAILED if self.level is None else min(MOST_FAILED, self.level / 2, (1 - self.level) / 2)
+        return int(share * self.samples + 1e-9)
+
+    def number(self, motions: Moved, study: Any) -> Array:
+        """The number of every sample (samples, 1), FAILED where its motion is."""
+        x = self.taken(motions, study)
+        return jnp.where((motions.status == 0)[:, None], jnp.where(jnp.isinf(x), jnp.nan, x), FAILED)
+
     def _statistic(self, measured: Array) -> Array:
         x = measured.reshape(-1)
+        failed = jnp.isinf(x)
+        x = jnp.where(failed.sum() > self.may_fail, jnp.nan, x)
         if self.statistic == "each":
-            return x
+            return jnp.where(failed & ~jnp.isnan(x), _mean(x), x)
         weights, x = _defined(x)
         if self.statistic == "quantile":
-            return quantile(x, weights, self.level or 0.5)[None]
+            level, lost = self.level or 0.5, failed.mean()
+            if self.target is None:  # on the bad side are those that failed
+                level = (level - (lost if self.at_least is not None else 0.0)) / (1 - jnp.minimum(lost, 0.5))
+            return quantile(x, weights, level)[None]
         if self.statistic == "mean":
             return (weights @ x)[None]
         sign = -1.0 if self.at_least is not None else 1.0
@@ -249,7 +281,7 @@ class Failure(OfMotion):
 
     def residuals(self, measured: Array, constants: Any) -> Array:
         u = -measured.reshape(-1) / self.width
-        u = jnp.where(jnp.isnan(u), 1e6, u)  # what is not defined is missed
+        u = jnp.where(jnp.isfinite(u), u, 1e6)  # what is not defined, or whose motion failed, is missed
         return jnp.mean(0.5 + jnp.arctan(u) / np.pi)[None]
 
     def margins(self, measured: Array, constants: Any) -> Array | None:

@@ -1,0 +1,72 @@
+"""What a front of two objectives leaves: front.json, a table for the terminal, one HTML page with its picture."""
+
+from __future__ import annotations
+
+import json
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import RenderableType
+
+from jaxmbs.design import plots
+from jaxmbs.design.front import Front
+from jaxmbs.design.page import document, panel
+from jaxmbs.design.page import table as html_table
+from jaxmbs.design.report import made, said, write
+
+FRONT, PAGE = "front.json", "front.html"
+
+
+def as_json(front: Front) -> dict[str, Any]:
+    """The front for programs: the "parameters" of each point go into `set` as they are."""
+    return {
+        "objectives": list(front.names),
+        "dropped": front.dropped,
+        "points": [
+            {
+                "values": list(p.values),
+                "status": p.status.name,
+                "parameters": {name: np.asarray(x).tolist() for name, x in p.parameters.items()},
+                "failed_samples": [str(f) for f in p.failed],
+            }
+            for p in front.points
+        ],
+    }
+
+
+def _rows(front: Front) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    names = list(front.points[0].parameters) if front.points else []
+    failed = any(p.failed for p in front.points)
+    rows = [
+        (*(f"{v:.6g}" for v in p.values), *(said(p.parameters[n]) for n in names),
+         *(["; ".join(map(str, p.failed))] if failed else []))
+        for p in front.points
+    ]  # fmt: skip
+    return (*front.names, *names, *(["failed"] if failed else [])), rows
+
+
+def outcome(front: Front) -> str:
+    """What was found, in a line."""
+    return f"{len(front.points)} designs of which none is better in both; {front.dropped} searches ended behind others"
+
+
+def table(front: Front) -> RenderableType:
+    """What the terminal shows."""
+    return made(outcome(front), *_rows(front))
+
+
+def written(front: Front, folder: Path) -> tuple[Path, Path]:
+    """Write front.json and the page into the folder; returns their paths."""
+    name = escape(front.problem.model.name)
+    content = (
+        f"<h1>{name}: front of two objectives</h1><p class=lead>{escape(outcome(front))}</p>"
+        + panel(plots.front(front.values, front.names))
+        + "<h2>Designs, SI</h2>"
+        + panel(html_table(*_rows(front)))
+    )
+    return (
+        write(folder / FRONT, json.dumps(as_json(front), indent=1, allow_nan=False) + "\n"),
+        write(folder / PAGE, document(f"{name}: front", content)),
+    )
