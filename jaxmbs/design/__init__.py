@@ -34,6 +34,7 @@ from jaxmbs.design.objectives import OutputValue as OutputValue
 from jaxmbs.design.objectives import Setting as Setting
 from jaxmbs.design.objectives import StaticBalance as StaticBalance
 from jaxmbs.design.problem import Problem as Problem
+from jaxmbs.design.samples import FailedSamples as FailedSamples
 from jaxmbs.design.status import Status as Status
 from jaxmbs.design.synthesize import Design as Design
 from jaxmbs.design.synthesize import synthesize as synthesize

@@ -33,8 +33,15 @@ SAME = 1e-6  # of the front's extent: points nearer than that are one
 
 
 class FrontPoint(NamedTuple):
-    """A design of a front: the values of both objectives, its parameters, its variables, how its search ended, and the
-    samples whose motions failed there."""
+    """One design of a front.
+
+    values: of both objectives; parameters: {name: value}, ready for `set`; x (n,): the variables; status: `Status` of its
+    search; failed: `FailedSamples`, the samples whose motions failed there.
+
+    >>> point = mbs.design.FrontPoint((0.5, 2.0), {"link.mass": 0.5}, np.array([0.5]), mbs.design.Status.LEAST)
+    >>> point.parameters
+    {'link.mass': 0.5}
+    """
 
     values: tuple[float, float]
     parameters: dict[str, Any]
@@ -49,6 +56,11 @@ class Front:
 
     names: of both objectives; points: `FrontPoint`; dropped: how many searches ended where others are better in both, or
     without a proper end; problem: `Problem` that it solves.
+
+    >>> problem = mbs.design.Problem(mbs.library.double_pendulum().build(), [], [])
+    >>> point = mbs.design.FrontPoint((0.5, 2.0), {"link.mass": 0.5}, np.array([0.5]), mbs.design.Status.LEAST)
+    >>> mbs.design.Front(("mass", "rate"), (point,), 0, problem).values
+    array([[0.5, 2. ]])
     """
 
     names: tuple[str, str]

@@ -91,8 +91,14 @@ def moved(study: Study, model: Model, draws: Array) -> Moved:
 
 
 class FailedSamples(NamedTuple):
-    """Of the samples of an objective's motions at the result: how many there are, and {status: number} of those that failed;
-    too_many: whether an objective cannot do without them."""
+    """The samples of an objective whose motions fail at the result.
+
+    samples: how many the objective has; statuses: {`mbs.Status`: how many ended so}, of those that failed; too_many: whether
+    the objective cannot do without them.
+
+    >>> print(mbs.design.FailedSamples(200, {mbs.Status.COARSE: 3}, too_many=False))
+    motions of 3 of 200 samples failed (3 COARSE)
+    """
 
     samples: int
     statuses: dict[mbs.Status, int]

@@ -23,7 +23,8 @@ from jaxmbs.model.fields import Element, type_name
 GROUP = "jaxmbs.elements"  # entry points of installed packages: each a class, a function or a module
 Classes = tuple[type[Element], ...]
 Functions = Mapping[str, Callable[..., Any]]
-_RUN: dict[str, tuple[str, bytes]] = {}  # modules of files that were run in this process: file name and content
+# modules of files that were run in this process, by full name, with the name and content of the file
+_RUN: dict[str, tuple[ModuleType, str, bytes]] = {}
 
 
 @dataclass(frozen=True)
@@ -143,8 +144,8 @@ def places(modules: Iterable[str | Path | ModuleType] = ()) -> dict[int, Place]:
     classes, functions = installed()
     out = {id(c): Place(type_name(c)) for c in (*builtin(), *classes)}
     out |= {id(f): Place(name) for name, f in functions.items()}
-    for full, module in _RUN.items():
-        out |= _places_in(sys.modules[full], module)
+    for run, name, content in _RUN.values():
+        out |= _places_in(run, (name, content))
     for given in modules:
         path = Path((given.__file__ or "") if isinstance(given, ModuleType) else given).resolve()
         module = (path.name, _read(path.name, path.parent, f"module {path.name}"))
@@ -195,7 +196,7 @@ def _read(name: str, folder: Path, where: str) -> bytes:
 def _run(name: str, content: bytes, where: str) -> ModuleType:
     """The module of a file; one content is run once per process, so that its classes and functions stay the same."""
     full = f"jaxmbs_modules.{_stem(name)}_{hashlib.sha256(content).hexdigest()[:16]}"
-    if full not in sys.modules:
+    if full not in _RUN:
         module = ModuleType(full)
         sys.modules[full] = module  # dataclasses look their module up there
         try:
@@ -203,5 +204,5 @@ def _run(name: str, content: bytes, where: str) -> ModuleType:
         except Exception as error:
             del sys.modules[full]
             raise InputError(Problem(where, f'"{name}" fails: {type(error).__name__}: {error}')) from error
-        _RUN[full] = (name, content)
-    return sys.modules[full]
+        _RUN[full] = (module, name, content)
+    return _RUN[full][0]

@@ -87,8 +87,7 @@ def test_data_that_a_module_reads_when_it_is_imported(study, monkeypatch):
 
     found = []
     for data in ("1.0", "2.0", "1.0"):
-        for name in list(catalogue._RUN):
-            catalogue.sys.modules.pop(name, None)
+        monkeypatch.setattr(catalogue, "_RUN", {})
         found.append(content(study(data=data))[0])
     assert found[0] == found[2] != found[1]
     assert found[0][:2] == found[1][:2], "the file and its module are the same"
