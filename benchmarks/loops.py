@@ -17,7 +17,7 @@ import numpy as np
 from scipy.integrate import solve_ivp
 
 import jaxmbs as mbs
-from benchmarks import peers
+from benchmarks import made_from, peers
 from benchmarks.windows import Exudyn
 
 RESULTS = Path(__file__).parent / "results" / "loops.json"
@@ -128,7 +128,7 @@ def main() -> None:
     for n in sizes:
         found["rows"].append(measured(n))
         print(json.dumps(found["rows"][-1]), flush=True)
-    RESULTS.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    made_from.keep(RESULTS, found)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from benchmarks import rail
+from benchmarks import made_from, rail
 from jaxmbs.study.plots import histogram
 from jaxmbs.study.problem import read
 from jaxmbs.study.run import BLOCK_ROWS
@@ -88,7 +88,7 @@ def main(
         text = subprocess.run(command, check=True, capture_output=True, text=True, encoding="utf-8").stdout
     print(text)
     if keep:
-        RESULTS.write_text(json.dumps(json.loads(text), indent=1) + "\n", encoding="utf-8")
+        made_from.keep(RESULTS, json.loads(text))
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from benchmarks import rail
+from benchmarks import made_from, rail
 
 RESULTS = Path(__file__).parent / "results" / "rare_failure.json"
 STIFFNESS, PRELOAD, STROKE, MASS, SPREAD, SLOWEST = 300.0, 80.0, 0.1, 4.0, 0.03, 2.4034
@@ -83,7 +83,7 @@ def main(
         }  # fmt: skip
     print(json.dumps(found, indent=1))
     if keep:
-        RESULTS.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        made_from.keep(RESULTS, found)
 
 
 if __name__ == "__main__":

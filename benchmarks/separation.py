@@ -15,6 +15,8 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from benchmarks import made_from
+
 RESULTS = Path(__file__).parent / "results" / "separation.json"
 MASSES, STIFFNESS, STROKE, T_END, DT = (3000.0, 500.0), 50_000.0, 0.1, 0.3, 1e-3
 MJCF = """
@@ -145,7 +147,7 @@ def main(keep: Annotated[bool, typer.Option(help="Keep the figures.")] = False) 
         found[name] = {"samples": n, "per_second": n / wall, "per_cpu_second": n / cpu, "error": error}
     print(json.dumps(found, indent=1))
     if keep:
-        RESULTS.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        made_from.keep(RESULTS, found)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxmbs as mbs
-from benchmarks import limits, peers
+from benchmarks import limits, made_from, peers
 from benchmarks.generated import Generated
 from benchmarks.peers import Absent, Run, version_of
 from jaxmbs.spatial import boundary
@@ -347,9 +347,6 @@ def regressions(found: dict[Case, Row], before: dict[Case, Row]) -> list[str]:
 
 
 def keep(path: Path, machine: dict[str, Any], found: dict[Case, Row]) -> None:
-    path.parent.mkdir(exist_ok=True)
     merged = {**kept(path), **found}
     ordered = [merged[c] for c in CASES if c in merged]
-    path.write_text(
-        json.dumps({"machine": machine, "rows": [asdict(r) for r in ordered]}, indent=1) + "\n", encoding="utf-8"
-    )
+    made_from.keep(path, {"machine": machine, "rows": [asdict(r) for r in ordered]})

@@ -3,7 +3,6 @@ SciPy and diffrax on the same equations; results/work-precision.json and a pictu
 
 from __future__ import annotations
 
-import json
 import platform
 import time
 from collections.abc import Callable, Iterator
@@ -20,6 +19,7 @@ import numpy as np
 from scipy.integrate import solve_ivp
 
 import jaxmbs as mbs
+from benchmarks import made_from
 
 RESULTS = Path(__file__).parent / "results"
 TOLERANCES = (1e-3, 1e-5, 1e-7, 1e-9, 1e-11)
@@ -196,7 +196,7 @@ def main() -> None:
         "machine": f"{platform.machine()}, jax {jax.__version__}",
         "problems": {p.name: measured(p) for p in problems()},
     }
-    (RESULTS / "work-precision.json").write_text(json.dumps(kept, indent=1), encoding="utf-8")
+    made_from.keep(RESULTS / "work-precision.json", kept)
     print(draw(kept))
 
 

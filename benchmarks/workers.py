@@ -16,6 +16,8 @@ from typing import Annotated, Any
 import psutil
 import typer
 
+from benchmarks import made_from
+
 RESULTS = Path(__file__).parent / "results" / "workers.json"
 EXAMPLE = Path(__file__).parents[1] / "examples" / "stage_separation.toml"
 WORKERS = (1, 2, 4)
@@ -58,12 +60,12 @@ def main(
     from jaxmbs.cli.common import compute
 
     compute("float64")
-    found = [measured(int(n), workers) for _ in range(rounds) for workers in WORKERS]
-    best = [max((x for x in found if x["workers"] == k), key=lambda x: x["per_second"]) for k in WORKERS]
-    text = json.dumps({"cores": os.cpu_count(), "runs": best}, indent=1)
-    print(text)
+    runs = [measured(int(n), workers) for _ in range(rounds) for workers in WORKERS]
+    best = [max((x for x in runs if x["workers"] == k), key=lambda x: x["per_second"]) for k in WORKERS]
+    found = {"cores": os.cpu_count(), "runs": best}
+    print(json.dumps(found, indent=1))
     if keep:
-        RESULTS.write_text(text + "\n", encoding="utf-8")
+        made_from.keep(RESULTS, found)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,89 @@
+"""Which code a kept table tells of: tables carry the commit that made them, and a digest of that code.
+
+A table is out of date when a file of its own list has changed since it was made, comments and docstrings aside:
+`python -m benchmarks.made_from` lists the tables that are, and the release tests fail for them.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent.parent
+ENGINE = ("jaxmbs/spatial/*.py", "jaxmbs/dynamics/state/*.py", "jaxmbs/dynamics/recursive/*.py")
+COMPILER = ("jaxmbs/batching/**/*.py",)
+STEPS = ("jaxmbs/simulate/*.py", "jaxmbs/simulate/steppers/*.py")
+SAMPLES = ("jaxmbs/study/run.py", "jaxmbs/study/batch.py", "jaxmbs/study/store.py")
+DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+TABLES = {  # and the files whose change may change what a table says
+    "tests/io/robots.md": ("tests/io/robots.py", "jaxmbs/io/urdf.py", "jaxmbs/io/physical.py", *ENGINE),
+    "benchmarks/results/*-cores-*.json": ("benchmarks/suite.py", "benchmarks/peers.py", *ENGINE, *COMPILER),
+    "benchmarks/results/loops.json": ("benchmarks/loops.py", "jaxmbs/dynamics/constrained/*.py", *ENGINE, *COMPILER),
+    "benchmarks/results/many_samples.json": ("benchmarks/many_samples.py", "jaxmbs/study/statistics.py", *SAMPLES),
+    "benchmarks/results/rare_failure.json": ("benchmarks/rare_failure.py", "jaxmbs/study/reliability/*.py"),
+    "benchmarks/results/separation.json": ("benchmarks/separation.py", *STEPS, *COMPILER),
+    "benchmarks/results/work-precision.json": ("benchmarks/work_precision.py", "jaxmbs/simulate/steppers/*.py"),
+    "benchmarks/results/workers.json": ("benchmarks/workers.py", "jaxmbs/study/cluster.py", *SAMPLES),
+}
+
+
+def tables() -> dict[str, tuple[str, ...]]:
+    """The tables that are there, by their paths from the project's root, with the patterns of their files."""
+    return {
+        path.relative_to(ROOT).as_posix(): files for name, files in TABLES.items() for path in sorted(ROOT.glob(name))
+    }
+
+
+def code(files: tuple[str, ...], root: Path = ROOT) -> str:
+    """A digest of the code in all files of some patterns; comments, docstrings and layout do not count."""
+    found = hashlib.sha256()
+    for path in sorted({path for pattern in files for path in root.glob(pattern)}):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for node in ast.walk(tree):
+            if isinstance(node, DOCUMENTED) and ast.get_docstring(node):
+                node.body = node.body[1:]
+        found.update(f"{path.relative_to(root).as_posix()}\n{ast.dump(tree)}\n".encode())
+    return found.hexdigest()[:16]
+
+
+def made_from(table: Path) -> dict[str, Any]:
+    """What a table that is written now carries: the commit that is checked out, and the digest of its code."""
+    from jaxmbs.study.origin import commit
+
+    files = next((files for pattern, files in TABLES.items() if table.match(Path(pattern).name)), ())
+    return {"commit": (commit(ROOT) or "unknown")[:12], "code": code(files)}
+
+
+def in_words(table: Path) -> str:
+    """The same for a table in Markdown."""
+    return "commit {commit}, code {code}".format(**made_from(table))
+
+
+def keep(path: Path, found: dict[str, Any]) -> None:
+    """Write results as JSON, with what they were made from."""
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps({"made_from": made_from(path), **found}, indent=1) + "\n", encoding="utf-8")
+
+
+def carried(table: Path) -> dict[str, str]:
+    """The commit and the digest that a table carries; empty where it carries none."""
+    text = table.read_text(encoding="utf-8")
+    if table.suffix == ".json":
+        return json.loads(text).get("made_from", {})
+    said = re.search(r"commit (\w+), code (\w+)", text)
+    return dict(zip(("commit", "code"), said.groups(), strict=True)) if said else {}
+
+
+def out_of_date() -> list[str]:
+    """The tables whose code has changed since they were made."""
+    return [name for name, files in tables().items() if carried(ROOT / name).get("code") != code(files)]
+
+
+if __name__ == "__main__":
+    print("\n".join(late := out_of_date()) or "all tables are current")
+    sys.exit(bool(late))

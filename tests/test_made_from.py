@@ -1,0 +1,52 @@
+"""Kept tables carry the commit and the code that made them, and are out of date when that code changes."""
+
+import pytest
+
+from benchmarks import made_from
+
+
+def test_every_kept_table_has_its_files():
+    kept = {p.relative_to(made_from.ROOT).as_posix() for p in (made_from.ROOT / "benchmarks/results").glob("*.json")}
+    assert kept | {"tests/io/robots.md"} == set(made_from.tables())
+    for name, files in made_from.TABLES.items():
+        lost = [pattern for pattern in files if not list(made_from.ROOT.glob(pattern))]
+        assert not lost, f"{name}: no file is called {lost}"
+
+
+def test_what_code_is(tmp_path):
+    """A change of what runs counts, one of words and layout does not; so does a file more."""
+    source = tmp_path / "a.py"
+
+    def digest(text):
+        source.write_text(text, encoding="utf-8")
+        return made_from.code(("*.py",), tmp_path)
+
+    plain = digest('"""Says."""\n\ndef f(x):\n    """Doubles."""\n    return 2 * x\n')
+    assert plain == digest('"""Tells."""\ndef f( x ):\n    # why\n    return 2*x\n')
+    assert plain != digest('"""Says."""\n\ndef f(x):\n    """Doubles."""\n    return 3 * x\n')
+    digest('"""Says."""\n\ndef f(x):\n    """Doubles."""\n    return 2 * x\n')
+    (tmp_path / "b.py").write_text("", encoding="utf-8")
+    assert plain != made_from.code(("*.py",), tmp_path)
+
+
+def test_a_table_of_other_code_is_out_of_date(tmp_path, monkeypatch):
+    (tmp_path / "code.py").write_text("x = 1\n", encoding="utf-8")
+    (tmp_path / "robots.md").write_text("no commit", encoding="utf-8")
+    monkeypatch.setattr(made_from, "ROOT", tmp_path)
+    monkeypatch.setattr(made_from, "TABLES", {"speed.json": ("*.py",), "robots.md": ("*.py",)})
+    monkeypatch.setattr(made_from, "code", lambda files, code=made_from.code: code(files, tmp_path))
+    made_from.keep(tmp_path / "speed.json", {"ns": 17})
+    made = made_from.carried(tmp_path / "speed.json")
+    assert set(made) == {"commit", "code"} and made_from.out_of_date() == ["robots.md"]
+    text = f"Written from commit {made['commit']}, code {made['code']}."
+    (tmp_path / "robots.md").write_text(text, encoding="utf-8")
+    assert made_from.out_of_date() == []
+    (tmp_path / "code.py").write_text("x = 2\n", encoding="utf-8")
+    assert made_from.out_of_date() == ["speed.json", "robots.md"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("table", made_from.tables())
+def test_no_table_is_older_than_its_code(table):
+    """Before a release: write it anew (make test-robots, make bench, or the module of the same name with --keep)."""
+    assert table not in made_from.out_of_date()
