@@ -16,7 +16,7 @@ import numpy as np
 import pinocchio as pin
 
 import jaxmbs as mbs
-from benchmarks.made_from import made_from
+from benchmarks.made_from import in_words
 from jaxmbs.dynamics.recursive import aba, crba, rnea, scalar
 from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.tree import UNROLLED, Tree
@@ -159,10 +159,9 @@ def table():
         name = f"{path.parts[-3].removesuffix('_description')}/{path.name}"
         lines.append(f"| {name} | {what} | {' | '.join(cells)} | {remarks} |")
     built = sum("dof" in line for line in lines)
-    made = made_from(TABLE)
     head = (
-        f"# Robots of example-robot-data\n\nWritten by `make test-robots` from commit {made['commit']}, code {made['code']}. {built} of {len(lines) - 2} files build; the "
-        "differences are relative, from Pinocchio, the largest of three random states (of forward dynamics over what "
+        f"# Robots of example-robot-data\n\nWritten by `make test-robots` from {in_words(TABLE)}. "
+        f"{built} of {len(lines) - 2} files build; the differences are relative, from Pinocchio, the largest of three random states (of forward dynamics over what "
         "rounding makes of an ill-conditioned mass matrix).\n\n"
     )
     return head + "\n".join(lines) + "\n"
