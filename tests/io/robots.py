@@ -161,8 +161,8 @@ def table():
     built = sum("dof" in line for line in lines)
     head = (
         f"# Robots of example-robot-data\n\nWritten by `make test-robots` from {in_words(TABLE)}. "
-        f"{built} of {len(lines) - 2} files build; the differences are relative, from Pinocchio, the largest of three random states (of forward dynamics over what "
-        "rounding makes of an ill-conditioned mass matrix).\n\n"
+        f"{built} of {len(lines) - 2} files build; the differences are relative, from Pinocchio, the largest of three "
+        "random states (of forward dynamics over what rounding makes of an ill-conditioned mass matrix).\n\n"
     )
     return head + "\n".join(lines) + "\n"
 
