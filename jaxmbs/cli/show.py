@@ -98,7 +98,7 @@ def _outcome(study: Study, history: History) -> str:
     status = int(history.status[0])
     if status != Status.INCONSISTENT or history.violated is None:
         return Status(status).message
-    return message(status, study.model.constraint_names, history.violated[0])
+    return message(status, study.model, history.violated[0])
 
 
 def inventory(found: Examination, trust: bool) -> RenderableType:

@@ -138,6 +138,8 @@ def consistent(model: Model, q: Coordinates) -> Coordinates | None:
         if slow > 4:
             return None
         before, S = gap, J @ J.T
+        if not np.trace(S) > 1e-24:
+            return None  # no joint moves what is apart
         S += np.diag(np.full(len(S), np.trace(S) / len(S) * max(0.01 * min(gap, 1.0) ** 2, 1e-14)))
         step = -J.T @ np.linalg.solve(S, residual)
         q = moved(model, q, step * min(1.0, 0.5 / max(np.abs(step).max(initial=0.0), 1e-300)), values)

@@ -54,28 +54,32 @@ def warn_of_redundancy(model: Model) -> bool:
     """Warn, with names, of constraints that depend on others at consistent configurations, and of an immovable whole.
 
     Returns whether some that can hold together, with joints locked as events may lock them, depend on others wherever
-    they are met, though not beside that. Says nothing where no consistent configuration is found near the neutral one, or
-    where only single configurations are singular (a parallelogram lying flat).
+    they are met, though not beside that, or may do so: functions beside other constraints. Says nothing where no consistent
+    configuration is found near the neutral one, or where only single configurations are singular (a parallelogram lying
+    flat).
     """
     s = model.structure
+    functions = any(isinstance(c.element, FunctionConstraint) for c in s.constraints)
+    # what a function constrains, a backend alone can tell: it may repeat what others do
+    unknown = functions and len(s.loops) + len(s.constraints) > 1
     if not owners(s) or not _numeric(s):
-        return False
+        return unknown
     dice = random.Random(2)
     hinges = np.array([held for link in s.links for held in link.locked], bool)  # what may be released, until then
     found: list[tuple[Coordinates, np.ndarray]] = []
     for _ in range(2):
         q = consistent(model, near_neutral(s, dice, 0.1))
         if q is None:
-            return False
+            return unknown
         found.append((q, rows_at(model, q)[1]))
     null = [_dependences(np.where(hinges, 0.0, J)) for _, J in found]
     freedom = min(s.nv - int(hinges.sum()) - _rank(np.where(hinges, 0.0, J)) for _, J in found)
     redundant = min(z.shape[1] for z in null) > 0
     if redundant:
         _warn_of(s, min(null, key=lambda z: z.shape[1]))
-    if not freedom and not _may_open(s) and not any(isinstance(c.element, FunctionConstraint) for c in s.constraints):
+    if not freedom and not _may_open(s) and not functions:
         warnings.warn(f"mechanism {s.name!r} cannot move: its constraints leave no freedom", ModelWarning, stacklevel=3)
-    return redundant or _redundant_when_locked(model, *found[0], dice)
+    return unknown or redundant or _redundant_when_locked(model, *found[0], dice)
 
 
 def _warn_of(s: Structure, z: np.ndarray) -> None:
@@ -126,14 +130,18 @@ def _numeric(s: Structure) -> bool:
     return all(x.joint.formulas for x in (*s.links, *s.loops))
 
 
+_NOTHING = 1e-12  # what rounding leaves of a row that is zero
+
+
 def _rank(J: np.ndarray) -> int:
     sizes = np.linalg.svd(J, compute_uv=False)
-    return int(np.sum(sizes > 1e-7 * sizes[0])) if len(sizes) and sizes[0] > 0 else 0
+    return int(np.sum(sizes > max(1e-7 * sizes[0], _NOTHING))) if len(sizes) else 0
 
 
 def _dependences(J: np.ndarray) -> np.ndarray:
     """Combinations of rows that vanish, as columns; rows that are zero by themselves constrain nothing and are none."""
-    rank, some = _rank(J), np.abs(J).max(axis=1, initial=0.0) > 1e-12
+    some = np.abs(J).max(axis=1, initial=0.0) > _NOTHING
+    rank = _rank(J[some])
     out = np.zeros((len(J), int(some.sum()) - rank))
     out[some] = np.linalg.svd(J[some])[0][:, rank:]
     return out

@@ -43,7 +43,13 @@ def dataset(solution: Solution, model: Model) -> xarray.Dataset:
     add("constraint_error", ("time",), solution.constraint_error, "m, rad, m/s", "largest residual of the constraints")
     add("conditioning", ("time",), solution.conditioning, "", "smallest pivot of the constraints over the largest")
     if model.constraint_names:
-        add("violated", ("constraint",), solution.violated, "", "constraints that the initial state violates")
+        add(
+            "violated",
+            ("constraint",),
+            solution.violated,
+            "",
+            "constraints that the initial state, or that of an event that switches them on, violates",
+        )
         labels["constraint"] = list(model.constraint_names)
     add("steps_taken", (), solution.steps.taken)
     add("steps_refused", (), solution.steps.refused)

@@ -49,6 +49,12 @@ class Changes(NamedTuple):
         return found
 
     @staticmethod
+    def switched_on(s: Structure, event: Event) -> np.ndarray:
+        """(constraints,) those that an event switches on."""
+        on = [Changes.by(s, a).constraint for a in event.then if a.switches]
+        return np.any([np.zeros(len(s.loops) + len(s.constraints), bool), *on], axis=0)
+
+    @staticmethod
     def of(s: Structure, held: Iterable[str]) -> Changes:
         """What all events change, and the joints that are held at the start."""
         found = Changes.none(s)

@@ -72,7 +72,8 @@ class Search(NamedTuple):
 class Seen(NamedTuple):
     """A trial step of length h and what is known of it, of which a decision is made.
 
-    done, jumped, fails: the instance has ended, velocities jumped in place of a step, the step is refused; on: something is
+    done, jumped, fails: the instance has ended, velocities jumped in place of a step, the step is refused; hides: a guard
+    may have risen and fallen again within it; on: something is
     being located; short, cut: it ends at an instant, or by its tolerance, before the cell does; room: one more event has
     a place; finest: how near is near enough, enough: how small a guard (`Search.enough`); of the guards, those of corners
     from number `corners` on: values, rates, the lengths at which they vanish, whether they count.
@@ -81,6 +82,7 @@ class Seen(NamedTuple):
     done: Any
     jumped: Any
     fails: Any
+    hides: Any
     on: Any
     short: Any
     cut: Any
@@ -100,7 +102,8 @@ class Seen(NamedTuple):
 class Outcome(NamedTuple):
     """found: the guard that is located from here on, -1: none; risen: one rose through zero in the step; close: its instant
     is as good as found; happens: what was located does, at the end of the step; arrives: the step is taken and nothing
-    was met; ticks, lands: it does so at an instant, at the end of its cell; ahead: the next trial is to locate `found`."""
+    was met; ticks, lands: it does so at an instant, at the end of its cell; ahead: the next trial is to locate `found`;
+    looks: the step is refused, to be tried up to where a guard may have risen first."""
 
     found: Any
     risen: Any
@@ -110,6 +113,7 @@ class Outcome(NamedTuple):
     ticks: Any
     lands: Any
     ahead: Any
+    looks: Any
 
 
 def outcome(seen: Seen) -> Outcome:
@@ -136,9 +140,11 @@ def _decided(x: Seen, corners: int) -> tuple[Any, Any]:
     going = ~x.done & ~x.fails
     happens = going & (found == x.guard) & x.on & ((found >= corners) | x.room) & (x.settled | (already & ~close))
     arrives = going & ~x.on & ~risen & ~x.jumped
+    looks = x.hides & (happens | arrives)
+    happens, arrives, going = happens & ~looks, arrives & ~looks, going & ~looks
     ticks, lands = arrives & x.short & ~x.cut, arrives & ~x.short & ~x.cut
     ahead = going & ~happens & ~arrives & ~x.jumped
-    flags = (risen, close, happens, arrives, ticks, lands, ahead)
+    flags = (risen, close, happens, arrives, ticks, lands, ahead, looks)
     return found.astype(jnp.int32), sum(jnp.where(flag, 1 << k, 0) for k, flag in enumerate(flags))
 
 

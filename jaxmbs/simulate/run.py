@@ -34,7 +34,7 @@ from jaxmbs.model.shapes import Float, Int
 from jaxmbs.simulate.balance import Balance
 from jaxmbs.simulate.grid import Grid
 from jaxmbs.simulate.guards import Guards
-from jaxmbs.simulate.jumps import Impact, closes, jumps, next_mode, rebound, struck
+from jaxmbs.simulate.jumps import Changes, Impact, closes, jumps, next_mode, rebound, struck
 from jaxmbs.simulate.locating import Search, Seen, any_of, first_of, outcome, pick
 from jaxmbs.simulate.loops import varied
 from jaxmbs.simulate.pace import Pace
@@ -44,6 +44,7 @@ TURNS = 12  # beyond the grid, for locating one event
 REPEATED = 16  # events of a kind that repeats are located up to this number, if a run is told no other
 MOST = 100_000  # events of a kind that a run may be told
 ON_GRID, AFTER_JUMP = -1, -2  # in place of an event's number, at a point of the grid, and just after velocities jumped
+PEEKS = 2  # steps that look whether a guard rises and falls within one, beside two for each event
 FINEST = 1e-10  # of a step: how far from its instant an event may be found
 
 
@@ -103,6 +104,9 @@ class Turn(NamedTuple):
     spare: Any  # turns left for corners
     pace: Pace | None  # of an adaptive run
     balance: Balance
+    seen: tuple[tuple[Any, Any], ...]  # (value, rate) of each guard of an event at the start of the present step
+    peak: Any  # [s] length of the next trial step, to where a guard may rise and fall again; infinite if nowhere
+    misplaced: tuple[Any, ...]  # per event that switches constraints on: they were violated then
     extra: Any  # carried along by `landed`
     kept: Any  # what `landed` last returned
 
@@ -133,6 +137,8 @@ class Run:
         self.again = [e.repeat or any(rebound(tree, e, a) for a in e.then) for e in self.events]
         self.places = sum(most if again else 1 for again in self.again)
         self.jumping = [jumps(tree.structure, e) for e in self.events]
+        switched = [Changes.switched_on(tree.structure, e) for e in self.events]
+        self.enabling = {k: on for k, on in enumerate(switched) if on.any()}
         arming = {k: tree.values[f"{e.name}.armed_from"] for k, e in enumerate(self.events) if e.waits}
         self.arming = {k: jnp.asarray(time, tree.dtype) for k, time in arming.items()}
 
@@ -144,6 +150,7 @@ class Run:
         self.turns = (self.trials[0] if self.trials else self.grid.steps) + TURNS * self.places
         self.turns += len(self.instants) + len(self.arming) + (self.places if any(self.jumping) else 0)
         self.turns += self.spare + TURNS if self.spare else 0
+        self.turns += 2 * (PEEKS + 2 * self.places) if self.events else 0  # one is refused for each
         return replace(mode, sides=sides if self.corners or self.instants else None)
 
     def start(self, phase: Any, mode: Mode, balance: Balance, extra: Any, kept: Any) -> Turn:
@@ -161,10 +168,13 @@ class Run:
         seek, pace = Search.none(zero), None
         if self.trials:
             pace = Pace.start(jnp.asarray(self.grid.dt, dtype))
+        unknown = tuple(
+            (jax.lax.stop_gradient(g), zero) for group in groups for g in group
+        )  # no rate: no peak is sought
         turn = Turn(
             phase, none, zero, mode, tuple(below), met, jnp.asarray(False), (none,) * len(self.events), seek, log, none,
-            none - 1 if any(self.jumping) else None, zero, jnp.asarray(False), zero, none + self.spare, pace, balance, extra,
-            kept,
+            none - 1 if any(self.jumping) else None, zero, jnp.asarray(False), zero, none + self.spare, pace, balance,
+            unknown, zero + jnp.inf, (jnp.asarray(False),) * len(self.enabling), extra, kept,
         )  # fmt: skip
         return self._varied(turn)
 
@@ -195,6 +205,8 @@ class Run:
         instant = first_of(waits, [jnp.asarray(True)] * len(waits))
         rest, short = self._shortened(rest, instant, waits)
         whole, cut = (rest, jnp.asarray(False)) if x.pace is None else x.pace.within(rest)
+        looking = (x.peak < whole) & ~searching
+        whole, cut = jnp.where(looking, x.peak, whole), cut | looking
         h = jnp.where(jumped, 0.0, jnp.where(searching, x.search.length, whole))
         t = jnp.where(jumped | searching | short | cut, start + x.into + h, end)
         phase, kinetic, least, error = self.step(x.phase, start + x.into, h, x.mode, impact)
@@ -210,9 +222,11 @@ class Run:
             g, slope, armed = [-jnp.ones((), dtype)], [jnp.zeros((), dtype)], [jnp.asarray(False)]
         finest = jnp.maximum(FINEST * length, 4 * jnp.finfo(dtype).eps * jnp.abs(t))
         at = [h - y / jnp.where(s == 0, 1.0, s) for y, s in zip(g, slope, strict=True)]
+        peak = self._peak(x, h, g, slope, armed) if self.events else jnp.asarray(jnp.inf, dtype)
+        hides = (peak < h) & ~looking
         seen = Seen(
-            x.done, jumped, fails, searching, short, cut, x.count < self.places, x.search.guard, x.search.settled, h, finest,
-            x.search.enough(), tuple(g), tuple(slope), tuple(at), tuple(armed), len(self.of_guard),
+            x.done, jumped, fails, hides, searching, short, cut, x.count < self.places, x.search.guard, x.search.settled, h,
+            finest, x.search.enough(), tuple(g), tuple(slope), tuple(at), tuple(armed), len(self.of_guard),
         )  # fmt: skip
         out = outcome(seen)
         found, happens, arrives, lands = out.found, out.happens, out.arrives, out.lands
@@ -246,11 +260,12 @@ class Run:
             lost_then = events.energy_lost + jnp.where(latest & jumped, dropped, 0.0)
             events = events._replace(energy_lost=lost_then)
         finishes = any_of([n for n, e in zip(now, self.events, strict=True) if any(a.finishes for a in e.then)])
+        peak = jnp.where(out.looks, peak, jnp.inf)
         cell = x.cell + lands
         done = x.done | (cell >= grid.steps) | (happens & finishes)
         met, stuck = x.met, jnp.asarray(False)
         if met:
-            may = [self._may_happen(x, k) for k in self.of_guard]
+            may = [self._may_happen(x, k, again=True) for k in self.of_guard]
             stuck = ~x.done & arrives & self.stops.passed(met, g, may)
             met = self.stops.met(met, g, slope, found, now, x.due, closed)
             done |= stuck
@@ -273,6 +288,8 @@ class Run:
             _where(out.ahead, seek, Search.none(rest)), events, x.count + logged, due, lost, done,
             jnp.where(x.done, x.t_done, t), x.spare - (~arrives & ~fails & ~x.done & at_corner), pace,
             _where(jumped, x.balance, x.balance.seen(kinetic, x.phase[2])),
+            tuple(_where(moves, new, old) for new, old in zip(self._seen(g, slope, now), x.seen, strict=True)), peak,
+            self._misplaced(x, phase, jumped),
             _where(lands | caught | jumped if self.catches else lands, extra, x.extra), _where(lands, kept, x.kept),
         )  # fmt: skip
 
@@ -305,11 +322,11 @@ class Run:
             out.append(~x.done & room & acts)
         return of_events + out
 
-    def _may_happen(self, x: Turn, k: int) -> Any:
-        """Whether event k may."""
+    def _may_happen(self, x: Turn, k: int, again: bool = False) -> Any:
+        """Whether event k may; again: even if it has happened and does not repeat."""
         e = self.events[k]
         armed = ~x.done
-        if not e.repeat:
+        if not (e.repeat or again):
             armed &= x.fired[k] == 0
         if e.after is not None:
             armed &= x.fired[[o.name for o in self.events].index(e.after)] > 0
@@ -323,6 +340,44 @@ class Run:
         near = jnp.maximum(FINEST * self.grid.dt, 4 * jnp.finfo(time.dtype).eps * jnp.abs(time))
         wait = time - self.now(x)
         return jnp.where(wait > near, wait, jnp.inf)
+
+    def _peak(self, x: Turn, h: Any, g: list[Any], slope: list[Any], armed: list[Any]) -> Any:
+        """The length after which a guard of an event, negative at both ends of a step of length h, may have risen and fall
+        again: where the cubic through its values and rates is largest, and not negative. Infinite if there is none."""
+        least = jnp.asarray(jnp.inf, self.tree.dtype)
+        for (g0, d0), g1, d1, on in zip(x.seen, g, slope, armed, strict=False):
+            g1, length = jax.lax.stop_gradient((g1, jnp.where(h > 0, h, 1.0)))
+            rise = (g1 - g0) / length
+            b, c = (3 * rise - 2 * d0 - d1) / length, (d0 + d1 - 2 * rise) / length**2
+            within = on & (h > 0) & (g0 < 0) & (g1 < 0) & (d0 > 0) & (d1 < 0)
+            top = d0 / jnp.where(within, jnp.sqrt(jnp.maximum(b * b - 3 * c * d0, 0.0)) - b, 1.0)
+            value = g0 + top * (d0 + top * (b + top * c))
+            least = jnp.where(within & (value >= 0) & (top < least), top, least)
+        return least
+
+    def _seen(self, g: list[Any], slope: list[Any], now: list[Any]) -> list[tuple[Any, Any]]:
+        """(value, rate) of each guard of an event; without a rate just after an event, which may change it."""
+        values = jax.lax.stop_gradient(g)
+        after = any_of(now)
+        return [(values[i], jnp.where(after, 0.0, slope[i])) for i in range(len(self.of_guard))]
+
+    def _misplaced(self, x: Turn, phase: Any, jumped: Any) -> tuple[Any, ...]:
+        """Per event that switches constraints on whether the projection had to move bodies for them, by more than rounding:
+        no time passes in an impact, and positions stay."""
+        if not self.enabling:
+            return ()
+        old, new = (jax.lax.stop_gradient(self.tree.vector(y[0])) for y in (x.phase, phase))
+        eps = float(jnp.finfo(self.tree.dtype).eps)
+        far = jumped & ~(jnp.max(jnp.abs(new - old)) <= eps**0.375 + 64 * eps * jnp.max(jnp.abs(old)))
+        return tuple(m | (far & (x.due == k)) for m, k in zip(x.misplaced, self.enabling, strict=True))
+
+    def misplaced(self, x: Turn) -> Any:
+        """(constraints,) which were violated when an event switched them on."""
+        s = self.tree.structure
+        out = jnp.zeros(len(s.loops) + len(s.constraints), bool)
+        for m, on in zip(x.misplaced, self.enabling.values(), strict=True):
+            out |= m & on
+        return out
 
     def _shortened(self, rest: Any, instant: Any, waits: list[Any]) -> tuple[Any, Any]:
         """The rest of a step, not beyond the next instant, and whether that is what ends it."""

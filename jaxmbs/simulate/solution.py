@@ -133,7 +133,7 @@ class Solution:
         >>> print(mbs.simulate(model, q, [1.0, 0.0, 0.0], t_end=0.1).message(model))
         the initial state violates 'pin': its position, or the velocities that it allows; find one with assemble, or impact
         """
-        return message(int(self.status), model.constraint_names, np.asarray(self.violated))
+        return message(int(self.status), model, np.asarray(self.violated))
 
     def momentum_error(self, model: Model) -> tuple[Float[jax.Array, "rows 3"], Float[jax.Array, "rows 3"]]:
         """What changed the momentum of a mechanism that floats: nothing should.

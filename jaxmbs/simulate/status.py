@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
+from jaxmbs.model import Model
 from jaxmbs.model.shapes import Int
 
 
@@ -54,8 +54,9 @@ class Status(enum.IntEnum):
 _MESSAGES = {
     Status.OK: "completed",
     Status.NOT_FINITE: "the state stopped being finite; reduce dt, or look for a stiff or singular element",
-    Status.INCONSISTENT: "the initial state violates constraints or locks: their positions, or the velocities that they "
-    "allow (`solution.message(model)` names them); find one with assemble, or impact",
+    Status.INCONSISTENT: "the initial state, or that of an event that switches them on, violates constraints or locks: "
+    "their positions, or the velocities that they allow (`solution.message(model)` names them); find one with assemble, or "
+    "impact",
     Status.UNREACHABLE: "the constraints cannot be met from this guess; change the guess or the numbers",
     Status.SINGULAR: "constraints all but depend on one another: the motion may branch, accelerations lose digits",
     Status.UNFINISHED: "the run stopped before its end: more events than max_events, more steps than max_steps (raise "
@@ -71,10 +72,13 @@ _MESSAGES = {
 }
 
 
-def message(status: int, constraints: Sequence[str], violated: Any) -> str:
-    """The status in words; violated: which of the constraints the initial state violates."""
-    names = [repr(name) for name, on in zip(constraints, violated, strict=False) if on]
+def message(status: int, model: Model, violated: Any) -> str:
+    """The status in words; violated: which of the constraints the initial state violates, or that of an event that switches
+    them on."""
+    found = [name for name, on in zip(model.constraint_names, violated, strict=False) if on]
+    names, actions = [repr(name) for name in found], [a for e in model.structure.events for a in e.then if a.switches]
     if status != Status.INCONSISTENT or not names:
         return Status(status).message
     what = "its position, or the velocities that it allows" if len(names) == 1 else "positions, or velocities allowed"
-    return f"the initial state violates {', '.join(names)}: {what}; find one with assemble, or impact"
+    later = ", or the one in which an event switches them on," if {a.name for a in actions} & set(found) else ""
+    return f"the initial state{later} violates {', '.join(names)}: {what}; find one with assemble, or impact"

@@ -1,4 +1,5 @@
-"""Stops: events that repeat and whose impact throws back what meets them; whether one is passed all the same.
+"""Stops: events that repeat and whose impact throws back what meets them, or that let nothing rebound; whether one is
+passed all the same.
 
 A rebound as good as zero leaves the guard on zero. What is pulled away from there leaves by itself; what is pressed on
 would pass without a further event, for the guard does not rise again: that ends the run.
@@ -13,6 +14,7 @@ import jax.numpy as jnp
 
 from jaxmbs.simulate.jumps import rebound
 from jaxmbs.simulate.locating import any_of
+from jaxmbs.spatial.scalar import is_number
 
 
 class Stops:
@@ -25,8 +27,10 @@ class Stops:
         events = tree.structure.events
         # what a lock holds has no need to let go
         self.held = [not any(a.strikes for a in e.then) for e in events]
-        stops = [more and any(a.strikes or rebound(tree, e, a) for a in e.then)
-                 for e, more in zip(events, again, strict=True)]  # fmt: skip
+        self.once = [not more and any(a.strikes and _dead(tree, e, a) for a in e.then)
+                     for e, more in zip(events, again, strict=True)]  # fmt: skip
+        stops = [once or (more and any(a.strikes or rebound(tree, e, a) for a in e.then))
+                 for e, more, once in zip(events, again, self.once, strict=True)]  # fmt: skip
         self.of_guard = of_guard
         self.guards = [i for i, k in enumerate(of_guard) if stops[k]]
         self.near = float(jnp.finfo(tree.dtype).eps) ** 0.5
@@ -44,7 +48,7 @@ class Stops:
         return (value < -self.near) | ((value <= self.near) & (rate < -self.near))
 
     def passed(self, met: Sequence[Any], g: Sequence[Any], armed: Sequence[Any]) -> Any:
-        """Whether one that is met has risen; armed: per guard whether its event may happen."""
+        """Whether one that is met has risen; armed: per guard whether its event may happen, were it not for having been."""
         return any_of([m & armed[i] & (g[i] > self.near) for m, i in zip(met, self.guards, strict=True)])
 
     def met(
@@ -61,3 +65,9 @@ class Stops:
             meets = (found == i) & ~(closed[k] & self.held[k])
             out.append(jnp.where(now[k], meets, after))
         return tuple(out)
+
+
+def _dead(tree: Any, event: Any, action: Any) -> bool:
+    """Whether nothing rebounds from what strikes, whatever the numbers of an instance."""
+    e = tree.values[f"{event.prefix(action)}.restitution"]
+    return is_number(e) and e == 0

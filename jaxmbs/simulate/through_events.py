@@ -140,6 +140,7 @@ def through_events(of: Functions, grid: Grid, every: int, start: Any, mode: Mode
     last = row(Point(begin.number, run.now(x), x.phase, x.mode, x.lost, x.extra[1]))
     q, v, e, errors, least = _through(row(begin), between, last, (grid.steps - 1) // every)
     broken, eps = violated(tree, start[0], start[1], first, mode), float(jnp.finfo(dtype).eps)
+    broken |= run.misplaced(x)
     status = Status.of(
         (~finite(tree, x.phase), Status.NOT_FINITE),
         (jnp.any(broken) | ~locks_hold(tree, start[1], mode), Status.INCONSISTENT),

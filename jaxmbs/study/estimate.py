@@ -66,7 +66,7 @@ def check(study: Study, n: int, block_rows: int = 0, precision: str = "float64",
         problems.append(Problem("n", f"{said}, and {_bytes(available)} are free; take fewer samples or steps"))
     if e.time > MOST_TIME:
         said = f"{n:,} samples of {_count(e.steps)} steps take {_time(e.time)} at the very least on these cores"
-        problems.append(Problem("n", f"{said}; take fewer samples, or a larger simulation.dt"))
+        problems.append(Problem("n", f"{said}; take a larger simulation.dt, or fewer samples"))
     if problems:
         raise InputError(problems)
 
@@ -107,7 +107,7 @@ def _count(x: float) -> str:
 def _bytes(x: float) -> str:
     for unit in ("byte", "kB", "MB", "GB", "TB"):
         if x < 1000 or unit == "TB":
-            return f"{x:,.3g} {unit}" if x < 1000 else f"{x:,.0f} {unit}"
+            return f"{x:,.3g} {unit}" if x < 1000 else f"{_count(x)} {unit}"
         x /= 1000
     raise AssertionError
 
@@ -115,5 +115,5 @@ def _bytes(x: float) -> str:
 def _time(x: float) -> str:
     for unit, length in (("years", 365 * 86400.0), ("days", 86400.0), ("hours", 3600.0), ("minutes", 60.0)):
         if x >= length:
-            return f"{x / length:,.1f} {unit}" if x < 1000 * length else f"{x / length:,.0f} {unit}"
+            return f"{x / length:,.1f} {unit}" if x < 1000 * length else f"{_count(x / length)} {unit}"
     return f"{x:,.1f} s"

@@ -93,6 +93,23 @@ def test_what_is_switched_off_is_not_violated():
     assert started(on_a_wire().build(), [0.0, 0.3], [0.0, 0.1], mode=on).status == INCONSISTENT
 
 
+def test_what_an_event_switches_on_has_to_fit():
+    """Two hinges whose angles a coupling makes equal from 0.1 s on, in a batch: none is moved to fit, all are told."""
+    mech = mbs.Mechanism("pair", gravity=(0, -9.81, 0), off=("gear",))
+    for name, at in (("a", 0.0), ("b", 0.5)):
+        mech.add_body(name, 1.0, com=(0.3, 0, 0), inertia=(0.1, 0.1, 0.1))
+        mech.add_joint(f"hinge_{name}", mbs.Revolute((0, 0, 1)), "world", name, mbs.Pose((at, 0, 0)))
+    mech.add_constraint("gear", mbs.Coupling("hinge_a", "hinge_b", (0.0, 1.0)))
+    mech.add_event("mesh", mbs.Time(0.1), mbs.Enable("gear"))
+    model = mech.build()
+    apart = jnp.array([0.0, 1e-9, 1e-3, 1.0])
+    run = jax.vmap(lambda x: mbs.simulate(model, jnp.array([0.0, x]), jnp.zeros(2), 0.2, 1e-2))(apart)
+    assert [mbs.Status(s).name for s in run.status.tolist()] == ["OK", "OK", "INCONSISTENT", "INCONSISTENT"]
+    assert np.array_equal(run.violated[:, 0], [False, False, True, True])
+    said = mbs.simulate(model, [0.0, 1.0], [0.0, 0.0], 0.2, 1e-2).message(model)
+    assert "an event switches them on" in said and "'gear'" in said
+
+
 def test_any_of_the_rows_that_depend_on_one_another():
     """Two wires that hold the same, and one joint that is held twice: each names what it forbids."""
     mech = on_a_wire()

@@ -121,11 +121,44 @@ def test_apexes_about_the_value_are_events_or_none(kind):
     speed, height, over = grazing(400)
     status, beyond, happened, time = map(np.asarray, jax.jit(jax.vmap(thrown))(speed, height))
     assert np.all(status == OK)
-    assert np.all(happened[over > 2e-6]) and not np.any(happened[over < -1e-14])
-    assert np.all(beyond < 2e-6)  # what fits between two points of the grid
+    assert np.all(happened[over > 1e-12]) and not np.any(happened[over < -1e-14])
+    assert np.all(beyond < 1e-12)
     speed, height = (np.asarray(x)[happened] for x in (speed, height))
     z = speed * time[happened] - G * time[happened] ** 2 / 2
     assert np.allclose(z, height, atol=1e-11)
+
+
+@pytest.mark.parametrize("method", ["rk4", "dopri5", "implicit", "symplectic"])
+def test_an_apex_within_one_step_is_an_event(method):
+    """However far from the points of the grid: above by 1e-9 m to the most that fits between two of them, 1.2e-4 m."""
+    model = ball("up", 0.5, mbs.Lock("z"), repeat=False).build()
+    over = np.array([1e-9, 1e-6, 1e-5, 1.2e-4, -1e-9, -1e-4])
+    rise = np.sqrt(2 * G * (0.5 + over))
+    run = jax.vmap(lambda v: mbs.simulate(model, [0.0], v[None], 0.6, 1e-2, method=method))(rise)
+    assert run.status.tolist() == [OK] * 6 and run.events.index[:, 0].tolist() == [0] * 4 + [-1] * 2
+    assert np.allclose(run.events.time[:4, 0], (rise - np.sqrt(2 * G * np.abs(over)))[:4] / G, atol=1e-10)
+    assert np.allclose(run.q[:4, -1, 0], 0.5, atol=1e-13)
+
+
+def test_looking_for_peaks_is_bounded_and_said():
+    """A guard that nearly rises in every other step: each is looked at while there is room, and then the run ends."""
+    mech, dt = ball("up", then=mbs.Finish(), gravity=0.0, repeat=False), 0.02
+    wave = lambda t: 1 - jnp.cos(jnp.pi * (t / dt - 0.5))  # noqa: E731
+    ripple = mbs.When(lambda model, t, q, v: -0.1 - jnp.where(v[0] > 1, 0.1, 1.0) * wave(t) ** 2)
+    mech.add_event("ripple", ripple, mbs.Finish())
+    model = mech.build()
+    run = jax.vmap(lambda v: mbs.simulate(model, [-9.0], v[None], 1.0, dt, save_every=None))(jnp.array([0.0, 5.0]))
+    assert run.status.tolist() == [UNFINISHED, OK] and np.all(run.events.index == -1)
+
+
+def test_a_stop_without_a_rebound_that_is_passed_ends_the_run():
+    """A bounce happens once if it does not repeat; what then falls through its stop is not completed."""
+    model = ball(then=mbs.Bounce("z", 0.0), repeat=False).build()
+    run = mbs.simulate(model, [1.0], [0.0], 3.0, 1e-2)
+    assert run.status == UNFINISHED and run.q.min() > -1e-3 and run.events.index.tolist() == [0]
+    weightless = mbs.set(model, {"gravity": (0.0, 0.0, 0.0)})
+    run = mbs.simulate(weightless, [1.0], [-1.0], 3.0, 1e-2)
+    assert run.status == OK and np.allclose(run.q[-1], 0.0, atol=1e-12)
 
 
 def test_a_pendulum_that_just_reaches_its_stop_in_both_precisions():

@@ -185,6 +185,38 @@ def test_a_function_that_repeats_a_loop(lifted):
     assert np.abs(a).max() > 1
 
 
+def test_functions_beside_other_constraints_may_repeat_them():
+    """No backend is started at build to find out: rows are then told from rounding as those that are known to depend."""
+
+    def model(*functions, loop=True):
+        mech = mbs.Mechanism("held")
+        mech.add_body("bar", 1.0)
+        mech.add_joint("free", mbs.Free(), "world", "bar")
+        if loop:
+            mech.close_loop("ball", mbs.Spherical(), "world", "bar")
+        for k, fn in enumerate(functions):
+            mech.add_constraint(f"fn_{k}", mbs.Holonomic(fn))
+        return mech.build().structure.redundant
+
+    fn = lambda model, t, q, v: q[:1]  # noqa: E731
+    assert model(fn) and model(fn, fn, loop=False)
+    assert not model() and not model(fn, loop=False)
+
+
+def test_constraints_that_no_joint_can_meet_are_no_failure_of_the_build():
+    """A disc off its plane that turns about its axis only; a blade whose row is zero but for rounding."""
+    mech = mbs.Mechanism("disc")
+    mech.add_body("wheel", 1.0, inertia=(0.1, 0.1, 0.1))
+    mech.add_joint("plane", mbs.Planar(), "world", "wheel")
+    mech.add_constraint("disc", mbs.RollingDisc("wheel", radius=0.3, axis=(0, 1, 0)))
+    assert not mech.build().structure.redundant
+    mech = mbs.Mechanism("blade")
+    mech.add_body("sled", 1.0, inertia=(0.1, 0.1, 0.1))
+    mech.add_joint("hinge", mbs.Revolute((0.6, 0.8, 0)), "world", "sled")
+    mech.add_constraint("blade", mbs.KnifeEdge("sled", point=(-0.2, 0, 0), normal=(0, 1, 0)))
+    assert not mech.build().structure.redundant
+
+
 def test_large_mechanisms_eliminated_in_fronts():
     """Four bars in one tree, each with two attachments, in other structures: as each by itself."""
     kinds = ("ball", "ball")
