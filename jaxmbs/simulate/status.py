@@ -80,5 +80,9 @@ def message(status: int, model: Model, violated: Any) -> str:
     if status != Status.INCONSISTENT or not names:
         return Status(status).message
     what = "its position, or the velocities that it allows" if len(names) == 1 else "positions, or velocities allowed"
-    later = ", or the one in which an event switches them on," if {a.name for a in actions} & set(found) else ""
+    later = (
+        ", or the one in which an event switches them on,"
+        if {getattr(a, "name", "") for a in actions} & set(found)
+        else ""
+    )
     return f"the initial state{later} violates {', '.join(names)}: {what}; find one with assemble, or impact"
