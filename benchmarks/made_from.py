@@ -17,17 +17,23 @@ from typing import Any
 ROOT = Path(__file__).parent.parent
 ENGINE = ("jaxmbs/spatial/*.py", "jaxmbs/dynamics/state/*.py", "jaxmbs/dynamics/recursive/*.py")
 COMPILER = ("jaxmbs/batching/**/*.py",)
-STEPS = ("jaxmbs/simulate/*.py", "jaxmbs/simulate/steppers/*.py")
+STEPS = ("jaxmbs/simulate/*.py", "jaxmbs/simulate/steppers/*.py", *ENGINE)
 SAMPLES = ("jaxmbs/study/run.py", "jaxmbs/study/batch.py", "jaxmbs/study/store.py")
 DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 TABLES = {  # and the files whose change may change what a table says
-    "tests/io/robots.md": ("tests/io/robots.py", "jaxmbs/io/urdf.py", "jaxmbs/io/physical.py", *ENGINE),
+    "tests/io/robots.md": (
+        "tests/io/robots.py",
+        "jaxmbs/io/urdf.py",
+        "jaxmbs/io/physical.py",
+        "jaxmbs/model/*.py",
+        *ENGINE,
+    ),
     "benchmarks/results/*-cores-*.json": ("benchmarks/suite.py", "benchmarks/peers.py", *ENGINE, *COMPILER),
     "benchmarks/results/loops.json": ("benchmarks/loops.py", "jaxmbs/dynamics/constrained/*.py", *ENGINE, *COMPILER),
     "benchmarks/results/many_samples.json": ("benchmarks/many_samples.py", "jaxmbs/study/statistics.py", *SAMPLES),
     "benchmarks/results/rare_failure.json": ("benchmarks/rare_failure.py", "jaxmbs/study/reliability/*.py"),
     "benchmarks/results/separation.json": ("benchmarks/separation.py", *STEPS, *COMPILER),
-    "benchmarks/results/work-precision.json": ("benchmarks/work_precision.py", "jaxmbs/simulate/steppers/*.py"),
+    "benchmarks/results/work-precision.json": ("benchmarks/work_precision.py", *STEPS),
     "benchmarks/results/workers.json": ("benchmarks/workers.py", "jaxmbs/study/cluster.py", *SAMPLES),
 }
 

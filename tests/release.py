@@ -1,6 +1,7 @@
 """Everything that the project can check of itself, one stage after another: `make test-release`, about two hours.
 
-Writes release.md beside this file: what passed, how long it took, on which machine, from which commit.
+Writes release.md beside this file: what passed, how long it took, on which machine, from which commit; and one line on it
+into the README and the manual, between marks that are there for it.
 """
 
 import os
@@ -15,8 +16,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 TABLE = Path(__file__).with_name("release.md")
+PAGES = {"README.md": "tests/release.md", "docs/index.md": "../tests/release.md"}  # and the table as seen from there
+BEGIN, END = "<!-- last release check -->", "<!-- end -->"
 STAGES = {
     "default": ("default tests, lint and types", "test"),
+    "again": ("the same, nothing changed (7 CPU minutes at most)", "test"),
     "slow": ("all tests, the long ones and published results too", "test-slow"),
     "hosts": ("the tests that compute, as on other hosts", "test-hosts"),
     "robots": ("a public collection of robots", "test-robots"),
@@ -61,6 +65,28 @@ def table(rows):
     return head + "".join(f"| {name} | {said} | {wall / 60:.1f} | {cpu / 60:.1f} |\n" for name, said, wall, cpu in rows)
 
 
+def line(text, link):
+    """What a page says of a table."""
+    date, commit = re.search(r" on (\S+), from commit (\w+)", text).groups()
+    failed = text.count("**failed**")
+    said = f"{failed} of {len(STAGES)} stages failed" if failed else "all passed"
+    return f"[Last check of everything]({link}): {date}, commit {commit}, {said}."
+
+
+def told(page, said):
+    """A page with another line between its marks."""
+    before, _, rest = page.partition(BEGIN)
+    return f"{before}{BEGIN}{said}{END}{rest.partition(END)[2]}"
+
+
+def tell():
+    """Say what the table says in every page that has its place."""
+    text = TABLE.read_text(encoding="utf-8")
+    for name, link in PAGES.items():
+        page = (ROOT / name).read_text(encoding="utf-8")
+        (ROOT / name).write_text(told(page, line(text, link)), encoding="utf-8")
+
+
 def main(names):
     rows, failed = [], False
     for key in names or STAGES:
@@ -69,6 +95,8 @@ def main(names):
         failed |= status != 0
         rows.append((name, outcome(status, output), wall, cpu))
         TABLE.write_text(table(rows), encoding="utf-8")  # what is known stays if a later stage is stopped
+    if not names:
+        tell()
     print(TABLE.read_text(encoding="utf-8"))
     return int(failed)
 

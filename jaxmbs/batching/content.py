@@ -54,11 +54,7 @@ _PURE = frozenset(
     }
     | {"textwrap", "types", "typing", "typing_extensions", "warnings", "__future__"}
 )
-_KNOWN = (
-    _PURE
-    | {"jaxmbs", "jaxtyping", "_operator", "_functools", "_collections", "_collections_abc", "ml_dtypes"}
-    | {*MAKERS}
-)
+_KNOWN = _PURE | {"jaxmbs", "_operator", "_functools", "_collections", "_collections_abc"} | {*MAKERS}
 _READING = re.compile(
     r"(^|\.)(load\w*|genfromtxt|from_?file|fromregex|memmap|DataSource|open\w*|read\w*|io|from_robot|from_urdf|from_mjcf|"
     r"getenv|environ)($|\.)|^(numpy|scipy)\..*random|^numpy\.random|callback"

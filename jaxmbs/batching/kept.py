@@ -28,7 +28,9 @@ from jaxmbs.batching.mapping import kernels
 FOLDER: Path | None = None  # where programs are kept
 COUNT = {"made": 0, "read": 0}  # programs of this process
 # packages of which programs come: what traces them, what they are traced from, what compiles them
-MAKERS = ("jax", "jaxlib", "numpy", "scipy", "equinox", "lineax", "optimistix", "optax", "llvmlite")
+MAKERS = (
+    "jax", "jaxlib", "numpy", "scipy", "equinox", "lineax", "optimistix", "optax", "llvmlite", "jaxtyping", "ml_dtypes",
+)  # fmt: skip
 _KERNEL = re.compile(r"jaxmbs_[0-9a-f]{32}")
 
 

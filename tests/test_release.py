@@ -1,0 +1,27 @@
+"""The check of everything writes one table, and the pages say what it says."""
+
+import pytest
+
+from tests import release
+
+ROWS = [
+    ("default tests", "4449 passed", 300.0, 590.0),
+    ("robots", "**failed** (exit status 2): 68 passed, 1 failed", 60.0, 90.0),
+]
+
+
+def test_the_line_of_a_table():
+    said = release.line(release.table(ROWS[:1]), "tests/release.md")
+    assert "all passed" in said and release.git("rev-parse", "--short", "HEAD") in said
+    assert "1 of 7 stages failed" in release.line(release.table(ROWS), "tests/release.md")
+    page = release.told(f"a\n{release.BEGIN}old{release.END}\nb\n", said)
+    assert page == f"a\n{release.BEGIN}{said}{release.END}\nb\n" == release.told(page, said)
+
+
+@pytest.mark.parametrize("name", release.PAGES)
+def test_pages_say_what_the_table_says(name):
+    page = (release.ROOT / name).read_text(encoding="utf-8")
+    assert page.count(release.BEGIN) == 1
+    said = page.partition(release.BEGIN)[2].partition(release.END)[0]
+    table = release.TABLE
+    assert said == (release.line(table.read_text(encoding="utf-8"), release.PAGES[name]) if table.exists() else "")
