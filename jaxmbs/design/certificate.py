@@ -9,7 +9,7 @@ found by Frank and Wolfe's method: its steps are the least points of f.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -47,8 +47,11 @@ def certificate(prepared: Prepared, x: np.ndarray) -> float | None:
     inside = [item.half_axes is not None for item in items]
     if len(items) < len(problem.free) or not any(inside) or len(x) > prepared.variables.size:
         return None
-    if not prepared.conditions.all() or any(o.simulates for o in prepared.objectives):
+    conditions = [o for o, on in zip(prepared.objectives, prepared.conditions, strict=True) if on]
+    if not conditions or any(o.simulates for o in conditions):
         return None
+    if len(conditions) < len(prepared.objectives):  # whatever else is wanted
+        return certificate(Prepared(replace(problem, objectives=conditions, method="least_squares")), x)
     J, r0 = _linear(prepared, x)
     if J is None:
         return None

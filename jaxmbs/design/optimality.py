@@ -16,7 +16,7 @@ import numpy as np
 
 from jaxmbs.design.local import Local
 
-USED_UP = 1e-6  # a margin below which it is used up
+USED_UP = 1e-6  # of usual sizes of the variables: how near to its border a margin is used up
 DEPENDENT = 1e-8  # relative singular value of slopes that are combinations of others
 STEP = 1e-4  # of differences, in usual sizes of the variables
 NEAR = 1e-4  # distance to the least, in usual sizes, at which a point is it
@@ -53,6 +53,11 @@ class Optimality:
         return bool(self.down is None and (small or self.distance <= NEAR))
 
 
+def used_up(here: Local) -> np.ndarray:
+    """(m,) which margins are: by how far away their border is, whatever they are measured in."""
+    return here.margins <= USED_UP * np.minimum(np.linalg.norm(here.margin_slopes, axis=1), 1.0)
+
+
 def first_order(here: Local, low: np.ndarray, high: np.ndarray, still: np.ndarray) -> First:
     """still (n,): variables that change nothing, which are left out."""
     from scipy.optimize import nnls
@@ -60,7 +65,7 @@ def first_order(here: Local, low: np.ndarray, high: np.ndarray, still: np.ndarra
     n = len(here.x)
     at_low = (here.x <= low + 1e-9 * (1 + np.abs(low))) & ~still
     at_high = (here.x >= high - 1e-9 * (1 + np.abs(high))) & ~still
-    used = here.margins <= USED_UP
+    used = used_up(here)
     eye = np.eye(n)
     fixed = np.concatenate([here.equal_slopes, eye[still | (at_low & at_high)]])
     basis = _row_space(fixed)
@@ -84,7 +89,7 @@ def first_order(here: Local, low: np.ndarray, high: np.ndarray, still: np.ndarra
         among_equal = np.linalg.lstsq(here.equal_slopes.T, here.slope - columns.T @ weights - rest, rcond=DEPENDENT)[0]
     margins = np.zeros(len(here.margins))
     margins[used] = weights[: int(used.sum())]
-    return First(rest, _null_space(held, n), among_equal, margins)
+    return First(rest, null_space(held, n), among_equal, margins)
 
 
 def optimality(
@@ -134,7 +139,7 @@ def _row_space(rows: np.ndarray) -> np.ndarray:
     return V[: int(np.sum(s > DEPENDENT * s[0]))] if len(s) else np.zeros((0, rows.shape[1]))
 
 
-def _null_space(rows: np.ndarray, n: int) -> np.ndarray:
+def null_space(rows: np.ndarray, n: int) -> np.ndarray:
     """(n, d) orthonormal columns normal to all rows."""
     basis = _row_space(rows) if len(rows) else np.zeros((0, n))
     _, _, V = np.linalg.svd(basis, full_matrices=True) if len(basis) else (None, None, np.eye(n))

@@ -21,7 +21,7 @@ from jaxmbs.design.samples import FailedSamples, failed_samples
 from jaxmbs.design.search import Progress, search, silent
 from jaxmbs.design.status import Status
 from jaxmbs.design.uncertainty import Uncertainty, uncertainty
-from jaxmbs.design.under_conditions import decided, idle, under_conditions, within_reach
+from jaxmbs.design.under_conditions import decided, idle, under_conditions, way_out, within_reach
 from jaxmbs.model import Model
 
 
@@ -153,6 +153,12 @@ def _measured(prepared: Prepared, state: Any, best: int) -> tuple[Any, np.ndarra
     if prepared.conditions.all():
         if isinstance(state, StochasticState) and status is Status.LEAST:
             state.status[best] = int(Status.MET)
+        if status is Status.INFEASIBLE:
+            problems = Problems(prepared, len(x))
+            bounds = within_reach(prepared, x)
+            here = problems(x[None])[0]
+            if here.conditioned and way_out(here, problems, *bounds, idle(prepared, x)) is not None:
+                state.status[best] = int(Status.STALLED)  # a greatest violation, or a saddle of it
         return state, none
     normal = np.asarray(state.normal[best]) if hasattr(state, "normal") else None
     if status not in (Status.LEAST, Status.STALLED):
@@ -165,7 +171,7 @@ def _measured(prepared: Prepared, state: Any, best: int) -> tuple[Any, np.ndarra
         return state, none
     measured = optimality(problems, here, *within_reach(prepared, x), idle(prepared, x))
     found, free = decided(measured, here, Status.STEPS if normal is None else status, prepared)
-    if normal is not None and found is Status.STALLED:
+    if normal is not None and found is Status.STALLED and measured.down is None:
         found = status  # the search's own test of the slope is about noise, not about rounding
     state.status[best] = int(found)
     return state, free

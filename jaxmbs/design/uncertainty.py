@@ -16,7 +16,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxmbs.batching.compiling import compiled
+from jaxmbs.design.local import Problems
 from jaxmbs.design.objectives.base import missed
+from jaxmbs.design.optimality import null_space, used_up
 from jaxmbs.design.problem import Prepared
 from jaxmbs.model import ModelError
 
@@ -84,36 +86,48 @@ class Uncertainty:
 
 
 def uncertainty(prepared: Prepared, x: np.ndarray) -> Uncertainty | None:
-    """Of a fit whose objectives are all least squares, at its least x (n,); None for other problems."""
+    """Of a fit whose objectives are all least squares, at its least x (n,); None for other problems.
+
+    Under conditions the fit moves along what they leave, as the differences of its parameters do [Seber, Wild, 2.10.2].
+    """
     from scipy.stats import norm, t
 
     v = prepared.variables
-    if any(o.goal != "least" for o in prepared.objectives):
+    fits = [o for o, condition in zip(prepared.objectives, prepared.conditions, strict=True) if not condition]
+    if not fits or any(o.goal != "least" for o in fits):
         return None
-    r, J, sizes = residuals_at(prepared, x)
+    r, J, sizes = (
+        [part for part, condition in zip(parts, prepared.conditions, strict=True) if not condition]
+        for parts in residuals_at(prepared, x)
+    )
     weights = np.concatenate([np.full(len(own), o.weight / np.sqrt(len(own)))
-                              for o, own in zip(prepared.objectives, r, strict=True)])  # fmt: skip
+                              for o, own in zip(fits, r, strict=True)])  # fmt: skip
     J = np.concatenate(J)
     inside = (x > prepared.low) & (x < prepared.high) & (np.linalg.norm(J, axis=0) > 0)
     held = ~inside & (np.linalg.norm(J, axis=0) > 0)
-    W = J[:, inside] * weights[:, None]
+    tangent = np.eye(int(inside.sum()))
+    if prepared.conditions.any():
+        here = Problems(prepared, 1)(x[None])[0]
+        rows = np.concatenate([here.equal_slopes, here.margin_slopes[used_up(here)]])
+        tangent = null_space(rows[:, inside], int(inside.sum()))
+    W = J[:, inside] * weights[:, None] @ tangent
     U, s, V = np.linalg.svd(W, full_matrices=True)
     rank = int(np.sum(s > FREE * s[0])) if len(s) else 0
     gap = [int(np.sum(np.linalg.norm(rows, axis=1) > 0)) for rows in np.split(J, np.cumsum(sizes)[:-1])]
     freedom = sum(gap) - rank
-    noisy = all(o.noisy for o in prepared.objectives)
+    noisy = all(o.noisy for o in fits)
     if rank == 0 or (freedom < 1 and not noisy):
         return None
     share = [max(n - rank * n / sum(gap), 1e-300) for n in gap]
     sigma = np.concatenate([np.full(len(own), 1.0 if o.noisy else np.sqrt(np.sum(own**2) / m))
-                            for o, own, m in zip(prepared.objectives, r, share, strict=True)])  # fmt: skip
-    inverse = V[:rank].T / s[:rank] @ (U[:, :rank] * weights[:, None] * sigma[:, None]).T
+                            for o, own, m in zip(fits, r, share, strict=True)])  # fmt: skip
+    inverse = tangent @ (V[:rank].T / s[:rank] @ (U[:, :rank] * weights[:, None] * sigma[:, None]).T)
     place = np.asarray(compiled(jax.jacfwd(v.place))(jnp.asarray(x[: v.size])))
     slopes = np.concatenate([place, np.zeros((len(place), len(x) - v.size))], axis=1)
     C = slopes[:, inside] @ inverse
     covariance = C @ C.T
     still = ~(inside | held)
-    loose = np.linalg.norm(slopes[:, inside] @ V[rank:].T, axis=1) + np.linalg.norm(slopes[:, still], axis=1)
+    loose = np.linalg.norm(slopes[:, inside] @ tangent @ V[rank:].T, axis=1) + np.linalg.norm(slopes[:, still], axis=1)
     free = loose > 1e-6 * np.maximum(np.linalg.norm(slopes, axis=1), 1e-300)
     std = np.where(free, np.inf, np.sqrt(np.maximum(np.diagonal(covariance), 0.0)))
     here = v.coordinates_at(x)
@@ -155,4 +169,8 @@ def profile(design: Design, level: float = LEVEL) -> dict[str, tuple[float, floa
 
     if design.uncertainty is None:
         raise ModelError('profile: the design is no fit; give all objectives goal = "least"')
+    if Prepared(design.problem).conditions.any():
+        raise ModelError(
+            "profile: the fit is under conditions, along which it cannot follow; look at design.uncertainty"
+        )
     return ends(design, level)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ import numpy as np
 
 from jaxmbs.batching.compiling import compiled
 from jaxmbs.design.local import Local, Problems
-from jaxmbs.design.optimality import USED_UP, Optimality, first_order, optimality
+from jaxmbs.design.optimality import Optimality, first_order, optimality, used_up
 from jaxmbs.design.optimisers.constrained import Trace, searched
 from jaxmbs.design.optimisers.together import together
 from jaxmbs.design.problem import Prepared
@@ -69,6 +69,8 @@ def under_conditions(
     still = idle(prepared, traces[0].best.x if traces[0].best is not None else starts[0])
     status = np.array([ended(prepared, t, low, high, still) for t in traces])
     best = best_of(traces, status, tolerance)
+    if status[best] == Status.INFEASIBLE:
+        _leave_greatest_violation(prepared, traces, status, best, low, high, evaluate, run)
     flat = np.zeros((0, starts.shape[1]))
     if status[best] in (Status.LEAST, Status.STALLED, Status.STEPS) and traces[best].best.violation <= tolerance:
         end, escapes = traces[best].best, 0
@@ -109,7 +111,8 @@ def decided(measured: Optimality, end: Local, status: Status, prepared: Prepared
         return status, none
     if not measured.least(float(end.cost)):
         return Status.STEPS if status is Status.STEPS else Status.STALLED, none
-    fitted = any(o.noisy for o in prepared.objectives) or all(o.goal == "least" for o in prepared.objectives)
+    wanted = [o for o, condition in zip(prepared.objectives, prepared.conditions, strict=True) if not condition]
+    fitted = any(o.noisy for o in prepared.objectives) or all(o.goal == "least" for o in wanted)
     return Status.UNDETERMINED if len(measured.flat) and fitted else Status.LEAST, measured.flat
 
 
@@ -145,17 +148,64 @@ def ended(prepared: Prepared, trace: Trace, low: np.ndarray, high: np.ndarray, s
     return Status.LEAST if small else used_up
 
 
-def least_violation(here: Local, low: np.ndarray, high: np.ndarray, still: np.ndarray) -> bool:
-    """Whether no small change makes the sum of squares of what is violated less."""
-    out = here.margins < 0
-    r = np.concatenate([here.equal, here.margins[out]])
-    slopes = np.concatenate([here.equal_slopes, here.margin_slopes[out]])
-    empty = np.zeros((0, len(here.x)))
-    alone = here._replace(
-        slope=slopes.T @ r, equal=np.zeros(0), margins=np.zeros(0), equal_slopes=empty, margin_slopes=empty
+def of_violation(here: Local) -> Local:
+    """The same point where half the sum of squares of what is violated is the cost, without conditions."""
+    r, slopes, empty = *_violated(here), np.zeros((0, len(here.x)))
+    none = np.zeros(0)
+    return here._replace(
+        cost=0.5 * float(r @ r), slope=slopes.T @ r, equal=none, margins=none, equal_slopes=empty, margin_slopes=empty
     )
-    rest = np.abs(first_order(alone, low, high, still).rest)
+
+
+def _violated(here: Local) -> tuple[np.ndarray, np.ndarray]:
+    """(residuals, slopes) of conditions and of margins that do not hold."""
+    out = here.margins < 0
+    return np.concatenate([here.equal, here.margins[out]]), np.concatenate([here.equal_slopes, here.margin_slopes[out]])
+
+
+def least_violation(here: Local, low: np.ndarray, high: np.ndarray, still: np.ndarray) -> bool:
+    """Whether no small change makes the sum of squares of what is violated less, to first order."""
+    r, slopes = _violated(here)
+    rest = np.abs(first_order(of_violation(here), low, high, still).rest)
     return bool(np.all(rest <= 1e-4 * np.linalg.norm(r) * np.maximum(np.linalg.norm(slopes, axis=0), 1e-9)))
+
+
+def way_out(
+    here: Local, evaluate: Callable[[np.ndarray], Sequence[Local]], low: np.ndarray, high: np.ndarray, still: np.ndarray
+) -> np.ndarray | None:
+    """A direction (n,) along which what is violated gets less by its curvature, where its slope vanishes; None: there is
+    none, and the violation is least."""
+
+    def at(x: np.ndarray) -> list[Local]:
+        return [of_violation(p) for p in evaluate(x)]
+
+    return optimality(at, of_violation(here), low, high, still).down
+
+
+def _leave_greatest_violation(
+    prepared: Prepared, traces: list[Trace], status: np.ndarray, best: int, low: np.ndarray, high: np.ndarray,
+    evaluate: Callable[[np.ndarray], Sequence[Local]], run: Callable[[np.ndarray], list[Trace]],
+) -> None:  # fmt: skip
+    """Search on from where the violation is a greatest one, or a saddle; what cannot be left is not called infeasible."""
+    for _ in range(ESCAPES):
+        end = traces[best].best
+        assert end is not None
+        still = idle(prepared, end.x)
+        down = way_out(end, evaluate, low, high, still)
+        if down is None:
+            return
+        aside = [np.clip(end.x + s * ASIDE * down, low, high) for s in (1, -1)]
+        found = run(np.stack(aside))
+        states = np.array([ended(prepared, t, low, high, still) for t in found])
+        other = best_of(found, states, traces[best].tolerance)
+        if not traces[best].better(found[other].best, end):
+            status[best] = Status.STALLED
+            return
+        found[other].costs = traces[best].costs + found[other].costs
+        found[other].violations = traces[best].violations + found[other].violations
+        traces[best], status[best] = found[other], states[other]
+        if status[best] != Status.INFEASIBLE:
+            return
 
 
 def best_of(traces: list[Trace], status: np.ndarray, tolerance: float) -> int:
@@ -181,7 +231,7 @@ def best_of(traces: list[Trace], status: np.ndarray, tolerance: float) -> int:
 def _normal(here: Local | None, n: int) -> np.ndarray:
     if here is None:
         return np.zeros((n, n))
-    rows = np.concatenate([here.equal_slopes, here.margin_slopes[here.margins <= USED_UP]])
+    rows = np.concatenate([here.equal_slopes, here.margin_slopes[used_up(here)]])
     return rows.T @ rows
 
 

@@ -188,3 +188,33 @@ def test_what_the_first_order_leaves_of_a_slope():
     assert first.rest == pytest.approx([0.0, -2.0, 0.0]) and first.margins == pytest.approx([5.0])
     pulled = first_order(here._replace(slope=-here.slope), low, high, still)
     assert pulled.rest == pytest.approx([-3.0, 2.0, -5.0]) and pulled.tangent.shape == (3, 3)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-4, 1e-6])
+def test_margins_in_any_unit(scale):
+    """A polygon about the unit circle whose margins are small numbers everywhere: not one is used up inside."""
+    a = np.linspace(0, 2 * np.pi, 20, endpoint=False)
+    p = Published(
+        (0.0, 0.0), lambda x: jnp.exp(-x[0]) + 0.3 * jnp.exp(-x[1]),
+        margins=lambda x: scale * (1 - jnp.cos(a) * x[0] - jnp.sin(a) * x[1]),
+    )  # fmt: skip
+    design = synthesize(problem(p))
+    assert design.status is Status.LEAST and design.cost == pytest.approx(0.5951634, abs=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["equal", "margins"])
+def test_the_greatest_violation_is_not_the_least(kind):
+    """x² = 1, and x² >= 1, from x = 0, where the slope of what is violated vanishes."""
+    p = Published((0.0, 0.3), lambda x: (x[1] - 1) ** 2, **{kind: lambda x: x[0] ** 2 - 1})
+    design = synthesize(problem(p))
+    assert design.status is Status.LEAST and abs(mbs.get(design.model, "b0.com")[0]) > 1 - 1e-6
+    assert mbs.get(design.model, "b0.com")[1] == pytest.approx(1.0, abs=1e-4)
+
+
+def test_least_squares_do_not_call_a_saddle_least():
+    p = Published((0.0, 0.5), lambda x: jnp.stack([x[0] ** 2 - 1, x[1]]))
+    wanted = problem(p, method="least_squares")
+    fit = replace(wanted, objectives=[replace(wanted.objectives[0], goal="least")])
+    assert synthesize(fit).status is Status.STALLED
+    met = replace(wanted, objectives=[replace(wanted.objectives[0], goal="zero")])
+    assert synthesize(met).status is Status.STALLED  # (1, 0) meets both

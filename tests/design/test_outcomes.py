@@ -69,6 +69,17 @@ def test_inside_an_envelope_it_may_be_impossible():
     assert np.linalg.norm((com - [0.2, 0.05, 0.0]) / 0.1) < 1
 
 
+def test_what_is_impossible_stays_so_whatever_else_is_wanted():
+    """Lightness beside the conditions: these alone prove it."""
+    free = [*bodies(2, center=(0.2, 0.05, 0.0), half_axes=(0.1, 0.1, 0.1), mass=(0.5, 2.0))]
+    light = mbs.design.Function(lambda m, q: jnp.atleast_1d(mbs.get(m, "body_2.mass")), configurations=1, goal="lowest")
+    options = {"starts": 1, "max_steps": 20}
+    alone = synthesize(Problem(arm(), free, [INDEPENDENT], **options))
+    both = synthesize(Problem(arm(), free, [INDEPENDENT, light], method="constrained", **options))
+    assert alone.status is both.status is Status.IMPOSSIBLE
+    assert both.certificate == pytest.approx(alone.certificate, rel=1e-3)
+
+
 def test_nothing_is_proved_where_an_envelope_lets_the_conditions_hold():
     """What is proved grows with the way from the envelope to where the conditions hold, and is nothing within."""
     static = np.array([-0.25, -0.0625])  # where the centre of mass of body 2 has to be

@@ -88,7 +88,9 @@ class MeasuredMotion(Measured):
             raise ModelError("MeasuredMotion: start_noise goes with joints that have as many coordinates as rates")
 
     def _start(self, setting: Setting) -> tuple[np.ndarray, np.ndarray]:
-        q, v = setting.model.neutral(), np.zeros(setting.model.nv)
+        # in plain numbers: files are read before the precision is chosen
+        links = setting.model.structure.links
+        q, v = np.array([c for link in links for c in link.joint.neutral()], float), np.zeros(setting.model.nv)
         if setting.study is not None:
             q, v = setting.study.q0, setting.study.v0
         q, v = q if self.q0 is None else self.q0, v if self.v0 is None else self.v0
