@@ -72,7 +72,8 @@ def as_json(design: Design, comparison: Comparison) -> dict[str, Any]:
                 "value": e.value,
                 "unit": e.unit,
                 "std": e.std if np.isfinite(e.std) else None,
-                "interval": [e.low, e.high] if np.isfinite(e.std) else None,
+                "interval": [_finite(e.low), _finite(e.high)] if np.isfinite(e.std) else None,
+                "profiled": e.profiled,
             }
             for e in estimates(design)
         ],
@@ -97,7 +98,12 @@ def estimates(design: Design) -> tuple[Estimate, ...]:
 def estimated(design: Design) -> list[tuple[str, str, str, str]]:
     """(coordinate, value, standard deviation, interval of 95 %) of a fit, with units."""
     return [
-        (e.name, f"{e.value:.6g} {e.unit}", f"{e.std:.2g}", f"{e.low:.6g} to {e.high:.6g}")
+        (
+            e.name,
+            f"{e.value:.6g} {e.unit}",
+            f"{e.std:.2g}",
+            f"{e.low:.6g} to {e.high:.6g}{' (profile)' if e.profiled else ''}",
+        )
         if np.isfinite(e.std)
         else (e.name, f"{e.value:.6g} {e.unit}", "not determined", "")
         for e in estimates(design)

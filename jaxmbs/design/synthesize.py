@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from jaxmbs.design.problem import Prepared, Problem
 from jaxmbs.design.samples import FailedSamples, failed_samples
 from jaxmbs.design.search import Progress, search, silent
 from jaxmbs.design.status import Status
-from jaxmbs.design.uncertainty import Uncertainty, uncertainty
+from jaxmbs.design.uncertainty import Uncertainty, uncertainty, with_profiles
 from jaxmbs.design.under_conditions import decided, idle, under_conditions, way_out, within_reach
 from jaxmbs.model import Model
 
@@ -119,7 +119,7 @@ def synthesize(problem: Problem, checkpoint: str | Path | None = None, progress:
         status = Status.IMPOSSIBLE
         state.status[best] = int(status)
     undetermined = in_words(prepared, state.x[best], free)
-    return Design(
+    design = Design(
         parameters,
         status,
         _reason(prepared, state, best, proved, undetermined, lost(prepared, parameters), failed),
@@ -139,6 +139,7 @@ def synthesize(problem: Problem, checkpoint: str | Path | None = None, progress:
         uncertainty(prepared, np.asarray(state.x[best], float)) if known else None,
         failed,
     )
+    return replace(design, uncertainty=with_profiles(design))
 
 
 def _measured(prepared: Prepared, state: Any, best: int) -> tuple[Any, np.ndarray]:

@@ -8,7 +8,7 @@ Residuals of measurements are in units of their noise: sigma = 1. Of others it i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -34,7 +34,8 @@ POOR = 0.3  # of a value: a standard deviation beyond which the intervals of the
 @dataclass(frozen=True)
 class Estimate:
     """A number that a fit found: name, SI unit, value, std (its standard deviation, infinite where the data leave it free)
-    and an interval of 95 % from low to high.
+    and an interval of 95 % from low to high; profiled: whether that is one of the profile (see `profile`), as it is where
+    the deviation is large beside the value and the curvature alone would be too coarse.
 
     >>> print(mbs.design.Estimate("link.mass", "kg", 1.3, 0.02, 1.26, 1.34))
     link.mass = 1.3 ± 0.02 kg   (95 %: 1.26 to 1.34)
@@ -46,13 +47,20 @@ class Estimate:
     std: float
     low: float
     high: float
+    profiled: bool = False
 
     def __str__(self) -> str:
         """The number with its interval."""
         if not np.isfinite(self.std):
             return f"{self.name} = {self.value:.6g} {self.unit}, not determined".replace(" ,", ",")
         unit = f" {self.unit}" if self.unit else ""
-        return f"{self.name} = {self.value:.6g} ± {self.std:.2g}{unit}   (95 %: {self.low:.6g} to {self.high:.6g})"
+        by = " by its profile" if self.profiled else ""
+        return f"{self.name} = {self.value:.6g} ± {self.std:.2g}{unit}   (95 %{by}: {self.low:.6g} to {self.high:.6g})"
+
+    @property
+    def poor(self) -> bool:
+        """Whether the standard deviation is so large beside the value that its interval is coarse."""
+        return bool(np.isfinite(self.std) and self.std > POOR * abs(self.value))
 
 
 @dataclass(frozen=True)
@@ -93,16 +101,15 @@ def uncertainty(prepared: Prepared, x: np.ndarray) -> Uncertainty | None:
     from scipy.stats import norm, t
 
     v = prepared.variables
-    fits = [o for o, condition in zip(prepared.objectives, prepared.conditions, strict=True) if not condition]
+    of_fit = np.flatnonzero(~prepared.conditions)
+    fits = [prepared.objectives[k] for k in of_fit]
     if not fits or any(o.goal != "least" for o in fits):
         return None
-    r, J, sizes = (
-        [part for part, condition in zip(parts, prepared.conditions, strict=True) if not condition]
-        for parts in residuals_at(prepared, x)
-    )
+    residuals, slopes, _ = residuals_at(prepared, x)
+    r, J = [residuals[k] for k in of_fit], np.concatenate([slopes[k] for k in of_fit])
+    sizes = [len(own) for own in r]
     weights = np.concatenate([np.full(len(own), o.weight / np.sqrt(len(own)))
                               for o, own in zip(fits, r, strict=True)])  # fmt: skip
-    J = np.concatenate(J)
     inside = (x > prepared.low) & (x < prepared.high) & (np.linalg.norm(J, axis=0) > 0)
     held = ~inside & (np.linalg.norm(J, axis=0) > 0)
     tangent = np.eye(int(inside.sum()))
@@ -153,6 +160,20 @@ def residuals_at(prepared: Prepared, x: np.ndarray) -> tuple[list[np.ndarray], l
 
     J, r = compiled(jax.jacfwd(each, has_aux=True))(jnp.asarray(x))
     return [np.asarray(a) for a in r], [np.asarray(a) for a in J], [len(a) for a in r]
+
+
+def with_profiles(design: Design) -> Uncertainty | None:
+    """The uncertainty of a design, with intervals of the profile for the estimates whose own are poor."""
+    from jaxmbs.design.profiles import ends
+
+    found = design.uncertainty
+    if found is None or not any(e.poor for e in found.estimates) or Prepared(design.problem).conditions.any():
+        return found
+    of = ends(design, LEVEL)
+    estimates = (
+        replace(e, low=of[e.name][0], high=of[e.name][1], profiled=True) if e.poor else e for e in found.estimates
+    )
+    return replace(found, estimates=tuple(estimates))
 
 
 def profile(design: Design, level: float = LEVEL) -> dict[str, tuple[float, float]]:

@@ -203,12 +203,15 @@ def test_deviations_of_a_function_and_its_profile():
     best, covariance = curve_fit(lambda x, a, b: a * np.exp(-b * x), x, data, p0=(1.5, 0.8), xtol=1e-12)
     for k, name in enumerate(("one.mass", "two.mass")):
         own = design.uncertainty[name]
-        assert own.value == pytest.approx(best[k], rel=1e-5) and own.std == pytest.approx(
-            covariance[k, k] ** 0.5, rel=1e-3
+        assert (
+            not own.profiled
+            and own.value == pytest.approx(best[k], rel=1e-5)
+            and own.std == pytest.approx(covariance[k, k] ** 0.5, rel=1e-3)
         )
     data, design = fitted(1, x[:6], 0.4)
     low, high = profile(design)["two.mass"]
     own = design.uncertainty["two.mass"]
+    assert own.std > 0.3 * own.value and own.profiled and (own.low, own.high) == (low, high)
     assert low < own.value < high and abs((high - own.value) - (own.value - low)) > 0.05 * (high - low)
 
     from scipy.stats import f
