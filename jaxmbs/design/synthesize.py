@@ -186,10 +186,15 @@ def _deficient(prepared: Prepared, normal: np.ndarray, x: np.ndarray) -> bool:
 
 
 def plain(value: Any) -> Any:
-    """A number or an array; an inertia is made symmetric to the last bit."""
+    """A number or an array; an inertia is made symmetric to the last bit, and one that vanishes is still that of a body."""
     x = np.asarray(value, float)
     if x.shape == (3, 3):
         x = (x + x.T) / 2
+        extents, axes = np.linalg.eigh(np.trace(x) / 2 * np.eye(3) - x)  # second moments of mass
+        if extents[0] < 0:
+            extents = np.maximum(extents, 0.0)
+            x = (axes * (np.sum(extents) - extents)) @ axes.T
+            x = (x + x.T) / 2
     return float(x) if x.ndim == 0 else x
 
 

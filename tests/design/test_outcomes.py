@@ -14,7 +14,7 @@ from jaxmbs.design import Factor, Free, MassDistribution, Problem, Status, synth
 from jaxmbs.design.certificate import Envelope, certificate, distance, on_a_ball
 from jaxmbs.design.problem import Prepared
 from jaxmbs.design.search import search
-from jaxmbs.design.synthesize import best_start
+from jaxmbs.design.synthesize import best_start, plain
 from jaxmbs.model import ModelError
 
 WEIGHTLESS = {"gravity": (0.0, 0.0, 0.0)}
@@ -78,6 +78,15 @@ def test_what_is_impossible_stays_so_whatever_else_is_wanted():
     both = synthesize(Problem(arm(), free, [INDEPENDENT, light], method="constrained", **options))
     assert alone.status is both.status is Status.IMPOSSIBLE
     assert both.certificate == pytest.approx(alone.certificate, rel=1e-3)
+
+
+def test_an_inertia_that_vanishes_is_still_one():
+    """Of rounding alone, as a design finds it whose bodies become points: a model takes it."""
+    found = plain([[6.9e-17, 0.0, -1.4e-25], [1e-30, 4.2e-17, 2.8e-17], [-1.4e-25, 2.8e-17, 1.4e-17]])
+    mbs.set(arm(), {"body_2.inertia": found})
+    assert np.array_equal(found, found.T) and np.abs(found).max() < 1e-16
+    proper = np.array([[0.2, 0.01, 0.0], [0.01, 0.3, 0.0], [0.0, 0.0, 0.4]])
+    assert np.array_equal(plain(proper), proper)
 
 
 def test_nothing_is_proved_where_an_envelope_lets_the_conditions_hold():
