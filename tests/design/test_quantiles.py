@@ -3,6 +3,7 @@
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import jax
 import jax.numpy as jnp
@@ -132,3 +133,17 @@ def test_a_latch_that_never_closes_is_missed_with_a_slope_to_where_it_does(panel
     assert 0.9 < here.cost < 1.0 and here.slope[0] < -1e-4 and here.slope[1] > 1e-4
     differences = [(a.cost - b.cost) / 2e-4 for a, b in zip(beside[:2], beside[2:], strict=True)]
     assert here.slope == pytest.approx(differences, rel=1e-5)
+
+
+@pytest.mark.parametrize("bounds", [(("<", 20.0),), ((">", 3.0),), ((">", 3.0), ("<", 20.0))])
+def test_what_never_happens_is_missed_whatever_the_bound(panel, bounds):
+    """A latch that closes after 5 s, one that lacks half its way at the end (8 s), and an event that no joint waits for."""
+    study = replace(panel.study, criteria=(replace(panel.study.criteria[0], bounds=bounds),))
+    motions = SimpleNamespace(
+        outputs={"latched": jnp.array([5.0, jnp.nan, jnp.nan])}, time={"latch": jnp.array([5.0, 12.0, 8.0])},
+        happened={"latch": jnp.array([True, False, False])},
+    )  # fmt: skip
+    failure = Failure(0, width=0.01, samples=3)
+    far = failure.taken(motions, study)[:, 0]
+    assert far[0] >= 2 and far[1] <= -4 and jnp.isnan(far[2])
+    assert failure.residuals(far, None)[0] == pytest.approx(2 / 3, abs=2e-3)

@@ -9,8 +9,8 @@ not count; and what comes of it is measured by `optimality`. Where the condition
 made least within the bounds (SciPy's `least_squares`), which finds a point that meets them or shows that none is near.
 
 Why not another: on 16 problems of Hock and Schittkowski (exact first derivatives, one start) this search found all optima
-with 27 evaluations in the median, 92 at most, and 1.8 s in all; SciPy's trust-constr 14 of them, 21, 122 and 7.3 s; Ipopt
-(ipyopt 0.12.10, quasi-Newton) all, 15, 55 and 3.1 s, but it is one more compiled library to install on every system.
+with 20 evaluations in the median, 85 at most, and under 2 s in all; SciPy's trust-constr 14 of them, 21, 122 and 7.3 s;
+Ipopt (ipyopt 0.12.10, quasi-Newton) all, 15, 55 and 3.1 s, but it is one more compiled library to install on every system.
 """
 
 from __future__ import annotations
