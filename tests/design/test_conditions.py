@@ -20,7 +20,7 @@ from jaxmbs.design import (
 )
 from jaxmbs.design.local import Local
 from jaxmbs.design.optimality import compressed, first_order
-from jaxmbs.design.optimisers.constrained import Trace
+from jaxmbs.design.optimisers.constrained import Trace, searched
 from jaxmbs.design.optimisers.together import together
 from tests.design.published import HOCK_SCHITTKOWSKI, Published, found, problem, random_problem, untrue
 
@@ -101,6 +101,39 @@ def test_the_best_point_that_was_seen_is_kept():
     for cost, margin in ((0.5, -0.1), (2.0, 0.0), (1.0, 0.3), (1.5, 0.0), (0.0, -0.2), (np.nan, 1.0)):
         trace.see(point(cost, margin))
     assert trace.best.cost == 1.0 and len(trace.costs) == 6
+
+
+def test_margins_that_the_solver_was_not_shown_do_not_end_the_search():
+    """The point of a polygon of 400 sides that is nearest to one outside, from the other end, where other sides are near."""
+    turn = 2 * np.pi * np.arange(400) / 400
+    sides = np.stack([np.cos(turn), np.sin(turn)], axis=1)
+
+    def ask(x):
+        away = x - 3 * sides[40]
+        return Local(x, np.zeros(1), away @ away, np.zeros(0), 1 - sides @ x, 2 * away, np.zeros((0, 2)), -sides)
+
+    far = np.full(2, 10.0)
+    trace = searched(ask, np.array([-0.9, 0.1]), -far, far, 1e-9, 400)
+    assert trace.best.x == pytest.approx(sides[40], abs=1e-7) and not trace.used_up
+
+
+def test_a_gain_by_the_tolerance_alone_is_none():
+    """The end of a search is taken for a point that costs less only by as much as it violates a margin, and only then."""
+    low, high, still = np.full(2, -9.0), np.full(2, 9.0), np.zeros(2, bool)
+
+    def point(x, y, less=0.0):  # x is at most 1; the margin is so small that 1e-5 more is within the tolerance
+        given = np.array([[-1e-4, 0.0]])
+        return Local(
+            np.array([x, y]), np.zeros(1), 8 - 2 * x + y**2 - less, np.zeros(0), np.array([1e-4 * (1 - x)]),
+            np.array([-2.0, 2 * y]), np.zeros((0, 2)), given,
+        )  # fmt: skip
+
+    end = point(1.0, 0.0)
+    for less, taken in ((0.0, True), (1e-5, False)):
+        trace = Trace(1e-9)
+        trace.see(point(1 + 9e-6, 1e-4, less))
+        trace.prefer(end, low, high, still)
+        assert (trace.best is end) == taken
 
 
 def test_a_saddle_is_left():

@@ -3,6 +3,7 @@
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import jax
 import jax.numpy as jnp
@@ -11,7 +12,7 @@ import pytest
 from scipy.stats import norm
 
 import jaxmbs as mbs
-from jaxmbs.design import EventTime, Free, OutputValue, Problem, Status, synthesize
+from jaxmbs.design import EventTime, Failure, Free, OutputValue, Problem, Status, synthesize
 from jaxmbs.design.comparison import compare
 from jaxmbs.design.file import read
 from jaxmbs.design.local import Problems
@@ -117,3 +118,32 @@ def test_levels_that_samples_do_not_reach_are_refused(panel, options, message):
     free = [Free("spring.stiffness")]
     with pytest.raises(mbs.ModelError, match=message):
         Prepared(Problem(panel.problem.model, free, [EventTime("latch", **options)], study=panel.study))
+
+
+@pytest.mark.parametrize("output", ["latched", "rate"])
+def test_a_latch_that_never_closes_is_missed_with_a_slope_to_where_it_does(panel, output):
+    """Of its time and of what is taken at its instant; a stronger spring and a weaker damper bring the hinge nearer."""
+    weak = mbs.set(panel.problem.model, {"spring.stiffness": 0.6, "spring.damping": 11.0})
+    criteria = (replace(panel.study.criteria[0], output=output),)
+    study = replace(panel.study, model=weak, criteria=criteria)
+    never = [Failure(0, width=0.1, goal="lowest", samples=4)]
+    prepared = Prepared(replace(panel.problem, model=weak, study=study, objectives=never, starts=1))
+    x, h = prepared.starts()[:1], 1e-4 * np.array([[1.0, 0.0], [0.0, 1.0]])
+    here, *beside = Problems(prepared, 5)(np.concatenate([x, x + h, x - h]))
+    assert 0.9 < here.cost < 1.0 and here.slope[0] < -1e-4 and here.slope[1] > 1e-4
+    differences = [(a.cost - b.cost) / 2e-4 for a, b in zip(beside[:2], beside[2:], strict=True)]
+    assert here.slope == pytest.approx(differences, rel=1e-5)
+
+
+@pytest.mark.parametrize("bounds", [(("<", 20.0),), ((">", 3.0),), ((">", 3.0), ("<", 20.0))])
+def test_what_never_happens_is_missed_whatever_the_bound(panel, bounds):
+    """A latch that closes after 5 s, one that lacks half its way at the end (8 s), and an event that no joint waits for."""
+    study = replace(panel.study, criteria=(replace(panel.study.criteria[0], bounds=bounds),))
+    motions = SimpleNamespace(
+        outputs={"latched": jnp.array([5.0, jnp.nan, jnp.nan])}, time={"latch": jnp.array([5.0, 12.0, 8.0])},
+        happened={"latch": jnp.array([True, False, False])},
+    )  # fmt: skip
+    failure = Failure(0, width=0.01, samples=3)
+    far = failure.taken(motions, study)[:, 0]
+    assert far[0] >= 2 and far[1] <= -4 and jnp.isnan(far[2])
+    assert failure.residuals(far, None)[0] == pytest.approx(2 / 3, abs=2e-3)

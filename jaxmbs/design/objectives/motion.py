@@ -14,9 +14,13 @@ from jaxmbs.model import ModelError
 from jaxmbs.model.errors import unknown
 from jaxmbs.model.fields import element, field
 from jaxmbs.model.kinds import Kind
+from jaxmbs.study.outputs.base import AtEvent
+from jaxmbs.study.outputs.event_time import EventTime as TimeOfEvent
 
 if TYPE_CHECKING:
     from jaxmbs.model import Model
+    from jaxmbs.study.criteria import Criterion
+    from jaxmbs.study.outputs.base import Output
 
 Array = Any
 STATISTICS = ("each", "mean", "worst", "quantile")
@@ -24,6 +28,7 @@ SHARPNESS = 20.0  # of the smooth maximum, in units of the spread between sample
 
 
 MOST_FAILED = 0.05  # share of the samples whose motions may fail before what is said of the rest means nothing
+NEVER = 10.0  # widths, at least, by which a sample misses a criterion on what is taken at an event that does not happen
 FAILED = jnp.inf  # the number of a sample whose motion failed; of one in which it is not defined it is not a number
 
 
@@ -258,6 +263,9 @@ class Failure(OfMotion):
     A sample counts by how far it misses the bound, in units of `width`: 1/2 + arctan(u) / pi, whose slope does not vanish
     far from the bound. The same number without smoothing is in the report's Monte Carlo check.
 
+    Where the event does not happen whose time the criterion bounds, or at which its output is taken, the criterion is
+    missed, the more the further a joint is from the value that it was to reach; of other events by a constant.
+
     >>> mbs.design.Failure(0, width=0.01, goal="least").criterion
     0
     """
@@ -274,10 +282,24 @@ class Failure(OfMotion):
     def taken(self, motions: Moved, study: Any) -> Array:
         """How far every sample is from missing the criterion, negative where it misses it."""
         c = study.criteria[self.criterion]
-        x = motions.outputs[c.output]
+        x, output = motions.outputs[c.output], study.outputs[c.output]
+        event = _event_of(output)
+        if event is None:
+            return self._far(c, x)[:, None]
+        end, happened = study.simulation.t_end, motions.happened[event]
+        late = motions.time[event] - end  # where it does not happen: by what the joint lacks
+        if isinstance(output, TimeOfEvent):
+            missed = jnp.minimum(self._far(c, end + late), -late)
+        else:
+            missed = -NEVER * self.width * (1 + late / end)
+        far = self._far(c, jnp.where(happened, x, 0.0))
+        return jnp.where(happened, far, jnp.where(late > 0, missed, jnp.nan))[:, None]
+
+    def _far(self, c: Criterion, x: Array) -> Array:
+        """How far values (samples,) are from missing a criterion."""
         x = jnp.abs(x) if c.absolute else x
         far = [(bound - x) if sign.startswith("<") else (x - bound) for sign, bound in c.bounds]
-        return jnp.stack(far).min(axis=0)[:, None]
+        return jnp.stack(far).min(axis=0)
 
     def residuals(self, measured: Array, constants: Any) -> Array:
         u = -measured.reshape(-1) / self.width
@@ -289,3 +311,10 @@ class Failure(OfMotion):
 
     def what(self) -> str:
         return f"probability of missing criterion {self.criterion}"
+
+
+def _event_of(output: Output) -> str | None:
+    """The event without which an output is not defined."""
+    if isinstance(output, TimeOfEvent):
+        return output.event
+    return next((i.event for i in (output.when, output.from_) if isinstance(i, AtEvent)), None)
