@@ -50,7 +50,8 @@ def test_random_problems_end_with_true_statuses(seeds):
         design = synthesize(problem(p, starts=3))
         ended.append(design.status.name)
         assert untrue(p, found(design, len(p.start)), design.status.name, 1e-9) == "", (seed, design.reason)
-    assert ended.count("LEAST") >= 0.8 * len(ended) and set(ended) <= {"LEAST", "INFEASIBLE", "STALLED", "STEPS"}
+    assert set(ended) <= {"LEAST", "INFEASIBLE", "STALLED", "STEPS"}
+    assert ended.count("STALLED") + ended.count("STEPS") <= 0.03 * len(ended)
 
 
 def test_a_status_that_is_not_true_is_noticed():
