@@ -33,6 +33,14 @@ TABLES = {  # and the files whose change may change what a table says
     "benchmarks/results/many_samples.json": ("benchmarks/many_samples.py", "jaxmbs/study/statistics.py", *SAMPLES),
     "benchmarks/results/rare_failure.json": ("benchmarks/rare_failure.py", "jaxmbs/study/reliability/*.py"),
     "benchmarks/results/separation.json": ("benchmarks/separation.py", *STEPS, *COMPILER),
+    "benchmarks/results/solvers.json": (
+        "benchmarks/solvers.py",
+        "tests/design/published.py",
+        "jaxmbs/design/optimisers/constrained.py",
+        "jaxmbs/design/local.py",
+        "jaxmbs/design/optimality.py",
+        "jaxmbs/design/under_conditions.py",
+    ),
     "benchmarks/results/work-precision.json": ("benchmarks/work_precision.py", *STEPS),
     "benchmarks/results/workers.json": ("benchmarks/workers.py", "jaxmbs/study/cluster.py", *SAMPLES),
 }

@@ -251,9 +251,10 @@ LINES = 5.0  # [s] between two lines of one stage where no terminal shows them i
 
 
 @contextmanager
-def watching(voice: Voice) -> Iterator[Callable[..., None]]:
+def watching(voice: Voice, every: float | None = None) -> Iterator[Callable[..., None]]:
     """A function (stage, details = "") that tells on standard error how far a search is: in one place of a terminal,
-    elsewhere as lines, at every stage and every few seconds."""
+    elsewhere as lines, at every stage and every few seconds; with `every` the first, and then one in so many seconds,
+    whatever the stage."""
     if voice.quiet:
         yield lambda stage, details="": None
         return
@@ -266,7 +267,8 @@ def watching(voice: Voice) -> Iterator[Callable[..., None]]:
     def told(stage: str, details: str = "") -> None:
         nonlocal last
         now = time.monotonic()
-        if stage != last[0] or now - last[1] > LINES:
+        new = stage != last[0] if every is None else not last[0]
+        if new or now - last[1] > (every or LINES):
             last = (stage, now)
             say(": ".join(filter(None, (stage, details))), problems())
             sys.stderr.flush()

@@ -186,7 +186,7 @@ class _Search:
     def __init__(self, prepared: Prepared, checkpoint: Path | None, progress: Progress):
         self.prepared, self.progress, self.steps = prepared, progress, 0
         self.problems = Problems(prepared, at_once(prepared, prepared.problem.starts))
-        self.kept = Kept(checkpoint, prepared.digest())
+        self.kept = Kept(checkpoint, prepared.digest(), traded=2)
         self.archive: list[Local] = []
 
     def ask(self, x: np.ndarray) -> list[Local]:

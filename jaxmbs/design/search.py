@@ -14,20 +14,23 @@ import jax
 import numpy as np
 
 from jaxmbs.batching.compiling import compiled
+from jaxmbs.design.local import Local
 from jaxmbs.design.optimisers import least_squares, stochastic
 from jaxmbs.design.problem import Prepared
 from jaxmbs.design.status import Status
+from jaxmbs.design.tally import current
 from jaxmbs.model import ModelError
 
 Array = Any
-# called with the number of steps, of starts that are still running, and the least cost so far
+# called with the number of steps, of the points that the last one evaluated, and the least cost so far, of points that meet
+# the conditions where a search tells these from what gets least; `tally` has how near they are to the conditions
 Progress = Callable[[int, int, float], None]
 KEEP = 5.0  # [s] between two checkpoints
 FEWER = 4  # the batch shrinks to this part when no more starts are running: each size is compiled once
 FEWEST = 4
 
 
-def silent(steps: int, running: int, cost: float) -> None:
+def silent(steps: int, points: int, cost: float) -> None:
     """Tells nothing."""
 
 
@@ -53,17 +56,26 @@ def search(
     quick = not any(o.simulates for o in prepared.objectives)
     run = _AllStarts(partial(method.step, prepared), quick)
     saved = time.perf_counter()
-    while np.any(np.asarray(state.status) == int(Status.RUNNING)):
+    while np.any(running := np.asarray(state.status) == int(Status.RUNNING)):
         state = run(state, prepared.data(len(costs)) if fixed is None else fixed)
         costs.append(state.cost)
         before = state.worst[0] if len(costs) == 1 else before
-        progress(len(costs), int(np.sum(state.status == int(Status.RUNNING))), float(np.min(state.cost)))
+        _count(prepared, state)
+        progress(len(costs), int(np.sum(running)), float(np.min(state.cost)))
         if checkpoint is not None and time.perf_counter() - saved > KEEP:
             _keep(checkpoint, state, costs, before, digest)
             saved = time.perf_counter()
     if checkpoint is not None:
         _keep(checkpoint, state, costs, before, digest)
     return state, np.array(costs), before
+
+
+def _count(prepared: Prepared, state: Any) -> None:
+    """Tell the tally of all starts as they are now; of those that a checkpoint began with, too."""
+    tally, conditions = current(), prepared.conditions
+    tally.evaluations = int(np.sum(state.steps))
+    for cost, worst in zip(state.cost, state.worst, strict=True):
+        tally.add(float(cost), float(np.max(worst[conditions])) if conditions.any() else None)
 
 
 class _AllStarts:
@@ -95,14 +107,16 @@ class _AllStarts:
 class Kept:
     """Answers of a search that asks for points, in a file that the same search begins with, and goes on to the same bits."""
 
-    def __init__(self, path: Path | None, digest: str):
-        self.path, self.digest, self.saved = path, digest, time.perf_counter()
+    def __init__(self, path: Path | None, digest: str, traded: int = 0):
+        """traded: how many of the first margins are objectives with the other sign, and no conditions."""
+        self.path, self.digest, self.traded, self.saved = path, digest, traded, time.perf_counter()
         self.known: dict[bytes, tuple[np.ndarray, ...]] = {}
         if path is not None and path.exists():
             with np.load(path) as found:
                 _same(path, str(found["digest"]), digest)
                 columns = [found[f"leaf_{k}"] for k in range(len(found.files) - 1)]
             self.known = {row[0].tobytes(): row for row in zip(*columns, strict=True)}
+            current().evaluations += len(self.known)
 
     def answers(self, x: np.ndarray, evaluate: Callable[[np.ndarray], Any]) -> list[Any]:
         """What `evaluate` says of the points x (s, n), tuples of arrays that begin with the point."""
@@ -110,11 +124,21 @@ class Kept:
         new = [k for k, key in enumerate(keys) if key not in self.known]
         found = dict(zip(new, evaluate(x[new]), strict=True)) if new else {}
         answers = [found[k] if k in found else self.known[key] for k, key in enumerate(keys)]
+        current().evaluations += len(new)
+        self._count(answers)
         if self.path is not None:
             self.known.update(zip(keys, answers, strict=True))
             if time.perf_counter() - self.saved > KEEP:
                 self.write()
         return answers
+
+    def _count(self, answers: list[Any]) -> None:
+        """Tell the tally."""
+        tally, n = current(), self.traded
+        for here in (Local(*row) for row in answers):
+            rest = here._replace(margins=here.margins[n:])
+            conditioned = len(rest.equal) + len(rest.margins)
+            tally.add(float(-here.margins[0] if n else here.cost), rest.violation if conditioned else None)
 
     def write(self) -> None:
         """Bring the file up to date."""

@@ -1,13 +1,19 @@
 """Problems from files: what is wrong is said with its key; the command leaves a design that `set` takes."""
 
 import json
+import re
+from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import jaxmbs as mbs
+from jaxmbs.cli import common
+from jaxmbs.cli.commands import synthesize
 from jaxmbs.design.file import read
+from jaxmbs.design.local import Problems
 from jaxmbs.io import InputError
 from tests.study.conftest import command  # noqa: F401
 
@@ -109,6 +115,97 @@ def test_the_command_says_when_it_found_nothing(command, tmp_path):  # noqa: F81
     done = command("synthesize", file, "--out", tmp_path / "out")
     assert done.returncode == 3 and "INFEASIBLE" in done.stdout and "fore.com is at its lower bound" in done.stdout
     assert json.loads((tmp_path / "out" / "design.json").read_text(encoding="utf-8"))["relations"] == []
+
+
+UNDER_A_CONDITION = """modules = ["centre.py"]
+{arm}
+[design]
+method = "constrained"
+starts = 1
+check = 10
+[[design.free]]
+type = "parameter"
+names = ["fore.com"]
+components = [0, 1]
+[[design.objectives]]
+type = "function"
+fn = "centre.away"
+goal = "lowest"
+configurations = 1
+[[design.objectives]]
+type = "function"
+fn = "centre.along"
+at_least = 0.2
+configurations = 1
+"""
+
+
+@pytest.fixture
+def under_a_condition(tmp_path):
+    """The centre of mass nearest to the elbow, at (0.15, 0.02) m, that is 0.2 m or more along the arm."""
+    (tmp_path / "centre.py").write_text(
+        "import jaxmbs as mbs\n\n"
+        "def away(model, q):\n    return (mbs.get(model, 'fore.com') ** 2).sum()[None]\n\n"
+        "def along(model, q):\n    return mbs.get(model, 'fore.com')[:1]\n",
+        encoding="utf-8",
+    )
+    return written(tmp_path, UNDER_A_CONDITION.format(arm=ARM[: ARM.index("[design]")]))
+
+
+@pytest.fixture
+def evaluated(monkeypatch):
+    """The number of points evaluated in each call of a search under conditions."""
+    points, call = [], Problems.__call__
+    monkeypatch.setattr(Problems, "__call__", lambda self, x: points.append(len(x)) or call(self, x))
+    return points
+
+
+def test_a_search_says_how_far_it_is(command, under_a_condition, evaluated, tmp_path, monkeypatch):  # noqa: F811
+    """On standard error, where no terminal is."""
+    monkeypatch.setattr(synthesize, "LINES", 1e-9)
+    done = command("synthesize", under_a_condition, "--trust", "--out", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    lines = done.stderr.splitlines()
+    assert lines[0] == "compiling" and lines[-1] == "writing the report"
+    first = "searching: no point meets the conditions yet, largest violation 0.05, 1 evaluations"
+    assert lines[1] == first
+    last = [line for line in lines if "best value" in line][-1]
+    assert last == f"looking at the result: best value 0.04, largest violation 0, {sum(evaluated)} evaluations"
+
+
+def test_a_search_gone_on_with_counts_what_it_did(command, under_a_condition, evaluated, monkeypatch):  # noqa: F811
+    monkeypatch.setattr(synthesize, "LINES", 1e-9)
+    out, said, points = under_a_condition.parent / "out", [], 0
+    for _ in range(2):
+        done = command("synthesize", under_a_condition, "--trust", "--out", out)
+        said.append(next(line for line in done.stderr.splitlines() if line.startswith("comparing")))
+        (out / "design.json").unlink()
+        points = points or sum(evaluated)
+    assert said == [f"comparing with the original: {points} evaluations"] * 2 and sum(evaluated) < 2 * points
+
+
+@pytest.mark.parametrize("option, lines", [(None, ["compiling"]), ("--json", []), ("--quiet", [])])
+def test_a_short_search_says_little(option, lines, command, tmp_path, monkeypatch):  # noqa: F811
+    """One line within the time between two, none for programs."""
+    monkeypatch.setattr(synthesize, "LINES", 1e9)
+    options = [option] if option else []
+    done = command("synthesize", written(tmp_path, ARM), "--out", tmp_path / "out", *options)
+    assert done.returncode == 0 and done.stderr.splitlines() == lines
+
+
+def test_a_terminal_shows_the_search_in_place(command, tmp_path, monkeypatch):  # noqa: F811
+    shown = []
+
+    @contextmanager
+    def status(text):
+        yield SimpleNamespace(update=shown.append)
+
+    monkeypatch.setattr(common, "problems", lambda: SimpleNamespace(status=status))
+    monkeypatch.setattr(common, "sys", SimpleNamespace(stderr=SimpleNamespace(isatty=lambda: True)))
+    done = command("synthesize", written(tmp_path, ARM), "--out", tmp_path / "out")
+    record = json.loads((tmp_path / "out" / "design.json").read_text(encoding="utf-8"))
+    assert done.returncode == 0 and record["status"] == "MET" and shown[0] == "compiling"
+    assert re.fullmatch(r"searching: best value 0\.\d+, largest violation 0\.38, 2 evaluations", shown[1])
 
 
 @pytest.mark.parametrize("name", ["separation_synthesis", "two_arm_synthesis", "wing_synthesis", "coupler_curve"])

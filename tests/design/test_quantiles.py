@@ -9,7 +9,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy.stats import norm
+from scipy.optimize import brentq
+from scipy.stats import expon, lognorm, norm, uniform
 
 import jaxmbs as mbs
 from jaxmbs.design import EventTime, Failure, Free, OutputValue, Problem, Status, synthesize
@@ -20,6 +21,7 @@ from jaxmbs.design.objectives.motion import quantile
 from jaxmbs.design.problem import Prepared
 from jaxmbs.design.samples import draws_of, even_draws
 
+MANUAL = Path(__file__).parents[2] / "docs" / "theory" / "formulas.md"
 PANEL = Path(mbs.__file__).parent / "study" / "template_files" / "synthesis.toml"
 
 
@@ -76,6 +78,58 @@ def test_the_quantile_of_normal_samples_and_its_bias():
         for level in (0.05, 0.5, 0.99):
             wide = 2.0 + 0.5 * norm.ppf(level) * np.sqrt(1 + n**-0.5)
             assert quantile(x, jnp.full(n, 1 / n), level) == pytest.approx(wide, abs=0.01)
+
+
+def two_lots(level):
+    """Quantile of two normal distributions at -2 and 2 with deviations of 0.5, each with half of the samples."""
+    return brentq(lambda x: (norm.cdf(x, -2, 0.5) + norm.cdf(x, 2, 0.5)) / 2 - level, -9, 9)
+
+
+LAWS = {
+    "normal": norm.ppf, "exponential": expon.ppf, "lognormal, sigma = 1": lognorm(1.0).ppf, "uniform": uniform.ppf,
+    "two lots, 4 apart, 0.5 wide": two_lots,
+}  # fmt: skip
+
+
+def bias(law, level, n=256):
+    """How much farther from the median than it should the quantile of n even samples lies, in percent."""
+    x = jnp.asarray([law((k + 0.5) / n) for k in range(n)])
+    return 100 * (float(quantile(x, jnp.full(n, 1 / n), level)) - law(level)) / (law(level) - law(0.5))
+
+
+def rows_of_the_manual():
+    head, _, *rows = (
+        MANUAL.read_text(encoding="utf-8").split("## Quantiles of few samples")[1].split("\n\n")[2].splitlines()
+    )
+    levels = [float(x.strip(" %")) / 100 for x in head.strip("|").split("|")[1:]]
+    cells = [[c.strip() for c in row.strip("|").split("|")] for row in rows]
+    return levels, {name: [float(c) for c in row] for name, *row in cells}
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_the_bias_of_a_quantile_is_what_the_manual_says(name):
+    """By closed forms, on samples that are laid out as evenly as those of a search."""
+    levels, rows = rows_of_the_manual()
+    assert set(rows) == set(LAWS)
+    assert [bias(LAWS[name], level) for level in levels] == pytest.approx(rows[name], abs=0.51)
+
+
+def test_the_bias_is_not_on_the_safe_side_everywhere():
+    """The control: inwards between the median and the tail, less of it with more samples."""
+    inwards = {n: [bias(LAWS[k], 0.3, n) for k in ("exponential", "two lots, 4 apart, 0.5 wide")] for n in (256, 4096)}
+    assert max(inwards[256]) < -2.5 and np.all(np.abs(inwards[4096]) < 0.5 * np.abs(inwards[256]))
+
+
+@pytest.mark.parametrize("law", [expon.ppf, uniform.ppf, two_lots])
+def test_the_slope_of_a_quantile_of_samples_that_are_not_normal(law):
+    """A shift moves it as far, a stretch in proportion."""
+    x, weights = jnp.asarray([law((k + 0.5) / 64) for k in range(64)]), jnp.full(64, 1 / 64)
+    for level in (0.05, 0.3, 0.95):
+        value, moved = jax.jvp(lambda x, p=level: quantile(x, weights, p), (x,), (jnp.ones(64),))
+        assert moved == pytest.approx(1.0, abs=1e-12)
+        assert jax.jvp(lambda x, p=level: quantile(x, weights, p), (x,), (x,))[1] == pytest.approx(
+            float(value), abs=1e-12
+        )
 
 
 def test_the_slope_of_a_quantile():

@@ -7,9 +7,10 @@ from typing import Annotated
 
 import typer
 
-from jaxmbs.cli.common import FAILED, File, Json, Quiet, Trust, compute, console, problems, say, speaking
+from jaxmbs.cli.common import FAILED, File, Json, Quiet, Trust, Voice, compute, problems, say, speaking, watching
 
 KEPT = "checkpoint.npz"
+LINES = 10.0  # [s] between two lines about a search where no terminal shows them in place
 
 
 def synthesize(
@@ -28,14 +29,13 @@ def synthesize(
     With --pareto N the front of its two objectives that get least or lowest: DIR/front.json and DIR/front.html.
     """
     with speaking(as_json, quiet) as voice:
-        import numpy as np
-
         from jaxmbs.design import front_report
         from jaxmbs.design import pareto as front_of
         from jaxmbs.design.file import read
         from jaxmbs.design.front_report import FRONT
         from jaxmbs.design.report import DESIGN, table, written
         from jaxmbs.design.report import as_json as record
+        from jaxmbs.design.tally import counting
         from jaxmbs.io.errors import InputError, Problem
 
         found = read(file, trust=trust)
@@ -51,29 +51,31 @@ def synthesize(
         if kept.exists():
             voice.line(f"going on with the search in {kept}")
         try:
-            with (problems() if as_json or quiet else console()).status("compiling") as said:
+            with watching(Voice(quiet=as_json or quiet), LINES) as told, counting() as tally:
+                told("compiling")
 
-                def tell(steps: int, running: int, cost: float) -> None:
-                    value = f"best value {cost:.4g}" if np.isfinite(cost) else "no start meets the conditions yet"
-                    said.update(f"step {steps}, {running} searches running, {value}")
+                def tell(steps: int, points: int, cost: float) -> None:
+                    told(tally.stage, tally.in_words(cost))
 
                 if pareto is not None:
                     front = front_of(found.problem, pareto, kept, tell)
+                    told("writing the report")
                     front_report.written(front, out)
-                    voice.show(front_report.table(front))
-                    voice.line(f"parameters: {out / FRONT}; page: {out / front_report.PAGE}")
-                    voice.document(front_report.as_json(front))
-                    return
-                design = search(found.problem, kept, tell)
-                said.update("comparing with the original")
-                comparison = compare(design, found.check, found.study)
-                said.update("writing the report")
-                written(design, comparison, out)
+                    shown, document, success = front_report.table(front), front_report.as_json(front), True
+                    parameters, page = FRONT, front_report.PAGE
+                else:
+                    design = search(found.problem, kept, tell)
+                    told("comparing with the original", f"{tally.evaluations:,} evaluations")
+                    comparison = compare(design, found.check, found.study)
+                    told("writing the report")
+                    written(design, comparison, out)
+                    shown, document = table(design, comparison), record(design, comparison)
+                    success, parameters, page = design.status.success, DESIGN, "report.html"
         except KeyboardInterrupt:
             say(f"stopped; the same command goes on from {kept}", problems())
             raise typer.Exit(130) from None
-        voice.show(table(design, comparison))
-        voice.line(f"parameters: {out / DESIGN}; page: {out / 'report.html'}")
-        voice.document(record(design, comparison))
-        if not design.status.success:
+        voice.show(shown)
+        voice.line(f"parameters: {out / parameters}; page: {out / page}")
+        voice.document(document)
+        if not success:
             raise typer.Exit(FAILED)

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from jaxmbs.design.tally import current
+
 Ask = Callable[[np.ndarray], Any]
 
 
@@ -54,6 +56,7 @@ def together(evaluate: Callable[[np.ndarray], Sequence[Any]], searches: Sequence
             change.notify_all()
 
     running = set(range(len(searches)))
+    current().stage = "searching"
     threads = [threading.Thread(target=run, args=(k, s), daemon=True) for k, s in enumerate(searches)]
     try:
         for thread in threads:
@@ -77,4 +80,5 @@ def together(evaluate: Callable[[np.ndarray], Sequence[Any]], searches: Sequence
             change.notify_all()
         for thread in threads:
             thread.join()
+    current().stage = "looking at the result"  # that is what any other points are asked for
     return [results[k] for k in range(len(searches))]
