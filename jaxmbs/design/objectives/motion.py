@@ -55,8 +55,9 @@ def quantile(x: Array, weights: Array, level: Array | float) -> Array:
     deviation is n^(-1/4) of theirs.
 
     The sum is wider than the samples, so that the quantile lies farther out: of 256 normal samples by 3 % of its distance
-    from the median, of 4096 by 0.8 %, as much as the error of a quantile of so many samples. Where a distribution ends abruptly
-    or has a gap it is more, and levels between the median and a tail may lie inwards ("Quantiles of few samples" in the manual).
+    from the median, of 4096 by 0.8 %, as much as the error of a quantile of so many samples. Where a distribution ends
+    abruptly or has a gap it is more, and levels between the median and a tail may lie inwards (see "Quantiles of few
+    samples" in the manual).
     """
     width = spread(x, weights) * x.shape[0] ** (-1 / 4)
 
