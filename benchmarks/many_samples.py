@@ -18,11 +18,12 @@ import numpy as np
 import typer
 
 from benchmarks import made_from, rail
+from jaxmbs.study.arrays import lay_out
 from jaxmbs.study.plots import histogram
 from jaxmbs.study.problem import read
 from jaxmbs.study.run import BLOCK_ROWS
 from jaxmbs.study.statistics import converging, document, extremes, summarize, worst
-from jaxmbs.study.store import Store, lay_out
+from jaxmbs.study.store import Store
 
 RESULTS = Path(__file__).parent / "results" / "many_samples.json"
 LIMIT = 5.5  # standard deviations: one in fifty million lies beyond

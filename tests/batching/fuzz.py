@@ -158,7 +158,9 @@ VECTORS = {  # of a vector of three numbers, float64 or float32
     "own reverse rule": jax.grad(lambda x: jnp.sum(reverse_rule(x))), "to a dtype": lambda x: x.astype(jnp.int8),
     "to bytes": lambda x: x.astype(jnp.uint8), "to halves": lambda x: x.astype(jnp.float16),
     "to truth": lambda x: x.astype(bool),
-    "bits": lambda x: x.view(jnp.int64 if x.dtype == np.float64 else jnp.int32), "softplus": jax.nn.softplus,
+    # not those of NaN, whose sign is the processor's
+    "bits": lambda x: jnp.where(x == x, x, 0).view(jnp.int64 if x.dtype == np.float64 else jnp.int32),
+    "softplus": jax.nn.softplus,
     "weak": lambda x: (x * 2.5, x + 1, 2.0 * jnp.asarray(1.5)),
     "solution": lambda x: jnp.linalg.solve(jnp.outer(x, x) + 200 * jnp.eye(3, dtype=x.dtype), x),
     "random": lambda x: jax.random.uniform(jax.random.fold_in(jax.random.key(1), jnp.argmax(x)), (2,)),
