@@ -332,8 +332,20 @@ def _workers(kept: dict[str, Any]) -> list[str]:
     return ["## Samples on worker processes\n", said, table(head, rows)]
 
 
+def _solvers(kept: dict[str, Any]) -> list[str]:
+    from benchmarks import solvers
+
+    head = ("problem", "solver", "evaluations", "processor time, s", "error of the optimum", "ended properly")
+    said = (
+        "HS: published by Hock and Schittkowski. Wrongly: the solver said that it was at an optimum, and was not. "
+        "[Which solver](../theory/formulas.md#which-solver) has the sums.\n"
+    )
+    return ["## Solvers for problems under conditions\n", said, table(head, map(solvers.cells, kept["problems"]))]
+
+
 _STATISTICS = {
-    "separation": _separation, "rare_failure": _rare_failure, "many_samples": _many_samples, "workers": _workers
+    "separation": _separation, "rare_failure": _rare_failure, "many_samples": _many_samples, "workers": _workers,
+    "solvers": _solvers,
 }  # fmt: skip
 _WINDOWS = ("windows", "build, s", "first result, s", "step, µs", "step in a batch of 1024, µs", "acceleration, µs",
             "Pinocchio, µs", "error", "jaxmbs, ms", "Exudyn index 3, ms", "index 2, ms")  # fmt: skip

@@ -1,5 +1,6 @@
 """The benchmarks compare equal things, say what is missing, and lose nothing they measured."""
 
+import json
 import sys
 
 import jax
@@ -7,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from benchmarks import generated, limits, peers, suite
+from benchmarks import generated, limits, made_from, peers, solvers, suite
 
 
 @pytest.mark.parametrize("function", [suite.FORWARD, suite.INVERSE, suite.MASS])
@@ -107,3 +108,15 @@ def test_absent_peers_name_the_remedy(monkeypatch):
         generated.Generated(suite.robot("arm7"), 1)
     with pytest.raises(peers.Absent, match=r"no_such_library is not installed \(pip install 'jaxmbs\[bench\]'\)"):
         peers.imported("no_such_library")
+
+
+def test_the_sums_of_solvers_are_those_of_the_manual():
+    rows = json.loads(solvers.RESULTS.read_text(encoding="utf-8"))["problems"]
+    page = (made_from.ROOT / "docs" / "theory" / "formulas.md").read_text(encoding="utf-8")
+    assert all(f"| {' | '.join(line)} |" in page for line in solvers.summary(rows))
+
+
+def test_a_solver_that_claims_an_optimum_wrongly_is_called_so():
+    assert [solvers.ended({"found": f, "says": s}) for f, s in ((True, True), (False, True), (True, False))] == [
+        "yes", "wrongly", "no",
+    ]  # fmt: skip
