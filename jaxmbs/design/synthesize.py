@@ -81,8 +81,8 @@ class Design:
 def synthesize(problem: Problem, checkpoint: str | Path | None = None, progress: Progress = silent) -> Design:
     """Search for the parameters that a problem asks for.
 
-    checkpoint: a file that keeps the search, which goes on from it to the same bits; progress: called with (steps, starts
-    still running, least cost). The result says whether it is one: look at `status` and `reason`. Needs float64. Raises
+    checkpoint: a file that keeps the search, which goes on from it to the same bits; progress: called with (steps, points
+    that the last one evaluated, least cost). The result says whether it is one: look at `status` and `reason`. Needs float64. Raises
     ModelError for what cannot be searched for, before it starts.
 
     >>> model = mbs.set(mbs.library.three_link_arm().build(), {"gravity": (0, 0, 0)})
