@@ -82,8 +82,8 @@ def synthesize(problem: Problem, checkpoint: str | Path | None = None, progress:
     """Search for the parameters that a problem asks for.
 
     checkpoint: a file that keeps the search, which goes on from it to the same bits; progress: called with (steps, points
-    that the last one evaluated, least cost). The result says whether it is one: look at `status` and `reason`. Needs float64. Raises
-    ModelError for what cannot be searched for, before it starts.
+    that the last one evaluated, least cost). The result says whether it is one: look at `status` and `reason`. Needs
+    float64. Raises ModelError for what cannot be searched for, before it starts.
 
     >>> model = mbs.set(mbs.library.three_link_arm().build(), {"gravity": (0, 0, 0)})
     >>> free = [mbs.design.Free("body_3.com", components=(0, 1))]
