@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -34,6 +35,14 @@ def violated(tree: Tree, q: Any, v: Any, t: Any, mode: Mode | None) -> Any:
     within = np.arange(counts.max())  # per constraint its rows, and what is none of them
     rows = np.minimum(np.cumsum(counts)[:, None] - counts + within, counts.sum() - 1)
     return jnp.any(~fine[rows] & (within < counts), axis=1)
+
+
+def moved_apart(tree: Tree, before: Any, after: Any) -> Any:
+    """Whether the projection moves coordinates by more than rounding: in an impact no time passes, and they stay unless a
+    constraint does not fit."""
+    old, new = jax.lax.stop_gradient((tree.vector(before), tree.vector(after)))
+    eps = float(jnp.finfo(tree.dtype).eps)
+    return ~(jnp.max(jnp.abs(new - old)) <= eps**0.375 + 64 * eps * jnp.max(jnp.abs(old)))
 
 
 def locks_hold(tree: Tree, v: Any, mode: Mode | None) -> Any:

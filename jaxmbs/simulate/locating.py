@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -146,6 +147,26 @@ def _decided(x: Seen, corners: int) -> tuple[Any, Any]:
     ahead = going & ~happens & ~arrives & ~x.jumped
     flags = (risen, close, happens, arrives, ticks, lands, ahead, looks)
     return found.astype(jnp.int32), sum(jnp.where(flag, 1 << k, 0) for k, flag in enumerate(flags))
+
+
+def passed_peak(
+    seen: Sequence[tuple[Any, Any]], h: Any, values: Sequence[Any], rates: Sequence[Any], armed: Sequence[Any]
+) -> Any:
+    """The length after which a guard, negative at both ends of a step of length h, may have risen and fall again: where the
+    cubic through its values and rates is largest, and not negative. Infinite if there is none.
+
+    seen: (value, rate) of the guards of events at the start of the step.
+    """
+    least = jnp.full_like(h, jnp.inf)
+    for (g0, d0), g1, d1, on in zip(seen, values, rates, armed, strict=False):
+        g1, length = jax.lax.stop_gradient((g1, jnp.where(h > 0, h, 1.0)))
+        rise = (g1 - g0) / length
+        b, c = (3 * rise - 2 * d0 - d1) / length, (d0 + d1 - 2 * rise) / length**2
+        within = on & (h > 0) & (g0 < 0) & (g1 < 0) & (d0 > 0) & (d1 < 0)
+        top = d0 / jnp.where(within, jnp.sqrt(jnp.maximum(b * b - 3 * c * d0, 0.0)) - b, 1.0)
+        value = g0 + top * (d0 + top * (b + top * c))
+        least = jnp.where(within & (value >= 0) & (top < least), top, least)
+    return jax.lax.stop_gradient(least)
 
 
 def pick(index: Any, items: Any) -> Any:

@@ -32,10 +32,11 @@ from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode, Model, ModelError
 from jaxmbs.model.shapes import Float, Int
 from jaxmbs.simulate.balance import Balance
+from jaxmbs.simulate.consistency import moved_apart
 from jaxmbs.simulate.grid import Grid
 from jaxmbs.simulate.guards import Guards
 from jaxmbs.simulate.jumps import Changes, Impact, closes, jumps, next_mode, rebound, struck
-from jaxmbs.simulate.locating import Search, Seen, any_of, first_of, outcome, pick
+from jaxmbs.simulate.locating import Search, Seen, any_of, first_of, outcome, passed_peak, pick
 from jaxmbs.simulate.loops import varied
 from jaxmbs.simulate.pace import Pace
 from jaxmbs.simulate.stops import Stops
@@ -222,7 +223,7 @@ class Run:
             g, slope, armed = [-jnp.ones((), dtype)], [jnp.zeros((), dtype)], [jnp.asarray(False)]
         finest = jnp.maximum(FINEST * length, 4 * jnp.finfo(dtype).eps * jnp.abs(t))
         at = [h - y / jnp.where(s == 0, 1.0, s) for y, s in zip(g, slope, strict=True)]
-        peak = self._peak(x, h, g, slope, armed) if self.events else jnp.asarray(jnp.inf, dtype)
+        peak = passed_peak(x.seen, h, g, slope, armed)
         hides = (peak < h) & ~looking
         seen = Seen(
             x.done, jumped, fails, hides, searching, short, cut, x.count < self.places, x.search.guard, x.search.settled, h,
@@ -341,20 +342,6 @@ class Run:
         wait = time - self.now(x)
         return jnp.where(wait > near, wait, jnp.inf)
 
-    def _peak(self, x: Turn, h: Any, g: list[Any], slope: list[Any], armed: list[Any]) -> Any:
-        """The length after which a guard of an event, negative at both ends of a step of length h, may have risen and fall
-        again: where the cubic through its values and rates is largest, and not negative. Infinite if there is none."""
-        least = jnp.asarray(jnp.inf, self.tree.dtype)
-        for (g0, d0), g1, d1, on in zip(x.seen, g, slope, armed, strict=False):
-            g1, length = jax.lax.stop_gradient((g1, jnp.where(h > 0, h, 1.0)))
-            rise = (g1 - g0) / length
-            b, c = (3 * rise - 2 * d0 - d1) / length, (d0 + d1 - 2 * rise) / length**2
-            within = on & (h > 0) & (g0 < 0) & (g1 < 0) & (d0 > 0) & (d1 < 0)
-            top = d0 / jnp.where(within, jnp.sqrt(jnp.maximum(b * b - 3 * c * d0, 0.0)) - b, 1.0)
-            value = g0 + top * (d0 + top * (b + top * c))
-            least = jnp.where(within & (value >= 0) & (top < least), top, least)
-        return least
-
     def _seen(self, g: list[Any], slope: list[Any], now: list[Any]) -> list[tuple[Any, Any]]:
         """(value, rate) of each guard of an event; without a rate just after an event, which may change it."""
         values = jax.lax.stop_gradient(g)
@@ -362,13 +349,10 @@ class Run:
         return [(values[i], jnp.where(after, 0.0, slope[i])) for i in range(len(self.of_guard))]
 
     def _misplaced(self, x: Turn, phase: Any, jumped: Any) -> tuple[Any, ...]:
-        """Per event that switches constraints on whether the projection had to move bodies for them, by more than rounding:
-        no time passes in an impact, and positions stay."""
+        """Per event that switches constraints on whether bodies had to be moved for them."""
         if not self.enabling:
             return ()
-        old, new = (jax.lax.stop_gradient(self.tree.vector(y[0])) for y in (x.phase, phase))
-        eps = float(jnp.finfo(self.tree.dtype).eps)
-        far = jumped & ~(jnp.max(jnp.abs(new - old)) <= eps**0.375 + 64 * eps * jnp.max(jnp.abs(old)))
+        far = jumped & moved_apart(self.tree, x.phase[0], phase[0])
         return tuple(m | (far & (x.due == k)) for m, k in zip(x.misplaced, self.enabling, strict=True))
 
     def misplaced(self, x: Turn) -> Any:
