@@ -48,7 +48,7 @@ class Stops:
         return (value < -self.near) | ((value <= self.near) & (rate < -self.near))
 
     def passed(self, met: Sequence[Any], g: Sequence[Any], armed: Sequence[Any]) -> Any:
-        """Whether one that is met has risen; armed: per guard whether its event may happen, were it not for having been."""
+        """Whether one that is met has risen; armed: per guard whether its event may happen, or has happened."""
         return any_of([m & armed[i] & (g[i] > self.near) for m, i in zip(met, self.guards, strict=True)])
 
     def met(
