@@ -16,6 +16,7 @@ from pathlib import Path
 import jax
 import pytest
 
+from jaxmbs.batching import kept
 from jaxmbs.dynamics.state.calling import with_room
 from tests.lowering import share_contexts
 
@@ -120,7 +121,11 @@ MOST_MAPS = 55_000  # Linux allows a process 65,530; XLA crashes where it gets n
 
 
 def pytest_runtest_teardown(nextitem, tests=count(1)):
-    """Every compiled program holds some mappings of memory; a process that tests for long drops the old ones."""
+    """Commands keep programs for the rest of their process; a test must not read one that another made.
+
+    Every compiled program holds some mappings of memory; a process that tests for long drops the old ones.
+    """
+    kept.FOLDER = None
     maps = Path("/proc/self/maps")
     # counted after every tenth test, for to count them takes as long as a short test
     if next(tests) % 10 == 0 and maps.exists() and maps.read_bytes().count(b"\n") > MOST_MAPS:

@@ -13,6 +13,7 @@ import numpy as np
 from jax.sharding import Mesh, PartitionSpec
 
 from jaxmbs.batching.cpu import CPU
+from jaxmbs.batching.keeping import Keeping
 from jaxmbs.batching.mapping import MappedProgram, flat_axes, padded, target
 from jaxmbs.batching.scalars import is_traced
 from jaxmbs.batching.targets import Target
@@ -70,7 +71,7 @@ class _Rows:
     def __init__(self, fn: Callable[..., Any], in_axes: Any):
         functools.update_wrapper(self, fn, updated=())
         self.fn, self.in_axes = fn, in_axes
-        self._compiled = jax.jit(self.whole)
+        self._compiled = Keeping(jax.jit(self.whole), fn, in_axes)
         self._plain = jax.jit(jax.vmap(fn, in_axes))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

@@ -7,6 +7,8 @@ from typing import Any
 
 import jax
 
+from jaxmbs.batching.keeping import Keeping
+
 # XLA without LLVM's optimisation and its newer emitters compiles in a fifth of the time (1.1 s against 5.7 s for the seven
 # joints of [T 5], 64 starts) and runs half as fast again (0.15 s against 0.10 s a step, of which a search takes some ten)
 _QUICK: dict[str, str | bool | int] = {"xla_backend_optimization_level": 0, "xla_cpu_parallel_codegen_split_count": 1}
@@ -14,6 +16,7 @@ if jax.__version_info__ < (0, 11):  # later ones have the newer emitters only
     _QUICK["xla_cpu_use_fusion_emitters"] = False
 
 
-def compiled(fn: Callable[..., Any], quick: bool = True) -> jax.stages.Wrapped:
-    """jax.jit(fn), on a CPU with little optimisation where `quick`."""
-    return jax.jit(fn, compiler_options=_QUICK) if quick and jax.default_backend() == "cpu" else jax.jit(fn)
+def compiled(fn: Callable[..., Any], quick: bool = True) -> Keeping:
+    """jax.jit(fn), on a CPU with little optimisation where `quick`; its programs are kept."""
+    options = _QUICK if quick and jax.default_backend() == "cpu" else None
+    return Keeping(jax.jit(fn, compiler_options=options), fn, options)

@@ -69,6 +69,7 @@ _OF_NO_EFFECT = frozenset(
 _WRITING = ("__reduce__", "__reduce_ex__", "__getstate__")
 _STANDARD = {object.__reduce__, object.__reduce_ex__, getattr(object, "__getstate__", None)}
 _MOST = 100_000  # objects
+MADE_OF = "_made_of"  # a method of the library's classes: what programs can depend on of an object that holds more
 _JITTED = jax.jit(abs)
 
 
@@ -186,6 +187,8 @@ class _Content:
             self.thing(x.__self__)
         elif kind is type(_JITTED):
             self.write("jitted")
+            if not hasattr(x, "__wrapped__"):
+                raise self.unknown("a jitted function that does not tell what it jits")
             self.thing(x.__wrapped__)
         else:
             self.reduced(x, kind)
@@ -196,6 +199,10 @@ class _Content:
         others = [c for c in kind.__mro__ if not _is_known(c.__module__)]
         if any(vars(c)[k] not in _STANDARD for c in others for k in _WRITING if k in vars(c)):
             raise self.unknown(f"a {kind.__name__} says itself what is written of it")
+        if hasattr(kind, MADE_OF):
+            self.thing(kind)
+            self.part(MADE_OF, getattr(x, MADE_OF)())
+            return
         if kind is functools._lru_cache_wrapper:
             raise self.unknown("keeps what it once computed (functools.cache)")
         if kind.__module__ != "builtins":
@@ -211,7 +218,7 @@ class _Content:
         self.thing(call)
         self.thing(args)
         state, *items = [*more[:3], None, None, None][:3]
-        self.thing(state)
+        self.thing(_without_computed(kind, state) if isinstance(state, dict) and _is_known(kind.__module__) else state)
         for entries in items:
             self.several("items", entries or ())
 
@@ -297,6 +304,11 @@ class _Content:
         self.write("code", x.co_code, x.co_flags, x.co_argcount, x.co_posonlyargcount, x.co_kwonlyargcount)
         self.write(*x.co_names, *x.co_varnames, *x.co_freevars, *x.co_cellvars, getattr(x, "co_exceptiontable", b""))
         self.several("constants", x.co_consts)
+
+
+def _without_computed(kind: type, state: dict[str, Any]) -> dict[str, Any]:
+    """What an object holds, without what follows from it: whether that was computed yet is chance, and hashes are too."""
+    return {k: x for k, x in state.items() if not isinstance(getattr(kind, k, None), functools.cached_property)}
 
 
 def _codes(code: types.CodeType) -> Iterator[types.CodeType]:

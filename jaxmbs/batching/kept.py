@@ -34,13 +34,13 @@ MAKERS = (
 _KERNEL = re.compile(r"jaxmbs_[0-9a-f]{32}")
 
 
-def kept(content: Iterable[str] | None, devices: int, make: Callable[[], jax.stages.Compiled]) -> jax.stages.Compiled:
-    """What `make` compiles for the first `devices` devices.
+def kept(content: Iterable[str] | None, make: Callable[[], jax.stages.Compiled]) -> jax.stages.Compiled:
+    """What `make` compiles, for the first devices of this process.
 
     content: everything that the program depends on beside versions, settings and machine; None: it is not known.
     """
     path = None if content is None or FOLDER is None else FOLDER / f"jaxmbs_{_digest(*content, *_here())}.program"
-    found = _read(path, devices) if path else None
+    found = _read(path) if path else None
     COUNT["read" if found else "made"] += 1
     if found is not None:
         return found
@@ -105,12 +105,12 @@ def _fixed() -> list[str]:
     return [*own, *processor]
 
 
-def _read(path: Path, devices: int) -> jax.stages.Compiled | None:
+def _read(path: Path) -> jax.stages.Compiled | None:
     content = sealed.read(path)
     if content is None:
         return None
     with contextlib.suppress(Exception):  # whatever it is: made anew, it will be right
-        program, wanted = pickle.loads(content)
+        program, wanted, devices = pickle.loads(content)
         if wanted:
             from jaxmbs.batching.machine import compiling
 
@@ -128,4 +128,5 @@ def _write(path: Path, program: jax.stages.Compiled) -> None:
             from jaxmbs.batching.machine import compiling
 
             wanted = {name: compiling.FILES[name] for name in names}
-        sealed.write(path, pickle.dumps((serialize_executable.serialize(program), wanted)))
+        devices = max(len(s.device_set) for s in jax.tree.leaves(program.output_shardings))
+        sealed.write(path, pickle.dumps((serialize_executable.serialize(program), wanted, devices)))

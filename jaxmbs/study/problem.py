@@ -67,6 +67,16 @@ class Study:
     def seed(self) -> int:
         return self.plan.seed
 
+    def _made_of(self) -> list[Any]:
+        """All that programs of the study can depend on, for `jaxmbs.batching.content`."""
+        from jaxmbs.batching.content import NotKnownError
+        from jaxmbs.study.programs import content
+
+        found, why = content(self)
+        if found is None:
+            raise NotKnownError(f"the study: {why}")
+        return [*found, self.content, self.model, self.n]
+
     def of_size(self, n: int | None) -> Study:
         """The study with its number of samples. Raises InputError where its design has not so many."""
         return replace(self, n=check_size(self.plan.design, len(self.dispersions.inputs), self.plan.levels, n))

@@ -20,7 +20,7 @@ def test_programs_are_kept_by_their_content(tmp_path, monkeypatch):
             rows = jax.jit(lambda x: over_rows(lambda r: factor * jnp.sin(r[0]) * r[1])(x)[0])
             return rows.lower(x).compile()
 
-        return np.asarray(kept.kept(content, 1, make)(x))
+        return np.asarray(kept.kept(content, make)(x))
 
     expected = np.sin(x[:, 0]) * x[:, 1]
     np.testing.assert_allclose(program(["a"], 2.0), 2 * expected, rtol=1e-14)

@@ -1,0 +1,132 @@
+"""Jitted functions whose programs another process reads: told apart by all that they are made of."""
+
+import time
+from functools import cached_property
+
+import jax
+import numpy as np
+import pytest
+
+import jaxmbs as mbs
+from jaxmbs.batching import kept
+from jaxmbs.batching.compiling import compiled
+from jaxmbs.batching.content import MADE_OF, NotKnownError, digest
+from jaxmbs.batching.keeping import Keeping
+
+
+@pytest.fixture
+def count(tmp_path, monkeypatch):
+    """Programs made and read, of a folder that was empty."""
+    monkeypatch.setattr(kept, "FOLDER", tmp_path)
+    monkeypatch.setattr(kept, "COUNT", {"made": 0, "read": 0})
+    return kept.COUNT
+
+
+def scaled(factor, jit=compiled):
+    """As another process would make it: a new function each time."""
+
+    def fn(x):
+        return {"out": factor * np.pi * x["in"]}
+
+    return jit(fn)
+
+
+def test_the_same_function_is_read(count):
+    x = {"in": np.arange(3.0)}
+    first = scaled(2.0)(x)["out"]
+    assert count == {"made": 1, "read": 0}
+    again = scaled(2.0)
+    assert np.array_equal(again(x)["out"], first) and count == {"made": 1, "read": 1}
+    again(x)
+    assert count == {"made": 1, "read": 1}, "once in a process"
+    assert np.array_equal(again({"in": np.ones(2)})["out"], 2.0 * np.pi * np.ones(2)) and count["made"] == 2
+    assert np.array_equal(scaled(3.0)(x)["out"], 3.0 * np.pi * x["in"]) and count["made"] == 3
+    assert np.array_equal(scaled(np.array([1.0, 2.0, 4.0]))(x)["out"], np.pi * np.array([0.0, 2.0, 8.0]))
+    assert count == {"made": 4, "read": 1}
+    scaled(2.0, lambda fn: compiled(fn, quick=False))(x)
+    assert count["made"] == 5, "compiled in another way"
+
+
+def test_a_function_of_rows_is_read(count, monkeypatch):
+    monkeypatch.setenv("JAXMBS_KERNELS", "machine")
+    x = {"in": np.linspace(0.0, 1.0, 7)}
+    first = scaled(2.0, lambda fn: mbs.jit(fn, in_axes=0))(x)["out"]
+    again = scaled(2.0, lambda fn: mbs.jit(fn, in_axes=0))(x)["out"]
+    assert np.array_equal(first, again) and count == {"made": 1, "read": 1}
+    assert np.allclose(first, 2.0 * np.pi * x["in"], rtol=1e-15)
+
+
+def test_where_no_folder_is_set_nothing_is_kept(count, monkeypatch):
+    monkeypatch.setattr(kept, "FOLDER", None)
+    scaled(2.0)({"in": np.arange(3.0)})
+    assert count == {"made": 0, "read": 0}
+
+
+def test_what_is_not_known_is_compiled_as_ever(count):
+    def fn(x):
+        return (2.0 if time.time() > 0 else 3.0) * x
+
+    assert compiled(fn)(np.ones(2)).tolist() == [2.0, 2.0] and count == {"made": 0, "read": 0}
+
+
+def test_inside_another_function_it_is_a_jitted_one(count):
+    def outer(x):
+        return scaled(2.0, lambda fn: compiled(fn, quick=False))(x)["out"].sum()
+
+    slope = jax.grad(outer)({"in": np.arange(3.0)})["in"]
+    assert np.allclose(slope, 2 * np.pi) and count == {"made": 0, "read": 0}
+
+
+def test_static_data_of_arguments_tell_programs_apart(count):
+    """Two mechanisms of the same shapes and other joints."""
+
+    def built(kind):
+        mechanism = mbs.Mechanism("one body", gravity=(0, 0, -9.81))
+        mechanism.add_body("body", 1.0, (0, 0.5, 0))
+        mechanism.add_joint("joint", kind((0, 0, 1)), "world", "body")
+        return mechanism.build()
+
+    def mass(model):
+        return mbs.mass_matrix(model, np.array([0.3]))
+
+    for kind in (mbs.Revolute, mbs.Prismatic):
+        model = built(kind)
+        assert np.array_equal(compiled(mass)(model), mass(model))
+    assert count["made"] == 2
+
+
+class Caching:
+    """Half of it follows from the rest."""
+
+    def __init__(self, x):
+        self.x = x
+
+    @cached_property
+    def twice(self):
+        return 2 * self.x
+
+
+class Telling(Caching):
+    def _made_of(self):
+        if self.x < 0:
+            raise NotKnownError("negative")
+        return self.x
+
+
+def test_what_follows_from_the_rest_does_not_count():
+    """Of the library's own classes: in others it could be anything."""
+    fresh, used = Caching(3.0), Caching(3.0)
+    assert used.twice == 6.0
+    assert digest({"x": fresh}) != digest({"x": used})
+    structure = mbs.library.double_pendulum().build().structure
+    before = digest({"x": structure})
+    hash(structure)
+    assert digest({"x": structure}) == before == digest({"x": mbs.library.double_pendulum().build().structure})
+
+
+def test_an_object_can_tell_what_it_is_made_of():
+    a, b = Telling(3.0), Telling(3.0)
+    assert b.twice == 6.0 and digest({"x": a}) == digest({"x": b}) != digest({"x": Telling(4.0)})
+    assert hasattr(Keeping, MADE_OF)
+    with pytest.raises(NotKnownError, match="negative"):
+        digest({"x": Telling(-1.0)})
