@@ -21,7 +21,7 @@ from benchmarks import made_from, rail
 from jaxmbs.study.arrays import lay_out
 from jaxmbs.study.plots import histogram
 from jaxmbs.study.problem import read
-from jaxmbs.study.run import BLOCK_ROWS
+from jaxmbs.study.batch import BLOCK_ROWS
 from jaxmbs.study.statistics import converging, document, extremes, summarize, worst
 from jaxmbs.study.store import Store
 
@@ -50,7 +50,7 @@ def made_up(folder: Path, n: int) -> Store:
 def opened(folder: Path, n: int) -> tuple[Any, Store]:
     """The study and its store, whether there is anything in it or not."""
     (folder / "study.toml").write_text(STUDY, encoding="utf-8")
-    record = {"n": n, "chunk_rows": 16 * BLOCK_ROWS, "block_rows": BLOCK_ROWS, "precision": "float64"}
+    record = {"n": n, "chunk_rows": 256 * BLOCK_ROWS, "block_rows": BLOCK_ROWS, "precision": "float64"}
     return read(folder / "study.toml").of_size(n), Store(folder, record)
 
 

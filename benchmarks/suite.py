@@ -198,12 +198,12 @@ def own(model: mbs.Model, case: Case, arrays: Sequence[np.ndarray]) -> Own:
 
 def study(case: Case) -> Run:
     """The samples of the study of an example, without its files."""
-    from jaxmbs.study.batch import compiled
+    from jaxmbs.study.batch import compiled, usual_rows
     from jaxmbs.study.problem import read
-    from jaxmbs.study.run import BLOCK_ROWS
 
-    program = compiled(read(ROOT / "examples" / f"{case.robot}.toml"), BLOCK_ROWS)
-    return lambda: program(0, case.batch // BLOCK_ROWS)["status"]
+    rows = usual_rows()
+    program = compiled(read(ROOT / "examples" / f"{case.robot}.toml"), rows)
+    return lambda: program(0, case.batch // rows)["status"]
 
 
 def compiled(case: Case, ours: Own) -> dict[str, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 
@@ -15,6 +16,7 @@ def main() -> None:
     """Entry point of `jaxmbs`."""
     # commands show no windows; notebooks name a backend that may not be installed here
     os.environ["MPLBACKEND"] = "agg"
+    gc.set_threshold(100_000, 20, 20)  # imports make many objects that stay: searching them takes a tenth of a start
     try:
         from jaxmbs.cli.app import app
 

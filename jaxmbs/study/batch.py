@@ -34,8 +34,22 @@ Results = dict[str, Any]
 
 # each device runs its loops on one core: the devices are the cores, and no bit may depend on their number
 _ONE_CORE: dict[str, str | bool] = {"xla_disable_hlo_passes": "cpu-parallel-task-assigner"}
+_GENERATOR = "threefry2x32"  # named: a default that changes must not change results
 _DRAWN, _APPLIED = 128, 2000  # rows of the programs for some samples
-BLOCKS_PER_DEVICE = 32  # most blocks of one call; part of the compiled program's shapes, so one constant for all runs
+# Samples of a block: so few that all cores have some of a small run, and as fast as more in machine code; a GPU wants many
+BLOCK_ROWS = 64
+GPU_ROWS = 1040
+_CALL_ROWS, _CALL_BLOCKS = 33_280, 32  # a device computes so many in one call, at least so many blocks
+
+
+def usual_rows() -> int:
+    """Samples of a block where a run names no other number. Not by n: bits of a sample can depend on it in the last place."""
+    return BLOCK_ROWS if jax.default_backend() == "cpu" else GPU_ROWS
+
+
+def most_blocks(rows: int) -> int:
+    """Most blocks of one call on a device; part of the compiled program's shapes, so the same for all runs."""
+    return max(_CALL_BLOCKS, _CALL_ROWS // rows)
 
 
 def precision() -> np.dtype:
@@ -44,9 +58,22 @@ def precision() -> np.dtype:
 
 
 def study_key(seed: int) -> jax.Array:
-    """The study's key. The generator is named: a default that changes must not change results."""
-    key = jax.random.key(seed % 2**32, impl="threefry2x32")
-    return jax.random.fold_in(key, seed // 2**32)
+    """The study's key."""
+    return _key(np.uint32(seed % 2**32), np.uint32(seed // 2**32))
+
+
+def _key(low: Any, high: Any) -> jax.Array:
+    return jax.random.fold_in(jax.random.key(low, impl=_GENERATOR), high)
+
+
+def keys_of(study: Study) -> jax.Array:
+    """Keys of the inputs of a study, by one kept program: some thirty small ones would take longer than a small run."""
+
+    def keys(low: Array, high: Array) -> Array:
+        return jax.random.key_data(study.dispersions.keys(_key(low, high)))
+
+    low, high = np.uint32(study.seed % 2**32), np.uint32(study.seed // 2**32)
+    return jax.random.wrap_key_data(kept_here(study, "keys", keys, low, high), impl=_GENERATOR)
 
 
 def samples_of(study: Study, dtype: Any) -> jax.stages.Wrapped:
@@ -80,6 +107,13 @@ def samples_of(study: Study, dtype: Any) -> jax.stages.Wrapped:
     return jax.jit(samples, static_argnames="fused")
 
 
+def dealt(samples: Callable[..., Results]) -> jax.stages.Wrapped:
+    """Function (keys, indices (rows,), points (rows, m)) -> what `samples` gives, a part of the rows on each device."""
+    mesh = Mesh(np.array(jax.devices()), ("devices",))
+    split, whole = PartitionSpec("devices"), PartitionSpec()
+    return jax.jit(jax.shard_map(samples, mesh=mesh, in_specs=(whole, split, split), out_specs=split, check_vma=False))
+
+
 def drawn(study: Study, keys: Array, index: Array, points: Array | None, dtype: Any) -> Array:
     """(rows, k) draws of samples: of their index, or of their points (rows, m) in a design."""
     if points is None:
@@ -91,7 +125,7 @@ def draws_of(study: Study, samples: Sequence[int], dtype: Any) -> Array:
     """(S, k) draws of the named samples."""
     several, design = filled(np.asarray(samples), _DRAWN), study.design
     points = np.concatenate([design.points(i, i + 1) for i in several]).astype(dtype) if design else None
-    keys = study.dispersions.keys(study_key(study.seed))
+    keys = keys_of(study)
 
     def draw(keys: Array, index: Array, points: Array | None) -> Array:
         return drawn(study, keys, index, points, dtype)
@@ -104,11 +138,11 @@ def kept_here(study: Study, name: str, fn: Callable[..., Any], *arrays: Any) -> 
     return kept_for(study, name, compiles_quickly(fn), *arrays)(*arrays)
 
 
-def kept_for(study: Study, name: str, fn: jax.stages.Wrapped, *arrays: Any) -> jax.stages.Compiled:
+def kept_for(study: Study, name: str, fn: Any, *arrays: Any) -> jax.stages.Compiled:
     """The program of a jitted function for arrays of these shapes on one device, kept under its name."""
     own, _ = content(study)
     shapes = [f"{x.shape} {x.dtype}" for x in jax.tree.leaves(arrays)]
-    return kept_program(own and [*own, name, *shapes], 1, lambda: fn.lower(*arrays).compile())
+    return kept_program(own and [*own, name, *shapes], lambda: fn.lower(*arrays).compile())
 
 
 def simulated(simulation: SimulationTable, model: mbs.Model, q: Array, v: Array, **more: Any) -> mbs.Solution:
@@ -170,7 +204,7 @@ class Compiled:
     @property
     def most(self) -> int:
         """Most blocks that one call computes."""
-        return self.devices * BLOCKS_PER_DEVICE
+        return self.devices * most_blocks(self.rows)
 
     def __call__(self, first: int, count: int) -> Results:
         """Results of the blocks first ... first + count - 1, leaves (count * rows, ...) in the order of samples."""
@@ -181,7 +215,7 @@ class Compiled:
         results = self.program(self.keys, *jax.device_put((firsts, counts, points), self.sharding))
 
         def joined(x: Array) -> np.ndarray:
-            parts = np.asarray(x).reshape(self.devices, BLOCKS_PER_DEVICE * self.rows, *x.shape[2:])
+            parts = np.asarray(x).reshape(self.devices, most_blocks(self.rows) * self.rows, *x.shape[2:])
             return np.concatenate([part[: n * self.rows] for part, n in zip(parts, counts, strict=True)])
 
         results = jax.tree.map(joined, results)
@@ -195,8 +229,8 @@ class Compiled:
 
 
 def _points(design: Design, firsts: np.ndarray, counts: np.ndarray, rows: int) -> np.ndarray:
-    """(devices, BLOCKS_PER_DEVICE, rows, m) points of the blocks that each device computes."""
-    found = np.full((len(firsts), BLOCKS_PER_DEVICE, rows, len(design.names)), 0.5, precision())
+    """(devices, most blocks, rows, m) points of the blocks that each device computes."""
+    found = np.full((len(firsts), most_blocks(rows), rows, len(design.names)), 0.5, precision())
     for device, (first, count) in enumerate(zip(firsts, counts, strict=True)):
         if count:
             own = design.points(int(first) * rows, int(first + count) * rows)
@@ -208,7 +242,7 @@ def compiled(study: Study, rows: int) -> Compiled:
     """Compile the study for this process's precision and devices."""
     dtype = precision()
     samples = samples_of(study, dtype)
-    keys = study.dispersions.keys(study_key(study.seed))
+    keys = keys_of(study)
     devices = jax.devices()
     mesh = Mesh(np.array(devices), ("devices",))
     split, whole = PartitionSpec("devices"), PartitionSpec()
@@ -231,7 +265,7 @@ def compiled(study: Study, rows: int) -> Compiled:
                 new = jax.tree.unflatten(jax.tree.structure(shapes), jaxpr_as_fun(traced)(keys, first[0] + i, *given))
                 return jax.tree.map(lambda all, one: jax.lax.dynamic_update_index_in_dim(all, one, i, 0), results, new)
 
-            empty = jax.tree.map(lambda s: jnp.zeros((BLOCKS_PER_DEVICE, *s.shape), s.dtype), shapes)
+            empty = jax.tree.map(lambda s: jnp.zeros((most_blocks(rows), *s.shape), s.dtype), shapes)
             return jax.lax.fori_loop(0, count[0], body, empty)
 
         none = np.zeros(len(devices), np.int32)
@@ -240,5 +274,5 @@ def compiled(study: Study, rows: int) -> Compiled:
         return jax.jit(blocks).lower(keys, *numbers).compile(_ONE_CORE if devices[0].platform == "cpu" else None)
 
     own, _ = content(study)
-    found = kept_program(own and [*own, f"{rows} rows"], len(devices), program)
+    found = kept_program(own and [*own, f"{rows} rows"], program)
     return Compiled(found, samples, keys, rows, len(devices), sharding, study.design)

@@ -38,14 +38,15 @@ class Estimate:
 
 def estimate(study: Study, n: int, block_rows: int = 0, precision: str = "float64") -> Estimate:
     """What n samples of a study need; disk before compression."""
-    from jaxmbs.study.batch import BLOCKS_PER_DEVICE
+    from jaxmbs.study.batch import BLOCK_ROWS, most_blocks
 
     size = 4 if precision == "float32" else 8
     draws = sum(d.k for d in study.dispersions.items) if study.dispersions else 0
     sample = size * (len(study.outputs) + draws + OTHERS)
     steps = study.simulation.t_end / study.simulation.dt
     cores = os.cpu_count() or 1
-    together = min(n, cores * BLOCKS_PER_DEVICE * (block_rows or 1040))
+    rows = block_rows or BLOCK_ROWS
+    together = min(n, cores * most_blocks(rows) * rows)
     memory = 3 * sample * together + STEP_BYTES * steps
     return Estimate(n, steps, float(sample) * n, memory, LEAST_TIME * steps * n * max(study.model.nv, 1) / cores)
 

@@ -20,8 +20,9 @@ from jaxmbs.study.seal import SEAL, sealed_with
 if TYPE_CHECKING:
     from jaxmbs.study.problem import Study
 
-_CHUNKS = 32  # of a large run along `sample`, about: each is a file per variable, half a millisecond of work
-_MOST_BLOCKS = 16  # in a zarr chunk
+_CHUNKS = 8  # of a run along `sample`, about: each is a file per variable, half a millisecond of work
+_MOST_CHUNK = 1 << 14  # samples of one, about
+_MOST_BLOCKS = 16  # in a zarr chunk, where blocks are long
 DIGEST = "digest"  # of the rest of the record
 _MOST_ROWS = 2**24  # of a chunk
 _SINCE = {"seed": 0, "study": "", "generator": "", "device": "", "versions": {}}  # in all records of kind 2 and later
@@ -45,7 +46,7 @@ def provenance(study: Study, n: int, rows: int, until: Any = None, key: bytes | 
             "generator": "threefry2x32",
             "design": study.plan.design,
             "block_rows": rows,
-            "chunk_rows": rows * min(_MOST_BLOCKS, -(-n // (rows * _CHUNKS))),
+            "chunk_rows": _chunk(n, rows),
             "precision": str(precision()),
             "origin": origin(study.path),
             **machine(),
@@ -53,6 +54,11 @@ def provenance(study: Study, n: int, rows: int, until: Any = None, key: bytes | 
         | ({"until": until} if until is not None else {}),
         key,
     )
+
+
+def _chunk(n: int, rows: int) -> int:
+    """Samples of a chunk of the results: whole blocks."""
+    return rows * -(-min(-(-n // _CHUNKS), _MOST_CHUNK) // rows)
 
 
 def machine() -> Provenance:
@@ -117,7 +123,8 @@ def fault(record: Provenance) -> str:
         or type(record.get("seed")) is not int
     ):
         return "its numbers are not those of a run"
-    if not record["block_rows"] <= record["chunk_rows"] <= record["block_rows"] * _MOST_BLOCKS <= _MOST_ROWS:
+    rows = record["block_rows"]
+    if not rows <= record["chunk_rows"] <= max(_MOST_CHUNK, rows * _MOST_BLOCKS) <= _MOST_ROWS:
         return "its numbers are not those of a run"
     return ""
 

@@ -9,10 +9,11 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import jax
 import numpy as np
 
 from jaxmbs.io.errors import InputError, Problem, choices
-from jaxmbs.study.batch import kept_for, precision, samples_of, study_key
+from jaxmbs.study.batch import dealt, kept_for, keys_of, precision, samples_of
 from jaxmbs.study.layout import ANEW, labels
 from jaxmbs.study.reliability import (
     DesignPoint,
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from jaxmbs.study.criteria import Criterion
     from jaxmbs.study.problem import Study
 
-_ROWS = 64  # samples that are computed at once
+_ROWS = 16  # samples that a core computes at once
 _STARTS = 3  # of a search by gradient
 _TOLD = 6  # inputs of a point that are told, the largest
 
@@ -51,12 +52,13 @@ def limit_state_of(study: Study, criterion: Criterion) -> LimitState:
     from scipy.special import ndtr
 
     dtype, inputs, label = precision(), len(study.dispersions.inputs), labels(study).outputs[criterion.output]
-    samples, keys = samples_of(study, dtype), study.dispersions.keys(study_key(study.seed))
+    samples, keys = samples_of(study, dtype), keys_of(study)
+    rows = _ROWS * jax.device_count()
 
     @functools.cache
     def program() -> Any:
-        points = np.zeros((_ROWS, inputs), dtype)
-        return kept_for(study, "rare", samples, keys, np.zeros(_ROWS, np.uint32), points)
+        points = np.zeros((rows, inputs), dtype)
+        return kept_for(study, "rare", dealt(samples), keys, np.zeros(rows, np.uint32), points)
 
     def results(u: np.ndarray) -> dict[str, Any]:
         points, index = ndtr(u).astype(dtype), np.zeros(len(u), np.uint32)
@@ -67,7 +69,7 @@ def limit_state_of(study: Study, criterion: Criterion) -> LimitState:
                 x[k] = one[name][0]
         return {"margin": np.where(found["status"] == 0, criterion.margin(found[label]), np.nan)}
 
-    return LimitState(lambda u: in_blocks(results, u, _ROWS)["margin"], None, inputs)
+    return LimitState(lambda u: in_blocks(results, u, rows)["margin"], None, inputs)
 
 
 def picked(study: Study, text: str | None) -> Criterion:

@@ -16,7 +16,7 @@ import xarray as xr
 import jaxmbs as mbs
 from jaxmbs.io import InputError
 from jaxmbs.study import read, repeat, resume, run
-from jaxmbs.study.batch import BLOCKS_PER_DEVICE, Compiled
+from jaxmbs.study.batch import Compiled, most_blocks
 from jaxmbs.study.layout import ANEW
 from jaxmbs.study.provenance import signed
 from jaxmbs.study.run import _Pace
@@ -272,7 +272,7 @@ def test_samples_with_angles_beyond_what_kernels_serve_are_done_by_themselves(ca
 
 def test_samples_that_kernels_give_back_are_put_in_their_places():
     """A program of two devices whose kernels give back samples 9 and 13 of blocks of four rows."""
-    index = np.arange(8, 8 + 2 * BLOCKS_PER_DEVICE * 4).reshape(2, BLOCKS_PER_DEVICE, 4)
+    index = np.arange(8, 8 + 2 * most_blocks(4) * 4).reshape(2, most_blocks(4), 4)
     index[1] -= index[1, 0, 0] - 12  # the first device has block 2, the second block 3
     index = index.reshape(-1, 4)
     given = {"x": jnp.asarray(index, float), ANEW: jnp.asarray((index == 9) | (index == 13))}

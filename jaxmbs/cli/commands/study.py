@@ -57,17 +57,17 @@ def study(
         from jaxmbs.study.estimate import check
         from jaxmbs.study.storage import place
 
-        rows, there = block_rows or 0, place(out)
-        check(checked, n, rows, precision, there)
+        there = place(out)
+        check(checked, n, block_rows or 0, precision, there)
         compute(precision)
         say_what_is_not_kept(checked, voice)
         from jaxmbs.study.report import table
-        from jaxmbs.study.run import BLOCK_ROWS, run
+        from jaxmbs.study.run import run
         from jaxmbs.study.shell import command
         from jaxmbs.study.statistics import document
 
         with progress(voice, out, trust) as told:
-            store = run(checked, n, there, rows or BLOCK_ROWS, told, wait, rule(until), cluster, trust, seal)
+            store = run(checked, n, there, block_rows, told, wait, rule(until), cluster, trust, seal)
         if as_json:
             voice.document(document(checked, store))
         elif not quiet:
