@@ -19,9 +19,9 @@ import typer
 
 from benchmarks import made_from, rail
 from jaxmbs.study.arrays import lay_out
+from jaxmbs.study.batch import BLOCK_ROWS
 from jaxmbs.study.plots import histogram
 from jaxmbs.study.problem import read
-from jaxmbs.study.batch import BLOCK_ROWS
 from jaxmbs.study.statistics import converging, document, extremes, summarize, worst
 from jaxmbs.study.store import Store
 

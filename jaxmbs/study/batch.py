@@ -43,7 +43,7 @@ _CALL_ROWS, _CALL_BLOCKS = 33_280, 32  # a device computes so many in one call, 
 
 
 def usual_rows() -> int:
-    """Samples of a block where a run names no other number. Not by n: bits of a sample can depend on it in the last place."""
+    """Samples of a block where a run names no other number. It is not chosen by n: last bits of a sample depend on it."""
     return BLOCK_ROWS if jax.default_backend() == "cpu" else GPU_ROWS
 
 

@@ -53,8 +53,9 @@ def run(
     n: None where its design fixes their number; block_rows: samples that a core computes at once, 64 unless named (1040 on
     a GPU), kept in the provenance; the precision is this process's (jax_enable_x64). A sample is a pure function of the
     study file and its index: neither n, nor the number of devices, nor an interruption changes its bits. Memory does not
-    grow with n. A sample that fails has a status and no effect on others. wait: for another process that works there. until: end before n as soon as every criterion
-    is "decided", or its interval is no wider than this number; the report's intervals then hold whenever one stops.
+    grow with n. A sample that fails has a status and no effect on others. wait: for another process that works there.
+    until: end before n as soon as every criterion is "decided", or its interval is no wider than this number; the report's
+    intervals then hold whenever one stops.
     cluster: compute on "local:4" (four processes), "tcp://HOST:PORT" (a scheduler of Dask), or a cluster object of Dask;
     trust: the workers run the Python modules of the study; seal: a file with a key of yours, over the record and, at the
     end, all numbers: who has it not can change none of them unseen (`jaxmbs verify --seal`). Raises InputError where
