@@ -121,11 +121,7 @@ MOST_MAPS = 55_000  # Linux allows a process 65,530; XLA crashes where it gets n
 
 
 def pytest_runtest_teardown(nextitem, tests=count(1)):
-    """Commands keep programs for the rest of their process; a test must not read one that another made.
-
-    Every compiled program holds some mappings of memory; a process that tests for long drops the old ones.
-    """
-    kept.FOLDER = None
+    """Every compiled program holds some mappings of memory; a process that tests for long drops the old ones."""
     maps = Path("/proc/self/maps")
     # counted after every tenth test, for to count them takes as long as a short test
     if next(tests) % 10 == 0 and maps.exists() and maps.read_bytes().count(b"\n") > MOST_MAPS:
@@ -141,6 +137,8 @@ def pytest_pyfunc_call(pyfuncitem):
 
 @pytest.fixture(autouse=True)
 def interpreted(request):
-    """Compiling takes seconds, one evaluation operation by operation less than one."""
+    """Compiling takes seconds, one evaluation operation by operation less than one; what is compiled is kept whole."""
+    changed = "monkeypatch" in request.fixturenames  # what a program is made of, perhaps
+    kept.FOLDER = None if changed else Path(KEPT["jax_compilation_cache_dir"])
     with jax.disable_jit() if request.node.get_closest_marker("interpreted") else nullcontext():
         yield

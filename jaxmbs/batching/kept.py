@@ -110,7 +110,9 @@ def _read(path: Path) -> jax.stages.Compiled | None:
     if content is None:
         return None
     with contextlib.suppress(Exception):  # whatever it is: made anew, it will be right
-        program, wanted, devices = pickle.loads(content)
+        program, wanted, devices, factorises = pickle.loads(content)
+        if factorises:
+            _begin_lapack()
         if wanted:
             from jaxmbs.batching.machine import compiling
 
@@ -120,13 +122,21 @@ def _read(path: Path) -> jax.stages.Compiled | None:
     return None
 
 
+@functools.cache
+def _begin_lapack() -> None:
+    """Let JAX look up LAPACK's functions, which it does where a call of one is lowered: a program that is read has
+    addresses of nothing before that."""
+    jax.jit(jax.lax.linalg.cholesky).lower(jax.ShapeDtypeStruct((1, 1), "float32"))
+
+
 def _write(path: Path, program: jax.stages.Compiled) -> None:
     with contextlib.suppress(Exception):  # some programs cannot be written
-        names = set(_KERNEL.findall(program.as_text() or ""))
+        text = program.as_text() or ""
+        names = set(_KERNEL.findall(text))
         wanted = {}
         if names:
             from jaxmbs.batching.machine import compiling
 
             wanted = {name: compiling.FILES[name] for name in names}
         devices = max(len(s.device_set) for s in jax.tree.leaves(program.output_shardings))
-        sealed.write(path, pickle.dumps((serialize_executable.serialize(program), wanted, devices)))
+        sealed.write(path, pickle.dumps((serialize_executable.serialize(program), wanted, devices, "lapack_" in text)))

@@ -1,5 +1,7 @@
 """Jitted functions whose programs another process reads: told apart by all that they are made of."""
 
+import subprocess
+import sys
 import time
 from functools import cached_property
 
@@ -130,3 +132,41 @@ def test_an_object_can_tell_what_it_is_made_of():
     assert hasattr(Keeping, MADE_OF)
     with pytest.raises(NotKnownError, match="negative"):
         digest({"x": Telling(-1.0)})
+
+
+READ = """
+import jax
+import numpy as np
+from jaxmbs.batching import kept
+from jaxmbs.batching.compiling import compiled
+
+jax.config.update("jax_enable_x64", True)
+kept.FOLDER = kept.Path({folder!r})
+
+
+def solved(x):
+    return jax.numpy.linalg.solve(x, jax.numpy.arange(3.0))
+
+
+print(compiled(solved)(np.diag([1.0, 2.0, 4.0])).tolist(), kept.COUNT)
+"""
+
+
+def test_another_process_finds_linear_algebra(tmp_path):
+    """JAX looks up the functions of LAPACK where it lowers a call of one, which a process that reads does not."""
+    run = [sys.executable, "-c", READ.format(folder=str(tmp_path))]
+    said = [subprocess.run(run, capture_output=True, text=True, encoding="utf-8") for _ in range(2)]
+    assert [x.stdout for x in said] == [
+        f"[0.0, 0.5, 0.5] {{'made': {made}, 'read': {1 - made}}}\n" for made in (1, 0)
+    ], said[1].stderr
+
+
+def test_calls_of_python_are_not_kept(count):
+    """The program has an address of the function that it calls, in this process."""
+
+    def fn(x):
+        jax.debug.print("{}", x.sum())
+        return x
+
+    compiled(fn)(np.ones(2))
+    assert count["made"] == 1 and not list(kept.FOLDER.glob("*.program"))
