@@ -26,9 +26,10 @@ $(TYPED): $(STAMP) pyproject.toml $(shell find jaxmbs -name '*.py')
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	touch $(TYPED)
 
-test-slow: $(STAMP)  ## everything, the longer runs that the default leaves out as well, compiled as for a user
+test-slow: $(STAMP)  ## the longer runs that the default leaves out, then the default tests compiled as for a user
 	$(BIN)/python -m pip install -q -e '.[test,buckets]'
-	$(PYTEST) --slow
+	$(PYTEST) --slow -m "slow and not optimised"
+	$(PYTEST) --slow -m "optimised or not slow"
 
 test-newest: $(STAMP)  ## the default tests on a newer Python (NEWEST), with the newest of everything that PyPI serves for it
 	$(BIN)/python -m pip install -q uv

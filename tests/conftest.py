@@ -1,7 +1,7 @@
 """Settings of the tests: float64, no silent rank promotion, warnings are errors; `--slow` adds the long ones.
 
 Tests marked `interpreted` run without compilation; what they check is checked compiled, too, by others. A session
-of `-m "not optimised"` compiles without XLA's optimisation. Compiled programs are kept in a folder, for other processes,
+of `-m "not optimised"` compiles without XLA's optimisation, and so does one of the slow tests of these. Compiled programs are kept in a folder, for other processes,
 for a process that has dropped them, and for the next run.
 """
 
@@ -40,6 +40,7 @@ share_contexts()
 gc.disable()  # until all is imported: a third of the start would be a search among what stays
 
 # XLA without LLVM's optimisation and its newer emitters: a fifth of the time to compile, the same mathematics
+QUICKLY = ("not optimised", "slow and not optimised")  # sessions that run so
 QUICK = "--xla_backend_optimization_level=0 --xla_cpu_parallel_codegen_split_count=1"
 if jax.__version_info__ < (0, 11):  # XLA ends a process that names an option which is no more
     QUICK += " --xla_cpu_use_fusion_emitters=false"
@@ -56,7 +57,7 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "interpreted: not compiled, which is quicker for a single evaluation")
     config.addinivalue_line("filterwarnings", "error")
     flags = os.environ.get("XLA_FLAGS", "")  # a worker has those of its session
-    if config.getoption("markexpr") == "not optimised" and not config.getoption("--slow") and QUICK not in flags:
+    if config.getoption("markexpr") in QUICKLY and QUICK not in flags:
         os.environ["XLA_FLAGS"] = f"{QUICK} {flags}".strip()  # before XLA reads them
     # by JAX 0.12; a kernel for GPUs that replaces it needs one to be tested on
     config.addinivalue_line("filterwarnings", "ignore:The Pallas Triton backend is deprecated:DeprecationWarning")
@@ -74,7 +75,7 @@ def _optimised(path):
 
 def pytest_ignore_collect(collection_path, config):
     """Neither of the two sessions imports the files of the other."""
-    other = {"optimised": False, "not optimised": True}.get(config.getoption("markexpr"))
+    other = {"optimised": False, **dict.fromkeys(QUICKLY, True)}.get(config.getoption("markexpr"))
     return True if collection_path.suffix == ".py" and _optimised(collection_path) is other else None
 
 

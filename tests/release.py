@@ -1,7 +1,8 @@
 """Everything that the project can check of itself, one stage after another: `make test-release`, about two hours.
 
-Writes release.md beside this file: what passed, how long it took, on which machine, from which commit; and one line on it
-into the README and the manual, between marks that are there for it.
+Writes release.md beside this file: what passed, how long it took, on which machine, from which commit; stages that are run
+by themselves join those of the same commit. When all are there, one line on them goes into the README and the manual,
+between marks that are there for it.
 """
 
 import os
@@ -54,6 +55,14 @@ def outcome(status, output):
     return said if status == 0 else f"**failed** (exit status {status}): {said}"
 
 
+def before():
+    """{stage: its row as it stands in the table}, of stages that ran from this very commit."""
+    text = TABLE.read_text(encoding="utf-8") if TABLE.exists() else ""
+    if f"from commit {git('rev-parse', '--short', 'HEAD')}. " not in text:
+        return {}
+    return {row.split(" | ")[0].removeprefix("| "): row for row in text.splitlines()[6:]}
+
+
 def table(rows):
     changed = " and changes that are not committed" if git("status", "--porcelain", "--untracked-files=no") else ""
     machine = f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores"
@@ -62,7 +71,9 @@ def table(rows):
         f"{git('rev-parse', '--short', 'HEAD')}{changed}. {machine}, "
         f"Python {platform.python_version()}.\n\n| stage | outcome | minutes | CPU minutes |\n|---|---|---|---|\n"
     )
-    return head + "".join(f"| {name} | {said} | {wall / 60:.1f} | {cpu / 60:.1f} |\n" for name, said, wall, cpu in rows)
+    new = {name: f"| {name} | {said} | {wall / 60:.1f} | {cpu / 60:.1f} |" for name, said, wall, cpu in rows}
+    found = before() | new
+    return head + "".join(f"{found[name]}\n" for name, _ in STAGES.values() if name in found)
 
 
 def line(text, link):
@@ -95,7 +106,7 @@ def main(names):
         failed |= status != 0
         rows.append((name, outcome(status, output), wall, cpu))
         TABLE.write_text(table(rows), encoding="utf-8")  # what is known stays if a later stage is stopped
-    if not names:
+    if all(name in TABLE.read_text(encoding="utf-8") for name, _ in STAGES.values()):
         tell()
     print(TABLE.read_text(encoding="utf-8"))
     return int(failed)

@@ -5,8 +5,8 @@ import pytest
 from tests import release
 
 ROWS = [
-    ("default tests", "4449 passed", 300.0, 590.0),
-    ("robots", "**failed** (exit status 2): 68 passed, 1 failed", 60.0, 90.0),
+    ("default tests, lint and types", "4449 passed", 300.0, 590.0),
+    ("a public collection of robots", "**failed** (exit status 2): 68 passed, 1 failed", 60.0, 90.0),
 ]
 
 
@@ -25,3 +25,13 @@ def test_pages_say_what_the_table_says(name):
     said = page.partition(release.BEGIN)[2].partition(release.END)[0]
     table = release.TABLE
     assert said == (release.line(table.read_text(encoding="utf-8"), release.PAGES[name]) if table.exists() else "")
+
+
+def test_stages_of_one_commit_are_in_one_table(tmp_path, monkeypatch):
+    monkeypatch.setattr(release, "TABLE", tmp_path / "release.md")
+    monkeypatch.setattr(release, "git", lambda *words: {"rev-parse": commit, "status": ""}[words[0]])
+    names = [name for name, _ in release.STAGES.values()]
+    for commit, name, there in (("abc", 4, [4]), ("abc", 0, [0, 4]), ("abc", 4, [0, 4]), ("def", 1, [1])):
+        release.TABLE.write_text(release.table([(names[name], "3 passed", 60.0, 90.0)]), encoding="utf-8")
+        rows = release.TABLE.read_text(encoding="utf-8").splitlines()[6:]
+        assert rows == [f"| {names[k]} | 3 passed | 1.0 | 1.5 |" for k in there]

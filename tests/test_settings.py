@@ -5,12 +5,12 @@ import os
 import jax
 import jax.numpy as jnp
 
-from tests.conftest import QUICK
+from tests.conftest import QUICK, QUICKLY
 
 
 def test_only_a_session_without_optimised_tests_compiles_quickly(request):
     quick = QUICK in os.environ.get("XLA_FLAGS", "")
-    assert quick == (request.config.getoption("markexpr") == "not optimised" and not request.config.getoption("--slow"))
+    assert quick == (request.config.getoption("markexpr") in QUICKLY)
     assert not (quick and any(item.get_closest_marker("optimised") for item in request.session.items))
 
 
