@@ -1,8 +1,8 @@
 """Settings of the tests: float64, no silent rank promotion, warnings are errors; `--slow` adds the long ones.
 
 Tests marked `interpreted` run without compilation; what they check is checked compiled, too, by others. A session
-of `-m "not optimised"` compiles without XLA's optimisation, and so does one of the slow tests of these. Compiled programs are kept in a folder, for other processes,
-for a process that has dropped them, and for the next run.
+of `-m "not optimised"` compiles without XLA's optimisation, and so does one of the slow tests of these. Compiled programs
+are kept in a folder, for other processes, for a process that has dropped them, and for the next run.
 """
 
 import atexit
