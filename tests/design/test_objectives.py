@@ -153,7 +153,8 @@ def test_identified_parameters_and_their_confidence():
 @pytest.mark.slow
 def test_the_wing_unfolds_in_time():
     design = synthesize(wing())
-    assert design.largest["event_time"] < 1e-6
+    assert design.status is Status.LEAST
+    assert max(design.largest[f"event_time_{k}"] for k in (1, 2, 3)) < 1e-6
     loads = [f"latch_load_{k}" for k in (1, 2)]
     assert sum(design.largest[n] ** 2 for n in loads) < 0.5 * sum(design.before[n] ** 2 for n in loads)
 
