@@ -238,7 +238,9 @@ def _reason(
         said += "; not met: " + ", ".join(broken) if broken else ""
     if status is Status.NOT_FINITE:
         bad = [named(prepared, int(k)) for k in np.flatnonzero(~np.isfinite(worst))]
-        said += "; not finite: " + ", ".join(bad) if bad else ""
+        said = (
+            f"{said}; not finite: {', '.join(bad)}" if bad else "the objective is finite here, its derivatives are not"
+        )
     if status is Status.RUNAWAY:
         away = np.flatnonzero(np.asarray(prepared.variables.away(x)))
         labels = [prepared.variables.labels()[k] for k in away]

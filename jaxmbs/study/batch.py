@@ -57,12 +57,13 @@ def precision() -> np.dtype:
     return jax.dtypes.canonicalize_dtype(float)
 
 
-def study_key(seed: int) -> jax.Array:
-    """The study's key."""
-    return _key(np.uint32(seed % 2**32), np.uint32(seed // 2**32))
+def halves(seed: int) -> tuple[np.uint32, np.uint32]:
+    """A seed as two numbers of 32 bits."""
+    return np.uint32(seed % 2**32), np.uint32(seed // 2**32)
 
 
-def _key(low: Any, high: Any) -> jax.Array:
+def study_key(low: Any, high: Any) -> jax.Array:
+    """The key of a study from the halves of its seed."""
     return jax.random.fold_in(jax.random.key(low, impl=_GENERATOR), high)
 
 
@@ -70,10 +71,9 @@ def keys_of(study: Study) -> jax.Array:
     """Keys of the inputs of a study, by one kept program: some thirty small ones would take longer than a small run."""
 
     def keys(low: Array, high: Array) -> Array:
-        return jax.random.key_data(study.dispersions.keys(_key(low, high)))
+        return jax.random.key_data(study.dispersions.keys(study_key(low, high)))
 
-    low, high = np.uint32(study.seed % 2**32), np.uint32(study.seed // 2**32)
-    return jax.random.wrap_key_data(kept_here(study, "keys", keys, low, high), impl=_GENERATOR)
+    return jax.random.wrap_key_data(kept_here(study, "keys", keys, *halves(study.seed)), impl=_GENERATOR)
 
 
 def samples_of(study: Study, dtype: Any) -> jax.stages.Wrapped:

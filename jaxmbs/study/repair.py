@@ -65,9 +65,16 @@ def put_back(folder: Path) -> Iterator[str]:
     attributes = root.get("attributes") if isinstance(root, dict) else None
     attributes = attributes if isinstance(attributes, dict) else {}
     record, wrong = stores.record_in(folder / PROVENANCE)
+    copy = _parsed(attributes.get("provenance"))
+    if (
+        not wrong and intact(copy) and copy != record and record.get("most") != copy["n"]
+    ):  # nor was it cut at that moment
+        told = [f"{key}: {record.get(key)} and {copy.get(key)}" for key in record if record.get(key) != copy.get(key)]
+        message = f"and its copy in the results tell of different runs ({'; '.join(told[:3])}); put the right one back"
+        raise InputError(Problem(str(folder / PROVENANCE), message))
     if wrong:
         stores.require_run(folder)
-        record = _parsed(attributes.get("provenance"))
+        record = copy
         stores.require_version(folder, record)
         if not intact(record):
             message = f"{wrong}, and so is its copy in the results; what was run cannot be known from this folder"

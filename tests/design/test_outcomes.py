@@ -299,3 +299,21 @@ def test_what_cannot_be_searched_for_is_said_at_once(change, message):
     problem = Problem(arm(), bodies(2), [INDEPENDENT])
     with pytest.raises(ModelError, match=message):
         Prepared(replace(problem, **change))
+
+
+def test_a_value_without_a_derivative_is_said():
+    """The square root of nothing has no slope."""
+    model = mbs.library.double_pendulum().build()
+
+    def root(model, q):
+        return jnp.sqrt(jnp.abs(mbs.get(model, "lower.mass") - 1.0))
+
+    design = synthesize(Problem(model, [Free("lower.mass")], [mbs.design.Function(root, goal="least")], starts=1))
+    assert design.status is Status.NOT_FINITE and design.largest == {"function": 0.0}
+    assert design.reason.startswith("the objective is finite here, its derivatives are not")
+
+    def gone(model, q):
+        return jnp.log(mbs.get(model, "lower.mass") - 1.0)
+
+    design = synthesize(Problem(model, [Free("lower.mass")], [mbs.design.Function(gone, goal="least")], starts=1))
+    assert design.reason.endswith("not finite: function")

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import date
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent.parent
@@ -76,7 +77,7 @@ HOSTS = (
     Host("each file alone", alone=True),
 )
 
-# what computes, and is quick: (file, in the session of the optimised programs)
+# what computes, and is quick: on every host
 FILES = (
     "spatial/test_scalars.py", "dynamics/test_jacobian.py", "dynamics/test_manifold.py", "dynamics/state/test_calling.py",
     "dynamics/recursive/test_rnea.py", "dynamics/recursive/test_crba.py", "dynamics/recursive/test_armature.py",
@@ -86,11 +87,32 @@ FILES = (
     "stability/test_linearize.py", "library/test_library.py", "io/test_urdf.py",
     "batching/test_batches.py", "batching/test_machine.py", "batching/test_movement.py", "batching/test_kept.py",
 )  # fmt: skip
+# whose files are dealt among the hosts, another share with each commit
+FOLDERS = (
+    "absolute", "batching", "design", "dynamics", "io", "library", "model", "simulate", "spatial", "stability", "study",
+    "symbolic", "view",
+)  # fmt: skip
 # of which `make test` runs one on one host
 SHARE = (
     "spatial/test_scalars.py", "dynamics/test_jacobian.py", "dynamics/constrained/test_metric.py", "model/test_graph.py",
     "simulate/test_grid.py", "batching/test_movement.py",
 )  # fmt: skip
+
+
+def turn() -> int:
+    """A number of the commit, or of the day where there is none."""
+    asked = subprocess.run(
+        ["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, encoding="utf-8", check=False
+    )
+    return int(asked.stdout[:12], 16) if asked.returncode == 0 else date.today().toordinal()
+
+
+def dealt(host: Host, number: int) -> tuple[str, ...]:
+    """The files that a host runs beside those that all do; together the hosts run every file that computes."""
+    tests = ROOT / "tests"
+    found = sorted(str(p.relative_to(tests)) for folder in FOLDERS for p in (tests / folder).rglob("test_*.py"))
+    rest = [file for file in found if file not in FILES]
+    return tuple(rest[(HOSTS.index(host) + number) % len(HOSTS) :: len(HOSTS)])
 
 
 @functools.cache
@@ -112,16 +134,21 @@ def obstacle(host: Host) -> str:
     return "" if os.name == "posix" or not host.shell else "it takes a POSIX shell"
 
 
+def optimised(file: str) -> bool:
+    """Whether a file belongs to the session of the optimised programs."""
+    return file.startswith("batching/") or file.endswith("/test_run.py")
+
+
 def sessions(host: Host, files: tuple[str, ...]) -> list[tuple[str, ...]]:
     """Files of the same process; as `make test` does, programs whose bits are the subject are compiled with optimisation."""
-    parts = [tuple(f for f in files if f.startswith("batching/") is batching) for batching in (False, True)]
+    parts = [tuple(f for f in files if optimised(f) is kind) for kind in (False, True)]
     return [one for part in parts if part for one in ([(f,) for f in part] if host.alone else [part])]
 
 
 def ran(host: Host, files: tuple[str, ...], folder: Path) -> tuple[int, str]:
     """(exit status, output) of the files' tests on a host; folder: where the project is copied to, if that is the host."""
     root = _copied(folder / host.elsewhere) if host.elsewhere else ROOT
-    marked = "optimised" if files[0].startswith("batching/") else "not optimised"
+    marked = "optimised" if optimised(files[0]) else "not optimised"
     command = [sys.executable, "-m", "pytest", "-n", "0", "-p", "no:cacheprovider", "-m", marked, *host.options]
     command += [f"tests/{f}" for f in files]
     # a worker of the session that asks is none here, and its choices are not this host's

@@ -1,19 +1,8 @@
 """A share of the matrix of hosts, another one with each commit; `make test-hosts` runs all of it."""
 
-import subprocess
-from datetime import date
-
 import pytest
 
-from tests.hosts.matrix import FILES, HOSTS, ROOT, SHARE, Host, obstacle, ran, sessions
-
-
-def turn():
-    """A number of the commit, or of the day where there is none."""
-    asked = subprocess.run(
-        ["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, encoding="utf-8", check=False
-    )
-    return int(asked.stdout[:12], 16) if asked.returncode == 0 else date.today().toordinal()
+from tests.hosts.matrix import FILES, HOSTS, ROOT, SHARE, Host, dealt, obstacle, ran, sessions, turn
 
 
 def test_a_share_of_the_matrix(tmp_path):
@@ -49,3 +38,11 @@ def test_files_of_the_matrix_exist():
     alone = next(host for host in HOSTS if host.alone)
     assert sessions(alone, FILES) == [(file,) for file in FILES]
     assert [len(part) for part in sessions(HOSTS[0], ("batching/test_kept.py", *SHARE[:2]))] == [2, 1]
+
+
+def test_hosts_together_run_every_file_that_computes():
+    shares = [dealt(host, 5) for host in HOSTS]
+    assert len({f for share in shares for f in share}) == sum(map(len, shares)) > 100
+    assert not {f for share in shares for f in share} & set(FILES)
+    assert dealt(HOSTS[0], 6) == shares[1] and set(dealt(HOSTS[-1], 6)) == set(shares[0])
+    assert "dynamics/recursive/test_aba.py" in {f for share in shares for f in share}

@@ -20,6 +20,7 @@ from jaxmbs.study.checksums import checksums
 from jaxmbs.study.damage import damage
 from jaxmbs.study.estimate import check, estimate
 from jaxmbs.study.examination import examined
+from jaxmbs.study.provenance import signed
 from tests.study.conftest import CART, environment
 
 N, ROWS = 150, 64  # the last chunk is not full
@@ -142,6 +143,16 @@ def test_record_and_study_file_are_put_back_from_their_copies(whole, folder, fil
     assert examined(folder, repair=True).repaired == (file,)
     assert (folder / file).read_bytes() == (whole / file).read_bytes()
     assert examined(folder).sound
+
+
+def test_a_record_that_was_forged_is_not_believed(whole, folder):
+    """Its checksum is right, and its copy in the results tells of another run."""
+    record = json.loads((folder / "provenance.json").read_text(encoding="utf-8"))
+    (folder / "provenance.json").write_text(json.dumps(signed(record | {"n": N + 1})), encoding="utf-8")
+    before = content(folder)
+    with pytest.raises(InputError, match=rf"different runs .*n: {N + 1} and {N}.*put the right one back"):
+        examined(folder, repair=True)
+    assert content(folder) == before == content(whole)
 
 
 def test_a_changed_study_file_is_kept(folder):

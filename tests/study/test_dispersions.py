@@ -9,7 +9,7 @@ import jaxmbs as mbs
 from jaxmbs.io import InputError
 from jaxmbs.spatial import from_quaternion
 from jaxmbs.study import read
-from jaxmbs.study.batch import instances, study_key
+from jaxmbs.study.batch import halves, instances, study_key
 from jaxmbs.study.outputs.folding import folded
 from jaxmbs.study.targets import Numbers, _tilted_rotation, quaternion_times, rotation_of
 
@@ -18,7 +18,7 @@ N = 2000
 
 def numbers(study, n=N, dtype=np.float64):
     d = study.dispersions
-    keys = d.keys(study_key(study.seed))
+    keys = d.keys(study_key(*halves(study.seed)))
     draws = jax.vmap(lambda i: d.draw(keys, i, dtype))(jnp.arange(n, dtype=jnp.uint32))
     applied = jax.vmap(lambda x: d.apply(x, dtype))(draws)
     own = {name: np.asarray(x) for name, x in d.split(draws).items()}

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from jaxmbs.study import read
-from jaxmbs.study.batch import study_key
+from jaxmbs.study.batch import halves, study_key
 from jaxmbs.study.distributions import (
     LARGEST_NORMAL,
     Lognormal,
@@ -45,7 +45,7 @@ LAWS = {
 
 def drawn(table, neutral, name="d", seed=1, n=N, k=1, dtype=np.float64, first=0):
     components = table.components(np.full(k, neutral), 1.0)
-    keys = component_keys(study_key(seed), name, k)
+    keys = component_keys(study_key(*halves(seed)), name, k)
     index = jnp.arange(first, first + n, dtype=jnp.uint32)
     return np.asarray(jax.jit(jax.vmap(lambda i: variates(keys, i, components, dtype)))(index))
 
@@ -146,7 +146,7 @@ def test_the_bits_of_the_samples_stay():
 
 
 def test_another_dispersion_changes_no_draw_of_the_others(cart):
-    key, index = study_key(7), jnp.arange(64, dtype=jnp.uint32)
+    key, index = study_key(*halves(7)), jnp.arange(64, dtype=jnp.uint32)
 
     def draws(path):
         d = read(path).dispersions

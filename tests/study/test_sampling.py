@@ -10,7 +10,7 @@ from scipy.stats.qmc import discrepancy
 from jaxmbs.io import InputError
 from jaxmbs.study import read, run
 from jaxmbs.study import store as stores
-from jaxmbs.study.batch import draws_of, study_key
+from jaxmbs.study.batch import draws_of, halves, study_key
 from jaxmbs.study.distributions import Normal, Uniform, quantiles
 from jaxmbs.study.provenance import provenance
 from jaxmbs.study.sampling.designs import Design, permuted
@@ -31,7 +31,7 @@ MIXTURE = Mixture(
 def draws(path, n=N):
     study = read(path)
     d = study.dispersions
-    keys = d.keys(study_key(study.seed))
+    keys = d.keys(study_key(*halves(study.seed)))
     found = jax.jit(jax.vmap(lambda i: d.draw(keys, i, np.float64)))(jnp.arange(n, dtype=jnp.uint32))
     return {name: np.asarray(x) for name, x in d.split(found).items()}
 

@@ -81,7 +81,7 @@ def step(prepared: Prepared, state: State, data: Any) -> State:
     def kept(new: Array, old: Array) -> Array:
         return jnp.where(better, new, old)
 
-    x, worst = kept(state.trial, state.x), kept(worst, state.worst)
+    x, worst = kept(state.trial, state.x), jnp.where(first, worst, kept(worst, state.worst))
     normal, gradient = kept(J.T @ J, state.normal), kept(J.T @ r, state.gradient)
     gain = (state.cost - cost) / jnp.maximum(state.predicted, 1e-300)
     gain = jnp.where(first | ~finite, 0.0, jnp.clip(gain, -1.0, 2.0))
