@@ -12,7 +12,7 @@ from tests.cases import relative
 
 
 @pytest.mark.parametrize("name", MODELS)
-@pytest.mark.usually("spatial loop", "grounded tree", "point masses")
+@pytest.mark.usually("grounded tree", "point masses")
 def test_motion_and_reactions(name):
     """Three solvers, accelerations, multipliers of the loops, reactions, and A_rel = P' A_abs P."""
     model, q, v, tau = case(name)
@@ -60,7 +60,7 @@ def test_reactions():
 
 
 @pytest.mark.parametrize("name", ["double pendulum", "point masses", "crank-slider", "solar array"])
-@pytest.mark.usually("crank-slider", "point masses")
+@pytest.mark.usually("point masses")
 def test_in_a_plane(name):
     """Three coordinates per body give what six do, seen in the plane."""
     model, q, *_ = case(name)

@@ -33,6 +33,7 @@ def test_a_convex_front():
     assert np.all(np.diff(front.values[:, 0]) > 0.005) and np.all(np.diff(front.values[:, 1]) < -0.005)
 
 
+@pytest.mark.slow
 def test_a_front_that_is_not_convex():
     """1 - exp of minus squared distances [C. Fonseca, P. Fleming, 1995]: a sum of weights finds the ends alone."""
     c = 1 / np.sqrt(2)

@@ -114,6 +114,7 @@ def test_the_bias_of_a_quantile_is_what_the_manual_says(name):
     assert [bias(LAWS[name], level) for level in levels] == pytest.approx(rows[name], abs=0.51)
 
 
+@pytest.mark.slow
 def test_the_bias_is_not_on_the_safe_side_everywhere():
     """The control: inwards between the median and the tail, less of it with more samples."""
     inwards = {n: [bias(LAWS[k], 0.3, n) for k in ("exponential", "two lots, 4 apart, 0.5 wide")] for n in (256, 4096)}

@@ -9,6 +9,7 @@ from tests.io.robots import of_shape, shapes
 
 
 @pytest.mark.parametrize("name", shapes())
+@pytest.mark.usually("centauro", "pr2")
 def test_forward_dynamics_is_laid_out(name):
     """Traced, not compiled: what fails for a shape fails here."""
     model = of_shape(shapes()[name])

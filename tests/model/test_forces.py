@@ -322,6 +322,7 @@ ELEMENTS = {
 
 
 @pytest.mark.parametrize("name", ELEMENTS)
+@pytest.mark.usually("contact", "pusher", "bushing", "external", "central gravity")
 def test_energy_balance(name):
     """E - E0 equals the work of whatever has no potential, to the order of the integrator."""
     model = pair(element=ELEMENTS[name])

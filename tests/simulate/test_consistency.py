@@ -55,6 +55,7 @@ def test_a_velocity_that_a_linkage_does_not_allow_in_a_batch():
 
 
 @pytest.mark.parametrize("events", [False, True])
+@pytest.mark.usually("True")
 def test_in_single_precision_rounding_is_no_violation(events):
     mech = mbs.library.four_bar(1.0, 2.0, 1.8, 2.2)
     if events:

@@ -86,6 +86,7 @@ def test_a_loop_whose_carry_varies_from_the_start_is_differentiated_once():
 
 
 @pytest.mark.parametrize("name", ORDERS)
+@pytest.mark.usually("dop*", "implicit", "on the group")
 def test_orders_on_the_manifold(name):
     """The error of one step is of one order more than that of a motion; one program serves every length."""
     model, q, v = top_with_rotor()

@@ -168,6 +168,7 @@ def test_gears_in_a_ring_whichever_is_lifted():
 
 @pytest.mark.interpreted
 @pytest.mark.parametrize("lifted", ["at_0", "same"])
+@pytest.mark.usually("same")
 def test_a_function_that_repeats_a_loop(lifted):
     def same(model, t, q, v):
         return mbs.body_poses(model, q).position[0] + mbs.body_poses(model, q).rotation[0] @ jnp.array(POINTS[0])

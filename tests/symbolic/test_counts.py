@@ -53,7 +53,7 @@ MOST = {
 
 
 @pytest.mark.parametrize(("name", "what"), MOST)
-@pytest.mark.usually("planar*", "spatial robot-mass_matrix", "arm7-mass_matrix", "arm7-inverse_dynamics")
+@pytest.mark.usually("planar*", "arm7-mass_matrix", "arm7-inverse_dynamics")
 def test_robots(name, what):
     n = written(name, what).operations
     assert all(x <= y for x, y in zip((n.additions, n.multiplications, n.trigonometric), MOST[name, what], strict=True))

@@ -34,7 +34,7 @@ def same_state(tree, q, v):
 
 @pytest.mark.parametrize("kind", ELEMENTS)
 @pytest.mark.interpreted
-@pytest.mark.usually("Revolute", "Spherical", "VariableScrew")
+@pytest.mark.usually("Revolute", "VariableScrew")
 def test_elements_act_as_in_a_tree(kind):
     mech, cut = two_bodies(JOINTS[kind]), two_bodies(None)
     cut.close_loop("joint", JOINTS[kind], "a", "b", POSE_A, POSE_B)

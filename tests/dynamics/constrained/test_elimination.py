@@ -48,7 +48,7 @@ def case(request):
     return CASES[request.param]()
 
 
-@pytest.mark.usually("disc", "four-bar", "skate", "sleigh")
+@pytest.mark.usually("four-bar", "skate", "sleigh")
 def test_agrees_with_multipliers(case):
     model, q, v = case
     tau = jnp.cos(jnp.arange(model.nv))
@@ -97,7 +97,7 @@ def test_the_choice_of_coordinates_never_goes_bad():
 
 
 @pytest.mark.interpreted
-@pytest.mark.usually("four-bar", "skate", "sleigh")
+@pytest.mark.usually("four-bar", "sleigh")
 def test_derivatives_in_both_modes(case):
     model, q, v = case
 

@@ -127,7 +127,7 @@ def test_locked_rows_and_rows_of_nothing(kind):
 
 @pytest.mark.interpreted
 @pytest.mark.parametrize("order", [1, 2])
-@pytest.mark.usually("components-1", "arrays-2")
+@pytest.mark.usually("arrays-2")
 def test_derivatives_at_constant_rank(kind, order):
     """Of accelerations and multipliers with a redundant row, in both modes and twice, against arithmetic of 60 digits."""
     A, J0 = np.array(mass()), np.array(rows(0.25)[0])
