@@ -40,15 +40,17 @@ def optimiser(method: str) -> ModuleType:
 
 
 def search(
-    prepared: Prepared, checkpoint: Path | None = None, progress: Progress = silent
+    prepared: Prepared, checkpoint: Path | None = None, progress: Progress = silent, starts: np.ndarray | None = None
 ) -> tuple[Any, np.ndarray, np.ndarray]:
-    """(final states of all starts, costs (steps, starts), largest residuals of the objectives at the nominal values).
+    """(final states of all starts, costs (steps, starts), largest residuals of the objectives at the first of them).
+
+    starts (s, n): where to begin; those of the problem, the nominal values first, if left out.
 
     checkpoint: a file that the state is kept in every few seconds, and that a search of the same problem goes on from, to
     the same bits. Raises ModelError where it belongs to another problem.
     """
     method = optimiser(prepared.problem.method)
-    state, costs, before = method.start(prepared, prepared.starts()), [], np.zeros(0)
+    state, costs, before = method.start(prepared, prepared.starts() if starts is None else starts), [], np.zeros(0)
     digest = prepared.digest()
     if checkpoint is not None and checkpoint.exists():
         state, costs, before = _kept(checkpoint, state, digest)

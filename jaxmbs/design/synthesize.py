@@ -21,7 +21,7 @@ from jaxmbs.design.samples import FailedSamples, failed_samples
 from jaxmbs.design.search import Progress, search, silent
 from jaxmbs.design.status import Status
 from jaxmbs.design.uncertainty import Uncertainty, uncertainty, with_profiles
-from jaxmbs.design.under_conditions import decided, idle, under_conditions, way_out, within_reach
+from jaxmbs.design.under_conditions import ASIDE, ESCAPES, decided, idle, under_conditions, way_out, within_reach
 from jaxmbs.model import Model
 
 
@@ -105,7 +105,7 @@ def synthesize(problem: Problem, checkpoint: str | Path | None = None, progress:
         state, history, before = search(prepared, kept, progress)
         state, trace = jax.tree.map(np.asarray, state), None
         best = best_start(prepared, state)
-        state, free = _measured(prepared, state, best)
+        state, history, free = _settled(prepared, state, history, best, progress)
     x = state.x[best][: prepared.variables.size]
     failed = failed_samples(prepared, np.asarray(state.x[best], float))
     if any(f.too_many for f in failed):
@@ -142,8 +142,30 @@ def synthesize(problem: Problem, checkpoint: str | Path | None = None, progress:
     return replace(design, uncertainty=with_profiles(design))
 
 
-def _measured(prepared: Prepared, state: Any, best: int) -> tuple[Any, np.ndarray]:
-    """(state with the best start's status as it is measured there, the directions that stay free (k, n)).
+def _settled(
+    prepared: Prepared, state: Any, history: np.ndarray, best: int, progress: Progress
+) -> tuple[Any, np.ndarray, np.ndarray]:
+    """(state, history, the directions that stay free (k, n)) of the best start, which goes on where it stops at a saddle."""
+    for escapes in range(ESCAPES + 1):
+        state, free, down = _measured(prepared, state, best)
+        if down is None or escapes == ESCAPES:
+            break
+        aside = np.stack([state.x[best] + ASIDE * down, state.x[best] - ASIDE * down])
+        found, costs, _ = search(prepared, None, progress, np.clip(aside, prepared.low, prepared.high))
+        k = int(np.argmin(np.where(np.isfinite(found.cost), found.cost, np.inf)))
+        if not found.cost[k] < state.cost[best]:
+            break
+        state = jax.tree.map(np.array, state)
+        for rows, new in zip(state, found, strict=True):
+            rows[best] = new[k]
+        history = np.concatenate([history, np.tile(history[-1], (len(costs), 1))])
+        history[-len(costs) :, best] = np.minimum(costs[:, k], history[-1, best])
+    return state, history, free
+
+
+def _measured(prepared: Prepared, state: Any, best: int) -> tuple[Any, np.ndarray, np.ndarray | None]:
+    """(state with the best start's status as it is measured there, the directions that stay free (k, n), the direction
+    down from a saddle (n,)).
 
     Conditions that hold hold. For what is least it is asked whether it is, where the search did not look (random samples
     in each step), and whether other parameters do as well, where its normal matrix has such directions.
@@ -158,24 +180,26 @@ def _measured(prepared: Prepared, state: Any, best: int) -> tuple[Any, np.ndarra
             problems = Problems(prepared, len(x))
             bounds = within_reach(prepared, x)
             here = problems(x[None])[0]
-            if here.conditioned and way_out(here, problems, *bounds, idle(prepared, x)) is not None:
+            out = way_out(here, problems, *bounds, idle(prepared, x)) if here.conditioned else None
+            if out is not None:
                 state.status[best] = int(Status.STALLED)  # a greatest violation, or a saddle of it
-        return state, none
+            return state, none, out
+        return state, none, None
     normal = np.asarray(state.normal[best]) if hasattr(state, "normal") else None
     if status not in (Status.LEAST, Status.STALLED):
-        return state, none
+        return state, none, None
     if status is Status.LEAST and normal is not None and not _deficient(prepared, normal, x):
-        return state, none
+        return state, none, None
     problems = Problems(prepared, len(x))
     here = problems(x[None])[0]
     if not here.finite:
-        return state, none
+        return state, none, None
     measured = optimality(problems, here, *within_reach(prepared, x), idle(prepared, x))
     found, free = decided(measured, here, Status.STEPS if normal is None else status, prepared)
     if normal is not None and found is Status.STALLED and measured.down is None:
         found = status  # the search's own test of the slope is about noise, not about rounding
     state.status[best] = int(found)
-    return state, free
+    return state, free, None if normal is None else measured.down
 
 
 def _deficient(prepared: Prepared, normal: np.ndarray, x: np.ndarray) -> bool:

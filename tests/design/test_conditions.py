@@ -1,6 +1,7 @@
 """Searches under conditions: published optima, random problems with an independent test of every status, many rows."""
 
 from dataclasses import replace
+from importlib import import_module
 
 import jax
 import jax.numpy as jnp
@@ -245,10 +246,21 @@ def test_the_greatest_violation_is_not_the_least(kind):
     assert mbs.get(design.model, "b0.com")[1] == pytest.approx(1.0, abs=1e-4)
 
 
-def test_least_squares_do_not_call_a_saddle_least():
+def test_least_squares_leave_a_saddle():
     p = Published((0.0, 0.5), lambda x: jnp.stack([x[0] ** 2 - 1, x[1]]))
     wanted = problem(p, method="least_squares")
-    fit = replace(wanted, objectives=[replace(wanted.objectives[0], goal="least")])
-    assert synthesize(fit).status is Status.STALLED
-    met = replace(wanted, objectives=[replace(wanted.objectives[0], goal="zero")])
-    assert synthesize(met).status is Status.STALLED  # (1, 0) meets both
+    fit = synthesize(replace(wanted, objectives=[replace(wanted.objectives[0], goal="least")]))
+    assert fit.status is Status.LEAST and fit.cost < 1e-12 and len(fit.history) > 3
+    assert np.all(np.diff(fit.history[:, fit.best]) <= 0)
+    met = synthesize(replace(wanted, objectives=[replace(wanted.objectives[0], goal="zero")]))
+    assert met.status is Status.MET and abs(mbs.get(met.model, "b0.com")[0]) == pytest.approx(1.0)
+
+
+def test_a_saddle_that_cannot_be_left_is_not_called_least(monkeypatch):
+    monkeypatch.setattr(import_module("jaxmbs.design.synthesize"), "ESCAPES", 0)
+    p = Published((0.0, 0.5), lambda x: jnp.stack([x[0] ** 2 - 1, x[1]]))
+    for goal in ("least", "zero"):
+        wanted = problem(p, method="least_squares")
+        assert (
+            synthesize(replace(wanted, objectives=[replace(wanted.objectives[0], goal=goal)])).status is Status.STALLED
+        )
