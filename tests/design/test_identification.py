@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import curve_fit
 
 import jaxmbs as mbs
-from jaxmbs.design import Free, Function, MeasuredMotion, Problem, Status, profile, synthesize
+from jaxmbs.design import Free, Function, MeasuredMotion, MeasuredTorques, Problem, Status, profile, synthesize
 from jaxmbs.design.comparison import Comparison
 from jaxmbs.design.file import read
 from jaxmbs.design.page import page
@@ -254,15 +254,44 @@ def test_what_data_and_conditions_leave_free_is_undetermined():
     assert design.status is Status.UNDETERMINED and "two.mass" in design.reason
 
 
+def a_function(seed):
+    return fitted(seed, np.linspace(0, 4, 12), 0.05)[1]
+
+
+def a_motion(seed):
+    t, noise = np.linspace(0.1, 2.0, 20), 0.02
+    run = mbs.simulate(mbs.set(pendulum(), TRUTH), [0.8], [0.0], times=np.append(0.0, t), dt=0.02)
+    q = np.asarray(run.q[1:, 0]) + noise * np.random.default_rng(seed).standard_normal(20)
+    fit = wanted({"t": t, "hinge.q": q}, columns="hinge.q", noise=(noise,), dt=0.02)
+    return synthesize(Problem(pendulum(), FREE, [fit], starts=1))
+
+
+def torques(seed):
+    k = np.arange(15)[:, None]
+    given = {"q": np.linspace(-1, 1, 15)[:, None], "v": np.cos(k), "a": np.sin(2 * k)}
+    exact = jax.vmap(lambda *at: mbs.inverse_dynamics(mbs.set(pendulum(), TRUTH), *at))(
+        *map(jnp.asarray, given.values())
+    )
+    tau = np.asarray(exact) + 0.1 * np.random.default_rng(seed).standard_normal((15, 1))
+    return synthesize(
+        Problem(pendulum(), FREE, [MeasuredTorques(given | {"tau": tau}, noise=0.1, goal="least")], starts=1)
+    )
+
+
+def a_profile(seed):
+    """Six points with much noise; where a fit says that its curvature is poor its intervals are profiles."""
+    return fitted(seed, np.linspace(0, 4, 15)[:6], 0.25)[1]
+
+
 @pytest.mark.slow
-def test_intervals_cover():
+@pytest.mark.parametrize("fit", [a_function, a_motion, torques, a_profile], ids=lambda fit: fit.__name__)
+def test_intervals_cover(fit):
     """95 % of 200 repetitions, within three deviations of such a share."""
-    x = np.linspace(0, 4, 12)
-    hits = []
-    for seed in range(200):
-        _, design = fitted(seed, x, 0.05)
-        hits.append([e.low < t < e.high for e, t in zip(design.uncertainty.estimates, (2.0, 0.5), strict=True)])
+    truth = TRUTH | {"one.mass": 2.0, "two.mass": 0.5}
+    found = [fit(seed).uncertainty.estimates for seed in range(200)]
+    hits = [[e.low < truth[e.name] < e.high for e in estimates] for estimates in found]
     assert np.all(np.abs(np.mean(hits, axis=0) - 0.95) < 3 * np.sqrt(0.95 * 0.05 / 200))
+    assert sum(e.profiled for estimates in found for e in estimates) > (60 if fit is a_profile else -1)
 
 
 @pytest.mark.parametrize(
