@@ -24,12 +24,14 @@ class Keeping:
 
     def __call__(self, *args: Any) -> Any:
         leaves, tree = jax.tree.flatten(args)
-        if kept.FOLDER is None or any(map(is_traced, leaves)):
+        interpreted: bool = jax.config.jax_disable_jit  # pyright: ignore[reportAttributeAccessIssue]
+        if kept.FOLDER is None or interpreted or any(map(is_traced, leaves)):
             return self.jitted(*args)
-        shapes = (tree, *(jax.typeof(x) for x in leaves))
-        if shapes not in self.programs:
-            self.programs[shapes] = self._program(args, tree, [str(x) for x in shapes[1:]])
-        return self.programs[shapes](*args)
+        shapes = [jax.typeof(x) for x in leaves]
+        which = (tree, jax.dtypes.canonicalize_dtype(float), *shapes)
+        if which not in self.programs:
+            self.programs[which] = self._program(args, tree, [str(x) for x in shapes])
+        return self.programs[which](*args)
 
     def _made_of(self) -> tuple[Any, ...]:
         """For another function that refers to this one, see `jaxmbs.batching.content`."""

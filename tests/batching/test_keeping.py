@@ -6,6 +6,7 @@ import time
 from functools import cached_property
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -79,6 +80,21 @@ def test_inside_another_function_it_is_a_jitted_one(count):
     assert np.allclose(slope, 2 * np.pi) and count == {"made": 0, "read": 0}
 
 
+def test_precision_is_the_processes_own(count):
+    """Constants of the function have it, whatever the arguments are."""
+    third = compiled(lambda k: jnp.zeros(()) + k)
+    assert third(np.int32(1)).dtype == np.float64
+    with jax.enable_x64(False):
+        assert third(np.int32(1)).dtype == np.float32
+    assert count["made"] == 2
+
+
+def test_what_is_interpreted_is_not_compiled(count):
+    with jax.disable_jit():
+        assert compiled(lambda x: 2 * x)(np.ones(2)).tolist() == [2.0, 2.0]
+    assert count == {"made": 0, "read": 0}
+
+
 def test_static_data_of_arguments_tell_programs_apart(count):
     """Two mechanisms of the same shapes and other joints."""
 
@@ -136,6 +152,7 @@ def test_an_object_can_tell_what_it_is_made_of():
 
 READ = """
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxmbs.batching import kept
 from jaxmbs.batching.compiling import compiled
