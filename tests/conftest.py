@@ -118,14 +118,15 @@ def pytest_sessionfinish():
     gc.freeze()  # pytest searches five times more
 
 
-MOST_MAPS = 55_000  # Linux allows a process 65,530; XLA crashes where it gets no more
+MOST_MAPS = 40_000  # Linux allows a process 65,530; XLA crashes where it gets no more
 
 
-def pytest_runtest_teardown(nextitem, tests=count(1)):
+def pytest_runtest_teardown(item, nextitem, tests=count(1)):
     """Every compiled program holds some mappings of memory; a process that tests for long drops the old ones."""
     maps = Path("/proc/self/maps")
-    # counted after every tenth test, for to count them takes as long as a short test
-    if next(tests) % 10 == 0 and maps.exists() and maps.read_bytes().count(b"\n") > MOST_MAPS:
+    # counted after every tenth test, for to count them takes as long as a short test; a long one makes thousands of them
+    due = next(tests) % 10 == 0 or item.get_closest_marker("slow")
+    if due and maps.exists() and maps.read_bytes().count(b"\n") > MOST_MAPS:
         jax.clear_caches()
         gc.collect()
 
