@@ -36,7 +36,6 @@ _PURE = frozenset(
         "copy",
         "copyreg",
         "dataclasses",
-        "decimal",
         "enum",
     }
     | {
@@ -57,14 +56,15 @@ _PURE = frozenset(
 _KNOWN = _PURE | {"jaxmbs", "_operator", "_functools", "_collections", "_collections_abc"} | {*MAKERS}
 _READING = re.compile(
     r"(^|\.)(load\w*|genfromtxt|from_?file|fromregex|memmap|DataSource|open\w*|read\w*|io|from_robot|from_urdf|from_mjcf|"
-    r"getenv|environ)($|\.)|^(numpy|scipy)\..*random|^numpy\.random|callback"
+    r"getenv|environ|deserialise\w*|__dict__|rvs|samples)($|\.)|^(numpy|scipy)\..*random|^numpy\.random|callback"
 )  # of things in known packages
 _BUILTINS_THAT_READ = frozenset(
-    {"open", "input", "eval", "exec", "compile", "__import__", "globals", "locals", "breakpoint"}
+    {"open", "input", "eval", "exec", "compile", "__import__", "globals", "locals", "vars", "breakpoint"}
 )
 _OF_NO_EFFECT = frozenset(
     {"__doc__", "__module__", "__dict__", "__weakref__", "__annotations__", "__annotate__", "__annotate_func__"}
     | {"__annotations_cache__", "__static_attributes__", "__firstlineno__", "_abc_impl", "__qualname__"}
+    | {"__slotnames__"}  # which `copy` and `pickle` leave there
 )
 _WRITING = ("__reduce__", "__reduce_ex__", "__getstate__")
 _STANDARD = {object.__reduce__, object.__reduce_ex__, getattr(object, "__getstate__", None)}
@@ -144,7 +144,7 @@ class _Content:
         elif kind in (range, slice):
             self.write(kind.__name__, repr(x))
         elif isinstance(x, types.ModuleType):
-            self.module(x)
+            raise self.unknown(f"the module {x.__name__} goes by another way than a name")
         elif name := _name(x):
             self.known(name)
         elif (home := _home(x)) in sys.stdlib_module_names and home not in _KNOWN:
@@ -158,12 +158,15 @@ class _Content:
             self.write("class", x.__name__)
             self.several("bases", x.__bases__)
             self.thing(type(x))
+            self.write(len(own))
             for k, y in own.items():
                 self.part(k, y)
         else:
             self.object(x, kind)
 
     def object(self, x: Any, kind: type) -> None:
+        if isinstance(x, np.ndarray) and kind not in (np.ndarray, np.memmap) and not kind.__module__.startswith("jax"):
+            raise self.unknown(f"a {kind.__name__}, which is more than its numbers")
         if isinstance(x, (np.ndarray, np.generic, jax.Array)):
             self.array(x)
         elif kind in (types.GetSetDescriptorType, types.MemberDescriptorType):
@@ -190,6 +193,7 @@ class _Content:
             if not hasattr(x, "__wrapped__"):
                 raise self.unknown("a jitted function that does not tell what it jits")
             self.thing(x.__wrapped__)
+            self.thing({k: y for k, y in x.__getstate__().items() if k.startswith("static_")})
         else:
             self.reduced(x, kind)
 
@@ -199,7 +203,7 @@ class _Content:
         others = [c for c in kind.__mro__ if not _is_known(c.__module__)]
         if any(vars(c)[k] not in _STANDARD for c in others for k in _WRITING if k in vars(c)):
             raise self.unknown(f"a {kind.__name__} says itself what is written of it")
-        if hasattr(kind, MADE_OF):
+        if hasattr(kind, MADE_OF) and _is_known(kind.__module__):
             self.thing(kind)
             self.part(MADE_OF, getattr(x, MADE_OF)())
             return
@@ -240,10 +244,13 @@ class _Content:
         else:
             self.write(value.tobytes())
 
-    def module(self, x: types.ModuleType) -> None:
+    def module(self, name: str, x: types.ModuleType) -> None:
+        """One that is reached by a name."""
+        self.way.append(name)
         if not _is_known(x.__name__):
             raise self.unknown(f"the module {x.__name__}, which is known neither by its version nor by its content")
         self.known(x.__name__)
+        self.way.pop()
 
     def known(self, name: str) -> None:
         if name.startswith("builtins.") and name.removeprefix("builtins.") in _BUILTINS_THAT_READ:
@@ -260,8 +267,12 @@ class _Content:
         cells = dict(zip(f.__code__.co_freevars, f.__closure__ or (), strict=True))
         loose = False
         for name, cell in cells.items():
-            loose |= any(isinstance(y, types.ModuleType) for y in _cell(cell))
-            self.part(name, cell)
+            modules = [y for y in _cell(cell) if isinstance(y, types.ModuleType)]
+            loose |= bool(modules)
+            for module in modules:
+                self.module(name, module)
+            if not modules:
+                self.part(name, cell)
         if _is_known(
             f.__globals__.get("__name__")
         ):  # made by a known package around something: its globals are its own
@@ -296,13 +307,20 @@ class _Content:
             if _is_known(own.__name__):
                 self.known(f"{own.__name__}.{key}")
                 if not isinstance(x, types.ModuleType):
+                    if _READING.search(".".join(rest)):
+                        raise self.unknown(f"{'.'.join((name, *rest))} depends on more than the code")
                     return False
+        if isinstance(x, types.ModuleType):
+            self.module(name, x)
+            return True
         self.part(name, x)
-        return isinstance(x, types.ModuleType)
+        return False
 
     def code(self, x: types.CodeType) -> None:
         self.write("code", x.co_code, x.co_flags, x.co_argcount, x.co_posonlyargcount, x.co_kwonlyargcount)
-        self.write(*x.co_names, *x.co_varnames, *x.co_freevars, *x.co_cellvars, getattr(x, "co_exceptiontable", b""))
+        self.write(getattr(x, "co_exceptiontable", b""))
+        for names in (x.co_names, x.co_varnames, x.co_freevars, x.co_cellvars):
+            self.write(len(names), *names)
         self.several("constants", x.co_consts)
 
 

@@ -10,6 +10,12 @@ import jax
 from jaxmbs.batching import kept
 from jaxmbs.batching.scalars import is_traced
 
+# of JAX, which a process may change between two calls
+SETTINGS = (
+    "jax_enable_x64", "jax_default_matmul_precision", "jax_numpy_rank_promotion", "jax_numpy_dtype_promotion",
+    "jax_default_device",
+)  # fmt: skip
+
 
 class Keeping:
     """A jitted function of arrays; in the command line another process reads its programs instead of making them.
@@ -25,10 +31,10 @@ class Keeping:
     def __call__(self, *args: Any) -> Any:
         leaves, tree = jax.tree.flatten(args)
         interpreted: bool = jax.config.jax_disable_jit  # pyright: ignore[reportAttributeAccessIssue]
-        if kept.FOLDER is None or interpreted or any(map(is_traced, leaves)):
+        if kept.FOLDER is None or interpreted or any(is_traced(x) or _elsewhere(x) for x in leaves):
             return self.jitted(*args)
         shapes = [jax.typeof(x) for x in leaves]
-        which = (tree, jax.dtypes.canonicalize_dtype(float), *shapes)
+        which = (tree, *(jax.config.values[name] for name in SETTINGS), *shapes)
         if which not in self.programs:
             self.programs[which] = self._program(args, tree, [str(x) for x in shapes])
         return self.programs[which](*args)
@@ -48,11 +54,18 @@ class Keeping:
             content = digest({"function": self.made_of, "nodes": list(_nodes(tree)), "leaves": shapes})
         except NotKnownError:
             return self.jitted
-        return kept.kept([content], lambda: self.jitted.lower(*args).compile())
+        found = kept.kept([content], lambda: self.jitted.lower(*args).compile())
+        # static data that are equal by content may be different ones to JAX
+        return found if found.in_tree == jax.tree.structure((args, {})) else self.jitted
+
+
+def _elsewhere(x: Any) -> bool:
+    """Whether an argument was put on other devices than the first, or on several."""
+    return getattr(x, "committed", False) and x.devices() != {jax.devices()[0]}
 
 
 def _nodes(tree: Any) -> Iterator[Any]:
     """Types and static data of a tree's nodes: its text may leave out some of them."""
-    yield tree.node_data()
+    yield tree.node_data(), len(tree.children())
     for child in tree.children():
         yield from _nodes(child)

@@ -73,7 +73,8 @@ def _here() -> list[str]:
     """Versions, settings and the machine."""
     settings = [f"{k}={v}" for k, v in sorted(jax.config.values.items()) if "compilation_cache" not in k]
     named = [f"{k}={v}" for k, v in sorted(os.environ.items()) if k.startswith(("JAX_", "XLA_", "JAXMBS_K"))]
-    devices = [f"{d.platform} {d.device_kind}" for d in jax.devices()]
+    devices = [f"{d.platform} {d.device_kind} {d.client.platform_version}" for d in jax.devices()]
+    devices.append(f"mesh {jax.sharding.get_abstract_mesh()}")
     return [*_versions(), kernels(), *settings, *named, *devices, *_fixed()]
 
 
@@ -94,15 +95,25 @@ def _version(name: str) -> str:
 def _fixed() -> list[str]:
     """The library's own text, and what the processor can do."""
     folder = Path(jaxmbs.__file__).parent
-    own = [
-        f"{p.relative_to(folder)} {hashlib.sha256(p.read_bytes()).hexdigest()}" for p in sorted(folder.rglob("*.py"))
-    ]
+    own = [f"{p.relative_to(folder)} {hashlib.sha256(p.read_bytes()).hexdigest()}" for p in _sources()]
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
         processor = sorted({line for line in lines if line.startswith(("model name", "flags", "Features", "CPU part"))})
     except OSError:
         processor = [platform.machine(), platform.processor(), platform.node()]
     return [*own, *processor]
+
+
+def _sources() -> list[Path]:
+    return sorted(Path(jaxmbs.__file__).parent.rglob("*.py"))
+
+
+def _changed() -> bool:
+    """Whether the library's text is no longer, or not all of it, that which this process runs."""
+    import psutil
+
+    begun = psutil.Process().create_time()
+    return any(path.stat().st_mtime > begun for path in _sources())
 
 
 def _read(path: Path) -> jax.stages.Compiled | None:
@@ -131,6 +142,8 @@ def _begin_lapack() -> None:
 
 def _write(path: Path, program: jax.stages.Compiled) -> None:
     with contextlib.suppress(Exception):  # some programs cannot be written
+        if _changed():
+            return
         text = program.as_text() or ""
         names = set(_KERNEL.findall(text))
         wanted = {}
@@ -138,5 +151,5 @@ def _write(path: Path, program: jax.stages.Compiled) -> None:
             from jaxmbs.batching.machine import compiling
 
             wanted = {name: compiling.FILES[name] for name in names}
-        devices = max(len(s.device_set) for s in jax.tree.leaves(program.output_shardings))
+        devices = max((len(s.device_set) for s in jax.tree.leaves(program.output_shardings)), default=1)
         sealed.write(path, pickle.dumps((serialize_executable.serialize(program), wanted, devices, "lapack_" in text)))

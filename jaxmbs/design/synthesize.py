@@ -146,9 +146,9 @@ def _settled(
     prepared: Prepared, state: Any, history: np.ndarray, best: int, progress: Progress
 ) -> tuple[Any, np.ndarray, np.ndarray]:
     """(state, history, the directions that stay free (k, n)) of the best start, which goes on where it stops at a saddle."""
-    for escapes in range(ESCAPES + 1):
-        state, free, down = _measured(prepared, state, best)
-        if down is None or escapes == ESCAPES:
+    state, free, down = _measured(prepared, state, best)
+    for _ in range(ESCAPES):
+        if down is None:
             break
         aside = np.stack([state.x[best] + ASIDE * down, state.x[best] - ASIDE * down])
         found, costs, _ = search(prepared, None, progress, np.clip(aside, prepared.low, prepared.high))
@@ -160,6 +160,7 @@ def _settled(
             rows[best] = new[k]
         history = np.concatenate([history, np.tile(history[-1], (len(costs), 1))])
         history[-len(costs) :, best] = np.minimum(costs[:, k], history[-1, best])
+        state, free, down = _measured(prepared, state, best)
     return state, history, free
 
 

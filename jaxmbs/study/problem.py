@@ -62,10 +62,14 @@ class Study:
     data: Mapping[str, bytes] = field(default_factory=dict)
     plan: StudyTable = field(default_factory=StudyTable)
     n: int | None = None
+    _as_read: tuple[Any, ...] = field(default=(), repr=False, compare=False)
 
     @property
     def seed(self) -> int:
         return self.plan.seed
+
+    def _parts(self) -> tuple[Any, ...]:
+        return self.simulation, self.outputs, self.criteria, self.dispersions, self.plan
 
     def _made_of(self) -> list[Any]:
         """All that programs of the study can depend on, for `jaxmbs.batching.content`."""
@@ -73,6 +77,8 @@ class Study:
         from jaxmbs.study.programs import content
 
         found, why = content(self)
+        if len(self._as_read) != 5 or any(a is not b for a, b in zip(self._as_read, self._parts(), strict=True)):
+            raise NotKnownError("the study: parts of it were replaced")
         if found is None:
             raise NotKnownError(f"the study: {why}")
         return [*found, self.content, self.model, self.n]
@@ -215,7 +221,7 @@ def _study(path: Path, content: bytes, need: str, trust: bool, files: Path | Non
     if find.problems:
         raise InputError(find.problems)
     simulation = file.simulation or SimulationTable(t_end=1.0)
-    return Study(
+    study = Study(
         path,
         content,
         known,
@@ -230,6 +236,7 @@ def _study(path: Path, content: bytes, need: str, trust: bool, files: Path | Non
         measured,
         file.study,
     )
+    return replace(study, _as_read=study._parts())
 
 
 class _Findings:

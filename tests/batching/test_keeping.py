@@ -1,14 +1,17 @@
 """Jitted functions whose programs another process reads: told apart by all that they are made of."""
 
+import os
 import subprocess
 import sys
 import time
+from decimal import Decimal
 from functools import cached_property
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import scipy.stats
 
 import jaxmbs as mbs
 from jaxmbs.batching import kept
@@ -125,6 +128,8 @@ class Caching:
 
 
 class Telling(Caching):
+    __module__ = "jaxmbs.somewhere"  # others mean something else by such a name
+
     def _made_of(self):
         if self.x < 0:
             raise NotKnownError("negative")
@@ -187,3 +192,99 @@ def test_calls_of_python_are_not_kept(count):
 
     compiled(fn)(np.ones(2))
     assert count["made"] == 1 and not list(kept.FOLDER.glob("*.program"))
+
+
+def held(**names):
+    """A class with these attributes, whose name says nothing of them."""
+    return type("Held", (), names)
+
+
+def masked(mask):
+    numbers = np.ma.array([1.0, 2.0, 4.0], mask=mask)
+    return numbers.sum
+
+
+def outer(base, *inside):
+    inner = type("Inner", (), dict(inside[:1]))
+    return type("Outer", (base,), {"Inner": inner, **dict(inside[1:])})
+
+
+def test_what_has_other_numbers_has_another_digest():
+    def of(x):
+        return digest({"x": x})
+
+    base = type("Base", (), {"b": 3.0})
+    one, other = outer(base, ("a", 1.0), ("b", 2.0)), outer(base, ("a", 1.0))
+    other.Inner.b = 2.0
+    assert of(lambda: one.b) != of(lambda: other.b), "an attribute of the class, and of the one inside it"
+
+    def g(x, n):
+        return 2 * x if isinstance(n, int) else 3 * x
+
+    assert of(jax.jit(g)) != of(jax.jit(g, static_argnums=1))
+    copied = held(k=1.0)
+    before = of(copied)
+    copied().__reduce_ex__(4)
+    assert of(copied) == before, "that it was pickled once changes nothing"
+
+
+@pytest.mark.parametrize(
+    "unknown",
+    [
+        masked([0, 0, 1]),
+        held(np=np),
+        lambda m=np: m.ones(2),
+        lambda: vars(np)["loadtxt"]("numbers.txt"),
+        lambda: np.__dict__["loadtxt"]("numbers.txt"),
+        scipy.stats.norm.rvs,
+        lambda: Decimal(1) / Decimal(3),
+    ],
+    ids=("a masked array", "a module of a class", "of a default", "vars", "its dictionary", "a draw", "a context"),
+)
+def test_what_depends_on_more_is_not_known(unknown):
+    with pytest.raises(NotKnownError):
+        digest({"x": unknown})
+
+
+def test_arguments_of_other_nesting_are_other_programs(count):
+    x = np.arange(2.0)
+    sums = [compiled(lambda p: sum(y.sum() for y in jax.tree.leaves(p)))(p) for p in (([x, x],), ([x], x))]
+    assert sums == [2.0, 2.0] and count["made"] == 2
+
+
+def test_arguments_on_other_devices_are_left_to_jax(count):
+    class There:
+        """As an array that was put on another device."""
+
+        committed = True
+
+        def devices(self):
+            return {"another"}
+
+    asked = []
+    function = Keeping(asked.append, "made of")  # pyright: ignore[reportArgumentType]
+    function(There())
+    assert len(asked) == 1 and count == {"made": 0, "read": 0}
+
+
+def test_nothing_is_kept_of_a_library_that_changes_meanwhile(count, monkeypatch, tmp_path):
+    monkeypatch.setattr(kept, "_sources", lambda: [tmp_path / "a.py"])
+    (tmp_path / "a.py").write_text("", encoding="utf-8")  # later than this process has begun
+    x = {"in": np.arange(3.0)}
+    scaled(2.0)(x)
+    assert count["made"] == 1 and not list(tmp_path.glob("*.program"))
+    os.utime(tmp_path / "a.py", (0, 0))
+    scaled(2.0)(x)
+    assert count["made"] == 2 and len(list(tmp_path.glob("*.program"))) == 1
+
+
+def test_settings_of_jax_are_part_of_a_program(count):
+    def ranks(x):
+        return x + jnp.ones((2, 2))
+
+    added = compiled(ranks)
+    with jax.numpy_rank_promotion("allow"):
+        added(np.ones(2))
+    with jax.numpy_rank_promotion("raise"), pytest.raises(ValueError, match="rank"):
+        added(np.ones(2))
+    assert count["made"] == 2

@@ -1,9 +1,14 @@
 """What programs of a study with functions of one's own are kept by: whatever these read; what is not known is said."""
 
+from copy import copy
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+import jaxmbs as mbs
 from jaxmbs.batching import kept
+from jaxmbs.batching.content import NotKnownError, digest
 from jaxmbs.cli.common import Voice, say_what_is_not_kept
 from jaxmbs.study import read
 from jaxmbs.study.batch import compiled
@@ -128,3 +133,14 @@ def test_the_program_of_rare_is_kept(cart, monkeypatch, tmp_path):
         found.append(limit_state_of(study, study.criteria[place])(u))
     assert kept.COUNT == {"made": 2, "read": 4}, "one program for all criteria"
     assert np.array_equal(found[0], found[1])
+
+
+def test_a_study_whose_parts_were_replaced_is_not_known(study):
+    """Its file tells of others; the number of samples and the model are told beside it."""
+    one = study()
+    assert digest({"x": one}) == digest({"x": study()}) != digest({"x": one.of_size(7)})
+    assert digest({"x": replace(one, model=mbs.set(one.model, {"gravity": (0.0, 0.0, -1.0)}))}) != digest({"x": one})
+    for part in ("simulation", "outputs", "criteria", "dispersions", "plan"):
+        mine = list(one.criteria) if part == "criteria" else copy(getattr(one, part))
+        with pytest.raises(NotKnownError, match="replaced"):
+            digest({"x": replace(one, **{part: mine})})
