@@ -19,6 +19,7 @@ import pytest
 from jaxmbs.batching import kept
 from jaxmbs.dynamics.state.calling import with_room
 from tests.lowering import share_contexts
+from tests.sessions import optimised
 
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_rank_promotion", "raise")
@@ -65,24 +66,16 @@ def pytest_configure(config):
     config.addinivalue_line("filterwarnings", "ignore:Error reading persistent compilation cache")
 
 
-# a folder and a file whose subject is what XLA makes of a program: bits, memory, kernels
-OPTIMISED = ("batching", "test_run.py")
-
-
-def _optimised(path):
-    return path.name in OPTIMISED or path.parent.name in OPTIMISED
-
-
 def pytest_ignore_collect(collection_path, config):
     """Neither of the two sessions imports the files of the other."""
     other = {"optimised": False, **dict.fromkeys(QUICKLY, True)}.get(config.getoption("markexpr"))
-    return True if collection_path.suffix == ".py" and _optimised(collection_path) is other else None
+    return True if collection_path.suffix == ".py" and optimised(collection_path) is other else None
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
     for item in items:
-        if _optimised(item.path):
+        if optimised(item.path):
             item.add_marker("optimised")
         usual = item.get_closest_marker("usually")
         if usual and not any(fnmatch(item.callspec.id, pattern) for pattern in usual.args):

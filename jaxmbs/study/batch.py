@@ -34,7 +34,7 @@ Results = dict[str, Any]
 
 # each device runs its loops on one core: the devices are the cores, and no bit may depend on their number
 _ONE_CORE: dict[str, str | bool] = {"xla_disable_hlo_passes": "cpu-parallel-task-assigner"}
-_GENERATOR = "threefry2x32"  # named: a default that changes must not change results
+GENERATOR = "threefry2x32"  # named: a default that changes must not change results
 _DRAWN, _APPLIED = 128, 2000  # rows of the programs for some samples
 # Samples of a block: so few that all cores have some of a small run, and as fast as more in machine code; a GPU wants many
 BLOCK_ROWS = 64
@@ -64,7 +64,7 @@ def halves(seed: int) -> tuple[np.uint32, np.uint32]:
 
 def study_key(low: Any, high: Any) -> jax.Array:
     """The key of a study from the halves of its seed."""
-    return jax.random.fold_in(jax.random.key(low, impl=_GENERATOR), high)
+    return jax.random.fold_in(jax.random.key(low, impl=GENERATOR), high)
 
 
 def keys_of(study: Study) -> jax.Array:
@@ -73,7 +73,7 @@ def keys_of(study: Study) -> jax.Array:
     def keys(low: Array, high: Array) -> Array:
         return jax.random.key_data(study.dispersions.keys(study_key(low, high)))
 
-    return jax.random.wrap_key_data(kept_here(study, "keys", keys, *halves(study.seed)), impl=_GENERATOR)
+    return jax.random.wrap_key_data(kept_here(study, "keys", keys, *halves(study.seed)), impl=GENERATOR)
 
 
 def samples_of(study: Study, dtype: Any) -> jax.stages.Wrapped:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from jaxmbs.study.problem import Study
 
 _CHUNKS = 8  # of a run along `sample`, about: each is a file per variable, half a millisecond of work
-_MOST_CHUNK = 1 << 14  # samples of one, about
+_MOST_CHUNK = 1 << 14  # samples of one; up to whole blocks
 _MOST_BLOCKS = 16  # in a zarr chunk, where blocks are long
 DIGEST = "digest"  # of the rest of the record
 _MOST_ROWS = 2**24  # of a chunk
@@ -33,7 +33,7 @@ Provenance = dict[str, Any]
 def provenance(study: Study, n: int, rows: int, until: Any = None, key: bytes | None = None) -> Provenance:
     """Everything that the results depend on, and the versions that made them; until: the rule by which the run ends; key: of
     the seal."""
-    from jaxmbs.study.batch import precision
+    from jaxmbs.study.batch import GENERATOR, precision
 
     return signed(
         {
@@ -43,7 +43,7 @@ def provenance(study: Study, n: int, rows: int, until: Any = None, key: bytes | 
             "modules": study.hashes,
             "n": n,
             "seed": study.seed,
-            "generator": "threefry2x32",
+            "generator": GENERATOR,
             "design": study.plan.design,
             "block_rows": rows,
             "chunk_rows": _chunk(n, rows),
@@ -124,7 +124,7 @@ def fault(record: Provenance) -> str:
     ):
         return "its numbers are not those of a run"
     rows = record["block_rows"]
-    if not rows <= record["chunk_rows"] <= max(_MOST_CHUNK, rows * _MOST_BLOCKS) <= _MOST_ROWS:
+    if not rows <= record["chunk_rows"] <= max(_MOST_CHUNK + rows, rows * _MOST_BLOCKS) <= _MOST_ROWS:
         return "its numbers are not those of a run"
     return ""
 

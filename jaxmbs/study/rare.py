@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from jaxmbs.study.criteria import Criterion
     from jaxmbs.study.problem import Study
 
-_ROWS = 16  # samples that a core computes at once
+_ROWS = 16  # samples that a core computes at once: a search asks for few at a time
 _STARTS = 3  # of a search by gradient
 _TOLD = 6  # inputs of a point that are told, the largest
 

@@ -12,7 +12,7 @@ from jaxmbs.io.errors import InputError, Problem
 from jaxmbs.study import storage
 from jaxmbs.study import store as stores
 from jaxmbs.study.damage import Damage, broken_metadata, damaged_chunks, damaged_copies
-from jaxmbs.study.provenance import intact, signed
+from jaxmbs.study.provenance import Provenance, intact, signed
 from jaxmbs.study.store import FINISHED, PROVENANCE, RESULTS, Store
 
 if TYPE_CHECKING:
@@ -66,9 +66,7 @@ def put_back(folder: Path) -> Iterator[str]:
     attributes = attributes if isinstance(attributes, dict) else {}
     record, wrong = stores.record_in(folder / PROVENANCE)
     copy = _parsed(attributes.get("provenance"))
-    if (
-        not wrong and intact(copy) and copy != record and record.get("most") != copy["n"]
-    ):  # nor was it cut at that moment
+    if not wrong and intact(copy) and not _of_one_run(record, copy):
         told = [f"{key}: {record.get(key)} and {copy.get(key)}" for key in record if record.get(key) != copy.get(key)]
         message = f"and its copy in the results tell of different runs ({'; '.join(told[:3])}); put the right one back"
         raise InputError(Problem(str(folder / PROVENANCE), message))
@@ -92,6 +90,11 @@ def put_back(folder: Path) -> Iterator[str]:
         storage.make(path.parent)
         storage.write_whole(path, content)
         yield name
+
+
+def _of_one_run(record: Provenance, copy: Provenance) -> bool:
+    """Whether a record is its copy, or that of the same run after `cut`, which was interrupted before it wrote the copy."""
+    return record == copy or record.get("most") == copy["n"]
 
 
 def _read(path: Path) -> Any:

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 
+from tests.sessions import optimised
+
 ROOT = Path(__file__).parent.parent.parent
 COPIED = (
     "jaxmbs",
@@ -134,21 +136,16 @@ def obstacle(host: Host) -> str:
     return "" if os.name == "posix" or not host.shell else "it takes a POSIX shell"
 
 
-def optimised(file: str) -> bool:
-    """Whether a file belongs to the session of the optimised programs."""
-    return file.startswith("batching/") or file.endswith("/test_run.py")
-
-
 def sessions(host: Host, files: tuple[str, ...]) -> list[tuple[str, ...]]:
     """Files of the same process; as `make test` does, programs whose bits are the subject are compiled with optimisation."""
-    parts = [tuple(f for f in files if optimised(f) is kind) for kind in (False, True)]
+    parts = [tuple(f for f in files if optimised(Path(f)) is kind) for kind in (False, True)]
     return [one for part in parts if part for one in ([(f,) for f in part] if host.alone else [part])]
 
 
 def ran(host: Host, files: tuple[str, ...], folder: Path) -> tuple[int, str]:
     """(exit status, output) of the files' tests on a host; folder: where the project is copied to, if that is the host."""
     root = _copied(folder / host.elsewhere) if host.elsewhere else ROOT
-    marked = "optimised" if optimised(files[0]) else "not optimised"
+    marked = "optimised" if optimised(Path(files[0])) else "not optimised"
     command = [sys.executable, "-m", "pytest", "-n", "0", "-p", "no:cacheprovider", "-m", marked, *host.options]
     command += [f"tests/{f}" for f in files]
     # a worker of the session that asks is none here, and its choices are not this host's

@@ -18,7 +18,7 @@ from jaxmbs.io import InputError
 from jaxmbs.study import read, repeat, resume, run
 from jaxmbs.study.batch import Compiled, most_blocks
 from jaxmbs.study.layout import ANEW
-from jaxmbs.study.provenance import signed
+from jaxmbs.study.provenance import intact, provenance, signed
 from jaxmbs.study.run import _Pace
 from jaxmbs.study.store import NOT_RUN, Store
 from tests.study.conftest import cli, environment
@@ -291,3 +291,12 @@ def test_progress_counts_every_sample(whole, tmp_path):
     run(read(whole / "cart.toml"), 100, tmp_path / "run", ROWS, lambda *state: calls.append(state))
     assert calls[0] == ("compile", 0, 100) and calls[-1] == ("done", 100, 100)
     assert [c[1] for c in calls] == sorted(c[1] for c in calls)
+
+
+@pytest.mark.parametrize("rows", [64, 100, 1000, 1040, 3000, 100_000])
+@pytest.mark.parametrize("n", [1, 2000, 10**5, 10**6, 2**32])
+def test_records_of_any_size_are_those_of_a_run(whole, n, rows):
+    """Chunks are whole blocks, whatever these are, and what writes a record also reads it."""
+    record = provenance(read(whole / "cart.toml"), n, rows)
+    assert record["chunk_rows"] % rows == 0 and intact(record)
+    assert record["chunk_rows"] == rows or record["chunk_rows"] < 2**14 + rows
