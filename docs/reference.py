@@ -265,6 +265,7 @@ def benchmarks() -> str:
     folder = ROOT / "benchmarks" / "results"
     for path in sorted(folder.glob("*.json")):
         kept = json.loads(path.read_text(encoding="utf-8"))
+        kept.pop("made_from", None)  # the code that it tells of: for the test, not for a reader
         if path.stem in _STATISTICS:
             out += _STATISTICS[path.stem](kept)
         if "rows" not in kept:

@@ -20,7 +20,8 @@ from jaxmbs.study.seal import SEAL, sealed_with
 if TYPE_CHECKING:
     from jaxmbs.study.problem import Study
 
-_CHUNKS = 8  # of a run along `sample`, about: each is a file per variable, half a millisecond of work
+_CHUNKS = 32  # of a run along `sample`, about, for workers and interruptions: each is a file per variable
+_FEW_CHUNKS, _SMALL_CHUNK = 8, 1 << 10  # of a small run, for which half a millisecond per file counts
 _MOST_CHUNK = 1 << 14  # samples of one; up to whole blocks
 _MOST_BLOCKS = 16  # in a zarr chunk, where blocks are long
 DIGEST = "digest"  # of the rest of the record
@@ -58,7 +59,8 @@ def provenance(study: Study, n: int, rows: int, until: Any = None, key: bytes | 
 
 def _chunk(n: int, rows: int) -> int:
     """Samples of a chunk of the results: whole blocks."""
-    return rows * -(-min(-(-n // _CHUNKS), _MOST_CHUNK) // rows)
+    some = max(min(-(-n // _FEW_CHUNKS), _SMALL_CHUNK), -(-n // _CHUNKS))
+    return rows * -(-min(some, _MOST_CHUNK) // rows)
 
 
 def machine() -> Provenance:
