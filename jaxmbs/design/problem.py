@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
+import secrets
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxmbs.batching import content
 from jaxmbs.design.objectives.base import Objective, Setting, evaluated, limits, missed, weighted
 from jaxmbs.design.objectives.motion import OfMotion
 from jaxmbs.design.samples import moved, require_effect
@@ -20,6 +22,7 @@ from jaxmbs.model.errors import unknown
 
 METHODS = ("least_squares", "adam", "constrained")
 Array = Any
+_PROCESS = secrets.token_hex()  # what only this process can know to be the same
 
 
 @dataclass(frozen=True)
@@ -186,12 +189,14 @@ class Prepared:
     def digest(self) -> str:
         """What a checkpoint must agree with: the starts, the bounds and everything that was asked for."""
         p = self.problem
-        text = repr(
-            (p.model.structure, p.free, p.objectives, p.seed, p.tolerance, p.method, p.max_steps, p.learning_rate)
-            + (self.traded,) * self.traded
-        )
-        numbers = np.concatenate([np.asarray(p.model.numbers, float), self.low, self.high, self.starts().reshape(-1)])
-        return hashlib.sha256(text.encode() + numbers.tobytes()).hexdigest()
+        settings = (p.seed, p.tolerance, p.method, p.max_steps, p.learning_rate, self.traded)
+        numbers = [np.asarray(x, float) for x in (p.model.numbers, self.low, self.high, self.starts())]
+        asked = {"free": tuple(p.free), "objectives": tuple(p.objectives), "study": p.study}
+        try:
+            return content.digest(asked | {"structure": p.model.structure, "settings": settings, "numbers": numbers})
+        except content.NotKnownError:  # a function that reads a file, say: nobody can tell whether it is the same again
+            with np.printoptions(threshold=sys.maxsize, floatmode="unique"):
+                return f"{_PROCESS} {repr((asked, numbers, p.model.structure, settings))}"
 
 
 def _largest(taken: Any) -> Array:

@@ -160,7 +160,10 @@ def _written(path: Path, **arrays: Any) -> None:
 
 def _same(path: Path, found: str, digest: str) -> None:
     if found != digest:
-        raise ModelError(f"{path} is the checkpoint of another problem; remove it, or use another folder")
+        raise ModelError(
+            f"{path} is the checkpoint of another problem, or of another process's problem with a function whose content "
+            "cannot be known (it reads a file, say); remove it, or use another folder"
+        )
 
 
 def _keep(path: Path, state: Any, costs: list[np.ndarray], before: np.ndarray, digest: str) -> None:

@@ -16,6 +16,8 @@ from jaxmbs.design.problem import Prepared
 from jaxmbs.design.search import search
 from jaxmbs.design.synthesize import best_start, plain
 from jaxmbs.model import ModelError
+from jaxmbs.study import read
+from tests.study.conftest import CART
 
 WEIGHTLESS = {"gravity": (0.0, 0.0, 0.0)}
 INDEPENDENT = mbs.design.ConfigurationIndependence(configurations=8)
@@ -216,6 +218,34 @@ def test_a_stopped_search_goes_on_to_the_same_bits(tmp_path):
     assert again.before == whole.before and again.history.shape[0] > 4
     with pytest.raises(ModelError, match="another problem"):
         synthesize(replace(problem, seed=6), tmp_path / "kept.npz")
+
+
+def test_a_checkpoint_knows_its_samples_and_long_measurements(tmp_path):
+    """The dispersions and the time of the study are part of the problem, and so is every number of a long array."""
+    (tmp_path / "cart.toml").write_text(CART, encoding="utf-8")
+    study, model = read(tmp_path / "cart.toml"), mbs.library.double_pendulum().build()
+    (tmp_path / "longer.toml").write_text(CART.replace("t_end = 0.2", "t_end = 0.3"), encoding="utf-8")
+    longer = read(tmp_path / "longer.toml")
+    assert longer.simulation.t_end != study.simulation.t_end
+    wanted = mbs.design.Function(lambda model, q: mbs.energy(model, q, [0.0, 0.0])[1])
+
+    def digest(objective, study=None):
+        prepared = Prepared(Problem(model, [mbs.design.Free("lower.com")], [objective]))
+        prepared.problem = replace(prepared.problem, study=study)
+        return prepared.digest()
+
+    def measured(k):
+        x = np.zeros((2000, 2))
+        x[k] = 1.0
+        return mbs.design.MeasuredTorques({"q": x, "v": x, "a": x, "tau": x}, noise=1.0, goal="least")
+
+    assert digest(wanted) == digest(wanted) and digest(wanted, study) == digest(wanted, study)
+    assert (
+        len({digest(wanted), digest(wanted, study), digest(wanted, longer), digest(measured(7)), digest(measured(8))})
+        == 5
+    )
+    of_file = mbs.design.Function(lambda model, q: q[0] - float(np.loadtxt("aim.txt")) if False else q[0])
+    assert digest(of_file) != digest(wanted)
 
 
 def test_static_balance_and_its_springs():
