@@ -1,4 +1,4 @@
-"""python -m benchmarks [--quick] [--repeats 9] [--only WORD]: the table, and the results kept by machine as JSON."""
+"""python -m benchmarks [--quick] [--repeats 9] [--only WORD] [--keep]: the table; --keep saves it by machine as JSON."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HEAD = "| function | robot | precision | batch | jaxmbs ns (spread) | first call
 
 
 def line(row: suite.Row, before: suite.Row | None) -> str:
-    """A row of the table; a wrong number is marked instead of being given a speed."""
+    """A row of the table; a result that does not agree with a peer's is marked WRONG."""
     c, (median, low, high) = row.case, row.times["jaxmbs"]
     error = max(row.errors.values(), default=None)
     right = error is None or error <= suite.AGREE[c.dtype]
@@ -33,7 +33,7 @@ def main(
     only: Annotated[str, typer.Option(help="Cases whose function or robot contains this.")] = "",
     keep: Annotated[bool, typer.Option(help="Keep the results as this machine's baseline.")] = False,
 ) -> None:
-    """Measure jaxmbs beside the peers that are installed."""
+    """Measure jaxmbs and the peers that are installed."""
     jax.config.update("jax_enable_x64", True)
     mbs.use_all_cores()
     here = suite.machine()
@@ -55,7 +55,7 @@ def main(
             calls = row.compiled.get("library calls", 0)
             said = f"{row.limit['reached']:.1%} of the limit by {row.limit['by']}, {row.limit['ns']:.3g} ns"
             print(f"  {said}{f'; library calls: {calls:.0f}' if calls else ''}")
-        if keep:  # after every row: nothing is lost when the run is stopped
+        if keep:  # after every row, so that nothing is lost when the run is stopped
             suite.keep(path, here, found)
     for slower in suite.regressions(found, before):
         print(f"SLOWER than kept: {slower}")

@@ -3,7 +3,7 @@
 Chains of n revolute joints (axes y and x in turn; all y for "planar"; on a Free joint for "fictitious"), forward
 dynamics in float64, batch by `jax.vmap` on one CPU device. Every row is checked before it is timed: its accelerations
 must satisfy the equations of the recursive Newton-Euler algorithm. Columns: operations per evaluation (read from the
-traced program; a trigonometric value counts as one), compile time apart from run time, run time per evaluation.
+traced program; a trigonometric value counts as one), compile time (separate from run time), run time per evaluation.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from jaxmbs.dynamics.formulations.methods import METHODS
 from jaxmbs.library import chain
 
 SIZES = (2, 5, 10, 20, 50, 100)
-# beyond this many bodies nothing is learnt but patience
+# beyond this many bodies, a slow method takes long and shows nothing new
 LARGEST = {"jacobian": 20}
 _FREE_OF_CHARGE = {
     "broadcast_in_dim", "reshape", "transpose", "squeeze", "slice", "concatenate", "gather", "convert_element_type",
@@ -74,7 +74,7 @@ def mechanism(method: str, n: int) -> mbs.Model:
 
 
 def measure(method: str, n: int, seconds: float = 0.5) -> dict[str, Any]:
-    """One row: operations, compile time, time per evaluation, error against ABA."""
+    """One row: operations, compile time, time per evaluation, relative residual of the equations of motion."""
     model = mechanism(method, n)
     batch = int(np.clip(4096 // n, 32, 512))
     q = jax.vmap(model.random)(jax.random.split(jax.random.key(0), batch))
@@ -88,7 +88,7 @@ def measure(method: str, n: int, seconds: float = 0.5) -> dict[str, Any]:
     compiled = jax.jit(jax.vmap(one)).lower(q, v, tau).compile()
     compile_s = time.perf_counter() - start
     a = compiled(q, v, tau).block_until_ready()
-    # the residual of A a + bias = tau, since long chains are badly conditioned
+    # the residual of A a + bias = tau, since long chains are ill-conditioned
     few = slice(0, 8)
     needed = jax.jit(jax.vmap(lambda q, v, a: mbs.inverse_dynamics(model, q, v, a)))(q[few], v[few], a[few])
     terms = jax.jit(jax.vmap(lambda q, a: jnp.abs(mbs.mass_matrix(model, q)) @ jnp.abs(a)))(q[few], a[few])

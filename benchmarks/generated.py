@@ -1,7 +1,7 @@
 """Pinocchio's generated code: its algorithms on CasADi's symbols, written out as C, compiled by this machine's compiler.
 
-The package that has them, cmeel-casadi-kin-dyn, needs numpy < 2 and so an environment of its own, whose Python the variable
-CASADI_PYTHON names: python3 -m venv DIR && DIR/bin/pip install cmeel-casadi-kin-dyn.
+The package that provides them, cmeel-casadi-kin-dyn, needs numpy < 2 and therefore its own environment. The variable
+CASADI_PYTHON names its Python interpreter: python3 -m venv DIR && DIR/bin/pip install cmeel-casadi-kin-dyn.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ void rows(long n, long m, const double *q, const double *v, const double *tau, d
 
 
 class Generated:
-    """Forward dynamics of a robot with a fixed base, rows dealt out to threads; float64."""
+    """Forward dynamics of a robot with a fixed base, with the batch rows divided among threads; float64."""
 
     name, package, smallest, largest = "Pinocchio, generated C", "cmeel-casadi-kin-dyn", 1, 1_000_000
 

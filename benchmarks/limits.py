@@ -1,9 +1,9 @@
-"""Physical limits: the operations and bytes that an evaluation takes at least, and what the machine can do at most.
+"""Physical limits: the least operations and bytes that an evaluation needs, and the most that the machine can do.
 
-An operation is an addition, multiplication, comparison, division or root of one number, a fused multiply-add two of them; a
-sine or a cosine counts as the additions and multiplications of its polynomial. So divisions and roots count for less than
-they cost, and the fraction reached is rather too small than too large. Bytes are those of the arguments and results of an
-instance; what lies between need not leave the processor.
+An operation is an addition, multiplication, comparison, division or root of one number; a fused multiply-add counts as two,
+a sine or a cosine as the additions and multiplications of its polynomial. Divisions and roots thus count for less than they
+cost, so that the fraction reached is more likely too small than too large. Bytes are those of the arguments and results of
+one batch row; intermediate values need not leave the processor.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from jaxmbs.batching.mapping import MappedProgram, flat_axes
 from jaxmbs.batching.recorded import Recording, Step
 
 SERIES = {"float64": 25, "float32": 18}  # operations of a sine or cosine: reduction of the argument and a polynomial
-SIZES = (1 << 20, 1 << 24, 1 << 28)  # bytes of a copy, on each core: in its cache, in the shared one, in memory
+SIZES = (1 << 20, 1 << 24, 1 << 28)  # bytes copied on each core: in its own cache, in the shared cache, in memory
 PRODUCT = 1536  # rows of the matrices that are multiplied
-LINEAR = {"cholesky": 1 / 3, "lu": 2 / 3, "triangular_solve": 1, "eigh": 9, "qr": 4 / 3}  # times n^3 or n^2 per column
+LINEAR = {"cholesky": 1 / 3, "lu": 2 / 3, "triangular_solve": 1, "eigh": 9, "qr": 4 / 3}  # times n^3, or n^2 per column
 FREE = {
     "broadcast_in_dim", "reshape", "squeeze", "slice", "dynamic_slice", "dynamic_update_slice", "concatenate", "transpose",
     "convert_element_type", "gather", "scatter", "iota", "copy", "pad", "rev", "stop_gradient", "expand_dims", "split",
@@ -40,13 +40,13 @@ DEVICES = {  # as published: operations per second, bytes per second
 
 
 def peaks_of(device: str) -> dict[str, Any] | None:
-    """Those of a kind of device: as published for a GPU, None for one that is not known; measured for a CPU."""
+    """The peaks of a kind of device: measured for a CPU, as published for a GPU, None for an unknown device."""
     return peaks() if device == "cpu" else next((p for name, p in DEVICES.items() if name in device), None)
 
 
 def peaks(rounds: int = 12) -> dict[str, Any]:
-    """What this machine's cores do together, the best of some rounds: operations per second in multiplying matrices
-    {"float64", "float32"}, and bytes per second read and written in copying, by the size of what is copied."""
+    """What all cores of this machine achieve together, the best of several rounds: operations per second in matrix products
+    {"float64", "float32"}, and bytes per second read and written in copying, by the size of the copy."""
     cores = len(os.sched_getaffinity(0))
     rng = np.random.default_rng(0)
     found: dict[str, Any] = {}
@@ -58,7 +58,7 @@ def peaks(rounds: int = 12) -> dict[str, Any]:
     with ThreadPoolExecutor(cores) as pool:
         for size in SIZES:
             pairs = [(np.zeros(size // 16), np.ones(size // 16)) for _ in range(cores)]
-            times = max(1, (1 << 27) // size)  # so that a round takes some milliseconds
+            times = max(1, (1 << 27) // size)  # so that a round takes several milliseconds
 
             def copy(pair: tuple[np.ndarray, np.ndarray], times: int = times) -> None:
                 for _ in range(times):
@@ -79,7 +79,7 @@ def _quickest(work: Callable[[], Any], rounds: int) -> float:
 
 
 def limit(operations: float, moved: float, batch: int, dtype: str, peaks: dict[str, Any]) -> tuple[float, str]:
-    """(ns, "arithmetic" or "memory"): the least time of an evaluation, and what sets it."""
+    """(ns, "arithmetic" or "memory"): the least time of an evaluation, and what determines it."""
     sizes = sorted(peaks["copy"], key=int)
     cores = len(os.sched_getaffinity(0))
     size = next((s for s in sizes if int(s) >= moved * batch / cores), sizes[-1])
@@ -88,7 +88,8 @@ def limit(operations: float, moved: float, batch: int, dtype: str, peaks: dict[s
 
 
 def needs(fn: Callable[..., Any], args: tuple[Any, ...], in_axes: Any, dtype: str) -> dict[str, float]:
-    """{"operations", "moved"} of one instance: of the recorded program, whose zeros are gone, where the function is one."""
+    """{"operations", "moved"} of one batch row. Operations are those of the recorded program, which has no structural zeros,
+    if the function can be recorded."""
     flat, axes, treedef = flat_axes(args, in_axes)
     mapped = [a is not None for a in axes]
 
@@ -109,7 +110,7 @@ def _bytes(x: Any) -> int:
 
 
 def recorded(program: Recording, dtype: str) -> float:
-    """Operations of a recorded program, each turn of its loops counted."""
+    """Operations of a recorded program, including every turn of its loops."""
     steps, due, _ = program.plan()
     own = sum(SERIES[dtype] if o.primitive.name in ("sin", "cos") else 1 for o in due)
     return own + sum(_of_step(s, dtype) for s in steps)

@@ -1,5 +1,5 @@
-"""python -m benchmarks.loops [N ...]: rows of four-bar windows, whose motion is known, beside Pinocchio, MuJoCo and Exudyn
-in one run; results/loops.json."""
+"""python -m benchmarks.loops [N ...]: rows of four-bar windows, whose motion is known, compared with Pinocchio, MuJoCo and
+Exudyn in one run; results/loops.json."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from benchmarks.windows import Exudyn
 RESULTS = Path(__file__).parent / "results" / "loops.json"
 SIZES = (5, 20, 40, 200)
 STEPS, STEP, ROWS, ANGLE, RATE = 100, 1e-3, 1024, 1.1, -1.0
-MOTION, ERROR = 0.5, 1e-6  # [s]; of the angle at its end [rad]
-Motion = Callable[[], float]  # a run, which returns the angle of the first post
+MOTION, ERROR = 0.5, 1e-6  # duration [s]; error of the angle at its end [rad]
+Motion = Callable[[], float]  # a run that returns the final angle of the first post
 
 
 def fastest(run: Callable[[], Any], rounds: int = 5) -> float:
-    """Seconds of the fastest of some calls, after one more."""
+    """Seconds of the fastest of several calls, after one that is not timed."""
     run()
     times = []
     for _ in range(rounds):
@@ -39,7 +39,8 @@ def fastest(run: Callable[[], Any], rounds: int = 5) -> float:
 
 
 def measured(n: int) -> dict[str, Any]:
-    """One row of the table: seconds until the first result, microseconds, errors of the accelerations."""
+    """One row of the table: seconds until the first result, microseconds per step and per call, errors of the
+    accelerations, and motions."""
     start = time.perf_counter()
     model = mbs.library.four_bar_windows(n).build()
     built = time.perf_counter() - start
@@ -80,8 +81,8 @@ def measured(n: int) -> dict[str, Any]:
 
 
 def motions(n: int, model: mbs.Model, q: Any, v: Any) -> dict[str, Any]:
-    """Per solver the steps, milliseconds and error of a motion as exact as ERROR; milliseconds of the processor beside
-    those of the clock, as the former say more on a busy machine."""
+    """For each solver the steps, milliseconds and error of a motion with an error below ERROR. Processor time is given in
+    addition to wall time, because it says more on a busy machine."""
     inertia, weight = (n + 1) / 3 + n, ((n + 1) / 2 + n) * 9.81
     exact = solve_ivp(
         lambda t, y: [y[1], -weight * np.cos(y[0]) / inertia], (0, MOTION), [ANGLE, RATE], "DOP853", rtol=1e-13, atol=1e-13
@@ -104,7 +105,7 @@ def motions(n: int, model: mbs.Model, q: Any, v: Any) -> dict[str, Any]:
 
 
 def reached(runs: Callable[[int], Motion], exact: float, steps: int) -> dict[str, float]:
-    """The motion in as few steps, doubled from the first number, as reach ERROR."""
+    """The motion with the number of steps doubled until the error is below ERROR, or the steps are more than 20,000."""
     while True:
         run = runs(steps)
         error = abs(run() - exact)
@@ -119,7 +120,7 @@ def reached(runs: Callable[[int], Motion], exact: float, steps: int) -> dict[str
 
 
 def main() -> None:
-    """Measure, print and keep."""
+    """Measure, print and save."""
     jax.config.update("jax_enable_x64", True)
     sizes = [int(x) for x in sys.argv[1:]] or SIZES
     versions = {x: peers.version_of(x) for x in ("jaxmbs", "jax", "pin", "mujoco", "exudyn")}

@@ -1,7 +1,7 @@
-"""Which code a kept table tells of: tables carry the commit that made them, and a digest of that code.
+"""Which code a saved table was made with: tables carry the commit that made them, and a digest of that code.
 
-A table is out of date when a file of its own list has changed since it was made, comments and docstrings aside:
-`python -m benchmarks.made_from` lists the tables that are, and the release tests fail for them.
+A table is out of date when a file in its list has changed since it was made, apart from comments and docstrings:
+`python -m benchmarks.made_from` lists such tables, and the release tests fail for them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ COMPILER = ("jaxmbs/batching/**/*.py",)
 STEPS = ("jaxmbs/simulate/*.py", "jaxmbs/simulate/steppers/*.py", *ENGINE)
 SAMPLES = ("jaxmbs/study/run.py", "jaxmbs/study/batch.py", "jaxmbs/study/store.py")
 DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
-TABLES = {  # and the files whose change may change what a table says
+TABLES = {  # with the files whose changes may change the table
     "tests/io/robots.md": (
         "tests/io/robots.py",
         "jaxmbs/io/urdf.py",
@@ -47,14 +47,14 @@ TABLES = {  # and the files whose change may change what a table says
 
 
 def tables() -> dict[str, tuple[str, ...]]:
-    """The tables that are there, by their paths from the project's root, with the patterns of their files."""
+    """The tables that exist, by their paths from the project's root, with the patterns of their files."""
     return {
         path.relative_to(ROOT).as_posix(): files for name, files in TABLES.items() for path in sorted(ROOT.glob(name))
     }
 
 
 def code(files: tuple[str, ...], root: Path = ROOT) -> str:
-    """A digest of the code in all files of some patterns; comments, docstrings and layout do not count."""
+    """A digest of the code in all files that match the patterns; comments, docstrings and layout do not count."""
     found = hashlib.sha256()
     for path in sorted({path for pattern in files for path in root.glob(pattern)}):
         tree = ast.parse(path.read_text(encoding="utf-8"))
@@ -66,7 +66,7 @@ def code(files: tuple[str, ...], root: Path = ROOT) -> str:
 
 
 def made_from(table: Path) -> dict[str, Any]:
-    """What a table that is written now carries: the commit that is checked out, and the digest of its code."""
+    """The origin that a table written now carries: the commit that is checked out, and the digest of its code."""
     from jaxmbs.study.origin import commit
 
     files = next((files for pattern, files in TABLES.items() if table.match(Path(pattern).name)), ())
@@ -74,18 +74,18 @@ def made_from(table: Path) -> dict[str, Any]:
 
 
 def in_words(table: Path) -> str:
-    """The same for a table in Markdown."""
+    """The same as text, for a table in Markdown."""
     return "commit {commit}, code {code}".format(**made_from(table))
 
 
 def keep(path: Path, found: dict[str, Any]) -> None:
-    """Write results as JSON, with what they were made from."""
+    """Write results as JSON, together with their origin."""
     path.parent.mkdir(exist_ok=True)
     path.write_text(json.dumps({"made_from": made_from(path), **found}, indent=1) + "\n", encoding="utf-8")
 
 
 def carried(table: Path) -> dict[str, str]:
-    """The commit and the digest that a table carries; empty where it carries none."""
+    """The commit and the digest that a table carries; empty if it carries none."""
     text = table.read_text(encoding="utf-8")
     if table.suffix == ".json":
         return json.loads(text).get("made_from", {})

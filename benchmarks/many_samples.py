@@ -1,6 +1,7 @@
-"""python -m benchmarks.many_samples [-n 1e8] [--keep]: what the statistics of so many samples of one output take in memory.
+"""python -m benchmarks.many_samples [-n 1e8] [--keep]: memory that the statistics of so many samples of one output need.
 
-A made-up run: normal numbers in place of simulations, in the store that a run would have. A process of its own reads it.
+The run is artificial: normally distributed numbers in place of simulations, in the store that a run would have. A separate
+process reads it.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ std = 1.0
 
 
 def made_up(folder: Path, n: int) -> Store:
-    """The store of n samples, of which no more is written than their statistics read."""
+    """The store of n samples, with only those arrays written that their statistics read."""
     study, store = opened(folder, n)
     lay_out(study, store, str(folder / "results.zarr"))
     arrays, rows = store.arrays(), 64 * store.chunk_rows
@@ -48,14 +49,14 @@ def made_up(folder: Path, n: int) -> Store:
 
 
 def opened(folder: Path, n: int) -> tuple[Any, Store]:
-    """The study and its store, whether there is anything in it or not."""
+    """The study and its store, which may still be empty."""
     (folder / "study.toml").write_text(STUDY, encoding="utf-8")
     record = {"n": n, "chunk_rows": 256 * BLOCK_ROWS, "block_rows": BLOCK_ROWS, "precision": "float64"}
     return read(folder / "study.toml").of_size(n), Store(folder, record)
 
 
 def summarised(folder: Path, n: int) -> dict[str, Any]:
-    """All that a report says of the outputs, with the peak of the memory before and after [MB], and the time [s]."""
+    """Everything that a report says about the outputs, with the peak memory before and after [MB], and the time [s]."""
     study, store = opened(folder, n)
     before, begin = peak(), time.perf_counter()
     summary = summarize(study, store)
@@ -79,7 +80,7 @@ def main(
     folder: Annotated[Path | None, typer.Option(help="Where a made-up run is already.")] = None,
     keep: Annotated[bool, typer.Option(help="Keep the figures.")] = False,
 ) -> None:
-    """Make a run up, and summarise it in another process."""
+    """Make an artificial run, and summarise it in another process."""
     if folder is not None:
         print(json.dumps(summarised(folder, int(n))))
         return

@@ -1,7 +1,7 @@
-"""The same robots in other libraries. Each peer offers functions of the arrays q, v, tau, one row for an instance, in
-jaxmbs's order of coordinates, prepared so that a measured call does nothing but the work.
+"""The same robots in other libraries. Each peer offers functions of the arrays q, v, tau, with one row per sample, in
+jaxmbs's order of coordinates, prepared so that a measured call does only the computation.
 
-A peer that is not installed, or that cannot serve a robot, says so by raising Absent.
+A peer that is not installed, or that cannot handle a robot, raises Absent.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ import numpy as np
 
 import jaxmbs as mbs
 
-Run = Callable[[], Any]  # does the work on inputs that it holds
+Run = Callable[[], Any]  # computes with inputs that it already holds
 Task = tuple[
     Run, Callable[[Any], np.ndarray] | None
-]  # and what turns its result into jaxmbs's form, if it should agree
+]  # a run, and the function that converts its result to jaxmbs's form; None if it need not agree
 
-MOST_BODIES = 200  # in a peer
+MOST_BODIES = 200  # of robots that peers are given
 ROLLOUT_STEPS, ROLLOUT_STEP = 100, 1e-3
 
 
 class Absent(Exception):
-    """Why a peer takes no part."""
+    """Raised with the reason why a peer is not measured."""
 
 
 def imported(name: str) -> Any:
@@ -49,7 +49,7 @@ def version_of(package: str) -> str | None:
 
 @dataclass(frozen=True)
 class Segment:
-    """A body with the joint that carries it; frames are parallel at q = 0 and the body frame lies in the joint."""
+    """A body with the joint that carries it; frames are parallel at q = 0, and the body frame is located at the joint."""
 
     name: str
     parent: int
@@ -76,7 +76,7 @@ def segments(model: mbs.Model) -> list[Segment]:
 
 @dataclass(frozen=True)
 class Loop:
-    """A hinge that closes a loop: its place on two bodies."""
+    """A hinge that closes a loop: its position on two bodies."""
 
     bodies: tuple[int, int]
     names: tuple[str, str]
@@ -97,7 +97,7 @@ def gravity(model: mbs.Model) -> np.ndarray:
 
 
 class Pinocchio:
-    """C++, its functions for batches on all cores where it has them; float64."""
+    """C++, with its functions for batches on all cores where they exist; float64."""
 
     name, package, smallest, largest = "Pinocchio", "pin", 1, 1_000_000
 
@@ -173,7 +173,7 @@ class Pinocchio:
             return derivatives, joined
         if function == "constrained dynamics":
             closings = pin.StdVec_RigidConstraintModel()
-            for loop in self.loops:  # the points of hinges in the plane: what a hinge holds beside them is held already
+            for loop in self.loops:  # only the points of planar hinges: all else that a hinge constrains holds already
                 (a, b), places = loop.bodies, [pin.SE3(np.eye(3), x) for x in loop.places]
                 closing = (self.ids[a], places[0], self.ids[b], places[1], pin.ReferenceFrame.LOCAL)
                 closings.append(pin.RigidConstraintModel(pin.ContactType.CONTACT_3D, model, *closing))
@@ -192,7 +192,7 @@ class Pinocchio:
 
 
 class PinocchioAlone(Pinocchio):
-    """The same on one core."""
+    """Pinocchio on one core."""
 
     name = "Pinocchio, 1 thread"
 
@@ -206,7 +206,7 @@ class PinocchioAlone(Pinocchio):
 
 
 class MuJoCo:
-    """C, `rollout` on all cores, float64: one Euler step, of which the acceleration is taken, or steps of RK4."""
+    """C, `rollout` on all cores, float64: one Euler step, from which the acceleration is computed, or steps of RK4."""
 
     name, package, smallest, largest = "MuJoCo", "mujoco", 1, 65536
     STEP = 1e-6
@@ -274,7 +274,7 @@ def mjcf(model: mbs.Model, step: float) -> str:
 
 
 class _InJax:
-    """A peer written in JAX: jit(vmap) over the rows, in the precision of this run."""
+    """A peer written in JAX: jit(vmap) over the batch rows, in the precision of this run."""
 
     function = "forward dynamics"
     smallest, largest = 1024, 8192

@@ -1,4 +1,4 @@
-"""python -m benchmarks.plots: pictures of the kept results, one for each machine, beside them."""
+"""python -m benchmarks.plots: pictures of the saved results, one for each machine, next to the results."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ COLOURS = {"jaxmbs": "C0", "Pinocchio": "C1", "MuJoCo": "C2", "MJX": "C4", "brax
 
 
 def draw(path: Path) -> Path:
-    """Forward dynamics per second: against the batch for the arm, and against the length of a chain."""
+    """Forward dynamics per second: against the batch size for the arm, and against the number of links for chains."""
     kept, machine = suite.kept(path), json.loads(path.read_text(encoding="utf-8"))["machine"]
     figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4))
     for axes, chosen, along in (

@@ -1,6 +1,6 @@
 """python -m benchmarks.precision: errors of float32 against float64, for each function.
 
-Relative to the largest number of the result at a state; the median and the worst of 1000 random states.
+Errors are relative to the largest number of the result at a state; shown are the median and the worst of 1000 random states.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def functions(model: mbs.Model) -> dict[str, Function]:
 
 
 def errors(model: mbs.Model, fn: Function) -> np.ndarray:
-    """Of every state."""
+    """The relative error at every state."""
     case = suite.Case(suite.FORWARD, model.name, "float32", STATES)
     arrays = suite.inputs(model, case)  # numbers that float32 holds exactly
     coarse, fine = (

@@ -1,10 +1,13 @@
-"""A payload on a rail, as the study files of several benchmarks begin."""
+"""A payload on a rail: the beginning of the study files of several benchmarks."""
 
 from __future__ import annotations
 
 
 def study(name: str, criterion: str, t_end: float, dt: float, mass: float = 1.0) -> str:
-    """A study file's text: the payload [kg] moves for t_end [s], its speed is the output; forces, dispersions follow."""
+    """The text of a study file: a payload of this mass [kg] moves for t_end [s], and its speed is the output.
+
+    Callers append forces and dispersions.
+    """
     return f"""
 criteria = ["{criterion}"]
 [mechanism]

@@ -1,7 +1,8 @@
 """python -m benchmarks.rare_failure [-n 1e7] [--keep]: one rare failure by brute force, by its design point, in closed form.
 
-Two springs push a payload along a rail, each with a force of its own at the start; it fails where it leaves too slowly. Its
-energy is what they give, so that its speed is known, and with normal forces the probability of a failure too.
+Two springs push a payload along a rail, each with its own initial force; a sample fails if the payload leaves too slowly.
+The payload's energy is the work of the springs, so that its speed is known, and, with normally distributed forces, the
+probability of a failure as well.
 """
 
 from __future__ import annotations
@@ -39,13 +40,13 @@ std = {SPREAD}
 
 
 def written() -> str:
-    """The study file."""
+    """The text of the study file."""
     found = rail.study("two springs", f"speed > {SLOWEST} m/s", t_end=0.12, dt=0.02, mass=MASS)
     return found + "".join(SPRING.format(k, **globals()) for k in (1, 2))
 
 
 def exact() -> float:
-    """Probability that the two forces together give less energy than the slowest payload has."""
+    """Probability that the two forces together give less energy than the slowest acceptable payload has."""
     from scipy.stats import norm
 
     least = (MASS * SLOWEST**2 / 2 + STIFFNESS * STROKE**2) / STROKE
@@ -56,7 +57,7 @@ def main(
     n: Annotated[float, typer.Option("-n", help="Samples of the brute force.")] = 1e7,
     keep: Annotated[bool, typer.Option(help="Keep the figures.")] = False,
 ) -> None:
-    """Both numbers with their intervals and times."""
+    """Compute both estimates, with their intervals and times."""
     from jaxmbs.cli.common import compute
     from jaxmbs.study import rare, read, run
     from jaxmbs.study.statistics import summarize

@@ -1,8 +1,8 @@
-"""python -m benchmarks.separation [--keep]: samples per second of a separation that MuJoCo and Pinocchio can express too.
+"""python -m benchmarks.separation [--keep]: samples per second of a separation that MuJoCo and Pinocchio can also express.
 
 Two free bodies and a spring between them that pushes until it is slack; masses and stiffness vary from sample to sample. The
-speed of separation is known: sqrt(k s^2 (1/m_1 + 1/m_2)). MuJoCo has a loop over its models and steps, Pinocchio a loop over
-states with the same Runge-Kutta steps; both in Python, as they are used.
+speed of separation is known: sqrt(k s^2 (1/m_1 + 1/m_2)). MuJoCo has a loop over its models, with all steps of a sample in
+one call; Pinocchio has a loop over samples and the same Runge-Kutta steps. Both loops are in Python, as is usual.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MJCF = """
 
 
 def drawn(n: int) -> np.ndarray:
-    """(n, 3) masses and stiffness of samples."""
+    """Masses and stiffness of n random samples, (n, 3)."""
     return np.array([*MASSES, STIFFNESS]) * (1 + 0.02 * np.random.default_rng(0).normal(size=(n, 3)))
 
 
@@ -127,7 +127,7 @@ def pinocchio(x: np.ndarray) -> Any:
 
 
 def main(keep: Annotated[bool, typer.Option(help="Keep the figures.")] = False) -> None:
-    """Samples per second of wall time and of processor time, and the largest error of the speed."""
+    """Samples per second of wall time and of processor time, and the largest relative error of the speed."""
     from jaxmbs.cli.common import compute
 
     compute("float64")

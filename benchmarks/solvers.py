@@ -1,9 +1,9 @@
-"""python -m benchmarks.solvers [--keep]: solvers for problems under conditions, on published problems and the hinged panel.
+"""python -m benchmarks.solvers [--keep]: solvers for constrained problems, on published problems and the hinged panel.
 
-All see the same: values and exact first derivatives by `Problems`, whose programs are compiled before the clock runs; one
-start. SciPy's SLSQP is shown all rows as they are (ftol 1e-9), which is safe because they are few; trust-constr has its
-defaults, and BFGS for second derivatives; both may take 1000 steps. The library's is the search of method "constrained", and
-its word is the status of `synthesize`.
+All solvers get the same: values and exact first derivatives by `Problems`, whose programs are compiled before timing begins,
+and one start. SciPy's SLSQP gets all rows as they are (ftol 1e-9), which is safe because they are few; trust-constr has its
+defaults, and BFGS for second derivatives; both may take 1000 steps. The library's solver is the search of method
+"constrained"; whether it claims an optimum is the status of `synthesize`.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from jaxmbs.design.under_conditions import EVALUATIONS, within_reach
 
 RESULTS = Path(__file__).parent / "results" / "solvers.json"
 PANEL = Path(mbs.__file__).parent / "study" / "template_files" / "synthesis.toml"
-NEAR = 1e-6  # relative error of an optimum that is found, and largest violation there
+NEAR = 1e-6  # largest relative error, and largest violation, of an optimum that counts as found
 STEPS = 1000
-Answer = tuple[np.ndarray, bool]  # where a solver ended, and whether it says that this is an optimum
+Answer = tuple[np.ndarray, bool]  # where a solver ended, and whether it claims that this is an optimum
 
 
 class Asked:
-    """`Local` at the points that a solver asks for, those asked for again at once not counted."""
+    """`Local` at the points that a solver asks for; a point that is asked for again immediately is counted once."""
 
     def __init__(self, evaluate: Callable[[np.ndarray], list[Local]]):
         self.evaluate, self.count = evaluate, 0
@@ -48,7 +48,7 @@ class Asked:
 
 
 def problems() -> Iterator[tuple[str, Problem, float]]:
-    """(name, problem, its least cost where it is known)."""
+    """(name, problem, its least cost, NaN if it is not known)."""
     from jaxmbs.design.file import read
     from tests.design.published import HOCK_SCHITTKOWSKI, problem
 
@@ -62,7 +62,7 @@ def by_library(ask: Asked, prepared: Prepared) -> Answer:
     x = prepared.starts()[0]
     most = EVALUATIONS * prepared.problem.max_steps
     trace = searched(ask, x, *within_reach(prepared, x), prepared.problem.tolerance, most)
-    return trace.best.x, False  # its word is that of `synthesize`
+    return trace.best.x, False  # its claim is the status of `synthesize`
 
 
 def _usable(value: Any) -> Any:
@@ -127,7 +127,7 @@ SOLVERS = {"jaxmbs": by_library, "SLSQP": by_slsqp, "trust-constr": by_trust_con
 
 
 def measured(name: str, problem: Problem, least: float) -> list[dict[str, Any]]:
-    """A row for every solver."""
+    """One result row for every solver."""
     prepared = Prepared(problem)
     evaluate = Problems(prepared, 1)
     evaluate(prepared.starts()[:1])
@@ -146,7 +146,7 @@ def measured(name: str, problem: Problem, least: float) -> list[dict[str, Any]]:
             "violation": end.violation, "says": status is Status.LEAST if solver == "jaxmbs" else says,
         })  # fmt: skip
     held = [r["cost"] for r in rows if r["violation"] <= NEAR]
-    least = min(held) if np.isnan(least) else least  # the best that any found, where it is not published
+    least = min(held) if np.isnan(least) else least  # the best that any solver found, if none is published
     for row in rows:
         row["error"] = abs(row.pop("cost") - least) / max(1.0, abs(least))
         row["found"] = bool(row["error"] <= NEAR and row["violation"] <= NEAR)
@@ -154,7 +154,7 @@ def measured(name: str, problem: Problem, least: float) -> list[dict[str, Any]]:
 
 
 def ended(row: dict[str, Any]) -> str:
-    """Whether the solver said that it was at an optimum, and was."""
+    """Whether the solver claimed an optimum and had found it ("yes"), had not ("wrongly"), or made no claim ("no")."""
     return {(True, True): "yes", (False, True): "wrongly"}.get((row["found"], row["says"]), "no")
 
 
@@ -165,8 +165,8 @@ def cells(row: dict[str, Any]) -> tuple[str, ...]:
 
 
 def summary(rows: list[dict[str, Any]]) -> list[tuple[str, ...]]:
-    """Solver; how many optima it found; of how many it said so; how many it claimed wrongly; evaluations, the median and the
-    most; seconds of the processor for all."""
+    """Per solver: optima found, found and claimed, wrongly claimed; median and largest number of evaluations; processor time
+    of all problems [s]."""
     out = []
     for solver in SOLVERS:
         own = [r for r in rows if r["solver"] == solver]
@@ -179,7 +179,7 @@ def summary(rows: list[dict[str, Any]]) -> list[tuple[str, ...]]:
 
 
 def main(keep: Annotated[bool, typer.Option(help="Keep the figures.")] = False) -> None:
-    """Problem, solver, evaluations, seconds of the processor, error of the optimum, whether it ended properly."""
+    """Problem, solver, evaluations, processor time [s], error of the optimum, whether the solver ended properly."""
     from jaxmbs.cli.common import compute
 
     compute("float64")

@@ -1,6 +1,6 @@
-"""Measurement: every case runs jaxmbs and the peers in turns on the same inputs, checks that the numbers agree, and
-gives a row of the table. A round calls each contender twice and times the second call, so that nobody pays for the
-threads and caches that the one before left behind."""
+"""Measurement: every case runs jaxmbs and the peers in alternation on the same inputs, checks that the numbers agree, and
+gives a row of the table. A round calls each library twice and times the second call, so that none pays for the threads
+and caches that the previous one left behind."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from jaxmbs.spatial import boundary
 ROOT = Path(__file__).parent.parent
 RESULTS = Path(__file__).parent / "results"
 PEERS = (*peers.PEERS, Generated)
-LONGEST = 2.0  # seconds of a peer's call that is still repeated
+LONGEST = 2.0  # seconds; a peer whose call takes longer is left out
 AGREE = {"float64": 1e-8, "float32": 5e-3}  # relative to the largest number of the result
 
 
@@ -67,7 +67,7 @@ VARIED_ROLLOUT = "rollout, one evaluation, every mass and inertia its own"
 ROLLOUTS = (ROLLOUT, VARIED_ROLLOUT)
 CONSTRAINED = "constrained dynamics"
 STUDY = "a sample of the study of a stage separation"
-EVENTS = "a sample of a study with events"  # of the file examples/ROBOT.toml
+EVENTS = "a sample of a study with events"  # the study is that of the file examples/ROBOT.toml
 
 CASES = [
     *(
@@ -108,7 +108,7 @@ def robot(name: str) -> mbs.Model:
 
 
 def skewed(model: mbs.Model) -> mbs.Model:
-    """The robot with no zero among its masses, centres of mass and inertias."""
+    """The robot without any zero among its masses, centres of mass and inertias."""
     rng, values = np.random.default_rng(0), {}
     for b in model.body_names:
         turn = np.linalg.qr(rng.normal(size=(3, 3)))[0]
@@ -118,7 +118,7 @@ def skewed(model: mbs.Model) -> mbs.Model:
 
 
 def inputs(model: mbs.Model, case: Case) -> list[np.ndarray]:
-    """q, v, tau of every instance; long chains bend little, as they do in use; posts of windows are parallel."""
+    """q, v, tau of every batch row; long chains bend little, as they do in use; posts of windows are parallel."""
     rng = np.random.default_rng(0)
     if case.function == CONSTRAINED:
         turn = np.array([1.0 if name.startswith("foot") else -1.0 for name in model.joint_names])
@@ -133,7 +133,7 @@ def inputs(model: mbs.Model, case: Case) -> list[np.ndarray]:
 
 @dataclass
 class Own:
-    """jaxmbs's side of a case: fn of one instance, mapped over in_axes of args."""
+    """jaxmbs's side of a case: fn of one sample, mapped over in_axes of args."""
 
     fn: Callable[..., Any]
     args: tuple[Any, ...]
@@ -144,7 +144,7 @@ class Own:
         return lambda: jax.block_until_ready(jitted(*self.args))
 
     def plain(self, inlined: bool) -> Run:
-        """What jax.jit makes of it; inlined: the compiler may fuse across the kernels of `jaxmbs.spatial`."""
+        """The function compiled by jax.jit alone; inlined: the compiler may fuse across the kernels of `jaxmbs.spatial`."""
         jitted = jax.jit(jax.vmap(self.fn, in_axes=self.in_axes))
 
         def run() -> Any:
@@ -197,7 +197,7 @@ def own(model: mbs.Model, case: Case, arrays: Sequence[np.ndarray]) -> Own:
 
 
 def study(case: Case) -> Run:
-    """The samples of the study of an example, without its files."""
+    """A run that computes the samples of an example's study, without writing its files."""
     from jaxmbs.study.batch import compiled, usual_rows
     from jaxmbs.study.problem import read
 
@@ -207,7 +207,7 @@ def study(case: Case) -> Run:
 
 
 def compiled(case: Case, ours: Own) -> dict[str, float]:
-    """Bytes of memory per instance (arguments, results and what is between), calls of linear-algebra libraries."""
+    """Bytes of memory per batch row (arguments, results and intermediate values), calls of linear-algebra libraries."""
     program = jax.jit(mbs.jit(ours.fn, in_axes=ours.in_axes).whole).lower(*ours.args).compile()
     memory = program.memory_analysis()
     used = memory.temp_size_in_bytes + memory.argument_size_in_bytes + memory.output_size_in_bytes
@@ -225,17 +225,17 @@ def limited(row: Row, needs: dict[str, float], peaks: dict[str, Any]) -> dict[st
 
 
 def evaluations_of(case: Case) -> int:
-    """Evaluations of the dynamics in one instance."""
+    """Evaluations of the dynamics in one batch row."""
     return 4 * peers.ROLLOUT_STEPS if case.function in ROLLOUTS else 1
 
 
 def measure(case: Case, repeats: int, peaks: dict[str, Any] | None = None) -> Row:
-    """peaks: those of the machine, for what the program takes and the limit of its speed, which traces and compiles it once
-    more."""
+    """The row of a case. peaks: those of the machine; with them, the row also has the memory of the program and the limit of
+    its speed, for which the program is traced and compiled once more."""
     if case.function in (STUDY, EVENTS):
         return timed(
             case, {"jaxmbs": study(case)}, repeats
-        )  # no limit: what is not done where nothing happens counts too
+        )  # no limit: it would also count work that is skipped where nothing happens
     model = robot(case.robot)
     arrays, threads = inputs(model, case), len(os.sched_getaffinity(0))
     ours = own(model, case, arrays)
@@ -322,7 +322,7 @@ def rows(cases: Sequence[Case], repeats: int, peaks: dict[str, Any] | None) -> I
 
 
 def kept(path: Path) -> dict[Case, Row]:
-    """The rows of an earlier run on this machine."""
+    """The saved rows of an earlier run on this machine."""
     if not path.exists():
         return {}
     out = {}
@@ -336,7 +336,7 @@ def kept(path: Path) -> dict[Case, Row]:
 
 
 def regressions(found: dict[Case, Row], before: dict[Case, Row]) -> list[str]:
-    """Cases that take longer than the kept ones by more than both spreads and a tenth explain."""
+    """Cases slower than the saved ones: the spreads do not overlap, and the median is more than a tenth larger."""
     out = []
     for case, row in found.items():
         if case in before:

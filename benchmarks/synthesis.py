@@ -1,7 +1,8 @@
 """Time to solution of the two-arm synthesis: python benchmarks/synthesis.py [--starts 16]
 
-All starts in one batch; one of them alone, of which a loop would need as many; and SciPy's `least_squares` (method "trf",
-exact derivatives from JAX), one start after another. Compilation is measured apart, in the first call of each.
+Measured are all starts in one batch; one start alone, as a loop over the starts would run it; and SciPy's `least_squares`
+(method "trf", exact derivatives from JAX), one start after another. The first two times include compilation; for SciPy it
+is measured separately, in the first call.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def in_one_batch(problem: Problem) -> tuple[float, int]:
 
 
 def by_scipy(problem: Problem, starts: int) -> tuple[float, float, int]:
-    """(seconds of the first call, seconds of all the others per start, starts that met all conditions)."""
+    """(seconds of the first call, seconds of all other calls per start, starts that met all conditions)."""
     prepared = Prepared(problem)
     data = prepared.data()
     residuals = compiled(lambda x: prepared.residuals(x, data)[0])

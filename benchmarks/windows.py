@@ -1,4 +1,4 @@
-"""Rows of four-bar windows in Exudyn: C++, absolute coordinates of rods in the plane, all pins as constraints, its sparse
+"""Rows of four-bar windows in Exudyn: C++, planar absolute coordinates of the rods, all pins as constraints, Exudyn's sparse
 solver, an implicit method of second order (generalized alpha for index 3, trapezoidal rule for index 2)."""
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Exudyn:
         along, across = (math.cos(angle), math.sin(angle)), (-math.sin(angle), math.cos(angle))
 
         def rod(x: float, y: float, turned: float, swing: float, turns: float) -> tuple[int, list[int]]:
-            """(node, markers at both ends); swing: of the middle's speed, in lengths of a rod."""
+            """(node, markers at both ends); swing: speed of the middle, in rod lengths times `rate`."""
             speed = [rate * swing * c for c in across]
             node = system.AddNode(
                 items.NodeRigidBody2D(referenceCoordinates=[x, y, turned], initialVelocities=[*speed, turns])
@@ -49,7 +49,7 @@ class Exudyn:
         self.node = posts[0][0]
 
     def motion(self, t_end: float, steps: int, index: int) -> Callable[[], float]:
-        """A run from the start, which returns the angle of the first post."""
+        """A run from the start that returns the final angle of the first post."""
         settings = self.exu.SimulationSettings()
         settings.timeIntegration.numberOfSteps, settings.timeIntegration.endTime = steps, t_end
         settings.timeIntegration.generalizedAlpha.useNewmark = index == 2

@@ -1,5 +1,5 @@
-"""python -m benchmarks.work_precision: error against evaluations of the equations of motion, over four problems, beside
-SciPy and diffrax on the same equations; results/work-precision.json and a picture beside it."""
+"""python -m benchmarks.work_precision: error against evaluations of the equations of motion for four problems, compared with
+SciPy and diffrax on the same equations; results/work-precision.json and a picture next to it."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ class Problem(NamedTuple):
     q: Any
     v: Any
     t_end: float
-    smallest: float  # tolerance that explicit methods are asked for
+    smallest: float  # smallest tolerance that explicit methods are asked for
 
 
 def problems() -> Iterator[Problem]:
-    """A chain that swings widely, two bodies that tumble on a ball, a top, and a stiff pad on a slow boom."""
+    """A chain that swings widely, two tumbling bodies joined by a ball joint, a top, and a stiff pad on a slow boom."""
     yield Problem("three links", mbs.library.chain(3).build(), np.full(3, 0.8), np.linspace(0, 1, 3), 4.0, 1e-11)
     mech = mbs.Mechanism("pair", gravity=(0, 0, 0))
     mech.add_body("bus", mass=5.0, inertia=(0.5, 0.7, 0.9))
@@ -66,7 +66,7 @@ def problems() -> Iterator[Problem]:
 
 
 def field(p: Problem) -> Callable[[Any, Any], Any]:
-    """d(q, v)/dt of one array."""
+    """The function (t, x) -> dx/dt of the state x = (q, v) in one array."""
     nq = p.model.nq
 
     def rates(t: Any, x: Any) -> Any:
@@ -77,7 +77,7 @@ def field(p: Problem) -> Callable[[Any, Any], Any]:
 
 
 def ours(p: Problem, method: str, given: float) -> tuple[Any, int, float]:
-    """(end, evaluations, seconds when repeated)."""
+    """(final state, evaluations, seconds of the second run)."""
     adaptive = given < 1
     kwargs: dict[str, Any] = {"method": method, "save_every": None}
     if adaptive:
@@ -124,13 +124,13 @@ def diffrax_run(p: Problem, method: str, tolerance: float) -> tuple[Any, int, fl
     jax.block_until_ready(run(x).ys)
     start = time.perf_counter()
     found = jax.block_until_ready(run(x))
-    each = {"Dopri5": 6, "Dopri8": 13}.get(method) or 7 * 4 + len(x)  # Kvaerno5: some four iterations in seven stages
+    each = {"Dopri5": 6, "Dopri8": 13}.get(method) or 7 * 4 + len(x)  # Kvaerno5: about four iterations in seven stages
     assert found.ys is not None
     return np.asarray(found.ys[-1]), int(found.stats["num_steps"]) * each, time.perf_counter() - start
 
 
 def difference(p: Problem, x: Any, y: Any) -> float:
-    """The largest of the coordinates and rates; a quaternion and its opposite are one."""
+    """The largest difference of coordinates and rates; a quaternion and its negative count as equal."""
     x, y = np.array(x), np.array(y)
     for link, own in zip(p.model.structure.links, p.model.structure.q_slices, strict=True):
         if link.joint.quaternion is not None:
@@ -141,7 +141,7 @@ def difference(p: Problem, x: Any, y: Any) -> float:
 
 
 def measured(p: Problem) -> dict[str, list[tuple[float, int]]]:
-    """Per method its (error, evaluations)."""
+    """For each method, a list of (error, evaluations)."""
     truth = ours(p, "implicit" if "stiff" in p.name else "dop853", 1e-13 if "stiff" not in p.name else 1e-12)[0]
     out: dict[str, list[tuple[float, int]]] = {}
     explicit = [x for x in TOLERANCES if x >= p.smallest]

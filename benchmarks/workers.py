@@ -1,7 +1,8 @@
 """python -m benchmarks.workers [-n 1e5] [--keep]: samples per second of a study on one, two and four worker processes.
 
-The stage separation of the examples, on Dask's workers of this machine, each of which may use all cores. Counted from the
-moment when all workers have compiled; the best of some rounds, in which the numbers of workers take turns, with the load.
+The study is the stage separation of the examples, on Dask workers on this machine, each of which may use all cores. Counting
+begins when all workers have compiled. The result is the best of several rounds, in which the numbers of workers alternate;
+the load of the machine is given with it.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ from benchmarks import made_from
 RESULTS = Path(__file__).parent / "results" / "workers.json"
 EXAMPLE = Path(__file__).parents[1] / "examples" / "stage_separation.toml"
 WORKERS = (1, 2, 4)
-_BEFORE = 4  # chunks of each worker that are not counted: programs are compiled, pages are touched
+_BEFORE = 4  # chunks of each worker that are not counted: programs are compiled, memory pages are touched
 
 
 def measured(n: int, workers: int) -> dict[str, Any]:
-    """Samples per second on the clock, processor time of all processes for each [us], and the load."""
+    """Samples per second of wall time, processor time of all processes per sample [us], and the load."""
     from jaxmbs.study import read, run
 
     marks: list[tuple[float, float, int]] = []
@@ -45,7 +46,7 @@ def measured(n: int, workers: int) -> dict[str, Any]:
 
 
 def used() -> float:
-    """Processor time of this process and its own [s]."""
+    """Processor time of this process and its children [s]."""
     own = psutil.Process()
     times = [process.cpu_times() for process in (own, *own.children(recursive=True)) if process.is_running()]
     return sum(t.user + t.system for t in times)
@@ -56,7 +57,7 @@ def main(
     rounds: Annotated[int, typer.Option(min=1)] = 2,
     keep: Annotated[bool, typer.Option(help="Keep the figures.")] = False,
 ) -> None:
-    """All numbers of workers, taking turns."""
+    """Measure all numbers of workers, in alternation."""
     from jaxmbs.cli.common import compute
 
     compute("float64")

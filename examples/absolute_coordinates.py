@@ -1,8 +1,8 @@
 """Absolute coordinates [Y 2]: python examples/absolute_coordinates.py [IMAGE]
 
-A double pendulum, a crank-slider (9 equations of motion, 8 constraints) and a solar array on a linkage (12 and 10) move;
-on the way their accelerations from absolute coordinates in a plane, by the block factorisation along the tree, are
-compared with those from generalized ones, and the force in one joint, a multiplier, is drawn.
+A double pendulum, a crank-slider (9 equations of motion, 8 constraints) and a solar array on a linkage (12 and 10) move.
+Along the motion, their accelerations from absolute coordinates in a plane, by the block factorisation along the tree, are
+compared with those from generalized coordinates, and the force in one joint, a multiplier, is drawn.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from matplotlib.axes import Axes
 import jaxmbs as mbs
 from jaxmbs import library
 
-# model, q, v (loops closed), duration [s], joint whose force is drawn, outlines: per body the points to join, in its frame
+# mechanism, q, v (loops closed), duration [s], joint whose force is drawn, outlines: points to connect in each body's frame
 CASES = {
     "double pendulum": (
         library.chain(2, axes=((0, 1, 0),)), (1.2, 0.8), (0.0, 0.0), 2.0, "hinge_2",
@@ -72,7 +72,7 @@ def _angular(model: mbs.Model, a: jax.Array) -> jax.Array:
 
 
 def draw(axes: Axes, name: str, model: mbs.Model, solution: mbs.Solution) -> None:
-    """Configurations from light to dark."""
+    """Draw configurations, from light (early) to dark (late)."""
     outlines = CASES[name][-1]
     across = (0, 2) if name == "double pendulum" else (0, 1)
     picked = np.linspace(0, len(solution.t) - 1, 9).astype(int)

@@ -1,9 +1,10 @@
-"""Centres of mass, found by gradient, for which the mass matrix of an arm does not depend on its configuration [T 5].
+"""Centres of mass, found by a gradient method, that make the mass matrix of an arm independent of its configuration [T 5].
 
     python examples/balanced_arm.py
 
-The three-link arm of [T 3] with counterweights: the centres of mass of its outer links are free, all else stays. What must
-come out: the outer link balanced about its hinge, and both outer links together about the hinge before.
+The three-link arm of [T 3] with counterweights: the centres of mass of its two outer links are free, everything else is
+fixed. The expected result: the outermost link is balanced about its hinge, and both outer links together about the hinge
+of body 2.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ STEPS = 60
 
 
 def variation(model: mbs.Model, centers: jax.Array, configurations: jax.Array) -> jax.Array:
-    """Mean square of the entries' departures from their means, scaled by the diagonal: no escape to large numbers."""
+    """Mean square deviation of the mass matrix's entries from their means, relative to the mean diagonal."""
     zero = jnp.zeros_like(centers[:, :1])
     com_2, com_3 = jnp.concatenate([centers, zero], axis=1)
     changed = mbs.set(model, {"body_2.com": com_2, "body_3.com": com_3})
@@ -29,7 +30,7 @@ def variation(model: mbs.Model, centers: jax.Array, configurations: jax.Array) -
 
 
 def balanced(model: mbs.Model, start: jax.Array, seed: int = 0) -> tuple[jax.Array, jax.Array]:
-    """(centres of mass (2, 2) of bodies 2 and 3 in the plane [m], the variation after every step)."""
+    """(centres of mass (2, 2) of bodies 2 and 3 in the plane [m], the variation at the beginning of every step)."""
     configurations = jax.random.uniform(jax.random.key(seed), (24, model.nq), minval=-jnp.pi, maxval=jnp.pi)
     solver = optax.lbfgs()
 

@@ -1,6 +1,6 @@
 """A slide on a helical wire, the two-freedom joint of [Y fig. 1.4]: python examples/curve_joint.py [IMAGE]
 
-The joint is a `General` one: z(q) runs along the curve, G(q) follows the tangent and turns about it.
+The joint is a `General` joint: z(q) runs along the curve, G(q) follows the tangent and turns about it.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Base parameters of an arm, identified from noisy torques, with what can be known of them and how well.
+"""Base parameters of an arm, identified from noisy torques, with what can be known about them and how accurately.
 
     python examples/identify_arm.py
 
 The three-link arm of [T 3] moves along sums of sines; its torques are measured with noise. All mass distributions are
-unknown. Only some combinations of their 27 numbers show in the torques; these come out with their standard deviations.
+unknown. Only some combinations of their 27 numbers affect the torques; these are found, with their standard deviations.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def measurements(model: mbs.Model, instants: int = 120, seed: int = 0) -> dict[s
 
 
 def identified(truth: mbs.Model, seed: int = 0) -> mbs.design.Design:
-    """The parameters that explain the measured torques best, searched for from a wrong guess."""
+    """The parameters that best explain the measured torques, searched for from a wrong initial guess."""
     wrong = {f"body_{k}.com": 1.5 * mbs.get(truth, f"body_{k}.com") for k in (1, 2, 3)}
     bodies = [mbs.design.MassDistribution(f"body_{k}") for k in (1, 2, 3)]
     torques = mbs.design.MeasuredTorques(measurements(truth, seed=seed), noise=NOISE, goal="least")

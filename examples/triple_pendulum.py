@@ -1,6 +1,6 @@
 """The triple pendulum of the method of separate bodies [Y 3.5]: python examples/triple_pendulum.py [IMAGE]
 
-The values of `init.m`, 0 to 5 s, and the energies of fig. 3.21.
+The motion with the values of `init.m`, from 0 to 5 s, and the energies of fig. 3.21.
 """
 
 from __future__ import annotations

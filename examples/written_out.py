@@ -1,7 +1,7 @@
-"""T's three-link arm written out, and what robots and seven-axis arms cost: python examples/written_out.py
+"""The three-link arm of [T 3] written out, and operation counts of several arms: python examples/written_out.py
 
 Prints the mass matrix of the three-link arm as LaTeX and C, then a table of operations (additions + multiplications +
-divisions; sines and cosines) of written-out formulas beside those of the recursions themselves.
+divisions; sines and cosines) of written-out formulas, compared with those of the recursions themselves.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ import jaxmbs as mbs
 from jaxmbs.library import telegin_robots
 
 WHATS = ("mass_matrix", "inverse_dynamics", "forward_dynamics")
-# CRBA, RNEA, ABA of a chain of seven revolute joints, structural zeros folded
+# operations of CRBA, RNEA, ABA for a chain of seven revolute joints, structural zeros folded
 RECURSIONS = {"aligned 7R": (651, 1101, 2065), "general 7R": (1752, 1688, 3721)}
 
 
 def seven_axes(aligned: bool) -> mbs.Mechanism:
-    """Seven revolute joints, full inertias; joint frames along the body's axes, or turned arbitrarily."""
+    """Seven revolute joints, full inertias; joint frames along the body's axes if `aligned`, else turned arbitrarily."""
     dice = np.random.default_rng(1)
     mech = mbs.Mechanism("aligned 7R" if aligned else "general 7R", gravity=(0.0, 0.0, -9.81))
     for i in range(7):

@@ -1,4 +1,4 @@
-"""What elements of one's own are made of: bases, declared fields and their kinds.
+"""Building blocks of user-defined elements: base classes, declared fields and their kinds.
 
     from jaxmbs.elements import Force, Kind, element, field
 
@@ -12,10 +12,11 @@
 
         def apply(self, p, scene, loads): ...
 
-The declarations make the parameters ("magnet.strength"), their checks, the table `type = "magnet"` of a file, the units of
-dispersions and the docstring's list. Python uses such a class at once; a file where a package names it as an entry point of
-the group "jaxmbs.elements", or where `modules = ["my_elements.py"]` names its module and the reader trusts the file.
-Functions (of External, General, ...) are named likewise: `fn = "my_elements.drag"`.
+The declarations provide the parameters ("magnet.strength"), their checks, the table `type = "magnet"` of a file, the units
+of dispersions and the list of fields in the docstring. In Python such a class can be used at once. A file can use it if an
+installed package names it as an entry point of the group "jaxmbs.elements", or if `modules = ["my_elements.py"]` names its
+module and the reader trusts the file. Functions (of External, General, ...) are named in the same way:
+`fn = "my_elements.drag"`.
 """
 
 from jaxmbs.model.constraints import Constraint as Constraint

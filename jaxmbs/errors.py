@@ -1,4 +1,4 @@
-"""Errors and warnings of the library, worded for the person who has to mend their cause."""
+"""Errors and warnings of the library, worded for the person who has to repair their cause."""
 
 
 class ModelError(ValueError):
@@ -13,7 +13,7 @@ class ModelError(ValueError):
 
 
 class ModelWarning(UserWarning):
-    """A mechanism that works but has something its author should know; the message names it.
+    """Warns about something that the author of a working mechanism should know; the message says what it is.
 
     >>> import warnings
     >>> warnings.simplefilter("error", mbs.ModelWarning)  # stop where the library only warns

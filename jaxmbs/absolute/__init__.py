@@ -1,4 +1,4 @@
-"""Absolute (Cartesian) coordinates: Newton-Euler equations of every body, joints as equations [Y 2]."""
+"""Absolute (Cartesian) coordinates: Newton-Euler equations for every body, with the joints as constraint equations [Y 2]."""
 
 from jaxmbs.absolute.consistent import consistent as consistent
 from jaxmbs.absolute.equations import Body as Body

@@ -1,4 +1,4 @@
-"""From a model and its state to the system of equations."""
+"""Assembly of the system of equations from a model and its state."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ from jaxmbs.model.structure import Structure
 
 
 class Assembled(NamedTuple):
-    """The system; rows of the bodies; drives of the tree joints (see `loads`); frames of the joints in space."""
+    """The system of equations with the rows of the bodies, the drives of the tree joints (see `loads`), and the frames of
+    the joints (None in a plane)."""
 
     system: System
     bodies: Body
@@ -34,7 +35,7 @@ class Assembled(NamedTuple):
 
 
 def assembled(state: State, tau: jax.Array | None, base: MovingBase | None, planar: bool) -> Assembled:
-    """M, F, Q, b at a state of the tree."""
+    """M, F, Q and b at a state of the tree."""
     tree, s = tree_system(state, base), state.tree.structure
     values, dtype = state.tree.values, state.tree.dtype
     bodies = state_of(state, tree)
@@ -61,7 +62,7 @@ def assembled(state: State, tau: jax.Array | None, base: MovingBase | None, plan
 
 
 def unloaded(s: Structure, values: Values, bodies: Body) -> System:
-    """The system of bodies given by themselves, with F = 0."""
+    """The system for given rows of bodies, without a state of the tree, and with F = 0."""
     n, dtype = len(s.links), bodies.r.dtype
     rows, _ = space.joint_rows(arcs(s), s, values, bodies)
     mass, _, J = inertias(s, values, dtype)
@@ -71,7 +72,7 @@ def unloaded(s: Structure, values: Values, bodies: Body) -> System:
 
 
 def spatial_inertia(mass: jax.Array, J: jax.Array) -> jax.Array:
-    """(n, 6, 6): J about the centre of mass in body axes, then the mass three times [Y 2.9]."""
+    """(n, 6, 6), block-diagonal: J about the centre of mass in body axes, then the mass three times [Y 2.9]."""
     n = len(mass)
     out = jnp.zeros((n, 6, 6), mass.dtype).at[:, :3, :3].set(J)
     return out.at[:, 3:, 3:].set(mass[:, None, None] * jnp.eye(3, dtype=mass.dtype)[None])
@@ -91,7 +92,7 @@ def _system(
     singular: bool,
     redundant: bool,
 ) -> System:
-    """Rows of loops that the mode switches off are zero."""
+    """The system from its parts; the rows of loops that the mode switches off are zero."""
     counts = tuple(len(arc.kept) for arc in arcs)
     on = jnp.asarray(np.arange(force.shape[1])[None] < np.array(counts)[:, None])
     if mode is not None and len(arcs) > n:
@@ -104,7 +105,7 @@ def _system(
 
 
 def _carried(s: System, acceleration: jax.Array) -> System:
-    """The world moves: its columns, times its acceleration, go to the right-hand side [Y 2.3]."""
+    """The system for a moving world: its columns times its acceleration move to the right-hand side [Y 2.3]."""
     target = s.target
     for column, side in enumerate((s.near, s.far)):
         on_world = np.array([end[column] < 0 for end in s.ends])

@@ -1,4 +1,4 @@
-"""Bodies in absolute coordinates: their numbers, their state and the loads on them."""
+"""Bodies in absolute coordinates: their parameters, their state and the loads on them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from jaxmbs.spatial.scalar import Scalar, is_number
 
 
 def table(rows: Sequence[Sequence[Scalar]], width: int, dtype: Any) -> jax.Array:
-    """(rows, width): numbers as one constant, the rest put in."""
+    """Array (rows, width): all numbers form one constant, into which the other entries are set."""
     flat = [x for row in rows for x in row]
     out = jnp.asarray(np.array([x if is_number(x) else 0.0 for x in flat], float), dtype)
     where = [k for k, x in enumerate(flat) if not is_number(x)]
@@ -37,7 +37,7 @@ def inertias(s: Structure, values: Values, dtype: Any) -> tuple[jax.Array, jax.A
 
 
 def lacks_inertia(s: Structure, values: Values, axes: Sequence[int] | None = None) -> bool:
-    """Whether some M_i has no inverse by structure: no mass, or none about an axis of the body (in a plane: axes[i])."""
+    """Whether some M_i is singular by structure: no mass, or no inertia about an axis of the body (in a plane: axes[i])."""
     found = False
     for i, b in enumerate(s.links):
         J = tuple(values[f"{b.body}.inertia"])[:3]
@@ -47,9 +47,9 @@ def lacks_inertia(s: Structure, values: Values, axes: Sequence[int] | None = Non
 
 
 def state_of(state: State, tree: Tree) -> Body:
-    """Rows of all bodies and, at the end, of the world (body 0), which moves as the tree's base does.
+    """Rows of all bodies and, last, of the world (body 0), which moves with the base of the tree.
 
-    A body's axes are those of its body frame.
+    The axes of a body are those of its body frame.
     """
     s, base, dtype = state.tree.structure, tree.base, state.tree.dtype
     turn = table([tuple(B.rotation) for B in state.tree.body_in_link], 9, dtype).reshape(-1, 3, 3)
@@ -77,10 +77,10 @@ def world_row(base: BaseMotion) -> Body:
 
 
 def loads(state: State, tree: Tree, tau: jax.Array | None) -> tuple[jax.Array, jax.Array]:
-    """What acts on the bodies besides the joints' reactions: force elements, gravity and drives.
+    """Loads on the bodies other than the joint reactions: force elements, gravity and drives.
 
-    Returns (moments about the centres of mass and forces (n, 6), world axes; drives (n, 6): the wrenches that drives
-    and elements along the freedoms put into the joints, on the child at its joint frame, world axes).
+    Returns (torques about the centres of mass and forces (n, 6), world axes; drives (n, 6): the wrenches by which drives
+    and force elements act along the degrees of freedom of the joints, on the child at its joint frame, world axes).
     """
     s = state.tree.structure
     along = tree.elements if tau is None else tree.elements + tau
@@ -99,7 +99,7 @@ def loads(state: State, tree: Tree, tau: jax.Array | None) -> tuple[jax.Array, j
 
 
 def _drives(tree: Tree, along: jax.Array) -> jax.Array:
-    """Per joint the wrench W = S y with S' W = the generalized forces: the least in the span of the freedoms."""
+    """Per joint, the wrench W = S y with S' W = the generalized forces: the one of least norm, in the span of S."""
     n, arc = tree.graph.n, tree.arc
     place = np.concatenate([np.arange(c) for c in np.bincount(arc, minlength=n)]).astype(int)
     most = int(place.max()) + 1

@@ -1,9 +1,9 @@
 """Elementary constraint equations between two bodies i and j: Q_i X_i" + Q_j X_j" = b [Y 2.3-2.5].
 
-All functions take and return batches: one row per equation. In space X' = (omega, r'): the angular velocity in body
+All functions take and return batches with one row per equation. In space X' = (omega, r'): the angular velocity in body
 axes and the velocity of the centre of mass in inertial axes (the source writes r' first); in a plane X' = (x', y', phi').
-A is body to inertial axes. Corrected against the print: (2.29) has Q_i = (0, -n'), Q_j = (0, n' A_i' A_j) and
-b = n' [omega_i]x A_i' A_j omega_j; in b of (2.43) stands A, not its derivative.
+A is body to inertial axes. Corrections to the printed source: (2.29) has Q_i = (0, -n'), Q_j = (0, n' A_i' A_j) and
+b = n' [omega_i]x A_i' A_j omega_j; b of (2.43) contains A, not its derivative.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ class Body(NamedTuple):
     v: Float[jax.Array, "e d"]
 
     def at(self, rows: object) -> Body:
-        """Some of the rows."""
+        """The bodies of the given rows (any index of an array)."""
         return Body(*(x[rows] for x in self))
 
 
 class Equation(NamedTuple):
-    """Q_i, Q_j (e, 6) or (e, 3), b (e,), and the residual (e,) whose second derivative it is.
+    """Q_i, Q_j (e, 6) or (e, 3), b (e,), and residual (e,), whose second derivative is the equation.
 
     The residual is in m, or in rad for small rotations.
 
@@ -60,8 +60,8 @@ def point_plane(
 ) -> Equation:
     """A point of body j stays in a plane of body i [Y 2.22].
 
-    n, p (e, 3): normal and a point of the plane, axes of i, p from its centre of mass; rho (e, 3): the point, axes of j,
-    from its centre of mass. The multiplier is the force on j along n [N].
+    n, p (e, 3): normal and a point of the plane, in axes of i, p from its centre of mass; rho (e, 3): the point, in axes of
+    j, from its centre of mass. The multiplier is the force on j along n [N].
 
     >>> still, x = jnp.zeros((1, 3)), jnp.array([[1.0, 0.0, 0.0]])
     >>> body = mbs.absolute.Body(still, jnp.eye(3)[None], still, still)
@@ -83,8 +83,8 @@ def point_plane(
 def relative_rotation(i: Body, j: Body, n: Float[jax.Array, "e 3"], turned: Float[jax.Array, "e 3"]) -> Equation:
     """Body j does not turn relative to body i about n (e, 3), fixed in i [Y 2.28, 2.29]. The multiplier is in N m.
 
-    One such equation alone is nonholonomic; two or three of a joint together make a small rotation `turned` (e, 3) of j
-    against i, in axes of i, vanish (see `small_rotation`).
+    One such equation alone is nonholonomic; two or three of them in a joint together keep a small rotation `turned` (e, 3)
+    of j relative to i, in axes of i, at zero (see `small_rotation`).
 
     >>> still, x = jnp.zeros((1, 3)), jnp.array([[1.0, 0.0, 0.0]])
     >>> body = mbs.absolute.Body(still, jnp.eye(3)[None], still, still)
@@ -99,9 +99,10 @@ def relative_rotation(i: Body, j: Body, n: Float[jax.Array, "e 3"], turned: Floa
 
 
 def small_rotation(C: jax.Array, G: jax.Array) -> jax.Array:
-    """Small rotation (e, 3) in C (e, 3, 3), in the axes that C leads to: the sum of u x (C u) over directions u.
+    """Small rotation (e, 3) contained in C (e, 3, 3), in the axes to which C transforms: the sum of u x (C u) over
+    directions u.
 
-    G: sum of u u' over them: a a' for one axis a that C keeps, half of the unit matrix for all directions.
+    G: the sum of u u' over these directions: a a' for one axis a that C keeps, half the unit matrix for all directions.
     """
     M = C @ G
     return jnp.stack([M[:, 2, 1] - M[:, 1, 2], M[:, 0, 2] - M[:, 2, 0], M[:, 1, 0] - M[:, 0, 1]], axis=1)
@@ -110,11 +111,12 @@ def small_rotation(C: jax.Array, G: jax.Array) -> jax.Array:
 def constant_angle(
     i: Body, j: Body, u: Float[jax.Array, "e 3"], w: Float[jax.Array, "e 3"], cosine: Float[jax.Array, " e"]
 ) -> Equation:
-    """u (e, 3), fixed in i, and w (e, 3), fixed in j, keep their angle: u . w = cosine (e,).
+    """u (e, 3), fixed in i, and w (e, 3), fixed in j, keep the angle between them: u . w = cosine (e,).
 
-    The equation of a universal joint. A relative rotation about n = w x u would have to be zero at every instant, and n
-    is fixed in neither body; frozen in one of them, (2.28) becomes a nonholonomic constraint, which no function of the
-    orientations integrates: the axes would drift apart. The multiplier is the moment on j along w x u [N m].
+    This is the equation of a universal joint. The relative rotation about n = w x u would have to be zero at every instant,
+    but n is fixed in neither body; with n fixed in one of them, (2.28) becomes a nonholonomic constraint, which is not the
+    derivative of any function of the orientations, so that the axes would drift apart. The multiplier is the torque on j
+    along w x u [N m].
 
     >>> still, x = jnp.zeros((1, 3)), jnp.array([[1.0, 0.0, 0.0]])
     >>> body = mbs.absolute.Body(still, jnp.eye(3)[None], still, still)
@@ -127,7 +129,7 @@ def constant_angle(
     zero = jnp.zeros_like(u)
     Q_i = jnp.concatenate([-axis, zero], axis=1)
     Q_j = jnp.concatenate([_seen(j, apply(i.A, axis)), zero], axis=1)
-    # seen from i only w turns, with the relative velocity; omega_j is fixed in j less for its own rate
+    # seen from i, only w turns, with the relative angular velocity; omega_j is fixed in j except for its own rate
     b = _dot(axis, jnp.cross(i.omega, omega_j)) - _dot(jnp.cross(jnp.cross(relative, w_i), u), relative)
     return Equation(Q_i, Q_j, b, _dot(w_i, u) - cosine)
 
@@ -137,7 +139,7 @@ def point_line(
 ) -> Equation:
     """In a plane, a point of body j stays on a line of body i [Y 2.43].
 
-    n, p, rho (e, 2): normal and a point of the line, the point of j, as in `point_plane`.
+    n, p, rho (e, 2): normal and a point of the line, and the point of j, as in `point_plane`.
 
     >>> still, x = jnp.zeros((1, 2)), jnp.array([[1.0, 0.0]])
     >>> body = mbs.absolute.Body(still, jnp.eye(2)[None], jnp.zeros(1), still)
@@ -156,7 +158,7 @@ def point_line(
 
 
 def equal_angles(i: Body, j: Body, turned: Float[jax.Array, " e"]) -> Equation:
-    """In a plane, bodies i and j turn alike: phi_j - phi_i = const [Y 2.32]; turned (e,): how far it is from that.
+    """In a plane, bodies i and j turn together: phi_j - phi_i = const [Y 2.32]; turned (e,): the deviation from it.
 
     >>> still = jnp.zeros((1, 2))
     >>> body = mbs.absolute.Body(still, jnp.eye(2)[None], jnp.zeros(1), still)
@@ -174,7 +176,7 @@ def combined(a: Equation, b: Equation, weight: jax.Array) -> Equation:
 
 
 def _seen(body: Body, x: jax.Array) -> jax.Array:
-    """Vectors of inertial axes in those of the body."""
+    """Vectors x, given in inertial axes, in the axes of the body."""
     return jnp.einsum("exy,ex->ey", body.A, x)
 
 
@@ -183,5 +185,5 @@ def _dot(a: jax.Array, b: jax.Array) -> jax.Array:
 
 
 def _quarter(x: jax.Array) -> jax.Array:
-    """Omega x: plane vectors turned by a right angle."""
+    """Omega x: plane vectors rotated by a right angle."""
     return jnp.stack([-x[..., 1], x[..., 0]], axis=-1)

@@ -1,15 +1,15 @@
 """Block LDL' of a symmetric matrix whose graph is a tree: no fill-in, linear in the number of vertices [Y 2.59-2.61].
 
-Vertices are numbered so that a parent follows its descendants. With H_{i,par(i)} the block that joins a vertex to its
+Vertices are numbered so that a parent follows its descendants. With H_{i,par(i)} the block that couples a vertex to its
 parent,
 
     D_ii = H_ii - sum over children k of H_ki' D_kk^-1 H_ki,        L_{par(i),i}' = D_ii^-1 H_{i,par(i)}.
 
-Corrected against the print: D_kk^-1 and the order of the factors in (2.60); (2.61) gives the transpose of L.
+Corrections to the printed source: D_kk^-1 and the order of the factors in (2.60); (2.61) gives the transpose of L.
 
-Bodies and joints are vertices in turn: a body's parent is the joint that carries it, a joint's parent the body that it
-hangs on. The root of a grounded tree is then the ground's constraint; were it a body, the constraint would be a leaf
-with the pivot 0.
+Bodies and joints alternate as vertices: the parent of a body is the joint that carries it, the parent of a joint is the
+body to which it is attached. The root of a grounded tree is then the constraint to ground; if the root were a body, this
+constraint would be a leaf with the pivot 0.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from jaxmbs.absolute.system import System
 
 
 class Vertices(NamedTuple):
-    """D (m, s, s): blocks H_ii; U (m, s, s): blocks H_{i,par(i)}; parent: their numbers, m for none.
+    """D (m, s, s): blocks H_ii; U (m, s, s): blocks H_{i,par(i)}; parent: number of the parent of each vertex, m for none.
 
-    merged: whether a vertex is a body together with its joint.
+    merged: whether each vertex is a body together with its joint.
     """
 
     D: jax.Array
@@ -38,14 +38,14 @@ class Vertices(NamedTuple):
 def vertices(s: System, border: Sequence[int] = ()) -> Vertices:
     """The tree of a system, without the arcs of the border.
 
-    Where a body lacks inertia, its block has no inverse: there each body is one vertex with the joint that carries it.
+    If a body lacks inertia, its block has no inverse: every body is then one vertex together with the joint that carries it.
     """
     n, k = s.force.shape
     on = s.on[:n] & jnp.asarray([a not in border for a in range(n)])[:, None]
     near, far = (jnp.where(on[..., None], x[:n], 0.0) for x in (s.near, s.far))
     C = jnp.where(on, 0.0, 1.0).astype(near.dtype)[..., None] * jnp.eye(k, dtype=near.dtype)[None]
     up = [j if a not in border else -1 for a, (_, j) in enumerate(s.ends[:n])]
-    # from the last body inwards
+    # in reverse order: from the last body inwards
     M, near, far, C = s.inertia[::-1], near[::-1], far[::-1], C[::-1]
     near_T, zero = jnp.swapaxes(near, 1, 2), jnp.zeros_like(near)
     if s.singular:
@@ -74,7 +74,7 @@ class Factors(NamedTuple):
             L = jnp.linalg.solve(D[i], U)
             return D.at[up].add(-U.T @ L), L
 
-        D = jnp.concatenate([h.D, jnp.zeros((1, k, k), h.D.dtype)])  # the last takes what the roots hand on
+        D = jnp.concatenate([h.D, jnp.zeros((1, k, k), h.D.dtype)])  # the last block takes what the roots pass on
         D, L = jax.lax.scan(eliminate, D, (jnp.arange(m), jnp.asarray(h.parent), h.U))
         return Factors(D[:m], L, h.parent, h.merged)
 

@@ -1,8 +1,8 @@
-"""Which elementary equations make a joint [Y 2.6.1].
+"""The elementary equations of each joint [Y 2.6.1].
 
-The planes and axes are on the second body (a tree joint's child, a cut joint's body b), the points on the first, with
-the directions turned round, so that multipliers are components of the joint's wrench on the second body, in its axes.
-Rows stand in the order of `mbs.constrained_dynamics`: forces, then moments.
+The planes and axes are on the second body (the child of a tree joint, body b of a cut joint), the points on the first. The
+directions are reversed, so that multipliers are components of the joint's wrench on the second body, in its axes.
+Constraint rows are in the order of `mbs.constrained_dynamics`: forces, then torques.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from jaxmbs.spatial import Vector3
 
 @dataclass(frozen=True)
 class Arc:
-    """A joint as an arc of the graph: from body `first` to body `second` (-1: the world), frames by parameter name.
+    """A joint as an arc of the graph: from body `first` to body `second` (-1: the world).
 
-    kept: rows of the joint that are equations of the system, in order.
+    frames: names of their parameters; kept: constraint rows of the joint that are equations of the system, in order.
     """
 
     name: str
@@ -52,7 +52,7 @@ class PointRow:
 
 @dataclass(frozen=True)
 class TurnRow:
-    """Moment along d on the second body; with the axis that both bodies keep in common, None for all directions."""
+    """Torque along d on the second body; axis: the axis that both bodies keep in common, None for all directions."""
 
     d: Vector3
     axis: Vector3 | None
@@ -86,9 +86,9 @@ def _rows(arc: Arc, e: Equations) -> Iterator[Row]:
 
 @functools.lru_cache(maxsize=256)
 def arcs(s: Structure) -> tuple[Arc, ...]:
-    """Tree joints in their order (arc i carries body i), then the cut joints, less the rows that `build` removed.
+    """Tree joints in order (arc i carries body i), then the cut joints without the constraint rows that `build` removed.
 
-    Raises ModelError for joints and constraints that absolute coordinates do not serve.
+    Raises ModelError for joints and constraints that absolute coordinates do not support.
     """
     for c in s.constraints:
         raise ModelError(

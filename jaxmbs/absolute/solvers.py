@@ -1,11 +1,12 @@
-"""The linear system of absolute coordinates, solved three ways [Y 2.7].
+"""The linear system of absolute coordinates, solved in three ways [Y 2.7].
 
     [ M   Q' ] [  X"     ]   [ F ]
     [ Q   -C ] [ -lambda ] = [ b ]
 
-C is zero but for the rows that are switched off, whose multiplier is zero: 1 there. "dense": Gauss elimination of the
-whole; "schur": lambda = (Q M^-1 Q')^-1 (b - Q M^-1 F) [Y 2.54]; "ldl": block LDL' along the tree, linear in the number
-of bodies [Y 2.60, 2.61]. Where equations depend on one another the multipliers are those of least norm.
+C is zero, except for a 1 in the rows that are switched off, so that their multipliers are zero. "dense": Gauss elimination
+of the whole matrix; "schur": lambda = (Q M^-1 Q')^-1 (b - Q M^-1 F) [Y 2.54]; "ldl": block LDL' along the tree, linear in
+the number of bodies [Y 2.60, 2.61]. Where equations depend on one another, the multipliers are those of least norm (with
+"ldl", among those of the border).
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ Solution = tuple[jax.Array, jax.Array]  # X" (n, k), lambda (arcs, k)
 
 
 def dense(s: System) -> Solution:
-    """Gauss elimination with pivots of the matrix as a whole [Y 2.50]."""
+    """Gauss elimination of the whole matrix with pivoting [Y 2.50]."""
     M, Q, C = s.M, s.Q, _switches(s)
     H = jnp.block([[M, Q.T], [Q, -C]])
     x = _solved(s, H, jnp.concatenate([s.F, s.b]))
@@ -35,7 +36,7 @@ def schur(s: System) -> Solution:
     """Multipliers first [Y 2.54], then X" = M^-1 (F + Q' lambda) [Y 2.52]."""
     M, Q, F, b = s.M, s.Q, s.F, s.b
     if s.singular:
-        # M_i of a body without inertia has no inverse; M + rho Q'Q has one, and on Q X" = b it is the same
+        # M_i of a body without inertia has no inverse; M + rho Q'Q has one, and the solution with Q X" = b is the same
         rho = jnp.trace(M) / (Q * Q).sum()
         M, F = M + rho * Q.T @ Q, F + rho * Q.T @ b
     factor = jax.scipy.linalg.cho_factor(M, lower=True)
@@ -45,7 +46,7 @@ def schur(s: System) -> Solution:
 
 
 def ldl(s: System) -> Solution:
-    """Block LDL' of the tree [Y 2.55-2.61]; the equations of loops, a border of the tree, by their Schur complement."""
+    """Block LDL' of the tree [Y 2.55-2.61]; the equations of loops border the tree and use their Schur complement."""
     n, k = s.force.shape
     border = [a for a, (i, _) in enumerate(s.ends) if a >= n or i < 0]
     rows = [(a, r) for a in border for r in range(s.counts[a])]
@@ -79,8 +80,8 @@ SOLVERS: dict[str, Callable[[System], Solution]] = {"dense": dense, "schur": sch
 def with_known(s: System, known: Mapping[int, jax.Array]) -> System:
     """The system in which some bodies (by index) have a given acceleration (k,) [Y 2.3].
 
-    Their columns move to the right-hand side; equations between given bodies and the world hold by themselves or not at
-    all, and get no multiplier. The ends of arcs at given bodies become the world.
+    Their columns move to the right-hand side. Equations between given bodies and the world either hold already or cannot
+    hold, and get no multiplier. The ends of arcs at given bodies become the world.
     """
     if not known:
         return s
@@ -103,7 +104,7 @@ def with_known(s: System, known: Mapping[int, jax.Array]) -> System:
 
 
 def _solved(s: System, A: jax.Array, right: jax.Array) -> jax.Array:
-    """x of A x = right, A symmetric; of least norm where equations of the system depend on one another."""
+    """Solution x of A x = right with symmetric A; of least norm where equations of the system depend on one another."""
     if s.redundant:
         return jnp.linalg.pinv(A, rtol=float(jnp.finfo(A.dtype).eps) ** 0.8, hermitian=True) @ right
     return jnp.linalg.solve(A, right)

@@ -1,4 +1,4 @@
-"""The equations of the joints in space, all of a kind in one batch."""
+"""The equations of the joints in space; all equations of the same kind are evaluated in one batch."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from jaxmbs.spatial.scalar import is_number
 
 
 class Frames:
-    """The frames of the joints on their second (i) and first (j) bodies: axes (a, 3, 3) in the body, origins (a, 3)
-    from its centre of mass in its axes."""
+    """The frames of the joints on their second (i) and first (j) bodies: axes C (a, 3, 3) to body axes, origins p (a, 3)
+    from the centre of mass in body axes."""
 
     def __init__(self, arcs: Sequence[Arc], s: Structure, values: Values, dtype: Any):
         sides = [self._side(arcs, s, values, dtype, side) for side in (1, 0)]
@@ -42,7 +42,7 @@ class Frames:
 
 
 class _Batch:
-    """Rows of one kind: arc and place of each, and columns of vectors in the joint frames."""
+    """Equations of one kind: arc and row of each, and the components of its vectors in the joint frames."""
 
     def __init__(self) -> None:
         self.arc: list[int] = []
@@ -106,7 +106,7 @@ def _angle(i: Body, j: Body, arc: np.ndarray, f: Frames, x: jax.Array) -> Equati
 
 
 def _screw(i: Body, j: Body, arc: np.ndarray, f: Frames, x: jax.Array) -> Equation:
-    """Displacement less pitch times angle. The angle is known up to full turns, so the residual has its period."""
+    """Displacement minus pitch times angle. The angle is known only up to full turns, so the residual has that period."""
     a, pitch = x[:, :3], x[:, 3]
     C = _relative(i, j, arc, f)
     turned = equations.small_rotation(C, 0.5 * jnp.eye(3, dtype=a.dtype)[None])

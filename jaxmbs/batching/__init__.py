@@ -1,17 +1,17 @@
-"""Functions of one row, run for all rows of a batch; nothing here knows mechanics.
+"""Evaluates functions of one row for all rows of a batch. This package contains no mechanics.
 
-`jit` compiles such a function: plainly, or told that the rows are independent. `over_rows(fn)` computes what `jax.vmap(fn)`
-computes. A compiler that is given a batch as whole arrays keeps every intermediate value as an array; here the function is
-recorded once, as a program of scalars, and whole stretches of it become one loop over the rows that holds its intermediate
-values in registers: a kernel.
+`jit` compiles such a function, either as `jax.jit` does or with the knowledge that the rows are independent. `over_rows(fn)`
+computes what `jax.vmap(fn)` computes. A compiler that is given a batch as whole arrays stores every intermediate value as an
+array. Here the function is recorded once, as a program of scalar operations, and whole stretches of it become a kernel: one
+loop over the rows that holds its intermediate values in registers.
 
-`batches` cuts a batch into blocks and splits it over devices; `recording` makes the program, `simplification` its
-operations, `ordering` cuts it into kernels, `execution` runs it. `machine` makes machine code of whole programs, loops
-included, for the CPU at hand; where that cannot be, `cpu` makes loops of XLA's; `gpu` makes the kernels of a GPU.
+`batches` cuts a batch into blocks and splits it over devices; `recording` records the program, `simplification` creates its
+operations, `ordering` cuts it into kernels, `execution` runs it. `machine` compiles whole programs, loops included, to
+machine code for the CPU at hand; where that is not possible, `cpu` makes XLA loops; `gpu` makes kernels for a GPU.
 
-Results are those of `jax.vmap`, to rounding. A product with a known zero is not computed and yet NaN where the other factor
-is not finite (`zeros`); a row with an angle too large for `trigonometry` is done by the C library, or by `jax.vmap`; what
-has effects, or depends on the batch as a whole, is left to `jax.vmap` (`separable`).
+Results are those of `jax.vmap`, to rounding. A product with a known zero is not computed, yet the result is NaN where the
+other factor is not finite (`zeros`). A row with an angle too large for `trigonometry` is computed by the C library or by
+`jax.vmap`. Functions that have effects or depend on the batch as a whole are left to `jax.vmap` (`separable`).
 """
 
 from jaxmbs.batching.batches import jit as jit

@@ -1,7 +1,7 @@
-"""Equations that only move entries, or that are sums of products: done on the entries while recording.
+"""Rules for equations of a jaxpr that only move entries, or that reduce or multiply arrays.
 
-A rule takes a function that makes an operation, the entries of the operands and the equation; it returns the entries of
-the results, or None where it does not apply.
+The rules are applied to the entries while recording. A rule takes a function that makes an operation, the entries of the
+operands and the equation; it returns the entries of the results, or None where it does not apply.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from jax import lax
 
 from jaxmbs.batching.scalars import is_shared
 
-MOST_PRODUCTS = 4096  # scalar products of a matrix product that is still written out
-MOST_SHARED = 128  # numbers of its factors that all rows share: with more, one product over the whole batch is faster
+MOST_PRODUCTS = 4096  # a matrix product that needs more scalar products than this is not written out
+MOST_SHARED = 128  # with more factors than this that all rows share, one product over the whole batch is faster
 
 Rule = Callable[[Callable[..., Any], list[np.ndarray], Any], list[np.ndarray] | None]
 
@@ -28,7 +28,7 @@ def _moved(fn: Callable[..., np.ndarray]) -> Rule:
 
 
 def _part(x: np.ndarray, slices: Sequence[slice]) -> np.ndarray:
-    return x[(*slices, ...)]  # with the dots a single number stays an array
+    return x[(*slices, ...)]  # because of the ellipsis a single number stays an array
 
 
 def _slice(x: np.ndarray, start_indices: Any, limit_indices: Any, strides: Any) -> np.ndarray:
@@ -48,7 +48,7 @@ def _reshape(x: np.ndarray, new_sizes: Any, dimensions: Any = None, **_: Any) ->
 
 
 def _at_its_own_precision(scalar: Any, x: list[np.ndarray], eqn: Any) -> list[np.ndarray] | None:
-    """What `jax.checkpoint` does with numbers that it keeps by name."""
+    """The numbers as they are, if their own precision is asked for: `jax.checkpoint` does so when it saves them by name."""
     own = jnp.finfo(eqn.outvars[0].aval.dtype)
     return x if (eqn.params["exponent_bits"], eqn.params["mantissa_bits"]) == (own.nexp, own.nmant) else None
 
@@ -79,7 +79,7 @@ def _pad(scalar: Any, x: list[np.ndarray], eqn: Any) -> list[np.ndarray] | None:
 
 
 def _starts(indices: list[np.ndarray], limits: Any) -> list[int] | None:
-    """Constant start indices, clamped as JAX does."""
+    """Constant start indices, clamped as JAX clamps them; None if they are not constant."""
     if not all(isinstance(i.reshape(-1)[0], np.generic) for i in indices):
         return None
     return [min(max(int(i.reshape(-1)[0]), 0), m) for i, m in zip(indices, limits, strict=True)]
@@ -126,12 +126,12 @@ def _dot(scalar: Any, x: list[np.ndarray], eqn: Any) -> list[np.ndarray] | None:
 
 
 def _summable(dtype: Any) -> bool:
-    """Whether XLA sums numbers of a dtype as they are: halves it sums in float32, truth values not at all."""
+    """Whether XLA sums numbers of a dtype as they are; it sums half precision in float32 and truth values not at all."""
     return jnp.issubdtype(dtype, jnp.integer) or (jnp.issubdtype(dtype, jnp.inexact) and jnp.finfo(dtype).bits >= 32)
 
 
 def _is_shared_factor(e: Any) -> bool:
-    """Whether a product with this number is an operation, and the number the same for all rows."""
+    """Whether a number is the same for all rows and a product with it has to be computed."""
     return is_shared(e) or (isinstance(e, np.generic) and e not in (0, 1, -1))
 
 
@@ -152,7 +152,7 @@ def _reduction(primitive: Any) -> Rule:
 
 
 def _place_of(better: Any) -> Rule:
-    """The place of the largest or smallest number, or of the first that is none."""
+    """The index of the largest or smallest number, or of the first NaN."""
 
     def rule(scalar: Any, x: list[np.ndarray], eqn: Any) -> list[np.ndarray] | None:
         (axis,), dtype, given = eqn.params["axes"], eqn.outvars[0].aval.dtype, eqn.invars[0].aval.dtype
@@ -176,7 +176,7 @@ def _place_of(better: Any) -> Rule:
 
 
 RULES: dict[str, Rule] = {
-    "name": _moved(lambda x, name: x),  # what `jax.checkpoint` keeps
+    "name": _moved(lambda x, name: x),  # marks what `jax.checkpoint` saves
     "reduce_precision": _at_its_own_precision,
     "slice": _moved(_slice),
     "squeeze": _moved(lambda x, dimensions: x.reshape([n for i, n in enumerate(x.shape) if i not in dimensions])),

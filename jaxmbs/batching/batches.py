@@ -1,4 +1,4 @@
-"""Compilation of batches: plain jit, and jit that knows that its rows are independent."""
+"""Compilation of batches: plain jit, and a jit that knows that the rows are independent."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from jaxmbs.batching.scalars import is_traced
 from jaxmbs.batching.targets import Target
 from jaxmbs.errors import ModelError
 
-# Rows of one loop per core of a CPU, in float64: few enough that what waits between kernels stays in the cache (measured
-# best from 600 to 1200, for programs of 1300 to 17000 operations), many enough that a loop is worth dividing among cores.
+# Rows of one loop per CPU core, in float64: few enough that the values held between kernels stay in the cache (600 to 1200
+# measured best, for programs of 1300 to 17000 operations), many enough that a loop is worth dividing among cores.
 BLOCK_ROWS = 1104
-ONE_KERNEL_ROWS = 2112  # the same where nothing waits
-GPU_ROWS = 1 << 20  # of one block on a GPU: what waits between kernels stays under some gigabytes
-# A call prepares memory for every number of such a program (40 ns each); below this many rows, small loops are faster.
+ONE_KERNEL_ROWS = 2112  # the same where nothing is held between kernels
+GPU_ROWS = 1 << 20  # of one block on a GPU: the values held between kernels stay below a few gigabytes
+# A call prepares memory for every number of a fused program (40 ns each); with fewer rows than this, small loops are faster.
 FEWEST_ROWS = 1024
-PART_ROWS = 256  # of one loop of a program that is too large for kernels: its arrays stay in the cache
+PART_ROWS = 256  # of one loop of a program that is too large for kernels, so that its arrays stay in the cache
 
 
 def use_all_cores() -> int:
-    """Make JAX show every CPU core as a device; returns their number.
+    """Make JAX show every CPU core as a device; returns the number of cores.
 
-    Call it before anything uses JAX: raises ModelError when a backend has started with fewer devices.
+    Call it before anything uses JAX: it raises ModelError if a backend has already started with fewer devices.
 
     >>> mbs.use_all_cores()  # doctest: +SKIP
     8
@@ -48,14 +48,14 @@ def use_all_cores() -> int:
 
 
 def jit(fn: Callable[..., Any], in_axes: Any = None) -> Callable[..., Any]:
-    """`jax.jit(fn)`, or, when in_axes tells that fn maps independent rows, a jit that splits the batch.
+    """Compile fn as `jax.jit` does, or, with in_axes, for a batch of independent rows, which it splits.
 
-    in_axes None: equal to jax.jit(fn) for every fn. Otherwise as in `jax.vmap`: fn works on one row and is mapped
-    here: on a CPU to machine code (with llvmlite, the extra `fast`), or else to few loops, in blocks that fit the cache, on
-    all cores; the environment variable JAXMBS_KERNELS, "machine" or "loops", forces one of them. What does not become such
-    a loop, a large factorization say, is split over the devices. Results have the batch axis first. With "loops", where
-    sines or cosines are taken, the call waits for them: rows with angles beyond 1e8 (float64; 1e4 in float32) are computed
-    anew by jax.vmap.
+    in_axes: None gives jax.jit(fn) for every fn. Otherwise in_axes is that of `jax.vmap`: fn works on one row and is mapped
+    over the rows. On a CPU it becomes machine code (with llvmlite, the extra `fast`) or else a few loops, in blocks that fit
+    the cache, on all cores; the environment variable JAXMBS_KERNELS, "machine" or "loops", forces one of the two. Whatever
+    cannot become such a loop, for example a large factorization, is split over the devices. Results have the batch axis
+    first. With "loops", a call that takes sines or cosines waits for the results: rows with angles beyond 1e8 (float64; 1e4
+    in float32) are computed again by jax.vmap.
 
     >>> print(mbs.jit(lambda x: 2 * x, in_axes=0)(jnp.arange(3.0)))
     [0. 2. 4.]
@@ -66,7 +66,7 @@ def jit(fn: Callable[..., Any], in_axes: Any = None) -> Callable[..., Any]:
 
 
 class _Rows:
-    """A mapped function, compiled per batch size."""
+    """A mapped function, compiled for each batch size."""
 
     def __init__(self, fn: Callable[..., Any], in_axes: Any):
         functools.update_wrapper(self, fn, updated=())
@@ -83,15 +83,15 @@ class _Rows:
         return results if rows.size == 0 else self._anew(results, rows, args)
 
     def _anew(self, results: Any, rows: np.ndarray, args: tuple[Any, ...]) -> Any:
-        """Results whose `rows` come from jax.vmap."""
-        several = np.resize(rows, 1 << (len(rows) - 1).bit_length())  # few sizes, so that few are compiled
+        """The results with `rows` computed again by jax.vmap."""
+        several = np.resize(rows, 1 << (len(rows) - 1).bit_length())  # powers of two, so that few are compiled
         flat, axes, treedef = flat_axes(args, self.in_axes)
         part = [x if a is None else jnp.take(jnp.asarray(x), several, a) for x, a in zip(flat, axes, strict=True)]
         found = self._plain(*treedef.unflatten(part))
         return jax.tree_util.tree_map(lambda x, y: x.at[rows].set(y[: len(rows)]), results, found)
 
     def whole(self, *args: Any) -> tuple[Any, Any]:
-        """What `over_rows` returns: the function that is compiled, so that it can be looked into."""
+        """Returns what `over_rows` returns. This is the function that is compiled; tools can inspect it."""
         size = batch_size(args, self.in_axes)
         if size == 0:
             return jax.vmap(self.fn, self.in_axes)(*args), None
@@ -125,7 +125,7 @@ class _Rows:
             rows = next(x.shape[0] for x, m in zip(arrays, mapped, strict=True) if m)
             return _in_blocks(program, arrays, mapped, rows, _block_rows(program, arrays) if on_cpu else GPU_ROWS, on)
 
-        # XLA:CPU runs one loop over rows on all cores by itself; anything else on one core per device
+        # XLA:CPU itself runs a single loop over rows on all cores, but anything else on one core per device
         if program.fused and on_cpu:
             results, beyond = in_rows(*arrays)
         else:
@@ -135,8 +135,8 @@ class _Rows:
 
 
 def _bound(x: Any) -> bool:
-    """Whether an argument belongs to a transformation around, or was put on some of the devices by its owner, so that it
-    has to be computed with there."""
+    """Whether an argument belongs to a surrounding transformation, or was placed on some of the devices only, so that the
+    computation has to take place there."""
     return is_traced(x) or (getattr(x, "committed", False) and len(x.devices()) < jax.device_count())
 
 
@@ -157,15 +157,15 @@ def _cores() -> int:
 def _in_blocks(
     program: MappedProgram, arrays: Sequence[Any], mapped: Sequence[bool], size: int, most: int, on: Target = CPU
 ) -> Any:
-    """The program in blocks of about `most` rows, one after another; the last one overlaps the one before it.
+    """Run the program in blocks of about `most` rows, one after another; the last block overlaps the one before it.
 
-    Memory is needed for inputs, outputs and one block, however long the batch.
+    Memory is needed only for inputs, outputs and one block, however long the batch is.
     """
     blocks = max(-(-size // most), 1 + (size % 256 == 0 and on is CPU))
     if blocks == 1:
         return program(arrays, size, on)
     rows = -(-size // (blocks * 16)) * 16
-    rows += 16 * (rows % 256 == 0)  # columns a power of two apart compete for lines of the cache: three times slower
+    rows += 16 * (rows % 256 == 0)  # columns a power of two apart compete for cache lines, which is three times slower
 
     def block(k: Any) -> tuple[Any, Any]:
         start = jnp.minimum(k * rows, size - rows)
@@ -182,7 +182,7 @@ def _in_blocks(
 
 
 def _in_parts(fn: Callable[..., Any], arrays: Sequence[Any], mapped: Sequence[bool]) -> Any:
-    """fn of the rows, some hundreds at a time."""
+    """fn of the rows, at most PART_ROWS of them at a time."""
     size = next(x.shape[0] for x, m in zip(arrays, mapped, strict=True) if m)
     parts = -(-size // PART_ROWS)
     if parts == 1:
@@ -203,7 +203,7 @@ def _in_parts(fn: Callable[..., Any], arrays: Sequence[Any], mapped: Sequence[bo
 def _split(
     fn: Callable[..., Any], arrays: Sequence[Any], mapped: Sequence[bool], size: int, devices: Sequence[Any]
 ) -> Any:
-    """fn of the rows, a part of them on each device."""
+    """fn of the rows, with a part of the rows on each device."""
     used = devices[: min(len(devices), size)]
     if len(used) == 1:
         return fn(*arrays)
@@ -217,7 +217,7 @@ def _split(
 
 
 def batch_size(args: tuple[Any, ...], in_axes: Any) -> int:
-    """Common length of the mapped axes, 0 for those that jax.vmap refuses; ModelError if they differ or none is mapped."""
+    """Common length of the mapped axes, 0 if jax.vmap refuses the arguments; ModelError if they differ or none is mapped."""
     try:
         flat, axes, _ = flat_axes(args, in_axes)
         sizes = {np.shape(x)[a] for x, a in zip(flat, axes, strict=True) if a is not None}

@@ -1,9 +1,9 @@
-"""What functions and classes are made of, by content: their code, and all that it reads.
+"""Digests of functions and classes by their content: their code and everything that it reads.
 
-Two digests are equal where code, constants, defaults, closures, and the globals that are read, with all that these refer to,
-are. What belongs to Python or to a package whose version is known stands by its name. Whatever else a function may depend on
-- files and clocks that it reads when it is called, objects that cannot be written down - makes the whole unknown: an error
-that names it, never a digest that leaves it out.
+Two digests are equal if code, constants, defaults, closures and the globals that are read are equal, with everything that
+these refer to. Whatever belongs to Python or to a package whose version is known is represented by its name. If a function
+may depend on anything else - files and clocks that it reads when it is called, objects that cannot be serialised - there is
+an error that names it, never a digest that leaves it out.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from jax.core import Tracer
 
 from jaxmbs.batching.kept import MAKERS
 
-# modules whose functions give the same whenever they are called
+# modules whose functions give the same result whenever they are called
 _PURE = frozenset(
     {
         "abc",
@@ -57,28 +57,28 @@ _KNOWN = _PURE | {"jaxmbs", "_operator", "_functools", "_collections", "_collect
 _READING = re.compile(
     r"(^|\.)(load\w*|genfromtxt|from_?file|fromregex|memmap|DataSource|open\w*|read\w*|io|from_robot|from_urdf|from_mjcf|"
     r"getenv|environ|deserialise\w*|__dict__|rvs|samples)($|\.)|^(numpy|scipy)\..*random|^numpy\.random|callback"
-)  # of things in known packages
+)  # names in known packages that read something when they are called
 _BUILTINS_THAT_READ = frozenset(
     {"open", "input", "eval", "exec", "compile", "__import__", "globals", "locals", "vars", "breakpoint"}
 )
 _OF_NO_EFFECT = frozenset(
     {"__doc__", "__module__", "__dict__", "__weakref__", "__annotations__", "__annotate__", "__annotate_func__"}
     | {"__annotations_cache__", "__static_attributes__", "__firstlineno__", "_abc_impl", "__qualname__"}
-    | {"__slotnames__"}  # which `copy` and `pickle` leave there
+    | {"__slotnames__"}  # left there by `copy` and `pickle`
 )
 _WRITING = ("__reduce__", "__reduce_ex__", "__getstate__")
 _STANDARD = {object.__reduce__, object.__reduce_ex__, getattr(object, "__getstate__", None)}
 _MOST = 100_000  # objects
-MADE_OF = "_made_of"  # a method of the library's classes: what programs can depend on of an object that holds more
+MADE_OF = "_made_of"  # a method of the library's classes: the part of an object on which programs can depend
 _JITTED = jax.jit(abs)
 
 
 class NotKnownError(Exception):
-    """Something is not known by its content; the message says what, and which way it is reached."""
+    """The content of something is not known; the message says what it is and how it is reached."""
 
 
 def digest(things: Mapping[str, Any]) -> str:
-    """Of functions, classes and data by name. Raises NotKnownError."""
+    """The digest of `things`: functions, classes and data by name. Raises NotKnownError."""
     content = _Content()
     for name, x in sorted(things.items()):
         content.part(name, x)
@@ -86,13 +86,12 @@ def digest(things: Mapping[str, Any]) -> str:
 
 
 class _Content:
-    """A walk over things; every one of them is written once, with the order in which it was met for a name."""
+    """A walk over objects: each is written once; if it is met again, its position in the order of the walk is written."""
 
     def __init__(self) -> None:
         self.sum = hashlib.sha256()
-        self.met: dict[
-            int, tuple[int, Any]
-        ] = {}  # with the things, so that none of them leaves its identity to another
+        # holds the objects too, so that none is deleted and its id used again
+        self.met: dict[int, tuple[int, Any]] = {}
         self.way: list[str] = []
 
     def write(self, *words: Any) -> None:
@@ -123,7 +122,7 @@ class _Content:
             self.write(type(x).__name__, x if isinstance(x, bytes) else repr(x))
         elif type(x) in (float, complex):
             self.write(type(x).__name__, np.array(x).tobytes())
-        elif isinstance(x, (tuple, frozenset, types.CodeType, np.generic)):  # equal ones may be one, or not
+        elif isinstance(x, (tuple, frozenset, types.CodeType, np.generic)):  # equal ones may be the same object or not
             self.compound(x)
         elif id(x) in self.met:
             self.write("met", self.met[id(x)][0])
@@ -198,7 +197,7 @@ class _Content:
             self.reduced(x, kind)
 
     def reduced(self, x: Any, kind: type) -> None:
-        """By what pickle would write, where that is everything."""
+        """Writes what pickle would write, provided that this is the whole content."""
         self.write("object")
         others = [c for c in kind.__mro__ if not _is_known(c.__module__)]
         if any(vars(c)[k] not in _STANDARD for c in others for k in _WRITING if k in vars(c)):
@@ -245,7 +244,7 @@ class _Content:
             self.write(value.tobytes())
 
     def module(self, name: str, x: types.ModuleType) -> None:
-        """One that is reached by a name."""
+        """A module that is reached by its name."""
         self.way.append(name)
         if not _is_known(x.__name__):
             raise self.unknown(f"the module {x.__name__}, which is known neither by its version nor by its content")
@@ -273,21 +272,19 @@ class _Content:
                 self.module(name, module)
             if not modules:
                 self.part(name, cell)
-        if _is_known(
-            f.__globals__.get("__name__")
-        ):  # made by a known package around something: its globals are its own
+        if _is_known(f.__globals__.get("__name__")):  # a wrapper made by a known package, to which its globals belong
             return
         for code in codes:
             for chain in _read(code):
                 loose |= self.global_of(f.__globals__, chain)
         names = {name for code in codes for name in code.co_names}
-        if loose:  # a module that goes another way than by its name
+        if loose:  # a module is used as a value, so that it does not show what is read of it
             for name in sorted(names):
                 if _READING.search(name) or name in ("getattr", "random"):
                     raise self.unknown(f"{name} of a module that goes by another name depends on more than the code")
 
     def global_of(self, scope: Mapping[str, Any], chain: tuple[str, ...]) -> bool:
-        """A global, or what it is asked for where it is a module; whether it is a module."""
+        """Writes a global, or the attribute that is read if it is a module; returns whether the result is a module."""
         first, *rest = chain
         if first == "import":
             if not _is_known(rest[0]):
@@ -325,12 +322,12 @@ class _Content:
 
 
 def _without_computed(kind: type, state: dict[str, Any]) -> dict[str, Any]:
-    """What an object holds, without what follows from it: whether that was computed yet is chance, and hashes are too."""
+    """An object's state without its cached properties: whether they exist yet is chance, and so is the value of a hash."""
     return {k: x for k, x in state.items() if not isinstance(getattr(kind, k, None), functools.cached_property)}
 
 
 def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
-    """A function's code with that of the functions inside it."""
+    """A function's code and that of the functions inside it."""
     yield code
     for x in code.co_consts:
         if isinstance(x, types.CodeType):
@@ -338,7 +335,7 @@ def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
 
 
 def _read(code: types.CodeType) -> Iterator[tuple[str, ...]]:
-    """The globals that code reads, each with the attributes it is asked for at once; ("import", name) of imports."""
+    """The globals that code reads, each with the attributes read directly from it; ("import", name) for imports."""
     chain: tuple[str, ...] = ()
     for step in dis.get_instructions(code):
         if step.opname in ("EXTENDED_ARG", "CACHE", "PUSH_NULL", "NOP"):
@@ -369,13 +366,13 @@ def _is_known(module: Any) -> bool:
 
 
 def _home(x: Any) -> str:
-    """The package that a function, a class or an object's class comes from."""
+    """The top-level package of a function, a class or an object's class."""
     module = getattr(x, "__module__", None)
     return (module if isinstance(module, str) else type(x).__module__).partition(".")[0]
 
 
 def _name(x: Any) -> str | None:
-    """By which a known package has it, if any."""
+    """The name under which a known package holds x, or None."""
     module = getattr(x, "__module__", None) or getattr(type(x), "__module__", None)
     path = getattr(x, "__qualname__", None) or getattr(x, "__name__", None)
     if not isinstance(module, str) or not _is_known(module) or not isinstance(path, str):

@@ -1,9 +1,9 @@
 """Kernels on a CPU: one vectorised loop over the rows.
 
-The loop is a `reduce_window` over the rows whose window holds one row: its reducer takes the entries of the row and
-returns any number of results, so that everything between stays in registers. XLA:CPU compiles it to one vectorised loop,
-where separate arrays would become one loop each. The reducer is applied once, to the starting value and the row: it
-takes the row's entries from the second and numbers that all rows share from the first.
+The loop is a `reduce_window` over the rows whose window holds one row. Its reducer takes the entries of the row and
+returns any number of results, so that all intermediate values stay in registers. XLA:CPU compiles it to one vectorised
+loop, whereas separate arrays would become one loop each. The reducer is applied once per row, to the starting values and
+the row: numbers that all rows share come from the former, the entries of the row from the latter.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from jaxmbs.batching.targets import Kernels, run
 
 
 def fuse(chunk: Chunk, operands: Sequence[Any], rows: int) -> tuple[list[Any], Any]:
-    """One loop over the rows, as `Kernels.fuse` says.
+    """Evaluates a chunk in one loop over the rows, as `Kernels.fuse` says.
 
-    The loop takes a slot for each column that it reads or writes; a slot that needs only one of the two is filled up. A
-    number that all rows share takes the place of a slot's starting value.
+    The loop has slots, each of which reads one column and writes one; a slot that is needed for only one of the two is
+    filled up. A number that all rows share is the starting value of a slot.
     """
     slots = _Slots()
     for i, (x, value) in enumerate(zip(chunk.reads, operands, strict=True)):
@@ -37,7 +37,7 @@ def fuse(chunk: Chunk, operands: Sequence[Any], rows: int) -> tuple[list[Any], A
     sines = any(trigonometry.computes(o) for o in chunk.operations)
     if sines:
         slots.add("write", len(chunk.results), np.dtype(bool))
-    if len(slots.all) == 1:  # a single operand would be taken for an ordinary sum or maximum
+    if len(slots.all) == 1:  # XLA would take a single operand for an ordinary sum or maximum
         slots.all.append(_Slot(slots.all[0].dtype))
     zeros = {s.dtype: jnp.zeros(rows, s.dtype) for s in slots.all if s.read is None}
     columns = tuple(zeros[s.dtype] if s.read is None else operands[s.read] for s in slots.all)
@@ -63,7 +63,7 @@ def fuse(chunk: Chunk, operands: Sequence[Any], rows: int) -> tuple[list[Any], A
 
 @dataclass(slots=True)
 class _Slot:
-    """One operand of the loop: which column it reads, which it writes, which shared number it starts from."""
+    """One operand of the loop: indices of the column that it reads, of the one that it writes, and of its shared number."""
 
     dtype: Any
     read: int | None = None
@@ -77,7 +77,7 @@ class _Slots:
         self.free: dict[tuple[str, Any], int] = {}
 
     def add(self, use: str, index: int, dtype: Any) -> None:
-        """Put an index into the first slot of the dtype that has no such use yet."""
+        """Put an index into the first slot of the dtype in which this use is still free."""
         k = self.free.get((use, dtype), 0)
         while k < len(self.all) and self.all[k].dtype != dtype:
             k += 1
@@ -87,8 +87,8 @@ class _Slots:
         self.free[use, dtype] = k + 1
 
 
-# Measured: beyond 2500 operations the compiler no longer inlines, and recomputes; beyond 250 columns, read and written
+# Measured: beyond 2500 operations the compiler no longer inlines but recomputes; beyond 250 columns, read and written
 # together, the loop is not vectorised. A column costs 1.4 ns per row on one core: 0.4 in the loop, which writes as many
-# columns as it reads, and 1 to gather it from an array whose rows lie together.
-# Beyond 450 numbers that all rows share, constants or not, LLVM needs minutes and gigabytes to compile it.
+# columns as it reads, and 1 to gather it from an array whose rows are contiguous.
+# Beyond 450 numbers that all rows share, constants or not, LLVM needs minutes and gigabytes to compile the loop.
 CPU = Kernels(fuse, most_operations=2300, most_columns=110, most_shared=200, own_sines=True)

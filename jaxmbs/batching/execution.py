@@ -1,4 +1,4 @@
-"""Execution of a program for all rows: its steps on arrays, the operations between them in kernels."""
+"""Execution of a program for all rows: its steps on whole arrays, the operations between them in kernels."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from jaxmbs.batching.targets import Kernels, Target, Whole, either, evaluate
 
 @dataclass(frozen=True)
 class Setting:
-    """For how many rows a program runs, and where."""
+    """The number of rows for which a program runs, and the target that runs it."""
 
     rows: int
     target: Target
 
 
 def execute(program: Recording, given: dict[Source, Any], setting: Setting) -> tuple[list[Any], Any]:
-    """The outputs for all rows, from the arrays of the inputs; and in which rows they are wrong, as `Kernels.fuse` says."""
+    """The outputs for all rows from the `given` inputs, and in which rows they are wrong, as `Kernels.fuse` says."""
     if isinstance(setting.target, Whole):
         return setting.target.execute(program, given, setting)
     assert isinstance(setting.target, Kernels)
@@ -42,7 +42,7 @@ def execute(program: Recording, given: dict[Source, Any], setting: Setting) -> t
 
 
 class _Execution:
-    """Arrays and columns that are known so far."""
+    """The arrays and columns that have been computed so far."""
 
     def __init__(self, given: dict[Source, Any], rows: int, target: Kernels):
         self.known, self.rows, self.target = dict(given), rows, target
@@ -50,7 +50,7 @@ class _Execution:
         self.beyond = None
 
     def outputs(self, wanted: list[Any], operations: list[Operation], leaving: set[Operation]) -> list[Any]:
-        """Values for all rows after the operations, which kernels compute."""
+        """The `wanted` values for all rows, after kernels have computed the operations."""
         results = {o for o in operations if o in leaving}
         if results:
             found, beyond = evaluate(operations, results, self.operand, self.rows, self.target)
@@ -62,7 +62,7 @@ class _Execution:
         return x.value if x.value is not None else self.known[x]
 
     def operand(self, e: Any) -> Any:
-        """What a kernel reads: one number of every row (rows,), or one that all rows share ()."""
+        """An operand of a kernel: one number of every row (rows,), or one that all rows share ()."""
         return self.source(e.source).reshape(-1)[e.k] if is_shared(e) else self.column(e)
 
     def column(self, e: Any) -> Any:
@@ -78,7 +78,7 @@ class _Execution:
         return self.columns[e]
 
     def array(self, x: Any) -> Any:
-        """An input of a step: with rows unless it is constant or shared."""
+        """An input of a step: with a row axis unless it is constant or shared."""
         if isinstance(x, Source):
             return self.source(x)
         return array_of(x, x.reshape(-1)[0].dtype) if is_known(x) else self.batched(x)
@@ -103,7 +103,7 @@ def single(e: Any) -> np.ndarray:
 
 
 def whole_source(x: np.ndarray) -> Source | None:
-    """The source whose entries, all and in order, an array consists of."""
+    """The source of which an array holds all the entries in their order, if there is one."""
     first = x.reshape(-1)[0]
     if isinstance(first, Entry) and first.source.shape == x.shape:
         whole = all(isinstance(e, Entry) and e.source is first.source and e.k == k for k, e in enumerate(x.reshape(-1)))

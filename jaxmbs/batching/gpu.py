@@ -1,7 +1,7 @@
 """Kernels on a GPU: each program of a grid holds a block of rows in registers, one row for each thread.
 
-Written in Pallas and compiled by Triton. A chunk with an operation that Triton has not is left to XLA, which makes
-kernels of its own of it.
+They are written in Pallas and compiled by Triton. A chunk with an operation that Triton lacks is left to XLA, which
+makes its own kernels for it.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from jaxmbs.batching.scalars import is_shared
 from jaxmbs.batching.targets import Kernels, run
 
 BLOCK = 128  # rows of one program: four warps
-LACKING = frozenset(["erf", "erfc", "is_finite", "logistic", "round"])  # in Triton, or not for float64, as of jax 0.10
+LACKING = frozenset(["erf", "erfc", "is_finite", "logistic", "round"])  # not in Triton or not for float64, jax 0.10
 
 
 def fuse(chunk: Chunk, operands: Sequence[Any], rows: int, interpret: bool = False) -> tuple[list[Any], None]:
-    """One GPU kernel; truth values travel as bytes."""
+    """Evaluates a chunk in one GPU kernel, as `Kernels.fuse` says; truth values are passed as bytes."""
     if any(o.primitive.name in LACKING for o in chunk.operations):
         return run(chunk, operands, (rows,)), None
     block = BLOCK if rows % BLOCK == 0 else rows
@@ -59,6 +59,6 @@ def _interpreted(chunk: Chunk, operands: Sequence[Any], rows: int) -> tuple[list
     return fuse(chunk, operands, rows, interpret=True)
 
 
-# Not measured yet: what a thread holds beyond 255 registers goes through the first-level cache.
+# Not measured yet: whatever a thread holds beyond 255 registers goes through the first-level cache.
 GPU = Kernels(fuse, most_operations=4000, most_columns=220, granule=BLOCK)
-INTERPRETED = replace(GPU, fuse=_interpreted)  # the same on any device, for tests
+INTERPRETED = replace(GPU, fuse=_interpreted)  # the same kernels on any device, for tests

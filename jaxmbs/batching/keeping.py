@@ -1,4 +1,4 @@
-"""Jitted functions whose compiled programs are kept, where all that they are made of is known by its content."""
+"""Jitted functions whose compiled programs are cached on disk, if everything they depend on is known by its content."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import jax
 from jaxmbs.batching import kept
 from jaxmbs.batching.scalars import is_traced
 
-# of JAX, which a process may change between two calls
+# JAX settings that a process may change between two calls
 SETTINGS = (
     "jax_enable_x64", "jax_default_matmul_precision", "jax_numpy_rank_promotion", "jax_numpy_dtype_promotion",
     "jax_default_device",
@@ -18,10 +18,10 @@ SETTINGS = (
 
 
 class Keeping:
-    """A jitted function of arrays; in the command line another process reads its programs instead of making them.
+    """A jitted function of arrays; in the command line other processes read its programs instead of compiling them again.
 
-    made_of: the function, with all else that its programs depend on beside the shapes of the arguments. Where something of
-    that is not known by its content (`jaxmbs.batching.content`), the function is compiled as ever.
+    made_of: the function and everything else that its programs depend on, apart from the shapes of the arguments. If the
+    content of any of this is not known (`jaxmbs.batching.content`), the function is compiled in every process.
     """
 
     def __init__(self, jitted: jax.stages.Wrapped, *made_of: Any):
@@ -40,11 +40,11 @@ class Keeping:
         return self.programs[which](*args)
 
     def _made_of(self) -> tuple[Any, ...]:
-        """For another function that refers to this one, see `jaxmbs.batching.content`."""
+        """What the content of another function that refers to this one includes, see `jaxmbs.batching.content`."""
         return self.made_of
 
     def lower(self, *args: Any) -> jax.stages.Lowered:
-        """As of the jitted function."""
+        """The same as `lower` of the jitted function."""
         return self.jitted.lower(*args)
 
     def _program(self, args: tuple[Any, ...], tree: Any, shapes: list[str]) -> Callable[..., Any]:
@@ -55,17 +55,17 @@ class Keeping:
         except NotKnownError:
             return self.jitted
         found = kept.kept([content], lambda: self.jitted.lower(*args).compile())
-        # static data that are equal by content may be different ones to JAX
+        # static data of equal content may still be different for JAX
         return found if found.in_tree == jax.tree.structure((args, {})) else self.jitted
 
 
 def _elsewhere(x: Any) -> bool:
-    """Whether an argument was put on other devices than the first, or on several."""
+    """Whether an argument was placed on another device than the first, or on several."""
     return getattr(x, "committed", False) and x.devices() != {jax.devices()[0]}
 
 
 def _nodes(tree: Any) -> Iterator[Any]:
-    """Types and static data of a tree's nodes: its text may leave out some of them."""
+    """Types and static data of a tree's nodes, some of which the text of the tree may leave out."""
     yield tree.node_data(), len(tree.children())
     for child in tree.children():
         yield from _nodes(child)

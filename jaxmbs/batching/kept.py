@@ -1,7 +1,7 @@
-"""Compiled programs on disk, by what they were made of: another process neither traces nor lowers nor compiles them again.
+"""Compiled programs cached on disk by their content, so that other processes need not trace, lower or compile them again.
 
-Only where a folder is set; the command line sets the one of its compiled programs. A program that is not there, not whole,
-of another version of anything or without the code of its kernels is made as ever.
+Programs are cached only if a folder is set; the command line sets its folder of compiled programs. A program is compiled as
+usual if its file is missing or damaged, if any version differs, or if the code of its kernels is missing.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ import jaxmbs
 from jaxmbs.batching import sealed
 from jaxmbs.batching.mapping import kernels
 
-FOLDER: Path | None = None  # where programs are kept
-COUNT = {"made": 0, "read": 0}  # programs of this process
-# packages of which programs come: what traces them, what they are traced from, what compiles them
+FOLDER: Path | None = None  # where programs are cached; None: they are not
+COUNT = {"made": 0, "read": 0}  # numbers of programs in this process
+# packages on which programs depend: those that trace or compile them and those whose code is traced
 MAKERS = (
     "jax", "jaxlib", "numpy", "scipy", "equinox", "lineax", "optimistix", "optax", "llvmlite", "jaxtyping", "ml_dtypes",
 )  # fmt: skip
@@ -35,9 +35,9 @@ _KERNEL = re.compile(r"jaxmbs_[0-9a-f]{32}")
 
 
 def kept(content: Iterable[str] | None, make: Callable[[], jax.stages.Compiled]) -> jax.stages.Compiled:
-    """What `make` compiles, for the first devices of this process.
+    """The program that `make` compiles, from the cache if it is there, for the first devices of this process.
 
-    content: everything that the program depends on beside versions, settings and machine; None: it is not known.
+    content: everything that the program depends on, apart from versions, settings and machine; None: it is not known.
     """
     path = None if content is None or FOLDER is None else FOLDER / f"jaxmbs_{_digest(*content, *_here())}.program"
     found = _read(path) if path else None
@@ -54,10 +54,10 @@ def kept(content: Iterable[str] | None, make: Callable[[], jax.stages.Compiled])
 
 @contextlib.contextmanager
 def _compiled_here() -> Iterator[None]:
-    """XLA's programs that JAX reads from its folder lack parts when they are written again."""
+    """Turns JAX's own cache off: programs that JAX reads from it lack parts when they are serialised again."""
     before = jax.config.values["jax_enable_compilation_cache"]
     jax.config.update("jax_enable_compilation_cache", False)
-    compilation_cache.reset_cache()  # which asks once whether it is on
+    compilation_cache.reset_cache()  # because JAX checks only once whether it is on
     try:
         yield
     finally:
@@ -79,7 +79,7 @@ def _here() -> list[str]:
 
 
 def _versions() -> list[str]:
-    """Of Python and of all packages whose code becomes part of programs, or makes them."""
+    """Versions of Python and of all packages whose code makes programs or becomes part of them."""
     return [f"python {platform.python_version()}", *(f"{name} {_version(name)}" for name in MAKERS)]
 
 
@@ -93,7 +93,7 @@ def _version(name: str) -> str:
 
 @functools.cache
 def _fixed() -> list[str]:
-    """The library's own text, and what the processor can do."""
+    """Hashes of the library's own source files, and what the processor can do."""
     folder = Path(jaxmbs.__file__).parent
     own = [f"{p.relative_to(folder)} {hashlib.sha256(p.read_bytes()).hexdigest()}" for p in _sources()]
     try:
@@ -109,7 +109,7 @@ def _sources() -> list[Path]:
 
 
 def _changed() -> bool:
-    """Whether the library's text is no longer, or not all of it, that which this process runs."""
+    """Whether a source file of the library has changed since this process started, which may thus run other code."""
     import psutil
 
     begun = psutil.Process().create_time()
@@ -120,7 +120,7 @@ def _read(path: Path) -> jax.stages.Compiled | None:
     content = sealed.read(path)
     if content is None:
         return None
-    with contextlib.suppress(Exception):  # whatever it is: made anew, it will be right
+    with contextlib.suppress(Exception):  # whatever the error is, compiling again gives a correct program
         program, wanted, devices, factorises = pickle.loads(content)
         if factorises:
             _begin_lapack()
@@ -135,13 +135,13 @@ def _read(path: Path) -> jax.stages.Compiled | None:
 
 @functools.cache
 def _begin_lapack() -> None:
-    """Let JAX look up LAPACK's functions, which it does where a call of one is lowered: a program that is read has
-    addresses of nothing before that."""
+    """Make JAX look up LAPACK's functions. It does so only when a call of one is lowered, and a program that is read from
+    disk lacks their addresses until then."""
     jax.jit(jax.lax.linalg.cholesky).lower(jax.ShapeDtypeStruct((1, 1), "float32"))
 
 
 def _write(path: Path, program: jax.stages.Compiled) -> None:
-    with contextlib.suppress(Exception):  # some programs cannot be written
+    with contextlib.suppress(Exception):  # some programs cannot be serialised
         if _changed():
             return
         text = program.as_text() or ""

@@ -1,4 +1,4 @@
-"""Functions of one row made functions of all rows."""
+"""Turns functions of one row into functions of all rows."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from jaxmbs.batching.separable import separable, size_of
 from jaxmbs.batching.targets import Kernels, Target
 from jaxmbs.errors import ModelError
 
-MOST_OPERATIONS = 100_000  # beyond it, kernels take longer to make than anyone waits
+MOST_OPERATIONS = 100_000  # beyond this, making kernels takes longer than anyone waits
 
 
 def target() -> Target | None:
-    """That of JAX's default backend; None where programs of scalars have no advantage.
+    """The target for JAX's default backend; None if programs of scalars have no advantage there.
 
-    On a CPU it is machine code where that can be made, else loops; the environment variable JAXMBS_KERNELS forces
+    On a CPU it is machine code if that can be made, else loops; the environment variable JAXMBS_KERNELS forces
     "machine" or "loops".
     """
     if jax.default_backend() == "gpu":
@@ -46,7 +46,7 @@ def target() -> Target | None:
 
 
 def kernels() -> str:
-    """What runs programs of scalars here, in words: results of another are the same to rounding only."""
+    """A description of what runs programs of scalars here; other runners agree with it to rounding only."""
     on = target()
     if on is machine.MACHINE:
         return f"machine code, {machine.compiler()}"
@@ -54,11 +54,11 @@ def kernels() -> str:
 
 
 def over_rows(fn: Callable[..., Any], in_axes: Any = 0, on: Target | None = None) -> Callable[..., Any]:
-    """What jax.vmap(fn, in_axes) returns, by a program of scalars, and (rows,) in which rows that is to be done anew.
+    """A function that returns what jax.vmap(fn, in_axes) returns, and a mask (rows,) of rows to be computed again.
 
-    Equal to rounding, with every NaN and infinity; the results have the batch axis first. To be done anew, by jax.vmap,
-    are rows with an angle too large for `trigonometry`; None where that cannot be. on: what runs it, None for the default
-    backend.
+    The results come from a program of scalars; they are equal to rounding, including every NaN and infinity, and have the
+    batch axis first. Rows with an angle too large for `trigonometry` have to be computed again by jax.vmap; the mask is None
+    if there cannot be any. on: the target that runs the program, None for that of the default backend.
     """
     runner = on or target()
 
@@ -78,8 +78,8 @@ def over_rows(fn: Callable[..., Any], in_axes: Any = 0, on: Target | None = None
 class MappedProgram:
     """The program of fn(*arrays), where the arrays that are `mapped` have the rows on their first axis.
 
-    on: what will run it; None: anything. It is called with such arrays and the number of rows, which need not be that of
-    the example it was recorded from; it returns what `over_rows` does.
+    on: the target that will run it, None for any. The program is called with such arrays and the number of rows, which may
+    differ from that of the `example` from which it was recorded; it returns what the function of `over_rows` returns.
     """
 
     def __init__(
@@ -93,31 +93,31 @@ class MappedProgram:
         closed, shape = jax.make_jaxpr(fn, return_shape=True)(*one)
         self.treedef = jax.tree_util.tree_structure(shape)
         self.weak = [getattr(x, "weak_type", False) for x in closed.out_avals]
-        # a derivative or a batch from outside does not get through kernels
+        # kernels cannot pass on the derivatives or batches of a surrounding transformation
         self.independent = not any(map(is_traced, closed.consts)) and separable(closed)
         self.by_rows = self.independent and size_of(closed) <= MOST_OPERATIONS
         self.program = record(closed, self.sources, on and on.serves) if self.by_rows else Recording()
 
     @property
     def fused(self) -> bool:
-        """Whether nothing but scalar operations and loops of them depends on the row."""
+        """Whether everything that depends on the row is a scalar operation or a loop of scalar operations."""
         return self.program.fused
 
     @property
     def loops(self) -> bool:
-        """Whether there is a loop in it, so that a call does much on few rows."""
+        """Whether the program contains a loop, so that a call does much work even for few rows."""
         return any(item.loop is not None for item in self.program.items if isinstance(item, Step))
 
     def is_one_call(self, on: Target, rows: int = 2) -> bool:
-        """Whether a target runs it with its loops in one kernel, which divides the rows itself.
+        """Whether a target runs the program, loops included, in one kernel that divides the rows itself.
 
-        What is the same for all rows is computed before.
+        Whatever is the same for all rows is computed beforehand.
         """
         steps = [item for item in self.program.items if isinstance(item, Step)]
         return on.embeds is not None and all(on.embeds(step, rows) or step.shared for step in steps)
 
     def is_one_kernel(self, on: Kernels) -> bool:
-        """Whether a target runs it in one kernel, so that nothing waits in memory between input and output."""
+        """Whether a target runs the program in one kernel, with nothing held in memory between input and output."""
         steps, due, leaving = self.program.plan()
         operations = [o for o in self.program.items if o in due]
         return not steps and len(chunks(operations, leaving, on.most_operations, on.most_columns, on.most_shared)) == 1
@@ -131,7 +131,7 @@ class MappedProgram:
         return self.weakened(jax.tree_util.tree_unflatten(self.treedef, out)), beyond
 
     def weakened(self, results: Any) -> Any:
-        """Results with the weak types, those of Python's numbers, that the function gives them."""
+        """The results with the weak types (those of Python numbers) that the function gives them."""
         leaves = jax.tree_util.tree_leaves(results)
         out = [_weakened(x) if weak else x for x, weak in zip(leaves, self.weak, strict=True)]
         return jax.tree_util.tree_unflatten(self.treedef, out)
@@ -142,13 +142,13 @@ def _weakened(x: jax.Array) -> jax.Array:
 
 
 def padded(x: jax.Array, rows: int) -> jax.Array:
-    """The last row repeated until there are `rows`."""
+    """x with its last row repeated until there are `rows` rows."""
     extra = rows - x.shape[0]
     return x if extra == 0 else jnp.concatenate([x, jnp.broadcast_to(x[-1:], (extra, *x.shape[1:]))])
 
 
 def flat_axes(args: tuple[Any, ...], in_axes: Any) -> tuple[list[Any], list[int | None], Any]:
-    """Leaves of the arguments, the axis of each and their tree, with in_axes broadcast as in vmap."""
+    """Leaves of the arguments, the mapped axis of each, and their tree; in_axes is broadcast as in vmap."""
     flat, treedef = jax.tree_util.tree_flatten(args)
     if isinstance(in_axes, (int, type(None))):
         return flat, [in_axes] * len(flat), treedef

@@ -13,13 +13,13 @@ import numpy as np
 from jaxmbs.batching.scalars import Operation, is_shared
 
 _WEIGHTS = {"sin": 25, "cos": 25}
-_PLACES = 200  # where a kernel may end, so that long programs are not planned for long
-_OF_A_KERNEL = 10.0  # what a kernel costs beside its columns
+_PLACES = 200  # at which a kernel may end: limits the time for planning long programs
+_OF_A_KERNEL = 10.0  # the fixed cost of a kernel, in columns
 
 
 @dataclass(slots=True)
 class Chunk:
-    """Operations of one kernel, what they read from outside, and what they hand on."""
+    """The operations of one kernel, what they read from outside, and the results that they pass on."""
 
     operations: list[Operation]
     reads: list[Any]
@@ -34,10 +34,11 @@ def chunks(
     most_shared: int = sys.maxsize,
     most_places: int = _PLACES,
 ) -> list[Chunk]:
-    """The operations in order, cut into kernels that are not too long and read and write the fewest arrays.
+    """The operations in order, cut into kernels that are not too long and read and write the fewest columns.
 
-    most_shared: of the numbers of a kernel that are the same for all rows, constants among them; most_places: where a kernel
-    may end are considered.
+    wanted: the operations whose values are used afterwards; most_shared: limit on the numbers of a kernel that are the same
+    for all rows, constants included; most_places: how many places are considered at which a kernel may end, or more where
+    they would otherwise be further apart than a quarter of most_operations.
     """
     n = len(operations)
     position: dict[Any, int] = {o: k for k, o in enumerate(operations)}
@@ -48,7 +49,7 @@ def chunks(
             if x in position:
                 last_use[position[x]] = max(last_use[position[x]], k)
 
-    # the loops below are long: numbers in place of operations, what comes from outside from n on
+    # for speed, the loops below use numbers in place of operations; those from n on come from outside
     numbers = dict(position)
     needs = [list(dict.fromkeys(numbers.setdefault(x, len(numbers)) for x in given)) for given in operands]
     column = [not is_shared(x) for x in numbers]
@@ -61,10 +62,10 @@ def chunks(
 
     step = max(1, min(-(-n // most_places), most_operations // 4))
     places = {*range(0, n, step), n}
-    read_from, shared_from = [-1] * len(numbers), [-1] * len(same)  # the kernel that has counted it
+    read_from, shared_from = [-1] * len(numbers), [-1] * len(same)  # beginning of the kernel that last counted it
 
     def ends(first: int) -> Iterator[tuple[int, int]]:
-        """The places where a kernel that begins at `first` may end, with the columns that it then reads and writes."""
+        """The places where a kernel that begins at `first` may end, with how many columns it then reads and writes."""
         size = columns = sharing = writing = 0
         for k in range(first, n):
             size += weights[k]
@@ -86,7 +87,7 @@ def chunks(
                 if not fits:
                     return
 
-    fewest = {0: (0.0, 0)}  # columns of the best kernels up to a place, and where the last one of them begins
+    fewest = {0: (0.0, 0)}  # cost of the best kernels up to each place, and where the last of them begins
     for first in sorted(places - {n}):
         before = fewest[first][0] + _OF_A_KERNEL
         for end, columns in ends(first):
@@ -103,9 +104,9 @@ def chunks(
 
 
 def by_parts(operations: Sequence[Operation], wanted: set[Operation]) -> list[Operation]:
-    """The operations in another order: parts of the recorded function whole, each just before what needs it.
+    """The operations in another order: each part of the recorded function in one piece, just before what needs it.
 
-    Of a tree of bodies, limb after limb, in place of all bodies outwards and then all inwards.
+    For a tree of bodies this means limb after limb, instead of all bodies outwards and then all inwards.
     """
     members: dict[int, list[Operation]] = {}
     for o in operations:
@@ -114,7 +115,7 @@ def by_parts(operations: Sequence[Operation], wanted: set[Operation]) -> list[Op
     waiting = list(dict.fromkeys(o.part for o in operations if o in wanted))[::-1]
     opened: set[int] = set()
     out: list[Operation] = []
-    while waiting:  # depth first; a part that was opened stays below what it needs
+    while waiting:  # depth first; an opened part stays on the stack below the parts that it needs
         part = waiting[-1]
         if part in opened:
             out += members.pop(waiting.pop(), ())
@@ -126,13 +127,13 @@ def by_parts(operations: Sequence[Operation], wanted: set[Operation]) -> list[Op
 
 
 def by_results(operations: Sequence[Operation], wanted: set[Operation]) -> list[Operation]:
-    """The operations in another order: result after result, always the one that needs the fewest operations more.
+    """The operations in another order: result after result, always the one that needs the fewest further operations.
 
-    Where many results need much in common and little of one another, as the columns of a Jacobian do, fewer numbers
-    wait at any time.
+    Where many results share much but need little of one another, like the columns of a Jacobian, fewer numbers have to
+    be held at any time.
     """
     results = [o for o in operations if o in wanted]
-    needed_by = dict.fromkeys(operations, 0)  # a bit for every result
+    needed_by = dict.fromkeys(operations, 0)  # bit k is set if result k needs it
     needed_by.update((o, 1 << k) for k, o in enumerate(results))
     for o in reversed(operations):
         for x in o.operands:

@@ -1,8 +1,8 @@
-"""A recorded program, and what of it is needed when.
+"""A recorded program, and which parts of it are needed when.
 
-A program is a list of items. Numbers inside it are `Operation`s on scalars (additions, sines, comparisons ...), which wait
-until a step needs them; a `Step` is anything else (a loop, a factorization, a call), run on arrays of all rows. A value of
-the program is a `Source` or an object array of numbers, entries and operations.
+A program is a list of items. An `Operation` acts on scalars (additions, sines, comparisons ...) and is not computed until a
+step needs it. A `Step` is anything else (a loop, a factorization, a call) and runs on arrays of all rows. A value of the
+program is a `Source` or an object array of numbers, entries and operations.
 """
 
 from __future__ import annotations
@@ -17,11 +17,13 @@ from jaxmbs.batching.scalars import Entry, Operation, Source
 
 @dataclass(eq=False)
 class Loop:
-    """What a loop does: a program for every turn.
+    """A loop: the program of one iteration, and how its values are connected to those around the loop.
 
-    outside, inside: what it takes from outside, as values out there and as arrays of its program; start, carried, after: the
-    numbers that it carries, before, in and after a turn; xs, turns, ys: what it goes along and what it leaves, whole and in
-    a turn. The outputs of the program are what is carried on, number by number, and the parts of ys.
+    outside, inside: what the loop uses from outside, as values of the surrounding program and as arrays of its own; start,
+    carried, after: the numbers that it carries, before the loop, within an iteration and after the loop; xs, turns: the
+    arrays over which it runs, and the part of each in one iteration; ys: the arrays that it stacks; length, reverse: the
+    number of iterations and their direction. The outputs of the program are the carried numbers, one by one, and the parts
+    of ys.
     """
 
     program: Recording
@@ -39,27 +41,27 @@ class Loop:
 
 @dataclass(eq=False)
 class Step:
-    """Something that is run on whole arrays.
+    """Something that runs on whole arrays.
 
-    run(setting, *inputs) -> (an array for each output, in which rows they are wrong as `Kernels.fuse` says).
+    run(setting, *inputs) -> (an array for each output, in which rows they are wrong, as `Kernels.fuse` says).
     """
 
     run: Callable[..., tuple[Sequence[Any], Any]]
     inputs: list[Any]
     outputs: list[Source]
-    fused: bool  # it is the same for all rows, or a loop of scalar operations
+    fused: bool  # whether it is the same for all rows or a loop of scalar operations
     loop: Loop | None = None
     sines: bool = False
 
     @property
     def shared(self) -> bool:
-        """Whether it is the same for all rows."""
+        """Whether the step is the same for all rows."""
         return self.fused and self.loop is None
 
 
 @dataclass(eq=False)
 class Recording:
-    """The recorded items in order, and the outputs."""
+    """The recorded items in their order, and the outputs."""
 
     items: list[Step | Operation] = field(default_factory=list)
     outputs: list[Any] = field(default_factory=list)
@@ -70,11 +72,11 @@ class Recording:
 
     @property
     def sines(self) -> bool:
-        """Whether there are sines or cosines in it that `trigonometry` may compute."""
+        """Whether the program contains sines or cosines that `trigonometry` may compute."""
         return any(item.sines if isinstance(item, Step) else trigonometry.computes(item) for item in self.items)
 
     def plan(self) -> tuple[list[Step], dict[Operation, int], set[Operation]]:
-        """Steps whose results are used, the step (by number) before which each operation must be done, and the
+        """The steps whose results are used, the number of the step before which each operation must be done, and the
         operations whose values leave their kernel."""
         steps: list[Step] = []  # from the last to the first
         alive: set[Source] = set()

@@ -1,6 +1,7 @@
-"""Recording of a function of one row as a program.
+"""Records a function of one row as a program.
 
-Small arrays are taken apart into their entries, so that slicing, stacking and small matrix products cost nothing.
+Small arrays are taken apart into their entries, so that slicing and stacking cost nothing and small matrix products become
+scalar operations.
 """
 
 from __future__ import annotations
@@ -25,14 +26,14 @@ from jaxmbs.batching.zeros import Guarded
 
 _CALLS = {
     "pjit": "jaxpr", "jit": "jaxpr", "closed_call": "call_jaxpr", "custom_jvp_call": "call_jaxpr",
-    "custom_vjp_call": "call_jaxpr", "checkpoint": "jaxpr", "remat2": "jaxpr", "eval_jaxpr": "call_jaxpr",  # of JAX 0.12
+    "custom_vjp_call": "call_jaxpr", "checkpoint": "jaxpr", "remat2": "jaxpr", "eval_jaxpr": "call_jaxpr",  # in JAX 0.12
 }  # fmt: skip
 
 
 def record(
     closed: Any, inputs: Sequence[Any], serves: Callable[[Any], bool] | None = None, inside: bool = False
 ) -> Recording:
-    """The program of a closed jaxpr for inputs that are values; serves: see `Target`; inside: it is that of a loop."""
+    """The program of a closed jaxpr for `inputs`, which are values; serves: see `Target`; inside: it belongs to a loop."""
     program = Recording()
     recorder = _Recorder(program, serves, inside)
     program.outputs = [recorder.settled(x) for x in recorder.interpret(closed.jaxpr, closed.consts, inputs)]
@@ -44,13 +45,12 @@ class _Recorder:
 
     def __init__(self, program: Recording, serves: Callable[[Any], bool] | None, inside: bool):
         self.program, self.serves = program, serves
-        self.shared_too = (
-            serves is not None and inside
-        )  # what all rows share is done by numbers, for a kernel to be whole
+        # also take apart what all rows share, so that one kernel can hold the whole loop
+        self.shared_too = serves is not None and inside
         self.scalar = Simplifier(program.items)
 
     def settled(self, x: Any) -> Any:
-        """A value whose numbers carry no guards any more."""
+        """The value without guards: they are added to its numbers."""
         if isinstance(x, Source) or not any(isinstance(e, Guarded) for e in x.reshape(-1)):
             return x
         out = np.empty(x.size, object)
@@ -98,7 +98,7 @@ class _Recorder:
         return self.step(eqn, inputs)
 
     def known(self, eqn: Any, inputs: list[Any]) -> list[Any]:
-        """An equation of constants, computed now, so that its zeros and ones can shorten what follows."""
+        """An equation of constants, evaluated now, so that its zeros and ones can simplify what follows."""
         given = [array_of(x, v.aval.dtype) for x, v in zip(inputs, eqn.invars, strict=True)]
         found = folded(eqn.primitive.name, given, eqn.outvars[0].aval.dtype)
         if found is not None:
@@ -116,7 +116,7 @@ class _Recorder:
         return out.reshape(aval.shape)
 
     def step(self, eqn: Any, inputs: list[Any]) -> list[Any]:
-        """An equation that is left as it is and mapped over the rows."""
+        """An equation that is left as it is: it becomes a step that is mapped over the rows."""
         inputs = [self.settled(x) for x in inputs]
         axes = [0 if (x.rows if isinstance(x, Source) else not is_known(x)) else None for x in inputs]
         mapped = any(a == 0 for a in axes)
@@ -133,9 +133,10 @@ class _Recorder:
         return list(outputs)
 
     def choice(self, eqn: Any, inputs: list[Any]) -> list[Any] | None:
-        """A cond, as jax.vmap has it where rows choose for themselves: all branches, and of each number the one chosen.
+        """A cond in which each row chooses for itself, done as jax.vmap does it: all branches, then a selection per number.
 
-        None where that is not for entries: branches with effects or large results, or where all rows choose the same.
+        None where this cannot be done on entries: with effects or large arrays, or if all rows share the index (unless what
+        they share is taken apart too).
         """
         branches = eqn.params["branches"]
         if eqn.effects or not _small(eqn, ()) or not (self.shared_too or _has_rows(inputs[0])):
@@ -169,14 +170,14 @@ class _Recorder:
         return small and (self.shared_too or any(map(_has_rows, inputs)))
 
     def scan(self, eqn: Any, inputs: list[Any]) -> list[Any]:
-        """A loop: its body is a program of its own, and every number that it carries an array (rows,)."""
+        """A loop: its body is a program of its own, and every number that it carries is an array (rows,)."""
         inputs = [self.settled(x) for x in inputs]
         p = eqn.params
         body, (a, carried) = p["jaxpr"], sizes_of_scan(eqn)
         b = a + carried
         variables = body.jaxpr.invars
-        outside: list[Any] = []  # what the body takes from outside, as values out here ...
-        inside: list[Source] = []  # ... and in there
+        outside: list[Any] = []  # what the body uses from outside, as values of this program ...
+        inside: list[Source] = []  # ... and as arrays of its own
         consts = []
         for x in inputs[:a]:
             if isinstance(x, Source):
@@ -202,7 +203,7 @@ class _Recorder:
             body, [*consts, *_arranged(carried, [v.aval for v in variables[a:b]]), *turns], self.serves, True
         )
         ends = [_single(e) for x in program.outputs[: b - a] for e in entries(x).reshape(-1)]
-        keys = [_key(x) for x in program.outputs[b - a :]]  # derivatives keep some numbers twice
+        keys = [_key(x) for x in program.outputs[b - a :]]  # derivatives store some numbers twice
         program.outputs = [*ends, *dict(zip(keys, program.outputs[b - a :], strict=True)).values()]
 
         def run(setting: Setting, *args: Any) -> tuple[Sequence[Any], Any]:
@@ -235,7 +236,7 @@ class _Recorder:
 
 
 def _key(x: Any) -> Any:
-    """Equal for values that are the same."""
+    """A dictionary key that is equal for values that are the same."""
     if isinstance(x, Source):
         return x
     return x.shape, *((e.dtype.char, e.tobytes()) if isinstance(e, np.generic) else e for e in x.reshape(-1))
@@ -252,7 +253,7 @@ def _single(e: Any) -> np.ndarray:
 
 
 def _arranged(sources: Sequence[Source], avals: Sequence[Any]) -> list[Any]:
-    """Scalars given one after another as values of these shapes."""
+    """Arranges scalars, given one after another, as values of these shapes."""
     rest, out = iter(sources), []
     for aval in avals:
         x = np.empty(math.prod(aval.shape), object)
@@ -270,7 +271,7 @@ def _has_rows(x: Any) -> bool:
 
 
 def _constant(x: Any) -> Any:
-    """A constant of a jaxpr: its numbers, or an array that all rows share if it is large or of a surrounding trace."""
+    """A constant of a jaxpr: its numbers, or an array that all rows share if it is large, traced or made of random keys."""
     if is_traced(x) or _is_key(x) or not _divisible(np.shape(x)):
         return Source(np.shape(x), x.dtype, False, x)
     return numbers(x)
@@ -281,7 +282,7 @@ def _divisible(shape: tuple[int, ...]) -> bool:
 
 
 def _is_key(x: Any) -> bool:
-    """Whether an array holds keys of random numbers, which are no numbers."""
+    """Whether an array holds random keys, which are not numbers."""
     return jnp.issubdtype(x.dtype, jax.dtypes.extended)
 
 
@@ -292,7 +293,7 @@ def _small(eqn: Any, inputs: Sequence[Any]) -> bool:
 
 
 def sizes_of_scan(eqn: Any) -> tuple[int, int]:
-    """How many constants and how many carried arrays a scan has, whose parameters tell it in one way up to JAX 0.10."""
+    """How many constants and how many carried arrays a scan has; up to JAX 0.10 its parameters say so directly."""
     p = eqn.params
     if "num_carry" in p:
         return p["num_consts"], p["num_carry"]

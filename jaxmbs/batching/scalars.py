@@ -1,4 +1,4 @@
-"""What a recorded program consists of: arrays, their entries, and operations on scalars."""
+"""The parts of a recorded program: arrays, their entries, and operations on scalars."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from jax.core import Tracer
 
-# operations whose result at an entry depends on the operands at that entry alone
+# operations whose result at an entry depends only on the operands at that entry
 # fmt: off
 ELEMENTWISE = frozenset([
     "abs", "acos", "acosh", "add", "add_any", "and", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "ceil", "clamp",
@@ -23,13 +23,13 @@ ELEMENTWISE = frozenset([
 
 @dataclass(eq=False, slots=True)
 class Source:
-    """An array of the program's run; `rows` tells whether it has one for every row (on its first axis)."""
+    """An array that exists when the program runs; `rows` says whether it has a first axis for the rows."""
 
     shape: tuple[int, ...]
     dtype: Any
     rows: bool
     value: Any = None  # known while recording: an array that all rows share
-    parts: Any = None  # the entries, once it was taken apart
+    parts: Any = None  # the entries, once the array has been taken apart
 
 
 @dataclass(eq=False, slots=True)
@@ -44,7 +44,7 @@ class Entry:
 class Operation:
     """A primitive applied to scalars: numbers, entries or other operations.
 
-    part: those recorded between two calls or returns of functions have the same; later ones have larger ones.
+    part: the same for all operations recorded between two calls or returns of functions, and larger for later ones.
     """
 
     primitive: Any
@@ -89,5 +89,5 @@ def is_shared(e: Any) -> bool:
 
 
 def is_traced(x: Any) -> bool:
-    """Whether a value is known only to a transformation that is under way around it."""
+    """Whether a value is a tracer, known only to a surrounding JAX transformation."""
     return isinstance(x, Tracer)

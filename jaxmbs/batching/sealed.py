@@ -1,4 +1,4 @@
-"""Files of the folder of compiled programs: each with its checksum, written at once, all of them bounded."""
+"""Files in the folder of compiled programs: each has a checksum and is written atomically; their total size is limited."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ import os
 import tempfile
 from pathlib import Path
 
-MOST_BYTES = 1 << 28  # of all files of the library in one folder; the one that was not used for longest goes first
-NAMES = "jaxmbs_*"  # of these files: others in the folder are not ours
+MOST_BYTES = 1 << 28  # of all files of the library in one folder; the least recently used is removed first
+NAMES = "jaxmbs_*"  # pattern of these files; others in the folder are not touched
 _CHECKSUM = 32  # bytes
 
 
 def read(path: Path) -> bytes | None:
-    """The content of a file that is there and whole; it counts as used now."""
+    """The content of a file, or None if it is missing or damaged; the file counts as used now."""
     with contextlib.suppress(OSError):
         found = path.read_bytes()
         if hashlib.sha256(found[_CHECKSUM:]).digest() == found[:_CHECKSUM]:
-            with contextlib.suppress(OSError):  # a folder that may be read only
+            with contextlib.suppress(OSError):  # the folder may be read-only
                 os.utime(path)
             return found[_CHECKSUM:]
     return None
 
 
 def write(path: Path, content: bytes) -> None:
-    """Write a file at once, so that no other process reads half of it, and remove what is too much.
+    """Write a file atomically, so that no other process reads half of it, and remove files beyond the size limit.
 
-    A folder that cannot be written to keeps nothing.
+    If the folder cannot be written to, nothing happens.
     """
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Whether a function may be run on some rows of a batch apart from the others, and what it does be kept."""
+"""Decides whether the rows of a batch may be evaluated independently of one another without changing the result."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ import jax
 import jax.numpy as jnp
 from jax.extend import core
 
-# These are given whole batches, or draw the numbers of a batch from its first key.
+# These receive whole batches, or draw the random numbers of a batch from its first key.
 _OF_BATCHES = frozenset([
     "custom_vmap_call", "pure_callback", "io_callback", "debug_callback", "debug_print", "rng_bit_generator",
     "rng_uniform", "shard_map", "xla_pmap",
 ])  # fmt: skip
 
 
-LARGEST = 1024  # entries of an array that is still taken apart
+LARGEST = 1024  # an array with more entries than this is not taken apart
 
 
 def separable(closed: Any) -> bool:
-    """Whether nothing in a closed jaxpr has an effect or depends on how many rows are mapped together."""
+    """Whether a closed jaxpr has no effects, returns no random keys and does not depend on the number of mapped rows."""
     outputs = any(_is_key(x) for x in closed.out_avals)
     return not outputs and all(map(_is_separable, _equations(closed.jaxpr)))
 
 
 def size_of(closed: Any) -> int:
-    """Scalar operations of one row, bodies of loops counted once, if all small arrays are taken apart."""
+    """Number of scalar operations for one row if all small arrays are taken apart; loop bodies are counted once."""
     sizes = (math.prod(getattr(v.aval, "shape", ())) for e in _equations(closed.jaxpr) for v in e.outvars)
     return sum(n for n in sizes if n <= LARGEST)
 
@@ -42,7 +42,7 @@ def _is_key(aval: Any) -> bool:
 
 
 def _by_counting(dtype: Any) -> bool:
-    """Whether random numbers of a key are the same in any batch."""
+    """Whether random numbers from keys of a dtype are the same in any batch (threefry)."""
     return "fry" in str(dtype)
 
 

@@ -1,7 +1,7 @@
-"""Making of operations: constants are computed at once, signs move to where they cost nothing, and what is the same
-is done once.
+"""Creates operations: constants are computed at once, signs move to where they cost nothing, and equal operations are
+done once.
 
-Results are those of the operations as written, to the last bit, but for the sign of a zero.
+Results are those of the operations as written, to the last bit, except for the sign of a zero.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ _LINEAR = frozenset(["add", "sub", "mul", "div", "neg", "add_any"])
 
 
 class Simplifier:
-    """Makes the operations of one program and adds them to its items."""
+    """Creates the operations of one program and adds them to its items."""
 
     def __init__(self, items: list[Any]):
         self.items = items
         self.made: dict[Any, Operation] = {}
-        self.part = 0  # of the operations to come
+        self.part = 0  # `part` of the next operations
         self.guards = Guards()
 
     def __call__(self, primitive: Any, operands: Sequence[Any], dtype: Any, params: Any = None) -> Any:
-        """The number that a primitive gives for these operands."""
+        """The result of a primitive for these operands."""
         if not any(isinstance(x, Guarded) for x in operands):
             return self._plain(primitive, operands, dtype, params)
         if primitive.name not in _LINEAR or (primitive.name == "div" and isinstance(operands[1], Guarded)):
@@ -53,7 +53,7 @@ class Simplifier:
         return x if isinstance(x, np.generic) and np.isnan(x) else Guarded(x, mask)
 
     def settled(self, x: Any) -> Any:
-        """A number with its guards added."""
+        """The number itself, with 0 x added for its guards x."""
         if not isinstance(x, Guarded):
             return x
         guards = self.guards.fewest(x.guards)
@@ -70,7 +70,7 @@ class Simplifier:
         if primitive.name == "add_any":
             primitive = lax.add_p
         if primitive.name in ("add", "sub", "mul", "div", "neg"):
-            params = {}  # they say nothing here, and the same must look the same
+            params = {}  # they have no effect here, and equal operations must look the same
         if all(isinstance(x, np.generic) for x in operands):
             found = folded(primitive.name, operands, dtype)
             if found is not None:
@@ -79,7 +79,7 @@ class Simplifier:
         return self._made(primitive, operands, dtype, params or {}) if shortened is None else shortened
 
     def _shortened(self, name: str, operands: Sequence[Any], dtype: np.dtype) -> Any:
-        """The same number by fewer operations, if there is a way."""
+        """The same number from fewer operations; None if there is no shorter way."""
         if name == "neg":
             return _negated(operands[0])
         if name == "select_n" and isinstance(operands[0], np.generic):
@@ -112,7 +112,7 @@ class Simplifier:
         return None
 
     def _made(self, primitive: Any, operands: Sequence[Any], dtype: np.dtype, params: dict[str, Any]) -> Operation:
-        """The operation, one and the same for the same operands."""
+        """The operation, the same object whenever the operands are the same."""
         names = [(x.dtype.char, x.tobytes()) if isinstance(x, np.generic) else x for x in operands]
         if primitive.name in ("add", "mul"):
             names.sort(key=hash)
@@ -124,7 +124,7 @@ class Simplifier:
 
 
 def folded(name: str, operands: Sequence[Any], dtype: Any) -> np.ndarray | None:
-    """The result of an operation on constants, where NumPy has the operation."""
+    """The result of an operation on constants; None if NumPy does not have the operation or differs from XLA."""
     fn = _FOLDED.get(name)
     given = [np.asarray(x).dtype for x in operands]
     if name == "div" and not np.issubdtype(dtype, np.floating):
@@ -140,7 +140,7 @@ def _is(x: Any, number: int) -> bool:
 
 
 def _decided(either: bool, a: Any, b: Any) -> Any:
-    """a | b or a & b where one of them is known."""
+    """a | b (either) or a & b if one of them is known, else None."""
     known, other = (a, b) if isinstance(a, np.generic) else (b, a)
     if not isinstance(known, np.generic):
         return None
@@ -148,5 +148,5 @@ def _decided(either: bool, a: Any, b: Any) -> Any:
 
 
 def _negated(x: Any) -> Any:
-    """y where x is -y, else None."""
+    """y if x is -y, else None."""
     return x.operands[0] if isinstance(x, Operation) and x.primitive.name == "neg" else None

@@ -1,4 +1,4 @@
-"""Evaluation of operations in kernels, the way that a target asks for."""
+"""Targets that run programs of scalars, and the evaluation of operations in kernels of a target."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from jaxmbs.batching.scalars import Operation
 
 @dataclass(frozen=True, kw_only=True)
 class Target:
-    """What runs programs of scalars on a kind of device.
+    """Runs programs of scalars on one kind of device.
 
-    granule: the number of rows is a multiple of it.
-    own_sines: sines and cosines are those of `trigonometry`.
-    serves: whether it can do an equation on the numbers of arrays; None: any that is recorded so.
-    embeds(step, rows): whether a step can be part of a kernel; None: none can.
+    granule: the number of rows has to be a multiple of it.
+    own_sines: whether sines and cosines are those of `trigonometry`.
+    serves(equation): whether the target can evaluate an equation entry by entry; None: all that are recorded in that way.
+    embeds(step, rows): whether a step can be part of a kernel; None: no step can.
     """
 
     granule: int = 1
@@ -35,9 +35,10 @@ class Target:
 class Kernels(Target):
     """A target to which programs are given in parts.
 
-    fuse(chunk, operands, rows): columns (rows,) of the chunk's results from those of what it reads, () where all rows
-    share a number; and (rows,) in which rows these are wrong since an angle is too large, None if there cannot be such.
-    most_operations, most_columns, most_shared (numbers that are the same for all rows): of one kernel.
+    fuse(chunk, operands, rows): returns the columns (rows,) of the chunk's results, and a mask (rows,) of the rows in which
+    these are wrong because an angle is too large, None if there cannot be any. Each operand is a column (rows,) that the
+    chunk reads, or a number () that all rows share.
+    most_operations, most_columns, most_shared (numbers that are the same for all rows): limits of one kernel.
     """
 
     fuse: Callable[[Chunk, Sequence[Any], int], tuple[list[Any], Any]]
@@ -48,7 +49,7 @@ class Kernels(Target):
 
 @dataclass(frozen=True)
 class Whole(Target):
-    """A target that runs whole programs; execute(program, given, setting): what `execution.execute` returns."""
+    """A target that runs whole programs; execute(program, given, setting) returns what `execution.execute` returns."""
 
     execute: Callable[..., tuple[list[Any], Any]]
 
@@ -60,9 +61,9 @@ def evaluate(
     rows: int,
     target: Kernels,
 ) -> tuple[dict[Operation, Any], Any]:
-    """Columns (rows,) of the wanted operations; `column` gives those of operands that are not among the operations.
+    """The columns (rows,) of the wanted operations, and in which rows they are wrong, as `Kernels.fuse` says.
 
-    And in which rows these are wrong, as `Kernels.fuse` says.
+    column(operand): the column of an operand that is not among the operations.
     """
     plans = [
         chunks(order, wanted, target.most_operations, target.most_columns, target.most_shared)
@@ -80,16 +81,17 @@ def evaluate(
 
 
 def either(a: Any, b: Any) -> Any:
-    """In which rows one of two says so, or None."""
+    """The union of two masks of rows, either of which may be None."""
     return b if a is None else a if b is None else a | b
 
 
 def run(
     chunk: Chunk, operands: Sequence[Any], shape: tuple[int, ...] = (), large: list[Any] | None = None
 ) -> list[Any]:
-    """The results of a chunk for operands of one shape: scalars in a reducer, blocks of rows elsewhere.
+    """The results of a chunk for operands of one `shape`: scalars in a reducer, blocks of rows elsewhere.
 
-    large: None, or a list to which it is added where an argument of a sine or cosine is too large for `trigonometry`.
+    large: None, or a list to which masks are appended that say where the argument of a sine or cosine is too large for
+    `trigonometry`; with a list, sines and cosines are those of `trigonometry`.
     """
     values: dict[Any, Any] = dict(zip(chunk.reads, operands, strict=True))
 

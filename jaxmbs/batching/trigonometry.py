@@ -1,8 +1,8 @@
 """Sine and cosine as polynomials, so that a loop over rows can compute them for several rows at once.
 
 The argument is reduced by whole quarter turns with pi/2 in four parts [Cody, Waite 1980, Software manual for the elementary
-functions, 8]; on [-pi/4, pi/4] the Taylor series has converged. Within three units in the last place, also where the result
-is small, for arguments up to `LIMITS`; rows with larger ones are computed anew by who calls this.
+functions, 8]; on [-pi/4, pi/4] the Taylor series has converged. Results are within three units in the last place, even where
+they are small, for arguments up to `LIMITS`; the caller has to compute rows with larger arguments in another way.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from jax import lax
 
 from jaxmbs.batching.scalars import Operation
 
-# pi/2 as parts with so few digits that a whole number times one of them is exact
+# pi/2 in parts with so few digits that a whole number times a part is exact
 _PARTS = {
     np.dtype(np.float64): (1.5707963109016418, 1.5893254712295857e-08, 6.123233932053594e-17, 6.36831716351095e-25),
     np.dtype(np.float32): (1.5703125, 0.0004837512969970703, 7.549533620476723e-08, 2.563344151594519e-12),
@@ -39,13 +39,13 @@ def cos(x: Any) -> Any:
 
 
 def too_large(x: Any) -> Any:
-    """Whether an argument is beyond what sin and cos serve; an infinite one is not, its sine is NaN anywhere."""
+    """Whether an argument is too large for sin and cos here; an infinite one is not, since its sine is NaN everywhere."""
     size = lax.abs(x)
     return (size > _constant(x, LIMITS[np.dtype(x.dtype)])) & (size < _constant(x, np.inf))
 
 
 def _reduced(x: Any) -> tuple[Any, Any]:
-    """x less the nearest whole number of quarter turns, and that number."""
+    """x minus the nearest whole number of quarter turns, and that number."""
     quarter = lax.floor(x * _constant(x, 2.0 / math.pi) + _constant(x, 0.5))
     r = x
     for part in _PARTS[np.dtype(x.dtype)]:
@@ -59,7 +59,7 @@ def _odd(n: Any) -> Any:
 
 
 def _sine(r: Any) -> Any:
-    # a product, so that -0 and the smallest numbers stay what they are
+    # a product, so that -0 and the smallest numbers stay unchanged
     return r * (_constant(r, 1.0) + _series(r, 1))
 
 
@@ -84,5 +84,5 @@ OWN = {"sin": sin, "cos": cos}
 
 
 def computes(o: Operation) -> bool:
-    """Whether sin or cos here serve an operation."""
+    """Whether an operation is a sine or cosine that can be computed by sin or cos here."""
     return o.primitive.name in OWN and o.dtype in _PARTS and not isinstance(o.operands[0], np.generic)

@@ -1,9 +1,9 @@
-"""Products with a known zero: not computed, and yet no number where the other factor is infinite or no number.
+"""Products with a known zero: they are not computed, yet the result is NaN where the other factor is infinite or NaN.
 
 0 x is zero for every finite x. A product with a zero that is known while recording is therefore replaced by that zero, and
-x is remembered as its guard: sums, differences and products hand the guards of their operands on, and what leaves them (a
-result, a comparison, a function) has 0 x added for each guard. Zero columns of a Jacobian cost nothing on the way, one
-product at its end, and NaN comes out where the operations as written would give it.
+x is remembered as its guard. Sums, differences and products pass on the guards of their operands; where a number is used
+otherwise (as a result, in a comparison, in a function), 0 x is added to it for each guard. Zero columns of a Jacobian then
+cost nothing on the way and one product at the end, and the result is NaN wherever the operations as written would give NaN.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from typing import Any
 
 from jaxmbs.batching.scalars import Operation
 
-# operations that give no finite number where one of their operands is none
+# operations whose result is not finite if one of their operands is not
 _STRICT = frozenset(["add", "sub", "mul", "neg", "sin", "cos", "square"])
 
 
 @dataclass(eq=False, slots=True, frozen=True)
 class Guarded:
-    """A number that is NaN unless its guards are finite: bits as `Guards` gives them."""
+    """A number that is NaN unless all its guards are finite; `guards` is a mask of bits from `Guards`."""
 
     number: Any
     guards: int
 
 
 class Guards:
-    """The guards of one program, each a bit."""
+    """The guards of one program, each represented by a bit."""
 
     def __init__(self) -> None:
         self.dtypes: dict[Any, Any] = {}
@@ -43,7 +43,7 @@ class Guards:
         return self._bits[x]
 
     def fewest(self, mask: int) -> list[Any]:
-        """The guards of a mask without those that are finite if the others are."""
+        """The guards of a mask, without those that are finite whenever the others are."""
         for x in self._of(mask):
             mask &= ~self._implied(x)
         return list(self._of(mask))
@@ -55,7 +55,7 @@ class Guards:
             mask ^= lowest
 
     def _implied(self, x: Any) -> int:
-        """Guards that are finite if x is, without x."""
+        """Mask of the guards, other than x, that are finite whenever x is."""
         waiting = [x]
         while waiting:
             y = waiting[-1]

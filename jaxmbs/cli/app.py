@@ -36,7 +36,7 @@ _USAGE, _BAD = 2, 1
 
 
 class _Group(TyperGroup):
-    """Wrong use ends with the code of any other wrong input."""
+    """Group of commands in which wrong usage has the same exit code as any other wrong input."""
 
     def main(self, *args: Any, **options: Any) -> Any:
         speakable(sys.stdout, sys.stderr)

@@ -1,4 +1,4 @@
-"""What all commands share: options, how they speak, how they begin to compute."""
+"""What all commands share: options, output, preparation of the computation."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
 BAD = 1  # exit code of wrong use, bad files, damaged results
-FAILED = 3  # of `report --check` where a criterion fails
+FAILED = 3  # exit code of `report --check` where a criterion fails, and of `synthesize` without success
 
 
 class Precision(StrEnum):
@@ -62,23 +62,23 @@ Seal = Annotated[
 
 @dataclass(frozen=True)
 class Voice:
-    """How a command speaks: tables and lines for people, or one JSON document for programs; warnings on stderr."""
+    """Output of a command: tables and lines for people, or one JSON document for programs; warnings on stderr."""
 
     as_json: bool = False
     quiet: bool = False
 
     def show(self, table: RenderableType) -> None:
-        """A table, for people."""
+        """Print a table, for people."""
         if not (self.as_json or self.quiet):
             console().print(table)
 
     def line(self, text: str) -> None:
-        """A line that is not broken, for people: paths and commands are copied from it."""
+        """Print a line without breaking it, for people: they copy paths and commands from it."""
         if not (self.as_json or self.quiet):
             say(text, console())
 
     def document(self, content: Any) -> None:
-        """The command's result, for programs."""
+        """Print the command's result as JSON, for programs."""
         if self.as_json:
             from jaxmbs.cli.terminal import has_every_letter
 
@@ -102,12 +102,12 @@ def _console(error: bool) -> Console:
 
 
 def say(text: str, to: Console) -> None:
-    """A line that is not broken."""
+    """Print a line without breaking it."""
     to.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def plain(x: Any) -> Any:
-    """As JSON has it: numbers of Python, null where they are not finite."""
+    """Content for JSON: plain Python objects, None for numbers that are not finite."""
     if isinstance(x, dict):
         return {str(k): plain(y) for k, y in x.items()}
     if isinstance(x, (list, tuple)):
@@ -123,7 +123,7 @@ def plain(x: Any) -> Any:
 
 @contextmanager
 def speaking(as_json: bool = False, quiet: bool = False) -> Iterator[Voice]:
-    """The command's voice; turns errors and warnings about the user's files into messages."""
+    """Context with the output of a command; turns errors and warnings about the user's files into messages."""
     from jaxmbs.errors import ModelError, ModelWarning
 
     told: set[str] = set()
@@ -169,7 +169,7 @@ def _refuse(as_json: bool, found: list[tuple[str | None, str, str]]) -> None:
 
 
 def compute(precision: str) -> None:
-    """Set the precision, show all cores, keep compiled programs; before any array exists."""
+    """Set the precision, cache compiled programs and let JAX use all cores. Call it before any array exists."""
     import jax
 
     from jaxmbs.batching import use_all_cores
@@ -180,7 +180,7 @@ def compute(precision: str) -> None:
 
 
 def say_what_is_not_kept(study: Any, voice: Voice) -> None:
-    """A line on standard error where the study's programs are made anew by every process, and why."""
+    """If every process has to compile the study's programs again, say so and why in a line on standard error."""
     from jaxmbs.batching import kept
     from jaxmbs.study.programs import content
 
@@ -190,11 +190,12 @@ def say_what_is_not_kept(study: Any, voice: Voice) -> None:
 
 
 CACHE_BYTES = 1 << 30
-CACHE_SECONDS = 0.1  # programs that compile quicker are not kept
+CACHE_SECONDS = 0.1  # programs that compile faster are not cached
 
 
 def keep_programs() -> None:
-    """Keep compiled programs for the next process, unless JAXMBS_CACHE says off; JAX's own where it has no folder yet."""
+    """Cache compiled programs for the next process, unless JAXMBS_CACHE is off: in the folder of JAX's cache if it has one,
+    otherwise in JAXMBS_CACHE or the user's cache folder, which JAX's cache then uses, too."""
     import jax
 
     from jaxmbs.batching import kept
@@ -212,7 +213,7 @@ def keep_programs() -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError:
-        return  # no place to keep them: they are compiled anew
+        return  # there is no place for a cache: programs are compiled again
     kept.FOLDER = folder
     jax.config.update("jax_compilation_cache_dir", str(folder))
     jax.config.update("jax_compilation_cache_max_size", CACHE_BYTES)
@@ -222,7 +223,7 @@ def keep_programs() -> None:
 
 @contextmanager
 def progress(voice: Voice, folder: str, trust: bool) -> Iterator[Any]:
-    """A progress bar as a run's `progress`; an interruption says how to go on."""
+    """A progress bar for the `progress` argument of a run; an interruption prints how to continue."""
     bar = None
     try:
         if voice.quiet or not sys.stderr.isatty():
@@ -247,14 +248,14 @@ def progress(voice: Voice, folder: str, trust: bool) -> Iterator[Any]:
         raise typer.Exit(130) from None
 
 
-LINES = 5.0  # [s] between two lines of one stage where no terminal shows them in place
+LINES = 5.0  # [s] between two lines of one stage where standard error is no terminal
 
 
 @contextmanager
 def watching(voice: Voice, every: float | None = None) -> Iterator[Callable[..., None]]:
-    """A function (stage, details = "") that tells on standard error how far a search is: in one place of a terminal,
-    elsewhere as lines, at every stage and every few seconds; with `every` the first, and then one in so many seconds,
-    whatever the stage."""
+    """A function (stage, details = "") that reports on standard error how far a search is: in one place of a terminal,
+    elsewhere as lines, at every new stage and every few seconds; with `every`, the first line and then one every so many
+    seconds, whatever the stage."""
     if voice.quiet:
         yield lambda stage, details="": None
         return

@@ -1,4 +1,4 @@
-"""What `info` says of a file: everything that stands in it, numbers as the model has them."""
+"""What `jaxmbs info` prints about a file: all of its content, with the numbers of the model."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def described(study: Study) -> RenderableType:
-    """The same in tables."""
+    """The content of a file (`contents`) in tables."""
     found = contents(study)
     size = f"{_count(len(found['bodies']), 'body', 'bodies')}, {_count(found['nv'], 'degree', 'degrees')} of freedom"
     head = f"{found['name']}: {size} (nq {found['nq']}), "

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def pace() -> ProgressColumn:
-    """Column of a progress bar: samples per second and the time left, from the samples of this process."""
+    """Column of a progress bar: samples per second and the time left, computed from the samples of this process."""
     from rich.progress import ProgressColumn
 
     class Pace(ProgressColumn):
@@ -33,7 +33,7 @@ def pace() -> ProgressColumn:
 
 
 def reference(keys: Iterable[Key]) -> RenderableType:
-    """The key reference, a table for each table of a file."""
+    """The key reference, with one printed table for each table of a file."""
     parts: list[RenderableType] = []
     for (header, of), rows in itertools.groupby(keys, lambda k: (k.header, k.of)):
         parts += [Text(), Text(header or "at the top, before the first [table]", style="bold"), Text(of)]
@@ -59,7 +59,7 @@ def overview(found: Iterable[Entry]) -> RenderableType:
 
 
 def one_run(study: Study, history: History, store: Store | None, sample: int | None) -> RenderableType:
-    """Outputs of one run, beside what the store has for the same sample."""
+    """Outputs of one simulation, next to those of the same sample in the store, if there is one."""
     from jaxmbs.simulate.status import Status
 
     what = f"sample {sample}" if sample is not None else "nominal motion"
@@ -76,7 +76,7 @@ def one_run(study: Study, history: History, store: Store | None, sample: int | N
 
 
 def one_run_document(study: Study, history: History, store: Store | None, sample: int | None) -> dict[str, Any]:
-    """The same as plain data."""
+    """The content of `one_run` as plain data."""
     from jaxmbs.simulate.status import Status
 
     data = store.outputs(study, [sample]) if store and sample is not None else {}

@@ -1,4 +1,4 @@
-"""Terminals that have not every letter: what they lack is written as near as can be, and no command ends for it."""
+"""Terminals that lack some characters: the nearest available ones are written, so that no command fails because of them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _HANDLER = "jaxmbs.nearest"
 
 
 def speakable(*streams: Any) -> None:
-    """Let streams write letters that their encoding lacks as the nearest that it has: "²" as "2", "ü" as "u"."""
+    """Let streams write characters that their encoding lacks as the nearest in ASCII: "²" as "2", "ü" as "u"."""
     codecs.register_error(_HANDLER, _nearest)
     for stream in streams:
         if hasattr(stream, "reconfigure"):
@@ -32,7 +32,7 @@ def speakable(*streams: Any) -> None:
 
 
 def has_every_letter() -> bool:
-    """Whether standard output takes all of Unicode."""
+    """Whether standard output can encode all of Unicode."""
     return (getattr(sys.stdout, "encoding", None) or "").lower().startswith("utf")
 
 

@@ -1,12 +1,13 @@
-"""Synthesis: parameters found by gradient.
+"""Design synthesis: parameters found by gradient-based optimisation.
 
     problem = mbs.design.Problem(model, free=[...], objectives=[...])
     design = mbs.design.synthesize(problem)
     better = mbs.set(model, design.parameters)
 
-What may change is named (`Free`, `Factor`, `MassDistribution`), with bounds, equalities and groups; all else stays, and
-inertias are those of some body whatever the optimiser does. Many starts are searched at once. The result says why the
-search stopped, what binds, which combinations of parameters the conditions fix, and in which relations.
+`Free`, `Factor` and `MassDistribution` name the parameters that may change, with bounds, equalities and groups; all others
+stay fixed, and every inertia that the optimiser tries is physically possible. Many starting points are searched at once.
+The result says why the search stopped, which bounds are active, which combinations of parameters the conditions fix, and by
+which relations.
 """
 
 from jaxmbs.design.findings import Findings as Findings

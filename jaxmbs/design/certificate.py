@@ -1,10 +1,10 @@
 """Proof that conditions cannot be met: no bodies inside their envelopes come near enough.
 
-Where the conditions are linear in the coordinates c (moments of mass distributions), r(c) = J c + r0, and y is any unit
+If the conditions are linear in the coordinates c (moments of mass distributions), r(c) = J c + r0, and y is any unit
 vector, |r(c)| >= y.r(c) >= y.r0 + sum over bodies of min (J'y)_b.c_b. The moments of a body of mass m inside an envelope are
-averages of those of its points, so that each of these minima is m times the least value of a quadratic function f over an
-ellipsoid; and any value of its dual function is below that. The y that proves most is the nearest point of {r(c)} to zero,
-found by Frank and Wolfe's method: its steps are the least points of f.
+m times averages over its points, so each of these minima is m times the minimum of a quadratic function f over an ellipsoid,
+and every value of its dual function is a lower bound of that. The best bound comes from the y that points to the point of
+{r(c)} nearest to zero, which Frank and Wolfe's method finds; its steps are the minimisers of f.
 """
 
 from __future__ import annotations
@@ -20,14 +20,15 @@ from jaxmbs.batching.compiling import compiled
 from jaxmbs.design.mass_distribution import MassDistribution
 from jaxmbs.design.problem import Prepared
 
-AFFINE = 1e-9  # relative departure from linearity that is rounding
-STEPS = 400  # of Frank and Wolfe
-SURE = 1e-6  # of the size of the conditions: what rounding cannot make of zero
+AFFINE = 1e-9  # relative departure from linearity that counts as rounding
+STEPS = 400  # of Frank and Wolfe's method
+SURE = 1e-6  # relative to the size of the conditions: a bound that rounding cannot produce from zero
 
 
 @dataclass(frozen=True)
 class Envelope:
-    """Where the coordinates of a body stand in c; an ellipsoid that holds it, about the pole; bounds of its mass."""
+    """own: the places of a body's coordinates in c; center, half: of the ellipsoid that contains it, relative to the pole;
+    mass: bounds; free_mass: whether the mass is free."""
 
     own: slice
     center: np.ndarray
@@ -37,8 +38,8 @@ class Envelope:
 
 
 def certificate(prepared: Prepared, x: np.ndarray) -> float | None:
-    """What the norm of the conditions is at least, whatever the free bodies are inside their envelopes; None where nothing
-    is proved: without envelopes, where the conditions are not linear, or may be met.
+    """A lower bound of the norm of the conditions, for all possible bodies inside their envelopes; None where nothing is
+    proved: without envelopes, or if the conditions are not linear or may be met.
 
     x: variables to begin with.
     """
@@ -50,7 +51,7 @@ def certificate(prepared: Prepared, x: np.ndarray) -> float | None:
     conditions = [o for o, on in zip(prepared.objectives, prepared.conditions, strict=True) if on]
     if not conditions or any(o.simulates for o in conditions):
         return None
-    if len(conditions) < len(prepared.objectives):  # whatever else is wanted
+    if len(conditions) < len(prepared.objectives):  # the conditions alone, whatever else is wanted
         return certificate(Prepared(replace(problem, objectives=conditions, method="least_squares")), x)
     J, r0 = _linear(prepared, x)
     if J is None:
@@ -66,7 +67,7 @@ def certificate(prepared: Prepared, x: np.ndarray) -> float | None:
             bodies.append(Envelope(own, place, np.asarray(item.half_axes, float), bounds, item.mass is not None))
         else:
             outside.append(J[:, own])
-    if outside:  # what bodies without an envelope can make up for proves nothing
+    if outside:  # what bodies without an envelope can compensate proves nothing
         free = np.concatenate(outside, axis=1)
         U, s, _ = np.linalg.svd(free, full_matrices=True)
         beyond = U[:, int(np.sum(s > 1e-9 * s[0])) :].T
@@ -77,7 +78,8 @@ def certificate(prepared: Prepared, x: np.ndarray) -> float | None:
 
 
 def _linear(prepared: Prepared, x: np.ndarray) -> tuple[Any, Any]:
-    """(J, r0) of the conditions r(c) = J c + r0, compressed to one row per coordinate and one more; None: not linear."""
+    """(J, r0) of the conditions r(c) = J c + r0, compressed to one row per coordinate and one more; (None, None) if they are
+    not linear."""
     variables, data = prepared.variables, prepared.data()
 
     def conditions(c: Any) -> tuple[Any, Any]:
@@ -111,7 +113,7 @@ def distance(J: np.ndarray, r0: np.ndarray, bodies: list[Envelope]) -> float:
             c[b.own] = moments
         best = max(best, bound)
         points.append(J @ c + r0)
-        P = np.stack(points, axis=1)  # the nearest point to zero of the hull of these
+        P = np.stack(points, axis=1)  # to find the point of their convex hull nearest to zero
         heavy = 1e3 * np.abs(P).max()
         weights = nnls(np.vstack([P, np.full(P.shape[1], heavy)]), np.append(np.zeros(len(P)), heavy))[0]
         keep = weights > 0
@@ -139,7 +141,7 @@ def _least(g: np.ndarray, body: Envelope) -> tuple[float, np.ndarray]:
 
 
 def on_a_ball(A: np.ndarray, b: np.ndarray) -> tuple[float, np.ndarray]:
-    """(a lower bound of s.A s + b.s over |s| <= 1, the largest of its dual function to rounding, a point s near it)."""
+    """(a lower bound of s.A s + b.s over |s| <= 1, the maximum of the dual function to rounding; s near the minimum)."""
     values, V = np.linalg.eigh(A)
     beta = V.T @ b
     size = max(np.abs(values).max(), np.abs(beta).max(), 1e-300)
@@ -154,6 +156,6 @@ def on_a_ball(A: np.ndarray, b: np.ndarray) -> tuple[float, np.ndarray]:
         low, high = (middle, high) if outside(middle) else (low, middle)
     dual = -high - float(np.sum(beta**2 / (4 * (values + high))))
     s = -beta / (2 * (values + high))
-    if high > 1e-10 * size and np.linalg.norm(s) < 1:  # along the least curvature to the border
+    if high > 1e-10 * size and np.linalg.norm(s) < 1:  # move along the direction of least curvature to the boundary
         s[0] += np.copysign(np.sqrt(max(1 - s @ s + s[0] ** 2, 0.0)), s[0]) - s[0]
     return dual, V @ (s / max(np.linalg.norm(s), 1.0))

@@ -1,4 +1,4 @@
-"""Before and after: the design against the original on the same random numbers."""
+"""Before and after: the design compared with the original on the same random numbers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ class Row:
 
 @dataclass(frozen=True)
 class Comparison:
-    """rows: what is compared; title: on what; samples: {output: (before, after)}, of every sample, in the shown unit."""
+    """The original compared with a design. title: what they are compared on; rows: the numbers compared; samples: {output:
+    (before, after)}, values of all samples in the unit that is shown."""
 
     title: str
     rows: tuple[Row, ...]
@@ -40,7 +41,8 @@ class Comparison:
 
 
 def variation(model: Model, count: int, seed: int = 1) -> np.ndarray:
-    """(nv, nv) largest departure of every entry of A from its mean over random configurations, over sqrt(A_ii A_jj)."""
+    """(nv, nv) largest departure of every entry of A from its mean over `count` random configurations, relative to
+    sqrt(A_ii A_jj)."""
     keys = jax.random.split(jax.random.key(seed), count)
     q = jax.jit(jax.vmap(model.random))(keys)
     A = np.asarray(mbs.jit(lambda q: mbs.mass_matrix(model, q), in_axes=0)(q))
@@ -50,7 +52,7 @@ def variation(model: Model, count: int, seed: int = 1) -> np.ndarray:
 
 
 def compare(design: Design, count: int, study: Study | None = None) -> Comparison:
-    """The nominal model and the design on `count` configurations, or samples of the study's dispersions."""
+    """Compare the nominal model with the design on `count` configurations, or samples of the study's dispersions."""
     if count == 0:
         return Comparison("", (), {})
     about_A = (ConfigurationIndependence, Decoupling, NoBaseReaction)
@@ -64,7 +66,7 @@ def compare(design: Design, count: int, study: Study | None = None) -> Compariso
 
 
 def _samples(design: Design, count: int, study: Study) -> Comparison:
-    """Both in one run with common random numbers: one program, the parameters an argument."""
+    """Compare both on common random numbers, with one program that takes the parameters as an argument."""
     from jaxmbs.design.samples import draws_of, moved
 
     model, names = design.problem.model, list(design.parameters)
@@ -77,12 +79,12 @@ def _samples(design: Design, count: int, study: Study) -> Comparison:
         return {n: jnp.where(failed, jnp.nan, x[0]) for n, x in run.outputs.items()}, run.status[0]
 
     program = mbs.jit(one, in_axes=(0, None))
-    # the search has other ones: evenly laid out
+    # the search uses other draws, which are evenly spread
     draws = draws_of(study, count if study.dispersions.items else 1)
     found, status = zip(*(program(draws, parameters) for parameters in (nominal, found_ones)), strict=True)
     rows, values = [], {}
     failed = [float(np.sum(np.asarray(s) != 0)) for s in status]
-    if any(failed):  # they are in no quantile, and meet no criterion
+    if any(failed):  # they enter no quantile, and meet no criterion
         rows.append(Row("samples whose motion failed", "", *failed))
     for name, unit in study.shown.items():
         x, y = (np.asarray(f[name]) / unit.factor for f in found)

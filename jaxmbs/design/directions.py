@@ -1,4 +1,4 @@
-"""What stays free, in words; what a design has lost: thickness, inertia."""
+"""Directions that stay free, in words; what a design has lost: thickness, inertia."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import jaxmbs as mbs
 from jaxmbs.batching.compiling import compiled
 from jaxmbs.design.problem import Prepared
 
-NAMED = 3  # directions in words
-COUNTS = 1e-3  # of the largest entry of a direction
-THIN = 1e-5  # of the largest extent, below which there is none
-LOST = 1e-8  # of what a joint has to move nominally, below which it has lost its inertia
+NAMED = 3  # directions that are written out in words
+COUNTS = 1e-3  # relative to the largest entry of a direction: smaller ones are left out
+THIN = 1e-5  # relative to the largest extent of a body: a smaller one counts as none
+LOST = 1e-8  # relative to the inertia that a joint has to move nominally: with less it has lost its inertia
 CONFIGURATIONS = 8
 
 
@@ -29,7 +29,7 @@ def in_words(prepared: Prepared, x: np.ndarray, flat: np.ndarray) -> tuple[str, 
     here = np.abs(v.coordinates_at(x))
     scale = np.maximum(here, np.abs(slopes).max(axis=1))
     scale = np.where(scale > 0, scale, 1.0)
-    # those with few entries are the easiest to read
+    # directions with few entries are the easiest to read
     M, rows = moves / scale, []
     for _ in range(len(M)):
         row, k = np.unravel_index(int(np.argmax(np.abs(M))), M.shape)

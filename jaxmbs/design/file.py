@@ -1,4 +1,4 @@
-"""A problem of synthesis from a TOML file: the tables of a study, and [design]."""
+"""A synthesis problem from a TOML file: the tables of a study, and [design]."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from jaxmbs.study.schema import study_file
 
 @dataclass(frozen=True)
 class DesignFile:
-    """A checked file: the problem it states, the study beside it, and how many samples the report compares."""
+    """A checked file: its problem, its study, and check, the number of samples that the report compares."""
 
     problem: Problem
     study: Study
@@ -39,10 +39,10 @@ class DesignFile:
 
 
 def read(path: str | Path, trust: bool = False) -> DesignFile:
-    """Problem of a TOML file, checked completely.
+    """Read a TOML file and check it completely.
 
-    trust: run the Python `modules` that the file names. Raises InputError: one line for everything that is wrong, each with
-    the path of its key.
+    trust: run the Python `modules` that the file names. Raises InputError with one line for each mistake, which gives the
+    path of its key.
     """
     study = read_study(path, need="mechanism", trust=trust)
     data = parse(read_bytes(path), path)
@@ -53,7 +53,7 @@ def read(path: str | Path, trust: bool = False) -> DesignFile:
 
 
 def file_table() -> type[Table]:
-    """All that a file may hold: the tables of a study, and [design]."""
+    """Everything that a file may contain: the tables of a study, and [design]."""
     outputs, objectives = (
         catalogue({}, None, False, elements_in(package)).classes for package in (outputs_package, objectives_package)
     )

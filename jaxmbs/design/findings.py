@@ -1,4 +1,4 @@
-"""What a solution means: what the conditions fix, what they leave free, and in which relations."""
+"""Interpretation of a solution: what the conditions fix, what they leave free, and by which relations."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from jaxmbs.design.recognition import Given, Recognised, recognised
 from jaxmbs.design.variables import Coordinate
 from jaxmbs.model import Model
 
-SETS = 6  # of given numbers at which coefficients are known
+SETS = 6  # of given numbers for which coefficients are computed
 RANK = 1e-9  # relative singular value below which a direction is free
-AFFINE = 1e-9  # relative departure from linearity that is rounding
+AFFINE = 1e-9  # relative departure from linearity that counts as rounding
 
 
 @dataclass(frozen=True)
 class Relation:
     """One combination of coordinates that the conditions fix.
 
-    text: in words; coefficients: {coordinate: number}; value: what the combination has to be; residual: by how much the
+    text: in words; coefficients: {coordinate: number}; value: required value of the combination; residual: by how much the
     solution misses it [unit]; exact: whether all its numbers were recognised, and hold for other masses and lengths too;
     std: standard deviation of the value where it was measured with noise, else None.
 
@@ -51,12 +51,14 @@ class Relation:
 
 @dataclass(frozen=True)
 class Findings:
-    """coordinates: what relations are said in; rank: number of independent combinations that the conditions fix;
-    singular_values: of the conditions' derivative, largest first, the coordinates in units of their usual size; linear:
-    whether the conditions are linear in the coordinates, so that the relations hold everywhere and not at this solution
-    only; fixed (rank, c): the combinations; free (c - rank, c): a basis of what stays free; indifferent: coordinates
-    that no condition
-    depends on; sensitivity: {coordinate: change of all conditions per unit of it}; relations: `Relation`.
+    """What the conditions fix and what they leave free.
+
+    coordinates: the quantities (c of them) in which relations are expressed; rank: number of independent combinations that
+    the conditions fix; singular_values: of the conditions' derivative, largest first, with the coordinates in units of their
+    usual size; linear: whether the conditions are linear in the coordinates, so that the relations hold everywhere and not
+    only at this solution; fixed (rank, c): the combinations; free (c - rank, c): a basis of what stays free; indifferent:
+    coordinates on which no condition depends; sensitivity: {coordinate: change of all conditions per unit of it}; relations:
+    `Relation`.
 
     >>> here = (mbs.design.Coordinate("a.mass", "kg", (1, 0)),)
     >>> print(mbs.design.Findings(here, 0, np.zeros(1), True, np.zeros((0, 1)), np.eye(1), (), {}, ()))
@@ -86,8 +88,8 @@ class Findings:
 def findings(prepared: Prepared, state: Any, best: int) -> Findings:
     """Rank, null space and relations of the objectives at the best solution.
 
-    There are relations where all are conditions on parameters alone, or measured with noise. Those of simulated motions
-    come from the last step of the search, without relations.
+    Relations are found if all objectives are conditions on parameters alone, or are measured with noise. The findings for
+    simulated motions come from the last step of the search, without relations.
     """
     if any(o.simulates for o in prepared.objectives):
         return _from_search(prepared, state, best)
@@ -118,7 +120,7 @@ def findings(prepared: Prepared, state: Any, best: int) -> Findings:
     local = compiled(jax.vmap(jax.jacfwd(conditions, has_aux=True)))
     points = np.vstack([np.tile(here, (SETS, 1)), elsewhere])
     J, r = (np.asarray(a) for a in local(points, np.vstack([sets, nominal])))
-    if len(x) > n:  # what the own unknowns can make up for is no condition on the parameters
+    if len(x) > n:  # what the additional unknowns can compensate is no condition on the parameters
         Q, R = np.linalg.qr(np.asarray(compiled(jax.jacfwd(own))(x[n:])), mode="complete")
         beyond = Q[:, np.linalg.matrix_rank(R) :]
         J, r = np.einsum("rk,src->skc", beyond, J), r @ beyond
@@ -148,11 +150,11 @@ def findings(prepared: Prepared, state: Any, best: int) -> Findings:
 
 
 def _from_search(prepared: Prepared, state: Any, best: int) -> Findings:
-    """Rank and sensitivities in the variables, from the normal matrix of the search."""
+    """Rank and sensitivities with respect to the variables, from the normal matrix of the search."""
     n = prepared.variables.size
     values, vectors = np.linalg.eigh(np.asarray(state.normal[best])[:n, :n])
     sigma, V = np.sqrt(np.maximum(values[::-1], 0.0)), vectors[:, ::-1].T
-    rank = int(np.sum(sigma > 1e-6 * max(sigma[0], 1e-300)))  # squared in the normal matrix
+    rank = int(np.sum(sigma > 1e-6 * max(sigma[0], 1e-300)))  # the normal matrix has their squares
     labels = prepared.variables.labels()
     each = np.sqrt(np.diagonal(state.normal[best])[:n])
     names = tuple(Coordinate(f"{label}[{labels[:k].count(label)}]" if labels.count(label) > 1 else label, "")
@@ -163,7 +165,7 @@ def _from_search(prepared: Prepared, state: Any, best: int) -> Findings:
 
 
 def given_numbers(model: Model, free: Sequence[str]) -> tuple[tuple[str, ...], tuple[tuple[int, int], ...], np.ndarray]:
-    """(names, powers of kg and m, values) of masses and positions that are neither free nor zero."""
+    """(names, powers of kg and m, values) of masses and lengths that are neither free nor zero, without centres of mass."""
     names, powers, values = [], [], []
     for p in model.structure.parameters:
         if p.name in free or p.unit not in ("kg", "m"):
@@ -194,7 +196,7 @@ def _as_parameters(model: Model, names: Sequence[str], given: Any) -> dict[str, 
 
 
 def _sizes(prepared: Prepared, here: np.ndarray) -> np.ndarray:
-    """Usual sizes of the coordinates (c,): the largest of their like in the same part, nominal or now."""
+    """Usual sizes of the coordinates (c,): the largest nominal or present value of the same kind in the same part."""
     found, start = np.ones(len(here)), 0
     nominal = prepared.variables.coordinates_at(prepared.variables.nominal)
     for part in prepared.variables.parts:
@@ -208,7 +210,7 @@ def _sizes(prepared: Prepared, here: np.ndarray) -> np.ndarray:
 
 
 def _reduced(rows: np.ndarray, coordinates: Sequence[Coordinate]) -> tuple[np.ndarray, np.ndarray]:
-    """Row echelon form of orthonormal rows (r, c), and its pivots: inertias before moments, moments before masses."""
+    """Reduced row echelon form of orthonormal rows (r, c), and its pivots: inertias, then first moments, then masses."""
     M, pivots = rows.copy(), []
     order = sorted(range(M.shape[1]), key=lambda k: -sum(coordinates[k].powers or (0, 0)))
     for k in order:
@@ -231,7 +233,7 @@ def _relations(
     J: np.ndarray, r: np.ndarray, here: np.ndarray, scale: np.ndarray, rank: int, pivots: np.ndarray,
     coordinates: Sequence[Coordinate], given: Given, linear: bool, noise: np.ndarray | None,
 ) -> tuple[Relation, ...]:  # fmt: skip
-    """The fixed combinations, their numbers recognised from all sets of what is given."""
+    """The fixed combinations as relations, with their numbers recognised from all sets of given numbers."""
     rows, values = [], []
     for own, rest in zip(J, r, strict=True):
         V = np.linalg.svd(own * scale, full_matrices=False)[2]

@@ -1,4 +1,4 @@
-"""What may change: parameters by name, one at a time, together, or as a common factor."""
+"""Parameters that may change, by name: singly, with a common value, or with a common factor."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class Free:
     """A parameter that may change, or several that stay equal.
 
     name: of the parameter ("spring.stiffness"), or a list of names that share one value; low, high: bounds in SI, one for
-    all components or one each; components: those of a vector that are free (all by default). What is positive stays so,
-    without a bound, and varies in its logarithm. Inertias are freed by `MassDistribution`.
+    all components or one each; components: those of a vector that are free (all by default). Positive parameters stay
+    positive without a bound, because the search varies their logarithm. Use `MassDistribution` for inertias.
 
     >>> mbs.design.Free("coil.stiffness", low=100.0, high=2000.0).low
     100.0
@@ -41,7 +41,7 @@ class Free:
     components: Sequence[int] | None = None
 
     def part(self, model: Model) -> Part:
-        """Its variables. Raises ModelError for unknown names, wrong kinds or bounds."""
+        """The variables of this item. Raises ModelError for unknown names, wrong kinds or bounds."""
         names = [self.name] if isinstance(self.name, str) else list(self.name)
         p = _parameter(model, names[0])
         for other in names[1:]:
@@ -89,9 +89,9 @@ class Free:
 
 @dataclass(frozen=True)
 class Factor:
-    """A factor on the nominal values of several parameters: one material for many panels, one scale of a mechanism.
+    """A common factor on the nominal values of several parameters: one material for many panels, one scale of a mechanism.
 
-    names: of the parameters, masses and inertias among them; low, high: bounds of the factor.
+    names: of the parameters, which may include masses and inertias; low, high: bounds of the factor.
 
     >>> mbs.design.Factor(["panel.mass", "panel.inertia"], low=0.5, high=2.0).high
     2.0
@@ -102,7 +102,7 @@ class Factor:
     high: float | None = None
 
     def part(self, model: Model) -> Part:
-        """Its variable. Raises ModelError for unknown names or wrong bounds."""
+        """The variable of this item. Raises ModelError for unknown names or wrong bounds."""
         for name in self.names:
             kind = _parameter(model, name).kind
             if kind in (Kind.DIRECTION, Kind.ROTATION):

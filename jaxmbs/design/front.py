@@ -1,8 +1,9 @@
-"""Fronts of two objectives: designs that no other is better than in both.
+"""Pareto fronts of two objectives: designs for which no other is better in both.
 
-Each point gets one objective least while the other stays below a value [Y. Haimes, L. Lasdon, D. Wismer, 1971], which finds
-parts of a front that are not convex, too. Half of the points bound the one, half the other, so that neither a steep nor a
-flat part is left out. All points are searched at once; each begins at its neighbours and at the best that any search saw.
+Each point minimises one objective while the other stays below a bound [Y. Haimes, L. Lasdon, D. Wismer, 1971], which also
+finds parts of a front that are not convex. Half of the points bound one objective, half the other, so that neither a steep
+nor a flat part is left out. All points are searched at once; each starts from its neighbours and from the best point that
+any search has evaluated.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ from jaxmbs.design.synthesize import named, plain
 from jaxmbs.design.under_conditions import EVALUATIONS, at_once, best_of, decided, ended, idle, within_reach
 from jaxmbs.model import ModelError
 
-ROUNDS = 4  # in which points learn from their neighbours
-SAME = 1e-6  # of the front's extent: points nearer than that are one
+ROUNDS = 4  # in which points are searched again from their neighbours
+SAME = 1e-6  # relative to the front's extent: points nearer than that count as one
 
 
 class FrontPoint(NamedTuple):
@@ -54,8 +55,8 @@ class FrontPoint(NamedTuple):
 class Front:
     """Designs of which none is better than another in both objectives, in the order of the first.
 
-    names: of both objectives; points: `FrontPoint`; dropped: how many searches ended where others are better in both, or
-    without a proper end; problem: `Problem` that it solves.
+    names: of both objectives; points: `FrontPoint`; dropped: how many searches ended where others are better in both, at the
+    same point as another, or without reaching a minimum; problem: the `Problem` that was solved.
 
     >>> problem = mbs.design.Problem(mbs.library.double_pendulum().build(), [], [])
     >>> point = mbs.design.FrontPoint((0.5, 2.0), {"link.mass": 0.5}, np.array([0.5]), mbs.design.Status.LEAST)
@@ -75,7 +76,7 @@ class Front:
 
 
 class _Goal(NamedTuple):
-    """What one search wants: the objective k that gets least, and what the other may be at most."""
+    """The goal of one search: minimise objective k while the other is at most `bound`."""
 
     k: int
     bound: float
@@ -85,11 +86,11 @@ class _Goal(NamedTuple):
 def pareto(
     problem: Problem, points: int = 9, checkpoint: str | Path | None = None, progress: Progress = silent
 ) -> Front:
-    """The front of the two objectives of a problem with the goal "least" (half the sum of squares) or "lowest".
+    """The Pareto front of the two objectives of a problem with the goal "least" (half the sum of squares) or "lowest".
 
-    Conditions hold at every point, whatever `problem.method`. points: searches between both ends, 1 or more; checkpoint,
-    progress: as of `synthesize`. Ends are searched from all starts. Raises ModelError where there are not two objectives to
-    trade, or an end is not found.
+    Conditions hold at every point, whatever `problem.method`. points: number of searches between the two ends, 1 or more;
+    checkpoint, progress: as for `synthesize`. The ends are searched from all starts. Raises ModelError if there are not two
+    such objectives, or if an end is not found.
 
     >>> model = mbs.library.double_pendulum().build()
     >>> free = [mbs.design.Free("lower.com", low=-1.0, high=1.0, components=(0,))]
@@ -118,7 +119,7 @@ def pareto(
             raise ModelError(f"pareto: no design with the least {names[k]} meets the conditions; look with synthesize")
     ends = np.array([search.values(a) for a in alone])
     size = np.maximum(np.abs(ends[0] - ends[1]), 1e-12 * np.abs(ends).max() + 1e-300)
-    # of all that have the least of one, that which has the least of the other; rounding is no reason to be without
+    # of all minima of one objective, that with the smallest value of the other; the slack allows for rounding
     goals = [_Goal(1 - k, ends[k, k] + 1e-9 * size[k], size) for k in (0, 1)]
     part = np.arange(1, points + 1) / (points + 1)
     goals += [
@@ -133,8 +134,8 @@ def pareto(
 
 
 def _by_neighbours(search: _Search, goals: list[_Goal], ends: list[np.ndarray]) -> list[Trace | None]:
-    """The best search of every goal: from both ends first, then from where its neighbours have come, until that gains
-    nothing."""
+    """The best search for every goal: first from both ends, then from the points that its neighbours have reached, until
+    that gains nothing."""
     found = search.best(goals, [[*ends, *search.nearby(goal)] for goal in goals])
     for _ in range(ROUNDS):
         values = [search.values(t.best)[0] if t is not None else np.inf for t in found]
@@ -171,7 +172,7 @@ def _point(prepared: Prepared, search: _Search, trace: Trace, goal: _Goal) -> Fr
 
 
 def _not_dominated(points: list[FrontPoint], near: np.ndarray) -> list[FrontPoint]:
-    """Those with proper ends to which no other is better in both, in the order of the first objective, each once."""
+    """The points with status LEAST for which no other is better in both, each once, in the order of the first objective."""
     kept: list[FrontPoint] = []
     for p in sorted((p for p in points if p.status is Status.LEAST), key=lambda p: p.values):
         if not kept or p.values[1] < kept[-1].values[1] - near[1]:
@@ -181,7 +182,7 @@ def _not_dominated(points: list[FrontPoint], near: np.ndarray) -> list[FrontPoin
 
 
 class _Search:
-    """Searches for goals by one program: values of both objectives and of the conditions, with their slopes."""
+    """Searches for all goals with one program, which evaluates both objectives and the conditions with their derivatives."""
 
     def __init__(self, prepared: Prepared, checkpoint: Path | None, progress: Progress):
         self.prepared, self.progress, self.steps = prepared, progress, 0
@@ -190,7 +191,7 @@ class _Search:
         self.archive: list[Local] = []
 
     def ask(self, x: np.ndarray) -> list[Local]:
-        """What is known at points (s, n); the first two margins are the objectives, with the other sign."""
+        """`Local` at points x (s, n); the first two margins are the objectives, with opposite sign."""
         found = [Local(*row) for row in self.kept.answers(x, self.problems)]
         tolerance = self.prepared.problem.tolerance
         self.archive += [p for p in found if p.finite and _rest(p).violation <= tolerance]
@@ -200,23 +201,23 @@ class _Search:
         return found
 
     def values(self, here: Local) -> np.ndarray:
-        """(2,) of both objectives at a point that was asked for."""
+        """(2,) values of both objectives at a point that was evaluated."""
         found = next(p for p in reversed(self.archive) if np.array_equal(p.x, here.x))
         return -found.margins[:2]
 
     def seen(self, x: np.ndarray, goal: _Goal) -> list[Local]:
-        """The points with the eyes of a goal."""
+        """`Local` at points x (s, n) for the problem of a goal."""
         return [_seen(p, goal) for p in self.ask(x)]
 
     def nearby(self, goal: _Goal) -> list[np.ndarray]:
-        """The best point for a goal that any search saw."""
+        """The best point for a goal that any search has evaluated, in a list, which is empty if none meets the goal."""
         tolerance = self.prepared.problem.tolerance
         fit = [p for p in (_seen(p, goal) for p in self.archive) if p.violation <= tolerance]
         return [min(fit, key=lambda p: p.cost).x] if fit else []
 
     def best(self, goals: list[_Goal], starts: list[list[np.ndarray]]) -> list[Any]:
-        """The best search of each goal from each of its starts that ends within the conditions, else None; of a goal
-        without a bound its point."""
+        """For each goal, of the searches from its starts, the best that ends within the conditions, or None; for a goal
+        without a bound, the best point instead of the search."""
         p = self.prepared
         low, high = within_reach(p, p.starts()[0])
         rules: dict[str, Any] = {
@@ -240,12 +241,12 @@ class _Search:
 
 
 def _rest(here: Local) -> Local:
-    """A point without its objectives."""
+    """A point without the objectives among its margins."""
     return here._replace(margins=here.margins[2:], margin_slopes=here.margin_slopes[2:])
 
 
 def _seen(here: Local, goal: _Goal) -> Local:
-    """A point with the eyes of a goal: one objective is the cost, the other a margin."""
+    """A point for the problem of a goal: one objective is the cost, the other a margin."""
     values, slopes = -here.margins[:2], -here.margin_slopes[:2]
     k, other = goal.k, 1 - goal.k
     rest = _rest(here)._replace(cost=float(values[k]), slope=slopes[k])

@@ -1,4 +1,4 @@
-"""What a front of two objectives leaves: front.json, a table for the terminal, one HTML page with its picture."""
+"""The output of a front of two objectives: front.json, a table for the terminal, one HTML page with its picture."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FRONT, PAGE = "front.json", "front.html"
 
 
 def as_json(front: Front) -> dict[str, Any]:
-    """The front for programs: the "parameters" of each point go into `set` as they are."""
+    """The front as data for programs: `set` takes the "parameters" of each point as they are."""
     return {
         "objectives": list(front.names),
         "dropped": front.dropped,
@@ -48,12 +48,12 @@ def _rows(front: Front) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
 
 
 def outcome(front: Front) -> str:
-    """What was found, in a line."""
+    """The result in one line."""
     return f"{len(front.points)} designs of which none is better in both; {front.dropped} searches ended behind others"
 
 
 def table(front: Front) -> RenderableType:
-    """What the terminal shows."""
+    """The front as a table for the terminal."""
     return made(outcome(front), *_rows(front))
 
 

@@ -1,4 +1,4 @@
-"""What experiments tell of parameters, before they are made: Fisher's information at the nominal values."""
+"""What experiments tell about parameters, before they are made: Fisher information at the nominal values."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from jaxmbs.design.problem import Prepared, Problem
 from jaxmbs.design.uncertainty import residuals_at
 from jaxmbs.model import ModelError
 
-NOTHING = 1e-12  # relative eigenvalue of a direction that an experiment does not tell
+NOTHING = 1e-12  # relative eigenvalue below which an experiment tells nothing about a direction
 
 
 @dataclass(frozen=True)
 class Information:
-    """Fisher's information of one experiment: matrix (c, c), in the SI units of `coordinates`.
+    """Fisher information of one experiment: matrix (c, c), in the SI units of `coordinates`.
 
-    Its inverse is the least covariance that an unbiased estimate can have. The information of experiments that are made
-    together adds up.
+    Its inverse is the smallest covariance that an unbiased estimate can have. The information matrices of several
+    experiments add up.
 
     >>> one = mbs.design.Information(("a", "b"), jnp.diag(jnp.array([4.0, 25.0])))
     >>> print(one.std, round(one.a, 4))
@@ -33,12 +33,12 @@ class Information:
     matrix: np.ndarray
 
     def __add__(self, other: Information) -> Information:
-        """That of both experiments together."""
+        """The information of both experiments together."""
         return replace(self, matrix=self.matrix + other.matrix)
 
     @property
     def covariance(self) -> np.ndarray:
-        """(c, c) of the estimates at best; infinite where some combination is not told."""
+        """(c, c) smallest covariance of the estimates; infinite if some combination is not determined."""
         size = np.sqrt(np.maximum(np.diagonal(self.matrix), 1e-300))
         scaled = self.matrix / np.outer(size, size)
         if np.linalg.eigvalsh(scaled)[0] <= NOTHING:
@@ -47,27 +47,29 @@ class Information:
 
     @property
     def std(self) -> np.ndarray:
-        """(c,) standard deviations of the estimates at best."""
+        """(c,) smallest standard deviations of the estimates."""
         return np.sqrt(np.diagonal(self.covariance))
 
     @property
     def d(self) -> float:
-        """The logarithm of the determinant: D-optimal is the experiment with the largest, whatever the units are."""
+        """The logarithm of the determinant: the experiment with the largest is D-optimal, whatever the units are."""
         if not np.isfinite(self.covariance).all():
             return -np.inf
         return float(np.linalg.slogdet(self.matrix)[1])
 
     @property
     def a(self) -> float:
-        """The sum of the variances: A-optimal is the experiment with the least. It depends on the units."""
+        """The sum of the variances: the experiment with the smallest is A-optimal. It depends on the units."""
         return float(np.trace(self.covariance))
 
 
 def information(problem: Problem) -> tuple[Information, ...]:
-    """What each objective of a problem, a candidate experiment, tells of what is free, at the nominal values.
+    """Fisher information about the free parameters at the nominal values, for each objective of a problem, which stands for
+    one candidate experiment.
 
-    Only where an experiment is (positions, rates, accelerations, times) and its noise count, not what was measured. Unknowns
-    of an experiment's own, such as its start, are allowed for. Raises ModelError for objectives that are no measurements.
+    Only the states of an experiment (positions, rates, accelerations, times) and its noise count, not what was measured.
+    Additional unknowns of an experiment, such as its initial state, are allowed for. Raises ModelError for objectives that
+    are no measurements.
 
     >>> mech = mbs.Mechanism("cart", gravity=(0, 0, 0))
     >>> mech.add_body("cart", mass=2.0, inertia=(1.0, 1.0, 1.0))

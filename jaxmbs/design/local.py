@@ -1,7 +1,7 @@
-"""A problem at many points at once: objective, conditions and margins with their exact derivatives.
+"""Evaluates a problem at many points at once: cost, conditions and margins with their exact derivatives.
 
-Motions are the costly part: every motion of every point is a row of one program in machine code (`mbs.jit`), which gives
-what is measured of it and its derivatives in the variables. What follows from that is a small program of arrays.
+Motions are the expensive part: every motion of every point is one batch row of a machine-code program (`mbs.jit`), which
+returns the values measured on it and their derivatives with respect to the variables. The rest is a small array program.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ Array = Any
 
 
 class Local(NamedTuple):
-    """A point x (n,), the largest residual of each objective there, the cost, to be made least, equal (e,), which are to
-    vanish, margins (m,), which are not to be negative, and their derivatives: slope (n,), equal_slopes (e, n),
+    """A point x (n,) with the largest residual of each objective, the cost to be minimised, the values equal (e,) that must
+    vanish, the margins (m,) that must not be negative, and their derivatives: slope (n,) of the cost, equal_slopes (e, n),
     margin_slopes (m, n)."""
 
     x: np.ndarray
@@ -41,24 +41,24 @@ class Local(NamedTuple):
 
     @property
     def conditioned(self) -> bool:
-        """Whether the conditions are finite, whatever the cost is."""
+        """Whether the conditions and margins are finite, whatever the cost is."""
         parts = (self.equal, self.margins, self.equal_slopes, self.margin_slopes)
         return all(bool(np.isfinite(a).all()) for a in parts)
 
     @property
     def violation(self) -> float:
-        """The largest residual of a condition."""
+        """The largest violation of a condition or margin."""
         worst = [np.abs(self.equal), -self.margins, np.zeros(1)]
         return float(np.max(np.concatenate(worst)))
 
     @property
     def broken(self) -> float:
-        """The sum of the squares of what is violated: what gets least where not all can hold."""
+        """The sum of squares of all violations, which is minimised where not all conditions can hold."""
         return float(np.sum(self.equal**2) + np.sum(np.minimum(self.margins, 0.0) ** 2))
 
 
 class Problems:
-    """`Local` of many points: the rows of x (s, n) in one call, padded to the size of the first so that one program does."""
+    """Evaluates `Local` at the rows of x (s, n), `size` points at a time; fewer are padded so that one program suffices."""
 
     def __init__(self, prepared: Prepared, size: int):
         self.prepared, self.size = prepared, size
@@ -81,7 +81,7 @@ class Problems:
         return found
 
     def _motion(self, samples: int) -> Any:
-        """(x, draw) -> (what the objectives take from one motion (k,), its derivatives (k, n))."""
+        """Function (x, draw) -> (values that the objectives take from one motion (k,), their derivatives (k, n))."""
         prepared = self.prepared
         taking = [o for o in prepared.objectives if isinstance(o, OfMotion) and o.samples == samples]
 
@@ -97,7 +97,7 @@ class Problems:
         return with_slopes
 
     def _moved(self, samples: int, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(s, samples, k) and (s, samples, k, n) of all points."""
+        """Values (s, samples, k) and derivatives (s, samples, k, n) from the motions of all points x (s, n)."""
         draws = self.draws[samples]
         rows = np.repeat(x, len(draws), axis=0), np.tile(draws, (len(x), 1))
         found = self.motions[samples](*rows)

@@ -1,9 +1,9 @@
-"""Whether a point is what was sought for: decided by what is measured there, not by why a solver stopped.
+"""Whether a point is an optimum: decided by what is measured there, not by why a solver stopped.
 
-First order [J. Nocedal, S. J. Wright, Numerical Optimization, 2006, 12.3]: the slope of the cost is a sum of the slopes of
-conditions, of margins that are used up and of bounds that are reached, the last two with the right sign. Second order
-[12.5]: along what these leave free the curvature of the Lagrangian is not negative. Where it is zero as well, the cost and
-the conditions do not decide, and other parameters are as good.
+First order [J. Nocedal, S. J. Wright, Numerical Optimization, 2006, 12.3]: the gradient of the cost is a combination of the
+gradients of the conditions, of the active margins and of the active bounds, the last two with the right sign. Second order
+[12.5]: in the directions that these leave free, the curvature of the Lagrangian is not negative. In directions where it is
+zero, the cost and the conditions do not decide, and other parameters are as good.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ import numpy as np
 
 from jaxmbs.design.local import Local
 
-USED_UP = 1e-6  # of usual sizes of the variables: how near to its border a margin is used up
-DEPENDENT = 1e-8  # relative singular value of slopes that are combinations of others
-STEP = 1e-4  # of differences, in usual sizes of the variables
-NEAR = 1e-4  # distance to the least, in usual sizes, at which a point is it
-FLAT = 1e-7  # relative curvature that is none: the square of a relative singular value of 3e-4
-SADDLE = 1e-4  # relative curvature that is negative beyond rounding
+USED_UP = 1e-6  # in usual sizes of the variables: how near to its boundary a margin is active (used up)
+DEPENDENT = 1e-8  # relative singular value below which gradients are combinations of others
+STEP = 1e-4  # of finite differences, in usual sizes of the variables
+NEAR = 1e-4  # distance to the minimum, in usual sizes, at which a point counts as the minimum
+FLAT = 1e-7  # relative curvature that counts as zero: the square of a relative singular value of 3e-4
+SADDLE = 1e-4  # relative size of a negative curvature that is more than rounding
 
 
 @dataclass(frozen=True)
 class First:
-    """First order: free (n,) what the slope leaves after conditions, margins and bounds; tangent (n, d): an orthonormal
-    basis of the directions that these leave; multipliers of conditions (e,) and of margins (m,)."""
+    """First-order conditions. rest (n,): what conditions, margins and bounds leave of the gradient; tangent (n, d): an
+    orthonormal basis of the directions that these leave free; equal (e,), margins (m,): multipliers."""
 
     rest: np.ndarray
     tangent: np.ndarray
@@ -37,9 +37,9 @@ class First:
 
 @dataclass(frozen=True)
 class Optimality:
-    """distance: to the least by the curvature there, in usual sizes of the variables; gain: of the cost on that way;
-    flat (k, n): directions along which neither cost nor conditions change, orthonormal; down (n,): a direction of negative
-    curvature, if there is one; rest: largest entry of what remains of the slope."""
+    """What is measured at a point. rest: largest entry of what remains of the gradient; distance: to the minimum according
+    to the curvature, in usual sizes of the variables; gain: reduction of the cost on the way there; flat (k, n): orthonormal
+    directions in which neither cost nor conditions change; down (n,): a direction of negative curvature, or None."""
 
     rest: float
     distance: float
@@ -48,18 +48,19 @@ class Optimality:
     down: np.ndarray | None
 
     def least(self, cost: float) -> bool:
-        """Whether no change nearby makes the cost less."""
+        """Whether no change nearby reduces the cost."""
         small = self.rest <= 1e-6 * abs(cost) or self.gain <= 1e-12 * abs(cost)
         return bool(self.down is None and (small or self.distance <= NEAR))
 
 
 def used_up(here: Local) -> np.ndarray:
-    """(m,) which margins are: by how far away their border is, whatever they are measured in."""
+    """(m,) which margins are active, judged by the distance of their boundary, whatever their unit."""
     return here.margins <= USED_UP * np.minimum(np.linalg.norm(here.margin_slopes, axis=1), 1.0)
 
 
 def first_order(here: Local, low: np.ndarray, high: np.ndarray, still: np.ndarray) -> First:
-    """still (n,): variables that change nothing, which are left out."""
+    """The first-order conditions at a point within the bounds low, high (n,); still (n,): variables that change nothing,
+    which are left out."""
     from scipy.optimize import nnls
 
     n = len(here.x)
@@ -79,7 +80,7 @@ def first_order(here: Local, low: np.ndarray, high: np.ndarray, still: np.ndarra
         size = max(float(np.linalg.norm(slope)), 1e-300)
         try:
             weights = nnls((projected / sizes[:, None]).T, slope / size)[0] * size / sizes
-        except RuntimeError:  # it cycles
+        except RuntimeError:  # nnls cycles
             weights = np.zeros(len(columns))
     rest = slope - projected.T @ weights
     pushing = weights > 1e-8 * max(float(np.max(weights, initial=0.0)), 1e-300)
@@ -95,7 +96,7 @@ def first_order(here: Local, low: np.ndarray, high: np.ndarray, still: np.ndarra
 def optimality(
     at: Callable[[np.ndarray], Sequence[Local]], here: Local, low: np.ndarray, high: np.ndarray, still: np.ndarray
 ) -> Optimality:
-    """What is measured at a point; at: `Local` of several points (s, n)."""
+    """Test the point `here` to first and second order; at: returns `Local` at several points (s, n)."""
     first = first_order(here, low, high, still)
     T = first.tangent
     rest = float(np.abs(first.rest).max(initial=0.0))
@@ -103,7 +104,7 @@ def optimality(
         return Optimality(rest, 0.0, 0.0, np.zeros((0, len(here.x))), None)
     ends = at(np.concatenate([here.x + STEP * T.T, here.x - STEP * T.T]))
 
-    def slope(p: Local) -> np.ndarray:  # of the Lagrangian
+    def slope(p: Local) -> np.ndarray:  # gradient of the Lagrangian
         return p.slope - p.equal_slopes.T @ first.equal - p.margin_slopes.T @ first.margins
 
     d = T.shape[1]
@@ -119,7 +120,7 @@ def optimality(
     curved = values > FLAT * size
     steps = np.where(curved, -g / np.where(curved, values, 1.0), 0.0)
     flat = ~curved & (values > -SADDLE * size)
-    # along flat ones the slope is rounding, or the cost goes on falling
+    # along flat directions the gradient is rounding, or the cost keeps falling
     unit = np.abs(g[flat]).max(initial=0.0)
     distance = float(np.abs(vectors @ steps).max(initial=0.0))
     if unit > 1e-6 * max(abs(float(here.cost)), float(np.linalg.norm(here.slope)) * 1e-3):
@@ -133,21 +134,21 @@ def _row_space(rows: np.ndarray) -> np.ndarray:
     """Orthonormal rows (r, n) that span the given ones."""
     if not len(rows):
         return np.zeros((0, rows.shape[1]))
-    # rows in units of their own size: those of small numbers count as much
+    # rows are scaled to length 1: those of small numbers count as much
     length = np.linalg.norm(rows, axis=1)
     _, s, V = np.linalg.svd(rows[length > 0] / length[length > 0, None], full_matrices=False)
     return V[: int(np.sum(s > DEPENDENT * s[0]))] if len(s) else np.zeros((0, rows.shape[1]))
 
 
 def null_space(rows: np.ndarray, n: int) -> np.ndarray:
-    """(n, d) orthonormal columns normal to all rows."""
+    """(n, d) orthonormal columns that are orthogonal to all rows."""
     basis = _row_space(rows) if len(rows) else np.zeros((0, n))
     _, _, V = np.linalg.svd(basis, full_matrices=True) if len(basis) else (None, None, np.eye(n))
     return V[len(basis) :].T
 
 
 def compressed(x: Any, rows: Any) -> tuple[np.ndarray, np.ndarray]:
-    """(residuals (k,), slopes (k, n)) with the same sum of squares everywhere near, k at most n + 1."""
+    """(residuals (k,), derivatives (k, n)), k at most n + 1, whose linearised sum of squares is the same."""
     residual, slopes = np.asarray(x, float), np.asarray(rows, float)
     if len(residual) <= slopes.shape[1] + 1:
         return residual, slopes

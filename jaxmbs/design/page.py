@@ -30,7 +30,7 @@ th { color:var(--muted); font-weight:600 } tr:last-child td { border-bottom:0 }
 
 
 def page(design: Design, comparison: Comparison) -> str:
-    """The page's text."""
+    """The HTML text of the report."""
     name = escape(design.problem.model.name)
     title = f"{name}: synthesis"
     lead = f"<p class='{'lead' if design.status.success else 'bad'}'>{escape(outcome(design))}</p>"
@@ -59,12 +59,12 @@ def document(title: str, content: str) -> str:
 
 
 def panel(content: str) -> str:
-    """What stands on a ground of its own."""
+    """Content in a box with its own background."""
     return f"<div class=panel>{content}</div>"
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table of texts."""
+    """An HTML table of texts."""
     body = "".join("<tr>" + "".join(f"<td>{escape(x)}</td>" for x in row) + "</tr>" for row in rows)
     top = "".join(f"<th>{escape(x)}</th>" for x in head)
     return f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"

@@ -6,12 +6,12 @@ import numpy as np
 
 from jaxmbs.study.plots import BAD, GOOD, NEUTRAL, _picture
 
-_FLOOR = 1e-34  # costs below are rounding
+_FLOOR = 1e-34  # costs below this are rounding
 
 
 def convergence(history: np.ndarray, best: int, violations: np.ndarray | None = None) -> str:
-    """Cost of every start (steps, starts) against the step, the best one marked; violations (steps, starts): of conditions,
-    in a picture of their own."""
+    """Cost of every start (steps, starts) against the step, with the best one marked; violations (steps, starts): of the
+    conditions, shown in a separate picture."""
     if violations is None:
         return _against_step(history, best, "half the sum of squares", _FLOOR)
     found = _against_step(history, best, "best value so far", None)
@@ -19,7 +19,7 @@ def convergence(history: np.ndarray, best: int, violations: np.ndarray | None = 
 
 
 def _against_step(values: np.ndarray, best: int, label: str, floor: float | None) -> str:
-    """floor: the least that is shown, on a logarithmic scale."""
+    """Values (steps, starts) against the step; floor: the smallest value shown, on a logarithmic scale (None: linear)."""
     svg: list[str] = []
     with _picture(9.4, 3.2, svg, f"{label} of every start against the step") as ax:
         shown = np.where(np.isfinite(values), values, np.nan)
@@ -35,7 +35,7 @@ def _against_step(values: np.ndarray, best: int, label: str, floor: float | None
 
 
 def front(values: np.ndarray, names: tuple[str, str]) -> str:
-    """Both objectives (points, 2) of the designs of a front, against one another."""
+    """Both objectives (points, 2) of the designs of a front, one plotted against the other."""
     svg: list[str] = []
     with _picture(9.4, 4.2, svg, f"front of {names[0]} and {names[1]}") as ax:
         ax.plot(values[:, 0], values[:, 1], color=NEUTRAL, linewidth=0.8)
@@ -46,7 +46,7 @@ def front(values: np.ndarray, names: tuple[str, str]) -> str:
 
 
 def two_histograms(before: np.ndarray, after: np.ndarray, name: str) -> str:
-    """An output before and after, on common bins."""
+    """Histograms of an output before and after, with common bins."""
     svg: list[str] = []
     with _picture(9.4, 2.6, svg, f"histograms of {name}") as ax:
         both = [x[np.isfinite(x)] for x in (before, after)]

@@ -196,7 +196,7 @@ class Prepared:
             return content.digest(asked | {"structure": p.model.structure, "settings": settings, "numbers": numbers})
         except content.NotKnownError:  # a function that reads a file, say: nobody can tell whether it is the same again
             with np.printoptions(threshold=sys.maxsize, floatmode="unique"):
-                return f"{_PROCESS} {repr((asked, numbers, p.model.structure, settings))}"
+                return f"{_PROCESS} {(asked, numbers, p.model.structure, settings)!r}"
 
 
 def _largest(taken: Any) -> Array:

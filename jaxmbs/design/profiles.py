@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from jaxmbs.design.synthesize import Design
 
 Array = Any
-MOST = 200  # evaluations of an end
-FAR = 0.5  # of the reach of a variable without bounds, beyond which an end is infinite
+MOST = 200  # evaluations for one end
+FAR = 0.5  # share of the reach of a variable without bounds, beyond which an end is infinite
 
 
 def ends(design: Design, level: float) -> dict[str, tuple[float, float]]:
-    """{coordinate: (low, high)}: the least and the greatest of each where the sum of squares is less than its least times
-    what is allowed: 1 + F(1, freedom) / freedom, or its least and chi²(1) where the noise is known."""
+    """{coordinate: (low, high)}: the smallest and largest value of each for which the sum of squares is at most its minimum
+    times 1 + F(1, freedom) / freedom, or, where the noise is known, at most its minimum plus chi²(1)."""
     from scipy.stats import chi2, f
 
     prepared = Prepared(design.problem)
@@ -39,7 +39,7 @@ def ends(design: Design, level: float) -> dict[str, tuple[float, float]]:
     def both(x: Array) -> tuple[Any, Any]:
         found = prepared.measured(prepared.model(x), x, data)
         taken = zip(prepared.objectives, found, prepared.constants, strict=True)
-        # weighed as in the search, in units of the first objective's residuals
+        # weighted as in the search, in units of the first objective's residuals
         r = [missed(o, m, c) * o.weight / np.sqrt(len(m.reshape(-1))) for o, m, c in taken]
         unit = prepared.objectives[0].weight ** 2 / len(r[0])
         out = v.place(x[: v.size]), sum(jnp.sum(a**2) for a in r) / unit
@@ -63,7 +63,7 @@ def ends(design: Design, level: float) -> dict[str, tuple[float, float]]:
         (moves, gradient), (place, squares) = jax.tree.map(np.asarray, program(padded))
         return list(zip(padded, moves, gradient, place, squares, strict=True))[: len(x)]
 
-    def away(end: np.ndarray) -> np.ndarray:  # what is positive goes to zero in its logarithm
+    def away(end: np.ndarray) -> np.ndarray:  # the logarithm of a positive parameter may go to -inf: its end is zero
         log = np.zeros(len(x), bool)
         log[: v.size] = v.logarithmic
         far = np.where(log, end - x, np.abs(end - x)) > FAR * (high - x)
@@ -77,7 +77,7 @@ def ends(design: Design, level: float) -> dict[str, tuple[float, float]]:
                 return Local(point, np.zeros(1), -side * place[k] / size[k], np.zeros(0), margin,
                              -side * moves[k] / size[k], np.zeros((0, len(point))), -gradient[None] / room)  # fmt: skip
 
-            ahead = inverse @ slopes[k]  # to the end of the parabola
+            ahead = inverse @ slopes[k]  # towards the end of the interval if the sum is a parabola
             length = np.sqrt(max(float(slopes[k] @ ahead), 0.0))
             start = x + side * np.sqrt(room) * ahead / length if length > 0 else x
             return searched(local, np.clip(start, low, high), low, high, 1e-6, MOST).best

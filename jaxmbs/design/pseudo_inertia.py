@@ -1,9 +1,9 @@
-"""Mass distributions from unconstrained numbers: the log-Cholesky form of the pseudo-inertia, which no optimiser can break.
+"""Mass distributions from unconstrained numbers, always physically possible: log-Cholesky form of the pseudo-inertia.
 
 With the second moments about the centre of mass divided by the mass, S = A Aᵀ, A lower triangular with diagonal exp(d),
-every y = (d (3), off-diagonal entries of A (3), centre of mass (3)) is the distribution of some body and every body with
-extent in all directions has one y. An envelope, an ellipsoid, holds such a body when the trace of its second moments about
-the ellipsoid's centre, in units of the half-axes, is at most the mass: |A|² + |c|² <= 1. So y is drawn into that ball.
+every y = (d (3), off-diagonal entries of A (3), centre of mass (3)) is the distribution of some body, and every body with
+extent in all directions has one y. An ellipsoid as envelope contains such a body if the trace of its second moments about
+the ellipsoid's centre, in units of the half-axes, is at most the mass: |A|² + |c|² <= 1. So y is mapped into that ball.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ import jax.numpy as jnp
 import numpy as np
 
 Array = Any
-FLAT = 1e-6  # relative second moment below which a body counts as flat: of its largest
+FLAT = 1e-6  # second moment, relative to the largest, below which a body counts as flat
 
 
 def distribution(y: Array, center: Array, half: Array, inside: bool, least: float = 0.0) -> tuple[Array, Array]:
     """(com (3,), second moments about it per mass (3, 3)) [m, m²] of y (9,).
 
-    center, half (3,): of the ellipsoid, or of what lengths are measured by where `inside` is false; least: second moment
-    per mass that there is in every direction [m²].
+    center, half (3,): of the ellipsoid, or, where `inside` is false, origin and units of lengths; least: second moment per
+    mass that the body has at least in every direction [m²].
     """
     z = jnp.concatenate([jnp.exp(y[:3]), y[3:]])
     if inside:
@@ -34,7 +34,7 @@ def distribution(y: Array, center: Array, half: Array, inside: bool, least: floa
 def unconstrained(
     com: np.ndarray, second: np.ndarray, center: np.ndarray, half: np.ndarray, inside: bool, least: float = 0.0
 ) -> np.ndarray:
-    """y (9,) of a distribution; flat bodies get a little thickness, those beyond the envelope are shrunk into it."""
+    """y (9,) of a distribution; a flat body gets a little thickness, and one beyond the envelope is shrunk into it."""
     scaled = (second - least * np.eye(3)) / np.outer(half, half)
     moments, axes = np.linalg.eigh((scaled + scaled.T) / 2)
     moments = np.maximum(moments, FLAT * max(moments.max(), FLAT))
@@ -49,7 +49,7 @@ def unconstrained(
 
 
 def second_moments(inertia: Array) -> Array:
-    """(3, 3) integral of x xᵀ dm from an inertia matrix about the same point, and back where traces are halved."""
+    """(3, 3) integral of x xᵀ dm from an inertia matrix about the same point; the inverse of `inertia_of`."""
     xp = np if isinstance(inertia, np.ndarray) else jnp
     return xp.trace(inertia) / 2 * xp.eye(3) - inertia
 

@@ -1,7 +1,7 @@
 """Numbers recognised as small rational combinations of products of given masses and lengths.
 
-A coefficient is known at several values of everything that is given, not only at the nominal ones: a combination that fits
-all of them to rounding is no coincidence.
+A number is known for several sets of the given values, not only for the nominal ones, so a combination that fits all of them
+to rounding is no coincidence.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ AGREE = 1e-8  # relative difference that counts as rounding
 
 @dataclass(frozen=True)
 class Given:
-    """Numbers that stay: names, powers of (kg, m), and values (sets, names), the nominal ones first."""
+    """Given numbers, which stay fixed: names, powers of (kg, m), and values (sets, names), the nominal ones first."""
 
     names: tuple[str, ...]
     powers: tuple[tuple[int, int], ...]
@@ -36,7 +36,7 @@ class Recognised:
 
 
 def recognised(samples: np.ndarray, powers: tuple[int, int] | None, given: Given) -> Recognised:
-    """What a number is, from its value at every set of what is given (sets,); powers: of kg and m in it (None: unknown)."""
+    """Recognise a number by its values (sets,) at all sets of given numbers; powers: of kg and m in it (None: unknown)."""
     value = float(samples[0])
     size = np.abs(samples).max()
     if size == 0:
@@ -56,7 +56,7 @@ def recognised(samples: np.ndarray, powers: tuple[int, int] | None, given: Given
 def _combination(
     samples: np.ndarray, products: Sequence[tuple[str, np.ndarray]], count: int
 ) -> list[tuple[Fraction, int]] | None:
-    """(factor, index of the product) of the first combination of `count` products that fits all samples."""
+    """[(factor, index of the product)] of the first combination of `count` products that fits all samples, or None."""
     size = np.abs(samples).max()
     if not products:
         return None

@@ -1,4 +1,4 @@
-"""What a synthesis leaves: design.json, a table for the terminal, one HTML page."""
+"""The output of a synthesis: design.json, a table for the terminal, one HTML page."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def written(design: Design, comparison: Comparison, folder: Path) -> tuple[Path,
 
 
 def write(path: Path, text: str) -> Path:
-    """The whole file or none."""
+    """Write the file completely or not at all; returns its path."""
     partial = path.with_name(f".{path.name}.partial")
     partial.write_text(text, encoding="utf-8")
     os.replace(partial, path)
@@ -41,7 +41,7 @@ def write(path: Path, text: str) -> Path:
 
 
 def as_json(design: Design, comparison: Comparison) -> dict[str, Any]:
-    """The design for programs: "parameters" go into `set` as they are."""
+    """The design as data for programs: `set` takes the "parameters" as they are."""
     found = design.findings
     return {
         "parameters": {name: np.asarray(x).tolist() for name, x in design.parameters.items()},
@@ -91,7 +91,7 @@ def _finite(x: float) -> float | None:
 
 
 def estimates(design: Design) -> tuple[Estimate, ...]:
-    """What a fit found, each with its standard deviation; none of other problems."""
+    """The estimates of a fit, with their standard deviations; none for other problems."""
     return design.uncertainty.estimates if design.uncertainty else ()
 
 
@@ -111,19 +111,19 @@ def estimated(design: Design) -> list[tuple[str, str, str, str]]:
 
 
 def outcome(design: Design) -> str:
-    """Status and numbers of starts in a line."""
+    """Status, reason and the number of starts with each status, in one line."""
     counts = zip(*np.unique(design.statuses, return_counts=True), strict=True)
     each = ", ".join(f"{n} {Status(int(s)).name}" for s, n in counts)
     return f"{design.status.name}: {design.reason} (starts: {each}; {len(design.history)} steps)"
 
 
 def changes(design: Design) -> list[tuple[str, str, str]]:
-    """(parameter, before, after) of all that is free."""
+    """(parameter, before, after) of every free parameter."""
     return [(n, said(mbs.get(design.problem.model, n)), said(x)) for n, x in design.parameters.items()]
 
 
 def said(x: Any) -> str:
-    """A value in few digits; a matrix by rows."""
+    """A value with few digits; a matrix row by row."""
     x = np.asarray(x, float)
     if x.ndim == 2:
         return "; ".join(" ".join(f"{v:.4g}" for v in row) for row in x)
@@ -131,7 +131,7 @@ def said(x: Any) -> str:
 
 
 def table(design: Design, comparison: Comparison) -> RenderableType:
-    """What the terminal shows."""
+    """The design as tables for the terminal."""
     parts: list[RenderableType] = [Text(outcome(design), style="green" if design.status.success else "red")]
     wanted = [(n, f"{design.before[n]:.4g}", f"{x:.4g}") for n, x in design.largest.items()]
     parts.append(made("largest residuals", ("objective", "before", "after"), wanted))

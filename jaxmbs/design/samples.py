@@ -1,4 +1,4 @@
-"""Motions of dispersed samples: the same random numbers for every candidate, those of the study."""
+"""Motions of dispersed samples, with the random numbers of the study, which are the same for every candidate."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ Array = Any
 
 
 class Moved(NamedTuple):
-    """What motions gave, (samples,) each: outputs by name, time [s] and lost energy [J] of the first of every event by name,
-    whether it happened, and `mbs.Status`.
+    """Results of motions, (samples,) each: outputs by name; for every event by name the time [s] of its first occurrence,
+    the energy [J] lost in all of its occurrences, and whether it happened; and status, a `mbs.Status`.
 
-    An event that did not happen has the time of the run's end; and a joint that was to reach a value has more by what it
-    still lacks, so that a search sees in which direction it would.
+    An event that did not happen has the end time of the run; if a joint was to reach a value, this time is increased in
+    proportion to what the joint still lacks, so that a search sees in which direction the event lies.
     """
 
     outputs: dict[str, Array]
@@ -38,7 +38,7 @@ class Moved(NamedTuple):
 
 
 def draws_of(study: Study, count: int, first: int = 0) -> Array:
-    """(count, k) draws of samples first, first + 1, ...: those that `jaxmbs study` takes."""
+    """(count, k) draws of samples first, first + 1, ..., the same as those of `jaxmbs study`."""
     if not study.dispersions.items:
         return jnp.zeros((count, 0))
     from jaxmbs.study.batch import draws_of as draws
@@ -47,9 +47,9 @@ def draws_of(study: Study, count: int, first: int = 0) -> Array:
 
 
 def even_draws(study: Study, count: int) -> Array:
-    """(count, k) draws of the dispersions laid out evenly, by Sobol's points of the study's seed.
+    """(count, k) draws that cover the dispersions evenly, from Sobol points with the study's seed.
 
-    Their shares and quantiles are nearer to those of many samples than those of as many random ones are.
+    Their shares and quantiles are nearer to those of many samples than those of the same number of random draws.
     """
     from jaxmbs.study.sampling.designs import Design
 
@@ -61,7 +61,7 @@ def even_draws(study: Study, count: int) -> Array:
 
 
 def moved(study: Study, model: Model, draws: Array) -> Moved:
-    """The motions of a candidate's samples."""
+    """The motions of a candidate's samples, one for each of the draws (samples, k)."""
     from jaxmbs.study.batch import simulated, status_of
     from jaxmbs.study.outputs.folding import folded, kept
 
@@ -93,8 +93,8 @@ def moved(study: Study, model: Model, draws: Array) -> Moved:
 class FailedSamples(NamedTuple):
     """The samples of an objective whose motions fail at the result.
 
-    samples: how many the objective has; statuses: {`mbs.Status`: how many ended so}, of those that failed; too_many: whether
-    the objective cannot do without them.
+    samples: how many the objective has; statuses: {`mbs.Status`: how many failed samples ended with it}; too_many: whether
+    more failed than the objective allows.
 
     >>> print(mbs.design.FailedSamples(200, {mbs.Status.COARSE: 3}, too_many=False))
     motions of 3 of 200 samples failed (3 COARSE)
@@ -105,13 +105,13 @@ class FailedSamples(NamedTuple):
     too_many: bool
 
     def __str__(self) -> str:
-        """How many of how many, and why."""
+        """How many of the samples failed, and why."""
         why = ", ".join(f"{n} {s.name}" for s, n in self.statuses.items())
         return f"motions of {sum(self.statuses.values())} of {self.samples} samples failed ({why})"
 
 
 def failed_samples(prepared: Prepared, x: np.ndarray) -> tuple[FailedSamples, ...]:
-    """Of every set of samples of which a motion fails with the variables x (n,)."""
+    """`FailedSamples` for every set of samples in which a motion fails at the variables x (n,)."""
     from jaxmbs.design.objectives.motion import OfMotion
 
     moving = [(o, d) for o, d in zip(prepared.objectives, prepared.data(), strict=True) if isinstance(o, OfMotion)]
@@ -130,7 +130,7 @@ def failed_samples(prepared: Prepared, x: np.ndarray) -> tuple[FailedSamples, ..
 
 
 def _lacking(model: Model, name: str, condition: Any, start: Array, end: Array) -> Array:
-    """What part of its way a joint still lacks at the end of a run; 0 where an event waits for something else."""
+    """The share of its way that a joint still lacks at the end of a run; 0 for an event that waits for something else."""
     if not isinstance(condition, JointReaches):
         return jnp.zeros(())
     at, value = model.q_slice(condition.joint), mbs.get(model, f"{name}.value")
@@ -139,8 +139,8 @@ def _lacking(model: Model, name: str, condition: Any, start: Array, end: Array) 
 
 
 def require_effect(study: Study, free: Iterable[str]) -> None:
-    """Raise ModelError where the draws of a dispersion would replace what is free, and where samples are laid out by their
-    number, of which a search has its own."""
+    """Raise ModelError if the draws of a dispersion would replace a free parameter, or if the study has a sampling design
+    that depends on the number of samples, because a search has its own number."""
     from jaxmbs.study.sampling.designs import RANDOM
 
     if study.plan.design != RANDOM:

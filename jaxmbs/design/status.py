@@ -6,7 +6,7 @@ import enum
 
 
 class Status(enum.IntEnum):
-    """Why the search from one start stopped, by what is measured there; `message` is what users read.
+    """Why the search from one start stopped, judged by what is measured at its end; `message` explains it to users.
 
     >>> mbs.design.Status.RUNAWAY.success, mbs.design.Status(0).message
     (False, 'every condition holds')
@@ -28,7 +28,7 @@ class Status(enum.IntEnum):
         return self.name
 
     def __format__(self, spec: str, /) -> str:
-        """Of the name; with "d" of the number."""
+        """Format the name, or the number if `spec` ends with "d"."""
         return format(int(self) if spec.endswith("d") else self.name, spec)
 
     @property
@@ -38,7 +38,7 @@ class Status(enum.IntEnum):
 
     @property
     def success(self) -> bool:
-        """Whether the parameters are what was sought for."""
+        """Whether the parameters are what was asked for."""
         return self in (Status.MET, Status.LEAST)
 
 

@@ -1,4 +1,4 @@
-"""Parameters found by gradient."""
+"""Design synthesis: runs the search and collects its result."""
 
 from __future__ import annotations
 
@@ -27,17 +27,19 @@ from jaxmbs.model import Model
 
 @dataclass(frozen=True)
 class Design:
-    """What was found.
+    """The result of a synthesis.
 
-    parameters: {name: value}, ready for `set`; status: `Status` of the best start; reason: in words, with what binds;
-    largest: {objective: its largest residual}; before: the same at the nominal values; cost: half the sum of squares;
-    history (steps, starts): costs; statuses, costs (starts,); x (starts, n): variables of every start; best: its number;
-    findings: `Findings`, what the conditions fix and what they leave free (None where the search failed); problem: `Problem`
-    that it solves; certificate: where it is proved that no bodies inside their envelopes meet the conditions, what the norm
-    of these, relative to the nominal mass matrix, is at least; else None; undetermined: combinations of parameters that
-    change neither what is least nor the conditions, in words (status UNDETERMINED); violations (steps, starts): of the
-    conditions, with method "constrained"; uncertainty: `Uncertainty` of a fit, a problem whose objectives are all "least";
-    failed: `FailedSamples`, the samples whose motions failed at the result (status UNRELIABLE where they are too many).
+    parameters: {name: value}, ready for `set`; status: `Status` of the best start; reason: in words, with the active bounds;
+    largest: {objective: its largest residual}; before: the same at the nominal values; cost: half the sum of squares, plus
+    the weighted mean of objectives with the goal "lowest"; history (steps, starts): costs; statuses, costs (starts,);
+    x (starts, n): variables of every start; best: index of the best start; findings: `Findings`, what the conditions fix and
+    what they leave free (None where the search failed, and with method "adam"); problem: the `Problem` that was solved;
+    certificate: if it is proved that no bodies inside their envelopes meet the conditions, a lower bound of the norm of the
+    conditions relative to the nominal mass matrix, else None; undetermined: combinations of parameters that change neither
+    the cost nor the conditions, in words (status UNDETERMINED if it is a fit); violations (steps, starts): of the
+    conditions, with method "constrained"; uncertainty: `Uncertainty` of a fit, a problem whose objectives, apart from
+    conditions, are all "least"; failed: `FailedSamples`, the samples whose motions failed at the result (status UNRELIABLE
+    if there are too many).
 
     >>> model = mbs.set(mbs.library.three_link_arm().build(), {"gravity": (0, 0, 0)})
     >>> free = [mbs.design.Free(f"body_{k}.com", components=(0, 1)) for k in (2, 3)]
@@ -69,7 +71,7 @@ class Design:
 
     @property
     def relations(self) -> tuple[Any, ...]:
-        """The relations that the conditions impose, each with its residual; none where the search failed."""
+        """The relations that the conditions impose, each with its residual; empty without `findings`."""
         return self.findings.relations if self.findings else ()
 
     @property
@@ -81,9 +83,10 @@ class Design:
 def synthesize(problem: Problem, checkpoint: str | Path | None = None, progress: Progress = silent) -> Design:
     """Search for the parameters that a problem asks for.
 
-    checkpoint: a file that keeps the search, which goes on from it to the same bits; progress: called with (steps, points
-    that the last one evaluated, least cost). The result says whether it is one: look at `status` and `reason`. Needs
-    float64. Raises ModelError for what cannot be searched for, before it starts.
+    checkpoint: a file in which the search is saved, and from which it continues with bitwise identical results; progress:
+    called with (steps, points evaluated in the last step, smallest cost). A search may fail without an error: look at
+    `status` and `reason` of the result. Needs float64. Raises ModelError, before the search starts, for a problem that
+    cannot be searched.
 
     >>> model = mbs.set(mbs.library.three_link_arm().build(), {"gravity": (0, 0, 0)})
     >>> free = [mbs.design.Free("body_3.com", components=(0, 1))]
@@ -145,7 +148,7 @@ def synthesize(problem: Problem, checkpoint: str | Path | None = None, progress:
 def _settled(
     prepared: Prepared, state: Any, history: np.ndarray, best: int, progress: Progress
 ) -> tuple[Any, np.ndarray, np.ndarray]:
-    """(state, history, the directions that stay free (k, n)) of the best start, which goes on where it stops at a saddle."""
+    """(state, history, directions that stay free (k, n)); the best start continues if it has stopped at a saddle point."""
     state, free, down = _measured(prepared, state, best)
     for _ in range(ESCAPES):
         if down is None:
@@ -165,11 +168,11 @@ def _settled(
 
 
 def _measured(prepared: Prepared, state: Any, best: int) -> tuple[Any, np.ndarray, np.ndarray | None]:
-    """(state with the best start's status as it is measured there, the directions that stay free (k, n), the direction
-    down from a saddle (n,)).
+    """(state with the status of the best start as measured there, directions that stay free (k, n), direction (n,) down
+    from a saddle point or None).
 
-    Conditions that hold hold. For what is least it is asked whether it is, where the search did not look (random samples
-    in each step), and whether other parameters do as well, where its normal matrix has such directions.
+    Conditions that are met need no further test. A minimum is tested where the search itself did not test it (random samples
+    in each step); and where the normal matrix leaves directions free, it is tested whether other parameters do equally well.
     """
     state = state._replace(status=np.array(state.status))
     status, x = Status(int(state.status[best])), np.asarray(state.x[best], float)
@@ -183,7 +186,7 @@ def _measured(prepared: Prepared, state: Any, best: int) -> tuple[Any, np.ndarra
             here = problems(x[None])[0]
             out = way_out(here, problems, *bounds, idle(prepared, x)) if here.conditioned else None
             if out is not None:
-                state.status[best] = int(Status.STALLED)  # a greatest violation, or a saddle of it
+                state.status[best] = int(Status.STALLED)  # the violation is at a maximum or a saddle point
             return state, none, out
         return state, none, None
     normal = np.asarray(state.normal[best]) if hasattr(state, "normal") else None
@@ -198,20 +201,21 @@ def _measured(prepared: Prepared, state: Any, best: int) -> tuple[Any, np.ndarra
     measured = optimality(problems, here, *within_reach(prepared, x), idle(prepared, x))
     found, free = decided(measured, here, Status.STEPS if normal is None else status, prepared)
     if normal is not None and found is Status.STALLED and measured.down is None:
-        found = status  # the search's own test of the slope is about noise, not about rounding
+        found = status  # the search tests its gradient against noise, not against rounding
     state.status[best] = int(found)
     return state, free, None if normal is None else measured.down
 
 
 def _deficient(prepared: Prepared, normal: np.ndarray, x: np.ndarray) -> bool:
-    """Whether the slopes of residuals leave a combination of the variables free that no bound holds."""
+    """Whether the residuals' derivatives leave free some combination of the variables that are not at a bound."""
     inside = (x > prepared.low) & (x < prepared.high) & (np.diagonal(normal) >= 0)
     values = np.linalg.eigvalsh(normal[np.ix_(inside, inside)])
     return bool(len(values) and values[0] <= 10 * FLAT * values[-1])
 
 
 def plain(value: Any) -> Any:
-    """A number or an array; an inertia is made symmetric to the last bit, and one that vanishes is still that of a body."""
+    """A plain number or array. An inertia is made exactly symmetric, and negative second moments of mass are set to zero, so
+    that it remains that of a body."""
     x = np.asarray(value, float)
     if x.shape == (3, 3):
         x = (x + x.T) / 2
@@ -224,7 +228,7 @@ def plain(value: Any) -> Any:
 
 
 def best_start(prepared: Prepared, state: Any) -> int:
-    """The best of all starts: successes first; of those that meet every condition the nearest to the nominal values."""
+    """Index of the best start: successes first, and of those that meet every condition the nearest to the nominal values."""
     n = prepared.variables.size
     away = np.linalg.norm(state.x[:, :n] - prepared.variables.nominal, axis=1)
     met = state.status == int(Status.MET)
@@ -235,7 +239,7 @@ def best_start(prepared: Prepared, state: Any) -> int:
 
 
 def named(prepared: Prepared, k: int) -> str:
-    """Name of an objective: its type, numbered where there are several."""
+    """Name of objective k: its type, numbered where there are several of that type."""
     from jaxmbs.model.fields import type_name
 
     types = [type_name(type(o)) for o in prepared.objectives]

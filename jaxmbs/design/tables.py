@@ -28,7 +28,7 @@ class ParameterTable(Table):
 
 
 class FactorTable(Table):
-    """A factor on the values of several parameters: one material for many panels."""
+    """A common factor on the values of several parameters: one material for many panels."""
 
     type: Literal["factor"] = stated("word", "names the type")
     names: list[str] = stated("list of names", "parameters that the factor acts on", min_length=1)
@@ -37,7 +37,7 @@ class FactorTable(Table):
 
 
 class MassDistributionTable(Table):
-    """Centre of mass and inertia of bodies, each free for itself but always those of some body."""
+    """Centre of mass and inertia of bodies, free for each body but always physically possible."""
 
     type: Literal["mass_distribution"] = stated("word", "names the type")
     bodies: list[Name] = stated("list of bodies", "bodies, each with a distribution of its own", min_length=1)
@@ -68,7 +68,7 @@ AnyFree = Annotated[ParameterTable | FactorTable | MassDistributionTable, Field(
 
 
 class _DesignTable(Table):
-    """What may change, what is wanted, and how it is searched for."""
+    """What may change, what is wanted, and how to search for it."""
 
     free: list[AnyFree] = stated("table per item", "what may change; all else stays", min_length=1)
     seed: Annotated[int, Field(strict=True, ge=0, lt=2**31)] = stated(
@@ -95,7 +95,7 @@ class _DesignTable(Table):
 
 @functools.cache
 def design_table(known: Classes) -> Any:
-    """The table of [design] in which the known classes may stand."""
+    """The [design] table that accepts the known classes of objectives."""
     objectives: Any = Annotated[list[any_of(Objective, known)], Field(min_length=1)]  # type: ignore[misc]
     wanted: Any = (objectives, stated("table per objective", "what is wanted"))
     return create_model("DesignTable", __base__=_DesignTable, __doc__=_DesignTable.__doc__, objectives=wanted)

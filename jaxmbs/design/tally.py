@@ -1,4 +1,4 @@
-"""What searches have looked at, for those who wait: how many evaluations, how near the conditions are, at which stage."""
+"""Progress of searches, for those who wait: number of evaluations, violation of the conditions, stage."""
 
 from __future__ import annotations
 
@@ -11,26 +11,27 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Tally:
-    """Of the searches within `counting`: evaluations, points at which objectives and conditions were computed; stage."""
+    """Progress of the searches within `counting`. evaluations: number of points at which objectives and conditions were
+    computed; stage: of the search, in words."""
 
     evaluations: int = 0
     stage: str = "searching"
-    _seen: dict[float, float] = field(default_factory=dict)  # least violation of the points of each cost
+    _seen: dict[float, float] = field(default_factory=dict)  # {cost: smallest violation of the points with this cost}
 
     def add(self, cost: float, violation: float | None) -> None:
-        """A point that was evaluated; violation: the largest residual of a condition, None without conditions."""
+        """Record a point that was evaluated; violation: the largest residual of a condition, None without conditions."""
         if violation is not None:
             here = math.inf if math.isnan(violation) else violation
             self._seen[cost] = min(here, self._seen.get(cost, math.inf))
 
     def violation(self, cost: float) -> float | None:
-        """The largest violation at the best point, that of this cost; where the cost is not finite, as long as no point
-        meets the conditions, the least of all points. None without conditions."""
+        """The largest violation at the best point, which is the one with this cost; while the cost is not finite, because no
+        point meets the conditions yet, the smallest of all points. None without conditions."""
         least = min(self._seen.values(), default=None)
         return self._seen.get(cost, least) if math.isfinite(cost) else least
 
     def in_words(self, cost: float) -> str:
-        """Best value, largest violation, evaluations; cost: the best value."""
+        """Best value, largest violation and number of evaluations in words; cost: the best value."""
         violation = self.violation(cost)
         said = [f"best value {cost:.4g}" if math.isfinite(cost) else "no point meets the conditions yet"]
         if violation is not None:
@@ -43,7 +44,7 @@ _TALLY: ContextVar[Tally | None] = ContextVar("tally", default=None)
 
 @contextmanager
 def counting() -> Iterator[Tally]:
-    """A tally of all searches within."""
+    """Context with a tally of all searches within it."""
     tally = Tally()
     token = _TALLY.set(tally)
     try:
@@ -53,5 +54,5 @@ def counting() -> Iterator[Tally]:
 
 
 def current() -> Tally:
-    """The tally that counts here; one that nobody reads where none does."""
+    """The tally of the present context; outside `counting`, one that nobody reads."""
     return _TALLY.get() or Tally()

@@ -1,9 +1,9 @@
-"""How well a fit knows its parameters: standard deviations, correlations, intervals, profiles.
+"""How well a fit determines its parameters: standard deviations, correlations, intervals, profiles.
 
-Of a fit r(x) with residuals of standard deviation sigma, weighted by w, the estimate has the covariance
+If the residuals r(x) of a fit have the standard deviation sigma and the weights w, the estimate has the covariance
 (J'WJ)^-1 J'W S W J (J'WJ)^-1 with W = w² and S = sigma² on the diagonal [G. Seber, C. Wild, Nonlinear Regression, 2003,
-2.1].
-Residuals of measurements are in units of their noise: sigma = 1. Of others it is estimated from what remains of them.
+2.1]. Residuals of measurements are in units of their noise, sigma = 1. For others, sigma is estimated from the residuals
+that remain.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
     from jaxmbs.design.synthesize import Design
 
 Array = Any
-FREE = 1e-7  # relative singular value of weighted slopes below which a direction is free
+FREE = 1e-7  # relative singular value of the weighted derivatives below which a direction is free
 LEVEL = 0.95
-POOR = 0.3  # of a value: a standard deviation beyond which the intervals of the curvature are coarse
+POOR = 0.3  # relative to the value: standard deviation beyond which intervals from the curvature are coarse
 
 
 @dataclass(frozen=True)
 class Estimate:
     """A number that a fit found: name, SI unit, value, std (its standard deviation, infinite where the data leave it free)
-    and an interval of 95 % from low to high; profiled: whether that is one of the profile (see `profile`), as it is where
-    the deviation is large beside the value and the curvature alone would be too coarse.
+    and an interval of 95 % from low to high; profiled: whether the interval comes from the profile (see `profile`), which is
+    used where the standard deviation is large relative to the value, so that the curvature alone would be too coarse.
 
     >>> print(mbs.design.Estimate("link.mass", "kg", 1.3, 0.02, 1.26, 1.34))
     link.mass = 1.3 ± 0.02 kg   (95 %: 1.26 to 1.34)
@@ -59,14 +59,14 @@ class Estimate:
 
     @property
     def poor(self) -> bool:
-        """Whether the standard deviation is so large beside the value that its interval is coarse."""
+        """Whether the standard deviation is so large relative to the value that its interval is coarse."""
         return bool(np.isfinite(self.std) and self.std > POOR * abs(self.value))
 
 
 @dataclass(frozen=True)
 class Uncertainty:
-    """Of a fit: estimates, one for each coordinate; correlation (c, c) of them, not a number for those that are free or at
-    a bound; freedom: number of residuals less that of what they determine.
+    """Uncertainty of a fit. estimates: one for each coordinate; correlation (c, c): of the estimates, NaN for those that are
+    free or at a bound; freedom: number of residuals minus the number of directions that they determine.
 
     >>> one = mbs.design.Estimate("link.mass", "kg", 1.3, 0.02, 1.26, 1.34)
     >>> mbs.design.Uncertainty((one,), np.ones((1, 1)), 40)["link.mass"].std
@@ -86,7 +86,7 @@ class Uncertainty:
 
     @property
     def close(self) -> list[tuple[str, str, float]]:
-        """Pairs of coordinates whose correlation is beyond 0.95: the data hardly tell one from the other."""
+        """Pairs of coordinates whose correlation exceeds 0.95 in size: the data hardly tell one from the other."""
         i, j = np.triu_indices(len(self.estimates), 1)
         strong = np.abs(np.nan_to_num(self.correlation[i, j])) > 0.95
         names = [e.name for e in self.estimates]
@@ -94,9 +94,10 @@ class Uncertainty:
 
 
 def uncertainty(prepared: Prepared, x: np.ndarray) -> Uncertainty | None:
-    """Of a fit whose objectives are all least squares, at its least x (n,); None for other problems.
+    """The uncertainty of a fit, whose objectives apart from conditions are all least squares, at its minimum x (n,); None
+    for other problems.
 
-    Under conditions the fit moves along what they leave, as the differences of its parameters do [Seber, Wild, 2.10.2].
+    Under conditions the estimates vary only in the directions that the conditions leave free [Seber, Wild, 2.10.2].
     """
     from scipy.stats import norm, t
 
@@ -149,7 +150,7 @@ def uncertainty(prepared: Prepared, x: np.ndarray) -> Uncertainty | None:
 
 
 def residuals_at(prepared: Prepared, x: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray], list[int]]:
-    """(residuals of every objective without its weight, their slopes (k, n), their numbers)."""
+    """(residuals of every objective without its weight, their derivatives (k, n), their numbers) at x (n,)."""
     data = prepared.data()
 
     def each(x: Array) -> tuple[Any, Any]:
@@ -163,7 +164,7 @@ def residuals_at(prepared: Prepared, x: np.ndarray) -> tuple[list[np.ndarray], l
 
 
 def with_profiles(design: Design) -> Uncertainty | None:
-    """The uncertainty of a design, with intervals of the profile for the estimates whose own are poor."""
+    """The uncertainty of a design, with profile intervals for poor estimates unless the fit is under conditions."""
     from jaxmbs.design.profiles import ends
 
     found = design.uncertainty
@@ -177,11 +178,12 @@ def with_profiles(design: Design) -> Uncertainty | None:
 
 
 def profile(design: Design, level: float = LEVEL) -> dict[str, tuple[float, float]]:
-    """Intervals {coordinate: (low, high)} of a fit by its profile: how far a coordinate can go, all others following, until
-    the sum of squares says no at a confidence `level` [Seber, Wild, 5.2].
+    """Intervals {coordinate: (low, high)} of a fit from its profile: how far a coordinate can go, with all others following,
+    until the sum of squares exceeds what the confidence `level` allows [Seber, Wild, 5.2].
 
-    Right also where the sum is no parabola, and infinite where it never says no.
-    Raises ModelError where the design is no fit. An end that a bound of the problem holds is that bound.
+    The intervals are right also where the sum of squares is no parabola, and infinite where it never exceeds the limit. An
+    end that is held by a bound of the problem is that bound. Raises ModelError if the design is no fit, or is under
+    conditions.
 
     >>> mbs.design.profile.__name__
     'profile'

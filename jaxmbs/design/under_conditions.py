@@ -1,4 +1,4 @@
-"""Searches under conditions: all starts together, their ends measured, saddles left."""
+"""Searches under conditions: all starts are searched together, their ends are tested, and saddle points are left."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from jaxmbs.design.status import Status
 from jaxmbs.design.variables import LARGEST
 
 Array = Any
-AT_ONCE = 65_536  # motions of one call: 10 MB for each number that is kept of a motion and its derivatives
+AT_ONCE = 65_536  # motions in one call: 10 MB for each number that is stored of a motion and its derivatives
 EVALUATIONS = 4  # for each of max_steps
-ESCAPES = 2  # from saddles
-ASIDE = 1e-2  # how far from a saddle a search begins again, in usual sizes
+ESCAPES = 2  # attempts to leave saddle points
+ASIDE = 1e-2  # how far from a saddle point a search begins again, in usual sizes
 
 
 class Ends(NamedTuple):
-    """The end of every start: x (s, n), cost (s,), largest residuals (s, objectives), status (s,), normal matrix of the
-    conditions and of the margins that are used up (s, n, n)."""
+    """The end of the search from every start: x (s, n), cost (s,), largest residuals (s, objectives), status (s,), normal
+    matrix of the conditions and active margins (s, n, n)."""
 
     x: np.ndarray
     cost: np.ndarray
@@ -42,8 +42,8 @@ class Ends(NamedTuple):
 def under_conditions(
     prepared: Prepared, checkpoint: Path | None, progress: Progress
 ) -> tuple[Ends, np.ndarray, np.ndarray, int, np.ndarray]:
-    """(ends of all starts, best costs and violations so far (evaluations, 2, starts), largest residuals at the nominal
-    values, the best start, directions that stay free (k, n))."""
+    """Search from all starts: (ends, best costs and violations so far (evaluations, 2, starts), largest residuals at the
+    nominal values, index of the best start, directions that stay free (k, n))."""
     starts = prepared.starts()
     problems = Problems(prepared, at_once(prepared, len(starts)))
     low, high = within_reach(prepared, starts[0])
@@ -96,15 +96,15 @@ def under_conditions(
 
 
 def at_once(prepared: Prepared, starts: int) -> int:
-    """How many points are asked for in one call."""
+    """How many points are evaluated in one call."""
     motions = max(getattr(o, "samples", 1) for o in prepared.objectives)
     return max(1, min(starts, AT_ONCE // motions))
 
 
 def decided(measured: Optimality, end: Local, status: Status, prepared: Prepared) -> tuple[Status, np.ndarray]:
-    """(status of a point that meets the conditions, the directions that stay free there).
+    """(status of a point that meets the conditions, directions (k, n) that stay free there).
 
-    Free directions leave a fit undetermined; to a design under conditions they are a choice that is left.
+    Free directions leave a fit undetermined; for a design under conditions they are a choice that remains.
     """
     none = np.zeros((0, len(end.x)))
     if status is Status.RUNAWAY:
@@ -117,14 +117,15 @@ def decided(measured: Optimality, end: Local, status: Status, prepared: Prepared
 
 
 def within_reach(prepared: Prepared, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Bounds, and where there is none how far a solver may look: beyond what `Variables.away` calls running away."""
+    """(low, high) (n,): the bounds, or where there is none how far a solver may go, which is farther than where
+    `Variables.away` calls a variable running away."""
     far = np.full(len(x), 10 * LARGEST)
     far[: prepared.variables.size][prepared.variables.logarithmic] = 2 * np.log(LARGEST)
     return np.maximum(prepared.low, x - far), np.minimum(prepared.high, x + far)
 
 
 def idle(prepared: Prepared, x: np.ndarray) -> np.ndarray:
-    """(n,) variables that move no coordinate: those of an extent that has vanished."""
+    """(n,) whether a variable moves no coordinate, as is the case where an extent has vanished."""
     v = prepared.variables
     slopes = np.asarray(compiled(jax.jacfwd(v.place))(jnp.asarray(x[: v.size])))
     size = np.abs(slopes).max(axis=1, keepdims=True)
@@ -134,7 +135,7 @@ def idle(prepared: Prepared, x: np.ndarray) -> np.ndarray:
 
 
 def ended(prepared: Prepared, trace: Trace, low: np.ndarray, high: np.ndarray, still: np.ndarray) -> Status:
-    """By what the first order says at the best point; second order is asked for the best start alone."""
+    """Status by the first-order conditions at the best point; second order is tested for the best start alone."""
     here = trace.best
     if here is None or not (here.finite or here.violation > trace.tolerance):
         return Status.NOT_FINITE
@@ -149,7 +150,7 @@ def ended(prepared: Prepared, trace: Trace, low: np.ndarray, high: np.ndarray, s
 
 
 def of_violation(here: Local) -> Local:
-    """The same point where half the sum of squares of what is violated is the cost, without conditions."""
+    """The same point for a problem without conditions, whose cost is half the sum of squares of the violations."""
     r, slopes, empty = *_violated(here), np.zeros((0, len(here.x)))
     none = np.zeros(0)
     return here._replace(
@@ -158,13 +159,13 @@ def of_violation(here: Local) -> Local:
 
 
 def _violated(here: Local) -> tuple[np.ndarray, np.ndarray]:
-    """(residuals, slopes) of conditions and of margins that do not hold."""
+    """(residuals, derivatives) of the conditions, and of the margins that are violated."""
     out = here.margins < 0
     return np.concatenate([here.equal, here.margins[out]]), np.concatenate([here.equal_slopes, here.margin_slopes[out]])
 
 
 def least_violation(here: Local, low: np.ndarray, high: np.ndarray, still: np.ndarray) -> bool:
-    """Whether no small change makes the sum of squares of what is violated less, to first order."""
+    """Whether, to first order, no small change reduces the sum of squares of the violations."""
     r, slopes = _violated(here)
     rest = np.abs(first_order(of_violation(here), low, high, still).rest)
     return bool(np.all(rest <= 1e-4 * np.linalg.norm(r) * np.maximum(np.linalg.norm(slopes, axis=0), 1e-9)))
@@ -173,8 +174,8 @@ def least_violation(here: Local, low: np.ndarray, high: np.ndarray, still: np.nd
 def way_out(
     here: Local, evaluate: Callable[[np.ndarray], Sequence[Local]], low: np.ndarray, high: np.ndarray, still: np.ndarray
 ) -> np.ndarray | None:
-    """A direction (n,) along which what is violated gets less by its curvature, where its slope vanishes; None: there is
-    none, and the violation is least."""
+    """A direction (n,) of negative curvature of the violation, at a point where its gradient vanishes; None if there is
+    none, so that the violation is a minimum."""
 
     def at(x: np.ndarray) -> list[Local]:
         return [of_violation(p) for p in evaluate(x)]
@@ -186,7 +187,8 @@ def _leave_greatest_violation(
     prepared: Prepared, traces: list[Trace], status: np.ndarray, best: int, low: np.ndarray, high: np.ndarray,
     evaluate: Callable[[np.ndarray], Sequence[Local]], run: Callable[[np.ndarray], list[Trace]],
 ) -> None:  # fmt: skip
-    """Search on from where the violation is a greatest one, or a saddle; what cannot be left is not called infeasible."""
+    """Continue the search if the violation is at a maximum or saddle point; one that cannot be left is not called
+    infeasible."""
     for _ in range(ESCAPES):
         end = traces[best].best
         assert end is not None
@@ -209,8 +211,8 @@ def _leave_greatest_violation(
 
 
 def best_of(traces: list[Trace], status: np.ndarray, tolerance: float) -> int:
-    """The start with the least cost of those that meet the conditions, a proper least before an equal one that is none; or
-    else that with the least violation."""
+    """Index of the start with the smallest cost of those that meet the conditions, among equal ones one with status LEAST;
+    if none meets them, that with the smallest violation."""
 
     def key(k: int) -> tuple[int, float]:
         here = traces[k].best
@@ -236,7 +238,7 @@ def _normal(here: Local | None, n: int) -> np.ndarray:
 
 
 def _history(traces: list[Trace]) -> np.ndarray:
-    """(evaluations, 2, starts): the cost of the best point so far, and its violation; the last ones stay."""
+    """(evaluations, 2, starts): cost and violation of the best point so far; shorter searches keep their last values."""
     longest = max(len(t.costs) for t in traces)
     out = np.full((longest, 2, len(traces)), np.nan)
     for k, t in enumerate(traces):

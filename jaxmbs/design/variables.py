@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from jaxmbs.model import Model
 
 Array = Any
-LARGEST = 1e5  # times its usual size: beyond, a variable without bounds runs away
+LARGEST = 1e5  # times its usual size: a variable that is farther from its nominal value counts as running away
 
 
 class Coordinate(NamedTuple):
-    """What relations are said in: a number's name, SI unit, and powers of kg and m in it (None where it is no inertia).
+    """A quantity in which relations are expressed: its name, SI unit, and powers of kg and m (None for other units).
 
     >>> mbs.design.Coordinate("link.h_x", "kg m", (1, 1)).unit
     'kg m'
@@ -36,11 +36,10 @@ class Coordinate(NamedTuple):
 class Part:
     """Variables of one free item.
 
-    label: what messages call it; nominal (n,): the model's own values; low, high (n,); logarithmic (n,): exp of it counts;
-    coordinates: of
-    relations; place: x (n,) -> their values (c,); values:
-    these and parameters that stay -> {parameter: value}; closed: why none of
-    the variables can run away (an envelope), if so.
+    label: its name in messages; nominal (n,): the variables at the model's own values; low, high (n,): bounds; logarithmic
+    (n,): whether exp of the variable counts; coordinates: the quantities (c of them) in which relations are expressed;
+    place: function x (n,) -> values of the coordinates (c,); values: function (these, parameters that stay fixed) ->
+    {parameter: value}; closed: whether an envelope keeps all of the variables from running away.
     """
 
     label: str
@@ -59,7 +58,7 @@ class Part:
 
 
 class Item(Protocol):
-    """What may stand in `Problem.free`."""
+    """An entry of `Problem.free`."""
 
     def part(self, model: Model) -> Part: ...
 
@@ -91,7 +90,7 @@ class Variables:
         self._placed = compiled(self.place)
 
     def coordinates_at(self, x: np.ndarray) -> np.ndarray:
-        """`place` of plain numbers: one program instead of many small ones."""
+        """`place` for plain numbers, as one compiled program instead of many small ones."""
         return np.asarray(self._placed(np.asarray(x[: self.size], float)))
 
     def place(self, x: Array) -> Array:
@@ -99,7 +98,7 @@ class Variables:
         return jnp.concatenate([p.place(own) for p, own in zip(self.parts, self._split(x), strict=True)])
 
     def values(self, coordinates: Array, given: Mapping[str, Array] | None = None) -> dict[str, Array]:
-        """{parameter: value} of coordinates (c,); given: parameters that stay, where they are not the model's."""
+        """{parameter: value} at coordinates (c,); given: values of fixed parameters that differ from the model's."""
         found, start = {}, 0
         for p in self.parts:
             found |= p.values(coordinates[start : start + len(p.coordinates)], given or {})
@@ -107,11 +106,12 @@ class Variables:
         return found
 
     def at(self, coordinates: Array, given: Mapping[str, Array] | None = None) -> Model:
-        """The model with these coordinates, and parameters that stay as given."""
+        """The model at these coordinates (c,); given: as in `values`."""
         return mbs.set(self.model, {**(given or {}), **self.values(coordinates, given)})
 
     def starts(self, count: int, seed: int, spread: float) -> np.ndarray:
-        """(count, n): the model's own values first, then random ones: even between two bounds, else normal about them."""
+        """(count, n) starting points: the nominal values first, then random ones, uniform between two bounds and otherwise
+        normal about the nominal values."""
         rng = np.random.default_rng(seed)
         bounded = np.isfinite(self.low) & np.isfinite(self.high)
         low, high = np.where(bounded, self.low, 0.0), np.where(bounded, self.high, 0.0)
@@ -122,16 +122,16 @@ class Variables:
         return np.clip(x, self.low, self.high)
 
     def away(self, x: Array) -> Array:
-        """(n,) whether a variable has left everything that its nominal value suggests."""
+        """(n,) whether a variable is so far from its nominal value that it counts as running away."""
         moved = x - self.nominal
         return jnp.where(self.logarithmic, moved > np.log(LARGEST), jnp.abs(moved) > LARGEST) & ~self.closed
 
     def labels(self) -> list[str]:
-        """The part that every variable belongs to, (n,)."""
+        """Label of the part that each variable belongs to, (n,)."""
         return [p.label for p in self.parts for _ in range(p.size)]
 
     def binding(self, x: np.ndarray) -> list[str]:
-        """What holds x back: bounds it lies on, bodies that are flat."""
+        """What limits x, in words: bounds that it lies on, bodies that are flat or fill their envelope."""
         found = []
         for p, own in zip(self.parts, self._split(x), strict=True):
             for side, bound in (("lower", p.low), ("upper", p.high)):
@@ -148,7 +148,7 @@ class Variables:
 
 
 def _limits(p: Part, own: np.ndarray) -> list[str]:
-    """Physical limits that a mass distribution is at."""
+    """Physical limits that a mass distribution has reached, in words."""
     z = np.concatenate([np.exp(np.minimum(own[:3], 300)), own[3:9]])
     found = [f"{p.label} is flat: no more mass can come off its plane"] if z[:3].min() < 1e-3 * z[:6].max() else []
     return found + ([f"{p.label} fills its envelope"] if p.closed and z @ z > 100 else [])

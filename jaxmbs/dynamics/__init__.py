@@ -7,4 +7,4 @@ from jaxmbs.lazy import lazy as _lazy
 if TYPE_CHECKING:
     from jaxmbs.dynamics.public import *  # noqa: F403
 
-_lazy(__name__, "bond_graph")  # what a room needs of another does not import the rest
+_lazy(__name__, "bond_graph")  # lazy: using one name of the package does not import the rest

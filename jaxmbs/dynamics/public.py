@@ -1,4 +1,4 @@
-"""The public names: what `jaxmbs.dynamics.NAME` finds."""
+"""The public names, available as `jaxmbs.dynamics.NAME`."""
 
 from jaxmbs.dynamics.bond_graph.elements import Bond as Bond
 from jaxmbs.dynamics.bond_graph.elements import Vertex as Vertex

@@ -1,4 +1,4 @@
-"""Mechanisms from and to files."""
+"""Reading mechanisms from files and writing them to files."""
 
 from typing import TYPE_CHECKING
 

@@ -1,5 +1,5 @@
-"""What a file may name: classes by `type` (the library's, those of installed packages, those of its own modules), and
-functions, those of installed packages as "entry" or "entry.function", those of its own modules as "module.function"."""
+"""What a file may name: classes by `type` (those of the library, of installed packages, and of the file's own modules), and
+functions (those of installed packages as "entry" or "entry.function", those of its own modules as "module.function")."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from jaxmbs.model.fields import Element, type_name
 GROUP = "jaxmbs.elements"  # entry points of installed packages: each a class, a function or a module
 Classes = tuple[type[Element], ...]
 Functions = Mapping[str, Callable[..., Any]]
-# modules of files that were run in this process, by full name, with the name and content of the file
+# modules that were run in this process, by full name, each with the name and content of its file
 _RUN: dict[str, tuple[ModuleType, str, bytes]] = {}
 
 
 @dataclass(frozen=True)
 class Catalogue:
-    """classes and functions: all that may be named; modules: content of the file's own modules by name."""
+    """classes, functions: everything that may be named; modules: content of the file's own modules by name."""
 
     classes: Classes
     modules: Mapping[str, bytes]
@@ -44,7 +44,7 @@ def builtin() -> Classes:
 
 @functools.cache
 def installed() -> tuple[Classes, Functions]:
-    """Elements and functions of installed packages, which name them as entry points of the group "jaxmbs.elements"."""
+    """Elements and functions that installed packages provide as entry points of the group "jaxmbs.elements"."""
     classes: list[Any] = []
     functions: dict[str, Any] = {}
     for entry in importlib.metadata.entry_points(group=GROUP):
@@ -64,20 +64,20 @@ def installed() -> tuple[Classes, Functions]:
             if taken:
                 raise TypeError(f"another package has functions of these names: {', '.join(taken)}")
             functions |= found
-        except Exception as error:  # a broken package must not take files down that do not use it
+        except Exception as error:  # a broken package must not break files that do not use it
             message = f"elements of the package entry point {entry.name!r} ({entry.value}) are left out: {error}"
             warnings.warn(message, ModelWarning, stacklevel=2)
     return tuple(classes), functions
 
 
 def elements_in(module: ModuleType) -> Classes:
-    """Classes with declared fields that a module defines or exports; those with an underscore are its own bases."""
+    """Classes with declared fields that a module defines or exports; names with a leading underscore are private bases."""
     named = (x for name, x in vars(module).items() if not name.startswith("_"))
     return tuple(x for x in named if _is_element(x) and x is not Element)
 
 
 def functions_in(module: ModuleType, name: str) -> Functions:
-    """Functions that a module defines, "name.function" in a file; those with an underscore are its own."""
+    """Functions that a module defines, "name.function" in a file; those with a leading underscore are private."""
     public = ((key, x) for key, x in vars(module).items() if not key.startswith("_") and not isinstance(x, type))
     own = ((key, x) for key, x in public if isinstance(x, functools.partial) or _home(x) == module.__name__)
     return {f"{name}.{key}": x for key, x in own if callable(x)}
@@ -94,10 +94,10 @@ def _is_element(x: Any) -> bool:
 def catalogue(
     data: Mapping[str, Any], path: Path | None, trust: bool, more: Classes = (), folder: Path | None = None
 ) -> Catalogue:
-    """What the tables `data` of the file at `path` may name; `more` are classes that the library has beside its elements.
+    """What the tables `data` of the file at `path` may name; more: classes of the library in addition to its elements.
 
-    A file's `modules` are Python files beside it, or in `folder`. They are run, and therefore only where the caller trusts
-    the file: otherwise InputError, with the name of the module and the remedy.
+    A file's `modules` are Python files in the same folder, or in `folder`. Since they are run, the caller must trust the
+    file (`trust`): otherwise InputError, with the name of the module and the remedy.
     """
     names = data.get("modules", [])
     if not isinstance(names, list) or not all(isinstance(n, str) for n in names):
@@ -129,15 +129,15 @@ def catalogue(
 
 @dataclass(frozen=True)
 class Place:
-    """Where a file finds a class or a function: the name that it says, and the module that stands beside it, if any."""
+    """How a file refers to a class or a function: its name, and the module next to the file that defines it, if any."""
 
     name: str
     module: tuple[str, bytes] | None = None
 
 
 def places(modules: Iterable[str | Path | ModuleType] = ()) -> dict[int, Place]:
-    """By identity: all classes and functions that a file may name, those of the modules that files have run, and those of
-    `modules`, Python files or the modules imported from them, included.
+    """All classes and functions that a file may name, by identity, including those of modules that files have run and those
+    of `modules` (Python files, or modules imported from them).
 
     Raises ModelError for a module that does not run by itself.
     """
@@ -149,7 +149,7 @@ def places(modules: Iterable[str | Path | ModuleType] = ()) -> dict[int, Place]:
     for given in modules:
         path = Path((given.__file__ or "") if isinstance(given, ModuleType) else given).resolve()
         module = (path.name, _read(path.name, path.parent, f"module {path.name}"))
-        _run(*module, f"module {path.name}")  # as whoever reads the file will do
+        _run(*module, f"module {path.name}")  # as it will be run when the file is read
         imported = [m for m in list(sys.modules.values()) if _file(m) == path]
         for m in imported:
             out |= _places_in(m, module)
@@ -182,7 +182,7 @@ def _joined(known: Classes, new: Iterable[type[Element]], where: str) -> Classes
 
 
 def _family(c: type[Element]) -> type[Element]:
-    """What it is one of: joints, force elements, outputs ... Names of one family differ."""
+    """The family of a class: joints, force elements, outputs ... Names are unique within a family."""
     return next(b for b in c.__mro__ if Element in b.__bases__)
 
 
@@ -194,7 +194,7 @@ def _read(name: str, folder: Path, where: str) -> bytes:
 
 
 def _run(name: str, content: bytes, where: str) -> ModuleType:
-    """The module of a file; one content is run once per process, so that its classes and functions stay the same."""
+    """The module of a file; the same content runs once per process, so that its classes and functions stay the same."""
     full = f"jaxmbs_modules.{_stem(name)}_{hashlib.sha256(content).hexdigest()[:16]}"
     if full not in _RUN:
         module = ModuleType(full)

@@ -1,4 +1,4 @@
-"""A mechanism on its way from another program's file: what it has, what is wrong with it, what it cannot have."""
+"""A mechanism that is being read from another program's file: its parts, its faults, and what a model cannot have."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from jaxmbs.model.kinds import Kind, checked
 OnUnsupported = Literal["error", "warn"]
 Repair = Literal["nearest"] | None
 HERE = Pose()
-EXACT = 1e-15  # entries of a rotation this near to 0 or 1 are rounding of the angles that they were made from
+EXACT = 1e-15  # entries of a rotation that differ this little from 0 or 1 do so by the rounding of angles
 
 
 class Draft:
-    """Collects bodies, joints, elements and remarks; `build` says all of it at once.
+    """Collects bodies, joints, elements and remarks; `build` reports all remarks at once.
 
-    faults: problems that forbid a model; lacking: what acts in the file and cannot act in a model, with the elements that
-    have it; aside: what a file says beside the motion of its bodies, counted; repaired: what `repair` changed; rubbing:
-    elements of dry friction.
+    faults: problems that prevent a model; lacking: what acts in the file but cannot act in a model, with the elements that
+    have it; aside: counts of what the file contains other than the motion of its bodies; repaired: what `repair` changed;
+    rubbing: elements of dry friction.
     """
 
     def __init__(self, name: str, gravity: Any, path: Path, repair: Repair, on_unsupported: OnUnsupported):
@@ -48,7 +48,7 @@ class Draft:
         self._names: dict[str, dict[str, str]] = {}
 
     def name(self, kind: str, given: str) -> str:
-        """The name of an element in the model: as given, but for characters that no name in a file can have."""
+        """The name of an element in the model: as given, except for characters that names in a file cannot have."""
         known = self._names.setdefault(kind, {})
         if given not in known:
             plain = re.sub(r"[^A-Za-z0-9_\-]", "_", given)
@@ -67,16 +67,16 @@ class Draft:
         self.faults.append(Problem(where, message))
 
     def lacks(self, what: str, name: str) -> None:
-        """Note what acts in the file and cannot act in a model."""
+        """Note something that acts in the file but cannot act in a model."""
         self.lacking.setdefault(what, []).append(name)
 
     def beside(self, what: str, n: int = 1) -> None:
-        """Note what is in the file but is no part of a mechanism's motion."""
+        """Note something in the file that has no part in the motion of the mechanism."""
         if n:
             self.aside[what] = self.aside.get(what, 0) + n
 
     def body(self, name: str, where: str, mass: float = 0.0, com: Any = (0, 0, 0), inertia: Any = (0, 0, 0)) -> None:
-        """Add a body, its inertia repaired where that is wanted; what is wrong with it becomes a fault."""
+        """Add a body, with its inertia repaired if this was asked for; an error becomes a fault."""
         I = self.physical(where, np.asarray(inertia, float))
         try:
             self.mech.add_body(name, float(mass), com, I)
@@ -85,7 +85,7 @@ class Draft:
             self.fault(where, f"{error}{hint}".removeprefix(f"body {name!r}: "))
 
     def physical(self, where: str, inertia: np.ndarray) -> np.ndarray:
-        """The inertia, or the nearest physical one, which is noted."""
+        """The inertia, or, if it is repaired, the nearest physical one; the repair is noted."""
         if self.repair is None or not np.all(np.isfinite(inertia)):
             return inertia
         try:
@@ -116,7 +116,7 @@ class Draft:
             self.fault(where, str(error))
 
     def spring(self, joint: str, where: str, damping: float, stiffness: float = 0.0, rest: float = 0.0) -> None:
-        """Spring and damper in a joint, as an element named after it."""
+        """Add a spring and damper in a joint, as an element named after the joint."""
         try:
             if stiffness:
                 element = TorsionSpring(joint, stiffness, damping, rest)
@@ -127,7 +127,7 @@ class Draft:
             self.fault(where, str(error))
 
     def friction(self, joint: str, where: str, moment: float, freedoms: int) -> None:
-        """Dry friction of a joint, as an element named after it."""
+        """Add the dry friction of a joint, as an element named after the joint."""
         if not moment:
             return
         if freedoms != 1:
@@ -141,7 +141,7 @@ class Draft:
         self.rubbing.append(name)
 
     def build(self) -> Model:
-        """The model. Raises InputError with everything that is wrong; warns once of everything that is otherwise."""
+        """The model. Raises InputError with all faults; gives one warning with all differences from the file."""
         faults = list(self.faults)
         if self.on_unsupported == "error":
             for what, names in self.lacking.items():
@@ -176,7 +176,7 @@ class Draft:
 
 
 def _another(wanted: str, taken: Iterable[str]) -> str:
-    """The name, with a number behind it where it is taken."""
+    """The name, with a number appended if it is taken."""
     taken, name, k = set(taken), wanted, 2
     while name in taken:
         name, k = f"{wanted}_{k}", k + 1
@@ -184,13 +184,13 @@ def _another(wanted: str, taken: Iterable[str]) -> str:
 
 
 def tidy(rotation: np.ndarray) -> np.ndarray:
-    """A rotation without the rounding of quarter turns, so that its zeros are structure."""
+    """A rotation without the rounding of quarter turns, so that its zeros are structural."""
     near = np.round(rotation)
     return np.where(np.abs(rotation - near) <= EXACT, near, rotation)
 
 
 def rotated(rotation: np.ndarray, inertia: np.ndarray) -> np.ndarray:
-    """An inertia (3, 3) in the axes of which the rotation leads out."""
+    """An inertia (3, 3) transformed to other axes; rotation: from the inertia's own axes to those."""
     if np.array_equal(rotation, np.eye(3)):
         return inertia
     turned = rotation @ inertia @ rotation.T
@@ -198,6 +198,6 @@ def rotated(rotation: np.ndarray, inertia: np.ndarray) -> np.ndarray:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Names in a sentence, the first few of many."""
+    """Names for a sentence: the first six, and how many more there are."""
     shown = ", ".join(repr(n) for n in names[:6])
     return shown + (f" and {len(names) - 6} more" if len(names) > 6 else "")

@@ -1,4 +1,4 @@
-"""Errors in a file, worded for the person who wrote it: where, what value, what to do."""
+"""Errors in a file, worded for the person who wrote it: the place, the value and what to do."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class InputError(ModelError):
 
 
 def dotted(parts: Iterable[str | int]) -> str:
-    """Path of a key as TOML writes it: numbers in brackets, names with odd characters in quotes."""
+    """Path of a key as in TOML: numbers in brackets, names with special characters in quotes."""
     path = ""
     for part in parts:
         if isinstance(part, int):
@@ -50,7 +50,7 @@ def dotted(parts: Iterable[str | int]) -> str:
 
 
 def choices(name: str, known: Iterable[str], what: str = "known names") -> str:
-    """The remedy for a name that does not exist: near matches, or all that exists."""
+    """The remedy for a name that does not exist: close matches, or the names that exist."""
     names = [str(k) for k in known]
     near = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
     if near:
@@ -61,7 +61,7 @@ def choices(name: str, known: Iterable[str], what: str = "known names") -> str:
 
 
 def problems_of(error: ValidationError, data: Mapping[str, Any]) -> list[Problem]:
-    """What pydantic found in `data`, with the paths that the file's writer knows."""
+    """The faults that pydantic found in `data`, with the paths as in the file."""
     return [_problem(e, data) for e in error.errors(include_url=False)]  # pyright: ignore[reportArgumentType]
 
 
@@ -99,7 +99,7 @@ def _remedy(key: str, parts: Sequence[str | int], context: Mapping[str, Any]) ->
 
 
 def _path_in(data: Any, loc: Sequence[str | int]) -> tuple[str | int, ...]:
-    """pydantic's location without the tags of its unions, which are no keys of the file."""
+    """pydantic's location without the tags of its unions, which are not keys of the file."""
     parts: list[str | int] = []
     node: Any = data
     for part in loc:

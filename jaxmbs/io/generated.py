@@ -1,4 +1,4 @@
-"""Tables of a file, made from the declared fields of a class."""
+"""Tables of a file, generated from the declared fields of classes."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ Classes = tuple[type, ...]
 
 
 class Made(Table):
-    """A table with the fields of a class, and of what else a file says beside them."""
+    """A table with the fields of a class, and possibly further keys of a file."""
 
     makes: ClassVar[type]
 
     def build(self) -> Any:
-        """The object."""
+        """The object that the table describes."""
         return self.made(type(self).makes)
 
     def made(self, cls: type) -> Any:
-        """An object of a class all of whose fields stand in the table."""
+        """An object of a class whose fields are all in the table."""
         given = {d.name: getattr(self, d.key) for d in declared(cls) if d.kind is not Kind.ARRAYS}
         return cls(**{k: v.build() if isinstance(v, Made) else v for k, v in given.items()})
 
 
 @functools.cache
 def table_of(cls: type, known: Classes, beside: Classes = (), base: type[Made] = Made, typed: bool = True) -> Any:
-    """Table of a class: `type` (its name in snake case, where typed), the fields of the classes `beside`, its own.
+    """Table of a class: `type` (its name in snake case, if typed), the fields of the classes `beside`, its own fields.
 
-    known: classes of which a part may be. Defaults, kinds, units and docs are those of the declarations.
+    known: the classes that parts may have. Defaults, kinds, units and documentation are those of the declarations.
     """
     fields: dict[str, Any] = {}
     if typed:
@@ -44,7 +44,7 @@ def table_of(cls: type, known: Classes, beside: Classes = (), base: type[Made] =
     for d in (d for c in (*beside, cls) for d in declared(c)):
         if d.key in fields or d.key in base.model_fields:
             raise TypeError(f"{cls.__name__}.{d.name}: this name stands for something else in a file; choose another")
-        if d.kind is not Kind.ARRAYS:  # optional: a file says another way where they come from
+        if d.kind is not Kind.ARRAYS:  # arrays are optional: a file gives their source in another way
             fields[d.key] = _entry(d, known)
     made = create_model(f"{cls.__name__}Table", __base__=base, __doc__=cls.__doc__, **fields)
     made.makes = cls
@@ -52,13 +52,13 @@ def table_of(cls: type, known: Classes, beside: Classes = (), base: type[Made] =
 
 
 def any_of(family: type | Classes, known: Classes, **options: Any) -> Any:
-    """Annotation of a table whose `type` names one of the known classes of a family, or of several."""
+    """Annotation of a table whose `type` names one of the known classes of a family, or of several families."""
     tables = [table_of(c, known, **options) for c in in_files(family, known)]
     return Annotated[functools.reduce(operator.or_, tables), Field(discriminator="type")]
 
 
 def in_files(family: type | Classes, known: Iterable[type]) -> list[type]:
-    """The known classes of a family that can stand in a file: those that need no arrays."""
+    """The known classes of a family that can be written in a file: those that need no arrays."""
     bases = family if isinstance(family, tuple) else (family,)
     found = [c for c in known if issubclass(c, bases) and c not in bases]
     return [c for c in found if not any(d.kind is Kind.ARRAYS and d.required for d in declared(c))]

@@ -1,4 +1,4 @@
-"""Which reader a file is for."""
+"""Chooses the reader for a file."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ ROBOTS = (".urdf", ".xml", ".mjcf")  # files of other programs
 def load(path: str | Path, trust: bool = False, **options: Any) -> Model:
     """Model of a file: the [mechanism] of a TOML file, a URDF or an MJCF.
 
-    trust: run the Python modules that a TOML file names in `modules`, which define elements of its own, and read what a file
-    names in other folders than its own; without it such a file is refused. What else a TOML file has (dispersions, outputs,
-    ...) is not looked at. options: those of `from_urdf` and `from_mjcf`. Raises InputError (a ModelError): one line for
-    everything that is wrong, each with the path of its key.
+    trust: run the Python modules that a TOML file names in `modules`, which define its own elements, and read files that a
+    file names in other folders. Without it, a TOML file with modules and an MJCF file that names files in other folders are
+    refused, and TOML and URDF files are read without meshes in other folders (except those of the URDF's ROS package).
+    Everything else in a TOML file (dispersions, outputs, ...) is ignored. options: those of `from_urdf` and `from_mjcf`.
+    Raises InputError (a ModelError): one line for every fault, with the path of its key.
 
     >>> mbs.load("examples/stage_separation.toml")  # doctest: +SKIP
     <Model 'stage separation': 2 bodies (stage, payload), nq = 14, nv = 12>
@@ -36,17 +37,17 @@ def load(path: str | Path, trust: bool = False, **options: Any) -> Model:
 
 
 def is_robot(path: str | Path) -> bool:
-    """Whether the file is a URDF or an MJCF, by the end of its name."""
+    """Whether the file is a URDF or an MJCF, judged by the end of its name."""
     return Path(path).suffix.lower() in ROBOTS
 
 
 def from_robot(path: str | Path, **options: Any) -> Model:
-    """Model of a URDF or an MJCF: a file named .xml is what its first element says."""
+    """Model of a URDF or an MJCF. A file named .xml is a URDF if <robot> appears at its beginning, otherwise an MJCF."""
     path = Path(path)
     try:
         start = path.read_bytes()[:4096] if path.suffix.lower() == ".xml" else b""
     except OSError:
-        start = b""  # the readers say what is wrong with it
+        start = b""  # the reader reports the error
     if path.suffix.lower() == ".urdf" or b"<robot" in start:
         from jaxmbs.io.urdf import from_urdf
 

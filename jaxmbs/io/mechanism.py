@@ -63,7 +63,7 @@ class VisualTable(Made):
 
 
 class EventBase(Table):
-    """What happens, `then`, at the instant at which a condition comes true in a run."""
+    """An event: the actions `then` happen at the instant at which the condition `when` becomes true in a run."""
 
     name: Name = stated("name", "name of the event; its numbers are called NAME.FIELD")
     after: Name | None = stated("name", "event that arms it", default=None)
@@ -79,7 +79,7 @@ class EventBase(Table):
 
 
 class MechanismBase(Made):
-    """A mechanism: bodies, joints, and what else acts."""
+    """A mechanism: bodies, joints, and everything else that acts."""
 
     held: tuple[Name, ...] = stated("list of names", "joints that are locked until an event releases them", default=())
 
@@ -90,7 +90,7 @@ class MechanismBase(Made):
     name: str = stated("text", "name of the mechanism", default="mechanism")
 
     def build(self) -> Model:
-        """The model. Raises InputError: the paths of all tables that the model refuses, and why."""
+        """The model. Raises InputError with the paths of all tables that the model refuses, and why."""
         from jaxmbs.model import Mechanism
 
         mech = Mechanism(self.name, held=self.held, off=self.off, **_fields(self.made(Surroundings)))
@@ -114,7 +114,7 @@ ELEMENTS = ("bodies", "joints", "loops", "forces", "constraints", "events", "vis
 
 @functools.cache
 def mechanism_table(known: Classes) -> Any:
-    """The [mechanism] table of a file in which the known classes may stand."""
+    """The [mechanism] table of a file that may use the known classes."""
 
     def some(table: Any, doc: str, fewest: int = 0) -> tuple[Any, Any]:
         return list[table], stated("list of tables", doc, default=... if fewest else list, min_length=fewest)

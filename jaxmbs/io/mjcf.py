@@ -1,4 +1,5 @@
-"""Mechanisms from MJCF files, read and compiled by MuJoCo itself: includes, defaults, frames and masses are its."""
+"""Mechanisms from MJCF files. MuJoCo itself reads and compiles them, and so determines includes, defaults, frames and
+masses."""
 
 from __future__ import annotations
 
@@ -32,20 +33,20 @@ def from_mjcf(
     on_unsupported: OnUnsupported = "error",
     trust: bool = False,
 ) -> Model:
-    """Model of the MJCF file at `path`, with all that it includes.
+    """Model of the MJCF file at `path`, with everything that it includes.
 
     free_base: whether bodies that are welded to the world move freely instead, by the joint "NAME_free"; gravity (3,)
-    [m/s²], None for that of the file; repair: "nearest" makes explicit inertias physical that no body has, and warns with
-    what it changed; on_unsupported: "error", or "warn" to leave out what acts in the file and cannot act in a model
-    (tendons, fluids, dry friction of ball and free joints, ...); trust: read what the file includes and names (meshes,
-    textures, ...) in other folders, too, than its own and those below.
+    [m/s²], None for that of the file; repair: "nearest" replaces unphysical explicit inertias by the nearest physical ones
+    and warns of every change; on_unsupported: "error", or "warn" to leave out what acts in the file but cannot act in a
+    model (tendons, fluids, dry friction of ball and free joints, ...); trust: also read files that the MJCF includes or
+    names (meshes, textures, ...) outside its own folder and the folders below.
 
     Coordinates of hinges and slides count from the file's `ref`. Several joints of a body become a chain through massless
     bodies "BODY_JOINT". Springs, dampers and dry friction of joints are elements "JOINT_spring", "JOINT_damping" and
     "JOINT_friction" (a `Friction`, smooth near rest: a ModelWarning says over which speed).
-    The equalities connect and weld become cut joints, joint equalities couplings: exact, where MuJoCo's are soft. Geoms that
-    MuJoCo shows become visuals. Contacts, limits and actuators are no part of a model: one ModelWarning counts them. Raises
-    InputError with all that is wrong, each with its element.
+    The equalities connect and weld become cut joints, and joint equalities become couplings; these are exact, whereas
+    MuJoCo's are soft. Geoms that MuJoCo shows become visuals. Contacts, limits and actuators are not part of a model: one
+    ModelWarning counts them. Raises InputError with all faults, each with its element.
 
     >>> from pathlib import Path
     >>> text = '<mujoco model="p"><worldbody><body name="rod"><joint name="pin" axis="0 1 0"/><geom type="box" '
@@ -73,14 +74,14 @@ def from_mjcf(
     try:
         m = spec.compile()
     except (ValueError, RuntimeError) as error:
-        if not draft.faults:  # of which MuJoCo names the first again
+        if not draft.faults:  # otherwise MuJoCo only repeats the first of them
             draft.fault("", f"MuJoCo cannot compile it: {' '.join(str(error).split())}")
         raise InputError(draft.faults, path) from None
     return _Reader(draft, mujoco, spec, m).model(free_base)
 
 
 def _check_inertias(spec: Any, draft: Draft) -> None:
-    """All explicit inertias before MuJoCo looks, which names only the first that it refuses."""
+    """Check all explicit inertias before MuJoCo does, because it names only the first that it refuses."""
     for body in spec.bodies:
         if not body.explicitinertial:
             continue
@@ -136,7 +137,7 @@ class _Reader:
     # --- bodies and joints --------------------------------------------------------------------------------------------
 
     def _add_body(self, b: int, free_base: bool) -> None:
-        """A body on its joints; several are a chain through massless bodies."""
+        """Add a body with its joints; several joints become a chain through massless bodies."""
         m, draft, name = self.m, self.draft, self.bodies[b]
         where = f'body "{self._name("BODY", b) or b}"'
         R = _rotation(m.body_iquat[b])
@@ -184,7 +185,7 @@ class _Reader:
         return slice(first, first + {0: 6, 1: 3}.get(int(self.m.jnt_type[j]), 1))
 
     def _add_elements(self, j: int) -> None:
-        """Spring and damping of a joint; what they cannot be."""
+        """Add spring, damping and dry friction of a joint, and note what a model cannot have."""
         m, draft, name = self.m, self.draft, self.joints[j]
         where = f'joint "{name}"'
         dofs = self._dofs(j)
@@ -278,7 +279,7 @@ class _Reader:
         return str((self.draft.path.parent / (self.spec.compiler.meshdir or "") / file).resolve()) if file else ""
 
     def _mesh_pose(self, mesh: int, geom: Pose) -> Pose:
-        """Where the file's own frame is: MuJoCo moves a mesh to its centre of mass and principal axes."""
+        """The pose of the mesh file's own frame: MuJoCo moves a mesh to its centre of mass and principal axes."""
         R = np.asarray(geom.rotation) @ _rotation(self.m.mesh_quat[mesh]).T
         return Pose(tuple(np.asarray(geom.position) - R @ self.m.mesh_pos[mesh]), R)
 

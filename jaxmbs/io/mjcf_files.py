@@ -1,4 +1,4 @@
-"""What an MJCF file reads beside itself: MuJoCo opens whatever it names, so it is looked at before."""
+"""The other files that an MJCF file names. They are checked before MuJoCo runs, because it opens whatever is named."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from jaxmbs.io.errors import InputError, Problem
 from jaxmbs.io.names import TRUST, read_bytes, within
 from jaxmbs.io.xml import parsed
 
-_FOLDERS = {"texture": ("texturedir", "assetdir")}  # of the compiler, for the files of an element; of all others:
+_FOLDERS = {"texture": ("texturedir", "assetdir")}  # compiler settings for the files of an element; for all others:
 _OF_MESHES = ("meshdir", "assetdir")
 _BESIDE_THE_FILE = ("include", "model")
 
 
 def require_own_files(path: Path) -> None:
-    """Raises InputError, with its element, for a file that is not in the folder of the MJCF at `path` or below."""
+    """Raise InputError, naming the element, for a file that is not in the folder of the MJCF at `path` or below it."""
     folder, roots = path.resolve().parent, dict[Path, Element]()
     try:
         _read(folder, path, roots)
@@ -36,7 +36,7 @@ def require_own_files(path: Path) -> None:
 
 
 def _read(folder: Path, path: Path, roots: dict[Path, Element]) -> None:
-    """The file and all that it includes, each once; only those of the folder."""
+    """Read the file and all files that it includes, each once, but only those in the folder."""
     if path.resolve() in roots:
         return
     content = read_bytes(path)
@@ -51,7 +51,7 @@ def _read(folder: Path, path: Path, roots: dict[Path, Element]) -> None:
 
 
 def _named(root: Element) -> Iterator[tuple[Element, str]]:
-    """Elements with the names of files that they give: file, fileright, ..."""
+    """Elements with the file names in their attributes: file, fileright, ..."""
     for element in root.iter():
         for key, value in element.attrib.items():
             if key.startswith("file") and value:

@@ -1,7 +1,7 @@
-"""Names that one file gives of others: which it may, and where they are. Whatever reads or writes by such a name asks here.
+"""Names of other files inside a file: which names are allowed, and where those files are.
 
-A name that stands in a file was written by whoever wrote the file, and that may be nobody whom the user knows: it names
-a file in its own folder, or its user has said that the file is trusted.
+All code that reads or writes by such a name checks it here. The author of a file may be unknown to its user. A name in it
+must therefore be that of a file in the same folder, unless the user has said that the file is trusted.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from typing import Any
 
 from jaxmbs.io.errors import InputError, Problem
 
-LONGEST = 255  # [byte] of a name, on every common file system
-FULL = (errno.ENOSPC, errno.EDQUOT)  # a disk, or a user's share of it
+LONGEST = 255  # [byte] longest file name on every common file system
+FULL = (errno.ENOSPC, errno.EDQUOT)  # the disk, or a user's share of it, is full
 TRUST = "--trust on the command line, trust=True in Python"
 
 
 def fault(name: Any) -> str:
-    """What keeps a name from being the name of a file by itself; "" where nothing does.
+    """What is wrong with a name as a bare file name, without a folder; "" if nothing is.
 
     >>> fault("mine.py"), fault("../mine.py")
     ('', 'is not the name of a file by itself')
@@ -33,8 +33,8 @@ def fault(name: Any) -> str:
 
 
 def beside(folder: Path, name: Any, key: str, trust: bool = False) -> Path:
-    """The file of this name in a folder. Raises InputError, at `key`, for a name that is not a bare one, and for a symbolic
-    link that leads out of the folder, unless whoever named it is trusted."""
+    """The file of this name in a folder. Raises InputError, at `key`, for a name that is not a bare file name, and, without
+    `trust`, for a symbolic link that leads out of the folder."""
     wrong = fault(name)
     if wrong:
         raise InputError(
@@ -48,15 +48,15 @@ def beside(folder: Path, name: Any, key: str, trust: bool = False) -> Path:
 
 
 def within(folder: Path, path: str | Path) -> bool:
-    """Whether a path, taken from `folder` if it is relative, ends in the folder, through whatever symbolic links."""
+    """Whether a path, relative to `folder` unless it is absolute, lies in the folder once symbolic links are resolved."""
     try:
         return (folder / path).resolve().is_relative_to(folder.resolve())
-    except (OSError, ValueError, RuntimeError):  # a name that no file has, links in a circle
+    except (OSError, ValueError, RuntimeError):  # a name that no file can have, circular links
         return False
 
 
 def exists(path: Path) -> bool:
-    """Whether there is such a file; a name that no file can have is none."""
+    """Whether there is such a file; False for a name that no file can have."""
     try:
         return path.exists()
     except (OSError, ValueError):
@@ -64,7 +64,7 @@ def exists(path: Path) -> bool:
 
 
 def remedy(error: OSError, otherwise: str) -> str:
-    """What a system call's failure means, and what to do; otherwise: the remedy where the system's own words are enough."""
+    """What a system call's failure means, and what to do. otherwise: the remedy if the system's own message is enough."""
     if error.errno in FULL:
         return "the disk is full, or your share of it; make room, then give the same command again"
     if error.errno == errno.ENAMETOOLONG:
@@ -77,10 +77,10 @@ def remedy(error: OSError, otherwise: str) -> str:
 
 
 def read_bytes(path: str | Path) -> bytes:
-    """The file's content. Raises InputError where there is none."""
+    """The content of a file. Raises InputError if it cannot be read."""
     try:
         return Path(path).read_bytes()
     except OSError as error:
         raise InputError(Problem("", f"{path} cannot be read: {remedy(error, 'is its name right?')}"), path) from None
-    except ValueError as error:  # a name with a zero in it
+    except ValueError as error:  # a name with a null character
         raise InputError(Problem("", f"{str(path)!r} is no name of a file: {error}")) from None

@@ -1,4 +1,4 @@
-"""The key reference: every key of a file with kind, unit, default and a line of doc, read off its tables."""
+"""The key reference: every key of a file with its kind, unit, default and a line of documentation, read from the tables."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from jaxmbs.model.fields import declared
 
 @dataclass(frozen=True)
 class Key:
-    """One key. path: with the `type` of its table in place, "mechanism.forces.pusher.stroke"; default: None if required.
+    """One key. path: includes the `type` of its table, "mechanism.forces.pusher.stroke"; default: None if required.
 
-    header: the line of the table in a file; of: what the table is.
+    header: the header line of its table in a file; of: what the table describes.
     """
 
     path: str
@@ -35,9 +35,9 @@ class Key:
 
 
 def keys(table: type[Table], under: str = "") -> list[Key]:
-    """All keys of a file's table, or those under a path: a whole one, or any part of it such as "pusher".
+    """All keys of a file's table, or those under a path: a full path, or any part of one such as "pusher".
 
-    Raises InputError with near matches where none is.
+    Raises InputError with close matches if there are none.
     """
     every = list(_keys(table, "", ""))
     found = [k for k in every if f".{under}." in f".{k.path}."] if under else every
@@ -49,7 +49,8 @@ def keys(table: type[Table], under: str = "") -> list[Key]:
 
 @dataclass(frozen=True)
 class Entry:
-    """A line of the table of contents: a table of a file, what it is for, the types that it may have or else its keys."""
+    """A line of the table of contents: a table of a file, what it is for, the types that it may have or, without types,
+    its keys."""
 
     table: str
     doc: str
@@ -61,7 +62,7 @@ _HEADER = re.compile(r'(?P<table>\[+(?P<path>[^\]]*)\]+)(?: \w+ = "(?P<type>\w+)
 
 
 def table_of_contents(every: Sequence[Key]) -> list[Entry]:
-    """The tables of a file in order, without those that are parts of one type alone."""
+    """The tables of a file in order, without those that belong to one type only."""
     docs = {k.path: k.doc for k in every}
     tables: dict[str, tuple[str, list[str], list[str]]] = {"": ("", [], [])}
     types: set[str] = set()
@@ -85,12 +86,12 @@ def table_of_contents(every: Sequence[Key]) -> list[Entry]:
 
 
 def json_schema(table: type[Table]) -> dict[str, Any]:
-    """The JSON schema of a file's table, with docs and units, for editors."""
+    """The JSON schema of a file's table, with documentation and units, for editors."""
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **_with_units(table.model_json_schema())}
 
 
 def _with_units(node: Any) -> Any:
-    """Docs that name the unit, which schemas have no word for."""
+    """The schema with kinds and units moved into the descriptions, since JSON Schema has no keyword for them."""
     if isinstance(node, list):
         return [_with_units(x) for x in node]
     if not isinstance(node, dict):
@@ -120,7 +121,7 @@ def _keys(table: type[Table], path: str, header: str) -> Iterator[Key]:
 
 
 def _tables(annotation: Any) -> Iterator[tuple[type[Table], str]]:
-    """Tables that may stand where the annotation is, and whether in a list or under names."""
+    """The tables that an annotation allows, and whether they are in a list ("list"), under names ("dict") or alone ("")."""
     origin, arguments = get_origin(annotation), get_args(annotation)
     if isinstance(annotation, type) and issubclass(annotation, Table):
         yield annotation, ""
@@ -135,14 +136,14 @@ def _tables(annotation: Any) -> Iterator[tuple[type[Table], str]]:
 
 
 def _of(table: type[Table]) -> str:
-    """First paragraph of what a table stands for."""
+    """First paragraph of the docstring of what a table describes."""
     cls = getattr(table, "makes", table) if issubclass(table, Made) else table
     text = (cls.__doc__ or "").split("\n\n")[0]
     return " ".join(text.split())
 
 
 def _shown(default: Any) -> str:
-    """A default as TOML writes it; "" where it stands for nothing."""
+    """A default as TOML writes it; "" if it is empty."""
     if default is None or default == [] or default == {} or isinstance(default, Table):
         return ""
     if isinstance(default, bool):

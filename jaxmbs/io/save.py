@@ -1,4 +1,4 @@
-"""Mechanisms to TOML files."""
+"""Writing mechanisms to TOML files."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ NAMES = (
 def save(model: Model, path: str | Path, modules: Iterable[str | Path | ModuleType] = ()) -> None:
     """Write a model as a TOML file at `path` that `mbs.load` reads back to the same numbers, bit for bit.
 
-    Numbers that equal their defaults are left out. An existing file is replaced. What `mbs.free` turned into numbers is
-    pinned again where it is 0 or +-1. Functions (General, Holonomic, External, ...) and classes of yours are written by name
-    where an installed package has them as entry points of the group "jaxmbs.elements" (a function, or a module that
-    defines it), where they come from a file that named their module, or where `modules` names the Python files that define
-    them: these are written beside the file, and run for those who trust it only (`mbs.load(path, trust=True)`).
-    Raises ModelError, before anything is written, with the name of everything that no file can hold: other functions and
-    classes, and batches.
+    Numbers that equal their defaults are left out. An existing file is replaced. Components that `mbs.free` turned into
+    numbers are pinned again where they are 0 or +-1. Functions (General, Holonomic, External, ...) and user-defined classes
+    are written by name if an installed package provides them as entry points of the group "jaxmbs.elements" (a function,
+    or a module that defines it), if they come from a file that named their module, or if `modules` names the Python files
+    that define them. These Python files are written next to the TOML file, and are run only for readers who trust it
+    (`mbs.load(path, trust=True)`). Raises ModelError, before anything is written, naming everything that a file cannot
+    hold: other functions and classes, and batches.
 
     >>> model = mbs.library.double_pendulum(mass_2=0.1 + 0.2).build()
     >>> mbs.save(model, "pendulum.toml")
@@ -51,7 +51,7 @@ def save(model: Model, path: str | Path, modules: Iterable[str | Path | ModuleTy
 
 
 def write(path: Path, tables: Table, writer: Writer) -> None:
-    """Write tables, one of them the writer's mechanism, with the modules that they need beside them."""
+    """Write tables, one of them the writer's mechanism, and next to them the modules that they need."""
     for name, content in writer.modules.items():
         beside = path.parent / name
         if beside.exists() and beside.read_bytes() != content:
@@ -63,7 +63,7 @@ def write(path: Path, tables: Table, writer: Writer) -> None:
 
 
 class Writer:
-    """Writes tables and collects `modules`, the files that must stand beside them, by name."""
+    """Makes tables and collects `modules`: the content of the files that must be next to the tables, by name."""
 
     def __init__(self, model: Model, modules: Iterable[str | Path | ModuleType] = (), more: Classes = ()):
         self.model, self.faults, self.nameless = model, [], False
@@ -74,7 +74,7 @@ class Writer:
         self.places = places(modules) | {id(c): Place(type_name(c)) for c in more}
 
     def mechanism(self) -> Table:
-        """The [mechanism] table; ModelError if anything cannot stand in a file."""
+        """The [mechanism] table; raises ModelError if anything cannot be written in a file."""
         s, names = self.model.structure, self._names
         self.check()
         self.values = Values(s.table, self.model.numbers, self.model.overrides, None)
@@ -101,7 +101,7 @@ class Writer:
         return {k: v for k, v in out.items() if v != []}
 
     def check(self) -> None:
-        """Raise ModelError for all that cannot stand in a file."""
+        """Raise ModelError for everything that cannot be written in a file."""
         if self.faults:
             faults = [*self.faults, *([NAMES] if self.nameless else [])]
             raise ModelError(f"save: model {self.model.name!r} cannot be written: " + "; ".join(faults))
@@ -114,7 +114,7 @@ class Writer:
     def _joint(self, link: Any) -> Table:
         place = Hinge(self._body(link.parent), link.body, releasable=link.hinge is not None)
         own = self._typed(link.joint, f"{link.name}.", f"joint {link.name!r}")
-        if link.hinge is not None:  # its numbers are structure: a unit axis along z
+        if link.hinge is not None:  # its numbers belong to the structure: a unit axis along z
             own = {"type": type_name(type(link.hinge)), **self.plain(link.hinge)}
         return {"name": self._names(link.name), **own, **self._of(place, f"{link.name}.")}
 
@@ -140,7 +140,7 @@ class Writer:
         return {"type": self._name(cls, f"{where} is {cls.__name__}, which"), **self._of(x, prefix)}
 
     def _name(self, x: Any, said: str) -> str:
-        """The name by which a file finds a class or a function, whose module is kept."""
+        """The name by which a file finds a class or a function; its module is added to `modules`."""
         place = self.places.get(id(x))
         if place is None:
             self.faults.append(
@@ -196,7 +196,7 @@ class Writer:
 
 
 def shaped(kind: Kind, c: list[float]) -> Any:
-    """Components as a file has them."""
+    """Components in the form that a file holds."""
     if kind is Kind.ROTATION:
         return [c[0:3], c[3:6], c[6:9]]
     if kind is Kind.INERTIA:
@@ -209,11 +209,11 @@ def _default(d: Declared) -> list[float]:
     return [float(x) for x in concrete_components(d.kind, d.default, d.name)]
 
 
-# --- TOML, with a list or a part on one line, which the writers of this format break up ----------------------------------
+# --- TOML, with each list or part on one line, which the usual writers of this format break up ---------------------------
 
 
 def toml_text(tables: Mapping[str, Any], above: str = "") -> str:
-    """A document of tables, lists of tables and values."""
+    """A TOML document of tables, lists of tables and values."""
     plain = [f"{_key(k)} = {_value(v)}" for k, v in tables.items() if not _is_section(v)]
     parts = ["\n".join(plain)] if plain else []
     for key, value in tables.items():
@@ -233,7 +233,7 @@ def _key(name: str) -> str:
 
 
 def _is_section(value: Any) -> bool:
-    """Whether it stands under a header of its own: a table, or a list of tables."""
+    """Whether a value has its own header: a table, or a list of tables."""
     return isinstance(value, Mapping) or (
         isinstance(value, list) and bool(value) and all(isinstance(v, Mapping) for v in value)
     )

@@ -1,4 +1,4 @@
-"""What every table of a file has in common, and the numbers that stand in one."""
+"""What all tables of a file have in common, and the types of their values."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from jaxmbs.model.kinds import Kind
 
 
 class Table(BaseModel):
-    """Base of all tables: immutable, and an unknown key is an error that names its near matches."""
+    """Base class of all tables: immutable; an unknown key is an error that names close matches."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
-    top_level: ClassVar[tuple[str, ...]] = ("criteria", "modules")  # TOML gives such keys to the table above it
+    top_level: ClassVar[tuple[str, ...]] = ("criteria", "modules")  # below a [table] they would be keys of that table
 
     @model_validator(mode="wrap")
     @classmethod
@@ -36,7 +36,7 @@ class Table(BaseModel):
             return validate(data)
         known = {"known": list(cls.model_fields), "top": cls.top_level}
         found = [_error("unknown_key", "unknown key", (key,), value, known) for key, value in unknown.items()]
-        try:  # what else is wrong is told in the same breath
+        try:  # all other faults are reported at the same time
             validate({k: v for k, v in data.items() if k not in unknown})
         except ValidationError as error:
             found += [_error(e["type"], e["msg"], e["loc"], e["input"], e.get("ctx", {})) for e in error.errors()]
@@ -120,7 +120,7 @@ def _matrix(value: Any) -> tuple[tuple[float, ...], ...]:
 
 
 def _function(value: Any, info: ValidationInfo) -> Any:
-    """The function of this name; the context of the validation has all that may be named."""
+    """The function of this name; the context of the validation holds all functions that may be named."""
     known = info.context or {}
     if not isinstance(value, str):
         raise ValueError(f'needs the name of a function, such as "my_functions.drag", got {value!r}')
@@ -150,12 +150,12 @@ Function = Annotated[Any, PlainValidator(_function, json_schema_input_type=str)]
 
 
 def stated(kind: str, doc: str, *, unit: str = "", default: Any = ..., **checks: Any) -> Any:
-    """Declare a key of a table that stands for no class: what it holds, one line of doc, its SI unit and default."""
+    """Declare a key that comes from no class: what it holds, one line of documentation, its SI unit and default."""
     values = {"default_factory": default} if callable(default) else {"default": default}
     return Field(description=doc, json_schema_extra={"kind": kind, "unit": unit}, **values, **checks)
 
 
-# how a field of a kind stands in a file; what a number must be beyond that, the model checks
+# the type in a file of a field of each kind; the model checks everything else about numbers
 IN_FILE: dict[Kind, Any] = {
     Kind.NUMBER: Number, Kind.NOT_NEGATIVE: NotNegative, Kind.POSITIVE: Positive, Kind.VECTOR: Vector,
     Kind.NOT_NEGATIVE_VECTOR: Vector, Kind.DIRECTION: Vector, Kind.LIST: Numbers, Kind.ROTATION: Rotation,

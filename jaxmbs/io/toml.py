@@ -1,4 +1,4 @@
-"""Mechanisms from TOML files."""
+"""Reading mechanisms from TOML files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def parse(text: str | bytes, file: str | Path | None = None) -> dict[str, Any]:
-    """The tables of a TOML text. Raises InputError with line and column where it is no TOML."""
+    """The tables of a TOML text. Raises InputError, with line and column, if it is not TOML."""
     try:
         return tomllib.loads(text.decode() if isinstance(text, bytes) else text)
     except RecursionError:
@@ -34,9 +34,9 @@ def parse(text: str | bytes, file: str | Path | None = None) -> dict[str, Any]:
 
 
 def beside(path: str | Path, data: dict[str, Any], trust: bool = False) -> dict[str, Any]:
-    """The tables of the file at `path` with the meshes that they name found beside it, or in folders below.
+    """The tables of the file at `path`, with the meshes that they name located in its folder or in folders below.
 
-    Meshes that are elsewhere are left out, with a warning, unless the file is trusted.
+    Meshes elsewhere are left out, with a warning, unless the file is trusted.
     """
     folder, mechanism, left = Path(path).resolve().parent, data.get("mechanism"), []
     found = mechanism.get("visuals") if isinstance(mechanism, dict) else None
@@ -55,10 +55,10 @@ def beside(path: str | Path, data: dict[str, Any], trust: bool = False) -> dict[
 
 
 def load(path: str | Path, trust: bool = False) -> Model:
-    """Model of the [mechanism] in a TOML file; what else the file has (dispersions, outputs, ...) is not looked at.
+    """Model of the [mechanism] in a TOML file; everything else in the file (dispersions, outputs, ...) is ignored.
 
-    trust: run the Python `modules` that the file names. Raises InputError: one line for everything that is wrong, each
-    with the path of its key.
+    trust: run the Python `modules` that the file names. Raises InputError: one line for every fault, with the path of its
+    key.
     """
     data = parse(read_bytes(path), path)
     mechanism: dict[str, Any] = {k: v for k, v in data.items() if k == "mechanism"}

@@ -1,7 +1,8 @@
-"""Mechanisms from URDF files.
+"""Reading mechanisms from URDF files.
 
-Read element by element with the standard library's XML parser: every parser of this format drops something without a word
-(MuJoCo's mimic joints, Pinocchio's mimic joints and dynamics, yourdfpy's unknown elements), and here nothing may be.
+The files are read element by element with the standard library's XML parser: every existing parser of this format silently
+drops something (MuJoCo mimic joints, Pinocchio mimic joints and dynamics, yourdfpy unknown elements), and here nothing may
+be dropped.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ GRAVITY = (0.0, 0.0, -9.81)
 ALONG_AXIS: dict[str, Callable[[Any], Joint]] = {"revolute": Revolute, "continuous": Revolute, "prismatic": Prismatic}
 WITHOUT: dict[str, Callable[[], Joint]] = {"fixed": Fixed, "floating": Free, "spherical": Spherical, "ball": Spherical}
 TYPES = (*ALONG_AXIS, *WITHOUT, "planar")
-# what stands beside the motion of bodies, by the element it stands in
+# elements that do not concern the motion of bodies, by the element that contains them; "" for those that are read
 ASIDE = {
     "robot": {"transmission": "transmissions", "gazebo": "settings for Gazebo", "ros2_control": "settings for ros2_control",
               "sensor": "sensors", "material": "", "mujoco": "settings for MuJoCo", "group": "groups"},
@@ -53,17 +54,17 @@ def from_urdf(
     """Model of the URDF file at `path`.
 
     free_base: whether the root link moves freely, by the joint "root_joint", instead of being fixed to the world (a root
-    named "world" is the world); gravity (3,) [m/s²], of which the format says nothing; repair: "nearest" makes inertias
-    physical that no body has, mass and centre of mass kept, and warns with what it changed; on_unsupported: "error", or
-    "warn" to leave out what acts in the file and cannot act in a model (loops of Gazebo, dry friction of floating joints);
-    trust: draw meshes of other folders, too, than the file's, and than that of the ROS package (with its package.xml) in
-    which the file lies.
+    named "world" is the world); gravity (3,) [m/s²], which the format does not contain; repair: "nearest" replaces
+    unphysical inertias by the nearest physical ones, with mass and centre of mass kept, and warns of every change;
+    on_unsupported: "error", or "warn" to leave out what acts in the file but cannot act in a model (loops of Gazebo, dry
+    friction of floating joints); trust: also draw meshes outside the folder of the file and outside the ROS package (with
+    its package.xml) that contains the file.
 
-    Links are bodies, with their names and frames. Revolute, continuous, prismatic, fixed, floating, planar and spherical
-    joints keep theirs; damping is an element "NAME_damping", dry friction "NAME_friction" (a `Friction`, smooth near rest:
-    a ModelWarning says over which speed), a mimic joint the constraint "NAME_mimic", a `loop_joint` (or `loop`) a cut joint;
-    shapes become visuals. Limits, transmissions, collision shapes and settings of other programs are no part of a model: one
-    ModelWarning counts them. Raises InputError with all that is wrong, each with its element.
+    Links become bodies with the same names and frames. Revolute, continuous, prismatic, fixed, floating, planar and
+    spherical joints keep their names; damping becomes an element "NAME_damping", dry friction "NAME_friction" (a `Friction`,
+    smooth near rest: a ModelWarning says over which speed), a mimic joint the constraint "NAME_mimic", a `loop_joint` (or
+    `loop`) a cut joint; shapes become visuals. Limits, transmissions, collision shapes and settings of other programs are
+    not part of a model: one ModelWarning counts them. Raises InputError with all faults, each with its element.
 
     >>> text = '<robot name="r"><link name="a"/><link name="b"><inertial><mass value="2"/><inertia ixx="0.1" ixy="0" '
     >>> text += 'ixz="0" iyy="0.1" iyz="0" izz="0.1"/></inertial></link><joint name="j" type="continuous">'
@@ -94,7 +95,7 @@ class _Reader:
         self.world: str | None = None  # the link that is the world
 
     def model(self, free_base: bool) -> Model:
-        """Everything in the file's order, remarks collected on the way."""
+        """Read everything in the order of the file, and collect remarks."""
         draft = self.draft
         roots = self._roots()
         if not draft.faults and len(roots) == 1:
@@ -132,7 +133,7 @@ class _Reader:
         return out
 
     def _roots(self) -> list[str]:
-        """Links that hang on no joint; the ends of every joint are checked on the way."""
+        """Links that are the child of no joint; both ends of every joint are checked as well."""
         below = set()
         for name, joint in self.joints.items():
             for end in ("parent", "child"):
@@ -177,7 +178,7 @@ class _Reader:
         where, kind, pose = f'joint "{name}"', e.get("type") or "", self._pose(e, f'joint "{name}"')
         parent, child = (x.get("link") if x is not None else None for x in (e.find("parent"), e.find("child")))
         if parent not in self.links or child not in self.links or child == self.world:
-            return  # told already
+            return  # reported already
         child_pose = Pose()
         made = self._joint(kind, e, where)
         if isinstance(made, Planar):
@@ -210,7 +211,7 @@ class _Reader:
             self.draft.lacks(f'mimic of "{driver}", which does not exist ({choices(driver, self.joints)})', name)
             return
         c = self._number(e, "offset", where, 0.0), self._number(e, "multiplier", where, 1.0)
-        if self.joints[driver].get("type") == "fixed":  # it stays at zero
+        if self.joints[driver].get("type") == "fixed":  # the driver stays at zero
             cam = Coupling(self.draft.name("joint", name), None, c[:1])
         else:
             cam = Coupling(self.draft.name("joint", name), self.draft.name("joint", driver), c)
@@ -220,7 +221,7 @@ class _Reader:
             self.draft.fault(where, str(error))
 
     def _add_loop(self, e: ET.Element) -> None:
-        """A cut joint: two links (link1 and link2, or predecessor and successor), an origin in each, a type and an axis."""
+        """Add a cut joint: two links (link1, link2, or predecessor, successor), an origin in each, a type and an axis."""
         name = e.get("name") or e.tag
         where, bodies, poses = f'{e.tag} "{name}"', [], []
         for tags in (("link1", "predecessor"), ("link2", "successor")):
@@ -266,11 +267,11 @@ class _Reader:
         kind = "cylinder" if shape.tag == "capsule" else shape.tag
         try:
             self.draft.mech.add_visual(self._body(link), kind, size, self._pose(e, where), color, file)
-        except ModelError as error:  # a picture is no reason to refuse a mechanism
+        except ModelError as error:  # a faulty picture is no reason to refuse a mechanism
             self.draft.beside(f"a picture that cannot be drawn ({error})")
 
     def _file(self, name: str) -> str:
-        """Where a mesh is: "package://" is looked for in the folders above the file. "" where it is not to be read."""
+        """The path of a mesh; "package://" is looked up in the folders above the file. "" if it must not be read."""
         here = self.draft.path.resolve().parent
         found = here / name.removeprefix("file://")
         if name.startswith("package://"):
@@ -283,7 +284,7 @@ class _Reader:
         return str(found) if self.trust or within(here, found) or within(package, found) else ""
 
     def _note_the_rest(self) -> None:
-        """Everything that has not been read, so that nothing is dropped in silence."""
+        """Note everything that has not been read, so that nothing is dropped silently."""
         self._note(self.robot, "robot", {"link", "joint", "loop_joint", "loop"})
         for tag, found in (("link", self.links), ("joint", self.joints)):
             for e in found.values():
@@ -352,7 +353,7 @@ def of_angles(roll: float, pitch: float, yaw: float) -> np.ndarray:
 
 
 def _says(value: str | None) -> bool:
-    """Whether an attribute is more than a zero."""
+    """Whether an attribute holds something other than zero."""
     try:
         return bool(float(value or 0))
     except ValueError:

@@ -1,4 +1,5 @@
-"""XML of others, without entities of its own: a short file can blow them up, and they can name files of the reader's."""
+"""Parsing XML files of other people. Files that declare entities are refused: a short file can expand entities without
+limit, and entities can refer to files on the reader's machine."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from jaxmbs.io.errors import InputError, Problem
 
 
 def parsed(content: bytes) -> ET.Element:
-    """The root of a document. Raises InputError where it is no XML, or declares entities."""
+    """The root of a document. Raises InputError if it is not XML or declares entities."""
     guard = expat.ParserCreate()
     guard.EntityDeclHandler = _refuse
     try:

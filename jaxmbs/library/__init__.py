@@ -1,8 +1,8 @@
-"""Ready mechanisms: small functions that return a `Mechanism`, to be changed or built as it is.
+"""Ready-made mechanisms: small functions that return a `Mechanism`, which can be built as it is or changed first.
 
 model = mbs.library.arm7().build()
 
-gravity, where a function has it, is the uniform acceleration (3,) [m/s²] in world axes.
+gravity, where a function takes it, is the uniform acceleration (3,) [m/s²] in world axes.
 """
 
 from jaxmbs.library.bicycle import bicycle as bicycle

@@ -19,13 +19,14 @@ def bicycle(
     tilt: float = math.pi / 10,
     gravity: Sequence[float] = GRAVITY,
 ) -> Mechanism:
-    """The benchmark bicycle: rear frame with rider, fork, two wheels; three freedoms of velocity, seven of displacement.
+    """The benchmark bicycle: rear frame with rider, fork, two wheels; three degrees of freedom in velocity, seven in
+    configuration.
 
     wheelbase, trail [m], tilt of the steer axis [rad]; masses, inertias and radii (0.3 m and 0.35 m) are those of the
     benchmark. x points forwards, y to the left, z up; at q = 0 it stands upright with the rear wheel touching the origin.
-    Joints "frame" (free: its velocities are those of the rear frame, in its axes, at the point that touched the ground
-    there), "steer" (positive to the right), "rear_hub", "front_hub" (positive rolling forwards), constraints "rear_tyre",
-    "front_tyre".
+    Joints "frame" (free: its velocities are those of the rear frame, in the frame's axes, at the point that touches the
+    ground at q = 0), "steer" (positive to the right), "rear_hub", "front_hub" (positive when rolling forwards), constraints
+    "rear_tyre", "front_tyre".
 
     >>> model = mbs.library.bicycle().build()
     >>> straight = jnp.array([0, 0, 0, 4.0, 0, 0, 0, 4.0 / 0.3, 4.0 / 0.35])  # at 4 m/s

@@ -19,10 +19,10 @@ def chain(
     axes: Sequence[Sequence[float]] = ((0, 1, 0), (1, 0, 0)),
     gravity: Sequence[float] = GRAVITY,
 ) -> Mechanism:
-    """n equal round rods hanging one from the other, n degrees of freedom.
+    """n equal round rods hanging one from another, with n degrees of freedom.
 
-    length, radius [m] and mass [kg] of one rod; axes: the hinges take them in turn (the default swings every second
-    rod sideways, `((0, 1, 0),)` keeps all in the xz plane). At q = 0 the chain hangs along -z; bodies are "link_1",
+    length, radius [m] and mass [kg] of one rod; axes: hinge axes, used in turn (by default every second rod swings
+    sideways; `((0, 1, 0),)` keeps all rods in the xz plane). At q = 0 the chain hangs along -z; bodies are "link_1",
     "link_2", ..., joints "hinge_1", "hinge_2", ....
 
     >>> mbs.library.chain(3).build()
@@ -47,8 +47,8 @@ def double_pendulum(
     """Two point masses on massless rods, swinging in the xz plane; the textbook system, with known equations.
 
     length_1, length_2 [m]: of the rods; mass_1, mass_2 [kg]: at their ends. Bodies "upper" and "lower", joints "shoulder"
-    and "elbow" about -y: positive angles swing the masses towards +x; the second angle is relative to the first rod. At q
-    = 0 both hang along -z.
+    and "elbow" about -y: positive angles swing the masses towards +x; the second angle is relative to the first rod. At
+    q = 0 both rods hang along -z.
 
     >>> mbs.library.double_pendulum(mass_2=2.0).build()
     <Model 'double pendulum': 2 bodies (upper, lower), nq = 2, nv = 2>

@@ -16,8 +16,8 @@ def crank_slider(
 
     crank, rod: lengths [m]; offset [m]: height of the slider's path above the crank's axis. Bodies "crank" (1 kg), "rod"
     (0.5 kg) and "slider" (2 kg); joints "bearing" (angle of the crank from x), "knee" (relative angle) and "guide" (x of
-    the slider less crank + rod); the loop "pin" hinges the slider on the rod. At q = 0 both point along x, which closes
-    the loop if offset is 0.
+    the slider minus (crank + rod)); the loop "pin" hinges the slider to the rod. At q = 0 crank and rod point along x,
+    which closes the loop if offset is 0.
 
     >>> mbs.library.crank_slider().build()
     <Model 'crank-slider': 3 bodies (crank, rod, slider), nq = 3, nv = 3>

@@ -1,4 +1,4 @@
-"""The joint of [Y fig. 1.4]: a point that moves on a curve and a rotation about the curve's tangent."""
+"""The joint of [Y fig. 1.4]: motion of a point along a curve, and rotation about the curve's tangent."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ GRAVITY = (0.0, 0.0, -9.81)
 
 
 def curve_joint(curve: Callable[[jax.Array], Vector], up: Sequence[float] = (0.0, 0.0, 1.0)) -> tuple[General, Pose]:
-    """The joint (2 freedoms) and the pose of its frame on the body that holds the curve.
+    """The joint (2 freedoms) and the pose of its frame on the body that carries the curve.
 
     curve: function of a parameter u -> (3,) [m] in the axes of that body, smooth, with a tangent that is nowhere zero
-    and nowhere along `up`. Coordinates: u and the angle [rad] about the tangent. The child frame lies at curve(u), x
-    along the tangent, y along up x tangent at angle 0. Raises ModelError where there is no such frame at u = 0.
+    and nowhere along `up`. Coordinates: u and the angle [rad] about the tangent. The child frame is at curve(u), with x
+    along the tangent and, at angle 0, y along up x tangent. Raises ModelError if there is no such frame at u = 0.
 
     >>> joint, pose = mbs.library.curve_joint(lambda u: jnp.stack([u, 0 * u, u**2]))
     >>> joint.dof
@@ -47,7 +47,7 @@ def curve_joint(curve: Callable[[jax.Array], Vector], up: Sequence[float] = (0.0
 
 
 def _placed(curve: Callable[[Any], Any], up: Sequence[float], u: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Point and frame (columns: tangent, up x tangent, third) at u."""
+    """Point and frame at u; the columns of the frame are the tangent, up x tangent and the third axis."""
     point, tangent = jax.jvp(
         lambda u: evaluated(curve, "curve_joint: curve", (3,), u.dtype, u), (u,), (jnp.ones_like(u),)
     )
@@ -58,12 +58,12 @@ def _placed(curve: Callable[[Any], Any], up: Sequence[float], u: jax.Array) -> t
 
 
 def helix(u: Any, radius: float = 1.0, rise: float = 0.25) -> jax.Array:
-    """A helix about z: angle u [rad], `rise` [m/rad] downwards."""
+    """A helix about z of the given radius [m]; u is the angle [rad], and the helix descends by `rise` [m/rad]."""
     return jnp.stack([radius * jnp.cos(u), radius * jnp.sin(u), -rise * u])
 
 
 def helix_slide(curve: Callable[[jax.Array], Vector] = helix, gravity: Sequence[float] = GRAVITY) -> Mechanism:
-    """A slide of 1 kg on a wire, free to swing about it: bodies "slide" and "wire" (at rest), joint "wire".
+    """A slide of 1 kg on a wire, free to swing about it: body "slide", joint "wire"; the wire is fixed to the world.
 
     curve: as in `curve_joint`. The centre of mass hangs 0.1 m below the wire.
 

@@ -1,4 +1,4 @@
-"""Long structures that unfold with one freedom: a mast of scissors, a wing of synchronised panels."""
+"""Long structures that deploy with one degree of freedom: a scissor mast, a wing of synchronised panels."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Z = (0.0, 0.0, 1.0)
 
 
 def _turned(along: float, by: float) -> Pose:
-    """A place on a bar, turned about z by a part of half a turn."""
+    """A pose on a bar, at the distance `along`, turned about z by the fraction `by` of half a turn."""
     angle = by * math.pi / 2
     return Pose((along, 0.0, 0.0), (math.cos(angle), 0.0, 0.0, math.sin(angle)))
 
@@ -23,13 +23,13 @@ def _turned(along: float, by: float) -> Pose:
 def scissor_mast(
     bays: int = 50, length: float = 1.0, mass: float = 1.0, gravity: Sequence[float] = (0.0, -9.81, 0.0)
 ) -> Mechanism:
-    """A mast of crossed bars that rises along y, `bays` pairs on one another, one freedom.
+    """A mast of crossed bars that rises along y: `bays` pairs on top of one another, with one degree of freedom.
 
-    length [m] and mass [kg] of a bar. Bars "rising_1", ... lean to the right, "falling_1", ... to the left; they cross in
-    their middles (joints "cross_1", ...). The left foot stands on the world's origin (joint "foot"), the right one on a
-    "slider" along x (joint "track", loop "shoe"); each pair is pinned on the heads of the one below (joints "left_2", ...,
-    loops "right_2", ...). At q = 0 the bars cross at right angles; with each turned up by c: foot c, cross -2 c, left 2 c,
-    track length (cos(c + pi/4) - cos(pi/4)).
+    length [m] and mass [kg] of a bar. Bars "rising_1", ... lean to the right, "falling_1", ... to the left; they cross at
+    their middles (joints "cross_1", ...). The left foot is hinged at the world's origin (joint "foot"), the right foot on a
+    "slider" along x (joint "track", loop "shoe"); each pair is pinned to the upper ends of the pair below (joints "left_2",
+    ..., loops "right_2", ...). At q = 0 the bars cross at right angles. With every bar turned up by c, the coordinates are
+    foot c, cross -2 c, left 2 c, track length (cos(c + pi/4) - cos(pi/4)).
 
     >>> model = mbs.library.scissor_mast(10).build()
     >>> (model.nv, len(model.loop_names))
@@ -67,12 +67,12 @@ def synchronised_wing(
     damping: float = 2.0,
     gravity: Sequence[float] = (0.0, 0.0, 0.0),
 ) -> Mechanism:
-    """A solar wing of panels that unfold like an accordion in the xy plane, synchronised by cable loops, one freedom.
+    """A solar wing of panels that unfold like an accordion in the xy plane, synchronised by cable loops; one freedom.
 
-    length [m] and mass [kg] of a panel. At q = 0 all panels stand along y against the wall, one on the other; the "root"
-    hinge turns by -pi/2, the hinges "fold_2", ... by pi and -pi in turn. Every hinge has a spring "spring_1", ... of
-    stiffness [N m/rad] and damping [N m s/rad] that rests unfolded; the constraints "cable_2", ... couple it to the one
-    before.
+    length [m] and mass [kg] of a panel. At q = 0 all panels are stacked along y against the wall. To unfold, the hinge
+    "root" turns by -pi/2, the hinges "fold_2", ... alternately by pi and -pi. Every hinge has a spring "spring_1", ... of
+    stiffness [N m/rad] and damping [N m s/rad] that is at rest when unfolded; the constraints "cable_2", ... couple each
+    hinge to the one before.
 
     >>> model = mbs.library.synchronised_wing(6).build()
     >>> model.constraint_names
@@ -81,7 +81,7 @@ def synchronised_wing(
     mech = Mechanism(f"wing of {panels} panels", gravity=tuple(gravity))
     quarter, before = 1.5707963267948966, ""
     for k in range(1, panels + 1):
-        up = 1 if k % 2 else -1  # folded, every second panel hangs down
+        up = 1 if k % 2 else -1  # when folded, every second panel points down
         mech.add_body(f"panel_{k}", mass, (0, up * length / 2, 0), box(mass, 0.03, length, 1.0))
         parent, place = ("world", Pose()) if k == 1 else (f"panel_{k - 1}", Pose((0.03, -up * length, 0)))
         hinge = "root" if k == 1 else f"fold_{k}"

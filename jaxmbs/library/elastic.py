@@ -1,6 +1,6 @@
-"""Elastic bodies as rigid elements with springs between them: a beam, a cable, a plate.
+"""Deformable bodies as rigid elements connected by joints or springs: a beam, a cable, a plate.
 
-Errors of deflections and frequencies fall with the square of the size of an element.
+Errors of deflections and frequencies decrease with the square of the element size.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from jaxmbs.model.forces import Bushing, TorsionSpring
 from jaxmbs.model.joints import Free, Revolute, Spherical, Universal
 
 NONE = (0.0, 0.0, 0.0)
-SHEAR = 1e3  # of a plate's connections: displacement over bending, so that shear bends nothing noticeable
+SHEAR = 1e3  # ratio of displacement to bending stiffness in a plate's connections, so that shear is negligible
 
 
 def beam(
@@ -28,9 +28,9 @@ def beam(
 ) -> Mechanism:
     """A cantilever of n elastic hinges that bends in the xz plane, clamped to the world at the origin, along +x at q = 0.
 
-    length [m], mass [kg]; stiffness: EI [N m²]; damping: of the curvature's rate [N m² s]. The hinges stand in the middles
-    of n equal parts; bodies "link_1", ... (the first half part is the world's), joints "hinge_1", ..., springs "spring_1",
-    .... Positive angles bend towards -z.
+    length [m], mass [kg]; stiffness: EI [N m²]; damping: torque per rate of curvature [N m² s]. The hinges are in the
+    middle of n equal parts; bodies "link_1", ... (the first half part belongs to the world), joints "hinge_1", ..., springs
+    "spring_1", .... Positive angles bend towards -z.
 
     >>> mbs.library.beam(4, stiffness=25.0).build()
     <Model 'beam of 4': 4 bodies (link_1, link_2, link_3, link_4), nq = 4, nv = 4>
@@ -52,8 +52,8 @@ def cable(
 ) -> Mechanism:
     """A cable of n stiff links that hangs from the origin, along -z at q = 0, and bends freely in both directions.
 
-    length [m], mass [kg]: of all of it; span [m]: its other end hangs at (span, 0, 0), a cut joint "end"
-    (None: it is loose). Bodies "link_1", ..., joints "hinge_1", ... about y and x.
+    length [m], mass [kg]: of the whole cable; span [m]: the other end is attached at (span, 0, 0) by a cut joint "end"
+    (None: it is free). Bodies "link_1", ..., joints "hinge_1", ... about y and x.
 
     >>> mbs.library.cable(3).build()
     <Model 'cable of 3': 3 bodies (link_1, link_2, link_3), nq = 6, nv = 6>
@@ -75,9 +75,9 @@ def plate(
 ) -> Mechanism:
     """A plate of n_x times n_y elements in the xy plane, simply supported along its four edges, one corner at the origin.
 
-    length_x, length_y [m], mass [kg]; stiffness: D = E t³ / 12 (1 - nu²) [N m] (on such edges Poisson's ratio counts in D
-    alone). Each element is a free body "element_i_j" on bushings to its neighbours, "x_i_j" and "y_i_j" those towards -x
-    and -y, and at the end of a row or column.
+    length_x, length_y [m], mass [kg]; stiffness: D = E t³ / (12 (1 - nu²)) [N m] (with such edges, Poisson's ratio matters
+    only in D). Each element is a free body "element_i_j", connected to its neighbours by bushings: "x_i_j" and "y_i_j" are
+    on its sides towards -x and -y, with one more at the end of each row and column.
 
     >>> mbs.library.plate(2, 1).build().nv
     12
@@ -91,10 +91,10 @@ def plate(
             mech.add_body(name, m, inertia=box(m, a, b, 0.0))
             mech.add_joint(f"place_{i}_{j}", Free(), "world", name, Pose(((i + 0.5) * a, (j + 0.5) * b, 0)))
     k = (SHEAR * stiffness / (a * b),) * 3
-    bend_x, bend_y = stiffness * b / a, stiffness * a / b  # per radian between neighbours along x, along y
+    bend_x, bend_y = stiffness * b / a, stiffness * a / b  # torque per radian between neighbours along x, along y
     for j in range(n_y):
         for i in range(n_x + 1):
-            edge = i in (0, n_x)  # the plate turns about its edge, and is not twisted there
+            edge = i in (0, n_x)  # the plate is free to turn about its edge, but cannot twist there
             turns = (2 * bend_x, 0.0, 0.0) if edge else (bend_x, bend_x, bend_x)
             ends = _ends(f"element_{i - 1}_{j}" if i else None, f"element_{i}_{j}" if i < n_x else None, (a / 2, 0, 0),
                          (i * a, (j + 0.5) * b, 0.0))  # fmt: skip
@@ -109,7 +109,7 @@ def plate(
 
 
 def _ends(before: str | None, after: str | None, half: Sequence[float], place: Sequence[float]) -> dict[str, Any]:
-    """Of a bushing between two elements, or one of them and the world."""
+    """Bodies and poses of a bushing between two elements, or between one element and the world."""
     at = Pose(tuple(place))
     return {
         "body_a": before or "world", "pose_a": Pose(tuple(half)) if before else at,

@@ -1,4 +1,4 @@
-"""Mechanisms with closed loops, of the literature on benchmarks.
+"""Mechanisms with closed loops, from the benchmark literature.
 
 The IFToMM benchmark library: M. Gonzalez, D. Dopico, U. Lugris, J. Cuadrado, "A benchmarking system for MBS simulation
 software", Multibody System Dynamics 16 (2006), problems A02, A03, A04.
@@ -17,7 +17,7 @@ DOWN = (0.0, -9.81, 0.0)
 
 
 def _rod(mech: Mechanism, name: str, length: float, mass: float, direction: Sequence[float] = (1, 0, 0)) -> None:
-    """A thin uniform rod from the body's origin along a coordinate direction."""
+    """Add a thin uniform rod, from the body's origin along a coordinate direction."""
     across = mass * length**2 / 12
     inertia = tuple(0.0 if x else across for x in direction)
     mech.add_body(name, mass, tuple(length / 2 * x for x in direction), inertia)
@@ -33,10 +33,10 @@ def four_bar(
 ) -> Mechanism:
     """Planar four-bar linkage of thin rods in the xy plane.
 
-    crank, coupler, rocker: lengths of the rods [m]; base: between the hinges of crank and rocker; mass_per_length [kg/m].
-    Crank on the world's origin, rocker on (base, 0, 0), coupler on the crank; the coupler's end is closed on the
-    rocker's by the loop "pin". Angles: crank and rocker from the x axis, coupler from the crank. Most q are not
-    consistent: `assemble` finds the nearest.
+    crank, coupler, rocker: lengths of the rods [m]; base: distance between the hinges of crank and rocker [m];
+    mass_per_length [kg/m]. The crank is hinged at the world's origin, the rocker at (base, 0, 0), the coupler at the end of
+    the crank; the loop "pin" joins the ends of coupler and rocker. Angles: crank and rocker from the x axis, coupler from
+    the crank. Most q are not consistent: `assemble` finds the nearest one that is.
 
     >>> mbs.library.four_bar().build().loop_names
     ('pin',)
@@ -55,8 +55,8 @@ def four_bar_windows(n: int = 2, length: float = 1.0, mass: float = 1.0, gravity
     """A row of n square windows of equal rods in the xy plane [IFToMM A02]: 2n + 1 rods, n loops, one freedom.
 
     length [m] and mass [kg] of a rod. Posts "post_0", ..., "post_n" stand on the world at x = 0, length, ...; bars
-    "bar_1", ..., "bar_n" join their heads. At q = 0 everything lies flat on the x axis, where the mechanism may branch;
-    the squares have the posts' angles pi/2 and the bars' -pi/2 (relative to the post that carries them).
+    "bar_1", ..., "bar_n" join their upper ends. At q = 0 everything lies flat on the x axis, where the motion may branch;
+    the windows are square at the post angles pi/2 and the bar angles -pi/2 (relative to the post that carries the bar).
 
     >>> mbs.library.four_bar_windows(3).build().nv
     7
@@ -76,9 +76,10 @@ def four_bar_windows(n: int = 2, length: float = 1.0, mass: float = 1.0, gravity
 def bricard(length: float = 1.0, mass: float = 1.0, gravity: Sequence[float] = DOWN) -> Mechanism:
     """Bricard's mechanism of five rods along the edges of a cube [IFToMM A04]: overconstrained, one freedom.
 
-    length [m] and mass [kg] of a rod. The sixth edge is the world's, from (0, 0, length) to the origin. Each of the six
-    hinges is perpendicular to both its rods; counting gives no freedom. q = 0 is the cube. Bodies "rod_1" to "rod_5",
-    joints "hinge_1" to "hinge_5", loop "hinge_6"; the frames of all bodies are parallel to the world's at q = 0.
+    length [m] and mass [kg] of a rod. The sixth edge belongs to the world, from (0, 0, length) to the origin. Each of the
+    six hinge axes is perpendicular to both its rods; a count of constraints leaves no freedom. q = 0 is the cube. Bodies
+    "rod_1" to "rod_5", joints "hinge_1" to "hinge_5", loop "hinge_6"; the frames of all bodies are parallel to the world's
+    at q = 0.
 
     >>> import warnings
     >>> warnings.simplefilter("ignore", mbs.ModelWarning)  # its constraints depend on one another
@@ -114,8 +115,8 @@ def andrews_squeezer() -> Mechanism:
     A, B, C = (-0.06934, -0.00227, 0.0), (-0.03635, 0.03273, 0.0), (0.014, 0.072, 0.0)
     masses = (0.04325, 0.00365, 0.02373, 0.00706, 0.07050, 0.00706, 0.05498)
     inertias = (2.194e-6, 4.410e-7, 5.255e-6, 5.667e-7, 1.169e-5, 5.667e-7, 1.912e-5)
-    # In axes of each body: centre of mass, and the end that the next body or the loop takes. K3 to K7 count their
-    # angles so that the line to that end is -y (K3, K4, K7), +x (K5, K6).
+    # In the axes of each body: the centre of mass, and the end to which the next body or the loop is attached. The angles
+    # of K3 to K7 are measured such that the line to that end is -y (K3, K4, K7) or +x (K5, K6).
     coms = ((ra, 0), (-da, 0), (sb, -sa), (0, -(e - ea)), (ta, tb), (zf - fa, 0), (ua, -ub))
     mech = Mechanism("Andrews' squeezer")
     for k, (m, I, (x, y)) in enumerate(zip(masses, inertias, coms, strict=True), 1):

@@ -18,7 +18,7 @@ SHOULDER = (0.0, 0.2, 0.4)  # m, in the trunk
 
 
 def bryant(angles: jax.Array) -> jax.Array:
-    """Rotation (3, 3) by Bryant angles: about x, then the new y, then the new z [rad]; singular at 90 degrees of y."""
+    """Rotation (3, 3) by Bryant angles [rad]: about x, then the new y, then the new z; singular at 90 degrees about y."""
     (ca, cb, cc), (sa, sb, sc) = jnp.cos(angles), jnp.sin(angles)
     return jnp.stack([
         jnp.stack([cb * cc, -cb * sc, sb]),
@@ -45,14 +45,14 @@ def _turned(q: jax.Array, t: jax.Array) -> jax.Array:
 
 
 def prosthetic_arm(trunk: MovingBase | None = None, gravity: Sequence[float] = GRAVITY) -> Mechanism:
-    """Six freedoms: shoulder (Bryant angles), elbow (revolute), wrist (universal), hanging along -z at q = 0.
+    """An arm with six freedoms that hangs along -z at q = 0: shoulder (Bryant angles), elbow (revolute), wrist (universal).
 
     x points forward, y to the left, across the shoulders. The elbow turns about y, the wrist about x (fixed in the
     forearm) and then y (fixed in the hand). Sizes of an adult; springs and dampers at the joints. Bodies "upper_arm",
     "forearm", "hand"; joints "shoulder", "elbow", "wrist".
 
-    trunk: None leaves the trunk at rest: it is the world, to be moved by `moving_base_dynamics`. Otherwise its motion
-    is built into the shoulder, a joint that depends on time, and `forward_dynamics` and `simulate` give the motion.
+    trunk: None leaves the trunk at rest: it is the world, which `moving_base_dynamics` can move. Otherwise the motion of
+    the trunk is built into the shoulder, a joint that depends on time, for use with `forward_dynamics` and `simulate`.
 
     >>> mbs.library.prosthetic_arm().build()
     <Model 'prosthetic arm': 3 bodies (upper_arm, forearm, hand), nq = 6, nv = 6>

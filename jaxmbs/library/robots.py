@@ -1,4 +1,4 @@
-"""A seven-axis arm and a humanoid: sizes of common machines, not the data sheet of any one."""
+"""A seven-axis arm and a humanoid, with typical sizes rather than the data of a particular machine."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def arm7(gravity: Sequence[float] = GRAVITY) -> Mechanism:
     7
     """
     mech = Mechanism("arm7", gravity=tuple(gravity))
-    # axis, height of the joint over the one before [m], mass [kg], length [m] and radius [m] of the link
+    # axis, height of the joint above the previous one [m], mass [kg], length [m] and radius [m] of the link
     links = [
         (Z, 0.16, 4.0, 0.20, 0.08),
         (Y, 0.20, 4.0, 0.20, 0.08),
@@ -43,8 +43,9 @@ def arm7(gravity: Sequence[float] = GRAVITY) -> Mechanism:
 def humanoid30(gravity: Sequence[float] = GRAVITY) -> Mechanism:
     """A standing person-sized robot (1.6 m, 65 kg): a free pelvis, 2 + 2 axes of waist and neck, 6 per leg, 4 per arm.
 
-    30 degrees of freedom, 25 bodies. x is forward, y to the left, z up; the pelvis' frame lies between the hips, 0.85 m
-    above the soles. Joints are "base" and "<limb>_<axis>", sides "left" and "right"; every axis is a body.
+    30 degrees of freedom, 25 bodies. x is forward, y to the left, z up; the frame of the pelvis lies between the hips,
+    0.85 m above the soles. Every axis has its own body, such as "left_hip_yaw" or "right_forearm"; joints are "base" and
+    "<body>_hinge".
 
     >>> mbs.library.humanoid30().build().nv
     30

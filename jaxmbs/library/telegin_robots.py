@@ -1,4 +1,4 @@
-"""The three example robots of [T]: parameters are named as in the source, q is [T]'s."""
+"""The three example robots of [T], with the parameter names and the coordinates q of the source."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def three_link_arm(
     I_q: Sequence[float] = (0.5, 0.3, 0.2),
     gravity: Sequence[float] = GRAVITY,
 ) -> Mechanism:
-    """The angular three-link arm in the vertical plane xy, y up [T 3, fig. 1].
+    """The articulated three-link arm in the vertical plane xy, y up [T 3, fig. 1].
 
-    At q = 0 all body axes are those of the plane. O_1 is the world's origin, O_2 lies at L_2 y_1, O_3 at A x_2 + B y_2
+    At q = 0 all body axes are parallel to the world's. O_1 is the world's origin, O_2 lies at L_2 y_1, O_3 at A x_2 + B y_2
     [m]. m_o: masses [kg]; the centres of mass are y_c1 y_1, x_c2 x_2 + y_c2 y_2 and x_c3 x_3 [m]; I_q: moments of
     inertia [kg m²] about the hinge axes. Bodies "body_1" to "body_3", joints "q_1" to "q_3" about z.
 
@@ -53,7 +53,7 @@ def planar_two_arm_robot(
 ) -> Mechanism:
     """The robot with two arms in the horizontal plane xy, 5 degrees of freedom [T 4, fig. 2].
 
-    Body 1 turns about the world's origin; bodies 2 and 3 are the one arm, 4 and 5 the other. O_2 and O_4 lie at
+    Body 1 turns about the world's origin; bodies 2 and 3 form one arm, 4 and 5 the other. O_2 and O_4 lie at
     A x_1 - B y_1 and A x_1 + B y_1, O_3 and O_5 at L_3 x_2 and L_3 x_4 (L_5 = L_3) [m]. m_o: masses [kg]; the centres of
     mass are x_c x_i [m]; I_q: moments of inertia [kg m²] about the hinge axes. Bodies "body_1" to "body_5", joints
     "q_1" to "q_5" about z.
@@ -81,7 +81,7 @@ def _hinge(mech: Mechanism, i: int, base: int, axis: Sequence[float], pole: Sequ
     mech.add_joint(f"q_{i}", Revolute(tuple(axis)), parent, f"body_{i}", Pose(tuple(pole)))
 
 
-# masses, centres of mass and inertias of the spatial robot: plain numbers of about the size of a person's arms
+# masses, centres of mass and inertias of the spatial robot: round numbers, roughly those of human arms
 _MASSES = (15.0, 1.2, 2.5, 1.5, 1.2, 2.5, 1.5)
 _CENTERS = (
     (0.01, 0.2, 0.02), (0.01, -0.01, 0.02), (0.02, 0.12, 0.01), (0.01, 0.1, -0.02),
@@ -105,11 +105,11 @@ def spatial_two_arm_robot(
 ) -> Mechanism:
     """The robot with two arms in space, 7 degrees of freedom [T 5, fig. 3].
 
-    At q = 0 all body axes are the world's: x to the right, y up. Axes: q_1, q_2, q_5 along y, q_3, q_4, q_6, q_7 along
-    z. O_2 = O_3 at L_2 x_1, O_5 = O_6 at -L_2 x_1, O_4 at L_4 y_3 and O_7 at L_4 y_6 (L_5 = L_2, L_7 = L_4) [m].
+    At q = 0 all body axes are parallel to the world's: x to the right, y up. Axes: q_1, q_2, q_5 along y, q_3, q_4, q_6,
+    q_7 along z. O_2 = O_3 at L_2 x_1, O_5 = O_6 at -L_2 x_1, O_4 at L_4 y_3 and O_7 at L_4 y_6 (L_5 = L_2, L_7 = L_4) [m].
     m_o: masses (7,) [kg]; r_c: centres of mass (7, 3) [m]; I: (I^x, I^y, I^z, I^xy, I^xz, I^yz) (7, 6) [kg m²] about
-    the poles O_i, the products with [T]'s sign, I^xy = +integral of x y dm. Bodies "body_1" to "body_7", joints "q_1"
-    to "q_7".
+    the poles O_i, with [T]'s sign of the products of inertia, I^xy = +integral of x y dm. Bodies "body_1" to "body_7",
+    joints "q_1" to "q_7".
 
     >>> mbs.library.spatial_two_arm_robot().build().nv
     7

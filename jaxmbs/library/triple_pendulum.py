@@ -7,10 +7,10 @@ from jaxmbs.model.joints import Revolute
 
 
 def triple_pendulum() -> Mechanism:
-    """Three rods of 2 m, 1 kg and 1 kg m² about their centres, hinged end to end about z, 1 N of weight each along -y.
+    """Three rods of 2 m, 1 kg and 1 kg m² about their centres, hinged end to end about z; each weighs 1 N along -y.
 
-    At q = 0 all lie along x. Bodies "rod_1" to "rod_3", joints "hinge_1" to "hinge_3"; the angles are relative, the
-    sources' program counts each from the x axis.
+    At q = 0 all rods lie along x. Bodies "rod_1" to "rod_3", joints "hinge_1" to "hinge_3"; the angles are relative,
+    whereas the source's program measures each from the x axis.
 
     >>> mbs.library.triple_pendulum().build()
     <Model 'triple pendulum': 3 bodies (rod_1, rod_2, rod_3), nq = 3, nv = 3>

@@ -1,4 +1,4 @@
-"""Mechanisms: bodies, joints, force elements and their numbers."""
+"""Mechanisms: bodies, joints, force elements and their parameters."""
 
 from jaxmbs.model import constraints as constraints
 from jaxmbs.model import forces as forces

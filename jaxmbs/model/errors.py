@@ -10,7 +10,7 @@ from jaxmbs.errors import ModelWarning as ModelWarning
 
 
 def unknown(kind: str, name: object, known: Iterable[str], where: str = "") -> ModelError:
-    """Error for a name that does not exist, with the near matches."""
+    """The error for a name that does not exist: it suggests close matches or lists the known names."""
     names = [str(k) for k in known]
     near = difflib.get_close_matches(str(name), names, n=3, cutoff=0.5)
     if near:

@@ -1,7 +1,7 @@
-"""Declared fields: what an element has, said once, with kind, unit, a line of doc and default.
+"""Declared fields: an element declares each field once, with its kind, unit, one line of documentation and default.
 
-From the declarations of a class come the parameters of a model, their checks, the table of a file, the units of
-dispersions, the key reference and the section of the class's docstring that lists them.
+The declarations of a class give the parameters of a model, their checks, the tables of files, the units of dispersions,
+the key reference, and the list of fields in the class's docstring.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ C = TypeVar("C", bound=type)
 
 @dataclass(frozen=True)
 class Declared:
-    """One declared field. of: class of a PART; choices: the words of a CHOICE; default: MISSING where it has none."""
+    """One declared field. of: class of a PART; choices: the words of a CHOICE; default: MISSING if there is none."""
 
     name: str
     kind: Kind
@@ -35,7 +35,7 @@ class Declared:
 
     @property
     def key(self) -> str:
-        """Its name in a file: words that Python keeps for itself have a line below at their end there (`from_`)."""
+        """Its name in a file, without the underscore that follows names reserved by Python (`from_`)."""
         return self.name.rstrip("_")
 
     @property
@@ -53,14 +53,14 @@ def field(
     choices: tuple[str, ...] = (),
     kw_only: bool = False,
 ) -> Any:
-    """Declare a field of an element: what it holds, its SI unit ("" for none), one line of doc, its default."""
+    """Declare a field of an element: what it holds, its SI unit ("" for none), a line of documentation, its default."""
     said = {"kind": kind, "unit": unit, "doc": doc, "of": of, "choices": choices}
     return dataclasses.field(default=default, kw_only=kw_only, metadata={"declared": said})
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def element(cls: C) -> C:
-    """Class decorator of everything that has declared fields: a frozen dataclass whose docstring lists them."""
+    """Class decorator for everything with declared fields: makes a frozen dataclass whose docstring lists the fields."""
     made = dataclass(frozen=True)(cls)
     for f in dataclasses.fields(made):
         if "declared" not in f.metadata:
@@ -75,7 +75,7 @@ def element(cls: C) -> C:
 
 
 def line(d: Declared) -> str:
-    """A field in one line."""
+    """The description of a field in one line."""
     unit = f" [{d.unit}]" if d.unit else ""
     default = "" if d.required else f"; default {d.default!r}"
     return f"{d.name}{unit}: {d.doc} ({d.kind}{default})"
@@ -89,17 +89,17 @@ def declared(cls: type) -> tuple[Declared, ...]:
 
 
 def type_name(cls: type) -> str:
-    """The name of a class as the `type` of a table: "linear_spring" of LinearSpring."""
+    """The name of a class as the `type` of a table: "linear_spring" for LinearSpring."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__).lower()
 
 
 @dataclass(frozen=True)
 class Element:
-    """Base of everything with declared fields: joints, force elements, constraints, surfaces, bodies, outputs."""
+    """Base class of everything with declared fields: joints, force elements, constraints, surfaces, bodies, outputs."""
 
     @property
     def numbers(self) -> Mapping[str, Kind]:
-        """Kind of every number by path, those of parts included ("surface.radius")."""
+        """Kind of every number by its path, including the numbers of parts ("surface.radius")."""
         return {path: d.kind for path, d, _ in numbers_of(self)}
 
     @property
@@ -113,14 +113,14 @@ class Element:
         return tuple(d.name for d in declared(type(self)) if d.kind is Kind.JOINT)
 
     def structural(self) -> Self:
-        """The element without its numbers: what belongs to the static structure."""
+        """The element without its numbers: the part that belongs to the static structure."""
         return _without_numbers(self)
 
     def requirements(self, p: Mapping[str, Any]) -> Mapping[str, Any]:
-        """What the numbers must satisfy together, beyond their kinds: {remedy: whether it holds}.
+        """Conditions on the numbers in combination, beyond those of their kinds: {remedy: whether the condition holds}.
 
-        p: arrays (..., *shape) by path; write the conditions for any leading axes, with NumPy and JAX arrays alike.
-        Raise ModelError where shapes do not fit.
+        p: arrays (..., *shape) by path. Conditions must accept any leading axes, and both NumPy and JAX arrays. Raise
+        ModelError if shapes do not match.
         """
         return {}
 
@@ -133,7 +133,7 @@ def _without_numbers(x: Any) -> Any:
 
 
 def numbers_of(element: Any, prefix: str = "") -> Iterator[tuple[str, Declared, Any]]:
-    """(path, declaration, value) of every number of an element, those of its parts included."""
+    """(path, declaration, value) of every number of an element, including those of its parts."""
     for d in declared(type(element)):
         value = getattr(element, d.name)
         if d.kind is Kind.PART:
@@ -146,7 +146,7 @@ def numbers_of(element: Any, prefix: str = "") -> Iterator[tuple[str, Declared, 
 
 
 def names_in(element: Any, *kinds: Kind, prefix: str = "") -> Iterator[tuple[str, str]]:
-    """(path, name) of every field of these kinds that has one, those of the parts included."""
+    """(path, name) of every field of these kinds that holds a name, including the fields of parts."""
     for d in declared(type(element)):
         value = getattr(element, d.name)
         if d.kind is Kind.PART:
@@ -156,7 +156,7 @@ def names_in(element: Any, *kinds: Kind, prefix: str = "") -> Iterator[tuple[str
 
 
 def check_together(element: Element, p: Mapping[str, np.ndarray]) -> None:
-    """Check what the element requires of its numbers together, found by path, with any leading axes.
+    """Check what the element requires of its numbers in combination. p: arrays by path, with any leading axes.
 
     Raises ModelError with the remedy and, in a batch, the first row that is refused.
     """
@@ -167,6 +167,6 @@ def check_together(element: Element, p: Mapping[str, np.ndarray]) -> None:
 
 
 def _some(base: type) -> str:
-    """Examples of what a part may be."""
+    """Examples of what a part may be, for messages."""
     names = [c.__name__ for c in base.__subclasses__()] or [base.__name__]
     return " or ".join(f"{name}(...)" for name in names)

@@ -1,4 +1,4 @@
-"""Residuals and Jacobian of the constraint rows at a configuration, in plain floats: no backend, nothing compiled."""
+"""Residuals and Jacobian of the constraint rows at a configuration, in plain floats without a backend or compilation."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ Coordinates = Sequence[Sequence[float]]  # by link
 
 
 def owners(s: Structure) -> list[str]:
-    """Per row the name of its constraint; functions, which need a backend, have none here."""
+    """The name of the constraint of each row. Function constraints, which need a backend, have no rows here."""
     loops = [loop.name for loop in s.loops for _ in loop.kept]
     return loops + [c.name for c in s.constraints for _ in range(getattr(c.element, "count", 0))]
 
 
 def rows_at(model: Model, q: Coordinates, values: Values | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(residuals (rows,), Jacobian (rows, nv), whether a row is holonomic (rows,)), in the order of `owners`.
+    """(residuals (rows,), Jacobian (rows, nv), whether each row is holonomic (rows,)), in the order of `owners`.
 
     The residual of a nonholonomic row is 0.
     """
@@ -62,7 +62,7 @@ def rows_at(model: Model, q: Coordinates, values: Values | None = None) -> tuple
 
 
 def _of_loop(loop: LoopJoint, values: Values, placed: dict[str, Transform]) -> Iterable[tuple[Row, Transform]]:
-    """Each row that the loop keeps, with frame b in the world."""
+    """The rows that the loop keeps, each with the placement of frame b in the world."""
     a, b = (
         placed[body] @ _pose(values, f"{loop.name}.{pose}")
         for body, pose in ((loop.body_a, "pose_a"), (loop.body_b, "pose_b"))
@@ -72,7 +72,7 @@ def _of_loop(loop: LoopJoint, values: Values, placed: dict[str, Transform]) -> I
 
 
 def _of_coupling(s: Structure, c: ConstraintElement, values: Values, q: Coordinates) -> tuple[float, list[float]]:
-    """(residual, row of the Jacobian)."""
+    """(residual, row of the Jacobian) of a coupling."""
     e: Any = c.element
     p, own, J = values.of(c.name, e.numbers), s.find_joint(e.joint), [0.0] * s.nv
     J[s.v_slices[own].start] = 1.0
@@ -87,7 +87,7 @@ def _of_coupling(s: Structure, c: ConstraintElement, values: Values, q: Coordina
 def _placed(
     s: Structure, values: Values, q: Coordinates
 ) -> tuple[dict[str, Transform], list[Motion], dict[str, frozenset[int]]]:
-    """(bodies in the world, motion of the world per freedom, the freedoms that move each body)."""
+    """(placements of the bodies in the world, twist of each freedom in world axes, freedoms that move each body)."""
     placed, columns, paths = {WORLD: IDENTITY}, [], {WORLD: frozenset[int]()}
     for link, own_q in zip(s.links, q, strict=True):
         m = link.joint.motion(values.of(link.name, link.joint.numbers), own_q, [0.0] * link.joint.nv, 0.0)
@@ -105,12 +105,12 @@ def _pose(values: Values, name: str) -> Transform:
 
 
 def near_neutral(s: Structure, dice: random.Random, reach: float) -> list[list[float]]:
-    """Coordinates by link, at random about the neutral ones."""
+    """Random coordinates by link, each within `reach` of the neutral one."""
     return [[c + dice.uniform(-reach, reach) for c in link.joint.neutral()] for link in s.links]
 
 
 def moved(model: Model, q: Coordinates, step: np.ndarray, values: Values) -> list[list[float]]:
-    """The configuration moved along a tangent vector (nv,)."""
+    """The configuration after a first-order step along a tangent vector (nv,)."""
     s, out = model.structure, []
     for link, own, part in zip(s.links, q, s.v_slices, strict=True):
         v = step[part].tolist()
@@ -120,11 +120,11 @@ def moved(model: Model, q: Coordinates, step: np.ndarray, values: Values) -> lis
 
 
 def consistent(model: Model, q: Coordinates) -> Coordinates | None:
-    """A configuration near q that meets the holonomic rows, by damped steps of Newton's method; None if there is none.
+    """A configuration near q that satisfies the holonomic rows, found by a damped Newton method; None if none is found.
 
-    Damped by the gap that is left, the steps stay small where rows are nearly dependent, and are Newton's near the end.
-    They lose their speed only where rows lose their rank right there, as in a parallelogram that comes to lie flat: such a
-    configuration would say nothing of others, and None says so.
+    The damping decreases with the remaining residual: steps stay small where rows are nearly dependent, and become Newton
+    steps near the solution. They converge slowly only where the rows lose rank at the solution itself, as in a
+    parallelogram that lies flat. Such a configuration says nothing about others, so the result is then None as well.
     """
     values = model.values()
     before, slow = np.inf, 0
@@ -139,7 +139,7 @@ def consistent(model: Model, q: Coordinates) -> Coordinates | None:
             return None
         before, S = gap, J @ J.T
         if not np.trace(S) > 1e-24:
-            return None  # no joint moves what is apart
+            return None  # no joint can close the gap
         S += np.diag(np.full(len(S), np.trace(S) / len(S) * max(0.01 * min(gap, 1.0) ** 2, 1e-14)))
         step = -J.T @ np.linalg.solve(S, residual)
         q = moved(model, q, step * min(1.0, 0.5 / max(np.abs(step).max(initial=0.0), 1e-300)), values)

@@ -1,4 +1,4 @@
-"""Elements that begin late, while nothing holds what they will push."""
+"""Warnings about force elements that start with a delay while nothing holds the bodies that they will push."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from jaxmbs.model.forces.base import Force
 from jaxmbs.model.model import Model
 from jaxmbs.model.structure import WORLD, Structure
 
-SHORT = 0.01  # [s] that clamps and cutters take which are fired together
+SHORT = 0.01  # [s] within which clamps and cutters that are fired together act
 
 
 def warn_of_floating(model: Model) -> None:
-    """Warn (ModelWarning) of elements with a `delay`, beyond what is short, whose two bodies nothing else connects until
-    then: no lock, no loop or constraint, no element that acts from the start."""
+    """Warn (ModelWarning) of force elements with a `delay` longer than SHORT whose two bodies are held together by nothing
+    else until then: no lock, no loop or constraint, no element that acts from the start."""
     s, values = model.structure, model.values()
 
     def delay(name: str, element: Force) -> float:
@@ -42,13 +42,13 @@ def warn_of_floating(model: Model) -> None:
 
 
 def _between(s: Structure, a: str, b: str) -> Iterator[int]:
-    """The joints between two bodies that leave a freedom."""
+    """Indices of the joints between two bodies that have a degree of freedom."""
     of_a, of_b = (_outer(s, s.body_index[body]) for body in (a, b))
     return (i for i in sorted(of_a ^ of_b) if s.links[i].joint.nv)
 
 
 def _outer(s: Structure, i: int) -> set[int]:
-    """A link and those that carry it."""
+    """A link and all links that carry it."""
     found = set()
     while i >= 0:
         found.add(i)
@@ -57,7 +57,10 @@ def _outer(s: Structure, i: int) -> set[int]:
 
 
 def _held(s: Structure, i: int, prompt: list[str]) -> bool:
-    """Whether something acts from the start between what joint i carries and the rest; prompt: elements without a delay."""
+    """Whether something acts from the start between the bodies that joint i carries and the rest.
+
+    prompt: names of the force elements without a delay, or with a short one.
+    """
     carried = {link.body for k, link in enumerate(s.links) if i in _outer(s, k)}
     pairs = [{loop.body_a, loop.body_b} for loop in s.loops]
     for c in s.constraints:

@@ -1,4 +1,4 @@
-"""Functions that users write: one order of arguments, (model, t, q, v), and results whose shape is checked."""
+"""User-defined functions: their arguments have the order (model, t, q, v), and the shape of their results is checked."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _BY_PLACE = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_
 
 
 def check_arguments(fn: Any, where: str, order: tuple[str, ...] = ORDER) -> None:
-    """Raise ModelError if fn cannot be called with these arguments, or if its names tell of another order.
+    """Raise ModelError if fn cannot be called with these arguments, or if its parameter names indicate another order.
 
-    where: what the message begins with, such as "External: fn".
+    where: the beginning of the message, such as "External: fn".
     """
     wanted = f"fn({', '.join(order)})"
     if not callable(fn):
@@ -37,7 +37,7 @@ def check_arguments(fn: Any, where: str, order: tuple[str, ...] = ORDER) -> None
 
 
 def takes(fn: Any, count: int) -> bool:
-    """Whether fn can be called with so many arguments."""
+    """Whether fn can be called with `count` arguments."""
     try:
         inspect.signature(fn).bind(*range(count))
     except TypeError:
@@ -50,9 +50,9 @@ def takes(fn: Any, count: int) -> bool:
 def evaluated(
     fn: Callable[..., Any], where: str, shape: tuple[int, ...] | None, dtype: Any, *arguments: Any
 ) -> jax.Array:
-    """fn(*arguments) as an array of this shape (None: a list) and dtype; ModelError, beginning with `where`, if it is none.
+    """fn(*arguments) as an array of this shape (None: one axis of any length) and dtype.
 
-    A number will do for a list, or an array, of one.
+    A single number is accepted as an array of length one. Raises ModelError, beginning with `where`, for other results.
     """
     value, wanted = fn(*arguments), "(rows,)" if shape is None else shape
     try:

@@ -1,4 +1,4 @@
-"""Kinds of declared fields, and one table of what each means: the same for a value, a batch and a traced sample."""
+"""Kinds of declared fields, and a table of their rules: the same for a single value, a batch and a traced sample."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Array = Any
 
 
 class Kind(StrEnum):
-    """What a declared field holds; the value is what the key reference says."""
+    """What a declared field holds; the value of a member is the text of the key reference."""
 
     # numbers: parameters of a model
     NUMBER = "number"
@@ -30,7 +30,7 @@ class Kind(StrEnum):
     LIST = "list of numbers"
     ROTATION = "quaternion or 3x3"
     INERTIA = "3 numbers or 3x3"
-    # the rest is structure
+    # the rest belongs to the structure
     AXIS = "direction of any length"
     PART = "table"  # an object with declared fields of its own
     BODY = "body"
@@ -43,8 +43,8 @@ class Kind(StrEnum):
     INSTANT = "seconds or a sentence"
     NAMES = "list of names"
     POINTS = "list of points"
-    FUNCTION = "function"  # in a file the name of one that a package or a module has
-    ARRAYS = "arrays"  # cannot stand in a file
+    FUNCTION = "function"  # in a file, the name of a function of a package or module
+    ARRAYS = "arrays"  # cannot be written in a file
 
     @property
     def is_number(self) -> bool:
@@ -54,12 +54,12 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Rule:
-    """What the numbers of a kind are.
+    """How the numbers of a kind are given, checked and split into components.
 
-    said: the forms in words; forms: shapes in which one instance may be given, (None,) for any length, that of `get`
-    first; allowed: instances (..., *form) -> bool (...), with NumPy or JAX arrays; reason: why one instance is refused,
-    with the remedy; parts: an instance, traced or not, as components; whole: components as one value of the component
-    algebra.
+    said: the forms in words; forms: shapes in which one value may be given, (None,) for any length, with the shape that
+    `get` returns first; allowed: function of values (..., *form) -> bool (...), for NumPy or JAX arrays; reason: why a
+    value is refused, with the remedy; parts: converts a value, traced or not, to components; whole: converts components to
+    one value of the component algebra.
     """
 
     said: str
@@ -70,13 +70,13 @@ class Rule:
     whole: Callable[[Sequence[Any]], Any] = tuple
 
     def fits(self, shape: tuple[int, ...]) -> bool:
-        """Whether one instance may have this shape."""
+        """Whether one value may have this shape."""
         if self.forms == ((None,),):
             return len(shape) == 1 and shape[0] > 0
         return shape in self.forms
 
     def rank(self, shape: tuple[int, ...]) -> int:
-        """Number of axes of one instance in an array of instances, batch axes first."""
+        """Number of axes of one value in an array of values, batch axes first."""
         return max(len(f) for f in self.forms if f in ((None,), shape[len(shape) - len(f) :]))
 
 
@@ -136,7 +136,7 @@ def _matrix(x: Array) -> tuple[Scalar, ...]:
 
 
 def _inertia_of_some_body(x: Array) -> Array:
-    """Principal moments that no mass distribution has are negative or exceed the sum of the others."""
+    """Whether a body can have the inertia: symmetric, no principal moment negative or above the sum of the others."""
     xp = np if isinstance(x, np.ndarray) else jnp
     moments = xp.linalg.eigvalsh((x + x.swapaxes(-1, -2)) / 2) if _is_matrix(x) else xp.sort(x, -1)
     slack = _rounding(x, _TOLERANCE) * abs(moments).max(-1)
@@ -170,7 +170,7 @@ def _no_inertia(x: np.ndarray) -> str:
 def _six(x: Array) -> tuple[Scalar, ...]:
     if x.shape == (3,):
         return (x[0], x[1], x[2], 0, 0, 0)
-    x = (x + x.T) / 2  # both triangles count, so that a derivative with respect to the matrix is symmetric
+    x = (x + x.T) / 2  # both triangles contribute, so that the derivative with respect to the matrix is symmetric
     return tuple(x[i, j] for i, j in SYMMETRIC)
 
 
@@ -203,7 +203,7 @@ RULES: dict[Kind, Rule] = {
 
 
 def refused(kind: Kind, x: Array) -> Array:
-    """Whether instances (..., *form) are not what the kind asks for, or not finite; traceable."""
+    """Whether values (..., *form) break the rule of their kind or are not finite; works for traced values."""
     rule = RULES[kind]
     lead = x.shape[: x.ndim - rule.rank(x.shape)]
     finite = (abs(x) < np.inf).reshape(*lead, -1).all(-1)
@@ -211,7 +211,7 @@ def refused(kind: Kind, x: Array) -> Array:
 
 
 def checked(kind: Kind, value: Any, where: str) -> np.ndarray:
-    """One instance of plain numbers as an array in the form that was given. Raises ModelError with the remedy."""
+    """One value of plain numbers as an array, in the form in which it was given. Raises ModelError with the remedy."""
     x, rule = _as_numbers(value, where), RULES[kind]
     if not rule.fits(x.shape):
         raise ModelError(f"{where}: {value!r} has shape {x.shape}; pass {rule.said}")
@@ -233,7 +233,7 @@ def checked_rows(kind: Kind, value: Any, where: str) -> None:
 
 
 def _refused_rows(kind: Kind, x: np.ndarray) -> np.ndarray:
-    """As `refused`, with the first axis the batch: three rows of principal moments are no matrix."""
+    """As `refused`, with the first axis as the batch: three rows of principal moments are not a matrix."""
     if kind is Kind.INERTIA and x.ndim == 2:
         return refused(kind, x[:, None, :])[:, 0]
     return refused(kind, x)

@@ -35,9 +35,9 @@ class Mechanism:
     """A mechanism under construction. Elements may be added in any order; `build` checks the whole.
 
     name: of the model; gravity: uniform acceleration (3,) [m/s²] in world axes; held: joints that are locked until an
-    event releases them; off: force elements, loops and constraints that do not act until an event enables them. What is
-    held and off at the start is the first phase of a run; every event begins another. Every error is a ModelError that
-    names the element, its value and the remedy.
+    event releases them; off: force elements, loops and constraints that do not act until an event enables them. A run
+    begins in the phase that held and off define; every event begins another phase. Every error is a ModelError that names
+    the element, its value and the remedy.
 
     >>> mech = mbs.Mechanism("pendulum", gravity=(0, 0, -9.81))
     >>> mech.add_body("link", mass=2.0, com=(0, 0, -0.5), inertia=(0.2, 0.2, 0.01))
@@ -62,9 +62,9 @@ class Mechanism:
     ) -> None:
         """Add a rigid body.
 
-        name: how others refer to it; mass [kg]; com (3,): centre of mass in the body frame [m]; inertia [kg m²]: three
-        principal moments or a 3x3 matrix, about the centre of mass along the body's axes. A body may be massless where
-        others hang on it.
+        name: the name by which other elements refer to it; mass [kg]; com (3,): centre of mass in the body frame [m];
+        inertia [kg m²]: three principal moments or a 3x3 matrix, about the centre of mass along the body's axes. A body may
+        be massless if it carries other bodies.
         """
         self._new(name, self._parts.bodies, "body")
         self._parts.bodies[name] = self._take(Body(mass, com, inertia), "body", name)
@@ -80,12 +80,13 @@ class Mechanism:
         releasable: bool = Hinge.releasable,
         armature: Number = Hinge.armature,
     ) -> None:
-        """Hang the body `child` on the body `parent` (or "world") by a joint, such as Revolute(axis), known as `name`.
+        """Attach the body `child` to the body `parent` (or "world") by a joint such as Revolute(axis), called `name`.
 
-        parent_pose, child_pose: the joint frame in the parent's and in the child's body frame; they coincide at q = 0.
-        releasable: it becomes a Free joint (with its coordinates, and its axis along z) of which runs lock all but the
-        freedoms of the joint given, until the action `Release(name)` lets the body go. armature [kg m², kg]: what the rotor
-        of a geared drive adds to the mass matrix on the diagonal of the joint, with no other effect.
+        parent_pose, child_pose: the joint frame in the parent's and in the child's body frame; the two coincide at q = 0.
+        releasable: the joint becomes a Free joint, with the coordinates of one and with the axis of the given joint along
+        z. Runs lock all its freedoms but those of the given joint until the action `Release(name)` frees the body.
+        armature [kg m², kg]: inertia that the rotor of a geared drive adds to the joint's diagonal entries of the mass
+        matrix; it has no other effect.
         """
         where = f"joint {name!r}"
         self._new(name, self._parts.joints, "joint")
@@ -126,10 +127,11 @@ class Mechanism:
         pose_a: Pose = Closure.pose_a,
         pose_b: Pose = Closure.pose_b,
     ) -> None:
-        """Close a loop by a cut joint of any type between two bodies, or a body and the world [Y 3.6].
+        """Close a loop by a cut joint, of any type with constraint equations, between two bodies or a body and the world
+        [Y 3.6].
 
         name: of the loop, whose numbers become parameters "<name>.<field>"; pose_a, pose_b: the joint frame in the frames
-        of body_a and body_b; a is the parent's side.
+        of body_a and body_b; a is the parent side.
         """
         where = f"loop {name!r}"
         self._new(name, self._parts.joints | self._parts.loops | self._parts.constraints, "loop")
@@ -144,7 +146,7 @@ class Mechanism:
         self._parts.loops[name] = LoopJoint(name, kept, body_a, body_b, tuple(range(joint.constraints)))
 
     def add_constraint(self, name: str, element: Constraint | FunctionConstraint) -> None:
-        """Add a constraint element: KnifeEdge, RollingDisc, Coupling, Holonomic or Nonholonomic.
+        """Add a constraint element: KnifeEdge, RollingDisc, Coupling, Holonomic, Nonholonomic or a user-defined one.
 
         Its numbers become parameters "<name>.<field>". Raises ModelError for anything else.
         """
@@ -168,12 +170,12 @@ class Mechanism:
         repeat: bool = False,
         armed_from: float | None = None,
     ) -> None:
-        """Add an event: what happens, `then`, at the instant at which the condition `when` comes true in a run.
+        """Add an event: the actions `then` happen at the instant at which the condition `when` becomes true in a run.
 
-        after: name of the event that arms it (None: armed from the start); repeat: every time, not only the first;
-        armed_from: time [s] before which it does not happen. What is true when an event is armed must become false and true
-        again, but for Time. The numbers of all these become parameters "<name>.<field>"; where two actions have a field of
-        one name, "<name>.<joint>.<field>".
+        after: name of the event that arms it (None: armed from the start); repeat: whether it happens every time, not only
+        the first; armed_from: time [s] before which it does not happen. A condition that is already true when its event is
+        armed must first become false and then true again, except Time. The numbers of all these become parameters
+        "<name>.<field>", or "<name>.<joint>.<field>" where two actions have a field of the same name.
 
         >>> mech = mbs.library.double_pendulum()
         >>> mech.add_event("latch", when=mbs.JointReaches("elbow", 0.0), then=mbs.Lock("elbow"))
@@ -210,9 +212,9 @@ class Mechanism:
     ) -> None:
         """Give a body, or the world, a shape for pictures: "box", "cylinder", "cone", "sphere" or "mesh".
 
-        It fills the box `size` (3,) [m] about the origin of its pose in the body's frame, axes along z; a mesh is read from
-        `file` when it is drawn, with `size` as its scale. color: "#rrggbb". Bodies without are drawn as the ellipsoids of
-        their inertia.
+        The shape fills the box `size` (3,) [m] about the origin of its pose in the body's frame, with the axis of a cylinder
+        or cone along z; a mesh is read from `file` when it is drawn, with `size` as its scale. color: "#rrggbb". Bodies
+        without a shape are drawn as the ellipsoids of their inertia.
 
         >>> mech = mbs.library.double_pendulum()
         >>> mech.add_visual("upper", "cylinder", size=(0.1, 0.1, 1.0), pose=mbs.Pose((0, 0, -0.5)), color="#3b82f6")
@@ -227,8 +229,8 @@ class Mechanism:
     def build(self) -> Model:
         """Check the mechanism and return its Model. Starts no JAX backend.
 
-        Warns (ModelWarning), with names, of loops whose constraints depend on one another, and of elements with a delay
-        whose bodies nothing holds until then.
+        Warns (ModelWarning), with names, of constraints that depend on one another, of a mechanism that cannot move, and of
+        force elements with a delay whose bodies nothing holds until then.
         """
         if not self._parts.bodies:
             raise ModelError(f"mechanism {self.name!r} has no bodies; add one with add_body")
@@ -270,7 +272,7 @@ class Mechanism:
             raise ModelError(f"{kind} {name!r} was added twice; names of one kind must differ")
 
     def _take(self, element: E, what: str = "", name: str = "") -> E:
-        """Make the element's numbers parameters "<name>.<path>", checked, and return what is left of it."""
+        """Check the element's numbers, make them parameters "<name>.<path>", and return the element without them."""
         where, prefix = (f"{what} {name!r}: ", f"{name}.") if name else ("", "")
         values = {}
         try:

@@ -1,4 +1,4 @@
-"""What is locked and what is switched on, per instance."""
+"""Which freedoms are locked and which elements are switched on, for each batch row."""
 
 from __future__ import annotations
 
@@ -10,14 +10,17 @@ import jax.numpy as jnp
 
 from jaxmbs.model.shapes import Bool
 
-_BITS = 31  # of a word
+_BITS = 31  # bits used of every int32
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Sides:
-    """On which side of its corners each force element is (`Force.sides`): a bit for each, packed into words, since a loop
-    over rows pays for every number that it carries."""
+    """The branch of each force element (`Force.sides`): one bit for each of its switching surfaces (`Force.corners`) and
+    instants, which says whether the element is beyond it.
+
+    The bits are packed into integers, `words`, because a loop over batch rows pays for every number that it carries.
+    """
 
     words: tuple[Any, ...]
     counts: tuple[int, ...] = field(metadata={"static": True})
@@ -29,12 +32,12 @@ class Sides:
         return none.flipped([list(own) for own in sides])
 
     def of(self, k: int) -> tuple[Any, ...]:
-        """Those of force element k."""
+        """The sides of force element k."""
         first = sum(self.counts[:k])
         return tuple((self.words[i // _BITS] & (1 << i % _BITS)) != 0 for i in range(first, first + self.counts[k]))
 
     def flipped(self, where: list[list[Any]]) -> Sides:
-        """The other sides for those that it says, per element."""
+        """The sides, with those flipped that `where` marks for each force element."""
         words = list(self.words)
         for i, flips in enumerate(x for own in where for x in own):
             words[i // _BITS] = words[i // _BITS] ^ jnp.where(flips, jnp.int32(1 << i % _BITS), 0)
@@ -46,11 +49,11 @@ class Sides:
 class Mode:
     """Locks and switches of a mechanism of variable structure: a pytree of boolean arrays, made by `Model.mode`.
 
-    lock: (nv,), degrees of freedom whose acceleration is prescribed (zero if nothing else is), so that they keep the rate
-    they have: `impact` brings them to rest, `simulate` refuses locks that move at the start; force: (number of force
-    elements,), those that act; constraint: (number of loops and constraints,), those that hold, loops first; sides: within
-    a run, on which side of their corners the force elements are, else None. Within a run, what does not
-    change is None: no lock, all forces, all constraints.
+    lock: (nv,), degrees of freedom whose acceleration is prescribed (zero unless given otherwise), so that they keep the
+    rate they have: `impact` brings them to rest, `simulate` refuses locked freedoms that move at the start; force: (number
+    of force elements,), those that act; constraint: (number of loops and constraints,), those that hold, loops first;
+    sides: the branches of the force elements during a run, otherwise None. During a run, whatever cannot change is None:
+    no lock, all forces, all constraints.
 
     >>> model = mbs.library.double_pendulum().build()
     >>> model.mode(lock="elbow").lock.tolist()

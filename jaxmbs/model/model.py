@@ -29,8 +29,8 @@ class Model:
     structure: tree, types, names and patterns of zeros and ones, which decide what is compiled;
     numbers: flat vector of every free component of every parameter; overrides: parameters that were set to
     traced or batched values, by name. Both are leaves: map, differentiate or replace them without recompiling.
-    Models are equal when their structures and all their numbers are. What `jax.grad` with respect to a model returns is
-    shaped like the model; read it with `derivative`, which knows what the model could not be differentiated by.
+    Models are equal when their structures and all their numbers are equal. The result of `jax.grad` with respect to a model
+    has the structure of the model; read it with `derivative`, which refuses parameters with pinned components.
 
     >>> model = mbs.library.double_pendulum().build()
     >>> model.body_names, model.q_slice("elbow")
@@ -57,7 +57,7 @@ class Model:
         (mine, own), (others, its) = (jax.tree_util.tree_flatten(model) for model in (self, other))
         return own == its and all(x is y or np.array_equal(x, y) for x, y in zip(mine, others, strict=True))
 
-    __hash__ = None  # type: ignore[assignment]  # arrays have none
+    __hash__ = None  # type: ignore[assignment]  # arrays have no hash
 
     @property
     def name(self) -> str:
@@ -106,7 +106,7 @@ class Model:
 
     @property
     def parameter_names(self) -> tuple[str, ...]:
-        """What `get`, `set`, `free` and `vary` know: "gravity", "<element>.<field>"."""
+        """The names that `get`, `set`, `free` and `vary` accept: "gravity", "<element>.<field>"."""
         return tuple(p.name for p in self.structure.parameters)
 
     @property
@@ -132,7 +132,7 @@ class Model:
         return jnp.asarray([c for link in self.structure.links for c in link.joint.neutral()], float)
 
     def random(self, key: jax.Array) -> Float[jax.Array, " nq"]:
-        """Random q (nq,) of a key of jax.random: angles in (-pi, pi), displacements in (-1, 1) m, uniform orientations."""
+        """Random q (nq,) from a key of jax.random: angles in (-pi, pi), displacements in (-1, 1) m, uniform orientations."""
         parts = [
             link.joint.random(jax.random.fold_in(key, i))
             for i, link in enumerate(self.structure.links)
@@ -141,8 +141,8 @@ class Model:
         return jnp.concatenate(parts) if parts else jnp.zeros(0)
 
     def mode(self, lock: Iterable[str] = (), off: Iterable[str] = ()) -> Mode:
-        """Mode with every degree of freedom of the joints in `lock` locked and the force elements in `off` switched
-        off."""
+        """Mode with every degree of freedom of the joints in `lock` locked, and with the force elements, loops and
+        constraints in `off` switched off."""
         s = self.structure
         locked, on = np.zeros(s.nv, bool), np.ones(len(s.forces), bool)
         holds = np.ones(len(self.constraint_names), bool)
@@ -159,7 +159,7 @@ class Model:
         return Mode(jnp.asarray(locked), jnp.asarray(on), jnp.asarray(holds))
 
     def values(self, dtype: Any = None) -> Values:
-        """The numbers as components, cast to dtype; None: Python floats where they are concrete."""
+        """The numbers as components, cast to dtype (None: Python floats where they are concrete)."""
         return Values(self.structure.table, self.numbers, self.overrides, dtype)
 
 
@@ -174,7 +174,7 @@ def _parameter(model: Model, name: str, where: str) -> Parameter:
 
 
 def get(model: Model, name: str) -> float | np.ndarray | jax.Array:
-    """Value of the parameter of that name [SI]: number or array; an inertia or rotation as 3x3. NumPy when concrete.
+    """Value of the parameter `name` [SI]: a number or an array; an inertia or rotation as 3x3. NumPy when concrete.
 
     Raises ModelError for an unknown name.
 
@@ -196,12 +196,12 @@ def get(model: Model, name: str) -> float | np.ndarray | jax.Array:
 
 
 def derivative(gradient: Model, name: str) -> jax.Array:
-    """Derivative with respect to a parameter, from what JAX's transformations gave with respect to a whole model.
+    """Derivative with respect to one parameter, read from a derivative with respect to a whole model.
 
-    gradient: of `jax.grad`, `jax.jacfwd`, ...: shaped like the model, leaves with the axes of the function's result
-    first. Returns (..., *shape of the parameter), that of an inertia symmetric, as if the parameter had been given by
-    `set`. Raises ModelError where components are pinned: the model has no number there that could be differentiated by;
-    differentiate with respect to `mbs.free(model, [name])` instead.
+    gradient: the result of `jax.grad`, `jax.jacfwd`, ...: it has the structure of the model, and its leaves have the axes
+    of the function's result first. Returns (..., *shape of the parameter), symmetric for an inertia, as if the parameter
+    `name` had been given by `set`. Raises ModelError where components are pinned, because the model has no number there
+    that could vary; differentiate with respect to `mbs.free(model, [name])` instead.
 
     >>> model = mbs.library.double_pendulum().build()
     >>> slope = jax.grad(lambda model: mbs.energy(model, jnp.zeros(2), jnp.ones(2))[0])(model)
@@ -225,10 +225,10 @@ def derivative(gradient: Model, name: str) -> jax.Array:
 
 
 def set(model: Model, values: Mapping[str, AnyShape]) -> Model:
-    """The model with other values of the named parameters.
+    """The model with other values {name: value} of some parameters.
 
-    Plain numbers are checked as at build. A value that is traced, or that differs from a pinned 0 or +-1, turns
-    the parameter into free numbers, which recompiles once. Raises ModelError for unknown names, wrong shapes,
+    Plain numbers are checked as in `build`. A value that is traced, or that differs from a pinned 0 or +-1, turns
+    the parameter into free numbers, which recompiles once. Raises ModelError for unknown names, wrong shapes and
     unphysical values.
 
     >>> model = mbs.set(mbs.library.double_pendulum().build(), {"lower.mass": 3.0, "gravity": (0, 0, -1.62)})
@@ -258,10 +258,10 @@ def set(model: Model, values: Mapping[str, AnyShape]) -> Model:
 
 
 def free(model: Model, names: Iterable[str]) -> Model:
-    """The model with every component of the parameters in `names` turned into a number: nothing pinned.
+    """The model with every component of the parameters in `names` turned into a free number, so that none is pinned.
 
-    Do so before differentiating with respect to a component whose value is exactly 0 or +-1; `derivative` reads the
-    result and refuses what is still pinned.
+    Do this before differentiating with respect to a component whose value is exactly 0 or +-1; `derivative` reads the
+    result and refuses parameters that are still pinned.
 
     >>> model = mbs.library.double_pendulum().build()
     >>> mbs.free(model, ["lower.com"]).numbers.size - model.numbers.size  # components that were pinned
@@ -274,11 +274,11 @@ def free(model: Model, names: Iterable[str]) -> Model:
 
 
 def vary(model: Model, values: Mapping[str, AnyShape]) -> tuple[Model, Model]:
-    """Give the named parameters one value per instance, batch axis first.
+    """Give the named parameters one value per batch row, batch axis first.
 
     values: {name: (B, ...)}; an inertia as (B, 3) or (B, 3, 3), a rotation as (B, 4) or (B, 3, 3). Returns the model
-    with batched leaves and the Model-shaped in_axes for `jax.vmap`. Concrete values are checked: an inertia that no
-    body can have raises ModelError with the row.
+    with batched leaves, and the in_axes for `jax.vmap` as a Model. Concrete values are checked: an inertia that no body
+    can have raises ModelError with the batch row.
 
     >>> model = mbs.library.double_pendulum().build()
     >>> batch, axes = mbs.vary(model, {"lower.mass": jnp.array([1.0, 2.0, 3.0])})
@@ -295,7 +295,7 @@ def vary(model: Model, values: Mapping[str, AnyShape]) -> tuple[Model, Model]:
 
 
 def varied(model: Model, values: Mapping[str, AnyShape]) -> tuple[Model, Model]:
-    """What `vary` returns, whatever the numbers: for instances of which some may be unphysical."""
+    """What `vary` returns, without checks of the numbers: for batches in which some rows may be unphysical."""
     overrides = dict(model.overrides)
     axes: dict[str, Any] = dict.fromkeys(overrides)
     size: tuple[int, str] | None = None
@@ -321,7 +321,7 @@ def _instance_shapes(p: Parameter) -> str:
 
 
 def _is_batched(p: Parameter, shape: tuple[int, ...], exact: bool = False) -> bool:
-    """Whether the shape has a batch axis before that of one instance; (3, 3) is one instance of an inertia."""
+    """Whether the shape is that of one value behind a batch axis; unless `exact`, (3, 3) is one value of an inertia."""
     return len(shape) > 0 and shape[1:] in p.forms and (exact or shape not in p.forms)
 
 
@@ -330,7 +330,7 @@ def _array(value: Any) -> jax.Array:
 
 
 def _check_elements(model: Model, changed: Iterable[str], where: str) -> None:
-    """Check what elements require of their numbers together, where these are changed and none of them is traced."""
+    """Check what elements require of their numbers in combination, if some have changed and none of them is traced."""
     for name in dict.fromkeys(n.partition(".")[0] for n in changed):
         element = model.structure.elements.get(name)
         if element is None or type(element).requirements is Element.requirements:
@@ -344,7 +344,7 @@ def _check_elements(model: Model, changed: Iterable[str], where: str) -> None:
 
 
 def _with_components(model: Model, concrete: Mapping[str, list[float]], loosened: Iterable[str] = ()) -> Model:
-    """Write concrete components, freeing the patterns that they break and those named in `loosened`."""
+    """Write concrete components; parameters whose pattern they break, and those in `loosened`, become free."""
     if not concrete and not loosened:
         return model
     s = model.structure
@@ -366,7 +366,7 @@ def _with_components(model: Model, concrete: Mapping[str, list[float]], loosened
 
 
 def current_components(values: Values, model: Model, p: Parameter) -> tuple[Any, ...]:
-    """Components stored in the flat vector, whatever overrides them."""
+    """Components as stored in the flat vector, even if the parameter is overridden."""
     if p.name in model.overrides:
         return Values(model.structure.table, model.numbers, {}, None).components(p.name)
     return values.components(p.name)

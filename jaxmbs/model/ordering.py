@@ -14,7 +14,7 @@ from jaxmbs.model.structure import WORLD, TreeJoint
 
 @dataclass(frozen=True)
 class Placed:
-    """A joint of the tree, where it is, and, where it lets go, the hinge that it is until then."""
+    """A tree joint, its place and, if it is releasable, the hinge that it acts as until its release."""
 
     joint: Joint
     at: Hinge
@@ -22,10 +22,10 @@ class Placed:
 
 
 def tree_order(bodies: Sequence[str], inward: Mapping[str, tuple[str, Placed]]) -> tuple[TreeJoint, ...]:
-    """Inward joints in regular order: parents before children, otherwise as the bodies were added [Y 1.1].
+    """Inward joints in regular order: parents before children, otherwise in the order of the bodies [Y 1.1].
 
-    inward: per body, the name and the place of the joint on which it hangs. Raises ModelError for bodies that do not hang
-    on the world.
+    bodies: names in the order of adding; inward: for each body, the name and place of its inward joint. Raises ModelError
+    for bodies that are not connected to the world.
     """
     rank = {body: i for i, body in enumerate(bodies)}
     hanging: dict[str, list[str]] = {}

@@ -1,4 +1,4 @@
-"""The parts of a mechanism by name, and whether what they refer to is there and fits."""
+"""The parts of a mechanism by name, and checks that everything they refer to exists and fits."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from jaxmbs.model.visuals import Visual
 
 @dataclass(frozen=True)
 class Parts:
-    """What was added to a mechanism under construction, in the order of adding; every check raises ModelError."""
+    """Everything added to a mechanism under construction, in the order of adding; every check raises ModelError."""
 
     bodies: dict[str, Body] = field(default_factory=dict)
     joints: dict[str, Placed] = field(default_factory=dict)
@@ -29,7 +29,7 @@ class Parts:
     events: dict[str, Event] = field(default_factory=dict)
 
     def links(self) -> tuple[TreeJoint, ...]:
-        """Inward joints in regular order: parents before children, otherwise as the bodies were added [Y 1.1]."""
+        """Inward joints in regular order: parents before children, otherwise in the order of the bodies [Y 1.1]."""
         inward: dict[str, str] = {}
         for name, hinge in ((name, placed.at) for name, placed in self.joints.items()):
             self._check_bodies(hinge, f"joint {name!r}")
@@ -48,8 +48,8 @@ class Parts:
         return tree_order(list(self.bodies), {body: (name, self.joints[name]) for body, name in inward.items()})
 
     def check(self, where: str, held: Iterable[str], off: Iterable[str], visuals: Iterable[Visual]) -> None:
-        """Whether what force elements, loops, constraints and events refer to is there; likewise of the mechanism itself,
-        `where`, its joints that are held, its elements that are off and its visuals."""
+        """Check that everything exists that force elements, loops, constraints and events refer to, and likewise for the
+        mechanism itself: its `held` joints, its `off` elements and its `visuals`. where: the mechanism in messages."""
         for name, force in self.forces.items():
             self._check_force(force, f"force {name!r}")
         for name, loop in self.loops.items():

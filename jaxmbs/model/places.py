@@ -1,4 +1,4 @@
-"""What a mechanism says beside its elements: surroundings, bodies, and where joints sit."""
+"""What a mechanism declares in addition to its elements: surroundings, bodies, and where joints are located."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Surroundings(Element):
 
 @element
 class Body(Element):
-    """A rigid body; it may be massless where others hang on it."""
+    """A rigid body; it may be massless if it carries other bodies."""
 
     mass: Number = field(Kind.NOT_NEGATIVE, "kg", "mass", default=0.0)
     com: Vector = field(Kind.VECTOR, "m", "centre of mass, in the body's frame", default=(0.0, 0.0, 0.0))
@@ -33,7 +33,7 @@ class Body(Element):
 
 @element
 class Hinge(Element):
-    """Where a joint of the tree sits: its two frames coincide at q = 0."""
+    """Where a tree joint is located: its two frames coincide at q = 0."""
 
     parent: str = field(Kind.BODY_OR_WORLD, "", "body that it hangs on")
     child: str = field(Kind.BODY, "", "body that hangs on it")
@@ -49,7 +49,7 @@ class Hinge(Element):
 
 @element
 class Closure(Element):
-    """Where a cut joint sits; a is the parent's side."""
+    """Where a cut joint is located; a is the parent side."""
 
     body_a: str = field(Kind.BODY_OR_WORLD, "", "body on the parent's side")
     body_b: str = field(Kind.BODY_OR_WORLD, "", "body on the child's side")

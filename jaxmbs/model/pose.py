@@ -25,16 +25,17 @@ class Pose:
     >>> mech.close_loop("hold", mbs.Spherical(), "lower", "world", pose_a=quarter)
     """
 
-    # given as numbers in any form, and computed as arrays
+    # users give numbers in any form, the library computes arrays
     position: Any = field(Kind.VECTOR, "m", "origin of the frame in its parent", default=(0.0, 0.0, 0.0))
     rotation: Any = field(
         Kind.ROTATION, "", "quaternion w, x, y, z (normalised) or matrix, to the parent", default=(1.0, 0.0, 0.0, 0.0)
     )
 
     def turned_to(self, axis: Vector) -> Pose:
-        """The same frame turned so that its z axis lies along the axis (3,), which is in its own axes.
+        """The same frame turned so that its z axis lies along `axis` (3,), given in the frame's present axes.
 
-        x is as near as can be to that of its axes which is farthest from z: a frame whose z lies there stays.
+        The new x axis is as close as possible to the coordinate axis that is most nearly perpendicular to the new z axis; a
+        frame whose z axis lies along `axis` already stays unchanged.
         """
         z = np.asarray(axis, float) / np.linalg.norm(np.asarray(axis))
         nearest = np.eye(3)[np.argmin(np.abs(z))]

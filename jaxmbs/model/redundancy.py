@@ -18,12 +18,12 @@ from jaxmbs.model.structure import Structure
 
 
 def without_dependent_rows(model: Model) -> Model:
-    """The model less the rows of each cut joint that depend on others of the same cut joint, in every configuration and
-    for all numbers.
+    """The model without those rows of each cut joint that depend on other rows of the same cut joint in every
+    configuration and for all numbers.
 
-    Such are the out-of-plane rows of a revolute joint in a planar loop: they are dependent by the pattern of zeros alone.
-    Each loop is looked at by itself, for any other may be opened while it holds; locks of joints only add dependence. Rows
-    that depend on those of other loops, or by the values of the numbers, stay and are handled while running.
+    Examples are the out-of-plane rows of a revolute joint in a planar loop: the pattern of zeros alone makes them dependent.
+    Each loop is examined by itself, because any other may be opened while it holds; locked joints can only add dependences.
+    Rows that depend on rows of other loops, or only for particular numbers, stay and are handled during a run.
     """
     s = model.structure
     if not s.loops or not _numeric(s):
@@ -51,21 +51,22 @@ def without_dependent_rows(model: Model) -> Model:
 
 
 def warn_of_redundancy(model: Model) -> bool:
-    """Warn, with names, of constraints that depend on others at consistent configurations, and of an immovable whole.
+    """Warn, with names, of constraints that depend on others at consistent configurations, and of a mechanism that cannot
+    move.
 
-    Returns whether some that can hold together, with joints locked as events may lock them, depend on others wherever
-    they are met, though not beside that, or may do so: functions beside other constraints. Says nothing where no consistent
-    configuration is found near the neutral one, or where only single configurations are singular (a parallelogram lying
-    flat).
+    Returns whether constraints that can hold together, with joints locked as a run may lock them, depend on one another
+    wherever they are satisfied, even if not at nearby configurations, or may do so: function constraints alongside others.
+    Does not warn if no consistent configuration is found near the neutral one, or if only single configurations are
+    singular (a parallelogram lying flat).
     """
     s = model.structure
     functions = any(isinstance(c.element, FunctionConstraint) for c in s.constraints)
-    # what a function constrains, a backend alone can tell: it may repeat what others do
+    # function constraints can only be evaluated with a backend; they may repeat other constraints
     unknown = functions and len(s.loops) + len(s.constraints) > 1
     if not owners(s) or not _numeric(s):
         return unknown
     dice = random.Random(2)
-    hinges = np.array([held for link in s.links for held in link.locked], bool)  # what may be released, until then
+    hinges = np.array([held for link in s.links for held in link.locked], bool)  # freedoms locked until a release
     found: list[tuple[Coordinates, np.ndarray]] = []
     for _ in range(2):
         q = consistent(model, near_neutral(s, dice, 0.1))
@@ -95,19 +96,19 @@ def _warn_of(s: Structure, z: np.ndarray) -> None:
 
 
 def _redundant_when_locked(model: Model, q: Coordinates, J: np.ndarray, dice: random.Random) -> bool:
-    """Whether some joints that a run may lock leave rows that depend on one another where the constraints are met, and not
-    just beside that, as after a stage of an integrator."""
+    """Whether, for some joints that a run may lock, rows depend on one another where the constraints are satisfied but are
+    independent at a nearby configuration, such as one after a stage of an integrator."""
     s = model.structure
     step = np.array([dice.uniform(-0.01, 0.01) for _ in range(s.nv)])
     beside = rows_at(model, moved(model, q, step, model.values()))[1]
     return any(_rank(np.where(locked, 0.0, J)) < _rank(np.where(locked, 0.0, beside)) for locked in _locks(s))
 
 
-_FEW = 6  # joints of which all combinations are tried
+_FEW = 6  # up to so many joints, all combinations are tried
 
 
 def _locks(s: Structure) -> Iterator[np.ndarray]:
-    """Freedoms (nv,) that a run may lock together: by events, at the start, in joints that may be released."""
+    """Masks (nv,) of freedoms that a run may lock together: by events, at the start, in releasable joints."""
     joints: list[np.ndarray] = []
     names = [*s.held, *(getattr(a, "joint", "") for e in s.events for a in e.then if a.locks)]
     for i, link in enumerate(s.links):
@@ -122,7 +123,7 @@ def _locks(s: Structure) -> Iterator[np.ndarray]:
 
 
 def _may_open(s: Structure) -> bool:
-    """Whether some constraint is off, or some joint held, for a part of a run only."""
+    """Whether some constraint may be off, or some joint held, during only a part of a run."""
     return any(a.switches is not None or a.releases for e in s.events for a in e.then) or bool(s.off or s.held)
 
 
@@ -130,7 +131,7 @@ def _numeric(s: Structure) -> bool:
     return all(x.joint.formulas for x in (*s.links, *s.loops))
 
 
-_NOTHING = 1e-12  # what rounding leaves of a row that is zero
+_NOTHING = 1e-12  # what rounding leaves in a row that is zero
 
 
 def _rank(J: np.ndarray) -> int:
@@ -139,7 +140,7 @@ def _rank(J: np.ndarray) -> int:
 
 
 def _dependences(J: np.ndarray) -> np.ndarray:
-    """Combinations of rows that vanish, as columns; rows that are zero by themselves constrain nothing and are none."""
+    """Combinations of rows that vanish, as columns. Rows that are zero by themselves constrain nothing and do not count."""
     some = np.abs(J).max(axis=1, initial=0.0) > _NOTHING
     rank = _rank(J[some])
     out = np.zeros((len(J), int(some.sum()) - rank))
@@ -148,7 +149,7 @@ def _dependences(J: np.ndarray) -> np.ndarray:
 
 
 def _joints_of(s: Structure, names: set[str]) -> list[str]:
-    """The constraints, and the tree joints that close loops with them."""
+    """The tree joints in the loops that these constraints close, then the constraints."""
     tree = set[str]()
     for loop in s.loops:
         if loop.name in names:
@@ -167,16 +168,16 @@ def _path(s: Structure, body: str) -> list[str]:
 
 
 class _Independent:
-    """Rows as an orthonormal basis, to which one after the other is added."""
+    """An orthonormal basis of rows, to which rows are added one after another."""
 
     def __init__(self, n: int):
         self.basis, self.count, self.largest = np.zeros((n, n)), 0, 1.0
 
     def rest(self, row: np.ndarray) -> np.ndarray | None:
-        """What of a row the others do not span; None if nothing."""
+        """The part of a row that the basis does not span; None if there is none."""
         self.largest = max(self.largest, float(np.abs(row).max(initial=0.0)))
         Q = self.basis[: self.count]
-        for _ in range(2):  # once more, for what rounding left
+        for _ in range(2):  # twice, to remove what rounding leaves
             row = row - Q.T @ (Q @ row)
         return row if float(np.linalg.norm(row)) > 1e-9 * self.largest else None
 

@@ -19,9 +19,9 @@ from jaxmbs.model.visuals import Visual
 
 @dataclass(frozen=True)
 class TreeJoint:
-    """The inward joint of one body; `parent` is the index of the body it hangs on, -1 for the world.
+    """The inward joint of one body; `parent` is the index of the parent body, -1 for the world.
 
-    hinge: of a free joint that may be released, what it is until then, with its axis along z.
+    hinge: for a releasable joint, which is a Free joint, the joint that it acts as until its release, with its axis along z.
     """
 
     name: str
@@ -32,7 +32,7 @@ class TreeJoint:
 
     @property
     def locked(self) -> tuple[bool, ...]:
-        """Per freedom, whether the hinge holds it at the start of a run."""
+        """For each freedom, whether the hinge locks it at the start of a run."""
         kept = range(self.joint.nv) if self.hinge is None else self.hinge.within_free or ()
         return tuple(k not in kept for k in range(self.joint.nv))
 
@@ -62,8 +62,8 @@ class ConstraintElement:
 
 @dataclass(frozen=True)
 class Event:
-    """What happens, `then`, when a condition comes true; after: the event that arms it; repeat: every time; waits: it has a
-    time from which on it is armed."""
+    """The actions `then` that happen when a condition becomes true. after: the event that arms it; repeat: whether it
+    happens every time; waits: whether it has a time from which it is armed."""
 
     name: str
     when: Condition
@@ -73,7 +73,7 @@ class Event:
     waits: bool = False
 
     def prefix(self, action: Action) -> str:
-        """What the numbers of an action are called after: the event, and the joint where another action has such, too."""
+        """Prefix of the names of an action's numbers: the event, and the joint if another action uses the same names."""
         others = {n for a in self.then if a is not action for n in a.numbers}
         joint = getattr(action, "joint", "")
         return f"{self.name}.{joint}" if joint and others & set(action.numbers) else self.name
@@ -91,8 +91,8 @@ class Structure:
     constraints: tuple[ConstraintElement, ...] = ()
     events: tuple[Event, ...] = ()
     held: tuple[str, ...] = ()  # joints that are locked at the start of a run
-    off: tuple[str, ...] = ()  # force elements and constraints that do not act then
-    redundant: bool = False  # loop constraints depend on one another wherever the loops are closed
+    off: tuple[str, ...] = ()  # force elements and constraints that do not act at the start of a run
+    redundant: bool = False  # constraints depend on one another, or may, wherever they are satisfied
     visuals: tuple[Visual, ...] = ()
     singular: bool = False  # without its constraints, some motion of the tree moves no mass
 
@@ -165,12 +165,12 @@ class Structure:
 
     @property
     def constrained(self) -> bool:
-        """Whether there are loops or constraints beside the tree."""
+        """Whether there are loops or constraints in addition to the tree."""
         return bool(self.loops or self.constraints)
 
     @cached_property
     def rheonomic(self) -> bool:
-        """Whether any joint moves by itself in time."""
+        """Whether any joint depends explicitly on time."""
         return any(x.joint.rheonomic for x in self.links) or any(x.joint.rheonomic_rows for x in self.loops)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Checks of a whole model in plain floats: no backend, nothing compiled."""
+"""Checks of a whole model in plain floats, without a backend or compilation."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from jaxmbs.model.model import Model
 from jaxmbs.spatial import ArticulatedInertia, RigidInertia, Transform
 from jaxmbs.spatial.inertias import ZERO_INERTIA
 
-SINGULAR = 1e-13  # of the joint's composite inertia; rounding leaves about 1e-16
+SINGULAR = 1e-13  # relative to the joint's composite inertia; rounding leaves about 1e-16
 
 
 def check_moves_mass(model: Model) -> None:
@@ -57,7 +57,7 @@ def check_moves_mass(model: Model) -> None:
 
 
 def armature(model: Model) -> str | None:
-    """The first joint with armature, or None."""
+    """The name of the first joint with armature, or None."""
     table = model.structure.table
     for link in model.structure.links:
         name = f"{link.name}.armature"
@@ -67,7 +67,7 @@ def armature(model: Model) -> str | None:
 
 
 def refuse_armature(model: Model, where: str, remedy: str) -> None:
-    """Raise ModelError if a joint has armature, for what computes from the bodies alone."""
+    """Raise ModelError if a joint has armature, for methods that use only the bodies' inertias."""
     if geared := armature(model):
         raise ModelError(f"{where}: joint {geared!r} has armature, which is no body's inertia; {remedy}")
 

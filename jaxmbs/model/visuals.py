@@ -1,4 +1,4 @@
-"""What bodies look like. Pictures only: shapes have neither mass nor contact."""
+"""What bodies look like, for pictures only: shapes have neither mass nor contact."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SHAPES = ("box", "cylinder", "cone", "sphere", "mesh")
 
 @element
 class Visual(Element):
-    """A shape on a body; all fill the box `size` about the origin of their pose, the axis of cylinder and cone along z."""
+    """A shape on a body. It fills the box `size` about the origin of its pose; cylinder and cone have their axis along z."""
 
     body: str = field(Kind.BODY_OR_WORLD, "", "body that carries it")
     shape: str = field(Kind.CHOICE, "", "what it is; a sphere of three sizes is an ellipsoid", choices=SHAPES)
@@ -29,7 +29,7 @@ class Visual(Element):
 
 
 def checked_visual(x: Visual) -> Visual:
-    """The same of plain tuples, which can be compared and hashed. Raises ModelError."""
+    """The same visual made of plain tuples, which can be compared and hashed. Raises ModelError if it is invalid."""
     if x.shape not in SHAPES:
         raise ModelError(f"shape {x.shape!r} does not exist; it is one of {', '.join(SHAPES)}")
     if x.color and not (

@@ -1,4 +1,4 @@
-"""Time: steppers, solutions, statuses."""
+"""Simulation in time: steppers, solutions, statuses."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Whether a run keeps its energy: its error beside what moved between kinetic and potential energy, work and losses."""
+"""Energy balance of a run: compares the error with the energy exchanged between kinetic and potential form, and the work."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 
-SHARE = 1e-3  # of the energy exchanged, and
-SHARE_OF_ALL = 1e-5  # of the largest kinetic energy, is an error that a step may make
+SHARE = 1e-3  # allowed energy error as a fraction of the energy exchanged,
+SHARE_OF_ALL = 1e-5  # to which this fraction of the largest kinetic energy is added
 
 
 class Balance(NamedTuple):
-    """The energies of a run, looked at before every step: first, least and most kinetic energy [J]; most work [J]."""
+    """Energies of a run, sampled before every step: first, least and most kinetic energy [J]; largest |work| [J]."""
 
     first: Any
     least: Any
@@ -23,20 +23,21 @@ class Balance(NamedTuple):
         return Balance(kinetic, kinetic, kinetic, work)
 
     def seen(self, kinetic: Any, work: Any) -> Balance:
-        """With the kinetic energy of one more instant, and the work until then."""
+        """The balance updated with the kinetic energy at one more instant, and the work until then."""
         least, most = jnp.minimum(self.least, kinetic), jnp.maximum(self.most, kinetic)
         return Balance(self.first, least, most, jnp.maximum(self.work, jnp.abs(work)))
 
     @property
     def exchanged(self) -> Any:
-        """The energy [J] that moved: what kinetic energy gains or loses, something else loses or gains; and the work."""
+        """The energy exchanged [J]: twice the largest change of the kinetic energy, since what it gains or loses something
+        else loses or gains, plus the work."""
         return 2 * jnp.maximum(self.most - self.first, self.first - self.least) + self.work
 
     def kept(self, error: Any, potential: Any) -> Any:
-        """Whether an error of the energy [J] is within rounding and what a step that suits the motion makes: never where the
+        """Whether an energy error [J] is no larger than rounding and a step that suits the motion explain. False if the
         energies are not finite.
 
-        potential: at the start.
+        potential: potential energy [J] at the start.
         """
         rounding = float(jnp.finfo(error.dtype).eps) ** 0.5
         allowed = max(SHARE, rounding) * self.exchanged + max(SHARE_OF_ALL, rounding) * self.most

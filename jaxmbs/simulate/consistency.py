@@ -1,4 +1,4 @@
-"""Whether a motion starts on its constraints and locks: their positions, and the velocities that they allow."""
+"""Checks that a motion starts consistent with its constraints and locks, in positions and in velocities."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from jaxmbs.model import Mode
 
 
 def violated(tree: Tree, q: Any, v: Any, t: Any, mode: Mode | None) -> Any:
-    """(constraints,) which of model.constraint_names the state violates by more than rounding.
+    """Mask (constraints,) of those of model.constraint_names that the state violates by more than rounding.
 
-    A holonomic row is violated by its residual [m, rad] or by the velocity along it [m/s, rad/s], others by the velocity.
-    Velocities are compared with 1 + the largest rate.
+    A holonomic row is violated by its residual [m, rad] or by the velocity along it [m/s, rad/s], a nonholonomic row by the
+    velocity. Velocities are compared with 1 + the largest rate.
     """
     s = tree.structure
     if not s.constrained:
@@ -32,21 +32,21 @@ def violated(tree: Tree, q: Any, v: Any, t: Any, mode: Mode | None) -> Any:
     counts = np.array(row_counts(state))[:, None]
     if not counts.any():
         return jnp.zeros(len(counts), bool)
-    within = np.arange(counts.max())  # per constraint its rows, and what is none of them
+    within = np.arange(counts.max())  # for each constraint its rows, padded to the largest count
     rows = np.minimum(np.cumsum(counts)[:, None] - counts + within, counts.sum() - 1)
     return jnp.any(~fine[rows] & (within < counts), axis=1)
 
 
 def moved_apart(tree: Tree, before: Any, after: Any) -> Any:
-    """Whether the projection moves coordinates by more than rounding: in an impact no time passes, and they stay unless a
-    constraint does not fit."""
+    """Whether the projection moves coordinates by more than rounding. No time passes in an impact, so that coordinates stay
+    the same unless a constraint is not satisfied."""
     old, new = jax.lax.stop_gradient((tree.vector(before), tree.vector(after)))
     eps = float(jnp.finfo(tree.dtype).eps)
     return ~(jnp.max(jnp.abs(new - old)) <= eps**0.375 + 64 * eps * jnp.max(jnp.abs(old)))
 
 
 def locks_hold(tree: Tree, v: Any, mode: Mode | None) -> Any:
-    """Whether what is locked stands still, to rounding."""
+    """Whether the locked freedoms are at rest, to rounding."""
     if mode is None or mode.lock is None:
         return jnp.asarray(True)
     still = jnp.abs(tree.vector(v)) <= float(jnp.finfo(tree.dtype).eps) ** 0.5

@@ -59,7 +59,7 @@ def dataset(solution: Solution, model: Model) -> xarray.Dataset:
     )
     if model.event_names:
         events = solution.events
-        names = np.array([*model.event_names, ""])  # -1, unused, is the last
+        names = np.array([*model.event_names, ""])  # index -1 (unused) picks the empty name
         add("event", ("event_number",), names[np.asarray(events.index)], "", "events in their order")
         add("event_time", ("event_number",), events.time, "s")
         add("event_energy_lost", ("event_number",), events.energy_lost, "J")

@@ -1,4 +1,5 @@
-"""What becomes of a trial step, by the guards at its end: an event or a corner is located, happens, or the step is taken."""
+"""What becomes of a trial step, decided by the guards at its end: an event or a switching surface is being located, it
+happens, or the step is taken."""
 
 from __future__ import annotations
 
@@ -11,12 +12,13 @@ import numpy as np
 
 from jaxmbs.spatial import kernel
 
-LATE = 6  # trials after which an event counts as located where its guard is zero to rounding: its instant may not be
+LATE = 6  # trials after which a guard that is zero to rounding counts as located, even if its instant is less exact
 
 
 class Search(NamedTuple):
-    """Where an event is being located: its guard (-1: none), lengths tried before and after it, the next one, and whether
-    that one is to be accepted; tries: how many there were, the last of length `tried` and with the rate `rate`."""
+    """The search for an event. guard: its guard (-1: none); low, high: lengths tried before and after it; length: the next
+    one; settled: whether that one is to be accepted; tries: number of trials so far, the last of length `tried` and with the
+    rate `rate`."""
 
     guard: Any
     low: Any
@@ -29,41 +31,42 @@ class Search(NamedTuple):
 
     @staticmethod
     def none(length: Any) -> Search:
-        """No search, and a trial step of that length."""
+        """No search; the next trial step has this length."""
         zero, none = jnp.zeros_like(length), jnp.zeros((), jnp.int32)
         return Search(none - 1, zero, zero, length, jnp.asarray(False), none, zero, zero)
 
     def enough(self) -> Any:
-        """How small a guard is zero by now; negative: only the instant tells."""
+        """The value up to which a guard counts as zero by now; negative if only its instant decides."""
         eps = float(jnp.finfo(self.length.dtype).eps)
         return jnp.where(self.tries >= LATE + 1, eps**0.6, jnp.where(self.tries >= LATE, eps**0.75, -1.0))
 
     def after(
         self, h: Any, near: Any, value: Any, rate: Any, finest: Any, rest: Any, was_on: Any, out: Outcome
     ) -> Search:
-        """Where it stands next, between the lengths tried before and after the event, after a step of length h with this
-        guard, and its rate, at the end; near: the length that Newton's method proposes, rest: the longest, was_on: whether
-        anything was sought in it."""
+        """The search after a trial step of length h with this value of the guard, and its rate, at the end; the next length
+        lies between those tried before and after the event. near: the length that Newton's method proposes; finest: its
+        tolerance; rest: the longest; was_on: whether anything was being located; out: the decision."""
         tried, value, step = jax.lax.stop_gradient((h, value, near - h))
-        # carried by every length that is tried: it converges with the lengths, though slower, for the rate is that of the
-        # motion, and not of the numbers that a step makes of it
+        # every length that is tried carries this derivative: it converges with the lengths, but more slowly, because the
+        # rate is that of the exact motion and not that of the numerical step
         derivative = near - jax.lax.stop_gradient(near)
-        # where the instant itself is lost in rounding, this length stays; its derivative is Newton's
+        # where rounding leaves the instant uncertain, keep the length tried, with the derivative of Newton's method
         last = near - jnp.where(jnp.abs(step) <= finest, 0.0, step)
         low = jnp.where(was_on & ~out.risen, tried, jnp.where(was_on, self.low, 0.0))
         high = jnp.where(out.risen, tried, self.high)
         near = tried + self._root(tried, value, rate, was_on & (self.guard == out.found)) + derivative
         inside = (near > low) & (near < high)
         bound = jnp.where(near <= 0, jnp.where(low == 0, 0.0, (low + high) / 2), (low + high) / 2)
-        # no longer than the rest, but as fast as the event moves: one at the end of a cell is often a rounding beyond it
+        # no longer than the rest, but with the full derivative: an event at the end of a cell is often beyond it by rounding
         last = last + jax.lax.stop_gradient(jnp.minimum(last, rest) - last)
         following = jnp.where(out.close, last, jnp.where(inside, near, bound))
         tries = jnp.where(was_on, self.tries + 1, 0)
         return Search(out.found, low, high, following, out.close & out.ahead, tries, tried, rate)
 
     def _root(self, h: Any, value: Any, rate: Any, again: Any) -> Any:
-        """From h to where the parabola of this value and rate, and of the rate before (again: there is one), rises through
-        zero: in a few trials where the guard just touches it, too, where Newton's method halves its error in each."""
+        """The way from h to where a parabola rises through zero: that of this value and rate, and of the rate before (again:
+        whether there is one). It takes only a few trials even where the guard just touches zero; there Newton's method
+        merely halves its error in each trial."""
         apart = h - self.tried
         bend = jnp.where(again & (apart != 0), (rate - self.rate) / jnp.where(apart == 0, 1.0, apart), 0.0)
         slope = rate + jnp.sqrt(jnp.maximum(rate * rate - 2 * bend * value, 0.0))
@@ -71,13 +74,14 @@ class Search(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """A trial step of length h and what is known of it, of which a decision is made.
+    """A trial step of length h and what is known about it, from which the decision is made.
 
     done, jumped, fails: the instance has ended, velocities jumped in place of a step, the step is refused; hides: a guard
-    may have risen and fallen again within it; on: something is
-    being located; short, cut: it ends at an instant, or by its tolerance, before the cell does; room: one more event has
-    a place; finest: how near is near enough, enough: how small a guard (`Search.enough`); of the guards, those of corners
-    from number `corners` on: values, rates, the lengths at which they vanish, whether they count.
+    may have risen and fallen again within it; on: something is being located, the guard `guard`, and this trial is to be
+    accepted if `settled`; short, cut: the step ends at an instant, or by its tolerance, before the cell does; room: there is
+    room for one more event; finest: how near to its instant an event must be located; enough: `Search.enough`. For all
+    guards, with those of switching surfaces from number `corners` on: their values, their rates, the lengths `at` which they
+    vanish, and whether they count (armed).
     """
 
     done: Any
@@ -101,10 +105,10 @@ class Seen(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """found: the guard that is located from here on, -1: none; risen: one rose through zero in the step; close: its instant
-    is as good as found; happens: what was located does, at the end of the step; arrives: the step is taken and nothing
-    was met; ticks, lands: it does so at an instant, at the end of its cell; ahead: the next trial is to locate `found`;
-    looks: the step is refused, to be tried up to where a guard may have risen first."""
+    """found: the guard that is located from here on, -1: none; risen: a guard rose through zero in the step; close: the
+    event is located to tolerance; happens: what was being located happens at the end of the step; arrives: the step is taken
+    and nothing was met; ticks, lands: it arrives at an instant, at the end of its cell; ahead: the next trial is to locate
+    `found`; looks: the step is refused, and is first tried up to where a guard may have risen."""
 
     found: Any
     risen: Any
@@ -118,7 +122,7 @@ class Outcome(NamedTuple):
 
 
 def outcome(seen: Seen) -> Outcome:
-    """The decision, taken once: as one number out of a kernel, or every number of a turn would repeat all of it."""
+    """The decision, as one number from a kernel: otherwise every number of a turn would repeat the whole computation."""
     found, bits = _decided(jax.lax.stop_gradient(seen._replace(corners=0)), seen.corners)
     return Outcome(found, *((bits & (1 << k)) != 0 for k in range(len(Outcome._fields) - 1)))
 
@@ -126,13 +130,13 @@ def outcome(seen: Seen) -> Outcome:
 @kernel
 def _decided(x: Seen, corners: int) -> tuple[Any, Any]:
     """The guard, and the rest of `Outcome` as bits."""
-    # one that falls and is positive by rounding alone has just happened; at the very start of a step all that fall have
+    # a falling guard that is positive only by rounding has just happened; at the very start of a step every falling one has
     falls = [(s < 0) & ((x.h <= 0) | (z - x.h <= x.finest)) for s, z in zip(x.rates, x.at, strict=True)]
     rises = [on & (y >= 0) & ~past for on, y, past in zip(x.armed, x.values, falls, strict=True)]
     sought = [x.guard == i for i in range(len(x.values))]
     candidates = [r | (x.settled & s) for r, s in zip(rises, sought, strict=True)]
     risen = any_of(rises) & ~x.fails & ~x.jumped
-    # of several at one instant the one that is being located stays
+    # of several at one instant, keep the one that is being located
     order = [y - jnp.where(s, 2 * x.finest, 0.0) for y, s in zip(x.at, sought, strict=True)]
     found = jnp.where(any_of(candidates), first_of(order, candidates), x.guard)
     value = pick(found, x.values)
@@ -152,8 +156,8 @@ def _decided(x: Seen, corners: int) -> tuple[Any, Any]:
 def passed_peak(
     seen: Sequence[tuple[Any, Any]], h: Any, values: Sequence[Any], rates: Sequence[Any], armed: Sequence[Any]
 ) -> Any:
-    """The length after which a guard, negative at both ends of a step of length h, may have risen and fall again: where the
-    cubic through its values and rates is largest, and not negative. Infinite if there is none.
+    """The length after which a guard that is negative at both ends of a step of length h may have risen and fall again:
+    where the cubic through its values and rates has its maximum, if that is not negative. Infinite if there is none.
 
     seen: (value, rate) of the guards of events at the start of the step.
     """
@@ -170,7 +174,7 @@ def passed_peak(
 
 
 def pick(index: Any, items: Any) -> Any:
-    """The item of that number; the first for numbers that none has."""
+    """The item with this index; the first one if the index is out of range."""
     out = items[0]
     for k, item in enumerate(items[1:], 1):
         out = jnp.where(index == k, item, out)
@@ -178,7 +182,7 @@ def pick(index: Any, items: Any) -> Any:
 
 
 def any_of(x: Any) -> Any:
-    """Whether one of them holds."""
+    """Whether any of them holds."""
     out = jnp.asarray(False)
     for y in x:
         out = out | y
@@ -186,7 +190,7 @@ def any_of(x: Any) -> Any:
 
 
 def first_of(at: Any, of: Any) -> Any:
-    """Number of the candidate with the smallest time."""
+    """Index of the candidate with the smallest time; -1 if there is none. of: whether each is a candidate."""
     best, least = jnp.full((), -1, jnp.int32), jnp.full((), np.inf, at[0].dtype if at else None)
     for k, (time, on) in enumerate(zip(at, of, strict=True)):
         time = jax.lax.stop_gradient(time)

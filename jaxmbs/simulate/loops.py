@@ -1,4 +1,4 @@
-"""Loops over steps whose derivative in reverse mode keeps little: states between segments, the rest computed again."""
+"""Loops over steps that store little for reverse mode: states between segments are stored, the rest is recomputed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ _KEPT = jax.checkpoint_policies.save_only_these_names(ACCELERATIONS)
 
 
 def levels_of(checkpoint: Any) -> int:
-    """0: keep every stage; 1: the state before every step; k: that of every k-th root of the number of steps."""
+    """The number of checkpoint levels: 0 stores every stage; 1 the state before every step; k the states at the starts of k
+    nested loops, each as long as about the k-th root of the number of steps."""
     if checkpoint is None or checkpoint is False:
         return 0
     if checkpoint is True:
@@ -37,7 +38,7 @@ def sizes(length: int, levels: int) -> list[int]:
 
 
 def shared(levels: int, groups: int, each: int) -> tuple[int, int]:
-    """(levels of a loop over groups, of the one over the steps in each): the longer loop takes those beyond one."""
+    """(levels of the loop over groups, levels of the loop over the steps in each): the longer loop gets all beyond one."""
     if levels == 0 or each == 1:
         return levels, 0
     if groups == 1 or levels == 1:
@@ -46,22 +47,22 @@ def shared(levels: int, groups: int, each: int) -> tuple[int, int]:
 
 
 def sparing(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """fn, the body of a loop, of which reverse mode keeps arguments and accelerations alone: to compute the rest again takes
-    no longer than to store and load it."""
+    """fn, the body of a loop, such that reverse mode stores only its arguments and accelerations: recomputing the rest takes
+    no longer than storing and loading it."""
     return jax.checkpoint(fn, prevent_cse=False, policy=_KEPT)
 
 
 def varied(x: Any, of: Any) -> Any:
-    """x, the start of a loop's carry, of which every number has a derivative where anything of `of` has: zero if need be.
+    """x, the initial carry of a loop, in which every number has a derivative (zero if need be) if anything in `of` has one.
 
-    JAX differentiates the body of a loop again for every number of the carry that it finds to vary only then: eight times
-    for stages each of which is handed on to the next.
+    Otherwise JAX differentiates the loop body again for every number of the carry that it only then finds to vary: eight
+    times for stages that are each handed on to the next.
     """
 
     def real(leaf: Any) -> bool:
         return jnp.issubdtype(jnp.result_type(leaf), jnp.inexact)
 
-    never = jnp.asarray(False)  # of what is chosen by it nothing is used but that it varies
+    never = jnp.asarray(False)  # the selections by it only make their results vary
     some: Any = None
     for leaf in jax.tree_util.tree_leaves(of):
         if real(leaf) and jnp.size(leaf):
@@ -78,7 +79,7 @@ def varied(x: Any, of: Any) -> Any:
 
 
 def repeated(body: Callable[[Any, Any], Any], carry: Any, xs: Any, length: int, levels: int) -> tuple[Any, Any]:
-    """`lax.scan`, in nested segments; xs has the product of `sizes` rows, and so have the results."""
+    """`lax.scan` in nested segments; xs and the results have as many rows as the product of `sizes`."""
     if length == 1:
         carry, row = body(carry, jax.tree_util.tree_map(lambda x: x[0], xs))
         return carry, jax.tree_util.tree_map(lambda x: x[None], row)

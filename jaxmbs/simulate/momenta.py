@@ -1,4 +1,4 @@
-"""The momentum of a mechanism that floats, along a solution: nothing from outside may change it."""
+"""The momentum of a free-floating mechanism along a solution: nothing external may change it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ def momentum_error(solution: Solution, model: Model) -> tuple[jax.Array, jax.Arr
 
 
 def _from_outside(s: Structure) -> Iterator[str]:
-    """Names of what connects bodies to the world, other than free joints and uniform gravity."""
+    """Names of the joints, events, elements and constraints that connect bodies to the world, other than free joints and
+    uniform gravity."""
     roots = {link.name: link for link in s.links if link.parent < 0}
     for name, link in roots.items():
         if not link.joint.free or name in s.held or any(link.locked):

@@ -1,4 +1,4 @@
-"""The pace of an adaptive run: how long the next trial step is, from the error of those before it."""
+"""Step size control of an adaptive run: the length of the next trial step follows from the error of the previous ones."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from jaxmbs.model import Model, ModelError
 from jaxmbs.model.parameters import is_traced
 from jaxmbs.simulate.grid import MOST_STEPS
 
-SAFETY, LEAST, MOST = 0.9, 0.2, 5.0  # the next step over that which the error asks for; and over the last one
-FIRST = 1 / 64  # of a cell of the grid
-SMALLEST = 64  # units of rounding of the time: a shorter step is none
+SAFETY, LEAST, MOST = 0.9, 0.2, 5.0  # safety factor; least and greatest ratio of the next step to the last
+FIRST = 1 / 64  # length of the first trial step, as a fraction of a grid cell
+SMALLEST = 64  # units of rounding of the time: shortest step that is tried
 
 
 class Pace(NamedTuple):
-    """next [s]: length that the error allows; taken, refused: numbers of steps; stalled: a step would be below rounding."""
+    """next [s]: step length that the error allows; taken, refused: numbers of steps; stalled: whether a step would have to
+    be below rounding."""
 
     next: Any
     taken: Any
@@ -32,13 +33,15 @@ class Pace(NamedTuple):
         return Pace(FIRST * dt, none, none, jnp.asarray(False))
 
     def within(self, rest: Any) -> tuple[Any, Any]:
-        """A length up to `rest`, and whether it ends before; what is left is not much shorter than the step itself."""
+        """(step length, whether it ends before `rest`). A step that does not reach `rest` goes at most half way, so that no
+        very short step is left over."""
         ahead = jnp.where(self.next < rest / 2, self.next, rest / 2)
         cut = self.next < rest
         return jnp.where(cut, ahead, rest), cut
 
     def after(self, h: Any, t: Any, error: Any, order: int, moves: Any, fails: Any) -> Pace:
-        """error: of the step of length h, 1 is allowed; moves, fails: whether it is taken, refused."""
+        """The pace after a step of length h that ends at t [s]. error: that of the step over the allowed one; moves, fails:
+        whether the step is taken, refused."""
         factor = SAFETY * jnp.where(error > 0, error, 1e-10) ** (-1 / (order + 1))
         factor = jnp.where(jnp.isfinite(error), jnp.clip(factor, LEAST, MOST), LEAST)
         allowed = h * factor
@@ -50,10 +53,10 @@ class Pace(NamedTuple):
 
 
 def error_norm(tree: Tree, tolerance: Any, before: Any, after: Any, error: Any) -> Any:
-    """The largest error of a coordinate or a rate over its tolerance (1 + its size).
+    """The largest ratio of the error of a coordinate or a rate to tolerance (1 + its size).
 
-    tolerance: a number, or (nv,); coordinates that are not as many as their rates, quaternions, take the least of their
-    joint's.
+    tolerance: a number, or (nv,). Where the coordinates of a joint are not as many as its rates (quaternions), they take the
+    smallest tolerance of its rates.
     """
     s = tree.structure
     of_rates = jnp.broadcast_to(jnp.asarray(tolerance, tree.dtype), (s.nv,))
@@ -70,7 +73,7 @@ def error_norm(tree: Tree, tolerance: Any, before: Any, after: Any, error: Any) 
 
 
 def checked_tolerance(model: Model, tolerance: Any, dtype: Any) -> Any:
-    """(nv,) or (); ModelError for other shapes and for values that no step can meet."""
+    """The tolerance as an array, (nv,) or (). Raises ModelError for other shapes and for values that no step can meet."""
     array = jnp.asarray(tolerance, dtype)
     if array.shape not in ((), (model.nv,)):
         raise ModelError(
@@ -87,7 +90,8 @@ def checked_tolerance(model: Model, tolerance: Any, dtype: Any) -> Any:
 
 
 def checked_steps(max_steps: Any, cells: int, adaptive: bool) -> int:
-    """The number of trial steps of an adaptive run; ModelError for what is no such number, and for one that has no use."""
+    """The largest number of trial steps of an adaptive run. Raises ModelError for an invalid number, and for a number given
+    to a run without tolerance."""
     if max_steps is None:
         return 4 * cells + 1000
     if isinstance(max_steps, bool) or not isinstance(max_steps, (int, np.integer)) or not 1 <= max_steps <= MOST_STEPS:

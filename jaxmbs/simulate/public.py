@@ -1,4 +1,4 @@
-"""The public names: what `jaxmbs.simulate.NAME` finds."""
+"""The public names, available as `jaxmbs.simulate.NAME`."""
 
 from jaxmbs.simulate.assembly import assemble as assemble
 from jaxmbs.simulate.run import Events as Events

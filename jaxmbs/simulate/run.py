@@ -1,21 +1,22 @@
-"""Time as a loop of trial steps: each turn tries one step per instance and accepts it, shortens it, or stands still.
+"""A run as a loop of trial steps: each turn tries one step per instance and accepts it, shortens it, or does not move.
 
-One `scan` whose turns are the cells of the grid and some more for locating events: an instance that meets an event
-spends a few turns on it while the others go on. Locating is Newton's method on the length h of the trial step, kept inside
-what was tried before, h - g / g' with g the guard at its end and g' its rate along the motion. When |g| is down to
-rounding, one more such turn is accepted: with g differentiated and g' not, h then carries the exact derivative of the
-event's time (implicit function theorem), in both modes.
+The loop is one `scan`, with a turn for every cell of the grid and some more for locating events: an instance that meets an
+event spends a few turns on it while the others go on. An event is located by Newton's method on the length h of the trial
+step, kept between the lengths tried before: h - g / g', with g the guard at the end of the step and g' its rate along the
+motion. When |g| is down to rounding, one more such step is accepted: because g is differentiated and g' is not, h then
+carries the exact derivative of the event's time (implicit function theorem), in both modes.
 
-An impact takes the turn after its event: a step in which velocities jump and no time passes, by the equations of any other
-step with gravity, force elements and rates put to zero, so that a program holds these equations once (`Stepper.impulses`).
+An impact takes the turn after its event: a step in which velocities jump and no time passes. It uses the equations of any
+other step, with gravity, force elements and rates set to zero, so that a program contains these equations only once
+(`Stepper.impulses`).
 
-Corners of force elements (`Force.corners`) are found like events: a trial step keeps to the side it began on, so that what
-is integrated is smooth, and the next one begins at the corner on the other side. As many turns are set aside for them as
-the elements ask for; when they are spent, sides are taken anew at every point of the grid, and it is for the balance of
-energy (`balance`) to say whether that was good enough.
+Switching surfaces of force elements (`Force.corners`) are located like events: a trial step stays on the branch (`sides`) on
+which it began, so that what is integrated is smooth, and the next step begins at the surface, on the other branch. The
+elements say how many turns are reserved for this. When these are used up, branches are determined anew at every point of the
+grid, and the energy balance (`balance`) tells whether that was accurate enough.
 
-With a tolerance, a trial step whose estimated error is above it is refused and tried again shorter, and the next one is as
-long as the error allows (`pace`); cells of the grid bound it.
+With a tolerance, a trial step whose estimated error is above it is refused and tried again with a shorter length; the next
+step is as long as the error allows (`pace`), and no longer than the cell of the grid.
 """
 
 from __future__ import annotations
@@ -41,16 +42,16 @@ from jaxmbs.simulate.loops import varied
 from jaxmbs.simulate.pace import Pace
 from jaxmbs.simulate.stops import Stops
 
-TURNS = 12  # beyond the grid, for locating one event
-REPEATED = 16  # events of a kind that repeats are located up to this number, if a run is told no other
-MOST = 100_000  # events of a kind that a run may be told
-ON_GRID, AFTER_JUMP = -1, -2  # in place of an event's number, at a point of the grid, and just after velocities jumped
-PEEKS = 2  # steps that look whether a guard rises and falls within one, beside two for each event
-FINEST = 1e-10  # of a step: how far from its instant an event may be found
+TURNS = 12  # beyond those of the grid, for locating one event
+REPEATED = 16  # default for how often a repeating event may happen
+MOST = 100_000  # largest number of repetitions that a run may be given
+ON_GRID, AFTER_JUMP = -1, -2  # in place of an event's index: at a point of the grid; just after velocities jumped
+PEEKS = 2  # steps that check whether a guard rises and falls within one, in addition to two for each event
+FINEST = 1e-10  # how far from its instant an event may be found, as a fraction of a cell
 
 
 def checked_events(max_events: Any, model: Model) -> int:
-    """How often an event that repeats may happen; ModelError for what is no such number, and where none repeats."""
+    """How often a repeating event may happen. Raises ModelError for an invalid number and if the model has no such event."""
     if max_events is None:
         return REPEATED
     if isinstance(max_events, bool) or not isinstance(max_events, (int, np.integer)) or not 1 <= max_events <= MOST:
@@ -63,10 +64,10 @@ def checked_events(max_events: Any, model: Model) -> int:
 
 
 class Events(NamedTuple):
-    """Events of one instance in the order in which they happened, k places.
+    """Events of one instance in the order in which they happened, with room for k.
 
     time (k,) [s], that of the end of the run where unused; index (k,): into model.event_names, -1 where unused;
-    energy_lost (k,) [J]: what the energy dropped by at the event (negative: what a switch brought in).
+    energy_lost (k,) [J]: the drop of the energy at the event (negative where a switch added energy).
 
     >>> mech = mbs.library.double_pendulum()
     >>> mech.add_event("end", when=mbs.Time(0.05), then=mbs.Finish())
@@ -80,34 +81,34 @@ class Events(NamedTuple):
 
     @staticmethod
     def none(k: int, t_end: float, dtype: Any) -> Events:
-        """k places without an event."""
+        """k unused places."""
         return Events(jnp.full(k, t_end, dtype), jnp.full(k, -1, jnp.int32), jnp.zeros(k, dtype))
 
 
 class Turn(NamedTuple):
-    """One instance between two turns."""
+    """The state of one instance between two turns."""
 
     phase: Any  # q, v, work
     cell: Any  # number of finished cells
-    into: Any  # [s] since the start of the present one
+    into: Any  # [s] since the start of the current one
     mode: Mode
-    below: tuple[Any, ...]  # per guard: it was negative when last seen, so that it can rise
-    met: tuple[Any, ...]  # per guard of a stop: it is (`Stops`)
-    stuck: Any  # the run ended on a stop that lets through what rests on it
-    fired: tuple[Any, ...]  # per event: how many times
+    below: tuple[Any, ...]  # per guard: whether it was negative when last seen, so that it can rise
+    met: tuple[Any, ...]  # per guard of a stop: whether the stop is met (`Stops`)
+    stuck: Any  # whether the run ended because the motion was about to pass a stop on which it rests
+    fired: tuple[Any, ...]  # per event: how often it has happened
     search: Search
     events: Events | None
     count: Any
-    due: Any  # event whose impact the next turn computes (-1: none), None if none has any
+    due: Any  # event whose impact the next turn computes (-1: none), None if no event has an impact
     lost: Any  # energy lost in events so far
     done: Any
-    t_done: Any  # [s] when it was
-    spare: Any  # turns left for corners
+    t_done: Any  # [s] time at which the instance was done
+    spare: Any  # turns left for switching surfaces
     pace: Pace | None  # of an adaptive run
     balance: Balance
-    seen: tuple[tuple[Any, Any], ...]  # (value, rate) of each guard of an event at the start of the present step
-    peak: Any  # [s] length of the next trial step, to where a guard may rise and fall again; infinite if nowhere
-    misplaced: tuple[Any, ...]  # per event that switches constraints on: they were violated then
+    seen: tuple[tuple[Any, Any], ...]  # (value, rate) of each guard of an event at the start of the current step
+    peak: Any  # [s] length of the next trial step, up to where a guard may rise and fall again; infinite if nowhere
+    misplaced: tuple[Any, ...]  # per event that switches constraints on: whether they were violated then
     extra: Any  # carried along by `landed`
     kept: Any  # what `landed` last returned
 
@@ -120,10 +121,10 @@ class Run:
     """The loop for one tree and its events.
 
     step: a trial step; energy(t, q, v, mode); landed(extra, row, cell, t, phase, mode, lost,
-    conditioning, before) -> (extra, row), at every point of the grid; changes: `Changes`, or None where anything may change;
-    trials: (number of trial steps, order of the error) of an adaptive run, else None; most: events of a kind that repeats;
-    catches: `landed` is called at events and just after velocities jumped for its `extra`, too, and before is
-    (q, v, mode, event): what was there just before, and the event's number, ON_GRID or AFTER_JUMP.
+    conditioning, before) -> (extra, row), at every point of the grid; changes: `Changes`, or None if anything may change;
+    trials: (number of trial steps, order of the error) of an adaptive run, else None; most: how often a repeating event may
+    happen; catches: whether the `extra` of `landed` is also kept at events and just after velocities jumped. Then before is
+    (q, v, mode, event), with the mode before the event and the event's index, ON_GRID or AFTER_JUMP.
     """
 
     def __init__(
@@ -144,14 +145,14 @@ class Run:
         self.arming = {k: jnp.asarray(time, tree.dtype) for k, time in arming.items()}
 
     def located(self, mode: Mode, t: Any, start: tuple[Any, Any]) -> Mode:
-        """The mode with the sides of the force elements at the start."""
+        """The mode with the branches (`sides`) of the force elements at the start. Also sets the number of turns."""
         forces = self.tree.structure.forces
         sides, self.corners, self.instants = self.guards.kinks(t, *start, mode)
         self.spare = sum(forces[k].element.trials for k, _ in self.corners)
         self.turns = (self.trials[0] if self.trials else self.grid.steps) + TURNS * self.places
         self.turns += len(self.instants) + len(self.arming) + (self.places if any(self.jumping) else 0)
         self.turns += self.spare + TURNS if self.spare else 0
-        self.turns += 2 * (PEEKS + 2 * self.places) if self.events else 0  # one is refused for each
+        self.turns += 2 * (PEEKS + 2 * self.places) if self.events else 0  # twice: each also refuses a step
         return replace(mode, sides=sides if self.corners or self.instants else None)
 
     def start(self, phase: Any, mode: Mode, balance: Balance, extra: Any, kept: Any) -> Turn:
@@ -165,13 +166,13 @@ class Run:
             jnp.asarray(True) if self.events[k].when.already else g < 0 for k, group in enumerate(groups) for g in group
         ]
         none, k = jnp.zeros((), jnp.int32), self.places
-        log = Events.none(k, self.grid.t_end, dtype) if k else None  # arrays without entries are not for fused loops
+        log = Events.none(k, self.grid.t_end, dtype) if k else None  # fused loops take no empty arrays
         seek, pace = Search.none(zero), None
         if self.trials:
             pace = Pace.start(jnp.asarray(self.grid.dt, dtype))
         unknown = tuple(
             (jax.lax.stop_gradient(g), zero) for group in groups for g in group
-        )  # no rate: no peak is sought
+        )  # without a rate no peak is sought
         turn = Turn(
             phase, none, zero, mode, tuple(below), met, jnp.asarray(False), (none,) * len(self.events), seek, log, none,
             none - 1 if any(self.jumping) else None, zero, jnp.asarray(False), zero, none + self.spare, pace, balance,
@@ -180,12 +181,12 @@ class Run:
         return self._varied(turn)
 
     def _varied(self, x: Turn) -> Turn:
-        """With derivatives of what will have one in the loop (`loops.varied`)."""
+        """x with a derivative for everything that will have one in the loop (`loops.varied`)."""
         of = (self.tree.model, x.phase)
         x = x._replace(extra=(varied(x.extra[0], of), *x.extra[1:]))
         if not self.of_guard and not self.corners:
             return x
-        # the instant of an event does, and so what is multiplied by the length of a step
+        # the time of an event has a derivative, and so has everything that is multiplied by the length of a step
         found = (x.phase[2], x.search.length, x.into, x.events, x.kept, x.lost, x.t_done)
         work, length, into, events, kept, lost, t_done = varied(found, of)
         x = x._replace(phase=(*x.phase[:2], work), balance=x.balance._replace(work=work))
@@ -193,7 +194,7 @@ class Run:
         return x._replace(search=seek, into=into, events=events, kept=kept, lost=lost, t_done=t_done)
 
     def turn(self, x: Turn) -> Turn:
-        """One trial step and what follows from it."""
+        """One trial step and its consequences."""
         dtype, grid = self.tree.dtype, self.grid
         if self.changes is not None:
             x = x._replace(mode=self.changes.only(x.mode))
@@ -295,7 +296,7 @@ class Run:
         )  # fmt: skip
 
     def _impact(self, x: Turn) -> Impact | None:
-        """Of this turn, or None if no event has any."""
+        """The impact of this turn, or None if no event has an impact."""
         if x.due is None:
             return None
         picks = [x.due == k for k in range(len(self.events))]
@@ -304,7 +305,7 @@ class Run:
 
     @staticmethod
     def ended(x: Turn) -> Any:
-        """Whether nothing is left to do."""
+        """Whether the instance is done and no impact is left to compute."""
         return x.done if x.due is None else x.done & (x.due < 0)
 
     def now(self, x: Turn) -> Any:
@@ -313,8 +314,8 @@ class Run:
         return jnp.where(x.done, x.t_done, start + x.into)
 
     def _armed(self, x: Turn) -> list[Any]:
-        """Per guard whether it counts now: those of events as far as they were negative, those of corners while turns are
-        left."""
+        """For each guard, whether it counts now: those of events if they were negative and the event may happen, those of
+        switching surfaces while turns are left."""
         of_events = [b & self._may_happen(x, k) for k, b in zip(self.of_guard, x.below, strict=True)]
         out = []
         for i, (k, _) in enumerate(self.corners, len(self.of_guard)):
@@ -324,7 +325,7 @@ class Run:
         return of_events + out
 
     def _may_happen(self, x: Turn, k: int, again: bool = False) -> Any:
-        """Whether event k may; again: even if it has happened and does not repeat."""
+        """Whether event k may happen; again: even if it has already happened and does not repeat."""
         e = self.events[k]
         armed = ~x.done
         if not (e.repeat or again):
@@ -336,27 +337,27 @@ class Run:
         return armed
 
     def _unarmed_for(self, x: Turn, k: int) -> Any:
-        """Time [s] after which event k is armed; infinite if it is."""
+        """Time [s] until event k is armed; infinite if it is armed already."""
         time = self.arming[k]
         near = jnp.maximum(FINEST * self.grid.dt, 4 * jnp.finfo(time.dtype).eps * jnp.abs(time))
         wait = time - self.now(x)
         return jnp.where(wait > near, wait, jnp.inf)
 
     def _seen(self, g: list[Any], slope: list[Any], now: list[Any]) -> list[tuple[Any, Any]]:
-        """(value, rate) of each guard of an event; without a rate just after an event, which may change it."""
+        """(value, rate) of each guard of an event; the rate is zero just after an event, which may have changed it."""
         values = jax.lax.stop_gradient(g)
         after = any_of(now)
         return [(values[i], jnp.where(after, 0.0, slope[i])) for i in range(len(self.of_guard))]
 
     def _misplaced(self, x: Turn, phase: Any, jumped: Any) -> tuple[Any, ...]:
-        """Per event that switches constraints on whether bodies had to be moved for them."""
+        """For each event that switches constraints on, whether bodies had to be moved to satisfy them."""
         if not self.enabling:
             return ()
         far = jumped & moved_apart(self.tree, x.phase[0], phase[0])
         return tuple(m | (far & (x.due == k)) for m, k in zip(x.misplaced, self.enabling, strict=True))
 
     def misplaced(self, x: Turn) -> Any:
-        """(constraints,) which were violated when an event switched them on."""
+        """Mask (constraints,) of those that were violated when an event switched them on."""
         s = self.tree.structure
         out = jnp.zeros(len(s.loops) + len(s.constraints), bool)
         for m, on in zip(x.misplaced, self.enabling.values(), strict=True):
@@ -364,7 +365,7 @@ class Run:
         return out
 
     def _shortened(self, rest: Any, instant: Any, waits: list[Any]) -> tuple[Any, Any]:
-        """The rest of a step, not beyond the next instant, and whether that is what ends it."""
+        """(length of the step, at most up to the next instant, whether that instant ends it)."""
         if not waits:
             return rest, jnp.asarray(False)
         wait = pick(instant, waits)
@@ -373,18 +374,18 @@ class Run:
 
     @staticmethod
     def _wait(x: Any, k: int, j: int, wait: Any) -> Any:
-        """Until an instant; infinite if it has passed."""
+        """Time [s] until an instant of a force element; infinite if it has passed."""
         return jnp.where(x.mode.sides.of(k)[j], jnp.inf, wait)
 
     def _sides(
         self, x: Turn, g: list[Any], armed: list[Any], happens: Any, found: Any, ticks: Any, instant: Any
     ) -> Any:
-        """The sides of the force elements after this turn, should it be accepted."""
+        """The branches (`sides`) of the force elements after this turn."""
         if x.mode.sides is None:
             return None
         flips: list[list[Any]] = [[False] * n for n in x.mode.sides.counts]
         for i, (k, j) in enumerate(self.corners, len(self.of_guard)):
-            unseen = (g[i] >= 0) & ~armed[i]  # passed while nobody looked
+            unseen = (g[i] >= 0) & ~armed[i]  # passed while it was not watched
             flips[k][j] = unseen | (happens & (found == i))
         for i, (k, j, _) in enumerate(self.instants):
             flips[k][j] = ticks & (instant == i)
@@ -393,8 +394,8 @@ class Run:
     def _below(
         self, x: Turn, g: list[Any], slope: list[Any], happens: Any, now: list[Any], t: Any, phase: Any, mode: Mode
     ) -> list[Any]:
-        """Per guard of an event whether it can rise from here: it is negative, or about to be; one that waits its turn
-        stays. After an impact it is the velocities after it that tell."""
+        """For each guard of an event, whether it can rise from here: it is negative, or about to be. A guard that has risen
+        while another event happens keeps its flag. After an impact, the velocities after it decide."""
         g, slope = g[: len(self.of_guard)], slope[: len(self.of_guard)]
         if any(again and not jumps for again, jumps in zip(self.again, self.jumping, strict=True)):
             _, slopes = self.guards.with_rates(t, phase[0], phase[1], mode)
@@ -413,7 +414,7 @@ class Run:
         return out
 
     def _unarmed_already(self, x: Turn, k: int) -> Any:
-        """A condition that counts where it is true already keeps waiting for its event to be armed."""
+        """Whether a guard keeps waiting for its event to be armed: its condition also counts if it is true already then."""
         return ~self._may_happen(x, k) if self.events[k].when.already else False
 
 

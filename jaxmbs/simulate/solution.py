@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Steps(NamedTuple):
-    """Numbers of steps of one instance, int32: taken, those cut short by events included, and, with a tolerance, refused.
+    """Numbers of steps of one instance, int32: taken (including those cut short by events) and, with a tolerance, refused.
 
     >>> model = mbs.library.double_pendulum().build()
     >>> int(mbs.simulate(model, [0.5, 0.0], [0.0, 0.0], t_end=0.2, dt=0.01).steps.taken)
@@ -40,7 +40,7 @@ class Steps(NamedTuple):
 
     @staticmethod
     def of(taken: int) -> Steps:
-        """Of a fixed grid: so many taken."""
+        """The counts of a fixed grid: all steps taken, none refused."""
         return Steps(jnp.asarray(taken, jnp.int32), jnp.zeros((), jnp.int32))
 
 
@@ -51,15 +51,17 @@ class Solution:
 
     t (rows,) [s]; q (rows, nq); v (rows, nv); mode: the mode in force at the end (None: nothing locked or switched off);
     events: `Events`, those of the model in the order in which they happened; status: int32, a `Status`; violated
-    (constraints,): which of model.constraint_names the initial state violates (see `message`); energy_error
-    (rows,) [J]: energy - initial energy - work of all that is not conservative (tau, thrusters, dampers, drives, impacts
-    and switches of events), and energy_exchanged [J], what moved between kinetic and potential energy, with the work, to
-    compare it with; constraint_error (rows,): largest residual of the constraints [m, rad,
-    m/s]; conditioning (rows,): smallest pivot of the constraints over the largest since the row before, without those that
-    depend on others to rounding (near 0 the mechanism passed a configuration where it could branch, such as a
-    parallelogram lying flat, at a distance of some square root of it, and kept the branch of its velocity; the status is
-    SINGULAR where accelerations had fewer than some six digits); folded: final carry of `fold`; steps: `Steps`, those of the
-    grid or, with a tolerance, what it took.
+    (constraints,): which of model.constraint_names are violated by the initial state, or by the state at an event that
+    switches them on (see `message`); energy_error (rows,) [J]: energy - initial energy - work of all non-conservative
+    effects (tau, thrusters, dampers, drives, impacts and switches of events); energy_exchanged [J]: the energy that moved
+    between kinetic and potential form, plus the work, for comparison with the error; constraint_error (rows,): largest
+    residual of the constraints [m, rad, m/s]; conditioning (rows,): smallest pivot of the constraints over the largest since
+    the previous row, leaving out constraint rows that depend on others to rounding; folded: final carry of `fold`; steps:
+    `Steps`, those of the grid or, with a tolerance, those that the run took.
+
+    A conditioning near 0 means that the mechanism passed a configuration where its motion could branch, such as a
+    parallelogram lying flat, at a distance of the order of the square root of this value, and stayed on the branch of its
+    velocity. The status is SINGULAR where accelerations had fewer than about six digits.
 
     >>> model = mbs.library.double_pendulum().build()
     >>> mbs.simulate(model, [0.5, 0.0], [0.0, 0.0], t_end=0.2, dt=0.01)
@@ -92,13 +94,14 @@ class Solution:
         baumgarte: Number | None = None,
         before: bool = False,
     ) -> tuple[Float[jax.Array, "... nq"], Float[jax.Array, "... nv"]]:
-        """The states (q, v) at any times t (...) [s], (..., nq) and (..., nv), as exact as the rows.
+        """The states (q, v) at any times t (...) [s], with shapes (..., nq) and (..., nv), as accurate as the rows.
 
-        From the row before, a shorter step of the same method leads to t, by way of the events in between: order,
-        manifold and jumps are those of the run. Give what it was given: model, tau, mode, held, method, baumgarte; one
-        instance (map it for a batch). NaN beyond the ends of the run and where it stopped early. At an event: just after
-        it, or just `before` it; the jump of an event is the difference. Ends of strokes and the like within the step are
-        not located. Raises ModelError for a solution that kept less than a row of every step.
+        A shorter step of the same method leads from the preceding row to t, through the events in between, so that the
+        order of accuracy, the manifold and the jumps are those of the run. Pass what the run was given: model, tau, mode,
+        held, method, baumgarte; one instance (map it for a batch). The result is NaN beyond the ends of the run, and at all
+        times if the run stopped early. At an event it is the state just after it or, with `before`, just before it; the
+        difference is the jump. Switching surfaces within the step, such as the end of a stroke, are not located. Raises
+        ModelError for a solution that did not keep a row for every step.
 
         >>> model = mbs.library.double_pendulum().build()
         >>> run = mbs.simulate(model, [0.5, 0.0], [0.0, 0.0], t_end=0.2, dt=0.01)
@@ -110,7 +113,7 @@ class Solution:
     def mode_at(self, model: Model, t: AnyShape, *, mode: Mode | None = None, held: Iterable[str] = ()) -> Mode:
         """What is locked and switched on at any times t (...) [s]: a Mode with the axes of t first; at an event, just after.
 
-        Give what the run was given: model, mode, held; one instance (map it for a batch).
+        Pass what the run was given: model, mode, held; one instance (map it for a batch).
 
         >>> mech = mbs.library.double_pendulum()
         >>> mech.add_event("latch", when=mbs.Time(0.1), then=mbs.Lock("elbow"))
@@ -136,12 +139,12 @@ class Solution:
         return message(int(self.status), model, np.asarray(self.violated))
 
     def momentum_error(self, model: Model) -> tuple[Float[jax.Array, "rows 3"], Float[jax.Array, "rows 3"]]:
-        """What changed the momentum of a mechanism that floats: nothing should.
+        """The change of the momentum of a free-floating mechanism, which should be zero.
 
         model: the one that was simulated; one instance (map it for a batch). Returns (angular (rows, 3) about the common
-        centre of mass [N m s], linear (rows, 3) [N s]), world axes: the momentum less the initial one and less what uniform
-        gravity gives. Torques `tau` on the freedoms of a floating base come from outside and show here. Raises ModelError,
-        with their names, where joints, elements or constraints connect the mechanism to the world.
+        centre of mass [N m s], linear (rows, 3) [N s]), world axes: the momentum minus its initial value and minus the
+        impulse of uniform gravity. Generalized forces `tau` on the freedoms of a floating base are external and appear here.
+        Raises ModelError, naming them, if joints, elements or constraints connect the mechanism to the world.
 
         >>> two = mbs.Mechanism("two masses", gravity=(0, 0, -9.81))
         >>> for name in ("a", "b"):
@@ -172,7 +175,7 @@ class Solution:
         return dataset(self, model)
 
     def __repr__(self) -> str:
-        """Shape and outcome in a line; the arrays are in the fields."""
+        """Shape and outcome on one line, without the arrays."""
         *batch, rows, nq = getattr(self.q, "shape", (0, 0))
         said = f"{'x'.join(map(str, batch))} instances of " if batch else ""
         said += f"{rows} rows, nq = {nq}, nv = {getattr(self.v, 'shape', (0,))[-1]}"

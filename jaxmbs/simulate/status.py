@@ -13,7 +13,7 @@ from jaxmbs.model.shapes import Int
 
 
 class Status(enum.IntEnum):
-    """Outcome of one instance; `message` is what users read.
+    """Outcome of one instance; `message` explains it to users.
 
     >>> mbs.Status(1).name, mbs.Status(1).message
     ('NOT_FINITE', 'the state stopped being finite; reduce dt, or look for a stiff or singular element')
@@ -41,7 +41,7 @@ class Status(enum.IntEnum):
         return self.name
 
     def __format__(self, spec: str, /) -> str:
-        """Of the name; with "d" of the number."""
+        """Formats the name, or the number if spec ends in "d"."""
         return format(int(self) if spec.endswith("d") else self.name, spec)
 
     @staticmethod
@@ -73,8 +73,8 @@ _MESSAGES = {
 
 
 def message(status: int, model: Model, violated: Any) -> str:
-    """The status in words; violated: which of the constraints the initial state violates, or that of an event that switches
-    them on."""
+    """The status in words; violated: mask of the constraints that the initial state violates, or the state at an event that
+    switches them on."""
     found = [name for name, on in zip(model.constraint_names, violated, strict=False) if on]
     names, actions = [repr(name) for name in found], [a for e in model.structure.events for a in e.then if a.switches]
     if status != Status.INCONSISTENT or not names:

@@ -1,8 +1,9 @@
-"""Stops: events that repeat and whose impact throws back what meets them, or that let nothing rebound; whether one is
-passed all the same.
+"""Stops: repeating events whose impact throws back what meets them, and events from which nothing rebounds. Detects when a
+stop is passed nevertheless.
 
-A rebound as good as zero leaves the guard on zero. What is pulled away from there leaves by itself; what is pressed on
-would pass without a further event, for the guard does not rise again: that ends the run.
+A rebound that is zero to rounding leaves the guard at zero. Motion that is pulled away from there leaves by itself. Motion
+that is pressed on would pass the stop without another event, because the guard does not rise through zero again: that ends
+the run.
 """
 
 from __future__ import annotations
@@ -18,14 +19,16 @@ from jaxmbs.spatial.scalar import is_number
 
 
 class Stops:
-    """of_guard: per guard the number of its event; again: per event whether it may happen several times.
+    """The stops among the events. of_guard: index of the event of each guard; again: for each event, whether it may happen
+    several times.
 
-    Of every guard of a stop a run carries whether it is met: when it last happened it did not throw back what met it.
+    For every guard of a stop, a run carries whether the stop is met: when its event last happened, the motion was not thrown
+    back.
     """
 
     def __init__(self, tree: Any, of_guard: Sequence[int], again: Sequence[bool]):
         events = tree.structure.events
-        # what a lock holds has no need to let go
+        # what a lock holds cannot pass, so that its stop need not be watched
         self.held = [not any(a.strikes for a in e.then) for e in events]
         self.once = [not more and any(a.strikes and _dead(tree, e, a) for a in e.then)
                      for e, more in zip(events, again, strict=True)]  # fmt: skip
@@ -39,24 +42,30 @@ class Stops:
         return guard in self.guards
 
     def start(self, g: Sequence[Any]) -> tuple[Any, ...]:
-        """Per guard of a stop whether the run begins on it; of a stop with two sides nobody knows which one it would be."""
+        """For each guard of a stop, whether the run begins on it. False for a stop with several guards, since it is unknown
+        which of them would be met."""
         alone = [self.of_guard.count(self.of_guard[i]) == 1 for i in self.guards]
         return tuple((g[i] >= 0) & (g[i] <= self.near) & one for i, one in zip(self.guards, alone, strict=True))
 
     def leaves(self, value: Any, rate: Any) -> Any:
-        """Whether a guard has left zero, or is about to by more than rounding."""
+        """Whether a guard has fallen below zero, or is falling, by more than rounding."""
         return (value < -self.near) | ((value <= self.near) & (rate < -self.near))
 
     def passed(self, met: Sequence[Any], g: Sequence[Any], armed: Sequence[Any]) -> Any:
-        """Whether one that is met has risen; armed: per guard whether its event may happen, or has happened."""
+        """Whether the guard of a stop that is met has risen; armed: for each guard, whether its event may happen or has
+        happened."""
         return any_of([m & armed[i] & (g[i] > self.near) for m, i in zip(met, self.guards, strict=True)])
 
     def met(
         self, before: Sequence[Any], g: Sequence[Any], slope: Sequence[Any], found: Any, now: Sequence[Any], due: Any,
         closed: Sequence[Any],
     ) -> tuple[Any, ...]:  # fmt: skip
-        """Which are, after a turn in which the events `now` happen, by the guard found, and their locks close (closed) or
-        rebound, or that of `due` has its impact."""
+        """For each guard of a stop, whether it is met after a turn in which the events `now` happen, triggered by the guard
+        `found`, or the event `due` has its impact.
+
+        before: the flags before the turn; g, slope: values and rates of the guards; closed: for each event, whether its
+        locks engage.
+        """
         out = []
         for m, i in zip(before, self.guards, strict=True):
             k, y, s = self.of_guard[i], g[i], slope[i]
@@ -68,6 +77,6 @@ class Stops:
 
 
 def _dead(tree: Any, event: Any, action: Any) -> bool:
-    """Whether nothing rebounds from what strikes, whatever the numbers of an instance."""
+    """Whether the restitution of an action that strikes is zero by structure, hence in every instance."""
     e = tree.values[f"{event.prefix(action)}.restitution"]
     return is_number(e) and e == 0

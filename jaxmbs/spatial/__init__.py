@@ -1,4 +1,4 @@
-"""Component algebra of rigid motion over any scalar."""
+"""Algebra of rigid-body motion in components, for any kind of scalar."""
 
 from jaxmbs.spatial.boundary import kernel as kernel
 from jaxmbs.spatial.exponential import displacement as displacement

@@ -1,4 +1,4 @@
-"""Where mechanisms rest, how they vibrate, whether they are stable."""
+"""Equilibria of mechanisms, their vibration and their stability."""
 
 from jaxmbs.stability.equilibrium import Equilibrium as Equilibrium
 from jaxmbs.stability.equilibrium import equilibrium as equilibrium

@@ -1,4 +1,4 @@
-"""Eigenvalues and eigenvectors of real matrices that need not be symmetric, differentiated one by one."""
+"""Eigenvalues and eigenvectors of real matrices that need not be symmetric, with derivatives of each."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ import jax.numpy as jnp
 def eigen(A: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
     """(values (n,), right, left (n, n)): A right[:, k] = values[k] right[:, k], left[:, k]ᴴ A = values[k] left[:, k]ᴴ.
 
-    Ordered by size, of a complex pair the one with positive imaginary part first. Vectors have length 1 and, at their
-    largest component, no imaginary part. NaN where A is not finite. Derivatives, of any order and in both modes, are those
-    of a simple eigenvalue, d value = leftᴴ dA right / leftᴴ right, and of its vectors; other eigenvalues may be repeated.
-    Of a repeated eigenvalue they are not finite or, where it has as many vectors as repetitions, without meaning: it has
-    derivatives in a direction alone. Its mean over the repetitions, and the trace, are smooth.
+    They are ordered by magnitude; of a complex pair, the one with positive imaginary part comes first. Vectors have length
+    1, and their largest component is real. All are NaN if A is not finite. Derivatives, of any order and in both modes, are
+    those of a simple eigenvalue, d value = leftᴴ dA right / leftᴴ right, and of its vectors; other eigenvalues may be
+    repeated. Those of a repeated eigenvalue are not finite or, if it has as many vectors as repetitions, meaningless,
+    because it has directional derivatives only. Its mean over the repetitions, and the trace, are smooth.
     """
     fine = jnp.all(jnp.isfinite(A))
     values, left, right = jax.lax.linalg.eig(jnp.where(fine, A, 0.0))
-    # pairs come out of LAPACK with positive imaginary part first, and equal in size to the bit
+    # LAPACK returns pairs with positive imaginary part first, and with bitwise equal magnitudes
     order = jnp.argsort(jnp.abs(values), stable=True)
     values, left, right = values[order], left[:, order], right[:, order]
     nan = jnp.where(fine, 0.0, jnp.nan).astype(A.dtype)
@@ -50,9 +50,9 @@ def _eigen_jvp(primals: tuple[Any], tangents: tuple[Any]) -> Any:
 
 
 def _turned(A: Any, value: Any, r: Any, other: Any, target: Any) -> Any:
-    """dr with (A - value) dr = target that keeps the length of r and its largest component real.
+    """The dr with (A - value) dr = target that preserves the length of r and keeps its largest component real.
 
-    Bordered by both vectors, the matrix is regular where the eigenvalue is simple.
+    The matrix bordered by both vectors is regular if the eigenvalue is simple.
     """
     n = A.shape[0]
     bordered = jnp.zeros((n + 1, n + 1), A.dtype)

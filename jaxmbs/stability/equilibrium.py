@@ -1,8 +1,8 @@
-"""Rest: configurations at which all forces balance, on the manifold of loops and constraints.
+"""Equilibrium: configurations at which all forces balance, on the manifold of loops and constraints.
 
-From the guess the mechanism sinks as through honey, A dq/ds = forces, by implicit steps that grow as the forces vanish
-(pseudo-transient continuation): far from rest that goes downhill and cannot circle, near rest it is Newton's method, with
-the multipliers among the unknowns. What it ends at is differentiated by the implicit function theorem.
+From the guess, the mechanism follows the overdamped motion A dq/ds = forces in implicit steps that grow as the forces vanish
+(pseudo-transient continuation). Far from equilibrium this goes downhill and cannot circle; near equilibrium it is Newton's
+method, with the multipliers among the unknowns. The result is differentiated by the implicit function theorem.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from jaxmbs.stability.loads import Load, balance, number, saddle, sizes, stiffne
 from jaxmbs.stability.rows import rows
 
 STEPS = 500
-FIRST = 0.3  # [rad, m] that the first step goes
-LARGEST = 0.5  # [rad] that any step turns a coordinate
-NEAR = 0.1  # [rad, m]: rest that is not farther may be unstable
-OPEN = 1e-3  # [m, rad]: loops that are open wider are closed before anything sinks further
+FIRST = 0.3  # [rad, m] length of the first step
+LARGEST = 0.5  # [rad] most that a step turns a coordinate
+NEAR = 0.1  # [rad, m] an equilibrium no farther away may be unstable
+OPEN = 1e-3  # [m, rad] loops that are open wider are closed before the search goes on
 
 
 class Equilibrium(NamedTuple):
-    """A configuration at rest: q (nq,); multipliers (rows + held,) [N, N m]; status: int32; residual (nv,).
+    """An equilibrium configuration: q (nq,); multipliers (rows + held,) [N, N m]; status: int32; residual (nv,).
 
-    multipliers: of the constraints, in the order of `constraint_rows`, then the forces along the freedoms that are held;
-    residual: forces that nothing balances; status: OK, UNBALANCED, UNREACHABLE or NOT_FINITE.
+    multipliers: those of the constraints, in the order of `constraint_rows`, then the generalized forces along the freedoms
+    that are held; residual: unbalanced generalized forces; status: OK, UNBALANCED, UNREACHABLE or NOT_FINITE.
 
     >>> q, multipliers, status, residual = mbs.equilibrium(mbs.library.double_pendulum().build(), [1.0, -2.0])
     >>> print(q.round(6) + 0.0, mbs.Status(int(status)).name)
@@ -60,14 +60,15 @@ def equilibrium(
     t: Number = 0.0,
     mode: Mode | None = None,
 ) -> Equilibrium:
-    """Where the mechanism rests under gravity, its elements and tau: (q, multipliers, status, residual), an `Equilibrium`.
+    """The equilibrium under gravity, the force elements and tau: (q, multipliers, status, residual), an `Equilibrium`.
 
     q_guess (nq,), whose loops may be open; tau: None, (nv,), or a function (model, t, q, v) -> (nv,)
-    at v = 0. fixed: names of joints that are held at the guess; the forces that hold them are the last multipliers, in the
-    order of v.
-    Far from rest the search goes downhill; a guess close to an unstable rest stays there: ask `modes` whether it is stable.
-    Where a whole family is at rest (a wheel on a plane) it takes one near the guess. Derivatives are implicit, in both modes
-    and of any order (at a rest that is isolated). A batch has a status each. Raises ModelError for wrong shapes and names.
+    at v = 0. fixed: names of joints that are held at the guess; the generalized forces that hold them are the last
+    multipliers, in the order of the names, followed by those of the freedoms that `mode` locks.
+    Far from equilibrium the search goes downhill; from a guess close to an unstable equilibrium it ends there: use `modes`
+    to find out whether the result is stable. Where there is a whole family of equilibria (a wheel on a plane), the result is
+    one near the guess. Derivatives are implicit, in both modes and of any order (at an isolated equilibrium). In a batch,
+    each sample has its own status. Raises ModelError for wrong shapes and names.
 
     >>> model = mbs.library.beam(5, length=2.0, mass=3.0, stiffness=50.0, gravity=(0, 0, -9.81)).build()
     >>> q, _, status, _ = mbs.equilibrium(model, model.neutral())
@@ -113,8 +114,8 @@ def _equilibrium(
 
 
 class Sinking(NamedTuple):
-    """Where the search stands: q, multipliers; step: length of the next one in the "time" s; force (nv,): what is not
-    balanced; fresh: multipliers are yet to be found; count: of steps; done; status."""
+    """The state of the search: q, multipliers; step: length of the next step in the pseudo-time s; force (nv,): unbalanced
+    generalized forces; fresh: whether the multipliers are still to be found; count: number of steps; done; status."""
 
     q: Any
     multipliers: Any
@@ -127,7 +128,7 @@ class Sinking(NamedTuple):
 
 
 def sunk(model: Model, q: Any, load: Load, held: tuple[int, ...]) -> Sinking:
-    """Pseudo-transient continuation from q (nq,) to rest."""
+    """Pseudo-transient continuation from q (nq,) to equilibrium."""
     nv, dtype = model.nv, q.dtype
     eps = float(jnp.finfo(dtype).eps)
     angular = np.array([c.unit.startswith("rad") for c in model.speeds], bool)
@@ -138,7 +139,7 @@ def sunk(model: Model, q: Any, load: Load, held: tuple[int, ...]) -> Sinking:
         A, J = mass_matrix(model, x.q, t=load.t, mode=load.mode), found.rows.J
         gap = jnp.max(jnp.abs(found.gap), initial=0.0)
         closing = gap > OPEN
-        # where loops have been closed, the multipliers that leave least; then they follow from the steps
+        # once loops have been closed, the multipliers are those that leave the least force; then they follow from the steps
         best = jnp.linalg.pinv(J.T) @ found.force
         force = jnp.where(x.fresh, found.force - J.T @ best, found.force)
         pull = jnp.max(jnp.abs(jnp.linalg.pinv(A) @ force), initial=0.0)
@@ -149,7 +150,7 @@ def sunk(model: Model, q: Any, load: Load, held: tuple[int, ...]) -> Sinking:
         dx, more = change[:nv], change[nv:] * unit
         turn, most = (jnp.max(jnp.abs(jnp.where(of, dx, 0.0)), initial=0.0) for of in (angular, True))
         part = jnp.minimum(1.0, LARGEST / jnp.where(turn > 0, turn, 1.0))
-        # far from rest no step goes uphill; one that goes far has been long enough
+        # far from equilibrium no step goes uphill; a step that goes far is long enough
         uphill = (force @ dx > 0) & (most > NEAR)
         factor = jnp.where(uphill, 0.2, jnp.where(most > LARGEST, 0.5, jnp.where(most > LARGEST / 2, 1.0, 5.0)))
         size, finite = sizes(K, found, x.multipliers), jnp.isfinite(jnp.sum(force) + jnp.sum(dx))
@@ -179,7 +180,7 @@ def sunk(model: Model, q: Any, load: Load, held: tuple[int, ...]) -> Sinking:
 
 
 def implicit(model: Model, q: Any, multipliers: Any, load: Load, held: tuple[int, ...]) -> tuple[Any, Any]:
-    """The rest as a function of everything that it depends on: the same values, with derivatives."""
+    """The equilibrium as a function of everything that it depends on: the same values, with derivatives."""
     nv, unit = model.nv, 1 + jnp.max(jnp.abs(multipliers), initial=0.0)
     known = rows(model, q, jnp.zeros(nv, q.dtype), load.t, load.mode, held)
     closes = known.holonomic & (np.arange(len(known.holonomic)) < len(known.holonomic) - len(held))
@@ -187,7 +188,7 @@ def implicit(model: Model, q: Any, multipliers: Any, load: Load, held: tuple[int
 
     def equations(x: Any) -> Any:
         found = balance(model, integrate(model, q, x[:nv]), x[nv:] * unit, load, held)
-        # held coordinates do not move, and wheels roll
+        # held coordinates stay where they are, and nonholonomic rows restrict displacements: wheels roll
         return jnp.concatenate([found.force / unit, jnp.where(closes, found.gap, J @ x[:nv])])
 
     def slope(g: Any, y: Any) -> Any:

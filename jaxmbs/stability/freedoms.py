@@ -1,4 +1,4 @@
-"""Which motions the constraints allow, by coordinates that are independent and others that follow them."""
+"""The motions that the constraints allow, described by independent coordinates and others that follow them."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from jaxmbs.stability.rows import Rows
 
 
 class Partition(NamedTuple):
-    """Coordinates that the rows J x = c leave independent, (n,), and those that follow, (r,): positions in x.
+    """Positions in x of the coordinates that the rows J x = c leave independent, (n,), and of the dependent ones, (r,).
 
-    size: of the smallest pivot over the largest, near 0 where the choice has almost no solution.
+    size: smallest pivot over the largest, near 0 if J x = c can hardly be solved for the dependent coordinates.
     """
 
     independent: Any
@@ -30,13 +30,13 @@ class Partition(NamedTuple):
         return columns + self.follow(J, -J @ columns)
 
     def follow(self, J: Any, target: Any) -> Any:
-        """x (len(x), k) with J x = target (rows, k) whose independent coordinates are zero."""
+        """The x (len(x), k) with J x = target (rows, k) whose independent coordinates are zero."""
         columns = jnp.eye(J.shape[1], dtype=J.dtype)[:, self.dependent]
         return columns @ (jnp.linalg.pinv(J @ columns) @ target)
 
 
 def partition(J: Any, rank: int, kept: Any) -> Partition:
-    """`rank` coordinates follow: those with the largest pivots, in rows and columns, that are not among `kept` (mask)."""
+    """Chooses `rank` dependent coordinates: those with the largest pivots, in rows and columns, outside the mask `kept`."""
     J, n = jax.lax.stop_gradient(J), J.shape[1]
     largest, least = jnp.zeros((), J.dtype), jnp.asarray(jnp.inf, J.dtype)
 
@@ -62,14 +62,16 @@ def partition(J: Any, rank: int, kept: Any) -> Partition:
 
 
 class Counts(NamedTuple):
-    """Numbers that shape the result: freedoms of displacement and of velocity, which differ by nonholonomic rows."""
+    """Numbers that determine the shapes of the result: degrees of freedom of displacement and of velocity, which differ by
+    the nonholonomic rows."""
 
     displacements: int
     velocities: int
 
 
 def count(model: Model, found: Rows, independent: tuple[int, ...] | None, where: str) -> Counts:
-    """By the rank of the rows where their values are at hand; else by their number, or by what is named independent."""
+    """The degrees of freedom, from the rank of the constraint rows if their values are known; otherwise from the number of
+    rows or of the speeds named in `independent`."""
     nv, own = model.nv, found.holonomic
     if not is_traced(found.J):
         J = np.asarray(found.J)
@@ -103,7 +105,7 @@ def _rank(J: np.ndarray) -> int:
 
 
 def positions(model: Model, names: Any, where: str) -> tuple[int, ...]:
-    """Positions in v of speeds ("hinge.angle_rate") or of all those of a joint ("hinge")."""
+    """Positions in v of the named speeds ("hinge.angle_rate"), or of all speeds of a named joint ("hinge")."""
     speeds = [c.name for c in model.speeds]
     out: list[int] = []
     for name in [names] if isinstance(names, str) else names:
@@ -118,7 +120,7 @@ def positions(model: Model, names: Any, where: str) -> tuple[int, ...]:
 
 
 def locked(mode: Mode | None, where: str) -> tuple[int, ...]:
-    """Positions in v of what a mode locks; ModelError where it is traced."""
+    """Positions in v of the speeds that a mode locks. Raises ModelError if the locks are traced."""
     if mode is None or mode.lock is None:
         return ()
     if is_traced(mode.lock):

@@ -1,14 +1,14 @@
 """Small motions about a steady one, on the manifold of loops and nonholonomic constraints.
 
-The equations A a + bias = tau + Jᵀ lambda, J v + free = 0, g = 0 are linearised in changes that the constraints allow: y of
-the displacement (in the coordinates of v, moved by `integrate`) and u of the velocity. Nonholonomic rows bind velocities
-alone, so that there are more y than u (a wheel can be put anywhere on the plane, but does not slide there):
+The equations A a + bias = tau + Jᵀ lambda, J v + free = 0, g = 0 are linearised in changes that the constraints allow: y,
+that of the displacement (in the coordinates of v, moved by `integrate`), and u, that of the velocity. Nonholonomic rows
+restrict only velocities, so that there are more y than u (a wheel can be put anywhere on the plane, but cannot slide there):
 
     M du/dt + C u + K y = Zᵀ dtau,    dy/dt = T u + S y
 
-y and u are the changes of independent components of the displacement and of v; the others follow them. Multiplied by the
-velocities Z that the rows allow, the changes of the multipliers drop out, and what the given multipliers do as the rows
-turn stays.
+y and u are the changes of independent components of the displacement and of v; the others follow them. Multiplication by the
+velocities Z that the rows allow eliminates the changes of the multipliers; the effect of the given multipliers as the rows
+turn remains.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from jaxmbs.stability.rows import Rows, rows
 class Linearization(NamedTuple):
     """Linear equations of small motions: M du/dt + C u + K y = inputs dtau, dy/dt = T u + S y.
 
-    u (n,): change of the independent speeds, y (m,): of the independent displacements; m = n without nonholonomic rows, and
-    then dy/dt = u: M y'' + C y' + K y. M, C (n, n), K (n, m), inputs (n, nv), T (m, n), S (m, m).
-    speeds (n,), displacements (m,): positions in v of what is independent, names in model.speeds. The basis: the
+    u (n,): change of the independent speeds; y (m,): change of the independent displacements; m = n without nonholonomic
+    rows, and then dy/dt = u: M y'' + C y' + K y = inputs dtau. M, C (n, n), K (n, m), inputs (n, nv), T (m, n), S (m, m).
+    speeds (n,), displacements (m,): positions in v of what is independent, with their names in model.speeds. The basis: the
     displacement of all coordinates is shapes y, shapes (nv, m), with a 1 for each independent one, and their velocities
-    change by velocities u + carried y, (nv, n) and (nv, m). acceleration (nv,): of the motion itself, zero where it is
+    change by velocities u + carried y, (nv, n) and (nv, m). acceleration (nv,): that of the motion itself, zero if it is
     steady; status: int32, OK, INCONSISTENT (the state violates constraints), UNSTEADY, SINGULAR or NOT_FINITE.
 
     >>> model = mbs.library.double_pendulum().build()
@@ -81,9 +81,9 @@ class Linearization(NamedTuple):
         return A, B, C, jnp.zeros((2 * nv, nv), A.dtype)
 
     def response(self, frequencies: Number | Vector) -> Complex[jax.Array, "k outputs nv"]:
-        """Complex answer (k, 2 nv, nv) of displacements and velocities to dtau of unit amplitude, at frequencies (k,) [Hz].
+        """Complex response (k, 2 nv, nv) of displacements and velocities to dtau of unit amplitude; frequencies (k,) [Hz].
 
-        At a frequency of its own an undamped mechanism answers without bound.
+        At a natural frequency, the response of an undamped mechanism is unbounded.
         """
         A, B, C, _ = self.state_space()
         w = 2j * jnp.pi * jnp.atleast_1d(jnp.asarray(frequencies, A.dtype))
@@ -103,16 +103,16 @@ def linearize(
     fixed: Iterable[str] = (),
     independent: Iterable[str] | None = None,
 ) -> Linearization:
-    """Small motions about rest or a steady motion: a `Linearization`, with M, C, K, inputs and the basis of what moves.
+    """Small motions about rest or a steady motion: a `Linearization`, with M, C, K, inputs and the basis of the motion.
 
-    q (nq,), v (nv,), None for rest: a state that satisfies loops and constraints and stays what it is: an equilibrium (see
-    `equilibrium`) or a steady motion, of constant v. tau: None, (nv,), or a function (model, t, q, v) -> (nv,), a control
-    law, which is linearised with the rest. fixed: names of joints that are held. independent: speeds ("hinge.angle_rate"),
-    or joints, in whose changes the equations are written; None for those that the rows determine worst, by pivoting. Exact,
-    by automatic differentiation, and differentiable in turn, in both modes; works under jit and vmap, where constraints
-    that depend on one another need `independent`. Quaternions and free joints move in the axes of the body, so that
-    turning steadily has constant coefficients there. Raises ModelError for wrong shapes or names, and where nothing can
-    move.
+    q (nq,), v (nv,), None for rest: a state that satisfies loops and constraints and persists: an equilibrium (see
+    `equilibrium`) or a steady motion, with constant v. tau: None, (nv,), or a function (model, t, q, v) -> (nv,), a control
+    law, which is linearised along with the mechanism. fixed: names of joints that are held. independent: speeds
+    ("hinge.angle_rate"), or joints, in whose changes the equations are written; None for those that the rows determine
+    worst, found by pivoting. The equations are exact, by automatic differentiation, and can be differentiated in both modes.
+    Works under jit and vmap, where constraints that depend on one another need `independent`. Quaternions and free joints
+    move in body axes, in which a steady rotation has constant coefficients. Raises ModelError for wrong shapes or names, and
+    if nothing can move.
 
     >>> model = mbs.library.crank_slider().build()
     >>> q, *_ = mbs.assemble(model, [0.0, 0.0, 0.0])
@@ -149,7 +149,7 @@ def _linearize(
     both = own.only(own.holonomic)
     kept = np.zeros(nv, bool)
     kept[list(named or ())] = True
-    # displacements follow holonomic rows; among those that are left velocities follow nonholonomic ones, too
+    # holonomic rows determine the dependent displacements; of the speeds left, nonholonomic rows determine some more
     places = partition(both.J, nv - m, kept)
     shapes = places.basis(both.J)
     left = partition(own.J @ shapes, m - n, jnp.asarray(kept)[places.independent])
@@ -178,7 +178,7 @@ def _linearize(
     W = ways.follow(own.J, -velocity_y)
     turning = _turning(model, q, v)
     S, T = (W + turning @ shapes)[places.independent], Z[places.independent]
-    # accelerations that the rows ask for, beside those that the independent speeds make
+    # accelerations that the rows require, in addition to those of the independent speeds
     along_y = ways.follow(own.J, -(drift_y + drift_u @ W))
     along_u = ways.follow(own.J, -drift_u @ Z)
     C = Z.T @ (force_u @ Z + A @ along_u)
@@ -199,7 +199,7 @@ def _linearize(
 
 
 def _turning(model: Model, q: Any, v: Any) -> jax.Array:
-    """L (nv, nv) of d(x)/dt = dv + L x: how a displacement x, moving along with constant v, turns in its own axes."""
+    """L (nv, nv) in d(x)/dt = dv + L x: how a displacement x that is carried along with constant v turns in its own axes."""
 
     def along(x: Any) -> jax.Array:
         return jax.jvp(lambda d: rates(model, integrate(model, q, d), v), (jnp.zeros_like(v),), (x,))[1]

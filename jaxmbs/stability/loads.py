@@ -1,4 +1,4 @@
-"""What acts on a mechanism beside its constraints, and what of it they do not balance."""
+"""The loads on a mechanism, and the part of them that the constraints do not balance."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Law = Callable[..., Any] | None
 
 
 class Load(NamedTuple):
-    """Generalized forces tau (nv,) or None, or a law (model, t, q, v) in their place, at the time t under a mode."""
+    """Generalized forces tau (nv,) or None, or a law (model, t, q, v) in their place, at time t and in a mode."""
 
     tau: Any
     law: Law
@@ -25,20 +25,21 @@ class Load(NamedTuple):
     mode: Mode | None
 
     def given(self, model: Model, q: Any, v: Any) -> Any:
-        """tau (nv,) at a state, None for none."""
+        """tau (nv,) at a state, or None if there is none."""
         if self.law is None:
             return self.tau
         return evaluated(self.law, "tau", (model.nv,), q.dtype, model, jnp.asarray(self.t, q.dtype), q, v)
 
     def missing(self, model: Model, q: Any, v: Any, a: Any) -> jax.Array:
-        """A a + bias - tau (nv,): what the constraints must give."""
+        """A a + bias - tau (nv,), which the constraint forces must supply."""
         needed = inverse_dynamics(model, q, v, a, t=self.t, mode=self.mode)
         given = self.given(model, q, v)
         return needed if given is None else needed - given
 
 
 class Balance(NamedTuple):
-    """At a configuration at rest: force (nv,), what is not balanced; gap (rows,), what is not closed; and the rows."""
+    """The balance at a configuration at rest. force (nv,): unbalanced generalized forces; gap (rows,): residuals of the
+    constraint rows; rows: these rows."""
 
     force: Any
     gap: Any
@@ -46,22 +47,22 @@ class Balance(NamedTuple):
 
 
 def balance(model: Model, q: Any, multipliers: Any, load: Load, held: tuple[int, ...]) -> Balance:
-    """bias - tau - Jᵀ multipliers, and the residuals, at q (nq,)."""
+    """bias - tau - Jᵀ multipliers, and the residuals of the rows, at q (nq,) and at rest."""
     still = jnp.zeros(model.nv, q.dtype)
     here = rows(model, q, still, load.t, load.mode, held)
     return Balance(load.missing(model, q, still, still) - here.J.T @ multipliers, here.residual, here)
 
 
 def number(model: Model, q: Any, load: Load, held: tuple[int, ...]) -> int:
-    """How many rows there are."""
+    """The number of constraint rows, including those of held freedoms."""
     still = jnp.zeros(model.nv, q.dtype)
     return jax.eval_shape(lambda q: rows(model, q, still, load.t, load.mode, held).residual, q).shape[0]
 
 
 def stiffness(model: Model, q: Any, multipliers: Any, load: Load, held: tuple[int, ...]) -> tuple[Any, Balance]:
-    """(K (nv, nv), the balance): how what is not balanced changes as q is displaced, at given multipliers."""
+    """(K (nv, nv), the balance). K is the change of the unbalanced forces per displacement of q, at given multipliers."""
 
-    kinds = []  # which rows are holonomic is no result of a transformation
+    kinds = []  # which rows are holonomic: kept aside, since it must not become a result of the transformation
 
     def force(dx: Any) -> Any:
         found = balance(model, integrate(model, q, dx), multipliers, load, held)
@@ -73,7 +74,7 @@ def stiffness(model: Model, q: Any, multipliers: Any, load: Load, held: tuple[in
 
 
 def saddle(K: Any, J: Any) -> tuple[Any, Any]:
-    """([K, -Jᵀ; J, 0] with its forces divided by their size, that size)."""
+    """([K / size, -Jᵀ; J, 0], size), with size the largest entry of K. The multipliers are then divided by size, too."""
     size = jnp.max(jnp.abs(K), initial=0.0)
     size = jax.lax.stop_gradient(jnp.where(size > 0, size, 1.0))
     none = jnp.zeros((J.shape[0], J.shape[0]), K.dtype)
@@ -81,7 +82,7 @@ def saddle(K: Any, J: Any) -> tuple[Any, Any]:
 
 
 def sizes(K: Any, found: Balance, multipliers: Any) -> Any:
-    """(nv,): of the forces that act along every freedom, and of those that a displacement of 1 rad or m makes."""
+    """The sizes (nv,) of the forces that act along every freedom and of those that a displacement of 1 rad or m causes."""
     J = found.rows.J
     size = jnp.sum(jnp.abs(K), axis=1) + jnp.abs(J.T) @ jnp.abs(multipliers) + jnp.abs(found.force + J.T @ multipliers)
     return size + 1e-3 * jnp.max(size, initial=0.0)

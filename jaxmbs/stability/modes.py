@@ -28,11 +28,12 @@ class Modes(NamedTuple):
     """Modes of small motions, x(t) = Re(shape exp(eigenvalue t)), ordered by the size of their eigenvalues.
 
     eigenvalues (k,) [1/s], complex, both of a pair, the one with positive imaginary part first; k counts displacements and
-    speeds: a vibration has two, a coordinate on which nothing depends one or two zeros. frequency (k,) [Hz], of the
-    oscillation; damping (k,): share of critical damping, -Re/|eigenvalue|, negative where it grows. shapes: {joint: (k, nv
-    of the joint)}, complex displacements, of length 1 together. energy: {body: (k,)}, each body's share of the kinetic
-    energy. largest_real_part [1/s]: of all eigenvalues; positive is unstable, beyond `margin` [1/s]: what rounding makes
-    of a zero eigenvalue that is repeated. status: int32, as that of `linearize`.
+    speeds: a vibration has two eigenvalues, a coordinate on which nothing depends has one or two zeros. frequency (k,) [Hz]:
+    that of the oscillation; damping (k,): fraction of critical damping, -Re/|eigenvalue|, negative for a growing mode.
+    shapes: {joint: (k, nv of the joint)}, complex displacements, of length 1 over all joints together. energy: {body: (k,)},
+    each body's share of the kinetic energy. largest_real_part [1/s]: that of all eigenvalues; the motion is unstable if it
+    exceeds `margin` [1/s], the size that rounding may give to a repeated zero eigenvalue. status: int32, as that of
+    `linearize`.
 
     >>> modes = mbs.modes(mbs.library.double_pendulum().build(), [0.0, 0.0])
     >>> print(modes.frequency.round(3), bool(modes.largest_real_part <= modes.margin))
@@ -60,9 +61,9 @@ class Modes(NamedTuple):
     ) -> Solution:
         """One mode about q (nq,) as a `Solution`, for `mbs.animate`.
 
-        number: of the mode, from 0; amplitude: of the coordinate that moves most [m, rad]; duration [s]: None for two
-        periods, or one second where it does not oscillate; rows: number of instants. To first order, so that loops open by
-        the square of the amplitude. Raises ModelError for a number that no mode has.
+        number: that of the mode, from 0; amplitude: that of the coordinate that moves most [m, rad]; duration [s]: None for
+        two periods, or one second if the mode does not oscillate; rows: number of instants. The motion is exact to first
+        order, so that loops open by the square of the amplitude. Raises ModelError for a number that no mode has.
         """
         value = np.asarray(self.eigenvalues)
         if value.ndim != 1 or not 0 <= number < len(value):
@@ -109,10 +110,9 @@ def modes(
 ) -> Modes:
     """Eigenvalues, shapes, damping and energy of the small motions about rest or a steady motion: `Modes`.
 
-    q (nq,), v (nv,), tau (nv,), fixed, independent: as for `linearize`, whose equations these are. Eigenvalues that are
-    simple have exact derivatives in both modes, and so have their shapes; of repeated ones (symmetric mechanisms, rigid
-    motions) they are not finite or have no meaning, but for sums over the repetitions. Raises ModelError as `linearize`
-    does.
+    q (nq,), v (nv,), tau (nv,), fixed, independent: as for `linearize`, whose equations are used. Simple eigenvalues and
+    their shapes have exact derivatives in both modes; those of repeated ones (symmetric mechanisms, rigid motions) are not
+    finite or have no meaning, except for sums over the repetitions. Raises ModelError as `linearize` does.
 
     >>> model = mbs.library.beam(8, stiffness=25.0, mass=2.0).build()
     >>> modes = mbs.modes(model, model.neutral())
@@ -129,7 +129,7 @@ def _modes(model: Model, linear: Linearization, q: Any, t: Any) -> Modes:
     n = linear.K.shape[1]
     values, right, _ = eigen(A)
     states = right.T
-    # a mode of speeds alone has a displacement all the same, as small as it may be
+    # even a mode of speeds alone has a displacement, however small
     x = states[:, :n] @ linear.shapes.T
     size = jnp.linalg.norm(jax.lax.stop_gradient(x), axis=1, keepdims=True)
     v = states[:, :n] @ linear.carried.T + states[:, n:] @ linear.velocities.T
@@ -156,7 +156,7 @@ def _size(x: Any) -> Any:
 
 
 def _shares(model: Model, q: Any, t: Any, v: Any) -> Any:
-    """(k, bodies): of the kinetic energy at complex velocities (k, nv), over a period."""
+    """The shares (k, bodies) of the bodies in the kinetic energy at complex velocities (k, nv), over a period."""
 
     def energy(v: Any) -> Any:
         tree = Tree(model, q.dtype)

@@ -1,8 +1,8 @@
-"""Rest as a parameter changes: along the path, through folds, with the stability of each point (pseudo-arclength).
+"""Equilibria as a parameter changes, followed through folds, with the stability of each point (pseudo-arclength).
 
-The parameter is one of the unknowns; in its place the length along the path is given, so that a point where the parameter
-turns back (a snap-through) is like any other. At a branching (buckling of a perfect column) the path goes straight on;
-the least stiffness passes through zero there.
+The parameter is one of the unknowns; the length along the path is given instead, so that a point where the parameter turns
+back (a snap-through) is like any other. At a branching (buckling of a perfect column) the path goes straight on; the least
+stiffness passes through zero there.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from jaxmbs.stability.rows import Rows
 
 ITERATIONS = 8  # of Newton's method before a step is halved
 HALVINGS = 12
-CLOSE = 1e-6  # share of the parameter's way: its end
+CLOSE = 1e-6  # fraction of the parameter's range within which its end counts as reached
 Changed = Callable[[Model, Any], Model]
 
 
 class EquilibriumPath(NamedTuple):
-    """Configurations at rest along a path: value (rows,) of the parameter; q (rows, nq); multipliers (rows, k).
+    """Equilibria along a path: value (rows,) of the parameter; q (rows, nq); multipliers (rows, k).
 
-    stiffness (rows,): the least eigenvalue of what a displacement is answered by, per mass [1/s²], along motions that the
-    constraints allow; negative: unstable; where it changes its sign the path folds or branches. unstable (rows,): number
-    of such directions. status (rows,): int32; OK, UNBALANCED where the path was lost; NOT_RUN, with NaN, beyond its end.
+    stiffness (rows,): the least eigenvalue of the stiffness relative to the mass [1/s²], over motions that the constraints
+    allow; negative: unstable; where it changes its sign, the path folds or branches. unstable (rows,): number of unstable
+    directions. status (rows,): int32; OK, UNBALANCED where the path was lost; NOT_RUN, with NaN, beyond its end.
 
     >>> model = mbs.library.beam(8, stiffness=10.0, mass=1.0).build()
     >>> path = mbs.equilibrium_path(model, model.neutral(), "gravity", [0, 0, -9.81], start=[0, 0, 0], rows=50)
@@ -70,14 +70,15 @@ def equilibrium_path(
     t: Number = 0.0,
     mode: Mode | None = None,
 ) -> EquilibriumPath:
-    """Follow rest from q (nq,) while a parameter goes from start to stop, through folds: an `EquilibriumPath`.
+    """Follow equilibria from q (nq,) while a parameter goes from start to stop, through folds: an `EquilibriumPath`.
 
     parameter: its name ("strut.stiffness", "gravity"), or a function (model, value) -> model; start, stop: its values, start
-    None for what it is. The path ends where the parameter leaves what lies between them, or after so many rows. step: of
-    its length from row to row, in which a coordinate's radian or metre and the whole way of the parameter count 1; it is
-    shortened where the path bends. tau (nv,) or (model, t, q, v) -> (nv,), fixed: as for `equilibrium`. stiffness and
-    unstable leave out whether forces that follow the motion make it flutter: ask `modes`. Works under jit and vmap; values
-    have no derivatives (those of a point are those of `equilibrium`). Raises ModelError for wrong names and shapes.
+    None for the current one. The path ends where the parameter leaves the range between them, or after `rows` points.
+    step: length of the path from row to row, in which one radian or metre of a coordinate and the whole range of the
+    parameter each count 1; it is shortened where the path bends. tau (nv,) or (model, t, q, v) -> (nv,), fixed: as for
+    `equilibrium`. stiffness and unstable do not tell whether forces that follow the motion cause flutter: use `modes` for
+    this. Works under jit and vmap; values have no derivatives (those of a point are those of `equilibrium`). Raises
+    ModelError for wrong names and shapes.
 
     >>> mech = mbs.library.double_pendulum()
     >>> for joint in ("shoulder", "elbow"):
@@ -118,7 +119,7 @@ def equilibrium_path(
 class _Point(NamedTuple):
     q: Any
     multipliers: Any
-    s: Any  # the parameter's share of its way
+    s: Any  # position of the parameter in its range, 0 to 1
 
 
 class _Turn(NamedTuple):
@@ -126,12 +127,12 @@ class _Turn(NamedTuple):
     tangent: Any  # (nv + rows + 1,)
     h: Any  # length of the step that is tried
     trial: _Point
-    normal: Any  # row that fixes where on the path the trial lies
+    normal: Any  # row of the equation that fixes where on the path the trial lies
     iteration: Any
     halvings: Any
     ended: Any
     met: Any
-    row: Any  # what is kept
+    row: Any  # (point, stiffness, unstable) of the point that is kept
 
 
 @compiles_itself("law", "held", "parameter", "count")
@@ -148,7 +149,8 @@ def _path(
         return with_values(model, {parameter: value}) if isinstance(parameter, str) else parameter(model, value)
 
     def evaluated(point: _Point) -> tuple[Any, ...]:
-        """Residual of the equations, their Jacobian by (displacement, multipliers, s), bounds, stiffness."""
+        """Residual of the equations, their Jacobian with respect to (displacement, multipliers, s), size of the forces,
+        whether the equations are met, (least stiffness, number of unstable directions)."""
         kinds: list[np.ndarray] = []
 
         def equations(x: Any) -> Any:
@@ -191,7 +193,7 @@ def _path(
         lost = ~met & (~fine | (x.iteration >= jnp.where(first_row, 5 * ITERATIONS, ITERATIONS)))
         following = inverse @ only.at[-1].set(1.0)
         following = following / jnp.linalg.norm(following * along) * jnp.where(along > 0, 1.0, unit)
-        # after a lost trial a shorter one from the same base
+        # after a failed trial, a shorter one from the same base
         h = jnp.where(lost, x.h / 2, x.h)
         again = _stepped(x.base, x.tangent, h)
         nearer = moved(x.trial, change, unit)
@@ -204,7 +206,8 @@ def _path(
         )  # fmt: skip
 
     def _stepped(base: _Point, tangent: Any, h: Any) -> tuple[_Point, Any]:
-        """The point a length h further, and the row that fixes it: at an end of its way, the parameter itself."""
+        """The point at a length h along the tangent, and the row of the equation that fixes it: that of the parameter itself
+        at an end of its range, else that of the length."""
         s = base.s + h * tangent[-1]
         end = jnp.where(tangent[-1] > 0, 1.0, 0.0).astype(dtype)
         beyond = jnp.where(tangent[-1] > 0, s >= 1, s <= 0)
@@ -247,7 +250,7 @@ def _path(
 
 
 def _stiffness(A: Any, K: Any, J: Any) -> tuple[Any, Any]:
-    """(least eigenvalue of K by A along J x = 0, number of negative ones)."""
+    """(least eigenvalue of K relative to A on J x = 0, number of negative ones)."""
     L = jnp.linalg.cholesky(A)
     scaled = jax.scipy.linalg.solve_triangular(L, K, lower=True)
     scaled = jax.scipy.linalg.solve_triangular(L, scaled.T, lower=True)

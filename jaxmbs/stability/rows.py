@@ -1,4 +1,4 @@
-"""The constraints at a state as arrays, joints that are held among them."""
+"""The constraints at a state as arrays, including joints that are held."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from jaxmbs.model import Mode, Model
 
 class Rows(NamedTuple):
     """J (rows, nv), drift, velocity and residual (rows,) [J a + drift = 0; velocity = J v + free; residual = 0 where
-    holonomic], holonomic (rows,): which rows are. Those of held freedoms come last, one each."""
+    holonomic], holonomic (rows,): which rows are. The rows of held freedoms come last, one for each."""
 
     J: Any
     drift: Any
@@ -26,7 +26,7 @@ class Rows(NamedTuple):
     holonomic: np.ndarray
 
     def only(self, which: np.ndarray) -> Rows:
-        """The rows that are picked."""
+        """The rows for which the mask `which` holds."""
         keep = np.flatnonzero(which)
         return Rows(*(x[keep] for x in self))
 
@@ -47,7 +47,7 @@ def rows(model: Model, q: Any, v: Any, t: Any, mode: Mode | None, held: tuple[in
 
 
 def _of_groups(state: State, found: RowGroups) -> Rows:
-    """Of rows in groups, whose Jacobian is written out nowhere."""
+    """The arrays of rows in groups, whose Jacobian is formed only here."""
 
     def velocity(v: Any) -> Any:
         return constraints(State(state.tree, state.q, v, state.t, state.mode)).rate
@@ -58,7 +58,7 @@ def _of_groups(state: State, found: RowGroups) -> Rows:
 
 
 def written_out(state: State, found: Constraints) -> Rows:
-    """Of rows in components."""
+    """The arrays of rows that are given in components."""
     vector, nv = state.tree.vector, state.tree.structure.nv
     residual = vector([g if on else 0.0 for g, on in zip(found.residual, found.holonomic, strict=True)])
     J = jnp.stack([vector(list(row)) for row in found.J]) if found.J else jnp.zeros((0, nv), state.tree.dtype)

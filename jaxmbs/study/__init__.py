@@ -1,24 +1,24 @@
-"""Monte Carlo studies: samples that are pure functions of the study and their index.
+"""Monte Carlo studies: samples are pure functions of the study and their index.
 
-A study file is TOML; examples/stage_separation.toml has every part of one. SI units and radians, unless a table has
-a `unit`. A wrong key, name, number or unit is an error that names its path and the remedy, before anything runs.
+A study file is TOML; examples/stage_separation.toml shows every part of one. Units are SI and radians, unless a table
+has a `unit`. A wrong key, name, number or unit is an error that names its path and the remedy, before anything runs.
 
     criteria = ["clearance > 0.02 m"]   before the first [table], as `modules`
     [mechanism]                         and [[mechanism.bodies]], .joints, .loops, .forces, .constraints
     [initial.JOINT]                     state at t = 0
     [dispersions."TARGET"]              TARGET: a parameter ("stage.mass", "pusher_1.delay", "gravity", ...) or
                                         an initial value ("initial.JOINT.q", ".v"; of a Free joint ".q.position",
-                                        ".q.attitude", ".v.angular", ".v.linear"). Under any other name, with
-                                        target = "TARGET": several act on one target in the file's order
-    [[correlations]]                    draws that go together
+                                        ".q.attitude", ".v.angular", ".v.linear"). Any other name needs
+                                        target = "TARGET"; several dispersions of one target act in the file's order
+    [[correlations]]                    correlated draws
     [simulation], [study], [outputs.NAME]
 
-`jaxmbs keys [PATH]` prints every key with what it holds, unit and default. A dispersion that makes its target unphysical in
-half of the draws or more is refused; fewer such samples get the status "unphysical".
+`jaxmbs keys [PATH]` prints every key with its meaning, unit and default. A dispersion that makes its target unphysical
+in half of the draws or more is refused; if fewer draws do so, these samples get the status "unphysical".
 
-Results are in DIR/results.zarr, for `xarray.open_zarr`: every output and every draw by name, `status`, `energy_error`,
-`constraint_error`, along `sample`. An output or draw whose name the results have already is told apart by what it is:
-"status (output)".
+Results are in DIR/results.zarr, for `xarray.open_zarr`: every output and every draw by name, `status`, `energy_error`
+and `constraint_error`, along the dimension `sample`. An output or draw whose name is already taken in the results is
+told apart by its kind: "status (output)".
 """
 
 from typing import TYPE_CHECKING

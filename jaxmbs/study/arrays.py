@@ -1,4 +1,4 @@
-"""The metadata of a run's results: what arrays there are, with which names, and how they are packed."""
+"""The metadata of a run's results: which arrays there are, with which names, and how they are packed."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from jaxmbs.study.store import Store
 
 NOT_RUN = int(Status.NOT_RUN)
-CODECS = {"bytes", "zstd", "crc32c"}  # of the arrays; others are not read: what they run is not known
+CODECS = {"bytes", "zstd", "crc32c"}  # of the arrays; others are refused, since they may run unknown code
 TYPES = {"float32", "float64", "int32", "uint32"}
 
 
 def require_codecs(folder: Path, record: Mapping[str, Any]) -> None:
-    """Raises InputError where the results are not packed as a run packs them: zarr would run what their metadata name."""
+    """Raises InputError if the results are not packed as a run packs them: zarr would run whatever their metadata name."""
     path = folder / RESULTS / "zarr.json"
     try:
         found = json.loads(path.read_bytes())
@@ -46,7 +46,7 @@ def require_codecs(folder: Path, record: Mapping[str, Any]) -> None:
 
 
 def metadata(study: Study, store: Store) -> dict[str, bytes]:
-    """The metadata files of results.zarr by path; the one that tells of all others is the last."""
+    """The metadata files of results.zarr by path; the one that describes all others is the last."""
     from zarr.storage import MemoryStore
 
     files: dict[str, Any] = {}
@@ -55,7 +55,7 @@ def metadata(study: Study, store: Store) -> dict[str, bytes]:
 
 
 def lay_out(study: Study, store: Store, where: Any) -> None:
-    """Write the metadata of results.zarr: a group that tells of itself, and its arrays."""
+    """Write the metadata of results.zarr: a group whose attributes describe the run, and its arrays."""
     import zarr
     from zarr.codecs import Crc32cCodec, ZstdCodec
 
@@ -103,5 +103,5 @@ def lay_out(study: Study, store: Store, where: Any) -> None:
 
 
 def flags() -> dict[str, Any]:
-    """What the numbers in `status` mean, as CF attributes."""
+    """Meaning of the numbers in `status`, as CF attributes."""
     return {"flag_values": [int(s) for s in Status], "flag_meanings": " ".join(s.name.lower() for s in Status)}

@@ -1,4 +1,4 @@
-"""Whether every dispersion was applied: what the samples' mechanisms have, beside the nominal one."""
+"""Checks that every dispersion was applied: compares the numbers of the samples with the nominal ones."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ _SAMPLES = 2000
 
 @dataclass(frozen=True)
 class Applied:
-    """What a dispersion came to: target; per component its nominal value, least and most applied one (all of the file's
-    dispersions of this target taken together); changed: share of the samples whose number is not the nominal one."""
+    """Result of a dispersion. target; nominal, least, most: for each component its nominal value, and the least and
+    largest applied value (for all of the file's dispersions of this target together); changed: share of the samples
+    whose number is not the nominal one."""
 
     name: str
     target: str
@@ -31,7 +32,8 @@ class Applied:
 
 
 def audit(study: Study, draws: Mapping[str, np.ndarray]) -> list[Applied]:
-    """Every dispersion of a study, from the first samples' draws (m, k): the numbers with which they were simulated."""
+    """Result of every dispersion of a study, from the draws (m, k) of the first samples: the numbers with which they
+    were simulated."""
     import jax.numpy as jnp
 
     from jaxmbs.study.batch import numbers_of, precision

@@ -1,4 +1,4 @@
-"""The compiled core of a study: samples by index, in blocks of one shape, over all devices."""
+"""The compiled core of a study: computes samples by index, in blocks of one shape, on all devices."""
 
 from __future__ import annotations
 
@@ -32,28 +32,30 @@ if TYPE_CHECKING:
 Array = Any
 Results = dict[str, Any]
 
-# each device runs its loops on one core: the devices are the cores, and no bit may depend on their number
+# each device runs its loops on one core: there is a device for each core, and no bit may depend on their number
 _ONE_CORE: dict[str, str | bool] = {"xla_disable_hlo_passes": "cpu-parallel-task-assigner"}
-GENERATOR = "threefry2x32"  # named: a default that changes must not change results
-_DRAWN, _APPLIED = 128, 2000  # rows of the programs for some samples
-# Samples of a block: so few that all cores have some of a small run, and as fast as more in machine code; a GPU wants many
+GENERATOR = "threefry2x32"  # named here, so that a change of JAX's default does not change results
+_DRAWN, _APPLIED = 128, 2000  # the programs for a few samples take multiples of so many rows
+# Samples of a block: few, so that a small run occupies all cores (in machine code, larger blocks are no faster);
+# a GPU needs many
 BLOCK_ROWS = 64
 GPU_ROWS = 1040
-_CALL_ROWS, _CALL_BLOCKS = 33_280, 32  # a device computes so many in one call, at least so many blocks
+_CALL_ROWS, _CALL_BLOCKS = 33_280, 32  # most samples of a device in one call, or this many blocks if they have more
 
 
 def usual_rows() -> int:
-    """Samples of a block where a run names no other number. It is not chosen by n: last bits of a sample depend on it."""
+    """Samples of a block if a run names no other number. It is not chosen by n, because the last bits of a sample
+    depend on it."""
     return BLOCK_ROWS if jax.default_backend() == "cpu" else GPU_ROWS
 
 
 def most_blocks(rows: int) -> int:
-    """Most blocks of one call on a device; part of the compiled program's shapes, so the same for all runs."""
+    """Most blocks of one call on a device; part of the compiled program's shapes, so it is the same for all runs."""
     return max(_CALL_BLOCKS, _CALL_ROWS // rows)
 
 
 def precision() -> np.dtype:
-    """The precision that this process computes in: jax_enable_x64 decides."""
+    """The precision in which this process computes, decided by jax_enable_x64."""
     return jax.dtypes.canonicalize_dtype(float)
 
 
@@ -68,7 +70,8 @@ def study_key(low: Any, high: Any) -> jax.Array:
 
 
 def keys_of(study: Study) -> jax.Array:
-    """Keys of the inputs of a study, by one kept program: some thirty small ones would take longer than a small run."""
+    """Keys of the inputs of a study, from one cached program: some thirty small ones would take longer than a small
+    run."""
 
     def keys(low: Array, high: Array) -> Array:
         return jax.random.key_data(study.dispersions.keys(study_key(low, high)))
@@ -77,9 +80,9 @@ def keys_of(study: Study) -> jax.Array:
 
 
 def samples_of(study: Study, dtype: Any) -> jax.stages.Wrapped:
-    """Function (keys of the inputs, indices (rows,), points of the design (rows, m) or None, whether by loops over rows) ->
-    results of samples by their labels, leaves (rows, ...); DRAWS (rows, k), ANEW (rows,): whether a sample has to be
-    computed once more, by itself (see `over_rows`)."""
+    """Function (keys of the inputs, indices (rows,), points of the design (rows, m) or None, fused: whether by loops
+    over rows) -> results of the samples by their labels, leaves (rows, ...). Among them are DRAWS (rows, k), and ANEW
+    (rows,): whether a sample has to be computed again, by itself (see `over_rows`)."""
     start, fold = folded(study.outputs, dtype)
     time, label = study.simulation, labels(study).outputs
 
@@ -108,21 +111,22 @@ def samples_of(study: Study, dtype: Any) -> jax.stages.Wrapped:
 
 
 def dealt(samples: Callable[..., Results]) -> jax.stages.Wrapped:
-    """Function (keys, indices (rows,), points (rows, m)) -> what `samples` gives, a part of the rows on each device."""
+    """Function (keys, indices (rows,), points (rows, m)) -> what `samples` returns, with the rows divided among the
+    devices."""
     mesh = Mesh(np.array(jax.devices()), ("devices",))
     split, whole = PartitionSpec("devices"), PartitionSpec()
     return jax.jit(jax.shard_map(samples, mesh=mesh, in_specs=(whole, split, split), out_specs=split, check_vma=False))
 
 
 def drawn(study: Study, keys: Array, index: Array, points: Array | None, dtype: Any) -> Array:
-    """(rows, k) draws of samples: of their index, or of their points (rows, m) in a design."""
+    """(rows, k) draws of samples: from their index, or from their points (rows, m) in a design."""
     if points is None:
         return jax.vmap(lambda i: study.dispersions.draw(keys, i, dtype))(index)
     return jax.vmap(lambda u: study.dispersions.of_uniform(2 * u - 1, dtype))(points)
 
 
 def draws_of(study: Study, samples: Sequence[int], dtype: Any) -> Array:
-    """(S, k) draws of the named samples."""
+    """(S, k) draws of the given samples."""
     several, design = filled(np.asarray(samples), _DRAWN), study.design
     points = np.concatenate([design.points(i, i + 1) for i in several]).astype(dtype) if design else None
     keys = keys_of(study)
@@ -134,19 +138,19 @@ def draws_of(study: Study, samples: Sequence[int], dtype: Any) -> Array:
 
 
 def kept_here(study: Study, name: str, fn: Callable[..., Any], *arrays: Any) -> Any:
-    """fn(*arrays) by a program for some samples, which compiles quickly and is kept under its name."""
+    """fn(*arrays) by a program for a few samples, which compiles quickly and is cached under its name."""
     return kept_for(study, name, compiles_quickly(fn), *arrays)(*arrays)
 
 
 def kept_for(study: Study, name: str, fn: Any, *arrays: Any) -> jax.stages.Compiled:
-    """The program of a jitted function for arrays of these shapes on one device, kept under its name."""
+    """The compiled program of a jitted function for arrays of these shapes on one device, cached under its name."""
     own, _ = content(study)
     shapes = [f"{x.shape} {x.dtype}" for x in jax.tree.leaves(arrays)]
     return kept_program(own and [*own, name, *shapes], lambda: fn.lower(*arrays).compile())
 
 
 def simulated(simulation: SimulationTable, model: mbs.Model, q: Array, v: Array, **more: Any) -> mbs.Solution:
-    """The motion that a study asks for; more: options of `mbs.simulate`."""
+    """Simulates the motion that a study asks for. more: further options of `mbs.simulate`."""
     s = simulation
     limits = {"tolerance": s.tolerance, "max_steps": s.max_steps, "max_events": s.max_events}
     return mbs.simulate(model, q, v, s.t_end, s.dt, method=s.method, **limits, **more)
@@ -165,7 +169,7 @@ def numbers_of(study: Study, draws: Array, dtype: Any) -> Numbers:
 
 
 def filled(x: np.ndarray, multiple: int) -> np.ndarray:
-    """Rows repeated up to a multiple, so that one compiled program serves many numbers of samples."""
+    """Rows repeated up to a multiple of `multiple`, so that one compiled program serves many numbers of samples."""
     return np.resize(x, (-(-len(x) // multiple) * multiple, *x.shape[1:]))
 
 
@@ -176,21 +180,21 @@ def instances(study: Study, draws: Array, dtype: Any) -> tuple[mbs.Model, mbs.Mo
 
 def placed(study: Study, numbers: Numbers) -> tuple[mbs.Model, mbs.Model, Array, Array]:
     """(model, its in_axes, q, v) of samples from their numbers, batch axis first."""
-    model, axes = varied(study.model, numbers.parameters)  # unphysical samples have a status, and do not end the others
+    model, axes = varied(study.model, numbers.parameters)  # unphysical samples get a status, and do not stop the others
     return model, axes, numbers.q, numbers.v
 
 
 def status_of(study: Study, model: mbs.Model, status: Array) -> Array:
-    """(B,) status of samples: that of their motion, but for those whose numbers no mechanism has."""
+    """(B,) status of samples: that of their motion, or UNPHYSICAL if no mechanism can have their numbers."""
     return jnp.where(study.dispersions.unphysical(model), int(mbs.Status.UNPHYSICAL), status).astype(status.dtype)
 
 
 @dataclass(frozen=True)
 class Compiled:
-    """A compiled program that computes consecutive blocks, split over devices.
+    """A compiled program that computes consecutive blocks, divided among devices.
 
     The number of blocks is an argument, not a shape: the program, and with it every bit of a sample, is the same
-    however the blocks are dealt out.
+    however the blocks are divided.
     """
 
     program: Any
@@ -239,7 +243,7 @@ def _points(design: Design, firsts: np.ndarray, counts: np.ndarray, rows: int) -
 
 
 def compiled(study: Study, rows: int) -> Compiled:
-    """Compile the study for this process's precision and devices."""
+    """Compile the study, in blocks of `rows` samples, for the precision and the devices of this process."""
     dtype = precision()
     samples = samples_of(study, dtype)
     keys = keys_of(study)
@@ -255,7 +259,7 @@ def compiled(study: Study, rows: int) -> Compiled:
 
     def program() -> jax.stages.Compiled:
         one = jax.ShapeDtypeStruct((rows, len(study.dispersions.inputs)), dtype) if study.design else None
-        # traced once: inside `shard_map` a jitted function would be traced anew
+        # traced once: inside `shard_map` a jitted function would be traced again
         traced, shapes = jax.make_jaxpr(block, return_shape=True)(keys, jnp.int32(0), one)
 
         @partial(jax.shard_map, mesh=mesh, in_specs=(whole, split, split, split), out_specs=split, check_vma=False)

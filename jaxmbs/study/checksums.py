@@ -1,4 +1,4 @@
-"""A checksum of every sample: of the bits of all its numbers, their names, its index and its study."""
+"""Checksum of every sample, over the bits of all its numbers, their names, its index and its study."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ CHECKSUM = "checksum"
 
 
 def checksums(values: Mapping[str, np.ndarray], first: int, salt: int) -> np.ndarray:
-    """(m,) uint32 of the samples first ... first + m - 1 whose numbers are values (m,) or (m, k), by name.
+    """(m,) uint32 checksums of the samples first ... first + m - 1. values: their numbers by name, (m,) or (m, k) each;
+    salt: a number that identifies the study.
 
-    A number of another sample, output, study or place gives another one, but for one chance in 2**32.
+    The numbers of another sample, output, study or component give another checksum, except with a probability of
+    2**-32.
     """
     m = len(next(iter(values.values())))
     total = mixed(np.arange(first, first + m, dtype=np.uint64) ^ np.uint64(salt))
@@ -26,7 +28,8 @@ def checksums(values: Mapping[str, np.ndarray], first: int, salt: int) -> np.nda
 
 
 def mixed(x: np.ndarray) -> np.ndarray:
-    """Every bit depends on every bit (the finaliser of splitmix64), one to one."""
+    """Mixes the bits of x, so that every bit of the result depends on every bit of x; one to one (the finaliser of
+    splitmix64)."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))

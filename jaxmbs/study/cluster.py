@@ -1,7 +1,8 @@
-"""Samples on other processes and machines: chunks of a run as tasks of Dask, each written by the worker that computes it.
+"""Computes samples on other processes and machines: the chunks of a run are tasks of Dask, and the worker that computes
+a chunk also writes it.
 
-Workers need jaxmbs, and the run's folder under the same path, or the rights to write to its address. A worker computes on
-the JAX devices that it sees, on all cores of its machine, so that few are enough; or one per GPU.
+Workers need jaxmbs, and either the run's folder under the same path or the right to write to its address. A worker
+computes on the JAX devices that it sees and on all cores of its machine, so a few workers are enough; or one per GPU.
 """
 
 from __future__ import annotations
@@ -27,17 +28,17 @@ if TYPE_CHECKING:
     from jaxmbs.study.problem import Study
     from jaxmbs.study.store import Store
 
-DEVICES = "devices.json"  # which samples were computed on what
-_WAIT = 60.0  # [s] for the first worker
-_TRIES = 4  # of a chunk whose workers are lost
+DEVICES = "devices.json"  # records on which device samples were computed
+_WAIT = 60.0  # [s] to wait for the scheduler and for the first worker
+_TRIES = 4  # attempts at a chunk whose workers die
 _ONE = threading.Lock()  # a process computes one chunk at a time
 
 
 @contextmanager
 def connected(cluster: Any) -> Iterator[Client]:
-    """A client of a cluster: "tcp://HOST:PORT", "local:N" for N processes here, or a cluster object of Dask.
+    """A client of a cluster: "tcp://HOST:PORT", "local:N" for N processes on this machine, or a cluster object of Dask.
 
-    Raises InputError where there is no such cluster, or no worker joins.
+    Raises InputError if there is no such cluster, or if no worker joins.
     """
     try:
         from distributed import Client, LocalCluster
@@ -71,7 +72,7 @@ def connected(cluster: Any) -> Iterator[Client]:
 def provenance_there(
     client: Client, study: Study, n: int, rows: int, until: Any, key: bytes | None = None
 ) -> Provenance:
-    """The provenance of a run on a cluster: device and versions are those of a worker."""
+    """The provenance of a run on a cluster; device and versions are those of a worker."""
     record = provenance(study, n, rows, until)
     there = client.submit(_here, record["precision"], pure=False).result()
     return signed(record | there, key)
@@ -81,10 +82,11 @@ def fill(
     client: Client, store: Store, missing: Sequence[tuple[int, int]], done: Callable[[int], bool],
     trust: bool = False, other_devices: bool = False,
 ) -> None:  # fmt: skip
-    """Compute the missing samples on the workers. A chunk whose worker is lost is given to another one.
+    """Compute the missing samples on the workers. A chunk whose worker dies is given to another one.
 
-    done: called with the number of samples of each chunk that is there; whether that is enough. other_devices: take workers
-    whose device or versions differ from the run's, whose samples may differ in their last bits. Raises InputError.
+    done: called with the number of samples of each chunk that was written; returns whether that is enough.
+    other_devices: also take workers whose device or versions differ from the run's; their samples may differ in their
+    last bits. Raises InputError.
     """
     from distributed import as_completed
     from distributed.scheduler import KilledWorker
@@ -123,12 +125,13 @@ def fill(
 
 
 def _ahead(client: Client) -> int:
-    """Chunks that are given out at a time: memory does not grow with their number."""
+    """Number of chunks that are submitted at a time; it is limited, so that memory does not grow with the number of
+    chunks."""
     return 4 + 4 * max(1, len(client.scheduler_info(n_workers=-1)["workers"]))
 
 
 def note(store: Store, device: str, first: int, stop: int) -> None:
-    """Keep which device samples were computed on."""
+    """Record on which device the samples first ... stop - 1 were computed."""
     found = devices(store.folder)
     spans = sorted([*found.get(device, []), [first, stop]])
     joined: list[list[int]] = []
@@ -167,7 +170,8 @@ def _here(precision: str) -> Provenance:
 
 
 def _chunk(folder: Any, first: int, trust: bool, other_devices: bool, cache: str | None) -> tuple[str, str]:
-    """Compute and write the chunk that begins with sample `first`; (this device, why it was not done)."""
+    """Compute and write the chunk that begins with sample `first`. Returns (this device, why the chunk was not
+    computed: "" if it was)."""
     try:
         with _ONE:
             store = stores.open_folder(folder)
@@ -183,12 +187,12 @@ def _chunk(folder: Any, first: int, trust: bool, other_devices: bool, cache: str
             blocks = -(-(stop - first) // program.rows)
             store.write(arrays, first, store.columns(study, _computed(program, first, blocks)))
             return here["device"], ""
-    except InputError as error:  # which cannot be sent as it is
+    except InputError as error:  # which cannot be sent to another process unchanged
         return "", str(error)
 
 
 def _computed(program: Any, first: int, blocks: int) -> dict[str, Any]:
-    """Results of consecutive blocks; as many at once as one call takes."""
+    """Results of consecutive blocks, as many in one call as the program takes."""
     import numpy as np
 
     begin = first // program.rows
@@ -198,7 +202,7 @@ def _computed(program: Any, first: int, blocks: int) -> dict[str, Any]:
 
 @functools.lru_cache(maxsize=2)
 def _prepared(folder: Any, digest: str, trust: bool) -> tuple[Study, Any, Any]:
-    """Study, arrays and compiled program of a run: once per process."""
+    """Study, arrays and compiled program of a run, prepared once per process."""
     from jaxmbs.study.batch import compiled
 
     store = stores.open_folder(folder)

@@ -1,4 +1,4 @@
-"""Numbers of a run's samples read part by part, so that what is made of them needs no more memory the more there are."""
+"""Reads numbers of a run's samples part by part, so that memory does not grow with the number of samples."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Any
 
 import numpy as np
 
-PART = 1 << 20  # samples that are in memory at once
-_DIGIT = 16  # bits of a number by which it is counted in a pass
-_MOST = 1 << 21  # numbers that are sorted
+PART = 1 << 20  # most samples in memory at once
+_DIGIT = 16  # bits by which a pass counts numbers
+_MOST = 1 << 21  # most numbers that are sorted
 
 
 @dataclass(frozen=True)
 class Column:
-    """(m,) numbers of the m samples in `spans` ((first, stop), ...), in order; read: function (first, stop) -> (stop -
+    """(m,) numbers of the m samples in `spans` ((first, stop), ...), in order. read: function (first, stop) -> (stop -
     first,).
 
-    As an array (NumPy makes one where it needs one) all of it is in memory; `parts` and slices from the start read no more
-    than they are asked for. Columns of one part are kept.
+    As an array (NumPy makes one if it needs one), all of it is in memory; `parts` and slices from the start read no
+    more than they are asked for. A column of one part is cached.
 
     >>> x = Column(lambda first, stop: np.arange(first, stop), ((0, 3), (7, 9)))
     >>> len(x), x[:4].tolist(), np.asarray(x)[-1]
@@ -65,12 +65,12 @@ class Column:
         return np.concatenate(found)
 
     def mapped(self, fn: Callable[[np.ndarray], np.ndarray]) -> Column:
-        """The column of fn of its numbers."""
+        """The column of fn applied to its numbers."""
         return Column(lambda first, stop: fn(self.read(first, stop)), self.spans)
 
 
 def column(values: Any) -> Column:
-    """A column, or an array as one."""
+    """A column as it is, or an array as a column."""
     if isinstance(values, Column):
         return values
     x = np.asarray(values)
@@ -78,16 +78,16 @@ def column(values: Any) -> Column:
 
 
 def column_of(array: Any, spans: tuple[tuple[int, int], ...]) -> Column:
-    """A variable of a run, as zarr opens it."""
+    """The column of a variable of a run, as zarr opens it."""
     return Column(lambda first, stop: array[first:stop], spans)
 
 
 def at_ranks(values: Column, ranks: Sequence[int]) -> np.ndarray:
-    """The numbers that would stand at these places if all were sorted, those that are no numbers last: exact, whatever their
-    distribution, from four passes at most.
+    """The numbers that would be at these positions if all were sorted, with NaN last: exact for any distribution, in
+    four passes at most.
 
-    A pass counts numbers by their next 16 bits; those that share all bits so far with one that is sought are sorted as soon
-    as they are few.
+    A pass counts numbers by their next 16 bits. Those that agree with a wanted number in all bits so far are sorted as
+    soon as there are few of them.
 
     >>> at_ranks(column(np.array([3.0, -1.0, np.nan, 2.0])), [0, 2]).tolist()
     [-1.0, 3.0]
@@ -132,7 +132,7 @@ def at_ranks(values: Column, ranks: Sequence[int]) -> np.ndarray:
 
 
 def quantiles(values: Column, shares: Sequence[float]) -> np.ndarray:
-    """What np.quantile gives of those that are finite; not a number where none is.
+    """np.quantile of those that are finite; NaN if none is.
 
     >>> quantiles(column(np.array([1.0, 3.0, np.nan, 2.0])), [0.25, 1.0]).tolist()
     [1.5, 3.0]
@@ -146,7 +146,7 @@ def quantiles(values: Column, shares: Sequence[float]) -> np.ndarray:
     high = np.minimum(low + 1, m - 1)
     ends = at_ranks(finite, [*low, *high])
     a, b, t = ends[: len(low)], ends[len(low) :], places - low
-    return np.where(t < 0.5, a + (b - a) * t, b - (b - a) * (1 - t))  # as NumPy rounds it
+    return np.where(t < 0.5, a + (b - a) * t, b - (b - a) * (1 - t))  # rounded as in NumPy
 
 
 def defined(values: Column) -> int:
@@ -155,13 +155,13 @@ def defined(values: Column) -> int:
 
 
 def _ordered(x: np.ndarray) -> np.ndarray:
-    """Whole numbers in the order of x, what is no number after all others."""
-    x = np.where(np.isnan(x), np.nan, x.astype(float)) + 0.0  # one kind of nan, one kind of zero
+    """Unsigned integers in the order of x, those of NaN after all others."""
+    x = np.where(np.isnan(x), np.nan, x.astype(float)) + 0.0  # a single representation of NaN, and of zero
     bits = x.view(np.uint64)
     return np.where(bits >> np.uint64(63) == 1, ~bits, bits | np.uint64(1 << 63))
 
 
 def _number(keys: np.ndarray) -> np.ndarray:
-    """The numbers whose `_ordered` they are."""
+    """The numbers of which `_ordered` makes these keys."""
     top = keys >> np.uint64(63) == 1
     return np.where(top, keys & np.uint64((1 << 63) - 1), ~keys).view(float)

@@ -1,4 +1,4 @@
-"""Two runs side by side: what differs in what was run, and in what came out by more than chance."""
+"""Compares two runs: what differs in the inputs, and what differs in the results by more than chance."""
 
 from __future__ import annotations
 
@@ -28,13 +28,14 @@ ALPHA = 1 - CONFIDENCE
 def compared(a: str | Path, b: str | Path, trust: bool = False, within: Sequence[str] = ()) -> dict[str, Any]:
     """What differs between two runs, as plain data.
 
-    identical: every sample has the same bits; paired: samples of one index have the same draws in both, so that differences
-    are told sample by sample, which finds smaller ones. A difference of criteria and outputs is told with the probability of
-    one as large by chance alone (paired: McNemar's exact test and Wilcoxon's, with the interval of the mean difference; else
-    Fisher's and Kolmogorov and Smirnov's), where the samples are independent. within: how far outputs may be off, in the
-    unit of each ("1e-6"), relative to its median size ("0.1 %"), or one of them ("reach = 0.02 mm"); the verdict is then
-    about that.
-    Raises InputError where a run is damaged.
+    identical: every sample has the same bits; paired: number of samples with the same index and the same draws in both
+    runs, whose differences are taken sample by sample, which detects smaller ones. A difference of a criterion or
+    output is given with the probability of one as large by chance alone (paired: McNemar's exact test and Wilcoxon's
+    test, with the interval of the mean difference; otherwise Fisher's test and that of Kolmogorov and Smirnov),
+    provided that the samples are independent. within: tolerances of the outputs, in the unit of each ("1e-6"), relative
+    to the median size ("0.1 %"), or of one output ("reach = 0.02 mm"); the verdict then refers to them.
+
+    Raises InputError if a run is damaged.
     """
     from scipy.stats import fisher_exact
 
@@ -80,7 +81,7 @@ def _output(
     name: str, unit: Unit, stores: tuple[Store, Store], sums: tuple[Summary, Summary],
     both: tuple[np.ndarray, np.ndarray] | None, asked: Within | None, alpha: float, dependence: str,
 ) -> dict[str, Any]:  # fmt: skip
-    """How an output differs, in its unit. both: rows of the pairs; alpha: chance that counts as a difference."""
+    """How an output differs, in its unit. both: rows of the pairs; alpha: probability below which a difference counts."""
     from scipy.stats import ks_2samp
 
     a, b = (np.asarray(s.outputs[name]) / unit.factor for s in sums)
@@ -103,8 +104,8 @@ def _output(
 def pairs(
     study_a: Study, store_a: Store, sum_a: Summary, study_b: Study, store_b: Store, sum_b: Summary
 ) -> tuple[np.ndarray, np.ndarray] | None:
-    """Rows of the two summaries that are one sample with the same draws; None where samples of one index differ, or where
-    they are not independent of one another."""
+    """Rows of the two summaries that belong to one sample with the same draws; None if samples of one index have
+    different draws, or if samples are not independent of one another."""
     if study_a.dependence or study_b.dependence:
         return None
     common = [d.name for d in study_a.dispersions.items if any(d.name == e.name for e in study_b.dispersions.items)]
@@ -118,7 +119,7 @@ def pairs(
 
 
 def paired_shares(a: np.ndarray, b: np.ndarray) -> dict[str, Any]:
-    """McNemar's exact test of (m,) bool: only samples that meet a criterion in one run alone tell."""
+    """McNemar's exact test of a and b (m,) bool: only samples that meet a criterion in exactly one run count."""
     from scipy.stats import binomtest
 
     only_a, only_b = int(np.count_nonzero(a & ~b)), int(np.count_nonzero(b & ~a))
@@ -127,8 +128,8 @@ def paired_shares(a: np.ndarray, b: np.ndarray) -> dict[str, Any]:
 
 
 def paired_numbers(a: np.ndarray, b: np.ndarray) -> dict[str, Any]:
-    """Mean of b - a with its interval, the largest, how many are defined on one side alone, and Wilcoxon's test of the signs
-    and ranks of the differences."""
+    """Mean of b - a with its interval, the largest difference, how many are defined in only one of them, and Wilcoxon's
+    signed-rank test of the differences."""
     from scipy.stats import t, wilcoxon
 
     d = (b - a)[np.isfinite(a) & np.isfinite(b)]
@@ -195,7 +196,7 @@ def table(found: dict[str, Any]) -> RenderableType:
 
 
 def _change(row: dict[str, Any]) -> str:
-    """The difference of pairs in words."""
+    """The difference of pairs, as text."""
     if "difference" in row:
         return f"{row['difference']:+.3g} ({row['low']:+.3g} .. {row['high']:+.3g})"
     return f"+{row['only_b']:,} -{row['only_a']:,}" if "only_a" in row else "-"

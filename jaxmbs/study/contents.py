@@ -1,4 +1,4 @@
-"""What a study's file says, as plain data: everything that stands in it, numbers as the model has them."""
+"""The content of a study's file as plain data: everything in it, with numbers as the model has them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def contents(study: Study) -> dict[str, Any]:
-    """A file's content as plain data; SI units but where a unit stands beside."""
+    """The content of a study's file as plain data, in SI units unless a unit is given with the numbers."""
     from jaxmbs.dynamics.constrained.order import equations_text
     from jaxmbs.study.words import described as distribution
 
@@ -69,7 +69,7 @@ def contents(study: Study) -> dict[str, Any]:
 
 
 class _Numbers:
-    """The numbers of a model by name."""
+    """Numbers of a model by name; None for a name that the model does not have."""
 
     def __init__(self, model: Any) -> None:
         self.model = model
@@ -90,7 +90,7 @@ def _element(x: Any, number: _Numbers) -> dict[str, Any]:
 
 
 def _event(e: Event, number: _Numbers) -> dict[str, Any]:
-    """What an event waits for, and what it does to which joint or element; once armed by `after`."""
+    """What an event waits for, what it does to which joint or element, and the event `after` which it is armed."""
     when = {"type": type_name(type(e.when)), **dict(_fields(e.when, e.name, number))}
     then = [{"type": type_name(type(a)), **dict(_fields(a, e.prefix(a), number))} for a in e.then]
     armed = {"after": e.after} if e.after is not None else {}
@@ -99,7 +99,7 @@ def _event(e: Event, number: _Numbers) -> dict[str, Any]:
 
 
 def _pose(name: str, number: _Numbers) -> dict[str, Any] | None:
-    """Position [m] and quaternion of a frame in its body; None where there is no such frame."""
+    """Position [m] and quaternion of a frame in its body; None if there is no such frame."""
     position, rotation = (number(f"{name}.{key}") for key in ("position", "rotation"))
     if position is None or rotation is None:
         return None
@@ -121,11 +121,11 @@ def _fields(x: Any, prefix: str, number: _Numbers) -> Any:
             yield d.name, getattr(value, "__name__", "a function") if d.kind is Kind.FUNCTION else value
 
 
-# --- in words ---------------------------------------------------------------------------------------------------------
+# --- as text ----------------------------------------------------------------------------------------------------------
 
 
 def pose_said(pose: Mapping[str, Any] | None) -> str:
-    """A frame in its body: "at (1, 0, 0) m, turned 90 deg about (0, 0, 1)"; "" where it is the body's own."""
+    """A frame in its body, as text: "at (1, 0, 0) m, turned 90 deg about (0, 0, 1)"; "" if it is the body's own."""
     if pose is None:
         return ""
     w, *axis = pose["rotation"]
@@ -139,33 +139,33 @@ def pose_said(pose: Mapping[str, Any] | None) -> str:
 
 
 def joint_said(joint: Mapping[str, Any]) -> str:
-    """A joint's type with its direction: "revolute (0, 0, 1)"."""
+    """A joint's type and directions, as text: "revolute (0, 0, 1)"."""
     return " ".join([joint["type"], *(said(joint[key]) for key in ("axis", "axis_1", "axis_2") if key in joint)])
 
 
 def condition_said(event: Mapping[str, Any]) -> str:
-    """What an event waits for: "joint_reaches hinge, value 1.5, direction up, after go"."""
+    """What an event waits for, as text: "joint_reaches hinge, value 1.5, direction up, after go"."""
     armed = [f"after {event['after']}"] if "after" in event else []
     armed += [f"not before {event['armed_from']:g} s"] if "armed_from" in event else []
     return ", ".join([element_said(event["when"]), *armed, *(["each time"] if event["repeat"] else [])])
 
 
 def element_said(x: Mapping[str, Any]) -> str:
-    """A condition or an action, what it names first: "lock hinge, restitution 0"."""
+    """A condition or an action as text, with the names in it first: "lock hinge, restitution 0"."""
     named = [str(x[key]) for key in ("joint", "name", "element") if key in x]
     rest = [f"{k} {said(y)}" for k, y in x.items() if k not in ("type", "joint", "name", "element")]
     return ", ".join([" ".join([x["type"], *named]), *rest])
 
 
 def kept_said(output: Mapping[str, Any]) -> str:
-    """How the history of an output becomes one number: "min, from event release"."""
+    """How the history of an output becomes one number, as text: "min, from event release"."""
     return ", ".join(
         [output["reduce"], *(f"{key} {output[key]}" for key in ("when", "from", "until") if key in output)]
     )
 
 
 def said(x: Any) -> str:
-    """Numbers, lists of them and tables in words; diagonal matrices by their diagonals."""
+    """Numbers, lists of them and tables as text; diagonal matrices by their diagonals."""
     if isinstance(x, dict):
         return ", ".join(f"{k} {said(y)}" for k, y in x.items())
     if isinstance(x, (list, tuple)):

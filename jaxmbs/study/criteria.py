@@ -1,4 +1,4 @@
-"""Criteria: sentences like "clearance > 0.02 m", "0 m < travel < 1 m", "|roll| < 3 deg in 99 %"."""
+"""Criteria: sentences such as "clearance > 0.02 m", "0 m < travel < 1 m", "|roll| < 3 deg in 99 %"."""
 
 from __future__ import annotations
 
@@ -30,9 +30,11 @@ FORMS = 'NAME < NUMBER UNIT, NUMBER UNIT < NAME < NUMBER UNIT or |NAME| < NUMBER
 
 @dataclass(frozen=True)
 class Criterion:
-    """What an output must be: every (sign, bound) of `bounds`, in SI, of the value or, where absolute, of its size.
+    """Condition on an output: its value, or if `absolute` its size, must satisfy every (sign, bound) of `bounds`, in
+    SI.
 
-    text: what the file says; unit: that in which it was written; share: of the samples that must meet it.
+    text: the sentence in the file; unit: that in which it was written; share: the share of the samples that must meet
+    it.
     """
 
     text: str
@@ -44,32 +46,34 @@ class Criterion:
 
     @property
     def sign(self) -> str:
-        """The only sign, or the last."""
+        """The only sign, or the last one."""
         return self.bounds[-1][0]
 
     @property
     def bound(self) -> float:
-        """The only bound, or the last."""
+        """The only bound, or the last one."""
         return self.bounds[-1][1]
 
     @property
     def marks(self) -> tuple[tuple[str, float], ...]:
-        """The bounds of the value itself."""
+        """The (sign, bound) pairs for the value itself, also if the criterion is about its size."""
         if not self.absolute:
             return self.bounds
         return tuple((s, side * b) for sign, b in self.bounds for side, s in ((1, sign), (-1, _MIRROR[sign])))
 
     def met(self, values: np.ndarray) -> np.ndarray:
-        """(n,) bool for (n,) values in SI. A value that is not a number does not meet any criterion."""
+        """(n,) bool: which of the values (n,), in SI, meet the criterion. A NaN does not meet any criterion."""
         return np.all([_COMPARE[sign](x, bound) for x, sign, bound in self._sides(values)], axis=0)
 
     def margin(self, values: np.ndarray) -> np.ndarray:
-        """(n,) how far values are from missing the criterion [SI]: the smaller the worse, negative where they miss it."""
+        """(n,) distance of each value from missing the criterion [SI]: the smaller the worse, negative for values that
+        miss it."""
         far = [(bound - x) if sign[0] == "<" else (x - bound) for x, sign, bound in self._sides(values)]
         return np.min(far, axis=0)
 
     def margin_slopes(self, values: np.ndarray, slopes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(m,) margins of values (m,), and their derivatives (m, d) from those of the values: of the nearest bound."""
+        """(m,) margins of values (m,), and (m, d) their derivatives, from the derivatives `slopes` of the values; they
+        refer to the nearest bound."""
         sides = [-1.0 if sign[0] == "<" else 1.0 for sign, _ in self.bounds]
         far = [sign * (x - bound) for sign, (x, _, bound) in zip(sides, self._sides(values), strict=True)]
         sign = np.take(sides, np.argmin(far, axis=0)) * (np.sign(values) if self.absolute else 1.0)
@@ -81,7 +85,7 @@ class Criterion:
 
 
 def parse(text: str, quantities: Mapping[str, str]) -> Criterion:
-    """Criterion of a sentence, given the quantity that each output measures ({"clearance": "length"}).
+    """Criterion from a sentence. quantities: the quantity that each output measures ({"clearance": "length"}).
 
     Spaces and hyphens in the output's name count as underscores. Raises ValueError with the remedy.
     """

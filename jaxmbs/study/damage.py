@@ -1,7 +1,7 @@
-"""Whether a run's folder has what was computed: every file, every chunk, every number.
+"""Checks whether a run's folder has what was computed: every file, every chunk, every number.
 
-While another process computes there, all this holds of what it has finished: a chunk's status is written last, and read
-first here, so that whatever it says is there is there.
+While another process computes there, this applies to what it has finished: the status of a chunk is written last, and
+read first here, so whatever the status says is there.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from jaxmbs.study.store import FINISHED, NOT_RUN, RESULTS, Store
 if TYPE_CHECKING:
     from jaxmbs.study.problem import Study
 
-_SPAN = 100_000  # samples that are read at once
+_SPAN = 100_000  # most samples that are read at once
 _TOLD = 12
-LOOKS, PAUSE = 4, 0.25  # at a run that is being computed, and [s] between two
+LOOKS, PAUSE = 4, 0.25  # checks of a run that is being computed, and [s] between two
 
 
 @dataclass(frozen=True)
 class Damage:
-    """One thing that is not as it was written: file, what is wrong with it, and the samples first ... stop - 1 that it
-    concerns (none: first = stop)."""
+    """One thing that is not as it was written. file; what: what is wrong with it; first, stop: the samples first ...
+    stop - 1 that are concerned (none if first = stop)."""
 
     file: str
     what: str
@@ -51,13 +51,13 @@ class Damage:
 def damage(study: Study, store: Store) -> list[Damage]:
     """Everything that is damaged in the results of a run."""
     broken = broken_metadata(study, store)
-    if broken:  # nothing can be read by it
+    if broken:  # nothing can be read with broken metadata
         return broken
     return list(damaged_chunks(store))
 
 
 def require_sound(study: Study, store: Store) -> None:
-    """Raises InputError that names what is damaged, and not what another process is about to write."""
+    """Raises InputError that names what is damaged; what another process is about to write does not count."""
     found, who = [], ""
     for look in range(LOOKS):
         time.sleep(PAUSE * bool(look))
@@ -80,7 +80,7 @@ def require_sound(study: Study, store: Store) -> None:
 
 
 def broken_metadata(study: Study, store: Store) -> list[Damage]:
-    """What is wrong with the metadata. Raises InputError where it is that of another version."""
+    """Damage to the metadata. Raises InputError if it is that of another version."""
     found = list(_metadata(study, store))
     if found and kind(store.provenance) < 2:
         raise stores.other_version(store.folder, store.provenance)
@@ -103,7 +103,7 @@ def _metadata(study: Study, store: Store) -> Iterator[Damage]:
 
 
 def damaged_chunks(store: Store) -> Iterator[Damage]:
-    """What is damaged among the numbers."""
+    """Damage to the numbers."""
     arrays, rows = store.arrays(), store.chunk_rows
     there = {name: store.chunks(name) for name in arrays}
     try:
@@ -131,10 +131,10 @@ def _span(
     store: Store, arrays: Mapping[str, Any], there: Mapping[str, set[int]], first: int, stop: int, all_run: bool,
     of_all: np.ndarray,
 ) -> Iterator[Damage]:  # fmt: skip
-    """What is damaged in the samples first ... stop - 1, whole chunks; their checksums go into of_all."""
+    """Damage in the samples first ... stop - 1, which are whole chunks; their checksums are put into of_all."""
     rows = store.chunk_rows
     unread: dict[tuple[str, int], str] = {}
-    status = read_span(arrays["status"], "status", first, stop, rows, unread)  # first: it is written last
+    status = read_span(arrays["status"], "status", first, stop, rows, unread)  # read first, since it is written last
     others = {name: x for name, x in arrays.items() if name != "status"}
     values = {name: read_span(x, name, first, stop, rows, unread) for name, x in others.items()}
     values["status"] = status
@@ -170,10 +170,11 @@ def _file(name: str, number: int, dimensions: int) -> str:
 def read_span(
     array: Any, name: str, first: int, stop: int, rows: int, unread: dict[tuple[str, int], str]
 ) -> np.ndarray:
-    """Values of a span; chunks that cannot be read are noted and filled up."""
+    """Values of the samples first ... stop - 1; chunks that cannot be read are noted in `unread`, and replaced by the
+    fill value."""
     try:
         return array[first:stop]
-    except Exception:  # codecs raise what they like; which chunk it is, is found one by one
+    except Exception:  # codecs raise any error; chunks are read one by one to find the damaged ones
         out = np.full((stop - first, *array.shape[1:]), array.fill_value, array.dtype)
         for begin in range(first, stop, rows):
             end = min(begin + rows, stop)
@@ -185,11 +186,11 @@ def read_span(
         return out
 
 
-# --- what was made of them -----------------------------------------------------------------------------------------------
+# --- files of reports ----------------------------------------------------------------------------------------------------
 
 
 def damaged_copies(store: Store) -> Iterator[Damage]:
-    """What a report has written and is not so any more; a report writes it again."""
+    """Files of a report that no longer belong to the results; a report writes them again."""
     for name in (PAGE, HISTORIES) if kind(store.provenance) > 2 else ():
         with suppress(FileNotFoundError):
             if wrong := fault_of_marked((store.folder / name).read_bytes(), f"{salt(store.provenance):x}", store.key):

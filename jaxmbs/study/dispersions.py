@@ -1,4 +1,4 @@
-"""Dispersions: which draws a sample takes, and the numbers that it gets from them."""
+"""Dispersions: the draws of a sample, and the numbers that it gets from them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Array = Any
 
 @dataclass(frozen=True)
 class Dispersion:
-    """One dispersion, checked: `way` of acting on `target`, variates of k components in SI."""
+    """One dispersion, checked: it acts on `target` in this `way`, with variates of k components in SI."""
 
     name: str
     table: Distribution
@@ -37,7 +37,7 @@ class Dispersion:
     apply: str
     way: Way
     components: Components
-    unit: units.Unit | None  # of the file's numbers
+    unit: units.Unit | None  # unit of the numbers in the file
 
     @property
     def k(self) -> int:
@@ -50,23 +50,23 @@ class Dispersion:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """(k,) names of its draws."""
+        """(k,) names of the draws."""
         return (self.name,) if self.k == 1 else tuple(f"{self.name}[{i}]" for i in range(self.k))
 
     @property
     def inputs(self) -> tuple[tuple[str, int], ...]:
-        """(k,) random numbers that its draws are made of: name and component; dispersions may share them."""
+        """(k,) random numbers (name, component) from which the draws are made; dispersions may share them."""
         name = self.table.draw or self.name
         return tuple((name, 0 if self.table.whole_rows else i) for i in range(self.k))
 
 
 @dataclass(frozen=True)
 class Dispersions:
-    """All dispersions of a study, in the file's order, with the nominal state they act on.
+    """All dispersions of a study, in the file's order, with the nominal state that they act on.
 
-    `draw` and `apply` are pure functions of one sample; vmap them over samples. m random numbers ("inputs") make k draws.
-    triangle: (m, m) of their correlation; per_day: samples of a day, which share the inputs that are known then;
-    correlations: those that the file states.
+    `draw` and `apply` are pure functions of one sample; use vmap for several. m random numbers ("inputs") give k draws.
+    triangle: (m, m) triangular factor of the inputs' correlation matrix; per_day: number of samples of a day, which
+    share the inputs known on that day; correlations: those that the file states.
     """
 
     items: tuple[Dispersion, ...]
@@ -82,7 +82,7 @@ class Dispersions:
 
     @cached_property
     def _inputs(self) -> dict[tuple[str, int], int]:
-        """The inputs with their places, components of one name side by side."""
+        """The inputs with their positions; components of one name are contiguous."""
         sizes: dict[str, int] = {}
         for name, i in (found for d in self.items for found in d.inputs):
             sizes[name] = max(sizes.get(name, 0), i + 1)
@@ -96,33 +96,33 @@ class Dispersions:
 
     @property
     def known(self) -> np.ndarray:
-        """(m,) whether an input is known on the day."""
+        """(m,) whether each input is known on the day."""
         named = {name for d in self.items if d.table.known for name in d.inputs}
         return np.array([name in named for name in self._inputs], bool)
 
     @property
     def source(self) -> np.ndarray:
-        """(k,) the input of each draw."""
+        """(k,) position of the input of each draw."""
         return np.array([self._inputs[name] for d in self.items for name in d.inputs], int)
 
     def keys(self, key: jax.Array) -> jax.Array:
-        """(m,) keys of all inputs; adding a dispersion changes none of the others'."""
-        sizes = {name: i + 1 for name, i in self._inputs}  # the last component of each counts
+        """(m,) keys of all inputs; adding a dispersion does not change those of the others."""
+        sizes = {name: i + 1 for name, i in self._inputs}  # the last component of each name gives its size
         return jnp.concatenate([component_keys(key, name, size) for name, size in sizes.items()])
 
     def draw(self, keys: jax.Array, index: Array, dtype: Any) -> Array:
-        """All draws of sample `index` in SI: (k,), those of the first dispersion first."""
+        """(k,) all draws of sample `index` in SI, in the order of the dispersions."""
 
         def drawn(keys: jax.Array, index: Array) -> Array:
             if self.per_day > 1 and self.known.any():
                 index = jnp.where(self.known, index // self.per_day, index)
             return self.of_uniform(uniforms(keys, index, dtype), dtype)
 
-        # a call that is not inlined: fused into its consumers it would be computed once for each of them
+        # not inlined: fused into its consumers, it would be computed once for each of them
         return kernel(drawn)(keys, index)
 
     def of_uniform(self, s: Array, dtype: Any) -> Array:
-        """(k,) draws of independent numbers s (m,), uniform in (-1, 1): what a plan or a search prescribes."""
+        """(k,) draws from independent numbers s (m,), uniform in (-1, 1), as a design or a search prescribes them."""
         if self.triangle is not None:
             s = coupled(s, self.triangle, dtype)
         source = self.source
@@ -134,7 +134,8 @@ class Dispersions:
         return {d.name: draws[..., end - d.k : end] for d, end in zip(self.items, ends, strict=True)}
 
     def apply(self, draws: Array, dtype: Any, nominal: Mapping[str, Array] | None = None) -> Numbers:
-        """The sample's parameters and initial state from its draws (k,); nominal: parameters that are not the model's."""
+        """The sample's parameters and initial state from its draws (k,). nominal: nominal parameters that differ from
+        the model's."""
         numbers = start({d.target.name: d.target for d in self.items}, self.q0, self.v0, dtype)
         other = {name: x for name, x in (nominal or {}).items() if name in numbers.parameters}
         numbers = replace(numbers, parameters=numbers.parameters | other)
@@ -146,7 +147,7 @@ class Dispersions:
         return Numbers(numbers.parameters | diagonal, numbers.q, numbers.v)
 
     def unphysical(self, model: Model) -> Array:
-        """(B,) whether a sample's parameters are what no mechanism has; model: with one value per sample."""
+        """(B,) whether the parameters of each sample are physically impossible. model: with one value per sample."""
         names = {d.target.name: d.target.kind for d in self.items if d.target.kind is not None}
         found: Array = jnp.zeros((), bool)
         for name, kind in names.items():
@@ -157,7 +158,7 @@ class Dispersions:
 
     @property
     def warnings(self) -> list[str]:
-        """What is probably not meant."""
+        """Warnings about what is probably not intended."""
         found = []
         for d in self.items:
             middle = d.components.middle
@@ -170,14 +171,15 @@ class Dispersions:
         return found
 
     def _principal(self) -> set[str]:
-        """Inertias that stay diagonal: they keep their structural zeros."""
+        """Inertias that stay diagonal, and so keep their structural zeros."""
         tilted = {d.target.name for d in self.items if d.apply == "tilt"}
         inertias = {d.target.name: d.target.nominal for d in self.items if d.target.name.endswith(".inertia")}
         return {n for n, x in inertias.items() if n not in tilted and not np.any(x - np.diag(np.diag(x)))}
 
 
 def _requirements_met(model: Model, name: str) -> Array:
-    """Whether the numbers of an element, one value per sample, satisfy what it requires of them together."""
+    """Whether the numbers of an element, one value per sample, satisfy the element's requirements on all of them
+    together."""
     found = model.structure.elements.get(name)
     if found is None:
         return jnp.ones((), bool)
@@ -237,12 +239,13 @@ def _one(
 
 
 def _unphysical(items: Sequence[Dispersion]) -> list[tuple[str, str]]:
-    """Dispersions that would make numbers unphysical: masses and inertias in any draw, others in half of them or more.
+    """Dispersions that would make numbers unphysical: masses and inertias in any draw, others in half of the draws or
+    more.
 
-    Fewer such draws are left to the status of the samples.
+    If fewer draws would do so, the status of these samples says so.
     """
     found = []
-    reached: dict[str, tuple[np.ndarray, np.ndarray]] = {}  # by target: lowest value and middle one
+    reached: dict[str, tuple[np.ndarray, np.ndarray]] = {}  # by target: lowest value and median
     for d in items:
         name, kind = d.target.name, d.target.kind
         if kind not in _WITH_SIGN or d.apply == "tilt":
@@ -267,5 +270,5 @@ _WITH_SIGN = (Kind.NOT_NEGATIVE, Kind.NOT_NEGATIVE_VECTOR, Kind.POSITIVE, Kind.I
 
 
 def _acted(apply: str, x: np.ndarray, draw: np.ndarray) -> np.ndarray:
-    """A number after a draw."""
+    """A number x after a draw has acted on it."""
     return {"replace": draw + 0 * x, "add": x + draw, "multiply": x * draw}[apply]

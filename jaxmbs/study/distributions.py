@@ -1,4 +1,5 @@
-"""Distributions of a study file, and their variates: pure functions of (study key, dispersion, component, sample)."""
+"""Distributions of a study file and their random variates, which are pure functions of (study key, dispersion,
+component, sample)."""
 
 from __future__ import annotations
 
@@ -17,8 +18,8 @@ from jaxmbs.io.tables import Matrix, NumberOrList, Table, stated
 if TYPE_CHECKING:
     from jaxmbs.study.sampling.laws import Law
 
-# A 53-bit uniform number cannot lead further out than this; so the support of a normal distribution is finite here,
-# and "a mass is positive in every sample" can be checked before the first one.
+# A 53-bit uniform number cannot give a larger standard normal number, so the support of a normal distribution is finite
+# here, and "a mass is positive in every sample" can be checked before the first sample.
 LARGEST_NORMAL = 8.3
 
 Array = Any
@@ -26,11 +27,12 @@ Array = Any
 
 @dataclass(frozen=True)
 class Components:
-    """Independent scalar variates, one row each: location + scale * z, z standard uniform or (truncated) normal.
+    """Independent scalar variates, one row each.
 
-    All fields are (k,) arrays. kind: 0 uniform in (low, high), 1 normal, 2 lognormal; low, high: the range of a
-    uniform, the truncation of a normal (infinite where there is none). laws: (row, law) of those that have another law
-    (their numbers in the arrays mean nothing).
+    All fields but `laws` are (k,) arrays. kind: 0 uniform in (low, high); 1 normal, location + scale * z with z
+    standard normal; 2 lognormal, the exponential of that; low, high: the range of a uniform variate, the truncation of
+    a normal one (infinite if there is none); laws: (row, law) of the variates with another distribution, whose numbers
+    in the arrays are not used.
     """
 
     kind: np.ndarray
@@ -49,12 +51,12 @@ class Components:
 
     @staticmethod
     def of_laws(laws: Sequence[Law]) -> Components:
-        """Components that have laws of their own."""
+        """Components whose distributions are the given laws."""
         zero, one = np.zeros(len(laws)), np.ones(len(laws))
         return Components(np.zeros(len(laws), int), zero, zero, zero, one, tuple(enumerate(laws)))
 
     def row(self, i: int) -> Components:
-        """One of them by itself."""
+        """Row i by itself."""
         arrays = {f.name: getattr(self, f.name)[i : i + 1] for f in fields(Components) if f.name != "laws"}
         return Components(**arrays, laws=tuple((0, law) for k, law in self.laws if k == i))
 
@@ -69,13 +71,15 @@ class Components:
 
     @property
     def middle(self) -> np.ndarray:
-        """(k,) variates that as many draws exceed as not (about: a truncated normal's is taken at its mean)."""
+        """(k,) medians of the variates; for a truncated normal the mean before truncation, which is only an
+        approximation."""
         low, high = (np.where(self.kind == 0, end, self.location) for end in (self.low, self.high))
         return self._own(self._exponential((low + high) / 2), lambda law: law.middle)
 
     @property
     def spread(self) -> np.ndarray:
-        """(k,) standard deviations, those of truncated normals before they are cut."""
+        """(k,) standard deviations; for a truncated normal that before truncation, for a lognormal half the width of
+        its one-sigma interval."""
         log = self.kind == 2
         width = np.exp(np.where(log, self.scale, 0.0)) - np.exp(np.where(log, -self.scale, 0.0))
         uniform = np.where(self.kind == 0, self.high - self.low, 0.0) / np.sqrt(12)
@@ -83,7 +87,7 @@ class Components:
         return self._own(found, lambda law: law.spread)
 
     def _own(self, x: np.ndarray, of: Callable[[Law], float]) -> np.ndarray:
-        """x with the numbers of those that have laws of their own in place."""
+        """x (k,) with the numbers of the rows in `laws` replaced by `of(law)`."""
         x = np.array(x, float)
         for k, law in self.laws:
             x[k] = of(law)
@@ -95,12 +99,12 @@ class Components:
 
 
 def named() -> Any:
-    """Key that names the distribution."""
+    """Declares the key that names the distribution."""
     return stated("word", "names the distribution")
 
 
 class Distribution(Table):
-    """What every dispersion says beside its distribution."""
+    """Keys that every dispersion has in addition to those of its distribution."""
 
     target: str | None = stated("name", "parameter or initial value; the table's name by default", default=None)
     apply: Literal["replace", "add", "multiply", "tilt"] | None = stated(
@@ -118,21 +122,21 @@ class Distribution(Table):
 
     @property
     def whole_rows(self) -> bool:
-        """Whether one random number decides all components."""
+        """Whether one random number determines all components."""
         return False
 
     def correlation(self, k: int) -> np.ndarray | None:
-        """(k, k) correlation of the components' normal scores; None where they are independent."""
+        """(k, k) correlation of the components' normal scores; None if they are independent."""
         return None
 
     def components(self, neutral: np.ndarray, factor: float) -> Components:
-        """Variates in SI. neutral (k,): the draw that changes nothing, default of `mean` and `median`; factor: the
-        unit's. Raises ValueError where a list has not the k components of the target."""
+        """Variates in SI. neutral (k,): the draw that changes nothing, the default of `mean` and `median`; factor:
+        conversion factor of the unit to SI. Raises ValueError if a list does not have the k components of the target."""
         raise NotImplementedError
 
 
 class Normal(Distribution):
-    """mean + std z, or with a covariance of the components."""
+    """Normal distribution: mean + std z, or with a covariance matrix of the components."""
 
     distribution: Literal["normal"] = named()
     mean: NumberOrList | None = stated("number or list", "mean; no change by default", default=None)
@@ -168,7 +172,7 @@ class Normal(Distribution):
 
 
 def not_a_covariance(x: np.ndarray) -> str:
-    """What keeps a square matrix from being a covariance, with the remedy; "" where nothing does."""
+    """Why a square matrix is not a covariance matrix, with the remedy; "" if it is one."""
     if not np.allclose(x, x.T, rtol=1e-9, atol=0):
         i, j = np.argwhere(~np.isclose(x, x.T, rtol=1e-9, atol=0))[0]
         return f"is not symmetric: {x[i, j]:g} in row {i}, column {j} and {x[j, i]:g} across; mend one of them"
@@ -198,7 +202,7 @@ class TruncatedNormal(Distribution):
 
 
 class Uniform(Distribution):
-    """Every value in low <= x <= high alike."""
+    """Uniform distribution: every value in low <= x <= high is equally likely."""
 
     distribution: Literal["uniform"] = named()
     low: NumberOrList = stated("number or list", "smallest value")
@@ -211,7 +215,7 @@ class Uniform(Distribution):
 
 
 class Lognormal(Distribution):
-    """median exp(sigma z)."""
+    """Lognormal distribution: median exp(sigma z)."""
 
     distribution: Literal["lognormal"] = named()
     median: NumberOrList | None = stated("number or list", "median; no change by default", default=None)
@@ -229,7 +233,7 @@ class Lognormal(Distribution):
 
 
 def component_keys(key: jax.Array, name: str, k: int) -> jax.Array:
-    """(k,) keys, one per component of the dispersion `name`; they depend on nothing but key, name and component."""
+    """(k,) keys, one per component of the dispersion `name`; they depend only on key, name and component."""
     digest = hashlib.sha256(name.encode()).digest()
     for i in (0, 4):
         key = jax.random.fold_in(key, int.from_bytes(digest[i : i + 4], "little"))
@@ -242,18 +246,18 @@ def variates(keys: jax.Array, index: Array, components: Components, dtype: Any) 
 
 
 def uniforms(keys: jax.Array, index: Array, dtype: Any) -> jax.Array:
-    """(k,) independent numbers, uniform in (-1, 1); index: of the sample, one for all keys or one for each."""
+    """(k,) independent numbers, uniform in (-1, 1). index: that of the sample, one for all keys or one for each."""
     drawn = jax.vmap(jax.random.fold_in)(keys, jnp.broadcast_to(index, keys.shape))
     return jax.vmap(lambda key: jax.random.uniform(key, (), dtype, minval=least_uniform(dtype), maxval=1))(drawn)
 
 
 def least_uniform(dtype: Any) -> Any:
-    """The number above -1; erfinv(-1) is infinite."""
+    """The smallest number above -1, because erfinv(-1) is infinite."""
     return np.nextafter(np.asarray(-1, dtype), np.asarray(0, dtype))
 
 
 def quantiles(s: Array, components: Components, dtype: Any) -> jax.Array:
-    """(k,) draws at the probabilities (s + 1) / 2, s (k,) in (-1, 1)."""
+    """(k,) draws at the probabilities (s + 1) / 2, with s (k,) in (-1, 1)."""
     from scipy.special import erf
 
     c, least = components, least_uniform(dtype)

@@ -1,4 +1,4 @@
-"""Which draws drive an output: shares of its variance, as far as they stand above what unrelated draws show."""
+"""Finds the draws that drive an output: their shares of its variance, as far as they exceed those of unrelated draws."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from jaxmbs.study.statistics import CONFIDENCE, Summary
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_ORDERS = 500  # of 10,000 samples in random order, more of fewer; at least twice as many as one of which is seldom
-_GROUPS = 20  # of samples, one of which is left out at a time
+_ORDERS = 500  # random orders of 10,000 samples, more of fewer samples, so that rare shares are seen among them
+_GROUPS = 20  # groups of samples, one of which is left out at a time
 
 
 @dataclass(frozen=True)
@@ -28,8 +28,9 @@ class Driver:
 
 @dataclass(frozen=True)
 class Drivers:
-    """Drivers of an output, the largest first; others: how many draws do not stand above noise; noise: the share that
-    the largest of as many unrelated draws reaches in one study of twenty; rest: what the drivers leave unexplained."""
+    """Drivers of an output. found: the largest first; others: how many draws do not exceed the noise; noise: the share
+    that the largest of as many unrelated draws reaches in one study out of twenty; rest: the share that the drivers
+    leave unexplained."""
 
     found: tuple[Driver, ...]
     others: int
@@ -38,13 +39,13 @@ class Drivers:
 
 
 def drivers(draws: Mapping[str, np.ndarray], summary: Summary, output: str, most: int = 8) -> Drivers | None:
-    """Draws that explain part of an output's variance by themselves; None where there are too few samples.
+    """Draws that explain part of an output's variance by themselves; None if there are too few samples.
 
-    draws: of the first samples of the summary, (m, k); ranks of more than some 20,000 say no more.
-    The share is the first-order Sobol index estimated from the samples at hand: the variance of the output's mean over
-    slices of equal number along the draw, less what slices of unrelated samples would show. It sees relations that go
-    down and up again, as those of rates and clearances do. A draw counts where it is more than the largest of as many
-    unrelated draws would show. Intervals by leaving out groups of samples.
+    draws: of the first samples of the summary, (m, k); more than some 20,000 samples do not improve the result. The
+    share is the first-order Sobol index, estimated from the available samples: the variance of the output's mean over
+    slices along the draw with equally many samples, minus what slices of unrelated samples would show. It also detects
+    relations that are not monotonic, as those of rates and clearances often are. A draw counts if its share exceeds
+    what the largest of as many unrelated draws would show. Intervals come from leaving out groups of samples.
     """
     y = summary.outputs[output][: len(next(iter(draws.values())))]
     keep = np.isfinite(y)
@@ -60,12 +61,12 @@ def drivers(draws: Mapping[str, np.ndarray], summary: Summary, output: str, most
 
 
 def number_of_slices(samples: int) -> int:
-    """Of at least 25 samples each."""
+    """Number of slices, of at least 25 samples each."""
     return min(60, samples // 25)
 
 
 def ranked(columns: dict[str, np.ndarray], y: np.ndarray, slices: int, most: int = 8) -> Drivers:
-    """Drivers of y (m,) among columns (m,)."""
+    """Drivers of y (m,) among the draws `columns` (m,)."""
     shares = {name: explained(x, y, slices) for name, x in columns.items()}
     limit = noise(y, slices, max(1, len(columns)))
     above = sorted((name for name in shares if shares[name] > limit), key=lambda name: -shares[name])
@@ -75,14 +76,15 @@ def ranked(columns: dict[str, np.ndarray], y: np.ndarray, slices: int, most: int
 
 
 def noise(y: np.ndarray, slices: int, draws: int) -> float:
-    """The share that the largest of so many unrelated draws stays below, with confidence.
+    """The share below which the largest of `draws` unrelated draws stays, with confidence.
 
-    Of samples in random order: most outputs are not normal, and rare ones are far from it.
+    It is found from the samples in random order, because most outputs are not normal, and those about rare events are
+    far from it.
     """
     level = (1 - CONFIDENCE) / draws
     each = int(np.ceil(np.sqrt(np.clip(_ORDERS * 10_000 / len(y), 2 / level, 2500))))
     rng = np.random.default_rng(0)
-    # one order after another is an order, and any two such pairs are as independent as two draws: few have to be drawn
+    # two orders in sequence make another one, and any two such pairs are as independent as two draws: few need be drawn
     orders = np.stack([rng.permutation(len(y)) for _ in range(each)])
     found = np.concatenate([_between(rng.permutation(y)[orders], slices) for _ in range(each)])
     between = np.quantile(found, 1 - level) / float(y.var())
@@ -95,7 +97,7 @@ def explained(x: np.ndarray, y: np.ndarray, slices: int) -> float:
 
 
 def _explained(y: np.ndarray, slices: int) -> float:
-    """The same of y in the order of x."""
+    """The same, for y in the order of x."""
     variance, between = float(y.var()), float(_between(y, slices))
     within = variance - between
     return (between - within * (slices - 1) / (len(y) - slices)) / variance
@@ -111,7 +113,7 @@ def _between(y: np.ndarray, slices: int) -> np.ndarray:
 
 
 def _interval(x: np.ndarray, y: np.ndarray, slices: int) -> tuple[float, float]:
-    """Of the share: estimates without one group of samples each (the jackknife), and Student's t."""
+    """Interval of the share, from estimates without one group of samples each (the jackknife), and Student's t."""
     from scipy.special import stdtrit  # Student's t; scipy.stats takes a second to import
 
     order = np.argsort(x, kind="stable")

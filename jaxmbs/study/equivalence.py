@@ -1,4 +1,4 @@
-"""Whether two runs agree as well as somebody asks: tolerances in words, and what differences of an output say of them."""
+"""Decides whether two runs agree within given tolerances: reads the tolerances and judges the differences of an output."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import numpy as np
 from jaxmbs.io.errors import InputError, Problem, choices
 from jaxmbs.study.units import Unit, unit
 
-# of the largest value of an output: what other machines, versions and orders of summation make of the same motion
+# relative to an output's largest value: what other machines, versions and orders of summation change in the same motion
 ROUNDING = {"float64": 1e-8, "float32": 1e-4}
-FEWEST = 6  # numbers that have an interval
+FEWEST = 6  # numbers for which an interval is computed
 _WITHIN = re.compile(
     r"(?:(?P<output>[a-z][a-z0-9_]*)\s*=\s*)?(?P<number>\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+)\s*(?P<unit>.*)"
 )
@@ -22,19 +22,20 @@ _WITHIN = re.compile(
 
 @dataclass(frozen=True)
 class Within:
-    """How far an output may be off: so many of its unit, or, relative, that share of its median size."""
+    """Tolerance of an output. size: in the output's unit, or, if relative, as a share of the output's median size."""
 
     size: float
     relative: bool = False
 
     def of(self, values: np.ndarray) -> float:
-        """In the unit of the values."""
+        """The tolerance in the unit of the values."""
         return self.size * float(np.median(np.abs(values))) if self.relative and len(values) else self.size
 
 
 def tolerances(said: Sequence[str], shown: Mapping[str, Unit]) -> dict[str, Within]:
-    """The tolerance of every output in the unit in which it is shown: "1e-6" in that of each, "0.1 %" of its median size,
-    "reach = 0.02 mm" of one output, which goes before. Raises InputError with the remedy."""
+    """Tolerance of every output, in the unit in which it is shown. "1e-6" holds for every output in its own
+    unit, and "0.1 %" relative to the median size of each; "reach = 0.02 mm" holds for one output and takes
+    precedence. Raises InputError with the remedy."""
     found: dict[str, Within] = {}
     own: dict[str, Within] = {}
     for text in said:
@@ -65,7 +66,7 @@ def tolerances(said: Sequence[str], shown: Mapping[str, Unit]) -> dict[str, With
 
 
 def means_apart(a: np.ndarray, b: np.ndarray, alpha: float) -> tuple[float, float]:
-    """Interval of the mean of b less that of a, of independent samples (Welch)."""
+    """Interval of the mean of b minus the mean of a, from independent samples (Welch)."""
     from scipy.stats import ttest_ind
 
     if min(len(a), len(b)) < FEWEST or not (np.ptp(a) or np.ptp(b)):
@@ -77,11 +78,12 @@ def means_apart(a: np.ndarray, b: np.ndarray, alpha: float) -> tuple[float, floa
 def verdict(
     row: Mapping[str, Any], within: float | None, rounding: float, alpha: float, low: float, high: float
 ) -> str:
-    """What can be said of an output.
+    """Verdict on the difference of an output between two runs.
 
-    row: `chance` of a difference as large, by chance alone, and of pairs `largest`, the largest difference, and `lost`, how
-    many are defined in one run alone; within, rounding: how far it may be off, if anything is asked for, and by rounding;
-    low, high: ends of the interval of the mean difference, not a number where there is none.
+    row: `chance`, the probability of a difference as large by chance alone; for pairs also `largest`, the largest
+    difference, and `lost`, the number of samples in which the output is defined in one run only; within: the tolerance,
+    None if none is given; rounding: the difference that rounding may cause; alpha: a smaller `chance` counts as a
+    difference; low, high: ends of the interval of the mean difference, NaN if there is none.
     """
     largest = row.get("largest") if not row.get("lost") else None
     if largest == 0:

@@ -1,4 +1,4 @@
-"""What a study would need in disk, memory and time, before anything is allocated."""
+"""Estimates the disk space, memory and time that a study needs, before anything is allocated."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from jaxmbs.study.problem import Study
 
 MOST_SAMPLES = 2**32  # an index has 32 bits
-MOST_STEPS = 100_000_000  # of a run of `jaxmbs.simulate`, which is not imported for it
-STEP_BYTES = 40  # what the table of a run's steps takes
-LEAST_TIME = 2e-9  # [s] for a step and a degree of freedom on a core: ten times less than what is measured
+MOST_STEPS = 100_000_000  # as in `jaxmbs.simulate`, which is not imported for it
+STEP_BYTES = 40  # memory of one step in the table of a run's steps
+LEAST_TIME = 2e-9  # [s] per step and degree of freedom on one core: a tenth of what is measured
 MOST_TIME = 365 * 86400.0  # [s]
-OTHERS = 3  # numbers of a sample beside outputs and draws, of 8 bytes at most
+OTHERS = 3  # numbers of a sample in addition to outputs and draws, of 8 bytes at most
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """samples, steps of each; disk and memory [byte]; time [s] that it takes at least on these cores."""
+    """What a study needs: samples; steps of each; disk and memory [byte]; time [s], a lower bound on these cores."""
 
     samples: int
     steps: float
@@ -37,7 +37,7 @@ class Estimate:
 
 
 def estimate(study: Study, n: int, block_rows: int = 0, precision: str = "float64") -> Estimate:
-    """What n samples of a study need; disk before compression."""
+    """What n samples of a study need; disk space before compression."""
     from jaxmbs.study.batch import BLOCK_ROWS, most_blocks
 
     size = 4 if precision == "float32" else 8
@@ -52,7 +52,7 @@ def estimate(study: Study, n: int, block_rows: int = 0, precision: str = "float6
 
 
 def check(study: Study, n: int, block_rows: int = 0, precision: str = "float64", folder: Path | None = None) -> None:
-    """Raises InputError, with figures, where a study cannot be done on this machine."""
+    """Raises InputError, with figures, if a study cannot be computed on this machine."""
     e = estimate(study, n, block_rows, precision)
     problems = list(_steps(e))
     if n > MOST_SAMPLES:
@@ -73,14 +73,15 @@ def check(study: Study, n: int, block_rows: int = 0, precision: str = "float64",
 
 
 def free_disk(folder: Path) -> float:
-    """Free space where a folder is, or will be [byte]; a bucket has as much as is wanted."""
+    """Free space where a folder is, or will be [byte]; infinite for a bucket."""
     if is_address(folder):
         return math.inf
     return shutil.disk_usage(next((p for p in (folder, *folder.absolute().parents) if p.exists()), Path("/"))).free
 
 
 def check_history(study: Study) -> None:
-    """Raises InputError, with figures, where a motion's history does not fit the memory."""
+    """Raises InputError, with figures, if a motion has too many steps or takes too long, or if its history does not fit
+    into memory."""
     e = estimate(study, 1)
     problems = list(_steps(e))
     row = 8 * (study.model.nq + study.model.nv + 2 * len(study.outputs) + 4)

@@ -1,4 +1,4 @@
-"""What `jaxmbs verify` does: look through a run's folder, and put back what can be."""
+"""Implements `jaxmbs verify`: examines a run's folder, and restores what can be restored."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from jaxmbs.study.store import FINISHED, NOT_RUN, PROVENANCE, RESULTS
 
 @dataclass(frozen=True)
 class Examination:
-    """What `jaxmbs verify` finds: samples in all and done, damage, what was put back, size of the files [byte]; computing:
-    who computes there now, "" for nobody; sealed: whether the key was on all that is there, None where none was given.
-    """
+    """Findings of `jaxmbs verify`. samples, done: number of samples in all and computed; damage; repaired: what was
+    restored; size: that of all files [byte]; computing: the process that computes there now, "" if there is none;
+    sealed: whether everything there carries the seal of the key, None if no key was given."""
 
     folder: Path
     samples: int
@@ -44,18 +44,19 @@ class Examination:
 
     @property
     def document(self) -> dict[str, Any]:
-        earlier = {"mended": self.repaired}  # its name in earlier versions
+        earlier = {"mended": self.repaired}  # the key's name in earlier versions
         return asdict(self) | {"folder": str(self.folder), "sound": self.sound, **earlier}
 
 
 def examined(
     folder: str | Path, repair: bool = False, trust: bool = False, seal: str | Path | None = None
 ) -> Examination:
-    """What a run's folder has and what is damaged in it.
+    """Examines a run's folder: what it contains and what is damaged.
 
-    repair: put back study file, modules, provenance and metadata; a study file that was changed is kept as NAME.found.
-    Damaged samples are for `resume`. seal: a file with the key with which the run was begun; whatever was not written with
-    it is damage. Raises InputError where there is no run, or nothing that it can be known by.
+    repair: restore study file, modules, provenance and metadata; a file that was changed is kept as NAME.found. Damaged
+    samples are left to `resume`. trust: run the Python modules of the study. seal: a file with the key with which the
+    run was started; anything that was not written with it counts as damage. Raises InputError if there is no run, or
+    nothing that identifies it.
     """
     folder, key = storage.place(folder), key_of(seal)
     with storage.reached(folder):
@@ -70,7 +71,7 @@ def examined(
             who = who or holder(folder)
             if found.sound or not who or look == LOOKS - 1:
                 return replace(found, computing=who)
-            time.sleep(PAUSE)  # whoever computes there was about to write it
+            time.sleep(PAUSE)  # the process that computes there may be about to write what is missing
         raise AssertionError
 
 
@@ -103,7 +104,7 @@ def _examined(folder: Path, repair: bool, trust: bool, key: bytes | None) -> Exa
 
 
 def _texts(folder: Path, key: bytes | None) -> Iterator[Damage]:
-    """What is wrong with provenance, study file and modules."""
+    """Damage to the provenance, the study file and the modules."""
     record, wrong = stores.record_in(folder / PROVENANCE)
     if wrong:
         stores.require_run(folder)

@@ -1,4 +1,4 @@
-"""Samples as tables of other programs."""
+"""Exports samples as tables for other programs."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 
 
 def in_units(study: Study, store: Store, table: pandas.DataFrame) -> pandas.DataFrame:
-    """A table of a run's samples in the units that the study's file uses, told in the heads of columns: "reach [mm]".
+    """A table of a run's samples in the units that the study's file uses, which the column heads state: "reach [mm]".
 
-    Numbers without a unit stay in SI. Columns of events and of outputs at their start are named after them.
+    Numbers without a unit stay in SI. Columns of events, and those that say which outputs are their value at the start,
+    have the name of the event or output in their heads.
     """
     called = store.labels(study)
     used = {called.outputs[name]: unit for name, unit in study.shown.items()}
@@ -52,7 +53,7 @@ def written(
 ) -> list[Path]:
     """Write all samples of a run, one row each; returns the files.
 
-    Raises InputError where the run is damaged, a file exists (unless overwrite) or pyarrow is missing.
+    Raises InputError if the run is damaged, a file exists (unless `overwrite` is set) or pyarrow is missing.
     """
     store = stores.open_folder(folder)
     place = storage.place(out) if out is not None else None

@@ -1,4 +1,4 @@
-"""Instants of a motion in words: seconds, "t > 0.5 s", "travel > 0.1 m", "event latch"."""
+"""Instants of a motion as text: seconds, "t > 0.5 s", "travel > 0.1 m", "event latch"."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ _LENGTH = re.compile(rf"(?P<number>{criteria.NUMBER})\s*(?P<unit>\S.*)?")
 
 
 def parse(said: float | str, quantities: Mapping[str, str], events: Sequence[str]) -> Criterion | AtEvent:
-    """The instant that a file means: when an event happens, or a sentence about an output first holds; a number is a time.
+    """The instant that is written in a file: when an event happens, or when a sentence about an output first holds; a
+    number is a time.
 
-    quantities: what each output measures, and "t". Raises ValueError with the remedy.
+    quantities: what each output measures, and "t"; events: their names. Raises ValueError with the remedy.
     """
     if isinstance(said, (int, float)):
         said = f"{said!r} s"
@@ -41,7 +42,7 @@ def parse(said: float | str, quantities: Mapping[str, str], events: Sequence[str
 
 
 def empty(output: Output, simulation: SimulationTable | None) -> Iterator[tuple[str, str]]:
-    """(key, remedy) where nothing lies between `from` and `until` in any motion."""
+    """(key, remedy) if nothing lies between `from` and `until` in any motion."""
     begin, end = output.from_, output.until
     if begin is not None and begin == end:
         yield "until", "is the instant of from, and nothing lies between them; name a later one"
@@ -55,12 +56,12 @@ def empty(output: Output, simulation: SimulationTable | None) -> Iterator[tuple[
 
 
 def _time(at: Criterion | AtEvent | None) -> float | None:
-    """The instant of a sentence about time alone that is first wrong and then right."""
+    """Time at which a sentence about time alone becomes true; None for any other sentence."""
     if isinstance(at, Criterion) and at.output == TIME and [sign[0] for sign, _ in at.bounds] == [">"]:
         return at.bound
     return None
 
 
 def said(at: Criterion | AtEvent) -> str:
-    """An instant in words."""
+    """An instant as text."""
     return f"event {at.event}" if isinstance(at, AtEvent) else at.text

@@ -1,7 +1,7 @@
-"""Where a run keeps what, by the kind of its folder, which its record says.
+"""Where a run keeps its files, by the format version ("kind") of its folder, which its record states.
 
-Names that users give never meet those of the run itself: files lie in a folder of their own, and a variable whose name is
-taken in the results is told from the other by what it is.
+Names given by users never clash with those of the run itself: files lie in a folder of their own, and a variable whose
+name is already taken in the results is told apart by its kind.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
     from jaxmbs.study.problem import Study
 
 RESULTS, STUDY, PROVENANCE, FINISHED = "results.zarr", "study.toml", "provenance.json", "finished.json"
-PAGE, HISTORIES = "report.html", "histories.npz"  # which a report can write again
+PAGE, HISTORIES = "report.html", "histories.npz"  # files that a report can write again
 FILES = "files"  # folder of the modules and data of the study
-# of a run's folder; 1: without the events of samples; 2: files beside the study, not part of checksums, and nothing of what
-# stays at its start
+# format version of a run's folder; 1: without the events of samples; 2: files next to the study and not part of checksums,
+# and no record of which outputs stay at their first value
 KIND = 3
 OWN = ("status", "energy_error", "constraint_error", CHECKSUM, EVENT_COUNTS, EVENT_TIMES, AT_START)
-DRAWS, ANEW = "draws of a sample", "to be computed anew"  # in a batch's results, where names of users have no spaces
+DRAWS, ANEW = "draws of a sample", "to be computed anew"  # in a batch's results; users' names have no spaces
 
 
 def kind(record: Mapping[str, Any]) -> int:
-    """Of the folder that a record describes."""
+    """Format version of the folder that a record describes."""
     return record.get("format", 1)
 
 
@@ -42,9 +42,10 @@ def files(folder: Path, record: Mapping[str, Any]) -> Path:
 
 
 def files_of(path: Path) -> Path:
-    """Where the files are that the study at `path` names: beside it, or, for the study of a run, where that keeps them.
+    """Folder of the files that the study at `path` names: its own folder, or for the study of a run the folder where
+    the run keeps them.
 
-    Raises InputError where that is not in the run's folder.
+    Raises InputError if that is not in the run's folder.
     """
     folder, record = path.absolute().parent, None
     if path.name == STUDY:
@@ -59,21 +60,21 @@ def files_of(path: Path) -> Path:
 
 
 def starting(study: Study, of_kind: int) -> tuple[str, ...]:
-    """The outputs of which a run says whether they stay at their first value."""
+    """The outputs for which a run of this kind says whether they stay at their first value."""
     return at_their_start(study.outputs) if of_kind > 2 else ()
 
 
 @dataclass(frozen=True)
 class Labels:
-    """Names of the variables in the results, by the names of outputs and of dispersions."""
+    """Names of the variables in the results, by output and by dispersion."""
 
     outputs: Mapping[str, str]
     draws: Mapping[str, str]
 
 
 def labels(study: Study, of_kind: int = KIND) -> Labels:
-    """What the variables of a study are called: as in its file, but for those that the results have already, whatever their
-    case, since not all file systems tell it: "status (output)"."""
+    """Names of a study's variables in the results: those in its file, unless the results have such a name already; then
+    for instance "status (output)". Case is ignored, since not all file systems distinguish it."""
     names = list(study.outputs), [d.name for d in study.dispersions.items] if study.dispersions else []
     if of_kind < 3:
         return Labels(*({name: name for name in some} for some in names))

@@ -1,4 +1,4 @@
-"""One process at a time writes where a run is."""
+"""Locks a run's folder or address, so that only one process at a time writes to it."""
 
 from __future__ import annotations
 
@@ -18,17 +18,18 @@ from jaxmbs.io.errors import InputError, Problem
 from jaxmbs.study import storage
 
 LOCK, OWNER = ".lock", ".owner.json"
-_PAUSE = 1.0  # [s] between two looks at an address
-_MOMENT = 0.5  # [s] that the lock is waited for: others hold it for an instant, to see whether anybody does
+_PAUSE = 1.0  # [s] between two checks of who owns an address
+_MOMENT = 0.5  # [s] to wait for the lock: other processes hold it very briefly, to check whether it is free
 
 
 @contextmanager
 def held(folder: Path, wait: bool = False) -> Iterator[None]:
-    """Hold the folder's lock, which ends with the process that holds it, however it ends.
+    """Hold the lock of a folder. The lock ends with the process that holds it, however that process ends.
 
-    At an address the lock of this machine keeps its processes apart, and the owner's file, which is written only where none
-    is, those of different machines: what a process of this machine has left there ends with it, what one of another machine
-    has left is for its user to remove. wait: until another process lets go; else InputError says which process that is.
+    At an address, the lock on this machine separates the processes of this machine. Processes on different machines are
+    separated by the owner's file, which is written only if there is none. An owner's file that an ended process of this
+    machine has left is replaced; one left by a process of another machine must be removed by its user. wait: wait until
+    the other process releases the lock; otherwise InputError says which process holds it.
     """
     from filelock import FileLock, Timeout
 
@@ -54,7 +55,7 @@ def held(folder: Path, wait: bool = False) -> Iterator[None]:
 
 
 def holder(folder: Path) -> str:
-    """Who computes in a folder now, in words; "" where nobody does. Nothing is written to find out."""
+    """Describes the process that computes in a folder now; "" if there is none. Nothing is written to find out."""
     from filelock import FileLock, Timeout
 
     said = _owner(folder)
@@ -65,21 +66,21 @@ def holder(folder: Path) -> str:
     lock = FileLock(_path(folder))
     try:
         with lock.acquire(timeout=0):
-            return ""  # whatever is said of an owner: it has ended
+            return ""  # an owner's file may still be there, but its process has ended
     except Timeout:
         return owner(folder)
-    except OSError:  # a folder that can only be read, of somebody else
+    except OSError:  # a read-only folder that belongs to somebody else
         return owner(folder) if said else ""
 
 
 def owner(folder: Path) -> str:
-    """Who holds the lock, in words."""
+    """Describes the process that holds the lock, as far as the owner's file says."""
     said = _owner(folder)
     return f"process {said['process']} on {said['host']} since {said['since']}" if said else "another process"
 
 
 def _path(folder: Path) -> Path:
-    """Where the lock of this machine is."""
+    """Path of the lock file on this machine."""
     if not storage.is_address(folder):
         return folder / LOCK
     name = hashlib.sha256(str(folder).encode()).hexdigest()[:16]
@@ -87,9 +88,10 @@ def _path(folder: Path) -> Path:
 
 
 def _claim(folder: Path, said: bytes, wait: bool) -> None:
-    """Be the owner of an address. Raises InputError where a process of another machine is, unless it is waited for."""
+    """Make this process the owner of an address. Raises InputError if a process of another machine owns it, unless
+    `wait` is set."""
     while not storage.write_new(folder / OWNER, said):
-        if _owner(folder).get("host") == platform.node():  # whose lock is held here: it has ended
+        if _owner(folder).get("host") == platform.node():  # its lock is held here, so it has ended
             storage.write_whole(folder / OWNER, said)
             return
         if not wait:

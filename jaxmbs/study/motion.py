@@ -1,4 +1,4 @@
-"""One motion of a study with the model that it belongs to: what pictures are made of."""
+"""One motion of a study with the model that it belongs to, for pictures."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def motion(study: Study, sample: int | None = None) -> tuple[mbs.Model, mbs.Solu
 
 
 def mechanisms(study: Study, numbers: Numbers) -> list[tuple[mbs.Model, jax.Array, jax.Array]]:
-    """(model, q, v) at the start of each of the samples with these numbers."""
+    """(model, q, v) at the start, for each of the samples with these numbers."""
     batch, axes, q, v = placed(study, numbers)
     own = [
         {name: x if axes.overrides[name] is None else x[k] for name, x in batch.overrides.items()}
@@ -43,8 +43,8 @@ def mechanisms(study: Study, numbers: Numbers) -> list[tuple[mbs.Model, jax.Arra
 
 
 def plots_of(study: Study, values: Mapping[str, Mapping[str, np.ndarray]]) -> dict[str, dict[str, np.ndarray]]:
-    """The plots of a picture: what the study's outputs measure, in the units of its file, {output: {sample: (T,)}}, where
-    they have values over time."""
+    """The plots next to a picture: what the study's outputs measure, in the units of its file, for outputs that have
+    values over time: {output: {sample: (T,)}}."""
     used = units_of(study)
     return {
         f"{name.replace('_', ' ')} [{used[name].name}]".removesuffix(" []"): {
@@ -64,6 +64,6 @@ def plots_with_coordinates(study: Study, history: History, sample: int = 0) -> d
 
 
 def check_picture(path: Path) -> None:
-    """Raises InputError where no motion can be drawn under this name."""
+    """Raises InputError if no motion can be drawn in a file of this name."""
     if path.suffix not in (".html", ".glb", ".gif", ".mp4"):
         raise InputError(Problem(str(path), "the name must end with .html (a page that plays), .glb, .gif or .mp4"))

@@ -17,7 +17,7 @@ FRAME = "<pre style='line-height:1.25;font-family:Menlo,Consolas,'DejaVu Sans Mo
 
 
 def table_html(table: RenderableType) -> str:
-    """The table of the terminal."""
+    """The table for the terminal, as HTML."""
     from rich.console import Console
 
     console = Console(record=True, file=io.StringIO(), width=120, force_terminal=True)
@@ -26,7 +26,7 @@ def table_html(table: RenderableType) -> str:
 
 
 def run_html(store: Store) -> str:
-    """The table of the terminal and a histogram of every output; in their place, what keeps a run from being shown."""
+    """The table for the terminal and a histogram of every output; if a run cannot be shown, the reason instead."""
     from jaxmbs.study import plots
     from jaxmbs.study import store as stores
     from jaxmbs.study.damage import require_sound
@@ -35,7 +35,7 @@ def run_html(store: Store) -> str:
 
     head = f"<b>{escape(str(store.folder))}</b>"
     try:
-        study = stores.read_study(store)  # without its own modules, which only those who trust it run
+        study = stores.read_study(store)  # without its Python modules, which run only if the user trusts them
         stores.require_results(study, store)
         require_sound(study, store)
     except InputError as error:

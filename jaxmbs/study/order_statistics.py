@@ -1,7 +1,8 @@
-"""What independent samples say for certain: intervals of probabilities, tolerance limits, and how many samples they take.
+"""What independent samples show with certainty: intervals of probabilities, tolerance limits, and the number of samples
+that these need.
 
-All of it is free of the distribution (Clopper and Pearson 1934, Wilks 1941), and the last part holds whenever one
-looks (Robbins 1970): a study may stop as soon as it has seen enough.
+All of it is distribution-free (Clopper and Pearson 1934, Wilks 1941), and the last part holds at whatever time it is
+evaluated (Robbins 1970): a study may stop as soon as it has seen enough.
 """
 
 from __future__ import annotations
@@ -15,15 +16,16 @@ import numpy as np
 from jaxmbs.io.errors import InputError, Problem
 from jaxmbs.study.columns import at_ranks, column
 
-CONTENT = {1: 0.99865, 2: 0.9973}  # three standard deviations of a normal distribution, by sides
+CONTENT = {1: 0.99865, 2: 0.9973}  # three standard deviations of a normal distribution, by number of sides
 TOLERANCE_CONFIDENCE = 0.9
-_CLOSE, _SUMMED = 1e-9, 1000  # of probabilities that rounding might decide; terms that are then summed
+_CLOSE, _SUMMED = 1e-9, 1000  # relative difference that rounding might decide; most terms that are then summed
 
 
 def interval(met: Any, of: Any, confidence: float = 0.95) -> tuple[Any, Any]:
-    """Clopper and Pearson's interval of a probability after `met` of `of` independent samples; arrays too.
+    """Clopper and Pearson's interval of a probability, if `met` of `of` independent samples meet a condition; also for
+    arrays.
 
-    At least `confidence` of such intervals hold the probability, whatever it is.
+    At least a share `confidence` of such intervals contains the probability, whatever it is.
 
     >>> low, high = interval(0, 10)
     >>> float(low), round(float(high), 4)
@@ -37,13 +39,14 @@ def interval(met: Any, of: Any, confidence: float = 0.95) -> tuple[Any, Any]:
 
 
 def discards(n: int, content: float, confidence: float = TOLERANCE_CONFIDENCE) -> int:
-    """How many of n samples may lie beyond limits that hold `content` of all with `confidence`; -1: n is too small.
+    """How many of n samples may lie beyond limits that contain the share `content` of all with `confidence`; -1: n is
+    too small.
 
     >>> discards(851, 0.9973), discards(852, 0.9973), discards(1440, 0.9973)
     (-1, 0, 1)
     """
     _check(content, confidence)
-    low, high = -1, n  # with as many failures as samples nothing is shown
+    low, high = -1, n  # if all samples fail, nothing is shown
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if _shows(n, middle, content, confidence) else (low, middle)
@@ -51,8 +54,8 @@ def discards(n: int, content: float, confidence: float = TOLERANCE_CONFIDENCE) -
 
 
 def samples_needed(content: float, confidence: float = TOLERANCE_CONFIDENCE, failures: int = 0) -> int:
-    """Fewest samples that show a share of `content` with `confidence` although `failures` of them fail; exact for all
-    contents and confidences below one.
+    """Smallest number of samples that shows a share of `content` with `confidence` although `failures` of them fail;
+    exact for all contents and confidences below one.
 
     >>> samples_needed(0.9973), samples_needed(0.9973, failures=1), samples_needed(0.99865)
     (852, 1440, 1705)
@@ -64,8 +67,8 @@ def samples_needed(content: float, confidence: float = TOLERANCE_CONFIDENCE, fai
 
 
 def _shows(n: int, failures: int, content: float, confidence: float) -> bool:
-    """Whether n samples, of which so many fail, show a share of `content` with `confidence`: if more fail by chance with a
-    probability of `confidence` at least, were the share no larger."""
+    """Whether n samples, of which `failures` fail, show a share of `content` with `confidence`: whether, if the share
+    were no larger than that, more would fail by chance with a probability of at least `confidence`."""
     from scipy.special import betaincc
 
     if n <= failures:
@@ -73,7 +76,7 @@ def _shows(n: int, failures: int, content: float, confidence: float) -> bool:
     ratio = betaincc(failures + 1.0, float(n - failures), 1 - content) / (1 - confidence)
     if abs(ratio - 1) > _CLOSE or failures > _SUMMED:
         return bool(ratio <= 1)
-    with localcontext() as context:  # the sum of the binomial terms in as many digits as decide
+    with localcontext() as context:  # the sum of the binomial terms, in enough digits to decide
         context.prec, p = 80, 1 - Decimal(content)
         term = (n * Decimal(content).ln()).exp()
         total, odds = term, p / Decimal(content)
@@ -84,8 +87,8 @@ def _shows(n: int, failures: int, content: float, confidence: float) -> bool:
 
 
 def samples_for_width(width: float, probability: float, confidence: float = 0.95) -> int:
-    """Fewest samples whose interval of a probability is no wider, if as many of them meet the criterion as
-    `probability` says.
+    """Smallest number of samples whose interval of a probability is no wider than `width`, if the share `probability`
+    of them meets the criterion.
 
     >>> samples_for_width(0.02, 0.5)
     9701
@@ -99,7 +102,8 @@ def samples_for_width(width: float, probability: float, confidence: float = 0.95
 
 
 def samples_to_show(share: float, probability: float, confidence: float = 0.95) -> int | None:
-    """Fewest samples whose interval lies above `share`, if as many meet the criterion as `probability` says; None: never.
+    """Smallest number of samples whose interval lies above `share`, if the share `probability` of them meets the
+    criterion; None: never.
 
     >>> samples_to_show(0.99, 0.999), samples_to_show(0.99, 0.98)
     (555, None)
@@ -110,7 +114,7 @@ def samples_to_show(share: float, probability: float, confidence: float = 0.95) 
 
 
 def _first(holds: Any, least: int, most: float = 1e12) -> int:
-    """The least n for which a condition holds (that of rounded counts: about)."""
+    """The smallest n for which a condition holds (approximately, if the condition rounds counts)."""
     high = least
     while not holds(high):
         high *= 2
@@ -125,11 +129,11 @@ def _first(holds: Any, least: int, most: float = 1e12) -> int:
 
 @dataclass(frozen=True)
 class Tolerance:
-    """Limits between which, with `confidence`, at least `content` of all samples lie that could be drawn.
+    """Limits between which, with `confidence`, at least the share `content` of all samples that could be drawn lies.
 
-    low, high: infinite where there is no limit on that side; ranks: how many of the lowest and highest samples lie at
-    or beyond
-    them; why: what stands against it, with the remedy ("" where nothing does; the limits are not a number otherwise).
+    low, high: infinite if there is no limit on that side; ranks: how many of the lowest and highest samples lie at or
+    beyond them; why: the reason why there are no limits, with the remedy ("" if there are; otherwise the limits are
+    NaN).
     """
 
     content: float
@@ -144,10 +148,10 @@ def tolerance(
     values: Any, sides: str = "both", content: float | None = None, confidence: float = TOLERANCE_CONFIDENCE,
     dependence: str = "",
 ) -> Tolerance:  # fmt: skip
-    """Tolerance limits of values (n,) by their order alone (Wilks).
+    """Tolerance limits of values (n,), from their order alone (Wilks).
 
-    sides: "low", "high" or "both"; content: by default 0.99865 of one side, 0.9973 of both. A value that is no number lies
-    beyond all limits. dependence: why the samples are not independent, which is why there are no limits then.
+    sides: "low", "high" or "both"; content: by default 0.99865 for one side, 0.9973 for both. A NaN lies beyond all
+    limits. dependence: why the samples are not independent, if they are not; there are no limits then.
 
     >>> x = np.arange(1, 1001) / 1000
     >>> t = tolerance(x, "low", 0.99)
@@ -170,19 +174,19 @@ def tolerance(
     r, s = (max(r - lost, 0) if r else 0), (max(s - (0 if r else lost), 0) if s else 0)
     if (r == 0 and sides != "high") or (s == 0 and sides != "low"):
         return Tolerance(content, confidence, np.nan, np.nan, why=f"{lost:,} samples failed or are undefined")
-    low, high = at_ranks(x, [max(r - 1, 0), n - lost - max(s, 1)])  # not a number comes last
+    low, high = at_ranks(x, [max(r - 1, 0), n - lost - max(s, 1)])  # NaN comes last
     return Tolerance(content, confidence, float(low) if r else -np.inf, float(high) if s else np.inf, (r, s))
 
 
-# --- looking while it runs --------------------------------------------------------------------------------------------
+# --- stopping while it runs -------------------------------------------------------------------------------------------
 
 
 def anytime_interval(met: Any, of: Any, confidence: float = 0.95) -> tuple[Any, Any]:
-    """Interval of a probability that holds at all times at once: `confidence` of all studies never lose the
-    probability from it, so one may look after every sample and stop when one likes. Arrays too.
+    """Interval of a probability that holds at all times simultaneously: in a share `confidence` of all studies the
+    interval never loses the probability, so one may look after every sample and stop at any time. Also for arrays.
 
-    The probabilities p at which a bet that is fair under p, on all other probabilities alike, has not gained 1 / (1 -
-    confidence).
+    It contains the probabilities p for which a bet that is fair under p, spread evenly over all other probabilities,
+    has not gained a factor of 1 / (1 - confidence).
 
     >>> low, high = anytime_interval(990, 1000)
     >>> round(float(low), 3), round(float(high), 3)
@@ -194,7 +198,7 @@ def anytime_interval(met: Any, of: Any, confidence: float = 0.95) -> tuple[Any, 
     middle = np.where(n > 0, k / np.maximum(n, 1), 0.5)
 
     def outside(p: np.ndarray) -> np.ndarray:
-        # log of what the bet has gained, with the binomial coefficient left out on both sides
+        # log of the bet's gain; the binomial coefficient is left out on both sides
         return betaln(k + 1, n - k + 1) - xlogy(k, p) - xlog1py(n - k, -p) >= np.log(1 / (1 - confidence))
 
     ends = []
@@ -209,8 +213,9 @@ def anytime_interval(met: Any, of: Any, confidence: float = 0.95) -> tuple[Any, 
 
 
 def settled(met: Any, of: Any, share: Any, until: float | str, confidence: float = 0.95) -> Any:
-    """Whether a study may stop: "decided", the interval that holds at all times lies on one side of `share`; or a
-    number, it is no wider than that. Whenever it stops, `anytime_interval` keeps its confidence."""
+    """Whether a study may stop. until: "decided" if the interval that holds at all times must lie on one side of
+    `share`, or a number, the width that it must not exceed. `anytime_interval` keeps its confidence whenever the study
+    stops."""
     low, high = anytime_interval(met, of, confidence)
     return (low >= share) | (high < share) if until == "decided" else high - low <= float(until)
 

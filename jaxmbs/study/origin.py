@@ -1,4 +1,4 @@
-"""When, on what system and from which commits a run was begun."""
+"""When, on what system and from which commits a run was started."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
 def origin(study: Path) -> dict[str, Any]:
-    """Date (UTC), system and processor of this process, and the commits of the folder of the study file and of the library,
-    where these are Git repositories."""
+    """Date (UTC), system, processors and Python version of this process, and the commits of the folder of the study
+    file and of the library, if these are in Git repositories."""
     import jaxmbs
 
     places = {"study": study.parent, "jaxmbs": Path(jaxmbs.__file__).parent}
@@ -29,23 +29,24 @@ def origin(study: Path) -> dict[str, Any]:
 
 
 def texts_of(found: Any) -> list[Any]:
-    """What an origin says, all of which are texts; None where it is none."""
+    """All values of an origin, each of which should be a text; [None] if `found` is not an origin."""
     if not isinstance(found, dict) or not isinstance(commits := found.get("commits", {}), dict):
         return [None]
     return [*(x for key, x in found.items() if key != "commits"), *commits.values()]
 
 
 def commit(folder: Path) -> str | None:
-    """The commit that is checked out where a folder lies, None outside of repositories and before the first commit.
+    """Commit that is checked out in the repository that contains a folder; None outside of repositories and before the
+    first commit.
 
-    Read from the files of the repository: Git itself runs what a repository's configuration names.
+    The repository's files are read directly, because Git itself would run what the repository's configuration names.
     """
     for place in (folder := folder.absolute(), *folder.parents):
         if "site-packages" in place.parts:
-            return None  # of a repository that happens to hold the environment
+            return None  # an installed package: a repository around it merely holds the environment
         git = place / ".git"
         with contextlib.suppress(OSError, ValueError):
-            if git.is_file():  # a further worktree, or a submodule
+            if git.is_file():  # an additional worktree, or a submodule
                 git = place / _text(git).removeprefix("gitdir:").strip()
             if not git.is_dir():
                 continue
@@ -56,7 +57,7 @@ def commit(folder: Path) -> str | None:
 def _head(git: Path) -> str | None:
     shared = git / _text(git / "commondir") if (git / "commondir").is_file() else git
     found = _text(git / "HEAD")
-    for _ in range(5):  # names of names
+    for _ in range(5):  # a reference may name another reference
         if not found.startswith("ref:"):
             break
         name = found.removeprefix("ref:").strip()

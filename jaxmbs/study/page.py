@@ -1,4 +1,4 @@
-"""A report as one self-contained HTML page: the verdict on top, then what it rests on."""
+"""Writes a report as one self-contained HTML page: first the verdict, then the results that it rests on."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from jaxmbs.study.statistics import (
 from jaxmbs.study.store import Store
 from jaxmbs.study.units import si, units_of
 
-_POINTS = 500  # of a scatter
+_POINTS = 500  # of a scatter plot
 
 
 def page(
     study: Study, store: Store, summary: Summary, picked: dict[str, tuple[int, int, int]], repeated: Repeated
 ) -> str:
-    """The page's text. picked: output -> samples that are worst, median and best."""
+    """Text of the page. picked: output -> (worst, median, best) sample."""
     title = f"{escape(study.model.name)}: Monte Carlo report"
     record = store.provenance
     lead = (
@@ -78,7 +78,7 @@ def page(
     return f'<!doctype html><html lang="en"><head>{head}<style>{CSS}</style></head>{body}</html>'
 
 
-# --- what came out ----------------------------------------------------------------------------------------------------
+# --- results ----------------------------------------------------------------------------------------------------------
 
 
 def _verdict(study: Study, summary: Summary) -> str:
@@ -245,7 +245,7 @@ def _scatter(study: Study, draws: dict[str, np.ndarray], summary: Summary, outpu
 
 
 def wanted(study: Study, summary: Summary) -> dict[str, tuple[int, int, int]]:
-    """The samples to repeat: output -> (worst, median, best), for every output that has a criterion."""
+    """Samples to repeat: output -> (worst, median, best), for every output that has a criterion."""
     found = {}
     for c in study.criteria:
         picked = extremes(study, summary, c)

@@ -1,4 +1,4 @@
-"""The second half of a report's page: inputs, events, failures, and where it comes from."""
+"""The second half of a report's page: inputs, events, failures, and the provenance."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def inputs(study: Study, draws: dict[str, np.ndarray]) -> str:
-    """What is dispersed, and what came of it."""
+    """Table of what is dispersed, and of the numbers that were applied."""
     found = {a.name: a for a in audit(study, draws)}
     sources, rows = said_in_the_file(study.content), []
     for d in study.dispersions.items:
@@ -40,7 +40,7 @@ def inputs(study: Study, draws: dict[str, np.ndarray]) -> str:
 
 
 def correlations(tables: Sequence[dict[str, Any]]) -> str:
-    """Draws that go together, of the contents of a file."""
+    """Table of the correlated draws, from the contents of a file."""
     if not tables:
         return ""
     rows = [[escape(", ".join(t["draws"])), t["kind"], escape(said(t["matrix"]))] for t in tables]
@@ -49,7 +49,7 @@ def correlations(tables: Sequence[dict[str, Any]]) -> str:
 
 
 def loops(found: Sequence[dict[str, Any]]) -> str:
-    """Cut joints with their frames, of the contents of a file."""
+    """Table of the cut joints with their frames, from the contents of a file."""
     if not found:
         return ""
     rows = []
@@ -60,7 +60,7 @@ def loops(found: Sequence[dict[str, Any]]) -> str:
 
 
 def events(study: Study, summary: Summary, of: Sequence[dict[str, Any]]) -> str:
-    """What events wait for and switch, of the contents of a file, and how often they happened."""
+    """Table of what events wait for and switch, from the contents of a file, and of how often they happened."""
     if not of:
         return panel("<p>None: the structure of the mechanism does not change.</p>")
     rows = []
@@ -79,13 +79,13 @@ def events(study: Study, summary: Summary, of: Sequence[dict[str, Any]]) -> str:
 
 
 def again(store: Store, sample: int) -> str:
-    """The command that repeats a sample, for a shell."""
+    """The shell command that repeats a sample."""
     words = store.folder / "study.toml", "--sample", sample, "--of", store.folder
     return command("simulate", *words, record=store.provenance)
 
 
 def failures(summary: Summary, store: Store) -> str:
-    """What went wrong, and where first."""
+    """Table of what went wrong, and in which samples first."""
     if not summary.failed:
         return "<p>None.</p>"
     rows = []
@@ -96,7 +96,7 @@ def failures(summary: Summary, store: Store) -> str:
 
 
 def credibility(study: Study, summary: Summary, found: dict[str, Drivers | None]) -> str:
-    """The factors of NASA-STD-7009, as far as a run can speak for them; the rest is for those who sign."""
+    """The factors of NASA-STD-7009, as far as a run can say something about them; the rest is left to those who sign."""
     failed = sum(f.count for f in summary.failed.values())
     widest = max((v.high - v.low for v in summary.verdicts), default=float("nan"))
     commented = said_in_the_file(study.content)
@@ -122,7 +122,7 @@ def credibility(study: Study, summary: Summary, found: dict[str, Drivers | None]
 
 
 def provenance(study: Study, store: Store, summary: Summary) -> str:
-    """What the results were made from, with what."""
+    """Table of what the results were made from, and with what."""
     record = store.provenance
     versions = ", ".join(f"{k} {v}" for k, v in record["versions"].items())
     try:
@@ -148,7 +148,7 @@ def provenance(study: Study, store: Store, summary: Summary) -> str:
 
 
 def _origin(found: dict[str, Any]) -> list[list[str]]:
-    """When, on what system and from which commits a run was begun."""
+    """When, on what system and from which commits a run was started."""
     rows = [[key, escape(str(found[key]))] for key in ("date", "system", "python") if key in found]
     called = {"study": "commit of the study's folder", "jaxmbs": "commit of jaxmbs"}
     commits = found.get("commits", {})

@@ -1,10 +1,10 @@
-"""How a report looks: on wide and narrow screens, by day and night, on A4."""
+"""Style of a report: for wide and narrow screens, light and dark mode, and printing on A4."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-# colours of the pictures, which take those of the page
+# colours of the plots, with the names of the page's colours that replace them
 COLOURS = {
     "#1d2b3a": "ink",
     "#6b7a8c": "muted",
@@ -70,14 +70,14 @@ code { font:12.5px ui-monospace,Menlo,Consolas,monospace; overflow-wrap:anywhere
 
 
 def themed(svg: str) -> str:
-    """A picture in the colours of the page."""
+    """A picture with its colours replaced by those of the page."""
     for colour, name in COLOURS.items():
         svg = svg.replace(colour, f"var(--{name})")
     return svg
 
 
 def panel(content: str, kind: str = "") -> str:
-    """A frame of the page."""
+    """Content in a frame of the page."""
     return f'<div class="panel {kind}">{content}</div>'
 
 
@@ -87,7 +87,8 @@ def picture(svg: str, kind: str = "") -> str:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], numbers: int = 0) -> str:
-    """The last `numbers` columns are numbers. Cells are HTML; each says what it is, for screens without room for columns."""
+    """An HTML table; the last `numbers` columns are numbers. Cells are HTML; each carries the name of its column, for
+    screens without room for columns."""
     kinds = [" class=n" if i >= len(head) - numbers else "" for i in range(len(head))]
 
     def cells(row: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""Pictures of a report, as SVG text that goes into the page."""
+"""Plots of a report, as SVG text for the page."""
 
 from __future__ import annotations
 
@@ -28,16 +28,17 @@ _STYLE: Any = {
 }  # fmt: skip
 
 
-_LEFT, _BELOW, _MARGIN = 0.72, 0.46, 0.1  # [inch] room for numbers and names of axes
-_LINE, _ABREAST = 0.27, 3  # [inch] room for a line of a legend, and what stands in one
-_LETTER = 0.068  # [inch] width of one, on average
+_LEFT, _BELOW, _MARGIN = 0.72, 0.46, 0.1  # [inch] margins, with room for the numbers and names of axes
+_LINE, _ABREAST = 0.27, 3  # [inch] height of a row of a legend, and its number of entries
+_LETTER = 0.068  # [inch] average width of a letter
 
 
 @contextmanager
 def _picture(
     width: float, height: float, svg: list[str], label: str, left: float = _LEFT, above: float = _MARGIN
 ) -> Iterator[Axes]:
-    """Axes in a picture of this size [inch]; matplotlib's own layouts draw everything twice."""
+    """Axes in a figure of this size [inch], whose SVG is appended to `svg`. matplotlib's own layouts would draw
+    everything twice."""
     with matplotlib.rc_context(_STYLE):
         sides = left / width, _BELOW / height, 1 - (left + _MARGIN) / width, 1 - (_BELOW + above) / height
         yield (figure := Figure(figsize=(width, height))).add_axes(sides)
@@ -48,10 +49,11 @@ def _picture(
 
 
 def histogram(values: Any, name: str, unit: Unit, criteria: Sequence[Criterion], grid: float = 0.0) -> str:
-    """Histogram of an output, an array or column of them, the samples that miss a criterion in another colour, its bound
-    marked.
+    """Histogram of an output (an array or a column of values). Samples that miss a criterion have another colour, and
+    the bounds of the criteria are marked.
 
-    grid: step between values that can occur, in SI (times), so that every bin holds equally many of them."""
+    grid: step between the values that can occur, in SI (for times), so that every bin covers equally many of them.
+    """
     x = column(values)
     m, svg = defined(x), []
     with _picture(4.6, 2.7, svg, f"histogram of {name}") as ax:
@@ -72,7 +74,7 @@ def histogram(values: Any, name: str, unit: Unit, criteria: Sequence[Criterion],
                 good += np.histogram(shown[met], edges)[0]
                 bad += np.histogram(shown[~met], edges)[0]
             for low_ends, counts, color in ((np.zeros_like(good), good, GOOD), (good, bad, BAD)):
-                if counts.any():  # one shape: a hundred bars, each drawn for itself, take twice as long as all the rest
+                if counts.any():  # one shape: a hundred separate bars would take twice as long as all the rest
                     ax.stairs(low_ends + counts, edges, baseline=low_ends, fill=True, color=color, linewidth=0)
             ax.set_ylim(0, None)
         for sign, bound in (mark for c in criteria for mark in c.marks):
@@ -87,7 +89,7 @@ def histogram(values: Any, name: str, unit: Unit, criteria: Sequence[Criterion],
 
 
 def _window(x: Column, bounds: Sequence[float]) -> tuple[float, float]:
-    """Range that shows the bulk and the bounds; the last bins take what lies beyond."""
+    """Range that shows most of the values and the bounds near them; the outermost bins include the values beyond."""
     low, high = quantiles(x, [0.0005, 0.9995])
     reach = high - low
     near = [b for b in bounds if low - 2 * reach <= b <= high + 2 * reach]
@@ -100,8 +102,8 @@ def history(
     t: np.ndarray, curves: Mapping[str, tuple[int, np.ndarray]], name: str, unit: Unit, criteria: Sequence[Criterion],
     band: np.ndarray | None = None,
 ) -> str:  # fmt: skip
-    """What an output measures over time, for the worst, median and best sample {which: (sample, values in SI)}; band (4, T):
-    between which all of many samples lie (first and last row), and most of them."""
+    """Plot of what an output measures over time, for the worst, median and best sample. curves: {which: (sample, values
+    in SI)}; band (4, T): limits of all of many samples (first and last row), and of most of them."""
     colors, svg = {"worst": BAD, "median": NEUTRAL, "best": GOOD}, []
     with _picture(9.2, 3.3, svg, f"history of {name}", above=_LINE) as ax:
         if band is not None:
@@ -121,7 +123,8 @@ def history(
 
 
 def bars(found: Sequence[tuple[str, float, float, float]], name: str, rest: float) -> str:
-    """Shares of an output's variance by draw with the ends of their intervals, the largest on top, and what is left."""
+    """Shares of an output's variance by draw, with the ends of their intervals, the largest on top, and the rest that
+    they leave unexplained."""
     svg: list[str] = []
     rows = [*found, ("rest", rest, rest, rest)][::-1]
     left = 0.2 + _LETTER * max(len(r[0]) for r in rows)
@@ -137,7 +140,7 @@ def bars(found: Sequence[tuple[str, float, float, float]], name: str, rest: floa
 
 
 def scatter(x: np.ndarray, label: str, values: np.ndarray, name: str, unit: Unit, criteria: Sequence[Criterion]) -> str:
-    """An output over a draw, the samples that miss a criterion in another colour."""
+    """Plot of an output against a draw; samples that miss a criterion have another colour."""
     svg: list[str] = []
     met = np.all([c.met(values) for c in criteria], axis=0) if criteria else np.ones(len(x), bool)
     with _picture(4.6, 2.7, svg, f"{name} over {label}") as ax:
@@ -151,7 +154,8 @@ def scatter(x: np.ndarray, label: str, values: np.ndarray, name: str, unit: Unit
 
 
 def convergence(curves: Mapping[str, np.ndarray]) -> str:
-    """Shares of samples that meet criteria over the number of samples, with their intervals (4, points)."""
+    """Plot of the share of samples that meet each criterion, with its interval, against the number of samples. curves:
+    (4, points) each."""
     svg: list[str] = []
     above = _LINE * -(-len(curves) // _ABREAST)
     with _picture(9.2, 2.5 + above, svg, "convergence of the criteria", above=above) as ax:
@@ -170,7 +174,7 @@ def convergence(curves: Mapping[str, np.ndarray]) -> str:
 
 
 def _legend(ax: Axes) -> None:
-    """Above the axes, where it covers nothing."""
+    """Legend above the axes, where it covers nothing."""
     ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=_ABREAST, borderaxespad=0.2, borderpad=0)
 
 

@@ -1,4 +1,4 @@
-"""What the programs of a study are made of: what is known of it by content, or why it is not."""
+"""What the compiled programs of a study depend on, by content, or why that is not known."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def content(study: Study) -> tuple[list[str] | None, str]:
-    """All that the programs of the study are made of, as text; or None, and why it is not known."""
+    """Everything that the compiled programs of the study depend on, as text; or None, and why it is not known."""
     if is_robot(study.path):
         return None, "what a robot's file refers to is not known"
     data = {key: x for key, x in parse(study.content).items() if key != "criteria"}
@@ -32,7 +32,7 @@ def content(study: Study) -> tuple[list[str] | None, str]:
 
 
 def _of_others(study: Study, words: set[str]) -> dict[str, Any]:
-    """Functions and classes that are not the library's and may be meant by words of the file, by name."""
+    """Functions and classes that are not the library's and that words of the file may name, by name."""
     classes = (c for c in study.catalogue.classes if not c.__module__.startswith("jaxmbs."))
     named = [(f"class {type_name(c)}", c) for c in classes if type_name(c) in words]
     found = {name: f for name, f in study.catalogue.functions.items() if name in words}

@@ -1,4 +1,4 @@
-"""The public names: what `jaxmbs.study.NAME` finds."""
+"""The public names of `jaxmbs.study`."""
 
 from jaxmbs.io.errors import InputError as InputError
 from jaxmbs.study.order_statistics import anytime_interval as anytime_interval

@@ -1,5 +1,5 @@
-"""How seldom a criterion of a study is missed: its probability where no Monte Carlo run reaches, and the worst case in
-words."""
+"""How rarely a criterion of a study is missed: its probability beyond the reach of a Monte Carlo run, and the worst
+case."""
 
 from __future__ import annotations
 
@@ -37,17 +37,19 @@ if TYPE_CHECKING:
     from jaxmbs.study.problem import Study
 
 _ROWS = 16  # samples that a core computes at once: a search asks for few at a time
-_STARTS = 3  # of a search by gradient
-_TOLD = 6  # inputs of a point that are told, the largest
+_STARTS = 3  # starting points of a search by gradient
+_TOLD = 6  # inputs of a point that are reported, the largest
 
 Progress = Callable[[str, int, float], None]
 
 
 def limit_state_of(study: Study, criterion: Criterion) -> LimitState:
-    """The limit state of a study's criterion: its margin [SI], over one standard normal number per input of the dispersions.
+    """The limit state of a study's criterion: its margin [SI], as a function of one standard normal number per input of
+    the dispersions.
 
-    Values come from the program of `run`; a sample that fails is a failure of the criterion, as in a report. Gradients
-    are differences of values: a search takes some dozens, for which no program in reverse mode is worth its compilation.
+    Values come from the program of `run`; a sample that fails counts as a failure of the criterion, as in a report.
+    Gradients are finite differences of values: a search needs only some dozens of them, too few to compile a program in
+    reverse mode.
     """
     from scipy.special import ndtr
 
@@ -73,7 +75,7 @@ def limit_state_of(study: Study, criterion: Criterion) -> LimitState:
 
 
 def picked(study: Study, text: str | None) -> Criterion:
-    """The criterion that is meant: its sentence, its output's name, or the only one. Raises InputError."""
+    """The criterion that is meant: by its sentence, by its output's name, or the only one. Raises InputError."""
     found = [c for c in study.criteria if text is None or text in (c.text, c.output)]
     if len(found) == 1:
         return found[0]
@@ -87,12 +89,13 @@ def rare(
     study: Study, criterion: str | None = None, method: str = "importance", n: int = 4000, radius: float = 3.0,
     of: str | Path | None = None, progress: Progress | None = None,
 ) -> dict[str, Any]:  # fmt: skip
-    """Probability that a criterion is missed, most probable way and worst case within `radius` standard deviations, as
-    plain data.
+    """Probability that a criterion is missed, the most probable way to miss it, and the worst case within `radius`
+    standard deviations, as plain data.
 
-    method: "importance" (n samples around failures, which searches find before) or "subset" (ten runs with n / 20
-    samples in each level of a tenth of the one before); of: a run of the study, whose worst sample is told beside the
-    worst case; progress: called with (stage, simulations so far, margin that was reached, in the unit that reports show).
+    method: "importance" (n samples around failures, which are searched for first) or "subset" (ten runs with n / 20
+    samples in each level, where each level is reached by a tenth of the samples of the previous one); of: a run of the
+    study, whose worst sample is reported together with the worst case; progress: called with (stage, simulations so
+    far, margin that was reached, in the unit that reports show).
     """
     c = picked(study, criterion)
     if method not in ("importance", "subset"):
@@ -129,13 +132,13 @@ def rare(
 
 
 def _near(found: Failures) -> np.ndarray | None:
-    """Failures that a search by gradient begins from, if any were found."""
+    """Failures from which a search by gradient starts, if any were found."""
     return found.apart(_STARTS) if found.reached else None
 
 
 def _points(g: LimitState, found: Failures, n: int, seed: int) -> tuple[list[DesignPoint], list[Estimate]]:
-    """The most probable failures, and what they say by themselves: to the first and, where curvatures do not take more
-    simulations than n / 8, to the second order."""
+    """The most probable failures, and their estimates of the probability: to first order and, if the curvatures need no
+    more than n / 8 simulations, to second order."""
     if not found.reached:
         return [], []
     g.at("most probable failure")
@@ -148,7 +151,7 @@ def _points(g: LimitState, found: Failures, n: int, seed: int) -> tuple[list[Des
 
 
 def _beside(e: Estimate, sampled: Estimate) -> Estimate:
-    """An estimate without an interval, with a remark where samples contradict it."""
+    """An estimate without an interval, with a remark if the samples contradict it."""
     if e.remark or not sampled.high > 0 or sampled.low <= e.probability <= sampled.high:
         return e
     return replace(e, remark="outside the interval of the samples: the boundary is not as it supposes")
@@ -181,7 +184,7 @@ def _worst_sample(study: Study, criterion: Criterion, folder: str | Path) -> dic
 
 
 def table(found: dict[str, Any]) -> RenderableType:
-    """The same for the terminal."""
+    """What `rare` found, as a table for the terminal."""
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text

@@ -1,4 +1,5 @@
-"""How a run's folder becomes whole again: what tells of the numbers is put back, what is damaged is forgotten."""
+"""Repairs a run's folder: restores what describes the numbers, and removes what is damaged, so that it is computed
+again."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def repair_results(study: Study, store: Store) -> list[Damage]:
-    """Put metadata back and forget what is damaged, so that it is computed anew. Returns what was found."""
+    """Restore the metadata and remove what is damaged, so that it is computed again. Returns the damage that was found."""
     found = repair_metadata(study, store)
     lost = list(damaged_chunks(store))
     for d in lost:
@@ -31,7 +32,7 @@ def repair_results(study: Study, store: Store) -> list[Damage]:
 
 
 def repair_metadata(study: Study, store: Store) -> list[Damage]:
-    """Put back what tells of the arrays. Returns what was found."""
+    """Restore the metadata of the arrays. Returns the damage that was found."""
     found = broken_metadata(study, store)
     for path, content in stores.metadata(study, store).items() if found else ():
         target = store.folder / RESULTS / path
@@ -41,7 +42,7 @@ def repair_metadata(study: Study, store: Store) -> list[Damage]:
 
 
 def discard(store: Store) -> list[Damage]:
-    """Remove what a report has written and is not so any more. Returns what was found."""
+    """Remove the files of a report that no longer belong to the results. Returns the damage that was found."""
     found = list(damaged_copies(store))
     for d in found:
         storage.remove(store.folder / d.file)
@@ -49,18 +50,19 @@ def discard(store: Store) -> list[Damage]:
 
 
 def cut(study: Study, store: Store, n: int) -> Store:
-    """End a run after n samples, whole chunks of them: what was computed beyond is forgotten."""
+    """End a run after n samples, which are whole chunks; what was computed beyond them is removed."""
     if n < store.n:
         store.clear(n, store.n)
         record = signed(store.provenance | {"n": n, "most": store.n}, store.key)
         storage.write_whole(store.folder / PROVENANCE, json.dumps(record, indent=2).encode())
         store = Store(store.folder, record, store.key)
-        repair_metadata(study.of_size(n), store)  # which `resume` does, should this be interrupted
+        repair_metadata(study.of_size(n), store)  # if this is interrupted, `resume` does it
     return store
 
 
 def put_back(folder: Path) -> Iterator[str]:
-    """Write provenance, study file and modules from their copies in the results, where they are not as they were."""
+    """Restore provenance, study file and modules from their copies in the results, if they have changed; yields their
+    names."""
     root = _parsed(_read(folder / RESULTS / "zarr.json"))
     attributes = root.get("attributes") if isinstance(root, dict) else None
     attributes = attributes if isinstance(attributes, dict) else {}
@@ -93,7 +95,8 @@ def put_back(folder: Path) -> Iterator[str]:
 
 
 def _of_one_run(record: Provenance, copy: Provenance) -> bool:
-    """Whether a record is its copy, or that of the same run after `cut`, which was interrupted before it wrote the copy."""
+    """Whether a record equals its copy, or is that of the same run after a `cut` that was interrupted before it wrote
+    the copy."""
     return record == copy or record.get("most") == copy["n"]
 
 

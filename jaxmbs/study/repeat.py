@@ -21,14 +21,14 @@ from jaxmbs.study.targets import Numbers
 from jaxmbs.study.units import si, units_of
 
 Array = Any
-_ROWS = 16  # of a program for several samples: a multiple
+_ROWS = 16  # the number of several samples is filled up to a multiple of this
 
 
 @dataclass(frozen=True)
 class History:
-    """Motion of S samples at T times: t (T,), q (S, T, nq), v (S, T, nv); values: what every output measures, (S, T);
-    outputs: folded to one number, (S,); status (S,), energy_error (S,) [J] at the end; numbers: what differs from
-    sample to sample, (S, ...), None of the nominal motion; violated (S, constraints): see `Solution.violated`."""
+    """Motion of S samples at T times. t (T,), q (S, T, nq), v (S, T, nv); values: what every output measures, (S, T);
+    outputs: the same reduced to one number, (S,); status (S,); energy_error (S,) [J] at the end; numbers: those that
+    differ between samples, (S, ...), None for the nominal motion; violated (S, constraints): see `Solution.violated`."""
 
     t: np.ndarray
     q: np.ndarray
@@ -44,23 +44,23 @@ class History:
 def repeat(
     study: Study, samples: Sequence[int] | None = None, save_every: int = 1, draws: np.ndarray | None = None
 ) -> History:
-    """History of the named samples, or of the nominal motion (S = 1); every save_every-th step and the last one.
+    """History of the given samples, or of the nominal motion (S = 1), at every save_every-th step and the last one.
 
-    draws (S, k): of the samples, where they are known.
+    draws (S, k): those of the samples, if they are already known.
     """
     dtype, time, fold = precision(), study.simulation, folded(study.outputs, precision())
 
     def one(model: mbs.Model, q: Array, v: Array) -> Any:
         run = simulated(time, model, q, v, save_every=save_every, fold=fold)
         modes = run.mode_at(model, run.t) if needs_mode(study.outputs) else None
-        # in a loop, which becomes part of the kernel
+        # a loop over the times, which becomes part of the kernel
         found = jax.lax.map(lambda now: measured(study.outputs, model, *now), (run.t, run.q, run.v, modes))
         values = {name: jnp.where(defined, value, jnp.nan) for name, (value, defined) in found.items()}
         outputs = kept(study.outputs, run.folded, run.events, model, q, v)
         return outputs, run.status, run.energy_error[-1], (run.t, run.q, run.v, values), run.violated
 
     def over_all(axes: Any, *batch: Any) -> Any:
-        # machine code serves every angle; loops in its place do not (`anew` is not None), and jax.vmap computes all
+        # machine code can take every angle; the loops used without it cannot (`anew` is not None): jax.vmap computes all
         found, anew = over_rows(one, (axes, 0, 0))(*batch)
         return found if anew is None else jax.vmap(one, (axes, 0, 0))(*batch)
 
@@ -85,10 +85,10 @@ def repeat(
 
 
 def write(study: Study, history: History, path: Path, sample: int = 0, overwrite: bool = True) -> None:
-    """Write one sample's history by the file's name: .csv, one row per time, in the units of the study's file, which its
-    heads tell ("reach [mm]"); .npz or .zarr in SI, by names alone.
+    """Write the history of one sample; the suffix of the path decides the format. .csv: one row per time, in the units
+    of the study's file, which the column heads state ("reach [mm]"); .npz or .zarr: in SI, with plain names.
 
-    Raises InputError for another name, and for a file that exists where it may not be overwritten.
+    Raises InputError for any other suffix, and for an existing file unless `overwrite` is set.
     """
     check_name(path, overwrite)
     columns = {"t": history.t} | _columns(study, history, sample)
@@ -108,7 +108,7 @@ def write(study: Study, history: History, path: Path, sample: int = 0, overwrite
 
 
 def check_name(path: Path, overwrite: bool = True) -> None:
-    """Raises InputError where a history cannot be written under this name."""
+    """Raises InputError if a history cannot be written to this path."""
     if path.exists() and not overwrite:
         raise InputError(Problem(str(path), "exists already; choose another name with --out, or say --overwrite"))
     if path.suffix not in (".csv", ".npz", ".zarr"):

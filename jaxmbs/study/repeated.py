@@ -1,6 +1,7 @@
-"""What a report computes anew: histories of the samples that matter, a band of many, and the worst one as a motion.
+"""What a report computes again: histories of the samples that matter, a band of many samples, and the motion of the
+worst one.
 
-Kept beside the results, so that the next report of the same samples is quick.
+It is saved with the results, so that the next report of the same samples is quick.
 """
 
 from __future__ import annotations
@@ -27,19 +28,19 @@ if TYPE_CHECKING:
     from jaxmbs.study.store import Store
 
 FILE = HISTORIES
-_MOST_BYTES = 1 << 30  # of a file that is read again
+_MOST_BYTES = 1 << 30  # unpacked size of a saved file that is still read
 PLACES = ("worst", "median", "best")
 BAND = (0.0, 0.05, 0.95, 1.0)
-_POINTS = 400  # of a history
-_OF_A_BAND = 100  # samples,
-_NUMBERS = 2e7  # as far as their motions have no more numbers
+_POINTS = 400  # approximate number of points of a history
+_OF_A_BAND = 100  # samples of a band,
+_NUMBERS = 2e7  # fewer if their motions had more numbers than this
 
 
 @dataclass(frozen=True)
 class Repeated:
-    """t (T,) [s]; samples (S,): numbers of those repeated; values: what every output measures, (S, T); bands: quantiles
-    `BAND` of it over the first `of_band` samples that went well, (4, T); motion: a page that plays, "" where nothing can be
-    drawn."""
+    """t (T,) [s]; samples (S,): indices of those repeated; values: what every output measures, (S, T); bands: its
+    quantiles `BAND` over the first `of_band` samples that succeeded, (4, T); motion: a page that plays, "" if nothing
+    can be drawn."""
 
     t: np.ndarray = field(default_factory=lambda: np.zeros(0))
     samples: np.ndarray = field(default_factory=lambda: np.zeros(0, int))
@@ -54,7 +55,8 @@ class Repeated:
 
 
 def repeated(study: Study, store: Store, summary: Summary, picked: dict[str, tuple[int, int, int]]) -> Repeated:
-    """Of the picked samples {output: (worst, median, best)}; the motion is that of the first output's worst and median."""
+    """Histories of the picked samples {output: (worst, median, best)}; the motion is that of the worst and the median
+    sample of the first output."""
     if not picked:
         return Repeated()
     samples = sorted({sample for three in picked.values() for sample in three})
@@ -79,13 +81,13 @@ def _made(
     values = {name: x[:s] for name, x in history.values.items()}
     bands = {name: np.quantile(x[s:], BAND, axis=0) for name, x in history.values.items() if len(good) > 1}
     found = Repeated(history.t, np.array(samples), len(good), values, bands, _motion(study, history, samples, shown))
-    with contextlib.suppress(OSError):  # a folder that can only be read
+    with contextlib.suppress(OSError):  # a read-only folder
         _keep(found, store, wanted)
     return found
 
 
 def _motion(study: Study, history: History, samples: list[int], shown: tuple[int, ...]) -> str:
-    """The page of the worst sample's motion, with the median one laid over it."""
+    """The page of the worst sample's motion, with the median one drawn over it."""
     import jax
 
     from jaxmbs.errors import ModelError
@@ -99,7 +101,7 @@ def _motion(study: Study, history: History, samples: list[int], shown: tuple[int
     plots = plots_of(study, {name: {n: x[k] for n, k in rows.items()} for name, x in history.values.items()})
     try:
         return moving_page(models, motions, plots)
-    except ModelError:  # a mechanism that has no picture
+    except ModelError:  # a mechanism that cannot be drawn
         return ""
 
 
@@ -117,7 +119,7 @@ def _keep(found: Repeated, store: Store, wanted: np.ndarray) -> None:
 
 
 def _kept(store: Store, wanted: np.ndarray) -> Repeated | None:
-    """What is kept of just this; None where it is not there, of other samples, or not as it was written."""
+    """What was saved for exactly these samples; None if it is missing, of other samples, or not as it was written."""
     tables: dict[str, dict[str, np.ndarray]] = {"values": {}, "bands": {}}
     try:
         content = (store.folder / FILE).read_bytes()
@@ -137,6 +139,6 @@ def _kept(store: Store, wanted: np.ndarray) -> Repeated | None:
 
 
 def _unpacked(content: bytes) -> int:
-    """Size of what an archive says that it has [byte]."""
+    """Unpacked size that an archive states for its content [byte]."""
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         return sum(item.file_size for item in archive.infolist())

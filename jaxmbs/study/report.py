@@ -29,12 +29,13 @@ if TYPE_CHECKING:
 
     from jaxmbs.study.units import Unit
 
-OFTEN_AT_START = 0.1  # of the samples
+OFTEN_AT_START = 0.1  # least share of the samples for which a note is given
 
 
 @dataclass(frozen=True)
 class Written:
-    """A report: the page's path, the table for the terminal, the run as plain data, whether every criterion is met."""
+    """A report. path: that of the page; table: for the terminal; document: the run as plain data; passed: whether every
+    criterion is met."""
 
     path: Path
     table: RenderableType
@@ -48,10 +49,10 @@ class Written:
 
 
 def report(folder: str | Path, trust: bool = False, seal: str | Path | None = None) -> Written:
-    """Write the page of a run, finished or not.
+    """Write the page of the run in a folder, finished or not.
 
-    trust: run the Python modules of the study; seal: a file with the key of a run that has one, which goes under the page.
-    Raises InputError where there is no run, and where results are damaged, with the names of what is.
+    trust: run the Python modules of the study; seal: a file with the key of a sealed run, which also seals the page.
+    Raises InputError if there is no run, and if results are damaged, naming what is damaged.
     """
     store = stores.open_folder(folder, key_of(seal))
     study = stores.read_study(store, trust)
@@ -82,12 +83,12 @@ def limits_said(limits: Tolerance | None, unit: Unit | None) -> str:
 
 
 def required_said(v: Verdict) -> str:
-    """In how many of the samples a criterion must be met."""
+    """The share of the samples in which a criterion must be met, as text."""
     return f"{100 * v.share:.6g} %"
 
 
 def shortfall(study: Study, summary: Summary, v: Verdict) -> str:
-    """What was required of a criterion, and what the samples show."""
+    """Says what was required of a criterion, and what the samples show."""
     shown = f"required in {required_said(v)} of the samples, shown in {v.probability:.2%} ({v.met:,} of {v.of:,})"
     if np.isfinite(v.low):
         shown += f", with {CONFIDENCE:.0%} confidence {v.low:.2%} to {v.high:.2%}"
@@ -99,7 +100,7 @@ def shortfall(study: Study, summary: Summary, v: Verdict) -> str:
 
 
 def start_notes(study: Study, summary: Summary) -> list[str]:
-    """Which extremes tell of the start alone, and what to say where that is not meant."""
+    """Notes on extremes that often occur at t = 0, and on what to write in the file if that is not intended."""
     return [
         f"{name}.{study.outputs[name].reduce} is its value at t = 0 in {share:.3g} % of the samples: say from = ... in "
         f'[outputs.{name}], an instant such as 0.1 or "event NAME", where only what comes later counts; from = 0 if not'
@@ -108,7 +109,7 @@ def start_notes(study: Study, summary: Summary) -> list[str]:
 
 
 def notes(study: Study, summary: Summary) -> list[str]:
-    """What the criteria's table means and what would show more."""
+    """Notes on what the table of criteria means, and on how many samples would show more."""
     if summary.dependence:
         return [summary.dependence]
     found = []
@@ -119,14 +120,14 @@ def notes(study: Study, summary: Summary) -> list[str]:
             continue
         try:
             more = f"about {samples_to_show(v.share, v.probability, CONFIDENCE):,}"
-        except InputError:  # so few more than must
+        except InputError:  # the share that meets it is barely above the required one
             more = "more than a trillion"
         found.append(f"{v.text}: {more} samples would show it with {CONFIDENCE:.0%} confidence, if as many meet it")
     return found
 
 
 def table(study: Study, store: Store, summary: Summary | None = None) -> RenderableType:
-    """Criteria with their probabilities, quantiles of the outputs, failures."""
+    """Table for the terminal: criteria with their probabilities, quantiles of the outputs, failures."""
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text

@@ -1,4 +1,4 @@
-"""Runs a study, or what is left of it."""
+"""Runs a study, or the remaining part of it."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from jaxmbs.study.store import Store
 if TYPE_CHECKING:
     from jaxmbs.study.batch import Compiled
 
-FEWEST_ROWS = 64  # below, XLA's vector loops have remainders: bits of a sample could depend on its row
-PACE = 1.0  # [s] between two steps of the progress
+FEWEST_ROWS = 64  # with fewer, XLA's vector loops have remainders: bits of a sample could depend on its row
+PACE = 1.0  # [s] between two reports of progress
 
-# called with "compile", "run" or "done", samples there, samples in all
+# called with "compile", "run" or "done", samples done, samples in all
 Progress = Callable[[str, int, int], None]
 
 
@@ -48,19 +48,20 @@ def run(
     trust: bool = False,
     seal: str | Path | None = None,
 ) -> Store:
-    """Compute samples 0 ... n - 1 of a study into a folder, or to an address (s3://bucket/run).
+    """Compute samples 0 ... n - 1 of a study, and write them to `out`, a folder or an address (s3://bucket/run).
 
-    n: None where its design fixes their number; block_rows: samples that a core computes at once, 64 unless named (1040 on
-    a GPU), kept in the provenance; the precision is this process's (jax_enable_x64). A sample is a pure function of the
-    study file and its index: neither n, nor the number of devices, nor an interruption changes its bits. Memory does not
-    grow with n. A sample that fails has a status and no effect on others. wait: for another process that works there.
-    until: end before n as soon as every criterion is "decided", or its interval is no wider than this number; the report's
-    intervals then hold whenever one stops.
-    cluster: compute on "local:4" (four processes), "tcp://HOST:PORT" (a scheduler of Dask), or a cluster object of Dask;
-    trust: the workers run the Python modules of the study; seal: a file with a key of yours, over the record and, at the
-    end, all numbers: who has it not can change none of them unseen (`jaxmbs verify --seal`). Raises InputError where
-    `out` has results already, is in use, or cannot be written, and, with figures, where the machine has not the disk, memory
-    or time.
+    n: None if the design fixes the number; block_rows: samples that a core computes at once, by default 64 (1040 on a
+    GPU), saved in the provenance; the precision is that of this process (jax_enable_x64). A sample is a pure function
+    of the study file and its index: its bits depend neither on n (unless a design places the samples), nor on the
+    number of devices, nor on interruptions. Memory does not grow with n. A sample that fails gets a status and has no
+    effect on others. wait: wait for another process that works there. until: end before n, as soon as every criterion
+    is "decided", or its interval is no wider than this number; the report's intervals allow for the early end. cluster:
+    compute on "local:4" (four processes), "tcp://HOST:PORT" (a scheduler of Dask), or a cluster object of Dask; trust:
+    the workers run the Python modules of the study; seal: a file with a user's key, which seals the record and, at the
+    end, all numbers: nobody without the key can change any of them unnoticed (`jaxmbs verify --seal`).
+
+    Raises InputError if `out` already has results, is in use, or cannot be written, and, with figures, if the machine
+    does not have the disk space, memory or time.
     """
     study = study.of_size(n)
     n = study.n or 0
@@ -95,12 +96,12 @@ def resume(
     cluster: Any = None,
     seal: str | Path | None = None,
 ) -> Store:
-    """Compute what an interrupted run has left open, and anew what is damaged; nothing if all is there.
+    """Compute what an interrupted run has not computed, and again what is damaged; nothing if everything is there.
 
-    Raises InputError where there is no run, where the study file in the folder was changed, where another process works in
-    the folder (wait: until it ends), or where the precision, the device or a version differs from the run's;
-    other_versions = True accepts all of these but the precision. trust: run the Python modules of the study; cluster:
-    as for `run`; seal: the file with the key, where the run has one.
+    Raises InputError if there is no run, if the study file in the folder was changed, if another process works in the
+    folder (unless `wait` is set), or if the precision, the device or a version differs from the run's. other_versions =
+    True accepts another device or version, but not another precision. trust: run the Python modules of the study;
+    cluster: as for `run`; seal: the file with the key, if the run has one.
     """
     store = stores.open_folder(folder, key_of(seal))
     stores.require_key(store)
@@ -121,7 +122,8 @@ def resume(
 
 @contextmanager
 def _writing(folder: Path, record: Provenance, cluster: Any, wait: bool) -> Iterator[Any]:
-    """Hold a run's folder, with a client of the cluster if one is named. Raises InputError where it takes no more."""
+    """Hold a run's folder, and give a client of the cluster if one is named. Raises InputError if the folder cannot be
+    written."""
     try:
         storage.make(folder)
         with storage.reached(folder), _on(cluster, folder) as client, lock.held(folder, wait):
@@ -149,7 +151,7 @@ def _fill(
     enough = Stopping(study, store, store.arrays()) if "until" in store.provenance else lambda: None
     ended = enough() if missing else None
     for first, stop in missing if ended is None else ():
-        store.clear(first, stop)  # what an interruption left of them
+        store.clear(first, stop)  # remove what an interruption left of them
     if missing and ended is None and client is not None:
         from jaxmbs.study.cluster import fill
 
@@ -193,11 +195,12 @@ def _fill(
 
 
 class _Pace:
-    """Size of the next chunk in blocks: whole zarr chunks, about a second, and a part of the free memory."""
+    """Size of the next chunk in blocks: whole zarr chunks, about a second of work, and within a part of the free
+    memory."""
 
     def __init__(self, program: Compiled, per_chunk: int) -> None:
         self.step = math.lcm(per_chunk, program.devices)  # no device idles, no zarr chunk is split
-        # every device computes one block at a time; what remains of a chunk are its results
+        # every device computes one block at a time; only the results of a chunk stay in memory
         results = sum(x.size * x.dtype.itemsize for x in _leaves(program)) // program.most
         fitting = min(program.most, psutil.virtual_memory().available // (8 * results))
         self.most = max(1, fitting // self.step) * self.step

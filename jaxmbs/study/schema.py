@@ -26,7 +26,7 @@ class InitialTable(Table):
 
 
 class SimulationTable(Table):
-    """Horizon and step."""
+    """Duration, step and method of the simulation."""
 
     t_end: Positive = stated("number > 0", "time at which a motion ends", unit="s")
     dt: Positive = stated("number > 0", "step of the integration; with a tolerance the longest", unit="s", default=1e-3)
@@ -45,7 +45,7 @@ class SimulationTable(Table):
 
 
 class StudyTable(Table):
-    """What belongs to all samples."""
+    """Settings of all samples."""
 
     seed: Annotated[int, Field(strict=True, ge=0, lt=2**63)] = stated(
         "integer >= 0", "the study's key: with the index it decides everything about a sample", default=0
@@ -68,7 +68,7 @@ class StudyTable(Table):
 
 
 class _StudyFile(Table):
-    """A study file; everything but the mechanism may be missing where it is only simulated."""
+    """A study file. The mechanism is always needed; the simulation to simulate it, outputs and dispersions for a study."""
 
     criteria: list[str] = stated(
         "list of sentences",
@@ -93,7 +93,7 @@ class _StudyFile(Table):
 
 @functools.cache
 def study_file(known: Classes) -> Any:
-    """Table of a study file in which the known classes may stand."""
+    """Table class of a study file that may contain the known classes."""
     outputs = dict[OutputName, any_of(Output, known)]
     return create_model(
         "StudyFile",

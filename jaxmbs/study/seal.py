@@ -1,7 +1,7 @@
-"""A user's key over what a run has: so that "sound" says who wrote it, and not only that nothing broke.
+"""Seals a run with a user's key, so that "sound" also says who wrote it, and not only that nothing broke.
 
-The seal is HMAC-SHA256. It is in the record, in what notes the end of the run, over the bytes of all numbers, and under
-every file that a report writes. Whoever has not the key can change none of them unseen.
+The seal is HMAC-SHA256. It is in the record; in the note that the run is finished, over the bytes of all numbers; and
+under every file that a report writes. Nobody without the key can change any of these unnoticed.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ from jaxmbs.io.errors import InputError, Problem
 from jaxmbs.io.names import remedy
 
 SEAL = "seal"  # in a record, and in the note that a run is finished
-LEAST = 16  # bytes of a key
+LEAST = 16  # fewest bytes of a key
 _UNDER = re.compile(rb"\n<!-- jaxmbs ([0-9a-f]{64}) ([0-9a-f]{64}|-) -->\n\Z")
 
 
 def key_of(file: str | Path | None) -> bytes | None:
-    """The key in a file. Raises InputError where there is none, or one that could be guessed."""
+    """The key in a file. Raises InputError if the file cannot be read, or if the key is so short that it could be
+    guessed."""
     if file is None:
         return None
     try:
@@ -37,24 +38,24 @@ def key_of(file: str | Path | None) -> bytes | None:
 
 
 def sealed_with(key: bytes, content: bytes) -> str:
-    """The seal of a content."""
+    """The seal of a content with this key."""
     return hmac.new(key, content, hashlib.sha256).hexdigest()
 
 
 def same(seal: object, key: bytes, content: bytes) -> bool:
-    """Whether it is the content's seal."""
+    """Whether `seal` is the seal of the content with this key."""
     return isinstance(seal, str) and hmac.compare_digest(seal.encode(), sealed_with(key, content).encode())
 
 
 def marked(content: bytes, digest: str, key: bytes | None) -> bytes:
-    """A file that was made from a run's results, with a line under it that says so: digest of the run's record and of the
-    content, and the seal. Pages and archives have room for it."""
+    """A file that was made from a run's results, with a line appended that says so: a digest of the run's record and of
+    the content, and the seal. The formats of pages and archives allow such a line."""
     now = _digest(content, digest)
     return content + f"\n<!-- jaxmbs {now} {'-' if key is None else sealed_with(key, now.encode())} -->\n".encode()
 
 
 def fault_of_marked(content: bytes, digest: str, key: bytes | None = None) -> str:
-    """Why a file is not as it was made from this run; "" where it is."""
+    """Why a file is not as it was made from this run; "" if it is."""
     found = _UNDER.search(content[-200:])
     if found is None:
         return "does not say of which run it is"
@@ -67,7 +68,7 @@ def fault_of_marked(content: bytes, digest: str, key: bytes | None = None) -> st
 
 
 def contents(parts: Iterable[bytes]) -> str:
-    """SHA-256 of numbers that come part by part."""
+    """SHA-256 of numbers that are given part by part."""
     total = hashlib.sha256()
     for part in parts:
         total.update(part)

@@ -1,4 +1,4 @@
-"""Which inputs an output depends on: what a finished run of the right plan says of it."""
+"""Which inputs an output depends on, from a finished run with a suitable design."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from jaxmbs.study.problem import Study
     from jaxmbs.study.sampling.designs import Design
 
-_FEWEST = 8  # groups of samples
-# by plan: what is told of each input, the first being the order
+_FEWEST = 8  # whole groups of samples
+# by design: what is reported of each input, first what they are ordered by
 MEASURES = {
     "saltelli": ("total", "total_reach", "first", "first_reach"),
     "morris": ("mean_size", "mean_size_reach", "mean", "deviation"),
@@ -35,11 +35,12 @@ _HEADS = {
 
 
 def sensitivity(folder: str | Path, trust: bool = False) -> dict[str, Any]:
-    """How each output depends on each input of a finished run, as plain data, the strongest first.
+    """How each output depends on each input of a finished run, as plain data, the strongest input first.
 
-    design = "saltelli": Sobol's first and total indices (shares of the variance); "morris": sizes of elementary effects,
-    in the output's SI unit; any other sampling: rank correlations with their intervals. Groups with a sample that failed
-    are left out and counted. Raises InputError where samples are missing or too few.
+    design = "saltelli": Sobol's first and total indices (shares of the variance); "morris": sizes of elementary
+    effects, in the output's SI unit; any other sampling: rank correlations with their intervals. Groups with a failed
+    sample are left out and counted; too few groups give no inputs, but the reason (`why`). Raises InputError if samples
+    are missing, and for the designs of sweeps.
     """
     store = stores.open_folder(folder)
     study = stores.read_study(store, trust)
@@ -80,7 +81,8 @@ def _of(study: Study, store: stores.Store, kind: str, y: np.ndarray) -> dict[str
 
 
 def sobol_indices(design: Design, y: np.ndarray, rows: np.ndarray) -> dict[str, dict[str, float]]:
-    """First and total indices with the reach of their intervals, by SALib; y (n,), rows (n,) those of whole groups."""
+    """First and total indices with half the widths of their intervals, by SALib; y (n,), rows (n,): samples of whole
+    groups."""
     analyze = _salib("sobol")
     x = y[rows]
     found = analyze(_problem(design), (x - x.mean()) / x.std(), calc_second_order=False, conf_level=CONFIDENCE, seed=1)
@@ -92,12 +94,12 @@ def sobol_indices(design: Design, y: np.ndarray, rows: np.ndarray) -> dict[str, 
 
 
 def elementary_effects(design: Design, y: np.ndarray, rows: np.ndarray) -> dict[str, dict[str, float]]:
-    """Morris' measures per unit of probability, by SALib; y (n,), rows (n,) those of whole walks."""
+    """Morris' measures per unit of probability, by SALib; y (n,), rows (n,): samples of whole walks."""
     analyze = _salib("morris")
     points, reach = (
         design.points(0, design.n)[rows],
         MORRIS_REACH[1] - MORRIS_REACH[0],
-    )  # SALib takes the grid for the unit cube
+    )  # SALib assumes a grid over the unit cube
     found = analyze(_problem(design), points, y[rows] / reach, conf_level=CONFIDENCE, num_levels=MORRIS_LEVELS, seed=1)
     return {
         name: {"mean_size": float(found["mu_star"][k]), "mean_size_reach": float(found["mu_star_conf"][k]),
@@ -107,7 +109,7 @@ def elementary_effects(design: Design, y: np.ndarray, rows: np.ndarray) -> dict[
 
 
 def _ranks(study: Study, store: stores.Store, y: np.ndarray) -> dict[str, dict[str, float]]:
-    """Spearman's coefficients of the draws, with Fisher's intervals (their variance after Bonett and Wright 2000)."""
+    """Spearman's coefficients of the draws, with Fisher's intervals (their variance by Bonett and Wright 2000)."""
     from scipy.stats import norm, spearmanr
 
     data, fine = store.draws(study), np.isfinite(y)
@@ -141,8 +143,9 @@ def _salib(name: str) -> Any:
 
 
 def derivatives(study: Study, samples: int = 16) -> dict[str, np.ndarray]:
-    """{criterion: (samples, inputs)} derivatives of a criterion's margin with respect to each input, in its SI unit per
-    standard deviation, at random samples: exact by differentiation, and how they change from sample to sample."""
+    """{criterion: (samples, inputs)} derivatives of each criterion's margin with respect to each input, in its SI unit
+    per standard deviation, at random samples. They are exact (automatic differentiation), and show how they vary
+    between samples."""
     from scipy.special import ndtri
 
     from jaxmbs.study.slopes import slopes_of
@@ -154,7 +157,7 @@ def derivatives(study: Study, samples: int = 16) -> dict[str, np.ndarray]:
 
 
 def table(found: dict[str, Any], most: int = 10) -> RenderableType:
-    """The same for the terminal, the strongest inputs of each output."""
+    """What `sensitivity` found, as a table for the terminal: the strongest inputs of each output."""
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text

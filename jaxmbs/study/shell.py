@@ -1,4 +1,4 @@
-"""Commands as one types them: what reports, terminals and errors print can be copied into a shell."""
+"""Shell commands in reports, terminals and errors, ready to be copied."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any
 
 
 def command(name: str, *words: object, record: Any = None, trust: bool = False) -> str:
-    """`jaxmbs name word ...`, quoted for a shell; with --trust where the run of this record needed it, or it was given.
+    """`jaxmbs name word ...`, quoted for a shell; with --trust if the run of this record needs it, or if `trust` is
+    set.
 
     >>> command("resume", "runs/my first")
     "jaxmbs resume 'runs/my first'"
@@ -19,6 +20,6 @@ def command(name: str, *words: object, record: Any = None, trust: bool = False) 
 
 
 def needs_trust(record: Any) -> bool:
-    """Whether a run has Python modules, by its provenance, as far as that can be read."""
+    """Whether a run has Python modules according to its provenance, as far as that can be read."""
     modules = record.get("modules") if isinstance(record, Mapping) else None
     return isinstance(modules, Mapping) and any(str(name).endswith(".py") for name in modules)

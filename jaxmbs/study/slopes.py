@@ -1,7 +1,7 @@
-"""Derivatives of a study's outputs with respect to its inputs, one standard normal number for each.
+"""Derivatives of a study's outputs with respect to its inputs, one standard normal number per input.
 
-In reverse mode, and as a program of scalars: the whole motion, forwards and back, is one kernel for a batch of samples.
-Which output it differentiates is an argument, so that one program serves all of them.
+They are computed in reverse mode, as a program of scalars: the whole motion, forwards and back, is one kernel for a
+batch of samples. The output to differentiate is an argument, so that one program serves all of them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _ROWS = 16  # samples that are computed at once
 
 
 def slopes_of(study: Study) -> Callable[[np.ndarray, str], tuple[np.ndarray, np.ndarray]]:
-    """Function (u (m, d), output) -> ((m,) values [SI], (m, d) derivatives); values of failed samples are not numbers."""
+    """Function (u (m, d), output) -> ((m,) values [SI], (m, d) derivatives); values of failed samples are NaN."""
     dtype, start_fold = precision(), folded(study.outputs, precision())
 
     def one(u: Array) -> tuple[dict[str, Array], Array]:

@@ -1,4 +1,4 @@
-"""What the samples say: probabilities of the criteria with intervals, quantiles, failures, the worst of them."""
+"""Statistics of the samples: probabilities of the criteria with intervals, quantiles, failures, the worst samples."""
 
 from __future__ import annotations
 
@@ -19,15 +19,16 @@ from jaxmbs.study.store import NOT_RUN, Store
 
 QUANTILES = (0.01, 0.05, 0.5, 0.95, 0.99)
 CONFIDENCE = 0.95
-_NAMED = 12  # of the samples that failed alike, the first
+_NAMED = 12  # samples that are named of those with the same failure, the first
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """How often a criterion was met: `met` of `of` samples, and the Clopper-Pearson interval of the probability.
+    """How often a criterion was met: `met` of `of` samples, with the interval (low, high) of the probability.
 
-    share: of the samples that must meet it; limits: between which the output's share of all samples lies, in SI. The
-    interval is not a number where the samples are not independent.
+    share: the share of the samples that must meet it; limits: tolerance limits of the output, in SI. The interval is
+    Clopper and Pearson's, or that of `anytime_interval` if the run had a rule to stop by; it is NaN if the samples are
+    not independent.
     """
 
     text: str
@@ -40,12 +41,12 @@ class Verdict:
 
     @property
     def passed(self) -> bool:
-        """Whether as many samples meet it as must."""
+        """Whether the required share of the samples meets it."""
         return self.of > 0 and self.met >= self.share * self.of * (1 - 1e-12)
 
     @property
     def shown(self) -> bool:
-        """Whether the samples show, with confidence, that the probability is what it must be."""
+        """Whether the samples show, with confidence, that the probability is at least the required share."""
         return self.low >= self.share
 
     @property
@@ -54,14 +55,14 @@ class Verdict:
 
     @property
     def interval(self) -> str:
-        """The interval in words."""
+        """The interval as text."""
         return f"{self.low:.2%} .. {self.high:.2%}" if np.isfinite(self.low) else "-"
 
 
 @dataclass(frozen=True)
 class Happened:
-    """An event over the samples that went well: in how many of them it happened, how often at most, and when first [s], not
-    a number where it did not."""
+    """An event in the samples that succeeded. samples, of: in how many of them it happened; most: the largest number of
+    times in one sample; times: when it happened first [s], NaN if it did not."""
 
     samples: int
     of: int
@@ -70,30 +71,30 @@ class Happened:
 
     @property
     def quantiles(self) -> np.ndarray:
-        """QUANTILES of the times at which it happened first, over the samples in which it did."""
+        """QUANTILES of the times of the first occurrence, over the samples in which it happened."""
         return quantiles(self.times, QUANTILES)
 
 
 @dataclass(frozen=True)
 class Failures:
-    """How many samples failed alike, and the first of them."""
+    """How many samples failed in the same way, and the first of them."""
 
     count: int = 0
     first: tuple[int, ...] = ()
 
     @property
     def some(self) -> str:
-        """The first of them in words."""
+        """The first of them as text."""
         return ", ".join(map(str, self.first)) + (", ..." if self.count > len(self.first) else "")
 
 
 @dataclass(frozen=True)
 class Summary:
-    """A run, or the part of it that is done.
+    """Statistics of a run, or of the part of it that is computed.
 
-    outputs: values in SI of the m samples `index` that were computed, read when they are asked for, not a number where a
-    sample failed; failed: message -> samples; dependence: why there are no intervals; at_start: of extremes, the share of
-    the samples that went well in which they are the value at the start.
+    outputs: values in SI of the m computed samples `index`, read on demand, NaN if a sample failed; failed: message ->
+    samples; dependence: why there are no intervals; at_start: for extremes, the share of the successful samples in
+    which they are the value at the start.
     """
 
     n: int
@@ -115,14 +116,14 @@ class Summary:
 
     @property
     def energy_said(self) -> str:
-        """The largest error of the energy balance [J], or why there is none."""
+        """The largest error of the energy balance [J] as text, or why there is none."""
         if np.isnan(self.energy_error):
             return "none, for no sample went well"
         return f"{self.energy_error:.3g} J" if np.isfinite(self.energy_error) else "not finite"
 
     @property
     def passed(self) -> bool:
-        """Whether every sample is there and every criterion is met by as many as must."""
+        """Whether every sample is computed and every criterion is met by the required share of them."""
         return self.done == self.n and all(v.passed for v in self.verdicts)
 
     def quantiles(self, name: str) -> np.ndarray:
@@ -132,11 +133,11 @@ class Summary:
         return self._quantiles[name]
 
     def undefined(self, name: str) -> int:
-        """Samples that went well, and in which an output is not defined all the same."""
+        """Number of samples that succeeded, but in which an output is not defined."""
         return self.done - defined(self.outputs[name]) - sum(f.count for f in self.failed.values())
 
     def good(self, most: int) -> np.ndarray:
-        """The first samples that went well."""
+        """The first samples that succeeded, at most `most` of them."""
         found: list[int] = []
         for index, status in zip(self.index.parts(), self.status.parts(), strict=True):
             found += index[status == 0][: most - len(found)].tolist()
@@ -146,14 +147,15 @@ class Summary:
 
 
 def verdict(text: str, k: int, m: int, share: float = 1.0, stopped: bool = False, dependence: str = "") -> Verdict:
-    """Verdict of a criterion that k of m samples meet. stopped: as soon as enough was seen."""
+    """Verdict on a criterion that k of m samples meet. stopped: the run had a rule to stop by as soon as enough was
+    seen."""
     low, high = (0.0, 1.0) if not m else (anytime_interval if stopped else interval)(k, m, CONFIDENCE)
     low, high = (float("nan"), float("nan")) if dependence else (float(low), float(high))
     return Verdict(text, k, m, low, high, share)
 
 
 def limits(criterion: Criterion, values: Any, dependence: str = "") -> Tolerance:
-    """Tolerance limits of a criterion's output on the sides that it bounds, for the share that it asks for."""
+    """Tolerance limits of a criterion's output, on the sides that it bounds, for the share that it requires."""
     signs = {sign[0] for sign, _ in criterion.bounds}
     sides = "both" if len(signs) > 1 else "high" if "<" in signs else "low"
     x = column(values).mapped(np.abs) if criterion.absolute else values
@@ -161,8 +163,8 @@ def limits(criterion: Criterion, values: Any, dependence: str = "") -> Tolerance
 
 
 def summarize(study: Study, store: Store) -> Summary:
-    """Statistics of all samples computed so far, read part by part: exact, in memory that does not grow with their number. A
-    failed sample meets no criterion."""
+    """Statistics of all samples computed so far, read part by part: exact, in memory that does not grow with the number
+    of samples. A failed sample meets no criterion."""
     arrays = store.arrays()
     spans = tuple(_spans(column_of(arrays["status"], ((0, store.n),))))
     status = column_of(arrays["status"], spans)
@@ -212,14 +214,14 @@ def _happened(arrays: Mapping[str, Any], event: int, spans: tuple[tuple[int, int
 
 
 def first_draws(study: Study, store: Store, summary: Summary, most: int = 20_000) -> dict[str, np.ndarray]:
-    """Draws of the first samples that were computed, at most so many: name -> (m, k)."""
+    """Draws of the first computed samples, at most `most` of them: name -> (m, k)."""
     rows = summary.index[:most]
     read = store.draws(study, slice(0, int(rows.max(initial=-1)) + 1))
     return {name: x[rows] for name, x in read.items()}
 
 
 def _where_good(arrays: Mapping[str, Any], name: str, spans: tuple[tuple[int, int], ...], k: int = 0) -> Column:
-    """A variable, or its k-th component where it has several, not a number in samples that failed."""
+    """A variable, or its k-th component if it has several, with NaN in samples that failed."""
 
     def read(first: int, stop: int) -> np.ndarray:
         x = arrays[name][first:stop]
@@ -229,7 +231,7 @@ def _where_good(arrays: Mapping[str, Any], name: str, spans: tuple[tuple[int, in
 
 
 def _spans(status: Column) -> list[tuple[int, int]]:
-    """Runs of samples that were computed."""
+    """(first, stop) of every contiguous range of samples that were computed."""
     found: list[tuple[int, int]] = []
     at = 0
     for part in status.parts():
@@ -245,7 +247,7 @@ def _spans(status: Column) -> list[tuple[int, int]]:
 
 
 def document(study: Study, store: Store, summary: Summary | None = None) -> dict[str, Any]:
-    """A run as plain data, numbers of outputs in the unit that is shown beside them."""
+    """A run as plain data; numbers of outputs are in the unit that is given with them."""
     s = summary or summarize(study, store)
     outputs = {}
     for name in study.outputs:
@@ -289,9 +291,10 @@ def _told(v: Verdict) -> dict[str, Any]:
 
 
 def worst(study: Study, summary: Summary, most: int = 10) -> list[tuple[int, str, float]]:
-    """The samples nearest to missing a criterion, or farthest beyond: (sample, criterion, its output in SI), worst first.
+    """The samples that are nearest to missing a criterion, or farthest beyond it: (sample, criterion, its output in
+    SI), worst first.
 
-    How far is counted in the interquartile range of the output, so that criteria can stand in one list.
+    Distances are measured in the interquartile range of the output, so that all criteria can be ranked in one list.
     """
     found: dict[int, tuple[float, str, float]] = {}
     for c in study.criteria:
@@ -305,7 +308,7 @@ def worst(study: Study, summary: Summary, most: int = 10) -> list[tuple[int, str
 
 
 def least(criterion: Criterion, summary: Summary, most: int) -> list[tuple[int, float]]:
-    """(sample, value of the output) of the samples that are nearest to missing a criterion, or farthest beyond."""
+    """(sample, value of the output) of the samples that are nearest to missing a criterion, or farthest beyond it."""
     index, values = np.zeros(0, int), np.zeros(0)
     for own, x in zip(summary.index.parts(), summary.outputs[criterion.output].parts(), strict=True):
         fine = np.isfinite(x)
@@ -316,7 +319,7 @@ def least(criterion: Criterion, summary: Summary, most: int) -> list[tuple[int, 
 
 
 def extremes(study: Study, summary: Summary, criterion: Criterion) -> tuple[int, int, int] | None:
-    """Samples with the worst, the median and the best value of a criterion's output."""
+    """Samples with the worst, the median and the best value of a criterion's output; None if it is defined in none."""
     margins = summary.outputs[criterion.output].mapped(lambda x: np.where(np.isfinite(x), criterion.margin(x), np.nan))
     m = defined(margins)
     if not m:
@@ -334,7 +337,8 @@ def extremes(study: Study, summary: Summary, criterion: Criterion) -> tuple[int,
 
 
 def converging(study: Study, summary: Summary, points: int = 40) -> dict[str, np.ndarray]:
-    """Per criterion (4, points): number of samples, share of them that meets it, ends of the share's interval."""
+    """For each criterion (4, points): number of samples, share of them that meets it, ends of the interval of the
+    share."""
     n = np.unique(np.geomspace(1, summary.done, points).astype(int))
     found = {}
     for c in study.criteria:

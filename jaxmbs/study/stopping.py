@@ -1,4 +1,4 @@
-"""Runs that end as soon as enough was seen, with the interval that they state."""
+"""Runs that end as soon as enough was seen, with intervals that allow for this."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def check_rule(study: Study, until: Any) -> None:
-    """Raises InputError where a study cannot stop by the rule."""
+    """Raises InputError if a study cannot stop by this rule."""
     problem = ""
     if until != "decided" and not (isinstance(until, float) and 0 < until < 1):
         problem = f'"{until}" is no rule; say decided, or how wide the intervals may be, such as 0.01'
@@ -32,8 +32,8 @@ def check_rule(study: Study, until: Any) -> None:
 
 
 class Stopping:
-    """Reads chunks in the order of samples as they come, and says where the study may stop: at the end of a chunk,
-    whatever was computed beyond and in whichever order."""
+    """Says after which sample a study may stop. Chunks are read in the order of samples, as they become available. The
+    study stops at the end of a chunk, regardless of what was computed beyond it and in which order."""
 
     def __init__(self, study: Study, store: Store, arrays: Any) -> None:
         self.study, self.store, self.arrays = study, store, arrays

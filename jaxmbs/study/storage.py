@@ -1,8 +1,9 @@
-"""Where a run's bytes lie: in a folder, or at an address (s3://bucket/run, gs://, az://, memory://) through fsspec.
+"""Storage of a run's files: in a folder, or at an address (s3://bucket/run, gs://, az://, memory://) through fsspec.
 
-No other module of the studies knows which: a run's place is a `Path`, or a `UPath` that has a path's methods. What a bucket
-has not, and how one goes without: no files that are renamed, but one appears whole or not at all; no folders; no locks,
-but one that is made only where none is (see `jaxmbs.study.lock`).
+A run's location is a `Path`, or a `UPath`, which has the methods of a path; few other modules need to know which. A
+bucket lacks some features of a file system, and this module works without them: files cannot be renamed, but a file
+appears either whole or not at all; there are no folders; there are no locks, but a file can be created only if there is
+none (see `jaxmbs.study.lock`).
 """
 
 from __future__ import annotations
@@ -21,15 +22,16 @@ from jaxmbs.io.errors import InputError, Problem
 from jaxmbs.io.names import FULL, LONGEST, beside, remedy
 from jaxmbs.study.shell import command
 
-_ADDRESS = re.compile(r"([a-z][a-z0-9+.-]+):/{1,3}")  # a path keeps one of two slashes
-_TOLD = 6  # links that are named
+_ADDRESS = re.compile(r"([a-z][a-z0-9+.-]+):/{1,3}")  # a Path reduces two slashes to one
+_TOLD = 6  # most links that an error names
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 _CLIENTS = ("botocore", "aiobotocore", "aiohttp", "gcsfs", "google", "adlfs", "azure", "requests", "urllib3", "fsspec")
 
 
 def place(where: Any) -> Path:
-    """The place of a run: its folder, or for an address a `upath.UPath`. One is given with what its file system takes beside
-    (`UPath("s3://bucket/run", endpoint_url=...)`). Raises InputError where nothing is known of such addresses.
+    """Location of a run: its folder, or for an address a `upath.UPath`. Pass a UPath to give options of its file system
+    as well (`UPath("s3://bucket/run", endpoint_url=...)`). Raises InputError for a name that no file system takes, and
+    for an address whose file system is not available.
 
     >>> place("file:///runs/a") == Path("/runs/a"), place("results:of/today").name
     (True, 'today')
@@ -50,7 +52,7 @@ def place(where: Any) -> Path:
     try:
         from upath import UPath
 
-        # other processes write there, too: what was listed once is not what is there
+        # other processes write there too, so a cached listing may be out of date
         options = {**getattr(where, "storage_options", {}), "use_listings_cache": False}
         there = UPath(address, **options)
         _ = there.fs
@@ -61,18 +63,18 @@ def place(where: Any) -> Path:
 
 
 def is_address(path: Path) -> bool:
-    """Whether it is none of a folder or file of this machine."""
+    """Whether a path is an address, not a folder or file of this machine."""
     return not isinstance(path, Path)
 
 
 def seen_by_others(path: Path) -> bool:
-    """Whether another process finds what is written there."""
+    """Whether another process can see what is written there."""
     return not is_address(path) or _of(path).protocol != "memory"
 
 
 @contextmanager
 def reached(folder: Path) -> Iterator[None]:
-    """Raises InputError for what a bucket or the way to it refuses; nothing else is touched."""
+    """Turns errors of a bucket, or of the connection to it, into InputError; all other exceptions pass unchanged."""
     try:
         yield
     except Exception as error:
@@ -84,19 +86,19 @@ def reached(folder: Path) -> Iterator[None]:
 
 
 def make(folder: Path) -> None:
-    """A folder that is there; a bucket has none."""
+    """Make a folder if it does not exist; a bucket needs none."""
     if not is_address(folder):
         folder.mkdir(parents=True, exist_ok=True)
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """The whole file or none of it."""
+    """Write a file completely or not at all."""
     if is_address(path):
         _of(path).fs.pipe_file(_of(path).path, content)
         return
     partial = path.with_name(f".{path.name[:100]}.{secrets.token_hex(8)}.partial")
     try:
-        # another process may write the same file, and a link that waits here is not followed
+        # a unique name, since another process may write the same file; O_EXCL does not follow a link
         with os.fdopen(os.open(partial, _NEW, 0o666), "wb") as file:
             file.write(content)
         os.replace(partial, path)
@@ -106,7 +108,8 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 def unwritten(folder: Path, error: OSError, record: Any) -> InputError:
-    """What to do where the folder of the run with this record takes no more; whole chunks that are there stay."""
+    """Error that says what to do if the folder of a run cannot be written. record: that of the run. Whole chunks that
+    are there stay."""
     if error.errno in FULL:
         again = command("resume", folder, record=record)
         message = f"the disk is full; nothing that was computed is lost: make room, then `{again}`"
@@ -115,7 +118,7 @@ def unwritten(folder: Path, error: OSError, record: Any) -> InputError:
 
 
 def require_own(folder: Path) -> None:
-    """Raises InputError where something in a run's folder is a symbolic link: what is written there would be elsewhere."""
+    """Raises InputError if anything in a run's folder is a symbolic link: what is written there would go elsewhere."""
     if is_address(folder):
         return
     found = sorted(_links(folder))
@@ -127,7 +130,7 @@ def require_own(folder: Path) -> None:
 
 
 def _links(folder: Path) -> Iterator[Path]:
-    with suppress(OSError), os.scandir(folder) as entries:  # none is there yet, or was there a moment ago
+    with suppress(OSError), os.scandir(folder) as entries:  # the folder is not there yet, or not any more
         for entry in entries:
             if entry.is_symlink():
                 yield Path(entry.path)
@@ -136,8 +139,8 @@ def _links(folder: Path) -> Iterator[Path]:
 
 
 def write_new(path: Path, content: bytes) -> bool:
-    """Write a file at an address unless one is there, which the file system sees to itself where it can: of two processes
-    that find none in the same instant one writes."""
+    """Write a file at an address unless there is one; returns whether it was written. If the file system can ensure
+    this itself, then of two processes that find no file at the same time only one writes it."""
     if path.exists():
         return False
     try:
@@ -146,7 +149,7 @@ def write_new(path: Path, content: bytes) -> bool:
         return False
     except (NotImplementedError, TypeError, ValueError):
         write_whole(path, content)
-    except OSError:  # a server's own word for it
+    except OSError:  # some servers report an existing file in their own way
         if path.exists():
             return False
         raise
@@ -155,19 +158,19 @@ def write_new(path: Path, content: bytes) -> bool:
 
 @contextmanager
 def appearing(folder: Path) -> Iterator[Path]:
-    """Where to write what then appears as `folder` at once. At an address it does so file by file."""
+    """A folder to write into, which then appears as `folder` all at once. At an address, files appear one by one."""
     if is_address(folder):
         yield folder
         return
     partial = folder.with_name(f".{folder.name.partition('.')[0]}.partial")
     if partial.exists():
-        shutil.rmtree(partial)  # which follows no link
+        shutil.rmtree(partial)  # does not follow links
     yield partial
     os.replace(partial, folder)
 
 
 def names(folder: Path) -> set[str]:
-    """What is in a folder; nothing where it is not there."""
+    """Names of everything in a folder; empty if the folder does not exist."""
     try:
         if not is_address(folder):
             return set(os.listdir(folder))
@@ -177,7 +180,7 @@ def names(folder: Path) -> set[str]:
 
 
 def remove(path: Path) -> None:
-    """A file or a folder that is not there afterwards."""
+    """Remove a file or a folder, if it exists."""
     if is_address(path):
         with suppress(FileNotFoundError):
             _of(path).fs.rm(_of(path).path, recursive=True)
@@ -188,20 +191,21 @@ def remove(path: Path) -> None:
 
 
 def size(folder: Path) -> int:
-    """Of all files in it [byte]."""
+    """Total size of all files in a folder [byte]."""
     if is_address(folder):
         return int(_of(folder).fs.du(_of(folder).path))
     total = 0
     for there, _, files in os.walk(folder):
         for name in files:
-            with suppress(OSError):  # it was there a moment ago
+            with suppress(OSError):  # the file was removed in the meantime
                 total += os.lstat(os.path.join(there, name)).st_size
     return total
 
 
 @contextmanager
 def at_hand(folder: Path, files: Iterable[str]) -> Iterator[Path]:
-    """A folder of this machine with these files of `folder`, named without one, as far as they are there."""
+    """A folder on this machine that contains these files of `folder`, as far as they exist; they are named without a
+    folder."""
     if not is_address(folder):
         yield folder
         return
@@ -213,7 +217,7 @@ def at_hand(folder: Path, files: Iterable[str]) -> Iterator[Path]:
 
 
 def for_zarr(path: Path) -> Any:
-    """What zarr and xarray open."""
+    """The location in the form that zarr and xarray open."""
     if not is_address(path):
         return str(path)
     from zarr.storage import FsspecStore
@@ -222,7 +226,7 @@ def for_zarr(path: Path) -> Any:
 
 
 def for_workers(path: Path) -> Any:
-    """The same place as other processes name it."""
+    """The same location in the form that other processes can use."""
     return path if is_address(path) else str(path.absolute())
 
 

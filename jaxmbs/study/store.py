@@ -1,4 +1,4 @@
-"""A run: results.zarr, the study file and where it all comes from, in a folder or at an address."""
+"""A run: results.zarr, the study file and the provenance, in a folder or at an address."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ if TYPE_CHECKING:
 
     from jaxmbs.study.problem import Study
 
-_TOGETHER = 64  # chunks that are read at once
+_TOGETHER = 64  # most chunks that are read at once
 
 
 @dataclass(frozen=True)
 class Store:
-    """Access to a run's folder, or to what lies at its address (`jaxmbs.study.storage`). key: of its seal, where given."""
+    """Access to a run's folder, or to a run at an address (`jaxmbs.study.storage`). key: that of its seal, if given."""
 
     folder: Path
     provenance: Provenance
@@ -69,11 +69,11 @@ class Store:
         return files_in(self.folder, self.provenance)
 
     def labels(self, study: Study) -> Labels:
-        """What outputs and draws are called in the results."""
+        """Names of outputs and draws in the results."""
         return labels_of(study, kind(self.provenance))
 
     def starting(self, study: Study) -> tuple[str, ...]:
-        """The outputs of which AT_START says whether they stay at their first value."""
+        """The outputs for which AT_START says whether they stay at their first value."""
         return starting_in(study, kind(self.provenance))
 
     def arrays(self) -> dict[str, Any]:
@@ -81,7 +81,7 @@ class Store:
         import zarr
 
         require_codecs(self.folder, self.provenance)
-        # a chunk that is not there is lost, not empty
+        # empty chunks are written too, so that a missing chunk is a lost one
         zarr.config.set({"array.write_empty_chunks": True})
         group = zarr.open_group(
             storage.for_zarr(self.folder / RESULTS), mode="r+", zarr_format=3, use_consolidated=True
@@ -89,7 +89,7 @@ class Store:
         return dict(group.arrays())
 
     def read(self, names: Iterable[str], samples: slice | Sequence[int] = slice(None)) -> dict[str, np.ndarray]:
-        """Values of some variables, by name. It takes a tenth of the time in which `dataset` opens and does so."""
+        """Values of some variables, by name. This takes a tenth of the time that `dataset` takes to open and read them."""
         arrays = self.arrays()
         return {name: arrays[name].oindex[samples] for name in names}
 
@@ -106,24 +106,24 @@ class Store:
         return {d.name: read[found[d.name]].reshape(-1, d.k) for d in items}
 
     def columns(self, study: Study, results: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Results of a batch as the variables of the store."""
+        """Results of a batch as variables of the store."""
         own, there = labels_of(study), self.labels(study)
         again = {label: there.outputs[name] for name, label in own.outputs.items()}
-        unknown = {DRAWS} if self.starting(study) else {DRAWS, AT_START}  # to the kind of this run
+        unknown = {DRAWS} if self.starting(study) else {DRAWS, AT_START}  # in runs of this kind
         flat = {again.get(label, label): x for label, x in results.items() if label not in unknown}
         flat |= {there.draws[name]: x for name, x in study.dispersions.split(results[DRAWS]).items()}
         return {label: x[:, 0] if x.shape[1:] == (1,) else x for label, x in flat.items()}
 
     def dataset(self) -> xarray.Dataset:
-        """The results, each read when it is asked for."""
+        """The results; each variable is read when it is needed."""
         import xarray
 
         require_codecs(self.folder, self.provenance)
-        # not arrays of Dask, where that is installed
+        # no arrays of Dask, even if it is installed
         return xarray.open_zarr(storage.for_zarr(self.folder / RESULTS), chunks=None, zarr_format=3, consolidated=True)
 
     def to_dataframe(self) -> pandas.DataFrame:
-        """The results as a table, one row per sample; components of a draw are columns NAME[0], NAME[1], ..."""
+        """The results as a table, one row per sample; components of a draw are columns NAME[0], NAME[1] and so on."""
         import pandas
 
         found = {}
@@ -141,11 +141,11 @@ class Store:
         return run_html(self)
 
     def status(self) -> np.ndarray:
-        """(n,) status of every sample, NOT_RUN where it has not been computed."""
+        """(n,) status of every sample, NOT_RUN if it has not been computed."""
         return self.arrays()["status"][:]
 
     def missing(self) -> Iterator[tuple[int, int]]:
-        """(first, last + 1) of every run of zarr chunks that are not complete, in samples."""
+        """(first, last + 1) of every contiguous range of samples whose zarr chunks are not complete."""
         rows, status = self.chunk_rows, self.arrays()["status"]
         open_chunks = itertools.chain.from_iterable(
             np.logical_or.reduceat(part == NOT_RUN, range(0, len(part), rows))
@@ -160,7 +160,8 @@ class Store:
                 first = None
 
     def write(self, arrays: Mapping[str, Any], first: int, results: Mapping[str, np.ndarray]) -> None:
-        """Write whole zarr chunks from sample `first` on. status comes last: it says that the others are there."""
+        """Write whole zarr chunks from sample `first` on. The status is written last: it says that the other variables
+        are there."""
         stop = min(first + len(results["status"]), self.n)
         own = {name: x[: stop - first] for name, x in results.items()}
         own[CHECKSUM] = checksums(own, first, salt(self.provenance))
@@ -168,11 +169,11 @@ class Store:
             arrays[name][first:stop] = own[name]
 
     def chunks(self, name: str) -> set[int]:
-        """Numbers of the chunks of a variable that are there."""
+        """Numbers of the chunks of a variable that exist."""
         return {int(x) for x in storage.names(self.folder / RESULTS / name / "c") if x.isdecimal()}
 
     def clear(self, first: int, stop: int) -> None:
-        """Forget the chunks of samples first ... stop - 1, their status before all else."""
+        """Remove the chunks of the samples first ... stop - 1, their status before all else."""
         (self.folder / FINISHED).unlink(missing_ok=True)
         wanted = range(first // self.chunk_rows, -(-stop // self.chunk_rows))
         for name in sorted(storage.names(self.folder / RESULTS), key=lambda name: name != "status"):
@@ -180,7 +181,7 @@ class Store:
                 storage.remove(self.folder / RESULTS / name / "c" / str(number))
 
     def finish(self) -> None:
-        """Note that every sample is there, with one number for all of them."""
+        """Record that every sample is there, with one number (a fingerprint) for all of them."""
         found: dict[str, Any] = {
             "samples": self.n,
             "fingerprint": fingerprint(column_of(self.arrays()[CHECKSUM], ((0, self.n),)).parts()),
@@ -196,7 +197,8 @@ class Store:
         return contents(piece for name, x in parts for piece in (name.encode(), *(p.tobytes() for p in x.parts())))
 
     def note_fault(self) -> str:
-        """Why the note that the run is finished, and all numbers with it, are not what was sealed; "" where they are."""
+        """Why the record that the run is finished, or the numbers that it covers, are not what was sealed; "" if they
+        are."""
         found = self.finished()
         if self.key is None or found is None:
             return ""
@@ -209,7 +211,7 @@ class Store:
         return json.dumps([self.provenance[DIGEST], said], sort_keys=True).encode()
 
     def finished(self) -> dict[str, Any] | None:
-        """What `finish` noted; None where it did not. Raises ValueError where it cannot be read."""
+        """What `finish` recorded; None if it did not. Raises ValueError if it cannot be read."""
         path = self.folder / FINISHED
         if not path.exists():
             return None
@@ -221,17 +223,18 @@ class Store:
 
 
 def fingerprint(checksums_of_all: Iterable[np.ndarray]) -> str:
-    """One number for all samples of a run, whose checksums come part by part; another bit anywhere gives another one."""
+    """One number for all samples of a run, from their checksums, which come part by part; any other bit gives another
+    number."""
     return f"{functools.reduce(marked, checksums_of_all, 0):08x}"
 
 
 def marked(mark: int, part: np.ndarray) -> int:
-    """The mark of all samples so far."""
+    """Running checksum of all samples so far: `mark` extended by `part`."""
     return zlib.crc32(np.ascontiguousarray(part).tobytes(), mark)
 
 
 def create(study: Study, folder: Path, record: Provenance, key: bytes | None = None) -> Store:
-    """A new run's folder. Raises InputError where one is there already: results are never overwritten."""
+    """A new run's folder. Raises InputError if there is a run already: results are never overwritten."""
     require_empty(folder)
     try:
         storage.make(folder)
@@ -249,7 +252,7 @@ def create(study: Study, folder: Path, record: Provenance, key: bytes | None = N
 
 
 def require_empty(folder: Path) -> None:
-    """Raises InputError where the folder has what a run would write."""
+    """Raises InputError if the folder contains what a run would write."""
     for name in (RESULTS, PROVENANCE):
         if (folder / name).exists():
             message = f"has results already; continue them with `{command('resume', folder)}`, or choose another folder"
@@ -262,8 +265,8 @@ def require_empty(folder: Path) -> None:
 
 
 def require_results(study: Study, store: Store) -> None:
-    """Lay the results out where nothing was run yet. Raises InputError where they are lost, or another process lays them
-    out."""
+    """Lay out the results if nothing has been run yet. Raises InputError if they are lost, or if another process holds
+    the folder."""
     if (store.folder / RESULTS).exists():
         return
     if (store.folder / FINISHED).exists():
@@ -276,14 +279,14 @@ def require_results(study: Study, store: Store) -> None:
 
 
 def require_key(store: Store) -> None:
-    """Raises InputError where a run was begun with a key, and would go on without."""
+    """Raises InputError if a run was started with a key, and would go on without one."""
     if SEAL in store.provenance and store.key is None:
         message = "was sealed with a key, without which its end cannot be; name its file: --seal KEYFILE"
         raise InputError(Problem(str(store.folder), message))
 
 
 def allocate(study: Study, store: Store) -> None:
-    """Lay out results.zarr in full, every status "not run". It appears at once, or not at all."""
+    """Lay out results.zarr in full, every status "not run". In a folder it appears all at once, or not at all."""
     (store.folder / FINISHED).unlink(missing_ok=True)
     with storage.appearing(store.folder / RESULTS) as there:
         for path, content in metadata(study, store).items():
@@ -292,8 +295,8 @@ def allocate(study: Study, store: Store) -> None:
 
 
 def open_folder(folder: str | Path, key: bytes | None = None) -> Store:
-    """An existing run. Raises InputError where there is none, or where its record or study file are not as they were; with a
-    key, also where they are not what was sealed with it."""
+    """An existing run. Raises InputError if there is none, or if its record or study file have changed; with a key,
+    also if the record is not what was sealed with it."""
     folder = storage.place(folder)
     with storage.reached(folder):
         storage.require_own(folder)
@@ -301,9 +304,9 @@ def open_folder(folder: str | Path, key: bytes | None = None) -> Store:
 
 
 def record_in(path: Path) -> tuple[Any, str]:
-    """A run's record, None where there is none that can be read, and what is wrong with it: "" where nothing is.
+    """A run's record, None if there is none that can be read; and what is wrong with it, "" if nothing is.
 
-    Raises InputError for one of another version.
+    Raises InputError for a record of another version.
     """
     try:
         record = json.loads(path.read_bytes())
@@ -333,12 +336,12 @@ def _opened(folder: Path, key: bytes | None) -> Store:
 
 
 def repairing(folder: Path, record: Any) -> str:
-    """How to put back what a run's folder has a copy of."""
+    """Says how to restore a file of which the results have a copy."""
     return f"`{command('verify', folder, '--repair', record=record)}` puts it back from its copy in the results"
 
 
 def require_run(folder: Path) -> None:
-    """Raises InputError where there is nothing of a run."""
+    """Raises InputError if there is nothing of a run."""
     if not (folder / PROVENANCE).exists() and not (folder / RESULTS).exists():
         who = holder(folder)
         message = (
@@ -350,14 +353,14 @@ def require_run(folder: Path) -> None:
 
 
 def require_version(folder: Path, record: Any) -> None:
-    """Raises InputError for a record that this version does not know how to read."""
+    """Raises InputError for a record that this version cannot read."""
     of_run = isinstance(record, dict) and isinstance(record.get("versions"), dict)
     if of_run and (DIGEST not in record or not isinstance(kind(record), int) or kind(record) > KIND):
         raise other_version(folder, record)
 
 
 def other_version(folder: Path, record: Provenance) -> InputError:
-    """Of a run that is laid out as this version does not."""
+    """Error for a run that is laid out differently from those of this version."""
     then, now = record["versions"].get("jaxmbs", "unknown"), version("jaxmbs")
     message = (
         f"is a run of jaxmbs {then}, whose results are laid out otherwise (kind {kind(record)}, here up to {KIND}): "
@@ -380,14 +383,15 @@ def read_study(store: Store, trust: bool = False) -> Study:
 
 
 def described_by(folder: Path, record: Provenance) -> dict[Path, str]:
-    """SHA-256 of the study file, modules and data of a run."""
+    """SHA-256 of the study file, modules and data of a run, by path."""
     own = files_in(folder, record)
     files = {beside(own, name, str(folder)): wanted for name, wanted in record.get("modules", {}).items()}
     return {folder / STUDY: record["file_sha256"], **files}
 
 
 def changed_files(folder: Path, record: Provenance) -> Iterator[tuple[str, Path]]:
-    """The study file, modules and data that are missing or not as the run found them: (name in the folder, path)."""
+    """The study file, modules and data that are missing or have changed since the run started: (name in the folder,
+    path)."""
     for path, wanted in described_by(folder, record).items():
         if not path.is_file() or hashlib.sha256(path.read_bytes()).hexdigest() != wanted:
             yield path.relative_to(folder).as_posix(), path

@@ -29,7 +29,7 @@ Array = Any
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Numbers:
-    """The numbers of one sample that differ from sample to sample: parameters by name, q (nq,), v (nv,)."""
+    """The numbers of one sample that differ between samples: parameters by name, q (nq,), v (nv,)."""
 
     parameters: dict[str, Array]
     q: Array
@@ -40,8 +40,8 @@ class Numbers:
 class Way:
     """One way of acting on a target.
 
-    neutral (k,): the draw that changes nothing; quantity: what a draw measures (None: not known, any unit does);
-    act: the sample's numbers with a draw (k,) applied.
+    neutral (k,): the draw that changes nothing; quantity: what a draw measures (None: unknown, any unit is accepted);
+    act: returns the sample's numbers with a draw (k,) applied.
     """
 
     neutral: np.ndarray
@@ -51,7 +51,7 @@ class Way:
 
 @dataclass(frozen=True)
 class Target:
-    """Something that can be dispersed. ways: by name, the default first; nominal: its value; kind: of a parameter."""
+    """Something that can be dispersed. nominal: its value; ways: by name, the default first; kind: that of a parameter."""
 
     name: str
     nominal: np.ndarray
@@ -60,12 +60,12 @@ class Target:
 
     @property
     def is_mass(self) -> bool:
-        """Masses and inertias: no draw may make them vanish, since something would move without mass."""
+        """Whether it is a mass or an inertia: no draw may make these vanish, since something would move without mass."""
         return self.kind is Kind.INERTIA or (self.kind is not None and self.name.endswith(".mass"))
 
 
 def target(name: str, model: Model, joints: Mapping[str, Joint], q0: np.ndarray, v0: np.ndarray) -> Target:
-    """The target called `name`. Raises ValueError with near matches where there is none."""
+    """The target called `name`. Raises ValueError with similar names if there is none."""
     if name.startswith("initial."):
         return _initial(name, model, joints, q0, v0)
     if name not in model.parameter_names:
@@ -86,7 +86,7 @@ def target(name: str, model: Model, joints: Mapping[str, Joint], q0: np.ndarray,
 
 
 def _unit(model: Model, p: Parameter) -> str:
-    """SI unit of a parameter; of "N m/rad or N/m" the one that goes with the joint that the element acts on."""
+    """SI unit of a parameter; of "N m/rad or N/m" the one that fits the joint on which the element acts."""
     element = model.structure.elements.get(p.name.partition(".")[0])
     if " or " not in p.unit or element is None:
         return p.unit
@@ -124,10 +124,11 @@ def _plain(nominal: np.ndarray, quantity: str | None, act: Callable[[Numbers, An
 
 
 def _inertia(name: str, nominal: np.ndarray) -> Target:
-    """Inertias are scaled along the principal axes of the mass distribution: x dm -> A x dm with A symmetric positive.
+    """Target for an inertia, which is scaled along the principal axes of the mass distribution: x dm -> A x dm with A
+    symmetric and positive definite.
 
-    The second moments G = tr(I)/2 - I become A G Aᵀ, so whatever the factors (positive) and however often this is
-    done, the result is the inertia of some mass distribution: positive, and its triangle inequality holds.
+    The second moments G = tr(I)/2 - I become A G Aᵀ. For any positive factors, and however often this is done, the
+    result is the inertia of some mass distribution: it is positive and satisfies the triangle inequality.
     """
     second = np.trace(nominal) / 2 * np.eye(3) - nominal
     diagonal = np.count_nonzero(nominal - np.diag(np.diag(nominal))) == 0
@@ -179,7 +180,7 @@ def _tilted_rotation(name: str) -> Way:
 
 
 def rotation_of(vector: Array) -> Array:
-    """3x3 rotation by the rotation vector (3,) [rad]."""
+    """3x3 rotation matrix for the rotation vector (3,) [rad]."""
     square = vector @ vector
     angle = jnp.sqrt(jnp.where(square > 0, square, 1.0))
     x, y, z = vector
@@ -190,7 +191,7 @@ def rotation_of(vector: Array) -> Array:
 
 
 def quaternion_times(q: Array, vector: Array) -> Array:
-    """The quaternion q (w, x, y, z) followed by a rotation by `vector` [rad] in the turned axes."""
+    """The quaternion q (w, x, y, z) followed by a rotation by `vector` [rad] in the rotated axes."""
     square = vector @ vector
     angle = jnp.sqrt(jnp.where(square > 0, square, 1.0))
     s = jnp.where(square > 0, jnp.sin(angle / 2) / angle, 0.5)
@@ -202,7 +203,7 @@ def quaternion_times(q: Array, vector: Array) -> Array:
 
 
 def parts_of(joint: Joint) -> dict[str, tuple[slice, str]]:
-    """Parts of a joint's state that are dispersed together: name -> (components, what they measure)."""
+    """Parts of a joint's state that are dispersed together: name -> (components, quantity that they measure)."""
     out = {}
     for field, components in (("q", joint.coordinates()), ("v", joint.speeds())):
         for part, group in itertools.groupby(range(len(components)), key=lambda k: components[k].part):

@@ -1,4 +1,4 @@
-"""Commented files to begin with."""
+"""Commented study files to start from."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def about() -> dict[str, str]:
 
 
 def write(name: str, out: Path | None = None) -> Path:
-    """Write a template to a file. Raises InputError where there is none of the name, or the file exists."""
+    """Write a template to a file. Raises InputError if there is no template of this name, or if the file exists."""
     known = about()
     if name not in known:
         raise InputError(Problem(name, f"no template; {choices(name, known, 'templates')}"))

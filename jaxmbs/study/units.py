@@ -1,4 +1,4 @@
-"""Units of a study file: a factor to SI and the quantity measured."""
+"""Units of a study file: their factors to SI and the quantities that they measure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Unit:
-    """A unit's name, its factor to SI, and what it measures."""
+    """A unit: its name, its factor to SI, and the quantity that it measures."""
 
     name: str
     factor: float
@@ -50,7 +50,7 @@ UNITS = {name: Unit(name, factor, quantity) for quantity, row in _TABLE.items() 
 
 
 def unit(name: str, quantity: str | None = None) -> Unit:
-    """The unit called `name`, which must measure `quantity` where that is known. Raises ValueError with the remedy."""
+    """The unit called `name`, which must measure `quantity` if that is given. Raises ValueError with the remedy."""
     key = " ".join(name.replace("*", " ").replace("·", " ").replace("²", "2").replace("^2", "2").split())
     fitting = [n for n, u in UNITS.items() if n and (quantity is None or u.quantity == quantity)]
     if key not in UNITS:
@@ -62,7 +62,7 @@ def unit(name: str, quantity: str | None = None) -> Unit:
 
 
 def quantity(unit: str) -> str | None:
-    """What a number declared in this SI unit measures; None where it depends on the joint ("N m/rad or N/m")."""
+    """The quantity that a number declared in this SI unit measures; None if it depends on the joint ("N m/rad or N/m")."""
     return UNITS[unit].quantity if unit in UNITS else None
 
 
@@ -72,7 +72,8 @@ def si(quantity: str) -> Unit:
 
 
 def units_of(study: Study) -> dict[str, Unit]:
-    """The unit of every column of a history in the study's file: that of an output, where its history measures the same."""
+    """Unit of every column of a history. An output has the unit in which reports show it if its history measures the
+    same quantity, otherwise the SI unit."""
     found = {"t": si("time")}
     for joint in study.model.joint_names:
         own = study.joints[joint]

@@ -1,4 +1,4 @@
-"""Dispersions in words, ours and those of their file."""
+"""Dispersions in words: described by the library, and by the comments in the study file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from jaxmbs.study.sampling.tables import Discrete, Empirical, Mixture
 
 
 def said(x: object) -> str:
-    """A number or several."""
+    """A number, or several separated by commas, as text."""
     return ", ".join(f"{v:g}" for v in x) if isinstance(x, tuple) else f"{x:g}"
 
 
@@ -38,7 +38,7 @@ def described(d: Dispersion) -> str:
 
 
 def _plain(t: Distribution, unit: str = "") -> str:
-    """A distribution that has a formula."""
+    """Describes a distribution that has a formula."""
     if isinstance(t, Uniform):
         text = f"uniform, {said(t.low)} to {said(t.high)}{unit}"
     elif isinstance(t, Lognormal):
@@ -58,7 +58,7 @@ _HEADER = re.compile(r"""^\s*\[dispersions\.(?:"([^"]+)"|'([^']+)'|([\w\-]+))\]\
 
 
 def said_in_the_file(content: bytes) -> dict[str, str]:
-    """The comments in the table of each dispersion: where its numbers come from."""
+    """Comments at the ends of the lines in the table of each dispersion: where its numbers come from."""
     found: dict[str, list[str]] = {}
     name = None
     for line in content.decode(errors="replace").splitlines():

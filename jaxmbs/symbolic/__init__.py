@@ -1,4 +1,4 @@
-"""Formulas written out: the algorithms of `jaxmbs.dynamics` on symbols, with few operations [T]."""
+"""Formulas with few operations, written out by running the algorithms of `jaxmbs.dynamics` on symbols [T]."""
 
 from jaxmbs.symbolic.statements import Operations as Operations
 from jaxmbs.symbolic.write_out import write_out as write_out

@@ -1,4 +1,4 @@
-"""Sines and cosines of angles that no two bodies make with one another, written as products of those that occur."""
+"""Rewrites sines and cosines of angles that no two bodies make with one another as products of those that do occur."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Terms = list[tuple[list[int], Any]]  # [(atoms, coefficient)]
 
 
 class Conversion:
-    """cos(a+b) is cos a cos b - sin a sin b, 2 cos a cos b - cos(a-b) or cos(a-b) - 2 sin a sin b, and the sine
+    """Writes cos(a+b) as cos a cos b - sin a sin b, 2 cos a cos b - cos(a-b) or cos(a-b) - 2 sin a sin b, and the sine
     likewise: whichever leaves fewer terms in the given sums. basic: the angles that occur."""
 
     def __init__(self, workspace: Workspace, basic: set[Angle], sums: Iterable[Terms]):
@@ -60,7 +60,7 @@ class Conversion:
         return self._known[atom]
 
     def _split(self, atom: int) -> tuple[dict[int, int], dict[int, int]]:
-        """The angle as a basic one and the smallest rest."""
+        """(basic angle, rest), with the basic angle that leaves the smallest rest."""
         if atom not in self._parts:
             whole = dict(self.w.atoms[atom].angle)
             signed = ({i: s * n for i, n in angle} for angle in self.basic for s in (1, -1))

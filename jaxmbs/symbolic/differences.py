@@ -1,7 +1,7 @@
-"""Sums written as another sum plus what is missing.
+"""Rewrites sums as another sum plus the missing terms.
 
-H_11 = H_21 + I_c2 + constant is found by comparing sums with all their parts put in, then covering what is missing with
-parts that exist. Constants are free: those that a difference needs are new constants.
+H_11 = H_21 + I_c2 + constant, for example, is found by comparing sums with all their parts expanded, then covering the
+missing terms with sums that exist. Constants cost nothing: if a difference needs new ones, they are added.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from jaxmbs.symbolic.constants import Constant, Number, quotient
 from jaxmbs.symbolic.factoring import Cube, Polynomial, operations
 from jaxmbs.symbolic.formulas import Formulas
 
-LONGEST = 60  # terms of a sum that is compared
-# choices of the first, second, ... part that are followed up, by the number of all terms
+LONGEST = 60  # most terms of a sum that is compared
+# (largest number of all terms, how many candidates for the first, second, ... part are followed up)
 WIDTHS = ((130, (12, 4, 3, 2, 1)), (300, (4, 2, 1, 1)), (450, (2, 1)))
-Linear = dict[Cube, Any]  # literals that are no constants -> coefficient
+Linear = dict[Cube, Any]  # literals that are not constants -> coefficient
 
 
 def rewrite(formulas: Formulas) -> bool:
-    """Rewrite the sums that become cheaper; whether there were any."""
+    """Rewrite the sums that become cheaper, and return whether there were any."""
     search = _Search(formulas)
     return bool(search.widths) and any([search.improve(k) for k in list(formulas.sums)])
 
@@ -39,7 +39,7 @@ class _Search:
                     self.users.setdefault(key, set()).add(k)
 
     def expanded(self, k: int) -> Linear:
-        """The sum k with the sums that it adds put in."""
+        """The sum k with the sums that it adds expanded."""
         if k not in self.linear:
             out: Linear = {}
             for cube, c in self.sums[k].items():
@@ -90,7 +90,7 @@ class _Search:
         return out
 
     def _covered(self, rest: Linear, near: list[int], widths: tuple[int, ...]) -> tuple[int, dict[int, Number], Linear]:
-        """(price, parts, what is left) of the cheapest way found to write the terms with parts that exist."""
+        """(price, parts, remaining terms) of the cheapest way found to write the terms `rest` with sums that exist."""
         best = (sum(_price(key, c) for key, c in rest.items()) - 1, {}, rest)
         choices = []
         for j in near:
@@ -119,7 +119,7 @@ def _accumulate(out: Linear, key: Cube, c: Any) -> None:
 
 
 def _gain(p: Linear, q: Linear) -> int:
-    """By how many operations the terms p become cheaper when q is added to them."""
+    """The number of operations that are saved in the terms p by adding q to them."""
     gain = 0
     for key, c in q.items():
         if key in p:
@@ -136,7 +136,7 @@ def _price(key: Cube, c: Any) -> int:
 
 
 def _rational(a: Any, b: Any) -> Number | None:
-    """a / b if that is a number."""
+    """a / b if that is a number, else None."""
     if isinstance(a, Constant) and isinstance(b, Constant):
         (x, a), (y, b) = a.primitive(), b.primitive()
         return quotient(x, y) if a == b else None

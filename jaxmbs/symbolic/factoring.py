@@ -1,9 +1,9 @@
-"""Fewer operations for a set of sums of products: common parts and common factors, found greedily.
+"""Reduces the operations of a set of sums of products by common parts and common factors, found greedily.
 
-A polynomial is {cube: coefficient}, a cube a sorted tuple of literals with repetition; negative literals are constants,
-of which a cube has one at most. The best divisor, by
-operations saved, is taken out again and again: a sum of two cubes (which is both common subexpression and common
-factor) or a product of two literals; as in the fast-extract algorithm of logic synthesis (Rajski and Vasudevamurthy).
+A polynomial is {cube: coefficient}; a cube is a sorted tuple of literals with repetition; negative literals are constants,
+of which a cube has at most one. The divisor that saves most operations is taken out again and again: a sum of two cubes
+(which is both common subexpression and common factor) or a product of two literals, as in the fast-extract algorithm of
+logic synthesis (Rajski and Vasudevamurthy).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def operations(p: Polynomial) -> tuple[int, int]:
 def _products(cube: Cube, c: Number) -> int:
     if not cube:
         return 0
-    return len(cube) - 1 + (c not in (1, -1) and cube[0] >= 0)  # a rational factor goes into a constant
+    return len(cube) - 1 + (c not in (1, -1) and cube[0] >= 0)  # a rational factor is absorbed by a constant
 
 
 def cost(polynomials: dict[int, Polynomial]) -> int:
@@ -52,7 +52,7 @@ def split(a: Cube, b: Cube) -> tuple[Cube, Cube, Cube]:
 
 
 class Extraction:
-    """Polynomials by literal, which grow by the divisors that are taken out of them."""
+    """Takes divisors out of polynomials, {literal: polynomial}, to which the divisors are added as new polynomials."""
 
     def __init__(self, polynomials: dict[int, Polynomial], new_literal: Callable[[], int], seed: int = 0):
         self.polynomials = {k: dict(p) for k, p in polynomials.items()}

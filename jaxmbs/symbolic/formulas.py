@@ -9,7 +9,7 @@ from jaxmbs.symbolic.constants import Constant, Number
 from jaxmbs.symbolic.factoring import Polynomial, cost
 from jaxmbs.symbolic.quantities import Definition, Trig, Workspace
 
-ROUNDING = 1e-14  # of a sum that cancels, relative to its terms
+ROUNDING = 1e-14  # rounding error of a sum that cancels, relative to its terms
 
 
 @dataclass
@@ -46,7 +46,8 @@ class Formulas:
     def constant(self, c: Any) -> tuple[Number, int | None]:
         """(rational, literal of a constant or None) of a coefficient.
 
-        Where constants are numbers, those that are 0 or 1 but for rounding are that, and equal ones are one.
+        If constants are numbers, one that is 0 to rounding or exactly +-1 becomes that number, and those that are equal up
+        to sign share a literal.
         """
         if not isinstance(c, Constant):
             return c, None
@@ -80,7 +81,7 @@ class Formulas:
         return out
 
     def prune(self) -> None:
-        """Forget what no output needs."""
+        """Remove what no output needs."""
         reached, stack = set(), list(self.outputs.values())
         while stack:
             k = stack.pop()
@@ -101,7 +102,8 @@ class Formulas:
         return out
 
     def price(self, sums: dict[int, Polynomial]) -> int:
-        """Operations; the sine or cosine of a sum counts as the three that the addition theorem would take."""
+        """Number of operations; the sine or cosine of a sum of angles counts as the three that the addition theorem would
+        take."""
         literals = {x for p in sums.values() for cube in p for x in cube}
         contents = (self.workspace.atoms[c] for kind, c in map(self.literals.__getitem__, literals) if kind == "atom")
         return cost(sums) + 3 * sum(isinstance(c, Trig) and len(c.angle) > 1 for c in contents)

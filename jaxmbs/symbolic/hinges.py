@@ -1,4 +1,4 @@
-"""Angles that add up: hinges with parallel axes that follow one another in the tree."""
+"""Angles that add up: those of hinges with parallel axes that follow one another in the tree."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import numpy as np
 
 from jaxmbs.model import Model
 
-PARALLEL = 1e-12  # of the cosine between two axes
+PARALLEL = 1e-12  # tolerance on the cosine between two axes
 Sum = tuple[tuple[int, int], ...]  # ((index in q, +1 or -1), ...)
 
 
 @dataclass(frozen=True)
 class Angles:
-    """groups: group of every coordinate that is an angle, by its index in q; sums: whole-numbered combinations of angles
-    of one group that two bodies make with one another."""
+    """groups: the group of every coordinate that is an angle, by its index in q; sums: integer combinations of angles of one
+    group that two bodies make with one another."""
 
     groups: dict[int, int]
     sums: set[Sum]
@@ -24,7 +24,7 @@ class Angles:
 def angles_of(model: Model) -> Angles:
     """The angles of the hinges of a model; quaternions have none."""
     values, s = model.values(), model.structure
-    # In axes of the body, of each link that turns against its base about a fixed one.
+    # For each link that turns relative to its base about a fixed axis, this axis in axes of the body.
     axes: list[np.ndarray | None] = []
     turned: list[tuple[int, dict[int, int]]] = []  # group, angle from the group's root to the link
     found = Angles({}, set())

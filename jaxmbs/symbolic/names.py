@@ -1,4 +1,4 @@
-"""Names of everything in a listing, for people and for compilers."""
+"""Names of everything in a listing, for readers (LaTeX) and for compilers (identifiers)."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def _tex_input(name: str, i: int) -> str:
 
 
 def _parameters(names: Names, model: Model) -> dict[int, tuple[str, str, float]]:
-    """Of every parameter that the constants need: (identifier, LaTeX, value)."""
+    """{parameter: (identifier, LaTeX, value)} of every parameter that the constants need."""
     w = names.formulas.workspace
     used: set[int] = set()
     stack = [names.formulas.literals[x][1] for x in names.listing.constants]
@@ -136,5 +136,5 @@ _SPECIAL = {"\\": r"\backslash ", "~": r"\sim ", "^": r"\wedge ", " ": r"\ "}
 
 
 def _escaped(text: str) -> str:
-    """Text inside \\mathrm."""
+    """Text escaped for use inside \\mathrm."""
     return "".join(_SPECIAL.get(c, "\\" + c if c in "_%&#${}" else c) for c in text)

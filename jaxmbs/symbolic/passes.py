@@ -1,4 +1,4 @@
-"""From a trace to formulas with few operations: the passes that make them few."""
+"""The passes that lead from a trace to formulas with few operations."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from jaxmbs.symbolic.tracing import Trace
 
 
 def flatten(trace: Trace, largest: int) -> Formulas:
-    """Cubes of everything that the outputs need. Overgrown if there are more terms than `largest`."""
+    """Formulas of everything that the outputs need, as cubes. Raises Overgrown if there are more terms than `largest`."""
     w = trace.workspace
     formulas = Formulas(w, trace.numeric)
     sums: dict[int, Quantity] = {}
@@ -73,7 +73,7 @@ def factored(formulas: Formulas, seed: int = 0) -> dict[int, Polynomial]:
 
 
 def optimised(formulas: Formulas) -> Formulas:
-    """Factor, take differences, factor again, as long as operations are saved; short formulas in several ways."""
+    """Factor, take differences and factor again as long as operations are saved; short formulas with several seeds."""
     size = sum(map(len, formulas.sums.values()))
     start, opaque = formulas.sums, formulas.opaque
     best = (formulas.price(start), start, opaque)

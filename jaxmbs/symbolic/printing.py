@@ -13,7 +13,7 @@ from jaxmbs.symbolic.statements import Statement, Sum, Term, angle_parts
 
 
 class Code:
-    """Expressions in a programming language; `function` and `choice` say how it spells calls and selections."""
+    """Expressions in a programming language; `function` and `choice` write its calls and selections."""
 
     def __init__(self, names: Names, function: Callable[[str, str], str], choice: Callable[[str, str, str], str]):
         self.names, self.function, self.choice = names, function, choice
@@ -55,7 +55,7 @@ class Code:
         return f"({text})" if bracket and c != 1 else text
 
     def angle(self, angle: Angle) -> str:
-        """A sum of angles, written with an earlier sum where there is one."""
+        """A sum of angles, written in terms of an earlier sum if there is one."""
         text = ""
         for n, part in angle_parts(angle, self.names.listing.angles):
             name = f"q[{part}]" if isinstance(part, int) else self.names.angle(part)
@@ -82,14 +82,14 @@ class Code:
         return text
 
     def body(self) -> list[str]:
-        """Lines name = expression of the whole evaluation."""
+        """The lines "name = expression" of the whole evaluation."""
         listing = self.names.listing
         lines = [f"{self.names.angle(a)} = {self.angle(a)}" for a in listing.angles]
         lines += [f"{self.names.code[x]} = {self.trig(t)}" for x, t in listing.trig]
         return lines + [f"{self.names.code[s.literal]} = {self.formula(s)}" for s in listing.statements]
 
     def constants(self) -> list[str]:
-        """Lines name = expression of the constants, from the parameters."""
+        """The lines "name = expression" that compute the constants from the parameters."""
         w, lines = self.names.formulas.workspace, []
         for i, (name, *_) in self.names.parameters.items():
             kind, content = w.parameters[i]
@@ -113,7 +113,7 @@ def c_code(names: Names) -> Code:
 
 
 class Latex:
-    """The same as equations."""
+    """The same expressions as LaTeX equations."""
 
     def __init__(self, names: Names):
         self.names = names
@@ -160,7 +160,7 @@ class Latex:
         return rf"\{trig.function} " + (rf"\left({text}\right)" if len(trig.angle) > 1 else text)
 
     def derived(self) -> list[str]:
-        """Functions of parameters that the constants are made of."""
+        """The lines that define the functions of parameters from which the constants are built."""
         w, lines = self.names.formulas.workspace, []
         for i, (_, tex, _) in self.names.parameters.items():
             kind, content = w.parameters[i]

@@ -1,4 +1,4 @@
-"""The final formulas: in order, with names, single uses put in, operations counted."""
+"""The final formulas: ordered and named, with what is used once inlined, and their operations counted."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from jaxmbs.symbolic.constants import Number
 from jaxmbs.symbolic.formulas import Formulas
 from jaxmbs.symbolic.quantities import Angle, Trig
 
-LONGEST_INLINE = 3  # terms of a sum that is written in brackets where it is used once
+LONGEST_INLINE = 3  # most terms of a sum that is used once and written in brackets there
 
 
 @dataclass(frozen=True)
@@ -94,10 +94,10 @@ class _Writer:
                     self.uses[x] = self.uses.get(x, 0) + 1
         for k in p.opaque:
             for x in p.needs(k):
-                self.uses[x] = self.uses.get(x, 0) + 2  # an operand stays a name
+                self.uses[x] = self.uses.get(x, 0) + 2  # 2: an operand keeps its name and is never inlined
 
     def _absorbed(self, polynomial: dict) -> dict:
-        """Rational factors beside a constant become part of it."""
+        """The polynomial with rational coefficients merged into the constant of their cube."""
         out: dict = {}
         for cube, c in polynomial.items():
             constant = next((x for x in cube if self.formulas.is_constant(x)), None)
@@ -120,7 +120,7 @@ class _Writer:
         return Sum(tuple(sorted(terms, key=lambda t: t.coefficient < 0)))
 
     def _terms(self, cube: tuple[int, ...], c: Number) -> list[Term]:
-        """One term; several where the cube is nothing but a sum that is used once."""
+        """One term, or several if the cube is merely a sum that is used once."""
         p = self.formulas
         if len(cube) == 1 and c in (1, -1) and self.inlined(cube[0]):
             return [Term(t.coefficient * c, t.factors, t.divisors) for t in self.sum(p.sums[cube[0]]).terms]
@@ -199,7 +199,7 @@ def _content(formulas: Formulas, literal: int) -> Any:
 
 
 def _angles(used: list[Angle]) -> tuple[Angle, ...]:
-    """Sums of angles in an order in which each is one addition to an earlier one, if there is one."""
+    """Sums of angles, ordered so that each can be formed from an earlier one if there is one."""
     return tuple(sorted({a for a in used if len(a) > 1}, key=lambda a: (len(a), a)))
 
 

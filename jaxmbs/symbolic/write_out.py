@@ -21,29 +21,29 @@ from jaxmbs.symbolic.tracing import ALGORITHMS, INPUTS, Trace, Way, trace
 from jaxmbs.symbolic.written import WrittenOut
 
 EVERYTHING = 1000
-# of multiplying out two sums, and a sum with a constant: constants gather when sums are multiplied out (parallel axes),
-# arbitrary placements want them as they are
+# limits for multiplying out two sums, and a sum with a constant: multiplied out, sums gather constants (parallel axes), but
+# for arbitrary placements they are better left as they are
 LIMITS = ((1, 2), (1, EVERYTHING), (2, EVERYTHING), (4, EVERYTHING), (EVERYTHING, EVERYTHING))
-BUDGET = 1_000_000  # products that the first way may form
-# ways that multiply out are given up when they form so many times more products, or get so many times more terms, than
-# the best one so far; those that turned out best in the end stayed below 10 and 1.7
+BUDGET = 1_000_000  # most products that the first way may form
+# a way is given up when it forms this many times more products, or gets this many times more terms, than the smallest one so
+# far; those that turned out best in the end stayed below 10 and 1.7
 DEARER, LONGER = 16, 2
-POLISHED = 3  # of the ways, those that are factored thoroughly
-AGREEMENT = 1e-9  # relative, of the formulas and the function
+POLISHED = 3  # number of the best ways, which are factored thoroughly
+AGREEMENT = 1e-9  # relative difference allowed between the formulas and the function
 
 
 def write_out(model: Model, what: str, *, constants: str = "symbols", method: str | None = None) -> WrittenOut:
     """Formulas of one function of the model, with few operations, as LaTeX, Python and C [T 1-4].
 
-    what: "mass_matrix", "bias_forces", "inverse_dynamics", "forward_dynamics" or "kinetic_energy", as the functions of
+    what: "mass_matrix", "bias_forces", "inverse_dynamics", "forward_dynamics" or "kinetic_energy", like the functions of
     those names. The algorithms run on symbols; whatever depends on parameters alone is gathered in named constants,
     which are not counted; hinges with parallel axes give sines and cosines of sums of angles; common parts and common
     factors are named. Several ways of writing are tried and the one with the fewest operations is returned.
 
-    constants: "symbols", for any values of the parameters that are not structurally 0 or +-1 (they are computed from
-    the parameters by generated code), or "numbers", where what is equal, 0 or 1 in this model is used as well.
-    method: write out this algorithm ("crba", "telegin"; "newton_euler", "rnea"; "aba", "crba"; "velocities", "crba")
-    instead of choosing.
+    constants: "symbols" for formulas that hold for any values of the parameters that are not structurally 0 or +-1 (the
+    constants are computed from the parameters by generated code), or "numbers" for formulas that also exploit which values
+    are equal, 0 or 1 in this model. method: the algorithm to write out ("crba", "telegin"; "newton_euler", "rnea"; "aba",
+    "crba"; "velocities", "crba") instead of choosing one.
 
     Returns a WrittenOut with .latex(), .python(), .c(), .function(), .formulas (SymPy) and .operations. Every result
     has been evaluated at a random state and compared with the function itself. Locks and switches are not written out:
@@ -51,7 +51,7 @@ def write_out(model: Model, what: str, *, constants: str = "symbols", method: st
 
     Raises ModelError for General joints and External forces (functions, which have no formula here), for traced or
     batched numbers, for forward dynamics with constraints, for a model without a degree of freedom, and for an unknown
-    name. Takes from a fraction of a second (three links) to some seconds (seven axes).
+    name. It takes from a fraction of a second (three links) to some seconds (seven axes).
 
     >>> formulas = mbs.write_out(mbs.library.double_pendulum().build(), "mass_matrix")
     >>> print(formulas.operations)
@@ -69,7 +69,7 @@ def write_out(model: Model, what: str, *, constants: str = "symbols", method: st
     if reason and method == "telegin":
         raise ModelError(f"write_out: method 'telegin' cannot serve model {model.name!r}: {reason}; use 'crba'")
     numeric = constants == "numbers"
-    # forms that never have the fewest operations, or do not hold
+    # algorithms that never give the fewest operations, or do not apply
     left_out = {"rnea"} | ({"telegin"} if reason else set())
     found = _cheapest(model, what, _ways([method] if method else [a for a in algorithms if a not in left_out]), numeric)
     inputs = [(name, model.nq if name == "q" else model.nv) for name in INPUTS[what]]
@@ -124,7 +124,7 @@ def _ways(algorithms: list[str]) -> list[Way]:
 
 
 def _cheapest(model: Model, what: str, ways: list[Way], numeric: bool) -> _Candidate:
-    """The way with the fewest operations: all are factored once, the best ones thoroughly."""
+    """The way with the fewest operations: all ways are factored once, the best ones thoroughly."""
     found: list[_Candidate] = []
     budget, largest = BUDGET, BUDGET
     for way in ways:
@@ -151,7 +151,7 @@ def _cheapest(model: Model, what: str, ways: list[Way], numeric: bool) -> _Candi
 
 
 def _compare(out: WrittenOut, model: Model) -> None:
-    """Evaluate the formulas and the function itself at a random state."""
+    """Evaluate the formulas and the function itself at a random state; raises AssertionError if they differ."""
     dice = random.Random(0)
     q = [c + dice.uniform(-1, 1) for link in model.structure.links for c in link.joint.neutral()]
     arguments = {

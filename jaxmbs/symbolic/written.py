@@ -17,8 +17,8 @@ from jaxmbs.symbolic.statements import Operations
 class WrittenOut:
     """Formulas of one function of a model, ready to print.
 
-    what: the function; model: its name; inputs: the arguments (name, length), "t" without a length; shape: of the
-    result; method: the algorithm that wrote the formulas; numeric: whether the constants are numbers of the model or
+    what: the function; model: its name; inputs: the arguments (name, length), where "t" is a single number; shape: that of
+    the result; method: the algorithm that wrote the formulas; numeric: whether the constants are numbers of the model, not
     computed from its parameters.
 
     >>> formulas = mbs.write_out(mbs.library.double_pendulum().build(), "mass_matrix", constants="numbers")
@@ -36,7 +36,7 @@ class WrittenOut:
 
     @property
     def operations(self) -> Operations:
-        """Operations of one evaluation, constants not counted."""
+        """The operations of one evaluation, without those of the constants."""
         return self._names.listing.operations
 
     @property
@@ -62,9 +62,9 @@ class WrittenOut:
     def python(self, module: str = "math") -> str:
         """Source of a Python function of the same name.
 
-        Arguments are sequences; module "math" works on floats, "numpy" on arrays over instances as well
-        (q[0] an array). With constants as symbols it takes the constants as last argument, which the function
-        `constants` computes from parameters. Returns nested lists, or a number for the kinetic energy.
+        Its arguments are sequences; with module "math" it works on floats, with "numpy" also on arrays over instances
+        (q[0] is then an array). If constants are symbols, its last argument is the constants, which the function
+        `constants` computes from parameters. It returns nested lists, or a number for the kinetic energy.
         """
         if module not in ("math", "numpy"):
             raise ModelError(f"python: module {module!r} is not known; pass 'math' or 'numpy'")
@@ -113,9 +113,9 @@ class WrittenOut:
     def c(self) -> str:
         """Source of a C99 function of the same name, which needs the mathematical library (cc -lm).
 
-        Arguments are arrays of double: the inputs, the constants if they are symbols (computed by <what>_constants from
+        Its arguments are arrays of double: the inputs, the constants if they are symbols (computed by <what>_constants from
         parameters, whose values in the model are <what>_parameters), and the result, row by row; the kinetic energy
-        is returned.
+        is returned instead.
         """
         n, code = self._names, c_code(self._names)
         names = [n.code[x] for x in n.listing.constants]
@@ -156,7 +156,7 @@ class WrittenOut:
     # mathematics
 
     def latex(self) -> str:
-        """The formulas as LaTeX: an align* of the evaluation and, with symbols, one of the constants."""
+        """The formulas as LaTeX: an align* of the evaluation and, if there are any constants, another of these."""
         n, tex = self._names, Latex(self._names)
         lines = [rf"{n.tex[x]} &= {tex.trig(t)}" for x, t in n.listing.trig]
         lines += [rf"{n.tex[s.literal]} &= {tex.formula(s)}" for s in n.listing.statements]

@@ -1,4 +1,4 @@
-"""Motions as one file: a page that plays in any browser without a network, glTF, or a film."""
+"""Motions in one file: a page that plays in any browser without a network, glTF, or a film."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from jaxmbs.simulate import Solution
 
 FILMS = (".gif", ".mp4")
-PLOTS = 6  # coordinates that are plotted where nothing else is asked for
-TINTS = ("", "#e45756", "#f2b134", "#54a24b", "#b279a2", "#72b7b2")  # samples after the first are of one colour each
+PLOTS = 6  # coordinates that are plotted by default
+TINTS = ("", "#e45756", "#f2b134", "#54a24b", "#b279a2", "#72b7b2")  # samples after the first have one colour each
 
 
 def animate(
@@ -38,15 +38,15 @@ def animate(
     plots: Mapping[str, Vector] | None = None,
     frames: int = 1000,
 ) -> Path:
-    """Write a motion as a picture that moves; returns the path of the file.
+    """Write a motion as an animation; returns the path of the file.
 
-    path: NAME.html, a page that plays in any browser, alone and without a network (play, scrub, speed, camera, events on
-    the timeline, plots in step); NAME.glb, binary glTF for other viewers; NAME.gif or, with ffmpeg, NAME.mp4, a film of
-    one sample in real time. solution: one instance, or {name: instance} of
-    samples to be laid over one another, the first in the bodies' colours; model: theirs, or {name: model}. plots: {"label
-    [unit]": (rows,), or {name: (rows,)}}, None for the first coordinates; frames: at most so many rows are kept.
+    path: NAME.html, a self-contained page that plays in any browser without a network (play, scrub, speed, camera, events on
+    the timeline, synchronous plots); NAME.glb, binary glTF for other viewers; NAME.gif or, with ffmpeg, NAME.mp4, a film of
+    one sample in real time. solution: one instance, or {name: instance} for samples that are drawn over one another, the
+    first in the bodies' colours; model: the model of all samples, or {name: model}. plots: {"label [unit]": (rows,), or
+    {name: (rows,)}}, None for the first coordinates; frames: the largest number of rows that are used.
 
-    Bodies are drawn by their visuals (`Mechanism.add_visual`), those without as the ellipsoids of their inertia. Raises
+    Bodies are drawn with their visuals (`Mechanism.add_visual`), those without as the ellipsoids of their inertia. Raises
     ModelError for batches, other file names, and plots whose length is not that of the solution.
 
     >>> model = mbs.library.double_pendulum().build()
@@ -76,7 +76,7 @@ def animate(
 
 
 def moving_page(models: Mapping[str, Model], samples: Mapping[str, Any], plots: Any = None, frames: int = 1000) -> str:
-    """The text of `animate`'s page. samples: what has t (rows,), q (rows, nq) and events (None: not known), by name."""
+    """The text of the page of `animate`. samples: {name: object with t (rows,), q (rows, nq) and events (None: unknown)}."""
     return _page(_glb(models, samples, plots, frames), next(iter(models.values())).name)
 
 
@@ -108,7 +108,7 @@ def _glb(models: Mapping[str, Model], samples: Mapping[str, Any], plots: Any, fr
     return out.content()
 
 
-@jax.jit  # the samples of a study have one structure, and one program
+@jax.jit  # the samples of a study have the same structure, and share one program
 def _poses_at(model: Model, q: Any, t: Any) -> Pose:
     return jax.vmap(lambda q, t: body_poses(model, q, t=t))(q, t)
 
@@ -131,7 +131,7 @@ def _events(models: Mapping[str, Model], samples: Mapping[str, Any]) -> list[dic
 
 
 def _series(models: Any, samples: Any, rows: Any, plots: Any) -> dict[str, Any]:
-    """{times: {sample: values}, series: [{label, lines: {sample: values}}]} at the rows that are kept."""
+    """{times: {sample: values}, series: [{label, lines: {sample: values}}]} at the rows that are used."""
     first = next(iter(models.values()))
     if plots is None:
         shown = [(k, c) for k, c in enumerate(first.coordinates) if c.unit][:PLOTS]
@@ -156,4 +156,4 @@ def _page(glb: bytes, title: str) -> str:
     folder = resources.files("jaxmbs.view")
     page, script = ((folder / f"player.{kind}").read_text(encoding="utf-8") for kind in ("html", "js"))
     parts = {"policy": POLICY, "title": escape(title), "glb": base64.b64encode(glb).decode(), "script": script}
-    return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], page)  # once: a name may look like a place, too
+    return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], page)  # one pass: a name may look like a placeholder

@@ -20,7 +20,7 @@ LIGHT = np.array([0.35, -0.5, 0.8]) / np.linalg.norm([0.35, -0.5, 0.8])
 def draw(model: Model, q: Coordinates | None = None, axes: Axes3D | None = None, *, t: float = 0.0) -> Axes3D:
     """Draw a mechanism at q (nq,) (None: the neutral one) at time t [s]; returns the axes (new ones if None).
 
-    Bodies are drawn by their visuals, those without as the ellipsoids of their inertia; joints as their axes. Needs
+    Bodies are drawn with their visuals, those without as the ellipsoids of their inertia; joints as their axes. Needs
     matplotlib (`pip install 'jaxmbs[study]'`). Raises ModelError for a wrong shape.
 
     >>> axes = mbs.draw(mbs.library.double_pendulum().build(), [0.5, 0.3])
@@ -58,7 +58,7 @@ def draw(model: Model, q: Coordinates | None = None, axes: Axes3D | None = None,
 
 
 def _grounds_cut(drawn: list[Drawn], shapes: list[np.ndarray]) -> list[np.ndarray]:
-    """The shapes, boxes of the world along its axes (grounds, walls) cut off where the picture of the bodies ends."""
+    """The shapes; axis-aligned boxes of the world (grounds, walls) are cut off where the picture of the bodies ends."""
     bodies = [x for d, x in zip(drawn, shapes, strict=True) if d.body >= 0]
     if not bodies:
         return shapes

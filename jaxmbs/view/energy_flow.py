@@ -1,4 +1,4 @@
-"""A bond graph as a picture of the energy that flows [K]."""
+"""A bond graph as a picture of the energy flow [K]."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ COLORS = {
     "I": "#2b6cb0", "C": "#2f855a", "R": "#c2513a", "Se": "#b7791f", "Sf": "#6b46c1", "MGY": "#94a3b5",
     "0": "#1d2b3a", "1": "#1d2b3a",
 }  # fmt: skip
-STEP, ROW, PORT = 2.4, 5.2, 1.5  # between neighbours, between branches, from a node to its elements
+STEP, ROW, PORT = 2.4, 5.2, 1.5  # distances: between neighbours, between branches, from a node to its elements
 
 
 @dataclass(frozen=True)
 class _Flow:
-    """An arrow: from one vertex to another, transformers passed over."""
+    """An arrow from one vertex to another, skipping transformers."""
 
     tail: str
     head: str
@@ -29,11 +29,11 @@ class _Flow:
 
 
 def energy_flow(graph: BondGraph, axes: Axes | None = None) -> Axes:
-    """Draw the power [W] that passes between bodies, joints and elements; returns the axes (new ones if None).
+    """Draw the power [W] that flows between bodies, joints and elements; returns the axes (new ones if None).
 
-    Arrows point where the energy goes, their width grows with the power; transformers, which pass on what they get, are
-    part of the arrows. Bodies and joints run from left to right, the rates of a joint stand above it, its elements
-    around. Raises ModelError for a batch of states.
+    Arrows point in the direction of the energy flow, and their width grows with the power; transformers, which pass on all
+    power, are part of the arrows. Bodies and joints run from left to right, with the rates of a joint above it and the
+    elements of each node around it. Raises ModelError for a batch of states.
     """
     from matplotlib.figure import Figure
 
@@ -61,7 +61,7 @@ def energy_flow(graph: BondGraph, axes: Axes | None = None) -> Axes:
 
 
 def _flows(graph: BondGraph) -> list[_Flow]:
-    """Bonds, with the two of a transformer joined into one."""
+    """All bonds, with the two bonds of a transformer joined into one."""
     powers = checked_powers(graph.bonds)
     source = {b.head: b.tail for b in graph.bonds if graph.kind(b.head) == "MTF"}
     return [
@@ -72,7 +72,7 @@ def _flows(graph: BondGraph) -> list[_Flow]:
 
 
 def _places(graph: BondGraph, flows: list[_Flow]) -> dict[str, Point]:
-    """Positions of all vertices but the transformers."""
+    """Positions of all vertices except the transformers."""
     places = _tree(graph, flows)
     neighbours: dict[str, list[str]] = {}
     for f in flows:
@@ -83,7 +83,7 @@ def _places(graph: BondGraph, flows: list[_Flow]) -> dict[str, Point]:
     below = []
     for vertex, nodes in neighbours.items():
         if not any(n in places for n in nodes):
-            continue  # the source of a constraint goes beside it
+            continue  # the source of a constraint is placed beside it
         if len(nodes) == 1 and graph.kind(vertex) != "0":
             around.setdefault(nodes[0], []).append(vertex)
         else:

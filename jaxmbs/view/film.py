@@ -1,4 +1,4 @@
-"""Motions as films: the still of `draw`, frame after frame."""
+"""Motions as films, whose frames are the still pictures of `draw`."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from jaxmbs.errors import ModelError
 from jaxmbs.model import Model
 from jaxmbs.view.draw import draw
 
-RATE, DPI = 25, 80  # frames per second, dots per inch of 6 inches
+RATE, DPI = 25, 80  # frames per second, dots per inch of a figure of 6 inches
 
 
 def film(model: Model, solution: Any, path: Path, frames: int) -> None:
-    """Write NAME.gif or NAME.mp4 in real time: 25 frames a second, fewer where that were more than `frames`.
+    """Write NAME.gif or NAME.mp4 in real time: 25 frames per second, or fewer if that would be more than `frames` in all.
 
-    Raises ModelError where ffmpeg, which writes mp4, is missing.
+    Raises ModelError if ffmpeg, which writes mp4, is missing.
     """
     from matplotlib import animation
     from matplotlib.figure import Figure

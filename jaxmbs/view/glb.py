@@ -1,7 +1,7 @@
 """Motions as binary glTF (GLB), the format that viewers, Blender and browsers read.
 
-z is up in a mechanism and y in glTF: the root node turns the one to the other. Everything under it is in the mechanism's
-own axes, metres and seconds.
+A mechanism has z up, glTF has y up: the root node rotates one to the other. Everything under it is in the mechanism's own
+axes, in metres and seconds.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Z_UP = [-(0.5**0.5), 0.0, 0.0, 0.5**0.5]  # x, y, z, w
 
 
 class Builder:
-    """Collects nodes, meshes and channels; `content` is the file."""
+    """Collects nodes, meshes and channels; `content` returns the file."""
 
     def __init__(self, library: Mapping[str, Triangles], extras: Mapping[str, Any]):
         self.library, self.binary = library, bytearray()
@@ -35,7 +35,7 @@ class Builder:
         self.extras = dict(extras)
 
     def accessor(self, x: np.ndarray, kind: str, bounds: bool = False) -> int:
-        """Index of an array; bounds: with its least and greatest, where the format asks for them."""
+        """Add an array and return its index; bounds: with its minimum and maximum, for where the format asks for them."""
         data = np.ascontiguousarray(x, np.uint32 if x.dtype.kind in "iu" else np.float32)
         self.views.append({"buffer": 0, "byteOffset": len(self.binary), "byteLength": data.nbytes})
         self.binary += data.tobytes()
@@ -50,13 +50,13 @@ class Builder:
         return len(self.accessors) - 1
 
     def mesh(self, key: str, color: str, opacity: float) -> int:
-        """Index of the triangles in a colour."""
+        """Index of the mesh of triangles `key` in a colour, which is added if it is new."""
         if (key, color, opacity) in self.known:
             return self.known[key, color, opacity]
         if key not in self.known:
             vertices, faces = self.library[key]
-            points = vertices[faces].reshape(-1, 3)  # every triangle has corners of its own: its normal is theirs
-            if key == "sphere":  # smooth: its corners are its normals
+            points = vertices[faces].reshape(-1, 3)  # triangles share no corners: each has one normal at its corners
+            if key == "sphere":  # smooth: its corners are also its normals
                 faceted = points
             else:
                 faceted = np.repeat(np.cross(points[1::3] - points[::3], points[2::3] - points[::3]), 3, axis=0)
@@ -79,18 +79,18 @@ class Builder:
         return len(self.meshes) - 1
 
     def add(self, name: str, parent: int = 0, **more: Any) -> int:
-        """Index of a new node under another."""
+        """Add a node under another and return its index."""
         self.nodes.append({"name": name, **more})
         self.nodes[parent].setdefault("children", []).append(len(self.nodes) - 1)
         return len(self.nodes) - 1
 
     def shape(self, d: Drawn, parent: int, color: str, opacity: float) -> None:
-        """A shape under the node of its body."""
+        """Add a shape under the node of its body."""
         more = {"matrix": d.matrix.T.ravel().tolist(), "mesh": self.mesh(d.key, color, opacity)}
         self.add("shape", parent, **more)
 
     def moving(self, name: str, parent: int, times: int, position: np.ndarray, rotation: np.ndarray) -> int:
-        """A node that moves: position (rows, 3), rotation (rows, 3, 3) at the times of an accessor."""
+        """Add a node that moves, and return its index: position (rows, 3), rotation (rows, 3, 3); times: an accessor."""
         turns = continuous(rotation)
         node = self.add(name, parent, translation=_floats(position[0]), rotation=_floats(turns[0]))
         for path, x, kind in (("translation", position, "VEC3"), ("rotation", turns, "VEC4")):
@@ -101,7 +101,7 @@ class Builder:
         return node
 
     def content(self) -> bytes:
-        """The file."""
+        """The bytes of the file."""
         if not self.binary:
             self.accessor(np.zeros(1), "SCALAR", bounds=True)
         tree: dict[str, Any] = {
@@ -122,7 +122,7 @@ class Builder:
 
 
 def continuous(rotation: np.ndarray) -> np.ndarray:
-    """Quaternions x, y, z, w (rows, 4) of which neighbours do not change sides."""
+    """Quaternions x, y, z, w (rows, 4), with signs such that no row has a negative dot product with the next."""
     from scipy.spatial.transform import Rotation
 
     q = Rotation.from_matrix(rotation).as_quat()

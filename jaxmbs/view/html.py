@@ -47,7 +47,7 @@ def model_html(model: Model) -> str:
 
 
 def solution_html(solution: Solution) -> str:
-    """What notebooks show for a solution: its outcome, q, v and energy error over time; of a batch median and 5 to 95 %."""
+    """What notebooks show for a solution: its outcome, q, v and energy error over time; for a batch median and 5 to 95 %."""
     said = f"<pre>{escape(repr(solution))}</pre>"
     if is_traced(solution.status):
         return said
@@ -82,7 +82,7 @@ def _motion(solution: Solution) -> str:
 
 
 def _lines(axes: Axes, t: np.ndarray, x: np.ndarray, label: str) -> None:
-    """The components of x (instances, rows, components) over time; where there are several instances, their spread."""
+    """The components of x (instances, rows, components) over time; for several instances the median and the spread."""
     shown = min(x.shape[2], LINES)
     for k in range(shown):
         name = f"{label}[{k}]" if x.shape[2] > 1 else label

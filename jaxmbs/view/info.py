@@ -14,7 +14,7 @@ from jaxmbs.model.joints import Coordinate
 
 
 def info_text(model: Model, matrices: bool = False) -> str:
-    """What `jaxmbs info` prints: counts, the drawn tree, a table of the joints; with `matrices` S, T, [I] and [H].
+    """A mechanism as text: counts, the drawn tree, a table of the joints; with `matrices` also S, T, [I] and [H].
 
     Starts no backend.
     """
@@ -36,7 +36,7 @@ def count(n: int, one: str, many: str = "") -> str:
 
 
 def drawn_tree(model: Model, graph: Graph) -> str:
-    """The tree from the world outwards, one body a line with its inward joint."""
+    """The tree from the world outwards, one line for each body with its inward joint."""
     hanging: dict[int, list[int]] = {}
     for i, (_, before) in enumerate(graph.preceding, 1):
         hanging.setdefault(before, []).append(i)
@@ -59,7 +59,7 @@ def _said(model: Model, i: int) -> str:
 
 
 def joint_table(model: Model, graph: Graph) -> str:
-    """Joints in the order of q, then the cut ones: arc, name, type, i+ and i-, places in q and v, coordinates and units."""
+    """Joints in the order of q, then the cut ones: arc, name, type, i+ and i-, indices in q and v, coordinates and units."""
     head = ("arc", "joint", "type", "i+", "i-", "q", "v", "coordinates")
     rows = []
     for a, link in enumerate(model.structure.links):
@@ -75,7 +75,7 @@ def joint_table(model: Model, graph: Graph) -> str:
 
 
 def coordinates_text(components: Sequence[Coordinate]) -> str:
-    """Names and units, each unit once behind those that have it."""
+    """Names and units; each unit stands once, after the coordinates that have it."""
     groups = [(unit, [c.name for c in same]) for unit, same in itertools.groupby(components, key=lambda c: c.unit)]
     return ", ".join(", ".join(names) + (f" [{unit}]" if unit else "") for unit, names in groups)
 
@@ -92,7 +92,7 @@ def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
 
 
 def matrices_text(graph: Graph) -> str:
-    """S0, S, T, those of the cut joints, and [I], [H] of the graph with all arcs turned outwards."""
+    """S0, S, T, the matrices of the cut joints, and [I], [H] of the graph with all arcs turned outwards."""
     named = [("S0", graph.S0[None]), ("S", graph.S), ("T = S⁻¹", graph.T)]
     if graph.S_cut.size:
         named += [("S0* above S* (cut joints)", graph.S_cut)]

@@ -1,4 +1,4 @@
-"""A mechanism in the browser, with sliders: viser serves the page."""
+"""A mechanism in the browser, with sliders; the page is served by viser."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def view(
 ) -> Viewer:
     """Show a mechanism in the browser, with sliders for its joints; returns the `Viewer`, which serves until it is stopped.
 
-    q (nq,): where it begins (None: the neutral configuration); parameters: {name: (low, high)} of numbers that get sliders,
-    one for each component; motion: one instance, to be scrubbed through; port: of the page, http://localhost:PORT (the next
-    free one, which is printed). Joints without plain coordinates have a slider for each component of v, which turns or
-    shifts them from q. Loops and constraints stay closed: the joint that is moved is held, the others follow, and what
-    cannot be reached is said. Needs viser (`pip install 'jaxmbs[view]'`). Raises ModelError without it, for a wrong shape,
-    an unknown parameter and a batch.
+    q (nq,): initial configuration (None: the neutral one); parameters: {name: (low, high)} of the parameters that get
+    sliders, one for each component; motion: one instance, to be scrubbed through; port: of the page, http://localhost:PORT
+    (or the next free one, which is printed). Joints without plain coordinates have a slider for each component of v, which
+    turns or shifts them from q. Loops and constraints stay closed: the joint that is moved is held, the others follow, and
+    a message says what cannot be reached. Needs viser (`pip install 'jaxmbs[view]'`). Raises ModelError without it, for a
+    wrong shape, an unknown parameter and a batch.
 
     >>> viewer = mbs.view(mbs.library.four_bar().build(), parameters={"crank.mass": (0.1, 2.0)})  # doctest: +SKIP
     >>> viewer.stop()  # doctest: +SKIP
@@ -58,10 +58,10 @@ def view(
 
 
 class Viewer:
-    """What `view` shows: q (nq,) and model are those of the sliders; made by `view`, never by hand.
+    """The page that `view` shows: q (nq,) and model are those of the sliders. Only `view` creates it.
 
-    server: of viser; start (nq,): where it begins; limits, values: ranges and values of the parameters that have sliders;
-    motion: what is scrubbed through, or None.
+    server: of viser; start (nq,): initial configuration; limits, values: ranges and values of the parameters that have
+    sliders; motion: the motion that is scrubbed through, or None.
 
     >>> viewer = mbs.view(mbs.library.double_pendulum().build())  # doctest: +SKIP
     >>> viewer.q, viewer.model  # doctest: +SKIP
@@ -72,14 +72,14 @@ class Viewer:
 
     def __init__(self, server: Any, model: Model, start: np.ndarray, limits: Any, values: Any, motion: Any):
         self.model, self.q, self._server, self._values, self._motion = model, start, server, values, motion
-        self._busy = threading.RLock()  # sliders are moved by threads of the server
-        self._following = False  # sliders are being set, not moved
+        self._busy = threading.RLock()  # threads of the server report moved sliders
+        self._following = False  # True while the program sets the sliders: their callbacks then do nothing
         self._handles: list[Any] = []
         s, gui = model.structure, server.gui
         plain = [np.arange(x.start, x.stop) for x in s.q_slices]
         own = [len(x) == y.stop - y.start for x, y in zip(plain, s.v_slices, strict=True)]
-        self._base = start.copy()  # from where the sliders lead, zero where q is what a slider says
-        self._at: dict[int, int] = {}  # {place in v: place in q} of the sliders that say q itself
+        self._base = start.copy()  # from where sliders move the joints; zero where a slider gives q itself
+        self._at: dict[int, int] = {}  # {index in v: index in q} of the sliders that give q itself
         self._tangent = np.zeros(model.nv)
         for link, places, v, is_plain in zip(s.links, plain, s.v_slices, own, strict=True):
             if is_plain:
@@ -150,7 +150,7 @@ class Viewer:
         self._place()
 
     def _close(self, held: str | None) -> None:
-        """Bring q back on the constraints, the joint that is moved held."""
+        """Bring q back onto the constraints; held: the joint that was moved, which keeps its coordinates."""
         if not self.model.structure.constrained:
             return
         from jaxmbs.simulate import Status, assemble
@@ -163,7 +163,7 @@ class Viewer:
             self._follow()
 
     def _follow(self) -> None:
-        """Set the sliders to q; where they turn or shift from the base, move the base."""
+        """Set the sliders to q; where a slider turns or shifts a joint from the base, move the base instead."""
         self._base = np.array(integrate(self.model, jnp.asarray(self.q), jnp.asarray(-self._tangent)), float)
         self._base[list(self._at.values())] = 0.0
         self._following = True
@@ -174,7 +174,7 @@ class Viewer:
         self._following = False
 
     def _build(self) -> None:
-        """Shapes of the bodies, under a frame for each of them."""
+        """Add the shapes of the bodies, each under the frame of its body."""
         scene, (drawn, library) = self._server.scene, scene_of(self.model)
         scene.reset()
         scene.set_up_direction("+z")

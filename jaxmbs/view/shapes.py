@@ -16,15 +16,15 @@ from jaxmbs.model.visuals import Visual
 
 COLORS = ("#4c78a8", "#f58518", "#54a24b", "#b279a2", "#e45756", "#72b7b2", "#9d755d", "#eeca3b")
 JOINT, WORLD_COLOR = "#5b6675", "#c3cad3"
-ROUND = 24  # sides of what is round
-MOST = 6000  # triangles of a mesh; beyond them its vertices are drawn together on a grid
+ROUND = 24  # sides of round shapes
+MOST = 6000  # triangles of a mesh; if it has more, its vertices are merged on a grid
 
 Triangles = tuple[np.ndarray, np.ndarray]  # vertices (n, 3), faces (m, 3)
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """A shape on a body (-1: the world): unit triangles `key` of the library, placed by the matrix (4, 4) in its frame."""
+    """A shape on a body (-1: the world): unit triangles `key` of the library, placed in its frame by the matrix (4, 4)."""
 
     body: int
     key: str
@@ -35,8 +35,8 @@ class Drawn:
 def scene_of(model: Model) -> tuple[list[Drawn], dict[str, Triangles]]:
     """Everything to draw, and the triangles of every key.
 
-    Bodies without visuals are the ellipsoids of their inertia (solid and homogeneous, of the same mass), joined to their
-    joints by rods. Warns (ModelWarning) of meshes that cannot be read.
+    Bodies without visuals are drawn as the ellipsoids of their inertia (solid and homogeneous, of the same mass), connected
+    to their joints by rods. Warns (ModelWarning) of meshes that cannot be read.
     """
     s = model.structure
     out, meshes, lost = [], {}, []
@@ -81,7 +81,7 @@ def _ellipsoid(model: Model, i: int, body: str, size: float, color: str) -> list
 
 
 def _rods(model: Model, i: int, width: float) -> list[Drawn]:
-    """From the body's inward joint to the joints that it carries."""
+    """Rods from the body's inward joint to the joints that it carries, or to its centre of mass if it carries none."""
     s = model.structure
     here = _position(model, f"{s.links[i].name}.child_pose")
     ends = [_position(model, f"{s.links[k].name}.parent_pose") for k in s.children[i]]
@@ -94,7 +94,7 @@ def _rods(model: Model, i: int, width: float) -> list[Drawn]:
 
 
 def _axis(model: Model, i: int, width: float, length: float) -> list[Drawn]:
-    """The axis of a joint as a pin, other joints as balls; nothing where bodies are fixed to one another or float."""
+    """A joint as a pin along its axis, or as a ball if it has no axis; nothing for rigid and free joints."""
     link = model.structure.links[i]
     if link.joint.rigid or link.joint.free:
         return []
@@ -127,7 +127,7 @@ def _position(model: Model, pose: str) -> np.ndarray:
 
 
 def _size(model: Model) -> float:
-    """Some length of the mechanism [m]: the mean distance between joints, or of centres of mass."""
+    """A typical length of the mechanism [m]: mean distance of joints and centres of mass from the origins of the bodies."""
     s, found = model.structure, []
     for link in s.links:
         lengths = (_position(model, f"{link.name}.parent_pose"), np.asarray(get(model, f"{link.body}.com"), float))
@@ -150,7 +150,7 @@ def _placed(position: np.ndarray, columns: np.ndarray) -> np.ndarray:
 
 
 def _revolved(profile: list[tuple[float, float]]) -> Triangles:
-    """A surface around z from a profile of (radius, height), closed where the radius is zero."""
+    """A surface of revolution about z with a profile of (radius, height), closed where the radius is zero."""
     angle = 2 * np.pi * np.arange(ROUND) / ROUND
     rings = [np.stack([r * np.cos(angle), r * np.sin(angle), np.full(ROUND, z)], 1) for r, z in profile]
     faces = []
@@ -196,7 +196,7 @@ def _mesh(file: str) -> Triangles | str:
 
 
 def coarse(vertices: np.ndarray, faces: np.ndarray) -> Triangles:
-    """The triangles, or no more than MOST of them: vertices of one cell of a grid become their mean."""
+    """The triangles; more than MOST are reduced by replacing the vertices in each cell of a grid by their mean."""
     cells = 64
     while len(faces) > MOST:
         low, span = vertices.min(0), np.ptp(vertices, axis=0).max() or 1.0

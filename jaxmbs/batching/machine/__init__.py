@@ -1,4 +1,4 @@
-"""Kernels as machine code: programs of scalars, with their loops, compiled by LLVM. The way is drawn in README.md."""
+"""Kernels as machine code: programs of scalars, with their loops, compiled by LLVM. README.md shows the stages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MACHINE = Whole(execute, serves=serves, embeds=embeds)
 
 @functools.cache
 def lacking() -> str:
-    """Why there are no such kernels here; empty where there are."""
+    """Why machine code cannot be made here; empty if it can."""
     if sys.platform not in ("linux", "darwin"):
         return f"machine code is made on Linux and macOS only, not on {sys.platform}"
     if importlib.util.find_spec("llvmlite") is None:

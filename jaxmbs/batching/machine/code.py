@@ -1,7 +1,7 @@
-"""What a kernel does, as a tree: pieces of operations, fetching and keeping of arrays, loops.
+"""The work of a kernel as a tree: pieces of operations, fetching and storing of arrays, loops.
 
-Numbers live in a frame, in slots that hold one number for each of the rows that are computed at once. A number is named
-by its `Operation`, or by an array and the place in it: (source, k).
+Numbers are held in a frame. Each of its slots holds one number for every row of the group that is computed at once. A number
+is named by its `Operation`, or by an array and the index in it: (source, k).
 """
 
 from __future__ import annotations
@@ -17,37 +17,37 @@ from jaxmbs.batching.ordering import Chunk, by_parts, by_results, chunks
 from jaxmbs.batching.recorded import Step
 from jaxmbs.batching.scalars import Entry, Operation, Source, entries, is_known
 
-MOST_OPERATIONS = 700  # of one piece: LLVM takes longer per operation beyond
+MOST_OPERATIONS = 700  # of one piece: in longer ones LLVM takes more time per operation
 MOST_COLUMNS = 400
-PLACES = 50  # where a piece may end
+PLACES = 50  # at which a piece may end
 
 
 @dataclass(eq=False)
 class Place:
-    """Where an array is: an argument, a constant, or scratch memory, which has the numbers of some rows together."""
+    """Where an array is: an argument, a constant, or scratch memory, where the same number of some rows is contiguous."""
 
     dtype: np.dtype
-    size: int  # numbers of a row in all
-    argument: int | None = None  # its number
-    result: int | None = None  # the same among the results, which are arguments too
+    size: int  # how many numbers a row has
+    argument: int | None = None  # its index among the arguments
+    result: int | None = None  # its index among the results, which are arguments too
     constant: np.ndarray | None = None
-    offset: int = 0  # in scratch memory, in bytes for each row
-    shared: bool = False  # by all rows
+    offset: int = 0  # in scratch memory, in bytes per row
+    shared: bool = False  # whether all rows share it
 
 
 @dataclass(eq=False)
 class Fetch:
-    """Numbers of an array into slots; turn: how many of its numbers belong to a turn of the loop, 0 outside of one."""
+    """Loads numbers of an array into slots; turn: how many numbers belong to one iteration of the loop, 0 outside loops."""
 
     place: Place
     source: Source
     turn: int = 0
-    wanted: list[int] = field(default_factory=list)  # which of a turn's numbers
+    wanted: list[int] = field(default_factory=list)  # which numbers of an iteration
 
 
 @dataclass(eq=False)
 class Keep:
-    """Numbers into an array."""
+    """Stores numbers in an array; turn: how many numbers belong to one iteration of the loop, 0 outside loops."""
 
     place: Place
     given: list[Any]
@@ -56,7 +56,7 @@ class Keep:
 
 @dataclass(eq=False)
 class Copy:
-    """Numbers into slots of other names, all at once."""
+    """Copies numbers into slots of other names, all at once."""
 
     pairs: list[tuple[Any, Any]]  # (from, to)
     begins: bool = False
@@ -64,7 +64,7 @@ class Copy:
 
 @dataclass(eq=False)
 class Piece:
-    """Operations one after another."""
+    """A sequence of operations."""
 
     chunk: Chunk
     reads: list[Any] = field(default_factory=list)
@@ -82,15 +82,15 @@ class Turns:
 class Code:
     """The tree for items of a program and the values that leave it.
 
-    moved: the entry of an array in which an operation or a number from an earlier kernel is. inputs: the arrays that it
-    takes; once: what is fetched before the first rows; body: what is done for some rows.
+    moved: for each operation or number from an earlier kernel, the entry of the array that holds it. inputs: the arrays
+    that the kernel takes; once: what is fetched before the first rows; body: what is done for each group of rows.
     """
 
     def __init__(self, items: Sequence[Any], outputs: Sequence[Any], moved: dict[Any, Entry] | None = None):
         self.inputs: list[Source] = []
         self.alias: dict[Any, Any] = dict(moved or {})
         self.places: dict[Source, Place] = {}
-        self.made: set[Source] = set()  # by loops
+        self.made: set[Source] = set()  # arrays made by loops
         self.scratch = 0
         self.used: dict[Source, set[int]] = {}
         self.fetches: list[Fetch] = []
@@ -109,12 +109,12 @@ class Code:
         self.body = [fetch for fetch in first if not fetch.place.shared] + body
 
     def _fetch(self, place: Place, source: Source, turn: int = 0) -> Fetch:
-        """Of which numbers is known when all that uses them was seen."""
+        """A new fetch; its wanted numbers are filled in once everything that uses them is known."""
         self.fetches.append(Fetch(place, source, turn))
         return self.fetches[-1]
 
     def name(self, e: Any) -> Any:
-        """The name of a number; constants are their own."""
+        """The name of a number; a constant is its own name."""
         while isinstance(e, Entry) or e in self.alias:
             if not isinstance(e, Entry):
                 e = self.alias[e]
@@ -130,7 +130,7 @@ class Code:
         return e
 
     def _place(self, x: Source) -> Place | None:
-        """Where an array is; None for numbers that loops leave in slots only."""
+        """Where an array is; None for numbers that loops leave only in slots."""
         while isinstance(self.alias.get(x), Source):
             x = self.alias[x]
         if x not in self.places and x not in self.made:
@@ -139,7 +139,7 @@ class Code:
         return self.places.get(x)
 
     def _level(self, items: Sequence[Any], values: Sequence[Any], alive: set[Source]) -> list[Any]:
-        """Nodes of the items that are needed for values, whose numbers they leave in slots, and for arrays."""
+        """Nodes for the items needed to compute `values`, whose numbers are left in slots, and the arrays in `alive`."""
         needed = Needed(items, values, alive)
         nodes: list[Any] = []
         waiting: list[Operation] = []
@@ -203,7 +203,7 @@ class Code:
         return place
 
     def _sequence(self, x: Any) -> tuple[Place, list[Any]]:
-        """Where what a loop goes along is found, and what brings it there."""
+        """The place of an array over which a loop runs, and the nodes that fill it."""
         if isinstance(x, Source):
             place = self._place(x)
             if place is not None:
@@ -217,13 +217,13 @@ class Code:
 
 
 class Needed:
-    """What of the items is needed for values and arrays: operations, loops with their live parts, and who uses what."""
+    """What is needed to compute values and arrays: operations, loops with their live parts, and the users of each."""
 
     def __init__(self, items: Sequence[Any], values: Sequence[Any], alive: set[Source]):
         self.operations: set[Operation] = set()
         self.loops: dict[Step, tuple[list[int], list[tuple[int, Source]]]] = {}
         self.turns: dict[Step, set[Source]] = {}
-        self.sources: set[Source] = set()  # of which something is read
+        self.sources: set[Source] = set()  # from which something is read
         self._alive = alive
         self._users: dict[Operation, set[Any]] = {}
         for x in values:
@@ -285,7 +285,7 @@ class Needed:
 
 
 def dtype_of(x: Any) -> Any:
-    """Of a value or a number."""
+    """The dtype of a value or a number."""
     if isinstance(x, Source):
         return x.dtype
     if isinstance(x, np.ndarray):

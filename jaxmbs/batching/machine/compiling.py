@@ -1,7 +1,7 @@
-"""Kernels compiled by LLVM for the processor at hand, and registered with XLA under the hash of their text.
+"""Compiles kernels with LLVM for the processor at hand and registers them with XLA under the hash of their text.
 
-Where JAX keeps compiled programs on disk, the code of kernels is kept beside them under the hash of the
-text, LLVM's version and the processor.
+If JAX caches compiled programs on disk, the code of kernels is cached next to them under the hash of the text,
+LLVM's version and the processor.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from jaxmbs.batching.machine import functions
 
 _LOCK = threading.Lock()
 _KEPT: dict[str, Any] = {}  # engines, which own the code
-FILES: dict[str, str] = {}  # where the code of kernels is kept
-_LEVEL = 2  # of LLVM's optimisation: 1 and 3 take as long, and their code too
-COUNT = {"compiled": 0, "read": 0}  # kernels of this process
+FILES: dict[str, str] = {}  # names of the files that hold the code of kernels
+_LEVEL = 2  # of LLVM's optimisation: with 1 and 3, compiling and running take as long
+COUNT = {"compiled": 0, "read": 0}  # numbers of kernels in this process
 
 
 def registered(text: str) -> str:
-    """The name under which XLA calls a kernel."""
+    """The name under which XLA calls the kernel with this text, which is compiled if necessary."""
     name = f"jaxmbs_{hashlib.sha256(text.encode()).hexdigest()[:32]}"
     with _LOCK:
         if name not in _KEPT:
@@ -35,7 +35,7 @@ def registered(text: str) -> str:
 
 
 def restored(name: str, file: str) -> bool:
-    """Whether XLA can call a kernel under its name again, by its code in a file of the folder."""
+    """Register a kernel again from its code in a file of the cache; returns whether XLA can call it under its name."""
     with _LOCK:
         if name not in _KEPT:
             code = _kept(file)
@@ -88,7 +88,7 @@ def _prepared() -> None:
 
 
 def _engine(text: str, path: Path | None, code: bytes | None) -> Any:
-    """The engine that holds a kernel's code; what is compiled is kept."""
+    """The engine that holds a kernel's code; newly compiled code is cached on disk."""
     import llvmlite.binding as llvm
 
     cpu, features = _processor()
@@ -101,11 +101,11 @@ def _engine(text: str, path: Path | None, code: bytes | None) -> Any:
     return engine
 
 
-_STUB = "declare ptr @handler(ptr)"  # in place of a text whose code is there
+_STUB = "declare ptr @handler(ptr)"  # in place of a text whose code is already there
 
 
 def _file(text: str) -> str:
-    """Name of the file of a kernel's code, which is of its text, LLVM and the processor."""
+    """Name of the file for a kernel's code, a hash of its text, LLVM and the processor."""
     import llvmlite.binding as llvm
 
     triple = llvm.Target.from_default_triple().triple
@@ -114,12 +114,12 @@ def _file(text: str) -> str:
 
 
 def _in_folder(file: str) -> Path | None:
-    """Where a file is kept; None where JAX keeps no programs."""
+    """Path of a cached file; None if JAX does not cache programs in a local folder."""
     folder = jax.config.values.get("jax_compilation_cache_dir")
     return None if not folder or "://" in str(folder) else Path(folder) / file
 
 
 def _kept(file: str) -> bytes | None:
-    """Code that is there and whole."""
+    """Code from the cache; None if it is missing or damaged."""
     path = _in_folder(file)
     return sealed.read(path) if path else None

@@ -1,4 +1,4 @@
-"""A kernel's code as LLVM's text: a function for every piece and every movement of an array, and what calls them."""
+"""Writes a kernel's code as LLVM text: functions for the pieces and the movements of arrays, and those that call them."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ from jaxmbs.batching.machine.operations import OPERATIONS
 from jaxmbs.batching.machine.text import Module, Text
 from jaxmbs.batching.scalars import Operation
 
-WORK = 40_000  # operations on vectors of a block: some five microseconds
-MOST_MOVED = 400  # numbers in one function: LLVM takes longer for each beyond
-WORTH_A_THREAD = 8  # such blocks: before another thread has woken, fewer are done
+WORK = 40_000  # vector operations of a block: about five microseconds
+MOST_MOVED = 400  # numbers moved by one function: in longer ones LLVM takes more time for each
+WORTH_A_THREAD = 8  # such blocks: fewer are finished before another thread has woken
 
 
 def kernel(code: Code, rows: int = 2) -> str:
-    """The text, with the function `handler` that XLA calls; it serves any number of rows, or one alone."""
+    """The text of a kernel, whose function `handler` XLA calls; rows: 1 for a single row only, else it serves any number."""
     dtypes = {dtype_of(x) for x in _names(code)} | {p.dtype for p in (*code.places.values(), *code.results)}
     return _Emitter(code, Module(1 if rows == 1 else host.lanes_for(dtypes))).text()
 
 
 def dtype_of(name: Any) -> np.dtype:
-    """Of the number with a name."""
+    """The dtype of the number with a name."""
     return np.dtype(name[0].dtype if isinstance(name, tuple) else name.dtype)
 
 
@@ -73,7 +73,7 @@ class _Emitter:
         return "\n".join([*self.constants, str(self.module), *self.functions, outer, called])
 
     def _level(self, nodes: list[Any], turn: str | None) -> list[str]:
-        """Instructions for some nodes; turn: the number of the loop's turn."""
+        """Instructions for some nodes; turn: the index of the loop's iteration, None outside loops."""
         for plain, group in itertools.groupby((x for x in nodes if _size(x)), self._is_plain):
             for node in _bunches(group) if plain else group:
                 if isinstance(node, Turns):
@@ -87,7 +87,7 @@ class _Emitter:
         return self.main.lines
 
     def _is_plain(self, node: Any) -> bool:
-        """Whether a node moves numbers that have the rows side by side wherever they are: many such are one function."""
+        """Whether a node moves numbers that need no transposing; one function does many such moves."""
         if isinstance(node, (Fetch, Keep)):
             return self._in_scratch(node.place) or node.place.shared
         return isinstance(node, Copy)
@@ -108,7 +108,7 @@ class _Emitter:
         self.main.do(f"call void @{name}(ptr %frame, ptr %arrays, ptr %scratch, i64 %row, i64 %count, i64 {turn or 0})")
 
     def _at(self, text: Text, node: Fetch | Keep) -> str:
-        """The address of an array's part for the rows and the turn."""
+        """The address of an array's part for the current rows and iteration."""
         place = node.place
         if place.constant is not None:
             base = self._constant(place)
@@ -207,7 +207,7 @@ class _Emitter:
             store(text, address(text, at, k * dtype.itemsize * self.lanes), loaded, dtype)
 
     def _rows(self, text: Text, node: Fetch | Keep) -> None:
-        """Numbers of an array that has those of a row side by side."""
+        """Moves numbers of an array in which those of a row are contiguous."""
         place, dtype = node.place, node.place.dtype
         text.do(f"%at = getelementptr i8, ptr {self._at(text, node)}, i64 0")
         if not node.turn:
@@ -221,13 +221,13 @@ class _Emitter:
 
 
 def _size(node: Any) -> int:
-    """Numbers that a node moves; 1 for others."""
+    """How many numbers a node moves; 1 for other nodes."""
     moved = {Fetch: "wanted", Keep: "given", Copy: "pairs"}.get(type(node))
     return len(getattr(node, moved)) if moved else 1
 
 
 def _bunches(moves: Iterable[Any]) -> Iterator[list[Any]]:
-    """Moves one after another, in functions that are not too long."""
+    """Successive moves in bunches for functions that are not too long."""
     bunch: list[Any] = []
     for node in moves:
         if bunch and sum(map(_size, bunch)) + _size(node) > MOST_MOVED:
@@ -243,7 +243,7 @@ def _operand_dtype(o: Operation, names: dict[Any, Any]) -> np.dtype:
 
 
 def _operations(nodes: list[Any]) -> int:
-    """How many operations rows take, roughly."""
+    """Roughly how many operations each group of rows takes."""
     total = 0
     for node in nodes:
         if isinstance(node, Turns):

@@ -1,4 +1,4 @@
-"""Slots of a frame for the numbers of a kernel, used again as soon as a number is read for the last time."""
+"""Slots of a frame for the numbers of a kernel; a slot is reused once its number has been read for the last time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LINE = 64  # bytes: the largest alignment
 
 
 def reads(node: Any) -> list[Any]:
-    """Names of the numbers that a node takes from slots."""
+    """Names of the numbers that a node reads from slots."""
     if isinstance(node, Piece):
         return [x for x in node.reads if not isinstance(x, np.generic)]
     if isinstance(node, Keep):
@@ -22,7 +22,7 @@ def reads(node: Any) -> list[Any]:
 
 
 def writes(node: Any) -> list[Any]:
-    """Names of the numbers that a node puts into slots."""
+    """Names of the numbers that a node writes to slots."""
     if isinstance(node, Piece):
         return list(node.chunk.results)
     if isinstance(node, Fetch):
@@ -31,7 +31,7 @@ def writes(node: Any) -> list[Any]:
 
 
 def slots(code: Code, bytes_of: Callable[[Any], int]) -> tuple[dict[Any, int], int]:
-    """Byte offset of every name, and the bytes of the frame; bytes_of: of the slot of a name, a power of two."""
+    """Byte offset of every name, and the size of the frame; bytes_of(name): size of the slot of a name, a power of two."""
     first: dict[Any, int] = {}
     last: dict[Any, int] = {}
     ends: list[tuple[int, int]] = []
@@ -52,7 +52,7 @@ def slots(code: Code, bytes_of: Callable[[Any], int]) -> tuple[dict[Any, int], i
         return at
 
     end = walk(code.body, 1)
-    for begin, stop in ends:  # inner loops before outer ones: what comes from before a loop is there to its end
+    for begin, stop in ends:  # inner loops before outer ones: a number from before a loop is needed to its end
         for x, at in last.items():
             if begin < at < stop and first.get(x, 0) < begin:
                 last[x] = stop
@@ -88,7 +88,7 @@ def _assigned(
 
 
 def all_nodes(nodes: list[Any]) -> Iterator[Any]:
-    """Nodes and those within loops."""
+    """The nodes, including those within loops."""
     for node in nodes:
         yield node
         if isinstance(node, Turns):

@@ -1,4 +1,4 @@
-"""Functions of one number that a kernel has beside LLVM's own: sine and cosine, and those of the C library."""
+"""Functions that kernels have in addition to LLVM's own: sine and cosine, and those of the C library."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from jaxmbs.batching import trigonometry
 from jaxmbs.batching.machine import host
 
-# functions of the C library, called for one row after the other
+# functions of the C library, called for one row after another
 LIBRARY = {
     "acos": "acos", "acosh": "acosh", "asin": "asin", "asinh": "asinh", "atan": "atan", "atan2": "atan2",
     "atanh": "atanh", "cbrt": "cbrt", "cosh": "cosh", "erf": "erf", "erfc": "erfc", "exp": "exp", "exp2": "exp2",
@@ -19,10 +19,10 @@ SYMBOLS = sorted({*LIBRARY.values(), "fmod", "sin", "cos"})
 
 
 def lanewise(name: str, dtype: np.dtype, lanes: int, operands: int) -> str:
-    """A function of vectors that calls one of the C library for every lane.
+    """A function of vectors that calls a function of the C library for every lane.
 
-    Subnormal numbers are taken for zeros, as the processor does in XLA's threads; but a power is the library's own of
-    them, which XLA calls too: -2 to the power of 1e-310 is no number, whereas to the power of zero it is one.
+    Subnormal arguments are replaced by zeros, as the processor does in XLA's threads. Only `pow` receives them as they are,
+    since XLA calls the same function of the library: -2 to the power 1e-310 is NaN, but -2 to the power 0 is 1.
     """
     e = host.element(dtype)
     v = f"<{lanes} x {e}>"
@@ -62,11 +62,12 @@ end:
 
 
 def sine_and_cosine(dtype: np.dtype, lanes: int) -> str:
-    """The polynomials of `trigonometry`; angles beyond its limits go to the C library.
+    """A function that evaluates the polynomials of `trigonometry`; angles beyond their limits go to the C library.
 
-    The number of quarter turns is found by adding a number so large that the sum has no digits after the point: its last
-    bits are that number's, and nothing is undefined for infinities and NaN. The constants are in a table whose address is
-    loaded once, behind an empty piece of assembly: a compiler that may put code anywhere would load one for each of them.
+    The number of quarter turns is found by adding a number so large that the sum has no digits after the point. The last
+    bits of the sum are those of the number of turns, and nothing is undefined for infinities and NaN. The constants are in a
+    table whose address is loaded once. An empty piece of assembly hides where it comes from: because the code may be placed
+    anywhere, the compiler would otherwise load an address for each constant.
     """
     e, bits = host.element(dtype), 8 * dtype.itemsize
     v, w, b = f"<{lanes} x {e}>", f"<{lanes} x i{bits}>", f"<{lanes} x i1>"

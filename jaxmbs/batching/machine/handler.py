@@ -1,9 +1,9 @@
-"""What XLA calls: it gives blocks of rows to the threads of XLA's pool, and works on them itself.
+"""The function that XLA calls: it gives blocks of rows to the threads of XLA's pool and works on blocks itself.
 
-Written against XLA's C interface for custom calls (`c_api.h` in `jax.ffi.include_dir()`), by byte offsets. Any thread takes
-the next block until none is left, so that a pool of any size, or one that is busy, is right; who calls waits for blocks that
-others have begun, never for a thread to begin (in a process that was forked none does). What threads share is freed by
-the last that looks at it. `read` and `write` stand for a field of a structure in the text.
+It is written for XLA's C interface for custom calls (`c_api.h` in `jax.ffi.include_dir()`), with byte offsets. Each thread
+takes the next block until none is left, so the result is right with a pool of any size, even a busy one. The calling thread
+waits only for blocks that others have begun, never for a thread to start (in a forked process none does). The last thread
+that uses the shared data frees them. In the text, `read` and `write` access a field of a structure.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import sys
 
-MAJOR, MINOR = 0, 1  # of the interface: what is used here was there from then on
+MAJOR, MINOR = 0, 1  # of the interface: everything used here has been there since this version
 
 _TEXT = """
 declare ptr @malloc(i64)
@@ -216,20 +216,20 @@ end.here:
   ret void
 }
 """
-LARGE_PAGES = sys.platform == "linux"  # whether the system is asked for them, for results and scratch memory
-_HUGE = 1 << 21  # bytes of a large page: the system clears one of them in less time than 512 small ones
+LARGE_PAGES = sys.platform == "linux"  # whether to ask the system for them, for results and scratch memory
+_HUGE = 1 << 21  # bytes of a large page: the system clears one in less time than 512 small ones
 
 
 def asking(array: str, size: int) -> str:
-    """A line that asks the system for large pages for an array of so many bytes."""
+    """A line that asks for large pages for an array of `size` bytes; empty if there are none or the array is small."""
     return f"  call void @pages(ptr {array}, i64 {size})" if LARGE_PAGES and size >= 2 * _HUGE else ""
 
 
 def text(arguments: int, widths: list[int], lanes: int, each: int, few: int, long: bool) -> str:
-    """The handler of a kernel.
+    """The text of a kernel's handler.
 
-    arguments: how many arrays it reads; widths: bytes of a row of each result; each: rows of a block; few: rows for which
-    no other thread is called; long: a block for each thread.
+    arguments: how many arrays it reads; widths: bytes of a row of each result; each: most rows of a block; few: most rows
+    for which no other thread is used; long: blocks of at least `each` rows instead, no more of them than threads.
     """
     results = len(widths)
     pages = [
@@ -257,7 +257,7 @@ _FIELD = re.compile(r"^  (?:(%\S+) = read (\S+)|write (\S+) (\S+)) (%\S+) (\d+)$
 
 
 def _field(found: re.Match[str]) -> str:
-    """Instructions for "NAME = read TYPE BASE OFFSET" and "write TYPE VALUE BASE OFFSET", the offset in bytes."""
+    """Instructions for "NAME = read TYPE BASE OFFSET" and "write TYPE VALUE BASE OFFSET", with the offset in bytes."""
     name, read, written, value, base, offset = found.groups()
     at = f"%at.{found.start()}"
     address = f"  {at} = getelementptr i8, ptr {base}, i64 {offset}\n"

@@ -1,4 +1,4 @@
-"""The processor at hand, and how numbers are held in its registers and in memory."""
+"""Properties of the processor at hand, and how numbers are held in its registers and in memory."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 _FLOATS = {"float64": "double", "float32": "float"}
-_BYTES = 64  # of a vector register, at most
+_BYTES = 64  # of the largest vector register
 
 
 @functools.cache
 def features() -> dict[str, bool]:
-    """What the processor can do, by LLVM's names."""
+    """Features of the processor under LLVM's names, and whether it has them."""
     import llvmlite.binding as llvm
 
     return dict(llvm.get_host_cpu_features())
@@ -22,24 +22,24 @@ def features() -> dict[str, bool]:
 
 @functools.cache
 def register_bytes() -> int:
-    """Bytes of a vector register."""
+    """Size of a vector register in bytes."""
     has = features().get
     return _BYTES if has("avx512f") and has("avx512dq") else 32 if has("avx2") else 16
 
 
 def lanes_for(dtypes: set[np.dtype]) -> int:
-    """Rows that are computed at once: as many as a register holds of the widest floating-point numbers."""
+    """Number of rows computed at once: as many as a register holds of the widest floating-point numbers."""
     widest = max((t.itemsize for t in dtypes if t.kind == "f"), default=8)
     return register_bytes() // max(widest, 4)
 
 
 def computes(dtype: Any) -> bool:
-    """Whether there is arithmetic for a dtype; others are only moved."""
+    """Whether kernels can calculate with a dtype; other dtypes are only moved."""
     return str(dtype) in _FLOATS or np.dtype(dtype).kind in "iub"
 
 
 def holds(dtype: Any) -> bool:
-    """Whether numbers of a dtype can be moved."""
+    """Whether kernels can move numbers of a dtype."""
     return str(dtype) == "bfloat16" or (isinstance(dtype, np.dtype) and dtype.kind in "biufc")
 
 

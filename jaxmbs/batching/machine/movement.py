@@ -1,8 +1,8 @@
-"""Instructions that bring numbers from arrays into slots and back.
+"""Instructions that move numbers from arrays into slots and back.
 
-Arrays have a row's numbers side by side, slots have the same number of some rows side by side: squares of them are
-transposed in registers. Where fewer rows are left than lanes, the last row is read for the lanes that are too many, and
-such lanes are not written. The lines of rows to come are asked for ahead, so that no operation waits for memory.
+In an array the numbers of a row are contiguous, in a slot the same number of several rows is: square blocks are transposed
+in registers. If fewer rows are left than there are lanes, the surplus lanes read the last row again and are not written.
+The cache lines of later rows are prefetched, so that no operation waits for memory.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from jaxmbs.batching.machine import host
 from jaxmbs.batching.machine.text import Module, Text
 
 AHEAD = 2  # groups of rows
-MOST_AHEAD = 1 << 14  # bytes of a group: of longer rows the processor finds the next lines by itself
+MOST_AHEAD = 1 << 14  # bytes of a group: with longer rows the processor prefetches the next lines by itself
 _LINE = 64
 
 
@@ -24,7 +24,7 @@ def address(text: Text, base: str, offset: int) -> str:
 
 
 def load_slot(text: Text, offset: int, dtype: np.dtype) -> str:
-    """A number of some rows, as operations take it."""
+    """Load a number of a group of rows from its slot, in the form that operations take."""
     x = load(text, address(text, "%frame", offset), dtype)
     if dtype.kind == "b":
         return text.add(f"trunc {text.module.stored_vector(dtype)} {x} to {text.truth}")
@@ -50,7 +50,7 @@ def store(text: Text, at: str, x: str, dtype: np.dtype) -> None:
 
 
 def spread(text: Text, at: str, offset: int, dtype: np.dtype) -> str:
-    """A number that all rows share, in every lane."""
+    """Load a number that all rows share into every lane."""
     e, v = host.stored(dtype), text.module.stored_vector(dtype)
     x = text.add(f"load {e}, ptr {address(text, at, offset)}, align {dtype.itemsize}")
     first = text.add(f"insertelement {v} poison, {e} {x}, i64 0")
@@ -58,7 +58,7 @@ def spread(text: Text, at: str, offset: int, dtype: np.dtype) -> str:
 
 
 def fetch_rows(text: Text, dtype: np.dtype, stride: int, wanted: dict[int, int]) -> None:
-    """From an array at %at whose rows are `stride` numbers apart; wanted: slot of each of a row's numbers."""
+    """Fetch from an array at %at whose rows are `stride` numbers apart; wanted: slots by the index of a row's number."""
     lanes, module = text.module.lanes, text.module
     _if_all_lanes(text)
     if stride == 1:
@@ -78,7 +78,7 @@ def fetch_rows(text: Text, dtype: np.dtype, stride: int, wanted: dict[int, int])
 
 
 def ask_ahead(text: Text, dtype: np.dtype, stride: int, written: bool) -> None:
-    """Have the lines at %at of a later group of rows brought to the cache, also where no rows are: that does nothing."""
+    """Prefetch the cache lines of a later group of rows, relative to %at; beyond the last row this has no effect."""
     group = text.module.lanes * stride * dtype.itemsize
     if group > MOST_AHEAD:
         return
@@ -89,7 +89,7 @@ def ask_ahead(text: Text, dtype: np.dtype, stride: int, written: bool) -> None:
 
 
 def keep_rows(text: Text, dtype: np.dtype, stride: int, columns: list[Any]) -> None:
-    """Into an array at %at whose rows are `stride` numbers apart; columns: a slot or a constant for each number."""
+    """Store in an array at %at whose rows are `stride` numbers apart; columns: a slot or a constant for each number."""
     lanes, module = text.module.lanes, text.module
     _if_all_lanes(text)
     if stride == 1:
@@ -110,7 +110,7 @@ def keep_rows(text: Text, dtype: np.dtype, stride: int, columns: list[Any]) -> N
 
 
 def transposed(text: Text, dtype: np.dtype, given: Any, wanted: Any) -> list[tuple[int, str]]:
-    """The wanted columns of the square matrix with rows given(0), given(1) ..., by exchange of ever larger blocks."""
+    """The wanted columns of the square matrix with rows given(0), given(1) ..., by exchanging ever larger blocks."""
     lanes, v = text.module.lanes, text.module.stored_vector(dtype)
     made: dict[tuple[int, int], str] = {}
 
@@ -138,7 +138,7 @@ def transposed(text: Text, dtype: np.dtype, given: Any, wanted: Any) -> list[tup
 
 
 class _Rows:
-    """Some numbers, `first` to `first + count`, of rows that are `stride` numbers apart: never beyond a row's own."""
+    """`count` numbers, from `first` on, of rows that are `stride` numbers apart; nothing outside a row is accessed."""
 
     def __init__(self, text: Text, dtype: np.dtype, stride: int, first: int, count: int):
         self.text, self.dtype, self.count = text, dtype, count
@@ -170,7 +170,7 @@ class _Rows:
 
 
 def _column(text: Text, dtype: np.dtype, column: Any) -> str:
-    """A slot or a constant as it is stored."""
+    """A slot or a constant in the form in which memory holds it."""
     if isinstance(column, np.generic):
         e = host.stored(dtype)
         return f"splat ({e} {int(column) if dtype.kind == 'b' else host.literal(column)})"
@@ -195,7 +195,7 @@ def _each_kept(text: Text, dtype: np.dtype, stride: int, columns: list[Any]) -> 
 
 
 def _one_by_one(module: Module, dtype: np.dtype, fetch: bool) -> str:
-    """A function that moves a number of each row; beyond the last row it reads that one again."""
+    """Name of a function that moves one number of each row; lanes beyond the last row read the last row again."""
     e = host.stored(dtype)
     name = f"{'fetch' if fetch else 'keep'}_each_{e}"
     turns = str(module.lanes) if fetch else "%count"

@@ -1,7 +1,7 @@
-"""LLVM's instructions for every operation on scalars; the table is at the end.
+"""LLVM instructions for every operation on scalars; the table is at the end.
 
-An entry takes the text that it adds to, the operation, its operands' names and their dtype, and gives the name of the
-result. All operands and results are vectors, with a number for each of some rows.
+An entry takes the text to which it adds, the operation, its operands' names and their dtype, and returns the name of the
+result. All operands and results are vectors with one number for each row of a group.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Emit = Callable[[Text, Operation, list[str], np.dtype], str]
 
 
 def _binary(f: str = "", i: str = "", u: str = "", b: str = "") -> Emit:
-    """An instruction for floating-point, signed and unsigned numbers and truth values."""
+    """One instruction each for floating-point (f), signed (i) and unsigned (u) numbers and truth values (b)."""
 
     def emit(text: Text, o: Operation, x: list[str], dtype: np.dtype) -> str:
         name = {"f": f, "i": i, "u": u or i, "b": b}[dtype.kind]
@@ -30,7 +30,7 @@ def _binary(f: str = "", i: str = "", u: str = "", b: str = "") -> Emit:
 
 
 def _called(f: str = "", i: str = "", u: str = "", b: str = "", more: str = "") -> Emit:
-    """The same for LLVM's own functions; more: a last argument for whole numbers."""
+    """The same with LLVM's own functions; more: a last argument for integers."""
 
     def emit(text: Text, o: Operation, x: list[str], dtype: np.dtype) -> str:
         name = {"f": f, "i": i, "u": u or i, "b": b}[dtype.kind]
@@ -50,7 +50,7 @@ def _compared(f: str, i: str, u: str) -> Emit:
 
 
 def _divided(name: str) -> Emit:
-    """Division of whole numbers as XLA defines it: by zero -1, or, for a remainder, the dividend; MIN / -1 is MIN."""
+    """Division; for integers as in XLA: by zero the quotient is -1, the remainder the dividend; MIN / -1 is MIN."""
 
     def emit(text: Text, o: Operation, x: list[str], dtype: np.dtype) -> str:
         if dtype.kind == "f":
@@ -71,7 +71,7 @@ def _divided(name: str) -> Emit:
         found = text.add(f"{'s' if dtype.kind == 'i' else 'u'}{name} {t} {x[0]}, {safe}")
         if name == "div":
             return text.select(none, text.splat_bits(dtype), found, dtype)
-        return text.select(none, x[0], found, dtype)  # of MIN by 1 nothing remains, as of MIN by -1
+        return text.select(none, x[0], found, dtype)  # MIN by 1 leaves no remainder, as MIN by -1
 
     return emit
 
@@ -104,7 +104,7 @@ def _square(text: Text, o: Operation, x: list[str], dtype: np.dtype) -> str:
 
 
 def _by_squaring(text: Text, base: str, exponent: int, dtype: np.dtype) -> str:
-    """A whole power, in the order in which XLA multiplies."""
+    """An integer power, multiplied in XLA's order."""
     n, result = abs(exponent), ""
     while n:
         if n & 1:
@@ -186,14 +186,14 @@ def _same(text: Text, o: Operation, x: list[str], dtype: np.dtype) -> str:
 
 
 def _power(text: Text, o: Operation, x: list[str], dtype: np.dtype) -> str:
-    """Squares, cubes, reciprocals and roots are such, as XLA and LLVM have it; other powers are the C library's."""
+    """Squares, cubes, reciprocals and square roots are computed as such, as in XLA and LLVM; the rest by the C library."""
     exponent = o.operands[1]
     if not isinstance(exponent, np.generic) or exponent not in (-1, 0.5, 1, 2, 3):
         return text.lanewise("pow", dtype, x)
     if exponent != 0.5:
         return _by_squaring(text, x[0], int(exponent), dtype)
     least, greatest = text.splat(dtype.type(-np.inf)), text.splat(dtype.type(np.inf))
-    root = text.call("fabs", dtype, [text.call("sqrt", dtype, x[:1])])  # of -0.0 it is 0.0
+    root = text.call("fabs", dtype, [text.call("sqrt", dtype, x[:1])])  # the power of -0.0 is 0.0
     return text.select(text.add(f"fcmp oeq {text.vector(dtype)} {x[0]}, {least}"), greatest, root, dtype)
 
 
@@ -201,7 +201,7 @@ def _by_library(text: Text, o: Operation, x: list[str], dtype: np.dtype) -> str:
     return text.lanewise(LIBRARY[o.primitive.name], dtype, x)
 
 
-# name: (kinds of the operands that are served: f, i, u, b or anything that can be moved, what makes the instructions)
+# name: (kinds of operands that are served: f, i, u, b or anything that can be moved; the function that writes it)
 OPERATIONS: dict[str, tuple[str, Emit]] = {
     "add": ("fiu", _binary("fadd contract", "add")),
     "add_any": ("fiu", _binary("fadd contract", "add")),
@@ -246,7 +246,7 @@ OPERATIONS: dict[str, tuple[str, Emit]] = {
 
 
 def serves(eqn: Any) -> bool:
-    """Whether an equation can be done on the numbers of arrays."""
+    """Whether an equation can be evaluated entry by entry."""
     name, given, made = eqn.primitive.name, *([v.aval.dtype for v in x] for x in (eqn.invars, eqn.outvars))
     if not all(map(host.holds, (*given, *made))):
         return False

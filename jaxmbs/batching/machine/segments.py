@@ -1,4 +1,4 @@
-"""Whole programs as machine code: what lies between two steps on arrays is one kernel, its loops included."""
+"""Whole programs as machine code: everything between two steps on arrays is one kernel, loops included."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from jaxmbs.batching.recorded import Recording, Step
 from jaxmbs.batching.scalars import Entry, Operation, Source, array_of, is_known
 from jaxmbs.batching.targets import either
 
-MOST_SCRATCH = 64 << 20  # bytes that a thread keeps of the turns of loops
-MOST_ENTRIES = 2048  # numbers of a row that a turn of a loop reads or leaves
+MOST_SCRATCH = 64 << 20  # bytes that a thread stores from the iterations of loops
+MOST_ENTRIES = 2048  # numbers of a row that an iteration of a loop reads or leaves
 
 
 @dataclass
 class _Segment:
-    """Operations and loops of one kernel, the step on arrays after it, and what later kernels take from it."""
+    """Operations and loops of one kernel, the step on arrays after it, and what later kernels use of it."""
 
     items: list[Any] = field(default_factory=list)
     step: Step | None = None
-    numbers: dict[Any, Entry] = field(default_factory=dict)  # operations, or arrays () of loops, by the packed entry
+    numbers: dict[Any, Entry] = field(default_factory=dict)  # packed entry of each operation or array () of a loop
     packed: list[Source] = field(default_factory=list)
     arrays: list[Source] = field(default_factory=list)
 
 
 def execute(program: Recording, given: dict[Source, Any], setting: Any) -> tuple[list[Any], Any]:
-    """The outputs for all rows, and in which rows they are wrong, as `execution.execute` gives them."""
+    """The outputs for all rows, and in which rows they are wrong, as from `execution.execute`."""
     known, beyond = dict(given), None
     first, segments = _segments(program, setting.rows)
 
@@ -68,7 +68,7 @@ def execute(program: Recording, given: dict[Source, Any], setting: Any) -> tuple
 
 
 def _kernel(items: list[Any], wanted: list[Any], moved: dict[Any, Entry], array: Any, rows: int) -> list[Any]:
-    """Wanted values for all rows."""
+    """The wanted values for all rows, from one kernel."""
     if not wanted:
         return []
     code = Code(items, wanted, moved)
@@ -79,14 +79,14 @@ def _kernel(items: list[Any], wanted: list[Any], moved: dict[Any, Entry], array:
 
 
 def _as_array(x: Any, here: set[Source]) -> Any:
-    """A value as the array whose numbers, all and in order, it consists of, if it has that for all rows."""
+    """The array of all rows whose numbers, all of them and in order, make up a value, or else the value itself."""
     source = None if isinstance(x, Source) else whole_source(x)
     there = source is not None and source.rows and (source in here or source.shape)
     return source if there and not isinstance(x, Source) else x
 
 
 def _constant(x: Any, array: Any) -> Any:
-    """A value that no kernel makes."""
+    """A value that no kernel computes."""
     return array(x) if isinstance(x, Source) else array_of(x, x.reshape(-1)[0].dtype)
 
 
@@ -95,7 +95,7 @@ def _has_rows(x: Any) -> bool:
 
 
 def _members(segment: _Segment, source: Source) -> np.ndarray:
-    """The numbers that a packed array consists of."""
+    """The numbers of a packed array."""
     out = np.empty(source.shape, object)
     for x, entry in segment.numbers.items():
         if entry.source is source:
@@ -104,7 +104,7 @@ def _members(segment: _Segment, source: Source) -> np.ndarray:
 
 
 def embeds(step: Step, rows: int = 2) -> bool:
-    """Whether a step can be part of a kernel for so many rows: a loop of operations whose turns are small enough."""
+    """Whether a step can be part of a kernel for `rows` rows: a loop of operations whose iterations are small enough."""
     loop = step.loop
     if loop is None or not all(isinstance(item, Operation) or embeds(item, rows) for item in loop.program.items):
         return False
@@ -114,8 +114,8 @@ def embeds(step: Step, rows: int = 2) -> bool:
 
 
 def _segments(program: Recording, rows: int) -> tuple[list[Step], list[_Segment]]:
-    """Steps that are the same for all rows, and the segments, in order."""
-    due: dict[Any, int] = {}  # counted from the end: operations, loops, and the arrays that these leave
+    """The steps that are the same for all rows, and the segments, both in order."""
+    due: dict[Any, int] = {}  # segment, counted from the end, of operations, loops and the arrays that loops leave
     steps: list[Step] = []
     first: list[Step] = []
     alive: set[Source] = set()
@@ -158,7 +158,7 @@ def _segments(program: Recording, rows: int) -> tuple[list[Step], list[_Segment]
 
 
 def _carry_over(program: Recording, segments: list[_Segment], home: dict[Any, int]) -> None:
-    """Note what each kernel has to leave for later ones."""
+    """Record what each kernel has to pass on to later ones."""
     packs: dict[tuple[int, np.dtype], list[Any]] = {}
     for k, segment in enumerate(segments):
         used = [e for item in segment.items for x in _inputs(item) for e in _numbers(x)]
@@ -192,5 +192,5 @@ def _values(operands: Sequence[Any]) -> np.ndarray:
 
 
 def _numbers(x: Any) -> Iterator[Any]:
-    """What a value consists of: numbers, entries and operations, or an array as a whole."""
+    """The parts of a value: numbers, entries and operations, or an array as a whole."""
     yield from [x] if isinstance(x, Source) else x.reshape(-1)

@@ -10,11 +10,11 @@ from jaxmbs.batching.machine import functions, host
 
 
 class Module:
-    """What all functions of a kernel share: how many rows are computed at once, and the functions they call."""
+    """What all functions of a kernel share: the number of rows computed at once, and the functions that they call."""
 
     def __init__(self, lanes: int):
         self.lanes = lanes
-        self.parts: dict[str, str] = {}  # by name, so that each is there once
+        self.parts: dict[str, str] = {}  # by name, so that each is included once
 
     def vector(self, dtype: np.dtype) -> str:
         return f"<{self.lanes} x {host.element(dtype)}>"
@@ -23,7 +23,7 @@ class Module:
         return f"<{self.lanes} x {host.stored(dtype)}>"
 
     def mark(self, dtype: np.dtype) -> str:
-        """A vector type in the name of one of LLVM's functions."""
+        """The suffix for a vector type in the names of LLVM's functions."""
         kind = "f" if dtype.kind == "f" and host.computes(dtype) else "i"
         return f"v{self.lanes}{kind}{1 if dtype.kind == 'b' else 8 * dtype.itemsize}"
 
@@ -36,7 +36,7 @@ class Module:
 
 
 class Text:
-    """Instructions of one function, one after another."""
+    """The instructions of one function, in order."""
 
     def __init__(self, module: Module):
         self.module = module
@@ -47,21 +47,21 @@ class Text:
         self.truth = module.vector(np.dtype(bool))
 
     def add(self, instruction: str) -> str:
-        """The name of an instruction's result."""
+        """Append an instruction; returns the name of its result."""
         self.count += 1
         name = f"%v{self.count}"
         self.lines.append(f"  {name} = {instruction}")
         return name
 
     def do(self, instruction: str) -> None:
-        """An instruction without a result."""
+        """Append an instruction without a result."""
         self.lines.append(f"  {instruction}")
 
     def splat(self, x: Any) -> str:
         return self.module.splat(x)
 
     def splat_bits(self, dtype: np.dtype) -> str:
-        """All bits set."""
+        """A number with all bits set, in every lane."""
         return f"splat ({host.element(dtype)} {'true' if dtype.kind == 'b' else -1})"
 
     def select(self, which: str, yes: str, no: str, dtype: np.dtype) -> str:
@@ -73,7 +73,7 @@ class Text:
         return self.add(f"{name} {self.vector(dtype)} {a}, {b}")
 
     def call(self, name: str, dtype: np.dtype, x: list[str], more: str = "") -> str:
-        """One of LLVM's functions of vectors of one type; more: a last argument that is a plain number."""
+        """Call one of LLVM's functions of vectors of one type; more: a last argument that is a scalar."""
         return self.call_named(f"llvm.{name}.{self.mark(dtype)}", dtype, [(dtype, a) for a in x], more)
 
     def call_named(self, name: str, result: np.dtype, x: list[tuple[np.dtype, str]], more: str = "") -> str:
@@ -87,7 +87,7 @@ class Text:
         self.module.parts[full] = f"declare {t} @{full}({', '.join([t] * operands)})"
 
     def lanewise(self, name: str, dtype: np.dtype, x: list[str]) -> str:
-        """A function of the C library."""
+        """Call a function of the C library for every lane."""
         symbol = self.needs_lanewise(name, dtype, len(x))
         t = self.vector(dtype)
         return self.add(f"call {t} @{symbol}({', '.join(f'{t} {a}' for a in x)})")
@@ -101,7 +101,7 @@ class Text:
         return symbol
 
     def sine_and_cosine(self, x: str, dtype: np.dtype) -> tuple[str, str]:
-        """Both, computed once for an angle."""
+        """Sine and cosine of x, computed only once for each angle."""
         if x not in self.angles:
             name = f"sine_and_cosine_{self.mark(dtype)}"
             if name not in self.module.parts:

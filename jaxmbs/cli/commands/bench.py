@@ -12,7 +12,7 @@ from jaxmbs.cli.common import BAD, problems, say
 
 
 def bench(context: typer.Context) -> None:
-    """Measure the speed beside other libraries; --help tells the options. Needs a checkout of the project."""
+    """Compare the speed with other libraries; --help lists the options. Needs a checkout of the project."""
     root = Path(__file__).parents[3]
     if not (root / "benchmarks" / "suite.py").exists():
         message = "bench: the benchmarks are in the project's repository, not in the package; run it from a checkout"

@@ -21,7 +21,7 @@ def keys(
     ] = "",
     as_json: Json = False,
 ) -> None:
-    """Show the keys of a file: what they hold, units, defaults."""
+    """Show the keys of a file: what they hold, their units and defaults."""
     with speaking(as_json) as voice:
         from dataclasses import asdict
 

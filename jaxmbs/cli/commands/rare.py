@@ -30,7 +30,7 @@ def rare(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """How seldom a criterion is missed: probabilities down to one in ten million from some thousand simulations."""
+    """Find how rarely a criterion is missed: probabilities down to one in ten million from a few thousand simulations."""
     with speaking(as_json, quiet) as voice, watching(voice) as told:
         told(f"reading {file}")
         from jaxmbs.study.problem import read

@@ -19,8 +19,8 @@ def report(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Report a run, finished or not: a table here, and DIR/report.html. A criterion fails where fewer samples meet it than
-    what its sentence asks for: every sample meets it, or so many ("clearance > 0.02 m in 99 %")."""
+    """Report a run, finished or not: a table here, and DIR/report.html. A criterion fails if fewer samples meet it than it
+    asks for: all samples, or a share of them ("clearance > 0.02 m in 99 %")."""
     with speaking(as_json, quiet) as voice:
         from jaxmbs.study.store import open_folder
 

@@ -19,7 +19,7 @@ def resume(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Continue a run that was interrupted, and compute anew what is damaged; the results are those of an undisturbed one."""
+    """Continue an interrupted run and recompute what is damaged; the results are those of an uninterrupted run."""
     with speaking(as_json, quiet) as voice:
         from jaxmbs.study.store import open_folder, read_study
 

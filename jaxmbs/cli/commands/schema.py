@@ -13,7 +13,7 @@ from jaxmbs.cli.common import speaking
 def schema(
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write it there instead of here.")] = None,
 ) -> None:
-    """Write the JSON schema of a file, by which editors complete keys and mark mistakes.
+    """Write the JSON schema of a file, with which editors complete keys and mark mistakes.
 
     A file names it in its first line, "#:schema ./jaxmbs.schema.json", for editors with Taplo or Even Better TOML.
     """

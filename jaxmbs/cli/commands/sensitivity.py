@@ -6,7 +6,7 @@ from jaxmbs.cli.common import Folder, Json, Quiet, Trust, compute, speaking
 
 
 def sensitivity(folder: Folder, trust: Trust = False, as_json: Json = False, quiet: Quiet = False) -> None:
-    """Tell which inputs drive each output of a run: Sobol indices (design = "saltelli" in the file), Morris' effects
+    """Show which inputs drive each output of a run: Sobol indices (design = "saltelli" in the file), Morris' effects
     (design = "morris"), rank correlations otherwise."""
     with speaking(as_json, quiet) as voice:
         from jaxmbs.study.store import open_folder

@@ -77,7 +77,7 @@ def study(
 
 
 def rule(until: str | None) -> float | str | None:
-    """A rule as Python has it."""
+    """The rule of --until as a number if it is one, else as text; None if there is none."""
     try:
         return float(until) if until else None
     except ValueError:

@@ -10,7 +10,7 @@ import typer
 from jaxmbs.cli.common import FAILED, File, Json, Quiet, Trust, Voice, compute, problems, say, speaking, watching
 
 KEPT = "checkpoint.npz"
-LINES = 10.0  # [s] between two lines about a search where no terminal shows them in place
+LINES = 10.0  # [s] between two lines about a search where standard error is no terminal
 
 
 def synthesize(
@@ -26,7 +26,7 @@ def synthesize(
 ) -> None:
     """Find the parameters that a file's [design] asks for: DIR/design.json and DIR/report.html.
 
-    With --pareto N the front of its two objectives that get least or lowest: DIR/front.json and DIR/front.html.
+    With --pareto N, find the front of its two objectives with the goal least or lowest: DIR/front.json and DIR/front.html.
     """
     with speaking(as_json, quiet) as voice:
         from jaxmbs.design import front_report

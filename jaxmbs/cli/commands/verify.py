@@ -20,7 +20,7 @@ def verify(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Say what a run's folder has, and whether every number in it is the one that was computed."""
+    """Show what a run's folder contains, and whether every number in it is the one that was computed."""
     with speaking(as_json, quiet) as voice:
         from jaxmbs.cli.show import inventory
         from jaxmbs.study.examination import examined

@@ -1,4 +1,4 @@
-"""Objectives: what parameters are sought for. Each kind is one file."""
+"""Objectives, for which parameters are sought. Each kind is one file."""
 
 from jaxmbs.design.objectives.base import Objective as Objective
 from jaxmbs.design.objectives.base import Setting as Setting

@@ -1,4 +1,4 @@
-"""What every objective answers."""
+"""The interface of all objectives."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ GOALS = ("zero", "least", "lowest")
 
 @dataclass(frozen=True)
 class Setting:
-    """What objectives are made ready for: the model at its nominal values, the seed of random configurations, and the
-    study that the file describes beside (dispersions, outputs, simulation), if any.
+    """What objectives are prepared for: the model at its nominal values, the seed of random configurations, and the study
+    that the file also describes (dispersions, outputs, simulation), if any.
 
     >>> model = mbs.library.double_pendulum().build()
     >>> mbs.design.Setting(model, seed=3).configurations(5).shape
@@ -34,7 +34,7 @@ class Setting:
     study: Any = None
 
     def configurations(self, count: int, salt: int = 0) -> Array:
-        """(count, nq) random configurations of the seed; another salt gives others."""
+        """(count, nq) random configurations from the seed; another salt gives different ones."""
         keys = jax.random.split(jax.random.fold_in(jax.random.key(self.seed), salt), count)
         return _random(self.model, keys)
 
@@ -46,10 +46,10 @@ def _random(model: Model, keys: Array) -> Array:
 
 @element
 class Objective(Element):
-    """Base of the objectives: a quantity of one mechanism at many instances (configurations, samples), made residuals.
+    """Base of the objectives: a quantity of a mechanism at many instances (configurations, samples), turned into residuals.
 
-    The sum of the squares of all residuals is what gets least. A subclass gives `data`, `measure` and `residuals`, and is
-    named in a file when a package or a module of the file's has it.
+    The search minimises the sum of squares of all residuals. A subclass defines `data`, `measure` and `residuals`; a file
+    can name it if it belongs to an installed package or to a module of the file.
 
     >>> class Light(mbs.design.Objective):
     ...     def data(self, setting):
@@ -64,8 +64,8 @@ class Objective(Element):
     1.0
     """
 
-    simulates: ClassVar[bool] = False  # its programs run long enough to be worth compiling well
-    noisy: ClassVar[bool] = False  # its residuals are in units of their standard deviation
+    simulates: ClassVar[bool] = False  # whether its programs run long enough to be worth compiling well
+    noisy: ClassVar[bool] = False  # whether its residuals are in units of their standard deviation
 
     weight: float = field(Kind.POSITIVE, "", "factor on its residuals", default=1.0, kw_only=True)
     goal: str = field(
@@ -78,57 +78,57 @@ class Objective(Element):
     )  # fmt: skip
 
     def ready(self, setting: Setting) -> Objective:
-        """The objective of a setting: itself, or one that knows more."""
+        """The objective prepared for a setting: itself, or a copy completed from the setting."""
         return self
 
     def check(self, setting: Setting) -> None:
-        """Raise ModelError where it does not fit the mechanism of the setting."""
+        """Raise ModelError if the objective does not fit the mechanism of the setting."""
 
     def data(self, setting: Setting) -> Any:
-        """Arrays of a setting with the instances on the first axis of all: what `measure` is mapped over."""
+        """Arrays for a setting, all with the instances on the first axis, over which `measure` is mapped."""
         raise NotImplementedError
 
     def constants(self, setting: Setting) -> Any:
-        """What residuals are scaled by in a setting, and the like: arrays without that axis."""
+        """Scales of the residuals and similar constants for a setting: arrays without the axis of instances."""
         return ()
 
     def own(self, setting: Setting) -> tuple[int, float]:
-        """How many unknowns of its own every instance of the setting has (angles, say), and how far they scatter first."""
+        """(number of additional unknowns of each instance in a setting, such as angles, scatter of their random starts)."""
         return 0, 0.0
 
     def own_start(self, setting: Setting) -> np.ndarray:
-        """(instances, unknowns) about which they start in a setting."""
+        """(instances, unknowns) values about which the additional unknowns start in a setting."""
         return np.zeros((0, 0))
 
     def measure(self, model: Model, instance: Any, own: Array) -> Array:
-        """The quantity (k,) of one instance, given its own unknowns."""
+        """The quantity (k,) of the model at one instance; own: the additional unknowns of the instance."""
         raise NotImplementedError
 
     def residuals(self, measured: Array, constants: Any) -> Array:
-        """Residuals (n,) without dimension from what was measured (instances, k) and the constants."""
+        """Dimensionless residuals (n,) from the measured quantities (instances, k) and the constants."""
         raise NotImplementedError
 
     def conditions(self, measured: Array, constants: Any) -> Array:
-        """Numbers (n,) that vanish with the residuals, linear in what was measured where the constants let them be."""
+        """Values (n,) that vanish with the residuals, linear in the measured quantities if the constants allow it."""
         return self.residuals(measured, constants)
 
     def margins(self, measured: Array, constants: Any) -> Array | None:
-        """Numbers (n,), of measured ones and constants, that may not be negative in a one-sided condition; else None."""
+        """Values (n,) of measured quantities and constants that must not be negative (one-sided condition); else None."""
         return None
 
     def describe(self, model: Model) -> str:
-        """What it wants of a model, in words."""
+        """What the objective asks of a model, in words."""
         return (type(self).__doc__ or "").split("\n")[0].rstrip(".")
 
 
 def evaluated(objective: Objective, model: Model, data: Any, own: Array) -> Array:
-    """What is measured at every instance, (instances, k)."""
+    """The measured quantities at all instances, (instances, k)."""
     mapped = jax.vmap(lambda instance, mine: objective.measure(model, instance, mine))
     return mapped(data, own)
 
 
 def limits(objective: Objective, measured: Array, constants: Any) -> Array | None:
-    """Numbers (n,) that may not be negative, of a one-sided condition or one with a size allowed; else None."""
+    """Values (n,) that must not be negative, for a one-sided condition or one with `within`; else None."""
     if objective.goal != "zero":
         return None
     if objective.within is not None:
@@ -138,7 +138,7 @@ def limits(objective: Objective, measured: Array, constants: Any) -> Array | Non
 
 
 def missed(objective: Objective, measured: Array, constants: Any) -> Array:
-    """Residuals (n,), those of a condition without the size that is allowed."""
+    """Residuals (n,); those of a condition with `within` only as far as they exceed it."""
     r = objective.residuals(measured, constants)
     if objective.goal != "zero" or objective.within is None:
         return r
@@ -146,5 +146,6 @@ def missed(objective: Objective, measured: Array, constants: Any) -> Array:
 
 
 def weighted(objective: Objective, residuals: Array) -> Array:
-    """Residuals as they enter the sum, over the square root of their number: weights mean the same everywhere."""
+    """Residuals as they enter the sum: weighted, and divided by the square root of their number, so that the weights of
+    different objectives are comparable."""
     return objective.weight / np.sqrt(max(residuals.shape[0], 1)) * jnp.asarray(residuals)

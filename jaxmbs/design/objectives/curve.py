@@ -1,4 +1,4 @@
-"""A point of a linkage through given points."""
+"""Path generation: a point of a linkage passes through given points."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ Array = Any
 
 @element
 class CurveThroughPoints(Objective):
-    """The origin of a body passes through points of the plane z = 0, all loops closed.
+    """The origin of a body passes through given points (x, y) with all loops closed; its z is not constrained.
 
-    The coordinates of all joints at every point are unknowns of the search beside the parameters; a given joint may have
-    given angles there. A point that may lie anywhere on a body is the origin of a massless one that is fixed to it.
+    The coordinates of all joints at every point are unknowns of the search, in addition to the parameters; a driver joint
+    may have given angles at the points. To use another point of a body, fix a massless body to it and use its origin.
 
     >>> mbs.design.CurveThroughPoints("pen", x=(0.0, 1.0), y=(0.0, 0.5)).body
     'pen'

@@ -1,4 +1,4 @@
-"""Objectives of one's own."""
+"""User-defined objectives."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ Array = Any
 
 @element
 class Function(Objective):
-    """Residuals of your own, over a batch of configurations.
+    """User-defined residuals, over a batch of configurations.
 
-    fn(model, q) -> residuals (k,) or a scalar, at every one of `configurations` random q; where `together`, combine(measured
-    (configurations, k)) -> residuals (n,) is applied to all of them. With at_most or at_least they are one-sided conditions.
+    fn(model, q) -> residuals (k,) or a scalar, at each of `configurations` random q; `together`, if given, turns the results
+    of all (configurations, k) into residuals (n,). With at_most or at_least they are one-sided conditions.
 
     >>> level = mbs.design.Function(lambda model, q: mbs.energy(model, q, jnp.zeros(2))[1], configurations=8)
     >>> level.configurations

@@ -1,4 +1,4 @@
-"""Objectives about the mass matrix A(q): constant, diagonal, without reaction on a base."""
+"""Objectives on the mass matrix A(q): constant, diagonal, without reaction on a base."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Array = Any
 
 @element
 class _OfMassMatrix(Objective):
-    """Base: the upper triangle of A at random configurations, and its nominal diagonal to scale by."""
+    """Base: the upper triangle of A at random configurations, scaled by means of the nominal diagonal."""
 
     configurations: int = field(
         Kind.COUNT, "", "random configurations at which it is asked for", default=24, kw_only=True
@@ -49,11 +49,11 @@ class _OfMassMatrix(Objective):
 
 
 def _scales(measured: Array, nominal: np.ndarray) -> Array:
-    """Sizes (entries,) against which those of A count: neither growth nor shrinking makes a departure look smaller.
+    """Sizes (entries,) by which the entries of A are scaled: neither growth nor shrinking makes a departure look smaller.
 
-    size² is a smooth least of A_ii A_jj and its nominal value: the present size is what matters for small inertias, the
-    nominal one for large ones. Scaled by the present size alone, or by the trace, an entry's variation would vanish as an
-    inertia escapes to infinity, with the true condition violated.
+    size² is a smooth minimum of A_ii A_jj and its nominal value: the present value matters for small inertias, the nominal
+    one for large inertias. If an entry were scaled by the present size alone, or by the trace, its variation would vanish as
+    an inertia goes to infinity, although the true condition is violated.
     """
     rows, columns = np.triu_indices(len(nominal))
     mean = measured.mean(axis=0)
@@ -67,8 +67,9 @@ def _scales(measured: Array, nominal: np.ndarray) -> Array:
 class ConfigurationIndependence(_OfMassMatrix):
     """The mass matrix does not depend on the configuration.
 
-    Every entry's departure from its mean over configurations, scaled by sqrt(A_ii A_jj) so that nothing is gained by
-    escaping to large inertias or to small ones. Then the equations of motion have constant coefficients [T 5].
+    The residuals are the departures of all entries from their means over the configurations, scaled by sqrt(A_ii A_jj) so
+    that very large or small inertias gain nothing. If A is constant, the equations of motion have constant coefficients
+    [T 5].
 
     >>> mbs.design.ConfigurationIndependence(configurations=32).goal
     'zero'
@@ -81,7 +82,7 @@ class ConfigurationIndependence(_OfMassMatrix):
         self._entries(setting.model)
 
     def _entries(self, model: Model) -> np.ndarray:
-        """(entries,) 1 for those that are meant."""
+        """(entries,) 1 for the entries in the rows or columns of the chosen joints, else 0."""
         i, j = np.triu_indices(model.nv)
         wanted = np.ones(model.nv, bool)
         if self.rows.split():
@@ -128,7 +129,7 @@ class Decoupling(_OfMassMatrix):
 
 @element
 class NoBaseReaction(_OfMassMatrix):
-    """The joints move without reaction on a moving base: its rows of A have no entries in their columns.
+    """The joints move without reaction on a moving base: the base's rows of A are zero in the columns of the joints.
 
     >>> mbs.design.NoBaseReaction("flight").base
     'flight'

@@ -1,4 +1,4 @@
-"""Identification: measured motions explained."""
+"""Identification from measured motions."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ TIME = "t"
 
 @element
 class MeasuredMotion(Measured):
-    """A simulated motion explains measured positions, velocities and outputs, weighed by their noise.
+    """A simulated motion explains measured positions, velocities and outputs, weighted by their noise.
 
-    measurements: {"t": (T,) times, increasing, from 0 on, "joint.q": (T,), "joint.v": (T,), "output of the study": (T,)},
-    of joints with several coordinates "joint.q[0]" and so on; what is not a number is a gap. noise: standard deviation of
-    each of `columns`, or one of all. The motion begins at t = 0 from q0, v0, or from the study's initial state; where that
-    is not known exactly, `start_noise` is its standard deviation and it is estimated, too. One objective for each
-    experiment.
+    measurements: {"t": (T,) increasing times, none below 0, "joint.q": (T,), "joint.v": (T,), "output of the study": (T,)};
+    joints with several coordinates have columns "joint.q[0]" and so on; NaN marks a gap. noise: standard deviation of each
+    of `columns`, or one for all. The motion begins at t = 0 from q0, v0, or from the study's initial state; if that is not
+    known exactly, `start_noise` is its standard deviation, and the initial state is estimated as well. Use one objective for
+    each experiment.
 
     >>> swing = {"t": [0.0, 0.1], "elbow.q": [0.3, 0.29]}
     >>> mbs.design.MeasuredMotion(swing, columns="elbow.q", noise=(1e-3,), goal="least").dt
@@ -57,7 +57,7 @@ class MeasuredMotion(Measured):
 
     @property
     def explained(self) -> list[str]:
-        """Names of the columns."""
+        """Names of the columns to be explained."""
         return self.columns.split()
 
     def ready(self, setting: Setting) -> MeasuredMotion:
@@ -103,7 +103,7 @@ class MeasuredMotion(Measured):
         return np.zeros((1, setting.model.nq + setting.model.nv))
 
     def data(self, setting: Setting) -> Any:
-        """One instance: the experiment's start, times and values."""
+        """One instance: the experiment's initial state, times and measured values."""
         given = self.named()
         values = np.stack([np.asarray(given[name], float) for name in self.explained], axis=1)
         q, v = self._start(setting)
@@ -124,7 +124,7 @@ class MeasuredMotion(Measured):
         gap = jnp.isnan(values)
         size = jnp.broadcast_to(jnp.asarray(self.noise, float), values.shape[1:])[None]
         misses = jnp.where(gap, 0.0, (found - jnp.where(gap, 0.0, values)) / size)
-        # a motion that failed explains nothing
+        # a failed motion has no valid residuals
         return jnp.concatenate([jnp.where(run.status == 0, misses.reshape(-1), jnp.nan), own])
 
     def _column(self, model: Model, name: str, t: Array, q: Array, v: Array) -> Array:

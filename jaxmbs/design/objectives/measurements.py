@@ -1,4 +1,4 @@
-"""Measured columns, in arrays or in a CSV file beside the problem's own."""
+"""Measured columns, as arrays or in a CSV file next to the problem's file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @element
 class Measured(Objective):
-    """Base: residuals between what a model says and what was measured, in units of the noise."""
+    """Base: differences between what a model predicts and what was measured, in units of the noise."""
 
     noisy: ClassVar[bool] = True
 
@@ -40,7 +40,7 @@ class Measured(Objective):
     )
 
     def named(self) -> Mapping[str, Any]:
-        """The arrays by name. Raises ModelError where there are none."""
+        """The arrays by name. Raises ModelError if there are none."""
         if self.measurements is None:
             raise ModelError(
                 f"{type(self).__name__}: nothing is measured; pass measurements, or in a file the CSV's name"
@@ -48,12 +48,13 @@ class Measured(Objective):
         return self.measurements
 
     def of_columns(self, model: Model, columns: Mapping[str, np.ndarray]) -> Mapping[str, Any]:
-        """The measurements that the columns of a file hold. Raises ModelError for columns that mean nothing."""
+        """The measurements in the columns of a file. Raises ModelError for columns with unknown names."""
         return columns
 
 
 def with_data(objective: Objective, model: Model, folder: Path) -> Objective:
-    """The objective with the measurements of its file. Raises ModelError for names outside the folder and faults in it."""
+    """The objective with the measurements of its file in `folder`. Raises ModelError for a file name with a path and for
+    errors in the file."""
     if not isinstance(objective, Measured) or not objective.file:
         return objective
     name = objective.file
@@ -63,7 +64,7 @@ def with_data(objective: Objective, model: Model, folder: Path) -> Objective:
 
 
 def read_columns(path: Path) -> dict[str, np.ndarray]:
-    """Every column of a CSV file with a header, (rows,) each; empty cells are not a number."""
+    """Every column of a CSV file with a header, (rows,) each; empty cells become NaN."""
     try:
         lines = list(csv.reader(io.StringIO(path.read_text(encoding="utf-8-sig"))))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
@@ -85,9 +86,9 @@ def read_columns(path: Path) -> dict[str, np.ndarray]:
 
 
 def coordinate(model: Model, column: str, what: str) -> tuple[str, int] | None:
-    """("q" or "v" or another kind, index) of a column "joint.q", "joint.v[2]"; None for other names.
+    """("q", "v" or another letter, index) of a column such as "joint.q" or "joint.v[2]"; None for other names.
 
-    what: the letters that mean something. Raises ModelError for joints that there are not.
+    what: the accepted letters, separated by spaces. Raises ModelError for unknown joints and for indices out of range.
     """
     joint, dot, rest = column.rpartition(".")
     letter, _, index = rest.partition("[")

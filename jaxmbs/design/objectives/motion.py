@@ -1,4 +1,4 @@
-"""Objectives about simulated motions and their dispersions: outputs, times of events, loads of latches, probabilities."""
+"""Objectives on simulated motions and their dispersions: outputs, event times, latch loads, probabilities."""
 
 from __future__ import annotations
 
@@ -24,40 +24,40 @@ if TYPE_CHECKING:
 
 Array = Any
 STATISTICS = ("each", "mean", "worst", "quantile")
-SHARPNESS = 20.0  # of the smooth maximum, in units of the spread between samples
+SHARPNESS = 20.0  # of the smooth maximum, for values in units of the spread between samples
 
 
-MOST_FAILED = 0.05  # share of the samples whose motions may fail before what is said of the rest means nothing
-NEVER = 10.0  # widths, at least, by which a sample misses a criterion on what is taken at an event that does not happen
-FAILED = jnp.inf  # the number of a sample whose motion failed; of one in which it is not defined it is not a number
+MOST_FAILED = 0.05  # share of the samples whose motions may fail before statistics of the rest mean nothing
+NEVER = 10.0  # a criterion on an output at an event that does not happen is missed by at least so many widths
+FAILED = jnp.inf  # the number of a sample whose motion failed; where the number is not defined it is NaN
 
 
 def _defined(x: Array) -> tuple[Array, Array]:
-    """(weights (n,) of a mean over the samples that are defined, the samples with others at 0); not a number without any."""
+    """(weights (n,) of a mean over the finite samples, the samples with the others set to 0); NaN if none is finite."""
     on = jnp.isfinite(x)
     return on / jnp.maximum(on.sum(), 1), jnp.where(on, x, jnp.where(on.any(), 0.0, jnp.nan))
 
 
 def _mean(x: Array) -> Array:
-    """Of the samples whose motions did not fail."""
+    """Mean of the finite samples."""
     weights, x = _defined(x)
     return weights @ x
 
 
 def spread(x: Array, weights: Array) -> Array:
-    """Standard deviation of weighted samples, with a slope where it is zero."""
+    """Standard deviation of weighted samples, differentiable also where it is zero."""
     size = weights @ jnp.abs(x)
     return jnp.sqrt(weights @ (x - weights @ x) ** 2 + 1e-20 * size**2 + 1e-200)
 
 
 def quantile(x: Array, weights: Array, level: Array | float) -> Array:
-    """Quantile of samples x (n,), smooth in them: of the sum of normal distributions about the samples whose standard
-    deviation is n^(-1/4) of theirs.
+    """Quantile of samples x (n,) as a smooth function of them: that of a sum of normal distributions about the samples, with
+    n^(-1/4) times the standard deviation of the samples.
 
-    The sum is wider than the samples, so that the quantile lies farther out: of 256 normal samples by 3 % of its distance
-    from the median, of 4096 by 0.8 %, as much as the error of a quantile of so many samples. Where a distribution ends
-    abruptly or has a gap it is more, and levels between the median and a tail may lie inwards (see "Quantiles of few
-    samples" in the manual).
+    The sum is wider than the samples, so the quantile lies farther out: by 3 % of its distance from the median for 256
+    normal samples and by 0.8 % for 4096, as much as the sampling error of such a quantile. The error is larger where a
+    distribution ends abruptly or has a gap, and quantiles between the median and a tail may lie too far inwards (see
+    "Quantiles of few samples" in the manual).
     """
     width = spread(x, weights) * x.shape[0] ** (-1 / 4)
 
@@ -73,20 +73,20 @@ def quantile(x: Array, weights: Array, level: Array | float) -> Array:
     ends = (jnp.min(x) - 9 * width, jnp.max(x) + 9 * width)
     q = jax.lax.stop_gradient(sum(jax.lax.fori_loop(0, 60, halved, jax.lax.stop_gradient(ends))) / 2)
     density = jax.lax.stop_gradient(weights @ jax.scipy.stats.norm.pdf((q - x) / width) / width)
-    return q - (share(q) - level) / density  # a step of Newton's method, whose slope is that of the quantile
+    return q - (share(q) - level) / density  # a step of Newton's method, whose derivative is that of the quantile
 
 
 @element
 class OfMotion(Objective):
-    """Base: a number of every sample's motion, wanted near a target, below a bound or above one.
+    """Base: a number taken from every sample's motion, wanted near a target, below a bound or above one.
 
-    The samples are evenly laid out over the dispersions of the file's study, the same for every candidate. Those in which an
-    output is not defined, the rate at a latch that does not close, say, are left out of mean, worst and quantile: ask
-    beside for the share that latches.
+    The samples are spread evenly over the dispersions of the file's study and are the same for every candidate. Samples in
+    which an output is not defined, such as the rate at a latch that does not close, are left out of mean, worst and
+    quantile; add an objective on the share of samples that latch.
 
-    Those whose motion fails (its status is not OK) are left out, too, as long as they are few: one in 20, and half of those
-    beyond a quantile, which takes them to be on its bad side; of a worst one, or a condition on each, none. With more the
-    value is not a number.
+    Samples whose motion fails (its status is not OK) are left out, too, as long as they are few: at most one in 20, and for
+    a quantile at most half of those beyond it, where they count as lying on its bad side unless there is a target. For a
+    worst value, or a condition on each sample, none may fail. With more failures the value is NaN.
     """
 
     simulates: ClassVar[bool] = True
@@ -125,12 +125,12 @@ class OfMotion(Objective):
             raise ModelError(f"{name}: target, at_most and at_least exclude one another; write an objective for each")
 
     def data(self, setting: Setting) -> Any:
-        if setting.seed > 1_000_000:  # of a stochastic search: fresh samples in every step
+        if setting.seed > 1_000_000:  # a stochastic search takes fresh samples in every step
             return draws_of(setting.study, self.samples, (setting.seed * self.samples) % 2**31)
         return even_draws(setting.study, self.samples)
 
     def taken(self, motions: Moved, study: Any) -> Array:
-        """The number of every sample (samples, 1)."""
+        """The number taken from every sample's motion, (samples, 1)."""
         raise NotImplementedError
 
     @property
@@ -142,7 +142,7 @@ class OfMotion(Objective):
         return int(share * self.samples + 1e-9)
 
     def number(self, motions: Moved, study: Any) -> Array:
-        """The number of every sample (samples, 1), FAILED where its motion is."""
+        """The number of every sample, (samples, 1); FAILED where its motion failed."""
         x = self.taken(motions, study)
         return jnp.where((motions.status == 0)[:, None], jnp.where(jnp.isinf(x), jnp.nan, x), FAILED)
 
@@ -155,7 +155,7 @@ class OfMotion(Objective):
         weights, x = _defined(x)
         if self.statistic == "quantile":
             level, lost = self.level or 0.5, failed.mean()
-            if self.target is None:  # on the bad side are those that failed
+            if self.target is None:  # the failed samples count as lying on the bad side
                 level = (level - (lost if self.at_least is not None else 0.0)) / (1 - jnp.minimum(lost, 0.5))
             return quantile(x, weights, level)[None]
         if self.statistic == "mean":
@@ -212,7 +212,7 @@ class OutputValue(OfMotion):
 
 @element
 class OfEvents(OfMotion):
-    """What is read from the events of a motion."""
+    """Base: a number read from the events of a motion."""
 
     event: str = field(Kind.TEXT, "", "name of an event; several, separated by spaces: what is latest, or largest")
 
@@ -225,7 +225,8 @@ class OfEvents(OfMotion):
 
 @element
 class EventTime(OfEvents):
-    """The time of an event, such as the end of a deployment: that of the run's end where it does not happen.
+    """The time of an event, such as the end of a deployment. If the event does not happen, it is the end time of the run,
+    increased, where a joint was to reach a value, in proportion to the way that is left.
 
     >>> mbs.design.EventTime("latch", target=20.0).event
     'latch'
@@ -241,7 +242,7 @@ class EventTime(OfEvents):
 
 @element
 class LatchLoad(OfEvents):
-    """The peak moment of a latch of given stiffness that takes up the energy of its closing, sqrt(2 k E).
+    """The peak torque or force of a latch of given stiffness that absorbs the energy of its closing, sqrt(2 k E).
 
     >>> mbs.design.LatchLoad("latch", stiffness=5e3, goal="least").stiffness
     5000.0
@@ -260,13 +261,13 @@ class LatchLoad(OfEvents):
 
 @element
 class Failure(OfMotion):
-    """The probability that a criterion of the file is not met, smoothed so that it has a slope.
+    """The probability that a criterion of the file is not met, smoothed so that it is differentiable.
 
-    A sample counts by how far it misses the bound, in units of `width`: 1/2 + arctan(u) / pi, whose slope does not vanish
-    far from the bound. The same number without smoothing is in the report's Monte Carlo check.
+    A sample that misses the bound by u, in units of `width`, counts as 1/2 + arctan(u) / pi, whose derivative does not
+    vanish far from the bound. The report's Monte Carlo check gives the same probability without smoothing.
 
-    Where the event does not happen whose time the criterion bounds, or at which its output is taken, the criterion is
-    missed, the more the further a joint is from the value that it was to reach; of other events by a constant.
+    If the event whose time the criterion bounds, or at which its output is taken, does not happen, the criterion is missed:
+    by more, the farther a joint is from the value that it was to reach, and by a constant for other events.
 
     >>> mbs.design.Failure(0, width=0.01, goal="least").criterion
     0
@@ -289,7 +290,7 @@ class Failure(OfMotion):
         if event is None:
             return self._far(c, x)[:, None]
         end, happened = study.simulation.t_end, motions.happened[event]
-        late = motions.time[event] - end  # where it does not happen: by what the joint lacks
+        late = motions.time[event] - end  # if it does not happen, in proportion to what the joint lacks
         if isinstance(output, TimeOfEvent):
             missed = jnp.minimum(self._far(c, end + late), -late)
         else:
@@ -305,7 +306,7 @@ class Failure(OfMotion):
 
     def residuals(self, measured: Array, constants: Any) -> Array:
         u = -measured.reshape(-1) / self.width
-        u = jnp.where(jnp.isfinite(u), u, 1e6)  # what is not defined, or whose motion failed, is missed
+        u = jnp.where(jnp.isfinite(u), u, 1e6)  # undefined outputs and failed motions count as missed
         return jnp.mean(0.5 + jnp.arctan(u) / np.pi)[None]
 
     def margins(self, measured: Array, constants: Any) -> Array | None:
@@ -316,7 +317,7 @@ class Failure(OfMotion):
 
 
 def _event_of(output: Output) -> str | None:
-    """The event without which an output is not defined."""
+    """The event without which an output is not defined, or None."""
     if isinstance(output, TimeOfEvent):
         return output.event
     return next((i.event for i in (output.when, output.from_) if isinstance(i, AtEvent)), None)

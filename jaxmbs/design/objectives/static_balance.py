@@ -22,9 +22,10 @@ Array = Any
 
 @element
 class StaticBalance(Objective):
-    """No torque is needed to hold the mechanism, wherever it stands: gravity and springs balance.
+    """No torque is needed to hold the mechanism in any configuration: gravity and springs balance.
 
-    The generalized forces at rest, over random configurations, relative to the largest of the nominal mechanism.
+    The residuals are the generalized forces at rest at random configurations, relative to the largest of the nominal
+    mechanism.
 
     >>> mbs.design.StaticBalance(weight=2.0).weight
     2.0
@@ -40,7 +41,7 @@ class StaticBalance(Objective):
         return setting.configurations(self.configurations)
 
     def constants(self, setting: Setting) -> Any:
-        """The largest nominal torque, (1,)."""
+        """The largest nominal generalized force at rest, (1,)."""
         still = [0.0] * setting.model.nv
         points = np.asarray(setting.configurations(self.configurations))
         held = [scalar.bias_forces(setting.model, list(map(float, q)), still) for q in points]

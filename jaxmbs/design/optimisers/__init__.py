@@ -1,1 +1,1 @@
-"""Optimisers of many starts at once: a state for each, and a step of all."""
+"""Optimisers that search from many starts at once."""

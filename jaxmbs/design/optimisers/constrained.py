@@ -1,16 +1,18 @@
-"""Conditions held exactly while the rest gets least: sequential quadratic programming from all starts together.
+"""Minimises a cost under conditions that hold exactly: sequential quadratic programming from all starts together.
 
 SciPy's SLSQP [D. Kraft, A software package for sequential quadratic programming, 1988] takes bounds, equalities and
-inequalities with their exact derivatives. It is not believed: what it looked at is remembered, so that no search ends worse
-than the best point that it saw; it sees no more equalities than their slopes have independent rows, because its memory is
-overrun by many more of them than there are variables; where it stops without an optimum it begins again from there, with the
-rows that matter there and those that it broke unseen; what it gains only by using up the tolerance of the conditions does
-not count; and what comes of it is measured by `optimality`. Where the conditions do not hold, their sum of squares alone is
-made least within the bounds (SciPy's `least_squares`), which finds a point that meets them or shows that none is near.
+inequalities with their exact derivatives. Its result is not trusted. All points that it evaluates are recorded, so that no
+search ends worse than at the best of them. It is given only as many equalities as have independent gradients, because many
+more equalities than variables overrun its memory. Where it stops without an optimum, it is restarted from there, with the
+margins that matter there and those that it violated without having been given them. A gain that comes only from using up the
+tolerance of the conditions does not count. The result is tested by `optimality`. Where the conditions do not hold, their sum
+of squares alone is minimised within the bounds (SciPy's `least_squares`), which finds a point that meets them or shows that
+none is near.
 
-Why not another: on 16 problems of Hock and Schittkowski (exact first derivatives, one start) this search found all optima
-with 20 evaluations in the median, 85 at most, and under 2 s in all; SciPy's trust-constr 14 of them, 21, 122 and 7.3 s;
-Ipopt (ipyopt 0.12.10, quasi-Newton) all, 15, 55 and 3.1 s, but it is one more compiled library to install on every system.
+Why not another solver: on 16 problems of Hock and Schittkowski (exact first derivatives, one start) this search found all
+optima with a median of 20 evaluations, 85 at most, in under 2 s altogether; SciPy's trust-constr found 14 of them (21,
+122 and 7.3 s); Ipopt (ipyopt 0.12.10, quasi-Newton) found all (15, 55 and 3.1 s), but it is one more compiled library to
+install on every system.
 """
 
 from __future__ import annotations
@@ -24,20 +26,20 @@ import numpy as np
 from jaxmbs.design.local import Local
 from jaxmbs.design.optimality import compressed, first_order
 
-ROUNDS = 6  # of SLSQP from one start, each from where the last one ended, beside those that break margins unseen
-MARGINS = 50  # of those that SLSQP is shown, the least, beside four for each variable; and of those that a round adds
-INDEPENDENT = 1e-7  # relative singular value of equalities that are others' combinations
+ROUNDS = 6  # of SLSQP from one start, each from the end of the last, without those that violate margins not shown to it
+MARGINS = 50  # the smallest ones that SLSQP is shown, plus four for each variable; also the most that a round adds
+INDEPENDENT = 1e-7  # relative singular value below which equalities are combinations of others
 
 
 @dataclass
 class Trace:
-    """What one search looked at: costs and violations in their order, and the best point."""
+    """What one search evaluated: costs and violations in their order, and the best point."""
 
     tolerance: float
     costs: list[float] = field(default_factory=list)
     violations: list[float] = field(default_factory=list)
     best: Any = None  # Local
-    used_up: bool = False  # the number of evaluations
+    used_up: bool = False  # whether the number of evaluations was used up
 
     def see(self, here: Local) -> None:
         self.costs.append(float(here.cost))
@@ -46,17 +48,18 @@ class Trace:
             self.best = here
 
     def better(self, a: Local, b: Local) -> bool:
-        """Whether a is better: its violation counts until both meet the conditions, with a cost that is a number."""
+        """Whether a is better than b: by violation until both meet the conditions with a finite cost, then by cost."""
         meets = [p.violation <= self.tolerance and p.finite for p in (a, b)]
         if all(meets):
             return bool(a.cost < b.cost)
         return meets[0] or (not meets[1] and a.broken < b.broken)
 
     def prefer(self, end: Local, low: np.ndarray, high: np.ndarray, still: np.ndarray) -> None:
-        """Where a search ended, if the best point is below it only by as much of the tolerance as it takes, and less of the
-        slope remains at the end.
+        """Take the end of a search as the best point if the best one so far costs less only because it uses up the
+        tolerance, and if less of the gradient remains at the end.
 
-        By the multipliers there: of a convex problem no point that violates the conditions by so much costs less by more.
+        What the tolerance can gain follows from the multipliers at the end: in a convex problem, no point that violates the
+        conditions by so much costs less by more than that.
         """
         best = self.best
         if best is None or not (best.finite and end.finite and max(best.violation, end.violation) <= self.tolerance):
@@ -69,13 +72,13 @@ class Trace:
 
 
 class Enough(Exception):
-    """The number of evaluations is used up."""
+    """Raised when the number of evaluations is used up."""
 
 
 def searched(
     ask: Callable[[np.ndarray], Local], x: np.ndarray, low: np.ndarray, high: np.ndarray, tolerance: float, most: int
 ) -> Trace:
-    """The search from one start x; ask: gives `Local` at a point; most: evaluations."""
+    """The search from one start x; ask: returns `Local` at a point; most: number of evaluations allowed."""
     trace = Trace(tolerance)
     last: list[Local] = []
 
@@ -92,7 +95,7 @@ def searched(
     try:
         begin = at(x)
         if begin.conditioned and begin.violation > tolerance and (len(begin.equal) or not begin.finite):
-            # which rows depend on others is seen where they vanish; and where a latch closes its load is a number
+            # dependent rows are recognised only where they vanish, and a latch load is finite only where the latch closes
             _restored(at, trace, low, high, still)
         rounds, broken = 0, np.zeros(0, int)
         while rounds < ROUNDS:
@@ -106,7 +109,7 @@ def searched(
             if now.violation > tolerance:
                 _restored(at, trace, low, high, still)
                 now = trace.best
-            elif len(unseen):  # the next round is shown them; it ends, because they are some more each time
+            elif len(unseen):  # the next round is shown them; this ends, because each time there are more
                 continue
             rounds += 1
             if now is before or _settled(now, before, low, high, still, tolerance):
@@ -128,7 +131,7 @@ def _settled(
 
 
 def _least(here: Local, low: np.ndarray, high: np.ndarray, still: np.ndarray) -> bool:
-    """Whether the slope is all taken up by conditions, margins and bounds, nearly to rounding."""
+    """Whether conditions, margins and bounds balance the gradient, nearly to rounding."""
     if not here.finite:
         return False
     rest = np.abs(first_order(here, low, high, still).rest).max(initial=0.0)
@@ -144,7 +147,7 @@ def _by_slsqp(
     tolerance: float,
     broken: np.ndarray,
 ) -> tuple[Local, np.ndarray]:
-    """(where it ended, the margins that are violated there and that it was not shown); broken: those of earlier rounds."""
+    """(end point, margins violated there that SLSQP was not shown); broken: such margins of earlier rounds."""
     from scipy.optimize import Bounds, minimize
 
     free = ~still
@@ -162,7 +165,7 @@ def _by_slsqp(
         x[free] = y
         return at(x)
 
-    def usable(value: Any) -> Any:  # SLSQP does not survive what is not finite
+    def usable(value: Any) -> Any:  # SLSQP does not survive values that are not finite
         return np.nan_to_num(value, nan=1e20, posinf=1e20, neginf=-1e20)
 
     def look(y: np.ndarray) -> None:
@@ -191,7 +194,7 @@ def _by_slsqp(
 def _restored(
     at: Callable[[np.ndarray], Local], trace: Trace, low: np.ndarray, high: np.ndarray, still: np.ndarray
 ) -> None:
-    """Conditions and margins alone, by least squares."""
+    """Minimise the violation of conditions and margins alone, by least squares."""
     from scipy.optimize import Bounds, least_squares, minimize
 
     here, free = trace.best, ~still
@@ -219,7 +222,7 @@ def _restored(
     )  # fmt: skip
     if trace.best.violation <= trace.tolerance:
         return
-    # where something stays violated that comes near bounds slowly, and this one reaches them
+    # if a violation remains: least_squares approaches bounds only slowly, and SLSQP reaches them
     size = max(trace.best.broken, 1e-300)
     minimize(
         lambda y: float(np.sum(broken(y)[0] ** 2)) / size, trace.best.x[free],

@@ -1,15 +1,15 @@
 """Levenberg-Marquardt for many starts in one batch, bounds by projection.
 
-One step of every start is one program without branches, so that starts which are done or stuck do not hold up the others, a
-state is a handful of arrays, and a search goes on from a kept state to the same bits. The damping is Nielsen's [K. Madsen,
-H. B. Nielsen, O. Tingleff, Methods for non-linear least squares problems, 2004]; a variable at a bound that the slope
-pushes outwards is left out of the step [C. Kanzow, N. Yamashita, M. Fukushima, J. Comput. Appl. Math. 172, 2004]. The
-normal equations are enough: what rounding takes from one step the next one gives back, and singular ones, of parameters
-that nothing determines, are the usual case here.
+One step of every start is one program without branches, so that starts that are done or stuck do not hold up the others, a
+state is a handful of arrays, and a search continues from a saved state with bitwise identical results. The damping is
+Nielsen's [K. Madsen, H. B. Nielsen, O. Tingleff, Methods for non-linear least squares problems, 2004]; a variable at a bound
+that descent would push outwards is left out of the step [C. Kanzow, N. Yamashita, M. Fukushima, J. Comput. Appl. Math. 172,
+2004]. The normal equations are accurate enough: the next step corrects the rounding errors of the last one, and singular
+equations, from parameters that nothing determines, are the usual case here.
 
 Why not optimistix.LevenbergMarquardt under jax.vmap: for 16 starts of the robot of [T 5] (busy machine, compilation
-included) it took 131 s and met the conditions from 7 of them, this one 15 s and 13; it solves by QR of a matrix with a row
-for every residual in each trial, and its loop cannot be looked into, kept and gone on with.
+included) it took 131 s and met the conditions from 7 of them; this one took 15 s and met them from 13. In each trial it
+solves by QR of a matrix with a row for every residual, and its loop cannot be inspected, saved and continued.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from jaxmbs.design.problem import Prepared
 from jaxmbs.design.status import Status
 
 Array = Any
-PASSES = 2  # of fixing variables that a step would take across their bounds
-LONGEST = 2.0  # of a step in any variable: they are logarithms or in units of their usual size
+PASSES = 2  # that fix variables which a step would take across their bounds
+LONGEST = 2.0  # change of a variable in a step: variables are logarithms or in units of their usual size
 
 
 class State(NamedTuple):
-    """One start: x (n,) with cost, gradient (n,), normal matrix (n, n) and the largest residual of each objective there;
-    trial (n,): where to look next; predicted: gain there; damping, growth; status; steps."""
+    """One start: x (n,) with cost, gradient (n,), normal matrix (n, n) and worst, the largest residual of each objective,
+    there; trial (n,): the next point to evaluate; predicted: the gain expected there; damping, growth; status; steps."""
 
     x: Array
     cost: Array
@@ -55,7 +55,7 @@ def start(prepared: Prepared, x: np.ndarray) -> State:
 
 
 def _solved(normal: Array, gradient: Array, damping: Array, fixed: Array, given: Array) -> Array:
-    """The damped step (n,) whose `fixed` variables move by what is given."""
+    """The damped step (n,), in which the `fixed` variables move by the given amounts."""
     either: Any = fixed[:, None] | fixed[None, :]
     inner = jnp.where(either, 0.0, normal)
     matrix = inner + jnp.diag(damping + jnp.where(fixed, jnp.max(jnp.diagonal(normal)) + 1e-300, 0.0))
@@ -65,7 +65,7 @@ def _solved(normal: Array, gradient: Array, damping: Array, fixed: Array, given:
 
 
 def step(prepared: Prepared, state: State, data: Any) -> State:
-    """One start after one more step."""
+    """The state of one start after one more step."""
     problem, low, high = prepared.problem, prepared.low, prepared.high
 
     def both(x: Array) -> tuple[Array, tuple[Array, Array]]:
@@ -97,7 +97,7 @@ def step(prepared: Prepared, state: State, data: Any) -> State:
     slope = jnp.where(held, 0.0, gradient)
     d = _solved(normal, gradient, damping, held, jnp.zeros_like(x))
     for _ in range(PASSES if np.isfinite(low).any() or np.isfinite(high).any() else 0):
-        # what would cross a bound goes just there, the rest makes the best of it
+        # variables that would cross a bound move just to it, and the others are solved for again
         crossing = held | (x + d < low) | (x + d > high)
         d = _solved(normal, gradient, damping, crossing, jnp.where(held, 0.0, jnp.clip(x + d, low, high) - x))
     d = d * jnp.minimum(1.0, LONGEST / jnp.maximum(jnp.max(jnp.abs(d)), 1e-300))
@@ -106,7 +106,7 @@ def step(prepared: Prepared, state: State, data: Any) -> State:
     d = trial - x
     predicted = -(gradient @ d) - 0.5 * (d @ (normal @ d))
 
-    # the largest cosine between the residuals and a column of their derivative: a slope without units
+    # the largest cosine between the residuals and a column of their derivative: a dimensionless gradient
     lengths = jnp.sqrt(jnp.diagonal(normal)) + 1e-300
     cosine = jnp.max(jnp.abs(slope) / lengths) / (jnp.sqrt(2 * cost) + 1e-300)
     holds = jnp.all(jnp.where(prepared.conditions, worst <= problem.tolerance, True))

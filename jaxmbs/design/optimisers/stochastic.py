@@ -1,4 +1,4 @@
-"""Adam, of optax, for many starts in one batch: every step meets fresh configurations and samples."""
+"""Adam, from optax, for many starts in one batch; every step uses fresh configurations and samples."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Array = Any
 
 
 class State(NamedTuple):
-    """One start: x (n,), the optimiser's own state, cost and largest residuals at the last step, status, steps."""
+    """One start: x (n,), inner (the state of Adam), cost and worst (largest residuals) at the last step, status, steps."""
 
     x: Array
     inner: Any
@@ -40,7 +40,7 @@ def start(prepared: Prepared, x: np.ndarray) -> State:
 
 
 def step(prepared: Prepared, state: State, data: Any) -> State:
-    """One start after one more step."""
+    """The state of one start after one more step."""
 
     def cost_of(x: Array) -> tuple[Array, Array]:
         r, worst = prepared.residuals(x, data)

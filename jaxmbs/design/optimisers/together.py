@@ -1,7 +1,8 @@
-"""Several searches by solvers that ask for one point at a time: their questions are answered together.
+"""Runs several solvers that ask for one point at a time, and evaluates their points together.
 
-Each search runs in a thread of its own and waits for its answer; when all that still run have asked, their points are one
-batch. So any solver of a library serves many starts in machine code, and what a search sees does not depend on the others.
+Each search runs in its own thread and waits for its answer; when all that still run have asked, their points are evaluated
+as one batch. In this way any library solver can serve many starts in machine code, and what a search sees does not depend on
+the others.
 """
 
 from __future__ import annotations
@@ -18,13 +19,14 @@ Ask = Callable[[np.ndarray], Any]
 
 
 class Stopped(BaseException):
-    """Ends the thread of a search that is no longer wanted."""
+    """Raised to end the thread of a search that is no longer wanted."""
 
 
 def together(evaluate: Callable[[np.ndarray], Sequence[Any]], searches: Sequence[Callable[[Ask], Any]]) -> list[Any]:
-    """What every search returns, called with a function that answers `evaluate` at one point (n,).
+    """Run all searches and return their results, in order; each is called with a function that evaluates one point (n,).
 
-    evaluate: answers of several points (s, n). An error of a search or of `evaluate` ends all and is raised here.
+    evaluate: returns the answers at several points (s, n). An error in a search or in `evaluate` ends all searches and is
+    raised here.
     """
     change = threading.Condition()
     asked: dict[int, np.ndarray] = {}
@@ -80,5 +82,5 @@ def together(evaluate: Callable[[np.ndarray], Sequence[Any]], searches: Sequence
             change.notify_all()
         for thread in threads:
             thread.join()
-    current().stage = "looking at the result"  # that is what any other points are asked for
+    current().stage = "looking at the result"  # any further points are evaluated for that
     return [results[k] for k in range(len(searches))]

@@ -12,16 +12,16 @@ from jaxmbs.dynamics.bond_graph.elements import Bond, Vertex
 from jaxmbs.model.errors import ModelError
 
 _NAMESPACE = "http://graphml.graphdrawing.org/xmlns"
-_KEYS = {  # what belongs to what, and its type
+_KEYS = {  # GraphML attribute: (node or edge, type)
     "kind": ("node", "string"), "name": ("node", "string"),
     "effort": ("edge", "string"), "flow": ("edge", "string"), "power": ("edge", "double"),
 }  # fmt: skip
 _SHAPES = {"0": "circle", "1": "circle", "MTF": "box", "MGY": "box"}
-_WIDEST = 6.0  # points, of the line with the greatest power
+_WIDEST = 6.0  # [points] width of the line with the greatest power
 
 
 def written(text: str, path: str | Path | None) -> str:
-    """The text, after it was written to the path if there is one."""
+    """Returns the text, after writing it to the path if one is given."""
     if path is not None:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         Path(path).write_text(text, encoding="utf-8")
@@ -29,14 +29,14 @@ def written(text: str, path: str | Path | None) -> str:
 
 
 def checked_powers(bonds: Sequence[Bond]) -> np.ndarray:
-    """Power of every bond [W]; ModelError for a batch of states."""
+    """Power of every bond [W]. Raises ModelError for a batch of states."""
     if any(np.ndim(b.effort) != 1 for b in bonds):
         raise ModelError("bond graph: this is a batch of states; take one with jax.tree.map(lambda x: x[0], graph)")
     return np.asarray([float(b.power) for b in bonds])
 
 
 def graphml(name: str, vertices: Sequence[Vertex], bonds: Sequence[Bond]) -> str:
-    """GraphML; arrays are numbers with spaces between them."""
+    """GraphML text; arrays are written as numbers separated by spaces."""
     powers = checked_powers(bonds)
     root = ET.Element("graphml", xmlns=_NAMESPACE)
     for key, (domain, kind) in _KEYS.items():
@@ -62,12 +62,12 @@ def _numbers(x: object) -> str:
 
 
 def watts(power: float, greatest: float) -> str:
-    """A power as text; what is rounding beside the greatest of the graph is zero."""
+    """A power as text; values at the rounding level of the greatest power of the graph are shown as zero."""
     return f"{power if abs(power) > 1e-10 * greatest else 0.0:.4g} W"
 
 
 def dot(name: str, vertices: Sequence[Vertex], bonds: Sequence[Bond]) -> str:
-    """DOT; the width of a line grows with the power."""
+    """DOT text; the width of a line grows with the power."""
     powers = checked_powers(bonds)
     greatest = max(np.abs(powers).max(initial=0.0), 1e-300)
     lines = [f"digraph {_quoted(name)} {{", "  rankdir=LR; node [fontsize=10]; edge [fontsize=8];"]

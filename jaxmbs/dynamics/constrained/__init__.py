@@ -1,1 +1,1 @@
-"""Dynamics under constraints: cut joints and constraint elements as rows, multipliers, elimination, impacts."""
+"""Dynamics under constraints: cut joints and constraint elements as constraint rows, multipliers, elimination, impacts."""

@@ -1,12 +1,13 @@
 """Dynamics under constraints by elimination of dependent velocities [K 6].
 
-The rows J a + drift = 0 are solved for as many dependent accelerations as their rank, a = N y + p, and the equations
-of motion are projected on the rest:
+The rows J a + drift = 0 are solved for as many dependent accelerations as their rank, which gives a = N y + p. The
+equations of motion are projected onto the independent accelerations y:
 
     Nᵀ A N y = Nᵀ (tau - bias - A p)
 
-which are Voronets' equations where the constraints are nonholonomic. The independent coordinates are chosen by complete
-pivoting, anew at every state: no choice can go bad along a motion, and the accelerations do not depend on it.
+If the constraints are nonholonomic, these are Voronets' equations. The independent coordinates are chosen by complete
+pivoting, anew at every state, so that the choice cannot become singular along a motion; the accelerations do not depend on
+it.
 """
 
 from __future__ import annotations
@@ -35,13 +36,13 @@ def constrained_dynamics(state: State, tau: Any, prescribed: Any = None) -> tupl
     target = -tree.vector(list(found.drift))
 
     given = jnp.zeros(nv, tree.dtype)
-    open_ = jnp.ones(nv, bool)  # what the constraints may determine
+    open_ = jnp.ones(nv, bool)  # accelerations that the constraints may determine
     if state.lock is not None:
         open_ = ~state.lock
         given = jnp.where(open_, 0.0, given if prescribed is None else prescribed)
         target = target - J @ given
     scale = 1 / jnp.sqrt(jnp.maximum(jnp.diagonal(A), jnp.finfo(tree.dtype).tiny))
-    scale = jnp.where(jnp.diagonal(A) > 0, scale, 1.0)  # a coordinate that moves no mass counts as it is
+    scale = jnp.where(jnp.diagonal(A) > 0, scale, 1.0)  # a coordinate that moves no mass is not scaled
     reduced, dependent, operations = eliminate(J, open_, scale)
 
     free = jnp.where(open_ & (jnp.sum(dependent, 0) == 0), 1.0, 0.0)
@@ -57,9 +58,9 @@ def constrained_dynamics(state: State, tau: Any, prescribed: Any = None) -> tupl
 def eliminate(J: jax.Array, open_: jax.Array, scale: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
     """Gauss-Jordan elimination with complete pivoting: (reduced, dependent, operations).
 
-    J (m, n); open_ (n,): the columns that may become dependent; scale (n,): what a unit of each column weighs when
-    pivots are compared. dependent (m, n) has a 1 where a row determines a column; operations (m, m) makes
-    reduced = operations @ J, with those columns of the unit matrix. Rows that depend on others become zero.
+    J (m, n); open_ (n,): whether each column may become dependent; scale (n,): weight of each column when pivots are
+    compared. dependent (m, n) has a 1 where a row determines a column. reduced = operations @ J with operations (m, m); its
+    dependent columns are columns of the unit matrix. Rows that depend on others become zero.
     """
     m, n = J.shape
     size = jnp.sqrt(jnp.sum(jnp.square(J * (scale * open_)[None, :]), axis=1))
@@ -76,7 +77,7 @@ def eliminate(J: jax.Array, open_: jax.Array, scale: jax.Array) -> tuple[jax.Arr
         row = jnp.where(found & (jnp.arange(m) == at // n), 1.0, 0.0).astype(J.dtype)
         column = jnp.where(found & (jnp.arange(n) == at % n), 1.0, 0.0).astype(J.dtype)
         pivot = jnp.where(found, row @ reduced @ column, 1.0)
-        change = (reduced @ column - row) / pivot  # of every row, in multiples of the pivot's
+        change = (reduced @ column - row) / pivot  # multiple of the pivot row that is subtracted from each row
         reduced = reduced - jnp.outer(change, row @ reduced)
         operations = operations - jnp.outer(change, row @ operations)
         dependent = dependent + jnp.outer(row, column)
@@ -92,7 +93,7 @@ def _solved(A: jax.Array, b: jax.Array) -> jax.Array:
 
 
 def _of_least_norm(multipliers: jax.Array, operations: jax.Array, dependent: jax.Array) -> jax.Array:
-    """Less what acts on nothing: the rows of the operations that made a row of J zero."""
+    """Removes the part of the multipliers that has no effect, along the rows of operations that made a row of J zero."""
     m = len(multipliers)
     if not m:
         return multipliers

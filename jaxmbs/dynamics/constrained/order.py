@@ -1,10 +1,11 @@
-"""In which order joints and multipliers are eliminated, found when a mechanism is first used.
+"""Order in which joints and multipliers are eliminated, determined when a mechanism is first used.
 
-Links go from the leaves to the root, as for articulated bodies. The multipliers of a constraint go when all joints between
-its ends have gone, which makes their pivots positive wherever the rows are independent; of those that can go at the same
-link, the one first that then touches the fewest others. What is left to do after each step is a front: the acceleration of
-one link, and the multipliers that have been met and not yet eliminated. A row of windows, a mast of bays, a wing of
-synchronised panels have fronts of bounded size, so that the work is linear in their number.
+Links are eliminated from the leaves to the root, as for articulated bodies. The multipliers of a constraint are eliminated
+once all joints between its ends have been, which makes their pivots positive wherever the rows are independent. If several
+constraints are ready at the same link, the one that is then coupled to the fewest others comes first. Each step leaves a
+front: the acceleration of one link, and the multipliers that have been met and not yet eliminated. A row of windows, a mast
+of bays or a wing of synchronised panels has fronts of bounded size, so that the work is linear in the number of windows,
+bays or panels.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ LARGEST_FRONT = 24  # multipliers; beyond it dense matrices are no slower
 
 
 class Constraint(NamedTuple):
-    """A constraint by what it acts on: per end the link (-1: the world), and whether on its motion or its joint's rate."""
+    """What a constraint acts on: per end the link (-1: the world); on_rates: on its joint's rate, not on its motion."""
 
     rows: int
     links: tuple[int, ...]
@@ -32,11 +33,12 @@ class Constraint(NamedTuple):
 
 @dataclass(frozen=True)
 class Elimination:
-    """One step, of a joint or (joint None) of the own rows of a constraint, as everything that its formulas depend on.
+    """One elimination step, of a joint or (joint None) of the rows of a constraint: all that its formulas depend on.
 
-    own: rows eliminated; pending: rows left in its front, after its own; hangs: whether a link's acceleration is left;
-    onto: places of the pending rows in the next front; next: number of rows in that. attached: (place, end of the
-    constraint, rows, on rates) of the constraints that end here, for a constraint those that end on the link it leaves.
+    own: number of rows eliminated; pending: number of rows left in its front, after its own; hangs: whether the acceleration
+    of a link is left; onto: places of the pending rows in the next front; next: number of rows in that front. attached:
+    (place, end of the constraint, number of rows, on_rates) of the constraints that end on the link of the joint; for the
+    rows of a constraint, its own ends on the link that is left.
     """
 
     joint: Any
@@ -49,8 +51,8 @@ class Elimination:
 
 
 class Plan(NamedTuple):
-    """strands: of the steps, the last one first; of_node: per step its link or constraint; ends: per step the constraints
-    of kind.attached; constraints; size: rows in the largest front."""
+    """strands: of the steps, in reverse order; of_node: per step its link or constraint; ends: per step the constraints in
+    kind.attached; constraints: all of them; size: number of rows in the largest front."""
 
     strands: tuple[Strand, ...]
     of_node: tuple[int, ...]
@@ -60,7 +62,7 @@ class Plan(NamedTuple):
 
 
 def constraints_of(s: Structure) -> tuple[Constraint, ...]:
-    """In the order of model.constraint_names."""
+    """All constraints, in the order of model.constraint_names."""
     out = [Constraint(len(x.kept), (s.find_body(x.body_a), s.find_body(x.body_b)), False) for x in s.loops]
     for c in s.constraints:
         e: Any = c.element
@@ -74,7 +76,7 @@ def constraints_of(s: Structure) -> tuple[Constraint, ...]:
 
 @functools.lru_cache(maxsize=256)
 def plan_of(s: Structure) -> Plan | None:
-    """The order for a mechanism that is large enough to have one; None where matrices are written out or dense."""
+    """The plan of a mechanism that is large enough to need one; None where matrices are written out or dense."""
     return None if not s.constrained or _small(s) or _obstacle(s) else ordered(s, constraints_of(s))
 
 
@@ -91,14 +93,14 @@ def equations_text(s: Structure) -> str:
 
 
 def _small(s: Structure) -> bool:
-    """Whether matrices are written out."""
+    """Whether the matrices are written out in components."""
     if any(isinstance(c.element, FunctionConstraint) for c in s.constraints):
         return s.nv <= LARGEST_UNROLLED[0]
     return s.nv <= LARGEST_UNROLLED[0] and sum(c.rows for c in constraints_of(s)) <= LARGEST_UNROLLED[1]
 
 
 def _obstacle(s: Structure) -> str:
-    """Why a mechanism has dense matrices; empty if it need not."""
+    """Why a mechanism needs dense matrices; empty if it does not."""
     for c in s.constraints:
         if isinstance(c.element, FunctionConstraint):
             return f"{c.name!r} is a function that may act on every joint"
@@ -115,7 +117,7 @@ def _obstacle(s: Structure) -> str:
 
 
 def ordered(s: Structure, found: tuple[Constraint, ...]) -> Plan:
-    """The plan of a mechanism, of whatever size."""
+    """The plan of a mechanism of any size."""
     parents = [link.parent for link in s.links]
     closing: dict[int, list[int]] = {}
     for c, x in enumerate(found):
@@ -123,7 +125,7 @@ def ordered(s: Structure, found: tuple[Constraint, ...]) -> Plan:
         closing.setdefault(functools.reduce(functools.partial(_common, parents), ends), []).append(c)
     met = [{c for c, x in enumerate(found) if i in x.links and (x.on_rates or not _closes(closing, i, c))}
            for i in range(len(parents))]  # fmt: skip
-    handed: dict[int, list[frozenset[int]]] = {}  # by link, the constraints pending in what its children hand to it
+    handed: dict[int, list[frozenset[int]]] = {}  # per link, the pending constraints in the fronts from its children
     steps: list[tuple[str, int, frozenset[int], int]] = []  # kind, link or constraint, pending, link left
     for i in (*reversed(range(len(parents))), -1):
         fronts = handed.pop(i, [])
@@ -146,7 +148,7 @@ def _closes(closing: dict[int, list[int]], link: int, c: int) -> bool:
 
 
 def _common(parents: list[int], i: int, j: int) -> int:
-    """The outermost link that carries both, or is one of them."""
+    """The outermost link that carries both links; it may be one of them."""
     while i != j:
         i, j = (parents[i], j) if i > j else (i, parents[j])
     return i
@@ -155,7 +157,7 @@ def _common(parents: list[int], i: int, j: int) -> int:
 def _plan(s: Structure, found: tuple[Constraint, ...], steps: list[tuple[str, int, frozenset[int], int]]) -> Plan:
     n = len(steps)
     number = {(kind, k): n - 1 - at for at, (kind, k, _, _) in enumerate(steps)}  # parents before children
-    fronts: dict[int, list[int]] = {}  # per node its constraints, the own one first
+    fronts: dict[int, list[int]] = {}  # per node its constraints, with its own first
     for kind, k, pending, _ in steps:
         order = sorted(pending, key=lambda c: -number["rows", c])
         fronts[number[kind, k]] = [*([k] if kind == "rows" else []), *order]
@@ -192,7 +194,7 @@ def _plan(s: Structure, found: tuple[Constraint, ...], steps: list[tuple[str, in
 
 
 def _places(found: tuple[Constraint, ...], front: list[int]) -> dict[int, int]:
-    """Where the rows of each constraint of a front begin."""
+    """The first row of each constraint in a front: {constraint: row}."""
     out, start = {}, 0
     for c in front:
         out[c] = start

@@ -1,4 +1,4 @@
-"""As `saddle`, in arrays and by LAPACK, for systems too large to be written out."""
+"""As `saddle`, with arrays and LAPACK, for systems too large to be written out in components."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from jaxmbs.dynamics.constrained.saddle import raised, smallest
 
 Pair = tuple[jax.Array, jax.Array]
 
-_STEPS = 3  # more than in `saddle`, as the diagonal is raised: rounding grows with the size
+_STEPS = 3  # more than in `saddle`, as the diagonal is raised by more: rounding grows with the size
 
 
 class Factors(NamedTuple):
-    """A = L Lᵀ; Z = J L⁻ᵀ; Z Zᵀ, its diagonal raised, = V Vᵀ."""
+    """A = L Lᵀ; Z = J L⁻ᵀ; Z Zᵀ, with raised diagonal, = V Vᵀ."""
 
     L: jax.Array
     Z: jax.Array
@@ -28,8 +28,8 @@ class OfRedundant(Factors):
 
 
 class Ranked(NamedTuple):
-    """Z with rows scaled to unit length, or 0 where they are rounding, = left sizes right; scale: of the rows; used: 1 or
-    0 per column of left."""
+    """Singular value decomposition left sizes right of Z with its rows scaled to unit length, or set to 0 where they are
+    rounding; scale: of the rows; used: 1 or 0 per column of left, whether it counts; Z: not scaled."""
 
     left: jax.Array
     sizes: jax.Array
@@ -71,7 +71,7 @@ def _count(sizes: jax.Array) -> jax.Array:
 
 
 def ranked(factors: Factors, eps: float) -> Ranked:
-    """The singular values that count, for `least_norm` and `conditioning`."""
+    """The singular values, and which of them count, for `least_norm` and `conditioning`."""
     length = jnp.sqrt(jnp.sum(jnp.square(factors.Z), axis=1))
     counts = length > smallest(eps) ** 0.5 * jnp.max(length)
     scale = jnp.where(counts, 1 / jnp.where(counts, length, 1.0), 1.0)
@@ -81,7 +81,7 @@ def ranked(factors: Factors, eps: float) -> Ranked:
 
 
 def conditioning(rows: Ranked) -> Pair:
-    """The square of the smallest singular value that counts over the largest, of rows as they are and of unit length."""
+    """Square of the smallest singular value that counts over the largest: of the rows as they are, and of unit length."""
     return _ratio(jnp.linalg.svd(rows.Z, compute_uv=False)), _ratio(rows.sizes)
 
 
@@ -97,7 +97,7 @@ def multiply_transposed(J: jax.Array, x: Pair) -> Pair:
 
 
 def least_norm(factors: tuple[jax.Array, Factors, Ranked], right: Pair) -> Pair:
-    """(lambda, w) of right = (b, p): the lambda nearest to b with Jᵀ lambda = p, and lambda = b + J w."""
+    """(lambda, w) of right = (b, p): the lambda closest to b with Jᵀ lambda = p, and w with lambda = b + J w."""
     J, of_matrix, rows = factors
     b, p = right
     count = len(rows.sizes)

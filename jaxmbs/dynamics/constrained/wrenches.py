@@ -1,4 +1,4 @@
-"""What the multipliers of every constraint act on: bodies, or the rates of joints."""
+"""What the multipliers of each constraint act on, bodies or joint rates; wrenches and impulses in joints."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from jaxmbs.spatial.scalar import where
 
 
 class Acting(NamedTuple):
-    """matrices: per node "body:<name>" (rows, 6) or "rate:<joint>" (rows, nv of the joint), the velocities that the
-    rows of a constraint hold per flow of the node; on_bodies: which of the two."""
+    """matrices: per node "body:<name>" (rows, 6) or "rate:<joint>" (rows, nv of the joint), the velocities along the rows
+    of a constraint per unit flow of the node; on_bodies: whether the nodes are bodies."""
 
     matrices: dict[str, jax.Array]
     on_bodies: bool
 
 
 def acting(state: State, found: Constraints) -> Iterator[Acting]:
-    """Per constraint, in the order of model.constraint_names; zero where it is switched off."""
+    """Yields one item per constraint, in the order of model.constraint_names; zero where it is switched off."""
     s, vector, start = state.tree.structure, state.tree.vector, 0
     for k, (c, count) in enumerate(zip(connections(state), row_counts(state), strict=True)):
         if isinstance(c, Connection):
@@ -62,11 +62,11 @@ def reactions(state: State, tau: Any, prescribed: Any) -> tuple[list[Force], lis
 
 
 def impulses(state: State, jump: Any, multipliers: Any) -> tuple[list[Force], list[Force]]:
-    """As `reactions`, of a velocity jump: the impulses that the joints transmit. state: at rest."""
+    """As `reactions`, for a velocity jump: the impulses that the joints transmit; state: must be at rest."""
     on_link, in_loop, _ = _wrenches(state, multipliers)
     applied = [on_link.get(b.nodes[0], ZERO_FORCE) for b in state.tree.blocks]
     found = rnea.joint_wrenches(state, jump, applied, ZERO_MOTION)[0]
-    if state.tree.structure.rheonomic:  # the forces of the given motion are no impulses
+    if state.tree.structure.rheonomic:  # the forces of the given motion are finite, so they are not impulses
         finite = rnea.joint_wrenches(state, None, [ZERO_FORCE] * len(applied), ZERO_MOTION)[0]
         found = [F - G for F, G in zip(found, finite, strict=True)]
     return found, [in_loop[loop.name] for loop in state.tree.structure.loops]
@@ -78,7 +78,7 @@ def _along(joint: Any, numbers: Any, X: Transform, values: Any) -> Force:
 
 
 def _wrenches(state: State, multipliers: Any) -> tuple[dict[int, Force], dict[str, Force], dict[str, Transform]]:
-    """({link: what all constraints together put on it}, {cut joint: its wrench on the second body, at frame b}, {cut
+    """({link: wrench of all constraints together on it}, {cut joint: its wrench on the second body, at frame b}, {cut
     joint: placement of b in a})."""
     s, start = state.tree.structure, 0
     on_link: dict[int, Force] = {}

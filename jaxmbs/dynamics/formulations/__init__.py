@@ -1,4 +1,4 @@
-"""The formulations of the literature: explicit matrices and vectors, one formulation per file.
+"""The formulations of the literature, with explicit matrices and vectors: one formulation per file.
 
-The public functions are in `public`; `methods` has the names that `method=` takes.
+The public functions are in `public`; `methods` lists the names that `method=` accepts.
 """

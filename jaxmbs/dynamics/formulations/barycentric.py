@@ -1,14 +1,15 @@
 """Augmented bodies: barycentre vectors and the inertias K_ij of trees with fixed hinge points [Y 3.2].
 
-Vectors d_ij run in body i from its centre of mass (d_ii) or from the hinge towards j to the hinge towards body 0; b_ij
-from the barycentre of the augmented body i to the hinge towards j. Equations of the rotations: sum_j K_ij omega_j' =
-M'_i + M_i + sum_a S_ia Y_a [Y 3.32, 3.67]; `wittenburg` goes on from there to the coordinates of the joints.
+The vectors d_ij lie in body i and end at its hinge towards body 0; they start at its centre of mass (d_ii) or at its hinge
+towards body j. The vectors b_ij run from the barycentre of the augmented body i to its hinge towards j. Equations of
+rotation: sum_j K_ij omega_j' = M'_i + M_i + sum_a S_ia Y_a [Y 3.32, 3.67]; `wittenburg` goes on from there to the
+coordinates of the joints.
 
-Every subtree of body 0 is a system of its own, with its mass M; one that hangs by a Free joint is a free system.
+Every subtree of body 0 is a separate system with its own mass M; one that is attached by a Free joint is a free system.
 
-Corrected against the print: CT x m in (3.14); d_ij x b"_j0 and forces over s_i <= s_j in (3.25); j != i in (3.60); the
-sum over k of d_ik mu_kj in (3.57). `GetBaricenterVectors` returns -b_ii, not -b_i0, and `Get_b` needs |T| when arcs
-point outwards: its index a = |S(i, i+1..n)| T(i+1..n, j) . (1..n-i) + i is less than i for T = -1.
+Corrections to the printed source: CT x m in (3.14); d_ij x b"_j0 and forces over s_i <= s_j in (3.25); j != i in
+(3.60); the sum over k of d_ik mu_kj in (3.57). `GetBaricenterVectors` returns -b_ii, not -b_i0, and `Get_b` needs |T| when
+arcs point outwards: its index a = |S(i, i+1..n)| T(i+1..n, j) . (1..n-i) + i is less than i for T = -1.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from jaxmbs.model.graph import Graph
 
 
 class Vectors(NamedTuple):
-    """d (n, n, 3), b0 (n, 3) and b (n, n, 3): d_ij, b_i0 and b_ij; zero where j belongs to another subtree."""
+    """d (n, n, 3), b0 (n, 3) and b (n, n, 3): d_ij, b_i0 and b_ij; d and b are zero where j belongs to another subtree."""
 
     d: Any
     b0: Any
@@ -36,9 +37,9 @@ class Vectors(NamedTuple):
 def vectors(C: Any, T: Any, m: Any, graph: Graph) -> Vectors:
     """d = CT, b_i0 = sum_j m_j d_ij / M, b_ij = b_i0 - d_ij [Y 3.11, 3.17, 3.18].
 
-    C (n, n, 3): S_ia c_ia, row i in any axes (those of body i, say); T (n, n), m (n,).
+    C (n, n, 3): S_ia c_ia, row i in any axes (for example those of body i); T (n, n), m (n,).
     """
-    xp = np if isinstance(C, np.ndarray) else jnp  # plain numbers stay in double precision
+    xp = np if isinstance(C, np.ndarray) else jnp  # NumPy arrays stay in double precision
     roots = np.asarray(graph.subtree)
     same = xp.asarray(roots[:, None] == roots[None], m.dtype)
     d = xp.einsum("iax,aj->ijx", C, T)
@@ -47,7 +48,7 @@ def vectors(C: Any, T: Any, m: Any, graph: Graph) -> Vectors:
 
 
 def of_system(s: System) -> Vectors:
-    """The vectors of a tree in inertial axes."""
+    """The vectors of a tree, in inertial axes."""
     return vectors(s.C[1:], s.T, s.m, s.graph)
 
 
@@ -67,14 +68,14 @@ def augmented_inertias(J: jax.Array, m: jax.Array, x: jax.Array) -> jax.Array:
 
 
 def _masks(s: System) -> tuple[np.ndarray, np.ndarray]:
-    """(n, n) bool: s_i < s_j in grounded subtrees; i != j in one free subtree."""
+    """Two masks (n, n) of bool: s_i < s_j in grounded subtrees; i != j within the same free subtree."""
     free, roots = in_free_subtree(s), np.asarray(s.graph.subtree)
     other = ~np.eye(s.graph.n, dtype=bool)
     return s.graph.carries & other & ~free[:, None], (roots[:, None] == roots[None]) & other & free[:, None]
 
 
 def K(s: System, of: Vectors) -> jax.Array:
-    """(n, n, 3, 3): K_ij of [Y 3.31], in free subtrees of [Y 3.66]; K_ji = K_ij'."""
+    """(n, n, 3, 3): K_ij by [Y 3.31], in free subtrees by [Y 3.66]; K_ji = K_ij'."""
     d, b0, b = of
     outward, free_pairs = _masks(s)
     M, free = subtree_masses(s), in_free_subtree(s)
@@ -90,14 +91,14 @@ def K(s: System, of: Vectors) -> jax.Array:
 
 
 def base_acceleration(s: System) -> jax.Array:
-    """(n, 3): acceleration of the point of body 0 where the subtree of each body is hinged, r0" of [Y 3.30]."""
+    """(n, 3): acceleration of the point of body 0 at which the subtree of each body is hinged, r0" of [Y 3.30]."""
     d0 = jnp.einsum("ax,aj->jx", s.C[0], s.T)
     omega = s.base.omega[None]
     return s.base.a[None] - jnp.cross(s.base.alpha[None], d0) - jnp.cross(omega, jnp.cross(omega, d0))
 
 
 def M_prime(s: System, of: Vectors, K: jax.Array) -> jax.Array:
-    """M'_i (n, 3): gyroscopic and centrifugal moments and those of the forces [Y 3.30], in free subtrees [Y 3.65]."""
+    """M'_i (n, 3): gyroscopic and centrifugal torques and those of the forces, by [Y 3.30], in free subtrees by [Y 3.65]."""
     d, b0, b = of
     outward, free_pairs = _masks(s)
     free, M = in_free_subtree(s), subtree_masses(s)
@@ -125,7 +126,8 @@ def M_prime(s: System, of: Vectors, K: jax.Array) -> jax.Array:
 
 
 def barycentres(graph: Graph, c: Any, m: Any) -> np.ndarray:
-    """Barycentre of every augmented body from its centre of mass, -b_ii (n, 3): `GetBaricenterVectors` [Y 3.2.1].
+    """Barycentre of every augmented body, from the centre of mass of the body, -b_ii (n, 3): `GetBaricenterVectors`
+    [Y 3.2.1].
 
     graph: a tree; c (n, n, 3): hinge vectors c_ia, row i in the axes of body i; m (n,).
     """
@@ -133,7 +135,10 @@ def barycentres(graph: Graph, c: Any, m: Any) -> np.ndarray:
 
 
 def barycentre_vectors(graph: Graph, c: Any, m: Any) -> Vectors:
-    """d_ij, b_i0 and b_ij, row i in the axes of body i: `Get_b` [Y 3.2.1], for any tree and arcs in any direction."""
+    """d_ij, b_i0 and b_ij, row i in the axes of body i: `Get_b` [Y 3.2.1], for any tree with arcs in any direction.
+
+    graph, c and m: as in `barycentres`. Raises ModelError for wrong shapes.
+    """
     c, m = np.asarray(c, float), np.asarray(m, float)
     if c.shape != (graph.n, graph.n, 3) or m.shape != (graph.n,):
         raise ModelError(
@@ -144,5 +149,5 @@ def barycentre_vectors(graph: Graph, c: Any, m: Any) -> Vectors:
 
 
 def body_axes(s: System, x: jax.Array) -> jax.Array:
-    """(n, n, 3) in the axes of body i (its inward joint frame), where d_ij and b_ij are constant."""
+    """Vectors x (n, n, 3), row i in the axes of body i (its inward joint frame), in which d_ij and b_ij are constant."""
     return jnp.einsum("iyx,ijy->ijx", s.A, x)

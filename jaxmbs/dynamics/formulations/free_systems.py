@@ -1,6 +1,6 @@
-"""Subtrees that hang on no body of given motion: mu and the motion of their centres of mass [Y 3.2.3, 3.4.5; W 3].
+"""Subtrees that are attached to no body of given motion: mu and the motion of their centres of mass [Y 3.2.3, 3.4.5; W 3].
 
-Such a subtree hangs on body 0 by a Free joint. Its equations part: those of the rotations do not contain the
+Such a subtree is attached to body 0 by a Free joint. Its equations decouple: those of the rotations do not contain the
 acceleration of the centre of mass, which follows from M r_C" = sum F_i [Y 3.43, 3.96].
 """
 
@@ -17,25 +17,25 @@ from jaxmbs.dynamics.formulations.system import System
 
 
 def free_subtrees(s: System) -> np.ndarray:
-    """(number of free subtrees, n) of 0 and 1: which bodies belong to which."""
+    """(number of free subtrees, n) bool: which bodies belong to which free subtree."""
     roots = np.asarray(s.graph.subtree)
     members = [roots == a for a in np.unique(roots) if s.joints[a].free]
     return np.array(members, bool).reshape(-1, s.graph.n)
 
 
 def in_free_subtree(s: System) -> np.ndarray:
-    """(n,) bool."""
+    """(n,) bool: whether a body belongs to a free subtree."""
     return np.asarray(free_subtrees(s).any(axis=0))
 
 
 def subtree_masses(s: System) -> jax.Array:
-    """(n,): total mass M of the subtree of body 0 to which a body belongs."""
+    """(n,): total mass M of the subtree of body 0 to which each body belongs."""
     roots = np.asarray(s.graph.subtree)
     return jnp.asarray(roots[:, None] == roots[None], s.m.dtype) @ s.m
 
 
 def mu(s: System) -> jax.Array:
-    """(n, n): mu_ij = delta_ij - m_i/M within a free subtree, delta_ij elsewhere [Y 3.45]; mu' 1 = 0 on a free one."""
+    """(n, n): mu_ij = delta_ij - m_i/M within a free subtree, delta_ij elsewhere [Y 3.45]; mu' 1 = 0 on free subtrees."""
     P = jnp.asarray(free_subtrees(s), s.m.dtype)
     same = P.T @ P
     return jnp.eye(s.graph.n, dtype=s.m.dtype) - same * (s.m / subtree_masses(s))[:, None]
@@ -60,7 +60,7 @@ class Centres:
 
 
 def with_centres(A: jax.Array, centres: Centres) -> jax.Array:
-    """Mass matrix in v from that of the rotations about the centres of mass (Koenig)."""
+    """Mass matrix (nv, nv) from that of the rotations about the centres of mass (Koenig)."""
     return A + jnp.einsum("kcx,c,lcx->kl", centres.J, centres.mass, centres.J)
 
 
@@ -69,16 +69,16 @@ def bias_with_centres(bias: jax.Array, centres: Centres) -> jax.Array:
 
 
 def parted(A: jax.Array, bias: jax.Array, centres: Centres, s: System, tau: Any) -> jax.Array:
-    """Accelerations (nv,) of the parted equations: rotations first, then the centres of mass [Y 3.67 with 3.43].
+    """Accelerations (nv,) from the decoupled equations: rotations first, then the centres of mass [Y 3.67 with 3.43].
 
-    A, bias: of the rotations alone (rows of displacements of the free roots are zero). tau along the six freedoms of a
-    free root is a wrench on its body at the hinge; it moves the centre of mass and turns the body about it.
+    A, bias: of the rotations alone (the rows of the displacements of free roots are zero). tau along the six degrees of
+    freedom of a free root is a wrench on its body at the hinge; it moves the centre of mass and turns the body about it.
     """
     tau = jnp.zeros(bias.shape, bias.dtype) if tau is None else tau
     roots = [a for a in dict.fromkeys(s.graph.subtree) if s.joints[a].free]
     slots = [np.flatnonzero(s.arc == a) for a in roots]
     turning = np.setdiff1d(np.arange(len(s.arc)), [k for rows in slots for k in rows[3:]])
-    # a force at the hinge point acts on the centre of mass and, less its share, on the rotations: mu of [Y 3.44]
+    # a force at the hinge point acts on the centre of mass and, minus that share, on the rotations: mu of [Y 3.44]
     force = jnp.stack([tau[rows[3:]] @ s.hinges.k[rows[3:]] for rows in slots])
     share = tau - jnp.einsum("kcx,cx->k", centres.J, force)
     a = jnp.zeros_like(bias).at[turning].set(jnp.linalg.solve(A[np.ix_(turning, turning)], (share - bias)[turning]))

@@ -1,11 +1,11 @@
 """Trees with joints of any kind: d'Alembert's principle in the coordinates of the joints [Y 3.4].
 
-Method "configuration": A and B of (3.165) for 1 to 6 freedoms per joint, rheonomic joints, a moving body 0 and several
-joints on it. With D = pT x (C + Z)T - kT the accelerations of the centres of mass are r" = D'q" + U. The terms of body
-0 in (3.153) and (3.186) are row 0 of C + Z here. Method "fictitious" [Y 3.4.5]: body 0 absent, joint 1 fictitious.
+Method "configuration": A and B of (3.165) for 1 to 6 degrees of freedom per joint, rheonomic joints, a moving body 0 and
+several joints on it. With D = pT x (C + Z)T - kT the accelerations of the centres of mass are r" = D'q" + U. The terms of
+body 0 in (3.153) and (3.186) are row 0 of C + Z here. Method "fictitious" [Y 3.4.5]: body 0 absent, joint 1 fictitious.
 
-Corrected against the print: r" = D'q" + U in (3.142) and (3.160) (the signs there differ); U of (3.143) holds with
-g = + sum omega x (omega x d); omega0 x (omega0 x z) in (3.139) and (3.185); c*_01 is added in (3.151); mu stands in A
+Corrections to the printed source: r" = D'q" + U in (3.142) and (3.160) (the signs there differ); U of (3.143) holds
+with g = + sum omega x (omega x d); omega0 x (omega0 x z) in (3.139) and (3.185); c*_01 is added in (3.151); mu appears in A
 and B of 3.4.5 only, not in those of 3.6.
 """
 
@@ -28,7 +28,7 @@ from jaxmbs.dynamics.formulations.system import System, apply, cross_sum
 
 
 def d_star(s: System) -> jax.Array:
-    """(n + 1, n, 3): d*_ij of ((C + Z)T)_ij, fixed in no body where the hinge vectors z move [Y 3.148-3.150]."""
+    """(n + 1, n, 3): d*_ij = ((C + Z)T)_ij, not fixed in any body where the hinge vectors z move [Y 3.148-3.150]."""
     Z = s.S_plus[:, :, None] * s.hinges.z[None]
     return jnp.einsum("iax,aj->ijx", s.C + Z, s.T)
 
@@ -64,7 +64,7 @@ def _mass_matrix(s: System, D: jax.Array) -> jax.Array:
 
 
 def bias(s: System) -> jax.Array:
-    """-B less the drives (nv,): B = D(F - m U) - pT(M + J(T'f - omega0' 1) - V) - kX - pY [Y 3.165]."""
+    """-B without the drives (nv,): B = D(F - m U) - pT(M + J(T'f - omega0' 1) - V) - kX - pY [Y 3.165]."""
     return _bias(s, columns(s), remaining(s))
 
 
@@ -75,7 +75,7 @@ def _bias(s: System, D: jax.Array, U: jax.Array) -> jax.Array:
 
 
 def _fictitious(s: System) -> tuple[jax.Array, jax.Array, Centres]:
-    """A and bias of the rotations and the centres of mass, free subtrees apart [Y 3.4.5]."""
+    """(A of the rotations, bias of the rotations, centres of mass of the free subtrees), decoupled [Y 3.4.5]."""
     D, U, mu_ = columns(s), remaining(s), mu(s)
     D_mu = jnp.einsum("kix,ij->kjx", D, mu_)
     P = jnp.asarray(free_subtrees(s), s.m.dtype)
@@ -91,19 +91,20 @@ def fictitious_mass_matrix(s: System) -> jax.Array:
 
 
 def fictitious_bias(s: System) -> jax.Array:
-    """-B of [Y 3.4.5] less the drives, completed by M r_C" = sum F [Y 3.96]."""
+    """-B of [Y 3.4.5] without the drives, completed by M r_C" = sum F [Y 3.96]."""
     _, b, centres = _fictitious(s)
     return bias_with_centres(b, centres)
 
 
 def fictitious_accelerations(s: System, tau: Any = None) -> jax.Array:
-    """Accelerations (nv,) from the parted equations of a free system [Y 3.96, 3.4.5]."""
+    """Accelerations (nv,) from the decoupled equations of a free system [Y 3.96, 3.4.5]."""
     A, b, centres = _fictitious(s)
     return parted(A, b, centres, s, tau)
 
 
 def reactions(s: System, a: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Hinge forces X^c and moments Y + Y^c (n, 3) at the accelerations a, inertial axes; they act with + on i+.
+    """Hinge forces X^c and torques Y + Y^c (n, 3) at the accelerations a, in inertial axes; they act with positive sign on
+    i+.
 
     X^c = T(m r" - F) [Y 3.4], Y from the balance of moments (3.2) with c* in place of c: Y = T(L' - M - (C + Z) x X).
     """

@@ -1,7 +1,7 @@
 """Virtual power with differentiated placements: A = sum of Jv' m Jv + Jw' J Jw.
 
 Method "jacobian", for any joint. Velocities and accelerations come from differentiating the placements of the bodies
-with JAX, not from the joints' motions S: an independent check of all others.
+with JAX, not from the motions S of the joints, so that this method checks all others independently.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def _velocities(state: State, q: Any, v: jax.Array, t: Any) -> Velocities:
 
 
 def _columns(state: State) -> Velocities:
-    """Jw and Jv, (n, 3, nv) each: the velocities are affine in v."""
+    """Jw and Jv, (n, 3, nv) each, by differentiating the velocities, which are affine in v."""
     t, zero = jnp.asarray(state.t, state.tree.dtype), jnp.zeros(state.tree.structure.nv, state.tree.dtype)
     return jax.jacfwd(lambda v: _velocities(state, state.q, v, t))(zero)
 
@@ -48,7 +48,7 @@ def mass_matrix(state: State) -> jax.Array:
 
 
 def bias(state: State) -> jax.Array:
-    """Bias forces (nv,): inertia forces at dv/dt = 0, less the applied ones."""
+    """Bias forces (nv,): inertia forces at dv/dt = 0, minus the applied forces."""
     s, tree, t = system(state), state.tree, jnp.asarray(state.t, state.tree.dtype)
     rates = tree.vector(tree.flat([m.rates for m in state.motions]))
     _, (dw, dv) = jax.jvp(lambda q, t: _velocities(state, q, state.v, t), (state.q, t), (rates, jnp.ones_like(t)))

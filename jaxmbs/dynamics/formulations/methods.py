@@ -1,4 +1,4 @@
-"""The dense formulations by name: what `method=` of mass_matrix and forward_dynamics can be."""
+"""The dense formulations by name: the values of `method=` in mass_matrix and forward_dynamics."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from jaxmbs.model.errors import unknown
 class Method:
     """A formulation: mass_matrix(state) and bias(state) of A a + bias = tau, for models without an obstacle.
 
-    source: where it comes from; joints: which it serves; obstacle(model): why it cannot serve a model, or None.
+    source: its origin; joints: the joints that it serves; obstacle(model): why it cannot serve a model, or None.
     """
 
     source: str
@@ -43,7 +43,7 @@ def _of_system(module: Any, prepare: Callable[[System], System] = lambda s: s, p
 
 
 def _geared(of_bodies: Callable[[State], jax.Array]) -> Callable[[State], jax.Array]:
-    """The mass matrix with armatures, from a formulation that knows bodies only."""
+    """The mass matrix including armature, from a formulation that considers only the bodies."""
     return lambda state: state.tree.with_armature(of_bodies(state))
 
 
@@ -64,9 +64,10 @@ METHODS: dict[str, Method] = {
 
 
 def find(name: str, model: Model, also: tuple[str, ...] = ()) -> Method:
-    """The method of that name; ModelError if there is none or if it cannot serve the model, with those that can.
+    """The method of that name. Raises ModelError if there is none or if it cannot serve the model; the message then names
+    those that can.
 
-    also: names that the caller serves itself, for the message.
+    also: names that the caller handles itself, for the message.
     """
     if name not in METHODS:
         raise unknown("method", name, (*also, *METHODS))

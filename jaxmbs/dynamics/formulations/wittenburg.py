@@ -1,10 +1,11 @@
 """Trees with revolute, universal and spherical joints in joint coordinates [Y 3.3; Wi 5.2.6.3].
 
 Method "barycentric": A = (pT) K (pT)', B of (3.89), with the inertias K_ij of augmented bodies. Hinge points are fixed
-in both bodies; a subtree that hangs by a Free joint is a free system and is completed by (3.43). Body 0 may move.
-The axes p of a joint need not be orthogonal. [Wi 5.97] are the same equations.
+in both bodies; a subtree attached by a Free joint is a free system and is completed by (3.43). Body 0 may move. The axes p
+of a joint need not be orthogonal. [Wi 5.97] are the same equations.
 
-Corrected against the print: p is differentiated in the body i+, so that f_a = w_a + omega_{i+} x Omega_a in (3.84).
+Correction to the printed source: p is differentiated in the body i+, so that f_a = w_a + omega_{i+} x Omega_a in
+(3.84).
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from jaxmbs.model import Model
 
 
 def obstacle(model: Model) -> str | None:
-    """Why a hinge point is not fixed in both bodies, or None; roots may be free [Y 3.2, 3.3]."""
+    """Message about a joint whose hinge point is not fixed in both bodies, or None; roots may be free [Y 3.2, 3.3]."""
     for link in model.structure.links:
         joint = link.joint
         if not (joint.fixed_hinge_point or (joint.free and link.parent < 0)):
@@ -38,7 +39,7 @@ def obstacle(model: Model) -> str | None:
 
 
 def hinged(s: System) -> System:
-    """The system with constant hinge vectors z counted to c: joints that only turn have one hinge point."""
+    """The system with the constant hinge vectors z added to c_plus, because rotational joints have only one hinge point."""
     h = s.hinges
     return replace(s, hinges=replace(h, c_plus=h.c_plus + h.z, z=jnp.zeros_like(h.z)))
 
@@ -78,23 +79,24 @@ def mass_matrix(s: System) -> jax.Array:
 
 
 def bias(s: System) -> jax.Array:
-    """-B less the drives: B = -(pT)(K(T'f - omega0' 1) + M' + M) - pY [Y 3.89]."""
+    """-B without the drives: B = -(pT)(K(T'f - omega0' 1) + M' + M) - pY [Y 3.89]."""
     K, M_prime, of = _rotations(s)
     b = _bias(s, K, M_prime)
     return bias_with_centres(b, _centres(s, of.b0)) if in_free_subtree(s).any() else b
 
 
 def free_accelerations(s: System, tau: Any = None) -> jax.Array:
-    """Accelerations (nv,) of a free system, rotations and centre of mass apart [Y 3.67, 3.43]."""
+    """Accelerations (nv,) of a free system, with rotations and centre of mass decoupled [Y 3.67, 3.43]."""
     K, M_prime, of = _rotations(s)
     return parted(_A(s, K), _bias(s, K, M_prime), _centres(s, of.b0), s, tau)
 
 
 def reactions(s: System, a: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Hinge forces X^c and moments Y + Y^c (n, 3) at the accelerations a, inertial axes; they act with + on i+.
+    """Hinge forces X^c and torques Y + Y^c (n, 3) at the accelerations a, in inertial axes; they act with positive sign on
+    i+.
 
-    Moments by (3.86); forces X^c = T(m r" - F) [Y 3.4], r" from (3.12), in free subtrees r" = r_C" + R" of (3.58). A
-    force along the displacements of a free root, M r_C" - sum F, counts as applied there.
+    Torques by (3.86); forces X^c = T(m r" - F) [Y 3.4], r" from (3.12), in free subtrees r" = r_C" + R" of (3.58). A
+    force along the displacements of a free root, M r_C" - sum F, is treated as applied there.
     """
     free, of = in_free_subtree(s), barycentric.of_system(s)
     P = jnp.asarray(free_subtrees(s), s.m.dtype)

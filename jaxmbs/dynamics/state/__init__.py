@@ -1,4 +1,4 @@
-"""The state of a tree: its layout, motion, loads, and how public functions are called."""
+"""The state of a tree: its layout, motion and loads, and the compilation of public functions."""
 
 from jaxmbs.dynamics.state.state import State as State
 from jaxmbs.dynamics.state.tree import Tree as Tree

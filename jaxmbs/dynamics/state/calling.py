@@ -1,4 +1,4 @@
-"""Public functions compile themselves when they are called with plain values."""
+"""Public functions are compiled automatically when they are called with plain values."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from jaxmbs.model.parameters import is_traced
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-ROOM = 66_000  # places of 8 bytes on a frame; as much again is left in the 1 MB that CPython then takes
+ROOM = 66_000  # stack slots of 8 bytes in a frame; CPython then allocates 1 MB, which leaves as much again for callees
 
 
 def with_room(fn: F) -> F:
-    """fn in a frame so wide that CPython takes a large piece of memory for it and for all that it calls.
+    """Wraps fn in a frame so large that CPython allocates one large stack chunk for it and for everything that it calls.
 
-    Frames lie in pieces of 16 kB, mapped and unmapped whenever a call crosses from one to the next: a fifth of the time of
-    a trace whose calls go up and down just there.
+    CPython otherwise keeps frames in chunks of 16 kB, which are mapped and unmapped whenever a call crosses a boundary.
+    This takes a fifth of the time of a trace whose calls go back and forth across such a boundary.
     """
 
     def wide(*args: Any, **kwargs: Any) -> Any:
@@ -34,9 +34,9 @@ def with_room(fn: F) -> F:
 
 
 def compiles_itself(*static: str) -> Callable[[F], F]:
-    """Decorator: jit on eager calls, cached by the structure of the model; inside a trace the function runs as it is.
+    """Decorator: eager calls are jitted, cached by the structure of the model; inside a trace the function runs unjitted.
 
-    static: names of arguments that are no arrays. Inside an outer trace a model that is a constant stays one, so
+    static: names of arguments that are not arrays. Inside an outer trace, a model that is a constant stays a constant, so
     that its numbers are literals of the program.
     """
 
@@ -59,7 +59,7 @@ def compiles_itself(*static: str) -> Callable[[F], F]:
 
 
 def require_model(model: Any, where: str) -> None:
-    """Raise ModelError if the first argument is no model."""
+    """Raise ModelError if the first argument is not a model."""
     if not isinstance(model, Model):
         raise ModelError(
             f"{where.lstrip('_')}: the first argument is {type(model).__name__}; pass the Model that "
@@ -75,7 +75,7 @@ def state_dtype(*arrays: Any) -> Any:
 
 
 def vector(model: Model, name: str, x: Any, n: int, dtype: Any) -> jax.Array:
-    """x as an array (n,) of dtype; ModelError naming the argument and the remedy otherwise."""
+    """x as an array (n,) of dtype; for another shape, a ModelError that names the argument and the remedy."""
     out = jnp.asarray(x, dtype)
     if out.shape != (n,):
         size = "nq" if name == "q" else "nv"

@@ -1,4 +1,4 @@
-"""Frames on bodies and their motion relative to one another."""
+"""Frames on bodies and their relative motion."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from jaxmbs.spatial.components import components
 
 @components
 class Frame:
-    """A frame on a body: in its link, in the world, and its velocity in its own axes."""
+    """A frame on a body: its placement in the link and in the world; velocity: its twist in its own axes."""
 
     in_link: Transform
     placement: Transform
@@ -18,19 +18,19 @@ class Frame:
 
 
 def frame_on(in_link: Transform, W: Transform, V: Motion) -> Frame:
-    """The frame on a link that lies at W and moves with V."""
+    """The frame at in_link on a link that is placed at W in the world and has the twist V in its own axes."""
     return Frame(in_link, W @ in_link, in_link.motion_to_child(V))
 
 
 def relative(a: Frame, b: Frame) -> tuple[Transform, Motion, Motion]:
-    """Of b in a: placement, velocity and the velocity of a carried there, in axes of b."""
+    """(placement of b in a, twist of b relative to a, twist of a taken at b); both twists in axes of b."""
     X = a.placement.inverse() @ b.placement
     carried = X.motion_to_child(a.velocity)
     return X, b.velocity + carried * -1, carried
 
 
 def ends(tree: Tree, loop: LoopJoint) -> tuple[tuple[str, Transform], tuple[str, Transform]]:
-    """(body, frame in it) on either side of a cut joint."""
+    """(body, frame in it) on each side of a cut joint."""
 
     def end(body: str, pose: str) -> tuple[str, Transform]:
         name = f"{loop.name}.{pose}"

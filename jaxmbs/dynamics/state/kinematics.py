@@ -14,10 +14,10 @@ from jaxmbs.spatial.scalar import Scalar
 
 @components
 class LinkMotion:
-    """Of one link, in its own axes at its own origin.
+    """Motion of one link, in its own axes at its own origin.
 
-    X: link frame in the carrying link's frame; S: joint motions; V: velocity; c: acceleration that remains when
-    dv/dt = 0 and the carrying link does not accelerate, w' of [Y 3.172]; rates: dq/dt.
+    X: link frame in the parent link's frame; S: columns of the joint's motion subspace; V: twist; c: acceleration that
+    remains when dv/dt = 0 and the parent link does not accelerate, w' of [Y 3.172]; rates: dq/dt.
     """
 
     X: Transform
@@ -33,7 +33,7 @@ def _joint_motion(joint: Joint, numbers: Any, q: Any, v: Any, t: Scalar) -> Join
 
 
 def remaining(V: Motion, m: JointMotion) -> Motion:
-    """Velocity-product acceleration of a link."""
+    """Acceleration of a link that remains when dv/dt = 0 and the parent link does not accelerate."""
     return m.bias + V.cross(m.velocity)
 
 
@@ -43,7 +43,7 @@ def _rates(joint: Joint, q: Any, v: Any, m: JointMotion) -> tuple[Scalar, ...]:
 
 
 def moved(joint: Joint, link: Link, q: Any, v: Any, t: Scalar) -> tuple[Transform, JointMotion, tuple[Scalar, ...]]:
-    """(frame of a link in that of the link that carries it, motion of the joint, dq/dt)."""
+    """(link frame in the parent link's frame, motion of the joint, dq/dt)."""
     m = _joint_motion(joint, link.numbers, q, v, t)
     return link.fixed @ m.placement, m, _rates(joint, q, v, m)
 
@@ -63,7 +63,7 @@ def link_motions(tree: Tree, q: Any, v: Any, t: Scalar) -> list[LinkMotion]:
 
 
 def displaced(tree: Tree, q: Any, change: Any) -> Any:
-    """q after a unit of time at the constant rates v = change, flat as by `Tree.flat`."""
+    """q after unit time at the constant rates v = change, in the layout of `Tree.flat`."""
     s = tree.structure
     parts = zip(tree.blocks, tree.split(q, s.q_slices), tree.split(change, s.v_slices), strict=True)
     return tree.flat([_displaced(b.joint, *part) for b, *part in parts])
@@ -75,7 +75,7 @@ def _displaced(joint: Joint, q: Any, change: Any) -> tuple[Scalar, ...]:
 
 
 def world_placements(tree: Tree, motions: Sequence[LinkMotion]) -> list[Transform]:
-    """Per block, the link frames in the world."""
+    """Per block, the placements of its links in the world."""
 
     def step(joint: Joint, W: Transform, X: Transform) -> tuple[Transform, Transform]:
         W = W @ X

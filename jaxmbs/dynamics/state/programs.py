@@ -1,7 +1,8 @@
-"""Functions of users as programs: two that compute the same share what was compiled.
+"""User-defined functions as programs: functions that compute the same thing share compiled code.
 
-A function is an argument of compilation, and JAX knows a function by its identity alone: a lambda in a call is another one
-each time. Traced, it is a list of operations, which can be compared; the arrays that it closes over become arguments.
+JAX identifies a function that is an argument of compilation by object identity only, so that a lambda in a call is a new
+function each time. A traced function is a list of operations, which can be compared; the arrays that it closes over become
+arguments.
 """
 
 from __future__ import annotations
@@ -19,16 +20,16 @@ from jax.extend import core
 from jaxmbs.model import ModelWarning
 from jaxmbs.model.parameters import is_traced
 
-MANY = 6  # programs of one line of source for one mechanism, from which on its author is told
+MANY = 6  # programs compiled from one line of source for one mechanism at which the user is warned
 
 
 class Program:
-    """What a function computes, called with (the arrays that it closes over, *arguments); equal if the steps are."""
+    """A traced function, called with (the arrays that it closes over, *arguments); equal if the operations are equal."""
 
     def __init__(self, closed: Any, treedefs: tuple[Any, Any]):
         self.jaxpr, self.treedefs = closed.jaxpr, treedefs
         self.key = (_steps(closed.jaxpr), treedefs)
-        self.hash = hash(self.key)  # of thousands of steps, asked for at every call
+        self.hash = hash(self.key)  # stored, as the key may hold thousands of operations and every call needs it
 
     def __eq__(self, other: object) -> bool:
         return self is other or (isinstance(other, Program) and self.hash == other.hash and self.key == other.key)
@@ -42,7 +43,7 @@ class Program:
 
 
 class Opaque:
-    """A function that is known by its identity alone."""
+    """A function that is compared by its identity only."""
 
     def __init__(self, fn: Callable[..., Any]):
         self.fn = fn
@@ -67,8 +68,8 @@ def program(
 ) -> Known:
     """(f, constants) with f(constants, *arguments) = call(*arguments), and f equal for functions that compute the same.
 
-    call: fn with its result checked; examples: arguments, or their shapes; given: the arguments of the public function,
-    which inside an outer trace compiles nothing. A function is traced once, as by `jax.jit`.
+    call: fn with its result checked; examples: arguments, or their shapes; given: the arguments of the public function; if
+    any is traced, nothing is compiled here and f is compared by identity. A function is traced once, as with `jax.jit`.
     """
     if any(map(is_traced, jax.tree_util.tree_leaves(given))):
         return Opaque(call), []
@@ -81,7 +82,7 @@ def program(
     closed, out = jax.make_jaxpr(call, return_shape=True)(*shapes)
     try:
         found: Known = Program(closed, (treedef, jax.tree_util.tree_structure(out))), list(closed.consts)
-    except TypeError:  # a step without an equal
+    except TypeError:  # an operation that cannot be compared
         found = Opaque(call), []
     if not any(map(is_traced, found[1])):
         before[question] = found
@@ -107,7 +108,7 @@ def _count(fn: Any, where: str, question: Hashable, found: Program | Opaque) -> 
 
 
 def _steps(jaxpr: Any) -> Hashable:
-    """The operations of a program, its variables numbered; TypeError if one of them cannot be compared."""
+    """The operations of a program, with its variables numbered; TypeError if one of them cannot be compared."""
     numbers: dict[Any, int] = {}
 
     def new(variables: Any) -> Hashable:
@@ -129,7 +130,7 @@ def _type(x: Any) -> tuple[str, bool]:
 
 
 def _value(x: Any) -> Hashable:
-    """Something with an exact == and a hash, of a parameter of an operation."""
+    """A hashable value, with exact equality, that stands for a parameter of an operation."""
     if isinstance(x, core.ClosedJaxpr):
         return _steps(x.jaxpr), tuple(map(_value, x.consts))
     if isinstance(x, core.Jaxpr):

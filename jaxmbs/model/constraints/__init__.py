@@ -1,4 +1,4 @@
-"""Constraints: nonholonomic elements, couplings of joints, user functions; what closes loops is in `jaxmbs.model.joints`."""
+"""Constraints: nonholonomic elements, couplings, user-defined functions; joints close loops (`jaxmbs.model.joints`)."""
 
 from jaxmbs.model.constraints.base import Constraint as Constraint
 from jaxmbs.model.constraints.coupling import Coupling as Coupling

@@ -1,4 +1,4 @@
-"""What every constraint element answers: between a body and the world, or between joints."""
+"""Interface of the constraint elements: between two bodies or a body and the world, or between joints."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ from jaxmbs.spatial import Motion, Transform
 
 @element
 class Constraint(Element):
-    """Base of the constraints between a frame of one body, its first field of a body, and one of its second, or of
-    the world, or between joints."""
+    """Base of the constraints between two body frames, or a body frame and the world, or between joints.
+
+    The bodies are those named by the first and the second body field; without a second one, it is the world.
+    """
 
     count: ClassVar[int] = 0  # rows
 
     def rows(self, p: Mapping[str, Any], X: Transform, V: Motion) -> tuple[Row, ...]:
-        """The rows for the frame placed at X in the other's, moving with V relative to it (in its own axes)."""
+        """The rows, with the first frame placed at X in the second and V its twist relative to that, in its own axes."""
         raise NotImplementedError

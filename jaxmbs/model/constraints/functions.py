@@ -1,4 +1,4 @@
-"""Constraints that users write as functions, differentiated by JAX."""
+"""User-defined constraint functions, differentiated by JAX."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from jaxmbs.model.kinds import Kind
 
 @element
 class FunctionConstraint(Element):
-    """Base: fn(model, t, q, v) -> (rows,), zero when the constraint holds; written with jax.numpy.
+    """Base: fn(model, t, q, v) -> (rows,), zero when the constraint is satisfied; written with jax.numpy.
 
-    ModelError, when it is first evaluated, for a result of another shape, or one that is no such function of v.
+    The first evaluation raises ModelError if the result has another shape or does not depend on v as it must.
     """
 
     fn: Callable[..., Any] = field(Kind.FUNCTION, "", "fn(model, t, q, v) -> (rows,), written with jax.numpy")

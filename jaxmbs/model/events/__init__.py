@@ -1,7 +1,7 @@
-"""Events: conditions that come true in a motion, and what they change.
+"""Events: conditions that become true during a motion, and what they change.
 
-A phase of a run is what lies between two events. `held` and `off` of a mechanism say what the first one is: which joints are
-locked, which elements and constraints do not act. examples/every_event.toml has every condition and action in a file.
+A phase of a run is the interval between two events. `held` and `off` of a mechanism define the first phase: which joints are
+locked, and which elements and constraints do not act. examples/every_event.toml has every condition and action in a file.
 """
 
 from jaxmbs.model.events.actions import Bounce as Bounce

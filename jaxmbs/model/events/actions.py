@@ -12,10 +12,11 @@ from jaxmbs.model.kinds import Kind
 
 @element
 class Lock(Action):
-    """All freedoms of a joint are held from then on; their rates end in an impact, which conserves momentum.
+    """All freedoms of a joint are locked from then on; an impact, which conserves momentum, brings their rates to zero.
 
-    With a restitution e the joint rebounds first: each time the event happens its rates become -e times what they were,
-    until these are below rest_rate; then it is held. The event counts as over, for others that come after it, when it is.
+    With a restitution e the joint rebounds first: each time the event happens, its rates become -e times their previous
+    values, until these rebound rates are below rest_rate; then it is locked. Only then does the event count as over for
+    the events that come after it.
 
     >>> mech = mbs.library.double_pendulum()
     >>> mech.add_event("latch", when=mbs.JointReaches("elbow", 0.0), then=mbs.Lock("elbow"))
@@ -45,11 +46,11 @@ class Release(Action):
 
 @element
 class Bounce(Action):
-    """The rate of a joint turns round in an impact: it becomes -restitution times what it was.
+    """The rate of a joint is reversed in an impact: it becomes -restitution times its previous value.
 
-    What is pressed against its stop comes to rest there sooner or later, which a bounce cannot hold: the run stops with
-    status UNFINISHED then, and an event that repeats needs a restitution. A `Lock` with a restitution bounces, then holds;
-    a `Contact` does so by its stiffness, and lets go by itself.
+    A joint that is pressed against its stop sooner or later comes to rest there, and a bounce cannot hold it: the run then
+    stops with status UNFINISHED. An event that repeats needs a restitution. A `Lock` with a restitution bounces, then
+    holds; a `Contact` does so by its stiffness, and separates by itself.
 
     >>> mech = mbs.library.double_pendulum()
     >>> mech.add_event("stop", when=mbs.JointReaches("elbow", 1.0), then=mbs.Bounce("elbow", 0.5))
@@ -79,7 +80,7 @@ class Enable(Action):
 
 @element
 class Disable(Action):
-    """A force element or a constraint acts no longer.
+    """A force element or a constraint no longer acts.
 
     >>> mech = mbs.library.double_pendulum()
     >>> mech.add_force("coil", mbs.TorsionSpring("elbow", stiffness=5.0))
@@ -94,7 +95,7 @@ class Disable(Action):
 
 @element
 class Finish(Action):
-    """The run ends for this instance: its state stands still from then on.
+    """The run ends for this instance: its state stays constant from then on.
 
     >>> mech = mbs.library.double_pendulum()
     >>> mech.add_event("stop", when=mbs.Time(0.5), then=mbs.Finish())

@@ -1,4 +1,4 @@
-"""What every condition and every action of an event answers, and when an event is armed."""
+"""Interface of the conditions and actions of events, and the time from which an event is armed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Numbers = Mapping[str, Any]
 
 
 class Moment(Protocol):
-    """What a condition sees of the motion at one instant; world axes."""
+    """What a condition sees of the motion at one instant, in world axes."""
 
     t: Scalar
 
@@ -28,24 +28,24 @@ class Moment(Protocol):
         ...
 
     def reaction(self, joint: str) -> tuple[Vector3, Vector3]:
-        """(moment [N m], force [N]) in the joint, drives and locks included, in its axes."""
+        """(torque [N m], force [N]) in the joint, including drives and locks, in its axes."""
         ...
 
     def force_of(self, name: str) -> Scalar:
-        """Magnitude [N] of the force that an element puts on its last body, or of its generalized forces."""
+        """Magnitude [N] of the force of an element on the first body that it loads, or of its generalized forces."""
         ...
 
     def evaluated(self, fn: Any) -> Scalar:
-        """fn(model, t, q, v)."""
+        """Value of fn(model, t, q, v)."""
         ...
 
 
 @element
 class Condition(Element):
-    """Base of the conditions: what must come true for an event to happen."""
+    """Base of the conditions: what must become true for an event to happen."""
 
     of_rates: ClassVar[bool] = False  # its guards depend on velocities, so that their rates need accelerations
-    already: ClassVar[bool] = False  # counts, too, where it is true when the event is armed
+    already: ClassVar[bool] = False  # the event also happens if it is already true when the event is armed
 
     def guards(self, p: Numbers, moment: Moment) -> tuple[Scalar, ...]:
         """Functions of the motion; the event happens when one of them rises through zero."""
@@ -56,16 +56,16 @@ class Condition(Element):
 class Action(Element):
     """Base of the actions: what an event changes."""
 
-    # the joint's freedoms are held from then on; with a number `restitution` not 0, when a rebound is below its `rest_rate`
+    # the joint's freedoms are locked from then on; with a nonzero `restitution`, once a rebound is below its `rest_rate`
     locks: ClassVar[bool] = False
     releases: ClassVar[bool] = False  # the joint's locks end
-    strikes: ClassVar[bool] = False  # the joint's rates jump to -restitution times what they were
+    strikes: ClassVar[bool] = False  # the joint's rates jump to -restitution times their values before
     switches: ClassVar[bool | None] = None  # an element or a constraint is switched on or off
     finishes: ClassVar[bool] = False  # the run ends for this instance
 
 
 @element
 class Arming(Element):
-    """The number of an event that may not happen before a time."""
+    """Parameter of an event that may not happen before a given time."""
 
     armed_from: Number = field(Kind.NUMBER, "s", "time before which it does not happen")

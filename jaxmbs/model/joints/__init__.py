@@ -1,4 +1,4 @@
-"""Joint types, one file each; one conventions table in the package's documentation."""
+"""Joint types, one file each; the package's documentation has a table of their conventions."""
 
 from jaxmbs.model.joints.base import Coordinate as Coordinate
 from jaxmbs.model.joints.base import Joint as Joint

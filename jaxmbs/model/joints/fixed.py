@@ -1,4 +1,4 @@
-"""The joint that does not move."""
+"""The joint without relative motion."""
 
 from __future__ import annotations
 

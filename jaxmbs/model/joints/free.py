@@ -1,4 +1,4 @@
-"""The joint of a body that hangs on nothing."""
+"""The joint of a free-floating body."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Free(Joint):
     """No constraint. q: x, y, z [m] in the parent joint frame, quaternion w, x, y, z;
     v: angular [rad/s] and linear velocity [m/s] in the child joint frame.
 
-    A quaternion of any length means that of length 1; a zero quaternion is no rotation, with zero derivatives.
+    A quaternion of any length stands for the normalised one; a zero quaternion is no rotation, with zero derivatives.
 
     >>> mech = mbs.Mechanism("satellite")
     >>> mech.add_body("bus", mass=100.0, inertia=(10.0, 12.0, 14.0))

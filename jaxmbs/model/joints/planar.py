@@ -1,4 +1,4 @@
-"""Motion in a plane."""
+"""The planar joint."""
 
 from __future__ import annotations
 

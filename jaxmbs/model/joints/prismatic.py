@@ -1,4 +1,4 @@
-"""The slide."""
+"""The prismatic joint, a slide."""
 
 from __future__ import annotations
 

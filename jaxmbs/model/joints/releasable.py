@@ -1,4 +1,4 @@
-"""Joints that may let go: free joints, of which a run locks what the joint given would hold."""
+"""Releasable joints: free joints; a run locks those freedoms that the given joint would hold, until the release."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from jaxmbs.model.pose import Pose
 
 
 def released(where: str, joint: Joint, *poses: Pose) -> tuple[Joint, Joint, Pose, Pose]:
-    """(free joint, what it is until its release, with the axis along z, the two poses for that)."""
+    """(free joint, the joint that it is until its release, with its axis along z, the two poses that match it)."""
     if joint.within_free is None:
         raise ModelError(
             f"{where}: {joint.type_name} cannot be releasable; Revolute, Prismatic, Cylindrical, Spherical, Planar and "

@@ -1,4 +1,4 @@
-"""The hinge."""
+"""The revolute joint, a hinge."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Methods of integration: what `simulate(method=...)` takes, by name or as a value."""
+"""Integration methods, which `simulate(method=...)` takes by name or as a value."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ METHODS: dict[str, Stepper] = {
 
 
 def stepper(method: Any) -> Stepper:
-    """The stepper of a name, or the one that is given."""
+    """The stepper with this name, or the given stepper itself."""
     if isinstance(method, Stepper):
         return method
     if not isinstance(method, str):
@@ -34,7 +34,7 @@ def stepper(method: Any) -> Stepper:
 
 
 def serving(method: Any, model: Model, tolerance: Any) -> Stepper:
-    """The stepper of a method; ModelError if it does not serve the model or the tolerance."""
+    """The stepper of a method. Raises ModelError if it does not support the model or the tolerance."""
     by = stepper(method)
     if reason := by.obstacle(model.structure):
         raise ModelError(f"simulate: method {method!r} does not serve model {model.name!r}: {reason}")

@@ -1,4 +1,4 @@
-"""Outputs: quantities of the motion, folded over time to one number per sample. Each is one file."""
+"""Outputs: quantities of the motion, reduced over time to one number per sample. Each has a file of its own."""
 
 from jaxmbs.study.outputs.angular_rate import AngularRate as AngularRate
 from jaxmbs.study.outputs.attitude import Attitude as Attitude

@@ -20,7 +20,7 @@ SEQUENCES = ("xyz", "xzy", "yxz", "yzx", "zxy", "zyx")
 
 @element
 class Turned(Output):
-    """Base of the outputs of a body's rotation relative to another's axes."""
+    """Base of the outputs that measure a body's rotation relative to another body's axes."""
 
     body: str = field(Kind.BODY_OR_WORLD, "", "body that turns")
     relative_to: str = field(Kind.BODY_OR_WORLD, "", "what the rotation is relative to", default=WORLD, kw_only=True)
@@ -29,13 +29,13 @@ class Turned(Output):
         return "angle"
 
     def rotation(self, scene: Scene) -> Matrix3:
-        """From the body's axes to those of the other."""
+        """Rotation matrix from the body's axes to those of the other body."""
         return scene.rotation(self.relative_to).T @ scene.rotation(self.body)
 
 
 @element
 class Attitude(Turned):
-    """Angle [rad] by which a body is turned, or by which an axis fixed in it is tilted; 0 to pi."""
+    """Angle [rad] by which a body is rotated, or by which an axis fixed in it is tilted; 0 to pi."""
 
     axis: Vector | None = field(Kind.AXIS, "", "in body axes: its tilt instead of the whole rotation", default=None)
 
@@ -51,8 +51,8 @@ class Attitude(Turned):
 
 @element
 class EulerAngle(Turned):
-    """One of the angles [rad] of three turns about the body's own axes, one after the other, -pi to pi (the second -pi/2 to
-    pi/2, near whose ends the other two lose their meaning)."""
+    """One of the angles [rad] of three successive rotations about the body's own axes, -pi to pi. The second angle is
+    from -pi/2 to pi/2; near these ends, the other two lose their meaning."""
 
     sequence: str = field(Kind.CHOICE, "", "axes of the turns, in their order", default="zyx", choices=SEQUENCES)
     component: int = field(Kind.COUNT, "", "which turn: 0, 1 or 2", default=0)

@@ -1,4 +1,4 @@
-"""What every output answers, and what is kept of its history."""
+"""Base of the outputs: what every output provides, and how its history is reduced."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ KEPT = "what is kept of the history: a value, or the time at which it occurs"
 
 @element
 class Described(Element):
-    """Geometry that outputs speak of; its directions are unit vectors once it is made."""
+    """Base of geometry that outputs refer to; its directions are normalised when it is made."""
 
     def __post_init__(self) -> None:
         for d in declared(type(self)):
@@ -40,14 +40,14 @@ INSTANTS = ("when", "from_", "until")  # fields of an output; once checked, each
 
 @dataclass(frozen=True)
 class AtEvent:
-    """The instant at which an event happens for the first time."""
+    """The time at which an event happens first."""
 
     event: str
 
 
 @element
 class Output(Described):
-    """Base of the outputs: a quantity of the motion, folded over time to one number per sample."""
+    """Base of the outputs: a quantity of the motion, reduced over time to one number per sample."""
 
     always_defined: ClassVar[bool] = True
 
@@ -74,25 +74,25 @@ class Output(Described):
 
     @property
     def windowed(self) -> bool:
-        """Whether a part of the motion counts only."""
+        """Whether only a part of the motion counts."""
         return self.from_ is not None or self.until is not None
 
     def quantity(self, joints: Mapping[str, Joint]) -> str:
-        """What the history measures, given the type of every joint."""
+        """The quantity that the history measures, given the type of every joint."""
         raise NotImplementedError
 
     def measures(self, joints: Mapping[str, Joint]) -> str:
-        """What the output measures: the history's quantity, its integral, or a time."""
+        """The quantity that the output measures: that of the history, its integral, or a time."""
         if self.reduce == "integral":
             return INTEGRALS.get(self.quantity(joints), "number")
         return "time" if self.reduce.startswith("time") else self.quantity(joints)
 
     def faults(self, joints: Mapping[str, Joint]) -> Iterator[tuple[str, str]]:
-        """(key, remedy) of what does not fit the mechanism; the bodies and joints that it names exist."""
+        """(key, remedy) for what does not fit the mechanism; the bodies and joints that the output names exist."""
         yield from ()
 
     def incomplete(self, joints: Mapping[str, Joint]) -> Iterator[tuple[str, str]]:
-        """(key, remedy) of what the way of keeping the history lacks."""
+        """(key, remedy) for what is missing for the chosen reduction, or does not go with it."""
         if self.reduce in ("time_above", "time_below") and self.limit is None:
             yield "limit", f"{self.reduce} needs the value that it counts from; write limit = NUMBER (SI)"
         if self.reduce in AT and self.when is None:
@@ -109,7 +109,7 @@ class Output(Described):
             yield "reduce", f"integral goes with {', '.join(INTEGRALS)}; mean takes any quantity"
 
     def measure(self, scene: Scene) -> tuple[Scalar, Scalar]:
-        """Value now in SI, and whether it is defined now."""
+        """Value at the present time in SI, and whether it is defined then."""
         raise NotImplementedError
 
     def start(self) -> tuple[Any, ...]:
@@ -118,8 +118,8 @@ class Output(Described):
         return (*window.start(self.from_ is None), *own) if self.windowed else own
 
     def fold(self, state: tuple[Any, ...], measured: tuple[Scalar, Scalar], t: Scalar, margin: Any = None) -> Any:
-        """State with the present moment taken in; margin: of the condition `when`, or (of `from`, of `until`), None
-        where that is no condition."""
+        """State with the present time included. margin: that of the condition `when`, or for a window (that of `from`,
+        that of `until`); None for each that is not a condition."""
         if self.windowed:
             return window.fold(self._kept, state, measured, t, *(margin or (None, None)))
         return self._kept(state, measured, t, margin)
@@ -128,23 +128,23 @@ class Output(Described):
         self, state: tuple[Any, ...], measured: tuple[Scalar, Scalar], t: Scalar, now: Mapping[str, Any], changes: bool,
         margin: Any = None,
     ) -> tuple[Any, ...]:  # fmt: skip
-        """State with an event taken in. now: for each of INSTANTS, whether it is this event; measured, margin: just before
-        it; changes: whether it may make another value of the output."""
+        """State with an event included. now: for each of INSTANTS, whether it is this event; measured, margin: values
+        just before it; changes: whether the event may change the value of the output."""
         if not self.windowed:
             return reductions.caught(self.reduce, state, measured, t, now["when"])
         margins = margin or (None, None)
         return window.at_event(self._kept, state, measured, t, now["from_"], now["until"], changes, *margins)
 
     def waits(self, state: tuple[Any, ...]) -> Scalar:
-        """Whether it is asked for just after an event."""
+        """Whether the output also needs its value just after an event."""
         return state[0] == window.OPENED if self.windowed else False
 
     def result(self, state: tuple[Any, ...]) -> Scalar:
-        """The output, in SI; not a number where it was never defined."""
+        """The output, in SI; NaN if it was never defined."""
         return reductions.result(self.reduce, state[window.SIZE :] if self.windowed else state)
 
     def stays(self, state: tuple[Any, ...]) -> Scalar:
-        """Whether an extreme is the value at the start, and the output has others."""
+        """Whether an extreme is the value at the start, although the output has other values."""
         return reductions.stays(state[window.SIZE :] if self.windowed else state)
 
     def _kept(self, state: tuple[Any, ...], measured: tuple[Scalar, Scalar], t: Scalar, margin: Any = None) -> Any:

@@ -1,4 +1,4 @@
-"""Clearance of two shapes."""
+"""Clearance between two shapes."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from jaxmbs.study.outputs.shapes import Ball, Box, Shape, Tube
 
 @element
 class Clearance(Output):
-    """Gap [m] between two shapes, negative where they overlap by as much as would part them; or, where the first is
-    inside, between it and the inner side of the second.
+    """Gap [m] between two shapes; where they overlap, minus the distance that would separate them. If `inside`, the gap
+    between the first shape and the inner side of the second, which contains it.
 
-    Shapes are convex. It is never told larger than it is; outside by the widest gap between parallel planes, inside by the
-    corners of the first shape.
+    Shapes are convex. The result is never larger than the true gap. Outside, it is the widest gap between parallel
+    planes; inside, it is found from the corners of the first shape.
     """
 
     always_defined: ClassVar[bool] = False
@@ -57,7 +57,7 @@ class Clearance(Output):
 
 
 def _inside(c: Clearance, scene: Scene) -> tuple[Scalar, Scalar]:
-    """Least distance of the first shape's balls to the walls, and whether any of them counts."""
+    """Smallest distance of the balls about the first shape's corners from the walls, and whether any of them counts."""
     points, ball = c.shape_a.corners(scene)
     shell: Any = c.shape_b
     center, back = scene.point(shell.body, Vector3.of(shell.center)), scene.rotation(shell.body).T
@@ -69,7 +69,7 @@ def _inside(c: Clearance, scene: Scene) -> tuple[Scalar, Scalar]:
         out = [(p - axis * (axis @ p)).norm() for p in local]
         ends = [shell.length / 2 - jnp.abs(axis @ p) for p in local]
         if c.open:
-            counts = [~(x < 0) for x in ends]  # a state that is not finite counts, and shows
+            counts = [~(x < 0) for x in ends]  # a state that is not finite counts, so that it shows in the result
             most = _most([jnp.where(on, x, -jnp.inf) for on, x in zip(counts, out, strict=True)])
             return shell.radius - most - ball, functools.reduce(jnp.logical_or, counts)
         return jnp.minimum(shell.radius - _most(out), -_most([-x for x in ends])) - ball, True

@@ -20,11 +20,11 @@ class Coordinate(Output):
     component: int = field(Kind.COUNT, "", "counted from 0 in the order of the joint's coordinates", default=0)
 
     def quantities(self, joints: Mapping[str, Joint]) -> tuple[str, ...]:
-        """What the components measure."""
+        """The quantity that each component measures."""
         return tuple(units.quantity(c.unit) or "number" for c in self.components(joints[self.joint]))
 
     def components(self, joint: Joint) -> tuple[Component, ...]:
-        """The components among which one is chosen."""
+        """The components from which one is chosen."""
         raise NotImplementedError
 
     def quantity(self, joints: Mapping[str, Joint]) -> str:

@@ -1,4 +1,4 @@
-"""Distance of two points."""
+"""Distance between two points."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from jaxmbs.study.outputs.pairs import Pair
 
 @element
 class Distance(Pair):
-    """From a point of body_a to a point of body_b [m]."""
+    """Distance from a point of body_a to a point of body_b [m]."""
 
     def quantity(self, joints: Mapping[str, Joint]) -> str:
         return "length"

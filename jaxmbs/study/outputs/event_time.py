@@ -1,4 +1,4 @@
-"""When an event happened."""
+"""Time of an event."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @element
 class EventTime(OfState):
-    """Time [s] at which an event happened first, at its own instant, not on the grid; undefined where it did not."""
+    """Time [s] at which an event happened first: its own time, not one of the grid. Undefined if it did not happen."""
 
     event: str = field(Kind.TEXT, "", "the event")
 

@@ -1,4 +1,4 @@
-"""Outputs over a motion: measured at every time, folded to one number each."""
+"""Outputs over a motion: measured at every time, and reduced to one number each."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ if TYPE_CHECKING:
     from jaxmbs.model import Mode, Model
     from jaxmbs.study.criteria import Criterion
 
-TIME = "t"  # in a condition
-EVENT_COUNTS, EVENT_TIMES = "event_counts", "event_times"  # of samples: how often each happened, when first
-AT_START = "at_start"  # of samples: which outputs stayed at their first value
+TIME = "t"  # the time, in a condition
+EVENT_COUNTS, EVENT_TIMES = "event_counts", "event_times"  # per sample: how often each event happened, and when first
+AT_START = "at_start"  # per sample: which outputs stayed at their first value
 
 
 def folded(outputs: Mapping[str, Output], dtype: Any) -> tuple[Any, Callable[..., Any]]:
-    """(carry0, fn) for simulate's fold: all outputs, taken from one pass over the bodies per time."""
+    """(carry0, fn) for the `fold` of simulate: all outputs, from one pass over the bodies at each time."""
 
     def with_events(carry: Any, model: Model, t: Any, q: Any, v: Any, mode: Any, event: Any) -> Any:
         found = measured(outputs, model, t, q, v, mode)
         on_grid = _folded(outputs, carry, found, t)
 
         def one(name: str, o: Output) -> Any:
-            # just after an event it is the windows that begin with it which take notice
+            # just after an event, only windows that begin with it are updated
             here = (event == ON_GRID) | ((event == AFTER_JUMP) & o.waits(carry[name]))
             new = jax.tree.map(lambda new, old: jnp.where(here, new, old), on_grid[name], carry[name])
             named = {key: x for key in INSTANTS if isinstance(x := getattr(o, key), AtEvent)}
@@ -64,23 +64,24 @@ def folded(outputs: Mapping[str, Output], dtype: Any) -> tuple[Any, Callable[...
 
 
 def at_events(outputs: Mapping[str, Output]) -> bool:
-    """Whether some are taken at events, which a history on the grid does not have."""
+    """Whether some outputs are taken at events, which a history on the grid does not contain."""
     return any(isinstance(getattr(o, key), AtEvent) for o in outputs.values() for key in INSTANTS)
 
 
 def needs_mode(outputs: Mapping[str, Output]) -> bool:
-    """Whether some depend on what is locked and switched on."""
+    """Whether some outputs depend on what is locked and switched on."""
     return any(isinstance(o, OfState) and o.needs_mode for o in outputs.values())
 
 
 def at_their_start(outputs: Mapping[str, Output]) -> tuple[str, ...]:
-    """The outputs of which is kept whether they stay at their first value: extremes from the beginning on."""
+    """Outputs for which a run records whether they stay at their first value: extremes that count from the start."""
     apart = (EventTime, LargestRealPart)
     return tuple(n for n, o in outputs.items() if o.reduce in EXTREMES and o.from_ is None and not isinstance(o, apart))
 
 
 def _changed(outputs: Mapping[str, Output], output: Output, model: Model, event: str) -> bool:
-    """Whether an output may have another value just after an event: where velocities jump, or by what it switches."""
+    """Whether an output may have another value just after an event: because velocities jump, or because of what the
+    event switches."""
     own = [outputs[of] for of in output.of] if isinstance(output, Combined) else [output]
     events = {e.name: e for e in model.structure.events}
     return jumps(model.structure, events[event]) or any(isinstance(o, OfState) and o.needs_mode for o in own)
@@ -98,7 +99,7 @@ def folded_history(outputs: Mapping[str, Output], t: Any, found: Mapping[str, tu
 
 
 def kept(outputs: Mapping[str, Output], carry: Any, events: Any, model: Model, q: Any, v: Any) -> dict[str, Any]:
-    """The outputs after a run from (q, v): what the fold kept, the times of events, and what is asked of the start."""
+    """The outputs after a run from (q, v): results of the fold, times of events, and outputs of the start."""
 
     def one(name: str, o: Output) -> Any:
         if isinstance(o, EventTime):
@@ -109,7 +110,7 @@ def kept(outputs: Mapping[str, Output], carry: Any, events: Any, model: Model, q
 
 
 def counted(events: Any, number: int) -> dict[str, Any]:
-    """How often each event of a model happened (events,), and when first [s], not a number where it did not."""
+    """How often each event of a model happened (events,), and when first [s], NaN if it did not."""
     if not number:
         return {}
     here = [events.index == k for k in range(number)]
@@ -119,7 +120,7 @@ def counted(events: Any, number: int) -> dict[str, Any]:
 
 
 def staying(outputs: Mapping[str, Output], carry: Any) -> dict[str, Any]:
-    """Of `at_their_start`, (k,): whether each stayed at its first value."""
+    """(k,) for the outputs of `at_their_start`: whether each stayed at its first value."""
     names = at_their_start(outputs)
     return {AT_START: jnp.stack([outputs[n].stays(carry[n]) for n in names]).astype(jnp.int32)} if names else {}
 
@@ -132,13 +133,13 @@ def _folded(outputs: Mapping[str, Output], carry: Any, found: Mapping[str, tuple
 
 
 def _margins(o: Output, found: Mapping[str, tuple[Any, Any]], t: Any) -> Any:
-    """Margin of `when`, or those of `from` and `until` where there is one of them; None for an event."""
+    """Margin of `when`, or for a window those of `from` and `until`; None for an event, and where nothing is given."""
     of = [None if isinstance(x, AtEvent) else _margin(x, found, t) for x in (o.when, o.from_, o.until)]
     return tuple(of[1:]) if o.windowed else of[0]
 
 
 def _margin(when: Criterion | None, found: Mapping[str, tuple[Any, Any]], t: Any) -> Any:
-    """How far a condition is from holding, not negative once it does; not a number where it is not defined."""
+    """Margin of a condition: negative until it holds, NaN where it is not defined."""
     if when is None:
         return None
     value, defined = (t, True) if when.output == TIME else found[when.output]
@@ -159,10 +160,10 @@ def _measure(output: Output, scene: Scene) -> tuple[Scalar, Scalar]:
 def measured(
     outputs: Mapping[str, Output], model: Model, t: Any, q: Any, v: Any, mode: Mode | None = None
 ) -> dict[str, tuple[Scalar, Scalar]]:
-    """What every output measures now, in SI, and whether it is defined; mode: what is locked and switched on, where it
-    matters.
+    """What every output measures at the present time, in SI, and whether it is defined. mode: what is locked and
+    switched on, if that matters.
 
-    Outputs that differ only in what they keep share the computation.
+    Outputs that differ only in their reduction share the computation.
     """
     from jaxmbs.dynamics.state.kinematics import link_motions
     from jaxmbs.dynamics.state.scene import TreeScene

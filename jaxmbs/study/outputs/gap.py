@@ -1,10 +1,11 @@
 """The signed distance of two convex shapes, as the widest gap between parallel planes that separate them.
 
-For a unit vector n from one to the other the gap is how far the one begins beyond where the other ends. No gap is wider than
-the distance, and the widest is the distance, or, where the shapes overlap, less the depth of overlap. It is sought by
-Newton's method on the sphere of directions, with edges and corners rounded less and less; whatever direction that ends at,
-its gap is never more than the distance, so that a clearance is never told too large. The derivative with respect to the
-poses is that of the rounded gap in the fixed best direction (envelope theorem): rounded, edges have one point that touches.
+For a unit vector n from one shape to the other, the gap is the distance along n from the end of the one to the
+beginning of the other. No gap is wider than the distance of the shapes. The widest gap is that distance, or, if the
+shapes overlap, minus the depth of overlap. It is found by Newton's method on the sphere of directions, with edges and
+corners rounded less and less. Whatever direction the method ends at, its gap is never more than the distance, so a
+clearance is never overestimated. The derivative with respect to the poses is that of the rounded gap in the fixed best
+direction (envelope theorem); rounded edges touch at a single point.
 """
 
 from __future__ import annotations
@@ -20,26 +21,26 @@ from jaxmbs.study.outputs.shapes import Reach, farthest
 
 Scalar = Any
 LAST = 1e-5
-ROUNDINGS = np.append(np.geomspace(0.3, LAST, 19), np.full(5, LAST))  # per iteration, relative to the shapes
+ROUNDINGS = np.append(np.geomspace(0.3, LAST, 19), np.full(5, LAST))  # per iteration, relative to the shapes' size
 STEPS = (1.0, 0.3, 0.05, 0.005)
 
 
 def signed_distance(a: Reach, b: Reach) -> Scalar:
-    """Distance [m] of two shapes, negative where they overlap."""
+    """Distance [m] between two shapes, negative where they overlap."""
     d = b.center - a.center
     stopped = jax.tree_util.tree_map(jax.lax.stop_gradient, (a, b, d))
     size = _size(stopped[0], stopped[1])
     n = Vector3.of([jax.lax.stop_gradient(x) for x in _best(stopped[0], stopped[1], stopped[2], size)])
     slope = _rounded(a, b, d, n, LAST, size, bends=False)[0]
     found = jax.lax.stop_gradient(_gap(a, b, d, n) - slope) + slope
-    for m in _faces(a, b):  # these turn with the shapes
+    for m in _faces(a, b):  # these directions rotate with the shapes
         for side in (m, -m):
             found = jnp.maximum(found, _gap(a, b, d, side))
     return found
 
 
 def _gap(a: Reach, b: Reach, d: Vector3, n: Vector3) -> Scalar:
-    """d.n less how far a reaches along n and b against it."""
+    """Gap in the direction n: d.n minus how far a reaches along n and b against it."""
     out = d @ n - a.ball - b.ball
     for shape in (a, b):
         for w, e in shape.along:
@@ -56,7 +57,7 @@ def _gap(a: Reach, b: Reach, d: Vector3, n: Vector3) -> Scalar:
 
 
 def _faces(a: Reach, b: Reach) -> list[Vector3]:
-    """Directions that are best where faces or edges meet: of flat faces, and across pairs of edges."""
+    """Directions that are best where faces or edges meet: those of flat faces, and across pairs of edges."""
     one = [[e for _, e in x.along] for x in (a, b)]
     across = [u.cross(v) for u in one[0] for v in one[1]]
     return [*one[0], *one[1], *(_unit(x) for x in across)]
@@ -72,7 +73,7 @@ def _unit(x: Vector3) -> Vector3:
 
 
 def _size(a: Reach, b: Reach) -> Scalar:
-    """About the sum of both."""
+    """Approximately the sum of both sizes."""
     size = sum(w for x in (a, b) for w, _ in (*x.along, *x.discs)) + a.ball + b.ball
     for x in (a, b):
         for p in x.points:
@@ -110,7 +111,7 @@ def _best(a: Reach, b: Reach, d: Vector3, size: Scalar) -> Vector3:
 
 
 class _Sum:
-    """A symmetric matrix as a sum of outer products and a multiple of one, applied to vectors."""
+    """A symmetric matrix as a sum of outer products and a multiple of the identity, for products with vectors."""
 
     def __init__(self) -> None:
         self.terms: list[tuple[Scalar, Vector3]] = []
@@ -126,7 +127,8 @@ class _Sum:
 def _rounded(
     a: Reach, b: Reach, d: Vector3, n: Vector3, rounding: Scalar, size: Scalar, bends: bool = True
 ) -> tuple[Scalar, Vector3, _Sum]:
-    """The gap of shapes whose edges and corners are rounded, its slope, and less its second derivative."""
+    """The gap of shapes whose edges and corners are rounded, its gradient, and minus its second derivative (if
+    `bends`)."""
     value, slope, bend = d @ n - (a.ball + b.ball), d - n * (a.ball + b.ball), _Sum()
     soft = rounding * rounding
     for shape in (a, b):
@@ -151,7 +153,8 @@ def _rounded(
             mean = points[0] * shares[0]
             for p, s in zip(points[1:], shares[1:], strict=True):
                 mean = mean + p * s
-            # n p side, weighted: of unit length n, so that the entropy does not matter to the direction
+            # the soft maximum is the weighted mean of n @ p plus an entropy term, which does not matter to the direction
+            # since n has unit length
             value, slope = value - (top + heat * jnp.log(total)), slope - mean * side
             if bends:
                 bend.terms += [(s / heat, p - mean) for p, s in zip(points, shares, strict=True)]

@@ -1,4 +1,4 @@
-"""Whether small motions about the start grow: stability as an output of a study."""
+"""Stability as an output of a study: whether small motions about the start grow."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 class LargestRealPart(OfState):
     """Largest real part of the eigenvalues [1/s] of the small motions about the state at the start: negative is stable.
 
-    Of a motion without damping it is zero, and of coordinates on which nothing depends, to the root of rounding. Undefined
-    where the start is neither at rest nor in steady motion, and where no rest was found.
+    It is zero for a motion without damping; for coordinates on which nothing depends, it is zero to the square root of
+    the rounding error. Undefined if the start is neither at rest nor in steady motion, and if no rest position was
+    found.
     """
 
     rest: bool = field(
@@ -49,7 +50,7 @@ class LargestRealPart(OfState):
         return jnp.nan, False
 
     def of_start(self, model: Model, q: Any, v: Any) -> Scalar:
-        """The output, from the state (q, v) at the start."""
+        """The output for the state (q, v) at the start."""
         from jaxmbs.simulate import Status
         from jaxmbs.stability import equilibrium, modes
 

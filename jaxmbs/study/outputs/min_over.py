@@ -14,12 +14,12 @@ from jaxmbs.study.outputs.base import KEPT, REDUCTIONS, Output, Scalar
 
 @element
 class Combined(Output):
-    """Base of the outputs that are made of others."""
+    """Base of the outputs that are computed from other outputs."""
 
     of: Sequence[str] = field(Kind.NAMES, "", "outputs that it is taken from; what they keep does not matter")
 
     def combined(self, found: Sequence[tuple[Scalar, Scalar]]) -> tuple[Scalar, Scalar]:
-        """Value and whether it is defined, from those of the others."""
+        """Value and whether it is defined, from those of the other outputs."""
         raise NotImplementedError
 
 
@@ -36,6 +36,6 @@ class MinOver(Combined):
     def combined(self, found: Sequence[tuple[Scalar, Scalar]]) -> tuple[Scalar, Scalar]:
         value, defined = jnp.inf, jnp.asarray(False)
         for x, on in found:
-            value = jnp.where(on & ~(x >= value) & ~jnp.isnan(value), x, value)  # what is not a number shows
+            value = jnp.where(on & ~(x >= value) & ~jnp.isnan(value), x, value)  # a NaN shows in the result
             defined = defined | on
         return value, defined

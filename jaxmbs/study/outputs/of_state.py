@@ -21,23 +21,24 @@ if TYPE_CHECKING:
 
 @element
 class OfState(Output):
-    """Base of the outputs of the whole state. needs_mode: it depends on what is locked and switched on."""
+    """Base of the outputs of the whole state. needs_mode: whether it depends on what is locked and switched on."""
 
     needs_mode: ClassVar[bool] = False
 
     def of_state(self, state: TreeScene, model: Model, mode: Mode | None) -> tuple[Scalar, Scalar]:
-        """Value now in SI, and whether it is defined now; mode: what is locked and switched on now (None: nothing is ever
-        changed)."""
+        """Value at the present time in SI, and whether it is defined then. mode: what is locked and switched on (None:
+        nothing ever changes)."""
         raise NotImplementedError
 
     def unfit(self, model: Model) -> Iterator[tuple[str, str]]:
-        """(key, remedy) of what does not fit the model."""
+        """(key, remedy) for what does not fit the model."""
         yield from ()
 
 
 @element
 class ElementForce(OfState):
-    """Action of a force element [N or N m]: size of its force on a body, or of its torque on the joint that it acts on."""
+    """Action of a force element [N or N m]: magnitude of its force on a body, or of its torque on the joint that it
+    acts on."""
 
     needs_mode: ClassVar[bool] = True
 
@@ -73,7 +74,7 @@ class ElementForce(OfState):
 
 @element
 class JointReaction(OfState):
-    """Size of the force [N] or moment [N m] that a joint transmits, at the child's joint frame."""
+    """Magnitude of the force [N] or torque [N m] (part = "moment") that a joint transmits, at the child's joint frame."""
 
     needs_mode: ClassVar[bool] = True
 
@@ -95,8 +96,8 @@ class JointReaction(OfState):
 
 @element
 class Momentum(OfState):
-    """Size of the momentum of a body [N s], or of its angular momentum about its centre of mass [N m s], relative to another
-    body: of its velocity less that which it would have if it were fixed to the other."""
+    """Magnitude of a body's momentum [N s], or of its angular momentum about its centre of mass [N m s], relative to
+    another body: from its velocity minus the velocity that it would have if it were fixed to the other body."""
 
     body: str = field(Kind.BODY, "", "body that moves")
     relative_to: str = field(Kind.BODY_OR_WORLD, "", "what the motion is relative to", default=WORLD)

@@ -1,4 +1,4 @@
-"""Two points of two bodies."""
+"""Outputs of two points on two bodies."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Pair(Output):
     )
 
     def part(self, scene: Scene, vector: Vector3) -> Scalar:
-        """The vector's length, or its component."""
+        """The vector's length, or its component along `direction`."""
         if self.direction is None:
             return vector.norm()
         return turned(scene.rotation(self.body_a), Vector3.of(self.direction)) @ vector

@@ -1,4 +1,4 @@
-"""What is kept of a history: folds of (value, defined) over time to one number, between times along straight lines."""
+"""Reductions of a history: folds of (value, defined) over time to one number, with straight lines between times."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ EXTREMES = ("min", "max", "time_of_min", "time_of_max")
 SUMS = ("mean", "rms", "integral", "time_above", "time_below")
 AT = ("at", "time_at")
 REDUCTIONS = ("final", *EXTREMES, "time_out", *SUMS, *AT)
-# what an integral over time measures
+# quantity of an integral over time, by the quantity of the history
 INTEGRALS = {"velocity": "length", "angular rate": "angle", "acceleration": "velocity", "number": "time", "force": "impulse",
              "moment": "angular impulse"}  # fmt: skip
 
@@ -22,11 +22,11 @@ INTEGRALS = {"velocity": "length", "angular rate": "angle", "acceleration": "vel
 def start(reduce: str) -> State:
     """State before the first time."""
     if reduce in SUMS:
-        return 0.0, np.nan, np.nan, 0.0  # sum, last value, its time, time in all
+        return 0.0, np.nan, np.nan, 0.0  # sum, last value, its time, total time
     if reduce in AT:
-        return np.nan, np.nan, np.nan, np.nan, 0.0  # kept, last value, last margin, its time, found
+        return np.nan, np.nan, np.nan, np.nan, 0.0  # result, last value, last margin, its time, found
     if reduce in EXTREMES:
-        # the best, its time, the first value, how far others are from it
+        # the extreme, its time, the first value, how far others are from it
         return -np.inf if reduce.endswith("max") else np.inf, np.nan, np.nan, 0.0
     return np.nan, np.nan
 
@@ -39,8 +39,8 @@ def fold(
     limit: float | None = None,
     margin: Any = None,
 ) -> State:
-    """State with the present moment taken in. limit: of `time_above` and `time_below`; margin: of the condition of `at`,
-    which holds once it is not negative."""
+    """State with the present time included. limit: that of `time_above` and `time_below`; margin: that of the condition
+    of `at` and `time_at`, which holds once the margin is not negative."""
     dtype = jnp.asarray(state[0]).dtype
     value, defined = jnp.asarray(measured[0], dtype), measured[1]
     t = jnp.asarray(t, dtype)
@@ -53,7 +53,7 @@ def fold(
     if reduce == "time_out":
         return state[0], jnp.where(defined | ~jnp.isnan(state[1]), state[1], t)
     best, when, first, far = state
-    # ~(a >= b) instead of a < b: a value that is not a number must not pass unseen, nor be followed by another
+    # ~(a >= b) instead of a < b: a NaN must become the result, and no later value may replace it
     better = defined & (~(value >= best) if reduce.endswith("min") else ~(value <= best)) & ~jnp.isnan(best)
     still = jax.lax.stop_gradient(jnp.where(defined, value, first))
     first = jnp.where(jnp.isnan(first), still, first)
@@ -61,14 +61,15 @@ def fold(
 
 
 def stays(state: State) -> Scalar:
-    """Whether an extreme is that of the first value, to rounding, and others lie apart from it by more than rounding."""
+    """Whether an extreme equals the first value, to rounding, although other values differ from it by more than
+    rounding."""
     best, _, first, far = state
     rounding = jnp.finfo(jnp.asarray(best).dtype).eps ** 0.75
     return (far > rounding * jnp.abs(first)) & (jnp.abs(best - first) <= rounding * jnp.maximum(far, jnp.abs(first)))
 
 
 def caught(reduce: str, state: State, measured: tuple[Scalar, Scalar], t: Scalar, now: Any) -> State:
-    """State with an event taken in; now: whether it is the one whose first instant is asked for."""
+    """State with an event included. now: whether it is the event whose first time is wanted."""
     kept, *others, found = state
     new = jnp.where(measured[1], measured[0], jnp.nan) if reduce == "at" else t
     first = now & (found == 0)
@@ -76,7 +77,7 @@ def caught(reduce: str, state: State, measured: tuple[Scalar, Scalar], t: Scalar
 
 
 def result(reduce: str, state: State) -> Scalar:
-    """The output, in SI; not a number where it was never defined."""
+    """The output, in SI; NaN if it was never defined."""
     if reduce in SUMS:
         total, _, _, time = state
         span = jnp.where(time > 0, time, 1.0)
@@ -115,7 +116,7 @@ def _found(reduce: str, state: State, value: Scalar, t: Scalar, margin: Scalar) 
     first = jnp.isnan(then)
     now = (found == 0) & (margin >= 0)
     drop = margin - jnp.where(first, margin, before)
-    share = jnp.where(drop > 0, margin / jnp.where(drop > 0, drop, 1.0), 0.0)  # of the step, after the instant
+    share = jnp.where(drop > 0, margin / jnp.where(drop > 0, drop, 1.0), 0.0)  # share of the step after the instant
     share = jnp.where(first, 0.0, jnp.clip(share, 0.0, 1.0))
     new = value if reduce == "at" else t
     old = jnp.where(first, new, last if reduce == "at" else then)

@@ -14,7 +14,7 @@ from jaxmbs.study.outputs.pairs import Pair
 
 @element
 class RelativeVelocity(Pair):
-    """Velocity of a point of body_b less that of a point of body_a, both seen from space [m/s]."""
+    """Velocity of a point of body_b minus that of a point of body_a, both in the inertial frame [m/s]."""
 
     def quantity(self, joints: Mapping[str, Joint]) -> str:
         return "velocity"

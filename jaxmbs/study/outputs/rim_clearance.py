@@ -41,8 +41,8 @@ class Shell(Described):
 class RimClearance(Output):
     """Gap [m] between a rim and the inner side of a cylindrical shell, negative once they would touch.
 
-    A point of the rim counts while it lies within the shell's length; the gap is the smallest over the points that
-    count, and undefined once none does. reduce = "time_out" gives that moment.
+    A point of the rim counts while it lies within the shell's length. The gap is the smallest over the points that
+    count, and undefined once none does; reduce = "time_out" gives the time of that.
     """
 
     always_defined: ClassVar[bool] = False
@@ -66,9 +66,10 @@ class RimClearance(Output):
 def _gap(
     center: Vector3, e1: Vector3, e2: Vector3, axis: Vector3, radius: Scalar, length: Scalar
 ) -> tuple[Scalar, Scalar]:
-    """Gap of the circle center + e1 cos + e2 sin in a shell from the origin along `axis`, and whether it is inside.
+    """Gap of the circle center + e1 cos + e2 sin in a shell from the origin along `axis`, and whether any of it is
+    inside.
 
-    The point farthest from the axis is the farthest of the whole circle, or where the circle leaves the shell.
+    The point farthest from the axis is the farthest of the whole circle, or a point where the circle leaves the shell.
     """
     z0, z1, z2 = axis @ center, axis @ e1, axis @ e2
     d, u, w = center - axis * z0, e1 - axis * z1, e2 - axis * z2
@@ -77,9 +78,9 @@ def _gap(
     def square(c: Scalar, s: Scalar) -> Scalar:
         return dd + 2 * (du * c + dw * s) + uu * c * c + 2 * uw * c * s + ww * s * s
 
-    # maximising a convex function on a circle: its gradient's direction never lowers it. The smallest eigenvalue is
-    # taken off, which changes the function by a constant only and leaves little to iterate while the tilt is small.
-    # Two starts, towards the offset of the axes and along the ellipse's long axis: between them one is near
+    # Maximises a convex function on a circle: a step to the direction of its gradient never lowers it. Subtracting the
+    # smallest eigenvalue changes the function by a constant only, and leaves little to iterate while the tilt is small.
+    # There are two starts, towards the offset of the axes and along the ellipse's long axis: one of them is near
     half = (uu - ww) / 2
     root = jnp.sqrt(half * half + uw * uw)
     least = (uu + ww) / 2 - root
@@ -102,13 +103,13 @@ def _gap(
     far, inside = jnp.zeros_like(dd), jnp.zeros_like(points[0][1])
     for distance, here in points:
         far, inside = jnp.where(here & (distance > far), distance, far), inside | here
-    # a state that is not finite is nowhere: let it show instead of counting as "out"
+    # a state that is not finite must show in the result instead of counting as "out"
     broken = ~jnp.isfinite(z0 + dd)
     return jnp.where(broken, jnp.nan, radius - jnp.sqrt(far)), inside | broken
 
 
 def _unit(x: Scalar, y: Scalar) -> tuple[Scalar, Scalar]:
-    """(x, y) made a unit vector; (1, 0) for the zero vector."""
+    """(x, y) normalised; (1, 0) for the zero vector."""
     square = x * x + y * y
     scale = 1 / jnp.sqrt(jnp.where(square > 0, square, 1.0))
     return jnp.where(square > 0, x * scale, 1.0), y * scale

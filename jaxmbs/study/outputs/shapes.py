@@ -1,4 +1,4 @@
-"""Shapes fixed to bodies: convex, each known by how far it reaches in a direction."""
+"""Convex shapes fixed to bodies, each described by how far it reaches in a direction."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from jaxmbs.study.outputs.base import Described, normals, turned
 
 
 class Reach(NamedTuple):
-    """A convex shape in world axes, centre c: it reaches c.n + sum w |e.n| + sum r sqrt(1 - (e.n)²) + ball + the farthest
-    of the points, in the direction of a unit vector n.
+    """A convex shape in world axes, with centre c. In the direction of a unit vector n it reaches c.n + sum w |e.n| +
+    sum r sqrt(1 - (e.n)²) + ball + the largest p.n of its points p.
 
     along: (w, e) of segments; discs: (r, e); points: relative to the centre.
     """
@@ -37,12 +37,13 @@ class Shape(Described):
     body: str = field(Kind.BODY_OR_WORLD, "", "body that carries it")
 
     def reach(self, scene: Scene) -> Reach:
-        """The shape where it is now."""
+        """The shape at its present position."""
         raise NotImplementedError
 
     def corners(self, scene: Scene) -> tuple[tuple[Vector3, ...], float]:
-        """Points, in world axes, and a radius about each: the shape is the hull of these balls. A cylinder's are those of
-        the polygons of 64 corners around its ends, which lie outside it by 0.12 % of its radius."""
+        """Points, in world axes, and a radius: the shape is the hull of the balls of this radius about the points. For
+        a cylinder, the points are the corners of polygons with 64 sides around its ends, which lie outside it by 0.12 %
+        of its radius."""
         raise NotImplementedError
 
     def _there(self, scene: Scene, vectors: Any) -> tuple[Vector3, ...]:
@@ -66,7 +67,7 @@ class Ball(Shape):
 
 @element
 class Box(Shape):
-    """A box, its edges along the body's axes unless it is turned."""
+    """A box, with its edges along the body's axes unless it is rotated."""
 
     center: Vector = field(Kind.VECTOR, "m", "centre, in body axes", default=(0.0, 0.0, 0.0))
     size: Vector = field(Kind.VECTOR, "m", "lengths of its edges", kw_only=True)
@@ -75,7 +76,7 @@ class Box(Shape):
     )
 
     def edges(self) -> np.ndarray:
-        """(3, 3) unit vectors along the edges, in body axes, one a row."""
+        """(3, 3) unit vectors along the edges, in body axes, one per row."""
         x = np.asarray(self.rotation, float)
         if x.shape == (3, 3):
             return x.T
@@ -118,7 +119,7 @@ class Tube(Shape):
 
 @element
 class Capsule(Shape):
-    """A cylinder with half a sphere on each end."""
+    """A cylinder with a hemisphere on each end."""
 
     center: Vector = field(Kind.VECTOR, "m", "middle of its axis, in body axes", default=(0.0, 0.0, 0.0))
     axis: Vector = field(Kind.AXIS, "", "axis, in body axes", default=(1.0, 0.0, 0.0), kw_only=True)

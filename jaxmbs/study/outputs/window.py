@@ -1,4 +1,5 @@
-"""A part of the motion that counts: from an instant until another, both where conditions begin to hold between two times."""
+"""Windows: the part of a motion that counts, between two instants at which conditions begin to hold, found between grid
+times."""
 
 from __future__ import annotations
 
@@ -12,21 +13,21 @@ import numpy as np
 Scalar = Any
 State = tuple[Any, ...]
 Fold = Callable[[State, tuple[Scalar, Scalar], Scalar], State]
-# phase, and of the last time: the time, the value, the margins of both instants
+# numbers of a window's state: the phase; the last time, its value, and its margins of both instants
 SIZE = 5
-BEFORE, INSIDE, AFTER, OPENED = 0.0, 1.0, 2.0, 3.0  # OPENED: inside, by an event after which nothing was measured yet
+BEFORE, INSIDE, AFTER, OPENED = 0.0, 1.0, 2.0, 3.0  # OPENED: inside since an event, with nothing measured after it yet
 
 
 def start(inside: bool) -> State:
-    """State before the first time; inside: the window has no instant from which it begins."""
+    """State before the first time. inside: the window has no instant at which it begins."""
     return INSIDE if inside else BEFORE, np.nan, np.nan, np.nan, np.nan
 
 
 def fold(
     inner: Fold, state: State, measured: tuple[Scalar, Scalar], t: Scalar, begin: Any = None, end: Any = None
 ) -> State:
-    """State with the present moment taken in by the fold `inner`, as far as it lies in the window; begin, end: margins of
-    the conditions, which hold once they are not negative, None where there is none."""
+    """State with the present time included by the fold `inner`, as far as it lies in the window. begin, end: margins of
+    the conditions, which hold once they are not negative; None if there is no condition."""
     phase, then, last, *margins = state[:SIZE]
     dtype = jnp.asarray(phase).dtype
     value, t = (jnp.asarray(x, dtype) for x in (measured[0], t))
@@ -37,20 +38,20 @@ def fold(
     step = jnp.where(jnp.isnan(then), 0.0, t - then)
 
     def seen(share: Scalar) -> tuple[tuple[Scalar, Scalar], Scalar]:
-        """What was measured this share of the step ago, and when."""
+        """The value this share of the step ago, and the time then."""
         return (value - share * rise, measured[1]), t - share * step
 
     opens, since = _crossed(begin, margins[0])
     closes, until = _crossed(end, margins[1])
     opens &= phase == BEFORE
-    # a condition that holds already where the window begins leaves nothing of it
+    # if the condition that ends the window already holds where it begins, the window is empty
     held = jnp.where(jnp.isnan(margins[1]), end, end - since * (end - margins[1])) >= 0
     at_once = ((phase == INSIDE) & jnp.isnan(then)) | ((phase == OPENED) & (step == 0))
     none = (opens & held) | (at_once & (end >= 0))
     starts = (opens & ~none) | (phase == OPENED)
     counts = (starts | (phase == INSIDE)) & ~none
 
-    first = _where(opens, seen(since), seen(1.0))  # after an event: at its instant, with what is measured now
+    first = _where(opens, seen(since), seen(1.0))  # after an event: at its time, with the present value
     kept = _where(starts, inner(kept, *first), kept)
     kept = _where(counts, inner(kept, *_where(closes, seen(until), seen(0.0))), kept)
     ends = (counts & closes) | none
@@ -62,12 +63,13 @@ def at_event(
     inner: Fold, state: State, measured: tuple[Scalar, Scalar], t: Scalar, begins: Any, ends: Any, changes: bool,
     begin: Any = None, end: Any = None,
 ) -> State:  # fmt: skip
-    """State with an event taken in: whether it is the one with which the window begins or ends; measured, begin, end: as for
-    `fold`, just before it. changes: what is measured may jump with it, and is taken from the next time on."""
+    """State with an event included. begins, ends: whether the window begins or ends with this event; measured, begin,
+    end: as for `fold`, just before the event; changes: whether the measured value may jump at the event; it is then
+    taken from the next time on."""
     phase, *rest = fold(inner, state, measured, t, begin, end)
     last, kept = tuple(rest[: SIZE - 1]), tuple(rest[SIZE - 1 :])
     opens = begins & (phase == BEFORE)
-    held = jnp.asarray(False if end is None else end >= 0)  # nothing of the window is left
+    held = jnp.asarray(False if end is None else end >= 0)  # the window is empty
     if changes:
         last = _where(opens, (last[0], *[jnp.full_like(x, jnp.nan) for x in last[1:]]), last)
     else:
@@ -77,12 +79,12 @@ def at_event(
 
 
 def _crossed(margin: Scalar, before: Scalar) -> tuple[Scalar, Scalar]:
-    """Whether a condition holds, and which share of the step it did."""
+    """Whether a condition holds, and for which share of the step it has held."""
     rise = margin - before
     share = jnp.where(rise > 0, margin / jnp.where(rise > 0, rise, 1.0), 0.0)
     return margin >= 0, jnp.clip(share, 0.0, 1.0)
 
 
 def _where(on: Any, a: Any, b: Any) -> Any:
-    """One or the other of two trees of numbers."""
+    """Chooses between two trees of numbers: a where `on`, otherwise b."""
     return jax.tree.map(lambda x, y: jnp.where(on, x, y), a, b)

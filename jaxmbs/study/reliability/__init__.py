@@ -1,4 +1,4 @@
-"""Rare failures: their probability from few simulations, and the worst cases that can be met."""
+"""Rare failures: estimates their probability from few simulations, and searches for the worst cases."""
 
 from jaxmbs.study.reliability.design_point import DesignPoint as DesignPoint
 from jaxmbs.study.reliability.design_point import design_points as design_points

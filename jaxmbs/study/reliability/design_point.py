@@ -1,4 +1,5 @@
-"""The most probable points of failure, found by gradient, and what they say of its probability by themselves."""
+"""Design points, the most probable points of failure: finds them by gradient, and estimates the probability of failure
+from them alone."""
 
 from __future__ import annotations
 
@@ -9,17 +10,17 @@ import numpy as np
 from jaxmbs.study.reliability.limit_state import Estimate, LimitState
 
 _ROUNDS = 60
-_STEPS = 0.5 ** np.arange(6)  # lengths that are tried in a round, all in one batch
-_TOLERANCE = 1e-5  # of the place on the boundary, and of its direction
-_APART = 0.3  # [rad] between two points that are not the same
-_FARTHER = 1.5  # than the nearest: what lies beyond adds little
+_STEPS = 0.5 ** np.arange(6)  # step lengths that are tried in a round, all in one batch
+_TOLERANCE = 1e-5  # of g on the boundary; ten times as much for the position across the gradient
+_APART = 0.3  # [rad] least angle between two points that count as different
+_FARTHER = 1.5  # points farther out than the nearest by more than this are dropped: they add little
 
 
 @dataclass(frozen=True)
 class DesignPoint:
-    """A point u (d,) of the boundary g = 0 that is nearest to the origin, at the distance |beta| (beta is
-    negative where the origin fails itself); slope: length of g's gradient there; converged: whether it is such
-    a point to 1e-5."""
+    """A point u (d,) of the boundary g = 0 that is nearest to the origin, at the distance |beta| (beta is negative if
+    the origin itself fails). slope: length of g's gradient there; converged: whether the search met its tolerances,
+    1e-5 of the value at the origin for g, 1e-4 for the position across the gradient."""
 
     u: np.ndarray
     beta: float
@@ -30,11 +31,12 @@ class DesignPoint:
 def design_points(
     g: LimitState, starts: int = 8, seed: int = 0, near: np.ndarray | None = None, most: int | None = None
 ) -> list[DesignPoint]:
-    """The points of failure nearest to the origin, the nearest first; several where the failure has several ways.
+    """The points of failure nearest to the origin, the nearest first; several if the failure can happen in several
+    ways.
 
-    Hasofer, Lind, Rackwitz and Fiessler's steps with a search along each (Zhang and Der Kiureghian), from the origin
-    and from points `near` (k, d), or from `starts` - 1 random points, at once; at most so many simulations, and a round
-    more. An empty list: no failure was found.
+    Takes steps by the method of Hasofer, Lind, Rackwitz and Fiessler, with a search along each step (Zhang and Der
+    Kiureghian), from the origin and from the points `near` (k, d), or else from `starts` - 1 random points, all at
+    once. Ends after the round in which `most` simulations are reached. Returns an empty list if no failure was found.
 
     >>> from jaxmbs.study.reliability import limit_state
     >>> (point,) = design_points(limit_state(lambda u: 3.0 - (u[0] + u[1]) / 2**0.5, 2))
@@ -46,7 +48,7 @@ def design_points(
     u = np.concatenate([np.zeros((1, g.inputs)), others])
     limit = np.inf if most is None else g.simulations + most
     value, slope = g.slopes(u)
-    size = abs(float(value[0])) or 1.0  # what counts as zero
+    size = abs(float(value[0])) or 1.0  # scale of g, relative to which it counts as zero
     sign = 1.0 if value[0] > 0 else -1.0
     good = np.isfinite(value) & np.isfinite(slope).all(1)
     u, value, slope = u[good], value[good], slope[good]
@@ -61,7 +63,7 @@ def design_points(
 
 
 def _stepped(g: LimitState, u: np.ndarray, value: np.ndarray, slope: np.ndarray, size: float) -> np.ndarray:
-    """Points (m, d) one step on: the best length of it by a merit that is least at a design point."""
+    """Points (m, d) after one step, of the length that is best by a merit function, which is least at a design point."""
     square = np.maximum((slope**2).sum(1), 1e-300)
     aim = (((slope * u).sum(1) - value) / square)[:, None] * slope
     reach = np.linalg.norm(aim - u, axis=1)
@@ -73,7 +75,7 @@ def _stepped(g: LimitState, u: np.ndarray, value: np.ndarray, slope: np.ndarray,
 
 
 def _converged(u: np.ndarray, value: np.ndarray, slope: np.ndarray, size: float) -> np.ndarray:
-    """Whether points lie on the boundary and are nearest to the origin there."""
+    """Whether each point lies on the boundary and is nearest to the origin there."""
     length = np.maximum(np.linalg.norm(slope, axis=1), 1e-300)
     normal = slope / length[:, None]
     across = u - (u * normal).sum(1)[:, None] * normal
@@ -84,7 +86,7 @@ def _converged(u: np.ndarray, value: np.ndarray, slope: np.ndarray, size: float)
 
 def _distinct(u: np.ndarray, value: np.ndarray, slope: np.ndarray, size: float, sign: float) -> list[DesignPoint]:
     found: list[DesignPoint] = []
-    near = np.abs(value) < 0.02 * size  # on the boundary, if not the nearest of it
+    near = np.abs(value) < 0.02 * size  # on the boundary, though perhaps not its nearest point
     done = _converged(u, value, slope, size)
     distance = np.linalg.norm(u, axis=1)
     for k in np.lexsort((distance, ~done)):
@@ -99,16 +101,16 @@ def _distinct(u: np.ndarray, value: np.ndarray, slope: np.ndarray, size: float, 
 
 
 def first_order(g: LimitState, points: list[DesignPoint]) -> Estimate:
-    """The probability as if each boundary were flat (FORM), failures by several points added. Without an interval: how
-    far it is from the truth, only samples tell."""
+    """Probability of failure if each boundary is taken as flat (FORM); the probabilities of several points are added.
+    There is no interval: only samples can tell how far it is from the truth."""
     from scipy.stats import norm
 
     return _estimate("first order", g, points, [float(norm.sf(p.beta)) for p in points])
 
 
 def second_order(g: LimitState, points: list[DesignPoint], step: float = 1e-3) -> Estimate:
-    """The probability with the boundary's curvatures at the points (SORM; Breitung 1984, Hohenbichler and Rackwitz
-    1988). The curvatures are differences of gradients over `step`: 2 d of them for each point."""
+    """Probability of failure with the curvatures of the boundary at the points (SORM; Breitung 1984, Hohenbichler and
+    Rackwitz 1988). The curvatures are differences of gradients over `step`: 2 d gradients for each point."""
     from scipy.stats import norm
 
     found = []

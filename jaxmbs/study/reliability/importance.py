@@ -1,4 +1,5 @@
-"""Samples around the places where failures were found, and everywhere else, each with the weight that it has among all."""
+"""Importance sampling: samples around the places where failures were found, and everywhere else, each weighted by its
+standard normal density relative to the density of the samples."""
 
 from __future__ import annotations
 
@@ -14,20 +15,20 @@ from jaxmbs.study.reliability.plain import plain_sampling, without_failures
 from jaxmbs.study.reliability.search import Search, searches
 from jaxmbs.study.reliability.subset import subset_simulation
 
-_FEWEST = 25.0  # samples that a probability must rest on, counted by their weights
-_EVERYWHERE = 0.1  # share of the samples of the standard normal law, and as much of one as wide as failures are far
-_FREQUENT = 0.05  # what plain samples tell as well
-_BEYOND = 1e-4  # share of the samples about a centre that lie farther from it than what counts as covered
-_MOST_UNSEEN = 0.9  # share of the failures: an interval's upper end is at most ten times as high for it
-_HEAVY = 0.05  # share of the probability that one sample carries where samples are thin
-_PLACINGS, _PLACED = 3, 8  # how often at most an eighth of the samples places the others
-_PICKED = 300  # most of those failures that are drawn by their weights, to place others
-_APART = 0.8  # cosine of the angle between two directions that differ
+_FEWEST = 25.0  # effective number of samples, by their weights, that a probability must rest on
+_EVERYWHERE = 0.1  # share of standard normal samples, and share of samples spread as wide as failures are far
+_FREQUENT = 0.05  # probability above which plain samples serve as well
+_BEYOND = 1e-4  # share of the samples about a centre that lie outside the radius that counts as covered
+_MOST_UNSEEN = 0.9  # largest share of failures that counts as unseen: it raises an upper end tenfold at most
+_HEAVY = 0.05  # samples are too thin where one would carry more than this share of the probability
+_PLACINGS, _PLACED = 3, 8  # most rounds in which one part in so many of the samples places the others
+_PICKED = 300  # most failures that are drawn by their weights in a round, to place other samples
+_APART = 0.8  # directions differ if the cosine of the angle between them is less
 
 
 @dataclass(frozen=True)
 class Failures:
-    """What two independent searches found: what only one of them finds tells how much neither found."""
+    """Results of two independent searches for failures. What only one of them found indicates how much neither found."""
 
     searches: tuple[Search, Search]
 
@@ -38,7 +39,7 @@ class Failures:
 
     @property
     def halves(self) -> tuple[np.ndarray, np.ndarray]:
-        """Points that fail (m, d) of one search and of the other, or of the one that found any."""
+        """Failing points (m, d) of one search and of the other; if only one found any, its points in two halves."""
         a, b = self.searches
         if a.reached and b.reached:
             return a.u, b.u
@@ -46,7 +47,7 @@ class Failures:
         return one[::2], one[1::2]
 
     def apart(self, most: int) -> np.ndarray:
-        """(k, d) failures near the origin that lie in different directions, the nearest first, `most` of them."""
+        """(k, d) failures near the origin in different directions, the nearest first, at most `most` of them."""
         u = np.concatenate(self.halves)
         u = u[np.argsort((u**2).sum(1))]
         directions, found = u / np.maximum(np.linalg.norm(u, axis=1, keepdims=True), 1e-300), [0]
@@ -58,8 +59,8 @@ class Failures:
         return u[found]
 
     def unseen(self, rng: np.random.Generator) -> float:
-        """About the share of the failures that neither search saw, as in capture and recapture: the share of the one's
-        points that are far from all of the other's, times the other way round."""
+        """Estimated share of the failures that neither search saw, as in capture and recapture: the share of one
+        search's points that are far from the centres of the other's, times the same share the other way round."""
         from scipy.stats import chi2
 
         if not all(s.reached for s in self.searches):
@@ -72,7 +73,7 @@ class Failures:
 
 
 def failures(g: LimitState, n: int = 300, seed: int = 0) -> Failures:
-    """Two searches for failures with n samples in each of their levels."""
+    """Two independent searches for failures, with n samples in each of their levels."""
     g.at("search for failures")
     one, other = searches(g, np.random.default_rng(seed), n, 2)
     return Failures((one, other))
@@ -84,15 +85,16 @@ def importance_sampling(
 ) -> Estimate:  # fmt: skip
     """Probability of failure from n samples around failures, with its interval.
 
-    The failures are those of two independent searches without gradients (`found`, or made here), and design `points`
-    where there are any. A quarter of the samples only places the others. A fifth of all comes from the whole space: half
-    of it from the standard normal law, half from one as wide as failures are far. So no weight exceeds ten, and the mean
-    is unbiased wherever the failures lie. The interval is that of a mean of weights whose variance is the larger of what
-    the samples show and of what the failures that the searches found would have; its upper end is raised by the share
-    that both searches must be expected to have missed.
+    The failures are those of two independent searches without gradients (`found`, or made here), and the design
+    `points`, if there are any. One to three eighths of the samples only place the others. A fifth of all samples comes
+    from the whole space: half of these are standard normal, half from a normal distribution as wide as failures are
+    far. Therefore no weight exceeds ten, and the mean is unbiased wherever the failures lie. The interval is that of a
+    mean of weights. Its variance is the larger of two: that of the samples, and that which the failures found by the
+    searches would give. Its upper end is raised by the share of failures that both searches are expected to have
+    missed.
 
-    Where failures are frequent, or g is the same almost everywhere, as of a flag, plain samples answer; where few samples
-    carry the weight, as in a hundred dimensions, subset simulation does. The estimate names the method.
+    If failures are frequent, or if g is the same almost everywhere, as for a flag, plain samples are used instead; if
+    few samples carry the weight, as in a hundred dimensions, subset simulation is used. The estimate names the method.
 
     >>> from jaxmbs.study.reliability import limit_state
     >>> found = importance_sampling(limit_state(lambda u: 4.0 - u[0], 2), n=2000)
@@ -128,36 +130,36 @@ def importance_sampling(
 def _estimate(
     weights: np.ndarray, law: _Law, found: Failures, confidence: float, simulations: int, rng: np.random.Generator
 ) -> tuple[Estimate, float]:
-    """The estimate, and how many samples it rests on."""
+    """The estimate, and the effective number of samples that it rests on."""
     from scipy.stats import norm
 
     n, mean = len(weights), float(weights.mean())
     if mean == 0:
         return Estimate("importance sampling", 0.0, 0.0, np.nan, simulations), 0.0
-    # weights of failures that were found without these samples. Where one sample would carry a twentieth of the
-    # probability, there are too few to count on: the share of the failures that lie so counts as not seen
+    # weights of the failures that were found without these samples. Where one sample would carry more than a twentieth of
+    # the probability, samples are too thin to rely on: the share of the failures that lie there counts as not seen
     others = law.weights(np.concatenate(found.halves))
     thin = others > _HEAVY * n * mean
     square = max(float((weights**2).mean()), mean * float((others * ~thin).mean()))
     spread = np.sqrt(max(square - mean**2, 0.0) / n) / mean
     reach = float(norm.isf((1 - confidence) / 2)) * spread
     seen = (1 - found.unseen(rng)) * max(1 - float(thin.mean()), 1 - _MOST_UNSEEN)
-    # weights are skewed: what is missed lies above, so the upper end is that of the logarithm
+    # weights are skewed towards high values, which may be missed: the upper end is that of the logarithm
     low, high = mean * max(0.0, 1 - reach), mean * np.exp(reach) / seen
     return Estimate("importance sampling", mean, float(low), min(1.0, float(high)), simulations), n * mean**2 / square
 
 
 @dataclass(frozen=True)
 class _Law:
-    """The law of the samples: normal laws of unit scatter about centres (K, d) with shares (K,), one about the origin,
-    and one there `wide` times as wide."""
+    """Distribution of the samples: a mixture of normal distributions of unit variance about the centres (K, d) with
+    shares (K,), one about the origin, and one about the origin that is `wide` times as wide."""
 
     centres: np.ndarray
     shares: np.ndarray
     wide: float
 
     def sampled(self, g: LimitState, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """n samples (n, d), and their weights where they fail, zero elsewhere."""
+        """n samples (n, d), and their weights, which are zero for samples that do not fail."""
         K = len(self.centres)
         which = rng.choice(K + 2, size=n, p=np.append(self.shares * (1 - 2 * _EVERYWHERE), [_EVERYWHERE] * 2))
         u = rng.normal(size=(n, g.inputs)) * np.where(which == K + 1, self.wide, 1.0)[:, None]
@@ -165,7 +167,7 @@ class _Law:
         return u, self.weights(u) * (g(u) <= 0)
 
     def weights(self, u: np.ndarray) -> np.ndarray:
-        """(m,) density of the standard normal law at points over that of the samples."""
+        """(m,) standard normal density divided by the density of the samples, at points u (m, d)."""
         around = density_ratio(u, self.centres, self.shares)
         wide = 0.5 * (u**2).sum(1) * (1 - self.wide**-2) - u.shape[1] * np.log(self.wide)
         log = np.logaddexp(around + np.log(1 - 2 * _EVERYWHERE), np.logaddexp(0.0, wide) + np.log(_EVERYWHERE))
@@ -173,7 +175,7 @@ class _Law:
 
 
 def _law(halves: Sequence[np.ndarray], near: list[np.ndarray], rng: np.random.Generator) -> _Law:
-    """The law for failures as found by two searches, and for points `near` that are known to matter."""
+    """Distribution of the samples for failures found by two searches, and for points `near` that are known to matter."""
     one, other = halves
     u = np.concatenate([one, other])
     centres = np.concatenate([fitted(one, other, rng), fitted(other, one, rng), *near])
@@ -182,10 +184,10 @@ def _law(halves: Sequence[np.ndarray], near: list[np.ndarray], rng: np.random.Ge
 
 
 def _picked(u: np.ndarray, weights: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Samples drawn by their weights: failures, as the standard normal law has them."""
+    """Failures drawn by their weights, and so distributed as under the standard normal distribution."""
     return u[rng.choice(len(u), size=min(_PICKED, 2 * round(_effective(weights))), p=weights / weights.sum())]
 
 
 def _effective(weights: np.ndarray) -> float:
-    """How many samples count, by their weights."""
+    """Effective number of samples, from their weights."""
     return float(weights.sum() ** 2 / max((weights**2).sum(), 1e-300))

@@ -1,4 +1,4 @@
-"""What fails: a function g of independent standard normal numbers u, and failure where g(u) <= 0."""
+"""Limit states: a function g of independent standard normal numbers u, and failure where g(u) <= 0."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import Any
 import numpy as np
 
 Array = Any
-BLOCK = 256  # points that are computed at once: one compiled program for all numbers of them
-FEW = 16  # where a second program costs less than many points that nobody asked for
-_STEP = 1e-3  # of differences, in standard deviations: errors of about 1e-7
+BLOCK = 256  # points that are computed at once, so that one compiled program serves any number of them
+FEW = 16  # block for so few points: a second program costs less than computing many unneeded points
+_STEP = 1e-3  # of finite differences, in standard deviations; errors are about 1e-7
 
 
 @dataclass
 class LimitState:
-    """g of `inputs` standard normal numbers. values: (m, d) -> (m,); gradients: (m, d) -> ((m,), (m, d)), by central
-    differences of values where none are given; simulations: how many values were computed so far, a gradient that is
-    given counted as one. A value that is not a number is a failure.
+    """g of `inputs` standard normal numbers. values: function (m, d) -> (m,); gradients: function (m, d) -> ((m,), (m,
+    d)), or None for central differences of values; simulations: how many values were computed so far, where a gradient
+    from `gradients` counts as one. A NaN counts as a failure.
 
-    progress: called with (stage, simulations, level) at every stage and after every block of points; level: what the
-    values have come down to, not a number before they have.
+    progress: called with (stage, simulations, level) at every stage and after every block of points; level: the level
+    that the values have reached, NaN before that.
     """
 
     values: Callable[[np.ndarray], np.ndarray]
@@ -33,9 +33,9 @@ class LimitState:
     level: float = field(default=np.nan, compare=False)
 
     def __call__(self, u: np.ndarray) -> np.ndarray:
-        """g of points (..., d), counted."""
+        """g of points u (..., d); counts the simulations."""
         flat, found = u.reshape(-1, self.inputs), []
-        rows = BLOCK if self.progress else max(len(flat), 1)  # who looks on is told often
+        rows = BLOCK if self.progress else max(len(flat), 1)  # progress is reported after every block
         for first in range(0, len(flat), rows):
             found.append(np.asarray(self.values(flat[first : first + rows]), float))
             self.simulations += len(found[-1])
@@ -44,7 +44,7 @@ class LimitState:
         return np.where(np.isnan(g), -np.inf, g).reshape(u.shape[:-1])
 
     def slopes(self, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(m,) g and (m, d) its gradient, counted."""
+        """(m,) g and (m, d) its gradient at points u; counts the simulations."""
         if self.gradients is None:
             steps = _STEP * np.eye(self.inputs)
             sides = self(np.concatenate([u[:, None], u[:, None] + steps, u[:, None] - steps], axis=1))
@@ -57,7 +57,7 @@ class LimitState:
         return np.where(np.isnan(g), -np.inf, g), slope
 
     def at(self, stage: str, level: float = np.nan) -> None:
-        """Another stage begins."""
+        """Begin another stage."""
         self.stage, self.level = stage, level
         self._tell()
 
@@ -68,8 +68,8 @@ class LimitState:
 
 @dataclass(frozen=True)
 class Estimate:
-    """A probability of failure with its interval, by which method, from how many simulations; remark: what stands
-    against it."""
+    """A probability of failure with its interval (low, high); method and number of simulations by which it was found;
+    remark: what speaks against it."""
 
     method: str
     probability: float
@@ -80,7 +80,7 @@ class Estimate:
 
 
 def limit_state(fn: Callable[[Array], Array], inputs: int) -> LimitState:
-    """The limit state of a JAX function of one point u (inputs,): a number, zero or less where it fails.
+    """The limit state of a JAX function of one point u (inputs,), which returns a number: zero or less if it fails.
 
     >>> g = limit_state(lambda u: 3.0 - u[0], 2)
     >>> float(g(np.zeros((1, 2)))[0])
@@ -97,7 +97,7 @@ def limit_state(fn: Callable[[Array], Array], inputs: int) -> LimitState:
 
 
 def in_blocks(fn: Callable[[np.ndarray], Any], u: np.ndarray, rows: int = BLOCK) -> Any:
-    """fn of points (m, ...), in blocks of one shape."""
+    """fn of points u (m, ...), computed in blocks of one shape."""
     import jax
 
     parts = []

@@ -1,4 +1,4 @@
-"""Mixtures of normal laws of unit scatter about several centres, fitted to points."""
+"""Mixtures of normal distributions of unit variance about several centres, fitted to points."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import numpy as np
 
 _SIZES = (1, 2, 4, 8, 16)  # numbers of centres that are tried
 _ROUNDS = 15
-_BETTER = 0.02  # what one more try must gain, in the mean logarithm of a density
-_LEAST = 0.1  # share that is dealt out alike, however few points are about a centre
+_BETTER = 0.02  # what more centres must gain in the mean logarithm of the density
+_LEAST = 0.1  # share that is divided evenly among the centres, however few points are near them
 
 
 def fitted(u: np.ndarray, test: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Centres (K, d) of points u (m, d): as many as make points `test` (m, d) most likely, to which they were not
-    fitted."""
+    """Centres (K, d) of points u (m, d). K is the number for which points `test` (m, d), to which the centres were not
+    fitted, are most likely."""
     best, found = -np.inf, u.mean(axis=0, keepdims=True)
     for K in _SIZES:
         if len(u) < 4 * K:
@@ -25,7 +25,7 @@ def fitted(u: np.ndarray, test: np.ndarray, rng: np.random.Generator) -> np.ndar
 
 
 def _centres(u: np.ndarray, K: int, rng: np.random.Generator) -> np.ndarray:
-    """K centres by expectation and maximisation, from points of u far from one another."""
+    """K centres by expectation maximisation, starting from points of u that are far from one another."""
     centres = u[[rng.integers(len(u))]]
     for _ in range(K - 1):
         far = _squares(u, centres).min(1)
@@ -39,7 +39,7 @@ def _centres(u: np.ndarray, K: int, rng: np.random.Generator) -> np.ndarray:
 
 
 def shares_of(u: np.ndarray, centres: np.ndarray) -> np.ndarray:
-    """(K,) the shares of centres (K, d) that make points u (m, d) most likely, none zero."""
+    """(K,) the shares of centres (K, d) that make points u (m, d) most likely; none is zero."""
     K = len(centres)
     shares = np.full(K, 1 / K)
     for _ in range(_ROUNDS):
@@ -48,19 +48,19 @@ def shares_of(u: np.ndarray, centres: np.ndarray) -> np.ndarray:
 
 
 def density_ratio(u: np.ndarray, centres: np.ndarray, shares: np.ndarray) -> np.ndarray:
-    """(m,) logarithm of the mixture's density at points u (m, d) over that of the standard normal law."""
+    """(m,) logarithm of the mixture's density at points u (m, d) divided by the standard normal density."""
     from scipy.special import logsumexp
 
     return np.asarray(logsumexp(u @ centres.T - 0.5 * (centres**2).sum(1), axis=1, b=shares))
 
 
 def _responsible(u: np.ndarray, centres: np.ndarray, shares: np.ndarray) -> np.ndarray:
-    """(m, K) probability that a point belongs to a centre."""
+    """(m, K) probability that each point belongs to each centre."""
     log = u @ centres.T - 0.5 * (centres**2).sum(1)
     part = shares * np.exp(log - log.max(axis=1, keepdims=True))
     return part / part.sum(axis=1, keepdims=True)
 
 
 def _squares(u: np.ndarray, centres: np.ndarray) -> np.ndarray:
-    """(m, K) squared distances."""
+    """(m, K) squared distances of points from centres."""
     return np.maximum((u**2).sum(1)[:, None] - 2 * u @ centres.T + (centres**2).sum(1), 0.0)

@@ -1,4 +1,4 @@
-"""Plain sampling: what is left where nothing is known of a failure but whether it happened."""
+"""Plain sampling: the method that is left if nothing is known of a failure except whether it happened."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _FLAT = (
 
 
 def plain_sampling(g: LimitState, n: int = 4000, confidence: float = 0.95, seed: int = 0, remark: str = "") -> Estimate:
-    """Probability of failure from n independent samples, with Clopper and Pearson's interval: at least `confidence` of
-    such intervals hold it, however rare the failure, and whatever g is.
+    """Probability of failure from n independent samples, with Clopper and Pearson's interval: at least a share
+    `confidence` of such intervals contains it, however rare the failure, and whatever g is.
 
     >>> found = plain_sampling(LimitState(lambda u: np.where(u[:, 0] > 4, -1.0, 1.0), None, 2), 1000)
     >>> found.probability, found.low, round(found.high, 4)
@@ -29,8 +29,8 @@ def plain_sampling(g: LimitState, n: int = 4000, confidence: float = 0.95, seed:
 
 
 def without_failures(g: LimitState, found: Search, n: int, confidence: float = 0.95, seed: int = 0) -> Estimate:
-    """What can be said after a search that reached no failure: plain samples tell where it got stuck on values that are
-    all the same, unless that was where they tell less than the search does."""
+    """Estimate after a search that reached no failure. If the search ended at values that are all the same, plain
+    samples are used, unless they would tell less than the search does."""
     if found.flat and found.probability * n > 1:
         return plain_sampling(g, n, confidence, seed, _FLAT if found.levels else _FLAG)
     remark = f"no failure was found down to a probability of {found.probability:.0e}: it is rarer, or cannot happen"

@@ -1,4 +1,5 @@
-"""A way down to failure by levels that it sets itself: points that fail, without gradients, from all over the space."""
+"""Searches for failures without gradients: goes down through levels that it sets itself, to failing points from all
+over the space."""
 
 from __future__ import annotations
 
@@ -9,17 +10,18 @@ import numpy as np
 
 from jaxmbs.study.reliability.limit_state import LimitState
 
-_LEVELS = 12  # down to 1e-12
-_CORRELATION = 0.8  # of a chain's proposal with its last point
-_FLAT = 0.5  # share of the samples that have the same value, where there is no level to go down to
-_FEWEST = 3  # samples below a flat place that the next level can begin from
+_LEVELS = 12  # most levels: down to a probability of 1e-12
+_CORRELATION = 0.8  # correlation of a chain's proposal with its last point
+_FLAT = 0.5  # a value that more than this share of the samples has cannot be a level
+_FEWEST = 3  # samples below such a value that the next level needs to start from
 
 
 @dataclass(frozen=True)
 class Search:
-    """levels: of g, each reached by about the same share of the samples of the one before, the last 0 where failure was
-    reached; u (m, d): points of the last level, spread about as the standard normal law is there; probability: of
-    that level, roughly; reached: whether it is failure; flat: whether the values are the same almost everywhere."""
+    """Result of a search. levels: of g, each reached by about the same share of the samples of the previous one, the
+    last 0 if failure was reached; u (m, d): points of the last level, distributed as the standard normal distribution
+    is there; probability: of that level, roughly; reached: whether it is failure; flat: whether the values are the same
+    almost everywhere."""
 
     levels: list[float]
     u: np.ndarray
@@ -29,7 +31,8 @@ class Search:
 
 
 def searches(g: LimitState, rng: np.random.Generator, n: int, count: int = 1, share: float = 0.1) -> list[Search]:
-    """Independent runs of subset simulation (Au and Beck 2001) with n samples in each level, all of them at once."""
+    """`count` independent runs of subset simulation (Au and Beck 2001) with n samples in each level, all at once.
+    share: that of the samples that reach the next level."""
     seeds = max(2, round(share * n))
     u = rng.normal(size=(count, n, g.inputs))
     value, walks = g(u), [_Walk() for _ in range(count)]
@@ -51,14 +54,14 @@ def searches(g: LimitState, rng: np.random.Generator, n: int, count: int = 1, sh
 
 @dataclass
 class _Walk:
-    """A run that is under way."""
+    """A search that is under way."""
 
     levels: list[float] = field(default_factory=list)
     probability: float = 1.0
     found: Search | None = None
 
     def down(self, u: np.ndarray, value: np.ndarray, seeds: int) -> np.ndarray:
-        """(n,) bool: which of the samples reach the next level; `found` where it goes no farther."""
+        """(n,) bool: which of the samples reach the next level; sets `found` if the search ends."""
         level = _level(value, seeds)
         if level is None or (self.levels and level >= self.levels[-1]):
             self.found = Search(self.levels, u, self.probability, False, flat=True)
@@ -72,7 +75,8 @@ class _Walk:
 
 
 def _level(values: np.ndarray, seeds: int) -> float | None:
-    """The level that `seeds` of the values (n,) reach, zero at least; None where most of them are the same."""
+    """The level that `seeds` of the values (n,) reach, at least zero; None if most of them are the same and too few lie
+    below."""
     level = float(np.sort(values)[seeds - 1])
     if level > 0 and np.mean(values == level) > _FLAT:
         below = values[values < level]
@@ -85,7 +89,7 @@ def _level(values: np.ndarray, seeds: int) -> float | None:
 def drawn(
     rng: np.random.Generator, u: np.ndarray, value: np.ndarray, reached: np.ndarray, seeds: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Points (R, seeds, d) drawn among those that reached the level (R, n), and their g."""
+    """Points (R, seeds, d) drawn from those that reached the level (R, n), and their g."""
     keys = rng.uniform(size=(*reached.shape[:1], seeds)) * reached.sum(1)[:, None]
     place = np.stack([np.flatnonzero(row)[k.astype(int)] for row, k in zip(reached, keys, strict=True)])
     return np.take_along_axis(u, place[:, :, None], 1), np.take_along_axis(value, place, 1)
@@ -94,8 +98,8 @@ def drawn(
 def chains(
     g: LimitState, rng: np.random.Generator, u: np.ndarray, value: np.ndarray, level: Any, n: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Points (R, about n, d) below the level (a number, or (R, 1)) and their g: chains from the seeds u (R, s, d), whose
-    stationary law is the standard normal one there (Papaioannou and others 2015)."""
+    """Points (R, about n, d) below the level (a number, or (R, 1)) and their g: Markov chains from the seeds u (R, s,
+    d), whose stationary distribution is the standard normal one there (Papaioannou and others 2015)."""
     us, values = [u], [value]
     for _ in range(-(-n // u.shape[1]) - 1):
         proposed = _CORRELATION * u + np.sqrt(1 - _CORRELATION**2) * rng.normal(size=u.shape)

@@ -1,4 +1,4 @@
-"""Subset simulation: to a rare failure by steps that are not rare, without gradients, in any number of inputs."""
+"""Subset simulation: reaches a rare failure in steps that are not rare, without gradients, in any number of inputs."""
 
 from __future__ import annotations
 
@@ -8,20 +8,21 @@ from jaxmbs.study.reliability.limit_state import Estimate, LimitState
 from jaxmbs.study.reliability.plain import without_failures
 from jaxmbs.study.reliability.search import chains, drawn, searches
 
-_FIRST = 500  # samples that set the levels: of fewer, some level is too far from the one before
+_FIRST = 500  # fewest samples that set the levels: with fewer, some level is too far from the previous one
 
 
 def subset_simulation(
     g: LimitState, n: int = 500, repeats: int = 10, share: float = 0.1, confidence: float = 0.95, seed: int = 0
 ) -> Estimate:
-    """Probability of failure from `repeats` independent runs of subset simulation (Au and Beck 2001) with n samples
-    per level.
+    """Probability of failure from `repeats` independent runs of subset simulation (Au and Beck 2001) with n samples per
+    level.
 
-    A run before them sets the levels of g, each reached by the `share` of the samples of the one before: levels that a
-    run sets for itself bias it, by half and more where the failure is rare and n small. Chains start at samples drawn
-    among those that reached the level, and every point of a chain counts; so each run is unbiased (Dau and Chopin 2022),
-    and runs are independent. The interval is that of their mean, as numbers whose logarithms are about normal (Cox's).
-    Where g is the same almost everywhere, as of a flag, there are no levels: plain samples answer, and the remark says so.
+    A preliminary run sets the levels of g, each reached by the `share` of the samples of the previous one. Levels that
+    a run sets for itself would bias it, by half and more if the failure is rare and n small. Chains start at samples
+    drawn from those that reached the level, and every point of a chain counts; therefore each run is unbiased (Dau and
+    Chopin 2022), and the runs are independent. The interval is that of their mean, for numbers whose logarithms are
+    approximately normal (Cox's). If g is the same almost everywhere, as for a flag, there are no levels: plain samples
+    are used, and the remark says so.
 
     >>> from jaxmbs.study.reliability import limit_state
     >>> found = subset_simulation(limit_state(lambda u: 3.0 - u[0], 2), n=200)
@@ -54,7 +55,7 @@ def subset_simulation(
     log = np.log(alive)
     spread, runs = float(log.var(ddof=1)), len(alive)
     reach = float(t.isf((1 - confidence) / 2, runs - 1)) * np.sqrt(spread / runs + spread**2 / (2 * (runs - 1)))
-    low, high = np.exp(log.mean() + spread / 2 + np.array([-reach, reach]))  # runs that found none do not raise it
+    low, high = np.exp(log.mean() + spread / 2 + np.array([-reach, reach]))  # runs without a failure do not raise it
     return Estimate(
         "subset simulation",
         float(found.mean()),

@@ -1,4 +1,4 @@
-"""The worst that dispersions can do together, found by gradient: within a box or an ellipsoid of them."""
+"""The worst combination of dispersions within a box or an ellipsoid, found by gradient."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ _ROUNDS = 80
 
 @dataclass(frozen=True)
 class WorstCase:
-    """The least g found within the region, at u (d,); found: how many of the starts ended there; simulations."""
+    """The least g found within the region, `value`, at u (d,); found: how many of the starts ended there; simulations:
+    how many it took."""
 
     u: np.ndarray
     value: float
@@ -29,12 +30,12 @@ def worst_cases(
     g: LimitState, radius: float = 3.0, region: str = "ellipsoid", starts: int = 8, seed: int = 0,
     near: np.ndarray | None = None, most: int | None = None,
 ) -> WorstCase:  # fmt: skip
-    """Least g among points whose length ("ellipsoid"), or each of whose numbers ("box"), is at most `radius` standard
-    deviations.
+    """Least g among points whose length ("ellipsoid"), or each of whose components ("box"), is at most `radius`
+    standard deviations.
 
-    Projected gradient steps of several lengths at once, from the middle and from points `near` (k, d), or from random
-    ones: a local search from many places, so nothing worse is likely to exist, and nothing is proved. At most so many
-    simulations, and a round more.
+    Tries projected gradient steps of several lengths at once, from the middle and from points `near` (k, d), or else
+    from random ones. It is a local search from many starts: a worse case is unlikely, but not excluded. It ends after
+    the round in which `most` simulations are reached.
 
     >>> from jaxmbs.study.reliability import limit_state
     >>> g = limit_state(lambda u: 1.0 - u[0] - u[1], 2)
@@ -72,8 +73,8 @@ def worst_cases(
 
 
 def _tried(u: np.ndarray, slope: np.ndarray, radius: float, box: bool, inside: Callable[[Any], Any]) -> np.ndarray:
-    """(m, 2 k, d) points towards the end of the region in the steepest direction, wholly and in parts, and along the
-    gradient."""
+    """(m, 2 k, d) trial points, for k step lengths: towards the end of the region in the steepest direction, and along
+    the gradient."""
     far = np.sign(slope) if box else slope / np.maximum(np.linalg.norm(slope, axis=1, keepdims=True), 1e-300)
     towards = u[:, None] + _STEPS[None, :, None] * (-radius * far - u)[:, None]
     return np.concatenate([towards, inside(u[:, None] - radius * _STEPS[None, :, None] * far[:, None])], axis=1)

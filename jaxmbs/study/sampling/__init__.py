@@ -1,1 +1,1 @@
-"""Where samples lie: laws of single draws, what ties draws together, and plans of all samples."""
+"""Where samples lie: distributions of single draws, correlations of draws, and designs of all samples."""

@@ -1,4 +1,4 @@
-"""Draws that go together: correlations of normal scores (a Gaussian copula), whatever the distributions are."""
+"""Correlated draws: correlations of normal scores (a Gaussian copula), whatever the distributions are."""
 
 from __future__ import annotations
 
@@ -33,10 +33,11 @@ class CorrelationTable(Table):
 def factor(
     tables: Sequence[CorrelationTable], own: Mapping[str, np.ndarray], names: Sequence[str], loose: Mapping[str, str]
 ) -> np.ndarray | None:
-    """(m, m) lower triangular L: L z are the scores of the m inputs `names` if z are independent; None where all are.
+    """(m, m) lower triangular L: L z are the scores of the m inputs `names` if z are independent; None if all inputs
+    are.
 
-    own: correlations that a dispersion gives of its components {"stage.com": (k, k)}; loose: inputs that can have none,
-    with the reason. Raises InputError.
+    own: correlations that a dispersion gives for its components {"stage.com": (k, k)}; loose: inputs that cannot be
+    correlated, with the reason. Raises InputError.
     """
     C, problems = np.eye(len(names)), []
     place = {name: i for i, name in enumerate(names)}
@@ -93,7 +94,7 @@ def _problems(
 
 
 def _triangle(C: np.ndarray) -> np.ndarray:
-    """L Lᵀ = C for a matrix that may be singular, row by row."""
+    """L with L Lᵀ = C for a matrix that may be singular, row by row."""
     n = len(C)
     L = np.zeros_like(C)
     for i in range(n):
@@ -104,11 +105,11 @@ def _triangle(C: np.ndarray) -> np.ndarray:
 
 
 def coupled(s: Array, L: np.ndarray, dtype: Any) -> Array:
-    """(m,) correlated numbers in (-1, 1) of independent ones."""
+    """(m,) correlated numbers in (-1, 1) from independent ones s (m,)."""
     least = least_uniform(dtype)
     rows = np.flatnonzero((np.eye(len(L)) != L).any(1))  # the others stay as they are, bit for bit
     z = np.sqrt(2).astype(dtype) * erfinv(jnp.clip(s, least, -least))
     mixed = (L[rows].astype(dtype) * z[None, :]).sum(
         1
-    )  # a sum along rows: no matrix product, whose rounding depends on its size
+    )  # a sum along rows, since the rounding of a matrix product depends on its size
     return s.at[rows].set(jnp.clip(erf(mixed / np.sqrt(2).astype(dtype)), least, -least))

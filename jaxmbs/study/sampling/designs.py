@@ -1,7 +1,8 @@
-"""Plans of all samples: a point is a pure function of plan, number of samples, seed and index, and is made for any range.
+"""Designs of all samples: a point is a pure function of design, number of samples, seed and index, and is made for any
+range.
 
-Random samples are no plan: each is a function of key and index alone. A plan spreads points more evenly, or sets them
-out one by one, so its samples are not independent: estimates are often better, and no interval is known for them.
+Random samples are not a design: each is a function of key and index alone. A design spreads points more evenly, or sets
+them one by one, so its samples are not independent: estimates are often better, but no interval is known for them.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ _WHY = {
 
 @dataclass(frozen=True)
 class Design:
-    """A plan of n points over the inputs `names`. kind: one of DESIGNS; levels: probabilities of sweeps."""
+    """A design of n points over the inputs `names`. kind: one of DESIGNS; levels: probabilities of sweeps."""
 
     kind: str
     names: tuple[str, ...]
@@ -45,29 +46,29 @@ class Design:
     levels: tuple[float, ...]
 
     def points(self, first: int, stop: int) -> np.ndarray:
-        """(stop - first, inputs) numbers in [0, 1] of the points first ... stop - 1; beyond n they mean nothing."""
+        """(stop - first, inputs) numbers in [0, 1] of the points first ... stop - 1; points beyond n have no meaning."""
         return _MAKERS[self.kind](self, np.arange(first, stop))
 
 
 def dependence(kind: str) -> str:
-    """Why samples of a plan are not independent; "" where they are."""
+    """Why samples of a design are not independent; "" if they are."""
     return _WHY.get(kind, "")
 
 
 def fixed_size(kind: str, inputs: int, levels: Sequence[float]) -> int | None:
-    """How many samples a plan has that leaves no choice; None for others."""
+    """Number of samples of a design that fixes it; None for others."""
     if kind == "factorial":
         return len(levels) ** inputs
     return 1 + inputs * len(levels) if kind == "one_at_a_time" else None
 
 
 def group_size(kind: str, inputs: int) -> int:
-    """Samples come in groups of so many."""
+    """Number of samples in each group of a design."""
     return {"saltelli": inputs + 2, "morris": inputs + 1}.get(kind, 1)
 
 
 def check_size(kind: str, inputs: int, levels: Sequence[float], n: int | None) -> int:
-    """Number of samples. Raises InputError where a plan cannot have so many."""
+    """Number of samples. Raises InputError if a design cannot have that many."""
     fixed, group = fixed_size(kind, inputs, levels), group_size(kind, inputs)
     if n is None:
         if fixed is None:
@@ -89,7 +90,7 @@ def check_size(kind: str, inputs: int, levels: Sequence[float], n: int | None) -
 
 
 def _latin(d: Design, index: np.ndarray) -> np.ndarray:
-    """Of n equal slices of each input every one has one point."""
+    """One point in each of n equal slices, for every input."""
     found = np.empty((len(index), len(d.names)))
     for j, name in enumerate(d.names):
         salt = _salt(d, name)
@@ -124,14 +125,14 @@ def _from(engine: QMCEngine, index: np.ndarray) -> np.ndarray:
 
 
 def _factorial(d: Design, index: np.ndarray) -> np.ndarray:
-    """Every level of each input with every one of the others; the last input changes fastest."""
+    """Every combination of the inputs' levels; the last input changes fastest."""
     m = len(d.levels)
     powers = [m**k for k in range(len(d.names) - 1, -1, -1)]
     return np.stack([np.asarray(d.levels)[index // p % m] for p in powers], axis=1)
 
 
 def _one_at_a_time(d: Design, index: np.ndarray) -> np.ndarray:
-    """All at the middle; then each input by itself at each level."""
+    """First all inputs at the middle, then each input by itself at each level."""
     found = np.full((len(index), len(d.names)), 0.5)
     moved = np.flatnonzero((index > 0) & (index <= len(d.names) * len(d.levels)))
     which, level = np.divmod(index[moved] - 1, len(d.levels))
@@ -140,7 +141,7 @@ def _one_at_a_time(d: Design, index: np.ndarray) -> np.ndarray:
 
 
 def _saltelli(d: Design, index: np.ndarray) -> np.ndarray:
-    """Groups of a point a, points of a with one input of b each, and b (as SALib reads them)."""
+    """Groups of a point a, copies of a with one input of b each, and b (in the order that SALib reads)."""
     k = len(d.names)
     group, which = np.divmod(index, k + 2)
     base = _sobol_points(d, 2 * k, np.arange(group[0], group[-1] + 1))[group - group[0]]
@@ -149,7 +150,8 @@ def _saltelli(d: Design, index: np.ndarray) -> np.ndarray:
 
 
 def _morris(d: Design, index: np.ndarray) -> np.ndarray:
-    """Walks on a grid: from a point of it, each input once by half of its levels, in an order of their own."""
+    """Walks on a grid: from a grid point, each input is moved once by half of its levels, in an order that differs
+    between walks."""
     k, levels = len(d.names), MORRIS_LEVELS
     step = levels / 2 / (levels - 1)
     walk, turn = np.divmod(index, k + 1)
@@ -176,19 +178,19 @@ def _salt(d: Design, name: str) -> int:
 
 
 def _fraction(index: np.ndarray, salt: int) -> np.ndarray:
-    """Uniform in (0, 1), a function of index and salt."""
+    """Uniform in (0, 1), as a function of index and salt."""
     bits = mixed(mixed(index.astype(np.uint64)) ^ np.uint64(salt % 2**64)) >> np.uint64(11)
     return (bits.astype(float) + 0.5) / 2**53
 
 
 def _middle(x: np.ndarray) -> np.ndarray:
-    """Away from 0 and 1, where a normal distribution is infinite."""
+    """Limits x to numbers away from 0 and 1, where a normal distribution is infinite."""
     return np.clip(x, 2.0**-33, 1 - 2.0**-33)
 
 
 def permuted(index: np.ndarray, n: int, salt: int) -> np.ndarray:
-    """Where a random permutation of 0 ... n - 1 puts each index, without the others (a Feistel network, walked until it
-    ends below n)."""
+    """Where a random permutation of 0 ... n - 1 puts each index, without computing the others (a Feistel network,
+    applied until the result is below n)."""
     half = max(1, (max(n - 1, 1).bit_length() + 1) // 2)
     mask = np.uint64(2**half - 1)
     x = (index % n).astype(np.uint64)

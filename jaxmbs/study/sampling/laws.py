@@ -1,7 +1,8 @@
-"""Laws of one number that have no formula: values with weights, measured values, mixtures of other laws.
+"""Distributions of one number that have no formula: values with weights, measured values, mixtures of other
+distributions.
 
-A law maps a symmetric uniform number s in (-1, 1) to its quantile at the probability (s + 1) / 2; it grows with s, so that
-correlations and stratified plans keep their sense (but for rows of a table that are drawn together).
+A law maps a symmetric uniform number s in (-1, 1) to its quantile at the probability (s + 1) / 2. It increases with s,
+so that correlations and stratified designs keep their meaning (except for rows of a table that are drawn together).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from jaxmbs.study.distributions import Components
 
 Array = Any
-_HALVINGS = {4: 60, 8: 100}  # of a bracket, by bytes of a number: until no number lies between
+_HALVINGS = {4: 60, 8: 100}  # bisections, by bytes of a number, until no number lies between the ends
 
 
 class Law(Protocol):
@@ -45,7 +46,8 @@ class Law(Protocol):
 
 @dataclass(frozen=True)
 class Steps:
-    """values (m,) in the order in which s meets them, with their probabilities shares (m,)."""
+    """Discrete distribution: values (m,), in the order in which they are reached as s grows, with their probabilities
+    shares (m,)."""
 
     values: np.ndarray
     shares: np.ndarray
@@ -72,7 +74,7 @@ class Steps:
 
 @dataclass(frozen=True)
 class Line:
-    """Between m sorted measured values, each gap alike: NumPy's quantile of them."""
+    """Distribution between m sorted measured values, with the same probability in each gap: NumPy's quantile of them."""
 
     values: np.ndarray
 
@@ -87,7 +89,7 @@ class Line:
     @property
     def spread(self) -> float:
         a, b = self.values[:-1], self.values[1:]
-        square = float(np.mean((a * a + a * b + b * b) / 3))  # of a uniform number in each gap
+        square = float(np.mean((a * a + a * b + b * b) / 3))  # mean square of a uniform number in each gap
         return float(np.sqrt(max(0.0, square - float(np.mean((a + b) / 2)) ** 2)))
 
     def quantile(self, s: Array, dtype: Any) -> Array:
@@ -97,7 +99,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Mixed:
-    """One of m laws with the probabilities shares (m,): parts has a row for each."""
+    """Mixture of m distributions with the probabilities shares (m,); parts has a row for each."""
 
     parts: Components
     shares: np.ndarray
@@ -121,7 +123,7 @@ class Mixed:
         return float(np.sqrt(self.shares @ (self.parts.spread**2 + (self.parts.middle - mean) ** 2)))
 
     def cumulative(self, x: Array) -> Array:
-        """2 F(x) - 1, F the probability of a smaller number; x an array of JAX or NumPy."""
+        """2 F(x) - 1, where F is the probability of a smaller number; x: an array of JAX or NumPy."""
         if isinstance(x, np.ndarray):
             from scipy.special import erf as of
 

@@ -1,4 +1,4 @@
-"""What a study file says of its draws: measured data beside it, dispersions with what ties them together."""
+"""Reads the draws of a study file: measured data next to it, and dispersions with their correlations."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def beside_study(folder: Path, data: dict[str, Any], trust: bool = False) -> dict[str, Any]:
-    """The tables with the CSV files that they name found in the folder."""
+    """The tables, with the CSV files that they name replaced by their paths in the folder."""
     for name, table in data["dispersions"].items() if isinstance(data.get("dispersions"), dict) else ():
         file = table.get("file") if isinstance(table, dict) else None
         if isinstance(file, str):
@@ -46,7 +46,8 @@ def measured(file: Any) -> dict[str, bytes]:
 
 
 def resolved(file: Any, model: Model, joints: Mapping[str, Joint], q0: np.ndarray, v0: np.ndarray) -> Dispersions:
-    """Dispersions, with what ties them together. Raises InputError also where a plan and a tie exclude one another."""
+    """Dispersions with their correlations, and with the draws that samples of a day share. Raises InputError also if
+    the design does not allow these."""
     own = file.study
     found = dispersions.resolve(file.dispersions, model, joints, q0, v0, file.correlations, own.per_day)
     if own.design != RANDOM and own.per_day > 1:

@@ -1,4 +1,4 @@
-"""Distributions of a study file beside those with a formula: values with weights, measured data, mixtures."""
+"""Distributions of a study file other than those with a formula: values with weights, measured data, mixtures."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from jaxmbs.study.distributions import (
 )
 from jaxmbs.study.sampling.laws import Law, Line, Mixed, Steps
 
-_FEWEST = 2  # measured values
+_FEWEST = 2  # measured values, or parts of a mixture
 
 
 class Discrete(Distribution):
-    """One of some values, each with its weight."""
+    """One of several values, each with its weight."""
 
     distribution: Literal["discrete"] = named()
     values: Numbers = stated("list of numbers", "the values")
@@ -40,7 +40,7 @@ class Discrete(Distribution):
 
 
 class Empirical(Distribution):
-    """Measured values: columns of a CSV file beside the study, with a header line."""
+    """Measured values: columns of a CSV file next to the study, with a header line."""
 
     distribution: Literal["empirical"] = named()
     file: str = stated("file name", "CSV file beside this one, with names in its first line")
@@ -53,7 +53,7 @@ class Empirical(Distribution):
 
     @property
     def whole_rows(self) -> bool:
-        """Whether numbers of one row go together: one draw for all of them."""
+        """Whether the numbers of one row are drawn together: one random number for all of them."""
         return len(self.columns) > 1 or bool(self.draw)
 
     def components(self, neutral: np.ndarray, factor: float) -> Components:
@@ -73,7 +73,7 @@ class Empirical(Distribution):
 
 
 class Part(Table):
-    """One law of a mixture."""
+    """One distribution of a mixture."""
 
     weight: Positive = stated("number > 0", "how often the part is drawn, beside the others")
     of: Annotated[Normal | TruncatedNormal | Uniform | Lognormal, Field(discriminator="distribution")] = stated(
@@ -82,7 +82,7 @@ class Part(Table):
 
 
 class Mixture(Distribution):
-    """Now from one distribution, now from another: lots, sound and weak units."""
+    """Draws from one of several distributions, chosen at random: lots, sound and weak units."""
 
     distribution: Literal["mixture"] = named()
     parts: list[Part] = stated("list of tables", "the distributions, each with its weight")
