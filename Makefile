@@ -26,10 +26,10 @@ $(TYPED): $(STAMP) pyproject.toml $(shell find jaxmbs -name '*.py')
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	touch $(TYPED)
 
-test-slow: $(STAMP)  ## the longer runs that the default leaves out, then the default tests compiled as for a user
+test-slow: $(STAMP)  ## the longer runs that the default leaves out, then a SHARE of the default tests compiled as for a user
 	$(BIN)/python -m pip install -q -e '.[test,buckets]'
 	$(PYTEST) --slow -m "slow and not optimised"
-	$(PYTEST) --slow -m "optimised or not slow"
+	$(PYTEST) --slow -m "optimised or not slow" --share $(or $(SHARE),8)
 
 test-newest: $(STAMP)  ## the default tests on a newer Python (NEWEST), with the newest of everything that PyPI serves for it
 	$(BIN)/python -m pip install -q uv

@@ -19,7 +19,7 @@ import pytest
 from jaxmbs.batching import kept
 from jaxmbs.dynamics.state.calling import with_room
 from tests.lowering import share_contexts
-from tests.sessions import optimised
+from tests.sessions import drawn, optimised
 
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_rank_promotion", "raise")
@@ -49,6 +49,9 @@ if jax.__version_info__ < (0, 11):  # XLA ends a process that names an option wh
 
 def pytest_addoption(parser):
     parser.addoption("--slow", action="store_true", help="run the tests marked slow too")
+    parser.addoption(
+        "--share", type=int, default=1, help="of the files that are not optimised one in so many, by commit"
+    )
 
 
 def pytest_configure(config):
@@ -68,8 +71,12 @@ def pytest_configure(config):
 
 def pytest_ignore_collect(collection_path, config):
     """Neither of the two sessions imports the files of the other."""
+    if collection_path.suffix != ".py":
+        return None
     other = {"optimised": False, **dict.fromkeys(QUICKLY, True)}.get(config.getoption("markexpr"))
-    return True if collection_path.suffix == ".py" and optimised(collection_path) is other else None
+    return (
+        True if optimised(collection_path) is other or not drawn(collection_path, config.getoption("share")) else None
+    )
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests import release
+from tests import release, sessions
 
 ROWS = [
     ("default tests, lint and types", "4449 passed", 300.0, 590.0),
@@ -35,3 +35,13 @@ def test_stages_of_one_commit_are_in_one_table(tmp_path, monkeypatch):
         release.TABLE.write_text(release.table([(names[name], "3 passed", 60.0, 90.0)]), encoding="utf-8")
         rows = release.TABLE.read_text(encoding="utf-8").splitlines()[6:]
         assert rows == [f"| {names[k]} | 3 passed | 1.0 | 1.5 |" for k in there]
+
+
+def test_shares_of_the_default_tests_are_all_of_them(monkeypatch):
+    """Eight commits that follow one another run every file as for a user; the optimised ones run each time."""
+    files, seen = sorted((release.ROOT / "tests").rglob("test_*.py")), []
+    for turn in range(8):
+        monkeypatch.setattr(sessions, "turn", lambda turn=turn: turn)
+        seen += [path for path in files if sessions.drawn(path, 8)]
+    for path in files:
+        assert seen.count(path) == (8 if sessions.optimised(path) else 1), path

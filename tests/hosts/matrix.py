@@ -7,7 +7,6 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import date
 from pathlib import Path
 
 from tests.sessions import optimised
@@ -99,14 +98,6 @@ SHARE = (
     "spatial/test_scalars.py", "dynamics/test_jacobian.py", "dynamics/constrained/test_metric.py", "model/test_graph.py",
     "simulate/test_grid.py", "batching/test_movement.py",
 )  # fmt: skip
-
-
-def turn() -> int:
-    """A number of the commit, or of the day where there is none."""
-    asked = subprocess.run(
-        ["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, encoding="utf-8", check=False
-    )
-    return int(asked.stdout[:12], 16) if asked.returncode == 0 else date.today().toordinal()
 
 
 def dealt(host: Host, number: int) -> tuple[str, ...]:

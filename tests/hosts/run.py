@@ -8,7 +8,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.hosts.matrix import FILES, HOSTS, ROOT, dealt, obstacle, ran, sessions, turn
+from tests.hosts.matrix import FILES, HOSTS, ROOT, dealt, obstacle, ran, sessions
+from tests.sessions import turn
 
 TABLE = ROOT / "build" / "hosts.md"
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.hosts.matrix import FILES, HOSTS, ROOT, SHARE, Host, dealt, obstacle, ran, sessions, turn
+from tests.hosts.matrix import FILES, HOSTS, ROOT, SHARE, Host, dealt, obstacle, ran, sessions
+from tests.sessions import turn
 
 
 def test_a_share_of_the_matrix(tmp_path):
