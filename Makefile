@@ -31,12 +31,13 @@ test-slow: $(STAMP)  ## the longer runs that the default leaves out, then a SHAR
 	$(PYTEST) --slow -m "slow and not optimised"
 	$(PYTEST) --slow -m "optimised or not slow" --share $(or $(SHARE),8)
 
-test-newest: $(STAMP)  ## the default tests on a newer Python (NEWEST), with the newest of everything that PyPI serves for it
+test-newest: $(STAMP)  ## the default tests on a newer Python (NEWEST; this one if that cannot be had), with the newest of everything that PyPI serves for it
 	$(BIN)/python -m pip install -q uv
-	$(BIN)/uv venv -q --clear --python $(NEWEST) $(VENV)-newest
+	$(BIN)/uv venv -q --clear --python $(NEWEST) $(VENV)-newest || $(BIN)/uv venv -q --clear --python $(BIN)/python $(VENV)-newest
 	$(BIN)/uv pip install -q --python $(VENV)-newest/bin/python -e '.[test]'
 	$(VENV)-newest/bin/python -m pytest -n $(or $(JOBS),2) --dist worksteal -m "not optimised" $(TESTS)
 	$(VENV)-newest/bin/python -m pytest -n $(or $(JOBS),2) --dist worksteal -m optimised $(TESTS)
+	@$(VENV)-newest/bin/python -c 'import platform, jax; print("on Python", platform.python_version(), "with JAX", jax.__version__)'
 
 test-robots: $(STAMP)  ## a public collection of robots against Pinocchio, 130 MB to download; writes its table
 	$(BIN)/python -m pip install -q -e '.[robots]'

@@ -49,8 +49,9 @@ def ran(target):
 
 
 def outcome(status, output):
-    """In words: what pytest counted last in each of its sessions, or what the stage said last."""
+    """In words: what pytest counted last in each of its sessions and what these ran on, or what the stage said last."""
     counted = re.findall(r"^(?:=+ )?(\d+ (?:passed|failed).*?) in ", output, re.MULTILINE)
+    counted += re.findall(r"^on Python .*$", output, re.MULTILINE)
     said = "; ".join(counted) or next((x.strip() for x in reversed(output.splitlines()) if x.strip()), "nothing")
     return said if status == 0 else f"**failed** (exit status {status}): {said}"
 

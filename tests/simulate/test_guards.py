@@ -147,3 +147,43 @@ def test_more_events_than_there_is_room_for_stop_the_run():
     run = mbs.simulate(mbs.set(ball(), {"floor.restitution": 0.9}), [0.05], np.zeros(1), 4.0, 0.02)
     assert run.status == mbs.Status.UNFINISHED and np.all(run.events.index == 0)
     assert np.all(np.asarray(run.q) > -1e-12)
+
+
+@pytest.mark.parametrize("how", [jax.jacfwd, jax.jacrev])
+def test_of_two_events_at_one_instant_each_has_its_own_derivative(how):
+    """Two equal bodies that gravity slows down: after the first bounce, the second is due at the very start of its step."""
+    mech = mbs.Mechanism("pair", gravity=(-9.81, 0, 0))
+    for name in ("a", "b"):
+        mech.add_body(name, mass=1.0)
+        mech.add_joint(f"{name}_rail", mbs.Prismatic((1, 0, 0)), "world", name)
+        mech.add_event(f"{name}_stop", mbs.JointReaches(f"{name}_rail", 0.5), mbs.Bounce(f"{name}_rail", 0.5))
+    model = mech.build()
+
+    def times(places, speed):
+        own = mbs.set(model, {"a_stop.value": places[0], "b_stop.value": places[1]})
+        run = mbs.simulate(own, [0.0, 0.0], jnp.full(2, speed), 0.3, 0.1, save_every=None)
+        return jnp.zeros(2).at[run.events.index].set(run.events.time)
+
+    speeds = np.linspace(4.0, 6.0, 8)
+    slopes = jax.jit(jax.vmap(how(times)))(jnp.full((8, 2), 0.5), speeds)
+    expected = np.eye(2) / np.sqrt(speeds**2 - 2 * 9.81 * 0.5)[:, None, None]
+    np.testing.assert_allclose(slopes, expected, atol=1e-12)
+
+
+def test_an_event_in_a_long_step_has_the_derivative_of_the_numerical_motion():
+    """Steps of a quarter of a second, in which the pendulum's numerical motion is 1 % off: the rate by which an event is
+    located is that of the exact motion, its derivative is not."""
+    mech = mbs.Mechanism("pendulum", gravity=(0, 0, -9.81))
+    mech.add_body("rod", mass=1.0, com=(0, 0, -1), inertia=(0.1, 0.1, 0.1))
+    mech.add_joint("hinge", mbs.Revolute((0, 1, 0)), "world", "rod")
+    mech.add_event("stop", mbs.JointReaches("hinge", 0.4), mbs.Bounce("hinge", 0.5))
+    model = mech.build()
+
+    def end(speed):
+        run = mbs.simulate(model, [0.0], speed[None], 1.0, 0.25, save_every=None)
+        return jnp.array([run.q[-1, 0], run.v[-1, 0], run.events.time[0]])
+
+    h = 1e-4
+    values, slopes = jax.jit(jax.vmap(lambda v: jax.jvp(end, (v,), (1.0,))))(2.0 + h * jnp.arange(-2.0, 3.0))
+    differences = (values[0] - 8 * values[1] + 8 * values[3] - values[4]) / (12 * h)
+    np.testing.assert_allclose(slopes[2], differences, rtol=1e-8)

@@ -88,6 +88,15 @@ def test_what_a_latch_leaves_is_the_impact_of_its_lock(kind, method, tolerance):
     assert abs(run.energy_error[-1]) < 1e-6
 
 
+def test_no_rounding_is_left_in_the_rate_of_a_joint_that_latches():
+    """The slopes of a step sum up to the jump only to rounding; the rate that the impact stops is zero exactly."""
+    model, q, v, joint = moving("loop", mbs.Lock("crank_hinge"), mbs.Finish())
+    run = jax.jit(jax.vmap(lambda k: mbs.simulate(model, q, k * v, 2.0, 0.01, tau=law, save_every=None)))
+    found = run(jnp.linspace(1.0, 1.3, 32))
+    assert np.all(found.status == mbs.Status.OK) and np.all(found.events.index[:, 0] == 0)
+    assert np.all(found.v[:, -1, model.v_slice(joint)] == 0)
+
+
 @pytest.mark.usually("loop")
 @pytest.mark.parametrize(
     "kind, method, apart",
