@@ -1,8 +1,8 @@
 """Everything that the project can check of itself, one stage after another: `make test-release`, about two hours.
 
-Writes release.md beside this file: what passed, how long it took, on which machine, from which commit; stages that are run
-by themselves join those of the same commit. When all are there, one line on them goes into the README and the manual,
-between marks that are there for it.
+Writes a table: what passed, how long it took, on which machine, from which commit; stages that are run by themselves join
+those of the same commit. It stays in build/release.md until all are there. Then it becomes release.md beside this file, and
+one line on it goes into the README and the manual, between marks that are there for it.
 """
 
 import os
@@ -17,6 +17,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 TABLE = Path(__file__).with_name("release.md")
+SO_FAR = (
+    ROOT / "build" / "release.md"
+)  # the tests must not see a table that is not whole: they compare the pages with it
 PAGES = {"README.md": "tests/release.md", "docs/index.md": "../tests/release.md"}  # and the table as seen from there
 BEGIN, END = "<!-- last release check -->", "<!-- end -->"
 STAGES = {
@@ -58,14 +61,19 @@ def outcome(status, output):
 
 def before():
     """{stage: its row as it stands in the table}, of stages that ran from this very commit."""
-    text = TABLE.read_text(encoding="utf-8") if TABLE.exists() else ""
+    text = SO_FAR.read_text(encoding="utf-8") if SO_FAR.exists() else ""
     if f"from commit {git('rev-parse', '--short', 'HEAD')}. " not in text:
         return {}
     return {row.split(" | ")[0].removeprefix("| "): row for row in text.splitlines()[6:]}
 
 
 def table(rows):
-    changed = " and changes that are not committed" if git("status", "--porcelain", "--untracked-files=no") else ""
+    """The table with these rows; the one file that a stage writes is no change."""
+    changed = (
+        " and changes that are not committed"
+        if git("status", "--porcelain", "--untracked-files=no", "--", ".", ":!tests/io/robots.md")
+        else ""
+    )
     machine = f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores"
     head = (
         f"# The last run of everything\n\nWritten by `make test-release` on {datetime.now(UTC):%Y-%m-%d}, from commit "
@@ -106,10 +114,13 @@ def main(names):
         status, output, wall, cpu = ran(target)
         failed |= status != 0
         rows.append((name, outcome(status, output), wall, cpu))
-        TABLE.write_text(table(rows), encoding="utf-8")  # what is known stays if a later stage is stopped
-    if all(name in TABLE.read_text(encoding="utf-8") for name, _ in STAGES.values()):
+        SO_FAR.parent.mkdir(exist_ok=True)
+        SO_FAR.write_text(table(rows), encoding="utf-8")  # what is known stays if a later stage is stopped
+    said = SO_FAR.read_text(encoding="utf-8")
+    if all(name in said for name, _ in STAGES.values()):
+        TABLE.write_text(said, encoding="utf-8")
         tell()
-    print(TABLE.read_text(encoding="utf-8"))
+    print(said)
     return int(failed)
 
 

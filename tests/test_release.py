@@ -28,12 +28,12 @@ def test_pages_say_what_the_table_says(name):
 
 
 def test_stages_of_one_commit_are_in_one_table(tmp_path, monkeypatch):
-    monkeypatch.setattr(release, "TABLE", tmp_path / "release.md")
+    monkeypatch.setattr(release, "SO_FAR", tmp_path / "release.md")
     names = [name for name, _ in release.STAGES.values()]
     for commit, name, there in (("abc", 4, [4]), ("abc", 0, [0, 4]), ("abc", 4, [0, 4]), ("def", 1, [1])):
         monkeypatch.setattr(release, "git", lambda *words, here=commit: here if words[0] == "rev-parse" else "")
-        release.TABLE.write_text(release.table([(names[name], "3 passed", 60.0, 90.0)]), encoding="utf-8")
-        rows = release.TABLE.read_text(encoding="utf-8").splitlines()[6:]
+        release.SO_FAR.write_text(release.table([(names[name], "3 passed", 60.0, 90.0)]), encoding="utf-8")
+        rows = release.SO_FAR.read_text(encoding="utf-8").splitlines()[6:]
         assert rows == [f"| {names[k]} | 3 passed | 1.0 | 1.5 |" for k in there]
 
 
