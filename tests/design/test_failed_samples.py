@@ -12,6 +12,7 @@ from jaxmbs.design.comparison import compare
 from jaxmbs.design.file import read
 from jaxmbs.design.local import Problems
 from jaxmbs.design.problem import Prepared
+from jaxmbs.design.samples import Moved
 
 SLIDER = """
 criteria = ["travel < 0.5 m in 50 %"]
@@ -110,6 +111,16 @@ def test_slopes_of_the_rest_are_those_without_the_failed(slider):
     here, *beside = Problems(prepared, 3)(np.concatenate([x, x + 1e-5, x - 1e-5]))
     assert here.finite
     assert here.slope[0] == pytest.approx((beside[0].cost - beside[1].cost) / 2e-5, rel=1e-5)
+
+
+def test_only_motions_that_completed_have_a_number():
+    """Whatever the others left as their value."""
+    status = jnp.array([int(s) for s in (mbs.Status.OK, mbs.Status.COARSE, mbs.Status.NOT_FINITE, mbs.Status.OK)])
+    x = jnp.array([1.0, 2.0, 3.0, jnp.inf])
+    moved = Moved({"travel": x}, {}, {}, {}, status)
+    np.testing.assert_array_equal(
+        OutputValue("travel").number(moved, None)[:, 0], [1.0, np.inf, np.inf, np.nan]
+    )  # an infinite value of a motion that completed is not defined
 
 
 def test_failures_are_on_the_bad_side_of_shares_and_quantiles():

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import jaxmbs as mbs
-from jaxmbs.design import Function, pareto
+from jaxmbs.design import FrontPoint, Function, Status, pareto
+from jaxmbs.design.front import _not_dominated
 from tests.design.published import Published, problem
 from tests.design.test_failed_samples import SLIDER
 from tests.study.conftest import command  # noqa: F401
@@ -62,6 +63,19 @@ def test_a_front_in_two_parts_under_a_condition():
     t = np.linspace(0, 1.5, 3001)
     border = np.maximum(np.asarray(wave(t)), 0.0)
     assert all(border[t <= a].min() >= b - 1e-5 for a, b in front.values) and len(front.points) + front.dropped == 11
+
+
+def test_what_others_beat_and_what_is_no_minimum_is_dropped():
+    def point(f, g, status=Status.LEAST):
+        return FrontPoint((f, g), {}, np.zeros(1), status)
+
+    kept = [point(0.0, 1.0), point(0.4, 0.5), point(1.0, 0.0)]
+    beaten = [point(0.2, 1.0), point(0.5, 0.6), point(0.6, 0.5), point(1.1, 0.0)]
+    near = np.array([1e-3, 1e-3])
+    others = [point(0.0, 0.0, Status.STEPS), point(0.4004, 0.4999)]
+    assert _not_dominated([*beaten, *reversed(kept), *others], near) == kept
+    nearly = point(0.4004, 0.4)
+    assert _not_dominated([*kept, nearly], near) == [kept[0], nearly, kept[2]]
 
 
 def test_what_is_no_front_is_refused():

@@ -70,7 +70,9 @@ def constraints_of(s: Structure) -> tuple[Constraint, ...]:
             joints = (e.joint,) if e.driver is None else (e.joint, e.driver)
             out.append(Constraint(1, tuple(s.find_joint(x) for x in joints), True))
         else:
-            out.append(Constraint(e.count, (s.body_index[WORLD], s.find_body(getattr(e, e.bodies[0]))), False))
+            own, *carrier = (getattr(e, f) for f in e.bodies)
+            ends = (carrier[0] if carrier else WORLD, own)
+            out.append(Constraint(e.count, tuple(s.find_body(x) for x in ends), False))
     return tuple(out)
 
 

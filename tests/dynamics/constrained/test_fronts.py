@@ -30,7 +30,7 @@ def pose(dice):
 
 
 def tangled(seed, bodies=9):
-    """A tree of bodies with loops between any of them and the world, a gear, a blade and a rotor."""
+    """A tree of bodies with loops between any of them and the world, a gear, a rotor, blades on the world and on a body."""
     dice = np.random.default_rng(seed)
     mech = mbs.Mechanism(f"tangle {seed}", gravity=(1.0, 2.0, -9.0))
     for i in range(bodies):
@@ -45,6 +45,7 @@ def tangled(seed, bodies=9):
         mech.close_loop(f"loop{k}", CUTS[dice.integers(len(CUTS))], *ends, pose(dice), pose(dice))
     mech.add_constraint("gear", mbs.Coupling("j5", "j2", coefficients=(0.1, -2.0, 0.3)))
     mech.add_constraint("blade", mbs.KnifeEdge("b1", point=(0.1, 0.2, 0.3)))
+    mech.add_constraint("skate", mbs.KnifeEdge("b4", point=(0.3, 0.1, 0.2), on="b3"))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", mbs.ModelWarning)
         return mech.build()
@@ -104,6 +105,25 @@ def rockers(mass_of_bar=2.0):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", mbs.ModelWarning)
         return mech.build()
+
+
+@pytest.mark.interpreted
+def test_a_blade_and_a_wheel_on_a_body_that_moves():
+    """A carriage that carries them along: at rest on it, nothing moves along their rows."""
+    mech = mbs.Mechanism("carriage")
+    mech.add_body("carriage", 5.0, (0, 0, 0), (1.0, 1.0, 1.0))
+    mech.add_joint("rail", mbs.Free(), "world", "carriage")
+    for k in range(3):
+        mech.add_body(f"wheel{k}", 1.0, (0, 0, 0), (0.1, 0.2, 0.1))
+        mech.add_joint(f"free{k}", mbs.Free(), "carriage", f"wheel{k}")
+        mech.add_constraint(f"rim{k}", mbs.RollingDisc(f"wheel{k}", radius=0.3, on="carriage"))
+        mech.add_constraint(f"edge{k}", mbs.KnifeEdge(f"wheel{k}", normal=(0, 0.6, 0.8), on="carriage"))
+    model = mech.build()
+    assert plan_of(model.structure) is not None
+    q, v = model.neutral().at[9::7].set(0.3), jnp.zeros(model.nv).at[:6].set(jnp.arange(1.0, 7.0))
+    found = row_groups(State(Tree(model, jnp.float64), q, v, 0.0, None), plan_of(model.structure))
+    np.testing.assert_allclose(found.rate, 0.0, rtol=0, atol=1e-14)
+    np.testing.assert_allclose(found.residual, 0.0, rtol=0, atol=1e-14)
 
 
 @pytest.mark.interpreted
