@@ -29,7 +29,7 @@ $(TYPED): $(STAMP) pyproject.toml $(shell find jaxmbs -name '*.py')
 test-slow: $(STAMP)  ## the longer runs that the default leaves out, then a SHARE of the default tests compiled as for a user
 	$(BIN)/python -m pip install -q -e '.[test,buckets]'
 	$(PYTEST) --slow -m "slow and not optimised"
-	$(PYTEST) --slow -m "optimised or not slow" --share $(or $(SHARE),8)
+	$(PYTEST) --slow -m "optimised or not slow" --share $(or $(SHARE),16)
 
 test-newest: $(STAMP)  ## the default tests on a newer Python (NEWEST; this one if that cannot be had), with the newest of everything that PyPI serves for it
 	$(BIN)/python -m pip install -q uv
@@ -45,7 +45,7 @@ test-robots: $(STAMP)  ## a public collection of robots against Pinocchio, 130 M
 	$(BIN)/python -m tests.io.robots
 
 test-hosts: $(STAMP)  ## the tests that compute, as on other processors, locales, folders and limits (HOSTS="...", FILES="...")
-	$(BIN)/python -m tests.hosts.run --hosts $(HOSTS) --files $(FILES)
+	$(BIN)/python -m tests.hosts.run -j $(or $(JOBS),2) --hosts $(HOSTS) --files $(FILES)
 
 test-faults: $(STAMP)  ## whether the tests notice the seeded faults, ten minutes to half an hour
 	$(BIN)/python -m tests.faults.run -j $(or $(JOBS),2) $(FAULTS)

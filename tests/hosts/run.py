@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tests.hosts.matrix import FILES, HOSTS, ROOT, dealt, obstacle, ran, sessions
@@ -41,6 +42,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--hosts", nargs="*", default=[], help="parts of their names; all if left out")
     parser.add_argument("--files", nargs="*", default=[], help="parts of their names; all if left out")
+    parser.add_argument("-j", type=int, default=2, help="hosts at a time")
     given = parser.parse_args()
     hosts = [h for h in HOSTS if not given.hosts or any(part in h.name for part in given.hosts)]
     number = turn()
@@ -49,20 +51,20 @@ def main():
         every = FILES + dealt(host, number)
         return tuple(f for f in every if not given.files or any(part in f for part in given.files))
 
-    lines = ["| host | passed | failed | time |", "|---|---|---|---|"]
+    lines, bad = ["| host | passed | failed | time |", "|---|---|---|---|"], 0
     print("\n".join(lines), flush=True)
-    fine = any(files(host) for host in hosts)
-    with tempfile.TemporaryDirectory() as folder:
-        for host in hosts:
-            line, passed, said = row(host, files(host), Path(folder))
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(given.j) as pool:
+        for line, passed, said in pool.map(lambda host: row(host, files(host), Path(folder)), hosts):
             lines.append(line)
             print(line, flush=True)
             if not passed:
-                fine = False
+                bad += 1
                 print(said[-4000:], file=sys.stderr, flush=True)
     TABLE.parent.mkdir(exist_ok=True)
     TABLE.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return 0 if fine else 1
+    passed = sum(int(found[1]) for found in (re.match(r"\| [^|]* \| (\d+) \|", line) for line in lines) if found)
+    print(f"{len(hosts)} hosts, {passed} tests passed, {bad or 'no'} host{'' if bad == 1 else 's'} with failures")
+    return 0 if passed and not bad else 1
 
 
 if __name__ == "__main__":
