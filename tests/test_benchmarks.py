@@ -11,6 +11,7 @@ import pytest
 from benchmarks import generated, limits, made_from, peers, solvers, suite
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("function", [suite.FORWARD, suite.INVERSE, suite.MASS])
 def test_peers_agree(function):
     row = suite.measure(suite.Case(function, "arm7", "float64", 3), repeats=7)
@@ -47,6 +48,7 @@ def test_operations_are_counted():
     assert limits.traced(product.jaxpr, "float64") == 2 * 3 * 5 * 7
 
 
+@pytest.mark.slow
 def test_the_limit_is_the_larger_of_two():
     peaks = {"float64": 1e9, "float32": 2e9, "copy": {"1000": 1e10, "1000000": 1e9}}
     assert limits.limit(100, 8, 1, "float64", peaks) == (100.0, "arithmetic")
@@ -57,6 +59,7 @@ def test_the_limit_is_the_larger_of_two():
     assert found["float32"] > 1e8 and all(rate > 1e7 for rate in found["copy"].values())
 
 
+@pytest.mark.slow
 def test_plain_jit_inlined_or_not_gives_the_same():
     case = suite.Case(suite.INVERSE, "arm7", "float64", 4)
     ours = suite.own(suite.robot("arm7"), case, suite.inputs(suite.robot("arm7"), case))
@@ -64,6 +67,7 @@ def test_plain_jit_inlined_or_not_gives_the_same():
         assert np.abs(ours.plain(inlined)() - ours.run()()).max() < 1e-10
 
 
+@pytest.mark.slow
 def test_a_free_base_in_pinocchio_and_what_it_cannot_do():
     case = suite.Case(suite.FORWARD, "humanoid30", "float64", 2)
     model = suite.robot("humanoid30")

@@ -52,6 +52,7 @@ def test_the_output(guide):
     assert float(found["height"][0]) == pytest.approx(0.3) and output.measures({}) == "length"
 
 
+@pytest.mark.slow
 def test_the_integrator(guide):
     """Of order 2: a fourth of the error at half the step, with an event and a free body's quaternion on the way."""
     mech = mbs.Mechanism("stone", gravity=(0.0, 0.0, -9.81))

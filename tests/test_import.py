@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 SCRIPT = """
 import jax
 from jax._src import xla_bridge
@@ -20,6 +22,7 @@ assert xla_bridge.backends_are_initialized()  # the question itself works
 """
 
 
+@pytest.mark.slow
 def test_import_and_build_touch_no_device():
     done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=False, encoding="utf-8")
     assert done.returncode == 0, done.stderr

@@ -64,6 +64,7 @@ def test_every_part_has_its_layer():
     assert parts - {"__init__", "public", "cli", "study", "design", "view"} == set(LAYERS)
 
 
+@pytest.mark.slow
 def test_no_file_imports_itself_by_way_of_others():
     names = {".".join(("jaxmbs", *p.relative_to(ROOT).with_suffix("").parts)): p for p in ROOT.rglob("*.py")}
     arrows = {n: [m for m in imported(p) if m in names] for n, p in names.items()}

@@ -9,6 +9,7 @@ import jaxmbs
 import jaxmbs.study
 
 
+@pytest.mark.slow
 def test_public_names_go_before_files_of_the_same_name():
     code = "from jaxmbs.simulate import Status; from jaxmbs.study.run import run; import jaxmbs as mbs, jaxmbs.study as s; "
     code += "print(callable(mbs.simulate), s.run is run, mbs.study is s, 'Revolute' in dir(mbs))"

@@ -38,7 +38,7 @@ def test_stages_of_one_commit_are_in_one_table(tmp_path, monkeypatch):
 
 
 def test_shares_of_the_default_tests_are_all_of_them(monkeypatch):
-    """Eight commits, with a share of one in eight, that follow one another run every file as for a user; the optimised ones run each time."""
+    """Eight commits in a row with a share of one in eight run every file as for a user; the optimised ones run each time."""
     files, seen = sorted((release.ROOT / "tests").rglob("test_*.py")), []
     for turn in range(8):
         monkeypatch.setattr(sessions, "turn", lambda turn=turn: turn)

@@ -11,6 +11,7 @@ from tests.absolute.helpers import EXACT, MODELS, all_solvers, case, joint_react
 from tests.cases import relative
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.usually("grounded tree", "point masses")
 def test_motion_and_reactions(name):
@@ -52,6 +53,7 @@ def test_a_tree_of_two_bodies_without_compiling():
         assert relative(s.M @ X.reshape(-1), s.F + s.Q.T @ multipliers) < EXACT
 
 
+@pytest.mark.slow
 def test_reactions():
     model, q, v, tau = case("free tree")
     a = np.array(scalar.forward_dynamics(model, q.tolist(), v.tolist(), tau.tolist()))
@@ -100,6 +102,7 @@ def test_double_physical_pendulum_of_the_source():
     assert abs(J * alpha - l * (c * (R10[1] + R12[1]) - s * (R10[0] + R12[0]))) < 1e-12
 
 
+@pytest.mark.slow
 def test_switches():
     """A loop that the mode switches off leaves the tree; locks are refused."""
     model, q, v, tau = case("spatial loop")
@@ -116,6 +119,7 @@ def test_switches():
         mbs.absolute.accelerations(model, q, v, mode=model.mode(lock=["motor"]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "planar"), [("double pendulum", False), ("solar array", True)])
 def test_float32(name, planar):
     """Single precision in, single precision out, to 1e-4 of the largest value."""

@@ -22,6 +22,7 @@ def disturbed(name, size):
     return mbs.Pose(position, poses.rotation @ turn), X + size * rng.normal(size=X.shape), poses, X
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["spatial loop", "free tree", "point masses"])
 @pytest.mark.usually("spatial loop", "point masses")
 def test_projection(name):
@@ -54,6 +55,7 @@ def test_small_rotations_are_orthogonal_and_right_to_second_order():
     assert np.abs(small - (np.eye(3) + 1e-3 * K + 5e-7 * K @ K)).max() < 1e-8
 
 
+@pytest.mark.slow
 def test_derivatives_and_solvers():
     model, *_ = case("double pendulum")
     near, V, *_ = disturbed("double pendulum", 0.01)

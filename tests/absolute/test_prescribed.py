@@ -51,6 +51,7 @@ def test_a_body_with_given_acceleration(body):
             assert (np.abs(wrench[k]).max() > 0.1) == needed
 
 
+@pytest.mark.slow
 def test_a_moving_world():
     """Body 0 moves as a function of time: the motion of `moving_base_dynamics`."""
     model, q, v, tau = case("double pendulum")

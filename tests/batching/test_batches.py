@@ -32,6 +32,7 @@ def test_plain_jit_is_jax_jit():
     same(fn(x, scale=2.0), {"y": jnp.sin(x) * 2.0, "n": jnp.arange(3)})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 5, 1024, 1030])
 def test_rows_equal_vmap_for_any_batch_size(size):
     """Sizes below, at and above one block, with a model whose numbers vary."""
@@ -44,6 +45,7 @@ def test_rows_equal_vmap_for_any_batch_size(size):
     same(mbs.jit(energy_and_poses, in_axes=axes)(batched, q, v), want)
 
 
+@pytest.mark.slow
 def test_rows_along_any_axis_and_inside_another_jit():
     model = mbs.library.double_pendulum().build()
     q = np.random.default_rng(0).normal(size=(2, 7))
@@ -96,6 +98,7 @@ assert mbs.use_all_cores() == n
 """
 
 
+@pytest.mark.slow
 def test_all_cores_give_the_same_results():
     subprocess.run([sys.executable, "-W", "error", "-c", SCRIPT], check=True)
 

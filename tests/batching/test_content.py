@@ -119,6 +119,7 @@ def test_whatever_a_function_reads_is_in_its_digest():
     assert of("# a comment\n" + TEXT) == found[TEXT]
 
 
+@pytest.mark.slow
 def test_the_digest_is_the_same_in_another_process():
     code = "from tests.batching.test_content import TEXT, of\nprint(of(TEXT), of(TEXT, 'Spring'))"
     found = {f"{of(TEXT)} {of(TEXT, 'Spring')}"}

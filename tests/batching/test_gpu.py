@@ -44,6 +44,7 @@ def lowered(run, *args):
 SHORT = "truth values and a loop"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "dtype", "tolerance"),
     [
@@ -61,6 +62,7 @@ def test_interpreted_kernels_equal_vmap(name, dtype, tolerance):
         assert np.array_equal(x, y) if x.dtype == bool else relative(x, y) <= tolerance
 
 
+@pytest.mark.slow
 def test_a_batch_that_would_not_fit_is_done_in_blocks():
     args = arrays(300, np.float64)
     program = MappedProgram(FUNCTIONS["inverse dynamics"], args, [True] * 3)
@@ -68,6 +70,7 @@ def test_a_batch_that_would_not_fit_is_done_in_blocks():
     assert relative(got, jax.vmap(FUNCTIONS["inverse dynamics"])(*args)) < 1e-12
 
 
+@pytest.mark.slow
 def test_numbers_that_all_rows_share():
     model, axes = mbs.vary(ARM, {"link_3.mass": jnp.linspace(1.0, 2.0, 9)})
     q = arrays(9, np.float64)[0]
@@ -76,6 +79,7 @@ def test_numbers_that_all_rows_share():
     assert relative(got, jax.jit(jax.vmap(fn, in_axes))(model, q, jnp.float64(0.5))) < 1e-12
 
 
+@pytest.mark.usually("forward dynamics-*", "inverse dynamics-*", "truth values*")
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_lowered_for_cuda(name, dtype):

@@ -248,6 +248,7 @@ def test_older_processors(processor, has, register, monkeypatch):
         np.testing.assert_allclose(got, want, rtol=1e-14, atol=1e-14)
 
 
+@pytest.mark.slow
 def test_a_processor_of_another_kind(monkeypatch):
     """An arm's forward dynamics for ARM, which is written here and runs there: two rows to a register, no call per row."""
     monkeypatch.setattr(host, "register_bytes", lambda: 16)

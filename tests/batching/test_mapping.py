@@ -296,6 +296,7 @@ def test_shared_numbers_in_loops_and_under_an_outer_trace():
     assert relative(outer(0.3), want) < 1e-14
 
 
+@pytest.mark.slow
 def test_derivatives_are_taken_before():
     """Gradients, tangents and Jacobians inside a row become operations like all others."""
     x, y = inputs()
@@ -331,6 +332,7 @@ def test_dynamics_equal_vmap(name, dtype, tolerance, rng):
     same(ARM[name], q, v, tolerance=tolerance)
 
 
+@pytest.mark.slow
 def test_forward_dynamics_is_few_loops():
     """Nothing but scalar operations, and in the compiled program no more kernels than its length asks for."""
     q = np.zeros((64, 7))
@@ -341,6 +343,7 @@ def test_forward_dynamics_is_few_loops():
     assert not MappedProgram(ON_ARRAYS["factorized"], inputs(), [True, True]).fused
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 5, 40, 41, 97])
 def test_blocks_that_overlap(size, monkeypatch, rng):
     monkeypatch.setattr(batches, "BLOCK_ROWS", 16)

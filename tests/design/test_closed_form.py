@@ -14,6 +14,7 @@ from jaxmbs.design.file import read
 from tests.design.test_failed_samples import SLIDER
 
 
+@pytest.mark.slow
 def test_static_balance_with_a_bound_on_the_torque():
     """A fifth of the torque may be left: the centre of mass comes to a fifth of its distance, and no nearer."""
     mech = mbs.Mechanism("lever", gravity=(0, 0, -9.81))
@@ -27,6 +28,7 @@ def test_static_balance_with_a_bound_on_the_torque():
     assert design.status is Status.LEAST and design.parameters["lever.com"][0] == pytest.approx(0.1, abs=1e-8)
 
 
+@pytest.mark.slow
 def test_a_robust_design_with_a_known_quantile(tmp_path):
     """The way of a cart is (1 - exp(-10 d)) / d times its normal first speed; the least damper by which 95 % stop in 1 m."""
     i, j = SLIDER.index("[dispersions"), SLIDER.index("[simulation]")
@@ -42,6 +44,7 @@ def test_a_robust_design_with_a_known_quantile(tmp_path):
     assert design.parameters["damper.damping"] == pytest.approx(known, rel=5e-3)
 
 
+@pytest.mark.slow
 def test_the_lightest_counterweights_of_a_four_bar():
     """Its centre of mass rests [R. Berkof, G. Lowen, 1969]: crank and rocker carry moments m (1 - s) a and m s c against
     the coupler's mass m at the part s of its length; the lightest weights are as far out as they may be."""

@@ -43,6 +43,7 @@ def test_published_optima(number):
     assert untrue(p, found(design, len(p.start)), "LEAST", 1e-9) == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seeds", [range(3), pytest.param(range(3, 200), marks=pytest.mark.slow)])
 def test_random_problems_end_with_true_statuses(seeds):
     ended = []
@@ -82,6 +83,7 @@ def test_the_lightest_counterweights_of_a_constant_mass_matrix():
     assert design.parameters["body_2.com"][:2] == pytest.approx(-length, abs=1e-7)
 
 
+@pytest.mark.slow
 def test_a_start_that_meets_the_conditions_is_not_left_for_worse():
     """At the nominal values all holds and little can be gained: the way there leads over a hill, and steps are few."""
     p = Published((0.9, 0.0), lambda x: jnp.sum(x**2) + jnp.sin(9 * x[0]), margins=lambda x: x[0] - 0.8)
@@ -162,6 +164,9 @@ def test_what_the_data_leave_free_is_named():
     assert (
         "lower.mass" in design.reason and "lower.com.z" in design.reason and "1 combination stays free" in design.reason
     )
+    (alone,) = synthesize(Problem(fixed, free[1:], wanted, starts=2)).relations
+    angle = q.sum(axis=1)  # both torques are that of the weight, of known mass 1 kg
+    assert alone.std == pytest.approx(0.01 / (9.81 * np.sqrt(2 * np.sum(np.sin(angle) ** 2))), rel=1e-6)
     known = synthesize(
         Problem(model, free, [MeasuredTorques(still | {"tau": tau}, noise=0.01, goal="least")], starts=2)
     )

@@ -78,6 +78,7 @@ def mean(target, **options):
     return OutputValue("travel", statistic="mean", target=target, goal="least", samples=64, **options)
 
 
+@pytest.mark.slow
 def test_a_few_failed_samples_are_left_out_and_named(slider):
     """Those with the stiffest dampers, whose motions are too coarse, or end at 1e10 m."""
     design = synthesize(wanted(slider, mean(1.3)))
@@ -145,6 +146,7 @@ def test_no_sample_may_be_missing_from_the_worst_or_from_a_condition_on_each(opt
     assert np.isfinite(value.residuals(x, None)).all() and np.isnan(value.residuals(x.at[5].set(jnp.inf), None)).any()
 
 
+@pytest.mark.slow
 def test_an_experiment_whose_motion_fails_explains_nothing(slider):
     model = mbs.set(slider.problem.model, {"damper.damping": 12.0})
     given = {"t": np.linspace(0.5, 5.0, 10), "rail.q": np.full(10, 1 / 12)}

@@ -173,6 +173,7 @@ def test_a_search_says_how_far_it_is(command, under_a_condition, evaluated, tmp_
     assert last == f"looking at the result: best value 0.04, largest violation 0, {sum(evaluated)} evaluations"
 
 
+@pytest.mark.slow
 def test_a_search_gone_on_with_counts_what_it_did(command, under_a_condition, evaluated, monkeypatch):  # noqa: F811
     monkeypatch.setattr(synthesize, "LINES", 1e-9)
     out, said, points = under_a_condition.parent / "out", [], 0
@@ -193,6 +194,7 @@ def test_a_short_search_says_little(option, lines, command, tmp_path, monkeypatc
     assert done.returncode == 0 and done.stderr.splitlines() == lines
 
 
+@pytest.mark.slow
 def test_a_terminal_shows_the_search_in_place(command, tmp_path, monkeypatch):  # noqa: F811
     shown = []
 

@@ -49,6 +49,7 @@ def test_a_front_that_is_not_convex():
     assert f[middle] + g[middle] > 1.1 > f[0] + g[0]
 
 
+@pytest.mark.slow
 def test_a_front_in_two_parts_under_a_condition():
     """A wave as a border leaves a gap: what ends in it is dropped, no point is beaten by another."""
 
@@ -78,6 +79,7 @@ def test_what_others_beat_and_what_is_no_minimum_is_dropped():
     assert _not_dominated([*kept, nearly], near) == [kept[0], nearly, kept[2]]
 
 
+@pytest.mark.slow
 def test_what_is_no_front_is_refused():
     p = two(lambda x: x[0], lambda x: x[1])
     with pytest.raises(mbs.ModelError, match="1 objectives"):
@@ -88,6 +90,7 @@ def test_what_is_no_front_is_refused():
         pareto(two(lambda x: x[0], lambda x: x[1], margins=lambda x: -1 - x @ x), 2)
 
 
+@pytest.mark.slow
 def test_the_command_leaves_a_front(command, tmp_path):  # noqa: F811
     """Two distances of the mean travel of a cart; their roots add up to the square root of one half times 0.2."""
     wish = SLIDER[SLIDER.index("[[design.objectives]]") :].replace("target = 0.3", "target = 0.9\nsamples = 8")

@@ -90,6 +90,7 @@ def test_spring_and_damper_from_a_swing():
     assert design.uncertainty.freedom == 60 + there.sum() - 2
 
 
+@pytest.mark.slow
 def test_a_start_that_is_not_known_is_estimated_too():
     """With a start that is wrong by 0.05 rad the stiffness is right only if the start may give way."""
     data, free = motion(), FREE[:1]
@@ -159,6 +160,7 @@ def test_a_measured_motion_in_a_file(tmp_path, monkeypatch):
             read(path)
 
 
+@pytest.mark.slow
 def test_measured_torques_in_a_file(tmp_path):
     head = FILE[: FILE.index('type = "measured_motion"')].replace("-9.81", "0")
     text = head + 'type = "measured_torques"\nfile = "hold.csv"\nnoise = 0.01\ngoal = "least"\n'

@@ -39,6 +39,7 @@ def test_mass_and_damping_of_a_cart():
     assert (rich + gone).matrix[1, 1] == pytest.approx(known[1, 1] + 30 / 0.01) and (rich + gone).d > rich.d
 
 
+@pytest.mark.slow
 def test_deviations_are_those_of_a_fit():
     rng = np.random.default_rng(1)
     v, a = rng.normal(size=(2, 40))

@@ -72,11 +72,13 @@ def gradients(problem, h, exact):
     assert np.allclose(slope, (ends[0] - ends[1]) / (2 * h), rtol=exact, atol=exact * np.abs(slope).max())
 
 
+@pytest.mark.slow
 def test_gradients_through_events():
     """The time of the last latch and the loads of both."""
     gradients(replace(wing(t_end=30.0, dt=0.1), starts=2, method="constrained"), 1e-5, 1e-4)
 
 
+@pytest.mark.slow
 def test_decoupled_links():
     """A pendulum on a pendulum decouples when the lower one balances about its hinge and has no inertia."""
     model = mbs.set(double((0, 0, 0)), {"lower.inertia": (0.1, 0.1, 0.1)})
@@ -92,6 +94,7 @@ def test_decoupled_links():
     assert constant.status is Status.MET and np.abs(constant.parameters["lower.com"]).max() < 1e-10
 
 
+@pytest.mark.slow
 def test_a_satellite_whose_arm_does_not_turn_it():
     """A balanced arm still turns the satellite by its inertia; its centre on the hinge is the best there is."""
     mech = mbs.Mechanism("satellite")
@@ -106,6 +109,7 @@ def test_a_satellite_whose_arm_does_not_turn_it():
     assert np.abs(A[:2, 3]).max() < 0.05 and A[2, 3] > 0.005
 
 
+@pytest.mark.slow
 def test_a_factor_finds_a_mass():
     """The torque that holds a horizontal arm tells its mass."""
     model = double()
@@ -119,6 +123,7 @@ def test_a_factor_finds_a_mass():
     assert np.isclose(design.parameters["lower.mass"], 2.5 * mbs.get(model, "lower.mass"), rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_the_coupler_curve_goes_through_its_points():
     """Assembled: at the angle of the crank that was found the closed loop puts the pen on the point."""
     problem = replace(linkage(), starts=8, max_steps=60)
@@ -133,6 +138,7 @@ def test_the_coupler_curve_goes_through_its_points():
         assert np.allclose(pen, [x, y, 0.0], atol=1e-8)
 
 
+@pytest.mark.slow
 def test_identified_parameters_and_their_confidence():
     """Nine base parameters of the planar arm [T 3], each within four of its standard deviations."""
     spec = importlib.util.spec_from_file_location("identify_arm", EXAMPLES / "identify_arm.py")
@@ -262,6 +268,7 @@ event = "gate"
 )
 
 
+@pytest.mark.slow
 def test_samples_move_as_in_their_study(tmp_path):
     """By its method, its draws, its outputs, times of events among them."""
     (tmp_path / "cart.toml").write_text(DISPERSED, encoding="utf-8")

@@ -57,6 +57,7 @@ def test_parameters_that_are_not_free_stay(planar):
     assert set(planar.parameters) == {f"body_{k}.{f}" for k in (2, 3) for f in ("com", "inertia")}
 
 
+@pytest.mark.slow
 def test_inside_an_envelope_it_may_be_impossible():
     """Body 2 would need its centre of mass at (-0.25, -0.0625) m: half-axes of 0.1 m end before, and that is what binds."""
     free = [*bodies(2, center=(0.2, 0.05, 0.0), half_axes=(0.1, 0.1, 0.1)), *bodies(3)]
@@ -247,6 +248,7 @@ def test_a_checkpoint_knows_its_samples_and_long_measurements(tmp_path):
     assert digest(of_file).startswith(_PROCESS) and not digest(wanted).startswith(_PROCESS)
 
 
+@pytest.mark.slow
 def test_static_balance_and_its_springs():
     """A counterweight's place balances a pendulum under gravity; so does nothing else that is free."""
     mech = mbs.Mechanism("balance", gravity=(0, 0, -9.81))
@@ -330,6 +332,7 @@ def test_what_cannot_be_searched_for_is_said_at_once(change, message):
         Prepared(replace(problem, **change))
 
 
+@pytest.mark.slow
 def test_a_value_without_a_derivative_is_said():
     """The square root of nothing has no slope."""
     model = mbs.library.double_pendulum().build()

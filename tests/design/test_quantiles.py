@@ -36,6 +36,7 @@ def found(panel):
     return synthesize(panel.problem), time.process_time() - begin
 
 
+@pytest.mark.slow
 def test_the_panel_latches_slowly_and_in_time(panel, found):
     """On 5000 samples that the search did not see."""
     design, _ = found
@@ -52,6 +53,7 @@ def test_the_panel_takes_seconds(found):
     assert found[1] < 10.0
 
 
+@pytest.mark.slow
 def test_nothing_on_a_grid_is_better(panel, found):
     """Some 400 pairs of stiffness and damping, each with its 256 motions."""
     design, _ = found

@@ -86,12 +86,14 @@ def test_the_free_combinations_change_nothing(design):
     assert np.abs(conditions(model)).max() < 1e-12 and np.abs(moved - here).max() > 1e-9
 
 
+@pytest.mark.slow
 def test_the_mass_matrix_is_constant(design):
     """Over 1e5 configurations that the search did not see."""
     assert variation(design.model, 100_000, seed=5).max() < 1e-9
     assert variation(design.problem.model, 1000).max() > 0.1
 
 
+@pytest.mark.slow
 def test_the_motion_is_that_of_a_linear_system(design):
     """With springs and dampers, under gravity: the matrix exponential, over large angles."""
     mech = mbs.library.spatial_two_arm_robot()
@@ -108,6 +110,7 @@ def test_the_motion_is_that_of_a_linear_system(design):
     assert np.abs(exact[:7] - q0).max() > 0.5
 
 
+@pytest.mark.slow
 def test_gradient_of_the_objective(design):
     """Central differences of the residuals."""
     prepared = Prepared(

@@ -3,6 +3,8 @@
 import ast
 import json
 
+import pytest
+
 from docs.notebook import notebook
 from tests.pages import ROOT
 
@@ -24,6 +26,7 @@ def shown(cell, space):
     return None if last is None else eval(compile(ast.Expression(last.value), "cell", "eval"), space)
 
 
+@pytest.mark.slow
 def test_a_tutorial_runs_as_a_notebook(capsys):
     """Without a kernel; the model and the motion are shown in their own ways, errors and numbers are printed."""
     space, rich = {}, []

@@ -66,6 +66,7 @@ def test_links_become_those_of_the_site(tmp_path, monkeypatch):
     assert list(layout.links("`[a](b.md)`\n```\n[c](d.md)\n```\n")) == []
 
 
+@pytest.mark.slow
 def test_the_reference_is_that_of_the_code():
     """Names, keys, commands and equations that one would look for; no page has an address of this process in it."""
     from jaxmbs import public

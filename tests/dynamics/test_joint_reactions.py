@@ -10,6 +10,7 @@ from tests.cases import FEW, case, relative
 pytestmark = pytest.mark.interpreted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("seed", "n"), FEW)
 def test_against_pinocchio(seed, n):
     c = case(seed, n)

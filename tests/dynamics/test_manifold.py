@@ -34,6 +34,7 @@ def test_no_change_changes_no_bit_and_lengths_of_quaternions_stay():
         assert np.linalg.norm(mbs.integrate(c.model, long, v)[at][3:]) == pytest.approx(np.linalg.norm(long[at][3:]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("derivative", [jax.jacfwd, jax.jacrev])
 def test_the_derivative_at_no_change_is_that_of_the_rates(derivative):
     c = ALL_KINDS

@@ -5,12 +5,14 @@ from pathlib import Path
 
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 import jaxmbs as mbs
 
 PATH = Path(__file__).parents[2] / "examples" / "balanced_arm.py"
 
 
+@pytest.mark.slow
 def test_static_moments_vanish():
     spec = importlib.util.spec_from_file_location("balanced_arm", PATH)
     example = importlib.util.module_from_spec(spec)

@@ -15,6 +15,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 slow = pytest.mark.slow
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name, events, exact",
     [
@@ -42,6 +43,7 @@ def test_nominal_motion(name, events, exact):
     assert np.all(np.diff(run.events.time) >= 0)
 
 
+@pytest.mark.slow
 def test_the_example_of_events_shows_every_condition_and_every_action():
     """Once each but When, which a function of the user decides; and every event happens."""
     study = read(EXAMPLES / "every_event.toml", need="simulation")

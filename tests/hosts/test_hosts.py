@@ -13,6 +13,7 @@ def test_a_share_of_the_matrix(tmp_path):
     assert status == 0, f"{file}, {host.name}:\n{output[-3000:]}"
 
 
+@pytest.mark.slow
 def test_hosts_are_what_they_are_called(tmp_path, monkeypatch):
     """What a process finds there, and that a failure is one."""
     monkeypatch.setenv("JAXMBS_KERNELS", "loops")

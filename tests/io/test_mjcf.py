@@ -93,6 +93,7 @@ def test_joints_springs_armature_and_frames_as_mujoco_has_them(mjcf):
         assert max(compare(model, m, np.random.default_rng(seed))) < 1e-10
 
 
+@pytest.mark.slow
 def test_equalities_are_where_mujoco_has_them_and_hold(mjcf):
     """At an assembled configuration MuJoCo's own residuals of its soft equalities vanish."""
     bodies = "".join(

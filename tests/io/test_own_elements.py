@@ -86,6 +86,7 @@ def test_a_module_that_fails_or_takes_a_name_is_told(lid, monkeypatch):
         load(lid, trust=True)
 
 
+@pytest.mark.slow
 def test_a_study_with_own_elements_runs_resumes_and_reports(lid, monkeypatch):
     """The folder of a run holds the module: it goes on without the file that it came from."""
     monkeypatch.setattr(batching, "use_all_cores", lambda: None)  # this process has used JAX

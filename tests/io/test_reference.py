@@ -71,6 +71,7 @@ def test_the_command_prints_tables_or_json():
     assert run.invoke(app, ["keys", "nothing_like_it"]).exit_code != 0
 
 
+@pytest.mark.slow
 def test_the_command_alone_is_a_table_of_contents():
     """A page with every table that stands in a file, and every type; the rest is a command away."""
     run = CliRunner()

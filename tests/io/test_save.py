@@ -44,7 +44,7 @@ def same(a, b, patterns=True):
         assert x.shape == y.shape and (x + 0.0).tobytes() == (y + 0.0).tobytes(), p.name
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(mechanisms(max_bodies=8, kinds=PLAIN))
 def test_random_mechanisms_come_back_bit_for_bit(tmp_path, mechanism):
     model = build(mechanism)

@@ -8,6 +8,7 @@ import jaxmbs as mbs
 from tests.io.robots import of_shape, shapes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", shapes())
 @pytest.mark.usually("centauro", "pr2")
 def test_forward_dynamics_is_laid_out(name):

@@ -177,6 +177,7 @@ def test_mimic_joints_hold_exactly_and_move_as_the_tree_that_they_reduce(urdf):
     assert mbs.simulate(model, q, v, 0.2, dt=0.01).constraint_error.max() < 1e-10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["loop_joint", "loop"])
 def test_loops_hold(urdf, form):
     ends = ("link1", "link2") if form == "loop_joint" else ("predecessor", "successor")

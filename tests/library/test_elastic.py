@@ -46,6 +46,7 @@ def test_cantilever_frequencies_and_deflection():
     assert np.allclose(stiffness, K, atol=2e-2), "the springs are the stiffness; gravity adds little"
 
 
+@pytest.mark.slow
 def test_hanging_cable_against_the_catenary():
     """Pulled aside at its loose end, the links stand as statics says; nodes approach the catenary, order two."""
     length, mass, across, g = 3.0, 2.0, 9.0, 9.81
@@ -78,6 +79,7 @@ def tip_of(slope):
     return np.array([np.sin(slope), np.cos(slope)])
 
 
+@pytest.mark.slow
 def test_a_cable_between_two_points_hangs_in_a_loop():
     model = mbs.library.cable(4, length=2.0, span=1.2).build()
     _, _, status, residual = mbs.assemble(model, np.array([-0.9, 0, 0.4, 0, 0.9, 0, 0.4, 0]))

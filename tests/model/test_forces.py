@@ -292,6 +292,7 @@ def test_central_gravity_acts_at_the_centre_of_mass():
     assert mbs.energy(model, at((1, 2, 0), TURN), REST)[1] == pytest.approx(-16.0 / np.linalg.norm(r))
 
 
+@pytest.mark.slow
 @pytest.mark.interpreted
 def test_central_gravity_is_zero_at_its_centre():
     """Value and derivatives, where none exist, in both modes."""

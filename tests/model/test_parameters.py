@@ -103,12 +103,14 @@ def _default(name):
     return np.diag(value) if name.endswith("inertia") else (1.0, 0, 0, 0)
 
 
+@pytest.mark.slow
 def test_vary_reaches_every_parameter():
     batched, in_axes = mbs.vary(machine(), one_at_a_time())
     for got, name in zip(jax.vmap(accelerations, in_axes=(in_axes,))(batched), VALUES, strict=True):
         assert relative(got, changed(name)) < 1e-11, name
 
 
+@pytest.mark.slow
 def test_set_under_tracing_reaches_every_parameter():
     f = jax.jit(lambda values: accelerations(mbs.set(machine(), values)))
     rows = one_at_a_time()
@@ -116,6 +118,7 @@ def test_set_under_tracing_reaches_every_parameter():
         assert relative(f({n: x[i] for n, x in rows.items()}), changed(name)) < 1e-11, name
 
 
+@pytest.mark.slow
 @jax.disable_jit(False)
 def test_derivative_with_respect_to_every_parameter():
     """Including components that are structurally zero: a folded number would silently give no derivative. Rotations and
@@ -140,6 +143,7 @@ def test_derivative_with_respect_to_every_parameter():
     assert relative(jax.jacrev(f)(flat), want) < 1e-7
 
 
+@pytest.mark.slow
 def test_free_makes_pinned_components_numbers():
     model = machine()
     freed = mbs.free(model, ["arm.com"])
@@ -266,6 +270,7 @@ def weight(model):
     return mbs.energy(model, jnp.asarray(Q), jnp.zeros(4))[1]
 
 
+@pytest.mark.slow
 def test_a_gradient_is_read_by_name_and_never_0_for_what_is_pinned():
     model = machine()
     with pytest.raises(mbs.ModelError, match=r"2 of 3 components of 'arm.com' are pinned.*mbs\.free"):
@@ -277,6 +282,7 @@ def test_a_gradient_is_read_by_name_and_never_0_for_what_is_pinned():
     assert relative(got, want) < 1e-14 and abs(want[0]) > 1
 
 
+@pytest.mark.slow
 def test_the_derivative_with_respect_to_an_inertia_is_symmetric():
     """Both triangles count, and reading it from a whole model's gradient gives the same."""
     model = mbs.free(machine(), ["screw.inertia"])

@@ -203,6 +203,7 @@ def test_the_name_of_a_model_is_text_on_the_page_of_a_motion():
     assert allowed(found.tags)["default-src"] == "'none'" and "connect-src" not in allowed(found.tags)
 
 
+@pytest.mark.slow
 def test_names_are_text_on_a_report(tmp_path):
     text = STUDY.replace('modules = ["own.py"]\n', "").replace('name = "cart"\n[[mech', f"name = '{NAME}'\n[[mech", 1)
     text = text.replace("sigma = 0.05", "sigma = 0.05  # <img src=x onerror=alert(1)>")

@@ -87,6 +87,7 @@ def test_a_batch_of_different_linkages_each_with_its_status(linkage):
     assert np.linalg.norm(residual[-1][mbs.constraint_rows(linkage)["pin"]]) > 1.0
 
 
+@pytest.mark.slow
 def test_singular_assembly_says_so():
     model = mbs.library.four_bar_windows(1).build()
     _, _, status, _ = mbs.assemble(model, model.neutral())
@@ -124,6 +125,7 @@ def test_trajectory_through_a_loop_against_finite_differences(linkage):
     np.testing.assert_allclose(jax.jacrev(end)(x), want, rtol=0, atol=1e-8)
 
 
+@pytest.mark.slow
 def test_without_projection_the_loop_drifts_open(linkage):
     """Negative control: what keeps the constraints is the projection (here replaced by a stabilisation of no strength)."""
     q, v, _, _ = mbs.assemble(linkage, closed(1.0), jnp.array([6.0, 0, 0]), fixed="crank_hinge")
@@ -133,6 +135,7 @@ def test_without_projection_the_loop_drifts_open(linkage):
     assert float(held.constraint_error[-1]) < 1e-13
 
 
+@pytest.mark.slow
 def test_conditioning_reports_the_flat_position():
     model = mbs.library.four_bar_windows(1).build()
     sign = np.array([1.0 if name.startswith("foot") else -1.0 for name in model.joint_names])
@@ -153,6 +156,7 @@ def test_no_lapack_up_to_twelve_constraints():
     assert "custom_call" not in text and "lapack" not in text
 
 
+@pytest.mark.slow
 def test_single_precision_beside_double(linkage):
     guess = jnp.asarray(closed(1.0) + np.array([0, 0.1, -0.1]), jnp.float32)
     q, v, status, _ = mbs.assemble(linkage, guess, jnp.array([1.0, 0, 0], jnp.float32), fixed="crank_hinge")

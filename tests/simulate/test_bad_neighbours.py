@@ -42,6 +42,7 @@ def good(n, seed=3):
     return np.stack([rng.uniform(*ends, n) for ends in ((0.7, 0.8), (0.0, 5.0), (0.0, 0.1), (-1.0, 1.0))], axis=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mapped", ["vmap", "mbs.jit"])
 def test_neighbours_of_bad_instances_keep_every_bit(end, mapped):
     run = jax.jit(jax.vmap(end)) if mapped == "vmap" else mbs.jit(end, in_axes=0)

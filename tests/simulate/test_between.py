@@ -42,6 +42,7 @@ def test_held_released_latched_with_a_drive():
         mbs.simulate(model, [0.0, 0.0], [0.0, 0.0], 1.0, 0.2, tau=tau, save_every=None).at(model, 0.5, tau)
 
 
+@pytest.mark.slow
 def test_a_latch_that_rebounds_and_the_ends_of_a_run():
     model = cart(HERE, mbs.Lock("x", restitution=0.4, rest_rate=0.05))
     run = driven(model, dt=0.25)
@@ -54,6 +55,7 @@ def test_a_latch_that_rebounds_and_the_ends_of_a_run():
     assert np.isnan(np.asarray(q)[[0, -1]]).all() and np.isnan(np.asarray(v)[[0, -1]]).all() and v[-2] == 0
 
 
+@pytest.mark.slow
 def test_a_tumbling_body_stays_on_its_manifold_with_order_four():
     mech = mbs.Mechanism("tumbler")
     mech.add_body("b", 1.0, inertia=(1.0, 2.0, 2.7))

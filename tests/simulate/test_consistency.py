@@ -43,6 +43,7 @@ def test_a_velocity_along_the_wire_is_inconsistent_by_name():
     assert status == OK and run.status == OK and named(model, run) == [] and run.message(model) == "completed"
 
 
+@pytest.mark.slow
 def test_a_velocity_that_a_linkage_does_not_allow_in_a_batch():
     """What it allows is consistent at any speed, and to rounding."""
     model = mbs.library.four_bar(1.0, 2.0, 1.8, 2.2).build()
@@ -54,6 +55,7 @@ def test_a_velocity_that_a_linkage_does_not_allow_in_a_batch():
     assert run.status.tolist() == [INCONSISTENT if x else OK for x in wrong]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("events", [False, True])
 @pytest.mark.usually("True")
 def test_in_single_precision_rounding_is_no_violation(events):
@@ -84,6 +86,7 @@ def test_rows_that_drive_and_rows_of_velocities():
     assert "'drive', 'ratio'" in run.message(model)
 
 
+@pytest.mark.slow
 def test_what_is_switched_off_is_not_violated():
     mech = on_a_wire(off=["wire"])
     mech.add_event("caught", mbs.Time(5e-3), mbs.Enable("wire"))
@@ -111,6 +114,7 @@ def test_what_an_event_switches_on_has_to_fit():
     assert "an event switches them on" in said and "'gear'" in said
 
 
+@pytest.mark.slow
 def test_any_of_the_rows_that_depend_on_one_another():
     """Two wires that hold the same, and one joint that is held twice: each names what it forbids."""
     mech = on_a_wire()
@@ -128,6 +132,7 @@ def test_a_held_joint_that_moves_where_the_values_are_traced():
     assert run.status.tolist() == [OK, INCONSISTENT]
 
 
+@pytest.mark.slow
 def test_rows_that_are_arrays_beside_one_another():
     """Of a large mechanism: windows that turn together; alone the first foot, which two of them share, and the last."""
     model = mbs.library.four_bar_windows(40).build()

@@ -38,6 +38,7 @@ def separated(pair, numbers=(0.1, 0.1, 0.0, 0.0, 3e3, 3e3), dt=2e-3):
     return mbs.simulate(model, [0.0, 0.0], [0.0, 0.0], 0.4, dt, save_every=None)
 
 
+@pytest.mark.slow
 def test_speeds_of_two_springs_against_the_closed_form(pair):
     _, speed, _ = motion(CUT["stiffness"], CUT["preload"], CUT["stroke"])
     errors = [abs(float(separated(pair, dt=dt).v[-1, 1]) / speed - 1) for dt in (2e-2, 1e-2, 5e-3)]
@@ -53,6 +54,7 @@ def test_without_corners_the_order_is_lost(pair, monkeypatch):
     assert abs(float(run.v[-1, 1]) / speed - 1) > 1e-4 and abs(float(run.energy_error[-1])) > 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [jax.jacfwd, jax.jacrev])
 def test_derivatives_with_springs_that_end_together(pair, how):
     """Each number of each spring by itself, though all happens at the same instants: half of what both give together, which
@@ -73,6 +75,7 @@ def test_derivatives_with_springs_that_end_together(pair, how):
         np.testing.assert_allclose(one, s / REDUCED / speed, rtol=1e-7)
 
 
+@pytest.mark.slow
 def test_a_late_spring_by_differences(pair):
     def end(delay):
         return separated(pair, (0.1, 0.1, 0.004, delay, 3e3, 3e3)).v[-1, 1]
@@ -127,6 +130,7 @@ def test_when_the_turns_are_spent_the_run_goes_on(ball):
     assert np.asarray(run.q[500:]).max() > 1.5e-3 and np.abs(run.energy_error).max() < 0.5 * 0.5 * 9.81 * 0.002
 
 
+@pytest.mark.slow
 def test_a_batch_equals_single_runs(pair):
     """Every instance meets its corners at its own instants."""
     numbers = np.array([0.1, 0.1, 0.004, 0.004, 3e3, 3e3]) * np.random.default_rng(1).uniform(0.8, 1.2, (70, 6))

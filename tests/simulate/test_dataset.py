@@ -24,6 +24,7 @@ def model():
     return mech.build()
 
 
+@pytest.mark.slow
 def test_a_batch_with_names_units_events_and_modes(model):
     q = jnp.tile(model.neutral(), (2, 1))
     times = jnp.array([0.05, 0.25])

@@ -43,6 +43,7 @@ def start():
     return q, v
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("e", [0.0, 0.6])
 def test_a_stop_in_a_linkage_is_the_impact_of_its_rows(struck, e):
     """The stop's row and the loop's take their impulses together; the loss is energy in the metric of the rows."""

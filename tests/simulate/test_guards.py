@@ -60,6 +60,7 @@ def test_a_latch_rebounds_until_it_is_slow_and_then_holds():
         assert np.allclose(jax.jit(how(last))(0.4), slope, rtol=1e-8)
 
 
+@pytest.mark.slow
 def test_a_latch_that_is_met_again_within_one_step_is_met_wherever_rounding_left_it():
     model = cart(HERE, mbs.Lock("x", restitution=0.3, rest_rate=0.01))
     first = np.linspace(0.8, 1.2, 32)
@@ -96,6 +97,7 @@ def test_an_event_is_armed_from_its_time_on(armed_from, time):
     assert np.allclose(run.events.time[0], 3.0 if time is None else time, atol=1e-11)
 
 
+@pytest.mark.slow
 def test_a_time_that_has_passed_counts_when_its_event_is_armed():
     model = cart(mbs.Time(0.1), mbs.Finish(), armed_from=0.33)
     assert mbs.get(model, "e.armed_from") == 0.33

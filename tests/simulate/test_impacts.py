@@ -97,6 +97,7 @@ def test_no_rounding_is_left_in_the_rate_of_a_joint_that_latches():
     assert np.all(found.v[:, -1, model.v_slice(joint)] == 0)
 
 
+@pytest.mark.slow
 @pytest.mark.usually("loop")
 @pytest.mark.parametrize(
     "kind, method, apart",

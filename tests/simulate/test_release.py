@@ -43,6 +43,7 @@ def test_until_its_release_a_joint_is_what_it_was(name):
     assert same.status == mbs.Status.OK and np.abs(same.energy_error).max() < 1e-9
 
 
+@pytest.mark.slow
 def test_a_hinge_lets_go_at_an_angle():
     """Then the body flies: its centre of mass on a parabola, its angular momentum constant."""
     release = ("release", mbs.JointReaches("hinge", 0.4), mbs.Release("hinge"))

@@ -47,6 +47,7 @@ SPRINGS = {"stiffness": 10e3, "preload": 1000.0, "stroke": 0.1}  # the force end
 CUT = {"stiffness": 10e3, "preload": 1500.0, "stroke": 0.1}  # 500 N are cut off
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("springs", [SPRINGS, CUT], ids=["smooth", "cut"])
 def test_release_time_and_velocities(separation, springs):
     model, solution = run(separation, springs=springs)
@@ -127,6 +128,7 @@ def test_locked_interface_flies_as_one_body():
     assert relative(solution.v[-1, model.v_slice("flight")], [0, 0, 0, gained / (STAGE + PAYLOAD), 0, 0]) < 1e-12
 
 
+@pytest.mark.slow
 def test_ten_springs_that_unload_part_100_kg_from_900_kg_with_one_metre_per_second():
     """k = 10 N/mm each over 30 mm, without a force at the end: 45 J on a reduced mass of 90 kg. One metre per second is the
     velocity of one body relative to the other; they go with 0.9 and 0.1 m/s."""

@@ -32,6 +32,7 @@ def difference(c, one, other):
     return np.abs(np.concatenate(parts)).max()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["angles", "quaternions"])
 @pytest.mark.usually("quaternions")
 def test_convergence_order_is_four(kind):
@@ -202,6 +203,7 @@ def test_fold_sees_every_grid_time():
     assert float(solution.folded["t"]) == pytest.approx(0.45, rel=1e-15)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", [jax.jacfwd, jax.jacrev])
 def test_derivatives_through_a_run(mode):
     model, _, v = swing()
@@ -226,6 +228,7 @@ def test_a_batch_equals_its_rows():
         assert relative(row, mbs.simulate(model, q, v, 0.2, dt=0.01).q) < 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.interpreted
 def test_a_run_may_begin_at_any_time():
     """Rows at t0 + i dt, to the bit, and exactly t_end; functions of time see those times."""
@@ -356,6 +359,7 @@ def test_a_free_body_that_only_tumbles_keeps_its_status():
     assert [int(r.status) for r in runs] == [mbs.Status.OK, mbs.Status.COARSE]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("event", [False, True])
 @pytest.mark.usually("True")
 def test_rows_at_given_times_are_those_of_the_same_steps(event):

@@ -108,6 +108,7 @@ def free_body(inertia):
     return mech.build()
 
 
+@pytest.mark.slow
 def test_torque_free_rotation_against_jacobi_functions():
     """40 s of it, and turning about the middle axis, which flips: angular velocities in elliptic functions [Landau I.37]."""
     from scipy.special import ellipj, ellipk
@@ -219,6 +220,7 @@ def test_levels_are_shared_between_loops(levels, groups, each):
         assert n <= np.prod(sizes(n, k)) <= 2 * n
 
 
+@pytest.mark.slow
 def test_stiff_pad_beside_a_slow_swing():
     """A light sensor on a pad of 1e6 N/m on a swinging boom: the implicit method steps as the swing does."""
     mech = mbs.Mechanism("boom", gravity=G)
@@ -341,6 +343,7 @@ def test_four_thousand_tolerances():
         assert np.median(error / given) < median and np.max(error / given) < most
 
 
+@pytest.mark.slow
 def test_events_at_steps_of_ones_own():
     """A bouncing ball at a tolerance: instants of impact and heights against the parabola; locks in symplectic steps."""
     mech = mbs.Mechanism("ball", gravity=G)

@@ -140,6 +140,7 @@ def test_an_apex_within_one_step_is_an_event(method):
     assert np.allclose(run.q[:4, -1, 0], 0.5, atol=1e-13)
 
 
+@pytest.mark.slow
 def test_looking_for_peaks_is_bounded_and_said():
     """A guard that nearly rises in every other step: each is looked at while there is room, and then the run ends."""
     mech, dt = ball("up", then=mbs.Finish(), gravity=0.0, repeat=False), 0.02
@@ -161,6 +162,7 @@ def test_a_stop_without_a_rebound_that_is_passed_ends_the_run():
     assert run.status == OK and np.allclose(run.q[-1], 0.0, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_a_pendulum_that_just_reaches_its_stop_in_both_precisions():
     """No parabola: the apex is the amplitude, and the stop is there, a little below, a little above."""
     mech = mbs.Mechanism("pendulum", gravity=(0, 0, -G))
@@ -176,6 +178,7 @@ def test_a_pendulum_that_just_reaches_its_stop_in_both_precisions():
         assert run.events.index[:, 0].tolist()[::9] == [-1, 0]
 
 
+@pytest.mark.slow
 def test_a_guard_that_lies_flat_on_zero_is_as_good_as_zero_there():
     """Of fourth order, from below: Newton's method takes a quarter of its error off, a parabola a third."""
     mech = mbs.Mechanism("flat")
@@ -195,6 +198,7 @@ def test_a_late_search_takes_what_is_zero_to_rounding():
     assert early < 0 < 0.5e-12 < late < 4e-12 < last < 1e-9
 
 
+@pytest.mark.slow
 def test_a_grazing_event_has_finite_derivatives_and_others_exact_ones():
     model = ball("up", 1.0, mbs.Finish(), repeat=False).build()
     when = lambda v: mbs.simulate(model, [0.0], v[None], 1.0, 1e-2, save_every=None).events.time[0]  # noqa: E731

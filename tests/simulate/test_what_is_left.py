@@ -80,6 +80,7 @@ def test_every_pair_of_attachments_whichever_is_left():
         check_all_that_may_be_left(kinds, alone)
 
 
+@pytest.mark.slow
 @pytest.mark.interpreted
 def test_triples_of_attachments_whichever_are_left():
     alone = {}
@@ -95,6 +96,7 @@ def test_every_triple_of_attachments_whichever_are_left():
         check_all_that_may_be_left(kinds, alone)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["multipliers", "elimination"])
 def test_reactions_of_what_is_left_balance_the_loads(method):
     model = bar(("hinge", "rail", "ball"))
@@ -166,6 +168,7 @@ def test_gears_in_a_ring_whichever_is_lifted():
         np.testing.assert_allclose(multipliers[np.array([x in pair for x in ring])], loads, rtol=0, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.interpreted
 @pytest.mark.parametrize("lifted", ["at_0", "same"])
 @pytest.mark.usually("same")
@@ -218,6 +221,7 @@ def test_constraints_that_no_joint_can_meet_are_no_failure_of_the_build():
     assert not mech.build().structure.redundant
 
 
+@pytest.mark.slow
 def test_large_mechanisms_eliminated_in_fronts():
     """Four bars in one tree, each with two attachments, in other structures: as each by itself."""
     kinds = ("ball", "ball")
@@ -270,6 +274,7 @@ def angle_and_rate(model, v, length):
     return s.q[-1, -1], s.v[-1, -1], s.status
 
 
+@pytest.mark.slow
 def test_a_bar_on_two_pins_whichever_opens_first():
     """Both orders in one batch, with derivatives in the instant of opening: what came before was rest, so that the end
     is that of a pendulum on the pin that is left, later by as much."""

@@ -19,6 +19,7 @@ def hanging(n, span, length=1.0, mass=1.0):
     return mech.build()
 
 
+@pytest.mark.slow
 def test_a_hanging_chain_is_a_catenary():
     """Of rods exactly: the slopes of the rods grow by m g / H from one to the next; and near the curve."""
     n, span = 12, 0.7
@@ -43,6 +44,7 @@ def pendulum():
     return mbs.library.double_pendulum().build()
 
 
+@pytest.mark.slow
 def test_from_anywhere_to_a_rest_and_from_far_never_uphill(pendulum):
     guesses = jax.random.uniform(jax.random.key(0), (200, 2), minval=-np.pi, maxval=np.pi)
     found = mbs.jit(lambda q: mbs.equilibrium(pendulum, q), in_axes=0)(guesses)

@@ -14,6 +14,7 @@ from jaxmbs.stability.rows import rows, written_out
 G = 9.81
 
 
+@pytest.mark.slow
 def test_a_string_of_masses():
     """Fixed at both ends: w_k = 2 sqrt(T / m h) sin(k pi / 2 (n + 1)), from the tension of its springs alone."""
     n, h, m, k, rest = 6, 0.5, 0.3, 200.0, 0.4

@@ -81,6 +81,7 @@ def test_resume_of_a_finished_run_and_of_nothing(command, folder):
     assert done.returncode == 1 and "jaxmbs study FILE" in done.stderr and "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_simulate_repeats_a_sample(command, folder):
     done = command("simulate", "cart.toml", "--sample", 19, "--of", "run", "--out", "h.csv", cwd=folder)
     assert done.returncode == 0, done.stderr
@@ -91,6 +92,7 @@ def test_simulate_repeats_a_sample(command, folder):
     assert len(table) == 201 and table["t_s"][-1] == 0.2
 
 
+@pytest.mark.slow
 def test_histories_in_three_formats(cart, tmp_path):
     study = read(cart())
     h = repeat(study)
@@ -127,6 +129,7 @@ def test_simulate_nominal_and_refusals(command, folder):
         assert done.returncode == 1 and remedy in done.stderr and "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_report(command, folder):
     done = command("report", "run", cwd=folder)
     assert done.returncode == 0, done.stderr
@@ -134,6 +137,7 @@ def test_report(command, folder):
     assert (folder / "run" / "report.html").read_text(encoding="utf-8").startswith("<!doctype html>")
 
 
+@pytest.mark.slow
 def test_single_precision_is_the_process_own(process, folder):
     done = process("study", "cart.toml", "-n", 100, "--out", "single", "--precision", "float32", cwd=folder)
     assert done.returncode == 0, done.stderr

@@ -81,6 +81,7 @@ def test_workers_of_another_kind_are_refused(tmp_path, file):
     assert all(np.array_equal(x[:], store.arrays()[name][:]) for name, x in alone.arrays().items())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("address", "said"), [("local:x", "no number of processes"), ("tcp://127.0.0.1:1", "no scheduler")]
 )

@@ -41,6 +41,7 @@ def document(done, code=0):
     return json.loads(done.stdout)
 
 
+@pytest.mark.slow
 def test_every_command_has_a_document(command, folder):
     found = document(command("info", "cart.toml", "--json", cwd=folder))
     assert found["bodies"][0]["mass"] == 2.0 and found["gravity"] == [0, 0, 0] and found["simulation"]["dt"] == 1e-3
@@ -126,6 +127,7 @@ def test_templates_are_files_that_work(command, tmp_path, name):
     assert again.returncode == 1 and "exists already" in again.stderr
 
 
+@pytest.mark.slow
 def test_the_schema_takes_the_examples_and_names_what_is_wrong(command):
     schema = document(command("schema"))
     for path in (EXAMPLE, ROOT / "examples" / "solar_array_deployment.toml"):
@@ -267,6 +269,7 @@ def same_bits(folder, bits):
     return {name: x.values.tobytes() for name, x in data.items()} == bits
 
 
+@pytest.mark.slow
 def test_some_kills_at_random_moments(tmp_path, monkeypatch):
     check_kills(tmp_path, monkeypatch, 3, 3)
 

@@ -173,6 +173,7 @@ def test_lost_results_of_a_finished_run_are_no_empty_run(whole, folder):
     assert content(folder) == content(whole)
 
 
+@pytest.mark.slow
 def test_chunks_of_another_run_are_not_taken_for_this_one(whole, folder, tmp_path):
     """The same mechanism with another seed: every chunk is sound in itself."""
     (tmp_path / "other.toml").write_text(CART.replace("seed = 7", "seed = 8"), encoding="utf-8")
@@ -252,6 +253,7 @@ def test_what_is_written_during_a_look_is_not_damaged(half, monkeypatch, moment)
     assert damage(study, store) == [] and np.count_nonzero(store.status() == 0) == 128, "it was written"
 
 
+@pytest.mark.slow
 def test_a_run_that_is_being_computed_is_never_called_damaged(half):
     """One thread writes, this one looks, again and again."""
     study, store, write = half
@@ -316,6 +318,7 @@ def test_metadata_that_appears_in_time_is_no_damage(half, monkeypatch):
     assert found.sound and found.computing == "somebody"
 
 
+@pytest.mark.slow
 def test_a_run_that_is_being_started_is_said_to_be(tmp_path):
     process = subprocess.Popen(
         [sys.executable, "-c", HOLD, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment()
@@ -335,6 +338,7 @@ def test_a_run_that_is_being_started_is_said_to_be(tmp_path):
 # --- one process at a time, full disks, sizes -----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_one_process_at_a_time_writes_and_the_second_hears_who_it_is(folder):
     process = subprocess.Popen(
         [sys.executable, "-c", HOLD, str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment()
@@ -349,6 +353,7 @@ def test_one_process_at_a_time_writes_and_the_second_hears_who_it_is(folder):
     resume(folder)
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_one_line_and_nothing_is_lost(whole, folder, monkeypatch):
     stores.open_folder(folder).clear(64, N)
     write, count = stores.Store.write, []

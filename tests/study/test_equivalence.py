@@ -90,6 +90,7 @@ def test_verdicts(row, within, interval, said):
     assert verdict(row, within, 1e-9, 0.01, *interval) == said
 
 
+@pytest.mark.slow
 def test_intervals_of_means_hold_as_often_as_they_say():
     rng = np.random.default_rng(2)
     found = [means_apart(rng.normal(0, 1, 40), rng.normal(0.3, 3, 25), 0.1) for _ in range(1000)]

@@ -89,6 +89,7 @@ def closest(a, b, R, p):
     return min(f.fun for f in found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pair", ["box-tube", "ball-box", "tube-tube", "box-box"])
 @pytest.mark.usually("box-box", "ball-box")
 def test_distance_of_disjoint_shapes_against_search(pair):
@@ -140,6 +141,7 @@ def test_distances_in_closed_form():
     assert gap(box, box, (1.5, 0.1, 0)) == pytest.approx(-0.5, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_gradients_of_clearances_against_finite_differences():
     R0 = Rotation.from_rotvec([0.4, -0.2, 0.7]).as_matrix()
 
@@ -313,6 +315,7 @@ reduce = "integral"
 """
 
 
+@pytest.mark.slow
 def test_a_study_in_this_language(cart):
     path = cart()
     path.write_text(CART.replace("[mechanism]", "[mechanism]\ngravity = [0.0, 0.0, -9.81]") + EXTRA, encoding="utf-8")
@@ -332,6 +335,7 @@ def test_a_study_in_this_language(cart):
     assert h.outputs["nearest"][0] == pytest.approx(np.abs(x).min(), abs=1e-12)
 
 
+@pytest.mark.slow
 def test_times_of_events(cart, tmp_path):
     events = """
 [[mechanism.events]]

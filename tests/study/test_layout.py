@@ -65,6 +65,7 @@ def test_every_name_can_be_an_output_or_a_draw(taken):
     assert examined(store.folder).sound
 
 
+@pytest.mark.slow
 def test_what_reads_a_run_tells_the_names_apart(taken, command, tmp_path):
     study, store = taken
     told = document(study, store)["outputs"]

@@ -1,11 +1,13 @@
 """Studies by methods of integration of their own."""
 
 import numpy as np
+import pytest
 
 from jaxmbs.study import read
 from jaxmbs.study.repeat import repeat
 
 
+@pytest.mark.slow
 def test_a_sample_at_steps_of_its_own(cart):
     """The nominal cart, at a tolerance over coarse rows, against the fine grid."""
     fine = repeat(read(cart()))

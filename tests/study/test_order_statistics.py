@@ -128,6 +128,7 @@ def test_samples_that_failed_do_not_count_for_a_rule(cart):
     assert Stopping(study, Kept, {**arrays, "status": np.zeros(200, int)})() == 100, "the control: none failed"
 
 
+@pytest.mark.slow
 def test_stopping_by_intervals_of_a_fixed_number_would_lie():
     """The control of the rule: Clopper and Pearson's interval, looked at again and again, loses the probability."""
     p, n = 0.97, np.arange(40, 4001, 40)
@@ -153,6 +154,7 @@ def stopped(tmp_path_factory):
     return folder, run(read(folder / "cart.toml"), 20_000, folder / "run", 64, until=0.1)
 
 
+@pytest.mark.slow
 def test_a_run_ends_when_it_has_seen_enough(stopped):
     _, store = stopped
     assert store.n < 20_000 and store.n % store.chunk_rows == 0 and store.provenance["most"] == 20_000

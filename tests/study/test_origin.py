@@ -33,6 +33,7 @@ def repository(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_a_record_tells_when_where_and_from_what(repository, tmp_path):
     path = repository / "studies" / "cart.toml"
     store = run(read(path), 64, tmp_path / "run", 64)

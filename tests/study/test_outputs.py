@@ -104,6 +104,7 @@ def test_axes_are_made_unit_vectors():
     assert output.axis == (0.0, 0.6, -0.8)
 
 
+@pytest.mark.slow
 def test_the_example_runs(separation, tmp_path):
     """256 samples of it, of which two are repeated with their history."""
     data = run(separation, 256, tmp_path / "run").dataset().load()
@@ -178,6 +179,7 @@ WANTED = {  # output -> what it measures, its value at t = 0
 }
 
 
+@pytest.mark.slow
 def test_quantities_against_values_known_at_the_start(tmp_path):
     path = tmp_path / "pair.toml"
     path.write_text(PAIR + "".join(f"[outputs.o{i}]\n{text}\n" for i, text in enumerate(WANTED)), encoding="utf-8")

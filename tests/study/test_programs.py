@@ -112,6 +112,7 @@ def test_what_is_not_kept_is_said(study, monkeypatch, tmp_path, capsys):
     assert capsys.readouterr().err == ""
 
 
+@pytest.mark.slow
 def test_programs_with_functions_of_ones_own_are_kept(study, monkeypatch, tmp_path):
     monkeypatch.setattr(kept, "FOLDER", tmp_path / "programs")
     monkeypatch.setattr(kept, "COUNT", {"made": 0, "read": 0})
@@ -124,6 +125,7 @@ def test_programs_with_functions_of_ones_own_are_kept(study, monkeypatch, tmp_pa
     assert not np.array_equal(first["speed"], changed["speed"])
 
 
+@pytest.mark.slow
 def test_the_program_of_rare_is_kept(cart, monkeypatch, tmp_path):
     monkeypatch.setattr(kept, "FOLDER", tmp_path / "programs")
     monkeypatch.setattr(kept, "COUNT", {"made": 0, "read": 0})

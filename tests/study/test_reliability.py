@@ -101,6 +101,7 @@ def covered(estimates, exact):
     return stats.binomtest(sum(e.low <= exact <= e.high for e in estimates), len(estimates), 0.95)
 
 
+@pytest.mark.slow
 @some(("plane", 1e-5), ("series", 1e-7))
 def test_importance_sampling_holds_the_probability_as_often_as_it_says(name, p):
     g, exact, _ = case(name, p)
@@ -134,6 +135,7 @@ def test_what_only_one_of_two_searches_found_widens_the_interval():
     assert Failures((one, both)).unseen(rng) < 0.01, "what the other missed, this one has"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * (n not in QUICK)) for n in PROBLEMS])
 def test_intervals_hold_the_probabilities_of_published_problems(name):
     """As often as they say, of searches that know nothing. RP110 is made to mislead them: six of seven will do."""

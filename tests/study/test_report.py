@@ -62,6 +62,7 @@ def test_interval_of_a_probability():
     assert (nothing.low, nothing.high) == (0.0, 1.0)
 
 
+@pytest.mark.slow
 def test_table_and_page(finished):
     study = read(finished.folder / "study.toml")
     summary = summarize(study, finished)
@@ -109,6 +110,7 @@ def test_worst_median_and_best(finished):
     assert extremes(study, summary, below)[::2] == (best, worst)
 
 
+@pytest.mark.slow
 def test_unfinished_and_failed(finished, tmp_path):
     """Samples 64 ... 127 not run, 3 and 200 failed: counted apart, and met by no criterion."""
     import shutil

@@ -34,6 +34,7 @@ def test_a_robot_is_a_mechanism_at_rest(tmp_path):
         read(tmp_path / "arm.urdf")
 
 
+@pytest.mark.slow
 def test_the_picture_of_a_sample_is_that_of_its_history(tmp_path):
     """The page that `--animate` writes, read back, against the history that `--out` writes."""
     (tmp_path / "cart.toml").write_text(CART, encoding="utf-8")
@@ -48,6 +49,7 @@ def test_the_picture_of_a_sample_is_that_of_its_history(tmp_path):
     assert np.ptp(motion(study)[1].q) > 0
 
 
+@pytest.mark.slow
 def test_simulate_draws(command, tmp_path):
     (tmp_path / "cart.toml").write_text(CART, encoding="utf-8")
     done = command("simulate", "cart.toml", "--sample", 3, "--animate", "cart.html", cwd=tmp_path)

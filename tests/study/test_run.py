@@ -46,6 +46,7 @@ def whole(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_store(whole):
     data = results(whole / "run")
     assert dict(data.sizes) == {"sample": 300}
@@ -73,11 +74,13 @@ def test_outputs_against_the_closed_form(whole):
     assert np.allclose(data["reach"], 0.2 + np.exp(-decay * t) * wave, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_pure_in_the_number_of_samples(whole, tmp_path):
     run(read(whole / "cart.toml"), 70, tmp_path / "run", ROWS)
     assert same(results(tmp_path / "run"), results(whole / "run").isel(sample=slice(0, 70)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("blocks", [1, 3])
 def test_pure_in_the_size_of_chunks(whole, tmp_path, monkeypatch, blocks):
     monkeypatch.setattr(_Pace, "__exit__", lambda self, *_: setattr(self, "blocks", blocks))
@@ -85,6 +88,7 @@ def test_pure_in_the_size_of_chunks(whole, tmp_path, monkeypatch, blocks):
     assert same(results(tmp_path / "run"), results(whole / "run"))
 
 
+@pytest.mark.slow
 def test_pure_in_devices_and_through_a_kill(tmp_path, command, process):
     """The command line uses all cores, is killed while it writes, goes on, and reaches the bits of one device."""
     from tests.study.conftest import CART
@@ -113,6 +117,7 @@ def test_pure_in_devices_and_through_a_kill(tmp_path, command, process):
     assert again.returncode == 0, "a finished run is no error"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("left", ["half", "nothing", "not even a store"])
 def test_resume_of_what_a_kill_leaves(whole, tmp_path, left):
     """The states between two writes, made by hand: values without their status, no store, a half-made store."""
@@ -216,6 +221,7 @@ def test_bad_numbers(whole, tmp_path):
     assert not (tmp_path / "a").exists()
 
 
+@pytest.mark.slow
 def test_a_failed_sample_does_not_touch_the_others(cart, tmp_path):
     """Stiffnesses up to where Runge-Kutta 4 is unstable at this step: some samples run to infinity."""
     edits = ("sigma = 0.05", "sigma = 5.0", "t_end = 0.2\ndt = 1e-3", "t_end = 20.0\ndt = 1e-2")
@@ -233,6 +239,7 @@ def test_a_failed_sample_does_not_touch_the_others(cart, tmp_path):
     assert np.all(data["spring.stiffness"].values[failed].min() > data["spring.stiffness"].values[~failed].max() / 10)
 
 
+@pytest.mark.slow
 def test_repeated_sample_equals_the_run_to_rounding(whole):
     study, data = read(whole / "cart.toml"), results(whole / "run")
     h = repeat(study, [19, 250])
@@ -243,6 +250,7 @@ def test_repeated_sample_equals_the_run_to_rounding(whole):
     assert thinned.q[0, :, 0] == pytest.approx(h.q[0, ::50, 0], rel=1e-12)
 
 
+@pytest.mark.slow
 def test_samples_with_angles_beyond_what_kernels_serve_are_done_by_themselves(cart, tmp_path):
     edits = [
         'type = "prismatic"',
@@ -286,6 +294,7 @@ def test_samples_that_kernels_give_back_are_put_in_their_places():
     assert results["x"].tolist() == [8, -9, 10, 11, 12, -13, 14, 15] and ANEW not in results
 
 
+@pytest.mark.slow
 def test_progress_counts_every_sample(whole, tmp_path):
     calls = []
     run(read(whole / "cart.toml"), 100, tmp_path / "run", ROWS, lambda *state: calls.append(state))

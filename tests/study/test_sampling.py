@@ -288,6 +288,7 @@ def test_groups_for_sensitivities():
     assert stats.chisquare([orders.count(o) for o in set(orders)]).pvalue > 1e-3 and len(set(orders)) == 6
 
 
+@pytest.mark.slow
 def test_a_run_takes_the_points_of_its_plan(cart, tmp_path):
     """A run in blocks, its samples repeated one by one, and its own number of samples as part of the key."""
     from jaxmbs.study import repeat

@@ -34,6 +34,7 @@ def test_the_examples_come_back(tmp_path, name):
     assert np.array_equal(back.q0, study.q0) and np.array_equal(back.v0, study.v0)
 
 
+@pytest.mark.slow
 def test_the_results_are_the_same_bits(tmp_path):
     (tmp_path / "cart.toml").write_text(CART, encoding="utf-8")
     study = read(tmp_path / "cart.toml")

@@ -105,6 +105,7 @@ def signed_as(record):
     return record | {"digest": hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["report.html", "histories.npz"])
 def test_what_a_report_wrote_is_covered_and_written_again(folder, key, name):
     path, of = folder / name, f"{salt(stores.open_folder(folder).provenance):x}"
@@ -155,6 +156,7 @@ def test_bad_keys(tmp_path, command):
     assert done.returncode == 1 and "--seal" in done.stderr and not (tmp_path / "run").exists()
 
 
+@pytest.mark.slow
 def test_commands_take_a_key(folder, key, command):
     done = command("verify", folder, "--seal", key)
     assert done.returncode == 0 and "sealed with this key" in done.stdout

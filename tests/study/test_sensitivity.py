@@ -108,6 +108,7 @@ def separation(tmp_path):
     return write
 
 
+@pytest.mark.slow
 def test_a_separation_in_closed_form(separation, tmp_path):
     """A payload leaves with the sum of two speeds: shares of the variance 0.01 and 0.01/3."""
     plan = read(separation("seed = 5", 'seed = 5\ndesign = "saltelli"', "plan.toml"))
@@ -161,6 +162,7 @@ def test_rank_correlations_of_a_run(pair):
         assert found[name]["rank_correlation"] == pytest.approx(r) and found[name]["low"] < r < found[name]["high"]
 
 
+@pytest.mark.slow
 def test_a_rare_failure_of_a_study(separation, command, pair):
     """speed > 1.5 m/s: a normal number and a uniform one, by quadrature; the worst case at three standard deviations."""
     import json
@@ -187,6 +189,7 @@ def test_a_rare_failure_of_a_study(separation, command, pair):
     assert command("rare", path, "--of", pair[0].folder).returncode == 1
 
 
+@pytest.mark.slow
 def test_derivatives_of_a_study(separation):
     from jaxmbs.study.sensitivity import derivatives
 

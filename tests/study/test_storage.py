@@ -121,6 +121,7 @@ def test_what_is_lost_or_damaged_at_an_address_is_computed_anew(address, alone):
     assert (address / "study.toml.found").read_bytes() == b"another"
 
 
+@pytest.mark.slow
 def test_commands_take_an_address(address, alone, command, tmp_path):
     where = "memory://bucket/run"
     found = json.loads(command("verify", where, "--json", "--trust").stdout)

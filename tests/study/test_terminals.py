@@ -48,6 +48,7 @@ def test_every_command_speaks_in_ascii(folder, monkeypatch):
     assert json.loads(document.stdout)["name"] == "Prüfstand 2 m² – 20 °", "documents lose nothing"
 
 
+@pytest.mark.slow
 def test_a_process_without_a_language(folder):
     """Python makes its streams by the locale, before any code of ours."""
     here = environment() | {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}

@@ -50,6 +50,7 @@ def test_several_dispersions_of_one_number_are_taken_together(cart):
     read(cart("[simulation]", second + "mean = -40.0\n[simulation]"))
 
 
+@pytest.mark.slow
 def test_samples_that_are_unphysical_say_so_and_the_others_go_on(cart, tmp_path):
     wide = read(cart(*stiffness('distribution = "normal"\napply = "multiply"\nstd = 0.8')))
     store = run(wide, 128, tmp_path / "run", block_rows=64)

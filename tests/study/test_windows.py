@@ -69,6 +69,7 @@ def test_a_window_that_has_nothing():
     assert float(kept(t, x, again, None, reduce="max")) == 8.0, "it began once and for all"
 
 
+@pytest.mark.slow
 def test_derivatives_of_a_window():
     t, x = np.arange(5.0), np.array([1.0, 3.0, 7.0, 8.0, 2.0])
 
@@ -142,6 +143,7 @@ def test_windows_of_a_study_against_closed_forms(bounced, data):
     assert np.all((data["own"].values >= then) & (data["own"].values <= then + 1.01e-3))
 
 
+@pytest.mark.slow
 def test_histories_and_samples_agree(bounced, data):
     again = repeat(bounced, [5, 3])
     for name in bounced.outputs:
@@ -185,6 +187,7 @@ def test_what_stays_at_its_start_is_said(tmp_path):
     assert said in console.export_text() and said in page and "reach.max" not in page
 
 
+@pytest.mark.slow
 def test_derivatives_through_events_and_crossings(bounced):
     """Of all outputs with respect to the spring and the initial speed, forwards and back, against differences."""
     start, fold = folded(bounced.outputs, jnp.zeros(()).dtype)

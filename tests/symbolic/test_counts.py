@@ -30,6 +30,7 @@ def counted(source):
     return binary, text.count("*"), text.count("/"), len(re.findall(r"\b(?:sin|cos)\(", text)), len(angles)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["mass_matrix", "forward_dynamics", "kinetic_energy"])
 @pytest.mark.parametrize("name", ["three-link arm", "planar robot", "double pendulum"])
 def test_the_count_is_that_of_the_code(name, what):
@@ -52,6 +53,7 @@ MOST = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "what"), MOST)
 @pytest.mark.usually("planar*", "arm7-mass_matrix", "arm7-inverse_dynamics")
 def test_robots(name, what):
@@ -71,6 +73,7 @@ LONG = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "what"), [pytest.param(*k, marks=pytest.mark.slow) if k in LONG else k for k in RECURSIONS]
 )
@@ -88,6 +91,7 @@ def parallel(n, axes, turn=None):
     return mech.build()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("turn", [None, (math.cos(0.3), 0, math.sin(0.3), 0)])
 def test_parallel_axes_fold_to_sums_of_angles(turn):
     """Entries depend on q2, q3 and their sum, linearly; placements turned about the axis change constants only."""
@@ -106,6 +110,7 @@ def test_axes_of_opposite_sign_fold_to_differences(axis):
     assert {((1, -1), (2, 1)), ((0, 1), (1, -1), (2, 1))} <= found.sums
 
 
+@pytest.mark.slow
 def test_axes_that_are_not_parallel_do_not_fold():
     out = mbs.write_out(parallel(3, ((0, 1, 0), (1, 0, 0))), "mass_matrix")
     assert out.operations.angle_sums == 0 and out.operations.trigonometric == 4
@@ -116,6 +121,7 @@ def test_nearly_parallel_axes_do_not_fold():
     assert out.operations.angle_sums == 0
 
 
+@pytest.mark.slow
 def test_the_same_algorithms_on_sympy_scalars():
     """CRBA, RNEA and ABA run on SymPy symbols as they are; `formulas` are expressions of the same value."""
     of = chain("two links", (mbs.Revolute((0, 0, 1)), mbs.Revolute((0, 1, 0)))).build()
@@ -131,6 +137,7 @@ def test_the_same_algorithms_on_sympy_scalars():
         assert difference(got, want) < 1e-12
 
 
+@pytest.mark.slow
 def test_formulas_evaluate_to_the_function():
     for name, what in (
         ("three-link arm", "kinetic_energy"),

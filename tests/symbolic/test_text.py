@@ -45,6 +45,7 @@ def undefined(block, known):
     return missing
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "what", "constants"), LATEX)
 def test_latex(name, what, constants):
     """Balanced braces, one "name = formula" a line, every name defined before it is used, results among them."""

@@ -67,6 +67,7 @@ def test_bodies_that_float_turn_from_where_they_are(show):
     assert abs(viewer.q[6]) == pytest.approx(1, abs=1e-3)
 
 
+@pytest.mark.slow
 def test_loops_stay_closed(show):
     model = mbs.library.crank_slider().build()
     viewer, sliders = show(model)

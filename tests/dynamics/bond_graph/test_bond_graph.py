@@ -231,6 +231,7 @@ def test_without_a_damper_nothing_balances():
     assert abs(sum(without.powers().values()) + 0.7 * float(rate @ rate)) < 1e-11
 
 
+@pytest.mark.slow
 def test_joints_transmit_their_reactions():
     """All joint types, against the recursion."""
     c = case(104, 4)
@@ -360,6 +361,7 @@ def test_errors_name_what_is_wrong():
         graph.bond("body:sled", "tau:ice")
 
 
+@pytest.mark.slow
 def test_the_skate_of_the_source(tmp_path):
     path = Path(__file__).parents[3] / "examples" / "skate.py"
     spec = importlib.util.spec_from_file_location("skate", path)

@@ -71,6 +71,7 @@ def in_both(seed, kind):
     return (model, q, v, tau), mirror._back(np.asarray(want))
 
 
+@pytest.mark.slow
 @pytest.mark.interpreted
 @pytest.mark.parametrize(
     ("seed", "kind"), [(3, "Spherical"), (8, "Fixed"), pytest.param(11, "Spherical", marks=pytest.mark.slow)]

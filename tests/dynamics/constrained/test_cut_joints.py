@@ -90,6 +90,7 @@ def test_accelerations_equal_those_of_the_tree(pair):
     assert np.abs(J @ got + drift).max() < 1e-11
 
 
+@pytest.mark.slow
 @pytest.mark.usually("Universal", "Planar", "Fixed")
 def test_reactions_equal_those_of_the_tree(pair):
     """The wrench of the cut joint is that of the tree joint; the free joints transmit nothing."""

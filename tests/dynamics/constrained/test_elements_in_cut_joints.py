@@ -68,6 +68,7 @@ def test_two_elements_in_one_cut_joint_add():
     )
 
 
+@pytest.mark.slow
 def test_energy_of_a_sprung_and_damped_cut_joint():
     mech = mbs.library.four_bar()
     mech.add_force("spring", mbs.TorsionSpring("pin", stiffness=20.0, damping=0.5, rest_angle=1.0))

@@ -74,6 +74,7 @@ def test_multipliers_act_on_nothing_idle():
     np.testing.assert_allclose(got, J @ np.linalg.pinv(J) @ given, rtol=0, atol=1e-14)
 
 
+@pytest.mark.slow
 @pytest.mark.interpreted
 @pytest.mark.usually("four-bar", "sleigh")
 def test_single_precision(case):
@@ -84,6 +85,7 @@ def test_single_precision(case):
     np.testing.assert_allclose(got, want, rtol=0, atol=2e-4 * max(1.0, float(np.abs(want).max())))
 
 
+@pytest.mark.slow
 @pytest.mark.interpreted
 def test_the_choice_of_coordinates_never_goes_bad():
     """K's skate turns through every heading; x' or y' alone would be a bad choice at two of four quarters [K]."""
@@ -96,6 +98,7 @@ def test_the_choice_of_coordinates_never_goes_bad():
     np.testing.assert_allclose(a, want, rtol=0, atol=1e-14)
 
 
+@pytest.mark.slow
 @pytest.mark.interpreted
 @pytest.mark.usually("four-bar", "sleigh")
 def test_derivatives_in_both_modes(case):

@@ -174,6 +174,7 @@ def test_the_order_is_local():
     assert plan_of(mbs.library.four_bar_windows(5).build().structure) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n", "t_end", "dt"),
     [

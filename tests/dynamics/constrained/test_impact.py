@@ -18,6 +18,7 @@ def falling_rod(length=2.0, mass=3.0):
     return mech.build()
 
 
+@pytest.mark.slow
 def test_a_falling_rod_is_caught_at_its_end():
     """Angular momentum about the caught end is kept: w = 3 u / (2 l), and the impulse is m u / 4 upwards."""
     u, length, mass = 4.0, 2.0, 3.0
@@ -97,6 +98,7 @@ def test_impulses_in_tree_joints():
     np.testing.assert_allclose(elbow[jnp.array([0, 2])], 0, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.interpreted
 def test_impacts_are_differentiable_and_batched():
     model = falling_rod()
@@ -116,6 +118,7 @@ def test_unknown_constraints_are_refused():
         mbs.impact(mbs.library.double_pendulum().build(), np.zeros(2), np.zeros(2))
 
 
+@pytest.mark.slow
 @pytest.mark.interpreted
 @pytest.mark.parametrize("e", [0.0, 0.3])
 def test_a_lock_stops_a_moving_joint(e):
@@ -137,6 +140,7 @@ def test_a_lock_stops_a_moving_joint(e):
     assert run.status.tolist() == [mbs.Status.INCONSISTENT, mbs.Status.OK]
 
 
+@pytest.mark.slow
 @pytest.mark.interpreted
 @pytest.mark.filterwarnings("ignore::jaxmbs.ModelWarning")
 def test_locks_and_constraints_strike_together():

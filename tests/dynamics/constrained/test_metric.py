@@ -125,6 +125,7 @@ def test_locked_rows_and_rows_of_nothing(kind):
     np.testing.assert_allclose(multipliers, least, rtol=0, atol=1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.interpreted
 @pytest.mark.parametrize("order", [1, 2])
 @pytest.mark.usually("arrays-2")

@@ -93,6 +93,7 @@ def test_rows_of_blades_and_discs():
     np.testing.assert_allclose(drift, (rows(q + e * rate) - rows(q - e * rate)) @ v / (2 * e), rtol=0, atol=1e-8)
 
 
+@pytest.mark.slow
 def test_disc_rolls_straight():
     model, r, rate = disc(), 0.3, 4.0
     q = jnp.array([0, 0, r, 1.0, 0, 0, 0])
@@ -102,6 +103,7 @@ def test_disc_rolls_straight():
     assert int(s.status) == mbs.Status.OK
 
 
+@pytest.mark.slow
 def test_disc_on_a_steady_circle():
     """A disc leaning by theta rolls round a circle at the rate P about the vertical.
 
@@ -125,6 +127,7 @@ def test_disc_on_a_steady_circle():
     np.testing.assert_allclose(s.q[2, :2], [0, 2 * r * N / P], rtol=0, atol=1e-9)  # having crossed it
 
 
+@pytest.mark.slow
 def test_energy_of_a_wobbling_disc():
     r, theta = 0.3, 0.3
     model = disc(r)
@@ -168,6 +171,7 @@ def test_user_functions_equal_built_in_constraints(kind):
     assert np.abs(got[2]).max() < 1e-10
 
 
+@pytest.mark.slow
 def test_derivatives_through_a_rolling_motion():
     model = skate()
 

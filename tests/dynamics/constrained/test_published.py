@@ -29,6 +29,7 @@ def test_a01_pendulum_by_a_constraint():
     assert run.constraint_error.max() < 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "t_end"), [(1, 10.0), (2, 10.0), pytest.param(10, 10.0, marks=pytest.mark.slow)])
 @pytest.mark.usually("1-*")
 def test_a02_windows_pass_the_flat_position(n, t_end):
@@ -47,6 +48,7 @@ def test_a02_windows_pass_the_flat_position(n, t_end):
     assert run.constraint_error.max() < 1e-10
 
 
+@pytest.mark.slow
 def test_a02_starts_flat_and_keeps_the_branch_of_its_velocity():
     """At the branching point itself only the velocity tells which of the two motions it is."""
     model = mbs.library.four_bar_windows(1, gravity=(0, 0, 0)).build()
@@ -61,6 +63,7 @@ def andrews():
     return model, q, jnp.zeros(7).at[model.v_slice("O")].set(0.033)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["multipliers", "elimination"])
 @pytest.mark.usually("elimination")
 def test_a03_initial_accelerations(method):

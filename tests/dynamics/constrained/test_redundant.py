@@ -87,6 +87,7 @@ def test_motion_is_that_of_the_planar_linkage(redundant):
     np.testing.assert_allclose(multipliers, rows.T @ want[3:], rtol=0, atol=1e-10)  # of least norm
 
 
+@pytest.mark.slow
 @pytest.mark.interpreted
 def test_derivatives_are_those_at_constant_rank(redundant):
     model, q, v = redundant
@@ -100,6 +101,7 @@ def test_derivatives_are_those_at_constant_rank(redundant):
     assert np.isfinite(jax.jacrev(f)(v)).all()
 
 
+@pytest.mark.slow
 @pytest.mark.interpreted
 def test_flat_position_is_finite_and_exact():
     """A parallelogram lying flat has rank one; with gravity across nothing bends it, so it turns on at constant speed."""
@@ -114,6 +116,7 @@ def test_flat_position_is_finite_and_exact():
     assert np.isfinite(slopes).all()
 
 
+@pytest.mark.slow
 def test_baumgarte_keeps_the_loop_closed_nearly():
     model = mbs.library.four_bar().build()
     q, v, _, _ = mbs.assemble(model, jnp.array([1.0, -0.8, 1.6]), jnp.array([2.0, 0, 0]), fixed="crank_hinge")
@@ -154,6 +157,7 @@ def test_accelerations_next_to_the_flat_position(distance):
     np.testing.assert_allclose(J(model, distance * TURNING)[0].T @ multipliers, balance, rtol=0, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_a_run_that_steps_on_the_flat_position_says_so():
     model = parallelogram((0, 0, -9.81))
 

@@ -54,6 +54,7 @@ def cases(names, long):
     return [pytest.param(n, marks=pytest.mark.slow) if n in long else n for n in names]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", cases(MODELS, LONG))
 @pytest.mark.usually("free")
 def test_equations_and_accelerations(which):
@@ -154,6 +155,7 @@ SMALL = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", cases(SMALL, {"rotational", "free"}))
 @pytest.mark.usually("two rods")
 def test_derivatives(which):
@@ -179,6 +181,7 @@ def test_derivatives(which):
         assert relative(found, jnp.full_like(found, found[0, 0])) < EXACT
 
 
+@pytest.mark.slow
 def test_arcs_in_any_direction():
     """Turning arcs round changes S, T, z, k, p and w, but neither A nor the bias."""
     for model, modules in ((rotational().model, (wittenburg, configuration)), (general().model, (general_joints,))):
@@ -229,6 +232,7 @@ def test_locks_loads_and_dtype_through_the_public_function():
     assert single.dtype == np.float32 and relative(single, A) < 1e-5
 
 
+@pytest.mark.slow
 def test_parameters_are_data():
     """Derivative of A with respect to a mass and a centre of mass; a batch of different mechanisms."""
     model, body = small_arm(), "lower"
@@ -244,6 +248,7 @@ def test_parameters_are_data():
             assert relative(other[name], found[0][name]) < EXACT
 
 
+@pytest.mark.slow
 def test_rheonomic_joints():
     """A joint that moves by itself: z and G depend on time."""
 
@@ -270,6 +275,7 @@ def test_rheonomic_joints():
     assert "barycentric" not in serving(model)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_parted_equations_of_free_systems(seed):
     """Rotations first, then the centre of mass [Y 3.2.3, 3.4.5], against the articulated-body algorithm."""

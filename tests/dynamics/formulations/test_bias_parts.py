@@ -39,6 +39,7 @@ def test_against_christoffel_symbols():
     assert relative(parts, bias) < EXACT
 
 
+@pytest.mark.slow
 def test_with_quaternions():
     c = free_and_rotational()
     q, v, *_ = next(c.rows())
@@ -63,6 +64,7 @@ def test_a_body_spinning_in_a_frame():
     assert relative(found.gyroscopic, found.coriolis) < EXACT and np.abs(found.centrifugal).max() < 1e-12
 
 
+@pytest.mark.slow
 def test_rheonomic_part():
     """A turntable of given motion carries a hinged rod: its own spin adds terms of first and no degree in v."""
 

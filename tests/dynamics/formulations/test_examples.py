@@ -90,6 +90,7 @@ def load(name):
     return module
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "t_end", "limit"),
     [
@@ -105,6 +106,7 @@ def test_scripts(name, t_end, limit, tmp_path):
     assert image.stat().st_size > 20_000
 
 
+@pytest.mark.slow
 def test_slide_on_a_helix():
     """A point mass that slides down a helix of radius R, rise h per radian: (R² + h²) u" = g h; a body whose centre of
     mass is on the wire adds its turning about z to the left-hand side."""

@@ -1,5 +1,7 @@
 """What `jaxmbs info` prints."""
 
+import pytest
+
 import jaxmbs as mbs
 from jaxmbs.view import info_text
 
@@ -50,6 +52,7 @@ def test_matrices():
     assert "[I]\n-1 +1  · +1\n · -1 +1  ·\n ·  · -1  ·\n ·  ·  · -1\n" in text and "[H]" in text
 
 
+@pytest.mark.slow
 def test_long_chains_are_drawn():
     text = info_text(mbs.library.chain(1500).build())
     assert "link_1500  (hinge_1500: Revolute, 1)" in text

@@ -9,6 +9,7 @@ from jaxmbs.dynamics.recursive import aba
 from tests.cases import DOZEN, case, relative
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("seed", "n"), DOZEN)
 @pytest.mark.usually("10[0-6]*", "109*")
 def test_compiled_against_pinocchio_and_mujoco(seed, n):
@@ -51,6 +52,7 @@ def test_double_pendulum_in_closed_form(ratio):
     assert relative(mbs.forward_dynamics(model, q, v, tau), np.linalg.solve(A, tau - bias)) < 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("seed", "n", "locked"), [(*DOZEN[4], True), pytest.param(*DOZEN[5], False, marks=pytest.mark.slow)]
 )

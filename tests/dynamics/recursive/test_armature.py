@@ -40,6 +40,7 @@ def test_locked_joints_do_not_feel_it():
     np.testing.assert_allclose(found[0], found[1], rtol=1e-13)
 
 
+@pytest.mark.slow
 def test_formulations_agree_and_derivatives_hold():
     """Of bodies alone, with the rotors beside them; and the derivative by the armature itself in both modes."""
     model, q, v, tau = arm((0.2, 0.0, 0.5)), np.array([0.3, -0.5, 0.7]), np.array([0.4, 1.0, -0.6]), np.ones(3)

@@ -58,6 +58,7 @@ def test_equals_articulated_bodies(n):
         assert relative(got, want) < 1e-10
 
 
+@pytest.mark.slow
 def test_an_impulse_equals_that_of_articulated_bodies():
     """Without gravity and springs, and with the rates at zero, by either recursion."""
     model = chain(4)
@@ -97,6 +98,7 @@ def test_derivatives_in_both_modes():
         assert relative(x, y) < 1e-10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [1000, pytest.param(10_000, marks=pytest.mark.slow)])
 def test_long_chains(n):
     """Against the articulated bodies, and put back into the inverse dynamics."""

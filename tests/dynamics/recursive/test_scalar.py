@@ -46,6 +46,7 @@ def test_ordinary_mass_ratios(first):
     case.cache_clear()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", range(100_000, 101_000, BLOCK))
 @pytest.mark.usually("100400")
 def test_extreme_mass_ratios(first):
@@ -94,6 +95,7 @@ def test_every_function_of_floats_is_that_of_arrays():
         assert relative(got, want) < 1e-12, name
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(mechanisms(max_bodies=12, kinds=PLAIN))
 def test_identities(mechanism):

@@ -48,6 +48,7 @@ def test_locks_hold_or_follow_what_is_prescribed(count, method):
     assert relative(f(given)[lock], given[lock]) < 1e-14
 
 
+@pytest.mark.slow
 def test_single_degrees_of_freedom_can_be_locked():
     """A mask per degree of freedom: one of a joint's several."""
     c = machine()
@@ -59,6 +60,7 @@ def test_single_degrees_of_freedom_can_be_locked():
         assert relative(a, locked_solution(c, q, v, tau, lock, given)) < 1e-10
 
 
+@pytest.mark.slow
 def test_instances_of_one_batch_have_their_own_modes():
     c = machine()
     locks = np.eye(c.model.nv, dtype=bool)[:4]
@@ -157,6 +159,7 @@ def test_every_function_takes_time_and_mode_and_keeps_the_dtype(name):
             assert relative(x, y) < 1e-4
 
 
+@pytest.mark.slow
 def test_simulation_keeps_the_dtype():
     model = wheel()
     q = np.array([0.5], np.float32)
@@ -164,6 +167,7 @@ def test_simulation_keeps_the_dtype():
     assert (solution.t.dtype, solution.q.dtype, solution.v.dtype) == (jnp.float32,) * 3
 
 
+@pytest.mark.slow
 def test_simulation_holds_its_locks():
     c = machine()
     names = c.model.joint_names[1::3]

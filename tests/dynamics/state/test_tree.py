@@ -79,6 +79,7 @@ def test_the_other_functions_against_pinocchio(long_tree):
     assert relative(wrenches, [want[n] for n in model.joint_names]) < 1e-9
 
 
+@pytest.mark.slow
 def test_derivatives_of_the_loops(long_tree):
     model, oracle, q, v, _ = long_tree
     rng = np.random.default_rng(1)

@@ -85,6 +85,7 @@ def test_a_loop_needs_a_closure():
 # --- zero quaternions -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("joint", "dtype"), [(mbs.Spherical(), np.float32), (mbs.Free(), np.float64)])
 def test_a_zero_quaternion_is_no_rotation_with_finite_derivatives(joint, dtype):
     def both(q):

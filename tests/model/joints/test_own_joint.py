@@ -86,6 +86,7 @@ def test_motion_in_closed_form():
     assert a == pytest.approx(-0.5 * pitch * (9.81 + 0.001 * 9.0) / (2e-3 + 0.5 * pitch**2), rel=1e-14)
 
 
+@pytest.mark.slow
 def test_batches_derivatives_and_compiled_functions():
     model = variable_screw.lead_screw().build()
     varied, axes = mbs.vary(model, {"screw.growth": np.array([0.0, 1e-3, 2e-3])})
