@@ -29,7 +29,8 @@ class Lazy(ModuleType):
         raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
 
     def __dir__(self) -> list[str]:
-        return sorted({*vars(self), *vars(import_module(f"{self.__name__}.public"))})
+        public = vars(import_module(f"{self.__name__}.public"))
+        return sorted([n for n in vars(self) if n.startswith("__")] + [n for n in public if not n.startswith("_")])
 
 
 def lazy(package: str, *shadowing: str) -> None:

@@ -3,6 +3,7 @@
 from jaxmbs import absolute as absolute
 from jaxmbs import design as design
 from jaxmbs import library as library
+from jaxmbs import study as study
 from jaxmbs.batching import jit as jit
 from jaxmbs.batching import use_all_cores as use_all_cores
 from jaxmbs.dynamics import AugmentedBodies as AugmentedBodies

@@ -27,3 +27,9 @@ def test_a_name_that_does_not_exist():
     with pytest.raises(AttributeError, match="module 'jaxmbs' has no attribute 'nonsense'"):
         _ = jaxmbs.nonsense
     assert "report" in dir(jaxmbs.study)
+
+
+def test_dir_shows_public_names_alone():
+    shown = {name for name in dir(jaxmbs) if not name.startswith("__")}
+    assert {"Mechanism", "design", "study", "simulate"} <= shown
+    assert not shown & {"TYPE_CHECKING", "_lazy", "lazy", "shadowing", "public", "batching", "errors"}
