@@ -16,7 +16,7 @@ from typing import Any
 
 ROOT = Path(__file__).parent.parent
 ROOMS = {  # pages of the API: title, and the modules whose public names they show
-    "model": ("Mechanisms and models", ("jaxmbs.model", "jaxmbs.model.graph")),
+    "model": ("Mechanisms and models", ("jaxmbs.model",)),
     "joints": ("Joints", ("jaxmbs.model.joints",)),
     "forces": ("Force elements", ("jaxmbs.model.forces",)),
     "constraints": ("Constraints", ("jaxmbs.model.constraints",)),
@@ -24,14 +24,22 @@ ROOMS = {  # pages of the API: title, and the modules whose public names they sh
     "dynamics": ("Dynamics", ("jaxmbs.dynamics",)),
     "simulate": ("Simulation", ("jaxmbs.simulate", "jaxmbs.batching")),
     "stability": ("Rest and small motions", ("jaxmbs.stability",)),
-    "files": ("Files, pictures, formulas", ("jaxmbs.io", "jaxmbs.view", "jaxmbs.symbolic")),
+    "files": ("Files and pictures", ("jaxmbs.io", "jaxmbs.view")),
     "study": ("Studies", ("jaxmbs.study.public",)),
     "design": ("Synthesis", ("jaxmbs.design",)),
     "absolute": ("Absolute coordinates", ("jaxmbs.absolute",)),
+    "textbook": ("Formulations of the literature", ("jaxmbs.textbook",)),
     "library": ("Library of mechanisms", ("jaxmbs.library",)),
     "elements": ("Elements of your own", ("jaxmbs.elements",)),
 }
-WHOLE = ("jaxmbs.design", "jaxmbs.library", "jaxmbs.elements", "jaxmbs.study.public", "jaxmbs.absolute")
+WHOLE = (
+    "jaxmbs.design",
+    "jaxmbs.library",
+    "jaxmbs.elements",
+    "jaxmbs.study.public",
+    "jaxmbs.absolute",
+    "jaxmbs.textbook",
+)
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -107,7 +115,7 @@ def api(room: str) -> str:
     for module in modules:
         top = importlib.import_module("jaxmbs" if module not in WHOLE else module)
         prefix = "mbs" if module not in WHOLE else module.replace("jaxmbs", "mbs", 1).removesuffix(".public")
-        if module in ("jaxmbs.design", "jaxmbs.library", "jaxmbs.elements"):
+        if module in ("jaxmbs.design", "jaxmbs.library", "jaxmbs.elements", "jaxmbs.textbook"):
             out.append(prose(inspect.getdoc(top) or ""))
         if module == "jaxmbs.elements":
             prefix = "jaxmbs.elements"

@@ -36,7 +36,7 @@ def rotation(t: jax.Array) -> jax.Array:
     return bryant(jnp.stack([0.05 * jnp.sin(STEP * t), 0.08 + 0.02 * jnp.cos(2 * STEP * t), 0.15 * jnp.sin(STEP * t)]))
 
 
-TRUNK = mbs.MovingBase(position, rotation)
+TRUNK = mbs.textbook.MovingBase(position, rotation)
 START = np.array([0.1, -0.2, 0.0, -0.6, 0.0, 0.1])
 
 
@@ -46,9 +46,9 @@ def motion(t_end: float = 3.0) -> tuple[mbs.Solution, np.ndarray, float]:
     solution = mbs.simulate(carried, START, np.zeros(6), t_end=t_end, dt=2e-3)
 
     def compared(t: jax.Array, q: jax.Array, v: jax.Array) -> tuple[jax.Array, jax.Array]:
-        own = mbs.moving_base_dynamics(arm, q, v, base=TRUNK, t=t, method="barycentric")
+        own = mbs.textbook.moving_base_dynamics(arm, q, v, base=TRUNK, t=t, method="barycentric")
         other = mbs.forward_dynamics(carried, q, v, t=t)
-        reactions = mbs.hinge_reactions(arm, q, v, base=TRUNK, t=t, method="barycentric")
+        reactions = mbs.textbook.hinge_reactions(arm, q, v, base=TRUNK, t=t, method="barycentric")
         return reactions, jnp.abs(own - other).max()
 
     reactions, difference = jax.jit(jax.vmap(compared))(solution.t, solution.q, solution.v)

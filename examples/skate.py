@@ -47,7 +47,7 @@ def main(image: Path) -> float:
     """Draw path and energy flow, export the graph; returns the largest distance from the circle [m]."""
     solution, distance = circle()
     k = int(np.argmin(np.abs(np.asarray(solution.t) - math.pi / 8)))
-    graph = mbs.bond_graph(skate(DRAG), solution.q[k], solution.v[k], tau=LOADS)
+    graph = mbs.textbook.bond_graph(skate(DRAG), solution.q[k], solution.v[k], tau=LOADS)
     graph.graphml(image.with_suffix(".graphml"))
     graph.dot(image.with_suffix(".dot"))
     fig, (left, right) = plt.subplots(1, 2, figsize=(13, 5.5), width_ratios=(1, 1.6), layout="constrained")

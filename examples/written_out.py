@@ -41,14 +41,14 @@ ROBOTS = {
 
 
 def main(robots: tuple[str, ...] = tuple(ROBOTS)) -> dict[tuple[str, str], mbs.symbolic.Operations]:
-    arm = mbs.write_out(telegin_robots.three_link_arm().build(), "mass_matrix")
+    arm = mbs.textbook.write_out(telegin_robots.three_link_arm().build(), "mass_matrix")
     print(arm, arm.latex(), arm.c(), sep="\n\n")
     found = {}
     print(f"{'operations + sines and cosines':30}" + "".join(f"{w:>28}" for w in WHATS))
     for name in robots:
         model, row = ROBOTS[name]().build(), f"{name:30}"
         for what in WHATS:
-            n = found[name, what] = mbs.write_out(model, what).operations
+            n = found[name, what] = mbs.textbook.write_out(model, what).operations
             cell = f"{n.additions}+ {n.multiplications}* {n.divisions}/ = {n.total}"
             row += f"{cell + f' + {n.trigonometric}':>28}"
         print(row, flush=True)

@@ -26,6 +26,8 @@ class Lazy(ModuleType):
             vars(self).update({k: x for k, x in public.items() if not k.startswith("_")})
             if name in vars(self):
                 return vars(self)[name]
+            if moved := public.get("__getattr__"):
+                return moved(name)
         raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
 
     def __dir__(self) -> list[str]:

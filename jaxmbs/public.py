@@ -1,35 +1,22 @@
 """The public names: what `jaxmbs.NAME` finds."""
 
+import warnings as _warnings
+from typing import Any as _Any
+
 from jaxmbs import absolute as absolute
 from jaxmbs import design as design
 from jaxmbs import library as library
 from jaxmbs import study as study
+from jaxmbs import textbook as textbook
 from jaxmbs.batching import jit as jit
 from jaxmbs.batching import use_all_cores as use_all_cores
-from jaxmbs.dynamics import AugmentedBodies as AugmentedBodies
-from jaxmbs.dynamics import BaseMotion as BaseMotion
-from jaxmbs.dynamics import BiasSplit as BiasSplit
-from jaxmbs.dynamics import BodyLoads as BodyLoads
-from jaxmbs.dynamics import Bond as Bond
-from jaxmbs.dynamics import BondGraph as BondGraph
-from jaxmbs.dynamics import Controlled as Controlled
-from jaxmbs.dynamics import MovingBase as MovingBase
-from jaxmbs.dynamics import PlanarParameters as PlanarParameters
-from jaxmbs.dynamics import Vertex as Vertex
-from jaxmbs.dynamics import augmented_bodies as augmented_bodies
 from jaxmbs.dynamics import bias_forces as bias_forces
-from jaxmbs.dynamics import bias_split as bias_split
-from jaxmbs.dynamics import body_loads as body_loads
 from jaxmbs.dynamics import body_poses as body_poses
-from jaxmbs.dynamics import bond_graph as bond_graph
 from jaxmbs.dynamics import constrained_dynamics as constrained_dynamics
 from jaxmbs.dynamics import constraint_jacobian as constraint_jacobian
 from jaxmbs.dynamics import constraint_rows as constraint_rows
-from jaxmbs.dynamics import controlled_dynamics as controlled_dynamics
 from jaxmbs.dynamics import energy as energy
 from jaxmbs.dynamics import forward_dynamics as forward_dynamics
-from jaxmbs.dynamics import free_dynamics as free_dynamics
-from jaxmbs.dynamics import hinge_reactions as hinge_reactions
 from jaxmbs.dynamics import impact as impact
 from jaxmbs.dynamics import integrate as integrate
 from jaxmbs.dynamics import inverse_dynamics as inverse_dynamics
@@ -38,8 +25,6 @@ from jaxmbs.dynamics import joint_impulses as joint_impulses
 from jaxmbs.dynamics import joint_reactions as joint_reactions
 from jaxmbs.dynamics import mass_matrix as mass_matrix
 from jaxmbs.dynamics import momentum as momentum
-from jaxmbs.dynamics import moving_base_dynamics as moving_base_dynamics
-from jaxmbs.dynamics import planar_parameters as planar_parameters
 from jaxmbs.dynamics import rates as rates
 from jaxmbs.io import from_mjcf as from_mjcf
 from jaxmbs.io import from_urdf as from_urdf
@@ -86,8 +71,6 @@ from jaxmbs.model.forces import Pusher as Pusher
 from jaxmbs.model.forces import Sphere as Sphere
 from jaxmbs.model.forces import Thruster as Thruster
 from jaxmbs.model.forces import TorsionSpring as TorsionSpring
-from jaxmbs.model.graph import Graph as Graph
-from jaxmbs.model.graph import graph_of as graph_of
 from jaxmbs.model.joints import Carried as Carried
 from jaxmbs.model.joints import Cylindrical as Cylindrical
 from jaxmbs.model.joints import Fixed as Fixed
@@ -114,10 +97,15 @@ from jaxmbs.stability import equilibrium as equilibrium
 from jaxmbs.stability import equilibrium_path as equilibrium_path
 from jaxmbs.stability import linearize as linearize
 from jaxmbs.stability import modes as modes
-from jaxmbs.symbolic import Operations as Operations
-from jaxmbs.symbolic import WrittenOut as WrittenOut
-from jaxmbs.symbolic import write_out as write_out
 from jaxmbs.view import Viewer as Viewer
 from jaxmbs.view import animate as animate
 from jaxmbs.view import draw as draw
 from jaxmbs.view import view as view
+
+
+def __getattr__(name: str) -> _Any:
+    """A name that has moved to `jaxmbs.textbook`."""
+    if name.startswith("_") or name not in vars(textbook):
+        raise AttributeError(f"module 'jaxmbs' has no attribute {name!r}")
+    _warnings.warn(f"mbs.{name} is mbs.textbook.{name} now", DeprecationWarning, stacklevel=3)
+    return vars(textbook)[name]

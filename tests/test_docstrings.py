@@ -15,7 +15,8 @@ import jaxmbs as mbs
 from jaxmbs import elements
 from jaxmbs.model import given
 
-ROOMS = {"mbs": mbs, "mbs.library": mbs.library, "mbs.absolute": mbs.absolute, "mbs.design": mbs.design}
+ROOMS = {"mbs": mbs, "mbs.library": mbs.library, "mbs.absolute": mbs.absolute, "mbs.design": mbs.design,
+         "mbs.textbook": mbs.textbook}  # fmt: skip
 EVERYWHERE = {"self", "model", "t", "mode", "gravity"}  # explained once, in help(jaxmbs) and help(jaxmbs.library)
 SHAPES = {"q": "(nq,)", "q0": "(nq,)", "q_guess": "(nq,)"} | dict.fromkeys(("v", "v0", "a", "tau", "dv"), "(nv,)")
 INNER = {"Structure", "Names", "Values", "Sides"}  # for the algorithms; users have names and numbers otherwise

@@ -18,6 +18,7 @@ LAYERS = {
     "elements": {"errors", "spatial", "model"},
     "dynamics": {"errors", "spatial", "model", "lazy"},
     "symbolic": {"errors", "spatial", "model", "dynamics"},
+    "textbook": {"model", "dynamics", "symbolic"},
     "absolute": {"errors", "spatial", "model", "dynamics"},
     "io": {"errors", "spatial", "model", "lazy"},
     "library": {"errors", "spatial", "model", "dynamics"},

@@ -29,7 +29,14 @@ def test_a_name_that_does_not_exist():
     assert "report" in dir(jaxmbs.study)
 
 
+def test_what_has_moved_is_found_at_its_old_name():
+    for old in set(dir(jaxmbs.textbook)) - set(dir(jaxmbs)):
+        if old[0] != "_":
+            with pytest.warns(DeprecationWarning, match=f"mbs.{old} is mbs.textbook.{old} now"):
+                assert getattr(jaxmbs, old) is getattr(jaxmbs.textbook, old)
+
+
 def test_dir_shows_public_names_alone():
     shown = {name for name in dir(jaxmbs) if not name.startswith("__")}
-    assert {"Mechanism", "design", "study", "simulate"} <= shown
-    assert not shown & {"TYPE_CHECKING", "_lazy", "lazy", "shadowing", "public", "batching", "errors"}
+    assert {"Mechanism", "design", "study", "textbook", "simulate"} <= shown
+    assert not shown & {"TYPE_CHECKING", "_lazy", "lazy", "shadowing", "public", "batching", "errors", "write_out"}

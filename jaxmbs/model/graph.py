@@ -31,7 +31,7 @@ class Graph:
     joint [Y 1.1.1]; bodies, joints: names, for messages and pictures. The first `n` arcs must form the tree; graphs
     with arcs in any order come through `spanning_tree`. Raises ModelError that names the vertices if they do not.
 
-    >>> graph = mbs.Graph(i_plus=(0, 1, 1), i_minus=(1, 2, 3))
+    >>> graph = mbs.textbook.Graph(i_plus=(0, 1, 1), i_minus=(1, 2, 3))
     >>> print(graph.T)
     [[-1 -1 -1]
      [ 0 -1  0]
@@ -324,7 +324,7 @@ def graph_of(model: Model) -> Graph:
     """Graph of a model: body i + 1 is body_names[i], arc a the inward joint of body a, from parent to child; the joints
     that close loops follow as cut joints.
 
-    >>> mbs.graph_of(mbs.library.crank_slider().build()).arcs
+    >>> mbs.textbook.graph_of(mbs.library.crank_slider().build()).arcs
     ((0, 1), (1, 2), (0, 3), (2, 3))
     """
     return graph_of_structure(model.structure)

@@ -42,7 +42,7 @@ class Operations:
     additions, multiplications, divisions; trigonometric: sines and cosines; angle_sums: additions of angles under them,
     not among the additions; functions: square roots, hyperbolic tangents and choices between two values.
 
-    >>> print(mbs.Operations(additions=3, multiplications=4), mbs.Operations(3, 4).total)
+    >>> print(mbs.textbook.Operations(additions=3, multiplications=4), mbs.textbook.Operations(3, 4).total)
     3 additions, 4 multiplications 7
     """
 

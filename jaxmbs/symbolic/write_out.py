@@ -53,7 +53,7 @@ def write_out(model: Model, what: str, *, constants: str = "symbols", method: st
     batched numbers, for forward dynamics with constraints, for a model without a degree of freedom, and for an unknown
     name. It takes from a fraction of a second (three links) to some seconds (seven axes).
 
-    >>> formulas = mbs.write_out(mbs.library.double_pendulum().build(), "mass_matrix")
+    >>> formulas = mbs.textbook.write_out(mbs.library.double_pendulum().build(), "mass_matrix")
     >>> print(formulas.operations)
     2 additions, 2 multiplications, 1 sines and cosines
     """

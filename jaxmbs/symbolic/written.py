@@ -21,7 +21,7 @@ class WrittenOut:
     the result; method: the algorithm that wrote the formulas; numeric: whether the constants are numbers of the model, not
     computed from its parameters.
 
-    >>> formulas = mbs.write_out(mbs.library.double_pendulum().build(), "mass_matrix", constants="numbers")
+    >>> formulas = mbs.textbook.write_out(mbs.library.double_pendulum().build(), "mass_matrix", constants="numbers")
     >>> formulas.function()([0.5, 0.3])[1][1]
     1.0
     """

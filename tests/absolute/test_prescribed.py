@@ -55,16 +55,16 @@ def test_a_body_with_given_acceleration(body):
 def test_a_moving_world():
     """Body 0 moves as a function of time: the motion of `moving_base_dynamics`."""
     model, q, v, tau = case("double pendulum")
-    base = mbs.MovingBase(_position, _turned)
+    base = mbs.textbook.MovingBase(_position, _turned)
     t = 0.4
 
     def f(q, v, tau):
-        a = mbs.moving_base_dynamics(model, q, v, tau, base=base, t=t)
+        a = mbs.textbook.moving_base_dynamics(model, q, v, tau, base=base, t=t)
         X = [mbs.absolute.accelerations(model, q, v, tau, base=base, t=t, solver=s)[0] for s in SOLVERS]
         return (
             a,
             X,
-            mbs.hinge_reactions(model, q, v, tau, base=base, t=t),
+            mbs.textbook.hinge_reactions(model, q, v, tau, base=base, t=t),
             mbs.absolute.reactions(model, q, v, tau, base=base, t=t),
         )
 
@@ -106,6 +106,6 @@ def test_refusals():
     with pytest.raises(mbs.ModelError, match="no body named 'link_9'"):
         mbs.absolute.accelerations(model, q, q, prescribed={"link_9": jnp.zeros(6)})
     with pytest.raises(mbs.ModelError, match="the world is at rest"):
-        mbs.absolute.system(mbs.library.double_pendulum().build(), q, q, base=mbs.MovingBase(), planar=True)
+        mbs.absolute.system(mbs.library.double_pendulum().build(), q, q, base=mbs.textbook.MovingBase(), planar=True)
     with pytest.raises(mbs.ModelError, match="q has shape"):
         mbs.absolute.accelerations(model, jnp.zeros(3), q)

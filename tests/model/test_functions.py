@@ -59,7 +59,7 @@ RESULTS = {
 def test_a_result_that_does_not_fit_names_the_element(fault):
     fn, body, *words = RESULTS[fault]
     model, q = with_force(fn, body), np.ones(2)
-    for call in (mbs.bias_forces, mbs.bond_graph):
+    for call in (mbs.bias_forces, mbs.textbook.bond_graph):
         with pytest.raises(mbs.ModelError) as caught:
             call(model, q, q)
         assert not [w for w in ("'hand'", *words) if w not in str(caught.value)], caught.value

@@ -126,7 +126,7 @@ def test_what_a_base_carries_moves_as_in_a_moving_world():
         return jnp.array(BASE["velocity"]) * t + jnp.array(BASE["acceleration"]) * t**2 / 2
 
     q, v = [0.8, 0.2, -0.5, 0.3], [0.4, -0.9, 0.3]
-    expected = mbs.moving_base_dynamics(still, q, v, base=mbs.MovingBase(position, rotation), t=0.4)
+    expected = mbs.textbook.moving_base_dynamics(still, q, v, base=mbs.textbook.MovingBase(position, rotation), t=0.4)
     np.testing.assert_allclose(mbs.forward_dynamics(model, q, v, t=0.4), expected, rtol=1e-10)
 
 

@@ -72,7 +72,7 @@ def written(name, what, constants="symbols"):
 
 @functools.cache
 def _written(name, what, constants):
-    return mbs.write_out(model(name), what, constants=constants)
+    return mbs.textbook.write_out(model(name), what, constants=constants)
 
 
 def arguments(out, of, seed=0):

@@ -117,4 +117,4 @@ def test_write_out_evaluates_its_formulas_before_it_returns_them(monkeypatch):
 
     monkeypatch.setattr(mbs.symbolic.WrittenOut, "function", wrong)
     with pytest.raises(AssertionError, match="miss the function"):
-        mbs.write_out(model("double pendulum"), "bias_forces")
+        mbs.textbook.write_out(model("double pendulum"), "bias_forces")

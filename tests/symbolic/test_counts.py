@@ -95,7 +95,7 @@ def parallel(n, axes, turn=None):
 @pytest.mark.parametrize("turn", [None, (math.cos(0.3), 0, math.sin(0.3), 0)])
 def test_parallel_axes_fold_to_sums_of_angles(turn):
     """Entries depend on q2, q3 and their sum, linearly; placements turned about the axis change constants only."""
-    out = mbs.write_out(parallel(3, ((0, 1, 0),), turn), "mass_matrix")
+    out = mbs.textbook.write_out(parallel(3, ((0, 1, 0),), turn), "mass_matrix")
     n = out.operations
     assert n.trigonometric <= 6 and n.angle_sums == 1 and n.multiplications <= 10
     code = out.python()
@@ -112,12 +112,12 @@ def test_axes_of_opposite_sign_fold_to_differences(axis):
 
 @pytest.mark.slow
 def test_axes_that_are_not_parallel_do_not_fold():
-    out = mbs.write_out(parallel(3, ((0, 1, 0), (1, 0, 0))), "mass_matrix")
+    out = mbs.textbook.write_out(parallel(3, ((0, 1, 0), (1, 0, 0))), "mass_matrix")
     assert out.operations.angle_sums == 0 and out.operations.trigonometric == 4
 
 
 def test_nearly_parallel_axes_do_not_fold():
-    out = mbs.write_out(parallel(2, ((0, 1, 0), (0, math.cos(1e-5), math.sin(1e-5)))), "bias_forces")
+    out = mbs.textbook.write_out(parallel(2, ((0, 1, 0), (0, math.cos(1e-5), math.sin(1e-5)))), "bias_forces")
     assert out.operations.angle_sums == 0
 
 
@@ -132,7 +132,7 @@ def test_the_same_algorithms_on_sympy_scalars():
         result = np.array(getattr(scalar, what)(of, *map(list, symbols)), object)
         assert any(isinstance(e, sympy.Expr) and e.free_symbols for e in result.flat)
         got = np.reshape([float(sympy.sympify(e).subs(at)) for e in result.flat], result.shape)
-        out = mbs.write_out(of, what)
+        out = mbs.textbook.write_out(of, what)
         want = expected(out, of, args[: len(symbols)])
         assert difference(got, want) < 1e-12
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import jaxmbs as mbs
+from jaxmbs.textbook import write_out
 from tests.symbolic.helpers import arguments, difference, expected, model, sprung, written
 
 INPUT = re.compile(r"(?:q|v|a|\\tau)_\{\d+\}|t")
@@ -134,7 +135,7 @@ def test_constants_that_are_functions_of_parameters():
     mech = mbs.Mechanism("wheel")
     mech.add_body("w", 1.0, inertia=(0.2, 0.3, 0.4))
     mech.add_joint("axle", mbs.Revolute((0, 0, 1)), "world", "w")
-    out = mbs.write_out(mech.build(), "forward_dynamics")
+    out = write_out(mech.build(), "forward_dynamics")
     assert out.operations.total == 1 and out.function()([0.0], [0.0], [1.0]) == [2.5]
     assert r"d_{1} &= \frac{1}{I^{zz}_{\mathrm{w}}}" in out.latex()
     assert "d1 = 1.0/(w_inertia_zz)" in out.python() and "const double d1 = 1.0/(w_inertia_zz)" in out.c()
@@ -151,7 +152,7 @@ def test_names_that_languages_do_not_take():
         mech.add_body(name, 1.0, (0.1, 0, 0.2), (1, 1.1, 1.2))
         mech.add_joint("j " + name, mbs.Revolute((0, 1, 0)), parent, name, mbs.Pose((0, 0, 0.4)))
     of = mech.build()
-    out = mbs.write_out(of, "mass_matrix")
+    out = write_out(of, "mass_matrix")
     assert all(name.isidentifier() and name.isascii() for name in out.parameters) and balanced(out.latex())
     assert difference(out.function()(*(args := arguments(out, of))), expected(out, of, args)) < 1e-12
 
@@ -200,17 +201,17 @@ def batched():
 
 
 ERRORS = {
-    "what": (lambda: mbs.write_out(model("three-link arm"), "mass matrx"), ["'mass matrx'", "did you mean 'mass_matrix'"]),
-    "constants": (lambda: mbs.write_out(model("three-link arm"), "mass_matrix", constants="text"), ["'text'", "symbols"]),
-    "method": (lambda: mbs.write_out(model("three-link arm"), "mass_matrix", method="abba"), ["'abba'", "crba"]),
-    "telegin": (lambda: mbs.write_out(model("sliding"), "mass_matrix", method="telegin"),
+    "what": (lambda: write_out(model("three-link arm"), "mass matrx"), ["'mass matrx'", "did you mean 'mass_matrix'"]),
+    "constants": (lambda: write_out(model("three-link arm"), "mass_matrix", constants="text"), ["'text'", "symbols"]),
+    "method": (lambda: write_out(model("three-link arm"), "mass_matrix", method="abba"), ["'abba'", "crba"]),
+    "telegin": (lambda: write_out(model("sliding"), "mass_matrix", method="telegin"),
                 ["'telegin'", "'joint_1' is Prismatic", "use 'crba'"]),
-    "general": (lambda: mbs.write_out(general(), "mass_matrix"), ["joint 'wire' is General", "use one of the other joints"]),
-    "external": (lambda: mbs.write_out(with_external(), "bias_forces"), ["force 'wind' is External", "without it"]),
-    "loop": (lambda: mbs.write_out(looped(), "forward_dynamics"), ["loops or constraints", "mass_matrix and bias_forces"]),
-    "nothing": (lambda: mbs.write_out(fixed(), "bias_forces"), ["'frozen'", "no degree of freedom"]),
-    "mechanism": (lambda: mbs.write_out(mbs.library.double_pendulum(), "mass_matrix"), ["Mechanism", "build()"]),
-    "batched": (lambda: mbs.write_out(batched(), "mass_matrix"), ["body_2.mass", "mbs.vary"]),
+    "general": (lambda: write_out(general(), "mass_matrix"), ["joint 'wire' is General", "use one of the other joints"]),
+    "external": (lambda: write_out(with_external(), "bias_forces"), ["force 'wind' is External", "without it"]),
+    "loop": (lambda: write_out(looped(), "forward_dynamics"), ["loops or constraints", "mass_matrix and bias_forces"]),
+    "nothing": (lambda: write_out(fixed(), "bias_forces"), ["'frozen'", "no degree of freedom"]),
+    "mechanism": (lambda: write_out(mbs.library.double_pendulum(), "mass_matrix"), ["Mechanism", "build()"]),
+    "batched": (lambda: write_out(batched(), "mass_matrix"), ["body_2.mass", "mbs.vary"]),
     "module": (lambda: written("three-link arm", "mass_matrix").python("torch"), ["'torch'", "'numpy'"]),
 }  # fmt: skip
 
@@ -225,11 +226,11 @@ def test_errors(which):
 
 def test_a_traced_number_is_refused():
     def f(mass):
-        return mbs.write_out(mbs.set(model("three-link arm"), {"body_2.mass": mass}), "mass_matrix").operations.total
+        return write_out(mbs.set(model("three-link arm"), {"body_2.mass": mass}), "mass_matrix").operations.total
 
     with pytest.raises(mbs.ModelError, match=r"'body_2.mass' is traced"):
         jax.jit(f)(1.0)
 
 
 def test_external_forces_do_not_matter_to_the_mass_matrix():
-    assert mbs.write_out(with_external(), "mass_matrix").operations.total == 0
+    assert write_out(with_external(), "mass_matrix").operations.total == 0

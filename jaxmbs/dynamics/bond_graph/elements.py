@@ -19,7 +19,7 @@ class Vertex:
     Nodes: "1" (one flow, the efforts sum to zero) and "0" (one effort, the flows sum to zero). Elements: "I" inertia,
     "C" spring, "R" damper, "Se" and "Sf" sources of effort and of flow, "MTF" transformer, "MGY" gyrator.
 
-    >>> mbs.Vertex("gravity:arm", "Se", "arm").is_node
+    >>> mbs.textbook.Vertex("gravity:arm", "Se", "arm").is_node
     False
     """
 
@@ -40,7 +40,7 @@ class Bond:
 
     effort (n,) [N, N m], flow (n,) [m/s, rad/s]; a batch of states has its axis first.
 
-    >>> bond = mbs.Bond(jnp.array([2.0, 0.0]), jnp.array([3.0, 1.0]), "rate:hinge", "loss:oil")
+    >>> bond = mbs.textbook.Bond(jnp.array([2.0, 0.0]), jnp.array([3.0, 1.0]), "rate:hinge", "loss:oil")
     >>> print(bond.power)
     6.0
     """

@@ -23,7 +23,7 @@ class BondGraph:
     bonds: with their efforts and flows; vertices: nodes and elements; name: of the model. A pytree whose leaves are the
     efforts and flows.
 
-    >>> graph = mbs.bond_graph(mbs.library.double_pendulum().build(), [0.5, 0.0], [1.0, 0.0])
+    >>> graph = mbs.textbook.bond_graph(mbs.library.double_pendulum().build(), [0.5, 0.0], [1.0, 0.0])
     >>> graph.nodes
     ('body:upper', 'rate:shoulder', 'body:lower', 'rate:elbow', 'joint:elbow', 'joint:shoulder')
     """

@@ -55,7 +55,7 @@ def bond_graph(
     Works under jit, vmap and grad. Raises ModelError for wrong shapes.
 
     >>> model = mbs.library.double_pendulum().build()
-    >>> graph = mbs.bond_graph(model, [0.5, 0.0], [1.0, 0.0])
+    >>> graph = mbs.textbook.bond_graph(model, [0.5, 0.0], [1.0, 0.0])
     >>> {name: round(float(power), 3) for name, power in graph.powers().items() if abs(power) > 1e-6}
     {'inertia:upper': -4.703, 'gravity:upper': 4.703, 'inertia:lower': -9.406, 'gravity:lower': 9.406}
     """

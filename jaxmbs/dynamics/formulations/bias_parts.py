@@ -28,7 +28,7 @@ class BiasSplit(NamedTuple):
     with A' = dA/dt along the motion; A' v/2 alone changes the kinetic energy.
 
     >>> model = mbs.library.double_pendulum().build()
-    >>> parts = mbs.bias_split(model, [0.5, 0.3], [1.0, 2.0])
+    >>> parts = mbs.textbook.bias_split(model, [0.5, 0.3], [1.0, 2.0])
     >>> bool(abs(parts.gyroscopic @ jnp.array([1.0, 2.0])) < 1e-5)  # does no work
     True
     """
@@ -57,7 +57,7 @@ def bias_split(model: Model, q: Coordinates, v: Rates, *, t: Number = 0.0, mode:
     of one component of v. Raises ModelError for wrong shapes.
 
     >>> model = mbs.library.double_pendulum().build()
-    >>> parts = mbs.bias_split(model, [0.5, 0.3], [1.0, 2.0])
+    >>> parts = mbs.textbook.bias_split(model, [0.5, 0.3], [1.0, 2.0])
     >>> print(parts.centrifugal.round(3), parts.gravity.round(3))
     [-1.182  0.296] [16.444  7.037]
     """

@@ -109,7 +109,7 @@ class BodyLoads(NamedTuple):
     the inward hinge [N m], which the three together produce [W 4.2].
 
     >>> model = mbs.library.double_pendulum().build()
-    >>> loads = mbs.body_loads(model, [0.5, 0.3], [1.0, 2.0])
+    >>> loads = mbs.textbook.body_loads(model, [0.5, 0.3], [1.0, 2.0])
     >>> loads.moment.shape, loads.momentum_rate.shape
     ((2, 3), (2, 3))
     """

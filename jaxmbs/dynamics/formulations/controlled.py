@@ -37,7 +37,7 @@ class Controlled(NamedTuple):
     The drive is zero along coordinates that are not controlled.
 
     >>> model = mbs.library.double_pendulum().build()
-    >>> found = mbs.controlled_dynamics(model, [0.0, 0.3], [0.0, 0.0], motions={"elbow": jnp.sin})
+    >>> found = mbs.textbook.controlled_dynamics(model, [0.0, 0.3], [0.0, 0.0], motions={"elbow": jnp.sin})
     >>> print(found.q, found.v)  # the elbow as the sine at t = 0
     [0. 0.] [0. 1.]
     """
@@ -68,7 +68,7 @@ def controlled_dynamics(
 
     >>> model = mbs.library.double_pendulum().build()
     >>> motions = {"shoulder": lambda t: 0.5 * t**2}
-    >>> found = mbs.controlled_dynamics(model, [0.0, 0.3], [0.0, 0.0], motions=motions, t=1.0)
+    >>> found = mbs.textbook.controlled_dynamics(model, [0.0, 0.3], [0.0, 0.0], motions=motions, t=1.0)
     >>> print(found.a.round(3), found.drive.round(3))
     [ 1.    -9.288] [3.193 0.   ]
     """

@@ -21,9 +21,9 @@ class MovingBase:
     inertial axes. Smooth, written with jax.numpy. Gravity keeps its inertial direction; force elements on "world" are
     attached to the moving body 0. A base is static: make it once, for another one is compiled anew.
 
-    >>> lift = mbs.MovingBase(position=lambda t: jnp.stack([0 * t, 0 * t, t**2]))
+    >>> lift = mbs.textbook.MovingBase(position=lambda t: jnp.stack([0 * t, 0 * t, t**2]))
     >>> model = mbs.library.double_pendulum().build()
-    >>> print(mbs.moving_base_dynamics(model, [0.5, 0.0], [0.0, 0.0], base=lift).round(3))
+    >>> print(mbs.textbook.moving_base_dynamics(model, [0.5, 0.0], [0.0, 0.0], base=lift).round(3))
     [-5.662  5.662]
     """
 
@@ -62,7 +62,7 @@ class BaseMotion:
 
     r (3,) [m], A (3, 3), v (3,) [m/s], omega (3,) [rad/s], a (3,) [m/s²], alpha (3,) [rad/s²]: r0, A0 and their rates.
 
-    >>> lift = mbs.MovingBase(position=lambda t: jnp.stack([0 * t, 0 * t, t**2]))
+    >>> lift = mbs.textbook.MovingBase(position=lambda t: jnp.stack([0 * t, 0 * t, t**2]))
     >>> print(lift.at(3.0, float).v)
     [0. 0. 6.]
     """

@@ -152,7 +152,7 @@ def bias(state: State) -> jax.Array:
 class PlanarParameters(NamedTuple):
     """d, alpha (n, n), b, beta (n,): magnitudes [m] and angles [rad] of d_ij and b_i0 [Y table 3.1].
 
-    >>> found = mbs.planar_parameters(mbs.library.triple_pendulum().build())
+    >>> found = mbs.textbook.planar_parameters(mbs.library.triple_pendulum().build())
     >>> found.d.shape, found.beta.shape
     ((3, 3), (3,))
     """
@@ -170,7 +170,7 @@ def planar_parameters(model: Model) -> PlanarParameters:
     Angles count about the axis of the first joint from a world axis normal to it (x for z, y for x, z for y). Raises
     ModelError if the joints are not Revolutes with parallel axes.
 
-    >>> found = mbs.planar_parameters(mbs.library.triple_pendulum().build())
+    >>> found = mbs.textbook.planar_parameters(mbs.library.triple_pendulum().build())
     >>> print(found.b.round(3))
     [1.667 1.    0.333]
     """

@@ -38,7 +38,9 @@ def _dense(method: str, model: Model) -> Any:
 
 def _system(model: Model, q: Any, v: Any, tau: Any, t: Any, base: MovingBase | None) -> tuple[State, System, jax.Array]:
     dtype = state_dtype(q, v, tau)
-    refuse_armature(model, "dense formulations of bodies", "use mbs.forward_dynamics or mbs.controlled_dynamics")
+    refuse_armature(
+        model, "dense formulations of bodies", "use mbs.forward_dynamics or mbs.textbook.controlled_dynamics"
+    )
     tau = jnp.zeros(model.nv, dtype) if tau is None else vector(model, "tau", tau, model.nv, dtype)
     q, v = vector(model, "q", q, model.nq, dtype), vector(model, "v", v, model.nv, dtype)
     state = State(Tree(model, dtype), q, v, t)
@@ -71,8 +73,8 @@ def moving_base_dynamics(
     carries.
 
     >>> model = mbs.library.double_pendulum().build()
-    >>> cart = mbs.MovingBase(position=lambda t: jnp.stack([jnp.sin(t), 0 * t, 0 * t]))
-    >>> print(mbs.moving_base_dynamics(model, [0.0, 0.0], [0.0, 0.0], base=cart, t=1.0).round(3))
+    >>> cart = mbs.textbook.MovingBase(position=lambda t: jnp.stack([jnp.sin(t), 0 * t, 0 * t]))
+    >>> print(mbs.textbook.moving_base_dynamics(model, [0.0, 0.0], [0.0, 0.0], base=cart, t=1.0).round(3))
     [ 0.841 -0.841]
     """
     module = _dense(method, model)
@@ -98,7 +100,7 @@ def hinge_reactions(
     "barycentric".
 
     >>> model = mbs.library.double_pendulum().build()
-    >>> print(mbs.hinge_reactions(model, [0.0, 0.0], [0.0, 0.0]).round(3)[:, 5])  # the weights, carried
+    >>> print(mbs.textbook.hinge_reactions(model, [0.0, 0.0], [0.0, 0.0]).round(3)[:, 5])  # the weights, carried
     [19.62  9.81]
     """
     module = _dense(method, model)
@@ -124,7 +126,7 @@ def free_dynamics(
     "barycentric" (the other joints rotational [Y 3.64-3.67]) or "configuration" (any joints, [Y 3.4.5]).
 
     >>> model = mbs.library.stage_separation().build()
-    >>> a = mbs.free_dynamics(model, model.neutral(), jnp.zeros(12), method="configuration")
+    >>> a = mbs.textbook.free_dynamics(model, model.neutral(), jnp.zeros(12), method="configuration")
     >>> print(a[model.v_slice("interface")][3].round(3))  # pushed off [m/s²]
     13.9
     """
@@ -149,7 +151,7 @@ def body_loads(
     4.2].
 
     >>> model = mbs.library.double_pendulum().build()
-    >>> print(mbs.body_loads(model, [0.0, 0.0], [0.0, 0.0]).at_centre.round(3))
+    >>> print(mbs.textbook.body_loads(model, [0.0, 0.0], [0.0, 0.0]).at_centre.round(3))
     [[ 0.    0.   -9.81]
      [ 0.    0.   -9.81]]
     """
@@ -168,7 +170,7 @@ class AugmentedBodies(NamedTuple):
     d (n, n, 3): d_ij; b (n, n, 3): b_ij; b0 (n, 3): b_i0 [m]; K (n, 3, 3): inertia about the inward hinge, K_i, or, in
     free systems, about the barycentre, K*_i [kg m²]. The barycentre lies at -b_ii from the centre of mass.
 
-    >>> bodies = mbs.augmented_bodies(mbs.library.double_pendulum(mass_1=1.0, mass_2=2.0).build())
+    >>> bodies = mbs.textbook.augmented_bodies(mbs.library.double_pendulum(mass_1=1.0, mass_2=2.0).build())
     >>> print(bodies.K[0].round(3))  # the upper rod with both masses
     [[3. 0. 0.]
      [0. 3. 0.]
@@ -187,7 +189,7 @@ def augmented_bodies(model: Model) -> AugmentedBodies:
 
     Raises ModelError for other joints.
 
-    >>> bodies = mbs.augmented_bodies(mbs.library.double_pendulum().build())
+    >>> bodies = mbs.textbook.augmented_bodies(mbs.library.double_pendulum().build())
     >>> bodies.d.shape, bodies.K.shape
     ((2, 2, 3), (2, 3, 3))
     """

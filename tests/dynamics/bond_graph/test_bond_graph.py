@@ -109,8 +109,12 @@ def motion(name):
 
     @quick
     def graphs(a):
-        own = mbs.bond_graph(model, q, v, tau=tau, **options)
-        return mbs.bond_graph(model, q, v, a, tau, **options), own, mbs.forward_dynamics(model, q, v, tau, **options)
+        own = mbs.textbook.bond_graph(model, q, v, tau=tau, **options)
+        return (
+            mbs.textbook.bond_graph(model, q, v, a, tau, **options),
+            own,
+            mbs.forward_dynamics(model, q, v, tau, **options),
+        )
 
     _, own, a = graphs(jnp.zeros(model.nv))
     return lambda a: graphs(a)[0], own, a, (model, q, v, options)
@@ -237,7 +241,7 @@ def test_joints_transmit_their_reactions():
     c = case(104, 4)
     q, v, a, tau = next(c.rows())
     graph, reactions = quick(
-        lambda q, v, a, tau: (mbs.bond_graph(c.model, q, v, a, tau), mbs.joint_reactions(c.model, q, v, tau))
+        lambda q, v, a, tau: (mbs.textbook.bond_graph(c.model, q, v, a, tau), mbs.joint_reactions(c.model, q, v, tau))
     )(q, v, a, tau)
     for link, wrench in zip(c.model.structure.links, reactions, strict=True):
         assert relative(graph.bond(f"joint:{link.name}", f"body:{link.body}").effort, wrench) < 1e-10
@@ -246,8 +250,10 @@ def test_joints_transmit_their_reactions():
 
 def test_a_lock_is_a_source_with_the_drive_as_its_effort():
     model, tau = pair().build(), np.array([0.3, -0.2])
-    driven = mbs.controlled_dynamics(model, [0.3, 0], [0.5, 0], tau, motions={"j1": lambda t: jnp.sin(3 * t)}, t=0.2)
-    graph_at = quick(lambda mode: mbs.bond_graph(model, driven.q, driven.v, driven.a, tau, mode=mode))
+    driven = mbs.textbook.controlled_dynamics(
+        model, [0.3, 0], [0.5, 0], tau, motions={"j1": lambda t: jnp.sin(3 * t)}, t=0.2
+    )
+    graph_at = quick(lambda mode: mbs.textbook.bond_graph(model, driven.q, driven.v, driven.a, tau, mode=mode))
     graph = graph_at(model.mode(lock="j1"))
     assert relative(graph.bond("lock:j1", "rate:j1").effort, driven.drive[1:]) < ROUNDING
     assert float(jnp.abs(graph.bond("lock:j0", "rate:j0").effort).max()) == 0
@@ -260,7 +266,7 @@ def test_a_lock_is_a_source_with_the_drive_as_its_effort():
 def test_a_violated_constraint_leaves_a_flow():
     model, q, v, _, _ = skate()
     slip = 0.3 * np.array([-np.sin(0.4), np.cos(0.4), 0.0])
-    graph_at = quick(lambda mode: mbs.bond_graph(model, q, v + slip, mode=mode))
+    graph_at = quick(lambda mode: mbs.textbook.bond_graph(model, q, v + slip, mode=mode))
     residual = graph_at(model.mode()).residuals()["constraint:blade"]
     assert relative(np.abs(residual), [0.3]) < ROUNDING
     off = graph_at(model.mode(off="blade"))
@@ -281,7 +287,7 @@ def test_the_nodes_of_the_source_pass_energy_through_the_transformer():
     mech.add_constraint("blade", edge)
     model, phi = mech.build(), 0.6
     v = np.array([2 * np.cos(phi), 2 * np.sin(phi), 2.0])
-    graph = mbs.bond_graph(model, np.array([0.0, 0.0, phi]), v)
+    graph = mbs.textbook.bond_graph(model, np.array([0.0, 0.0, phi]), v)
     given_to_y = float(graph.bond("row:blade/y", "rate:y").power)
     assert given_to_y == pytest.approx(2.0 * v[1] * v[0] * v[2], rel=1e-12)  # m y' y" with y" = x' phi'
     assert float(graph.bond("row:blade/x", "rate:x").power) == pytest.approx(-given_to_y, rel=1e-12)
@@ -293,10 +299,10 @@ def test_jit_vmap_and_derivatives():
     rows = jnp.asarray(np.array([[1.0], [0.5], [2.0]]) * np.asarray(v))
 
     def graph(v):
-        return mbs.bond_graph(model, q, v, tau=tau)
+        return mbs.textbook.bond_graph(model, q, v, tau=tau)
 
     mapped, alone = quick(jax.vmap(graph))(rows), quick(graph)
-    assert isinstance(mapped, mbs.BondGraph)
+    assert isinstance(mapped, mbs.textbook.BondGraph)
     assert mapped.powers()["inertia:sled"].shape == (3,)
     for k, row in enumerate(rows):
         assert relative(mapped.residuals()["rate:ice"][k], np.zeros(3)) < ROUNDING
@@ -337,7 +343,7 @@ def test_names_may_hold_any_character():
     mech = mbs.Mechanism('a "b" <c> & \\d')
     mech.add_body('x "y" <&>', mass=1.0, inertia=(1, 1, 1))
     mech.add_joint("h", mbs.Revolute((0, 0, 1)), "world", 'x "y" <&>')
-    graph = mbs.bond_graph(mech.build(), np.zeros(1), np.ones(1))
+    graph = mbs.textbook.bond_graph(mech.build(), np.zeros(1), np.ones(1))
     assert 'body:x "y" <&>' in [x.get("id") for x in ET.fromstring(graph.graphml()).iter()]
     assert '"body:x \\"y\\" <&>"' in graph.dot()
 
@@ -353,7 +359,7 @@ def test_networkx_reads_it(tmp_path):
 def test_errors_name_what_is_wrong():
     model, q, v, _, _ = skate()
     with pytest.raises(mbs.ModelError, match=r"a has shape \(2,\)"):
-        mbs.bond_graph(model, q, v, np.zeros(2))
+        mbs.textbook.bond_graph(model, q, v, np.zeros(2))
     graph = motion("skate")[1]
     with pytest.raises(mbs.ModelError, match="body:slad"):
         graph.kind("body:slad")

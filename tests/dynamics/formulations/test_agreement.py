@@ -282,7 +282,7 @@ def test_parted_equations_of_free_systems(seed):
     for kinds, method in ((("Free", *ROTATIONAL), "barycentric"), (("Free", "Prismatic", "Planar"), "configuration")):
         c = first_with(all_roots_free, 2 + seed, kinds=kinds, free_base=True, massless=0.0)
         q, v, a, tau = next(c.rows())
-        assert relative(mbs.free_dynamics(c.model, q, v, tau, method=method), a) < EXACT
+        assert relative(mbs.textbook.free_dynamics(c.model, q, v, tau, method=method), a) < EXACT
 
 
 @pytest.mark.parametrize(
@@ -298,7 +298,7 @@ def test_parted_equations_of_free_systems(seed):
          ["no method named 'wittenburg'", "aba"]),
         (lambda: mbs.mass_matrix(mbs.library.arm7().build(), jnp.zeros(7), method="planar"),
          ["joint_2", "parallel"]),
-        (lambda: mbs.free_dynamics(rotational().model, *(x[0] for x in states(rotational().model))),
+        (lambda: mbs.textbook.free_dynamics(rotational().model, *(x[0] for x in states(rotational().model))),
          ["hold their bodies to the world"]),
     ],
 )  # fmt: skip

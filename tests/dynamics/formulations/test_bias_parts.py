@@ -25,7 +25,7 @@ def test_against_christoffel_symbols():
 
     def both(q, v):
         dA = jax.jvp(lambda q: mbs.mass_matrix(model, q), (q,), (v,))[1]
-        return mbs.bias_split(model, q, v), christoffel(model, q), dA, mbs.bias_forces(model, q, v)
+        return mbs.textbook.bias_split(model, q, v), christoffel(model, q), dA, mbs.bias_forces(model, q, v)
 
     found, gamma, dA, bias = quick(both)(q, v)
     centrifugal = np.einsum("ijj,j->i", gamma, v**2)
@@ -43,10 +43,10 @@ def test_against_christoffel_symbols():
 def test_with_quaternions():
     c = free_and_rotational()
     q, v, *_ = next(c.rows())
-    found, bias = quick(lambda q, v: (mbs.bias_split(c.model, q, v), mbs.bias_forces(c.model, q, v)))(q, v)
+    found, bias = quick(lambda q, v: (mbs.textbook.bias_split(c.model, q, v), mbs.bias_forces(c.model, q, v)))(q, v)
     assert relative(found.centrifugal + found.coriolis + found.gravity, bias) < EXACT
     assert abs(found.gyroscopic @ v) < 1e-11
-    rest = mbs.bias_split(c.model, q, 0 * v)
+    rest = mbs.textbook.bias_split(c.model, q, 0 * v)
     assert all(np.abs(x).max() == 0 for x in (rest.centrifugal, rest.coriolis, rest.gyroscopic))
 
 
@@ -59,7 +59,7 @@ def test_a_body_spinning_in_a_frame():
     mech.add_joint("turn", mbs.Revolute((0, 0, 1)), "world", "frame")
     mech.add_joint("tilt", mbs.Revolute((0, 1, 0)), "frame", "fork")
     mech.add_joint("spin", mbs.Revolute((1, 0, 0)), "fork", "disc")
-    found = mbs.bias_split(mech.build(), jnp.zeros(3), jnp.array([2.0, 0.0, 30.0]))
+    found = mbs.textbook.bias_split(mech.build(), jnp.zeros(3), jnp.array([2.0, 0.0, 30.0]))
     assert relative(found.coriolis, [0, 0.5 * 30 * 2, 0]) < EXACT  # W x J w about y
     assert relative(found.gyroscopic, found.coriolis) < EXACT and np.abs(found.centrifugal).max() < 1e-12
 
@@ -87,7 +87,7 @@ def test_rheonomic_part():
     turned_q = q.at[0].add(1.5 * t**2)  # where the turntable is
 
     def both(q, v):
-        found = mbs.bias_split(model, q, v, t=t), mbs.bias_split(still, turned_q, v)
+        found = mbs.textbook.bias_split(model, q, v, t=t), mbs.textbook.bias_split(still, turned_q, v)
         return found, mbs.bias_forces(model, q, v, t=t)
 
     (found, at_rest), bias = quick(both)(q, v)

@@ -47,7 +47,7 @@ def test_a_driven_pendulum_in_closed_form():
     l1, l2, m1, m2, g, W = 0.8, 0.6, 1.5, 0.9, 9.81, 2.0
     model = mbs.library.double_pendulum(l1, l2, m1, m2).build()
     t, q2, v2 = 0.4, 1.1, -0.7
-    c = mbs.controlled_dynamics(
+    c = mbs.textbook.controlled_dynamics(
         model, jnp.array([9.0, q2]), jnp.array([9.0, v2]), motions={"shoulder": lambda t: W * t}, t=t
     )
     phi = W * t
@@ -69,7 +69,7 @@ def test_all_coordinates_controlled_is_inverse_dynamics():
     model = mbs.library.double_pendulum().build()
     both = {"shoulder": jnp.sin, "elbow": lambda t: jnp.cos(2 * t)}
     for method in ("aba", "configuration"):
-        c = mbs.controlled_dynamics(model, jnp.zeros(2), jnp.zeros(2), motions=both, t=0.3, method=method)
+        c = mbs.textbook.controlled_dynamics(model, jnp.zeros(2), jnp.zeros(2), motions=both, t=0.3, method=method)
         want = mbs.inverse_dynamics(model, c.q, c.v, jnp.array([-np.sin(0.3), -4 * np.cos(0.6)]))
         assert relative(c.drive, want) < EXACT
 
@@ -88,7 +88,7 @@ def test_all_coordinates_controlled_is_inverse_dynamics():
 def test_errors(motions, words):
     model = small_arm()
     with pytest.raises(mbs.ModelError) as caught:
-        mbs.controlled_dynamics(model, jnp.zeros(3), jnp.zeros(3), motions=motions)
+        mbs.textbook.controlled_dynamics(model, jnp.zeros(3), jnp.zeros(3), motions=motions)
     assert all(w in str(caught.value) for w in words), caught.value
 
 
@@ -103,7 +103,9 @@ def test_errors(motions, words):
 )
 def test_motions_of_the_base_are_checked(given, words):
     with pytest.raises(mbs.ModelError) as caught:
-        mbs.moving_base_dynamics(small_arm(), jnp.zeros(3), jnp.zeros(3), base=mbs.MovingBase(**given))
+        mbs.textbook.moving_base_dynamics(
+            small_arm(), jnp.zeros(3), jnp.zeros(3), base=mbs.textbook.MovingBase(**given)
+        )
     assert all(w in str(caught.value) for w in words), caught.value
 
 
@@ -112,4 +114,4 @@ def test_joints_in_quaternions_are_refused():
     mech.add_body("b", 1.0, (0, 0, 1), (1, 1, 1))
     mech.add_joint("ball", mbs.Spherical(), "world", "b")
     with pytest.raises(mbs.ModelError, match="prescribed"):
-        mbs.controlled_dynamics(mech.build(), jnp.array([1.0, 0, 0, 0]), jnp.zeros(3), motions={"ball": elbow})
+        mbs.textbook.controlled_dynamics(mech.build(), jnp.array([1.0, 0, 0, 0]), jnp.zeros(3), motions={"ball": elbow})

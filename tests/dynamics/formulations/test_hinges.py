@@ -25,7 +25,7 @@ def rotation(t):
     return bryant(jnp.stack([0.2 * jnp.sin(t), 0.3 * t, 0.1 * jnp.cos(2 * t)]))
 
 
-BASE = mbs.MovingBase(position, rotation)
+BASE = mbs.textbook.MovingBase(position, rotation)
 
 
 def carried(model_of):
@@ -81,8 +81,8 @@ def test_moving_base_against_a_body_with_prescribed_motion():
 
     def all_of(q, v, Q, V):
         dense = [
-            (mbs.moving_base_dynamics(model, q, v, tau, base=BASE, t=t, method=m),
-             mbs.hinge_reactions(model, q, v, tau, base=BASE, t=t, method=m)) for m in methods
+            (mbs.textbook.moving_base_dynamics(model, q, v, tau, base=BASE, t=t, method=m),
+             mbs.textbook.hinge_reactions(model, q, v, tau, base=BASE, t=t, method=m)) for m in methods
         ]  # fmt: skip
         given = {"mode": mode, "prescribed": D}
         return dense, mbs.forward_dynamics(on_trunk, Q, V, F, **given), mbs.joint_reactions(on_trunk, Q, V, F, **given)
@@ -104,7 +104,7 @@ def test_hinge_reactions_of_any_tree(which, method):
     q, v, _, tau = next(c.rows())
 
     def both(q, v):
-        return mbs.hinge_reactions(c.model, q, v, tau, method=method), mbs.joint_reactions(c.model, q, v, tau)
+        return mbs.textbook.hinge_reactions(c.model, q, v, tau, method=method), mbs.joint_reactions(c.model, q, v, tau)
 
     got, want = quick(both)(q, v)
     assert relative(got, want) < EXACT
@@ -136,8 +136,8 @@ def test_prosthetic_arm():
 
     def all_of(t, q, v, tau):
         dense = [
-            (mbs.moving_base_dynamics(arm, q, v, tau, base=BASE, t=t, method=m),
-             mbs.hinge_reactions(arm, q, v, tau, base=BASE, t=t, method=m)) for m in methods
+            (mbs.textbook.moving_base_dynamics(arm, q, v, tau, base=BASE, t=t, method=m),
+             mbs.textbook.hinge_reactions(arm, q, v, tau, base=BASE, t=t, method=m)) for m in methods
         ]  # fmt: skip
         carried = mbs.forward_dynamics(moved, q, v, tau, t=t), mbs.joint_reactions(moved, q, v, tau, t=t)
         return mbs.mass_matrix(arm, q, method="barycentric"), dense, carried
@@ -183,7 +183,7 @@ def test_moving_base_is_differentiable():
     dq = jnp.arange(1.0, model.nq + 1)
 
     def f(q):
-        return jnp.sum(mbs.moving_base_dynamics(model, q, v, base=BASE, t=0.4, method="barycentric"))
+        return jnp.sum(mbs.textbook.moving_base_dynamics(model, q, v, base=BASE, t=0.4, method="barycentric"))
 
     forward, reverse, h = quick(lambda q: jax.jvp(f, (q,), (dq,))[1])(q), quick(jax.grad(f))(q) @ dq, 1e-6
     value = quick(f)
@@ -195,10 +195,10 @@ def test_a_base_carries_no_free_body():
     c = free_and_rotational()
     q, v, *_ = next(c.rows())
     with pytest.raises(mbs.ModelError, match="leave bodies free"):
-        mbs.moving_base_dynamics(c.model, q, v, base=BASE)
+        mbs.textbook.moving_base_dynamics(c.model, q, v, base=BASE)
     c = general()
     q, v, *_ = next(c.rows())
     with pytest.raises(mbs.ModelError, match="use 'configuration'"):
-        mbs.hinge_reactions(c.model, q, v, method="barycentric")
+        mbs.textbook.hinge_reactions(c.model, q, v, method="barycentric")
     with pytest.raises(mbs.ModelError, match="no method named 'aba'"):
-        mbs.hinge_reactions(c.model, q, v, method="aba")
+        mbs.textbook.hinge_reactions(c.model, q, v, method="aba")

@@ -33,7 +33,7 @@ def test_table_3_1():
 
     b_10 = (m1 d_11 + m2 d_12)/M = (-(s10 + m2 s12/M), h10 + m2 h12/M), b_20 = m2 d_22/M = m2 (-s21, -h21)/M.
     """
-    p = mbs.planar_parameters(panels())
+    p = mbs.textbook.planar_parameters(panels())
     hyp, atan, pi = np.hypot, np.arctan, np.pi
     assert relative(p.d, [[hyp(s10, h10), hyp(s10 + s12, h10 + h12)], [0, hyp(s21, h21)]]) < 1e-14
     alpha = [[pi - atan(h10 / s10), pi - atan((h10 + h12) / (s10 + s12))], [0, pi + atan(h21 / s21)]]
@@ -43,7 +43,7 @@ def test_table_3_1():
     b10 = hyp(m2 * s12 / M + s10, -m2 * h12 / M - h10)
     b20 = hyp(-m1 * s21 / M + s21, -m1 * h21 / M + h21)
     assert relative(p.b, [b10, b20]) < 1e-14
-    of = mbs.augmented_bodies(panels())
+    of = mbs.textbook.augmented_bodies(panels())
     b = np.linalg.norm(of.b, axis=2)
     assert relative(b[0, 0], m2 / M * hyp(s12, h12)) < 1e-14 and relative(b[1, 1], m1 / M * hyp(s21, h21)) < 1e-14
     assert relative(b[0, 1], hyp(m2 * s12 / M - s12, -m2 * h12 / M + h12)) < 1e-14
@@ -113,7 +113,7 @@ def test_get_b_needs_the_absolute_value_of_T():
 
 def test_equations_3_40_of_the_panels():
     """A_ij, B_ij and R_i with the printed parameters and the corrected arguments, in absolute angles."""
-    model, p = panels(), mbs.planar_parameters(panels())
+    model, p = panels(), mbs.textbook.planar_parameters(panels())
     q, v = np.array([0.7, -1.9]), np.array([1.3, -0.4])
     phi, rate = np.cumsum(q), np.cumsum(v)
     d, alpha, b, beta = (np.asarray(x) for x in p)

@@ -132,7 +132,10 @@ def test_bodies_taken_alone():
     for c in (rotational(), free_and_rotational()):
         q, v, _, tau = next(c.rows())
         found, reaction = quick(
-            lambda q, v, c=c, tau=tau: (mbs.body_loads(c.model, q, v, tau), mbs.joint_reactions(c.model, q, v, tau))
+            lambda q, v, c=c, tau=tau: (
+                mbs.textbook.body_loads(c.model, q, v, tau),
+                mbs.joint_reactions(c.model, q, v, tau),
+            )
         )(q, v)
         (b, com), A = at(c.model, lambda s: (configuration.stems(s), s.A), q, v)
         b, com = np.asarray(b), np.asarray(com)

@@ -79,7 +79,7 @@ def test_what_knows_bodies_only_refuses():
     for call, said in (
         (lambda: mbs.mass_matrix(model, q, method="telegin"), "has armature"),
         (lambda: mbs.absolute.accelerations(model, q, q), "absolute coordinates: joint 'j0' has armature"),
-        (lambda: mbs.bond_graph(model, q, q), "bond_graph: joint 'j0' has armature"),
+        (lambda: mbs.textbook.bond_graph(model, q, q), "bond_graph: joint 'j0' has armature"),
         (lambda: mbs.forward_dynamics(model, q, q, method="divide_and_conquer"), "has armature"),
         (lambda: mbs.library.double_pendulum().add_joint("x", mbs.Revolute(), "world", "y", releasable=True, armature=1.0),
          "armature belongs to a drive"),

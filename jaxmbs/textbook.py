@@ -1,0 +1,32 @@
+"""Formulations of the literature, and formulas written out.
+
+Equations of motion from configuration matrices, augmented bodies and graph matrices, bond graphs, and the equations of a
+mechanism as text, Python or C. They compute the same numbers as `mbs.forward_dynamics` and the functions beside it, by the
+formulas of a book or a paper, which their docstrings cite; the tests compare them with one another. For simulation take the
+functions of `jaxmbs` itself, which are faster.
+"""
+
+from jaxmbs.dynamics import AugmentedBodies as AugmentedBodies
+from jaxmbs.dynamics import BaseMotion as BaseMotion
+from jaxmbs.dynamics import BiasSplit as BiasSplit
+from jaxmbs.dynamics import BodyLoads as BodyLoads
+from jaxmbs.dynamics import Bond as Bond
+from jaxmbs.dynamics import BondGraph as BondGraph
+from jaxmbs.dynamics import Controlled as Controlled
+from jaxmbs.dynamics import MovingBase as MovingBase
+from jaxmbs.dynamics import PlanarParameters as PlanarParameters
+from jaxmbs.dynamics import Vertex as Vertex
+from jaxmbs.dynamics import augmented_bodies as augmented_bodies
+from jaxmbs.dynamics import bias_split as bias_split
+from jaxmbs.dynamics import body_loads as body_loads
+from jaxmbs.dynamics import bond_graph as bond_graph
+from jaxmbs.dynamics import controlled_dynamics as controlled_dynamics
+from jaxmbs.dynamics import free_dynamics as free_dynamics
+from jaxmbs.dynamics import hinge_reactions as hinge_reactions
+from jaxmbs.dynamics import moving_base_dynamics as moving_base_dynamics
+from jaxmbs.dynamics import planar_parameters as planar_parameters
+from jaxmbs.model.graph import Graph as Graph
+from jaxmbs.model.graph import graph_of as graph_of
+from jaxmbs.symbolic import Operations as Operations
+from jaxmbs.symbolic import WrittenOut as WrittenOut
+from jaxmbs.symbolic import write_out as write_out
