@@ -48,7 +48,7 @@ def motion(t_end: float = 3.0) -> tuple[mbs.Solution, np.ndarray, float]:
     def compared(t: jax.Array, q: jax.Array, v: jax.Array) -> tuple[jax.Array, jax.Array]:
         own = mbs.textbook.moving_base_dynamics(arm, q, v, base=TRUNK, t=t, method="barycentric")
         other = mbs.forward_dynamics(carried, q, v, t=t)
-        reactions = mbs.textbook.hinge_reactions(arm, q, v, base=TRUNK, t=t, method="barycentric")
+        reactions = mbs.joint_reactions(arm, q, v, base=TRUNK, t=t, method="barycentric")
         return reactions, jnp.abs(own - other).max()
 
     reactions, difference = jax.jit(jax.vmap(compared))(solution.t, solution.q, solution.v)

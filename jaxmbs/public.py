@@ -105,7 +105,7 @@ from jaxmbs.view import view as view
 
 def __getattr__(name: str) -> _Any:
     """A name that has moved to `jaxmbs.textbook`."""
-    if name.startswith("_") or name not in vars(textbook):
+    if name.startswith("_") or name not in (*vars(textbook), "hinge_reactions"):
         raise AttributeError(f"module 'jaxmbs' has no attribute {name!r}")
     _warnings.warn(f"mbs.{name} is mbs.textbook.{name} now", DeprecationWarning, stacklevel=3)
-    return vars(textbook)[name]
+    return getattr(textbook, name)

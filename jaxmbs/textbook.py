@@ -6,6 +6,10 @@ formulas of a book or a paper, which their docstrings cite; the tests compare th
 functions of `jaxmbs` itself, which are faster.
 """
 
+import functools as _functools
+import warnings as _warnings
+from typing import Any as _Any
+
 from jaxmbs.dynamics import AugmentedBodies as AugmentedBodies
 from jaxmbs.dynamics import BaseMotion as BaseMotion
 from jaxmbs.dynamics import BiasSplit as BiasSplit
@@ -22,7 +26,7 @@ from jaxmbs.dynamics import body_loads as body_loads
 from jaxmbs.dynamics import bond_graph as bond_graph
 from jaxmbs.dynamics import controlled_dynamics as controlled_dynamics
 from jaxmbs.dynamics import free_dynamics as free_dynamics
-from jaxmbs.dynamics import hinge_reactions as hinge_reactions
+from jaxmbs.dynamics import joint_reactions as _joint_reactions
 from jaxmbs.dynamics import moving_base_dynamics as moving_base_dynamics
 from jaxmbs.dynamics import planar_parameters as planar_parameters
 from jaxmbs.model.graph import Graph as Graph
@@ -30,3 +34,10 @@ from jaxmbs.model.graph import graph_of as graph_of
 from jaxmbs.symbolic import Operations as Operations
 from jaxmbs.symbolic import WrittenOut as WrittenOut
 from jaxmbs.symbolic import write_out as write_out
+
+
+def __getattr__(name: str) -> _Any:
+    if name != "hinge_reactions":
+        raise AttributeError(f"module 'jaxmbs.textbook' has no attribute {name!r}")
+    _warnings.warn("hinge_reactions is mbs.joint_reactions with a method now", DeprecationWarning, stacklevel=2)
+    return _functools.partial(_joint_reactions, method="configuration")

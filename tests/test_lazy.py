@@ -36,6 +36,14 @@ def test_what_has_moved_is_found_at_its_old_name():
                 assert getattr(jaxmbs, old) is getattr(jaxmbs.textbook, old)
 
 
+def test_hinge_reactions_are_joint_reactions():
+    model = jaxmbs.library.double_pendulum().build()
+    with pytest.warns(DeprecationWarning, match="joint_reactions with a method"):
+        old = jaxmbs.textbook.hinge_reactions
+    assert (old(model, [0.1, 0.2], [0.3, 0.4]) == jaxmbs.joint_reactions(model, [0.1, 0.2], [0.3, 0.4],
+                                                                         method="configuration")).all()  # fmt: skip
+
+
 def test_dir_shows_public_names_alone():
     shown = {name for name in dir(jaxmbs) if not name.startswith("__")}
     assert {"Mechanism", "design", "study", "textbook", "simulate"} <= shown

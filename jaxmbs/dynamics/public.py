@@ -22,7 +22,6 @@ from jaxmbs.dynamics.formulations.public import AugmentedBodies as AugmentedBodi
 from jaxmbs.dynamics.formulations.public import augmented_bodies as augmented_bodies
 from jaxmbs.dynamics.formulations.public import body_loads as body_loads
 from jaxmbs.dynamics.formulations.public import free_dynamics as free_dynamics
-from jaxmbs.dynamics.formulations.public import hinge_reactions as hinge_reactions
 from jaxmbs.dynamics.formulations.public import moving_base_dynamics as moving_base_dynamics
 from jaxmbs.dynamics.trees import bias_forces as bias_forces
 from jaxmbs.dynamics.trees import body_poses as body_poses

@@ -14,6 +14,8 @@ import jax.numpy as jnp
 from jaxmbs.dynamics.constrained import wrenches
 from jaxmbs.dynamics.constrained.public import constrained_dynamics, constrained_state
 from jaxmbs.dynamics.formulations import methods
+from jaxmbs.dynamics.formulations import public as formulas
+from jaxmbs.dynamics.formulations.moving_base import MovingBase
 from jaxmbs.dynamics.recursive import divide_and_conquer, energies, rnea
 from jaxmbs.dynamics.recursive.accelerations import accelerations
 from jaxmbs.dynamics.state import State
@@ -143,7 +145,8 @@ def inverse_dynamics(
 ) -> Float[jax.Array, " nv"]:
     """Generalized forces tau (nv,) that produce the accelerations a (nv,): tau = A a + bias (recursive Newton-Euler).
 
-    q (nq,), v (nv,). Gravity and the force elements act besides tau. Units: N m or N, as the coordinate asks.
+    q (nq,), v (nv,). Gravity and the force elements act besides tau. Units: N m or N, as the coordinate asks. Constraints
+    are left out: of a mechanism that has some, the result is tau plus the generalized forces of the constraints.
     Raises ModelError for wrong shapes. [Y 3.170-3.172]
 
     >>> model = mbs.library.double_pendulum().build()
@@ -284,13 +287,15 @@ def momentum(
     return jnp.stack([_scalar(state, x) for x in angular]), jnp.stack([_scalar(state, x) for x in linear])
 
 
-@compiles_itself()
+@compiles_itself("base", "method")
 def joint_reactions(
     model: Model,
     q: Coordinates,
     v: Rates,
     tau: GeneralizedForces | None = None,
     *,
+    base: MovingBase | None = None,
+    method: str | None = None,
     t: Number = 0.0,
     mode: Mode | None = None,
     prescribed: Accelerations | None = None,
@@ -300,13 +305,23 @@ def joint_reactions(
     A row is (moment [N m], force [N]) on the child, at the child joint frame, in its axes; of a cut joint on its second
     body, at frame b. It is the whole wrench that the joint transmits, drive and spring torques along its freedoms included.
     q (nq,), v (nv,), tau (nv,) or None, prescribed (nv,): as in `forward_dynamics`. Raises ModelError for wrong shapes.
-    [Y 3.86, 3.170; the hinge force of Y 3.4; 3.199 for cut joints]
+
+    base: motion of the world of a tree, a `mbs.textbook.MovingBase`. method: None is the recursive algorithm, which serves
+    every mechanism; the explicit formulas for X^c and Y^c are "configuration" (any joint of a tree, and what a base takes
+    if no method is named) and "barycentric" (rotational joints); both take neither mode nor prescribed.
+    [Y 3.86, 3.170; the hinge force of Y 3.4; W 3.1; 3.199 for cut joints]
 
     >>> model = mbs.library.double_pendulum().build()
     >>> print(mbs.joint_reactions(model, [0.0, 0.0], [0.0, 0.0]).round(3)[:, 3:])  # the weights, carried
     [[ 0.    0.   19.62]
      [ 0.    0.    9.81]]
     """
+    if base is not None or method is not None:
+        if mode is not None or prescribed is not None:
+            raise ModelError(
+                "joint_reactions: with a base or a method there is no mode and nothing prescribed; drop either"
+            )
+        return formulas.reactions(model, q, v, tau, base, t, method or "configuration")
     constrained = model.structure.constrained
     state = constrained_state(model, q, v, t, mode, tau) if constrained else _state(model, q, v, t, mode, tau)
     tau, prescribed = _optional(state, "tau", tau), _optional(state, "prescribed", prescribed)

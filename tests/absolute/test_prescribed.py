@@ -64,7 +64,7 @@ def test_a_moving_world():
         return (
             a,
             X,
-            mbs.textbook.hinge_reactions(model, q, v, tau, base=base, t=t),
+            mbs.joint_reactions(model, q, v, tau, base=base, t=t),
             mbs.absolute.reactions(model, q, v, tau, base=base, t=t),
         )
 

@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxmbs.dynamics.formulations import methods
+from jaxmbs.dynamics.formulations.system import refuse_constraints
 from jaxmbs.dynamics.recursive import rnea
 from jaxmbs.dynamics.recursive.accelerations import accelerations
 from jaxmbs.dynamics.state import State
@@ -64,7 +65,7 @@ def controlled_dynamics(
     -> number}, written with jax.numpy; their values and rates replace those in q and v. method: "aba" (the freedoms are
     locked and accelerate as given) or one of `mass_matrix` (their rows and columns are deleted [Y 3.92]). Drives in N m
     or N, along the coordinates, besides tau [Y 3.91]. Raises ModelError for joints whose rates are no derivatives of
-    coordinates (Spherical, Free).
+    coordinates (Spherical, Free), and for models with constraints.
 
     >>> model = mbs.library.double_pendulum().build()
     >>> motions = {"shoulder": lambda t: 0.5 * t**2}
@@ -73,6 +74,11 @@ def controlled_dynamics(
     [ 1.    -9.288] [3.193 0.   ]
     """
     require_model(model, "controlled_dynamics")
+    refuse_constraints(
+        model,
+        "controlled_dynamics",
+        "lock the joints: mbs.constrained_dynamics(mode=model.mode(lock=[...]), prescribed=...)",
+    )
     s, dtype, listed, numbers = model.structure, state_dtype(q, v, tau), [], []
     for key, function in motions.items():
         name, index = key if isinstance(key, tuple) else (key, None)

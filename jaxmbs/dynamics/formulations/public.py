@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jaxmbs.dynamics.formulations import barycentric, configuration, general_joints, wittenburg
 from jaxmbs.dynamics.formulations.free_systems import in_free_subtree
 from jaxmbs.dynamics.formulations.moving_base import MovingBase
-from jaxmbs.dynamics.formulations.system import System, system
+from jaxmbs.dynamics.formulations.system import System, refuse_constraints, system
 from jaxmbs.dynamics.recursive import aba
 from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.calling import compiles_itself, state_dtype, vector
@@ -38,6 +38,9 @@ def _dense(method: str, model: Model) -> Any:
 
 def _system(model: Model, q: Any, v: Any, tau: Any, t: Any, base: MovingBase | None) -> tuple[State, System, jax.Array]:
     dtype = state_dtype(q, v, tau)
+    refuse_constraints(
+        model, "dense formulations of bodies", "use mbs.constrained_dynamics, or mbs.joint_reactions without a method"
+    )
     refuse_armature(
         model, "dense formulations of bodies", "use mbs.forward_dynamics or mbs.textbook.controlled_dynamics"
     )
@@ -82,27 +85,10 @@ def moving_base_dynamics(
     return _accelerations(module, wittenburg.hinged(s) if module is wittenburg else s, tau)
 
 
-@compiles_itself("base", "method")
-def hinge_reactions(
-    model: Model,
-    q: Coordinates,
-    v: Rates,
-    tau: GeneralizedForces | None = None,
-    *,
-    base: MovingBase | None = None,
-    t: Number = 0.0,
-    method: str = "configuration",
+def reactions(
+    model: Model, q: Any, v: Any, tau: Any, base: MovingBase | None, t: Any, method: str
 ) -> Float[jax.Array, "n 6"]:
-    """Wrench in every joint (n, 6) from the explicit formulas for X^c and Y^c [Y 3.4, 3.86; W 3.1].
-
-    At q (nq,), v (nv,) under tau (nv,) or None. Rows as in `joint_reactions`: (moment [N m], force [N]) on the child, at
-    the child joint frame, in its axes, drives and springs included. base: motion of body 0. method: "configuration" or
-    "barycentric".
-
-    >>> model = mbs.library.double_pendulum().build()
-    >>> print(mbs.textbook.hinge_reactions(model, [0.0, 0.0], [0.0, 0.0]).round(3)[:, 5])  # the weights, carried
-    [19.62  9.81]
-    """
+    """`joint_reactions` from the explicit formulas for X^c and Y^c [Y 3.4, 3.86; W 3.1]."""
     module = _dense(method, model)
     _, s, tau = _system(model, q, v, tau, t, base)
     s = wittenburg.hinged(s) if module is wittenburg else s

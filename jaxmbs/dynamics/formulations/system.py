@@ -19,6 +19,7 @@ from jaxmbs.dynamics.formulations.moving_base import BaseMotion, MovingBase, at_
 from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.kinematics import world_placements
 from jaxmbs.dynamics.state.tree import Tree
+from jaxmbs.model import Model, ModelError
 from jaxmbs.model.graph import Graph, graph_of_structure, reversed_arcs
 from jaxmbs.model.joints import Joint
 from jaxmbs.spatial.scalar import Scalar, is_number
@@ -171,6 +172,12 @@ def body_numbers(tree: Tree) -> tuple[jax.Array, jax.Array, jax.Array]:
         rows.append((v[f"{link.body}.mass"], *B.point(v[f"{link.body}.com"]), *J))
     x = jnp.stack([_vector(tree, list(row)) for row in rows])
     return x[:, 0], x[:, 1:4], x[:, 4:].reshape(-1, 3, 3)
+
+
+def refuse_constraints(model: Model, where: str, remedy: str) -> None:
+    """Raise ModelError if a model is no tree, for formulations that would leave its constraints out."""
+    if model.structure.constrained:
+        raise ModelError(f"{where}: model {model.name!r} has constraints, and these formulas are of trees; {remedy}")
 
 
 def system(state: State, base: MovingBase | None = None) -> System:

@@ -82,7 +82,7 @@ def test_moving_base_against_a_body_with_prescribed_motion():
     def all_of(q, v, Q, V):
         dense = [
             (mbs.textbook.moving_base_dynamics(model, q, v, tau, base=BASE, t=t, method=m),
-             mbs.textbook.hinge_reactions(model, q, v, tau, base=BASE, t=t, method=m)) for m in methods
+             mbs.joint_reactions(model, q, v, tau, base=BASE, t=t, method=m)) for m in methods
         ]  # fmt: skip
         given = {"mode": mode, "prescribed": D}
         return dense, mbs.forward_dynamics(on_trunk, Q, V, F, **given), mbs.joint_reactions(on_trunk, Q, V, F, **given)
@@ -98,13 +98,13 @@ def test_moving_base_against_a_body_with_prescribed_motion():
     (rotational, "barycentric"), (general, "configuration"),
     pytest.param(free_and_rotational, "barycentric", marks=pytest.mark.slow),
 ])  # fmt: skip
-def test_hinge_reactions_of_any_tree(which, method):
+def test_reactions_of_any_tree_by_explicit_formulas(which, method):
     """X^c and Y^c against the joint wrenches of the recursive algorithm, drives included."""
     c = which()
     q, v, _, tau = next(c.rows())
 
     def both(q, v):
-        return mbs.textbook.hinge_reactions(c.model, q, v, tau, method=method), mbs.joint_reactions(c.model, q, v, tau)
+        return mbs.joint_reactions(c.model, q, v, tau, method=method), mbs.joint_reactions(c.model, q, v, tau)
 
     got, want = quick(both)(q, v)
     assert relative(got, want) < EXACT
@@ -137,7 +137,7 @@ def test_prosthetic_arm():
     def all_of(t, q, v, tau):
         dense = [
             (mbs.textbook.moving_base_dynamics(arm, q, v, tau, base=BASE, t=t, method=m),
-             mbs.textbook.hinge_reactions(arm, q, v, tau, base=BASE, t=t, method=m)) for m in methods
+             mbs.joint_reactions(arm, q, v, tau, base=BASE, t=t, method=m)) for m in methods
         ]  # fmt: skip
         carried = mbs.forward_dynamics(moved, q, v, tau, t=t), mbs.joint_reactions(moved, q, v, tau, t=t)
         return mbs.mass_matrix(arm, q, method="barycentric"), dense, carried
@@ -199,6 +199,20 @@ def test_a_base_carries_no_free_body():
     c = general()
     q, v, *_ = next(c.rows())
     with pytest.raises(mbs.ModelError, match="use 'configuration'"):
-        mbs.textbook.hinge_reactions(c.model, q, v, method="barycentric")
+        mbs.joint_reactions(c.model, q, v, method="barycentric")
+    with pytest.raises(mbs.ModelError, match="drop either"):
+        mbs.joint_reactions(c.model, q, v, mode=c.model.mode(), method="configuration")
     with pytest.raises(mbs.ModelError, match="no method named 'aba'"):
-        mbs.textbook.hinge_reactions(c.model, q, v, method="aba")
+        mbs.joint_reactions(c.model, q, v, method="aba")
+
+
+@pytest.mark.parametrize("function", [
+    lambda m, q, v: mbs.joint_reactions(m, q, v, method="configuration"),
+    lambda m, q, v: mbs.textbook.moving_base_dynamics(m, q, v, base=BASE),
+    lambda m, q, v: mbs.textbook.controlled_dynamics(m, q, v, motions={m.joint_names[0]: jnp.sin}),
+    lambda m, q, v: mbs.textbook.free_dynamics(m, q, v, method="configuration"),
+])  # fmt: skip
+def test_formulas_of_trees_leave_no_constraint_out(function):
+    model = mbs.library.crank_slider().build()
+    with pytest.raises(mbs.ModelError, match=r"'crank-slider' has constraints, .*; .*mbs.constrained_dynamics"):
+        function(model, model.neutral(), jnp.zeros(model.nv))
