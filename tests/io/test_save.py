@@ -82,6 +82,7 @@ def everything():
     mech.add_constraint("gear", mbs.Coupling("b", "a", (0.1, third)))
     mech.add_constraint("blade", mbs.KnifeEdge("c", (0, 0, third)))
     mech.add_force("coil", mbs.TorsionSpring("a", third, 0.1, 0.3))
+    mech.add_force("spring", mbs.JointSpring("slide", third, 0.1, 0.3))
     mech.add_force("touch", mbs.Contact("c", (third, 0, 0), mbs.Sphere((0, 0, third), 0.1), "a", stiffness=1e4 / 3))
     mech.add_force("jet", mbs.Thruster("d", thrust=third, times=(0.0, third), values=(0.0, 1.0)))
     mech.add_event("go", when=mbs.Time(third), then=[mbs.Release("let"), mbs.Disable("coil")], armed_from=third / 2)
@@ -100,6 +101,13 @@ def test_everything_that_a_file_may_have_comes_back(tmp_path):
     back = returned(model, tmp_path / "all.toml", trust=True)  # its mesh is in another folder
     same(model, back)
     assert back.name == model.name and returned(back, tmp_path / "again.toml", trust=True) == back
+
+
+def test_springs_on_joints_come_back_by_both_names(tmp_path):
+    model = returned(everything(), tmp_path / "all.toml", trust=True)
+    text = (tmp_path / "all.toml").read_text(encoding="utf-8")
+    assert 'type = "torsion_spring"' in text and 'type = "joint_spring"' in text
+    assert mbs.get(model, "coil.rest_angle") == mbs.get(model, "spring.rest_coordinate") == 0.3
 
 
 def test_set_numbers_come_back_and_batches_are_refused(tmp_path):
