@@ -163,6 +163,8 @@ def drag(model, t, q, v): return -0.1 * v
 def _ratio(factor, model, t, q, v): return q[1] - factor * q[0]
 ratio = functools.partial(_ratio, 0.5)
 def fast(model, t, q, v): return v[0] - 2.0
+def near(model, t, q, v): return q[0] - 0.1
+def stop(model, t, q, v, beyond): return jnp.where(beyond[0] & beyond[1], -v, 0.0)
 """
 
 
@@ -183,6 +185,7 @@ def bead(f):
     mech.add_joint("wire", mbs.General(f.curve, f.still, dof=1), "world", "bead")
     mech.add_joint("hinge", mbs.Revolute((0, 1, 0)), "bead", "wheel")
     mech.add_force("drag", mbs.External(f.drag))
+    mech.add_force("stop", mbs.External(f.stop, surfaces=(f.fast, f.near)))
     mech.add_constraint("ratio", mbs.Holonomic(f.ratio))
     mech.add_event("end", when=mbs.When(f.fast), then=mbs.Finish())
     return mech.build()
@@ -205,6 +208,7 @@ def test_functions_of_a_module_are_written_by_name_with_the_module_beside(tmp_pa
         x = jnp.array([0.7])
         one, other = (getattr(m.structure.links[0].joint, name)(x, 0.0) for m in (model, back))
         assert np.array_equal(one, other)
+    assert [fn.__name__ for fn in back.structure.forces[1].element.surfaces] == ["fast", "near"]
     # what came from a file goes into another one without a word
     again = tmp_path / "again.toml"
     mbs.save(back, again)
