@@ -136,10 +136,10 @@ class Writer:
         for d in declared(cls):
             for fn in functions_of(d, x):
                 said = getattr(fn, "__name__", "a callable")
-                self._name(fn, f"{where} is {cls.__name__}, whose function {d.name} ({said})")
-        return {"type": self._name(cls, f"{where} is {cls.__name__}, which"), **self._of(x, prefix)}
+                self.name(fn, f"{where} is {cls.__name__}, whose function {d.name} ({said})")
+        return {"type": self.name(cls, f"{where} is {cls.__name__}, which"), **self._of(x, prefix)}
 
-    def _name(self, x: Any, said: str) -> str:
+    def name(self, x: Any, said: str) -> str:
         """The name by which a file finds a class or a function; its module is added to `modules`."""
         place = self.places.get(id(x))
         if place is None:
@@ -179,7 +179,7 @@ class Writer:
 
     def own(self, x: Any, where: str) -> Table:
         """Table of an element that holds its own numbers, with its type."""
-        return {"type": self._name(type(x), f"{where} is {type(x).__name__}, which"), **self.plain(x)}
+        return {"type": self.name(type(x), f"{where} is {type(x).__name__}, which"), **self.plain(x)}
 
     def plain(self, x: Any) -> Table:
         """Fields of an element that holds its own numbers."""
