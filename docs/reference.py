@@ -293,7 +293,7 @@ def benchmarks() -> str:
         out.append(f"![Forward dynamics per second](../../benchmarks/results/{path.stem}.png)\n")
         out.append(table(("function", "robot", "precision", "batch", "jaxmbs ns", "limit, ns", "reached",
                           "others: ns (ratio)", "first call", "error"), (_benchmark(r) for r in kept["rows"])))  # fmt: skip
-    out += ["## A GPU\n", "Not measured; [what is aimed at](../how-to/gpu-plan.md).\n"]
+    out += ["## A GPU\n", "Not measured; [what is aimed at](../../benchmarks/gpu.md).\n"]
     out += [
         "## Who takes part\n",
         (ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8").split("## Who takes part\n\n")[1],

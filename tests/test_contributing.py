@@ -1,6 +1,7 @@
 """What CONTRIBUTING.md shows is done here, as it stands there: a joint, a force element, an output and an
 integrator of one's own."""
 
+import re
 from pathlib import Path
 
 import jax.numpy as jnp
@@ -9,10 +10,12 @@ import pytest
 
 import jaxmbs as mbs
 from jaxmbs.dynamics.recursive import scalar
+from jaxmbs.simulate.steppers import METHODS
 from jaxmbs.study.outputs.folding import measured
 from tests.pages import blocks
 
-GUIDE = Path(__file__).parent.parent / "CONTRIBUTING.md"
+ROOT = Path(__file__).parent.parent
+GUIDE = ROOT / "CONTRIBUTING.md"
 
 
 @pytest.fixture(scope="module")
@@ -22,6 +25,24 @@ def guide():
     for block in blocks(GUIDE, "python"):
         exec(compile(block.text, str(GUIDE), "exec"), space)
     return space
+
+
+def test_the_files_that_it_names_exist():
+    """Paths from the project's root, with a word in capitals for any; targets of make; where public names are exported."""
+    text = GUIDE.read_text(encoding="utf-8")
+    named = re.findall(r"`((?:jaxmbs|tests|docs|examples)/[\w./]*)`", text)
+    assert {"jaxmbs/public.py", "jaxmbs/model/joints/", "tests/faults/PACKAGE.toml"} <= set(named)
+    lost = [name for name in named if not list(ROOT.glob(re.sub(r"\b[A-Z]+\b", "*", name).rstrip("/")))]
+    assert not lost, f"no such files: {lost}"
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    lost = [name for name in re.findall(r"^make ([\w-]+)", text, re.MULTILINE) if f"\n{name}:" not in makefile]
+    assert not lost, f"no such targets of make: {lost}"
+    folder, exported = re.search(
+        r"One file in `([\w/]+)/`, one line in its `__init__.py` and in `([\w./]+)`", text
+    ).groups()
+    for path in (f"{folder}/__init__.py", exported):
+        assert " import Revolute as Revolute\n" in (ROOT / path).read_text(encoding="utf-8")
+    assert "a name in `METHODS`" in text and METHODS["rk4"].order == 4
 
 
 def block_on_a_wedge(guide):

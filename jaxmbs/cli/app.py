@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -23,7 +23,12 @@ from jaxmbs.cli.commands.simulate import simulate
 from jaxmbs.cli.commands.study import study
 from jaxmbs.cli.commands.synthesize import synthesize
 from jaxmbs.cli.commands.verify import verify
+from jaxmbs.cli.common import speaking
 from jaxmbs.cli.terminal import speakable
+from jaxmbs.errors import ModelError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 HELP = """Rigid multibody dynamics over thousands of mechanisms at once.
 
@@ -35,8 +40,21 @@ moves it.
 _USAGE, _BAD = 2, 1
 
 
+GROUP = "jaxmbs.commands"  # entry points of installed packages: each a function as Typer takes it, or a Typer app
+
+
 class _Group(TyperGroup):
-    """Group of commands in which wrong usage has the same exit code as any other wrong input."""
+    """Group of commands in which wrong usage has the same exit code as any other wrong input. Packages may have more
+    commands; they are looked up when one is asked for that is not here, and for the list of all."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return [*super().list_commands(ctx), *(name for name in _of_packages() if name not in self.commands)]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        found = super().get_command(ctx, cmd_name)
+        if found is None and (entry := _of_packages().get(cmd_name)):
+            return _command(entry)
+        return found
 
     def main(self, *args: Any, **options: Any) -> Any:
         speakable(sys.stdout, sys.stderr)
@@ -44,6 +62,30 @@ class _Group(TyperGroup):
             return super().main(*args, **options)
         except SystemExit as end:
             raise SystemExit(_BAD if end.code == _USAGE else end.code) from None
+
+
+def _of_packages() -> dict[str, EntryPoint]:
+    from importlib.metadata import entry_points
+
+    return {entry.name: entry for entry in entry_points(group=GROUP)}
+
+
+def _command(entry: EntryPoint) -> Any:
+    """The command of an entry point; one that says why, where it does not load."""
+    try:
+        found = entry.load()
+    except Exception as error:  # a broken package must not break the others' commands
+        message = f"the command of the package entry point {entry.name!r} ({entry.value}) does not load: {error}"
+
+        def found() -> None:
+            with speaking():
+                raise ModelError(message)
+
+        found.__doc__ = f"(does not load: {error})"
+    if not isinstance(found, typer.Typer):
+        found, alone = typer.Typer(pretty_exceptions_enable=False, rich_markup_mode=None), found
+        found.command(entry.name)(alone)
+    return typer.main.get_command(found)
 
 
 app = typer.Typer(

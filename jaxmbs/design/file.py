@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import optax
 from pydantic import ValidationError, create_model
 
 from jaxmbs.design import objectives as objectives_package
@@ -24,8 +25,8 @@ from jaxmbs.io.tables import Table, stated
 from jaxmbs.io.toml import parse, read_bytes
 from jaxmbs.model import Model, ModelError
 from jaxmbs.study import Study, units
-from jaxmbs.study import outputs as outputs_package
 from jaxmbs.study import read as read_study
+from jaxmbs.study.problem import classes
 from jaxmbs.study.schema import study_file
 
 
@@ -54,12 +55,12 @@ def read(path: str | Path, trust: bool = False) -> DesignFile:
 
 def file_table() -> type[Table]:
     """Everything that a file may contain: the tables of a study, and [design]."""
-    outputs, objectives = (
-        catalogue({}, None, False, elements_in(package)).classes for package in (outputs_package, objectives_package)
+    of_studies, objectives = (
+        catalogue({}, None, False, own).classes for own in (classes(), elements_in(objectives_package))
     )
     wanted = stated("table", "what is looked for by `jaxmbs synthesize`", default=None)
     table: Any = design_table(objectives) | None
-    made: Any = create_model("File", __base__=study_file(outputs), design=(table, wanted))
+    made: Any = create_model("File", __base__=study_file(of_studies), design=(table, wanted))
     return made
 
 
@@ -97,6 +98,11 @@ def _design(study: Study, data: dict[str, Any], path: Path, trust: bool) -> Desi
     options = {
         k: getattr(table, k) for k in ("starts", "seed", "spread", "tolerance", "max_steps", "method", "learning_rate")
     }
+    if callable(table.method):
+        options["method"] = table.method(table.learning_rate)
+        if not isinstance(options["method"], optax.GradientTransformation):
+            said = f"the function returned {options['method']!r}; return an optimiser of optax"
+            raise InputError(Fault("design.method", said))
     return DesignFile(Problem(model, free, objectives, study=study, **options), study, table.check)
 
 

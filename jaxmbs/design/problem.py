@@ -11,6 +11,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 
 from jaxmbs.batching import content
 from jaxmbs.design.objectives.base import Objective, Setting, evaluated, limits, missed, weighted
@@ -35,8 +36,9 @@ class Problem:
     starts: number of searches, the first from the nominal values, others from random ones `spread` about them; seed: of all
     random numbers; tolerance: largest residual of a condition that holds; max_steps: of a search; method: "least_squares"
     (Levenberg-Marquardt, bounds by projection), "adam" (stochastic: fresh configurations and samples in every step,
-    learning_rate) or "constrained" (conditions exactly, the rest as small as they let it be: sequential quadratic
-    programming from all starts together); study: the `jaxmbs.study.Study` whose dispersions, outputs and simulation
+    learning_rate), an optimiser of optax in its place, with a learning rate of its own, or "constrained" (conditions
+    exactly, the rest as small as they let it be: sequential quadratic programming from all starts together); study: the
+    `jaxmbs.study.Study` whose dispersions, outputs and simulation
     objectives may use.
 
     >>> model = mbs.set(mbs.library.double_pendulum().build(), {"gravity": (0, 0, 0)})
@@ -53,7 +55,7 @@ class Problem:
     spread: float = 0.5
     tolerance: float = 1e-10
     max_steps: int = 200
-    method: str = "least_squares"
+    method: str | optax.GradientTransformation = "least_squares"
     learning_rate: float = 0.02
     study: Any = None
 
@@ -66,8 +68,8 @@ class Prepared:
         self.problem, self.variables = problem, Variables(problem.model, problem.free)
         self.setting = Setting(problem.model, problem.seed, problem.study)
         self.objectives = tuple(o.ready(self.setting) for o in problem.objectives)
-        if problem.method not in METHODS:
-            raise unknown("method", problem.method, METHODS, "synthesize")
+        if not isinstance(problem.method, optax.GradientTransformation) and problem.method not in METHODS:
+            raise unknown("method", str(problem.method), METHODS, "synthesize")
         if not self.objectives:
             raise ModelError("synthesize: there is no objective; say what is wanted")
         for name in ("starts", "max_steps"):

@@ -34,9 +34,9 @@ def silent(steps: int, points: int, cost: float) -> None:
     """Tells nothing."""
 
 
-def optimiser(method: str) -> ModuleType:
+def optimiser(method: Any) -> ModuleType:
     """The module of a method's states and steps."""
-    return stochastic if method == "adam" else least_squares
+    return stochastic if method == "adam" or not isinstance(method, str) else least_squares
 
 
 def search(

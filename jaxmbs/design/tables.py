@@ -5,9 +5,11 @@ from __future__ import annotations
 import functools
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, create_model
+from pydantic import Field, PlainValidator, ValidationInfo, create_model
 
 from jaxmbs.design.objectives.base import Objective
+from jaxmbs.design.problem import METHODS
+from jaxmbs.io.errors import choices
 from jaxmbs.io.generated import Classes, any_of
 from jaxmbs.io.tables import Name, NumberOrList, Positive, Table, Vector, stated
 
@@ -67,6 +69,17 @@ class MassDistributionTable(Table):
 AnyFree = Annotated[ParameterTable | FactorTable | MassDistributionTable, Field(discriminator="type")]
 
 
+def _method(value: Any, info: ValidationInfo) -> Any:
+    """The word of a method, or the function of this name."""
+    functions = info.context or {}
+    if value not in (*METHODS, *functions):
+        raise ValueError(f'there is no method "{value}"; {choices(str(value), [*METHODS, *functions], "methods")}')
+    return value if value in METHODS else functions[value]
+
+
+Method = Annotated[Any, PlainValidator(_method, json_schema_input_type=str)]
+
+
 class _DesignTable(Table):
     """What may change, what is wanted, and how to search for it."""
 
@@ -82,12 +95,13 @@ class _DesignTable(Table):
     )
     tolerance: Positive = stated("number > 0", "largest residual of a condition that holds", default=1e-10)
     max_steps: Annotated[int, Field(strict=True, ge=1)] = stated("integer >= 1", "most steps of a search", default=200)
-    method: Literal["least_squares", "adam", "constrained"] = stated(
-        "least_squares | adam | constrained",
-        "Levenberg-Marquardt; Adam with fresh samples in every step; or sequential quadratic programming under conditions",
+    method: Method = stated(
+        "least_squares | adam | constrained | function",
+        "Levenberg-Marquardt; Adam with fresh samples in every step; sequential quadratic programming under conditions; or "
+        "the name of a function of the learning rate that returns an optimiser of optax, in place of Adam",
         default="least_squares",
     )
-    learning_rate: Positive = stated("number > 0", "of Adam", default=0.02)
+    learning_rate: Positive = stated("number > 0", "of Adam, or of the function's optimiser", default=0.02)
     check: Annotated[int, Field(strict=True, ge=0)] = stated(
         "integer >= 0", "samples, or configurations, that the report compares before and after with", default=1000
     )

@@ -88,7 +88,8 @@ def _home(x: Any) -> Any:
 
 
 def _is_element(x: Any) -> bool:
-    return isinstance(x, type) and issubclass(x, Element)
+    """Whether it is a class that files may name: of an element, or of a table with the mark `catalogued`."""
+    return isinstance(x, type) and (issubclass(x, Element) or hasattr(x, "catalogued"))
 
 
 def catalogue(
@@ -183,7 +184,7 @@ def _joined(known: Classes, new: Iterable[type[Element]], where: str) -> Classes
 
 def _family(c: type[Element]) -> type[Element]:
     """The family of a class: joints, force elements, outputs ... Names are unique within a family."""
-    return next(b for b in c.__mro__ if Element in b.__bases__)
+    return next(b for b in c.__mro__ if Element in b.__bases__ or "catalogued" in vars(b))
 
 
 def _read(name: str, folder: Path, where: str) -> bytes:

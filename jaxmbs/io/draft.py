@@ -14,7 +14,7 @@ from jaxmbs.errors import ModelError, ModelWarning
 from jaxmbs.io.errors import InputError, Problem
 from jaxmbs.io.physical import nearest_inertia
 from jaxmbs.model import Mechanism, Model, Pose
-from jaxmbs.model.forces import Damper, Friction, TorsionSpring
+from jaxmbs.model.forces import Damper, Friction, JointSpring
 from jaxmbs.model.joints.base import Joint
 from jaxmbs.model.kinds import Kind, checked
 
@@ -119,7 +119,7 @@ class Draft:
         """Add a spring and damper in a joint, as an element named after the joint."""
         try:
             if stiffness:
-                element = TorsionSpring(joint, stiffness, damping, rest)
+                element = JointSpring(joint, stiffness, damping, rest)
                 self.mech.add_force(self.new_name("force", f"{joint}_spring"), element)
             elif damping:
                 self.mech.add_force(self.new_name("force", f"{joint}_damping"), Damper(joint, damping))

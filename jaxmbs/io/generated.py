@@ -58,9 +58,9 @@ def any_of(family: type | Classes, known: Classes, **options: Any) -> Any:
 
 
 def in_files(family: type | Classes, known: Iterable[type]) -> list[type]:
-    """The known classes of a family that can be written in a file: those that need no arrays."""
+    """The known classes of a family that can be written in a file: those that need no arrays, and are no base of others."""
     bases = family if isinstance(family, tuple) else (family,)
-    found = [c for c in known if issubclass(c, bases) and c not in bases]
+    found = [c for c in known if issubclass(c, bases) and c not in bases and "abstract" not in vars(c)]
     return [c for c in found if not any(d.kind is Kind.ARRAYS and d.required for d in declared(c))]
 
 

@@ -8,19 +8,23 @@ from typing import TYPE_CHECKING, Any
 from jaxmbs.io.errors import InputError, Problem
 
 if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
     from jaxmbs.model import Model
 
 ROBOTS = (".urdf", ".xml", ".mjcf")  # files of other programs
+GROUP = "jaxmbs.formats"  # entry points of installed packages, by the end of a file's name: functions (path, **options)
 
 
 def load(path: str | Path, trust: bool = False, **options: Any) -> Model:
-    """Model of a file: the [mechanism] of a TOML file, a URDF or an MJCF.
+    """Model of a file: the [mechanism] of a TOML file, a URDF, an MJCF, or a file that an installed package reads.
 
     trust: run the Python modules that a TOML file names in `modules`, which define its own elements, and read files that a
     file names in other folders. Without it, a TOML file with modules and an MJCF file that names files in other folders are
     refused, and TOML and URDF files are read without meshes in other folders (except those of the URDF's ROS package).
     Everything else in a TOML file (dispersions, outputs, ...) is ignored. options: those of `from_urdf` and `from_mjcf`.
-    Raises InputError (a ModelError): one line for every fault, with the path of its key.
+    A package reads files *.sdf by a function (path, **options) -> Model, an entry point "sdf" of the group "jaxmbs.formats";
+    its options are these, and `trust`. Raises InputError (a ModelError): one line for every fault, with the path of its key.
 
     >>> mbs.load("examples/stage_separation.toml")  # doctest: +SKIP
     <Model 'stage separation': 2 bodies (stage, payload), nq = 14, nv = 12>
@@ -37,13 +41,40 @@ def load(path: str | Path, trust: bool = False, **options: Any) -> Model:
 
 
 def is_robot(path: str | Path) -> bool:
-    """Whether the file is a URDF or an MJCF, judged by the end of its name."""
-    return Path(path).suffix.lower() in ROBOTS
+    """Whether the file is a URDF, an MJCF, or one that an installed package reads, judged by the end of its name."""
+    return Path(path).suffix.lower() in ROBOTS or _entry(path) is not None
+
+
+def _entry(path: str | Path) -> EntryPoint | None:
+    """The entry point of the package that reads a file; None for the library's own formats, which need no search."""
+    end = Path(path).suffix.lower()
+    if end in ("", ".toml", *ROBOTS):
+        return None
+    from importlib.metadata import entry_points
+
+    return next((entry for entry in entry_points(group=GROUP) if f".{entry.name.lower()}" == end), None)
+
+
+def _by_package(entry: EntryPoint, path: str | Path, options: dict[str, Any]) -> Model:
+    from jaxmbs.model import Model
+
+    try:
+        read = entry.load()
+    except Exception as error:
+        said = f"the reader of the package entry point {entry.name!r} ({entry.value}) does not load: {error}"
+        raise InputError(Problem("", said), path) from error
+    found = read(path, **options)
+    if not isinstance(found, Model):
+        raise InputError(Problem("", f"the reader {entry.value} returned {found!r}; it must return a Model"), path)
+    return found
 
 
 def from_robot(path: str | Path, **options: Any) -> Model:
-    """Model of a URDF or an MJCF. A file named .xml is a URDF if <robot> appears at its beginning, otherwise an MJCF."""
+    """Model of a URDF or an MJCF, or by the package that reads it. A file named .xml is a URDF if <robot> appears at its
+    beginning, otherwise an MJCF."""
     path = Path(path)
+    if entry := _entry(path):
+        return _by_package(entry, path, options)
     try:
         start = path.read_bytes()[:4096] if path.suffix.lower() == ".xml" else b""
     except OSError:

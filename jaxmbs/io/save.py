@@ -134,12 +134,12 @@ class Writer:
         """Table of an element with its type, as `mbs.load` looks it up."""
         cls = type(x)
         for d in declared(cls):
-            if d.kind is Kind.FUNCTION and getattr(x, d.name) is not None:
-                said = getattr(getattr(x, d.name), "__name__", "a callable")
-                self._name(getattr(x, d.name), f"{where} is {cls.__name__}, whose function {d.name} ({said})")
-        return {"type": self._name(cls, f"{where} is {cls.__name__}, which"), **self._of(x, prefix)}
+            for fn in functions_of(d, x):
+                said = getattr(fn, "__name__", "a callable")
+                self.name(fn, f"{where} is {cls.__name__}, whose function {d.name} ({said})")
+        return {"type": self.name(cls, f"{where} is {cls.__name__}, which"), **self._of(x, prefix)}
 
-    def _name(self, x: Any, said: str) -> str:
+    def name(self, x: Any, said: str) -> str:
         """The name by which a file finds a class or a function; its module is added to `modules`."""
         place = self.places.get(id(x))
         if place is None:
@@ -169,16 +169,17 @@ class Writer:
                 c = [float(v) for v in self.values.components(prefix + d.name)]
                 if d.required or c != _default(d):
                     out[d.name] = shaped(d.kind, c)
-            elif d.kind is Kind.FUNCTION:
-                if value is not None and id(value) in self.places:
-                    out[d.name] = self.places[id(value)].name
+            elif d.kind in (Kind.FUNCTION, Kind.FUNCTIONS):
+                names = [self.places[id(fn)].name for fn in functions_of(d, x) if id(fn) in self.places]
+                if names:
+                    out[d.name] = names if d.kind is Kind.FUNCTIONS else names[0]
             elif (d.required or value != d.default) and value is not None:
                 out[d.name] = list(value) if isinstance(value, tuple) else value
         return out
 
     def own(self, x: Any, where: str) -> Table:
         """Table of an element that holds its own numbers, with its type."""
-        return {"type": self._name(type(x), f"{where} is {type(x).__name__}, which"), **self.plain(x)}
+        return {"type": self.name(type(x), f"{where} is {type(x).__name__}, which"), **self.plain(x)}
 
     def plain(self, x: Any) -> Table:
         """Fields of an element that holds its own numbers."""
@@ -193,6 +194,14 @@ class Writer:
             if d.required or (value is not None and value not in (usual, "", {})):
                 out[d.key] = value
         return out
+
+
+def functions_of(d: Declared, x: Any) -> tuple[Any, ...]:
+    """The functions in a field of an element; none if it holds something else."""
+    value = getattr(x, d.name)
+    if d.kind is Kind.FUNCTIONS:
+        return tuple(value)
+    return (value,) if d.kind is Kind.FUNCTION and value is not None else ()
 
 
 def shaped(kind: Kind, c: list[float]) -> Any:

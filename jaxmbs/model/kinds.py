@@ -44,6 +44,7 @@ class Kind(StrEnum):
     NAMES = "list of names"
     POINTS = "list of points"
     FUNCTION = "function"  # in a file, the name of a function of a package or module
+    FUNCTIONS = "list of functions"
     ARRAYS = "arrays"  # cannot be written in a file
 
     @property

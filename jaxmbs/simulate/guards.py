@@ -15,7 +15,7 @@ from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.scene import action, elements
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode
-from jaxmbs.model.forces.base import Force, Scene
+from jaxmbs.model.forces.base import Scene
 from jaxmbs.model.functions import evaluated
 from jaxmbs.model.mode import Sides
 from jaxmbs.model.structure import Structure
@@ -26,8 +26,7 @@ from jaxmbs.spatial.scalar import Scalar
 
 def cornered(structure: Structure) -> bool:
     """Whether a force element is not smooth somewhere."""
-    elements = (type(f.element) for f in structure.forces)
-    return any(e.corners is not Force.corners or e.instants is not Force.instants for e in elements)
+    return any(f.element.cornered for f in structure.forces)
 
 
 class Instant:
@@ -120,24 +119,38 @@ class Guards:
         """(per event its guards, their rates along the motion)."""
         if not self.events:
             return [], []
+        return self._along(lambda t, q, v: self.values(t, q, v, mode), self.of_rates, t, q, v, mode)
+
+    def _along(self, values: Any, of_rates: bool, t: Any, q: Any, v: Any, mode: Mode) -> tuple[Any, Any]:
+        """values(t, q, v), and their rates along the motion; of_rates: whether they may depend on v."""
         phase = (q, v, jnp.zeros((), self.tree.dtype))
-        if self.of_rates:
+        if of_rates:
             (dq, dv, _), _ = Flow(self.tree, self.force).derivative(phase, t, mode)
         else:  # conditions on the configuration alone
             state = State(self.tree, q, v, t, mode)
             dq, dv = self.tree.flat([m.rates for m in state.motions]), jax.tree_util.tree_map(jnp.zeros_like, v)
         dq, dv = (jax.tree_util.tree_map(lambda x: jnp.asarray(x, self.tree.dtype), x) for x in (dq, dv))
         one = jnp.ones((), self.tree.dtype)
-        return jax.jvp(lambda t, q, v: self.values(t, q, v, mode), (t, q, v), (one, dq, dv))
+        return jax.jvp(values, (t, q, v), (one, dq, dv))
 
     def of_corners(self, t: Any, q: Any, v: Any, mode: Mode) -> list[tuple[Any, Any]]:
         """(guard, its rate) of every corner; the guard is negative on the side of the mode."""
-        out: list[tuple[Any, Any]] = []
         if mode.sides is None:
-            return out
-        found_in = elements(State(self.tree, q, v, t, mode).scene, mode)
-        for _, element, numbers, seen, _ in found_in:
-            for beyond, pair in zip(seen.sides, element.corners(numbers, seen), strict=False):
-                g, rate = (jnp.asarray(x, self.tree.dtype) for x in pair)
-                out.append((jnp.where(beyond, -g, g), jnp.where(beyond, -rate, rate)))
-        return out
+            return []
+
+        def corners(t: Any, q: Any, v: Any) -> list[tuple[Any, Any, Any]]:
+            """(whether it is beyond, function, rate) of every corner."""
+            found = elements(State(self.tree, q, v, t, mode).scene, mode)
+            pairs = ((seen.sides, element.corners(numbers, seen)) for _, element, numbers, seen, _ in found)
+            return [
+                (on, jnp.asarray(g, self.tree.dtype), rate) for x in pairs for on, (g, rate) in zip(*x, strict=False)
+            ]
+
+        found = corners(t, q, v)
+        rates = [rate for _, _, rate in found]
+        if any(rate is None for rate in rates):
+            _, slopes = self._along(lambda *x: [g for _, g, _ in corners(*x)], True, t, q, v, mode)
+            rates = [slope if rate is None else rate for rate, slope in zip(rates, slopes, strict=True)]
+        rates = [jnp.asarray(rate, self.tree.dtype) for rate in rates]
+        signed = zip(found, rates, strict=True)
+        return [(jnp.where(on, -g, g), jnp.where(on, -rate, rate)) for (on, g, _), rate in signed]

@@ -82,7 +82,7 @@ def equilibrium_path(
 
     >>> mech = mbs.library.double_pendulum()
     >>> for joint in ("shoulder", "elbow"):
-    ...     mech.add_force(f"coil_{joint}", mbs.TorsionSpring(joint, stiffness=10.0))
+    ...     mech.add_force(f"coil_{joint}", mbs.JointSpring(joint, stiffness=10.0))
     >>> upright = mbs.equilibrium_path(mech.build(), [0.0, 0.0], "gravity", [0, 0, 9.81], start=[0, 0, 0], rows=60)
     >>> print(upright.unstable[:21].tolist())  # it buckles where m g l is 0.293 times the springs' stiffness: g = 2.93
     [0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]

@@ -116,8 +116,9 @@ def _fields(x: Any, prefix: str, number: _Numbers) -> Any:
             value = number(f"{prefix}.{d.name}")
             if value is not None:
                 yield d.name, value
-        elif getattr(x, d.name) is not None:
-            value = getattr(x, d.name)
+        elif (value := getattr(x, d.name)) is not None:
+            if d.kind is Kind.FUNCTIONS:
+                value = [getattr(fn, "__name__", "a function") for fn in value]
             yield d.name, getattr(value, "__name__", "a function") if d.kind is Kind.FUNCTION else value
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import jax
 import jax.numpy as jnp
@@ -105,6 +105,8 @@ def named() -> Any:
 
 class Distribution(Table):
     """Keys that every dispersion has in addition to those of its distribution."""
+
+    catalogued: ClassVar[bool] = True  # modules and packages may have more of them
 
     target: str | None = stated("name", "parameter or initial value; the table's name by default", default=None)
     apply: Literal["replace", "add", "multiply", "tilt"] | None = stated(

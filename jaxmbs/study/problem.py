@@ -13,7 +13,7 @@ import numpy as np
 from pydantic import ValidationError
 
 from jaxmbs.errors import ModelError, ModelWarning
-from jaxmbs.io.catalogue import Catalogue, catalogue, elements_in
+from jaxmbs.io.catalogue import Catalogue, Classes, catalogue, elements_in
 from jaxmbs.io.errors import InputError, Problem, choices, dotted, problems_of
 from jaxmbs.io.loading import from_robot, is_robot
 from jaxmbs.io.toml import beside, parse, read_bytes
@@ -29,6 +29,7 @@ from jaxmbs.study.outputs.base import INSTANTS
 from jaxmbs.study.outputs.folding import TIME
 from jaxmbs.study.outputs.of_state import OfState
 from jaxmbs.study.sampling import reading
+from jaxmbs.study.sampling import tables as distributions
 from jaxmbs.study.sampling.designs import RANDOM, Design, check_size, dependence
 from jaxmbs.study.schema import InitialTable, SimulationTable, StudyTable, study_file
 
@@ -132,6 +133,11 @@ class Study:
         return hashlib.sha256(self.content).hexdigest()
 
 
+def classes() -> Classes:
+    """What a study file may name besides the elements of a mechanism: outputs, their shapes, and distributions."""
+    return *elements_in(outputs_package), *elements_in(distributions)
+
+
 def read(path: str | Path, need: str = "study", trust: bool = False, files: Path | None = None) -> Study:
     """Study of a TOML file, checked completely; a URDF or MJCF file is a mechanism at rest, simulated for a second.
 
@@ -192,7 +198,7 @@ def _study(path: Path, content: bytes, need: str, trust: bool, files: Path | Non
     # the table [design] is for `jaxmbs.design`
     data = {key: x for key, x in beside(path, parse(content), trust).items() if key != "design"}
     data = reading.beside_study(files, data, trust)
-    known = catalogue(data, path, trust, elements_in(outputs_package), files)
+    known = catalogue(data, path, trust, classes(), files)
     try:
         file = study_file(known.classes).model_validate(data, context=known.functions)
     except ValidationError as error:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from jaxmbs.io.loading import is_robot
 from jaxmbs.io.toml import parse
-from jaxmbs.model.fields import type_name
+from jaxmbs.model.fields import Element, type_name
 
 if TYPE_CHECKING:
     from jaxmbs.study.problem import Study
@@ -35,8 +36,21 @@ def _of_others(study: Study, words: set[str]) -> dict[str, Any]:
     """Functions and classes that are not the library's and that words of the file may name, by name."""
     classes = (c for c in study.catalogue.classes if not c.__module__.startswith("jaxmbs."))
     named = [(f"class {type_name(c)}", c) for c in classes if type_name(c) in words]
-    found = {name: f for name, f in study.catalogue.functions.items() if name in words}
-    return found | {name if name not in found else f"{name} of {c.__mro__[1].__name__}": c for name, c in named}
+    found: dict[str, Any] = {name: f for name, f in study.catalogue.functions.items() if name in words}
+    if study.simulation.method != "rk4":  # which is the library's, and needs no import
+        from jaxmbs.simulate.steppers import stepper
+
+        found["simulation.method"] = stepper(study.simulation.method)
+    taken = {name if name not in found else f"{name} of {c.__mro__[1].__name__}": c for name, c in named}
+    return found | {name: _written(c) for name, c in taken.items()}
+
+
+def _written(c: type) -> Any:
+    """An element's class; of a distribution, the functions of its own, for the rest of its class is made by pydantic."""
+    if issubclass(c, Element):
+        return c
+    own = [vars(b) for b in c.__mro__ if not b.__module__.startswith(("jaxmbs.", "pydantic", "builtins"))]
+    return [{name: x for name, x in names.items() if isinstance(x, (FunctionType, property))} for names in own]
 
 
 def _words(data: Any) -> Iterator[str]:

@@ -14,17 +14,16 @@ import numpy as np
 from pydantic import BaseModel
 
 from jaxmbs.errors import ModelError, ModelWarning
-from jaxmbs.io.catalogue import elements_in
 from jaxmbs.io.errors import InputError
 from jaxmbs.io.save import Writer, write
 from jaxmbs.model import Model
 from jaxmbs.model.given import Coordinates, Rates
 from jaxmbs.study import instants
-from jaxmbs.study import outputs as outputs_package
 from jaxmbs.study.criteria import Criterion
+from jaxmbs.study.distributions import Distribution
 from jaxmbs.study.outputs import Output
 from jaxmbs.study.outputs.base import AtEvent
-from jaxmbs.study.problem import Study, read
+from jaxmbs.study.problem import Study, classes, read
 
 Table = Mapping[str, object] | BaseModel
 
@@ -63,8 +62,11 @@ def save(
     3.0
     """
     path = Path(path)
-    writer = Writer(model, modules, elements_in(outputs_package))
+    writer = Writer(model, modules, classes())
     draws = {name: _plain(table) for name, table in dispersions.items()}
+    for name, table in dispersions.items():
+        if isinstance(table, Distribution):
+            writer.name(type(table), f"dispersion {name!r} is {type(table).__name__}, which")
     files = _measured(draws)
     found = {
         "criteria": list(criteria), "mechanism": writer.mechanism(), "initial": _initial(model, q0, v0),

@@ -12,7 +12,7 @@ from jaxmbs.io.mechanism import mechanism_table
 from jaxmbs.io.tables import Numbers, Positive, Table, stated
 from jaxmbs.study.outputs import Output
 from jaxmbs.study.sampling.correlation import CorrelationTable
-from jaxmbs.study.sampling.tables import AnyDistribution
+from jaxmbs.study.sampling.tables import any_distribution
 
 DispersionName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.\-]*$")]
 OutputName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
@@ -82,7 +82,7 @@ class _StudyFile(Table):
     )
     initial: dict[str, InitialTable] = stated("table per joint", "where the joint starts", default=dict)
     correlations: list[CorrelationTable] = stated("list of tables", "draws that go together", default=list)
-    dispersions: dict[DispersionName, AnyDistribution] = stated(
+    dispersions: Any = stated(
         "table per dispersion",
         'a parameter ("stage.mass") or initial value ("initial.JOINT.q") that varies',
         default=dict,
@@ -95,10 +95,12 @@ class _StudyFile(Table):
 def study_file(known: Classes) -> Any:
     """Table class of a study file that may contain the known classes."""
     outputs = dict[OutputName, any_of(Output, known)]
+    dispersions = dict[DispersionName, any_distribution(known)]
     return create_model(
         "StudyFile",
         __base__=_StudyFile,
         __doc__=_StudyFile.__doc__,
+        dispersions=(dispersions, _StudyFile.model_fields["dispersions"]),
         mechanism=(mechanism_table(known), stated("table", "the mechanism")),
         outputs=(outputs, stated("table per output", "what is kept of each sample", default=dict)),
     )

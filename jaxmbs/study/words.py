@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from jaxmbs.model.fields import type_name
 from jaxmbs.study.dispersions import Dispersion
 from jaxmbs.study.distributions import Distribution, Lognormal, Normal, TruncatedNormal, Uniform
 from jaxmbs.study.sampling.tables import Discrete, Empirical, Mixture
@@ -44,8 +45,11 @@ def _plain(t: Distribution, unit: str = "") -> str:
     elif isinstance(t, Lognormal):
         median = f", median {said(t.median)}{unit}" if t.median is not None else ""
         text = f"lognormal, sigma {said(t.sigma)}{median}"
+    elif not isinstance(t, (Normal, TruncatedNormal)):  # one of the user's
+        own = {k: getattr(t, k) for k in type(t).model_fields if k not in (*Distribution.model_fields, "distribution")}
+        values = (f"{k} {said(x) if isinstance(x, float) else x}" for k, x in own.items())
+        text = ", ".join([type_name(type(t)), *values]) + unit
     else:
-        assert isinstance(t, (Normal, TruncatedNormal))
         mean = f"mean {said(t.mean)}, " if t.mean is not None else ""
         width = f"covariance {[list(row) for row in t.covariance]}" if isinstance(t, Normal) and t.covariance else ""
         text = f"{t.distribution.replace('_', ' ')}, {mean}{width or f'std {said(t.std)}'}{unit}"

@@ -89,6 +89,8 @@ def compare(model, m, rng):
 def test_joints_springs_armature_and_frames_as_mujoco_has_them(mjcf):
     model, m, _ = mjcf(FREE_TREE)
     assert model.body_names == ("a", "b_turn", "b_slide", "b", "c", "d", "e") and "e_joint" in model.joint_names
+    springs = [name for name in model.parameter_names if name.endswith("_spring.rest_coordinate")]
+    assert springs, "springs in joints are JointSpring"
     for seed in range(5):
         assert max(compare(model, m, np.random.default_rng(seed))) < 1e-10
 

@@ -82,6 +82,7 @@ def everything():
     mech.add_constraint("gear", mbs.Coupling("b", "a", (0.1, third)))
     mech.add_constraint("blade", mbs.KnifeEdge("c", (0, 0, third)))
     mech.add_force("coil", mbs.TorsionSpring("a", third, 0.1, 0.3))
+    mech.add_force("spring", mbs.JointSpring("slide", third, 0.1, 0.3))
     mech.add_force("touch", mbs.Contact("c", (third, 0, 0), mbs.Sphere((0, 0, third), 0.1), "a", stiffness=1e4 / 3))
     mech.add_force("jet", mbs.Thruster("d", thrust=third, times=(0.0, third), values=(0.0, 1.0)))
     mech.add_event("go", when=mbs.Time(third), then=[mbs.Release("let"), mbs.Disable("coil")], armed_from=third / 2)
@@ -100,6 +101,13 @@ def test_everything_that_a_file_may_have_comes_back(tmp_path):
     back = returned(model, tmp_path / "all.toml", trust=True)  # its mesh is in another folder
     same(model, back)
     assert back.name == model.name and returned(back, tmp_path / "again.toml", trust=True) == back
+
+
+def test_springs_on_joints_come_back_by_both_names(tmp_path):
+    model = returned(everything(), tmp_path / "all.toml", trust=True)
+    text = (tmp_path / "all.toml").read_text(encoding="utf-8")
+    assert 'type = "torsion_spring"' in text and 'type = "joint_spring"' in text
+    assert mbs.get(model, "coil.rest_angle") == mbs.get(model, "spring.rest_coordinate") == 0.3
 
 
 def test_set_numbers_come_back_and_batches_are_refused(tmp_path):
@@ -155,6 +163,8 @@ def drag(model, t, q, v): return -0.1 * v
 def _ratio(factor, model, t, q, v): return q[1] - factor * q[0]
 ratio = functools.partial(_ratio, 0.5)
 def fast(model, t, q, v): return v[0] - 2.0
+def near(model, t, q, v): return q[0] - 0.1
+def stop(model, t, q, v, beyond): return jnp.where(beyond[0] & beyond[1], -v, 0.0)
 """
 
 
@@ -175,6 +185,7 @@ def bead(f):
     mech.add_joint("wire", mbs.General(f.curve, f.still, dof=1), "world", "bead")
     mech.add_joint("hinge", mbs.Revolute((0, 1, 0)), "bead", "wheel")
     mech.add_force("drag", mbs.External(f.drag))
+    mech.add_force("stop", mbs.External(f.stop, surfaces=(f.fast, f.near)))
     mech.add_constraint("ratio", mbs.Holonomic(f.ratio))
     mech.add_event("end", when=mbs.When(f.fast), then=mbs.Finish())
     return mech.build()
@@ -197,6 +208,7 @@ def test_functions_of_a_module_are_written_by_name_with_the_module_beside(tmp_pa
         x = jnp.array([0.7])
         one, other = (getattr(m.structure.links[0].joint, name)(x, 0.0) for m in (model, back))
         assert np.array_equal(one, other)
+    assert [fn.__name__ for fn in back.structure.forces[1].element.surfaces] == ["fast", "near"]
     # what came from a file goes into another one without a word
     again = tmp_path / "again.toml"
     mbs.save(back, again)

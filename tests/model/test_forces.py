@@ -83,11 +83,21 @@ def test_linear_spring_of_zero_length_is_finite():
                 assert relative(slope[3:, :3], -5.0 * np.eye(3)) < 1e-14
 
 
-def test_torsion_spring():
-    model = hinge(coil=mbs.TorsionSpring("axle", stiffness=4.0, damping=0.5, rest_angle=0.3))
-    a = mbs.forward_dynamics(model, np.array([1.0]), np.array([2.0]))
-    assert relative(a, [(-4.0 * 0.7 - 0.5 * 2) / 2]) < 1e-14
-    assert mbs.energy(model, np.array([1.0]), np.zeros(1))[1] == pytest.approx(2 * 0.49)
+@pytest.mark.parametrize("spring", [
+    lambda joint: mbs.JointSpring(joint, stiffness=4.0, damping=0.5, rest_coordinate=0.3),
+    lambda joint: mbs.TorsionSpring(joint, stiffness=4.0, damping=0.5, rest_angle=0.3),  # the older name
+])  # fmt: skip
+def test_joint_spring(spring):
+    """On a hinge with a moment of inertia of 2 kg m², and on a slider of 2 kg; stiffness, damping, rest in this order."""
+    mech = mbs.Mechanism("cart")
+    mech.add_body("cart", 2.0)
+    mech.add_joint("rail", mbs.Prismatic((1, 0, 0)), "world", "cart")
+    mech.add_force("coil", spring("rail"))
+    assert spring("rail") == type(spring("rail"))("rail", 4.0, 0.5, 0.3)
+    for model in (hinge(coil=spring("axle")), mech.build()):
+        a = mbs.forward_dynamics(model, np.array([1.0]), np.array([2.0]))
+        assert relative(a, [(-4.0 * 0.7 - 0.5 * 2) / 2]) < 1e-14
+        assert mbs.energy(model, np.array([1.0]), np.zeros(1))[1] == pytest.approx(2 * 0.49)
 
 
 def test_damper_acts_on_every_degree_of_freedom():

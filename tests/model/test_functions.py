@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import jaxmbs as mbs
+from jaxmbs.dynamics.recursive import scalar
 from jaxmbs.model.functions import check_arguments
 
 pytestmark = pytest.mark.interpreted
@@ -63,6 +64,31 @@ def test_a_result_that_does_not_fit_names_the_element(fault):
         with pytest.raises(mbs.ModelError) as caught:
             call(model, q, q)
         assert not [w for w in ("'hand'", *words) if w not in str(caught.value)], caught.value
+
+
+def test_surfaces_are_checked_as_the_function_is():
+    def fn(model, t, q, v, beyond):
+        return jnp.where(beyond[0], 1.0, -1.0) * v
+
+    for surfaces, said in (
+        ((lambda q: q,), r"surfaces\[0\].*fn\(model, t, q, v\)"),
+        (lambda model, t, q, v: q[0], "a list of functions"),
+        ((), "beyond"),  # asked for without surfaces
+    ):
+        with pytest.raises(mbs.ModelError, match=said):
+            mbs.External(fn, surfaces=surfaces)
+    with pytest.raises(mbs.ModelError, match="change its order"):
+        mbs.External(lambda model, beyond, t, q, v: v, surfaces=(lambda model, t, q, v: q[0],))
+    mech = mbs.library.double_pendulum()
+    mech.add_force("hand", mbs.External(fn, surfaces=[lambda model, t, q, v: q]))
+    with pytest.raises(mbs.ModelError, match=r"'hand': surfaces\[0\] returned an array \(2,\)"):
+        mbs.bias_forces(mech.build(), np.ones(2), np.ones(2))
+    mech = mbs.library.double_pendulum(gravity=(0, 0, 0))
+    mech.add_force("hand", mbs.External(fn, surfaces=[lambda model, t, q, v: q[0]]))
+    for q, sign in ((0.1, -1.0), (-0.1, 1.0)):  # outside a run the functions say on which side they are
+        at, v = np.array([q, 0.0]), np.array([1e-9, 2e-9])
+        np.testing.assert_allclose(mbs.bias_forces(mech.build(), at, v), sign * v, rtol=1e-6)
+        np.testing.assert_allclose(scalar.bias_forces(mech.build(), at, v), sign * v, rtol=1e-6)
 
 
 def test_results_are_cast_to_the_dtype_of_the_state():

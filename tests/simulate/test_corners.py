@@ -147,3 +147,82 @@ def test_a_batch_equals_single_runs(pair):
 def test_elements_without_corners_need_no_search():
     assert not guards.cornered(mbs.library.arm7().build().structure)
     assert guards.cornered(mbs.library.stage_separation().build().structure)
+
+
+FIRST, SECOND, END, FAST = (
+    3.0,
+    7.0,
+    0.4,
+    1.3,
+)  # forces [N], where the first one ends [m], from what speed on the second acts
+
+
+def driven(fn, *surfaces, dt=0.07):
+    """Velocity after a second of a cart under a function's force, from (position, velocity, mass)."""
+    mech = mbs.Mechanism("cart")
+    mech.add_body("cart", mass=2.0)
+    mech.add_joint("rail", mbs.Prismatic((1, 0, 0)), "world", "cart")
+    mech.add_force("drive", mbs.External(fn, surfaces=surfaces))
+    model = mech.build()
+
+    def end(x):
+        run = mbs.simulate(mbs.set(model, {"cart.mass": x[2]}), x[:1], x[1:2], 1.0, dt, save_every=None)
+        return run.v[-1, 0]
+
+    return end
+
+
+def pushed(model, t, q, v, beyond):
+    """A push that ends with a jump."""
+    return jnp.where(beyond[0], 0.0, FIRST) * jnp.ones(1)
+
+
+def relayed(model, t, q, v, beyond):
+    """A second force takes over at a speed."""
+    return jnp.where(beyond[0], SECOND, FIRST) * jnp.ones(1)
+
+
+def way(model, t, q, v):
+    return q[0] - END
+
+
+def speed(model, t, q, v):
+    return v[0] - FAST
+
+
+def after_push(x, v, m):
+    """From v² / 2 + FIRST x / m, which is kept until END."""
+    last = np.sqrt(v**2 + 2 * FIRST * (END - x) / m)
+    return last, np.array([-FIRST / m, v, -FIRST * (END - x) / m**2]) / last
+
+
+def after_relay(x, v, m):
+    """m (FAST - v) / FIRST seconds of the first force, the rest of a second of the other one."""
+    before = m * (FAST - v) / FIRST
+    slope = -SECOND * (1 - before) / m**2 - SECOND * (FAST - v) / FIRST / m
+    return FAST + SECOND * (1 - before) / m, np.array([0.0, SECOND / FIRST, slope])
+
+
+@pytest.mark.parametrize("fn, surface, exact", [(pushed, way, after_push), (relayed, speed, after_relay)])
+def test_surfaces_of_a_users_force_against_the_closed_form(fn, surface, exact):
+    """Value and derivatives, in both modes; the function is told on which side it is, and the balance of energy holds."""
+    end, x = driven(fn, surface), jnp.array([0.1, 0.5, 2.0])
+    value, slopes = exact(*np.asarray(x))
+    found, forward = jax.jit(lambda x: (end(x), jax.jacfwd(end)(x)))(x)
+    assert float(found) == pytest.approx(value, rel=1e-12)
+    np.testing.assert_allclose(forward, slopes, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(jax.jit(jax.grad(end))(x), slopes, rtol=1e-9, atol=1e-12)
+
+
+def test_without_surfaces_a_users_force_loses_accuracy():
+    """The same force, that asks for itself where it is."""
+    end = driven(lambda model, t, q, v: jnp.where(q > END, 0.0, FIRST))
+    assert abs(float(end(jnp.array([0.1, 0.5, 2.0]))) - after_push(0.1, 0.5, 2.0)[0]) > 1e-3
+
+
+def test_a_users_force_without_surfaces_needs_no_search():
+    mech = mbs.library.double_pendulum()
+    mech.add_force("drag", mbs.External(lambda model, t, q, v: -v))
+    assert not guards.cornered(mech.build().structure)
+    mech.add_force("push", mbs.External(lambda model, t, q, v: -v, surfaces=[speed]))
+    assert guards.cornered(mech.build().structure)

@@ -1,4 +1,4 @@
-"""Adam, from optax, for many starts in one batch; every step uses fresh configurations and samples."""
+"""Adam, or another optimiser of optax, for many starts in one batch; every step uses fresh configurations and samples."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Array = Any
 
 
 class State(NamedTuple):
-    """One start: x (n,), inner (the state of Adam), cost and worst (largest residuals) at the last step, status, steps."""
+    """One start: x (n,), inner (the optimiser's state), cost and worst (residuals) at the last step, status, steps."""
 
     x: Array
     inner: Any
@@ -26,8 +26,10 @@ class State(NamedTuple):
     steps: Array
 
 
-def _solver(prepared: Prepared) -> optax.GradientTransformation:
+def _solver(prepared: Prepared) -> optax.GradientTransformationExtraArgs:
     p = prepared.problem
+    if not isinstance(p.method, str):
+        return optax.with_extra_args_support(p.method)
     return optax.adam(optax.cosine_decay_schedule(p.learning_rate, p.max_steps, alpha=0.01))
 
 
@@ -47,7 +49,8 @@ def step(prepared: Prepared, state: State, data: Any) -> State:
         return 0.5 * (r @ r), worst
 
     (cost, worst), slope = jax.value_and_grad(cost_of, has_aux=True)(state.x)
-    change, inner = _solver(prepared).update(slope, state.inner)
+    asked = {"value": cost, "grad": slope, "value_fn": lambda x: cost_of(x)[0]}  # by searches along a line
+    change, inner = _solver(prepared).update(slope, state.inner, state.x, **asked)
     x = jnp.clip(state.x + change, prepared.low, prepared.high)
     finite = jnp.isfinite(cost) & jnp.isfinite(slope).all()
     steps = state.steps + 1

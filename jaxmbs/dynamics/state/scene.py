@@ -17,7 +17,6 @@ from jaxmbs.model import Mode
 from jaxmbs.model.forces import External
 from jaxmbs.model.forces.base import BodyState, Loads, Numbers, Scene
 from jaxmbs.model.forces.base import Force as Element
-from jaxmbs.model.functions import evaluated
 from jaxmbs.model.joints import Joint
 from jaxmbs.model.joints.base import speeds_of, wrench_along
 from jaxmbs.model.structure import WORLD, LoopJoint, Structure
@@ -96,21 +95,21 @@ class TreeScene:
         """The part of the state that the element of that name asks for; sides: see `Force.sides`."""
         masses = self.masses() if element.on_every_mass else {}
         named = {getattr(element, f) for f in element.bodies} - {WORLD, None} | set(masses)
-        external = self._evaluated(name, element) if isinstance(element, External) else ()
+        external = self._evaluated(name, element, sides) if isinstance(element, External) else ()
         rates = _items(self.v, slice(0, self.tree.structure.nv)) if isinstance(element, External) else ()
         joints = {name: self.joint(name) for name in (getattr(element, f) for f in element.joints)}
         return Scene(self.t, {b: self.body(b) for b in sorted(named)}, joints, masses, external, rates, sides)
 
-    def _evaluated(self, name: str, element: External) -> tuple[Scalar, ...]:
-        """The values of a user's fn(model, t, q, v)."""
+    def _evaluated(self, name: str, element: External, sides: Sequence[Scalar]) -> tuple[Scalar, ...]:
+        """The values of a user's fn(model, t, q, v), and of its surfaces."""
         tree = self.tree
-        where, shape = f"force {name!r}: fn", (tree.structure.nv if element.body is None else 6,)
+        where, count = f"force {name!r}", tree.structure.nv if element.body is None else 6
         if tree.dtype is not None:
             state = (jnp.asarray(self.t, tree.dtype), tree.vector(self.q), tree.vector(self.v))
-            return tuple(evaluated(element.fn, where, shape, tree.dtype, tree.model, *state))
+            return element.values(where, count, sides, tree.dtype, tree.model, *state)
         q, v = np.asarray(self.q, float), np.asarray(self.v, float)
         with jax.enable_x64(True):
-            return tuple(evaluated(element.fn, where, shape, float, tree.model, self.t, q, v).tolist())
+            return tuple(map(float, element.values(where, count, sides, float, tree.model, self.t, q, v)))
 
 
 def _items(x: Any, part: slice) -> tuple[Scalar, ...]:

@@ -68,7 +68,7 @@ class Enable(Action):
     """A force element or a constraint acts from then on; a constraint begins with an impact.
 
     >>> mech = mbs.library.double_pendulum()
-    >>> mech.add_force("coil", mbs.TorsionSpring("elbow", stiffness=5.0))
+    >>> mech.add_force("coil", mbs.JointSpring("elbow", stiffness=5.0))
     >>> mech.add_event("switch", when=mbs.Time(0.5), then=mbs.Enable("coil"))
     >>> mech.build().event_names
     ('switch',)
@@ -83,7 +83,7 @@ class Disable(Action):
     """A force element or a constraint no longer acts.
 
     >>> mech = mbs.library.double_pendulum()
-    >>> mech.add_force("coil", mbs.TorsionSpring("elbow", stiffness=5.0))
+    >>> mech.add_force("coil", mbs.JointSpring("elbow", stiffness=5.0))
     >>> mech.add_event("switch", when=mbs.Time(0.5), then=mbs.Disable("coil"))
     >>> mech.build().event_names
     ('switch',)

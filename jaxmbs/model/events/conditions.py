@@ -114,7 +114,7 @@ class ForceBelow(Condition):
     """The force of an element falls below a value.
 
     >>> mech = mbs.library.double_pendulum()
-    >>> mech.add_force("coil", mbs.TorsionSpring("elbow", stiffness=5.0))
+    >>> mech.add_force("coil", mbs.JointSpring("elbow", stiffness=5.0))
     >>> mech.add_event("slack", when=mbs.ForceBelow("coil", 0.1), then=mbs.Disable("coil"))
     >>> mbs.get(mech.build(), "slack.value")
     0.1

@@ -7,6 +7,8 @@ from jaxmbs.model.forces.contact import Contact as Contact
 from jaxmbs.model.forces.damper import Damper as Damper
 from jaxmbs.model.forces.external import External as External
 from jaxmbs.model.forces.friction import Friction as Friction
+from jaxmbs.model.forces.joint_spring import JointSpring as JointSpring
+from jaxmbs.model.forces.joint_spring import TorsionSpring as TorsionSpring
 from jaxmbs.model.forces.linear_spring import LinearSpring as LinearSpring
 from jaxmbs.model.forces.pusher import Pusher as Pusher
 from jaxmbs.model.forces.surfaces import Cylinder as Cylinder
@@ -14,4 +16,3 @@ from jaxmbs.model.forces.surfaces import Plane as Plane
 from jaxmbs.model.forces.surfaces import Sphere as Sphere
 from jaxmbs.model.forces.surfaces import Surface as Surface
 from jaxmbs.model.forces.thruster import Thruster as Thruster
-from jaxmbs.model.forces.torsion_spring import TorsionSpring as TorsionSpring

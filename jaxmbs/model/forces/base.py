@@ -124,9 +124,14 @@ class Force(Element):
         """Put the element's action into `loads`."""
         raise NotImplementedError
 
-    def corners(self, p: Numbers, scene: Scene) -> tuple[tuple[Scalar, Scalar], ...]:
-        """Functions of the configuration, each with its rate along the motion: where one is zero the action is not smooth,
-        and runs end a step."""
+    @property
+    def cornered(self) -> bool:
+        """Whether the action may have corners or instants at which it is not smooth."""
+        return type(self).corners is not Force.corners or type(self).instants is not Force.instants
+
+    def corners(self, p: Numbers, scene: Scene) -> tuple[tuple[Scalar, Scalar | None], ...]:
+        """Functions of the state, each with its rate along the motion: where one is zero the action is not smooth, and runs
+        end a step. A run differentiates a function whose rate is None, with the accelerations; it may depend on rates."""
         return ()
 
     def instants(self, p: Numbers) -> tuple[Scalar, ...]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
+from jaxmbs.model.errors import ModelError
 from jaxmbs.model.fields import element, field
 from jaxmbs.model.forces.base import Force, Loads, Numbers, Scene
-from jaxmbs.model.functions import check_arguments
+from jaxmbs.model.functions import ORDER, check_arguments, evaluated
 from jaxmbs.model.given import Vector
 from jaxmbs.model.kinds import Kind
 from jaxmbs.spatial import Vector3
@@ -19,22 +21,67 @@ class External(Force):
     """A user's force. fn(model, t, q, v) returns generalized forces (nv,), or, when a body is named,
     (moment, force) (6,) in world axes, acting at `point` in body axes.
 
+    Where it is not smooth, it has surfaces: functions (model, t, q, v) of one number, whose changes of sign are corners of
+    the force. Runs end a step there, so that the motion and its derivatives keep their accuracy. A force that jumps there
+    takes one more argument, fn(model, t, q, v, beyond): a tuple with a boolean for each surface, whether its function is
+    positive, which stays the same during a step.
+
     >>> mech = mbs.library.double_pendulum()
     >>> mech.add_force("drag", mbs.External(lambda model, t, q, v: -0.1 * v * jnp.abs(v)))
     >>> print(mbs.bias_forces(mech.build(), [0.0, 0.0], [0.0, 2.0]).round(3))
     [0.  0.4]
+    >>> def push(model, t, q, v, beyond):  # until the shoulder is beyond 0.2 rad
+    ...     return jnp.where(beyond[0], 0.0, jnp.array([3.0, 0.0]))
+    >>> mech.add_force("push", mbs.External(push, surfaces=(lambda model, t, q, v: q[0] - 0.2,)))
+    >>> print(mbs.bias_forces(mech.build(), [0.0, 0.0], [0.0, 2.0]).round(3))
+    [-3.   0.4]
     """
 
     source: ClassVar[bool] = True
+    trials: ClassVar[int] = 24  # a few changes of sign
     fn: Callable[..., Any] = field(Kind.FUNCTION, "", "fn(model, t, q, v), written with jax.numpy")
     body: str | None = field(Kind.BODY, "", "body that it acts on, if any", default=None)
     point: Vector = field(Kind.VECTOR, "m", "where it acts, in body axes", default=(0.0, 0.0, 0.0))
+    surfaces: Sequence[Callable[..., Any]] = field(
+        Kind.FUNCTIONS, "", "as fn, one number each: the force has a corner where it changes its sign", default=()
+    )
 
     def __post_init__(self) -> None:
-        check_arguments(self.fn, "External: fn")
+        if callable(self.surfaces):
+            raise ModelError("External: surfaces is one function; pass a list of functions")
+        object.__setattr__(self, "surfaces", tuple(self.surfaces))
+        check_arguments(self.fn, "External: fn", (*ORDER, "beyond") if self._told else ORDER)
+        for k, surface in enumerate(self.surfaces):
+            check_arguments(surface, f"External: surfaces[{k}]")
+
+    @property
+    def _told(self) -> bool:
+        """Whether fn asks for the sides of its surfaces."""
+        try:
+            return bool(self.surfaces) and "beyond" in inspect.signature(self.fn).parameters
+        except (TypeError, ValueError):  # some built-in functions have no signature
+            return False
+
+    @property
+    def cornered(self) -> bool:
+        return bool(self.surfaces)
+
+    def values(self, where: str, count: int, sides: Sequence[Scalar], dtype: Any, *state: Any) -> tuple[Scalar, ...]:
+        """The values of fn (count) and of the surfaces in a state (model, t, q, v), of this dtype; sides: see `Force.sides`;
+        where: begins the messages of errors."""
+        surfaces = [evaluated(g, f"{where}: surfaces[{k}]", (), dtype, *state) for k, g in enumerate(self.surfaces)]
+        if self._told:
+            state = (*state, tuple(sides) or tuple(g >= 0 for g in surfaces))
+        return *evaluated(self.fn, f"{where}: fn", (count,), dtype, *state), *surfaces
+
+    def _force(self, scene: Scene) -> Sequence[Scalar]:
+        return scene.external[: len(scene.all_rates) if self.body is None else 6]
+
+    def corners(self, p: Numbers, scene: Scene) -> tuple[tuple[Scalar, Scalar | None], ...]:
+        return tuple((g, None) for g in scene.external[len(self._force(scene)) :])
 
     def apply(self, p: Numbers, scene: Scene, loads: Loads) -> None:
-        values = scene.external
+        values = self._force(scene)
         if self.body is None:
             loads.generalized(values)
             return
@@ -42,7 +89,7 @@ class External(Force):
         loads.force(self.body, Vector3.of(values[3:]), p["point"])
 
     def power(self, p: Numbers, scene: Scene) -> Scalar:
-        values = scene.external
+        values = self._force(scene)
         if self.body is None:
             return total(*(mul(f, v) for f, v in zip(values, scene.all_rates, strict=True)))
         moment, force = Vector3.of(values[:3]), Vector3.of(values[3:])

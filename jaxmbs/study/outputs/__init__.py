@@ -14,6 +14,7 @@ from jaxmbs.study.outputs.min_over import MinOver as MinOver
 from jaxmbs.study.outputs.of_state import ElementForce as ElementForce
 from jaxmbs.study.outputs.of_state import JointReaction as JointReaction
 from jaxmbs.study.outputs.of_state import Momentum as Momentum
+from jaxmbs.study.outputs.of_state import OfState as OfState
 from jaxmbs.study.outputs.relative_velocity import RelativeVelocity as RelativeVelocity
 from jaxmbs.study.outputs.rim_clearance import RimClearance as RimClearance
 from jaxmbs.study.outputs.shapes import Ball as Ball

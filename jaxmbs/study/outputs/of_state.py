@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 class OfState(Output):
     """Base of the outputs of the whole state. needs_mode: whether it depends on what is locked and switched on."""
 
+    abstract: ClassVar[bool] = True
     needs_mode: ClassVar[bool] = False
 
     def of_state(self, state: TreeScene, model: Model, mode: Mode | None) -> tuple[Scalar, Scalar]:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import csv
+import functools
 import io
+import operator
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
@@ -101,10 +104,13 @@ class Mixture(Distribution):
         )
 
 
-AnyDistribution = Annotated[
-    Normal | TruncatedNormal | Uniform | Lognormal | Discrete | Empirical | Mixture,
-    Field(discriminator="distribution"),
-]
+DISTRIBUTIONS = (Normal, TruncatedNormal, Uniform, Lognormal, Discrete, Empirical, Mixture)
+
+
+def any_distribution(known: Iterable[type]) -> Any:
+    """Annotation of a table of one of these distributions, or of the known ones of others."""
+    own = [c for c in known if issubclass(c, Distribution) and c not in (Distribution, *DISTRIBUTIONS)]
+    return Annotated[functools.reduce(operator.or_, (*DISTRIBUTIONS, *own)), Field(discriminator="distribution")]
 
 
 def columns(path: Path, names: list[str]) -> list[np.ndarray]:
