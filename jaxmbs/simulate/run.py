@@ -279,7 +279,8 @@ class Run:
         at, value, rate = (pick(found, y) for y in (at, g, slope))
         seek = x.search.after(h, at, value, rate, finest, rest, searching, out)
         caught = logged if self.catches and self.events else jnp.asarray(False)
-        instant = jnp.where(caught, event, jnp.where(jumped, AFTER_JUMP, ON_GRID))
+        last = jumped & x.done  # the run ends with the velocities after its last impact
+        instant = jnp.where(caught, event, jnp.where(jumped & ~last, AFTER_JUMP, ON_GRID))
         before = (*phase[:2], _where(caught, x.mode, mode), instant) if self.catches else None
         extra, kept = self.landed(x.extra, x.kept, cell, t, phase, mode, lost, least, before)
         return Turn(
@@ -292,7 +293,7 @@ class Run:
             _where(jumped, x.balance, x.balance.seen(kinetic, x.phase[2])),
             tuple(_where(moves, new, old) for new, old in zip(self._seen(g, slope, now), x.seen, strict=True)), peak,
             self._misplaced(x, phase, jumped),
-            _where(lands | caught | jumped if self.catches else lands, extra, x.extra), _where(lands, kept, x.kept),
+            _where(lands | caught | jumped if self.catches else lands | last, extra, x.extra), _where(lands, kept, x.kept),
         )  # fmt: skip
 
     def _impact(self, x: Turn) -> Impact | None:

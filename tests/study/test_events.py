@@ -80,6 +80,25 @@ def test_values_just_before_an_event(finished, raw):
         assert again.outputs[name] == pytest.approx(raw[name][[5, 3]], rel=1e-9, nan_ok=True)
 
 
+TAKEN = '[outputs.then]\ntype = "joint_velocity"\njoint = "rail"\nreduce = "at"\nwhen = "event latch"'
+
+
+@pytest.mark.parametrize("more", ["", TAKEN], ids=["plain", "taken at the event"])
+def test_a_run_that_an_impact_ends_ends_with_what_it_leaves(tmp_path, more):
+    """As its history does, whether or not other outputs are taken at events."""
+    text = LATCHING[: LATCHING.index("[[mechanism.events]]")].replace("speed_then < 2", "speed < 2")
+    text += LATCHING[LATCHING.index("[[mechanism.events]]") : LATCHING.index('[[mechanism.events]]\nname = "far')]
+    text = text.replace('joint = "rail"}]', 'joint = "rail"}, {type = "finish"}]')
+    (tmp_path / "cart.toml").write_text(text + more, encoding="utf-8")
+    study = read(tmp_path / "cart.toml")
+    done = run(study, 16, tmp_path / "run", 64)
+    raw = {name: x[:] for name, x in zarr.open_group(str(done.folder / "results.zarr"), mode="r").arrays()}
+    history = repeat(study, [3])
+    assert history.v[0, -1, 0] == 0
+    assert np.array_equal(raw["speed"], np.zeros(16)) and raw["reach"] == pytest.approx(np.full(16, 0.02))
+    assert not more or (raw["then"] > 0.1).all()
+
+
 def test_the_report_tells_of_events(finished, raw):
     written = report(finished.folder)
     text = html.unescape(
