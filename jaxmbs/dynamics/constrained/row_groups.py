@@ -28,7 +28,8 @@ Ends = tuple[tuple[Any, ...], ...]  # per end and row: a Force on the link, or w
 
 
 class Group(NamedTuple):
-    """Constraints that the same formulas serve. joint, kept: of cut joints; element: of the others, its names blank."""
+    """Constraints that the same formulas serve. joint, kept: of cut joints, which rows; element, kept: of the others, its
+    names blank, how many components its numbers have."""
 
     joint: Any
     kept: tuple[int, ...]
@@ -137,8 +138,8 @@ def groups_of(s: Structure) -> tuple[Strand, ...]:
     for c, x in enumerate(s.constraints, len(s.loops)):
         e: Any = x.element
         blank = {**{f: "" for f in e.bodies}, **{f: getattr(e, f) and "" for f in e.joints}}
-        numbers = tuple(len(v) if isinstance(v := getattr(e, n), (tuple, list)) else 0 for n in e.numbers)
-        group = Group(None, numbers, dataclasses.replace(e, **blank), tuple(i < 0 for i in ends[c].links))
+        lengths = tuple(len(s.table[f"{x.name}.{n}"][0].pattern) for n in e.numbers)
+        group = Group(None, lengths, dataclasses.replace(e, **blank), tuple(i < 0 for i in ends[c].links))
         found.setdefault(group, []).append(c)
     return tuple(Strand(tuple(nodes), (-1,) * len(nodes), group) for group, nodes in found.items())
 

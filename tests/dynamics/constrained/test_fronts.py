@@ -127,6 +127,40 @@ def test_a_blade_and_a_wheel_on_a_body_that_moves():
 
 
 @pytest.mark.interpreted
+def test_couplings_of_different_degrees():
+    """Polynomials with different numbers of coefficients, two of them like ones, one joint that is held by a number."""
+    model = chain_of_hinges(
+        20, ("a", 3, (0.1, 2.0)), ("b", 7, (0.1, 2.0, 0.5)), ("c", 11, (-0.2, 1.0)), ("d", 15, (0.3,))
+    )
+    assert plan_of(model.structure) is not None
+    dice = np.random.default_rng(5)
+    q, v, force = (jnp.asarray(dice.normal(size=20)) for _ in range(3))
+    metric, found, dense, rows = metrics(model, q, v)
+    for own, other in ((found.drift, rows.drift), (found.residual, rows.residual)):
+        np.testing.assert_allclose(own, np.array([float(x) for x in other]), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(
+        found.rate, np.array([[float(x) for x in row] for row in rows.J]) @ v, rtol=0, atol=1e-12
+    )
+    mine, multipliers = metric.closest(force, -found.drift)
+    theirs, others = dense.closest(list(force), tuple(-found.drift))
+    np.testing.assert_allclose(mine, np.array(theirs), rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(multipliers, np.array(others), rtol=1e-9, atol=1e-9)
+
+
+def chain_of_hinges(n, *couplings):
+    """Rods on hinges; couplings: (name, joint that follows the one before it, coefficients)."""
+    mech, parent = mbs.Mechanism("chain"), "world"
+    for k in range(n):
+        mech.add_body(f"b{k}", 1.0, (0.5, 0, 0), (0.01, 0.1, 0.1))
+        mech.add_joint(f"j{k}", mbs.Revolute((0, 1, 0)), parent, f"b{k}", mbs.Pose((1.0 if k else 0.0, 0, 0)))
+        parent = f"b{k}"
+    for name, k, coefficients in couplings:
+        driver = f"j{k - 1}" if len(coefficients) > 1 else None
+        mech.add_constraint(name, mbs.Coupling(f"j{k}", driver, coefficients))
+    return mech.build()
+
+
+@pytest.mark.interpreted
 def test_multipliers_of_least_norm():
     """Redundant loops share the load as they do with matrices; what depends on others is no sign of a singular place."""
     model = rockers()
