@@ -19,6 +19,7 @@ from jaxmbs.model import Mode, Model
 from jaxmbs.model.events import Action
 from jaxmbs.model.structure import Event, Structure
 from jaxmbs.simulate.guards import cornered
+from jaxmbs.spatial import ZERO_MOTION
 from jaxmbs.spatial.scalar import is_number, mul
 
 Picks = Sequence[Any]  # per event, whether it happens now
@@ -224,16 +225,17 @@ def after_impact(tree: Tree, q: Any, v: Any, t: Any, mode: Mode, impact: Impact)
     """
     rigid, vector = impact.rigid(mode), tree.vector(v)
     wanted = jnp.where(impact.hit, impact.after, 0.0) - vector
-    if tree.structure.constrained or tree.structure.rheonomic:
+    if tree.structure.constrained:
         state = State(tree, q, v, t, rigid)
         found = constraints(state)
-        if tree.rolled and tree.structure.constrained:
+        if tree.rolled:
             metric = Metric.of(state, found, wanted)
             return v + metric.closest(jnp.zeros_like(vector), -velocities(state, found))[0]
         target = tuple(mul(-1, rate) for rate in velocities(state, found))
         change, _ = Metric.of(state, found, list(wanted)).closest([0.0] * tree.structure.nv, target)
         return [a + b for a, b in zip(v, change, strict=True)]
-    # gravity, force elements, and what velocities bring about give no impulse
+    # gravity, force elements, and what velocities bring about give no impulse, nor do joints that move by themselves
     still = Inertial(tree, q, jnp.zeros_like(vector) if tree.rolled else [0] * tree.structure.nv, t, rigid)
+    still = still.moving([replace(m, V=ZERO_MOTION, c=ZERO_MOTION) for m in still.motions])
     change = aba.forward_dynamics(still, None, wanted if tree.rolled else list(wanted))
     return v + change if tree.rolled else [a + b for a, b in zip(v, change, strict=True)]

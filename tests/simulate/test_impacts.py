@@ -8,6 +8,10 @@ import numpy as np
 import pytest
 
 import jaxmbs as mbs
+from jaxmbs.dynamics.recursive import crba
+from jaxmbs.dynamics.state import State
+from jaxmbs.dynamics.state.tree import UNROLLED, Tree
+from jaxmbs.simulate.jumps import Impact, after_impact
 from jaxmbs.simulate.steppers import MuntheKaas, RungeKutta
 from tests.simulate.test_events_in_loops import linkage, start
 
@@ -127,3 +131,46 @@ def test_an_impact_in_the_slopes_is_that_apart(kind, method, apart):
     for x, y in zip(slopes, expected_slopes, strict=True):
         np.testing.assert_allclose(x, y, rtol=1e-8, atol=1e-9)
     assert float(jnp.abs(slopes[3]).max()) > 1e-3
+
+
+def carried(n):
+    """Rods on hinges, on a stage that turns by itself; another motion of its own in their middle."""
+    mech, parent, end = mbs.Mechanism("carried"), "stage", mbs.Pose()
+    mech.add_body("stage", 1.0, (0, 0, 0), (1.0, 1.0, 1.0))
+    mech.add_joint("turn", mbs.Carried(axis=(1, 0, 0), rate=0.5), "world", "stage")
+    for k in range(n):
+        mech.add_body(f"b{k}", 1.0, (0.5, 0, 0), (0.01, 0.1, 0.1))
+        mech.add_joint(f"j{k}", mbs.Revolute((0, 1, 0)), parent, f"b{k}", end)
+        parent, end = f"b{k}", mbs.Pose((1.0, 0, 0))
+        if k == n // 2:
+            mech.add_body("drum", 0.7, (0.1, 0, 0.2), (0.1, 0.2, 0.2))
+            mech.add_joint("spin", mbs.Carried(axis=(0, 0, 1), rate=2.0), parent, "drum", end)
+            parent, end = "drum", mbs.Pose()
+    mech.add_event("latch", when=mbs.JointReaches(f"j{n - 1}", 0.05), then=mbs.Lock(f"j{n - 1}"))
+    return mech.build()
+
+
+@pytest.mark.interpreted
+def test_joints_that_move_by_themselves_give_no_impulse_in_trees_of_any_length():
+    """In loops as link by link: A (v+ - v-) is the impulses of the locks alone, whatever turns by itself."""
+    model = carried(12)
+    n, dice = model.nv, np.random.default_rng(3)
+    q, v = (jnp.asarray(x) for x in dice.normal(size=(2, n)))
+    hit = jnp.zeros(n, bool).at[4].set(True)
+    impact, mode = Impact(jnp.asarray(True), hit, jnp.where(hit, 0.7, 0.0)), model.mode(lock=["j11"])
+    after = []
+    for unrolled in (0, len(model.structure.links)):
+        tree = Tree(model, jnp.float64, unrolled=unrolled)
+        own = (q, v) if tree.rolled else (list(q), list(v))
+        after.append(np.array(after_impact(tree, *own, 0.3, mode, impact)))
+        A = np.array(crba.mass_matrix(State(tree, *own, 0.3)))
+    np.testing.assert_allclose(after[0], after[1], rtol=0, atol=1e-10)
+    free = np.delete(np.arange(n), [4, 11])
+    np.testing.assert_allclose(after[1][[4, 11]], [0.7, 0.0], rtol=0, atol=1e-12)
+    np.testing.assert_allclose((A @ (after[1] - v))[free], 0.0, rtol=0, atol=1e-10)
+
+
+def test_a_long_tree_on_a_joint_that_moves_by_itself_latches():
+    model = carried(UNROLLED)
+    run = jax.eval_shape(lambda q, v: mbs.simulate(model, q, v, t_end=0.1, dt=0.01), *2 * [np.zeros(model.nv)])
+    assert run.q.shape == (11, model.nv)
