@@ -4,7 +4,7 @@ masses."""
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -46,7 +46,9 @@ def from_mjcf(
     "JOINT_friction" (a `Friction`, smooth near rest: a ModelWarning says over which speed).
     The equalities connect and weld become cut joints, and joint equalities become couplings; these are exact, whereas
     MuJoCo's are soft. Geoms that MuJoCo shows become visuals. Contacts, limits and actuators are not part of a model: one
-    ModelWarning counts them. Raises InputError with all faults, each with its element.
+    ModelWarning counts them. What a flag of the file's option disables (gravity, spring, damper, frictionloss, equality) is
+    left out, and counted by that warning, too; `gravity` acts all the same where it is given. Raises InputError with all
+    faults, each with its element.
 
     >>> from pathlib import Path
     >>> text = '<mujoco model="p"><worldbody><body name="rod"><joint name="pin" axis="0 1 0"/><geom type="box" '
@@ -68,8 +70,9 @@ def from_mjcf(
         spec = mujoco.MjSpec.from_file(str(path))  # pyright: ignore[reportAttributeAccessIssue]
     except (ValueError, RuntimeError) as error:
         raise InputError(Problem("", f"MuJoCo cannot read it: {' '.join(str(error).split())}"), path) from None
-    given = tuple(spec.option.gravity) if gravity is None else gravity
-    draft = Draft(spec.modelname or path.stem, given, path, repair, on_unsupported)
+    off = _Off.of(mujoco, int(spec.option.disableflags))
+    own = (0.0, 0.0, 0.0) if off.gravity else tuple(spec.option.gravity)
+    draft = Draft(spec.modelname or path.stem, own if gravity is None else gravity, path, repair, on_unsupported)
     _check_inertias(spec, draft)
     try:
         m = spec.compile()
@@ -77,7 +80,7 @@ def from_mjcf(
         if not draft.faults:  # otherwise MuJoCo only repeats the first of them
             draft.fault("", f"MuJoCo cannot compile it: {' '.join(str(error).split())}")
         raise InputError(draft.faults, path) from None
-    return _Reader(draft, mujoco, spec, m).model(free_base)
+    return _Reader(draft, mujoco, spec, m, off, gravity is not None).model(free_base)
 
 
 def _check_inertias(spec: Any, draft: Draft) -> None:
@@ -103,9 +106,37 @@ def _check_inertias(spec: Any, draft: Draft) -> None:
             draft.fault(where, f"{error}{hint}")
 
 
+class _Off(NamedTuple):
+    """What flags of the file's option disable. passive: all of springs, dampers, fluids, gravity compensation."""
+
+    gravity: bool
+    passive: bool
+    springs: bool
+    dampers: bool
+    friction: bool
+    equalities: bool
+    contacts: bool
+    limits: bool
+    actuators: bool
+
+    @staticmethod
+    def of(mujoco: Any, flags: int) -> _Off:
+        def has(*names: str) -> bool:  # those of another version of MuJoCo do not exist
+            return any(flags & int(getattr(mujoco.mjtDisableBit, f"mjDSBL_{n}", 0)) for n in names)
+
+        springs, dampers = has("SPRING", "PASSIVE"), has("DAMPER", "PASSIVE")
+        friction, equalities, contacts, limits = (
+            has(n, "CONSTRAINT") for n in ("FRICTIONLOSS", "EQUALITY", "CONTACT", "LIMIT")
+        )
+        rest = friction, equalities, contacts, limits, has("ACTUATION")
+        return _Off(has("GRAVITY"), springs and dampers, springs, dampers, *rest)
+
+
 class _Reader:
-    def __init__(self, draft: Draft, mujoco: Any, spec: Any, m: Any):
-        self.draft, self.mujoco, self.spec, self.m = draft, mujoco, spec, m
+    def __init__(self, draft: Draft, mujoco: Any, spec: Any, m: Any, off: _Off, regravitated: bool):
+        self.draft, self.mujoco, self.spec, self.m, self.off = draft, mujoco, spec, m, off
+        # MuJoCo compensates no gravity that is disabled; a caller's own acts again
+        self.compensates = not off.passive and (regravitated or not off.gravity)
         self.bodies = ["world"]
         self.joints: dict[int, str] = {}
 
@@ -189,23 +220,33 @@ class _Reader:
         m, draft, name = self.m, self.draft, self.joints[j]
         where = f'joint "{name}"'
         dofs = self._dofs(j)
-        stiffness, damping = float(m.jnt_stiffness[j]), m.dof_damping[dofs]
-        single = dofs.stop - dofs.start == 1
+        off, single = self.off, dofs.stop - dofs.start == 1
+        stiffness = self._acting("springs", off.springs, m.jnt_stiffness[j])
+        damping = self._acting("dampers", off.dampers, m.dof_damping[dofs])
+        friction = self._acting("dry friction", off.friction, m.dof_frictionloss[dofs])
         for key in ("jnt_stiffnesspoly", "dof_dampingpoly", "jnt_springyield"):
-            numbers = getattr(m, key, None)
-            if numbers is not None and np.any(np.asarray(numbers)[dofs if key.startswith("dof") else j]):
+            numbers, disabled = getattr(m, key, None), off.dampers if key.startswith("dof") else off.springs
+            if numbers is None or disabled:
+                continue
+            if np.any(np.asarray(numbers)[dofs if key.startswith("dof") else j]):
                 draft.lacks(f"{key.partition('_')[2]} of joints", name)
-        draft.friction(name, where, float(np.max(m.dof_frictionloss[dofs])), dofs.stop - dofs.start)
+        draft.friction(name, where, float(np.max(friction)), dofs.stop - dofs.start)
         if stiffness and not single:
             draft.lacks("springs of ball and free joints", name)
         if single:
             at = m.jnt_qposadr[j]
-            draft.spring(name, where, float(damping[0]), stiffness, float(m.qpos_spring[at] - m.qpos0[at]))
+            draft.spring(name, where, float(damping[0]), float(stiffness), float(m.qpos_spring[at] - m.qpos0[at]))
         elif np.any(damping):
             if np.ptp(damping):
                 draft.lacks("damping that differs between the freedoms of joints", name)
             else:
                 draft.mech.add_force(draft.new_name("force", f"{name}_damping"), Damper(name, float(damping[0])))
+
+    def _acting(self, what: str, disabled: bool, numbers: Any) -> np.ndarray:
+        """The numbers; zero, which is noted, where a flag of the file disables what they are of."""
+        if disabled and np.any(numbers):
+            self.draft.beside(f"{what} that a flag disables")
+        return np.zeros_like(numbers) if disabled else np.asarray(numbers)
 
     # --- equalities ---------------------------------------------------------------------------------------------------
 
@@ -217,6 +258,9 @@ class _Reader:
         where = f'equality "{name}"'
         if not m.eq_active0[k]:
             draft.beside("equalities that are not active")
+            return
+        if self.off.equalities:
+            draft.beside("equalities that a flag disables")
             return
         one, other = int(m.eq_obj1id[k]), int(m.eq_obj2id[k])
         try:
@@ -284,22 +328,26 @@ class _Reader:
         return Pose(tuple(np.asarray(geom.position) - R @ self.m.mesh_pos[mesh]), R)
 
     def _note_the_rest(self) -> None:
-        m, draft = self.m, self.draft
+        m, draft, off = self.m, self.draft, self.off
         touching = int(np.sum((m.geom_contype != 0) | (m.geom_conaffinity != 0)))
-        draft.beside("geoms that collide", touching)
-        draft.beside("limits of joints", int(np.sum(m.jnt_limited != 0)))
-        draft.beside("actuators", m.nu)
+        for what, n, disabled in (
+            ("geoms that collide", touching, off.contacts),
+            ("limits of joints", int(np.sum(m.jnt_limited != 0)), off.limits),
+            ("actuators", m.nu, off.actuators),
+        ):
+            if not disabled:
+                draft.beside(what, n)
         draft.beside("plugins", m.nplugin)
-        for b in np.flatnonzero(m.body_gravcomp):
+        for b in np.flatnonzero(m.body_gravcomp) if self.compensates else ():
             draft.lacks("gravity compensation of bodies", self.bodies[b])
         for what in ("density", "viscosity"):
-            if getattr(m.opt, what):
+            if getattr(m.opt, what) and not off.passive:
                 draft.lacks("a fluid", what)
         for t in range(m.ntendon):
             acts = (
-                m.tendon_stiffness[t],
-                m.tendon_damping[t],
-                m.tendon_frictionloss[t],
+                self._acting("springs", off.springs, m.tendon_stiffness[t]),
+                self._acting("dampers", off.dampers, m.tendon_damping[t]),
+                self._acting("dry friction", off.friction, m.tendon_frictionloss[t]),
                 getattr(m, "tendon_armature", [0])[t],
             )
             name = self._name("TENDON", t) or f"tendon {t + 1}"

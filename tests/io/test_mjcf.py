@@ -2,6 +2,7 @@
 
 import warnings
 from pathlib import Path
+from types import SimpleNamespace
 
 import mujoco
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 import jaxmbs as mbs
 from jaxmbs.dynamics.recursive import scalar
 from jaxmbs.io import InputError
+from jaxmbs.io.mjcf import _Off
 from tests.cases import relative
 from tests.io.test_urdf import random_q
 from tests.mechanisms import rotation_matrix
@@ -171,6 +173,54 @@ def test_dry_friction_is_as_mujoco_has_it_away_from_rest(mjcf):
     added = np.subtract(scalar.bias_forces(model, q, v), scalar.bias_forces(smooth, q, v))
     np.testing.assert_allclose(added.astype(float), -d.qfrc_constraint, atol=1e-9)
     np.testing.assert_allclose(added.astype(float), [0.3, -0.2, 0], atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "flags", [("gravity",), ("spring",), ("damper",), ("spring", "damper"), ("gravity", "constraint")]
+)
+def test_what_a_flag_disables_does_not_act(mjcf, flags):
+    """As in MuJoCo on the same file; with springs and dampers all else that is passive is off, too."""
+    disabled = "".join(f' {x}="disable"' for x in flags)
+    passive = flags == ("spring", "damper")
+    option = '<option gravity="1 -2 -9.81"' + (' density="1.2" viscosity="0.1"' if passive else "")
+    text = FREE_TREE.replace('<option gravity="1 -2 -9.81"/>', f"{option}><flag{disabled}/></option>")
+    if passive or "gravity" in flags:
+        text = text.replace('name="b"', 'name="b" gravcomp="0.5"')
+    model, m, said = mjcf(text)
+    assert m.opt.disableflags and max(compare(model, m, np.random.default_rng(1))) < 1e-10
+    springs, dampers = ([n for n in model.force_names if n.endswith(end)] for end in ("_spring", "_damping"))
+    assert bool(springs) == ("spring" not in flags) and bool(dampers) == ("damper" not in flags)
+    assert ("springs that a flag disables (2)" in str(said)) == ("spring" in flags)
+    assert ("dampers that a flag disables (3)" in str(said)) == ("damper" in flags)
+    assert ("collide" in str(said)) == ("constraint" not in flags)
+    assert np.any(mbs.get(model, "gravity")) == ("gravity" not in flags)
+
+
+def test_equalities_and_dry_friction_that_a_flag_disables(mjcf):
+    text = """<mujoco><option><flag {}/></option><worldbody>
+      <body name="a"><joint name="j" axis="0 1 0" frictionloss="0.3"/><geom size="0.1" contype="0" conaffinity="0"/>
+      <body name="b"><joint name="k" axis="1 0 0"/><geom size="0.1" contype="0" conaffinity="0"/></body></body></worldbody>
+      <equality><joint name="e" joint1="j" joint2="k"/></equality></mujoco>"""
+    for flag, elements in (("contact", 2), ("equality", 1), ("frictionloss", 1), ("constraint", 0)):
+        model, m, (said,) = mjcf(text.format(f'{flag}="disable"'))
+        d = mujoco.MjData(m)
+        mujoco.mj_forward(m, d)
+        assert len(model.force_names + model.constraint_names) == d.nefc == elements
+        for what, flags in (("equalities", ("equality",)), ("dry friction", ("frictionloss",))):
+            assert (f"{what} that a flag disables (1)" in said) == (flag in (*flags, "constraint"))
+
+
+def test_a_callers_gravity_acts_whatever_the_flag_says(mjcf):
+    text = FREE_TREE.replace('<option gravity="1 -2 -9.81"/>', '<option><flag gravity="disable"/></option>')
+    assert mbs.get(mjcf(text, gravity=(0, 0, -5))[0], "gravity").tolist() == [0, 0, -5]
+    with pytest.raises(InputError, match="gravity compensation"):
+        mjcf(text.replace('name="b"', 'name="b" gravcomp="1"'), gravity=(0, 0, -5))
+
+
+def test_flags_of_older_versions_of_mujoco():
+    """One flag, for springs, dampers and all else that is passive."""
+    older = SimpleNamespace(mjtDisableBit=SimpleNamespace(mjDSBL_CONSTRAINT=1, mjDSBL_PASSIVE=32, mjDSBL_GRAVITY=64))
+    assert [k for k, on in _Off.of(older, 32)._asdict().items() if on] == ["passive", "springs", "dampers"]
 
 
 def test_unphysical_inertias_are_named_together_and_repaired(mjcf, tmp_path):
