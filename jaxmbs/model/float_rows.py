@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from jaxmbs.model.constraints import Coupling, FunctionConstraint
-from jaxmbs.model.model import Model
 from jaxmbs.model.parameters import Values
 from jaxmbs.model.rows import Row
 from jaxmbs.model.structure import WORLD, ConstraintElement, LoopJoint, Structure
 from jaxmbs.spatial import IDENTITY, ZERO_MOTION, Motion, Transform
+
+if TYPE_CHECKING:
+    from jaxmbs.model.model import Model
 
 Coordinates = Sequence[Sequence[float]]  # by link
 
@@ -24,13 +26,15 @@ def owners(s: Structure) -> list[str]:
     return loops + [c.name for c in s.constraints for _ in range(getattr(c.element, "count", 0))]
 
 
-def rows_at(model: Model, q: Coordinates, values: Values | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(residuals (rows,), Jacobian (rows, nv), whether each row is holonomic (rows,)), in the order of `owners`.
+def rows_at(
+    model: Model, q: Coordinates, values: Values | None = None, t: float = 0.0
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(residuals (rows,), Jacobian (rows, nv), whether each row is holonomic (rows,)) at time t, in the order of `owners`.
 
     The residual of a nonholonomic row is 0.
     """
     s, values = model.structure, values or model.values()
-    placed, columns, paths = _placed(s, values, q)
+    placed, columns, paths = _placed(s, values, q, t)
     residuals, jacobian, holonomic = [], [], []
 
     def take(row: Row, a: str, b: str, frame_b: Transform) -> None:
@@ -43,7 +47,7 @@ def rows_at(model: Model, q: Coordinates, values: Values | None = None) -> tuple
         holonomic.append(row.residual is not None)
 
     for loop in s.loops:
-        for row, frame in _of_loop(loop, values, placed):
+        for row, frame in _of_loop(loop, values, placed, t):
             take(row, loop.body_a, loop.body_b, frame)
     for c in s.constraints:
         e: Any = c.element
@@ -61,13 +65,15 @@ def rows_at(model: Model, q: Coordinates, values: Values | None = None) -> tuple
     return np.array(residuals, float), np.array(jacobian, float).reshape(n, s.nv), np.array(holonomic, bool)
 
 
-def _of_loop(loop: LoopJoint, values: Values, placed: dict[str, Transform]) -> Iterable[tuple[Row, Transform]]:
+def _of_loop(
+    loop: LoopJoint, values: Values, placed: dict[str, Transform], t: float
+) -> Iterable[tuple[Row, Transform]]:
     """The rows that the loop keeps, each with the placement of frame b in the world."""
     a, b = (
         placed[body] @ _pose(values, f"{loop.name}.{pose}")
         for body, pose in ((loop.body_a, "pose_a"), (loop.body_b, "pose_b"))
     )
-    every = loop.joint.rows(values.of(loop.name, loop.joint.numbers), a.inverse() @ b, ZERO_MOTION, 0.0)
+    every = loop.joint.rows(values.of(loop.name, loop.joint.numbers), a.inverse() @ b, ZERO_MOTION, t)
     return [(every[k], b) for k in loop.kept]
 
 
@@ -85,12 +91,12 @@ def _of_coupling(s: Structure, c: ConstraintElement, values: Values, q: Coordina
 
 
 def _placed(
-    s: Structure, values: Values, q: Coordinates
+    s: Structure, values: Values, q: Coordinates, t: float
 ) -> tuple[dict[str, Transform], list[Motion], dict[str, frozenset[int]]]:
     """(placements of the bodies in the world, twist of each freedom in world axes, freedoms that move each body)."""
     placed, columns, paths = {WORLD: IDENTITY}, [], {WORLD: frozenset[int]()}
     for link, own_q in zip(s.links, q, strict=True):
-        m = link.joint.motion(values.of(link.name, link.joint.numbers), own_q, [0.0] * link.joint.nv, 0.0)
+        m = link.joint.motion(values.of(link.name, link.joint.numbers), own_q, [0.0] * link.joint.nv, t)
         parent = s.links[link.parent].body if link.parent >= 0 else WORLD
         W = placed[parent] @ _pose(values, f"{link.name}.parent_pose") @ m.placement
         own = range(len(columns), len(columns) + link.joint.nv)

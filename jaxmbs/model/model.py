@@ -17,6 +17,7 @@ from jaxmbs.model.joints import Coordinate
 from jaxmbs.model.kinds import Kind, checked_rows
 from jaxmbs.model.mode import Mode
 from jaxmbs.model.parameters import Parameter, Values, concrete_components, fits, is_traced
+from jaxmbs.model.redundancy import with_rows_for
 from jaxmbs.model.shapes import Float
 from jaxmbs.model.structure import WORLD, Structure
 
@@ -254,7 +255,7 @@ def set(model: Model, values: Mapping[str, AnyShape]) -> Model:
             overrides.pop(name, None)
     new = replace(_with_components(model, concrete), overrides=overrides)
     _check_elements(new, values, "set")
-    return new
+    return with_rows_for(new, model)
 
 
 def free(model: Model, names: Iterable[str]) -> Model:
@@ -270,7 +271,7 @@ def free(model: Model, names: Iterable[str]) -> Model:
     names = [names] if isinstance(names, str) else list(names)
     for name in names:
         _parameter(model, name, "free")
-    return _with_components(model, {}, loosened=names)
+    return with_rows_for(_with_components(model, {}, loosened=names), model)
 
 
 def vary(model: Model, values: Mapping[str, AnyShape]) -> tuple[Model, Model]:
@@ -313,7 +314,8 @@ def varied(model: Model, values: Mapping[str, AnyShape]) -> tuple[Model, Model]:
         size = (shape[0], name)
         overrides[name] = _array(value)
         axes[name] = 0
-    return replace(model, overrides=overrides), replace(model, numbers=None, overrides=axes)
+    batch = with_rows_for(replace(model, overrides=overrides), model)
+    return batch, replace(batch, numbers=None, overrides=axes)
 
 
 def _instance_shapes(p: Parameter) -> str:

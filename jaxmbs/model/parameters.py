@@ -43,6 +43,11 @@ class Parameter:
         return self.forms[0]
 
     @cached_property
+    def pinned(self) -> bool:
+        """Whether some component is."""
+        return self.free_count < len(self.pattern)
+
+    @cached_property
     def free_count(self) -> int:
         return sum(p is None for p in self.pattern)
 

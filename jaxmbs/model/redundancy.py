@@ -6,15 +6,20 @@ import dataclasses
 import itertools
 import random
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from jaxmbs.model.constraints import FunctionConstraint
 from jaxmbs.model.errors import ModelWarning
 from jaxmbs.model.float_rows import Coordinates, consistent, moved, near_neutral, owners, rows_at
-from jaxmbs.model.model import Model
+from jaxmbs.model.kinds import Kind
+from jaxmbs.model.parameters import Parameter, is_traced
 from jaxmbs.model.structure import Structure
+
+if TYPE_CHECKING:
+    from jaxmbs.model.model import Model
 
 
 def without_dependent_rows(model: Model) -> Model:
@@ -25,15 +30,15 @@ def without_dependent_rows(model: Model) -> Model:
     Each loop is examined by itself, because any other may be opened while it holds; locked joints can only add dependences.
     Rows that depend on rows of other loops, or only for particular numbers, stay and are handled during a run.
     """
+    model = dataclasses.replace(model, structure=model.structure.with_all_rows)
     s = model.structure
     if not s.loops or not _numeric(s):
         return model
     dice = random.Random(1)
     samples = []
     for _ in range(3):
-        factors = np.array([1 + dice.uniform(-0.3, 0.3) for _ in model.numbers])
-        varied = dataclasses.replace(model, numbers=model.numbers * factors)
-        samples.append(rows_at(varied, near_neutral(s, dice, 1.0))[1])
+        other, t = _with_other_numbers(model, dice), dice.uniform(0.0, 1.0)
+        samples.append(rows_at(other, near_neutral(s, dice, 1.0), t=t)[1])
     loops, first = [], 0
     for loop in s.loops:
         chosen, kept = [_Independent(s.nv) for _ in samples], []
@@ -48,6 +53,49 @@ def without_dependent_rows(model: Model) -> Model:
     if tuple(loops) == s.loops:
         return model
     return dataclasses.replace(model, structure=dataclasses.replace(s, loops=tuple(loops)))
+
+
+def with_rows_for(model: Model, before: Model) -> Model:
+    """The model with the rows of its cut joints chosen anew if numbers have changed that were zero or one by structure when
+    they were chosen, in `before`; if these are traced, or a motion is given, with every row."""
+    s, old = model.structure, before.structure
+    moving = {x.name for x in (*s.links, *s.loops)}
+    given = {n for n, x in model.overrides.items() if x is not before.overrides.get(n) and s.table[n][0].pinned}
+    given |= {p.name for p, q in zip(s.parameters, old.parameters, strict=True) if p.pattern != q.pattern}
+    if s.with_all_rows is s or not any(name.partition(".")[0] in moving for name in given):
+        return model
+    unknown = is_traced(model.numbers) or any(is_traced(model.overrides.get(name)) for name in given)
+    if unknown or any(x.joint.rheonomic for x in s.links):
+        model = dataclasses.replace(model, structure=s.with_all_rows)
+    else:
+        model = without_dependent_rows(model)
+    more = model.structure.loops != s.loops  # which may depend on one another after all
+    return dataclasses.replace(model, structure=dataclasses.replace(model.structure, redundant=s.redundant or more))
+
+
+def _with_other_numbers(model: Model, dice: random.Random) -> Model:
+    """The model with other free numbers, those of its overrides included."""
+    numbers: list[float] = []
+    known, parameters = np.asarray(model.numbers, float).tolist(), []
+    for p, offset in model.structure.table.values():
+        pattern, own = _pattern(p, model.overrides), iter(known[offset : offset + p.free_count])
+        values = [next(own) if pinned is None else pinned for pinned in p.pattern]
+        free = [x for x, pinned in zip(values, pattern, strict=True) if pinned is None]
+        numbers += [x * (1 + dice.uniform(-0.3, 0.3)) if x else dice.uniform(-0.3, 0.3) for x in free]
+        parameters.append(dataclasses.replace(p, pattern=pattern))
+    structure = dataclasses.replace(model.structure, parameters=tuple(parameters))
+    return dataclasses.replace(model, numbers=np.array(numbers, float), overrides={}, structure=structure)
+
+
+def _pattern(p: Parameter, overrides: Mapping[str, Any]) -> tuple[float | None, ...]:
+    """The components of a parameter that are structural in every instance."""
+    if p.name not in overrides:
+        return p.pattern
+    x = overrides[p.name]
+    if is_traced(x) or p.kind is Kind.INERTIA or np.size(x) % len(p.pattern):
+        return (None,) * len(p.pattern)
+    columns = np.asarray(x, float).reshape(-1, len(p.pattern)).T
+    return tuple(k if k is not None and (c == k).all() else None for k, c in zip(p.pattern, columns, strict=True))
 
 
 def warn_of_redundancy(model: Model) -> bool:
@@ -73,6 +121,7 @@ def warn_of_redundancy(model: Model) -> bool:
         if q is None:
             return unknown
         found.append((q, rows_at(model, q)[1]))
+    _warn_of_gaps(model, found[0][0])
     null = [_dependences(np.where(hinges, 0.0, J)) for _, J in found]
     freedom = min(s.nv - int(hinges.sum()) - _rank(np.where(hinges, 0.0, J)) for _, J in found)
     redundant = min(z.shape[1] for z in null) > 0
@@ -81,6 +130,21 @@ def warn_of_redundancy(model: Model) -> bool:
     if not freedom and not _may_open(s) and not functions:
         warnings.warn(f"mechanism {s.name!r} cannot move: its constraints leave no freedom", ModelWarning, stacklevel=3)
     return unknown or redundant or _redundant_when_locked(model, *found[0], dice)
+
+
+def _warn_of_gaps(model: Model, q: Coordinates) -> None:
+    """Warn of loops that stay open in directions in which no joint moves them."""
+    whole = dataclasses.replace(model, structure=model.structure.with_all_rows)
+    residual, *_ = rows_at(whole, q)
+    open_rows = zip(owners(whole.structure), residual, strict=True)
+    gaps = {name: abs(gap) for name, gap in open_rows if abs(gap) > _OPEN}
+    if gaps:
+        warnings.warn(
+            f"mechanism {whole.name!r}: {', '.join(map(repr, gaps))} cannot close: {max(gaps.values()):.3g} m or rad are "
+            "left in a direction in which no joint moves; correct the poses",
+            ModelWarning,
+            stacklevel=4,
+        )
 
 
 def _warn_of(s: Structure, z: np.ndarray) -> None:
@@ -131,6 +195,7 @@ def _numeric(s: Structure) -> bool:
     return all(x.joint.formulas for x in (*s.links, *s.loops))
 
 
+_OPEN = 1e-6  # m or rad that a file's digits may leave between the ends of a loop
 _NOTHING = 1e-12  # what rounding leaves in a row that is zero
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from jaxmbs.model.constraints.base import Constraint
@@ -110,6 +110,12 @@ class Structure:
         return (
             self.name, *elements, self.parameters, self.held, self.off, self.redundant, self.singular, self.visuals,
         )  # fmt: skip
+
+    @cached_property
+    def with_all_rows(self) -> Structure:
+        """The structure with every row of every cut joint."""
+        loops = tuple(replace(x, kept=tuple(range(x.joint.constraints))) for x in self.loops)
+        return self if loops == self.loops else replace(self, loops=loops)
 
     @cached_property
     def _hash(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -18,11 +19,15 @@ def violated(tree: Tree, q: Any, v: Any, t: Any, mode: Mode | None) -> Any:
     """Mask (constraints,) of those of model.constraint_names that the state violates by more than rounding.
 
     A holonomic row is violated by its residual [m, rad] or by the velocity along it [m/s, rad/s], a nonholonomic row by the
-    velocity. Velocities are compared with 1 + the largest rate.
+    velocity. Velocities are compared with 1 + the largest rate. Rows that a run leaves out, because they depend on others,
+    have to hold as well.
     """
     s = tree.structure
     if not s.constrained:
         return jnp.zeros(0, bool)
+    if s.with_all_rows is not s:
+        whole = replace(tree.model, structure=s.with_all_rows)
+        tree = Tree(whole, tree.dtype, unrolled=0 if tree.rolled else len(s.links))
     state = State(tree, q, v, t, mode)
     found = constraints(state)
     rounding = float(jnp.finfo(tree.dtype).eps) ** 0.5
