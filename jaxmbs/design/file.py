@@ -26,8 +26,8 @@ from jaxmbs.io.toml import parse, read_bytes
 from jaxmbs.model import Model, ModelError
 from jaxmbs.study import Study, units
 from jaxmbs.study import read as read_study
-from jaxmbs.study.problem import classes
 from jaxmbs.study.schema import study_file
+from jaxmbs.study.tables import OWN
 
 
 @dataclass(frozen=True)
@@ -55,9 +55,7 @@ def read(path: str | Path, trust: bool = False) -> DesignFile:
 
 def file_table() -> type[Table]:
     """Everything that a file may contain: the tables of a study, and [design]."""
-    of_studies, objectives = (
-        catalogue({}, None, False, own).classes for own in (classes(), elements_in(objectives_package))
-    )
+    of_studies, objectives = (catalogue({}, None, False, own).classes for own in (OWN, elements_in(objectives_package)))
     wanted = stated("table", "what is looked for by `jaxmbs synthesize`", default=None)
     table: Any = design_table(objectives) | None
     made: Any = create_model("File", __base__=study_file(of_studies), design=(table, wanted))

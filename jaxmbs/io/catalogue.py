@@ -21,6 +21,7 @@ from jaxmbs.model import constraints, events, forces, joints
 from jaxmbs.model.fields import Element, type_name
 
 GROUP = "jaxmbs.elements"  # entry points of installed packages: each a class, a function or a module
+RUN = "jaxmbs_modules."  # before the names of the modules that files have run
 Classes = tuple[type[Element], ...]
 Functions = Mapping[str, Callable[..., Any]]
 # modules that were run in this process, by full name, each with the name and content of its file
@@ -93,18 +94,19 @@ def _is_element(x: Any) -> bool:
 
 
 def catalogue(
-    data: Mapping[str, Any], path: Path | None, trust: bool, more: Classes = (), folder: Path | None = None
-) -> Catalogue:
+    data: Mapping[str, Any], path: Path | None, trust: bool, more: Classes = (), folder: Path | None = None,
+    given: Mapping[str, bytes] | None = None,
+) -> Catalogue:  # fmt: skip
     """What the tables `data` of the file at `path` may name; more: classes of the library in addition to its elements.
 
-    A file's `modules` are Python files in the same folder, or in `folder`. Since they are run, the caller must trust the
-    file (`trust`): otherwise InputError, with the name of the module and the remedy.
+    A file's `modules` are Python files in the same folder, or in `folder`, or their content is `given` by name. Since they
+    are run, the caller must trust the file (`trust`): otherwise InputError, with the name of the module and the remedy.
     """
     names = data.get("modules", [])
     if not isinstance(names, list) or not all(isinstance(n, str) for n in names):
         raise InputError(Problem("modules", f'needs a list of file names such as ["my_elements.py"], got {names!r}'))
     classes, functions = installed()
-    known, functions = _joined((*builtin(), *more), classes, "package entry points"), dict(functions)
+    known, functions = joined((*builtin(), *more), classes, "package entry points"), dict(functions)
     contents = {}
     for i, name in enumerate(names):
         where = dotted(("modules", i))
@@ -118,9 +120,9 @@ def catalogue(
                     "trust=True in Python",
                 )
             )
-        contents[name] = _read(name, folder or (path.parent if path else Path()), where)
+        contents[name] = given[name] if given else _read(name, folder or (path.parent if path else Path()), where)
         module = _run(name, contents[name], where)
-        known = _joined(known, (c for c in elements_in(module) if c.__module__ == module.__name__), where)
+        known = joined(known, (c for c in elements_in(module) if c.__module__ == module.__name__), where)
         found = functions_in(module, _stem(name))
         if taken := [n for n in found if n in functions]:
             raise InputError(Problem(where, f'there is a function "{taken[0]}" already; rename the module'))
@@ -148,13 +150,18 @@ def places(modules: Iterable[str | Path | ModuleType] = ()) -> dict[int, Place]:
     for run, name, content in _RUN.values():
         out |= _places_in(run, (name, content))
     for given in modules:
-        path = Path((given.__file__ or "") if isinstance(given, ModuleType) else given).resolve()
-        module = (path.name, _read(path.name, path.parent, f"module {path.name}"))
+        path, module = source(given)
         _run(*module, f"module {path.name}")  # as it will be run when the file is read
         imported = [m for m in list(sys.modules.values()) if _file(m) == path]
         for m in imported:
             out |= _places_in(m, module)
     return out
+
+
+def source(module: str | Path | ModuleType) -> tuple[Path, tuple[str, bytes]]:
+    """The file of a module: its path, its name and its content."""
+    path = Path((module.__file__ or "") if isinstance(module, ModuleType) else module).resolve()
+    return path, (path.name, _read(path.name, path.parent, f"module {path.name}"))
 
 
 def _places_in(module: ModuleType, source: tuple[str, bytes]) -> dict[int, Place]:
@@ -172,7 +179,8 @@ def _stem(file: str) -> str:
     return file.removesuffix(".py")
 
 
-def _joined(known: Classes, new: Iterable[type[Element]], where: str) -> Classes:
+def joined(known: Classes, new: Iterable[type[Element]], where: str) -> Classes:
+    """Known classes and new ones. Raises InputError where a file could not tell two of them apart."""
     names = {(_family(c), type_name(c)): c for c in known}
     for c in new:
         if names.setdefault((_family(c), type_name(c)), c) is not c:
@@ -196,7 +204,7 @@ def _read(name: str, folder: Path, where: str) -> bytes:
 
 def _run(name: str, content: bytes, where: str) -> ModuleType:
     """The module of a file; the same content runs once per process, so that its classes and functions stay the same."""
-    full = f"jaxmbs_modules.{_stem(name)}_{hashlib.sha256(content).hexdigest()[:16]}"
+    full = f"{RUN}{_stem(name)}_{hashlib.sha256(content).hexdigest()[:16]}"
     if full not in _RUN:
         module = ModuleType(full)
         sys.modules[full] = module  # dataclasses look their module up there

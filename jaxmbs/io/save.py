@@ -25,7 +25,7 @@ Table = dict[str, Any]
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_\-]*")
 NAMES = (
     "a function or class has a name where a package names it or its module so, or at the top level of a Python file: "
-    'save(..., modules=["my_functions.py"])'
+    'modules=["my_functions.py"]'
 )
 
 
@@ -46,20 +46,25 @@ def save(model: Model, path: str | Path, modules: Iterable[str | Path | ModuleTy
     0.30000000000000004
     """
     writer = Writer(model, modules)
-    tables = {"mechanism": writer.mechanism()}
-    write(Path(path), tables, writer)
-
-
-def write(path: Path, tables: Table, writer: Writer) -> None:
-    """Write tables, one of them the writer's mechanism, and next to them the modules that they need."""
-    for name, content in writer.modules.items():
-        beside = path.parent / name
-        if beside.exists() and beside.read_bytes() != content:
-            raise ModelError(f"save: there is another {name} beside {path.name}; choose another folder")
-    for name, content in writer.modules.items():
-        (path.parent / name).write_bytes(content)
+    mechanism = writer.mechanism()
     above = {"modules": list(writer.modules)} if writer.modules else {}
-    path.write_text(toml_text({**above, **tables}), encoding="utf-8")
+    write(Path(path), toml_text({**above, "mechanism": mechanism}).encode(), writer.modules)
+
+
+def write(path: Path, content: bytes, files: Mapping[str, bytes]) -> None:
+    """Write a file, and next to it the files that it names, of which no other may be there."""
+    for name, beside in files.items():
+        there = path.parent / name
+        if there.exists() and there.read_bytes() != beside:
+            raise ModelError(f"save: there is another {name} beside {path.name}; choose another folder")
+    for name, beside in files.items():
+        (path.parent / name).write_bytes(beside)
+    path.write_bytes(content)
+
+
+def batches(model: Model) -> list[str]:
+    """The parameters of a model that have several values."""
+    return [k for k, x in model.overrides.items() if np.shape(x) not in model.structure.table[k][0].forms]
 
 
 class Writer:
@@ -68,9 +73,7 @@ class Writer:
     def __init__(self, model: Model, modules: Iterable[str | Path | ModuleType] = (), more: Classes = ()):
         self.model, self.faults, self.nameless = model, [], False
         self.modules: dict[str, bytes] = {}
-        for name, x in model.overrides.items():
-            if np.shape(x) not in model.structure.table[name][0].forms:
-                self.faults.append(f"parameter {name!r} is a batch; save one instance")
+        self.faults += [f"parameter {name!r} is a batch; save one instance" for name in batches(model)]
         self.places = places(modules) | {id(c): Place(type_name(c)) for c in more}
 
     def mechanism(self) -> Table:
@@ -96,7 +99,7 @@ class Writer:
                 for x in elements
             ]
         out["events"] = [self._event(e) for e in s.events]
-        out["visuals"] = [self.plain(x) for x in s.visuals]
+        out["visuals"] = [plain(x) for x in s.visuals]
         self.check()
         return {k: v for k, v in out.items() if v != []}
 
@@ -115,7 +118,7 @@ class Writer:
         place = Hinge(self._body(link.parent), link.body, releasable=link.hinge is not None)
         own = self._typed(link.joint, f"{link.name}.", f"joint {link.name!r}")
         if link.hinge is not None:  # its numbers belong to the structure: a unit axis along z
-            own = {"type": type_name(type(link.hinge)), **self.plain(link.hinge)}
+            own = {"type": type_name(type(link.hinge)), **plain(link.hinge)}
         return {"name": self._names(link.name), **own, **self._of(place, f"{link.name}.")}
 
     def _body(self, index: int) -> str:
@@ -133,10 +136,7 @@ class Writer:
     def _typed(self, x: Any, prefix: str, where: str) -> Table:
         """Table of an element with its type, as `mbs.load` looks it up."""
         cls = type(x)
-        for d in declared(cls):
-            for fn in functions_of(d, x):
-                said = getattr(fn, "__name__", "a callable")
-                self.name(fn, f"{where} is {cls.__name__}, whose function {d.name} ({said})")
+        self._functions(x, where)
         return {"type": self.name(cls, f"{where} is {cls.__name__}, which"), **self._of(x, prefix)}
 
     def name(self, x: Any, said: str) -> str:
@@ -179,21 +179,35 @@ class Writer:
 
     def own(self, x: Any, where: str) -> Table:
         """Table of an element that holds its own numbers, with its type."""
-        return {"type": self.name(type(x), f"{where} is {type(x).__name__}, which"), **self.plain(x)}
+        return {
+            "type": self.name(type(x), f"{where} is {type(x).__name__}, which"),
+            **plain(x), **self._functions(x, where),
+        }  # fmt: skip
 
-    def plain(self, x: Any) -> Table:
-        """Fields of an element that holds its own numbers."""
+    def _functions(self, x: Any, where: str) -> Table:
+        """The names of the functions in the fields of an element."""
         out: Table = {}
         for d in declared(type(x)):
-            value = getattr(x, d.name)
-            if d.kind is Kind.PART:
-                value = ({} if type(value) is d.of else {"type": type_name(type(value))}) | self.plain(value)
-            elif d.kind.is_number and value is not None:
-                value = np.asarray(value, float).tolist()
-            usual = list(d.default) if isinstance(d.default, tuple) and isinstance(value, list) else d.default
-            if d.required or (value is not None and value not in (usual, "", {})):
-                out[d.key] = value
+            said = f"{where} is {type(x).__name__}, whose function {d.key}"
+            names = [self.name(fn, f"{said} ({getattr(fn, '__name__', 'a callable')})") for fn in functions_of(d, x)]
+            if names:
+                out[d.key] = names if d.kind is Kind.FUNCTIONS else names[0]
         return out
+
+
+def plain(x: Any) -> Table:
+    """Fields of an element that holds its own numbers."""
+    out: Table = {}
+    for d in declared(type(x)):
+        value = getattr(x, d.name)
+        if d.kind is Kind.PART:
+            value = ({} if type(value) is d.of else {"type": type_name(type(value))}) | plain(value)
+        elif d.kind.is_number and value is not None:
+            value = np.asarray(value, float).tolist()
+        usual = list(d.default) if isinstance(d.default, tuple) and isinstance(value, list) else d.default
+        if d.required or (value is not None and value not in (usual, "", {})):
+            out[d.key] = value
+    return out
 
 
 def functions_of(d: Declared, x: Any) -> tuple[Any, ...]:

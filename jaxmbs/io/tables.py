@@ -35,7 +35,8 @@ class Table(BaseModel):
         if not unknown:
             return validate(data)
         known = {"known": list(cls.model_fields), "top": cls.top_level}
-        found = [_error("unknown_key", "unknown key", (key,), value, known) for key, value in unknown.items()]
+        said = {key: f"unknown key; {choices(str(key), cls.model_fields, 'allowed keys')}" for key in unknown}
+        found = [_error("unknown_key", said[key], (key,), value, known) for key, value in unknown.items()]
         try:  # all other faults are reported at the same time
             validate({k: v for k, v in data.items() if k not in unknown})
         except ValidationError as error:
@@ -120,8 +121,10 @@ def _matrix(value: Any) -> tuple[tuple[float, ...], ...]:
 
 
 def _function(value: Any, info: ValidationInfo) -> Any:
-    """The function of this name; the context of the validation holds all functions that may be named."""
+    """The function of this name, or Python's own; the context of the validation holds all functions that may be named."""
     known = info.context or {}
+    if callable(value):
+        return value
     if not isinstance(value, str):
         raise ValueError(f'needs the name of a function, such as "my_functions.drag", got {value!r}')
     if value not in known:

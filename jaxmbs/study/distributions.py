@@ -4,7 +4,7 @@ component, sample)."""
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -12,8 +12,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import erfinv
+from pydantic import model_validator
 
 from jaxmbs.io.tables import Matrix, NumberOrList, Table, stated
+from jaxmbs.model.fields import type_name
 
 if TYPE_CHECKING:
     from jaxmbs.study.sampling.laws import Law
@@ -121,6 +123,12 @@ class Distribution(Table):
         "name", "dispersions with the same name take the same random numbers: parts of one lot", default=""
     )
     known: bool = stated("true or false", "known on the day, before the run: see study.per_day", default=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_this_kind(cls, data: Any) -> Any:
+        """In Python the class names the distribution; in a file its word is needed before the class is known."""
+        return {"distribution": type_name(cls), **data} if isinstance(data, Mapping) else data
 
     @property
     def whole_rows(self) -> bool:

@@ -13,12 +13,12 @@ from typing import Any
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
-def origin(study: Path) -> dict[str, Any]:
+def origin(study: Path | None) -> dict[str, Any]:
     """Date (UTC), system, processors and Python version of this process, and the commits of the folder of the study
-    file and of the library, if these are in Git repositories."""
+    file, if it has one, and of the library, if these are in Git repositories."""
     import jaxmbs
 
-    places = {"study": study.parent, "jaxmbs": Path(jaxmbs.__file__).parent}
+    places = ({"study": study.parent} if study else {}) | {"jaxmbs": Path(jaxmbs.__file__).parent}
     commits = {name: found for name, place in places.items() if (found := commit(place))}
     return {
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),

@@ -1,76 +1,148 @@
-"""A study, read and checked: everything that a run, a repetition or a report needs."""
+"""A study: everything that a run, a repetition or a report needs, made in Python or read from a file."""
 
 from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from jaxmbs.errors import ModelError, ModelWarning
-from jaxmbs.io.catalogue import Catalogue, Classes, catalogue, elements_in
-from jaxmbs.io.errors import InputError, Problem, choices, dotted, problems_of
+from jaxmbs.io.catalogue import Catalogue, catalogue
+from jaxmbs.io.errors import InputError, Problem, problems_of
 from jaxmbs.io.loading import from_robot, is_robot
+from jaxmbs.io.save import batches
 from jaxmbs.io.toml import beside, parse, read_bytes
-from jaxmbs.model.fields import names_in, type_name
-from jaxmbs.model.kinds import Kind
-from jaxmbs.study import criteria, dispersions, instants, units
-from jaxmbs.study import outputs as outputs_package
+from jaxmbs.model.model import Model
+from jaxmbs.study import checks, tables, units
 from jaxmbs.study.criteria import Criterion
 from jaxmbs.study.dispersions import Dispersions
 from jaxmbs.study.layout import files_of
-from jaxmbs.study.outputs import MinOver, Output
-from jaxmbs.study.outputs.base import INSTANTS
-from jaxmbs.study.outputs.folding import TIME
-from jaxmbs.study.outputs.of_state import OfState
+from jaxmbs.study.outputs import Output
 from jaxmbs.study.sampling import reading
-from jaxmbs.study.sampling import tables as distributions
+from jaxmbs.study.sampling.correlation import CorrelationTable
 from jaxmbs.study.sampling.designs import RANDOM, Design, check_size, dependence
-from jaxmbs.study.schema import InitialTable, SimulationTable, StudyTable, study_file
+from jaxmbs.study.schema import SimulationTable, StudyTable, study_file
 
 if TYPE_CHECKING:
-    from jaxmbs.model import Model
-    from jaxmbs.model.joints import Coordinate, Joint
+    from jaxmbs.model.given import Coordinates, Rates
+    from jaxmbs.model.joints import Joint
 
-_NAME = 200  # characters of an output's or dispersion's, which become a folder's
+Table = Mapping[str, Any] | BaseModel
+NONE: Mapping[str, Any] = MappingProxyType({})
+A_SECOND = SimulationTable(t_end=1.0)  # of who names no other duration
 
 
 @dataclass(frozen=True)
-class Study:
-    """A checked study file: the model at its nominal values, and what is done with it.
+class File:
+    """A study as a file: its bytes, and where they were read, if they were; what they may name; the CSV files that they
+    name. parts: of the study that it describes; fault: why no file can hold these; "" if this one does."""
 
-    content: the file's bytes; catalogue: the classes that it may name; joints: by name; q0 (nq,), v0 (nv,):
-    nominal state at t = 0; quantities: what each output measures; shown: the unit in which reports give it; data: content
-    of the CSV files that it names; plan: the table [study]; n: number of samples, which a design needs.
+    content: bytes
+    path: Path | None
+    catalogue: Catalogue
+    data: Mapping[str, bytes] = field(default_factory=dict)
+    parts: tuple[Any, ...] = ()
+    fault: str = ""
+
+    def of(self, parts: tuple[Any, ...]) -> bool:
+        """Whether it is the file of a study with these parts."""
+        return len(self.parts) == len(parts) and all(a is b for a, b in zip(self.parts, parts, strict=True))
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class Study:
+    """A checked study: a mechanism at its nominal values, how it varies, and what is kept and required of its motions.
+
+    The keywords are the tables of a study's file (`jaxmbs keys`); each value is a mapping as in a file, or an object.
+    Numbers are in SI unless a `unit` stands beside them.
+
+    model: of one instance, from `Mechanism.build`, `mbs.load` or `mbs.set`.
+    initial: state at t = 0, neutral and at rest by default: {joint: {"q": ..., "v": ...}}, or (q0, v0) with q0 (nq,) and
+    v0 (nv,), each None for the default.
+    simulation: `t_end` and `dt` [s], `method`, `tolerance` ...; by default one second in steps of 1 ms.
+    dispersions: {target: distribution}, a parameter ("link.mass") or an initial value ("initial.hinge.q"), and `Normal`,
+    `TruncatedNormal`, `Uniform`, `Lognormal`, `Discrete`, `Empirical` or `Mixture`; CSV files are named by their paths.
+    correlations: draws that go together, each {"draws": names, "matrix": rows}.
+    outputs: {name: output}, with the classes of `mbs.study.outputs`.
+    criteria: sentences about outputs, "speed < 3 rad/s in 99 %".
+    study: `seed`, `design`, `levels`, `per_day` of all samples.
+    modules: Python files, or modules, with functions and classes of yours that the study uses, as for `mbs.save`.
+    n: number of samples, which only a design needs; `of_size` sets it. file: the file that holds the study; made by itself.
+
+    The study is kept as a file would hold it: components that `mbs.free` turned into numbers are pinned again where they
+    are 0 or +-1, so that samples are the same bits before and after `mbs.study.save`. Functions that no file can name
+    serve a synthesis and `rare`; only a run, whose folder holds its study, refuses them. `dataclasses.replace` makes and
+    checks a study with other parts; studies are equal if their parts are.
+
+    Raises InputError, before anything is computed: one line for everything that is wrong, each with the path of its key.
+    Warns (ModelWarning) of what is probably not meant.
+
+    >>> study = mbs.study.Study(
+    ...     model=mbs.library.double_pendulum().build(),
+    ...     initial={"shoulder": {"q": [0.5]}},
+    ...     simulation={"t_end": 1.0, "dt": 0.01},
+    ...     dispersions={"lower.mass": mbs.study.Normal(apply="multiply", std=0.1)},
+    ...     outputs={"speed": mbs.study.outputs.JointVelocity("elbow", reduce="max")},
+    ...     criteria=["speed < 3 rad/s in 99 %"],
+    ... )
+    >>> study.criteria[0].bound, study.q0.tolist()
+    (3.0, [0.5, 0.0])
     """
 
-    path: Path
-    content: bytes
-    catalogue: Catalogue
     model: Model
-    joints: Mapping[str, Joint]
-    dispersions: Dispersions
+    initial: tuple[np.ndarray, np.ndarray]
     simulation: SimulationTable
+    dispersions: Dispersions
+    correlations: tuple[CorrelationTable, ...]
     outputs: Mapping[str, Output]
-    quantities: Mapping[str, str]
-    shown: Mapping[str, units.Unit]
     criteria: tuple[Criterion, ...]
-    data: Mapping[str, bytes] = field(default_factory=dict)
-    plan: StudyTable = field(default_factory=StudyTable)
-    n: int | None = None
-    _as_read: tuple[Any, ...] = field(default=(), repr=False, compare=False)
+    study: StudyTable
+    n: int | None
+    file: File
 
-    @property
-    def seed(self) -> int:
-        return self.plan.seed
+    def __init__(
+        self, *, model: Model,
+        initial: Mapping[str, Table] | tuple[Coordinates | None, Rates | None] = (None, None),
+        simulation: Table | None = A_SECOND,
+        dispersions: Mapping[str, Table] | Dispersions = NONE,
+        correlations: Iterable[Table] = (),
+        outputs: Mapping[str, Output | Table] = NONE,
+        criteria: Iterable[str | Criterion] = (),
+        study: Table = NONE,
+        modules: Iterable[str | Path | ModuleType] = (),
+        n: int | None = None, file: File | None = None,
+    ) -> None:  # fmt: skip
+        given = {
+            "model": model, "initial": initial, "simulation": simulation, "dispersions": dispersions,
+            "correlations": correlations, "outputs": outputs, "criteria": criteria, "study": study,
+        }  # fmt: skip
+        if file is None or not file.of(tuple(given.values())):
+            given, file = _checked(given, tuple(modules), file if file and not file.parts else None)
+        vars(self).update(given, n=n, file=file)
 
-    def _parts(self) -> tuple[Any, ...]:
-        return self.simulation, self.outputs, self.criteria, self.dispersions, self.plan
+    def __eq__(self, other: object) -> bool:
+        return self._said() == other._said() if isinstance(other, Study) else NotImplemented
+
+    __hash__ = None  # pyright: ignore[reportAssignmentType]
+
+    def __repr__(self) -> str:
+        counts = {"dispersions": self.dispersions.items, "outputs": self.outputs, "criteria": self.criteria}
+        return f"<Study of {self.model.name!r}: {', '.join(f'{len(x)} {k}' for k, x in counts.items())}>"
+
+    def _said(self) -> list[Any]:
+        """All that decides of its samples."""
+        drawn = {d.name: {**d.table.model_dump(), "file": None} for d in self.dispersions.items}
+        state = [x.tolist() for x in self.initial]
+        rest = (self.simulation, self.correlations, self.outputs, self.criteria, self.study, self.hashes, self.n)
+        return [self.model, state, list(drawn.items()), *rest]
 
     def _made_of(self) -> list[Any]:
         """All that programs of the study can depend on, for `jaxmbs.batching.content`."""
@@ -78,14 +150,57 @@ class Study:
         from jaxmbs.study.programs import content
 
         found, why = content(self)
-        if len(self._as_read) != 5 or any(a is not b for a, b in zip(self._as_read, self._parts(), strict=True)):
-            raise NotKnownError("the study: parts of it were replaced")
         if found is None:
             raise NotKnownError(f"the study: {why}")
         return [*found, self.content, self.model, self.n]
 
+    @property
+    def joints(self) -> dict[str, Joint]:
+        """The tree joints by name."""
+        return {link.name: link.joint for link in self.model.structure.links}
+
+    @cached_property
+    def quantities(self) -> dict[str, str]:
+        """What each output measures."""
+        joints = self.joints
+        return {name: output.measures(joints) for name, output in self.outputs.items()}
+
+    @cached_property
+    def shown(self) -> dict[str, units.Unit]:
+        """The unit in which reports give each output."""
+        return checks.shown_in(self.outputs, self.quantities, self.criteria)
+
+    @property
+    def content(self) -> bytes:
+        """The bytes of the study's file. Raises ModelError, with the remedy, where no file can hold the study."""
+        if self.file.fault:
+            said = self.file.fault.removeprefix("save: ")
+            raise ModelError(f"study: a run's folder holds its study as a file, and no file can hold this one: {said}")
+        return self.file.content
+
+    @property
+    def path(self) -> Path | None:
+        """Where the study was read; None if it was made in Python."""
+        return self.file.path
+
+    @property
+    def catalogue(self) -> Catalogue:
+        """The classes and functions that its file may name."""
+        return self.file.catalogue
+
+    @property
+    def plan(self) -> StudyTable:
+        """The table [study]."""
+        return self.study
+
+    @property
+    def seed(self) -> int:
+        return self.study.seed
+
     def of_size(self, n: int | None) -> Study:
-        """The study with its number of samples. Raises InputError where its design has not so many."""
+        """The study with its number of samples. Raises InputError where its design has not so many, and where there is
+        nothing to vary or to keep."""
+        _require("study", self.simulation, self.outputs, self.dispersions.items)
         return replace(self, n=check_size(self.plan.design, len(self.dispersions.inputs), self.plan.levels, n))
 
     @property
@@ -101,7 +216,7 @@ class Study:
     @property
     def files(self) -> dict[str, bytes]:
         """Content of the files that the study needs beside its own, by name."""
-        return {**self.catalogue.modules, **self.data}
+        return {**self.catalogue.modules, **self.file.data}
 
     @property
     def hashes(self) -> dict[str, str]:
@@ -117,11 +232,11 @@ class Study:
 
     @property
     def q0(self) -> np.ndarray:
-        return self.dispersions.q0
+        return self.initial[0]
 
     @property
     def v0(self) -> np.ndarray:
-        return self.dispersions.v0
+        return self.initial[1]
 
     @property
     def warnings(self) -> list[str]:
@@ -131,11 +246,6 @@ class Study:
     @property
     def sha256(self) -> str:
         return hashlib.sha256(self.content).hexdigest()
-
-
-def classes() -> Classes:
-    """What a study file may name besides the elements of a mechanism: outputs, their shapes, and distributions."""
-    return *elements_in(outputs_package), *elements_in(distributions)
 
 
 def read(path: str | Path, need: str = "study", trust: bool = False, files: Path | None = None) -> Study:
@@ -163,34 +273,7 @@ def _of_robot(path: str | Path, content: bytes, need: str, model: Model) -> Stud
             "a study needs dispersions and outputs, which a file of this kind cannot have; write the mechanism with "
         )
         raise InputError(Problem("", f"{message}mbs.save(mbs.load({str(path)!r}), NAME.toml) and add them"))
-    joints = {link.name: link.joint for link in model.structure.links}
-    q0, v0 = _initial_state({}, model, joints)
-    none = dispersions.resolve({}, model, joints, q0, v0)
-    return Study(
-        Path(path), content, catalogue({}, None, False), model, joints, none, SimulationTable(t_end=1.0), {}, {}, {}, ()
-    )  # fmt: skip
-
-
-def _method(simulation: SimulationTable | None, model: Model) -> None:
-    """Raises InputError where the method does not serve the mechanism or the tolerance, and where limits have no use."""
-    if simulation is not None and simulation.max_steps is not None and simulation.tolerance is None:
-        why = "bounds the steps of a run with a tolerance; leave it out, or add tolerance"
-        raise InputError(Problem("simulation.max_steps", why))
-    if simulation is not None and simulation.max_events is not None:
-        from jaxmbs.simulate.run import checked_events
-
-        try:
-            checked_events(simulation.max_events, model)
-        except ModelError as error:
-            raise InputError(Problem("simulation.max_events", str(error).removeprefix("simulate: "))) from None
-    if simulation is None or (simulation.method, simulation.tolerance) == ("rk4", None):
-        return  # which serves all, and what it takes to ask need not be imported
-    from jaxmbs.simulate.steppers import serving
-
-    try:
-        serving(simulation.method, model, simulation.tolerance)
-    except ModelError as error:
-        raise InputError(Problem("simulation.method", str(error).removeprefix("simulate: "))) from None
+    return Study(model=model, file=File(content, Path(path), catalogue({}, None, False)))
 
 
 def _study(path: Path, content: bytes, need: str, trust: bool, files: Path | None) -> Study:
@@ -198,206 +281,78 @@ def _study(path: Path, content: bytes, need: str, trust: bool, files: Path | Non
     # the table [design] is for `jaxmbs.design`
     data = {key: x for key, x in beside(path, parse(content), trust).items() if key != "design"}
     data = reading.beside_study(files, data, trust)
-    known = catalogue(data, path, trust, classes(), files)
+    known = catalogue(data, path, trust, tables.OWN, files)
     try:
-        file = study_file(known.classes).model_validate(data, context=known.functions)
+        found = study_file(known.classes).model_validate(data, context=known.functions)
     except ValidationError as error:
         raise InputError(problems_of(error, data)) from None
-    model = file.mechanism.build()
-    joints = {link.name: link.joint for link in model.structure.links}
-    _require(file, need)
+    _require(need, found.simulation, found.outputs, found.dispersions)
+    made = {name: table.build() for name, table in found.outputs.items()}
+    return Study(
+        model=found.mechanism.build(), initial=found.initial, simulation=found.simulation, dispersions=found.dispersions,
+        correlations=found.correlations, outputs=made, criteria=found.criteria, study=found.study,
+        file=File(content, path, known),
+    )  # fmt: skip
 
-    find = _Findings()
-    rest = _initial_state({}, model, joints)
-    q0, v0 = find(lambda: _initial_state(file.initial, model, joints), rest)
-    made = {name: table.build() for name, table in file.outputs.items()}
-    outputs = find(lambda: _checked_outputs(made, model, joints), {})
-    measured = find(lambda: reading.measured(file), {})
-    varied: Any = find(lambda: reading.resolved(file, model, joints, q0, v0), None) if not find.problems else None
-    find(lambda: _short(file), None)
-    find(lambda: _method(file.simulation, model), None)
-    if find.problems:
-        raise InputError(find.problems)
-    outputs = find(lambda: _connected(outputs, model, joints, file.simulation), {})
-    if find.problems:
-        raise InputError(find.problems)
-    quantities = {name: output.measures(joints) for name, output in outputs.items()}
-    sentences = find(lambda: _criteria(file.criteria, quantities), ())
-    shown = find(lambda: _shown(outputs, quantities, sentences), {})
-    if find.problems:
-        raise InputError(find.problems)
-    simulation = file.simulation or SimulationTable(t_end=1.0)
-    study = Study(
-        path,
-        content,
-        known,
-        model,
-        joints,
-        varied,
-        simulation,
-        outputs,
-        quantities,
-        shown,
-        sentences,
-        measured,
-        file.study,
+
+def _checked(given: Mapping[str, Any], modules: Any, file: File | None) -> tuple[dict[str, Any], File]:
+    """The parts of a study from what was given for them, and its file: that which they were read from, or their own."""
+    model = given["model"]
+    if not isinstance(model, Model):
+        raise InputError(
+            Problem("model", f"is of type {type(model).__name__}; pass what Mechanism.build() or mbs.load gives")
+        )
+    if several := batches(model):
+        raise InputError([Problem(f"model.{name}", "is a batch; pass one instance") for name in several])
+    found, known = tables.checked(
+        {k: x for k, x in given.items() if k != "model"}, model, modules, file and file.catalogue
     )
-    return replace(study, _as_read=study._parts())
-
-
-class _Findings:
-    """Collects the problems of independent checks, so that one run of the command shows them all."""
-
-    def __init__(self) -> None:
-        self.problems: list[Problem] = []
-
-    def __call__(self, check: Callable[[], Any], otherwise: Any) -> Any:
+    content, fault = b"", ""
+    if file is None:
         try:
-            return check()
-        except InputError as error:
-            self.problems += error.problems
-            return otherwise
+            content, known, again, found = tables.written(model, found, modules)
+            model = model if again == model else again
+        except ModelError as error:
+            fault = str(error)
+
+    find, joints = checks.Findings(), {link.name: link.joint for link in model.structure.links}
+    rest = checks.initial_state({}, model, joints)
+    initial = q0, v0 = find(lambda: checks.initial_state(found.initial, model, joints), rest)
+    made = {name: table.build() for name, table in found.outputs.items()}
+    outputs = find(lambda: checks.outputs_of(made, model, joints), {})
+    data = find(lambda: reading.measured(found), {})
+    drawn: Any = find(lambda: reading.resolved(found, model, joints, q0, v0), None) if not find.problems else None
+    find(lambda: checks.short(found), None)
+    find(lambda: checks.method(found.simulation, model), None)
+    find.stop()
+    outputs = find(lambda: checks.connected(outputs, model, joints, found.simulation), {})
+    find.stop()
+    quantities = {name: output.measures(joints) for name, output in outputs.items()}
+    criteria = find(lambda: checks.criteria_of(given["criteria"], quantities), ())
+    find(lambda: checks.shown_in(outputs, quantities, criteria), {})
+    find.stop()
+    if criteria != checks.criteria_of(found.criteria, quantities):
+        fault = fault or "a criterion is not what its text says"
+    parts = {
+        "model": model, "initial": initial, "simulation": found.simulation or A_SECOND, "dispersions": drawn,
+        "correlations": tuple(found.correlations), "outputs": outputs, "criteria": criteria, "study": found.study,
+    }  # fmt: skip
+    if file is None:
+        file = File(content, None, known, fault=fault)
+        for message in drawn.warnings:
+            warnings.warn(f"study: {message}", ModelWarning, stacklevel=4)
+    return parts, replace(file, data=data, parts=tuple(parts.values()))
 
 
-def _require(file: Any, need: str) -> None:
+def _require(need: str, simulation: Any, outputs: Any, dispersions: Any) -> None:
+    """Raises InputError where one is missing that is needed."""
     problems = []
-    if need != "mechanism" and file.simulation is None:
+    if need != "mechanism" and simulation is None:
         problems.append(Problem("simulation", "this table is missing; write [simulation] with t_end and dt [s]"))
-    if need == "study" and not file.outputs:
+    if need == "study" and not outputs:
         problems.append(Problem("outputs", "a study needs at least one; write [outputs.NAME] with a type"))
-    if need == "study" and not file.dispersions:
+    if need == "study" and not dispersions:
         message = 'a study needs at least one; write [dispersions."BODY.mass"] or another'
         problems.append(Problem("dispersions", message))
     if problems:
         raise InputError(problems)
-
-
-def _short(file: Any) -> None:
-    """Outputs and draws are folders of a store."""
-    named = [(key, name) for key in ("outputs", "dispersions") for name in getattr(file, key) if len(name) > _NAME]
-    said = f"the name is longer than {_NAME} characters; shorten it"
-    if named:
-        raise InputError([Problem(dotted((key, f"{name[:20]}...")), said) for key, name in named])
-
-
-def _initial_state(
-    tables: Mapping[str, InitialTable], model: Model, joints: Mapping[str, Joint]
-) -> tuple[np.ndarray, np.ndarray]:
-    q = np.array([c for link in model.structure.links for c in link.joint.neutral()], float)
-    v, problems = np.zeros(model.nv), []
-    for joint, table in tables.items():
-        if joint not in joints:
-            message = f'there is no joint "{joint}"; {choices(joint, joints, "joints")}'
-            problems.append(Problem(dotted(("initial", joint)), message))
-            continue
-        own = joints[joint]
-        for key, vector, where, components in (
-            ("q", q, model.q_slice(joint), own.coordinates()),
-            ("v", v, model.v_slice(joint), own.speeds()),
-        ):
-            values = getattr(table, key)
-            if values is None:
-                continue
-            if len(values) != where.stop - where.start:
-                message = f"{list(values)} has {len(values)} numbers; {_layout(own, components)}"
-                problems.append(Problem(dotted(("initial", joint, key)), message))
-                continue
-            vector[where] = values
-        first, start = own.quaternion, model.q_slice(joint).start
-        if first is not None and not np.any(q[start + first : start + first + 4]):
-            message = "the quaternion qw, qx, qy, qz is zero; no rotation is 1, 0, 0, 0"
-            problems.append(Problem(dotted(("initial", joint, "q")), message))
-    if problems:
-        raise InputError(problems)
-    return q, v
-
-
-def _layout(joint: Joint, components: tuple[Coordinate, ...]) -> str:
-    said = (f"{c.name} [{c.unit}]" if c.unit else c.name for c in components)
-    return f"{type_name(type(joint))} takes {len(components)}" + (f": {', '.join(said)}" if components else "")
-
-
-def _checked_outputs(outputs: Mapping[str, Output], model: Model, joints: Mapping[str, Joint]) -> dict[str, Output]:
-    problems, known = [], ("world", *model.body_names)
-    for name, output in outputs.items():
-        where = ("outputs", name)
-        if output.reduce == "time_out" and output.always_defined:
-            message = "time_out goes with rim_clearance and the like; this output is defined at all times"
-            problems.append(Problem(f"{dotted(where)}.reduce", message))
-        unknown = [(*n, known, "body", "bodies") for n in names_in(output, Kind.BODY, Kind.BODY_OR_WORLD)]
-        unknown += [(*n, tuple(joints), "joint", "joints") for n in names_in(output, Kind.JOINT)]
-        unknown = [u for u in unknown if u[1] not in u[2]]
-        for key, element, there, kind, kinds in unknown:
-            message = f'there is no {kind} "{element}"; {choices(element, there, kinds)}'
-            problems.append(Problem(f"{dotted(where)}.{key}", message))
-        if not unknown:
-            faults = [*output.faults(joints), *(output.unfit(model) if isinstance(output, OfState) else ())]
-            problems += [Problem(f"{dotted(where)}.{key}", said) for key, said in faults]
-            if not faults:
-                problems += [Problem(f"{dotted(where)}.{key}", said) for key, said in output.incomplete(joints)]
-    if problems:
-        raise InputError(problems)
-    return dict(outputs)
-
-
-def _connected(
-    outputs: Mapping[str, Output], model: Model, joints: Mapping[str, Joint], simulation: SimulationTable | None
-) -> dict[str, Output]:
-    """Outputs with what they name of one another found."""
-    found, problems = dict(outputs), []
-    for name, output in outputs.items():
-        if not isinstance(output, MinOver):
-            continue
-        others = {n: o.quantity(joints) for n, o in outputs.items() if not isinstance(o, MinOver)}
-        unknown = [of for of in output.of if of not in others]
-        problems += [
-            Problem(dotted(("outputs", name, "of")), f'there is no output "{of}"; {choices(of, others, "outputs")}')
-            for of in unknown
-        ]
-        kinds = sorted({others[of] for of in output.of if of in others})
-        if len(kinds) > 1:
-            problems.append(Problem(dotted(("outputs", name, "of")), f"measure {' and '.join(kinds)}; take one kind"))
-        elif kinds:
-            found[name] = replace(output, of_quantity=kinds[0])
-    quantities = {TIME: "time", **{name: o.quantity(joints) for name, o in found.items()}}
-    for name, output in found.items():
-        for key in INSTANTS:
-            said = getattr(output, key)
-            try:
-                at = None if said is None else instants.parse(said, quantities, model.event_names)
-                found[name] = replace(found[name], **{key: at})
-            except ValueError as error:
-                problems.append(Problem(dotted(("outputs", name, key.rstrip("_"))), str(error)))
-        if not problems:
-            unfit = instants.empty(found[name], simulation)
-            problems += [Problem(dotted(("outputs", name, key)), said) for key, said in unfit]
-    if problems:
-        raise InputError(problems)
-    return found
-
-
-def _criteria(sentences: list[str], quantities: Mapping[str, str]) -> tuple[Criterion, ...]:
-    found, problems = [], []
-    for i, sentence in enumerate(sentences):
-        try:
-            found.append(criteria.parse(sentence, quantities))
-        except ValueError as error:
-            problems.append(Problem(dotted(("criteria", i)), str(error)))
-    if problems:
-        raise InputError(problems)
-    return tuple(found)
-
-
-def _shown(
-    outputs: Mapping[str, Output], quantities: Mapping[str, str], sentences: tuple[Criterion, ...]
-) -> dict[str, units.Unit]:
-    shown, problems = {}, []
-    for name, output in outputs.items():
-        spoken = next((c.unit for c in sentences if c.output == name), units.si(quantities[name]))
-        try:
-            shown[name] = units.unit(output.unit, quantities[name]) if output.unit is not None else spoken
-        except ValueError as error:
-            problems.append(Problem(dotted(("outputs", name, "unit")), str(error)))
-    if problems:
-        raise InputError(problems)
-    return shown

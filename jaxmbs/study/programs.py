@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 def content(study: Study) -> tuple[list[str] | None, str]:
     """Everything that the compiled programs of the study depend on, as text; or None, and why it is not known."""
-    if is_robot(study.path):
+    if study.file.fault:
+        return None, study.file.fault
+    if study.path is not None and is_robot(study.path):
         return None, "what a robot's file refers to is not known"
     data = {key: x for key, x in parse(study.content).items() if key != "criteria"}
     own = {key: x for key, x in data.get("study", {}).items() if key != "seed"}

@@ -1,6 +1,10 @@
 """The public names of `jaxmbs.study`."""
 
 from jaxmbs.io.errors import InputError as InputError
+from jaxmbs.study.distributions import Lognormal as Lognormal
+from jaxmbs.study.distributions import Normal as Normal
+from jaxmbs.study.distributions import TruncatedNormal as TruncatedNormal
+from jaxmbs.study.distributions import Uniform as Uniform
 from jaxmbs.study.order_statistics import anytime_interval as anytime_interval
 from jaxmbs.study.order_statistics import interval as interval
 from jaxmbs.study.order_statistics import samples_for_width as samples_for_width
@@ -24,6 +28,9 @@ from jaxmbs.study.report import Written as Written
 from jaxmbs.study.report import report as report
 from jaxmbs.study.run import resume as resume
 from jaxmbs.study.run import run as run
+from jaxmbs.study.sampling.tables import Discrete as Discrete
+from jaxmbs.study.sampling.tables import Empirical as Empirical
+from jaxmbs.study.sampling.tables import Mixture as Mixture
 from jaxmbs.study.save import save as save
 from jaxmbs.study.sensitivity import derivatives as derivatives
 from jaxmbs.study.sensitivity import sensitivity as sensitivity

@@ -92,15 +92,18 @@ class _StudyFile(Table):
 
 
 @functools.cache
-def study_file(known: Classes) -> Any:
-    """Table class of a study file that may contain the known classes."""
+def study_file(known: Classes, mechanism: bool = True) -> Any:
+    """Table class of a study file that may contain the known classes; mechanism = False: of all beside the mechanism."""
     outputs = dict[OutputName, any_of(Output, known)]
     dispersions = dict[DispersionName, any_distribution(known)]
+    first: dict[str, Any] = (
+        {"mechanism": (mechanism_table(known), stated("table", "the mechanism"))} if mechanism else {}
+    )
     return create_model(
         "StudyFile",
         __base__=_StudyFile,
         __doc__=_StudyFile.__doc__,
         dispersions=(dispersions, _StudyFile.model_fields["dispersions"]),
-        mechanism=(mechanism_table(known), stated("table", "the mechanism")),
+        **first,
         outputs=(outputs, stated("table per output", "what is kept of each sample", default=dict)),
     )

@@ -63,6 +63,6 @@ def test_what_is_wrong_is_said_with_its_key_and_nothing_is_written(tmp_path):
     with pytest.raises(mbs.ModelError, match=r"q0 has shape \(3,\); pass \(2,\)"):
         save(model, tmp_path / "x.toml", q0=[0, 0, 0], **given)
     measured = {"lower.mass": {"distribution": "empirical", "file": str(tmp_path / "no.csv"), "columns": ["m"]}}
-    with pytest.raises(mbs.ModelError, match=r"no file .*no\.csv"):
+    with pytest.raises(InputError, match=r'dispersions\."lower\.mass"\.file: "no\.csv" cannot be read'):
         save(model, tmp_path / "x.toml", **given | {"dispersions": measured})
     assert not list(tmp_path.iterdir())

@@ -31,12 +31,18 @@ def beside_study(folder: Path, data: dict[str, Any], trust: bool = False) -> dic
 
 def measured(file: Any) -> dict[str, bytes]:
     """Content of the CSV files of a study."""
-    found, problems = {}, []
+    found: dict[str, bytes] = {}
+    problems: list[Problem] = []
     for name, table in file.dispersions.items():
         if isinstance(table, Empirical):
             source = Path(table.file)
             try:
-                found[source.name] = source.read_bytes()
+                content = source.read_bytes()
+                if found.setdefault(source.name, content) != content:
+                    message = (
+                        f'there is another "{source.name}", and a study\'s files lie beside it; give it another name'
+                    )
+                    problems.append(Problem(dotted(("dispersions", name, "file")), message))
             except OSError as error:
                 message = f'"{source.name}" cannot be read beside the study: {error.strerror}'
                 problems.append(Problem(dotted(("dispersions", name, "file")), message))
