@@ -134,8 +134,12 @@ class Study:
     __hash__ = None  # pyright: ignore[reportAssignmentType]
 
     def __repr__(self) -> str:
-        counts = {"dispersions": self.dispersions.items, "outputs": self.outputs, "criteria": self.criteria}
-        return f"<Study of {self.model.name!r}: {', '.join(f'{len(x)} {k}' for k, x in counts.items())}>"
+        named = (
+            (self.dispersions.items, "dispersion", "dispersions"), (self.outputs, "output", "outputs"),
+            (self.criteria, "criterion", "criteria"),
+        )  # fmt: skip
+        said = ", ".join(f"{len(x)} {one if len(x) == 1 else several}" for x, one, several in named)
+        return f"<Study of {self.model.name!r}: {said}>"
 
     def _said(self) -> list[Any]:
         """All that decides of its samples."""
@@ -214,9 +218,14 @@ class Study:
         return Design(self.plan.design, self.dispersions.inputs, self.n, self.seed, self.plan.levels)
 
     @property
+    def data(self) -> Mapping[str, bytes]:
+        """Content of the CSV files that the study names, by name."""
+        return self.file.data
+
+    @property
     def files(self) -> dict[str, bytes]:
         """Content of the files that the study needs beside its own, by name."""
-        return {**self.catalogue.modules, **self.file.data}
+        return {**self.catalogue.modules, **self.data}
 
     @property
     def hashes(self) -> dict[str, str]:

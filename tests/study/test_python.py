@@ -190,7 +190,7 @@ def test_measured_values_are_of_the_file_that_was_named(pendulum, tmp_path, monk
     lot = mbs.study.Empirical(file="lot.csv", columns=["mass"])
     study = Study(model=pendulum, dispersions={"lower.mass": lot}, outputs=SPEED)
     monkeypatch.chdir(tmp_path / "b")
-    assert study.files == {"lot.csv": b"mass\n1.0\n3.0\n"} and replace(study, criteria=["speed < 3 rad/s"]).files
+    assert study.files == {"lot.csv": b"mass\n1.0\n3.0\n"} == replace(study, criteria=["speed < 3 rad/s"]).files
     assert 'file = "lot.csv"' in study.content.decode(), "beside the study"
     (tmp_path / "c").mkdir()
     assert save(study, tmp_path / "c" / "study.toml") == study
