@@ -282,7 +282,7 @@ def _of_robot(path: str | Path, content: bytes, need: str, model: Model) -> Stud
             "a study needs dispersions and outputs, which a file of this kind cannot have; write the mechanism with "
         )
         raise InputError(Problem("", f"{message}mbs.save(mbs.load({str(path)!r}), NAME.toml) and add them"))
-    return Study(model=model, file=File(content, Path(path), catalogue({}, None, False)))
+    return Study(model=model, file=File(content, Path(path), catalogue({}, None, False, tables.OWN)))
 
 
 def _study(path: Path, content: bytes, need: str, trust: bool, files: Path | None) -> Study:

@@ -58,7 +58,7 @@ def test_a_run_of_it_is_whole_and_the_same_bits_as_that_of_its_file(study, tmp_p
     freed = Study(**parts(study) | {"model": mbs.free(study.model, ["cart.com", "spring.point_a"])})
     assert freed == study and freed.path is None
     stores = [run(s, 64, tmp_path / name, 64) for name, s in (("python", freed), ("file", study))]
-    record = json.loads((stores[0].folder / "provenance.json").read_text())
+    record = json.loads((stores[0].folder / "provenance.json").read_text(encoding="utf-8"))
     assert record["file_sha256"] == freed.sha256 != study.sha256 and "study" not in record["origin"]["commits"]
     assert read(stores[0].folder / "study.toml") == study
     assert resume(stores[0].folder).finished()["samples"] == 64
