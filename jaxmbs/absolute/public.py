@@ -171,7 +171,8 @@ def reactions(
 
 @compiles_itself("base", "solver")
 def _reactions(model: Model, q: Any, v: Any, tau: Any, t: Any, mode: Any, *, base: Any, solver: str) -> jax.Array:
-    found = _assembled(model, q, v, tau, t, mode, base, False)
+    state, tau = _state(model, q, v, tau, t, mode)
+    found = assembled(state, tau, base, False)
     s, dtype = found.system, found.system.force.dtype
     _, multipliers = _solved(model, s, {}, solver)
     wrench = jnp.einsum("ark,ar->ak", s.near, multipliers)  # moment about the centre of mass, body axes; force, world
@@ -184,7 +185,10 @@ def _reactions(model: Model, q: Any, v: Any, tau: Any, t: Any, mode: Any, *, bas
     in_frame = jnp.concatenate([jnp.einsum("axy,ax->ay", C, x) for x in (moment, force)], axis=1)
     turn = A[:n] @ C[:n]
     drives = [jnp.einsum("axy,ax->ay", turn, x) for x in (found.drives[:, :3], found.drives[:, 3:])]
-    return in_frame.at[:n].add(jnp.concatenate(drives, axis=1)).astype(dtype)
+    out = in_frame.at[:n].add(jnp.concatenate(drives, axis=1))
+    for name, F in state.loads.on_cut.items():
+        out = out.at[n + model.loop_names.index(name)].add(state.tree.vector(list(F.scalars())))
+    return out.astype(dtype)
 
 
 def rows(model: Model, planar: bool = False) -> dict[str, slice]:
