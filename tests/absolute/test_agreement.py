@@ -87,6 +87,30 @@ def test_reactions_hold_what_acts_in_cut_joints():
     np.testing.assert_allclose(got, mbs.joint_reactions(sprung_pin(-11.81)[0], q, v), rtol=0, atol=1e-11)
 
 
+@pytest.mark.interpreted
+def test_traced_locks_give_no_numbers():
+    """One row is free, the other is locked."""
+    model, q, v = sprung_pin()
+    modes = jax.tree_util.tree_map(lambda *x: jnp.stack(x), model.mode(), model.mode(lock="sheet"))
+
+    def numbers(mode):
+        s = mbs.absolute.system(model, q, v, mode=mode)
+        found = mbs.absolute.accelerations(model, q, v, mode=mode)
+        return (
+            s.inertia,
+            s.force,
+            s.near,
+            s.far,
+            s.target,
+            s.residual,
+            *found,
+            mbs.absolute.reactions(model, q, v, mode=mode),
+        )
+
+    for free, locked in jax.vmap(numbers)(modes):
+        assert np.isfinite(free).all() and np.isnan(locked).all()
+
+
 @pytest.mark.parametrize("name", ["double pendulum", "point masses", "crank-slider", "solar array"])
 @pytest.mark.usually("point masses")
 def test_in_a_plane(name):
