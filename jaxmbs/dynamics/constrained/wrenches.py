@@ -18,10 +18,10 @@ from jaxmbs.spatial.scalar import where
 
 class Acting(NamedTuple):
     """matrices: per node "body:<name>" (rows, 6) or "rate:<joint>" (rows, nv of the joint), the velocities along the rows
-    of a constraint per unit flow of the node; on_bodies: whether the nodes are bodies."""
+    of a constraint per unit flow of the node; flow (rows,): the velocity along them that the constraint prescribes."""
 
     matrices: dict[str, jax.Array]
-    on_bodies: bool
+    flow: jax.Array
 
 
 def acting(state: State, found: Constraints) -> Iterator[Acting]:
@@ -33,17 +33,20 @@ def acting(state: State, found: Constraints) -> Iterator[Acting]:
             for row in c.rows:
                 for i, F in c.on_links(row.wrench).items():
                     rows.setdefault(f"body:{s.links[i].body}", []).append(vector(list(F.scalars())))
-            matrices = {node: jnp.stack(found) for node, found in rows.items()}
+            matrices = {node: jnp.stack(wrenches) for node, wrenches in rows.items()}
+            rates = [row.rate for row in c.rows]  # the motion of rheonomic tree joints is in the flows of the bodies
         else:
             columns = [vector(list(row)) for row in found.J[start : start + count]]
             J = jnp.stack(columns) if columns else jnp.zeros((0, s.nv), state.tree.dtype)
             parts = zip(s.links, s.v_slices, strict=True)
             matrices = {f"rate:{link.name}": J[:, p] for link, p in parts if link.joint.nv}
+            rates = list(found.free[start : start + count])
         start += count
+        flow = -vector(rates)
         if state.holds is not None:
             on = state.holds[k]
-            matrices = {n: jnp.where(on, x, 0.0) for n, x in matrices.items()}
-        yield Acting(matrices, isinstance(c, Connection))
+            matrices, flow = {n: jnp.where(on, x, 0.0) for n, x in matrices.items()}, jnp.where(on, flow, 0.0)
+        yield Acting(matrices, flow)
 
 
 def reactions(state: State, tau: Any, prescribed: Any) -> tuple[list[Force], list[Force]]:
