@@ -71,7 +71,8 @@ def system(
     three coordinates (x, y, phi) per body instead, along the world axes of the plane in cyclic order and about its
     normal. Tree joints and loops alike are equations. tau (nv,): generalized forces, put into the joints as wrenches; mode:
     switches of force elements and loops; base: motion of the world [Y 2.3]. Raises ModelError for joints that are not
-    served (General), constraint elements, wrong shapes, a lock, and mechanisms that do not move in a plane.
+    served (General), constraint elements, wrong shapes, a lock, and mechanisms that do not move in a plane; a lock that is
+    traced gives NaN.
 
     >>> model = mbs.library.crank_slider().build()
     >>> s = mbs.absolute.system(model, [0.0, 0.0, 0.0], [0.0, 0.0, 0.0])
@@ -86,7 +87,7 @@ def system(
 def _system(
     model: Model, q: Any, v: Any, tau: Any, t: Any, mode: Any, *, base: MovingBase | None, planar: bool
 ) -> System:
-    return _assembled(model, q, v, tau, t, mode, base, planar).system
+    return _unless_locked(mode, _assembled(model, q, v, tau, t, mode, base, planar).system)
 
 
 def accelerations(
@@ -133,9 +134,7 @@ def _accelerations(
 ) -> tuple[jax.Array, jax.Array]:
     s = _assembled(model, q, v, tau, t, mode, base, planar).system
     X, multipliers = _solved(model, s, known, solver)
-    if mode is not None:
-        X = jnp.where(jnp.any(mode.lock), jnp.nan, X)  # a traced lock, which nobody could refuse
-    return X, multipliers[s.rows]
+    return _unless_locked(mode, (X, multipliers[s.rows]))
 
 
 def _solved(model: Model, s: System, known: Any, solver: str) -> Solution:
@@ -171,7 +170,8 @@ def reactions(
 
 @compiles_itself("base", "solver")
 def _reactions(model: Model, q: Any, v: Any, tau: Any, t: Any, mode: Any, *, base: Any, solver: str) -> jax.Array:
-    found = _assembled(model, q, v, tau, t, mode, base, False)
+    state, tau = _state(model, q, v, tau, t, mode)
+    found = assembled(state, tau, base, False)
     s, dtype = found.system, found.system.force.dtype
     _, multipliers = _solved(model, s, {}, solver)
     wrench = jnp.einsum("ark,ar->ak", s.near, multipliers)  # moment about the centre of mass, body axes; force, world
@@ -184,7 +184,10 @@ def _reactions(model: Model, q: Any, v: Any, tau: Any, t: Any, mode: Any, *, bas
     in_frame = jnp.concatenate([jnp.einsum("axy,ax->ay", C, x) for x in (moment, force)], axis=1)
     turn = A[:n] @ C[:n]
     drives = [jnp.einsum("axy,ax->ay", turn, x) for x in (found.drives[:, :3], found.drives[:, 3:])]
-    return in_frame.at[:n].add(jnp.concatenate(drives, axis=1)).astype(dtype)
+    out = in_frame.at[:n].add(jnp.concatenate(drives, axis=1))
+    for name, F in state.loads.on_cut.items():
+        out = out.at[n + model.loop_names.index(name)].add(state.tree.vector(list(F.scalars())))
+    return _unless_locked(mode, out.astype(dtype))
 
 
 def rows(model: Model, planar: bool = False) -> dict[str, slice]:
@@ -212,6 +215,14 @@ def _check(model: Model, mode: Mode | None, base: MovingBase | None, planar: boo
         raise ModelError("absolute coordinates in a plane: the world is at rest; use planar=False with a moving base")
     refuse_armature(model, "absolute coordinates", "use mbs.forward_dynamics or mbs.constrained_dynamics")
     arcs(model.structure)
+
+
+def _unless_locked(mode: Mode | None, x: Any) -> Any:
+    """x, with NaN for its numbers where something is locked: a traced lock, which nobody could refuse."""
+    if mode is None or mode.lock is None:
+        return x
+    locked = jnp.any(mode.lock)
+    return jax.tree_util.tree_map(lambda y: y if y.dtype == bool else jnp.where(locked, jnp.nan, y), x)
 
 
 def _assembled(model: Model, q: Any, v: Any, tau: Any, t: Any, mode: Any, base: Any, planar: bool) -> Assembled:

@@ -61,6 +61,56 @@ def test_reactions():
     assert relative(got, joint_reactions(model, q, v, a)) < EXACT
 
 
+def sprung_pin(gravity=-9.81):
+    """(model, q, v): a body in the xz plane that a cut pin with a sprung and damped coil holds."""
+    mech = mbs.Mechanism("sprung pin", gravity=(0, 0, gravity))
+    mech.add_body("flap", 2.0, (0.5, 0, -0.2), (0.1, 0.2, 0.1))
+    pose = mbs.Pose((0, 0, 0), ((1, 0, 0), (0, 0, -1), (0, 1, 0)))
+    mech.add_joint("sheet", mbs.Planar(), "world", "flap", pose, pose)
+    mech.close_loop("pin", mbs.Revolute((0, 1, 0)), "world", "flap")
+    mech.add_force("coil", mbs.TorsionSpring("pin", stiffness=30.0, damping=2.0, rest_angle=1.0))
+    mech.add_force("oil", mbs.Damper("pin", damping=3.0))
+    angle = np.array([c.name.endswith(".angle") for c in mech.build().coordinates])
+    return mech.build(), 0.3 * angle, 0.4 * angle
+
+
+@pytest.mark.interpreted
+def test_reactions_hold_what_acts_in_cut_joints():
+    """With and without elements and the loop, and on a base that rises, which is more gravity."""
+    model, q, v = sprung_pin()
+    for mode in (None, model.mode(off="coil"), model.mode(off="pin")):
+        got, want = (f(model, q, v, mode=mode) for f in (mbs.absolute.reactions, mbs.joint_reactions))
+        assert np.abs(want[1, 1]) > 1  # the coil and the oil, about the pin
+        np.testing.assert_allclose(got, want, rtol=0, atol=1e-11)
+    lift = mbs.textbook.MovingBase(position=lambda t: jnp.stack([0 * t, 0 * t, t**2]))
+    got = mbs.absolute.reactions(model, q, v, base=lift)
+    np.testing.assert_allclose(got, mbs.joint_reactions(sprung_pin(-11.81)[0], q, v), rtol=0, atol=1e-11)
+
+
+@pytest.mark.interpreted
+def test_traced_locks_give_no_numbers():
+    """One row is free, the other is locked."""
+    model, q, v = sprung_pin()
+    modes = jax.tree_util.tree_map(lambda *x: jnp.stack(x), model.mode(), model.mode(lock="sheet"))
+
+    def numbers(mode):
+        s = mbs.absolute.system(model, q, v, mode=mode)
+        found = mbs.absolute.accelerations(model, q, v, mode=mode)
+        return (
+            s.inertia,
+            s.force,
+            s.near,
+            s.far,
+            s.target,
+            s.residual,
+            *found,
+            mbs.absolute.reactions(model, q, v, mode=mode),
+        )
+
+    for free, locked in jax.vmap(numbers)(modes):
+        assert np.isfinite(free).all() and np.isnan(locked).all()
+
+
 @pytest.mark.parametrize("name", ["double pendulum", "point masses", "crank-slider", "solar array"])
 @pytest.mark.usually("point masses")
 def test_in_a_plane(name):

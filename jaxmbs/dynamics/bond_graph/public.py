@@ -148,12 +148,10 @@ class _Drawing:
         for name, count, rows in zip(
             self.tree.model.constraint_names, row_counts(self.state), acting(self.state, found), strict=True
         ):
-            part = slice(start, start + count)
-            effort, given = multipliers[part], -self._array(found.free[part])
+            effort = multipliers[start : start + count]
             start += count
             constraint = self._node("0", "constraint", name, None)
-            flow = jnp.zeros_like(given) if rows.on_bodies else given
-            self._join(self._vertex("Sf", "given", name), constraint, effort, flow)
+            self._join(self._vertex("Sf", "given", name), constraint, effort, rows.flow)
             for node, matrix in rows.matrices.items():
                 transformer = self._vertex("MTF", "row", f"{name}/{self.vertices[node].name}")
                 self._join(constraint, transformer, effort, matrix @ self.flows[node])

@@ -12,17 +12,16 @@ from jaxmbs.dynamics.constrained.constraints import Connection, Constraints, con
 from jaxmbs.dynamics.constrained.multipliers import constrained_dynamics
 from jaxmbs.dynamics.recursive import rnea
 from jaxmbs.dynamics.state import State
-from jaxmbs.model.joints.base import wrench_along
-from jaxmbs.spatial import ZERO_FORCE, ZERO_MOTION, Force, Transform, kernel
+from jaxmbs.spatial import ZERO_FORCE, ZERO_MOTION, Force, kernel
 from jaxmbs.spatial.scalar import where
 
 
 class Acting(NamedTuple):
     """matrices: per node "body:<name>" (rows, 6) or "rate:<joint>" (rows, nv of the joint), the velocities along the rows
-    of a constraint per unit flow of the node; on_bodies: whether the nodes are bodies."""
+    of a constraint per unit flow of the node; flow (rows,): the velocity along them that the constraint prescribes."""
 
     matrices: dict[str, jax.Array]
-    on_bodies: bool
+    flow: jax.Array
 
 
 def acting(state: State, found: Constraints) -> Iterator[Acting]:
@@ -34,36 +33,37 @@ def acting(state: State, found: Constraints) -> Iterator[Acting]:
             for row in c.rows:
                 for i, F in c.on_links(row.wrench).items():
                     rows.setdefault(f"body:{s.links[i].body}", []).append(vector(list(F.scalars())))
-            matrices = {node: jnp.stack(found) for node, found in rows.items()}
+            matrices = {node: jnp.stack(wrenches) for node, wrenches in rows.items()}
+            rates = [row.rate for row in c.rows]  # the motion of rheonomic tree joints is in the flows of the bodies
         else:
             columns = [vector(list(row)) for row in found.J[start : start + count]]
             J = jnp.stack(columns) if columns else jnp.zeros((0, s.nv), state.tree.dtype)
             parts = zip(s.links, s.v_slices, strict=True)
             matrices = {f"rate:{link.name}": J[:, p] for link, p in parts if link.joint.nv}
+            rates = list(found.free[start : start + count])
         start += count
+        flow = -vector(rates)
         if state.holds is not None:
             on = state.holds[k]
-            matrices = {n: jnp.where(on, x, 0.0) for n, x in matrices.items()}
-        yield Acting(matrices, isinstance(c, Connection))
+            matrices, flow = {n: jnp.where(on, x, 0.0) for n, x in matrices.items()}, jnp.where(on, flow, 0.0)
+        yield Acting(matrices, flow)
 
 
 def reactions(state: State, tau: Any, prescribed: Any) -> tuple[list[Force], list[Force]]:
     """(per block, the wrench of each tree joint on its link; that of each cut joint on its second body, at frame b)."""
     tree, s = state.tree, state.tree.structure
     a, multipliers, _ = constrained_dynamics(state, tau, prescribed)
-    on_link, in_loop, placed = _wrenches(state, multipliers)
+    on_link, in_loop = _wrenches(state, multipliers)
     blocks = zip(tree.blocks, state.wrenches, strict=True)
     applied = [F + on_link.get(b.nodes[0], ZERO_FORCE) for b, F in blocks]  # every block is one link here
-    for name, values in state.loads.on_cut.items():
-        joint = s.loop_by_name[name].joint
-        own = _along(joint, tree.values.of(name, joint.numbers), placed[name], values)
-        in_loop[name] = in_loop[name] + own
+    for name, F in state.loads.on_cut.items():
+        in_loop[name] = in_loop[name] + F
     return rnea.joint_wrenches(state, a, applied)[0], [in_loop[loop.name] for loop in s.loops]
 
 
 def impulses(state: State, jump: Any, multipliers: Any) -> tuple[list[Force], list[Force]]:
     """As `reactions`, for a velocity jump: the impulses that the joints transmit; state: must be at rest."""
-    on_link, in_loop, _ = _wrenches(state, multipliers)
+    on_link, in_loop = _wrenches(state, multipliers)
     applied = [on_link.get(b.nodes[0], ZERO_FORCE) for b in state.tree.blocks]
     found = rnea.joint_wrenches(state, jump, applied, ZERO_MOTION)[0]
     if state.tree.structure.rheonomic:  # the forces of the given motion are finite, so they are not impulses
@@ -72,18 +72,11 @@ def impulses(state: State, jump: Any, multipliers: Any) -> tuple[list[Force], li
     return found, [in_loop[loop.name] for loop in state.tree.structure.loops]
 
 
-@kernel
-def _along(joint: Any, numbers: Any, X: Transform, values: Any) -> Force:
-    return wrench_along(joint, numbers, X, values)
-
-
-def _wrenches(state: State, multipliers: Any) -> tuple[dict[int, Force], dict[str, Force], dict[str, Transform]]:
-    """({link: wrench of all constraints together on it}, {cut joint: its wrench on the second body, at frame b}, {cut
-    joint: placement of b in a})."""
+def _wrenches(state: State, multipliers: Any) -> tuple[dict[int, Force], dict[str, Force]]:
+    """({link: wrench of all constraints together on it}, {cut joint: its wrench on the second body, at frame b})."""
     s, start = state.tree.structure, 0
     on_link: dict[int, Force] = {}
     in_loop: dict[str, Force] = {}
-    placed: dict[str, Transform] = {}
     for k, (c, count) in enumerate(zip(connections(state), row_counts(state), strict=True)):
         if isinstance(c, Connection):
             own = tuple(multipliers[r] for r in range(start, start + count))
@@ -93,9 +86,9 @@ def _wrenches(state: State, multipliers: Any) -> tuple[dict[int, Force], dict[st
             for i, F in c.on_links(wrench).items():
                 on_link[i] = on_link[i] + F if i in on_link else F
             if c.name in s.loop_by_name:
-                in_loop[c.name], placed[c.name] = wrench, c.X
+                in_loop[c.name] = wrench
         start += count
-    return on_link, in_loop, placed
+    return on_link, in_loop
 
 
 @kernel

@@ -42,7 +42,7 @@ def _efforts(scene: TreeScene, loads: tuple[Any, Any, Any]) -> Efforts:
     found: list[tuple[str, Sequence[Scalar]]] = [(f"body:{body}", F.scalars()) for body, F in on_body.items()]
     for joint, f in on_joint.items():
         if joint in s.loop_by_name:
-            found += [(f"body:{body}", F.scalars()) for body, F in scene.cut_wrenches(joint, f).items()]
+            found += [(f"body:{body}", F.scalars()) for body, F in scene.cut_wrenches(joint, f)[0].items()]
         else:
             found.append((f"rate:{joint}", f))
     if on_all:

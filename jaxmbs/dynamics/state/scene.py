@@ -33,11 +33,13 @@ def _freedoms(joint: Joint, numbers: Numbers, a: Frame, b: Frame) -> tuple[tuple
 
 
 @kernel
-def _on_ends(joint: Joint, numbers: Numbers, a: Frame, b: Frame, values: tuple[Scalar, ...]) -> tuple[Force, Force]:
-    """Wrenches on both links."""
+def _on_ends(
+    joint: Joint, numbers: Numbers, a: Frame, b: Frame, values: tuple[Scalar, ...]
+) -> tuple[Force, Force, Force]:
+    """Wrenches on both links, and the latter at frame b."""
     X, _, _ = relative(a, b)
     F = wrench_along(joint, numbers, X, values)
-    return a.in_link.force_to_parent(X.force_to_parent(-F)), b.in_link.force_to_parent(F)
+    return a.in_link.force_to_parent(X.force_to_parent(-F)), b.in_link.force_to_parent(F), F
 
 
 class TreeScene:
@@ -78,12 +80,13 @@ class TreeScene:
         state = self.body(body)
         return _frame_on(state.body @ pose, state.placement, state.velocity)
 
-    def cut_wrenches(self, name: str, values: Sequence[Scalar]) -> dict[str, Force]:
-        """{body: wrench on its link} of generalized forces along the freedoms of a cut joint [Y 3.199]."""
+    def cut_wrenches(self, name: str, values: Sequence[Scalar]) -> tuple[dict[str, Force], Force]:
+        """Of generalized forces along the freedoms of a cut joint [Y 3.199]: {body: wrench on its link}, and the wrench on
+        the second body at frame b, in its axes."""
         loop = self.tree.structure.loop_by_name[name]
         numbers = self.tree.values.of(name, loop.joint.numbers)
-        on_a, on_b = _on_ends(loop.joint, numbers, *self._ends(loop), tuple(values))
-        return {body: F for body, F in ((loop.body_a, on_a), (loop.body_b, on_b)) if body != WORLD}
+        on_a, on_b, at_b = _on_ends(loop.joint, numbers, *self._ends(loop), tuple(values))
+        return {body: F for body, F in ((loop.body_a, on_a), (loop.body_b, on_b)) if body != WORLD}, at_b
 
     def masses(self) -> dict[str, Any]:
         """{body: (mass, centre of mass)} of the bodies that have mass."""
@@ -157,7 +160,7 @@ class LinkLoads:
     def __init__(self) -> None:
         self.on_link: dict[int, Force] = {}
         self.on_joint: dict[int, Scalar] = {}
-        self.on_cut: dict[str, tuple[Scalar, ...]] = {}  # along the freedoms of cut joints, in on_link too
+        self.on_cut: dict[str, Force] = {}  # by cut joint, on its second body at frame b; in on_link too
 
     def add_wrench(self, link: int, wrench: Force) -> None:
         self.on_link[link] = self.on_link[link] + wrench if link in self.on_link else wrench
@@ -178,11 +181,10 @@ def loads(scene: TreeScene, mode: Mode | None) -> LinkLoads:
             total.add_wrench(s.find_body(body), wrench)
         for joint, values in on_joint.items():
             if joint in s.loop_by_name:
-                for body, wrench in scene.cut_wrenches(joint, values).items():
+                on_links, at_b = scene.cut_wrenches(joint, values)
+                for body, wrench in on_links.items():
                     total.add_wrench(s.find_body(body), wrench)
-                total.on_cut[joint] = tuple(
-                    add(x, y) for x, y in zip(total.on_cut.get(joint, (0,) * len(values)), values, strict=True)
-                )
+                total.on_cut[joint] = total.on_cut[joint] + at_b if joint in total.on_cut else at_b
                 continue
             for k, value in enumerate(values, s.v_slices[s.find_joint(joint)].start):
                 total.add_joint(k, value)

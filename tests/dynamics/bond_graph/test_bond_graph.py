@@ -274,6 +274,40 @@ def test_a_violated_constraint_leaves_a_flow():
     assert float(jnp.abs(off.residuals()["constraint:blade"]).max()) == 0
 
 
+@pytest.mark.interpreted
+def test_a_cut_joint_that_moves_in_time_gives_the_power_that_it_needs():
+    """A body that a closure lifts, z = 0.3 sin 2t, on a rail, also on one that moves by itself; and as a function."""
+
+    def closure(z, G, t):
+        return jnp.stack([z[2] - 0.3 * jnp.sin(2 * t)])
+
+    def upwards(q, t):
+        return jnp.stack([0 * t, 0 * t, q[0] + 0.1 * jnp.cos(t)])
+
+    t, m, g = 0.4, 2.0, 9.81
+    z, rate, acceleration = 0.3 * np.sin(2 * t), 0.6 * np.cos(2 * t), -1.2 * np.sin(2 * t)
+    for kind in ("closure", "function", "closure on a moving rail"):
+        mech, rail, own = mbs.Mechanism("lift", gravity=(0, 0, -g)), mbs.Prismatic((0, 0, 1)), (0.0, 0.0)
+        if kind.endswith("moving rail"):
+            rail, own = mbs.General(upwards, lambda q, t: jnp.eye(3), 1), (0.1 * np.cos(t), -0.1 * np.sin(t))
+        mech.add_body("load", m, (0.1, 0, 0), (0.1, 0.2, 0.1))
+        mech.add_joint("rail", rail, "world", "load")
+        if kind == "function":
+            lifted = mbs.Holonomic(lambda model, t, q, v: jnp.stack([q[0] - 0.3 * jnp.sin(2 * t)]))
+            mech.add_constraint("drive", lifted)
+        else:
+            joint = mbs.General(lambda q, t: jnp.zeros(3), lambda q, t: jnp.eye(3), 5, closure=closure)
+            mech.close_loop("drive", joint, "world", "load")
+        model = mech.build()
+        graph = mbs.textbook.bond_graph(model, [z - own[0]], [rate - own[1]], t=t)
+        powers = {name: float(power) for name, power in graph.powers().items()}
+        assert powers["given:drive"] == pytest.approx(-m * (g + acceleration) * rate, rel=1e-12), kind
+        assert abs(sum(powers.values())) < 1e-12, kind
+        assert max(float(jnp.abs(r).max(initial=0)) for r in graph.residuals().values()) < 1e-12, kind
+    off = mbs.textbook.bond_graph(model, [z - own[0]], [rate - own[1]], t=t, mode=model.mode(off="drive"))
+    assert float(off.bond("given:drive", "constraint:drive").flow[0]) == 0
+
+
 def test_the_nodes_of_the_source_pass_energy_through_the_transformer():
     """[K 1, fig. 2]: nodes x', y', phi'; what x loses on the circle, y gets, through the constraint."""
     mech = mbs.Mechanism("skate")
