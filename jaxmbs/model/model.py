@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxmbs.model.errors import ModelError, unknown
-from jaxmbs.model.fields import Element, check_together
+from jaxmbs.model.fields import check_together
 from jaxmbs.model.given import AnyShape, shape_of
 from jaxmbs.model.joints import Coordinate
 from jaxmbs.model.kinds import Kind, checked_rows
@@ -333,10 +333,8 @@ def _array(value: Any) -> jax.Array:
 
 def _check_elements(model: Model, changed: Iterable[str], where: str) -> None:
     """Check what elements require of their numbers in combination, if some have changed and none of them is traced."""
-    for name in dict.fromkeys(n.partition(".")[0] for n in changed):
-        element = model.structure.elements.get(name)
-        if element is None or type(element).requirements is Element.requirements:
-            continue
+    demanding = model.structure.demanding
+    for name, element in dict.fromkeys(demanding[n] for n in changed if n in demanding):
         found = {path: get(model, f"{name}.{path}") for path in element.numbers}
         if not any(is_traced(x) for x in found.values()):
             try:

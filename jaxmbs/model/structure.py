@@ -138,6 +138,16 @@ class Structure:
         return {name: x for name, x in found if isinstance(x, Element)}
 
     @cached_property
+    def demanding(self) -> dict[str, tuple[str, Element]]:
+        """By parameter, what requires something of its numbers in combination, with the prefix of their names: elements,
+        and conditions and actions of events."""
+        found = list(self.elements.items())
+        for e in self.events:
+            found += [(e.name, e.when), *((e.prefix(action), action) for action in e.then)]
+        demands = [(name, x) for name, x in found if type(x).requirements is not Element.requirements]
+        return {f"{name}.{path}": (name, x) for name, x in demands for path in x.numbers}
+
+    @cached_property
     def body_index(self) -> dict[str, int]:
         return {WORLD: -1} | {link.body: i for i, link in enumerate(self.links)}
 

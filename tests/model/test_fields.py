@@ -10,6 +10,7 @@ import pytest
 import jaxmbs as mbs
 from jaxmbs.io.catalogue import builtin
 from jaxmbs.io.generated import in_files, table_of
+from jaxmbs.model.events import Action
 from jaxmbs.model.fields import Element, declared, element, field, type_name
 from jaxmbs.model.forces.base import Force
 from jaxmbs.model.kinds import RULES, Kind, checked, checked_rows, refused
@@ -118,6 +119,35 @@ def test_what_numbers_must_satisfy_together_is_checked_everywhere():
     with pytest.raises(mbs.ModelError, match="vary 'magnet': row 2: reach must be more than least"):
         mbs.vary(model, {"magnet.reach": np.array([1.0, 2.0, 0.05])})
     mbs.vary(model, {"magnet.reach": np.array([0.3, 0.4]), "magnet.least": np.array([0.2, 0.3])})
+
+
+@element
+class Rebound(Action):
+    """Two numbers that depend on one another."""
+
+    joint: str = field(Kind.JOINT, "", "joint")
+    low: Any = field(Kind.NUMBER, "", "less than high")
+    high: Any = field(Kind.NUMBER, "", "more than low")
+
+    def requirements(self, p):
+        return {"high must be more than low": p["high"] > p["low"]}
+
+
+def test_numbers_of_conditions_and_actions_are_checked_together():
+    mech = mbs.library.double_pendulum()
+    actions = Rebound("elbow", 1.0, 2.0), Rebound("shoulder", 3.0, 4.0)
+    mech.add_event("stop", mbs.Distance("upper", "lower", value=2.0), actions)
+    mech.add_event("pass", mbs.Distance("upper", "lower", value=-2.0, along=(1, 0, 0)), mbs.Finish())
+    model = mech.build()
+    with pytest.raises(mbs.ModelError, match="set 'stop': value: a distance must be more than zero"):
+        mbs.set(model, {"stop.value": -1.0})
+    with pytest.raises(mbs.ModelError, match="vary 'stop': row 1: value: a distance must be more than zero"):
+        mbs.vary(model, {"stop.value": np.array([1.0, -1.0])})
+    with pytest.raises(mbs.ModelError, match="set 'pass': value: a distance must be more than zero"):
+        mbs.set(model, {"pass.along": (0, 0, 0)})
+    with pytest.raises(mbs.ModelError, match=r"set 'stop\.shoulder': high must be more than low"):
+        mbs.set(model, {"stop.shoulder.high": 2.5})
+    mbs.set(model, {"stop.elbow.high": 2.5, "stop.value": 1.0, "pass.value": -1.0})
 
 
 def test_thrust_profiles_are_checked_in_set_and_vary():

@@ -219,6 +219,17 @@ def test_of_the_state_of_two_wheels():
     assert measured(torque) == pytest.approx(1.2) and measured(torque, model.mode(off="coil")) == 0.0
 
 
+def test_a_force_without_a_body_is_refused_as_an_output():
+    mech = mbs.library.double_pendulum()
+    mech.add_force("drag", mbs.External(lambda model, t, q, v: -v))
+    mech.add_force("push", mbs.External(lambda model, t, q, v: jnp.ones(6), body="lower"))
+    model = mech.build()
+    for part in ("force", "torque"):
+        assert [key for key, _ in ElementForce("drag", part=part).unfit(model)] == ["name"]
+    assert "acts on no body and no joint" in next(ElementForce("drag").unfit(model))[1]
+    assert not list(ElementForce("push").unfit(model))
+
+
 @pytest.mark.parametrize("sequence", SEQUENCES)
 def test_angles_against_scipy(sequence):
     R = Rotation.random(rng=np.random.default_rng(5))

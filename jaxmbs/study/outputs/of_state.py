@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import jax.numpy as jnp
 
 from jaxmbs.model.fields import element, field
-from jaxmbs.model.forces.base import WORLD
+from jaxmbs.model.forces.base import WORLD, Force
 from jaxmbs.model.joints import Joint
 from jaxmbs.model.kinds import Kind
 from jaxmbs.spatial import ZERO3, Vector3
@@ -55,6 +55,9 @@ class ElementForce(OfState):
         forces = {f.name: f.element for f in model.structure.forces}
         if self.name not in forces:
             yield "name", f'there is no force element "{self.name}"; {choices(self.name, forces, "force elements")}'
+        elif not _acts_somewhere(forces[self.name]):
+            said = "acts on no body and no joint but gives generalized forces, which have no magnitude in common"
+            yield "name", f'"{self.name}" {said}; name another, or give it a body'
         elif bool(forces[self.name].joints) is (self.part == "force"):
             other = "torque" if self.part == "force" else "force"
             yield "part", f'this element has no {self.part}; write part = "{other}"'
@@ -71,6 +74,11 @@ class ElementForce(OfState):
                 square = sum(x * x for values in on_joint.values() for x in values)
                 return acts * jnp.sqrt(jnp.where(square > 0, square, 1.0)) * (square > 0), True
         raise AssertionError(self.name)
+
+
+def _acts_somewhere(force: Force) -> bool:
+    """Whether it names what it acts on, or acts on all bodies."""
+    return force.on_every_mass or any(getattr(force, f) is not None for f in (*force.bodies, *force.joints))
 
 
 @element
