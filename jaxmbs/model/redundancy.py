@@ -56,8 +56,8 @@ def without_dependent_rows(model: Model) -> Model:
 
 
 def with_rows_for(model: Model, before: Model) -> Model:
-    """The model with the rows of its cut joints chosen anew if numbers have changed that were zero or one by structure when
-    they were chosen, in `before`; if these are traced, or a motion is given, with every row."""
+    """The model with the rows of its cut joints chosen again, if numbers that were structural zeros or ones in `before` are
+    free now. If such a number is traced, or a joint moves by itself, every row is kept."""
     s, old = model.structure, before.structure
     moving = {x.name for x in (*s.links, *s.loops)}
     given = {n for n, x in model.overrides.items() if x is not before.overrides.get(n) and s.table[n][0].pinned}
@@ -92,7 +92,8 @@ def _pattern(p: Parameter, overrides: Mapping[str, Any]) -> tuple[float | None, 
     if p.name not in overrides:
         return p.pattern
     x = overrides[p.name]
-    if is_traced(x) or p.kind is Kind.INERTIA or np.size(x) % len(p.pattern):
+    shape = np.shape(x)
+    if is_traced(x) or p.kind is Kind.INERTIA or shape[len(shape) - len(p.shape) :] != p.shape:  # as a quaternion
         return (None,) * len(p.pattern)
     columns = np.asarray(x, float).reshape(-1, len(p.pattern)).T
     return tuple(k if k is not None and (c == k).all() else None for k, c in zip(p.pattern, columns, strict=True))

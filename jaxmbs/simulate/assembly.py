@@ -76,15 +76,12 @@ def _assemble(model: Model, q: Any, v: Any, t: Any, *, held_q: tuple[bool, ...],
     J, rate = _jacobian(state, found)
     own = J[:, moving_v]
     v = v.at[moving_v].add(-jnp.linalg.pinv(own, rtol=eps ** (2 / 3)) @ rate)
-    if state.tree.rolled:
-        g = jnp.where(found.holonomic, found.residual, 0.0)
-    else:
-        g = state.tree.vector([x if on else 0.0 for x, on in zip(found.residual, found.holonomic, strict=True)])
+    g = _gaps(state, found)
     met = jnp.max(jnp.abs(g), initial=0.0) < eps**0.5
     if model.structure.with_all_rows is not model.structure:  # those that no joint can change have to vanish as well
         whole = replace(model, structure=model.structure.with_all_rows)
-        rest = constraints(planned_state(whole, q, v, t, None))
-        met &= jnp.max(jnp.abs(_gaps(rest)), initial=0.0) < eps**0.5
+        every = planned_state(whole, q, v, t, None)
+        met &= jnp.max(jnp.abs(_gaps(every, constraints(every))), initial=0.0) < eps**0.5
     met &= jnp.max(jnp.abs(rate - own @ (jnp.linalg.pinv(own, rtol=eps ** (2 / 3)) @ rate)), initial=0.0) < eps**0.5
     size = jnp.linalg.svd(own, compute_uv=False) if min(own.shape) else jnp.ones(1, dtype)
     full = size[-1] > eps**0.5 * size[0]
@@ -92,9 +89,11 @@ def _assemble(model: Model, q: Any, v: Any, t: Any, *, held_q: tuple[bool, ...],
     return q, v, status, g
 
 
-def _gaps(found: Any) -> jax.Array:
+def _gaps(state: State, found: Any) -> jax.Array:
     """The residuals of holonomic rows, zero for the others."""
-    return jnp.where(np.asarray(found.holonomic, bool), jnp.stack([jnp.asarray(g) for g in found.residual]), 0.0)
+    if state.tree.rolled:
+        return jnp.where(found.holonomic, found.residual, 0.0)
+    return state.tree.vector([x if on else 0.0 for x, on in zip(found.residual, found.holonomic, strict=True)])
 
 
 def _jacobian(state: Any, found: Any) -> tuple[jax.Array, jax.Array]:

@@ -177,7 +177,9 @@ def body_numbers(tree: Tree) -> tuple[jax.Array, jax.Array, jax.Array]:
 def refuse_constraints(model: Model, where: str, remedy: str) -> None:
     """Raise ModelError if a model is no tree, for formulations that would leave its constraints out."""
     if model.structure.constrained:
-        raise ModelError(f"{where}: model {model.name!r} has constraints, and these formulas are of trees; {remedy}")
+        raise ModelError(
+            f"{where}: model {model.name!r} has constraints, and these formulas serve trees only; {remedy}"
+        )
 
 
 def system(state: State, base: MovingBase | None = None) -> System:

@@ -55,8 +55,8 @@ class JointSpring(_Spring):
 
 @element
 class TorsionSpring(_Spring):
-    """`JointSpring` under its older name, with `rest_angle` for `rest_coordinate`: the same element, whose numbers files
-    and programs of earlier versions name so.
+    """`JointSpring` under its older name, with `rest_angle` for `rest_coordinate`; files and programs of earlier versions
+    use it.
 
     >>> mech = mbs.library.double_pendulum()
     >>> mech.add_force("coil", mbs.TorsionSpring("elbow", stiffness=5.0, damping=0.1, rest_angle=1.6))
