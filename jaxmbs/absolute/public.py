@@ -107,7 +107,7 @@ def accelerations(
 
     solver: "dense", "schur" [Y 2.54] or "ldl" [Y 2.60, 2.61], which is linear in the number of bodies. prescribed: given
     accelerations (6,) or (3,) of bodies, by name [Y 2.3]; the wrench that they take is M X" - F - Q' lambda of their rows.
-    Multipliers stand in the order of `rows`: components of the joint's wrench on its second body (a tree joint's child,
+    Multipliers are in the order of `rows`: components of the joint's wrench on its second body (a tree joint's child,
     a loop's body b), in its joint axes there, [N] and [N m]; the forces act at the joint's point of the first body. Where
     equations depend on one another the multipliers are those of least norm (with "ldl", among the loops'). q (nq,), v (nv,),
     tau (nv,), base and errors as in `system`.
@@ -218,7 +218,7 @@ def _check(model: Model, mode: Mode | None, base: MovingBase | None, planar: boo
 
 
 def _unless_locked(mode: Mode | None, x: Any) -> Any:
-    """x, with NaN for its numbers where something is locked: a traced lock, which nobody could refuse."""
+    """x, with NaN in place of its numbers if something is locked: a traced lock cannot be refused by an error."""
     if mode is None or mode.lock is None:
         return x
     locked = jnp.any(mode.lock)

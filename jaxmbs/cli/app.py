@@ -71,7 +71,7 @@ def _of_packages() -> dict[str, EntryPoint]:
 
 
 def _command(entry: EntryPoint) -> Any:
-    """The command of an entry point; one that says why, where it does not load."""
+    """The command of an entry point; if it does not load, a command that says why."""
     try:
         found = entry.load()
     except Exception as error:  # a broken package must not break the others' commands

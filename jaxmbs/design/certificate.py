@@ -22,7 +22,7 @@ from jaxmbs.design.problem import Prepared
 
 AFFINE = 1e-9  # relative departure from linearity that counts as rounding
 STEPS = 400  # of Frank and Wolfe's method
-SURE = 1e-6  # relative to the size of the conditions: a bound that rounding cannot produce from zero
+SURE = 1e-6  # relative to the size of the conditions: a bound above this cannot be a zero with rounding errors
 
 
 @dataclass(frozen=True)

@@ -216,7 +216,7 @@ class _Search:
         return [min(fit, key=lambda p: p.cost).x] if fit else []
 
     def best(self, goals: list[_Goal], starts: list[list[np.ndarray]]) -> list[Any]:
-        """For each goal, of the searches from its starts, the best that ends within the conditions, or None; for a goal
+        """For each goal, the best of those searches from its starts that end within the conditions, or None; for a goal
         without a bound, the best point instead of the search."""
         p = self.prepared
         low, high = within_reach(p, p.starts()[0])

@@ -23,23 +23,22 @@ from jaxmbs.model.errors import unknown
 
 METHODS = ("least_squares", "adam", "constrained")
 Array = Any
-_PROCESS = secrets.token_hex()  # what only this process can know to be the same
+_PROCESS = secrets.token_hex()  # marks what can be recognised as the same only within this process
 
 
 @dataclass(frozen=True)
 class Problem:
     """What may change in a model, and what is wanted of it.
 
-    model: the mechanism at its nominal values; free: `Free`, `Factor` and `MassDistribution` items, all else stays;
-    objectives: what is wanted, conditions (goal "zero") and things to be made small (goal "least", their squares summed) or
-    low (goal "lowest", their mean, below zero too);
-    starts: number of searches, the first from the nominal values, others from random ones `spread` about them; seed: of all
-    random numbers; tolerance: largest residual of a condition that holds; max_steps: of a search; method: "least_squares"
+    model: the mechanism at its nominal values; free: `Free`, `Factor` and `MassDistribution` items, everything else
+    stays fixed; objectives: what is wanted, conditions (goal "zero") and quantities to be made small (goal "least": the
+    sum of their squares) or low (goal "lowest": their mean, which may become negative); starts: number of searches, the
+    first from the nominal values, the others from random ones, scattered about these by `spread`; seed: of all random
+    numbers; tolerance: largest residual of a condition that holds; max_steps: of a search; method: "least_squares"
     (Levenberg-Marquardt, bounds by projection), "adam" (stochastic: fresh configurations and samples in every step,
-    learning_rate), an optimiser of optax in its place, with a learning rate of its own, or "constrained" (conditions
-    exactly, the rest as small as they let it be: sequential quadratic programming from all starts together); study: the
-    `jaxmbs.study.Study` whose dispersions, outputs and simulation
-    objectives may use.
+    with `learning_rate`), another optimiser of optax, which has its own learning rate, or "constrained" (the conditions
+    hold exactly, and the rest is as small as they allow: sequential quadratic programming from all starts together);
+    study: the `jaxmbs.study.Study` whose dispersions, outputs and simulation objectives may use.
 
     >>> model = mbs.set(mbs.library.double_pendulum().build(), {"gravity": (0, 0, 0)})
     >>> lower = mbs.design.MassDistribution("lower", half_axes=(0.3, 0.3, 0.3))
@@ -61,10 +60,13 @@ class Problem:
 
 
 class Prepared:
-    """A problem made ready: its variables, the instances of every objective, and the function of both."""
+    """A problem prepared for a search: its variables, the instances of every objective, and the functions of both.
+
+    traded: the objectives that are not conditions become the first margins, with opposite sign, instead of the cost.
+    """
 
     def __init__(self, problem: Problem, traded: bool = False):
-        self.traded = traded  # what gets least is no cost, but the first of the margins, with the other sign
+        self.traded = traded
         self.problem, self.variables = problem, Variables(problem.model, problem.free)
         self.setting = Setting(problem.model, problem.seed, problem.study)
         self.objectives = tuple(o.ready(self.setting) for o in problem.objectives)
@@ -108,7 +110,7 @@ class Prepared:
             )
 
     def data(self, salt: int | None = None) -> tuple[Any, ...]:
-        """The instances of every objective; fresh ones of another salt."""
+        """The instances of every objective; each salt gives fresh ones."""
         seed = self.problem.seed if salt is None else (self.problem.seed + 1) * 1_000_003 + salt
         setting = Setting(self.problem.model, seed, self.problem.study)
         return tuple(o.data(setting) for o in self.objectives)
@@ -124,7 +126,7 @@ class Prepared:
         return np.concatenate([v.starts(p.starts, p.seed, p.spread), scattered], axis=1)
 
     def own(self, x: Array) -> list[Array]:
-        """The own unknowns of every objective's instances."""
+        """The additional unknowns (instances, unknowns) of every objective."""
         found, start = [], self.variables.size
         for shape, nominal in zip(self.own_sizes, self.own_starts, strict=True):
             found.append(x[start : start + nominal.size].reshape(shape if nominal.size else (0, 0)))
@@ -134,7 +136,8 @@ class Prepared:
     def measured(self, model: Model, x: Array, data: Any, motions: Any = None) -> list[Array]:
         """What every objective measures of a model.
 
-        motions: {samples: what the objectives of so many samples take from them, one (samples,) each}, where it is known.
+        motions: if already known, {number of samples: the values (samples,) that each objective with this number of
+        samples takes from the motions, in the order of the objectives}.
         """
         out, moving = [], {}
         known = {samples: list(taken) for samples, taken in (motions or {}).items()}
@@ -145,7 +148,7 @@ class Prepared:
                 out.append(evaluated(o, model, instances, rows))
             elif motions is not None:
                 out.append(known[o.samples].pop(0)[:, None])
-            else:  # those of the same samples share their simulation
+            else:  # objectives with the same number of samples share one simulation
                 if o.samples not in moving:
                     moving[o.samples] = moved(self.problem.study, model, instances)
                 out.append(o.number(moving[o.samples], self.problem.study))
@@ -156,7 +159,7 @@ class Prepared:
         return self.variables.at(self.variables.place(x[: self.variables.size]))
 
     def _taken(self, x: Array, data: Any, motions: Any = None) -> Any:
-        """(objective, what it measures, its constants) of all."""
+        """(objective, what it measures, its constants) for all objectives."""
         return list(
             zip(self.objectives, self.measured(self.model(x), x, data, motions), self.constants, strict=True)
         )  # fmt: skip
@@ -168,7 +171,8 @@ class Prepared:
         return jnp.concatenate([weighted(o, r) for (o, _, _), r in zip(taken, found, strict=True)]), _largest(taken)
 
     def in_parts(self, x: Array, data: Any, motions: Any = None) -> tuple[Array, Array, Array]:
-        """(what gets least, numbers that vanish, numbers that are not negative); motions: as in `measured`."""
+        """(cost to be minimised, values that must vanish, margins that must not be negative). motions: as in
+        `measured`."""
         costs, equal, margins = [jnp.zeros(())], [jnp.zeros(0)], [jnp.zeros(0)]
         for o, m, c in self._taken(x, data, motions):
             limit = limits(o, m, c)
@@ -185,18 +189,18 @@ class Prepared:
         return jnp.stack(costs).sum(), jnp.concatenate(equal), jnp.concatenate(margins)
 
     def largest(self, x: Array, data: Any, motions: Any = None) -> Array:
-        """The largest residual of every objective; the mean of what gets lowest."""
+        """The largest residual of every objective; for the goal "lowest", the mean of its values."""
         return _largest(self._taken(x, data, motions))
 
     def digest(self) -> str:
-        """What a checkpoint must agree with: the starts, the bounds and everything that was asked for."""
+        """Identifies the problem of a checkpoint: by the starts, the bounds and everything that was asked for."""
         p = self.problem
         settings = (p.seed, p.tolerance, p.method, p.max_steps, p.learning_rate, self.traded)
         numbers = [np.asarray(x, float) for x in (p.model.numbers, self.low, self.high, self.starts())]
         asked = {"free": tuple(p.free), "objectives": tuple(p.objectives), "study": p.study}
         try:
             return content.digest(asked | {"structure": p.model.structure, "settings": settings, "numbers": numbers})
-        except content.NotKnownError:  # a function that reads a file, say: nobody can tell whether it is the same again
+        except content.NotKnownError:  # such as a function that reads a file: its results may differ in another process
             with np.printoptions(threshold=sys.maxsize, floatmode="unique"):
                 return f"{_PROCESS} {(asked, numbers, p.model.structure, settings)!r}"
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Array = Any
 MOST = 200  # evaluations for one end
-FAR = 0.5  # share of the reach of a variable without bounds, beyond which an end is infinite
+FAR = 0.5  # an end is infinite if a variable without bounds has gone farther than this share of its way to the limit
 
 
 def ends(design: Design, level: float) -> dict[str, tuple[float, float]]:
@@ -77,7 +77,7 @@ def ends(design: Design, level: float) -> dict[str, tuple[float, float]]:
                 return Local(point, np.zeros(1), -side * place[k] / size[k], np.zeros(0), margin,
                              -side * moves[k] / size[k], np.zeros((0, len(point))), -gradient[None] / room)  # fmt: skip
 
-            ahead = inverse @ slopes[k]  # towards the end of the interval if the sum is a parabola
+            ahead = inverse @ slopes[k]  # direction to the end of the interval, exact for a quadratic sum of squares
             length = np.sqrt(max(float(slopes[k] @ ahead), 0.0))
             start = x + side * np.sqrt(room) * ahead / length if length > 0 else x
             return searched(local, np.clip(start, low, high), low, high, 1e-6, MOST).best

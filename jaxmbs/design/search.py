@@ -22,8 +22,8 @@ from jaxmbs.design.tally import current
 from jaxmbs.model import ModelError
 
 Array = Any
-# called with the number of steps, of the points that the last one evaluated, and the least cost so far, of points that meet
-# the conditions where a search tells these from what gets least; `tally` has how near they are to the conditions
+# called with (number of steps, number of points evaluated in the last one, smallest cost); if a search keeps conditions
+# apart from the cost, the smallest cost is that of points that meet them; `tally` has the violation of the conditions
 Progress = Callable[[int, int, float], None]
 KEEP = 5.0  # [s] between two checkpoints
 FEWER = 4  # the batch shrinks to this part when no more starts are running: each size is compiled once
@@ -31,11 +31,11 @@ FEWEST = 4
 
 
 def silent(steps: int, points: int, cost: float) -> None:
-    """Tells nothing."""
+    """Reports nothing."""
 
 
 def optimiser(method: Any) -> ModuleType:
-    """The module of a method's states and steps."""
+    """The module with the states and steps of a method."""
     return stochastic if method == "adam" or not isinstance(method, str) else least_squares
 
 
@@ -44,10 +44,10 @@ def search(
 ) -> tuple[Any, np.ndarray, np.ndarray]:
     """(final states of all starts, costs (steps, starts), largest residuals of the objectives at the first of them).
 
-    starts (s, n): where to begin; those of the problem, the nominal values first, if left out.
+    starts (s, n): starting points, by default those of the problem, the nominal values first.
 
-    checkpoint: a file that the state is kept in every few seconds, and that a search of the same problem goes on from, to
-    the same bits. Raises ModelError where it belongs to another problem.
+    checkpoint: a file in which the state is saved every few seconds, and from which a search of the same problem
+    continues with bitwise identical results. Raises ModelError if it belongs to another problem.
     """
     method = optimiser(prepared.problem.method)
     state, costs, before = method.start(prepared, prepared.starts() if starts is None else starts), [], np.zeros(0)
@@ -73,7 +73,7 @@ def search(
 
 
 def _count(prepared: Prepared, state: Any) -> None:
-    """Tell the tally of all starts as they are now; of those that a checkpoint began with, too."""
+    """Record all starts in the tally as they are now; steps from before a checkpoint count, too."""
     tally, conditions = current(), prepared.conditions
     tally.evaluations = int(np.sum(state.steps))
     for cost, worst in zip(state.cost, state.worst, strict=True):
@@ -81,10 +81,11 @@ def _count(prepared: Prepared, state: Any) -> None:
 
 
 class _AllStarts:
-    """The step of all starts, (states, data) -> states, of those that still run: a few stragglers cost little.
+    """One step of all starts that still run, (states, data) -> states. The batch shrinks as starts end, so that the
+    last few cost little.
 
     `mbs.jit` over starts would unroll the instances and directions of one start, tens of thousands of evaluations, into one
-    program of scalars: tracing alone takes minutes. Mapped over instances and directions, loops over arrays are enough.
+    program of scalars, and tracing alone would take minutes. An array program, by jax.vmap, is fast enough.
     """
 
     def __init__(self, step: Callable[..., Any], quick: bool):
@@ -107,10 +108,11 @@ class _AllStarts:
 
 
 class Kept:
-    """Answers of a search that asks for points, in a file that the same search begins with, and goes on to the same bits."""
+    """Saves the answers of a search that asks for points in a file, if there is one. The same search, started again,
+    takes these answers from the file, and so continues with bitwise identical results."""
 
     def __init__(self, path: Path | None, digest: str, traded: int = 0):
-        """traded: how many of the first margins are objectives with the other sign, and no conditions."""
+        """traded: how many of the first margins are objectives with opposite sign instead of conditions."""
         self.path, self.digest, self.traded, self.saved = path, digest, traded, time.perf_counter()
         self.known: dict[bytes, tuple[np.ndarray, ...]] = {}
         if path is not None and path.exists():
@@ -121,7 +123,8 @@ class Kept:
             current().evaluations += len(self.known)
 
     def answers(self, x: np.ndarray, evaluate: Callable[[np.ndarray], Any]) -> list[Any]:
-        """What `evaluate` says of the points x (s, n), tuples of arrays that begin with the point."""
+        """What `evaluate` returns for the points x (s, n), or has returned before: for each point a tuple of arrays,
+        the first of which is the point."""
         keys = [row.tobytes() for row in x]
         new = [k for k, key in enumerate(keys) if key not in self.known]
         found = dict(zip(new, evaluate(x[new]), strict=True)) if new else {}
@@ -135,7 +138,7 @@ class Kept:
         return answers
 
     def _count(self, answers: list[Any]) -> None:
-        """Tell the tally."""
+        """Record the answers in the tally."""
         tally, n = current(), self.traded
         for here in (Local(*row) for row in answers):
             rest = here._replace(margins=here.margins[n:])
@@ -152,7 +155,7 @@ class Kept:
 
 
 def _written(path: Path, **arrays: Any) -> None:
-    """The whole file or none."""
+    """Write a file completely or not at all."""
     partial_path = path.with_name(f".{path.name}.partial.npz")
     np.savez(partial_path, **arrays)
     os.replace(partial_path, path)

@@ -25,8 +25,8 @@ class Tally:
             self._seen[cost] = min(here, self._seen.get(cost, math.inf))
 
     def violation(self, cost: float) -> float | None:
-        """The largest violation at the best point, which is the one with this cost; while the cost is not finite, because no
-        point meets the conditions yet, the smallest of all points. None without conditions."""
+        """The largest violation at the best point, which is the one with this `cost`. If the cost is not finite, since
+        no point meets the conditions yet: the smallest violation of all points. None without conditions."""
         least = min(self._seen.values(), default=None)
         return self._seen.get(cost, least) if math.isfinite(cost) else least
 

@@ -211,8 +211,8 @@ def _leave_greatest_violation(
 
 
 def best_of(traces: list[Trace], status: np.ndarray, tolerance: float) -> int:
-    """Index of the start with the smallest cost of those that meet the conditions, among equal ones one with status LEAST;
-    if none meets them, that with the smallest violation."""
+    """Index of the start with the smallest cost among those that meet the conditions (of equal ones, one with status
+    LEAST); if none meets them, of the start with the smallest violation."""
 
     def key(k: int) -> tuple[int, float]:
         here = traces[k].best

@@ -109,7 +109,7 @@ def jacobian(
 def rates(
     model: Model, q: Coordinates, v: Rates, *, t: Number = 0.0, mode: Mode | None = None
 ) -> Float[jax.Array, " nq"]:
-    """dq/dt (nq,) at the velocities v (nv,): v itself but for quaternions, q o (0, omega)/2, and positions of Free joints.
+    """dq/dt (nq,) at the velocities v (nv,): v, except for quaternions, q o (0, omega)/2, and positions of Free joints.
 
     Linear in v, smooth, for any q (nq,) but a zero quaternion. Raises ModelError for wrong shapes.
 
@@ -145,9 +145,9 @@ def inverse_dynamics(
 ) -> Float[jax.Array, " nv"]:
     """Generalized forces tau (nv,) that produce the accelerations a (nv,): tau = A a + bias (recursive Newton-Euler).
 
-    q (nq,), v (nv,). Gravity and the force elements act besides tau. Units: N m or N, as the coordinate asks. Constraints
-    are left out: of a mechanism that has some, the result is tau plus the generalized forces of the constraints.
-    Raises ModelError for wrong shapes. [Y 3.170-3.172]
+    q (nq,), v (nv,). Gravity and the force elements act in addition to tau. Units: N m or N, depending on the
+    coordinate. Constraints are left out: for a mechanism that has some, the result is tau plus their generalized
+    forces. Raises ModelError for wrong shapes. [Y 3.170-3.172]
 
     >>> model = mbs.library.double_pendulum().build()
     >>> print(mbs.inverse_dynamics(model, [0.5, 0.3], [0.0, 0.0], [0.0, 0.0]).round(3))  # what holds it still
@@ -177,7 +177,7 @@ def bias_forces(
 def mass_matrix(
     model: Model, q: Coordinates, *, method: str = "crba", t: Number = 0.0, mode: Mode | None = None
 ) -> Float[jax.Array, "nv nv"]:
-    """Mass matrix A (nv, nv) at q (nq,), symmetric, in kg, kg m, kg m² as the units of v ask: v' A v/2 is in J.
+    """Mass matrix A (nv, nv) at q (nq,), symmetric, in kg, kg m, kg m² depending on the units of v: v' A v/2 is in J.
 
     method: "crba" (composite rigid bodies) or a formulation of the literature: "configuration", "jacobian" for any
     joints, "barycentric", "wang" for rotational ones, "fictitious" for free roots, "planar", "telegin" for revolutes.
@@ -210,8 +210,8 @@ def forward_dynamics(
 
     q (nq,), v (nv,); tau None is zero. mode: locks and switches (`Model.mode`); prescribed (nv,): acceleration of the
     locked degrees of freedom, None for zero. method: "aba" (articulated bodies, linear in the number of links,
-    [Y 3.174-3.177]), "divide_and_conquer" (chains with one degree of freedom per joint, in logarithmic depth; a GPU takes
-    it for "aba" from 100 links on), or a method of `mass_matrix`, with A and bias of that formulation and LDLᵀ. With
+    [Y 3.174-3.177]), "divide_and_conquer" (chains with one degree of freedom per joint, in logarithmic depth; it
+    replaces "aba" on a GPU from 100 links on), or a method of `mass_matrix`: A and bias of that formulation, LDLᵀ. With
     loops or constraints the accelerations are those of `constrained_dynamics`. Raises ModelError for wrong shapes, an
     unknown method, or one that cannot serve the model.
 

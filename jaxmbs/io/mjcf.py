@@ -121,7 +121,7 @@ class _Off(NamedTuple):
 
     @staticmethod
     def of(mujoco: Any, flags: int) -> _Off:
-        def has(*names: str) -> bool:  # those of another version of MuJoCo do not exist
+        def has(*names: str) -> bool:  # flags that this version of MuJoCo does not have count as not set
             return any(flags & int(getattr(mujoco.mjtDisableBit, f"mjDSBL_{n}", 0)) for n in names)
 
         springs, dampers = has("SPRING", "PASSIVE"), has("DAMPER", "PASSIVE")
@@ -135,7 +135,7 @@ class _Off(NamedTuple):
 class _Reader:
     def __init__(self, draft: Draft, mujoco: Any, spec: Any, m: Any, off: _Off, regravitated: bool):
         self.draft, self.mujoco, self.spec, self.m, self.off = draft, mujoco, spec, m, off
-        # MuJoCo compensates no gravity that is disabled; a caller's own acts again
+        # MuJoCo does not compensate gravity if a flag disables it; gravity given by the caller acts, and is compensated
         self.compensates = not off.passive and (regravitated or not off.gravity)
         self.bodies = ["world"]
         self.joints: dict[int, str] = {}
@@ -243,7 +243,7 @@ class _Reader:
                 draft.mech.add_force(draft.new_name("force", f"{name}_damping"), Damper(name, float(damping[0])))
 
     def _acting(self, what: str, disabled: bool, numbers: Any) -> np.ndarray:
-        """The numbers; zero, which is noted, where a flag of the file disables what they are of."""
+        """The numbers, or zeros if a flag of the file disables `what` they belong to; this is noted."""
         if disabled and np.any(numbers):
             self.draft.beside(f"{what} that a flag disables")
         return np.zeros_like(numbers) if disabled else np.asarray(numbers)

@@ -52,7 +52,8 @@ def save(model: Model, path: str | Path, modules: Iterable[str | Path | ModuleTy
 
 
 def write(path: Path, content: bytes, files: Mapping[str, bytes]) -> None:
-    """Write a file, and next to it the files that it names, of which no other may be there."""
+    """Write a file, and next to it the `files` that it names. Raises ModelError, before anything is written, if one of
+    these names is taken there by a file with another content."""
     for name, beside in files.items():
         there = path.parent / name
         if there.exists() and there.read_bytes() != beside:

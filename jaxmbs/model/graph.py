@@ -70,7 +70,7 @@ class Graph:
 
     @property
     def n(self) -> int:
-        """Number of bodies beside body 0, and of arcs in the tree."""
+        """Number of bodies without body 0, and of arcs in the tree."""
         return len(self.bodies) - 1
 
     @property

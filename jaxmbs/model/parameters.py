@@ -1,4 +1,4 @@
-"""Parameters: a static pattern of 0, +-1 and free components beside a flat vector of real numbers.
+"""Parameters: a static pattern of 0, +-1 and free components, and a flat vector of the free numbers.
 
 A structural zero costs nothing in a compiled program and has no leaf to differentiate; a free component is a
 number like any other. ±1 are pinned only where they are directions; a mass of exactly 1 kg is no structure.
@@ -44,7 +44,7 @@ class Parameter:
 
     @cached_property
     def pinned(self) -> bool:
-        """Whether some component is."""
+        """Whether some component is pinned."""
         return self.free_count < len(self.pattern)
 
     @cached_property

@@ -139,8 +139,8 @@ class Structure:
 
     @cached_property
     def demanding(self) -> dict[str, tuple[str, Element]]:
-        """By parameter, what requires something of its numbers in combination, with the prefix of their names: elements,
-        and conditions and actions of events."""
+        """{parameter: (prefix of the names, element)} for the numbers that an element, a condition or an action checks
+        in combination."""
         found = list(self.elements.items())
         for e in self.events:
             found += [(e.name, e.when), *((e.prefix(action), action) for action in e.then)]

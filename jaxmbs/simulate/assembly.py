@@ -68,7 +68,7 @@ def _assemble(model: Model, q: Any, v: Any, t: Any, *, held_q: tuple[bool, ...],
     eps = float(jnp.finfo(dtype).eps)
     y = guess[moving_q]
     if len(moving_q) and residual_rows(model, guess, t):
-        wide = jnp.result_type(float)  # the solver's numbers are of that kind
+        wide = jnp.result_type(float)  # the dtype in which the solver computes
         y = _root(lambda y, _=None: residual(y.astype(dtype)).astype(wide), y.astype(wide), eps).astype(dtype)
     q = placed(y)
     state = planned_state(model, q, v, t, None)
@@ -78,7 +78,7 @@ def _assemble(model: Model, q: Any, v: Any, t: Any, *, held_q: tuple[bool, ...],
     v = v.at[moving_v].add(-jnp.linalg.pinv(own, rtol=eps ** (2 / 3)) @ rate)
     g = _gaps(state, found)
     met = jnp.max(jnp.abs(g), initial=0.0) < eps**0.5
-    if model.structure.with_all_rows is not model.structure:  # those that no joint can change have to vanish as well
+    if model.structure.with_all_rows is not model.structure:  # the rows left out by `build` have to vanish too
         whole = replace(model, structure=model.structure.with_all_rows)
         every = planned_state(whole, q, v, t, None)
         met &= jnp.max(jnp.abs(_gaps(every, constraints(every))), initial=0.0) < eps**0.5
@@ -118,10 +118,11 @@ def residual_rows(model: Model, q: Coordinates, t: Number) -> int:
 def _root(residual: Any, y: jax.Array, eps: float) -> jax.Array:
     """y near to the one given where all residuals vanish, with the derivatives of the implicit function theorem.
 
-    Not those of optimistix, which end the whole batch with an exception where a Jacobian is not finite.
+    The derivatives of optimistix are not used: they end the whole batch with an exception if one Jacobian is not
+    finite.
     """
     import lineax
-    import optimistix  # with Equinox half of the time that it takes to import the package
+    import optimistix  # imported late: with Equinox it takes half as long as importing the whole package
 
     def solve(_: Any, y: jax.Array) -> jax.Array:
         solver = optimistix.LevenbergMarquardt(rtol=1e-3, atol=eps, linear_solver=lineax.AutoLinearSolver(False))
@@ -129,7 +130,7 @@ def _root(residual: Any, y: jax.Array, eps: float) -> jax.Array:
         return _polished(residual, y)
 
     def equations(y: jax.Array) -> jax.Array:
-        """As many as unknowns: the least step that closes all rows."""
+        """As many equations as unknowns: the shortest step that closes all rows is zero."""
         return jnp.linalg.pinv(jax.jacfwd(residual)(jax.lax.stop_gradient(y))) @ residual(y)
 
     def slope(g: Any, change: jax.Array) -> jax.Array:
@@ -139,7 +140,7 @@ def _root(residual: Any, y: jax.Array, eps: float) -> jax.Array:
 
 
 def _polished(residual: Any, y: jax.Array) -> jax.Array:
-    """Two Newton steps of least length, taken where they help: to rounding."""
+    """y after two Newton steps of least length, each taken only if it reduces the residual: exact to rounding."""
     for _ in range(2):
         g = residual(y)
         new = y - jnp.linalg.pinv(jax.jacfwd(residual)(y)) @ g

@@ -170,7 +170,8 @@ def modes_at(solution: Solution, model: Model, t: Any, mode: Mode | None = None,
 
 
 def _closed(tree: Tree, index: Any, lock: Any) -> Any:
-    """(k,) whether the locks of the events in a log closed: those that rebound do the last time, if they hold at the end."""
+    """(k,) for each event of a log, whether its locks closed. A lock with rebounds closes only when its event happens
+    for the last time, and did so if its joint is locked at the end."""
     out, s = jnp.ones(index.shape, bool), tree.structure
     later = index[None, :] == index[:, None]
     last = ~jnp.any(later & np.triu(np.ones(later.shape, bool), 1), axis=1)

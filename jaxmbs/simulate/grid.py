@@ -23,7 +23,7 @@ class Grid:
     """Steps of length dt from t0 [s], the last one of length `last`, which ends at t_end; or from each of `points` to the
     next, none longer than dt.
 
-    Their number is part of a program, the times are its data.
+    The number of steps is part of the compiled program; the times are data that it takes.
     """
 
     t0: Any
@@ -35,7 +35,7 @@ class Grid:
 
     @staticmethod
     def of(t0: Any, t_end: Any, dt: Any) -> Grid:
-        """The grid; ModelError for times that make none."""
+        """The grid. Raises ModelError for times that do not define one."""
         start, end, length = (_plain(name, x) for name, x in (("t0", t0), ("t_end", t_end), ("dt", dt)))
         if length <= 0:
             raise ModelError(f"simulate: dt is {dt!r}; pass a positive number of seconds")
@@ -51,7 +51,8 @@ class Grid:
 
     @staticmethod
     def through(times: Any, dt: Any) -> tuple[Grid, np.ndarray]:
-        """Steps of at most dt from each of the times to the next, and the numbers of the points at the times."""
+        """The grid with steps of at most dt from each of the times to the next, and the indices of the times among its
+        points."""
         if is_traced(times):
             raise ModelError("simulate: times are traced; they set the number of steps: pass plain numbers")
         rows, longest = np.asarray(times, float), _plain("dt", dt)
@@ -116,7 +117,7 @@ class Grid:
 
 
 def _counted(steps: float, dt: Any) -> int:
-    """So many steps, a part of one as a whole; ModelError for more than a run can take."""
+    """The number of steps, rounded up. Raises ModelError for more than a run can take."""
     if not steps <= MOST_STEPS:
         raise ModelError(
             f"simulate: dt is {dt!r}, which makes {steps:.3g} steps; a run takes {MOST_STEPS:,} at most: pass a longer one"

@@ -79,7 +79,8 @@ class Instant:
 
 
 class Kinks(NamedTuple):
-    """sides: those of the force elements; corners: (element, which of its sides) of each; instants: with the time [s]."""
+    """sides: those of the force elements; corners: for each, its element and its index among the element's sides;
+    instants: the same with the time [s]."""
 
     sides: Sides
     corners: list[tuple[int, int]]
@@ -139,7 +140,7 @@ class Guards:
             return []
 
         def corners(t: Any, q: Any, v: Any) -> list[tuple[Any, Any, Any]]:
-            """(whether it is beyond, function, rate) of every corner."""
+            """For every corner, (whether the element is beyond it, its function, the rate of that or None)."""
             found = elements(State(self.tree, q, v, t, mode).scene, mode)
             pairs = ((seen.sides, element.corners(numbers, seen)) for _, element, numbers, seen, _ in found)
             return [

@@ -76,7 +76,7 @@ class Changes(NamedTuple):
         )
 
     def lockable(self, s: Structure) -> tuple[bool, ...]:
-        """Per freedom whether it may ever be locked, be it for the instant of an impact alone (`Tree.lockable`)."""
+        """Per freedom whether it may ever be locked, even if only at the instant of an impact (`Tree.lockable`)."""
         found = self.lock.copy()
         for action in (a for e in s.events for a in e.then if a.strikes):
             found[s.v_slices[s.find_joint(action.joint)]] = True  # pyright: ignore[reportAttributeAccessIssue]
@@ -84,7 +84,7 @@ class Changes(NamedTuple):
 
 
 def held_freedoms(s: Structure, held: Iterable[str]) -> np.ndarray:
-    """(nv,) what is locked at the start: the joints that are held, and what releasable joints hold."""
+    """(nv,) which freedoms are locked at the start: those of held joints, and those that releasable joints lock."""
     locked = np.array([x for link in s.links for x in link.locked], bool)
     for joint in held:
         locked[s.v_slices[s.find_joint(joint, "simulate(held=...)")]] = True
@@ -99,13 +99,13 @@ def off_at_start(s: Structure) -> tuple[np.ndarray, np.ndarray]:
 
 
 def all_held(model: Model, held: str | Iterable[str]) -> tuple[str, ...]:
-    """The joints that a run holds at its start: those of the model, and those that it is told."""
+    """The joints that are locked at the start of a run: those that the model holds, and those given to the run."""
     return (*model.structure.held, *([held] if isinstance(held, str) else held))
 
 
 def start_mode(model: Model, mode: Mode | None, held: Iterable[str]) -> Mode | None:
-    """The mode at the start of a run: what is given, the joints that are held, and what is off. What never changes is
-    None, unless it was given."""
+    """The mode at the start of a run: the given mode, with held joints locked and all in `off` switched off.
+    Parts of it that never change are None, unless a mode was given."""
     s = model.structure
     locked = held_freedoms(s, held)
     if not locked.any() and not s.off and not s.events and not cornered(s):
@@ -129,7 +129,7 @@ def whole_mode(model: Model, mode: Mode) -> Mode:
 
 
 def rebound(tree: Tree, event: Event, action: Action) -> tuple[Any, Any] | None:
-    """(restitution, rate at which it stays) of a lock before which its joint rebounds; None for what does not."""
+    """(restitution, rate below which the lock closes) of a lock whose joint rebounds first; None for other actions."""
     if not action.locks:
         return None
     p = tree.values.of(event.prefix(action), action.numbers)
@@ -190,18 +190,19 @@ def struck(tree: Tree, v: Any, picks: Picks, closed: Picks) -> tuple[Any, Any]:
 
 
 class Impact(NamedTuple):
-    """A turn of a run in which velocities may jump: whether they do, which freedoms (nv,) are struck, their rates then."""
+    """A turn of a run in which velocities may jump. now: whether they do; hit (nv,): which freedoms are struck; after
+    (nv,): their rates after the impact."""
 
     now: Any
     hit: Any
     after: Any
 
     def lock(self, mode: Mode) -> Any:
-        """(nv,) the freedoms whose rates after it are given: those that are locked and those that are struck."""
+        """(nv,) the freedoms whose rates after the impact are given: the locked ones and the struck ones."""
         return self.hit if mode.lock is None else mode.lock | self.hit
 
     def rigid(self, mode: Mode) -> Mode:
-        """The mode in which these are locked."""
+        """The mode with the freedoms of `lock` locked."""
         return replace(mode, lock=self.lock(mode))
 
     def stopped(self, tree: Tree, v: Any, mode: Mode) -> list[Any]:
@@ -213,7 +214,7 @@ class Impact(NamedTuple):
         ]
 
     def jumps(self, tree: Tree, v: Any, mode: Mode) -> list[Any]:
-        """By how much they jump from v."""
+        """By how much the given rates differ from v where velocities jump; 0 elsewhere."""
         stopped = self.stopped(tree, v, mode)
         return [a - b if may else 0 for a, b, may in zip(stopped, v, tree.lockable, strict=True)]
 

@@ -38,7 +38,7 @@ def sizes(length: int, levels: int) -> list[int]:
 
 
 def shared(levels: int, groups: int, each: int) -> tuple[int, int]:
-    """(levels of the loop over groups, levels of the loop over the steps in each): the longer loop gets all beyond one."""
+    """(levels of the loop over groups, levels of the loop over the steps in each): the longer one gets all but one."""
     if levels == 0 or each == 1:
         return levels, 0
     if groups == 1 or levels == 1:
@@ -62,7 +62,7 @@ def varied(x: Any, of: Any) -> Any:
     def real(leaf: Any) -> bool:
         return jnp.issubdtype(jnp.result_type(leaf), jnp.inexact)
 
-    never = jnp.asarray(False)  # the selections by it only make their results vary
+    never = jnp.asarray(False)  # selecting by it changes no value, but gives the result a derivative
     some: Any = None
     for leaf in jax.tree_util.tree_leaves(of):
         if real(leaf) and jnp.size(leaf):

@@ -64,7 +64,7 @@ def simulate(
 
     q0 (nq,), v0 (nv,); quaternions are normalised. tau: None, generalized forces (nv,) [N m or N], or a function
     (model, t, q, v) -> (nv,). mode: locks and switches (`Model.mode`). held: joints that are locked until an event
-    releases them, beside those of the mechanism.
+    releases them, in addition to those of the mechanism.
     Rows are kept at t0, then every `save_every` steps at t0 + i dt, and exactly at t_end (None: first and last only). A
     last shorter step reaches a t_end that is no multiple of dt. fold: (carry, fn), with carry = fn(carry, model, t, q, v),
     or fn(carry, model, t, q, v, mode), at every point of the grid, both ends included; the last carry is solution.folded.
@@ -72,13 +72,14 @@ def simulate(
     model.event_names, -1 at the points of the grid.
 
     method: "rk4" (order 4), "dopri5" (5), "dop853" (8), "implicit" (5, for stiff elements), "symplectic" (2, for long
-    conservative motions), or a value of `mbs.steppers`. tolerance: None for steps of dt; a number, or (nv,) numbers, for
-    steps of each instance's own whose estimated error per step is below tolerance (1 + |x|) in every coordinate and rate,
-    none longer than dt ("dopri5", "dop853", "implicit"). max_steps: most trial steps then, 4 per dt and 1000 more if None.
-    max_events: how often an event that repeats may happen, 16 times if None. Who needs more of either stops with status
-    UNFINISHED. checkpoint: for reverse mode, True keeps only the state before every step
-    and its accelerations and computes the rest again, a number k of levels only the state of every k-th root of the number
-    of steps.
+    conservative motions), or a value of `mbs.steppers`. tolerance: None for steps of dt; with a number, or (nv,)
+    numbers, each instance chooses its own steps, none longer than dt, so that the estimated error per step is below
+    tolerance (1 + |x|) in every coordinate and rate ("dopri5", "dop853", "implicit"). max_steps: the largest number of
+    trial steps with a tolerance; None: 4 per dt and 1000 more. max_events: how often an event that repeats may happen;
+    None: 16 times. An instance that needs more of either stops with status UNFINISHED. checkpoint, for reverse mode:
+    True stores only the state before every step and its accelerations, and computes the rest again; a number k of
+    levels stores only the states at the starts of k nested loops, each as long as about the k-th root of the number of
+    steps.
 
     times (k,) [s]: rows at these instants alone, however spaced, from the first of them, in place of t0, t_end and
     save_every; the steps between them are equal, and none is longer than dt.
@@ -91,7 +92,8 @@ def simulate(
     or, with baumgarte [rad/s] (a frequency, some ten times those of the motion), approximately by stabilisation. An
     initial position or velocity that violates them gives status INCONSISTENT (solution.message names them), a state that
     stops being finite NOT_FINITE.
-    Raises ModelError for wrong shapes, times, functions, tolerances, or a method that is unknown or does not serve.
+    Raises ModelError for wrong shapes, times, functions, tolerances, or a method that is unknown or does not suit the
+    model.
 
     >>> model = mbs.library.double_pendulum().build()
     >>> run = mbs.simulate(model, [0.5, 0.0], [0.0, 0.0], t_end=0.2, dt=0.01, tau=lambda model, t, q, v: -0.1 * v)
@@ -121,7 +123,7 @@ def simulate(
     instant = (model, *(jax.ShapeDtypeStruct(n, dtype) for n in ((), (model.nq,), (model.nv,))))
     drive: Known | None = None
     folding: Known | None = None
-    sees = 0  # how much more than the state: the mode, the event
+    sees = 0  # how many arguments it takes after the state: the mode, the event
     carry = None
     given = (model, q0, v0, mode, baumgarte, fold and fold[0])
     if callable(tau):
@@ -147,14 +149,14 @@ def simulate(
 
 
 def _picked(found: Solution, rows: np.ndarray) -> Solution:
-    """The solution with the rows of these numbers alone, the first and the last among them."""
+    """The solution with only the rows of these indices, which include the first and the last row."""
     kept = {name: getattr(found, name)[rows] for name in ("t", "q", "v", "energy_error", "constraint_error")}
     between = np.searchsorted(rows, np.arange(rows[-1] + 1))  # the row that ends the interval of each step
     return replace(found, **kept, conditioning=jax.ops.segment_min(found.conditioning, between, len(rows)))
 
 
 def _array(x: Any) -> jax.Array:
-    """As an array whose dtype does not yield to others."""
+    """x as an array whose dtype is not a weak type."""
     return jnp.asarray(x, jnp.asarray(x).dtype)
 
 
@@ -260,7 +262,8 @@ def _simulate(
 
 
 def _require_locks_at_rest(model: Model, v0: Any, mode: Mode | None) -> None:
-    """Where the values are at hand; else a run gets the status INCONSISTENT."""
+    """Raise ModelError for locked freedoms that move at the start, if the values are known; traced ones lead to the
+    status INCONSISTENT instead."""
     if (
         mode is None
         or mode.lock is None

@@ -26,9 +26,10 @@ from jaxmbs.simulate.steppers import Flow, Stepper
 class Functions(NamedTuple):
     """What a run computes with.
 
-    energy (t, q, v, mode) -> (kinetic, potential), error (t, q, v, mode); folded(carry, t, q, v, mode, event);
-    changes: `Changes`, None: anything may; trials: most trial steps of an adaptive run, levels: of `repeated`;
-    catches: whether folded is called at events, too; most: events of a kind that repeats.
+    energy(t, q, v, mode) -> (kinetic, potential); error(t, q, v, mode); folded(carry, t, q, v, mode, event);
+    changes: `Changes`, None if anything may change; trials: the largest number of trial steps of an adaptive run;
+    levels: checkpoint levels, see `repeated`; catches: whether folded is called at events, too; most: how often an
+    event that repeats may happen.
     """
 
     flow: Flow
@@ -45,7 +46,8 @@ class Functions(NamedTuple):
 
 
 class Point(NamedTuple):
-    """A state on the grid; number: how many of them were kept before, least: smallest conditioning since then."""
+    """A state on the grid. number: how many states were kept before it; least: the smallest conditioning since the last
+    of those."""
 
     number: Any
     t: Any
@@ -70,10 +72,10 @@ def through_events(of: Functions, grid: Grid, every: int, start: Any, mode: Mode
         elif of.stepper.impulses(tree):
             flow = replace(of.flow, impulse=(impact.now, impact.jumps(tree, phase[1], mode), phase[1]))
             (q, v, work), kinetic, error = of.stepper.step(flow, phase, t, h, impact.rigid(mode), adaptive)
-            new = (q, impact.stopped(tree, v, mode), work)  # without the rounding of their sum
+            new = (q, impact.stopped(tree, v, mode), work)  # exact, where v + jump would be rounded
         else:
             (q, v, work), kinetic, error = of.stepper.step(of.flow, phase, t, h, mode, adaptive)
-            apart = sparing(lambda *x: after_impact(tree, *x))  # few turns have one, all would keep its numbers
+            apart = sparing(lambda *x: after_impact(tree, *x))  # else reverse mode stores its numbers for all turns
             jumped = apart(*phase[:2], t, mode, impact)
             new = (q, jax.tree_util.tree_map(lambda a, b: jnp.where(impact.now, a, b), jumped, v), work)
         norm = error_norm(tree, of.tolerance, phase, new, error) if adaptive else None
@@ -122,7 +124,7 @@ def through_events(of: Functions, grid: Grid, every: int, start: Any, mode: Mode
 
     def turns(x: Turn, length: int, levels: int) -> Turn:
         def one(x: Turn, _: Any) -> tuple[Turn, None]:
-            # many more turns are set aside for trial steps than most instances need
+            # most instances need far fewer turns than are reserved for trial steps
             return jax.lax.cond(run.ended(x), lambda x: x, run.turn, x) if adaptive else run.turn(x), None
 
         return repeated(one, x, None, length, levels)[0]
@@ -160,12 +162,12 @@ def through_events(of: Functions, grid: Grid, every: int, start: Any, mode: Mode
 
 
 def finite(tree: Tree, phase: Any) -> Any:
-    """Whether the state is."""
+    """Whether q and v are finite."""
     return jnp.all(jnp.isfinite(tree.vector(phase[0]))) & jnp.all(jnp.isfinite(tree.vector(phase[1])))
 
 
 def _through(first: Any, between: Any, last: Any, count: int) -> Any:
-    """The first row, the `count` kept between, the last; what was never reached stands still at the last."""
+    """The first row, the `count` rows kept between, and the last row; rows that were never reached equal the last."""
     if between is None or not count:
         return jax.tree_util.tree_map(lambda a, b: jnp.stack([a, b]), first, last)
     numbers, rows = between
@@ -177,5 +179,5 @@ def _through(first: Any, between: Any, last: Any, count: int) -> Any:
 
     found = jax.lax.map(
         row, jnp.arange(1, count + 1, dtype=numbers.dtype)
-    )  # of arrays, kernels would unroll every number
+    )  # one row at a time: kernels would unroll every number of whole arrays
     return jax.tree_util.tree_map(lambda a, b, c: jnp.concatenate([a[None], b, c[None]]), first, found, last)

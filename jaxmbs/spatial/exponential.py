@@ -37,7 +37,8 @@ def turned(q: Sequence[Scalar], turn: Vector3) -> tuple[Scalar, ...]:
 
 
 def displacement(turn: Vector3, linear: Vector3) -> Vector3:
-    """Where a body's origin gets, in its first axes, at the constant velocity (turn, linear) of its own axes."""
+    """Displacement of a body's origin, in its initial axes, after a unit of time at the constant velocity (turn,
+    linear) in its own axes."""
     x = turn @ turn
     across = turn.cross(linear)
     first = _smooth(x, 2, lambda angle: div(sub(1, cos(angle)), mul(angle, angle)))

@@ -1,6 +1,6 @@
-"""Symmetric semidefinite matrices in components, factorised by rows in the order of their pivots: which of them count.
+"""Symmetric semidefinite matrices in components, factorised by rows in the order of their pivots: which rows count.
 
-S = K D Kᵀ with a column of K for every row used. No entry changes its place: a row chosen is a row of flags, so that the
+S = K D Kᵀ with a column of K for every row used. No entry changes its place: flags say which row is chosen, so that the
 same operations serve every order.
 """
 
@@ -16,9 +16,9 @@ from jaxmbs.spatial.scalar import Scalar, add, div, is_number, maximum, minimum,
 
 
 class Pivoted(NamedTuple):
-    """columns: of K, 1 in the row chosen, zero where nothing was left; chosen: flags of that row; inverse: D⁻¹ or 0;
-    used: 1 or 0; pivots: each over the diagonal entry of its row, sizes: each over the largest entry; both 1 where
-    nothing was left."""
+    """One entry per step. columns: those of K, with 1 in the chosen row, zero if nothing was left; chosen: flags of
+    that row; inverse: D⁻¹ or 0; used: 1 or 0; pivots: each pivot over the diagonal entry of its row; sizes: each pivot
+    over the largest diagonal entry; both 1 if nothing was left."""
 
     columns: Matrix
     chosen: Matrix
@@ -31,7 +31,8 @@ class Pivoted(NamedTuple):
 def pivoted(S: Matrix, tolerance: float, smallest: float) -> Pivoted:
     """Factors of the matrix with the lower triangle S.
 
-    A row counts whose pivot is above tolerance of its diagonal entry, and that above smallest of the largest.
+    A row counts if its pivot is above `tolerance` times its diagonal entry, and this entry above `smallest` times the
+    largest one.
     """
     m, found = len(S), []
     scale, overall = _scales(tuple(S[i][i] for i in range(m)), smallest)
@@ -44,7 +45,7 @@ def pivoted(S: Matrix, tolerance: float, smallest: float) -> Pivoted:
 
 @kernel
 def conditioning(factors: Pivoted) -> tuple[Scalar, Scalar]:
-    """The smallest pivot that counts, over the largest diagonal entry and over its own."""
+    """(smallest pivot over the largest diagonal entry, smallest pivot over that of its own row), of rows that count."""
     return functools.reduce(minimum, factors.sizes, 1.0), functools.reduce(minimum, factors.pivots, 1.0)
 
 
@@ -64,7 +65,7 @@ def basic_solution(factors: Pivoted, b: Vector) -> Vector:
 
 
 def in_range(factors: Pivoted, x: Vector) -> Vector:
-    """The part of x in the range of S, K (KᵀK)⁻¹ Kᵀ x, refined once: rows in other units make KᵀK badly scaled."""
+    """The part of x in the range of S, K (KᵀK)⁻¹ Kᵀ x, refined once: rows in different units scale KᵀK badly."""
     U, inverse = factorize(_normal(factors))
     first = expand(U, inverse, reduce(U, _along(factors, x)))
     rest = tuple(sub(v, s) for v, s in zip(x, _spread(factors, first), strict=True))
@@ -79,7 +80,7 @@ def complete(factors: Pivoted) -> Scalar:
 
 @kernel
 def _normal(factors: Pivoted) -> Matrix:
-    """Lower triangle of KᵀK, of the unit matrix where a column is zero."""
+    """Lower triangle of KᵀK, with 1 on the diagonal for each column that is zero."""
     K, used = factors.columns, factors.used
     return tuple(
         tuple(add(_inner(K[i], K[j]), sub(1.0, used[i]) if i == j else 0) for j in range(i + 1)) for i in range(len(K))
@@ -102,7 +103,7 @@ def _inner(a: Vector, b: Vector) -> Scalar:
 
 @kernel
 def _scales(diagonal: Vector, smallest: float) -> tuple[Vector, Scalar]:
-    """(inverses, 0 of what is too small; that of the largest)."""
+    """(inverses of the diagonal entries, 0 for those that are too small; the inverse of the largest)."""
     largest = functools.reduce(maximum, diagonal, 0.0)
     least = mul(smallest, largest)
     own = tuple(where(d > least, div(1.0, where(d > least, d, 1.0)), 0.0) for d in diagonal)
@@ -121,7 +122,7 @@ def _step(S: Matrix, scale: Vector, overall: Scalar, free: Vector, tolerance: fl
         taken = where(chosen[-1], True, taken)
     along = [_pick(chosen, [S[max(i, j)][min(i, j)] for j in range(m)]) for i in range(m)]
     pivot = _pick(chosen, along)
-    idle = best <= tolerance  # not so for NaN
+    idle = best <= tolerance  # false for NaN
     inverse = where(idle, 0.0, div(1.0, where(idle, 1.0, pivot)))
     used = where(idle, 0.0, 1.0)
     column = tuple(where(h, used, mul(x, inverse)) for h, x in zip(chosen, along, strict=True))

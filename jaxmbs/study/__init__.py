@@ -17,8 +17,8 @@ has a `unit`. A wrong key, name, number or unit is an error that names its path 
 in half of the draws or more is refused; if fewer draws do so, these samples get the status "unphysical".
 
 Results are in DIR/results.zarr, for `xarray.open_zarr`: every output and every draw by name, `status`, `energy_error`
-and `constraint_error`, along the dimension `sample`. An output or draw whose name is already taken in the results is
-told apart by its kind: "status (output)".
+and `constraint_error`, along the dimension `sample`. An output or draw whose name is already taken in the results has
+"(output)" or "(draw)" added to it: "status (output)".
 """
 
 from typing import TYPE_CHECKING

@@ -35,7 +35,7 @@ Results = dict[str, Any]
 # each device runs its loops on one core: there is a device for each core, and no bit may depend on their number
 _ONE_CORE: dict[str, str | bool] = {"xla_disable_hlo_passes": "cpu-parallel-task-assigner"}
 GENERATOR = "threefry2x32"  # named here, so that a change of JAX's default does not change results
-_DRAWN, _APPLIED = 128, 2000  # the programs for a few samples take multiples of so many rows
+_DRAWN, _APPLIED = 128, 2000  # the programs that draw, and that apply draws, take multiples of these numbers of rows
 # Samples of a block: few, so that a small run occupies all cores (in machine code, larger blocks are no faster);
 # a GPU needs many
 BLOCK_ROWS = 64
@@ -44,8 +44,8 @@ _CALL_ROWS, _CALL_BLOCKS = 33_280, 32  # most samples of a device in one call, o
 
 
 def usual_rows() -> int:
-    """Samples of a block if a run names no other number. It is not chosen by n, because the last bits of a sample
-    depend on it."""
+    """Samples of a block, unless a run gives another number. It does not depend on the number of samples of the run,
+    because the last bits of a sample depend on it."""
     return BLOCK_ROWS if jax.default_backend() == "cpu" else GPU_ROWS
 
 
@@ -80,9 +80,9 @@ def keys_of(study: Study) -> jax.Array:
 
 
 def samples_of(study: Study, dtype: Any) -> jax.stages.Wrapped:
-    """Function (keys of the inputs, indices (rows,), points of the design (rows, m) or None, fused: whether by loops
-    over rows) -> results of the samples by their labels, leaves (rows, ...). Among them are DRAWS (rows, k), and ANEW
-    (rows,): whether a sample has to be computed again, by itself (see `over_rows`)."""
+    """Function (keys of the inputs, indices (rows,), points of the design (rows, m) or None, fused) -> results of the
+    samples by their labels, leaves (rows, ...). Among them are DRAWS (rows, k), and ANEW (rows,): whether a sample has
+    to be computed again, by itself (see `over_rows`). fused: map over samples by `over_rows` instead of jax.vmap."""
     start, fold = folded(study.outputs, dtype)
     time, label = study.simulation, labels(study).outputs
 

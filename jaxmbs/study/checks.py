@@ -1,4 +1,5 @@
-"""Checks of a study's parts against its mechanism: each gives what it found, or raises InputError with every problem."""
+"""Checks of a study's parts against its mechanism: each returns the checked part, if it has one, or raises InputError
+with every problem."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from jaxmbs.model.joints import Coordinate, Joint
     from jaxmbs.study.schema import InitialTable, SimulationTable
 
-_NAME = 200  # characters of an output's or dispersion's, which become a folder's
+_NAME = 200  # most characters in the name of an output or dispersion, which becomes the name of a folder
 
 
 class Findings:
@@ -47,7 +48,8 @@ class Findings:
 
 
 def method(simulation: SimulationTable | None, model: Model) -> None:
-    """Raises InputError where the method does not serve the mechanism or the tolerance, and where limits have no use."""
+    """Raises InputError if the method is not suitable for the mechanism or the tolerance, or if a limit (`max_steps`,
+    `max_events`) does not apply."""
     if simulation is not None and simulation.max_steps is not None and simulation.tolerance is None:
         why = "bounds the steps of a run with a tolerance; leave it out, or add tolerance"
         raise InputError(Problem("simulation.max_steps", why))
@@ -59,7 +61,7 @@ def method(simulation: SimulationTable | None, model: Model) -> None:
         except ModelError as error:
             raise InputError(Problem("simulation.max_events", str(error).removeprefix("simulate: "))) from None
     if simulation is None or (simulation.method, simulation.tolerance) == ("rk4", None):
-        return  # which serves all, and what it takes to ask need not be imported
+        return  # rk4 is suitable for every mechanism; not asking saves an import
     from jaxmbs.simulate.steppers import serving
 
     try:
@@ -69,7 +71,7 @@ def method(simulation: SimulationTable | None, model: Model) -> None:
 
 
 def short(file: Any) -> None:
-    """Outputs and draws are folders of a store."""
+    """Raises InputError for names of outputs and dispersions that are too long for the folders of a store."""
     named = [(key, name) for key in ("outputs", "dispersions") for name in getattr(file, key) if len(name) > _NAME]
     said = f"the name is longer than {_NAME} characters; shorten it"
     if named:
@@ -140,7 +142,8 @@ def outputs_of(outputs: Mapping[str, Output], model: Model, joints: Mapping[str,
 def connected(
     outputs: Mapping[str, Output], model: Model, joints: Mapping[str, Joint], simulation: SimulationTable | None
 ) -> dict[str, Output]:
-    """Outputs with what they name of one another found."""
+    """Outputs with what they refer to filled in: the quantity that a `MinOver` combines, and the instants (`when`,
+    `from`, `until`), read from their text."""
     found, problems = dict(outputs), []
     for name, output in outputs.items():
         if not isinstance(output, MinOver):
@@ -174,7 +177,7 @@ def connected(
 
 
 def criteria_of(given: Sequence[str | Criterion], quantities: Mapping[str, str]) -> tuple[Criterion, ...]:
-    """Sentences, read; a criterion that is one already stays as it is."""
+    """The criteria from their sentences; a `Criterion` stays as it is, if its sentence is valid."""
     found, problems = [], []
     for i, said in enumerate(given):
         try:
@@ -190,7 +193,7 @@ def criteria_of(given: Sequence[str | Criterion], quantities: Mapping[str, str])
 def shown_in(
     outputs: Mapping[str, Output], quantities: Mapping[str, str], sentences: tuple[Criterion, ...]
 ) -> dict[str, units.Unit]:
-    """The unit in which reports give each output: its own, that of its first criterion, or that of SI."""
+    """The unit in which reports give each output: its own, else that of its first criterion, else the SI unit."""
     shown, problems = {}, []
     for name, output in outputs.items():
         spoken = next((c.unit for c in sentences if c.output == name), units.si(quantities[name]))

@@ -162,6 +162,6 @@ def _ordered(x: np.ndarray) -> np.ndarray:
 
 
 def _number(keys: np.ndarray) -> np.ndarray:
-    """The numbers of which `_ordered` makes these keys."""
+    """The numbers from their keys: the inverse of `_ordered`."""
     top = keys >> np.uint64(63) == 1
     return np.where(top, keys & np.uint64((1 << 63) - 1), ~keys).view(float)

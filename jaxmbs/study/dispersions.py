@@ -22,6 +22,7 @@ from jaxmbs.study.targets import Numbers, Target, Way, start, target
 
 if TYPE_CHECKING:
     from jaxmbs.model import Model
+    from jaxmbs.model.fields import Element
     from jaxmbs.model.joints import Joint
 
 Array = Any
@@ -152,8 +153,9 @@ class Dispersions:
         found: Array = jnp.zeros((), bool)
         for name, kind in names.items():
             found = found | jax.vmap(partial(refused, kind))(model.overrides[name])
-        for name in dict.fromkeys(name.partition(".")[0] for name in names):
-            found = found | ~_requirements_met(model, name)
+        demanding = model.structure.demanding
+        for name, element in dict.fromkeys(demanding[n] for n in names if n in demanding):
+            found = found | ~_requirements_met(model, name, element)
         return found
 
     @property
@@ -177,19 +179,15 @@ class Dispersions:
         return {n for n, x in inertias.items() if n not in tilted and not np.any(x - np.diag(np.diag(x)))}
 
 
-def _requirements_met(model: Model, name: str) -> Array:
+def _requirements_met(model: Model, name: str, element: Element) -> Array:
     """Whether the numbers of an element, one value per sample, satisfy the element's requirements on all of them
-    together."""
-    found = model.structure.elements.get(name)
-    if found is None:
-        return jnp.ones((), bool)
-    p = {path: model.overrides.get(f"{name}.{path}") for path in found.numbers}
+    together. name: the prefix of the names of these numbers."""
+    p = {path: model.overrides.get(f"{name}.{path}") for path in element.numbers}
     varied = {path: x for path, x in p.items() if x is not None}
     fixed = {path: jnp.asarray(get(model, f"{name}.{path}")) for path, x in p.items() if x is None}
 
     def met(own: dict[str, Array]) -> Array:
-        holds = found.requirements(fixed | own).values()
-        return jnp.stack([jnp.asarray(x) for x in holds]).all() if holds else jnp.ones((), bool)
+        return jnp.array(list(element.requirements(fixed | own).values()), bool).all()
 
     return jax.vmap(met)(varied)
 

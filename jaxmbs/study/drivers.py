@@ -84,7 +84,8 @@ def noise(y: np.ndarray, slices: int, draws: int) -> float:
     level = (1 - CONFIDENCE) / draws
     each = int(np.ceil(np.sqrt(np.clip(_ORDERS * 10_000 / len(y), 2 / level, 2500))))
     rng = np.random.default_rng(0)
-    # two orders in sequence make another one, and any two such pairs are as independent as two draws: few need be drawn
+    # One random order applied after another gives a third. `each` orders twice thus give each**2 orders, any two of
+    # which are as independent as two unrelated draws, so few orders need to be drawn.
     orders = np.stack([rng.permutation(len(y)) for _ in range(each)])
     found = np.concatenate([_between(rng.permutation(y)[orders], slices) for _ in range(each)])
     between = np.quantile(found, 1 - level) / float(y.var())

@@ -1,7 +1,7 @@
 """Where a run keeps its files, by the format version ("kind") of its folder, which its record states.
 
 Names given by users never clash with those of the run itself: files lie in a folder of their own, and a variable whose
-name is already taken in the results is told apart by its kind.
+name is already taken in the results has "(output)" or "(draw)" added to it.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def files_of(path: Path) -> Path:
 
 
 def starting(study: Study, of_kind: int) -> tuple[str, ...]:
-    """The outputs for which a run of this kind says whether they stay at their first value."""
+    """The outputs for which a run of this format version records whether they stay at their first value."""
     return at_their_start(study.outputs) if of_kind > 2 else ()
 
 
@@ -73,8 +73,8 @@ class Labels:
 
 
 def labels(study: Study, of_kind: int = KIND) -> Labels:
-    """Names of a study's variables in the results: those in its file, unless the results have such a name already; then
-    for instance "status (output)". Case is ignored, since not all file systems distinguish it."""
+    """Names of a study's variables in the results: those in its file, or, if the results have such a name already, for
+    instance "status (output)". Names that differ only in case count as equal, since some file systems ignore case."""
     names = list(study.outputs), [d.name for d in study.dispersions.items] if study.dispersions else []
     if of_kind < 3:
         return Labels(*({name: name for name in some} for some in names))

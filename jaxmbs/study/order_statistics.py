@@ -182,8 +182,8 @@ def tolerance(
 
 
 def anytime_interval(met: Any, of: Any, confidence: float = 0.95) -> tuple[Any, Any]:
-    """Interval of a probability that holds at all times simultaneously: in a share `confidence` of all studies the
-    interval never loses the probability, so one may look after every sample and stop at any time. Also for arrays.
+    """Interval of a probability that holds at all times simultaneously: in a share `confidence` of all studies, the
+    intervals after every number of samples contain the probability, so a study may stop at any time. Also for arrays.
 
     It contains the probabilities p for which a bet that is fair under p, spread evenly over all other probabilities,
     has not gained a factor of 1 / (1 - confidence).

@@ -103,7 +103,7 @@ def history(
     band: np.ndarray | None = None,
 ) -> str:  # fmt: skip
     """Plot of what an output measures over time, for the worst, median and best sample. curves: {which: (sample, values
-    in SI)}; band (4, T): limits of all of many samples (first and last row), and of most of them."""
+    in SI)}; band (4, T): of many samples, the range of all (first and last row) and of most (rows between)."""
     colors, svg = {"worst": BAD, "median": NEUTRAL, "best": GOOD}, []
     with _picture(9.2, 3.3, svg, f"history of {name}", above=_LINE) as ax:
         if band is not None:

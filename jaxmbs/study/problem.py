@@ -37,13 +37,14 @@ if TYPE_CHECKING:
 
 Table = Mapping[str, Any] | BaseModel
 NONE: Mapping[str, Any] = MappingProxyType({})
-A_SECOND = SimulationTable(t_end=1.0)  # of who names no other duration
+A_SECOND = SimulationTable(t_end=1.0)  # the simulation of a study that does not give one
 
 
 @dataclass(frozen=True)
 class File:
-    """A study as a file: its bytes, and where they were read, if they were; what they may name; the CSV files that they
-    name. parts: of the study that it describes; fault: why no file can hold these; "" if this one does."""
+    """A study as a file. content: its bytes; path: where they were read, None for a study made in Python; catalogue:
+    the classes and functions that they may name; data: content of the CSV files that they name, by name; parts: those
+    of the study that the file describes; fault: why no file can hold these parts, "" if this one does."""
 
     content: bytes
     path: Path | None
@@ -62,7 +63,7 @@ class Study:
     """A checked study: a mechanism at its nominal values, how it varies, and what is kept and required of its motions.
 
     The keywords are the tables of a study's file (`jaxmbs keys`); each value is a mapping as in a file, or an object.
-    Numbers are in SI unless a `unit` stands beside them.
+    Numbers are in SI units unless a `unit` is given with them.
 
     model: of one instance, from `Mechanism.build`, `mbs.load` or `mbs.set`.
     initial: state at t = 0, neutral and at rest by default: {joint: {"q": ..., "v": ...}}, or (q0, v0) with q0 (nq,) and
@@ -70,20 +71,21 @@ class Study:
     simulation: `t_end` and `dt` [s], `method`, `tolerance` ...; by default one second in steps of 1 ms.
     dispersions: {target: distribution}, a parameter ("link.mass") or an initial value ("initial.hinge.q"), and `Normal`,
     `TruncatedNormal`, `Uniform`, `Lognormal`, `Discrete`, `Empirical` or `Mixture`; CSV files are named by their paths.
-    correlations: draws that go together, each {"draws": names, "matrix": rows}.
+    correlations: between draws, each {"draws": names, "matrix": rows}.
     outputs: {name: output}, with the classes of `mbs.study.outputs`.
     criteria: sentences about outputs, "speed < 3 rad/s in 99 %".
-    study: `seed`, `design`, `levels`, `per_day` of all samples.
-    modules: Python files, or modules, with functions and classes of yours that the study uses, as for `mbs.save`.
-    n: number of samples, which only a design needs; `of_size` sets it. file: the file that holds the study; made by itself.
+    study: settings of all samples: `seed`, `design`, `levels`, `per_day`.
+    modules: Python files, or modules, with your own functions and classes that the study uses, as for `mbs.save`.
+    n: number of samples, needed only for a design; `of_size` sets it. file: the file that holds the study; it is made
+    automatically.
 
     The study is kept as a file would hold it: components that `mbs.free` turned into numbers are pinned again where they
-    are 0 or +-1, so that samples are the same bits before and after `mbs.study.save`. Functions that no file can name
-    serve a synthesis and `rare`; only a run, whose folder holds its study, refuses them. `dataclasses.replace` makes and
-    checks a study with other parts; studies are equal if their parts are.
+    are 0 or +-1, so that samples have the same bits before and after `mbs.study.save`. Functions that no file can name
+    may be used in a synthesis and in `rare`; only a run refuses them, because its folder must hold the study as a file.
+    `dataclasses.replace` makes and checks a study with other parts; studies are equal if their parts are equal.
 
-    Raises InputError, before anything is computed: one line for everything that is wrong, each with the path of its key.
-    Warns (ModelWarning) of what is probably not meant.
+    Raises InputError, before anything is computed: one line for each mistake, with the path of its key. Warns
+    (ModelWarning) of what is probably not intended.
 
     >>> study = mbs.study.Study(
     ...     model=mbs.library.double_pendulum().build(),
@@ -142,14 +144,14 @@ class Study:
         return f"<Study of {self.model.name!r}: {said}>"
 
     def _said(self) -> list[Any]:
-        """All that decides of its samples."""
+        """Everything that determines the samples; studies are equal if these values are."""
         drawn = {d.name: {**d.table.model_dump(), "file": None} for d in self.dispersions.items}
         state = [x.tolist() for x in self.initial]
         rest = (self.simulation, self.correlations, self.outputs, self.criteria, self.study, self.hashes, self.n)
         return [self.model, state, list(drawn.items()), *rest]
 
     def _made_of(self) -> list[Any]:
-        """All that programs of the study can depend on, for `jaxmbs.batching.content`."""
+        """Everything that the study's programs can depend on, for `jaxmbs.batching.content`."""
         from jaxmbs.batching.content import NotKnownError
         from jaxmbs.study.programs import content
 
@@ -176,7 +178,7 @@ class Study:
 
     @property
     def content(self) -> bytes:
-        """The bytes of the study's file. Raises ModelError, with the remedy, where no file can hold the study."""
+        """The bytes of the study's file. Raises ModelError, with the remedy, if no file can hold the study."""
         if self.file.fault:
             said = self.file.fault.removeprefix("save: ")
             raise ModelError(f"study: a run's folder holds its study as a file, and no file can hold this one: {said}")
@@ -184,7 +186,7 @@ class Study:
 
     @property
     def path(self) -> Path | None:
-        """Where the study was read; None if it was made in Python."""
+        """The file from which the study was read; None if it was made in Python."""
         return self.file.path
 
     @property
@@ -202,14 +204,14 @@ class Study:
         return self.study.seed
 
     def of_size(self, n: int | None) -> Study:
-        """The study with its number of samples. Raises InputError where its design has not so many, and where there is
-        nothing to vary or to keep."""
+        """The study with n samples; None: the number that its design fixes. Raises InputError if the design cannot have
+        that many or does not fix the number, and if the study has no dispersions or no outputs."""
         _require("study", self.simulation, self.outputs, self.dispersions.items)
         return replace(self, n=check_size(self.plan.design, len(self.dispersions.inputs), self.plan.levels, n))
 
     @property
     def design(self) -> Design | None:
-        """Where the samples lie; None where each is drawn by itself. Raises InputError where n is not known."""
+        """The design that places the samples; None if each is drawn by itself. Raises InputError if n is not known."""
         if self.plan.design == RANDOM:
             return None
         if self.n is None:
@@ -224,7 +226,7 @@ class Study:
 
     @property
     def files(self) -> dict[str, bytes]:
-        """Content of the files that the study needs beside its own, by name."""
+        """Content of the other files that the study needs (modules and CSV files), by name."""
         return {**self.catalogue.modules, **self.data}
 
     @property
@@ -234,7 +236,7 @@ class Study:
 
     @property
     def dependence(self) -> str:
-        """Why samples are not independent; "" where they are."""
+        """Why samples are not independent; "" if they are."""
         if self.dispersions.per_day > 1 and self.dispersions.known.any():
             return "samples of one day share draws: no interval is known for the share of all samples"
         return dependence(self.plan.design)
@@ -249,7 +251,7 @@ class Study:
 
     @property
     def warnings(self) -> list[str]:
-        """What is probably not meant, for readers of the study and of its report."""
+        """Warnings about what is probably not intended, for readers of the study and of its report."""
         return self.dispersions.warnings
 
     @property
@@ -260,10 +262,11 @@ class Study:
 def read(path: str | Path, need: str = "study", trust: bool = False, files: Path | None = None) -> Study:
     """Study of a TOML file, checked completely; a URDF or MJCF file is a mechanism at rest, simulated for a second.
 
-    need: "mechanism" lets the rest be missing, "simulation" the outputs and criteria; trust: run the Python `modules`
-    that the file names, and read meshes of other folders; files: the folder of modules and data, by default that of the
-    file, or where the file's run keeps them. Raises InputError: one line for everything that is wrong, each with the path of
-    its key. Warns (ModelWarning) of what is probably not meant.
+    need: what must be in the file: "mechanism" only that, "simulation" also the table [simulation], "study" also
+    outputs and dispersions; trust: run the Python `modules` that the file names, and read meshes in other folders;
+    files: the folder of modules and data, by default that of the file or, for the file of a run, where the run keeps
+    them. Raises InputError: one line for each mistake, with the path of its key. Warns (ModelWarning) of what is
+    probably not intended.
     """
     content = read_bytes(path)
     try:
@@ -305,7 +308,7 @@ def _study(path: Path, content: bytes, need: str, trust: bool, files: Path | Non
 
 
 def _checked(given: Mapping[str, Any], modules: Any, file: File | None) -> tuple[dict[str, Any], File]:
-    """The parts of a study from what was given for them, and its file: that which they were read from, or their own."""
+    """The checked parts of a study, and its file: the one from which they were read, or else one made from them."""
     model = given["model"]
     if not isinstance(model, Model):
         raise InputError(
@@ -354,7 +357,7 @@ def _checked(given: Mapping[str, Any], modules: Any, file: File | None) -> tuple
 
 
 def _require(need: str, simulation: Any, outputs: Any, dispersions: Any) -> None:
-    """Raises InputError where one is missing that is needed."""
+    """Raises InputError if a part is missing that is needed."""
     problems = []
     if need != "mechanism" and simulation is None:
         problems.append(Problem("simulation", "this table is missing; write [simulation] with t_end and dt [s]"))

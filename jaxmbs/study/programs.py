@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def content(study: Study) -> tuple[list[str] | None, str]:
-    """Everything that the compiled programs of the study depend on, as text; or None, and why it is not known."""
+    """(everything that the compiled programs of the study depend on, as texts; ""), or (None, why it is not known)."""
     if study.file.fault:
         return None, study.file.fault
     if study.path is not None and is_robot(study.path):
@@ -35,11 +35,12 @@ def content(study: Study) -> tuple[list[str] | None, str]:
 
 
 def _of_others(study: Study, words: set[str]) -> dict[str, Any]:
-    """Functions and classes that are not the library's and that words of the file may name, by name."""
+    """Functions and classes, by name, that are not the library's and whose names are among the `words` of the file;
+    also the integration method, unless it is rk4."""
     classes = (c for c in study.catalogue.classes if not c.__module__.startswith("jaxmbs."))
     named = [(f"class {type_name(c)}", c) for c in classes if type_name(c) in words]
     found: dict[str, Any] = {name: f for name, f in study.catalogue.functions.items() if name in words}
-    if study.simulation.method != "rk4":  # which is the library's, and needs no import
+    if study.simulation.method != "rk4":  # rk4 is the library's own; not looking it up saves an import
         from jaxmbs.simulate.steppers import stepper
 
         found["simulation.method"] = stepper(study.simulation.method)
@@ -48,7 +49,8 @@ def _of_others(study: Study, words: set[str]) -> dict[str, Any]:
 
 
 def _written(c: type) -> Any:
-    """An element's class; of a distribution, the functions of its own, for the rest of its class is made by pydantic."""
+    """What to compare of a class: an element's class as a whole; of a distribution only the functions and properties
+    that it defines, since pydantic makes the rest of the class."""
     if issubclass(c, Element):
         return c
     own = [vars(b) for b in c.__mro__ if not b.__module__.startswith(("jaxmbs.", "pydantic", "builtins"))]

@@ -20,20 +20,21 @@ from jaxmbs.study.seal import SEAL, sealed_with
 if TYPE_CHECKING:
     from jaxmbs.study.problem import Study
 
-_CHUNKS = 32  # of a run along `sample`, about, for workers and interruptions: each is a file per variable
-_FEW_CHUNKS, _SMALL_CHUNK = 8, 1 << 10  # of a small run, for which half a millisecond per file counts
-_MOST_CHUNK = 1 << 14  # samples of one; up to whole blocks
-_MOST_BLOCKS = 16  # in a zarr chunk, where blocks are long
-DIGEST = "digest"  # of the rest of the record
-_MOST_ROWS = 2**24  # of a chunk
-_SINCE = {"seed": 0, "study": "", "generator": "", "device": "", "versions": {}}  # in all records of kind 2 and later
+_CHUNKS = 32  # approximate number of chunks of a run: enough for workers and interruptions; each is a file per variable
+# approximate number of chunks of a small run, and their most samples: there, half a millisecond per file counts
+_FEW_CHUNKS, _SMALL_CHUNK = 8, 1 << 10
+_MOST_CHUNK = 1 << 14  # most samples of a chunk, before it is filled up to whole blocks
+_MOST_BLOCKS = 16  # most blocks of a chunk in a valid record, if blocks are long
+DIGEST = "digest"  # key in a record: the digest of everything else in it
+_MOST_ROWS = 2**24  # most samples of a chunk in a valid record
+_SINCE = {"seed": 0, "study": "", "generator": "", "device": "", "versions": {}}  # records of kind 1 may lack these
 _HASH = re.compile("[0-9a-f]{64}")
 Provenance = dict[str, Any]
 
 
 def provenance(study: Study, n: int, rows: int, until: Any = None, key: bytes | None = None) -> Provenance:
-    """Everything that the results depend on, and the versions that made them; until: the rule by which the run ends; key: of
-    the seal."""
+    """Everything that the results depend on, and the versions that made them; until: the rule by which the run ends;
+    key: the key of the seal, if the run has one."""
     from jaxmbs.study.batch import GENERATOR, precision
 
     return signed(
@@ -58,7 +59,7 @@ def provenance(study: Study, n: int, rows: int, until: Any = None, key: bytes | 
 
 
 def _chunk(n: int, rows: int) -> int:
-    """Samples of a chunk of the results: whole blocks."""
+    """Number of samples in a chunk of the results: a multiple of the block's."""
     some = max(min(-(-n // _FEW_CHUNKS), _SMALL_CHUNK), -(-n // _CHUNKS))
     return rows * -(-min(some, _MOST_CHUNK) // rows)
 
@@ -78,7 +79,7 @@ def machine() -> Provenance:
 
 
 def signed(record: Provenance, key: bytes | None = None) -> Provenance:
-    """The record with the digest of its content, and before that with the seal of a key where there is one."""
+    """The record with the digest of its content; with a key, also with its seal, which the digest covers."""
     content = {k: v for k, v in record.items() if k not in (DIGEST, SEAL)}
     if key is not None:
         content[SEAL] = sealed_with(key, _canonical(content))
@@ -86,7 +87,7 @@ def signed(record: Provenance, key: bytes | None = None) -> Provenance:
 
 
 def unsealed(record: Provenance, key: bytes) -> str:
-    """Why a record is not that which was sealed with this key; "" where it is."""
+    """Why a record is not the one that was sealed with this key; "" if it is."""
     if SEAL not in record:
         return "has no seal: its run was begun without --seal"
     if signed(record, key) != record:
@@ -95,7 +96,8 @@ def unsealed(record: Provenance, key: bytes) -> str:
 
 
 def intact(record: Any) -> bool:
-    """Whether a record is as it was written, and one that a run can be read by: no number, no name in it leads elsewhere."""
+    """Whether a record is as it was written, and contains only what a run can write (see `fault`): above all, no file
+    name that leads out of the run's folder."""
     if not isinstance(record, dict) or not isinstance(record.get(DIGEST), str):
         return False
     content = {k: v for k, v in record.items() if k != DIGEST}
@@ -103,8 +105,8 @@ def intact(record: Any) -> bool:
 
 
 def fault(record: Provenance) -> str:
-    """What is in a record that no run has written; "" where nothing is."""
-    if kind(record) == 1:  # which had less
+    """What in a record cannot have been written by a run; "" if nothing."""
+    if kind(record) == 1:  # such records have fewer keys
         record = {**_SINCE, "block_rows": record.get("chunk_rows"), **record}
     files, versions = record.get("modules", {}), record.get("versions")
     if not isinstance(files, dict) or not isinstance(versions, dict):
@@ -132,11 +134,11 @@ def fault(record: Provenance) -> str:
 
 
 def salt(record: Provenance) -> int:
-    """A number (64 bits) that belongs to this study alone: results of another one do not fit."""
+    """A number of 64 bits that identifies the study of a record, so that results of another study are recognised."""
     what = f"{record['file_sha256']} {record['seed']} {record['precision']}"
     if record.get("design", RANDOM) != RANDOM:  # samples depend on their number
         what += f" {record['n']}"
-    if kind(record) > 2:  # what else decides of a sample: its modules and data, and the generator of its draws
+    if kind(record) > 2:  # what else determines a sample: its modules and data, and the generator of its draws
         what += f" {record['generator']} {json.dumps(record['modules'], sort_keys=True)}"
     return int(hashlib.sha256(what.encode()).hexdigest()[:16], 16)
 

@@ -1,4 +1,4 @@
-"""How rarely a criterion of a study is missed: its probability beyond the reach of a Monte Carlo run, and the worst
+"""How rarely a criterion of a study is missed: probabilities too small for a Monte Carlo run to estimate, and the worst
 case."""
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ def repeat(
         return outputs, run.status, run.energy_error[-1], (run.t, run.q, run.v, values), run.violated
 
     def over_all(axes: Any, *batch: Any) -> Any:
-        # machine code can take every angle; the loops used without it cannot (`anew` is not None): jax.vmap computes all
+        # where rows might have angles too large for `over_rows` (`anew` is not None), jax.vmap computes all rows
         found, anew = over_rows(one, (axes, 0, 0))(*batch)
         return found if anew is None else jax.vmap(one, (axes, 0, 0))(*batch)
 

@@ -32,8 +32,8 @@ _MOST_BYTES = 1 << 30  # unpacked size of a saved file that is still read
 PLACES = ("worst", "median", "best")
 BAND = (0.0, 0.05, 0.95, 1.0)
 _POINTS = 400  # approximate number of points of a history
-_OF_A_BAND = 100  # samples of a band,
-_NUMBERS = 2e7  # fewer if their motions had more numbers than this
+_OF_A_BAND = 100  # most samples of a band
+_NUMBERS = 2e7  # most numbers in the motions of a band, which has fewer samples if they would have more
 
 
 @dataclass(frozen=True)

@@ -93,7 +93,7 @@ class _StudyFile(Table):
 
 @functools.cache
 def study_file(known: Classes, mechanism: bool = True) -> Any:
-    """Table class of a study file that may contain the known classes; mechanism = False: of all beside the mechanism."""
+    """Table class of a study file that may contain the known classes; mechanism = False: without the mechanism."""
     outputs = dict[OutputName, any_of(Output, known)]
     dispersions = dict[DispersionName, any_distribution(known)]
     first: dict[str, Any] = (

@@ -109,7 +109,7 @@ class Store:
         """Results of a batch as variables of the store."""
         own, there = labels_of(study), self.labels(study)
         again = {label: there.outputs[name] for name, label in own.outputs.items()}
-        unknown = {DRAWS} if self.starting(study) else {DRAWS, AT_START}  # in runs of this kind
+        unknown = {DRAWS} if self.starting(study) else {DRAWS, AT_START}  # labels that are no variables of this run
         flat = {again.get(label, label): x for label, x in results.items() if label not in unknown}
         flat |= {there.draws[name]: x for name, x in study.dispersions.split(results[DRAWS]).items()}
         return {label: x[:, 0] if x.shape[1:] == (1,) else x for label, x in flat.items()}

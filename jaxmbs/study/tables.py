@@ -1,4 +1,4 @@
-"""The parts of a study as the tables of a file: what Python gives as such tables, and the file with a model beside them."""
+"""The parts of a study as the tables of a file: made from what Python passes, and written to a file with the model."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ OWN: Classes = (*elements_in(outputs_package), *elements_in(distributions))
 def checked(
     given: Mapping[str, Any], model: Model, modules: Iterable[str | Path | ModuleType], known: Catalogue | None
 ) -> tuple[Any, Catalogue]:
-    """The checked tables of what `Study` was given, and the catalogue of what they may name: a file's, or that of Python.
+    """The checked tables of what `Study` was given, and the catalogue of the classes and functions that they may name:
+    `known`, that of a file, or else one made from `modules` and from what was given.
 
     Raises InputError, with the path of each key as in a file.
     """
@@ -58,7 +59,7 @@ def checked(
     data = _plain({**given, "initial": initial, "outputs": outputs, "dispersions": drawn})
     for table in data["dispersions"].values() if isinstance(data["dispersions"], dict) else ():
         if isinstance(table, dict) and isinstance(table.get("file"), str):
-            table["file"] = str(Path(table["file"]).absolute())  # wherever this process goes
+            table["file"] = str(Path(table["file"]).absolute())  # valid even if this process changes its folder
     try:
         return study_file(known.classes, False).model_validate(data, context=known.functions), known
     except ValidationError as error:
@@ -66,7 +67,8 @@ def checked(
 
 
 def _joined(known: Classes, made: Iterable[Any], where: str) -> Classes:
-    """Known classes and those of what Python made, except where a class of the modules, run once more, is the same."""
+    """Known classes and those of the objects `made` in Python, except those with the name of a class that the modules,
+    which are run again here, define: this class takes their place."""
     family = Output if where == "outputs" else Distribution
     theirs = {type_name(c) for c in known if c.__module__.startswith(RUN) and issubclass(c, family)}
     return joined(known, {type(x): None for x in made if type_name(type(x)) not in theirs}, where)
@@ -102,12 +104,12 @@ def written(
     except ValidationError as error:
         raise InputError(problems_of(error, back)) from None
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ModelWarning)  # given by the model already
+        warnings.simplefilter("ignore", ModelWarning)  # the model has given these warnings already
         return content, known, read.mechanism.build(), read
 
 
 def _initial(model: Model, q0: Any, v0: Any) -> dict[str, dict[str, Any]]:
-    """The tables [initial.JOINT] of what is neither neutral nor at rest."""
+    """The tables [initial.JOINT] of all joints that are not neutral or not at rest."""
     given = (("q", q0, model.neutral(), model.q_slice), ("v", v0, np.zeros(model.nv), model.v_slice))
     out: dict[str, dict[str, Any]] = {}
     for key, x, usual, part in given:
@@ -121,7 +123,7 @@ def _initial(model: Model, q0: Any, v0: Any) -> dict[str, dict[str, Any]]:
 
 
 def _plain(x: Any) -> Any:
-    """As TOML has it."""
+    """A value in the form that TOML can hold."""
     if isinstance(x, BaseModel):
         x = x.model_dump(exclude_unset=True)
     if isinstance(x, Mapping):

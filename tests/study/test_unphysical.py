@@ -111,6 +111,20 @@ def test_times_of_a_profile_that_cross_are_unphysical(separation, tmp_path):
     assert judged(study, draws) == [False, True]
 
 
+def test_distances_of_events_are_judged_as_those_of_elements(separation, tmp_path):
+    """A distance without direction is more than zero: an event at -1 m would never happen, without a word."""
+    text = separation.content.decode()
+    text = text[: text.index('[dispersions."stage.mass"]')] + text[text.index("# --- what is computed") :]
+    event = '[[mechanism.events]]\nname = "away"\nwhen = {type = "distance", body_a = "stage", body_b = "payload", value = 3.0}'
+    path = tmp_path / "one.toml"
+    path.write_text(
+        f'{text}\n{event}\nthen = [{{type = "finish"}}]\n'
+        '[dispersions."away.value"]\ndistribution = "uniform"\nlow = 1.0\nhigh = 4.0',
+        encoding="utf-8",
+    )
+    assert judged(read(path), np.array([[2.0], [-1.0], [0.0]])) == [False, True, True]
+
+
 def test_factors_far_from_1_are_told(cart):
     path = cart(*stiffness('distribution = "normal"\napply = "multiply"\nmean = 10.0\nstd = 0.1'))
     with pytest.warns(mbs.ModelWarning, match=r'"spring.stiffness".*10 times its nominal value') as told:

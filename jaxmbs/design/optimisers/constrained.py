@@ -26,7 +26,7 @@ import numpy as np
 from jaxmbs.design.local import Local
 from jaxmbs.design.optimality import compressed, first_order
 
-ROUNDS = 6  # of SLSQP from one start, each from the end of the last, without those that violate margins not shown to it
+ROUNDS = 6  # of SLSQP from one start, each from the end of the last, not counting those that violate unshown margins
 MARGINS = 50  # the smallest ones that SLSQP is shown, plus four for each variable; also the most that a round adds
 INDEPENDENT = 1e-7  # relative singular value below which equalities are combinations of others
 
@@ -95,7 +95,8 @@ def searched(
     try:
         begin = at(x)
         if begin.conditioned and begin.violation > tolerance and (len(begin.equal) or not begin.finite):
-            # dependent rows are recognised only where they vanish, and a latch load is finite only where the latch closes
+            # First meet the conditions: dependent equalities are recognised only there, and the load of a latch is
+            # finite only if it closes.
             _restored(at, trace, low, high, still)
         rounds, broken = 0, np.zeros(0, int)
         while rounds < ROUNDS:
@@ -109,7 +110,7 @@ def searched(
             if now.violation > tolerance:
                 _restored(at, trace, low, high, still)
                 now = trace.best
-            elif len(unseen):  # the next round is shown them; this ends, because each time there are more
+            elif len(unseen):  # SLSQP is shown these margins in the next round; each time there are more, so this ends
                 continue
             rounds += 1
             if now is before or _settled(now, before, low, high, still, tolerance):

@@ -49,7 +49,7 @@ def step(prepared: Prepared, state: State, data: Any) -> State:
         return 0.5 * (r @ r), worst
 
     (cost, worst), slope = jax.value_and_grad(cost_of, has_aux=True)(state.x)
-    asked = {"value": cost, "grad": slope, "value_fn": lambda x: cost_of(x)[0]}  # by searches along a line
+    asked = {"value": cost, "grad": slope, "value_fn": lambda x: cost_of(x)[0]}  # for optimisers with a line search
     change, inner = _solver(prepared).update(slope, state.inner, state.x, **asked)
     x = jnp.clip(state.x + change, prepared.low, prepared.high)
     finite = jnp.isfinite(cost) & jnp.isfinite(slope).all()

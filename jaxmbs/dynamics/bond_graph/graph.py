@@ -70,7 +70,7 @@ class BondGraph:
         return out
 
     def powers(self) -> dict[str, Float[jax.Array, " ..."]]:
-        """Power [W] that every element takes up; sources give (negative). They sum to zero.
+        """Power [W] that every element takes up, negative for a source that gives power. The powers sum to zero.
 
         What the inertias take up is the rate of the kinetic energy; what the springs take up, of their potential.
         """

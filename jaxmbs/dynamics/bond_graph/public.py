@@ -47,8 +47,8 @@ def bond_graph(
 
     Ids of nodes: "body:<name>" (flow: angular, linear velocity of the child joint frame in its axes), "joint:<name>"
     (effort: its whole wrench on the child, there), "rate:<joint>" (flow: its v), "constraint:<name>" (effort: multipliers).
-    Elements: "inertia:<body>" (I), "gyration:<body>" (MGY), "gravity:<body>" (Se), "tau:<joint>" (Se); a force element
-    as "store:<name>" (C), "loss:<name>" (R) or "source:<name>" (Se), as it has parts; "motion:<joint>" (Sf: the own
+    Elements: "inertia:<body>" (I), "gyration:<body>" (MGY), "gravity:<body>" (Se), "tau:<joint>" (Se); the parts
+    of a force element, "store:<name>" (C), "loss:<name>" (R) or "source:<name>" (Se); "motion:<joint>" (Sf: the own
     motion of a rheonomic joint), "lock:<joint>" (Sf, with a mode; an open lock has no effort), "given:<constraint>"
     (Sf); transformers (MTF). The world is no node: it does no work. Bonds point where power counts as positive: out of
     sources, into I, C, R. The efforts at every node sum to zero if a is the acceleration of the motion [K 2].
@@ -76,7 +76,7 @@ def bond_graph(
 
 @kernel
 def _through(m: LinkMotion, before: Motion, v: tuple[Scalar, ...], f: Force) -> tuple[Any, ...]:
-    """Of a joint that transmits f: flow from the carrying link and from the rates, effort on both."""
+    """For a joint that transmits f: the flows from the carrying link and from the rates, then the efforts on both."""
     own = ZERO_MOTION
     for S, rate in zip(m.S, v, strict=True):
         own = own + S * rate
@@ -104,7 +104,8 @@ class _Drawing:
                 self._node("1", "rate", link.name, self._array(state.v[self.s.v_slices[i]]))
 
     def of(self, a: jax.Array, tau: Any, multipliers: jax.Array, found: Constraints | None) -> BondGraph:
-        """The parts in an order in which the wrench of a joint is what its body still lacks."""
+        """The graph. Parts are added in an order in which a joint's wrench is the effort that is still missing at its
+        body."""
         self._inertias(a)
         self._force_elements()
         if found is not None:

@@ -38,8 +38,8 @@ class Constraints:
 
 
 def tree_of(model: Model, dtype: Any) -> Tree:
-    """The links laid out as suits the constraints: in loops where these are eliminated in a planned order, else one by
-    one, as their rows are written out."""
+    """The tree in the layout that suits the constraints: rolled if they are eliminated in a planned order (`order`),
+    else link by link, because their rows are then written out in components."""
     plan = plan_of(model.structure)
     return Tree(model, dtype, unrolled=len(model.structure.links) if plan is None else 0)
 
@@ -47,7 +47,7 @@ def tree_of(model: Model, dtype: Any) -> Tree:
 def constraints(state: State) -> Any:
     """The rows of all cut joints and constraint elements, in the order of model.constraint_names.
 
-    `Constraints`, or, of a tree with loops, `RowGroups`. The rows of a constraint that the mode switches off are zero.
+    `Constraints`, or `RowGroups` for a rolled tree. The rows of a constraint that the mode switches off are zero.
     """
     if state.tree.rolled:
         plan = plan_of(state.tree.structure)
@@ -83,7 +83,7 @@ class Connection(NamedTuple):
     rows: tuple[Row, ...]
 
     def on_links(self, wrench: Force) -> dict[int, Force]:
-        """{link: what a wrench on b, at b in its axes, and its reaction on a are on the link}."""
+        """{link: wrench in link axes} of a wrench on b, given at b in its axes, and of its reaction on a."""
         (i, a), (j, b) = self.a, self.b
         on_a = a.frame.in_link.force_to_parent(self.X.force_to_parent(-wrench))
         on_b = b.frame.in_link.force_to_parent(wrench)
@@ -96,7 +96,7 @@ def connections(state: State) -> list[Connection | ConstraintElement]:
 
 
 def velocities(state: State, found: Any) -> Any:
-    """Per row the velocity J v + free that it should not have."""
+    """Per row the velocity J v + free, which is zero if the constraint holds."""
     if isinstance(found, RowGroups):
         return found.rate
     return tuple(_velocity(row, free, tuple(state.v)) for row, free in zip(found.J, found.free, strict=True))

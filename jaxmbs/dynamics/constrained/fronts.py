@@ -1,12 +1,14 @@
 """A a - Jᵀ lambda = force, J a = target by elimination of joints and multipliers one after the other, in bounded fronts.
 
-What a subtree does to the link that carries it is a force and what its pending rows see,
+A subtree acts on the link that carries it with a force f. Its pending rows, those that are not yet eliminated, give one
+equation each for their multipliers lambda:
 
     f = I A + p - K lambda,    0 = Kᵀ A + L lambda + l,
 
 with A the acceleration of that link: the articulated bodies of [Y 3.174-3.177] with loads that are not yet known. A joint is
-eliminated as there; the rows of a constraint by their pivots in L, which are positive when all joints between its ends have
-gone, and are raised as in `saddle`. Every formula is in components; loops and arrays are the forest's.
+eliminated as there. The rows of a constraint are eliminated by their pivots in L, which are positive once all joints
+between its ends have been eliminated, and which are raised as in `saddle`. Every formula is in components; `Forest`
+applies them in loops and to arrays.
 """
 
 from __future__ import annotations
@@ -29,12 +31,12 @@ from jaxmbs.spatial.inertias import ZERO_INERTIA
 from jaxmbs.spatial.scalar import Scalar, add, div, maximum, mul, sub, total, where
 
 Symmetric = tuple[tuple[Scalar, ...], ...]  # lower triangle
-_DEPENDENT = 4096.0  # roundings under which what is left of a row is nothing; more than with pivots
+_DEPENDENT = 4096.0  # multiples of rounding below which the rest of a row counts as zero; with pivoting fewer suffice
 
 
 @components
 class Front:
-    """What is handed inwards of the matrix; sizes: the entries of the diagonal of L that the joints made."""
+    """The part of the matrix that is handed inwards; sizes: the diagonal of L from the elimination of joints alone."""
 
     inertia: ArticulatedInertia
     K: tuple[Force, ...]
@@ -52,7 +54,7 @@ class Front:
 
 @components
 class Load:
-    """What is handed inwards of the right-hand side."""
+    """The part of the right-hand side that is handed inwards."""
 
     p: Force
     l: tuple[Scalar, ...]
@@ -63,7 +65,7 @@ class Load:
 
 @components
 class Row:
-    """One scalar eliminated: what it does to the link that is left, to the rows that are left, and the inverse pivot."""
+    """One eliminated scalar: its effects K on the link that is left and L on the rows left, and its inverse pivot."""
 
     K: Force
     L: tuple[Scalar, ...]
@@ -72,15 +74,15 @@ class Row:
 
 @components
 class Pivot:
-    """Of a row of a constraint: its pivot over its size, and its size."""
+    """The pivot of a constraint row. left: the pivot divided by the size of the row; size: that size."""
 
     left: Scalar
     size: Scalar
 
 
 class Factors(NamedTuple):
-    """Per strand of the plan: the rows eliminated, and of a joint its motions S and the placement X of its link; pivots:
-    those of the constraints."""
+    """Factors per strand of the plan. rows: the eliminated scalars; S, X: for joints, their motions and the placement
+    of the link; pivots: for constraints, those of their rows."""
 
     rows: list[tuple[Row, ...]]
     S: list[tuple[Motion, ...]]
@@ -92,7 +94,8 @@ def factorized(
     tree: Tree, plan: Plan, motions: Sequence[LinkMotion], links: Sequence[Link], groups: Forest, ends: Any, lock: Any,
     redundant: bool, alike: float | None = None,
 ) -> Factors:  # fmt: skip
-    """lock: (nv,) freedoms that do not move, or None; alike: what all rows are raised by, as a part of 1 / (mean mass)."""
+    """The factors of the matrix. lock: (nv,) freedoms that do not move, or None; alike: the fraction of 1 / (mean mass)
+    by which the pivots of all constraint rows are raised, None to raise them by their sizes."""
     forest, slices = Forest(plan.strands, tree.dtype), tree.structure.v_slices
     eps = float(jnp.finfo(tree.dtype).eps)
     same = None if alike is None else alike / _mean_mass(tree, links)
@@ -195,7 +198,7 @@ def _is_link(plan: Plan, forest: Forest, node: int) -> bool:
 
 def conditioning(factors: Factors, eps: float, redundant: bool) -> tuple[Any, Any]:
     """As `Metric.conditioning`, of the pivots in the order of elimination."""
-    nothing = _DEPENDENT * max(eps, raised(eps, redundant) / 64)  # what raised other pivots is left in these
+    nothing = _DEPENDENT * max(eps, raised(eps, redundant) / 64)  # raising earlier pivots leaves a remainder
     largest: Any = 0.0
     for strand in factors.pivots:
         for pivot in strand:
@@ -284,7 +287,7 @@ def _freedom(
 
 @kernel
 def _less(row: Row, K: tuple[Force, ...], L: Symmetric, sizes: tuple[Scalar, ...]) -> Any:
-    """K, L and sizes without a freedom."""
+    """K, L and sizes after the elimination of a freedom."""
     scaled = tuple(mul(x, row.inverse) for x in row.L)
     K = tuple(F + row.K * mul(-1, x) for F, x in zip(K, scaled, strict=True))
     L = tuple(tuple(add(x, mul(scaled[r], row.L[s])) for s, x in enumerate(line)) for r, line in enumerate(L))
@@ -310,8 +313,8 @@ def _without_rows(
 
 @kernel
 def _raises(sizes: tuple[Scalar, ...], factor: Scalar, least: Scalar) -> tuple[Scalar, ...]:
-    """What the pivots of a constraint are raised by: a part of their own size, and of that of the largest; 1 where all
-    is zero."""
+    """By how much each pivot of a constraint is raised: a fraction of its own size plus a fraction of the largest size,
+    or 1 if all sizes are zero."""
     floor = mul(least, functools.reduce(maximum, sizes, 0.0))
     floor = where(floor > 0, floor, 1.0)
     return tuple(add(mul(x, factor), floor) for x in sizes)
@@ -340,7 +343,7 @@ def _without_row(
 def _loaded(
     kind: Elimination, load: Load, rows: tuple[Row, ...], S: tuple[Motion, ...], X: Transform | None, given: Any
 ) -> tuple[tuple[Load], Any]:
-    """(what is handed inwards, per row eliminated what drives it)."""
+    """(what is handed inwards; for each eliminated scalar, its value under the loads alone)."""
     p, l = load.p, load.l
     driven = []
     if kind.joint is None:

@@ -68,9 +68,9 @@ def count(state: State, constraint: ConstraintElement) -> int:
 
 
 def _varies(f: Callable[[Any], Any], v: Any) -> bool:
-    """Whether f(v) depends on v: by the operations it is made of, then, where it may, by its values.
+    """Whether f(v) depends on v. Its operations can rule this out; if they do not, its values decide.
 
-    Values are taken at random v, with random numbers in place of what is traced outside; where they are not finite the
+    The values are those at random v, with random numbers in place of values traced outside; if they are not finite, the
     operations decide.
     """
     closed = jax.make_jaxpr(f)(v)

@@ -35,7 +35,7 @@ class Metric:
     ):
         self.n, self.m, self.dtype = len(A), len(J), dtype
         self.lock, self.prescribed = lock, prescribed
-        # A + rho JᵀJ is definite where A is so only on the motions that the constraints leave
+        # A + rho JᵀJ is definite even if A is definite only on the motions that the constraints allow
         self.weight: Scalar = _weight(A, J) if singular else 0
         A = _augmented(A, J, self.weight) if singular else A
         self.full_A, self.full_J = A, J
@@ -54,7 +54,7 @@ class Metric:
 
     @staticmethod
     def of(state: State, found: Any, prescribed: Any = None) -> Any:
-        """For the rows of `constraints`: a `SparseMetric` for those of a tree with loops."""
+        """The metric for the rows of `constraints`: a `SparseMetric` if they are `RowGroups`."""
         if isinstance(found, RowGroups):
             return SparseMetric(state, found, prescribed)
         s = state.tree.structure
@@ -94,9 +94,10 @@ class Metric:
         return tuple(found)
 
     def conditioning(self) -> tuple[Scalar, Scalar]:
-        """How far the rows that count are from depending on one another, some square of the distance from a singular
-        configuration: the smallest pivot of J A⁻¹ Jᵀ over its largest diagonal entry, and over that of its own row, by
-        which accelerations lose digits. Rows that depend on others to rounding do not count."""
+        """How far the rows that count are from depending on one another: the smallest pivot of J A⁻¹ Jᵀ divided by the
+        largest diagonal entry, and the smallest quotient of a pivot and the diagonal entry of its own row. Both are
+        roughly the square of the distance from a singular configuration; the second shows how many digits accelerations
+        lose. Rows that depend on others to rounding do not count."""
         return self.algebra.conditioning(self._ranked()) if self.m else (1.0, 1.0)
 
     def _ranked(self) -> Any:
@@ -114,7 +115,7 @@ def _array(x: Any, columns: int | None, dtype: Any) -> jax.Array:
 
 @kernel
 def _weight(A: Matrix, J: Matrix) -> Scalar:
-    """rho of the size of A over that of JᵀJ."""
+    """rho, of the order of the size of A divided by that of JᵀJ."""
     size = total(*(mul(x, x) for row in J for x in row))
     return div(total(*(A[k][k] for k in range(len(A)))), where(size > 0, size, 1.0))
 

@@ -32,7 +32,7 @@ def constrained_state(model: Model, q: Coordinates, v: Rates, t: Number, mode: M
 
 
 def planned_state(model: Model, q: Any, v: Any, t: Any, mode: Mode | None, *others: Any) -> State:
-    """State on the tree that suits the constraints, for what needs no written out rows."""
+    """State on the tree in the layout that suits the constraints, for functions that need no written-out rows."""
     dtype = state_dtype(*(x for x in (q, v, *others) if x is not None))
     return _state(tree_of(model, dtype), model, q, v, t, mode)
 
@@ -104,7 +104,7 @@ def constraint_jacobian(
 def constraint_rows(model: Model, q: Coordinates | None = None) -> dict[str, slice]:
     """Where the rows of each constraint lie among the multipliers: {name: slice}.
 
-    q (nq,): where functions of users are asked for their number of rows; None is the neutral configuration.
+    q (nq,): where user-defined functions are evaluated to count their rows; None is the neutral configuration.
 
     >>> mbs.constraint_rows(mbs.library.four_bar_windows(2).build())
     {'window_1': slice(0, 2, None), 'window_2': slice(2, 4, None)}

@@ -1,4 +1,4 @@
-"""The constraints of a large mechanism at one state, like ones beside one another; no Jacobian is written out."""
+"""The constraints of a large mechanism at one state, those of a kind together as arrays; no Jacobian is written out."""
 
 from __future__ import annotations
 
@@ -24,12 +24,13 @@ from jaxmbs.spatial import IDENTITY, ZERO_FORCE, ZERO_MOTION, Force, Motion, Tra
 from jaxmbs.spatial.components import components
 from jaxmbs.spatial.scalar import Scalar, add, mul, sub, total, where
 
-Ends = tuple[tuple[Any, ...], ...]  # per end and row: a Force on the link, or what multiplies the rate of the joint
+Ends = tuple[tuple[Any, ...], ...]  # per end and row: a Force on the link, or the coefficient of the joint's rate
 
 
 class Group(NamedTuple):
-    """Constraints that the same formulas serve. joint, kept: of cut joints, which rows; element, kept: of the others, its
-    names blank, how many components its numbers have."""
+    """What constraints with the same formulas have in common. Of cut joints: joint, kept (which rows are kept). Of
+    others: element, with its names left blank, kept (how many components each of its numbers has). grounded: which ends
+    are on the world."""
 
     joint: Any
     kept: tuple[int, ...]
@@ -39,8 +40,8 @@ class Group(NamedTuple):
 
 @components
 class Rows:
-    """Of one group, per row: ends, J by its parts; the acceleration that is left at dv/dt = 0; the velocity; the residual,
-    0 for a nonholonomic row."""
+    """The rows of one group. ends: J by its parts; drift: the acceleration that is left at dv/dt = 0; rate: the
+    velocity; residual: 0 for a nonholonomic row."""
 
     ends: Ends
     drift: tuple[Scalar, ...]
@@ -80,7 +81,7 @@ class RowGroups:
         return self.drift + pull
 
     def of_positions(self) -> RowGroups:
-        """With the nonholonomic rows zero: they do not hold positions."""
+        """The rows with zeros for the nonholonomic ones, which do not restrict positions."""
         if self.holonomic.all():
             return self
         found = []

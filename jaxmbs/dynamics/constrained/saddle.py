@@ -1,15 +1,15 @@
 """The equations A a - Jᵀ lambda = force, J a = target in components, whatever the rank of J.
 
-S = J A⁻¹ Jᵀ is factorised with its diagonal raised by a few roundings, which makes it definite where rows depend on one
-another and needs no pivots; the error that this leaves in a shrinks at every step of
+S = J A⁻¹ Jᵀ is factorised with its diagonal raised by a few roundings. This makes it definite even where rows depend on
+one another, so that no pivoting is needed; the error that it leaves in a shrinks at every step of
 
     lambda += S⁻¹ (target - J a),    a += A⁻¹ Jᵀ (S⁻¹ (target - J a))
 
 by the ratio of what was added to the eigenvalue of S (the proximal method of multipliers). The square of the distance
-from a singular configuration is such an eigenvalue: at 1e-4 the ratio is some 1e-6. The residual is taken of a itself, so
-that rounding is amplified by the inverse of the distance and not of its square. A row that is itself rounding beside the
-others is raised out of account. What lies in the null space of Jᵀ moves nothing; `least_norm` takes it away from the
-multipliers.
+from a singular configuration is such an eigenvalue: at 1e-4 the ratio is some 1e-6. The residual is computed from a
+itself, so that rounding is amplified by the inverse of the distance and not of its square. A row so small that it
+consists of rounding compared with the others is raised so much that it has no effect. Multipliers in the null space of
+Jᵀ have no effect on the motion; `least_norm` removes them.
 """
 
 from __future__ import annotations
@@ -25,19 +25,20 @@ from jaxmbs.spatial.scalar import Scalar, add, maximum, mul, sub, total, where
 
 
 def raised(eps: float, redundant: bool) -> float:
-    """What the diagonal of S is raised by, as a part of it: S itself is wrong by a few roundings.
+    """The fraction by which the diagonal of S is raised; it has to exceed the error of S itself, a few roundings.
 
-    Where rows depend on one another whenever the loops are closed, they do so only nearly at the stages of a step, which
-    are off by the integrator's error; they must not be taken for rows of their own there.
+    redundant: whether rows depend on one another wherever the loops are closed. At the stages of an integration step
+    the loops are open by the integrator's error, so that such rows are only nearly dependent; a larger fraction keeps
+    them from acting as independent rows there.
     """
     return eps**0.7 if redundant else 16 * eps
 
 
-_DEPENDENT = 64.0  # roundings under which what is left of a row is nothing
+_DEPENDENT = 64.0  # multiples of rounding below which the rest of a row counts as zero
 
 
 def smallest(eps: float) -> float:
-    """Square of the size, beside that of the largest, under which a row is taken for rounding."""
+    """Square of the size, relative to the largest row, below which a row counts as rounding."""
     return eps ** (4 / 3)
 
 
@@ -52,11 +53,11 @@ class Factors(NamedTuple):
 
 
 class OfRedundant(Factors):
-    """Factors whose diagonal is raised so much that it takes more steps."""
+    """Factors whose diagonal is raised so much that the correction takes more steps."""
 
 
 def steps(factors: tuple[Any, ...]) -> int:
-    """Of the correction, for full accuracy at a distance of 1e-4 from a singular configuration."""
+    """Number of steps of the correction, for full accuracy at a distance of 1e-4 from a singular configuration."""
     return 4 if isinstance(factors, OfRedundant) else 2
 
 
@@ -98,7 +99,7 @@ def schur(Z: Matrix, inverse: Vector) -> Matrix:
 
 @kernel
 def _raised(S: Matrix, factor: Scalar, least: Scalar) -> Matrix:
-    """With the diagonal times a factor, and least of its largest entry added; 1 where all is zero."""
+    """S with its diagonal multiplied by a factor and raised by `least` times its largest entry (by 1 if this is 0)."""
     floor = mul(least, functools.reduce(maximum, (row[-1] for row in S), 0.0))
     floor = where(floor > 0, floor, 1.0)
     return tuple((*row[:-1], add(mul(row[-1], factor), floor)) for row in S)

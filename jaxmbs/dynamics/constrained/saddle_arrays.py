@@ -28,8 +28,9 @@ class OfRedundant(Factors):
 
 
 class Ranked(NamedTuple):
-    """Singular value decomposition left sizes right of Z with its rows scaled to unit length, or set to 0 where they are
-    rounding; scale: of the rows; used: 1 or 0 per column of left, whether it counts; Z: not scaled."""
+    """Singular value decomposition, left diag(sizes) right, of Z with its rows scaled to unit length, or set to 0 if
+    they are rounding. scale: the factors of the rows; used: 1 or 0 per column of left, whether it counts; Z: without
+    scaling."""
 
     left: jax.Array
     sizes: jax.Array

@@ -73,7 +73,7 @@ class SparseMetric:
         b, p = right
         force, none = self._transposed(held, b) - p, jnp.zeros_like(b)
         _, own = self._proximal((alike, held), force, none, 8)
-        rest = force + self._transposed(held, own)  # where rows are nearly dependent the method is slow
+        rest = force + self._transposed(held, own)  # not zero if rows are nearly dependent: slow convergence
         own = own + self._proximal((factors, held), rest, none, self.steps)[1]
         return b + own, self._proximal((factors, held), jnp.zeros_like(p), own, self.steps)[0]
 
@@ -98,7 +98,7 @@ class SparseMetric:
         return self._proximal(given, *right, self.steps)
 
     def _proximal(self, given: Any, force: jax.Array, target: jax.Array, steps: int) -> Pair:
-        """By the steps of `saddle`."""
+        """The solution by the steps of `saddle`."""
 
         factors, held = given
 
@@ -115,7 +115,7 @@ class SparseMetric:
         return a, multipliers
 
     def _multiplied(self, data: Any, x: Pair, masked: bool = True) -> Pair:
-        """(A a - Jᵀ lambda, J a), with a locked freedom out of both where masked."""
+        """(A a - Jᵀ lambda, J a); masked: whether locked freedoms are left out of both."""
         motions, links, ends, lock = data
         a, multipliers = x
         tree, s = self.tree, self.tree.structure
@@ -151,7 +151,7 @@ def _solution(
     solve: Callable[[Any, Pair], Pair], multiply: Callable[[Any, Pair], Pair], factors: Any, data: Any, right: Pair
 ) -> Pair:
     """x = solve(factors, right), differentiated as the solution of multiply(data, x) = right, to any order and in both
-    modes. Nothing is taken from outside: what is traced there is gone when a derivative is made."""
+    modes. `solve` and `multiply` must not close over traced values, which no longer exist when a derivative is made."""
     leaves, treedef = jax.tree_util.tree_flatten((factors, data))
     number = [is_number(x) for x in leaves]
 

@@ -64,8 +64,8 @@ def controlled_dynamics(
     q (nq,), v (nv,), tau (nv,) or None. motions: {joint: function t -> (nv,) or a number} or {(joint, index): function t
     -> number}, written with jax.numpy; their values and rates replace those in q and v. method: "aba" (the freedoms are
     locked and accelerate as given) or one of `mass_matrix` (their rows and columns are deleted [Y 3.92]). Drives in N m
-    or N, along the coordinates, besides tau [Y 3.91]. Raises ModelError for joints whose rates are no derivatives of
-    coordinates (Spherical, Free), and for models with constraints.
+    or N, along the coordinates, in addition to tau [Y 3.91]. Raises ModelError for joints whose rates are no
+    derivatives of coordinates (Spherical, Free), and for models with constraints.
 
     >>> model = mbs.library.double_pendulum().build()
     >>> motions = {"shoulder": lambda t: 0.5 * t**2}

@@ -140,7 +140,7 @@ def cross_sum(a: jax.Array, b: jax.Array) -> jax.Array:
 
 
 def _table(tree: Tree, columns: Sequence[Sequence[Sequence[Scalar]]]) -> jax.Array:
-    """(rows, columns) from per column, per block, the scalars of its rows."""
+    """Array (rows, columns); columns: for each column, per block, the scalars of its rows."""
     return jnp.stack([_vector(tree, tree.flat(parts)) for parts in columns], axis=1)
 
 

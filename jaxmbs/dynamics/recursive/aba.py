@@ -22,7 +22,7 @@ Data = tuple[list[LinkMotion], list[Link], list[Force], Motion, "list[Drive]"]  
 
 @components
 class Freedom:
-    """One degree of freedom when its turn of elimination came, D = S I S + armature: I S / D, (tau - S p) / D [Y 3.174]."""
+    """One degree of freedom at its elimination, with D = S I S + armature: I S / D, (tau - S p) / D [Y 3.174]."""
 
     scaled: Force
     rate: Scalar
@@ -30,8 +30,8 @@ class Freedom:
 
 @components
 class Drive:
-    """Of one link: tau plus elements, and per degree of freedom the lock, None for never, and the prescribed acceleration
-    (or () where no freedom is locked)."""
+    """The drive of one link. tau: plus the generalized forces of the elements; lock, prescribed: per degree of freedom
+    its lock, None if it is never locked, and its acceleration; both () if no freedom is locked."""
 
     tau: tuple[Scalar, ...]
     lock: tuple[Scalar, ...]

@@ -60,7 +60,7 @@ def mass_matrix(state: State) -> Any:
 
 
 def written_out(state: State) -> list[list[Scalar]]:
-    """The rows of A, structural zeros in them, of a tree that is not laid out for loops."""
+    """The rows of A, structural zeros included, for a tree that is not rolled."""
     found, n = entries(state.tree, state.motions, state.tree.links), state.tree.structure.nv
     return [[found.get((max(i, j), min(i, j)), 0) for j in range(n)] for i in range(n)]
 
@@ -85,7 +85,7 @@ def _in_world_axes(state: State) -> Any:
     upper = table(F_W).T @ table(S_W)
     mask = _carries(s)
     lower = jnp.where(jnp.asarray(mask), upper, 0.0)
-    # inside the block of one joint both halves are there
+    # within the block of one joint `lower` already has both halves
     return tree.with_armature(jnp.where(jnp.asarray(mask & mask.T), lower, lower + lower.T))
 
 

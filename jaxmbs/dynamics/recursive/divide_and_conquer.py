@@ -25,7 +25,7 @@ from jaxmbs.spatial.components import components
 from jaxmbs.spatial.factorization import Matrix, Vector, expand, factorize, inverse, product, reduce
 from jaxmbs.spatial.scalar import Scalar, add, div, mul, sub, total
 
-LONG = 100  # degrees of freedom from which a GPU prefers it; not measured yet
+LONG = 100  # degrees of freedom from which it is used on a GPU; not measured yet
 
 T = TypeVar("T")
 
@@ -120,7 +120,10 @@ def _spread(part: Any, length: int, dtype: Any) -> Any:
 
 
 def _sums(joined: Callable[[T, T], T], items: T, backwards: bool) -> T:
-    """joined(... of all items up to the own one), or from the own one on, of a tree of arrays (n,) [Hillis, Steele]."""
+    """For each position, all items up to it, or backwards from it on, combined by `joined` [Hillis, Steele].
+
+    items: a pytree of arrays (n,).
+    """
     n = jax.tree.leaves(items)[0].shape[0]
     place = jnp.arange(n)
 
@@ -279,7 +282,7 @@ def _way(a: Assembly) -> tuple[Vector, Scalar]:
 
 
 def _passed(whole: Assembly, way: tuple[Vector, Scalar]) -> Passed:
-    """By every link, with all that it carries."""
+    """What every link, together with all that it carries, passes outwards."""
     k, r = way
     L = tuple(tuple(sub(x, mul(s, k[j])) for j, x in enumerate(row)) for s, row in zip(whole.S, whole.X, strict=True))
     return Passed(L, tuple(add(c, mul(s, r)) for c, s in zip(whole.c, whole.S, strict=True)))
@@ -294,7 +297,7 @@ def _accelerations(passed: Passed, base: Vector) -> Vector:
 
 
 def _before(accelerations: Vector, base: Vector, dtype: Any) -> Vector:
-    """Of the link before each link."""
+    """The acceleration of the link before each link; that of the base for the first."""
     return tuple(
         jnp.concatenate([jnp.asarray(b, dtype)[None], a[:-1]]) for a, b in zip(accelerations, base, strict=True)
     )

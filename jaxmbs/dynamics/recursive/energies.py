@@ -30,7 +30,7 @@ def kinetic(state: State) -> Scalar:
 
 
 def kinetic_by_link(state: State) -> list[Scalar]:
-    """Kinetic energy [J] of every link, with what turns in its joint."""
+    """Kinetic energy [J] of every link, including that of its joint's armature."""
     tree = state.tree
     links = [mul(0.5, m.V @ (link.inertia @ m.V)) for _, m, link in _links(state)]
     rates = tree.split(state.v, tree.structure.v_slices)

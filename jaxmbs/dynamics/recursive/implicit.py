@@ -1,7 +1,8 @@
 """Derivatives of the accelerations from those of the inverse dynamics: A da = dtau - d(A a + bias) at constant a.
 
-The recursion of the articulated bodies need not be differentiated: its inertias change with every coordinate, where the
-recursion of Newton and Euler is linear in them. Both modes follow, and higher derivatives, for the rule is ordinary code.
+The articulated-body recursion, whose inertias change with every coordinate, is not differentiated. The Newton-Euler
+recursion is differentiated instead: it is linear in the links' inertias, which do not depend on the coordinates. The
+rule is ordinary code, so that both modes and higher derivatives follow from it.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from jaxmbs.spatial import kernel
 from jaxmbs.spatial.factorization import solve
 from jaxmbs.spatial.scalar import Scalar, either, is_number, mul, sub, total, where
 
-ACCELERATIONS = "accelerations"  # what derivatives take them for known by
+ACCELERATIONS = "accelerations"  # the name under which `jax.checkpoint` stores them
 
 Vector = tuple[Scalar, ...]
 Matrix = tuple[Vector, ...]
@@ -33,8 +34,8 @@ def implicit(
 ) -> list[Scalar]:
     """a = value(data), differentiated as the solution of residual(data, a) = 0.
 
-    matrix(data): (A, lock), the derivative of the residual by a and the rows that state a = prescribed in place of it
-    (() for none). data is a pytree of scalars; structural numbers stay what they are.
+    matrix(data): (A, lock), with A the derivative of the residual with respect to a, and lock the mask of the rows that
+    state a = prescribed instead (() for none). data is a pytree of scalars; structural numbers stay what they are.
     """
     leaves, treedef = jax.tree_util.tree_flatten(data)
     number = [is_number(x) for x in leaves]
@@ -70,7 +71,8 @@ def implicit(
 
 @kernel
 def _with_locks(A: Matrix, right: Vector, lock: Vector) -> tuple[Matrix, Vector]:
-    """The locked rows as equations of their own, carried over to the right side of the others."""
+    """(A, right) with locked rows replaced by a = right, and their known values moved to the right side of the
+    others."""
     known = [where(on, x, 0.0) for on, x in zip(lock, right, strict=True)]
     carried = [total(*(mul(a, x) for a, x in zip(row, known, strict=True))) for row in A]
     right = tuple(where(on, x, sub(x, c)) for on, x, c in zip(lock, right, carried, strict=True))

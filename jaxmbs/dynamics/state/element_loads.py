@@ -1,4 +1,4 @@
-"""What every force element does alone, parted into what it stores, what it loses and what it brings in."""
+"""The action of each force element by itself, split into parts that store, dissipate and supply energy."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ Efforts = dict[str, tuple[Scalar, ...]]
 def element_loads(state: State) -> Iterator[tuple[str, str, str, Efforts]]:
     """(role, kind, name, {node: effort}) of every part of the force elements, zero where they are switched off.
 
-    The stored part is the action at rest, long after every delay: it alone has the potential; the rest has the power
-    of `Force.power`. A part whose potential or power is zero by structure is left out.
+    The stored part is the action at rest, long after every delay. Only this part has the potential; the rest has the
+    power of `Force.power`. A part whose potential or power is zero by structure is left out.
     """
     still = [LinkMotion(m.X, m.S, ZERO_MOTION, m.c, m.rates) for m in state.motions]
     at_rest = TreeScene(state.tree, still, state.q, [0.0] * state.tree.structure.nv, math.inf)

@@ -1,7 +1,7 @@
 """Recursions over a forest of nodes, in loops where nodes are alike: compile time follows the kinds of nodes.
 
-Like nodes that do not depend on one another are computed beside one another, as arrays; a path of nodes whose kinds repeat
-is one `lax.scan`. The same step functions serve both, and a node alone.
+Nodes of the same kind that do not depend on one another are computed together, as arrays; a path of nodes whose kinds
+repeat is one `lax.scan`. The same step functions serve both, and a node alone.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ LONGEST_MOTIF = 6  # nodes
 
 @dataclass(frozen=True)
 class Strand:
-    """Nodes that are computed together, with their parents (-1: none): one; some beside one another; or every `period`-th
-    node of a path, the `place`-th of each motif, from the root outwards."""
+    """Nodes that are computed together, with their parents (-1: none): a single node; several that do not depend on one
+    another; or every `period`-th node of a path, the `place`-th of each motif, from the root outwards."""
 
     nodes: tuple[int, ...]
     parents: tuple[int, ...]
@@ -37,7 +37,7 @@ class Strand:
 
     @property
     def joint(self) -> Any:
-        """The kind of links."""
+        """The kind; that of a link is its joint."""
         return self.kind
 
     @property
@@ -46,8 +46,9 @@ class Strand:
 
 
 def strands_of(parents: Sequence[int], kinds: Sequence[Any], signs: Sequence[Hashable]) -> tuple[Strand, ...]:
-    """Partition of a forest, whose nodes follow their parents, into strands, outwards; the strands of a path one after the
-    other. Nodes of a strand have the same sign, and those with the same sign the same kind."""
+    """Partition of a forest into strands, from the roots outwards; the strands of one path follow one another. Nodes
+    must be numbered after their parents, and nodes with equal `signs` must have equal kinds. All nodes of a strand have
+    equal signs."""
     n = len(parents)
     height = [0] * n
     heir = [-1] * n  # the child on the longest path, of the same kind if there is a choice
@@ -109,8 +110,8 @@ def _repeated(signs: Sequence[Hashable]) -> Iterator[tuple[int, int, int]]:
 
 
 class Forest:
-    """Strands of nodes, and what is known of them: one pytree per strand, whose arrays have the nodes of a rolled strand
-    on their first axis and whose numbers, and arrays without axes, hold for all."""
+    """Strands of nodes, and recursions over data about them, one pytree per strand. Arrays of a rolled strand have its
+    nodes on their first axis; numbers, and arrays without axes, hold for all its nodes."""
 
     def __init__(self, strands: Sequence[Any], dtype: Any):
         self.strands, self.dtype = strands, dtype
@@ -126,7 +127,7 @@ class Forest:
             if not runs or runs[-1][0] != k:
                 runs.append((k, []))
             runs[-1][1].append(row)
-        if len(runs) > max(4, len({k for k, _ in runs})):  # to and fro between strands: strand by strand, then in order
+        if len(runs) > max(4, len({k for k, _ in runs})):  # many changes of strand: gather by strand, then sort back
             order = sorted(range(len(nodes)), key=lambda i: self.at[nodes[i]][0] if nodes[i] >= 0 else -1)
             sorted_ = self.gather(results, [nodes[i] for i in order], root)
             back = np.argsort(np.asarray(order))
@@ -224,7 +225,7 @@ class Forest:
                     return rows_of(x, np.argsort(places).tolist())
                 return jnp.zeros(n, x.dtype).at[np.asarray(places)].add(x)
 
-            # one node to one: scalars of any kind, which stay what they are
+            # from a single node to a single node: scalars of any kind stay what they are
             found = handed if not rolled and not n else jax.tree_util.tree_map(moved, handed)
             sums[k] = found if k not in sums else tuple(x + y for x, y in zip(sums[k], found, strict=True))
 
@@ -257,7 +258,7 @@ class Forest:
 def folding_scan(
     body: Callable[..., Any], carry: Any, xs: Any, length: int, reverse: bool, dtype: Any
 ) -> tuple[Any, Any]:
-    """`lax.scan` of a body in scalars, in whose carry and results structural numbers stay what they are."""
+    """`lax.scan` of a body in scalars; structural numbers in its carry and results stay plain numbers."""
     leaves, treedef = jax.tree_util.tree_flatten(carry)
     kept = [is_number(x) for x in leaves]
     shapes = [jnp.shape(x) for x in leaves]
@@ -295,7 +296,7 @@ def _row(tree: Any, k: int) -> Any:
 
 
 def rows_of(x: Any, rows: Sequence[int]) -> Any:
-    """Some rows of an array; where they follow one another, a slice."""
+    """Some rows of an array, as a slice if they are consecutive."""
     if list(rows) == list(range(x.shape[0])):
         return x
     first, last = rows[0], rows[-1]

@@ -121,7 +121,7 @@ def _items(x: Any, part: slice) -> tuple[Scalar, ...]:
 
 @kernel
 def action(element: Element, numbers: Numbers, scene: Scene) -> tuple[Any, Any, Any]:
-    """What one element does: wrenches by body, generalized forces by joint, and of all degrees of freedom."""
+    """The action of one element: wrenches by body, generalized forces by joint, and those on all degrees of freedom."""
     loads = Loads(scene)
     element.apply(numbers, scene, loads)
     return loads.on_body, loads.on_joint, loads.on_all

@@ -26,25 +26,25 @@ class State:
 
     @property
     def lock(self) -> Any:
-        """(nv,) which freedoms are locked; None: none is."""
+        """(nv,) which freedoms are locked; None if none is."""
         return None if self.mode is None else self.mode.lock
 
     @property
     def locks(self) -> Any:
-        """Per freedom its lock, None where there never is one; None: none is locked."""
+        """Per freedom its lock, or None if it can never be locked; None in place of all if nothing is locked."""
         if self.lock is None or self.tree.rolled:
             return self.lock
         return [self.lock[k] if may else None for k, may in enumerate(self.tree.lockable)]
 
     @property
     def holds(self) -> Any:
-        """(constraints,) which constraints hold; None: all do."""
+        """(constraints,) which constraints hold; None if all do."""
         return None if self.mode is None else self.mode.constraint
 
     def moving(self, motions: list[LinkMotion]) -> State:
-        """The same state with the motions of its links found another way."""
+        """The same state with these motions of its links in place of its own."""
         other = copy.copy(self)
-        for found in ("scene", "loads", "wrenches"):  # by the motions of before
+        for found in ("scene", "loads", "wrenches"):  # computed from the previous motions
             vars(other).pop(found, None)
         other.motions = motions
         return other
@@ -105,15 +105,15 @@ class Inertial(State):
 
 
 class Struck(State):
-    """The tree as an impulse meets it, where `now` holds: at rest, without gravity and force elements, so that prescribed
-    accelerations are jumps of velocity. before: the rates from which they jump."""
+    """The tree during an impulse, if `now` is true: at rest, without gravity and force elements, so that prescribed
+    accelerations are jumps of velocity. before: the rates from which velocities jump."""
 
     def __init__(self, tree: Tree, q: Any, v: Any, t: Scalar, mode: Mode | None, now: Scalar, before: Any):
         super().__init__(tree, q, [where(now, 0.0, x) for x in v], t, mode)
         self.now, self.before = now, before
 
     def unless(self, x: Any) -> Any:
-        """x, zero where an impulse is."""
+        """x, but zero during an impulse."""
         return jax.tree_util.tree_map(lambda x: x if is_number(x) and x == 0 else where(self.now, 0.0, x), x)
 
     @property

@@ -1,8 +1,8 @@
-"""A model laid out for recursion: links in blocks, each either one link or some like ones.
+"""A model laid out for recursion: links in blocks, each either one link or several of the same kind.
 
 Short mechanisms are unrolled: one step per link, every structural zero folded. Beyond UNROLLED links, runs of links with
-the same joint types become one `lax.scan`, and like links beside one another arrays (`forest`), so that compile time does
-not grow with the number of links. The same step functions serve all.
+the same joint types become one `lax.scan`, and links of the same kind on different branches become arrays (`forest`),
+so that compile time does not grow with the number of links. The same step functions serve all.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Tree(Forest):
         check_joints(model.structure)
         self.values = model.values(dtype)
         n = len(self.structure.links)
-        # whether laid out for loops, be there any or not: blocks in any order, and vectors over q and v are arrays
+        # whether the layout is that for loops, even if there are none: blocks in any order, vectors over q and v arrays
         self.rolled = dtype is not None and n > unrolled
         self.blocks = blocks_of(self.structure, unrolled if dtype is not None else n)
         super().__init__(self.blocks, dtype)
@@ -83,7 +83,7 @@ class Tree(Forest):
         return [self.structure.links[i] for i in block.nodes]
 
     def _value(self, names: Sequence[str]) -> Any:
-        """Of one parameter, or of those of a run of links, stacked."""
+        """The value of one parameter, or the values of several, stacked."""
         return self.values[names[0]] if len(names) == 1 else self.values.stacked(names)
 
     def _pose(self, names: Sequence[str]) -> Transform:
@@ -106,7 +106,7 @@ class Tree(Forest):
         return A + jnp.diag(self.vector(own))
 
     def per_block(self, block: Strand, items: Sequence[Any]) -> Any:
-        """Results of the links of a block as that of the block."""
+        """The results of a block's links as one, stacked if the block is rolled."""
         return self._stacked(items) if block.rolled else items[0]
 
     def _stacked(self, items: Sequence[Any]) -> Any:
@@ -135,11 +135,11 @@ class Tree(Forest):
         return out
 
     def flat(self, parts: Sequence[Sequence[Scalar]]) -> Any:
-        """The inverse of `split`: a list of scalars, or an array of a tree that is laid out for loops."""
+        """The inverse of `split`: a list of scalars, or an array for a rolled tree."""
         if not self.rolled:
             return [x for part in parts for x in part]
         pieces: list[Any] = []
-        owners: list[int] = []  # of every entry its link
+        owners: list[int] = []  # the link of every entry
         for b, part in zip(self.blocks, parts, strict=True):
             for x in part:
                 pieces.append(jnp.broadcast_to(jnp.asarray(x, self.dtype), (b.length,)))
@@ -150,7 +150,7 @@ class Tree(Forest):
         return rows_of(jnp.concatenate(pieces), order.tolist())
 
     def vector(self, flat: Any) -> Any:
-        """What `flat` returns, or a list of scalars, as one array of the tree's dtype (as it is without a dtype)."""
+        """What `flat` returns, or a list of scalars, as one array of the tree's dtype; unchanged without a dtype."""
         if self.dtype is None or isinstance(flat, jax.Array):
             return flat
         return jnp.stack([jnp.asarray(x, self.dtype) for x in flat]) if len(flat) else jnp.zeros(0, self.dtype)

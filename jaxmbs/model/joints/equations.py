@@ -1,8 +1,9 @@
 """Elementary equations between two frames, of which the closures of joints consist [Y 2.6.1, 3.6].
 
-A joint names its equations once; cut joints evaluate them here as rows on the motion of frame b against frame a, in the
-axes of b at its origin, and absolute coordinates with equations of their own. Forces come first, then moments, so that
-multipliers are components of the joint's wrench. Directions and axes are fixed in b, unless they are said to be in both.
+A joint lists its equations once. For cut joints they are evaluated here, as rows on the motion of frame b relative to
+frame a in the axes of b at its origin; absolute coordinates translate them into equations of their own. Forces come
+first, then moments, so that multipliers are components of the joint's wrench. Directions and axes are fixed in b,
+unless they are said to be in both.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ class Points(Equations):
 
     def rows(self, X: Transform, V: Motion, turn: Vector3) -> list[Row]:
         offset = X.rotation.T @ X.position
-        if len(self.directions) < 3:  # what the turn does to the offset makes d(residual)/dt = wrench @ V
+        if len(self.directions) < 3:  # with the effect of the turn on the offset, d(residual)/dt = wrench @ V
             offset = offset + turn.cross(offset)
         return [Row(Force(ZERO3, d), ZERO_FORCE, d @ offset) for d in self.directions]
 

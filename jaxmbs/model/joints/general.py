@@ -151,7 +151,7 @@ TOLERANCE = 1e-4  # of G G' - 1; the functions may hold numbers of single precis
 
 @functools.lru_cache(maxsize=256)
 def _fault(joint: General) -> str | None:
-    """What is wrong with z and G at q = 0 and a few places about it; what is not finite there is let pass."""
+    """What is wrong with z and G at q = 0 and nearby, or None; places where G is not finite are skipped."""
     for name, function, shape in (("z", joint.z, (3,)), ("G", joint.G, (3, 3))):
         found = jax.eval_shape(lambda *x, f=function: jnp.asarray(f(*x)), *_shapes(((joint.dof,), ())))
         if found.size != np.prod(shape):
@@ -176,7 +176,8 @@ def _fault(joint: General) -> str | None:
 
 @functools.lru_cache(maxsize=256)
 def _uses(function: Callable[..., Any], shapes: tuple[tuple[int, ...], ...], which: tuple[int, ...]) -> bool:
-    """Whether what the function of arrays of these shapes returns depends on those arguments, by its traced program."""
+    """Whether the results of a function of arrays of these shapes depend on the arguments `which`, according to its
+    traced program."""
     program = jax.make_jaxpr(function)(*_shapes(shapes)).jaxpr
     reached = {program.invars[k] for k in which}
     for equation in program.eqns:

@@ -38,8 +38,9 @@ class Trial(NamedTuple):
 class Flow:
     """The differential equation of a tree. tau: None, a vector, or a function (model, t, q, v).
 
-    impulse: None, or (now, jumps, before): where now holds, velocities jump from `before` in place of a motion, those of
-    locked freedoms by `jumps`; the slope is the jump then, wherever along the step (`Stepper.impulses`).
+    impulse: None, or (now, jumps, before). If `now` is true, the step is an impact: nothing moves, and velocities jump
+    from `before`, those of locked freedoms by `jumps`. The derivative is then the jump, at every point of the step
+    (`Stepper.impulses`).
     """
 
     tree: Tree
@@ -54,11 +55,11 @@ class Flow:
 
     @property
     def works(self) -> bool:
-        """Whether something may bring or take energy, by structure alone."""
+        """Whether something may add or remove energy, judged by the structure alone."""
         return self.tau is not None or bool(self.tree.structure.forces) or self.tree.structure.rheonomic
 
     def varied(self, phase: Phase, of: Any) -> Phase:
-        """The phase at the start of a loop, of which all that will vary does (`loops.varied`)."""
+        """The phase at the start of a loop, with a derivative for each number that will have one (`loops.varied`)."""
         q, v, work = phase
         q, v = varied((q, v), of)
         return q, v, varied(work, of) if self.works else work
@@ -86,9 +87,10 @@ class Flow:
 
 
 class Stepper:
-    """A method of integration: a frozen dataclass, equal to others by its fields, with `step`.
+    """A method of integration: a frozen dataclass, compared by its fields, with the method `step`.
 
-    order: of the method; error_order: of its embedded method, None where it has none and so cannot choose its steps.
+    order: that of the method; error_order: that of its embedded method, None if it has none, so that it cannot choose
+    the lengths of its steps.
     """
 
     @property
@@ -100,15 +102,15 @@ class Stepper:
         return None
 
     def impulses(self, tree: Tree) -> bool:
-        """Whether `step` minds the impulse of a flow (`Flow.impulse`); for others impacts are computed apart."""
+        """Whether `step` uses the impulse of a flow (`Flow.impulse`); otherwise impacts are computed separately."""
         return False
 
     def obstacle(self, structure: Structure) -> str | None:
-        """Why it does not serve a mechanism, or None."""
+        """Why the method cannot serve a mechanism, or None."""
         return None
 
     def step(self, flow: Flow, phase: Phase, t: Scalar, h: Scalar, mode: Mode | None, estimate: bool) -> Trial:
-        """One step of length h [s], zero included; estimate: whether the error is asked for."""
+        """One step of length h [s], which may be zero; estimate: whether the error is needed."""
         raise NotImplementedError
 
 

@@ -29,8 +29,8 @@ Map = Callable[[Sequence[Scalar]], tuple[Scalar, ...]]
 
 @dataclass(frozen=True)
 class Ambient:
-    """q itself. A quaternion off the unit sphere means q/|q| and its rate keeps |q|, so that methods keep their orders on
-    the manifold; unit quaternions are restored at the end of a step."""
+    """The coordinates q themselves. A quaternion of any length stands for q/|q|, and its rate keeps |q|, so that
+    methods keep their orders on the manifold; quaternions are normalised at the end of a step."""
 
     flow: Flow
     first: Phase
@@ -88,7 +88,8 @@ class Local:
 
 
 def no_group(structure: Structure) -> str | None:
-    """A joint whose coordinates neither add nor say how they form a group, in words; or None."""
+    """The reason, in words, if a joint's coordinates neither add nor have a `bracket` that says how they form a group;
+    else None."""
     for link in structure.links:
         joint = link.joint
         if (joint.gives("moved") or joint.gives("rates")) and not joint.gives("bracket"):
@@ -97,7 +98,7 @@ def no_group(structure: Structure) -> str | None:
 
 
 def per_joint(tree: Tree, fn: Any, by: Sequence[Sequence[Scalar]], v: Any) -> Any:
-    """fn(joint, by, v) of every joint, flat."""
+    """fn(joint, by, v) for every joint with a `bracket`, v for the others; flat as by `Tree.flat`."""
     rows = zip(tree.blocks, by, tree.split(v, tree.structure.v_slices), strict=True)
     return tree.flat([fn(b.joint, tuple(x), tuple(y)) if b.joint.gives("bracket") else y for b, x, y in rows])
 

@@ -52,11 +52,12 @@ _BY_TIME = (GAMMA, -0.42387512638858027, -0.3384627126235924, 1.8046452872882734
 
 @dataclass(frozen=True)
 class Rosenbrock(Stepper):
-    """Rodas5P: order 5, L-stable, with an embedded method of order 4. One exact Jacobian and one factorisation a step, and
-    no iteration [Steinebach 2023].
+    """Rodas5P: order 5, L-stable, with an embedded method of order 4. A step takes one exact Jacobian and one
+    factorisation, and no iteration [Steinebach 2023].
 
-    For stiff elements beside slow motions: the step is as long as the slow motion allows. Eight evaluations and a Jacobian
-    (of some 2 nv evaluations) a step, and more to compile than explicit methods.
+    For mechanisms with stiff elements whose motion is slow: the step is as long as the slow motion allows. A step takes
+    eight evaluations and a Jacobian, which costs about 2 nv evaluations; compilation takes longer than for explicit
+    methods.
 
     >>> mech = mbs.Mechanism("stiff", gravity=(0.0, 0.0, -9.81))
     >>> mech.add_body("mass", mass=1.0, inertia=(0.1, 0.1, 0.1))
@@ -96,7 +97,7 @@ class Rosenbrock(Stepper):
         back = len(_STATE) - 1
         zeros = np.zeros((len(_STATE), back))
         state_rows, equation_rows = zeros.copy(), zeros.copy()
-        for i, (a, c) in enumerate(zip(_STATE, _EQUATION, strict=True)):  # of the increments before, the last one first
+        for i, (a, c) in enumerate(zip(_STATE, _EQUATION, strict=True)):  # of earlier increments, the latest first
             state_rows[i, :i], equation_rows[i, :i] = a[::-1], c[::-1]
 
         def stage(before: tuple[Any, ...], x: Any) -> tuple[Any, Any]:
@@ -120,10 +121,12 @@ def _flat(tree: Tree, x: jax.Array) -> Any:
 
 
 def _linear(tree: Tree, phase: Phase, t: Any, mode: Mode | None, J: jax.Array, h: Scalar) -> Any:
-    """right -> k with (1/gamma - h J) k = right, for (theta, v, work) in turn.
+    """A function that returns, for a right-hand side, the k with (1/gamma - h J) k = right; both consist of the parts
+    of theta, v and work.
 
     theta is eliminated first: at theta = 0 its rate is v + [theta, v] / 2, so that its own part of J is one small block per
-    joint. Of a tree what is left is multiplied by the mass matrix, which makes it all but symmetric and positive definite.
+    joint. For a small tree, the matrix that remains is multiplied by the mass matrix, which makes it nearly symmetric
+    and positive definite.
     """
     s, nv = tree.structure, tree.structure.nv
     by_theta, by_v = J[nv : 2 * nv, :nv], J[nv : 2 * nv, nv:]

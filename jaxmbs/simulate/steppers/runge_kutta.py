@@ -23,7 +23,8 @@ from jaxmbs.spatial.scalar import Scalar, mul
 
 @dataclass(frozen=True)
 class Tableau:
-    """Fractions c, weights A of the slopes before, weights b, and those of the error estimates, each a row."""
+    """Fractions c of the step, weights A of the earlier slopes, weights b of the step, and one row of weights for each
+    error estimate."""
 
     c: np.ndarray
     A: np.ndarray
@@ -34,14 +35,14 @@ class Tableau:
 
     @property
     def stages(self) -> int:
-        """Of the step alone, without what only the error needs."""
+        """Number of stages of the step itself, without the one that only the error estimate needs."""
         return int(np.flatnonzero(self.b)[-1]) + 1
 
 
 TABLEAUS = ("rk4", "dopri5", "dop853")
 
 
-# [Dormand, Prince 1980]: fractions, weights of the slopes before, of the step, and of its error
+# [Dormand, Prince 1980]: fractions, weights of the earlier slopes, of the step, and of its error
 DOPRI5 = (
     [0, 1 / 5, 3 / 10, 4 / 5, 8 / 9, 1],
     [
@@ -64,7 +65,7 @@ def tableau(name: str) -> Tableau:
     if name == "rk4":
         A = np.diag([0.5, 0.5, 1.0], -1)
         return Tableau(np.array([0, 0.5, 0.5, 1]), A, np.array([1, 2, 2, 1]) / 6, np.zeros((0, 4)), 4, None)
-    if name == "dopri5":  # SciPy has these, too, and takes half a second to load
+    if name == "dopri5":  # SciPy has these too, but takes half a second to import
         return _with_errors(*DOPRI5, order=5, error_order=4)
     from scipy.integrate import DOP853
 
@@ -73,7 +74,7 @@ def tableau(name: str) -> Tableau:
 
 
 def _with_errors(c: Any, A: Any, b: Any, errors: Any, order: int, error_order: int) -> Tableau:
-    """With the slope at the end as one more stage, which the error needs."""
+    """The tableau with the slope at the end of the step as one more stage, which the error estimate needs."""
     s = len(b)
     whole = np.zeros((s + 1, s + 1))
     for k, row in enumerate((*A, b)):
@@ -85,7 +86,7 @@ def _with_errors(c: Any, A: Any, b: Any, errors: Any, order: int, error_order: i
 class RungeKutta(Stepper):
     """An explicit Runge-Kutta method by name: "rk4" (order 4), "dopri5" (5, error 4), "dop853" (8, errors 5 and 3).
 
-    Quaternions are integrated in their four numbers, which keeps the order, and made units at the end of a step. Only
+    Quaternions are integrated as four numbers, which keeps the order, and normalised at the end of a step. Only
     "dopri5" and "dop853" estimate their error and so take a tolerance. Raises ModelError for another name.
 
     >>> model = mbs.library.double_pendulum().build()
@@ -116,20 +117,20 @@ class RungeKutta(Stepper):
         table, dtype = tableau(self.name), flow.tree.dtype
         stages = len(table.b) if estimate else table.stages
         back = max((i - int(np.flatnonzero(row)[0]) for i, row in enumerate(table.A[:stages]) if row.any()), default=0)
-        # of the changes before, the last one first
+        # weights of earlier changes, the latest first
         rows = np.array([[table.A[i, i - 1 - m] if m < i else 0.0 for m in range(back)] for i in range(stages)])
         weights = np.vstack([table.b[:stages], table.errors[:, :stages] if estimate else np.zeros((0, stages))]).T
         chart = self.chart(flow, phase, mode)
         start = chart.start
         zero = flow.varied(jax.tree_util.tree_map(jnp.zeros_like, arrays(start, dtype)), start[:2])
 
-        # an impulse is a slope that no place along the step alters, and weights add up to one
+        # an impulse has the same slope at all stages, and weights add up to one: with length 1 the sum is the jump
         whole = h if flow.impulse is None else jnp.where(flow.impulse[0], 1.0, h)
 
         @sparing
         def change(here: Any, t: Any, h: Any) -> tuple[Any, Any]:
             slope, state = chart.field(here, t)
-            # times h at once: where events make h vary, the sums over stages need not be kept for its derivative
+            # multiplied by h here: if h varies because of events, its derivative needs no stored sums over stages
             change = jax.tree_util.tree_map(lambda x: mul(h, x), slope)
             return arrays(change, dtype), jnp.asarray(energies.kinetic(state), dtype)
 
@@ -156,7 +157,8 @@ class MuntheKaas(RungeKutta):
     """The same methods on the group of motions: each step in exponential coordinates about its start, orientations
     by their rotation vectors, free bodies by screws [Munthe-Kaas 1998].
 
-    Quaternions stay units without being made so, and a free body that nothing drives moves exactly on its screw.
+    The steps preserve the length of quaternions; a free body whose velocity stays constant in its own axes moves
+    exactly along its screw.
 
     >>> mech = mbs.Mechanism("stone", gravity=(0.0, 0.0, 0.0))
     >>> mech.add_body("stone", mass=1.0, inertia=(0.1, 0.1, 0.1))
@@ -174,7 +176,8 @@ class MuntheKaas(RungeKutta):
 
 
 def _combined(estimates: list[Phase]) -> Phase:
-    """The estimate; of two, (5, 3) as [Hairer, Norsett, Wanner, II.10] combine them, entry by entry."""
+    """The error estimate; two of them, of orders 5 and 3, are combined for each entry as in [Hairer, Norsett, Wanner,
+    II.10]."""
     if len(estimates) == 1:
         return estimates[0]
 

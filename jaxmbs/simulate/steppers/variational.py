@@ -33,10 +33,10 @@ EXPONENTIAL = tuple(1 / math.factorial(k) for k in range(TERMS + 1))
 class Variational(Stepper):
     """The variational midpoint rule on the group of motions [Marsden, West 2001]: order 2, symplectic, symmetric.
 
-    The energy of a conservative mechanism stays within a band over any number of steps, momenta of symmetries stay to
-    rounding. Dissipation and driving forces act at the midpoint. iterations: of Broyden's method per
-    step, each of two evaluations; they suffice to rounding while the step is below some tenth of the shortest period.
-    Serves trees; loops and constraints are refused with a ModelError.
+    The energy of a conservative mechanism stays within a band over any number of steps, and momenta of symmetries are
+    kept to rounding. Dissipation and driving forces act at the midpoint. iterations: of Broyden's method per step, each
+    of two evaluations; they suffice to rounding while the step is below some tenth of the shortest period. It serves
+    trees; loops and constraints are refused with a ModelError.
 
     >>> model = mbs.library.double_pendulum().build()
     >>> run = mbs.simulate(model, [2.0, 0.0], [0.0, 0.0], 20.0, dt=0.01, method="symplectic")
@@ -72,7 +72,8 @@ class Variational(Stepper):
             return momentum, change, power, state
 
         def lacking(w: jax.Array) -> jax.Array:
-            """What the momentum at the start lacks, as a velocity; a locked freedom stays."""
+            """The momentum at the start of a step with the rates w minus the given one, converted to a velocity; w
+            itself for a locked freedom, so that its rate becomes zero."""
             parts = _flat(tree, w)
             momentum, change, _, state = acting(parts)
             missing = jax.tree_util.tree_map(sub, _at_ends(tree, 0, h, parts, momentum, change), p)
@@ -88,8 +89,9 @@ class Variational(Stepper):
         return Trial((end, v, work + h * power), kinetic, None)
 
 
-# The rates w of a step are those of the joints, but for the linear velocity of free bodies, which is in axes of the parent:
-# so that their centres of mass move straight. What follows is therefore of the product of rotations and displacements.
+# The rates w of a step are those of the joints, except for the linear velocity of a free body: it is in axes of the
+# parent, so that the centre of mass moves in a straight line. The functions below therefore treat a free body's motion
+# as the product of the group of rotations and that of displacements, not as the group of screws.
 
 
 def _momentum(tree: Tree, q: Any, v: Any) -> Any:
@@ -142,7 +144,8 @@ def _at_ends(tree: Tree, end: int, h: Scalar, w: Any, momentum: Any, change: Any
 
 @kernel
 def _at_end(joint: Joint, end: Any, h: Scalar, w: Any, momentum: Any, change: Any) -> tuple[Scalar, ...]:
-    """The force is what changes the momentum beyond its being carried along; half of it acts before, half after."""
+    """`_at_ends` for one joint. The force is the rate of the momentum without the part that comes from carrying it
+    along with the motion; half of the force acts before the midpoint, half after it."""
     sign = 1 if end else -1
     if not joint.gives("bracket"):
         return tuple(add(m, mul(sign * 0.5, mul(h, c))) for m, c in zip(momentum, change, strict=True))
@@ -178,7 +181,7 @@ def root(fn: Callable[[jax.Array], jax.Array], w: jax.Array, iterations: int) ->
         new = fn(w + s)
         turned, left = inverse @ (new - z), s @ inverse
         size = left @ (new - z)
-        small = s @ s <= (64 * jnp.finfo(w.dtype).eps) ** 2 * (w @ w)  # rounding teaches nothing
+        small = s @ s <= (64 * jnp.finfo(w.dtype).eps) ** 2 * (w @ w)  # then new - z is only rounding
         inverse = inverse + jnp.where(small, 0.0, 1 / jnp.where(small, 1.0, size)) * jnp.outer(s - turned, left)
         return (w + s, new, inverse), None
 

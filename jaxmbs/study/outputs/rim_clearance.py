@@ -80,7 +80,7 @@ def _gap(
 
     # Maximises a convex function on a circle: a step to the direction of its gradient never lowers it. Subtracting the
     # smallest eigenvalue changes the function by a constant only, and leaves little to iterate while the tilt is small.
-    # There are two starts, towards the offset of the axes and along the ellipse's long axis: one of them is near
+    # There are two starts, towards the offset of the axes and along the ellipse's long axis: one is near the maximum.
     half = (uu - ww) / 2
     root = jnp.sqrt(half * half + uw * uw)
     least = (uu + ww) / 2 - root

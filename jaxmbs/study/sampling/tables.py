@@ -108,7 +108,8 @@ DISTRIBUTIONS = (Normal, TruncatedNormal, Uniform, Lognormal, Discrete, Empirica
 
 
 def any_distribution(known: Iterable[type]) -> Any:
-    """Annotation of a table of one of these distributions, or of the known ones of others."""
+    """Annotation of a table of one of DISTRIBUTIONS, or of a distribution among the `known` classes of modules and
+    packages."""
     own = [c for c in known if issubclass(c, Distribution) and c not in (Distribution, *DISTRIBUTIONS)]
     return Annotated[functools.reduce(operator.or_, (*DISTRIBUTIONS, *own)), Field(discriminator="distribution")]
 
