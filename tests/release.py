@@ -1,8 +1,8 @@
 """Everything that the project can check of itself, one stage after another: `make test-release`, about two hours.
 
-Writes a table: what passed, how long it took, on which machine, from which commit; stages that are run by themselves join
-those of the same commit. It stays in build/release.md until all are there. Then it becomes release.md beside this file, and
-one line on it goes into the README and the manual, between marks that are there for it.
+Writes a table after each stage: what passed, how long it took, on which machine, from which commit. It is release.md
+beside this file, and one line on it goes into the README and the manual, between marks that are there for it. Stages may be
+run by themselves, on different days: they join the table as long as nothing but these pages has changed since its commit.
 """
 
 import os
@@ -17,14 +17,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 TABLE = Path(__file__).with_name("release.md")
-SO_FAR = (
-    ROOT / "build" / "release.md"
-)  # the tests must not see a table that is not whole: they compare the pages with it
 PAGES = {"README.md": "tests/release.md", "docs/index.md": "../tests/release.md"}  # and the table as seen from there
+WRITTEN = ("tests/release.md", "tests/io/robots.md", *PAGES)  # by the stages themselves: their changes do not count
 BEGIN, END = "<!-- last release check -->", "<!-- end -->"
 STAGES = {
     "default": ("default tests, lint and types", "test"),
-    "again": ("the same, nothing changed (7 CPU minutes at most)", "test"),
+    "again": ("the same, nothing changed (aim: 7 CPU minutes)", "test"),
     "slow": ("all tests, the long ones and published results too", "test-slow"),
     "hosts": ("the tests that compute, as on other hosts", "test-hosts"),
     "robots": ("a public collection of robots", "test-robots"),
@@ -59,37 +57,44 @@ def outcome(status, output):
     return said if status == 0 else f"**failed** (exit status {status}): {said}"
 
 
+def unchanged(*revisions):
+    """Whether all files but those that are written here are the same between two commits, or one and the work tree."""
+    others = [f":!{name}" for name in WRITTEN]
+    return not subprocess.run(
+        ["git", "diff", "--quiet", *revisions, "--", ".", *others], cwd=ROOT, check=False
+    ).returncode
+
+
 def before():
-    """{stage: its row as it stands in the table}, of stages that ran from this very commit."""
-    text = SO_FAR.read_text(encoding="utf-8") if SO_FAR.exists() else ""
-    if f"from commit {git('rev-parse', '--short', 'HEAD')}. " not in text:
-        return {}
-    return {row.split(" | ")[0].removeprefix("| "): row for row in text.splitlines()[6:]}
+    """(commit, {stage: its row as it stands in the table}) of earlier stages with the same code; this commit and none."""
+    text = TABLE.read_text(encoding="utf-8") if TABLE.exists() else ""
+    found = re.search(r"from commit (\w+)\. ", text)
+    if found and unchanged(found[1], "HEAD"):
+        return found[1], {row.split(" | ")[0].removeprefix("| "): row for row in text.splitlines()[6:]}
+    return git("rev-parse", "--short", "HEAD"), {}
 
 
 def table(rows):
-    """The table with these rows; the one file that a stage writes is no change."""
-    changed = (
-        " and changes that are not committed"
-        if git("status", "--porcelain", "--untracked-files=no", "--", ".", ":!tests/io/robots.md")
-        else ""
-    )
+    """The table with these rows and those before."""
+    commit, found = before()
+    changed = "" if unchanged("HEAD") else " and changes that are not committed"
     machine = f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores"
     head = (
         f"# The last run of everything\n\nWritten by `make test-release` on {datetime.now(UTC):%Y-%m-%d}, from commit "
-        f"{git('rev-parse', '--short', 'HEAD')}{changed}. {machine}, "
+        f"{commit}{changed}. {machine}, "
         f"Python {platform.python_version()}.\n\n| stage | outcome | minutes | CPU minutes |\n|---|---|---|---|\n"
     )
-    new = {name: f"| {name} | {said} | {wall / 60:.1f} | {cpu / 60:.1f} |" for name, said, wall, cpu in rows}
-    found = before() | new
+    found |= {name: f"| {name} | {said} | {wall / 60:.1f} | {cpu / 60:.1f} |" for name, said, wall, cpu in rows}
     return head + "".join(f"{found[name]}\n" for name, _ in STAGES.values() if name in found)
 
 
 def line(text, link):
     """What a page says of a table."""
     date, commit = re.search(r" on (\S+), from commit (\w+)", text).groups()
-    failed = text.count("**failed**")
-    said = f"{failed} of {len(STAGES)} stages failed" if failed else "all passed"
+    ran, failed = sum(f"| {name} |" in text for name, _ in STAGES.values()), text.count("**failed**")
+    said = f"{failed} of {ran} stages failed" if failed else "all passed"
+    if ran < len(STAGES):
+        said += f", {ran} of {len(STAGES)} stages so far"
     return f"[Last check of everything]({link}): {date}, commit {commit}, {said}."
 
 
@@ -114,13 +119,9 @@ def main(names):
         status, output, wall, cpu = ran(target)
         failed |= status != 0
         rows.append((name, outcome(status, output), wall, cpu))
-        SO_FAR.parent.mkdir(exist_ok=True)
-        SO_FAR.write_text(table(rows), encoding="utf-8")  # what is known stays if a later stage is stopped
-    said = SO_FAR.read_text(encoding="utf-8")
-    if all(name in said for name, _ in STAGES.values()):
-        TABLE.write_text(said, encoding="utf-8")
+        TABLE.write_text(table(rows), encoding="utf-8")  # what is known stays if a later stage is stopped
         tell()
-    print(said)
+    print(TABLE.read_text(encoding="utf-8"))
     return int(failed)
 
 

@@ -10,10 +10,19 @@ ROWS = [
 ]
 
 
-def test_the_line_of_a_table():
+@pytest.fixture
+def path(tmp_path, monkeypatch):
+    """Where the table is, which is not there yet."""
+    monkeypatch.setattr(release, "TABLE", tmp_path / "release.md")
+    return release.TABLE
+
+
+def test_the_line_of_a_table(path):
     said = release.line(release.table(ROWS[:1]), "tests/release.md")
-    assert "all passed" in said and release.git("rev-parse", "--short", "HEAD") in said
-    assert "1 of 7 stages failed" in release.line(release.table(ROWS), "tests/release.md")
+    assert "all passed, 1 of 7 stages so far" in said and release.git("rev-parse", "--short", "HEAD") in said
+    assert "1 of 2 stages failed, 2 of 7 stages so far" in release.line(release.table(ROWS), "tests/release.md")
+    whole = release.table([(name, "3 passed", 60.0, 90.0) for name, _ in release.STAGES.values()])
+    assert release.line(whole, "tests/release.md").endswith(", all passed.")
     page = release.told(f"a\n{release.BEGIN}old{release.END}\nb\n", said)
     assert page == f"a\n{release.BEGIN}{said}{release.END}\nb\n" == release.told(page, said)
 
@@ -27,14 +36,39 @@ def test_pages_say_what_the_table_says(name):
     assert said == (release.line(table.read_text(encoding="utf-8"), release.PAGES[name]) if table.exists() else "")
 
 
-def test_stages_of_one_commit_are_in_one_table(tmp_path, monkeypatch):
-    monkeypatch.setattr(release, "SO_FAR", tmp_path / "release.md")
+def test_stages_with_the_same_code_are_in_one_table(path, monkeypatch):
+    """Under the commit of the first; any other change begins a table anew, and one that is not committed is told."""
     names = [name for name, _ in release.STAGES.values()]
-    for commit, name, there in (("abc", 4, [4]), ("abc", 0, [0, 4]), ("abc", 4, [0, 4]), ("def", 1, [1])):
-        monkeypatch.setattr(release, "git", lambda *words, here=commit: here if words[0] == "rev-parse" else "")
-        release.SO_FAR.write_text(release.table([(names[name], "3 passed", 60.0, 90.0)]), encoding="utf-8")
-        rows = release.SO_FAR.read_text(encoding="utf-8").splitlines()[6:]
-        assert rows == [f"| {names[k]} | 3 passed | 1.0 | 1.5 |" for k in there]
+    for commit, name, same, there, told in (
+        ("abc", 4, True, [4], "abc. "),
+        ("abd", 0, True, [0, 4], "abc. "),
+        ("abd", 4, True, [0, 4], "abc. "),
+        ("def", 1, False, [1], "def and changes that are not committed. "),
+        ("def", 2, True, [2], "def. "),
+    ):
+        monkeypatch.setattr(release, "git", lambda *words, here=commit: here)
+        monkeypatch.setattr(release, "unchanged", lambda *revisions, same=same: same)
+        path.write_text(release.table([(names[name], "3 passed", 60.0, 90.0)]), encoding="utf-8")
+        text = path.read_text(encoding="utf-8")
+        assert text.splitlines()[6:] == [f"| {names[k]} | 3 passed | 1.0 | 1.5 |" for k in there]
+        assert f"from commit {told}" in text
+
+
+def test_only_the_pages_of_the_check_itself_may_change(monkeypatch, tmp_path):
+    """Between the commits of stages that join one table."""
+    monkeypatch.setattr(release, "ROOT", tmp_path)
+    git = ["-c", "user.name=a", "-c", "user.email=a@b.c"]
+    (tmp_path / "tests").mkdir()
+    for names in (("README.md", "a.py"), ("README.md", "tests/release.md"), ("a.py",)):
+        for name in names:
+            with open(tmp_path / name, "a", encoding="utf-8") as file:
+                file.write("x")
+        if names[0] == "README.md" and not (tmp_path / ".git").exists():
+            release.git("init", "-q")
+        release.git("add", ".")
+        release.git(*git, "commit", "-q", "-m", "m")
+    assert release.unchanged("HEAD~2", "HEAD~1") and not release.unchanged("HEAD~1", "HEAD")
+    assert release.unchanged("HEAD") and not release.unchanged("0123456", "HEAD")
 
 
 def test_shares_of_the_default_tests_are_all_of_them(monkeypatch):

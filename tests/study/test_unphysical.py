@@ -115,10 +115,10 @@ def test_distances_of_events_are_judged_as_those_of_elements(separation, tmp_pat
     """A distance without direction is more than zero: an event at -1 m would never happen, without a word."""
     text = separation.content.decode()
     text = text[: text.index('[dispersions."stage.mass"]')] + text[text.index("# --- what is computed") :]
-    event = '[[mechanism.events]]\nname = "away"\nwhen = {type = "distance", body_a = "stage", body_b = "payload", value = 3.0}'
+    when = '{type = "distance", body_a = "stage", body_b = "payload", value = 3.0}'
     path = tmp_path / "one.toml"
     path.write_text(
-        f'{text}\n{event}\nthen = [{{type = "finish"}}]\n'
+        f'{text}\n[[mechanism.events]]\nname = "away"\nwhen = {when}\nthen = [{{type = "finish"}}]\n'
         '[dispersions."away.value"]\ndistribution = "uniform"\nlow = 1.0\nhigh = 4.0',
         encoding="utf-8",
     )
