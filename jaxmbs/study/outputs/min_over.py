@@ -36,6 +36,8 @@ class MinOver(Combined):
     def combined(self, found: Sequence[tuple[Scalar, Scalar]]) -> tuple[Scalar, Scalar]:
         value, defined = jnp.inf, jnp.asarray(False)
         for x, on in found:
-            value = jnp.where(on & jnp.logical_not(x >= value) & ~jnp.isnan(value), x, value)  # a NaN shows in the result
+            value = jnp.where(
+                on & jnp.logical_not(x >= value) & ~jnp.isnan(value), x, value
+            )  # a NaN shows in the result
             defined = defined | on
         return value, defined
