@@ -2,7 +2,7 @@
 
 Writes a table after each stage: what passed, how long it took, on which machine, from which commit. It is release.md
 beside this file, and one line on it goes into the README and the manual, between marks that are there for it. Stages may be
-run by themselves, on different days: they join the table as long as nothing but these pages has changed since its commit.
+run by themselves, on different days: they join the table as long as nothing but this has changed since its commit.
 """
 
 import os
@@ -18,7 +18,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 TABLE = Path(__file__).with_name("release.md")
 PAGES = {"README.md": "tests/release.md", "docs/index.md": "../tests/release.md"}  # and the table as seen from there
-WRITTEN = ("tests/release.md", "tests/io/robots.md", *PAGES)  # by the stages themselves: their changes do not count
+WRITTEN = ("tests/release.md", "tests/io/robots.md", *PAGES)  # by the stages; of a page, only its line
 BEGIN, END = "<!-- last release check -->", "<!-- end -->"
 STAGES = {
     "default": ("default tests, lint and types", "test"),
@@ -57,12 +57,18 @@ def outcome(status, output):
     return said if status == 0 else f"**failed** (exit status {status}): {said}"
 
 
-def unchanged(*revisions):
-    """Whether all files but those that are written here are the same between two commits, or one and the work tree."""
-    others = [f":!{name}" for name in WRITTEN]
-    return not subprocess.run(
-        ["git", "diff", "--quiet", *revisions, "--", ".", *others], cwd=ROOT, check=False
-    ).returncode
+def unchanged(since, until=None):
+    """Whether nothing but what is written here has changed between two commits; until = None: the work tree."""
+    command = ["git", "diff", "--quiet", since, *([until] if until else []), "--", ".", *(f":!{x}" for x in WRITTEN)]
+    if subprocess.run(command, cwd=ROOT, check=False).returncode:
+        return False
+    pages = [[told(page(name, revision), "") for name in PAGES] for revision in (since, until)]
+    return pages[0] == pages[1]
+
+
+def page(name, revision):
+    """The text of a page in a commit; revision = None: in the work tree."""
+    return git("show", f"{revision}:{name}") if revision else (ROOT / name).read_text(encoding="utf-8").strip()
 
 
 def before():
@@ -81,7 +87,7 @@ def table(rows):
     machine = f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores"
     head = (
         f"# The last run of everything\n\nWritten by `make test-release` on {datetime.now(UTC):%Y-%m-%d}, from commit "
-        f"{commit}{changed}. {machine}, "
+        f"{commit}{changed}. The last stage ran on {machine}, "
         f"Python {platform.python_version()}.\n\n| stage | outcome | minutes | CPU minutes |\n|---|---|---|---|\n"
     )
     found |= {name: f"| {name} | {said} | {wall / 60:.1f} | {cpu / 60:.1f} |" for name, said, wall, cpu in rows}

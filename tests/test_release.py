@@ -54,21 +54,27 @@ def test_stages_with_the_same_code_are_in_one_table(path, monkeypatch):
         assert f"from commit {told}" in text
 
 
-def test_only_the_pages_of_the_check_itself_may_change(monkeypatch, tmp_path):
+def test_only_what_the_check_itself_writes_may_change(monkeypatch, tmp_path):
     """Between the commits of stages that join one table."""
     monkeypatch.setattr(release, "ROOT", tmp_path)
-    git = ["-c", "user.name=a", "-c", "user.email=a@b.c"]
-    (tmp_path / "tests").mkdir()
-    for names in (("README.md", "a.py"), ("README.md", "tests/release.md"), ("a.py",)):
-        for name in names:
-            with open(tmp_path / name, "a", encoding="utf-8") as file:
-                file.write("x")
-        if names[0] == "README.md" and not (tmp_path / ".git").exists():
-            release.git("init", "-q")
+    for folder in ("tests", "docs"):
+        (tmp_path / folder).mkdir()
+    release.git("init", "-q")
+
+    def committed(**texts):
+        for name, text in ({page: "said" for page in release.PAGES} | texts).items():
+            said = f"{release.BEGIN}{text}{release.END}" if name in release.PAGES else text
+            (tmp_path / name).write_text(said, encoding="utf-8")
         release.git("add", ".")
-        release.git(*git, "commit", "-q", "-m", "m")
-    assert release.unchanged("HEAD~2", "HEAD~1") and not release.unchanged("HEAD~1", "HEAD")
-    assert release.unchanged("HEAD") and not release.unchanged("0123456", "HEAD")
+        release.git("-c", "user.name=a", "-c", "user.email=a@b.c", "commit", "-q", "-m", "m")
+        return release.git("rev-parse", "HEAD")
+
+    first = committed(**{"a.py": "x"})
+    line = committed(**{"README.md": "other", "tests/release.md": "x"})
+    assert release.unchanged(first, line) and release.unchanged(line) and not release.unchanged("0123456", line)
+    assert not release.unchanged(line, committed(**{"a.py": "y"}))
+    (tmp_path / "README.md").write_text(f"A page.{release.BEGIN}{release.END}", encoding="utf-8")
+    assert not release.unchanged("HEAD")
 
 
 def test_shares_of_the_default_tests_are_all_of_them(monkeypatch):

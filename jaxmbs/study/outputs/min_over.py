@@ -36,8 +36,7 @@ class MinOver(Combined):
     def combined(self, found: Sequence[tuple[Scalar, Scalar]]) -> tuple[Scalar, Scalar]:
         value, defined = jnp.inf, jnp.asarray(False)
         for x, on in found:
-            value = jnp.where(
-                on & jnp.logical_not(x >= value) & ~jnp.isnan(value), x, value
-            )  # a NaN shows in the result
+            taken = jnp.logical_not(x >= value)  # also a NaN, which shows in the result
+            value = jnp.where(on & taken & ~jnp.isnan(value), x, value)
             defined = defined | on
         return value, defined
