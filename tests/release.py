@@ -2,7 +2,8 @@
 
 Writes a table after each stage: what passed, how long it took, on which machine, from which commit. It is release.md
 beside this file, and one line on it goes into the README and the manual, between marks that are there for it. Stages may be
-run by themselves, on different days: they join the table as long as nothing but this has changed since its commit.
+run by themselves, on different days: they join the table as long as nothing but this has changed since its commit. Seeded
+faults may change, too, and this file: then the stage of the faults alone has to run again, and says at which commit it did.
 """
 
 import os
@@ -19,6 +20,7 @@ ROOT = Path(__file__).parent.parent
 TABLE = Path(__file__).with_name("release.md")
 PAGES = {"README.md": "tests/release.md", "docs/index.md": "../tests/release.md"}  # and the table as seen from there
 WRITTEN = ("tests/release.md", "tests/io/robots.md", *PAGES)  # by the stages; of a page, only its line
+CATALOGUE = ("tests/faults/*.toml", "tests/release.py", "tests/test_release.py")  # what the other stages do not check
 BEGIN, END = "<!-- last release check -->", "<!-- end -->"
 STAGES = {
     "default": ("default tests, lint and types", "test"),
@@ -29,6 +31,7 @@ STAGES = {
     "faults": ("seeded faults that the tests notice", "test-faults"),
     "newest": ("default tests with the newest Python and JAX", "test-newest"),
 }
+FAULTS = STAGES["faults"][0]
 
 
 def git(*words):
@@ -57,9 +60,11 @@ def outcome(status, output):
     return said if status == 0 else f"**failed** (exit status {status}): {said}"
 
 
-def unchanged(since, until=None):
-    """Whether nothing but what is written here has changed between two commits; until = None: the work tree."""
-    command = ["git", "diff", "--quiet", since, *([until] if until else []), "--", ".", *(f":!{x}" for x in WRITTEN)]
+def unchanged(since, until=None, apart=()):
+    """Whether nothing but what is written here, and files apart, has changed between two commits; until = None: the work
+    tree."""
+    others = [f":!{x}" for x in (*WRITTEN, *apart)]
+    command = ["git", "diff", "--quiet", since, *([until] if until else []), "--", ".", *others]
     if subprocess.run(command, cwd=ROOT, check=False).returncode:
         return False
     pages = [[told(page(name, revision), "") for name in PAGES] for revision in (since, until)]
@@ -75,14 +80,24 @@ def before():
     """(commit, {stage: its row as it stands in the table}) of earlier stages with the same code; this commit and none."""
     text = TABLE.read_text(encoding="utf-8") if TABLE.exists() else ""
     found = re.search(r"from commit (\w+)\. ", text)
+    rows = {row.split(" | ")[0].removeprefix("| "): row for row in text.splitlines()[6:]}
     if found and unchanged(found[1], "HEAD"):
-        return found[1], {row.split(" | ")[0].removeprefix("| "): row for row in text.splitlines()[6:]}
+        return found[1], rows
+    if found and unchanged(found[1], "HEAD", CATALOGUE):
+        of_faults = rows.get(FAULTS, "")
+        again = re.search(r"at (\w+), ", of_faults)
+        return found[1], rows if again and unchanged(again[1], "HEAD") else {
+            k: x for k, x in rows.items() if k != FAULTS
+        }
     return git("rev-parse", "--short", "HEAD"), {}
 
 
 def table(rows):
     """The table with these rows and those before."""
     commit, found = before()
+    if not unchanged(commit, "HEAD"):
+        newer = f"at {git('rev-parse', '--short', 'HEAD')}, where the list of faults is newer: "
+        rows = [(name, newer + said if name == FAULTS else said, wall, cpu) for name, said, wall, cpu in rows]
     changed = "" if unchanged("HEAD") else " and changes that are not committed"
     machine = f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores"
     head = (

@@ -77,6 +77,23 @@ def test_only_what_the_check_itself_writes_may_change(monkeypatch, tmp_path):
     assert not release.unchanged("HEAD")
 
 
+def test_a_newer_list_of_faults_leaves_the_other_stages(path, monkeypatch):
+    """Their rows stay; that of the faults goes, until they have run again."""
+    path.write_text(
+        release.table([(name, "3 passed", 60.0, 90.0) for name, _ in release.STAGES.values()]), encoding="utf-8"
+    )
+    first = release.git("rev-parse", "--short", "HEAD")
+    monkeypatch.setattr(release, "git", lambda *words: "abc1")
+    monkeypatch.setattr(release, "unchanged", lambda since, until=None, apart=(): bool(apart) or since == "abc1")
+    commit, rows = release.before()
+    assert commit == first and len(rows) == len(release.STAGES) - 1 and release.FAULTS not in rows
+    path.write_text(release.table([(release.FAULTS, "9 faults, 0 not caught", 60.0, 90.0)]), encoding="utf-8")
+    assert f"| {release.FAULTS} | at abc1, where the list of faults is newer: 9 faults" in path.read_text(
+        encoding="utf-8"
+    )
+    assert release.before()[1].keys() == {name for name, _ in release.STAGES.values()}
+
+
 def test_shares_of_the_default_tests_are_all_of_them(monkeypatch):
     """Eight commits in a row with a share of one in eight run every file as for a user; the optimised ones run each time."""
     files, seen = sorted((release.ROOT / "tests").rglob("test_*.py")), []
