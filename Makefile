@@ -9,7 +9,7 @@ SAMPLES ?= 2000
 PYTEST = $(BIN)/python -m pytest -n $(or $(JOBS),2) --dist worksteal
 unexport PYTHONDONTWRITEBYTECODE  # a process that compiles all sources again starts in twice the time
 
-.PHONY: demo test test-slow test-newest test-robots test-hosts test-faults test-release docs bench bench-quick bench-gpu format clean
+.PHONY: demo test test-slow test-share test-newest test-robots test-hosts test-faults test-release docs bench bench-quick bench-gpu format clean
 
 demo: $(STAMP)  ## the main job on a real example: a separation study with its report
 	rm -rf runs/demo
@@ -26,10 +26,12 @@ $(TYPED): $(STAMP) pyproject.toml $(shell find jaxmbs -name '*.py')
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	touch $(TYPED)
 
-test-slow: $(STAMP)  ## the longer runs that the default leaves out, then a SHARE of the default tests compiled as for a user
+test-slow: $(STAMP)  ## the longer runs that the default leaves out
 	$(BIN)/python -m pip install -q -e '.[test,buckets]'
-	$(PYTEST) --slow -m "slow and not optimised"
-	$(PYTEST) --slow -m "optimised or not slow" --share $(or $(SHARE),16)
+	$(PYTEST) --slow -m "slow and not optimised" $(TESTS)
+
+test-share: $(STAMP)  ## one in SHARE of the default tests, and the slow ones of these, compiled as for a user
+	$(PYTEST) --slow -m "optimised or not slow" --share $(or $(SHARE),16) $(TESTS)
 
 test-newest: $(STAMP)  ## the default tests on a newer Python (NEWEST; this one if that cannot be had), with the newest of everything that PyPI serves for it
 	$(BIN)/python -m pip install -q uv

@@ -6,7 +6,7 @@ from tests import release, sessions
 
 ROWS = [
     ("default tests, lint and types", "4449 passed", 300.0, 590.0),
-    ("a public collection of robots", "**failed** (exit status 2): 68 passed, 1 failed", 60.0, 90.0),
+    ("a public collection of robots", "**failed** 68 passed, 1 failed `tests/io/test_robots.py::test_b`", 60.0, 90.0),
 ]
 
 
@@ -19,8 +19,8 @@ def path(tmp_path, monkeypatch):
 
 def test_the_line_of_a_table(path):
     said = release.line(release.table(ROWS[:1]), "tests/release.md")
-    assert "all passed, 1 of 7 stages so far" in said and release.git("rev-parse", "--short", "HEAD") in said
-    assert "1 of 2 stages failed, 2 of 7 stages so far" in release.line(release.table(ROWS), "tests/release.md")
+    assert "all passed, 1 of 8 stages so far" in said and release.git("rev-parse", "--short", "HEAD") in said
+    assert "1 of 2 stages failed, 2 of 8 stages so far" in release.line(release.table(ROWS), "tests/release.md")
     whole = release.table([(name, "3 passed", 60.0, 90.0) for name, _ in release.STAGES.values()])
     assert release.line(whole, "tests/release.md").endswith(", all passed.")
     page = release.told(f"a\n{release.BEGIN}old{release.END}\nb\n", said)
@@ -37,24 +37,52 @@ def test_pages_say_what_the_table_says(name):
 
 
 def test_stages_with_the_same_code_are_in_one_table(path, monkeypatch):
-    """Under the commit of the first; any other change begins a table anew, and one that is not committed is told."""
+    """Each under its commit; a change that is not of a test begins a table anew, and one that is not committed is told."""
     names = [name for name, _ in release.STAGES.values()]
-    for commit, name, same, there, told in (
-        ("abc", 4, True, [4], "abc. "),
-        ("abd", 0, True, [0, 4], "abc. "),
-        ("abd", 4, True, [0, 4], "abc. "),
-        ("def", 1, False, [1], "def and changes that are not committed. "),
-        ("def", 2, True, [2], "def. "),
+    for commit, name, same, there in (
+        ("abc", 4, True, {4: "abc"}),
+        ("abd", 0, True, {0: "abd", 4: "abc"}),
+        ("abe", 4, True, {0: "abd", 4: "abe"}),
+        ("def", 1, False, {1: "def"}),
+        ("deg", 2, True, {1: "def", 2: "deg"}),
     ):
         monkeypatch.setattr(release, "git", lambda *words, here=commit: here)
         monkeypatch.setattr(release, "unchanged", lambda *revisions, same=same: same)
         path.write_text(release.table([(names[name], "3 passed", 60.0, 90.0)]), encoding="utf-8")
         text = path.read_text(encoding="utf-8")
-        assert text.splitlines()[6:] == [f"| {names[k]} | 3 passed | 1.0 | 1.5 |" for k in there]
-        assert f"from commit {told}" in text
+        assert text.splitlines()[6:] == [f"| {names[k]} | 3 passed | {at} | 1.0 | 1.5 |" for k, at in there.items()]
+        assert ("not committed" in text) == (not same)
 
 
-def test_only_what_the_check_itself_writes_may_change(monkeypatch, tmp_path):
+@pytest.mark.parametrize(
+    ("tests", "said", "mended"),
+    [
+        (["tests/io/test_robots.py"], "69 passed", True),
+        (["tests/io/test_robots.py"], "**failed** 1 failed `tests/io/test_robots.py::test_b`", False),
+        (["tests/io/test_other.py"], "3 passed", False),
+    ],
+)
+def test_a_stage_is_mended_only_by_the_tests_that_failed(path, monkeypatch, tests, said, mended):
+    """What it said before stays in its row."""
+    monkeypatch.setattr(release, "unchanged", lambda *revisions: True)
+    path.write_text(release.table(ROWS), encoding="utf-8")
+    text = release.table([(ROWS[1][0], said, 1.0, 1.0)], tests)
+    row = text.splitlines()[-1]
+    assert "68 passed, 1 failed `tests/io/test_robots.py::test_b`" in row and said in row and "| 1.0 | 1.5 |" in row
+    assert row.startswith(f"| {ROWS[1][0]} | {release.FAILED}") != mended
+    assert ("1 of 2 stages failed" in release.line(text, "")) != mended
+
+
+def test_failed_tests_are_named():
+    output = "FAILED tests/a.py::test_x[1-2] - AssertionError: no\n= 1 failed, 3 passed in 2.0s =\n"
+    assert release.outcome(2, output) == "**failed** 1 failed, 3 passed `tests/a.py::test_x[1-2]`"
+    assert (
+        release.outcome(0, "4 passed in 1.2s\non Python 3.13.0 with JAX 0.12\n")
+        == "4 passed; on Python 3.13.0 with JAX 0.12"
+    )
+
+
+def test_only_tests_and_what_the_check_writes_may_change(monkeypatch, tmp_path):
     """Between the commits of stages that join one table."""
     monkeypatch.setattr(release, "ROOT", tmp_path)
     for folder in ("tests", "docs"):
@@ -72,29 +100,10 @@ def test_only_what_the_check_itself_writes_may_change(monkeypatch, tmp_path):
     first = committed(**{"a.py": "x"})
     line = committed(**{"README.md": "other", "tests/release.md": "x"})
     assert release.unchanged(first, line) and release.unchanged(line) and not release.unchanged("0123456", line)
+    assert release.unchanged(first, committed(**{"tests/b.py": "y"}))
     assert not release.unchanged(line, committed(**{"a.py": "y"}))
     (tmp_path / "README.md").write_text(f"A page.{release.BEGIN}{release.END}", encoding="utf-8")
     assert not release.unchanged("HEAD")
-
-
-def test_a_newer_list_of_faults_leaves_the_other_stages(path, monkeypatch):
-    """Their rows stay; that of the faults goes, until they have run again."""
-    monkeypatch.setattr(release, "unchanged", lambda *revisions: True)
-    path.write_text(
-        release.table([(name, "3 passed", 60.0, 90.0) for name, _ in release.STAGES.values()]), encoding="utf-8"
-    )
-    first = release.git("rev-parse", "--short", "HEAD")
-    monkeypatch.setattr(release, "git", lambda *words: "abc1")
-    monkeypatch.setattr(
-        release, "unchanged", lambda since, until=None, apart=(): bool(apart) or since in ("abc1", "HEAD")
-    )
-    commit, rows = release.before()
-    assert commit == first and len(rows) == len(release.STAGES) - 1 and release.FAULTS not in rows
-    path.write_text(release.table([(release.FAULTS, "9 faults, 0 not caught", 60.0, 90.0)]), encoding="utf-8")
-    assert f"| {release.FAULTS} | at abc1, where the list of faults is newer: 9 faults" in path.read_text(
-        encoding="utf-8"
-    )
-    assert release.before()[1].keys() == {name for name, _ in release.STAGES.values()}
 
 
 def test_shares_of_the_default_tests_are_all_of_them(monkeypatch):
