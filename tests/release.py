@@ -100,8 +100,8 @@ def table(rows, tests=()):
     changed = "" if unchanged("HEAD") else " Some had changes that are not committed."
     machine = f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores"
     head = (
-        f"# The last run of everything\n\nWritten by `make test-release` on {datetime.now(UTC):%Y-%m-%d}; its commits differ "
-        f"in tests alone.{changed} The last stage ran on {machine}, Python {platform.python_version()}.\n\n"
+        f"# The last run of everything\n\nWritten by `make test-release` on {datetime.now(UTC):%Y-%m-%d}; its commits "
+        f"differ in tests alone.{changed} The last stage ran on {machine}, Python {platform.python_version()}.\n\n"
         "| stage | outcome | commit | minutes | CPU minutes |\n|---|---|---|---|---|\n"
     )
     for name, said, wall, cpu in rows:
