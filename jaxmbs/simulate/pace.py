@@ -90,8 +90,9 @@ def checked_tolerance(model: Model, tolerance: Any, dtype: Any) -> Any:
 
 
 def checked_steps(max_steps: Any, cells: int, adaptive: bool, more: int) -> int:
-    """The largest number of trial steps of an adaptive run, by default 4 for every cell of its grid and `more`. Raises ModelError for an invalid number, and for a number given
-    to a run without tolerance."""
+    """The largest number of trial steps of an adaptive run, by default 4 for every cell of its grid and `more`.
+
+    Raises ModelError for an invalid number, and for a number given to a run without tolerance."""
     if max_steps is None:
         return 4 * cells + more
     if isinstance(max_steps, bool) or not isinstance(max_steps, (int, np.integer)) or not 1 <= max_steps <= MOST_STEPS:

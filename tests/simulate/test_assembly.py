@@ -197,7 +197,7 @@ def test_temporary_conditions_are_met_besides_the_constraints(linkage):
 def test_conditions_that_cannot_be_met_are_said_and_wrong_ones_refused(linkage):
     *_, status, residual = mbs.assemble(linkage, closed(1.0), conditions=lambda model, q: tip(model, q)[:2] - 9.0)
     assert int(status) == mbs.Status.UNREACHABLE and np.abs(residual[-2:]).max() > 1.0
-    with pytest.raises(mbs.ModelError, match="assemble: conditions returned .* return an array"):
+    with pytest.raises(mbs.ModelError, match=r"assemble: conditions returned .* return an array"):
         mbs.assemble(linkage, closed(1.0), conditions=lambda model, q: None)
     with pytest.raises(mbs.ModelError, match=r"assemble: conditions takes .* write it as fn\(model, q\)"):
         mbs.assemble(linkage, closed(1.0), conditions=lambda q: q)

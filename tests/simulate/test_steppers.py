@@ -384,7 +384,7 @@ def test_a_tolerance_that_no_step_meets_is_a_status():
 
 
 def test_steps_without_a_length_are_as_long_as_the_tolerance_allows():
-    """A pendulum for ten seconds, against the same with steps of one millisecond; rows at given times change nothing much."""
+    """A pendulum for ten seconds, against the same with steps of one millisecond; rows at given times change little."""
     model = mbs.library.double_pendulum().build()
     q, v = [0.5, 0.3], [0.0, 0.0]
     fine = mbs.simulate(model, q, v, 10.0, 1e-3, save_every=2500)
