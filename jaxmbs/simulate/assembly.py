@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import functools
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -10,11 +11,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxmbs.dynamics.constrained.constraints import constraints, velocities
+from jaxmbs.dynamics.constrained.constraints import constraints, row_counts, velocities
 from jaxmbs.dynamics.constrained.public import planned_state
 from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.calling import compiles_itself, state_dtype
-from jaxmbs.model import Model
+from jaxmbs.dynamics.state.programs import program
+from jaxmbs.model import Mode, Model
+from jaxmbs.model.functions import check_arguments, evaluated
 from jaxmbs.model.given import Coordinates, Number, Rates
 from jaxmbs.model.shapes import Float, Int
 from jaxmbs.simulate.manifold import normalised
@@ -24,15 +27,25 @@ STEPS = 200
 
 
 def assemble(
-    model: Model, q_guess: Coordinates, v: Rates | None = None, fixed: Iterable[str] = (), *, t: Number = 0.0
+    model: Model,
+    q_guess: Coordinates,
+    v: Rates | None = None,
+    fixed: Iterable[str] = (),
+    *,
+    t: Number = 0.0,
+    mode: Mode | None = None,
+    conditions: Callable[[Model, Any], Any] | None = None,
 ) -> tuple[Float[jax.Array, " nq"], Float[jax.Array, " nv"], Int[jax.Array, ""], Float[jax.Array, " rows"]]:
     """A configuration and velocity near the guess that satisfy all constraints: (q, v, status, residual).
 
-    q_guess (nq,); v (nv,) or None for rest; fixed: names of joints whose coordinates and rates are held. status:
-    Status.OK, UNREACHABLE (the constraints cannot be met from this guess; residual tells by how much and where) or
-    SINGULAR (met where rows depend on one another, so that the motion may branch). residual (rows,): see
-    `constraint_rows` for whose they are. Derivatives are implicit, in both modes. Raises ModelError for unknown joints
-    and wrong shapes.
+    q_guess (nq,); v (nv,) or None for rest; fixed: names of joints whose coordinates and rates are held. mode: locks and
+    switches (`Model.mode`): constraints that are off need not be met, and locked freedoms keep their rates.
+    conditions: a function (model, q) -> (k,) of what is to vanish besides, in this assembly alone, such as the distance of a
+    point from where it should be; rates are not changed for it.
+    status: Status.OK, UNREACHABLE (the constraints and conditions cannot be met from this guess; residual tells by how much
+    and where) or SINGULAR (met where rows depend on one another, so that the motion may branch). residual (rows + k,): see
+    `constraint_rows` for whose the rows are; the values of the conditions follow them. Derivatives are implicit, in both
+    modes. Raises ModelError for unknown joints and wrong shapes.
 
     >>> model = mbs.library.crank_slider().build()
     >>> q, v, status, residual = mbs.assemble(model, [1.0, -1.0, 0.0], fixed="bearing")
@@ -45,48 +58,77 @@ def assemble(
         i = s.find_joint(name, "assemble(fixed=...)")
         held_q[s.q_slices[i]], held_v[s.v_slices[i]] = True, True
     v = np.zeros(model.nv) if v is None else v
-    return _assemble(model, q_guess, v, t, held_q=tuple(held_q.tolist()), held_v=tuple(held_v.tolist()))
+    wish, in_wish = None, None
+    if conditions is not None:
+        dtype = state_dtype(q_guess)
+        check_arguments(conditions, "assemble: conditions", ("model", "q"))
+        call = functools.partial(evaluated, conditions, "assemble: conditions", None, dtype)
+        example = (model, jax.ShapeDtypeStruct((model.nq,), dtype))
+        wish, in_wish = program(conditions, "assemble: conditions", example, call, (model, q_guess, v, t, mode))
+    return _assemble(
+        model, q_guess, v, t, mode, in_wish, held_q=tuple(held_q.tolist()), held_v=tuple(held_v.tolist()), wish=wish
+    )
 
 
-@compiles_itself("held_q", "held_v")
-def _assemble(model: Model, q: Any, v: Any, t: Any, *, held_q: tuple[bool, ...], held_v: tuple[bool, ...]) -> Any:
+@compiles_itself("held_q", "held_v", "wish")
+def _assemble(
+    model: Model, q: Any, v: Any, t: Any, mode: Mode | None, in_wish: Any, *,
+    held_q: tuple[bool, ...], held_v: tuple[bool, ...], wish: Any,
+) -> Any:  # fmt: skip
     dtype = state_dtype(q)
     guess, v = jnp.asarray(q, dtype), jnp.asarray(v, dtype)
     moving_q, moving_v = (np.flatnonzero(~np.array(h, bool)) for h in (held_q, held_v))
 
     def placed(y: Any) -> Any:
-        state = planned_state(model, guess.at[moving_q].set(y), jnp.zeros(model.nv, dtype), t, None)
+        state = planned_state(model, guess.at[moving_q].set(y), jnp.zeros(model.nv, dtype), t, mode)
         return state.tree.vector(normalised(state.tree, state.q if state.tree.rolled else list(state.q)))
 
+    def wished(q: Any) -> Any:
+        return jnp.zeros(0, dtype) if wish is None else wish(in_wish, model, q)
+
     def residual(y: Any, _: None = None) -> Any:
-        state = planned_state(model, placed(y), jnp.zeros(model.nv, dtype), t, None)
+        q = placed(y)
+        state = planned_state(model, q, jnp.zeros(model.nv, dtype), t, mode)
         found = constraints(state)
         if state.tree.rolled:
-            return found.residual[np.flatnonzero(found.holonomic)]
-        return state.tree.vector([g for g, on in zip(found.residual, found.holonomic, strict=True) if on])
+            rows = found.residual[np.flatnonzero(found.holonomic)]
+        else:
+            rows = state.tree.vector([g for g, on in zip(found.residual, found.holonomic, strict=True) if on])
+        return jnp.concatenate([rows, wished(q)])
 
     eps = float(jnp.finfo(dtype).eps)
     y = guess[moving_q]
-    if len(moving_q) and residual_rows(model, guess, t):
+    if len(moving_q) and (wish is not None or residual_rows(model, guess, t)):
         wide = jnp.result_type(float)  # the dtype in which the solver computes
         y = _root(lambda y, _=None: residual(y.astype(dtype)).astype(wide), y.astype(wide), eps).astype(dtype)
     q = placed(y)
-    state = planned_state(model, q, v, t, None)
+    state = planned_state(model, q, v, t, mode)
     found = constraints(state)
     J, rate = _jacobian(state, found)
-    own = J[:, moving_v]
+    own = unlocked = J[:, moving_v]
+    if mode is not None and mode.lock is not None:
+        own = jnp.where(jnp.asarray(mode.lock, bool)[None, moving_v], 0.0, own)
     v = v.at[moving_v].add(-jnp.linalg.pinv(own, rtol=eps ** (2 / 3)) @ rate)
-    g = _gaps(state, found)
+    g = jnp.concatenate([_gaps(state, found), wished(q)])
     met = jnp.max(jnp.abs(g), initial=0.0) < eps**0.5
     if model.structure.with_all_rows is not model.structure:  # the rows left out by `build` have to vanish too
         whole = replace(model, structure=model.structure.with_all_rows)
-        every = planned_state(whole, q, v, t, None)
+        every = planned_state(whole, q, v, t, mode)
         met &= jnp.max(jnp.abs(_gaps(every, constraints(every))), initial=0.0) < eps**0.5
     met &= jnp.max(jnp.abs(rate - own @ (jnp.linalg.pinv(own, rtol=eps ** (2 / 3)) @ rate)), initial=0.0) < eps**0.5
-    size = jnp.linalg.svd(own, compute_uv=False) if min(own.shape) else jnp.ones(1, dtype)
-    full = size[-1] > eps**0.5 * size[0]
+    size = jnp.linalg.svd(unlocked, compute_uv=False) if min(unlocked.shape) else jnp.ones(1, dtype)
+    rank = jnp.minimum(_rows_that_hold(state, J), len(size))  # that of independent rows
+    full = (rank == 0) | (size[rank - 1] > eps**0.5 * size[0])
     status = jnp.where(met, jnp.where(full, Status.OK, Status.SINGULAR), Status.UNREACHABLE).astype(jnp.int32)
     return q, v, status, g
+
+
+def _rows_that_hold(state: State, J: jax.Array) -> Any:
+    """How many rows belong to constraints that are on."""
+    if state.holds is None:
+        return len(J)
+    counts = row_counts(state)
+    return jnp.sum(jnp.repeat(jnp.asarray(state.holds, bool), np.array(counts), total_repeat_length=sum(counts)))
 
 
 def _gaps(state: State, found: Any) -> jax.Array:

@@ -14,6 +14,9 @@ from jaxmbs.model import ModelError
 from jaxmbs.model.parameters import is_traced
 from jaxmbs.simulate.loops import shared, sizes
 
+DT = 1e-3  # [s] length of the steps of a run that gives neither a length nor a tolerance
+FIRST = 1 / 64  # length of the first trial step of an adaptive run, as a fraction of the longest step that is given
+START = 1e-5  # the same where none is given, as a fraction of the run
 MOST_STEPS = 100_000_000  # their times alone take some gigabytes
 
 
@@ -21,7 +24,7 @@ MOST_STEPS = 100_000_000  # their times alone take some gigabytes
 @dataclass(frozen=True)
 class Grid:
     """Steps of length dt from t0 [s], the last one of length `last`, which ends at t_end; or from each of `points` to the
-    next, none longer than dt.
+    next, none longer than dt. first: length of the first trial step of an adaptive run.
 
     The number of steps is part of the compiled program; the times are data that it takes.
     """
@@ -30,32 +33,36 @@ class Grid:
     t_end: Any
     dt: Any
     last: Any
+    first: Any
     steps: int = field(metadata={"static": True})
     points: Any = None
 
     @staticmethod
     def of(t0: Any, t_end: Any, dt: Any) -> Grid:
-        """The grid. Raises ModelError for times that do not define one."""
-        start, end, length = (_plain(name, x) for name, x in (("t0", t0), ("t_end", t_end), ("dt", dt)))
-        if length <= 0:
-            raise ModelError(f"simulate: dt is {dt!r}; pass a positive number of seconds")
+        """The grid; dt = None: one cell, for steps as long as a tolerance allows. Raises ModelError for times that do not
+        define one."""
+        start, end = _plain("t0", t0), _plain("t_end", t_end)
         if end <= start:
             raise ModelError(f"simulate: t_end is {t_end!r}, not later than t0 = {t0!r}; runs go forwards in time")
+        length = end - start if dt is None else _plain("dt", dt)
+        if length <= 0:
+            raise ModelError(f"simulate: dt is {dt!r}; pass a positive number of seconds")
         steps = max(1, _counted((end - start) / length, dt))
         if steps > 1 and (start + length == start or end - length == end):
             raise ModelError(
                 f"simulate: dt is {dt!r}, which is lost in rounding beside times up to {max(abs(start), abs(end)):g} s; "
                 "pass a longer one, or let the run begin at t0 = 0"
             )
-        return Grid(start, end, length, end - (start + (steps - 1) * length), steps)
+        first = START * (end - start) if dt is None else FIRST * length
+        return Grid(start, end, length, end - (start + (steps - 1) * length), first, steps)
 
     @staticmethod
     def through(times: Any, dt: Any) -> tuple[Grid, np.ndarray]:
-        """The grid with steps of at most dt from each of the times to the next, and the indices of the times among its
-        points."""
+        """The grid with steps of at most dt from each of the times to the next (dt = None: one), and the indices of the
+        times among its points."""
         if is_traced(times):
             raise ModelError("simulate: times are traced; they set the number of steps: pass plain numbers")
-        rows, longest = np.asarray(times, float), _plain("dt", dt)
+        rows, longest = np.asarray(times, float), math.inf if dt is None else _plain("dt", dt)
         if rows.ndim != 1 or len(rows) < 2 or not np.isfinite(rows).all() or not (np.diff(rows) > 0).all():
             raise ModelError(
                 f"simulate: times are {times!r}; pass two or more numbers of seconds, each later than the last"
@@ -68,7 +75,8 @@ class Grid:
         parts = [a + gap * np.arange(n) / n for a, gap, n in zip(rows[:-1], gaps, counts, strict=True)]
         points = np.append(np.concatenate(parts), rows[-1])
         ends = float(rows[0]), float(rows[-1]), float(np.diff(points).max()), float(points[-1] - points[-2])
-        return Grid(*ends, len(points) - 1, points), np.append(0, np.cumsum(counts))
+        first = START * (ends[1] - ends[0]) if dt is None else FIRST * ends[2]
+        return Grid(*ends, first, len(points) - 1, points), np.append(0, np.cumsum(counts))
 
     def cell(self, i: Any, dtype: Any) -> tuple[Any, Any, Any]:
         """(start, length, end) of step i."""

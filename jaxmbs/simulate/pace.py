@@ -14,7 +14,6 @@ from jaxmbs.model.parameters import is_traced
 from jaxmbs.simulate.grid import MOST_STEPS
 
 SAFETY, LEAST, MOST = 0.9, 0.2, 5.0  # safety factor; least and greatest ratio of the next step to the last
-FIRST = 1 / 64  # length of the first trial step, as a fraction of a grid cell
 SMALLEST = 64  # units of rounding of the time: shortest step that is tried
 
 
@@ -28,9 +27,10 @@ class Pace(NamedTuple):
     stalled: Any
 
     @staticmethod
-    def start(dt: Any) -> Pace:
+    def start(first: Any) -> Pace:
+        """Before a first trial step of this length."""
         none = jnp.zeros((), jnp.int32)
-        return Pace(FIRST * dt, none, none, jnp.asarray(False))
+        return Pace(first, none, none, jnp.asarray(False))
 
     def within(self, rest: Any) -> tuple[Any, Any]:
         """(step length, whether it ends before `rest`). A step that does not reach `rest` goes at most half way, so that no
@@ -89,11 +89,12 @@ def checked_tolerance(model: Model, tolerance: Any, dtype: Any) -> Any:
     return array
 
 
-def checked_steps(max_steps: Any, cells: int, adaptive: bool) -> int:
-    """The largest number of trial steps of an adaptive run. Raises ModelError for an invalid number, and for a number given
-    to a run without tolerance."""
+def checked_steps(max_steps: Any, cells: int, adaptive: bool, more: int) -> int:
+    """The largest number of trial steps of an adaptive run, by default 4 for every cell of its grid and `more`.
+
+    Raises ModelError for an invalid number, and for a number given to a run without tolerance."""
     if max_steps is None:
-        return 4 * cells + 1000
+        return 4 * cells + more
     if isinstance(max_steps, bool) or not isinstance(max_steps, (int, np.integer)) or not 1 <= max_steps <= MOST_STEPS:
         raise ModelError(
             f"simulate: max_steps is {max_steps!r}; pass a whole number of trial steps, 1 to {MOST_STEPS:,}, or None"

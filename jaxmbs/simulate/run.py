@@ -169,7 +169,7 @@ class Run:
         log = Events.none(k, self.grid.t_end, dtype) if k else None  # fused loops take no empty arrays
         seek, pace = Search.none(zero), None
         if self.trials:
-            pace = Pace.start(jnp.asarray(self.grid.dt, dtype))
+            pace = Pace.start(jnp.asarray(self.grid.first, dtype))
         unknown = tuple(
             (jax.lax.stop_gradient(g), zero) for group in groups for g in group
         )  # without a rate no peak is sought

@@ -24,7 +24,7 @@ from jaxmbs.model.parameters import is_traced
 from jaxmbs.model.shapes import Float
 from jaxmbs.simulate.balance import Balance
 from jaxmbs.simulate.consistency import locks_hold, violated
-from jaxmbs.simulate.grid import Grid
+from jaxmbs.simulate.grid import DT, Grid
 from jaxmbs.simulate.guards import cornered
 from jaxmbs.simulate.jumps import Changes, all_held, start_mode, whole_mode
 from jaxmbs.simulate.loops import levels_of, repeated, varied
@@ -44,7 +44,7 @@ def simulate(
     q0: Coordinates,
     v0: Rates,
     t_end: float | None = None,
-    dt: float = 1e-3,
+    dt: float | None = None,
     tau: GeneralizedForces | Law | None = None,
     *,
     t0: float = 0.0,
@@ -60,7 +60,7 @@ def simulate(
     fold: Fold | None = None,
     baumgarte: Number | None = None,
 ) -> Solution:
-    """Motion from (q0, v0) at t0 to t_end [s] by steps of dt [s] on the configuration manifold.
+    """Motion from (q0, v0) at t0 to t_end [s] by steps of dt [s] (by default 1 ms) on the configuration manifold.
 
     q0 (nq,), v0 (nv,); quaternions are normalised. tau: None, generalized forces (nv,) [N m or N], or a function
     (model, t, q, v) -> (nv,). mode: locks and switches (`Model.mode`). held: joints that are locked until an event
@@ -73,16 +73,18 @@ def simulate(
 
     method: "rk4" (order 4), "dopri5" (5), "dop853" (8), "implicit" (5, for stiff elements), "symplectic" (2, for long
     conservative motions), or a value of `mbs.steppers`. tolerance: None for steps of dt; with a number, or (nv,)
-    numbers, each instance chooses its own steps, none longer than dt, so that the estimated error per step is below
-    tolerance (1 + |x|) in every coordinate and rate ("dopri5", "dop853", "implicit"). max_steps: the largest number of
-    trial steps with a tolerance; None: 4 per dt and 1000 more. max_events: how often an event that repeats may happen;
+    numbers, each instance chooses its own steps so that the estimated error per step is below tolerance (1 + |x|) in every
+    coordinate and rate ("dopri5", "dop853", "implicit"). They are no longer than dt; without dt they are as long as the
+    tolerance allows, and the rows are those of `times`, or the first and the last: pass dt if an event could come and go
+    within such a step. max_steps: the largest number of trial steps with a tolerance; None: 4 per step of dt and 1000 more,
+    without dt 4 per row and 4000 more. max_events: how often an event that repeats may happen;
     None: 16 times. An instance that needs more of either stops with status UNFINISHED. checkpoint, for reverse mode:
     True stores only the state before every step and its accelerations, and computes the rest again; a number k of
     levels stores only the states at the starts of k nested loops, each as long as about the k-th root of the number of
     steps.
 
     times (k,) [s]: rows at these instants alone, however spaced, from the first of them, in place of t0, t_end and
-    save_every; the steps between them are equal, and none is longer than dt.
+    save_every; without a tolerance the steps between them are equal, and none is longer than dt.
     t0, t_end, dt, times, save_every are plain numbers; another number of steps or of rows is compiled anew. Functions are
     compared by what they compute, so that a lambda in the call compiles once; jax arrays in it are data, plain numbers are
     part of the program.
@@ -103,7 +105,9 @@ def simulate(
     require_model(model, "simulate")
     if (times is None) == (t_end is None):
         raise ModelError("simulate: pass t_end, or times, the instants of the rows")
-    grid, wanted = (Grid.of(t0, t_end, dt), None) if times is None else Grid.through(times, dt)
+    own = dt is None and tolerance is not None  # steps of its own, as long as they can be
+    longest = DT if dt is None and tolerance is None else dt
+    grid, wanted = (Grid.of(t0, t_end, longest), None) if times is None else Grid.through(times, longest)
     if wanted is not None and (t0 != 0.0 or save_every != 1):
         raise ModelError(
             "simulate: times say where the run begins and which rows are kept; leave out t0 and save_every"
@@ -118,7 +122,7 @@ def simulate(
         raise ModelError(f"simulate: save_every is {save_every!r}; pass a number of steps, 1 or more, or None")
     dtype = state_dtype(q0, v0)
     tolerance = None if tolerance is None else checked_tolerance(model, tolerance, dtype)
-    trials = checked_steps(max_steps, grid.steps, tolerance is not None)
+    trials = checked_steps(max_steps, grid.steps, tolerance is not None, 4000 if own else 1000)
     most = checked_events(max_events, model)
     instant = (model, *(jax.ShapeDtypeStruct(n, dtype) for n in ((), (model.nq,), (model.nv,))))
     drive: Known | None = None

@@ -162,3 +162,57 @@ def test_single_precision_beside_double(linkage):
     q, v, status, _ = mbs.assemble(linkage, guess, jnp.array([1.0, 0, 0], jnp.float32), fixed="crank_hinge")
     assert q.dtype == v.dtype == jnp.float32 and status == mbs.Status.OK
     np.testing.assert_allclose(q, closed(1.0), rtol=0, atol=1e-6)
+
+
+def tip(model, q):
+    """The end of the coupler, (x, y) in the world."""
+
+    angles = jnp.stack([q[0], q[0] + q[1]])
+    a, b = LENGTHS[:2]
+    return jnp.stack([f(angles) @ jnp.array([a, b]) for f in (jnp.cos, jnp.sin)])
+
+
+def test_temporary_conditions_are_met_besides_the_constraints(linkage):
+    """The end of the coupler is put where it is at a crank of 1 rad; both modes of differentiation, mapped over targets."""
+    want = closed(1.0)
+    place = tip(linkage, jnp.asarray(want))
+
+    def found(height):
+        return mbs.assemble(
+            linkage, want + np.array([0.1, -0.1, 0.1]), conditions=lambda model, q: tip(model, q)[1] - height
+        )
+
+    q, v, status, residual = found(float(place[1]))
+    assert int(status) == mbs.Status.OK and not v.any()
+    assert residual.shape == (mbs.constraint_rows(linkage)["pin"].stop + 1,) and np.abs(residual).max() < 1e-13
+    np.testing.assert_allclose(q, want, rtol=0, atol=1e-11)
+    e = 1e-6
+    heights = [float(tip(linkage, jnp.asarray(closed(1.0 + d)))[1]) for d in (-e, e)]
+    slope = (closed(1.0 + e) - closed(1.0 - e)) / (heights[1] - heights[0])
+    for derivative in (jax.jacfwd, jax.jacrev):
+        mapped = jax.jit(jax.vmap(derivative(lambda h: found(h)[0])))(jnp.array([place[1], place[1]]))
+        np.testing.assert_allclose(mapped, [slope, slope], rtol=1e-7)
+
+
+def test_conditions_that_cannot_be_met_are_said_and_wrong_ones_refused(linkage):
+    *_, status, residual = mbs.assemble(linkage, closed(1.0), conditions=lambda model, q: tip(model, q)[:2] - 9.0)
+    assert int(status) == mbs.Status.UNREACHABLE and np.abs(residual[-2:]).max() > 1.0
+    with pytest.raises(mbs.ModelError, match=r"assemble: conditions returned .* return an array"):
+        mbs.assemble(linkage, closed(1.0), conditions=lambda model, q: None)
+    with pytest.raises(mbs.ModelError, match=r"assemble: conditions takes .* write it as fn\(model, q\)"):
+        mbs.assemble(linkage, closed(1.0), conditions=lambda q: q)
+
+
+def test_a_mode_says_which_constraints_have_to_be_met(linkage):
+    """Whatever is off stays as in the guess; locked freedoms keep their rates."""
+    guess, rates = closed(1.0) + np.array([0, 0.3, 0.1]), np.array([1.0, 2.0, 3.0])
+    (name,) = linkage.constraint_names
+    q, v, status, residual = mbs.assemble(linkage, guess, rates, mode=linkage.mode(off=name))
+    assert int(status) == mbs.Status.OK and not residual.any()
+    np.testing.assert_array_equal(q, guess)
+    np.testing.assert_array_equal(v, rates)
+    lock = linkage.mode(lock="crank_hinge")
+    q, v, status, _ = mbs.assemble(linkage, closed(1.0), [0.5, 0.0, 0.0], mode=lock)
+    held = mbs.assemble(linkage, closed(1.0), [0.5, 0.0, 0.0], fixed="crank_hinge")
+    assert int(status) == mbs.Status.OK and float(v[0]) == 0.5
+    np.testing.assert_allclose(v, held[1], rtol=0, atol=1e-13)

@@ -383,6 +383,24 @@ def test_a_tolerance_that_no_step_meets_is_a_status():
     assert few.status == mbs.Status.UNFINISHED
 
 
+def test_steps_without_a_length_are_as_long_as_the_tolerance_allows():
+    """A pendulum for ten seconds, against the same with steps of one millisecond; rows at given times change little."""
+    model = mbs.library.double_pendulum().build()
+    q, v = [0.5, 0.3], [0.0, 0.0]
+    fine = mbs.simulate(model, q, v, 10.0, 1e-3, save_every=2500)
+
+    def run(**more):
+        return mbs.simulate(model, q, v, method="dop853", tolerance=1e-10, **more)
+
+    free, seen, bound = run(t_end=10.0), run(times=[0.0, 2.5, 5.0, 7.5, 10.0]), run(t_end=10.0, dt=0.02, save_every=125)
+    assert free.t.tolist() == [0.0, 10.0] and seen.t.tolist() == fine.t.tolist()
+    for found in (free, seen, bound):
+        assert found.status == mbs.Status.OK
+        np.testing.assert_allclose(found.q[-1], fine.q[-1], rtol=0, atol=1e-8)
+    np.testing.assert_allclose(seen.q, fine.q, rtol=0, atol=1e-8)
+    assert free.steps.taken < 250 and seen.steps.taken < free.steps.taken + 20 and bound.steps.taken >= 500
+
+
 def test_times_are_data():
     """Other times with as many steps, another tolerance: nothing is compiled."""
     model = mbs.library.double_pendulum().build()
