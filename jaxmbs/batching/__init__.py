@@ -17,3 +17,4 @@ other factor is not finite (`zeros`). A row with an angle too large for `trigono
 from jaxmbs.batching.batches import jit as jit
 from jaxmbs.batching.batches import use_all_cores as use_all_cores
 from jaxmbs.batching.mapping import over_rows as over_rows
+from jaxmbs.batching.row_programs.public import rows as rows
