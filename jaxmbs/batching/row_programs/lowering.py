@@ -108,5 +108,17 @@ def _lowered(*given: Any, jaxpr: Any, mapped: Any, rows: int | None, mode: Mode)
     return core.jaxpr_as_fun(_call(jaxpr, mapped, rows, mode, jax.device_count() > 1, *shapes))(*given)
 
 
-mlir.register_lowering(rows_p, mlir.lower_fun(_lowered, multiple_results=True))
+def _plain(*given: Any, jaxpr: Any, mapped: Any, rows: int | None, mode: Mode) -> Any:
+    one = core.jaxpr_as_fun(program(jaxpr, mode))
+    return one(*given) if rows is None else jax.vmap(one, [0 if m else None for m in mapped], axis_size=rows)(*given)
+
+
+def _on_cpu(context: Any, *given: Any, **params: Any) -> Any:
+    """Machine code belongs to this process: a program for export is that of XLA."""
+    exported = context.module_context.lowering_parameters.for_export
+    return mlir.lower_fun(_plain if exported else _lowered, multiple_results=True)(context, *given, **params)
+
+
+mlir.register_lowering(rows_p, mlir.lower_fun(_plain, multiple_results=True))
+mlir.register_lowering(rows_p, _on_cpu, platform="cpu")
 dispatch.prim_requires_devices_during_lowering.add(rows_p)

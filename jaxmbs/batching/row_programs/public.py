@@ -29,7 +29,7 @@ def rows(fn: Callable[..., Any]) -> Callable[..., Any]:
     [0. 2. 4.]
     """
 
-    @jax.jit  # for its caches, its fast path in eager calls, and pytrees
+    @functools.partial(jax.jit, inline=True)  # for its caches, its fast path in eager calls, and pytrees
     def bound(args: Any, kwargs: Any) -> Any:
         flat, tree = jax.tree_util.tree_flatten((args, kwargs))
 
@@ -49,7 +49,11 @@ def rows(fn: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(fn)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        interpreted: bool = jax.config.jax_disable_jit  # pyright: ignore[reportAttributeAccessIssue]
-        return fn(*args, **kwargs) if inside.value or interpreted else bound(args, kwargs)
+        return fn(*args, **kwargs) if is_part_of_a_row() else bound(args, kwargs)
 
     return wrapper
+
+
+def is_part_of_a_row() -> bool:
+    """Whether what is called now becomes a part of a surrounding function of `rows`, or is interpreted."""
+    return inside.value or jax.config.jax_disable_jit  # pyright: ignore[reportAttributeAccessIssue]
