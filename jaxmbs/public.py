@@ -9,6 +9,7 @@ from jaxmbs import library as library
 from jaxmbs import study as study
 from jaxmbs import textbook as textbook
 from jaxmbs.batching import jit as jit
+from jaxmbs.batching import rows as rows
 from jaxmbs.batching import use_all_cores as use_all_cores
 from jaxmbs.dynamics import bias_forces as bias_forces
 from jaxmbs.dynamics import body_poses as body_poses

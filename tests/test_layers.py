@@ -16,7 +16,7 @@ LAYERS = {
     "batching": {"errors"},
     "model": {"errors", "spatial"},
     "elements": {"errors", "spatial", "model"},
-    "dynamics": {"errors", "spatial", "model", "lazy"},
+    "dynamics": {"errors", "spatial", "batching", "model", "lazy"},
     "symbolic": {"errors", "spatial", "model", "dynamics"},
     "textbook": {"model", "dynamics", "symbolic"},
     "absolute": {"errors", "spatial", "model", "dynamics"},

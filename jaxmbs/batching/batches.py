@@ -15,6 +15,7 @@ from jax.sharding import Mesh, PartitionSpec
 from jaxmbs.batching.cpu import CPU
 from jaxmbs.batching.keeping import Keeping
 from jaxmbs.batching.mapping import MappedProgram, flat_axes, padded, target
+from jaxmbs.batching.row_programs.public import rows
 from jaxmbs.batching.scalars import is_traced
 from jaxmbs.batching.targets import Target
 from jaxmbs.errors import ModelError
@@ -72,7 +73,7 @@ class _Rows:
         functools.update_wrapper(self, fn, updated=())
         self.fn, self.in_axes = fn, in_axes
         self._compiled = Keeping(jax.jit(self.whole), fn, in_axes)
-        self._plain = jax.jit(jax.vmap(fn, in_axes))
+        self._plain = jax.jit(jax.vmap(rows(fn), in_axes))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         interpreted: bool = jax.config.jax_disable_jit  # pyright: ignore[reportAttributeAccessIssue]

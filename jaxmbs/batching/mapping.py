@@ -16,6 +16,7 @@ from jaxmbs.batching.execution import Setting, execute
 from jaxmbs.batching.ordering import chunks
 from jaxmbs.batching.recorded import Recording, Step
 from jaxmbs.batching.recording import record
+from jaxmbs.batching.row_programs.instance import tracing
 from jaxmbs.batching.scalars import Source, is_traced
 from jaxmbs.batching.separable import separable, size_of
 from jaxmbs.batching.targets import Kernels, Target
@@ -90,7 +91,8 @@ class MappedProgram:
         self.sources = [Source(s, x.dtype, m) for s, x, m in zip(shapes, example, mapped, strict=True)]
         weak = [getattr(x, "weak_type", False) for x in example]
         one = [jax.ShapeDtypeStruct(x.shape, x.dtype, weak_type=w) for x, w in zip(self.sources, weak, strict=True)]
-        closed, shape = jax.make_jaxpr(fn, return_shape=True)(*one)
+        with tracing():
+            closed, shape = jax.make_jaxpr(fn, return_shape=True)(*one)
         self.treedef = jax.tree_util.tree_structure(shape)
         self.weak = [getattr(x, "weak_type", False) for x in closed.out_avals]
         # kernels cannot pass on the derivatives or batches of a surrounding transformation

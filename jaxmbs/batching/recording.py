@@ -24,7 +24,7 @@ from jaxmbs.batching.simplification import Simplifier, folded
 from jaxmbs.batching.targets import either
 from jaxmbs.batching.zeros import Guarded
 
-_CALLS = {
+CALLS = {
     "pjit": "jaxpr", "jit": "jaxpr", "closed_call": "call_jaxpr", "custom_jvp_call": "call_jaxpr",
     "custom_vjp_call": "call_jaxpr", "checkpoint": "jaxpr", "remat2": "jaxpr", "eval_jaxpr": "call_jaxpr",  # in JAX 0.12
 }  # fmt: skip
@@ -73,8 +73,8 @@ class _Recorder:
 
     def equation(self, eqn: Any, inputs: list[Any]) -> list[Any]:
         name = eqn.primitive.name
-        if name in _CALLS:
-            inner = eqn.params[_CALLS[name]]
+        if name in CALLS:
+            inner = eqn.params[CALLS[name]]
             self.scalar.part += 1
             out = self.interpret(getattr(inner, "jaxpr", inner), getattr(inner, "consts", ()), inputs)
             self.scalar.part += 1

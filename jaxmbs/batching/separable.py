@@ -23,12 +23,12 @@ LARGEST = 1024  # an array with more entries than this is not taken apart
 def separable(closed: Any) -> bool:
     """Whether a closed jaxpr has no effects, returns no random keys and does not depend on the number of mapped rows."""
     outputs = any(_is_key(x) for x in closed.out_avals)
-    return not outputs and all(map(_is_separable, _equations(closed.jaxpr)))
+    return not outputs and all(map(_is_separable, equations(closed.jaxpr)))
 
 
 def size_of(closed: Any) -> int:
     """Number of scalar operations for one row if all small arrays are taken apart; loop bodies are counted once."""
-    sizes = (math.prod(getattr(v.aval, "shape", ())) for e in _equations(closed.jaxpr) for v in e.outvars)
+    sizes = (math.prod(getattr(v.aval, "shape", ())) for e in equations(closed.jaxpr) for v in e.outvars)
     return sum(n for n in sizes if n <= LARGEST)
 
 
@@ -46,12 +46,13 @@ def _by_counting(dtype: Any) -> bool:
     return "fry" in str(dtype)
 
 
-def _equations(jaxpr: Any) -> Iterator[Any]:
+def equations(jaxpr: Any) -> Iterator[Any]:
+    """All equations of a jaxpr, those of the jaxprs in it too."""
     for eqn in jaxpr.eqns:
         yield eqn
         for inner in jax.tree_util.tree_leaves(list(eqn.params.values()), is_leaf=_is_jaxpr):
             if _is_jaxpr(inner):
-                yield from _equations(getattr(inner, "jaxpr", inner))
+                yield from equations(getattr(inner, "jaxpr", inner))
 
 
 def _is_jaxpr(x: Any) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -11,11 +12,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxmbs.batching.row_programs.public import is_part_of_a_row, rows
 from jaxmbs.model import Model, ModelError
 from jaxmbs.model.parameters import is_traced
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+MOST = 128  # instances of one function, with the numbers in them, that are remembered
 ROOM = 66_000  # stack slots of 8 bytes in a frame; CPython then allocates 1 MB, which leaves as much again for callees
 
 
@@ -34,28 +37,65 @@ def with_room(fn: F) -> F:
 
 
 def compiles_itself(*static: str) -> Callable[[F], F]:
-    """Decorator: eager calls are jitted, cached by the structure of the model; inside a trace the function runs unjitted.
+    """Decorator: the function is one of `rows`, so that its batches are machine code in any program of JAX.
 
-    static: names of arguments that are not arrays. Inside an outer trace, a model that is a constant stays a constant, so
-    that its numbers are literals of the program.
+    static: names of arguments that are not arrays. Eager calls are compiled for the structure of the model. In an outer
+    trace, whatever is not traced, such as the model, stays a number of the program; instances are remembered by it.
     """
 
     def decorate(fn: F) -> F:
         traced = with_room(fn)
-        jitted = jax.jit(traced, static_argnames=static)
         signature = inspect.signature(fn)
+        instances: OrderedDict[Any, tuple[Any, Any]] = OrderedDict()
+
+        def parts(args: Any, kwargs: Any) -> tuple[dict[str, Any], list[Any], Any]:
+            """(arguments that are not arrays, leaves of the others, their tree)."""
+            given = signature.bind(*args, **kwargs).arguments
+            fixed = {name: given.pop(name) for name in static if name in given}
+            return fixed, *jax.tree_util.tree_flatten(given)
+
+        @functools.wraps(fn)
+        def at_once(*args: Any, **kwargs: Any) -> Any:
+            fixed, leaves, treedef = parts(args, kwargs)
+            return rows(lambda *xs: traced(**treedef.unflatten(xs), **fixed))(*leaves)
+
+        jitted = jax.jit(at_once, static_argnames=static)
 
         @functools.wraps(fn)
         def wrapper(*args: Any, **kwargs: Any) -> Any:
             require_model(args[0] if args else kwargs.get("model"), fn.__name__)
-            if any(map(is_traced, jax.tree_util.tree_leaves((args, kwargs)))):
+            if is_part_of_a_row():
                 return traced(*args, **kwargs)
-            bound = signature.bind(*args, **kwargs)
-            return jitted(**bound.arguments)
+            if not any(map(is_traced, jax.tree_util.tree_leaves((args, kwargs)))):
+                return jitted(*args, **kwargs)
+            fixed, leaves, treedef = parts(args, kwargs)
+            moving = [k for k, x in enumerate(leaves) if is_traced(x)]
+            still = [None if is_traced(x) else x for x in leaves]
+            key = (tuple(fixed.items()), treedef, tuple(map(_identity, still)))
+            found = instances.get(key)
+            if found is None:
+
+                def instance(*xs: Any) -> Any:
+                    whole = list(still)
+                    for k, x in zip(moving, xs, strict=True):
+                        whole[k] = x
+                    return traced(**treedef.unflatten(whole), **fixed)
+
+                found = instances[key] = rows(functools.wraps(fn)(instance)), still
+                while len(instances) > MOST:
+                    instances.popitem(last=False)
+            return found[0](*(leaves[k] for k in moving))
 
         return wrapper  # type: ignore[return-value]
 
     return decorate
+
+
+def _identity(x: Any) -> Any:
+    """What tells a leaf that is not traced from others: arrays that nobody can write to by identity, others by content."""
+    if isinstance(x, (np.ndarray, np.generic)):
+        return x.shape, x.dtype, x.tobytes()
+    return id(x) if isinstance(x, jax.Array) else (type(x), x)
 
 
 def require_model(model: Any, where: str) -> None:

@@ -1,0 +1,96 @@
+"""The primitive `rows`: an equation holds the jaxpr of ONE instance, and computes it for one instance or for all rows.
+
+Its parameters are jaxpr; mapped: for each operand, whether it has the rows on its first axis; rows: their number, None for
+one instance; mode: see `Mode`. Every transformation of JAX gives such an equation again.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.extend import core
+from jax.interpreters import batching
+from jax.sharding import PartitionSpec
+
+from jaxmbs.batching.row_programs.instance import Mode, results_of
+
+rows_p = core.Primitive("rows")
+rows_p.multiple_results = True
+
+
+def bind(*xs: Any, jaxpr: Any, mapped: tuple[bool, ...], rows: int | None, mode: Mode) -> list[Any]:
+    """The results of an equation; its operands are made to vary over the same axes of a surrounding `shard_map`."""
+    varying = [getattr(getattr(jax.typeof(x), "mat", None), "varying", frozenset()) for x in xs]
+    if len(set(varying)) > 1:
+        every = frozenset().union(*varying)
+        xs = tuple(
+            jax.lax.pcast(x, tuple(every - own), to="varying") if every - own else x
+            for x, own in zip(xs, varying, strict=True)
+        )
+    return rows_p.bind(*xs, jaxpr=jaxpr, mapped=mapped, rows=rows, mode=mode)
+
+
+@rows_p.def_abstract_eval
+def _abstract(*avals: Any, jaxpr: Any, mapped: tuple[bool, ...], rows: int | None, mode: Mode) -> list[Any]:
+    like = next((a for a, m in zip(avals, mapped, strict=True) if m), None)
+    example = like if like is not None else avals[0] if avals else jax.typeof(jnp.float32(0))
+    lead = () if rows is None else (rows,)
+    along = example.sharding.spec[0] if like is not None and example.sharding.spec else None
+
+    def result(a: Any) -> Any:
+        spec = PartitionSpec(*([along] if lead else []), *[None] * len(a.shape))
+        sharding = example.sharding.update(spec=spec)
+        return example.update(shape=(*lead, *a.shape), dtype=a.dtype, weak_type=a.weak_type, sharding=sharding)
+
+    return [result(a) for a in results_of(jaxpr, mode)]
+
+
+@functools.lru_cache(1024)
+def _eager(params: tuple[tuple[str, Any], ...]) -> Any:
+    return jax.jit(functools.partial(rows_p.bind, **dict(params)))
+
+
+@rows_p.def_impl
+def _eagerly(*xs: Any, **params: Any) -> Any:
+    return _eager(tuple(params.items()))(*xs)
+
+
+def halves(params: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Parameters of the equation that computes the values alone, and of the one that computes the slopes alone."""
+    mode, n = params["mode"], len(params["jaxpr"].in_avals)
+    values = {**params, "mapped": params["mapped"][:n], "mode": Mode(True, False)}
+    return values, {**params, "mode": mode._replace(values=False)}
+
+
+def _batched(xs: Any, axes: Any, **params: Any) -> tuple[list[Any], list[Any]]:
+    """The rule of `jax.vmap`: a first axis becomes the rows; a further one is merged with them."""
+    jaxpr, mapped, rows, mode = params["jaxpr"], params["mapped"], params["rows"], params["mode"]
+    n = len(jaxpr.in_avals)
+    if mode.values and mode.slopes and all(a is None for a in axes[:n]):  # jacfwd: only tangents have the axis
+        values, slopes = halves(params)
+        y = bind(*xs[:n], **values)
+        dy, along = _batched(xs, axes, **slopes)
+        return [*y, *dy], [*[None] * len(y), *along]
+    size = next(x.shape[a] for x, a in zip(xs, axes, strict=True) if a is not None)
+    first = [x if a is None else jnp.moveaxis(x, a, 0) for x, a in zip(xs, axes, strict=True)]
+    now = tuple(a is not None or m for a, m in zip(axes, mapped, strict=True))
+    if rows is None:
+        out = bind(*first, **{**params, "mapped": now, "rows": size})
+        return out, [0] * len(out)
+
+    def merged(x: Any, a: Any, m: bool) -> Any:
+        if a is None and not m:
+            return x
+        if a is None or not m:  # mapped by one of the two only: repeated
+            x = jnp.broadcast_to(x[None] if a is None else x[:, None], (size, rows, *x.shape[1:]))
+        return x.reshape(size * rows, *x.shape[2:])
+
+    joined = [merged(x, a, m) for x, a, m in zip(first, axes, mapped, strict=True)]
+    out = bind(*joined, **{**params, "mapped": now, "rows": size * rows})
+    return [x.reshape(size, rows, *x.shape[1:]) for x in out], [0] * len(out)
+
+
+batching.primitive_batchers[rows_p] = _batched

@@ -1,0 +1,150 @@
+"""What one instance of an equation `rows` computes: jaxprs that are derived from the function that was traced.
+
+An equation holds the jaxpr of the function itself and a `Mode`: whether it computes the function, its results together with
+their tangents, or the tangents alone. What runs is derived from both here, once for each. So every rule of differentiation
+finds the function that was differentiated, and can compute from the operands again what it needs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import weakref
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax._src import config  # there is no public way to leave the axes of a `shard_map`
+from jax.extend import core
+from jax.interpreters import partial_eval as pe
+
+from jaxmbs.batching.scalars import is_traced
+from jaxmbs.batching.separable import LARGEST
+
+inside = jax.make_user_context(
+    False
+)  # whether an instance is being traced; it belongs to the key of every cache of jit
+_derived: weakref.WeakKeyDictionary[Any, dict[Hashable, Any]] = weakref.WeakKeyDictionary()
+
+
+class Mode(NamedTuple):
+    """Which values an equation has. values: the results of the function; slopes: their tangents, where they are real.
+
+    moving: for each operand of the function, whether it has a tangent; these follow the operands.
+    """
+
+    values: bool
+    slopes: bool
+    moving: tuple[bool, ...] = ()
+
+
+VALUES = Mode(True, False)
+
+
+@contextlib.contextmanager
+def tracing() -> Iterator[None]:
+    """An instance is traced: it is the same within a `shard_map`, as its arrays have no axes of a mesh."""
+    with inside(True), jax.sharding.use_abstract_mesh(jax.sharding.AbstractMesh((), ())), config._check_vma(False):
+        yield
+
+
+def is_real(aval: Any) -> bool:
+    """Whether values of this kind have tangents."""
+    return jnp.issubdtype(aval.dtype, jnp.inexact)
+
+
+def shape_of(aval: Any) -> jax.ShapeDtypeStruct:
+    return jax.ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type)
+
+
+def once(closed: Any, question: Hashable, make: Callable[[], Any]) -> Any:
+    """What `make` returns about a closed jaxpr, made once for each question while the jaxpr lives."""
+    known = _derived.setdefault(closed, {})
+    if question not in known:
+        known[question] = make()
+    return known[question]
+
+
+def traced(run: Callable[..., Any], avals: Sequence[Any]) -> Any:
+    """The closed jaxpr of a function of one instance, without what its results do not need."""
+    with tracing():
+        closed = jax.make_jaxpr(run)(*map(shape_of, avals))
+        return pruned(closed, (True,) * len(closed.out_avals), operands=True)[0]
+
+
+def pruned(closed: Any, used: tuple[bool, ...], operands: bool = False) -> tuple[Any, tuple[bool, ...]]:
+    """(the jaxpr without the equations that only unused results need, which operands it keeps: with `operands` all)."""
+
+    def make() -> tuple[Any, tuple[bool, ...]]:
+        jaxpr, kept = pe.dce_jaxpr(closed.jaxpr, list(used), instantiate=operands)
+        return core.ClosedJaxpr(jaxpr, closed.consts), tuple(kept)
+
+    return once(closed, ("pruned", used, operands), make)
+
+
+def hoisted(closed: Any) -> tuple[Any, list[Any]]:
+    """(the jaxpr, operands before its own): large constants and those of an outer trace become operands.
+
+    Small constants stay, as numbers that fold.
+    """
+    out = [k for k, c in enumerate(closed.consts) if is_traced(c) or np.size(c) > LARGEST]
+    if not out:
+        return closed, []
+    given = [closed.consts[k] for k in out]
+
+    def run(*xs: Any) -> Any:
+        whole = core.ClosedJaxpr(closed.jaxpr, replaced(closed.consts, out, xs))
+        return core.jaxpr_as_fun(whole)(*xs[len(out) :])
+
+    return jax.make_jaxpr(run)(*map(shape_of, map(jax.typeof, given)), *map(shape_of, closed.in_avals)), given
+
+
+def replaced(x: Sequence[Any], places: Sequence[int], by: Sequence[Any]) -> list[Any]:
+    """x with other values at some places."""
+    out = list(x)
+    for k, y in zip(places, by, strict=False):
+        out[k] = y
+    return out
+
+
+def program(f: Any, mode: Mode) -> Any:
+    """The closed jaxpr of one instance of an equation: of f, or of f together with its derivative along tangents."""
+    return once(f, mode, lambda: _with_tangents(f, mode)) if mode.slopes else f
+
+
+def _with_tangents(f: Any, mode: Mode) -> Any:
+    n, moving = len(f.in_avals), [k for k, moves in enumerate(mode.moving) if moves]
+
+    def run(*xs: Any) -> list[Any]:
+        x = xs[:n]
+        y, dy = jax.jvp(lambda *z: core.jaxpr_as_fun(f)(*replaced(x, moving, z)), [x[k] for k in moving], list(xs[n:]))
+        slopes = [t for t, a in zip(dy, f.out_avals, strict=True) if is_real(a)]
+        return [*(y if mode.values else ()), *slopes]
+
+    return traced(run, [*f.in_avals, *(f.in_avals[k].to_tangent_aval() for k in moving)])
+
+
+def backward(f: Any, moving: tuple[int, ...], results: tuple[int, ...]) -> Any:
+    """The closed jaxpr of (operands, cotangents of some results) -> cotangents of the moving operands: forwards and back."""
+    n = len(f.in_avals)
+
+    def run(*xs: Any) -> Any:
+        x = xs[:n]
+
+        def of(*z: Any) -> list[Any]:
+            y = core.jaxpr_as_fun(f)(*replaced(x, moving, z))
+            return [y[k] for k in results]
+
+        return jax.vjp(of, *(x[k] for k in moving))[1](list(xs[n:]))
+
+    def make() -> Any:
+        return traced(run, [*f.in_avals, *(f.out_avals[k].to_tangent_aval() for k in results)])
+
+    return once(f, ("backward", moving, results), make)
+
+
+def results_of(f: Any, mode: Mode) -> list[Any]:
+    """The avals of what one instance of an equation returns."""
+    values = list(f.out_avals) if mode.values else []
+    return values + [a for a in f.out_avals if is_real(a)] if mode.slopes else values

@@ -1,0 +1,124 @@
+"""What an equation `rows` becomes: one call of machine code for all rows, or `jax.vmap` of an instance without it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax._src import config, dispatch  # private: a partitioned call within a lowering has no public way
+from jax.experimental.custom_partitioning import custom_partitioning
+from jax.extend import core
+from jax.interpreters import mlir
+from jax.sharding import NamedSharding, PartitionSpec
+
+from jaxmbs.batching import arrays, recording
+from jaxmbs.batching.machine import MACHINE
+from jaxmbs.batching.mapping import MOST_OPERATIONS, MappedProgram, target
+from jaxmbs.batching.row_programs.equation import rows_p
+from jaxmbs.batching.row_programs.instance import Mode, once, program
+from jaxmbs.batching.scalars import ELEMENTWISE
+from jaxmbs.batching.separable import equations, separable, size_of
+
+_RECORDED = {
+    *ELEMENTWISE,
+    *arrays.RULES,
+    *recording.CALLS,
+    "scan",
+    "cond",
+    "iota",
+}  # operations that become scalar ones
+
+
+def obstacle(closed: Any) -> str | None:
+    """Why a function cannot become an equation `rows`, in words; None if it can.
+
+    Such a function is left to JAX as it is: as an equation it would be computed twice in reverse mode, and hide from XLA
+    what stands around it. The names of its operations decide; to record the whole program would take as long as to trace it.
+    """
+    if target() is not MACHINE:
+        return "programs of rows are not machine code here"
+    if closed.effects or not separable(closed):
+        return "it has effects, or depends on the batch as a whole"
+    if not closed.out_avals:
+        return "it returns nothing"
+    if (size := size_of(closed)) > MOST_OPERATIONS:
+        return f"it has {size:,} operations, more than {MOST_OPERATIONS:,}"
+    whole = sorted({e.primitive.name for e in equations(closed.jaxpr)} - _RECORDED)
+    return f"no scalar operations for {', '.join(whole)}" if whole else None
+
+
+def _computed(given: Sequence[Any], closed: Any, mapped: tuple[bool, ...], rows: int) -> Any:
+    """The results for all rows, on one device."""
+    on = target()
+    if on is MACHINE and rows:
+        shapes = [
+            jax.ShapeDtypeStruct((2, *x.shape[1:]) if m else x.shape, x.dtype)
+            for x, m in zip(given, mapped, strict=True)
+        ]
+        key = ("program", mapped, tuple((x.shape, x.dtype) for x in shapes))
+        made = once(closed, key, lambda: MappedProgram(core.jaxpr_as_fun(closed), shapes, mapped, on))
+        if made.by_rows and (made.is_one_call(on, rows) or made.loops):
+            return made(list(given), rows, on)[0]
+    return jax.vmap(core.jaxpr_as_fun(closed), [0 if m else None for m in mapped], axis_size=rows)(*given)
+
+
+def _divided(given: Sequence[Any], closed: Any, mapped: tuple[bool, ...], rows: int) -> Any:
+    """The same where XLA divides the rows among devices."""
+
+    def run(*xs: Any) -> Any:
+        return _computed(xs, closed, mapped, next((x.shape[0] for x, m in zip(xs, mapped, strict=True) if m), rows))
+
+    def axes(name: str, count: int, leads: bool) -> str:
+        return " ".join([*(["r"] if leads else []), *(f"{name}{k}" for k in range(count - leads))])
+
+    operands = ", ".join(axes(f"x{i}y", x.ndim, m) for i, (x, m) in enumerate(zip(given, mapped, strict=True)))
+    results = ", ".join(axes(f"z{i}y", len(a.shape) + 1, True) for i, a in enumerate(closed.out_avals))
+    others = sorted({word for word in f"{operands} {results}".replace(",", " ").split() if word != "r"})
+
+    def partition(mesh: Any, operand_shapes: Any, result_shapes: Any) -> Any:
+        spec = next((s.sharding.spec for s, m in zip(operand_shapes, mapped, strict=True) if m), PartitionSpec())
+        along = NamedSharding(mesh, PartitionSpec(spec[0] if len(spec) else None))
+        everywhere = NamedSharding(mesh, PartitionSpec())
+        return mesh, run, [along] * len(result_shapes), tuple(along if m else everywhere for m in mapped)
+
+    call = custom_partitioning(run)
+    call.def_partition(partition, sharding_rule=f"{operands} -> {results}", need_replication_factors=tuple(others))
+    return call(*given)
+
+
+@functools.lru_cache(1024)
+def _call(jaxpr: Any, mapped: Any, rows: int | None, mode: Mode, several: bool, *shapes: Any) -> Any:
+    """The jaxpr of the call, made once however often the equation stands in a program."""
+
+    def run(*given: Any) -> list[Any]:
+        closed = program(jaxpr, mode)
+        if rows is None:
+            return [x[0] for x in _computed([x[None] for x in given], closed, (True,) * len(given), 1)]
+        return list((_divided if several and any(mapped) else _computed)(given, closed, mapped, rows))
+
+    with config._check_vma(False):
+        return jax.make_jaxpr(run)(*shapes)
+
+
+def _lowered(*given: Any, jaxpr: Any, mapped: Any, rows: int | None, mode: Mode) -> Any:
+    shapes = [jax.ShapeDtypeStruct(jnp.shape(x), x.dtype) for x in given]
+    return core.jaxpr_as_fun(_call(jaxpr, mapped, rows, mode, jax.device_count() > 1, *shapes))(*given)
+
+
+def _plain(*given: Any, jaxpr: Any, mapped: Any, rows: int | None, mode: Mode) -> Any:
+    one = core.jaxpr_as_fun(program(jaxpr, mode))
+    return one(*given) if rows is None else jax.vmap(one, [0 if m else None for m in mapped], axis_size=rows)(*given)
+
+
+def _on_cpu(context: Any, *given: Any, **params: Any) -> Any:
+    """Machine code belongs to this process: a program for export is that of XLA."""
+    exported = context.module_context.lowering_parameters.for_export
+    return mlir.lower_fun(_plain if exported else _lowered, multiple_results=True)(context, *given, **params)
+
+
+mlir.register_lowering(rows_p, mlir.lower_fun(_plain, multiple_results=True))
+mlir.register_lowering(rows_p, _on_cpu, platform="cpu")
+dispatch.prim_requires_devices_during_lowering.add(rows_p)

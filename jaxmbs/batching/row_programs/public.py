@@ -1,0 +1,59 @@
+"""`rows`: a function of one instance whose batches are machine code wherever it stands in a program of JAX."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import jax
+from jax.extend import core
+
+from jaxmbs.batching.row_programs import derivatives  # noqa: F401  (registers the rules)
+from jaxmbs.batching.row_programs.equation import bind
+from jaxmbs.batching.row_programs.instance import VALUES, hoisted, inside, shape_of, tracing
+from jaxmbs.batching.row_programs.lowering import obstacle
+
+
+def rows(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """fn of one instance, for programs of JAX: whatever is mapped over it runs as one call of machine code for all rows.
+
+    Unlike `jit(fn, in_axes=...)`, which has to be outermost, it may stand anywhere: under `jax.jit`, `vmap` (also nested),
+    `grad` and the other derivatives, `checkpoint`, `scan`, `while_loop`, `cond`, `shard_map`, and with inputs that lie on
+    several devices. fn takes and returns any pytrees of arrays; keyword arguments are arrays, too. Reverse mode keeps what
+    goes into an instance and computes the rest again. Within another function of `rows`, fn is a part of that. What cannot
+    be machine code (a callback, a factorization by LAPACK, another platform) is left to JAX as it is.
+
+    >>> double = mbs.rows(lambda x: 2 * x)
+    >>> print(jax.jit(jax.vmap(double))(jnp.arange(3.0)))
+    [0. 2. 4.]
+    """
+
+    @functools.partial(jax.jit, inline=True)  # for its caches, its fast path in eager calls, and pytrees
+    def bound(args: Any, kwargs: Any) -> Any:
+        flat, tree = jax.tree_util.tree_flatten((args, kwargs))
+
+        def one(*x: Any) -> Any:
+            inner = tree.unflatten(x)
+            return fn(*inner[0], **inner[1])
+
+        with tracing():
+            closed, shape = jax.make_jaxpr(one, return_shape=True)(*map(shape_of, map(jax.typeof, flat)))
+            closed, before = hoisted(closed)
+        given = [*before, *flat]
+        if obstacle(closed):
+            out = core.jaxpr_as_fun(closed)(*given)
+        else:
+            out = bind(*given, jaxpr=closed, mapped=(False,) * len(given), rows=None, mode=VALUES)
+        return jax.tree_util.tree_unflatten(jax.tree_util.tree_structure(shape), out)
+
+    @functools.wraps(fn)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        return fn(*args, **kwargs) if is_part_of_a_row() else bound(args, kwargs)
+
+    return wrapper
+
+
+def is_part_of_a_row() -> bool:
+    """Whether what is called now becomes a part of a surrounding function of `rows`, or is interpreted."""
+    return inside.value or jax.config.jax_disable_jit  # pyright: ignore[reportAttributeAccessIssue]

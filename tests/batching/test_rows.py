@@ -1,0 +1,235 @@
+"""`mbs.rows` under the transformations of JAX, each against the same function without it."""
+
+import subprocess
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxmbs as mbs
+from jaxmbs.batching.row_programs.instance import inside
+from jaxmbs.batching.row_programs.lowering import obstacle
+
+RNG = np.random.default_rng(3)
+X, W = RNG.normal(size=(5, 3)), RNG.normal(size=2)  # rows, and what they share
+SEVERAL = RNG.normal(size=(4, 5, 3))
+
+
+def plain(x, w):
+    """A loop, integers, a boolean, a result that does not depend on w[1]."""
+
+    def body(c, k):
+        return jnp.sin(c * w[0]) + x * k, c.sum()
+
+    c, sums = jax.lax.scan(body, x, jnp.arange(3.0))
+    return {"c": c * w[1], "n": jnp.int32(3) + (x[0] > 0), "s": sums.sum()}
+
+
+def over(f):
+    return jax.vmap(f, (0, None))
+
+
+def loss(f):
+    return lambda x, w: jnp.mean(over(f)(x, w)["c"] ** 2) + jnp.mean(over(f)(x, w)["s"])
+
+
+def stepped(f):
+    """A loop of JAX around the rows."""
+    return lambda x, w: jax.lax.scan(lambda c, _: (c + 0.1 * over(f)(c, w)["c"], c.sum()), x, length=4)
+
+
+def of_tangents(f):
+    return lambda x, w: jax.linearize(lambda x: over(f)(x, w)["c"], x)[1]
+
+
+def remade(f, fn):
+    """fn as f is: a function of `rows`, or as it stands."""
+    return mbs.rows(fn) if f is not plain else fn
+
+
+def final(f, policy=None):
+    """Two steps that are computed again in reverse mode."""
+
+    def twice(x, w):
+        return over(f)(jnp.sin(over(f)(x, w)["c"]), w)["c"]
+
+    return lambda x, w: jax.checkpoint(twice, policy=policy)(x, w).sum()
+
+
+HOW = {
+    "one, eager": (lambda f: f, X[0], W),
+    "vmap, eager": (over, X, W),
+    "vmap": (lambda f: jax.jit(over(f)), X, W),
+    "vmap of vmap": (lambda f: jax.jit(jax.vmap(over(f), (0, None))), SEVERAL, W),
+    "vmap of vmap with other shared operands": (lambda f: jax.jit(jax.vmap(over(f), (None, 0))), X, SEVERAL[:, 0, :2]),
+    "other axes": (lambda f: jax.vmap(lambda x, w: f(x, w)["c"], (1, None), 1), X.T, W),
+    "gradient": (lambda f: jax.jit(jax.grad(loss(f), (0, 1))), X, W),
+    "gradient, eager": (lambda f: jax.value_and_grad(loss(f), (0, 1)), X, W),
+    "gradients of rows": (lambda f: jax.vmap(jax.grad(lambda x, w: f(x, w)["s"], (0, 1)), (0, None)), X, W),
+    "jvp": (lambda f: lambda x, w: jax.jvp(lambda x: over(f)(x, w), (x,), (x,))[0]["c"], X, W),
+    "jacfwd": (lambda f: jax.jacfwd(lambda x, w: over(f)(x, w)["c"], (0, 1)), X, W),
+    "jacrev": (lambda f: jax.jacrev(lambda x, w: over(f)(x, w)["c"], (0, 1)), X, W),
+    "hessian": (lambda f: jax.jit(jax.hessian(loss(f), (0, 1))), X, W),
+    "linearize, then vmap": (lambda f: lambda x, w: jax.vmap(of_tangents(f)(x, w))(SEVERAL), X, W),
+    "scan": (lambda f: jax.jit(stepped(f)), X, W),
+    "gradient of a scan": (lambda f: jax.jit(jax.grad(lambda x, w: stepped(f)(x, w)[0].sum(), (0, 1))), X, W),
+    "checkpoint": (lambda f: jax.jit(jax.grad(final(f), (0, 1))), X, W),
+    "cond": (lambda f: jax.jit(lambda x, w: jax.lax.cond(w[0] > 0, lambda: over(f)(x, w)["c"], lambda: x)), X, W),
+    "only a tangent is used": (
+        lambda f: jax.jit(lambda x, w: jax.jvp(lambda x: over(f)(x, w), (x,), (x,))[1]["s"]), X, W,
+    ),
+    "within another": (
+        lambda f: jax.jit(jax.vmap(remade(f, lambda x, w: over(f)(x, w)["c"].sum()), (0, None))), SEVERAL, W,
+    ),
+    "around a tracer": (
+        lambda f: jax.jit(jax.grad(lambda x, w: jax.vmap(remade(f, lambda y: plain(y, w)["c"]))(x).sum(), (0, 1))), X, W,
+    ),
+    "no rows": (over, X[:0], W),
+}  # fmt: skip
+MORE = {
+    "one gradient": (lambda f: jax.grad(lambda x, w: f(x, w)["c"].sum(), (0, 1)), X[0], W),
+    "only what is shared is mapped": (lambda f: jax.vmap(f, (None, 0)), X[0], SEVERAL[:, 0, :2]),
+    "gradient of a gradient": (lambda f: jax.grad(lambda x, w: (jax.grad(loss(f))(x, w) ** 2).sum()), X, W),
+    "jvp of a gradient": (lambda f: lambda x, w: jax.jvp(jax.grad(loss(f)), (x, w), (x, w)), X, W),
+    "linearize": (lambda f: lambda x, w: of_tangents(f)(x, w)(x), X, W),
+    "linearize within another": (
+        lambda f: lambda x, w: jax.vmap(remade(f, of_tangents(f)(x, w)))(SEVERAL), X, W,
+    ),
+    "vmap of a scan": (lambda f: jax.jit(jax.vmap(stepped(f), (0, None))), SEVERAL, W),
+    "jvp of a scan": (lambda f: lambda x, w: jax.jvp(lambda x: stepped(f)(x, w)[0], (x,), (x,)), X, W),
+    "while": (
+        lambda f: jax.jit(lambda x, w: jax.lax.while_loop(
+            lambda s: s[0] < 3, lambda s: (s[0] + 1, over(f)(s[1], w)["c"]), (0, x))), X, W,
+    ),
+    "gradient of a cond": (
+        lambda f: jax.grad(lambda x, w: jax.lax.cond(w[0] > -9, lambda: over(f)(x, w)["c"], lambda: x).sum(), (0, 1)), X, W,
+    ),
+    "vmap of a cond": (
+        lambda f: over(lambda x, w: jax.lax.cond(x[0] > 0, lambda: f(x, w)["c"], lambda: x)), X, W,
+    ),
+    "checkpoint, all saved": (lambda f: jax.grad(final(f, jax.checkpoint_policies.everything_saveable)), X, W),
+    "checkpoint in a scan": (
+        lambda f: jax.grad(lambda x, w: jax.lax.scan(
+            jax.checkpoint(lambda c, _: (over(f)(c, w)["c"], None)), x, length=3)[0].sum(), (0, 1)), X, W,
+    ),
+    "linear transpose": (
+        lambda f: lambda x, w: jax.linear_transpose(jax.vmap(remade(f, lambda y: 3 * y[::-1])), x)(x), X, W,
+    ),
+    "linear transpose of a tangent": (
+        lambda f: lambda x, w: jax.linear_transpose(
+            lambda t: jax.jvp(lambda x: over(f)(x, w)["s"], (x,), (t,))[1], x)(x[:, 0]), X, W,
+    ),
+    "donated": (lambda f: jax.jit(lambda x, w: over(f)(x, w)["c"], donate_argnums=0), X, W),
+    "shapes alone": (lambda f: lambda x, w: jax.eval_shape(over(f), x, w)["c"].shape, X, W),
+    "custom derivative inside": (
+        lambda f: jax.grad(lambda x, w: jax.vmap(remade(f, lambda y: mine(y).sum()))(x).sum()), X, W,
+    ),
+    "custom derivative around": (lambda f: jax.grad(lambda x, w: around(f)(x, w).sum()), X, W),
+    "keywords": (lambda f: lambda x, w: f(w=w, x=x), X[0], W),
+}  # fmt: skip
+
+
+@jax.custom_jvp
+def mine(x):
+    return jnp.sin(x)
+
+
+mine.defjvp(lambda x, t: (mine(*x), 2 * t[0]))
+
+
+def around(f):
+    """A derivative of the user's own, of something that is computed by rows."""
+
+    @jax.custom_vjp
+    def g(x, w):
+        return over(f)(x, w)["c"]
+
+    g.defvjp(lambda x, w: (g(x, w), (x, w)), lambda kept, ct: (ct * over(f)(*kept)["c"], None))
+    return g
+
+
+@pytest.mark.parametrize("how", [*HOW, *(pytest.param(k, marks=pytest.mark.slow) for k in MORE)])
+def test_transformations_give_what_they_give_without_it(how):
+    transform, *args = {**HOW, **MORE}[how]
+    found, wanted = transform(mbs.rows(plain))(*args), transform(plain)(*args)
+    assert jax.tree_util.tree_structure(found) == jax.tree_util.tree_structure(wanted)
+    for a, b in zip(jax.tree_util.tree_leaves(found), jax.tree_util.tree_leaves(wanted), strict=True):
+        assert np.shape(a) == np.shape(b) and jnp.result_type(a) == jnp.result_type(b)
+        np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-13)
+
+
+def test_a_batch_is_one_call_of_machine_code():
+    """Also in a loop of JAX, and forwards and back together; what is not differentiated is not computed again."""
+    f = mbs.rows(plain)
+
+    def calls(fn):
+        return jax.jit(fn).lower(X, W).compile().as_text().count('custom_call_target="jaxmbs')
+
+    assert calls(over(f)) == 1 and calls(lambda x, w: stepped(f)(x, w)[0]) == 1
+    assert calls(jax.grad(lambda x, w: over(f)(x, w)["s"].sum())) == 1
+    assert calls(jax.grad(lambda x, w: (over(f)(x, w)["s"] ** 2).sum())) == 2
+    assert calls(lambda x, w: jax.vmap(over(f), (0, None))(x[None], w)) == 1
+
+
+def test_what_cannot_be_machine_code_is_left_to_jax():
+    seen = []
+
+    def prints(x):
+        jax.debug.callback(lambda y: seen.append(float(y)), x)
+        return 2 * x
+
+    found = jax.vmap(mbs.rows(prints))(jnp.arange(3.0))
+    jax.effects_barrier()
+    assert found.tolist() == [0.0, 2.0, 4.0] and sorted(seen) == [0.0, 1.0, 2.0]
+    solve = jnp.linalg.eigh
+    a = jnp.asarray(SEVERAL[:, :3, :3] + SEVERAL[:, :3, :3].swapaxes(1, 2))
+    np.testing.assert_array_equal(jax.vmap(mbs.rows(lambda x: solve(x)[0]))(a), jax.vmap(lambda x: solve(x)[0])(a))
+    assert "eigh" in obstacle(jax.make_jaxpr(solve)(a[0]))
+    assert obstacle(jax.make_jaxpr(lambda x: ())(1.0)) == "it returns nothing"
+
+
+def test_types_of_python_numbers_and_interpreted_runs():
+    assert mbs.rows(lambda x: 2 * x)(3.0).weak_type
+    with jax.disable_jit():
+        assert float(mbs.rows(lambda x: 2 * x)(3.0)) == 6.0
+    assert not inside.value
+
+
+def test_an_error_of_the_function_leaves_nothing_behind():
+    def wrong(x):
+        raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        jax.vmap(mbs.rows(wrong))(X)
+    assert not inside.value
+
+
+@pytest.mark.slow
+def test_rows_on_several_devices_stay_where_they_are():
+    """Sharded inputs of jit and shard_map, forwards and back, in a process with two devices: no row travels."""
+    code = """
+import jax, jax.numpy as jnp, numpy as np
+jax.config.update("jax_num_cpu_devices", 2); jax.config.update("jax_enable_x64", True)
+from tests.batching.test_rows import W, X, loss, over, plain, stepped
+import jaxmbs as mbs
+mesh = jax.make_mesh((2,), ("r",), axis_types=(jax.sharding.AxisType.{kind},))
+x = np.concatenate([X, X[:1]])
+def mapped(f):
+    return jax.shard_map(lambda x, w: over(f)(x, w)["c"], mesh=mesh, in_specs=(jax.P("r"), jax.P()), out_specs=jax.P("r"))
+with jax.set_mesh(mesh):
+    sharded = jax.device_put(x, jax.NamedSharding(mesh, jax.P("r")))
+    hows = [over, lambda f: jax.grad(loss(f), (0, 1)), mapped]
+    hows += [lambda f: jax.grad(lambda x, w: mapped(f)(x, w).sum(), (0, 1))] + [stepped] * ("{kind}" == "Auto")
+    for how in hows:
+        found, wanted = jax.jit(how(mbs.rows(plain)))(sharded, W), jax.jit(how(plain))(sharded, W)
+        jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-13), found, wanted)
+    text = jax.jit(over(mbs.rows(plain))).lower(sharded, W).compile().as_text()
+    assert "all-gather" not in text and "jaxmbs" in text
+"""
+    for kind in ("Auto", "Explicit"):
+        done = subprocess.run(
+            [sys.executable, "-c", code.replace("{kind}", kind)], capture_output=True, encoding="utf-8", check=False
+        )
+        assert done.returncode == 0, done.stderr[-2000:]
