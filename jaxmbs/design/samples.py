@@ -41,7 +41,7 @@ def draws_of(study: Study, count: int, first: int = 0) -> Array:
     """(count, k) draws of samples first, first + 1, ..., the same as those of `jaxmbs study`."""
     if not study.dispersions.items:
         return jnp.zeros((count, 0))
-    from jaxmbs.study.batch import draws_of as draws
+    from jaxmbs.study.samples.batch import draws_of as draws
 
     return draws(study, range(first, first + count), float)
 
@@ -62,8 +62,8 @@ def even_draws(study: Study, count: int) -> Array:
 
 def moved(study: Study, model: Model, draws: Array) -> Moved:
     """The motions of a candidate's samples, one for each of the draws (samples, k)."""
-    from jaxmbs.study.batch import simulated, status_of
     from jaxmbs.study.outputs.folding import folded, kept
+    from jaxmbs.study.samples.batch import simulated, status_of
 
     start, fold = folded(study.outputs, draws.dtype)
     names, events = model.event_names, model.structure.events

@@ -25,7 +25,7 @@ from jaxmbs.study.outputs.reductions import EXTREMES
 
 if TYPE_CHECKING:
     from jaxmbs.model import Mode, Model
-    from jaxmbs.study.criteria import Criterion
+    from jaxmbs.study.problem.criteria import Criterion
 
 TIME = "t"  # the time, in a condition
 EVENT_COUNTS, EVENT_TIMES = "event_counts", "event_times"  # per sample: how often each event happened, and when first
