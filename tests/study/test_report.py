@@ -14,7 +14,7 @@ from jaxmbs.study import read, report, run
 from jaxmbs.study.problem.criteria import parse
 from jaxmbs.study.reports import repeated as repeats
 from jaxmbs.study.reports.plots import histogram
-from jaxmbs.study.reports.report import table
+from jaxmbs.study.reports.terminal import table
 from jaxmbs.study.results import store as stores
 from jaxmbs.study.statistics.drivers import explained
 from jaxmbs.study.statistics.summary import document, extremes, summarize, verdict

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from jaxmbs.cli.describe import described
 from jaxmbs.study import read, report, run
-from jaxmbs.study.reports.report import notes
+from jaxmbs.study.reports.terminal import notes
 from jaxmbs.study.statistics.comparison import compared
 from jaxmbs.study.statistics.comparison import table as compared_table
 from jaxmbs.study.statistics.summary import summarize, verdict

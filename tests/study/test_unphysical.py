@@ -11,7 +11,7 @@ from rich.console import Console
 import jaxmbs as mbs
 from jaxmbs.io import InputError
 from jaxmbs.study import read, repeat, run
-from jaxmbs.study.reports.report import table
+from jaxmbs.study.reports.terminal import table
 from jaxmbs.study.results import store as stores
 from jaxmbs.study.results.provenance import provenance
 from jaxmbs.study.samples.batch import instances

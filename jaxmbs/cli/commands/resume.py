@@ -24,7 +24,7 @@ def resume(
         from jaxmbs.study.results.store import open_folder, read_study
 
         compute(open_folder(folder).provenance["precision"])
-        from jaxmbs.study.reports.report import table
+        from jaxmbs.study.reports.terminal import table
         from jaxmbs.study.runs.run import resume as go_on
         from jaxmbs.study.statistics.summary import document
 

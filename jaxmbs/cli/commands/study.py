@@ -62,7 +62,7 @@ def study(
         compute(precision)
         say_what_is_not_kept(checked, voice)
         from jaxmbs.study.folder.shell import command
-        from jaxmbs.study.reports.report import table
+        from jaxmbs.study.reports.terminal import table
         from jaxmbs.study.runs.run import run
         from jaxmbs.study.statistics.summary import document
 

@@ -7,32 +7,30 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from jaxmbs.io.errors import InputError
+from jaxmbs.study.reports import plots
+from jaxmbs.study.reports.terminal import table
+from jaxmbs.study.results import store as stores
+from jaxmbs.study.results.damage import require_sound
+from jaxmbs.study.results.store import Store
+from jaxmbs.study.statistics.summary import summarize
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from jaxmbs.study.results.store import Store
-
 FRAME = "<pre style='line-height:1.25;font-family:Menlo,Consolas,'DejaVu Sans Mono',monospace'>{code}</pre>"
 
 
-def table_html(table: RenderableType) -> str:
+def table_html(shown: RenderableType) -> str:
     """The table for the terminal, as HTML."""
     from rich.console import Console
 
     console = Console(record=True, file=io.StringIO(), width=120, force_terminal=True)
-    console.print(table)
+    console.print(shown)
     return console.export_html(inline_styles=True, code_format=FRAME)
 
 
 def run_html(store: Store) -> str:
     """The table for the terminal and a histogram of every output; if a run cannot be shown, the reason instead."""
-    from jaxmbs.study.reports import plots
-    from jaxmbs.study.reports.report import table
-    from jaxmbs.study.results import store as stores
-    from jaxmbs.study.results.damage import require_sound
-    from jaxmbs.study.statistics.summary import summarize
-
     head = f"<b>{escape(str(store.folder))}</b>"
     try:
         study = stores.read_study(store)  # without its Python modules, which run only if the user trusts them

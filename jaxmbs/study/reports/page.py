@@ -15,7 +15,7 @@ from jaxmbs.study.problem.study import Study
 from jaxmbs.study.reports import page_inputs, plots
 from jaxmbs.study.reports.page_style import CSS, panel, picture, table, themed
 from jaxmbs.study.reports.repeated import PLACES, Repeated
-from jaxmbs.study.reports.report import limits_said, notes, required_said, shortfall, start_notes
+from jaxmbs.study.reports.terminal import limits_said, notes, required_said, shortfall, start_notes
 from jaxmbs.study.results.store import Store
 from jaxmbs.study.sampling.dispersions import Dispersion
 from jaxmbs.study.statistics.drivers import Drivers, drivers
