@@ -12,12 +12,12 @@ import numpy as np
 import jaxmbs as mbs
 from jaxmbs.design.certificate import certificate
 from jaxmbs.design.directions import NAMED, in_words, lost
+from jaxmbs.design.failed_samples import FailedSamples, failed_samples
 from jaxmbs.design.findings import Findings, findings
 from jaxmbs.design.local import Problems
 from jaxmbs.design.optimality import FLAT, optimality
 from jaxmbs.design.optimisers.stochastic import State as StochasticState
 from jaxmbs.design.problem import Prepared, Problem
-from jaxmbs.design.samples import FailedSamples, failed_samples
 from jaxmbs.design.search import Progress, search, silent
 from jaxmbs.design.status import Status
 from jaxmbs.design.uncertainty import Uncertainty, uncertainty, with_profiles
