@@ -23,6 +23,7 @@ from jaxmbs.design.status import Status
 from jaxmbs.design.uncertainty import Uncertainty, uncertainty, with_profiles
 from jaxmbs.design.under_conditions import ASIDE, ESCAPES, decided, idle, under_conditions, way_out, within_reach
 from jaxmbs.model import Model
+from jaxmbs.model.fields import type_name
 
 
 @dataclass(frozen=True)
@@ -240,8 +241,6 @@ def best_start(prepared: Prepared, state: Any) -> int:
 
 def named(prepared: Prepared, k: int) -> str:
     """Name of objective k: its type, numbered where there are several of that type."""
-    from jaxmbs.model.fields import type_name
-
     types = [type_name(type(o)) for o in prepared.objectives]
     return types[k] if types.count(types[k]) == 1 else f"{types[k]}_{types[: k + 1].count(types[k])}"
 

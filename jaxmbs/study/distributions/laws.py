@@ -3,6 +3,8 @@ distributions.
 
 A law maps a symmetric uniform number s in (-1, 1) to its quantile at the probability (s + 1) / 2. It increases with s,
 so that correlations and stratified designs keep their meaning (except for rows of a table that are drawn together).
+
+SciPy, which starts slowly, is imported by the laws that need it.
 """
 
 from __future__ import annotations

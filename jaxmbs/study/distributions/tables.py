@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
+from jaxmbs.io.errors import choices
 from jaxmbs.io.tables import Numbers, Positive, Table, stated
 from jaxmbs.study.distributions.base import (
     Components,
@@ -116,8 +117,6 @@ def any_distribution(known: Iterable[type]) -> Any:
 
 def columns(path: Path, names: list[str]) -> list[np.ndarray]:
     """Columns of a CSV file, (rows,) each. Raises ValueError with the line and the remedy."""
-    from jaxmbs.io.errors import choices
-
     try:
         lines = list(csv.reader(io.StringIO(path.read_text(encoding="utf-8-sig"))))
     except (OSError, UnicodeDecodeError) as error:

@@ -4,6 +4,8 @@ A run's location is a `Path`, or a `UPath`, which has the methods of a path; few
 bucket lacks some features of a file system, and this module works without them: files cannot be renamed, but a file
 appears either whole or not at all; there are no folders; there are no locks, but a file can be created only if there is
 none (see `jaxmbs.study.folder.lock`).
+
+What reaches addresses (universal-pathlib, an extra) and zarr are imported where they are used.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Outputs over a motion: measured at every time, and reduced to one number each."""
+"""Outputs over a motion: measured at every time, and reduced to one number each.
+
+The dynamics are imported when a motion is measured, so that a study is read and described without them.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,8 @@
 """Checks of a study's parts against its mechanism: each returns the checked part, if it has one, or raises InputError
-with every problem."""
+with every problem.
+
+What simulates is imported only if a study simulates, since it starts slowly.
+"""
 
 from __future__ import annotations
 

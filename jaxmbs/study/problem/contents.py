@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from jaxmbs.model import get
 from jaxmbs.model.events.base import Arming
 from jaxmbs.model.fields import declared, type_name
 from jaxmbs.model.kinds import Kind
@@ -15,6 +16,7 @@ from jaxmbs.spatial import Matrix3
 from jaxmbs.spatial.rotations import to_quaternion
 from jaxmbs.study.outputs.base import INSTANTS
 from jaxmbs.study.problem import instants
+from jaxmbs.study.problem.words import described as distribution
 
 if TYPE_CHECKING:
     from jaxmbs.model.structure import Event
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
 def contents(study: Study) -> dict[str, Any]:
     """The content of a study's file as plain data, in SI units unless a unit is given with the numbers."""
     from jaxmbs.dynamics.constrained.order import equations_text
-    from jaxmbs.study.problem.words import described as distribution
 
     model = study.model
     s, number = model.structure, _Numbers(model)
@@ -75,8 +76,6 @@ class _Numbers:
         self.model = model
 
     def __call__(self, name: str) -> Any:
-        from jaxmbs.model import get
-
         return np.asarray(get(self.model, name), float).tolist() if name in self.model.parameter_names else None
 
 

@@ -1,4 +1,7 @@
-"""What the compiled programs of a study depend on, by content, or why that is not known."""
+"""What the compiled programs of a study depend on, by content, or why that is not known.
+
+What is rarely needed is imported where it is: most studies have no functions of their own.
+"""
 
 from __future__ import annotations
 

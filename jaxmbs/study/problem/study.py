@@ -26,6 +26,7 @@ from jaxmbs.study.folder.layout import files_of
 from jaxmbs.study.outputs import Output
 from jaxmbs.study.problem import checks, tables
 from jaxmbs.study.problem.criteria import Criterion
+from jaxmbs.study.problem.programs import content
 from jaxmbs.study.problem.schema import SimulationTable, StudyTable, study_file
 from jaxmbs.study.sampling import reading
 from jaxmbs.study.sampling.correlation import CorrelationTable
@@ -154,7 +155,6 @@ class Study:
     def _made_of(self) -> list[Any]:
         """Everything that the study's programs can depend on, for `jaxmbs.batching.content`."""
         from jaxmbs.batching.content import NotKnownError
-        from jaxmbs.study.problem.programs import content
 
         found, why = content(self)
         if found is None:

@@ -1,5 +1,8 @@
 """How rarely a criterion of a study is missed: probabilities too small for a Monte Carlo run to estimate, and the worst
-case."""
+case.
+
+SciPy and rich are imported when something is computed or shown.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +30,11 @@ from jaxmbs.study.reliability import (
     subset_simulation,
     worst_cases,
 )
+from jaxmbs.study.results import store as stores
+from jaxmbs.study.results.damage import require_sound
 from jaxmbs.study.samples.batch import dealt, kept_for, keys_of, precision, samples_of
 from jaxmbs.study.samples.blocks import in_blocks
+from jaxmbs.study.statistics.summary import least, summarize
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -164,10 +170,6 @@ def told(study: Study, u: np.ndarray) -> dict[str, float]:
 
 
 def _worst_sample(study: Study, criterion: Criterion, folder: str | Path) -> dict[str, Any]:
-    from jaxmbs.study.results import store as stores
-    from jaxmbs.study.results.damage import require_sound
-    from jaxmbs.study.statistics.summary import least, summarize
-
     store = stores.open_folder(folder)
     if store.provenance["file_sha256"] != study.sha256:
         raise InputError(Problem("--of", f"{folder} is a run of another file; take {folder}/study.toml"))

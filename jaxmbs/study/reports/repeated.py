@@ -2,6 +2,8 @@
 worst one.
 
 It is saved with the results, so that the next report of the same samples is quick.
+
+What simulates and draws is imported only for reports that are not yet saved.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from jaxmbs.errors import ModelError
 from jaxmbs.study.folder.layout import HISTORIES
 from jaxmbs.study.folder.seal import fault_of_marked, marked
 from jaxmbs.study.folder.storage import write_whole
@@ -90,7 +93,6 @@ def _motion(study: Study, history: History, samples: list[int], shown: tuple[int
     """The page of the worst sample's motion, with the median one drawn over it."""
     import jax
 
-    from jaxmbs.errors import ModelError
     from jaxmbs.study.reports.motion import mechanisms, plots_of
     from jaxmbs.view.animate import moving_page
 

@@ -1,4 +1,7 @@
-"""The table of a run for the terminal, and the sentences that it shares with the page."""
+"""The table of a run for the terminal, and the sentences that it shares with the page.
+
+rich is imported for the table alone; the page needs only the sentences.
+"""
 
 from __future__ import annotations
 

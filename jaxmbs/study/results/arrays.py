@@ -1,4 +1,7 @@
-"""The metadata of a run's results: which arrays there are, with which names, and how they are packed."""
+"""The metadata of a run's results: which arrays there are, with which names, and how they are packed.
+
+zarr, which starts slowly, is imported by what opens or makes arrays.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Where a run's results come from: everything they depend on, the versions that made them, and a digest of it all."""
+"""Where a run's results come from: everything they depend on, the versions that made them, and a digest of it all.
+
+JAX and what computes are imported when a record is made; to read and compare records is quick without them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""A run: results.zarr, the study file and the provenance, in a folder or at an address."""
+"""A run: results.zarr, the study file and the provenance, in a folder or at an address.
+
+zarr, xarray, pandas, what reads a study and what shows a run in notebooks are imported where they are used, so that a
+command that refuses or only looks at a record does so at once.
+"""
 
 from __future__ import annotations
 

@@ -3,6 +3,8 @@ a chunk also writes it.
 
 Workers need jaxmbs, and either the run's folder under the same path or the right to write to its address. A worker
 computes on the JAX devices that it sees and on all cores of its machine, so a few workers are enough; or one per GPU.
+
+Dask, which is an extra, and JAX, which is to begin with the run's precision, are imported where they are used.
 """
 
 from __future__ import annotations
@@ -16,11 +18,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from jaxmbs.io.errors import InputError, Problem
 from jaxmbs.study.folder import storage
 from jaxmbs.study.folder.shell import command
 from jaxmbs.study.results import store as stores
-from jaxmbs.study.results.provenance import Provenance, differences, provenance, signed
+from jaxmbs.study.results.provenance import Provenance, differences, machine, provenance, signed
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -164,7 +168,6 @@ def _cache() -> str | None:
 def _here(precision: str) -> Provenance:
     """Device and versions of this worker."""
     _begin(precision, None)
-    from jaxmbs.study.results.provenance import machine
 
     return machine()
 
@@ -193,8 +196,6 @@ def _chunk(folder: Any, first: int, trust: bool, other_devices: bool, cache: str
 
 def _computed(program: Any, first: int, blocks: int) -> dict[str, Any]:
     """Results of consecutive blocks, as many in one call as the program takes."""
-    import numpy as np
-
     begin = first // program.rows
     parts = [program(begin + k, min(program.most, blocks - k)) for k in range(0, blocks, program.most)]
     return {name: np.concatenate([p[name] for p in parts]) for name in parts[0]}

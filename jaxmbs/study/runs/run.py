@@ -1,4 +1,7 @@
-"""Runs a study, or the remaining part of it."""
+"""Runs a study, or the remaining part of it.
+
+JAX, what computes and what speaks to a cluster are imported when they are needed: a run that is refused starts none.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Checks that every dispersion was applied: compares the numbers of the samples with the nominal ones."""
+"""Checks that every dispersion was applied: compares the numbers of the samples with the nominal ones.
+
+What computes is imported when there are numbers to compare, so that reports start without it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Compares two runs: what differs in the inputs, and what differs in the results by more than chance."""
+"""Compares two runs: what differs in the inputs, and what differs in the results by more than chance.
+
+SciPy and rich, which start slowly, are imported where they are used.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Which inputs an output depends on, from a finished run with a suitable design."""
+"""Which inputs an output depends on, from a finished run with a suitable design.
+
+SciPy, rich, SALib (an extra) and what differentiates are imported where they are used.
+"""
 
 from __future__ import annotations
 
