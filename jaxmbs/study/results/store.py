@@ -1,7 +1,6 @@
 """A run: results.zarr, the study file and the provenance, in a folder or at an address.
 
-zarr, xarray, pandas, what reads a study and what shows a run in notebooks are imported where they are used, so that a
-command that refuses or only looks at a record does so at once.
+What is slow, or shows a run in a notebook, is imported where it is used: a command that refuses does so at once.
 """
 
 from __future__ import annotations
