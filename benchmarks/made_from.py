@@ -18,7 +18,7 @@ ROOT = Path(__file__).parent.parent
 ENGINE = ("jaxmbs/spatial/*.py", "jaxmbs/dynamics/state/*.py", "jaxmbs/dynamics/recursive/*.py")
 COMPILER = ("jaxmbs/batching/**/*.py",)
 STEPS = ("jaxmbs/simulate/*.py", "jaxmbs/simulate/steppers/*.py", *ENGINE)
-SAMPLES = ("jaxmbs/study/run.py", "jaxmbs/study/batch.py", "jaxmbs/study/store.py")
+SAMPLES = ("jaxmbs/study/runs/run.py", "jaxmbs/study/samples/batch.py", "jaxmbs/study/results/store.py")
 DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 TABLES = {  # with the files whose changes may change the table
     "tests/io/robots.md": (
@@ -30,7 +30,11 @@ TABLES = {  # with the files whose changes may change the table
     ),
     "benchmarks/results/*-cores-*.json": ("benchmarks/suite.py", "benchmarks/peers.py", *ENGINE, *COMPILER),
     "benchmarks/results/loops.json": ("benchmarks/loops.py", "jaxmbs/dynamics/constrained/*.py", *ENGINE, *COMPILER),
-    "benchmarks/results/many_samples.json": ("benchmarks/many_samples.py", "jaxmbs/study/statistics.py", *SAMPLES),
+    "benchmarks/results/many_samples.json": (
+        "benchmarks/many_samples.py",
+        "jaxmbs/study/statistics/summary.py",
+        *SAMPLES,
+    ),
     "benchmarks/results/rare_failure.json": ("benchmarks/rare_failure.py", "jaxmbs/study/reliability/*.py"),
     "benchmarks/results/separation.json": ("benchmarks/separation.py", *STEPS, *COMPILER),
     "benchmarks/results/solvers.json": (
@@ -42,7 +46,7 @@ TABLES = {  # with the files whose changes may change the table
         "jaxmbs/design/under_conditions.py",
     ),
     "benchmarks/results/work-precision.json": ("benchmarks/work_precision.py", *STEPS),
-    "benchmarks/results/workers.json": ("benchmarks/workers.py", "jaxmbs/study/cluster.py", *SAMPLES),
+    "benchmarks/results/workers.json": ("benchmarks/workers.py", "jaxmbs/study/runs/cluster.py", *SAMPLES),
 }
 
 
@@ -67,7 +71,7 @@ def code(files: tuple[str, ...], root: Path = ROOT) -> str:
 
 def made_from(table: Path) -> dict[str, Any]:
     """The origin that a table written now carries: the commit that is checked out, and the digest of its code."""
-    from jaxmbs.study.origin import commit
+    from jaxmbs.study.results.origin import commit
 
     files = next((files for pattern, files in TABLES.items() if table.match(Path(pattern).name)), ())
     return {"commit": (commit(ROOT) or "unknown")[:12], "code": code(files)}

@@ -19,12 +19,12 @@ import numpy as np
 import typer
 
 from benchmarks import made_from, rail
-from jaxmbs.study.arrays import lay_out
-from jaxmbs.study.batch import BLOCK_ROWS
-from jaxmbs.study.plots import histogram
-from jaxmbs.study.problem import read
-from jaxmbs.study.statistics import converging, document, extremes, summarize, worst
-from jaxmbs.study.store import Store
+from jaxmbs.study.problem.study import read
+from jaxmbs.study.reports.plots import histogram
+from jaxmbs.study.results.arrays import lay_out
+from jaxmbs.study.results.store import Store
+from jaxmbs.study.samples.batch import BLOCK_ROWS
+from jaxmbs.study.statistics.summary import converging, document, extremes, summarize, worst
 
 RESULTS = Path(__file__).parent / "results" / "many_samples.json"
 LIMIT = 5.5  # standard deviations: one in fifty million lies beyond

@@ -60,7 +60,7 @@ def main(
     """Compute both estimates, with their intervals and times."""
     from jaxmbs.cli.common import compute
     from jaxmbs.study import rare, read, run
-    from jaxmbs.study.statistics import summarize
+    from jaxmbs.study.statistics.summary import summarize
 
     compute("float64")
     with tempfile.TemporaryDirectory() as place:

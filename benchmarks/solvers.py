@@ -27,7 +27,7 @@ from jaxmbs.design.problem import Prepared
 from jaxmbs.design.under_conditions import EVALUATIONS, within_reach
 
 RESULTS = Path(__file__).parent / "results" / "solvers.json"
-PANEL = Path(mbs.__file__).parent / "study" / "template_files" / "synthesis.toml"
+PANEL = Path(mbs.__file__).parent / "study" / "problem" / "template_files" / "synthesis.toml"
 NEAR = 1e-6  # largest relative error, and largest violation, of an optimum that counts as found
 STEPS = 1000
 Answer = tuple[np.ndarray, bool]  # where a solver ended, and whether it claims that this is an optimum

@@ -198,8 +198,8 @@ def own(model: mbs.Model, case: Case, arrays: Sequence[np.ndarray]) -> Own:
 
 def study(case: Case) -> Run:
     """A run that computes the samples of an example's study, without writing its files."""
-    from jaxmbs.study.batch import compiled, usual_rows
-    from jaxmbs.study.problem import read
+    from jaxmbs.study.problem.study import read
+    from jaxmbs.study.samples.batch import compiled, usual_rows
 
     rows = usual_rows()
     program = compiled(read(ROOT / "examples" / f"{case.robot}.toml"), rows)

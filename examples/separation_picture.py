@@ -18,10 +18,10 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Polygon
 
 import jaxmbs as mbs
-from jaxmbs.study.problem import read
-from jaxmbs.study.repeat import repeat
-from jaxmbs.study.statistics import extremes, summarize
-from jaxmbs.study.store import open_folder
+from jaxmbs.study.problem.study import read
+from jaxmbs.study.results.store import open_folder
+from jaxmbs.study.samples.repeat import repeat
+from jaxmbs.study.statistics.summary import extremes, summarize
 
 IMAGE = Path(__file__).parent / "images" / "stage_separation.png"
 STAGE, PAYLOAD, LINE = "#8a94a6", "#2f6fb3", "#c0392b"

@@ -17,7 +17,7 @@ from jaxmbs.design.file import read as read_design
 from jaxmbs.io import InputError, catalogue
 from jaxmbs.model import ModelError
 from jaxmbs.simulate.steppers import METHODS, RungeKutta
-from jaxmbs.study.programs import content
+from jaxmbs.study.problem.programs import content
 
 PARTS = '''
 from typing import Literal

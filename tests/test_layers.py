@@ -1,14 +1,11 @@
-"""Imports go down only: the layers of the package and the rooms of the dynamics, without circles."""
-
-import ast
-from pathlib import Path
+"""Imports go down only: the layers of the package and the rooms of `dynamics` and `study`, without circles; imports inside
+functions count, too."""
 
 import pytest
 
-import jaxmbs
+from docs.imports import PACKAGE, PICTURES, ROOT, UPWARD, drawn, graph, imported, modules, part
 
-ROOT = Path(jaxmbs.__file__).parent
-# what each part may import at its top level, beside itself
+# what each part may import beside itself, of those above it in this table
 LAYERS = {
     "errors": set(),
     "lazy": set(),
@@ -24,51 +21,59 @@ LAYERS = {
     "library": {"errors", "spatial", "model", "dynamics"},
     "simulate": {"errors", "spatial", "model", "dynamics", "lazy"},
     "stability": {"errors", "spatial", "model", "dynamics", "simulate"},
+    "view": {"errors", "model", "dynamics", "io", "simulate"},
+    "study": {"errors", "lazy", "spatial", "batching", "model", "dynamics", "io", "simulate", "stability", "view"},
+    "design": {"errors", "batching", "model", "dynamics", "io", "study"},
+    "cli": {"errors", "batching", "io", "simulate", "view", "study", "design"},
 }
 ROOMS = {
-    "state": set(),
-    "recursive": {"state"},
-    "formulations": {"state", "recursive"},
-    "constrained": {"state", "recursive"},
-    "bond_graph": {"state", "recursive", "constrained"},
+    "dynamics": {
+        "state": set(),
+        "recursive": {"state"},
+        "formulations": {"state", "recursive"},
+        "constrained": {"state", "recursive"},
+        "bond_graph": {"state", "recursive", "constrained"},
+    },
+    "study": {
+        "units": set(),
+        "mixing": set(),
+        "outputs": {"units"},
+        "folder": {"mixing", "outputs"},
+        "distributions": set(),
+        "sampling": {"units", "mixing", "outputs", "distributions"},
+        "problem": {"units", "outputs", "folder", "distributions", "sampling"},
+        "samples": {"units", "outputs", "folder", "sampling", "problem"},
+        "results": {"units", "outputs", "folder", "sampling", "problem", "samples"},
+        "statistics": {"units", "outputs", "folder", "sampling", "problem", "samples", "results"},
+        "reliability": {"folder", "problem", "samples", "results", "statistics"},
+        "runs": {"folder", "problem", "samples", "results", "statistics"},
+        "reports": {"units", "folder", "sampling", "problem", "samples", "results", "statistics"},
+    },
 }
+WHOLE = {of: table for of, table in [("jaxmbs", LAYERS), *((f"jaxmbs.{name}", rooms) for name, rooms in ROOMS.items())]}
+PARTS = [(of, name) for of, table in WHOLE.items() for name in table]
 
 
-def imported(path):
-    """Modules of the package that a file imports when it is loaded, type checking apart."""
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "jaxmbs":
-            yield from ([f"jaxmbs.{a.name}" for a in node.names] if node.module == "jaxmbs" else [node.module])
-
-
-def files(part):
-    folder = ROOT / part
-    return sorted(folder.rglob("*.py")) if folder.is_dir() else [folder.with_suffix(".py")]
-
-
-@pytest.mark.parametrize("part", LAYERS)
-def test_imports_of_a_layer_go_down(part):
-    for path in files(part):
-        found = {m.split(".")[1] for m in imported(path)} - {part}
-        assert found <= LAYERS[part], f"{path.relative_to(ROOT)} imports {found - LAYERS[part]}"
-
-
-@pytest.mark.parametrize("room", ROOMS)
-def test_imports_of_a_room_go_down(room):
-    for path in files(f"dynamics/{room}"):
-        found = {m.split(".")[2] for m in imported(path) if m.startswith("jaxmbs.dynamics.")} - {room}
-        assert found <= ROOMS[room], f"{path.relative_to(ROOT)} imports {found - ROOMS[room]}"
+@pytest.mark.parametrize(("of", "name"), PARTS)
+def test_imports_go_down(of, name):
+    below = WHOLE[of][name]
+    assert below <= set(list(WHOLE[of])[: list(WHOLE[of]).index(name)]), "the table itself goes up"
+    for module in modules():
+        if module.startswith(f"{of}.") and part(module, of) == name:
+            found = {part(m, of) for m in imported(module, inside=True) if m.startswith(f"{of}.")} - {name}
+            assert found <= below, f"{module} imports {found - below}"
 
 
 def test_every_part_has_its_layer():
-    parts = {p.stem for p in ROOT.iterdir() if p.suffix == ".py" or (p.is_dir() and (p / "__init__.py").exists())}
-    assert parts - {"__init__", "public", "cli", "study", "design", "view"} == set(LAYERS)
+    parts = {p.stem for p in PACKAGE.iterdir() if p.suffix == ".py" or (p.is_dir() and (p / "__init__.py").exists())}
+    assert parts - {"__init__", "public"} == set(LAYERS)
+    rooms = {p.stem for p in (PACKAGE / "study").iterdir() if p.suffix == ".py" or (p / "__init__.py").exists()}
+    assert rooms - {"__init__", "public"} == set(ROOMS["study"])
 
 
-@pytest.mark.slow
 def test_no_file_imports_itself_by_way_of_others():
-    names = {".".join(("jaxmbs", *p.relative_to(ROOT).with_suffix("").parts)): p for p in ROOT.rglob("*.py")}
-    arrows = {n: [m for m in imported(p) if m in names] for n, p in names.items()}
+    """Nor by way of imports inside functions, in any package."""
+    arrows = {n: sorted(m for m in imported(n, inside=True) if m in modules()) for n in modules()}
     done = set()
 
     def visit(name, above):
@@ -78,5 +83,18 @@ def test_no_file_imports_itself_by_way_of_others():
                 visit(other, [*above, name])
             done.add(name)
 
-    for name in names:
+    for name in modules():
         visit(name, [])
+
+
+def test_what_goes_up_still_does():
+    """What is excepted from these tests is there, and inside a function."""
+    for (module, other), _ in UPWARD.items():
+        assert f"        from {other} import" in modules()[module].read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_pictures_of_the_architecture_are_current(name):
+    """If not: python -m docs.imports."""
+    kept = (ROOT / "docs" / "theory" / name).read_text(encoding="utf-8")
+    assert kept == drawn(graph(PICTURES[name]))

@@ -11,7 +11,8 @@ import jaxmbs.study
 
 @pytest.mark.slow
 def test_public_names_go_before_files_of_the_same_name():
-    code = "from jaxmbs.simulate import Status; from jaxmbs.study.run import run; import jaxmbs as mbs, jaxmbs.study as s; "
+    code = "from jaxmbs.simulate import Status; from jaxmbs.study.runs.run import run; "
+    code += "import jaxmbs as mbs, jaxmbs.study as s; "
     code += "print(callable(mbs.simulate), s.run is run, mbs.study is s, 'Revolute' in dir(mbs))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, encoding="utf-8")
     assert done.stdout.split() == ["True"] * 4

@@ -182,7 +182,7 @@ def compute(precision: str) -> None:
 def say_what_is_not_kept(study: Any, voice: Voice) -> None:
     """If every process has to compile the study's programs again, say so and why in a line on standard error."""
     from jaxmbs.batching import kept
-    from jaxmbs.study.programs import content
+    from jaxmbs.study.problem.programs import content
 
     _, why = content(study) if kept.FOLDER is not None else (None, "")
     if why and not voice.quiet:
@@ -242,7 +242,7 @@ def progress(voice: Voice, folder: str, trust: bool) -> Iterator[Any]:
 
             yield told
     except KeyboardInterrupt:
-        from jaxmbs.study.shell import command
+        from jaxmbs.study.folder.shell import command
 
         say(f"stopped; go on with: {command('resume', folder, trust=trust)}", problems())
         raise typer.Exit(130) from None

@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from jaxmbs.study.contents import condition_said, contents, element_said, joint_said, kept_said, pose_said, said
+from jaxmbs.study.problem.contents import condition_said, contents, element_said, joint_said, kept_said, pose_said, said
 
 if TYPE_CHECKING:
     from jaxmbs.study import Study

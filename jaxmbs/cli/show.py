@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from jaxmbs.io.reference import Entry, Key
     from jaxmbs.study import History, Store, Study
-    from jaxmbs.study.examination import Examination
+    from jaxmbs.study.results.examination import Examination
 
 
 def pace() -> ProgressColumn:
@@ -103,7 +103,7 @@ def _outcome(study: Study, history: History) -> str:
 
 def inventory(found: Examination, trust: bool) -> RenderableType:
     """What `verify` found."""
-    from jaxmbs.study.shell import command
+    from jaxmbs.study.folder.shell import command
 
     again = command("resume", found.folder, trust=trust)
     head = f"{found.folder}: {found.done:,} of {found.samples:,} samples, {found.size / 1e6:,.1f} MB"

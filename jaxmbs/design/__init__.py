@@ -10,6 +10,7 @@ The result says why the search stopped, which bounds are active, which combinati
 which relations.
 """
 
+from jaxmbs.design.failed_samples import FailedSamples as FailedSamples
 from jaxmbs.design.findings import Findings as Findings
 from jaxmbs.design.findings import Relation as Relation
 from jaxmbs.design.free import Factor as Factor
@@ -35,7 +36,6 @@ from jaxmbs.design.objectives import OutputValue as OutputValue
 from jaxmbs.design.objectives import Setting as Setting
 from jaxmbs.design.objectives import StaticBalance as StaticBalance
 from jaxmbs.design.problem import Problem as Problem
-from jaxmbs.design.samples import FailedSamples as FailedSamples
 from jaxmbs.design.status import Status as Status
 from jaxmbs.design.synthesize import Design as Design
 from jaxmbs.design.synthesize import synthesize as synthesize

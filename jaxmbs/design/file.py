@@ -26,8 +26,8 @@ from jaxmbs.io.toml import parse, read_bytes
 from jaxmbs.model import Model, ModelError
 from jaxmbs.study import Study, units
 from jaxmbs.study import read as read_study
-from jaxmbs.study.schema import study_file
-from jaxmbs.study.tables import OWN
+from jaxmbs.study.problem.schema import study_file
+from jaxmbs.study.problem.tables import OWN
 
 
 @dataclass(frozen=True)

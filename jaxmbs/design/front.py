@@ -17,12 +17,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxmbs.design.failed_samples import FailedSamples, failed_samples
 from jaxmbs.design.local import Local, Problems
 from jaxmbs.design.optimality import optimality
 from jaxmbs.design.optimisers.constrained import Trace, searched
 from jaxmbs.design.optimisers.together import together
 from jaxmbs.design.problem import Prepared, Problem
-from jaxmbs.design.samples import FailedSamples, failed_samples
 from jaxmbs.design.search import Kept, Progress, silent
 from jaxmbs.design.status import Status
 from jaxmbs.design.synthesize import named, plain

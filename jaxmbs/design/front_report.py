@@ -14,7 +14,8 @@ from jaxmbs.design import plots
 from jaxmbs.design.front import Front
 from jaxmbs.design.page import document, panel
 from jaxmbs.design.page import table as html_table
-from jaxmbs.design.report import made, said, write
+from jaxmbs.design.report import write
+from jaxmbs.design.terminal import made, said
 
 FRONT, PAGE = "front.json", "front.html"
 

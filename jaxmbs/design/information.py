@@ -11,7 +11,7 @@ import numpy as np
 
 from jaxmbs.batching.compiling import compiled
 from jaxmbs.design.problem import Prepared, Problem
-from jaxmbs.design.uncertainty import residuals_at
+from jaxmbs.design.residuals import residuals_at
 from jaxmbs.model import ModelError
 
 NOTHING = 1e-12  # relative eigenvalue below which an experiment tells nothing about a direction

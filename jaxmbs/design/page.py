@@ -9,8 +9,8 @@ import numpy as np
 
 from jaxmbs.design import plots
 from jaxmbs.design.comparison import Comparison
-from jaxmbs.design.report import changes, estimated, outcome
 from jaxmbs.design.synthesize import Design
+from jaxmbs.design.terminal import changes, estimated, outcome
 from jaxmbs.io.pages import POLICY
 
 _CSS = """

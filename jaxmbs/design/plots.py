@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from jaxmbs.study.plots import BAD, GOOD, NEUTRAL, _picture
+from jaxmbs.study.reports.plots import BAD, GOOD, NEUTRAL, _picture
 
 _FLOOR = 1e-34  # costs below this are rounding
 

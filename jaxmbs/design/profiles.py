@@ -14,7 +14,7 @@ from jaxmbs.design.objectives.base import missed
 from jaxmbs.design.optimisers.constrained import searched
 from jaxmbs.design.optimisers.together import together
 from jaxmbs.design.problem import Prepared
-from jaxmbs.design.uncertainty import residuals_at
+from jaxmbs.design.residuals import residuals_at
 from jaxmbs.design.under_conditions import within_reach
 
 if TYPE_CHECKING:

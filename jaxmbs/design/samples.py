@@ -1,4 +1,8 @@
-"""Motions of dispersed samples, with the random numbers of the study, which are the same for every candidate."""
+"""Motions of dispersed samples, with the random numbers of the study, which are the same for every candidate.
+
+The packages that only studies need are no dependencies of the library, so what needs them is imported when samples are
+moved.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +12,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 import jaxmbs as mbs
 from jaxmbs.model import ModelError
 from jaxmbs.model.events.conditions import JointReaches
 
 if TYPE_CHECKING:
-    from jaxmbs.design.problem import Prepared
     from jaxmbs.model import Model
     from jaxmbs.study import Study
 
@@ -41,7 +43,7 @@ def draws_of(study: Study, count: int, first: int = 0) -> Array:
     """(count, k) draws of samples first, first + 1, ..., the same as those of `jaxmbs study`."""
     if not study.dispersions.items:
         return jnp.zeros((count, 0))
-    from jaxmbs.study.batch import draws_of as draws
+    from jaxmbs.study.samples.batch import draws_of as draws
 
     return draws(study, range(first, first + count), float)
 
@@ -62,8 +64,8 @@ def even_draws(study: Study, count: int) -> Array:
 
 def moved(study: Study, model: Model, draws: Array) -> Moved:
     """The motions of a candidate's samples, one for each of the draws (samples, k)."""
-    from jaxmbs.study.batch import simulated, status_of
     from jaxmbs.study.outputs.folding import folded, kept
+    from jaxmbs.study.samples.batch import simulated, status_of
 
     start, fold = folded(study.outputs, draws.dtype)
     names, events = model.event_names, model.structure.events
@@ -88,45 +90,6 @@ def moved(study: Study, model: Model, draws: Array) -> Moved:
         return Moved(outputs, when, lost, {n: at.any() for n, at in is_it.items()}, status)
 
     return jax.vmap(one)(draws)
-
-
-class FailedSamples(NamedTuple):
-    """The samples of an objective whose motions fail at the result.
-
-    samples: how many the objective has; statuses: {`mbs.Status`: how many failed samples ended with it}; too_many: whether
-    more failed than the objective allows.
-
-    >>> print(mbs.design.FailedSamples(200, {mbs.Status.COARSE: 3}, too_many=False))
-    motions of 3 of 200 samples failed (3 COARSE)
-    """
-
-    samples: int
-    statuses: dict[mbs.Status, int]
-    too_many: bool
-
-    def __str__(self) -> str:
-        """How many of the samples failed, and why."""
-        why = ", ".join(f"{n} {s.name}" for s, n in self.statuses.items())
-        return f"motions of {sum(self.statuses.values())} of {self.samples} samples failed ({why})"
-
-
-def failed_samples(prepared: Prepared, x: np.ndarray) -> tuple[FailedSamples, ...]:
-    """`FailedSamples` for every set of samples in which a motion fails at the variables x (n,)."""
-    from jaxmbs.design.objectives.motion import OfMotion
-
-    moving = [(o, d) for o, d in zip(prepared.objectives, prepared.data(), strict=True) if isinstance(o, OfMotion)]
-    sets, out = {o.samples: d for o, d in moving}, []
-    for samples, draws in sets.items():
-        program = mbs.jit(
-            lambda x, draw: moved(prepared.problem.study, prepared.model(x), draw[None]).status[0], in_axes=(None, 0)
-        )
-        found = np.asarray(program(x, np.asarray(draws)))
-        numbers, counts = np.unique(found[found != 0], return_counts=True)
-        statuses = {mbs.Status(int(s)): int(n) for s, n in zip(numbers, counts, strict=True)}
-        most = min(o.may_fail for o, _ in moving if o.samples == samples)
-        if statuses:
-            out.append(FailedSamples(samples, statuses, sum(statuses.values()) > most))
-    return tuple(out)
 
 
 def _lacking(model: Model, name: str, condition: Any, start: Array, end: Array) -> Array:

@@ -12,17 +12,18 @@ import numpy as np
 import jaxmbs as mbs
 from jaxmbs.design.certificate import certificate
 from jaxmbs.design.directions import NAMED, in_words, lost
+from jaxmbs.design.failed_samples import FailedSamples, failed_samples
 from jaxmbs.design.findings import Findings, findings
 from jaxmbs.design.local import Problems
 from jaxmbs.design.optimality import FLAT, optimality
 from jaxmbs.design.optimisers.stochastic import State as StochasticState
 from jaxmbs.design.problem import Prepared, Problem
-from jaxmbs.design.samples import FailedSamples, failed_samples
 from jaxmbs.design.search import Progress, search, silent
 from jaxmbs.design.status import Status
 from jaxmbs.design.uncertainty import Uncertainty, uncertainty, with_profiles
 from jaxmbs.design.under_conditions import ASIDE, ESCAPES, decided, idle, under_conditions, way_out, within_reach
 from jaxmbs.model import Model
+from jaxmbs.model.fields import type_name
 
 
 @dataclass(frozen=True)
@@ -240,8 +241,6 @@ def best_start(prepared: Prepared, state: Any) -> int:
 
 def named(prepared: Prepared, k: int) -> str:
     """Name of objective k: its type, numbered where there are several of that type."""
-    from jaxmbs.model.fields import type_name
-
     types = [type_name(type(o)) for o in prepared.objectives]
     return types[k] if types.count(types[k]) == 1 else f"{types[k]}_{types[: k + 1].count(types[k])}"
 

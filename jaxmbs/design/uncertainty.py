@@ -17,9 +17,10 @@ import numpy as np
 
 from jaxmbs.batching.compiling import compiled
 from jaxmbs.design.local import Problems
-from jaxmbs.design.objectives.base import missed
 from jaxmbs.design.optimality import null_space, used_up
 from jaxmbs.design.problem import Prepared
+from jaxmbs.design.profiles import ends
+from jaxmbs.design.residuals import residuals_at
 from jaxmbs.model import ModelError
 
 if TYPE_CHECKING:
@@ -149,24 +150,8 @@ def uncertainty(prepared: Prepared, x: np.ndarray) -> Uncertainty | None:
     return Uncertainty(estimates, covariance / np.outer(scale, scale), freedom)
 
 
-def residuals_at(prepared: Prepared, x: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray], list[int]]:
-    """(residuals of every objective without its weight, their derivatives (k, n), their numbers) at x (n,)."""
-    data = prepared.data()
-
-    def each(x: Array) -> tuple[Any, Any]:
-        found = prepared.measured(prepared.model(x), x, data)
-        taken = zip(prepared.objectives, found, prepared.constants, strict=True)
-        r = tuple(missed(o, m, c) for o, m, c in taken)
-        return r, r
-
-    J, r = compiled(jax.jacfwd(each, has_aux=True))(jnp.asarray(x))
-    return [np.asarray(a) for a in r], [np.asarray(a) for a in J], [len(a) for a in r]
-
-
 def with_profiles(design: Design) -> Uncertainty | None:
     """The uncertainty of a design, with profile intervals for poor estimates unless the fit is under conditions."""
-    from jaxmbs.design.profiles import ends
-
     found = design.uncertainty
     if found is None or not any(e.poor for e in found.estimates) or Prepared(design.problem).conditions.any():
         return found
@@ -188,8 +173,6 @@ def profile(design: Design, level: float = LEVEL) -> dict[str, tuple[float, floa
     >>> mbs.design.profile.__name__
     'profile'
     """
-    from jaxmbs.design.profiles import ends
-
     if design.uncertainty is None:
         raise ModelError('profile: the design is no fit; give all objectives goal = "least"')
     if Prepared(design.problem).conditions.any():

@@ -28,6 +28,4 @@ from jaxmbs.lazy import lazy as _lazy
 if TYPE_CHECKING:
     from jaxmbs.study.public import *  # noqa: F403
 
-_lazy(
-    __name__, "rare", "repeat", "report", "run", "save", "sensitivity"
-)  # a command that computes nothing starts without JAX
+_lazy(__name__)  # a command that computes nothing starts without JAX

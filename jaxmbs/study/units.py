@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from jaxmbs.io.errors import choices
 
 if TYPE_CHECKING:
-    from jaxmbs.study.problem import Study
+    from jaxmbs.study.problem.study import Study
 
 
 @dataclass(frozen=True)

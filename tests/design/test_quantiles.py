@@ -22,7 +22,7 @@ from jaxmbs.design.problem import Prepared
 from jaxmbs.design.samples import draws_of, even_draws
 
 MANUAL = Path(__file__).parents[2] / "docs" / "theory" / "formulas.md"
-PANEL = Path(mbs.__file__).parent / "study" / "template_files" / "synthesis.toml"
+PANEL = Path(mbs.__file__).parent / "study" / "problem" / "template_files" / "synthesis.toml"
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 from jaxmbs.study import read, run
-from jaxmbs.study.provenance import signed
+from jaxmbs.study.results.provenance import signed
 from tests.study.conftest import CART
 
 N, ROWS = 100, 64

@@ -14,11 +14,12 @@ import pytest
 
 import jaxmbs as mbs
 from jaxmbs.io import InputError
-from jaxmbs.study import read, repeated, report, resume, run
-from jaxmbs.study import store as stores
-from jaxmbs.study.examination import examined
-from jaxmbs.study.provenance import salt
-from jaxmbs.study.seal import marked
+from jaxmbs.study import read, report, resume, run
+from jaxmbs.study.folder.seal import marked
+from jaxmbs.study.reports import repeated
+from jaxmbs.study.results import store as stores
+from jaxmbs.study.results.examination import examined
+from jaxmbs.study.results.provenance import salt
 from jaxmbs.view.animate import _page
 from tests.security.conftest import DATA, STUDY
 from tests.security.test_names import USES

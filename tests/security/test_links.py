@@ -5,7 +5,8 @@ import shutil
 import pytest
 
 from jaxmbs.io import InputError
-from jaxmbs.study import lock, read, run, storage
+from jaxmbs.study import read, run
+from jaxmbs.study.folder import lock, storage
 from tests.security.conftest import STUDY, listing
 from tests.security.test_names import USES
 

@@ -11,9 +11,10 @@ import jaxmbs as mbs
 from jaxmbs.errors import ModelWarning
 from jaxmbs.io import InputError
 from jaxmbs.io.names import fault, within
-from jaxmbs.study import read, report, resume, storage
-from jaxmbs.study import store as stores
-from jaxmbs.study.examination import examined
+from jaxmbs.study import read, report, resume
+from jaxmbs.study.folder import storage
+from jaxmbs.study.results import store as stores
+from jaxmbs.study.results.examination import examined
 from tests.security.conftest import DATA, MODULE, STUDY, forge, listing, sha
 
 USES = {

@@ -11,7 +11,9 @@ from pathlib import Path
 import psutil
 
 _FORKS = multiprocessing.get_context("forkserver")
-_FORKS.set_forkserver_preload(["jaxmbs.study.batch", "jaxmbs.study.report", "jaxmbs.study.page", __name__])
+_FORKS.set_forkserver_preload(
+    ["jaxmbs.study.samples.batch", "jaxmbs.study.reports.report", "jaxmbs.study.reports.page", __name__]
+)
 
 
 def killed(arguments: list[str], moment: float, said: Path) -> bool:

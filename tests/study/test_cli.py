@@ -21,9 +21,10 @@ from jaxmbs.cli import app, common
 from jaxmbs.cli.commands import simulate
 from jaxmbs.cli.show import one_run, one_run_document
 from jaxmbs.simulate import Status
-from jaxmbs.study import read, repeat, store
-from jaxmbs.study.provenance import signed
-from jaxmbs.study.repeat import write
+from jaxmbs.study import read, repeat
+from jaxmbs.study.results import store
+from jaxmbs.study.results.provenance import signed
+from jaxmbs.study.samples.repeat import write
 from jaxmbs.study.units import unit
 from tests.study.conftest import CART, EXAMPLE, environment
 

@@ -13,10 +13,10 @@ import pytest
 
 from jaxmbs.io import InputError
 from jaxmbs.study import read, report, resume, run
-from jaxmbs.study import store as stores
-from jaxmbs.study.cluster import connected, devices
-from jaxmbs.study.comparison import compared
-from jaxmbs.study.provenance import signed
+from jaxmbs.study.results import store as stores
+from jaxmbs.study.results.provenance import signed
+from jaxmbs.study.runs.cluster import connected, devices
+from jaxmbs.study.statistics.comparison import compared
 from tests.study.conftest import CART, ROOT, cli, environment
 
 distributed = pytest.importorskip("distributed")
@@ -64,8 +64,8 @@ def test_two_processes_write_the_bits_of_one_and_one_is_killed(cluster, file, tm
 
 def test_workers_of_another_kind_are_refused(tmp_path, file):
     """In this process, as a worker would: a run that began elsewhere is not mixed in silence."""
-    from jaxmbs.study.cluster import _chunk, note
-    from jaxmbs.study.provenance import provenance
+    from jaxmbs.study.results.provenance import provenance
+    from jaxmbs.study.runs.cluster import _chunk, note
 
     study = read(file)
     record = signed(provenance(study, 128, 64) | {"device": "gpu: another"})
@@ -86,7 +86,7 @@ def test_workers_of_another_kind_are_refused(tmp_path, file):
     ("address", "said"), [("local:x", "no number of processes"), ("tcp://127.0.0.1:1", "no scheduler")]
 )
 def test_no_cluster(file, tmp_path, monkeypatch, address, said):
-    monkeypatch.setattr("jaxmbs.study.cluster._WAIT", 0.5)
+    monkeypatch.setattr("jaxmbs.study.runs.cluster._WAIT", 0.5)
     with pytest.raises(InputError, match=said):
         run(read(file), 64, tmp_path / "run", 64, cluster=address)
     assert not (tmp_path / "run" / "results.zarr").exists()
@@ -143,7 +143,7 @@ def test_workers_that_keep_dying(file, tmp_path, monkeypatch):
     import dask
 
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")])))
-    monkeypatch.setattr("jaxmbs.study.cluster._chunk", dying)
+    monkeypatch.setattr("jaxmbs.study.runs.cluster._chunk", dying)
     settings = dask.config.set({"distributed.scheduler.allowed-failures": 0})
     options = {"threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": 50}
     with (

@@ -19,8 +19,8 @@ from scipy.stats import beta
 from jaxmbs.batching import kept
 from jaxmbs.io import InputError
 from jaxmbs.study import read, resume, run
-from jaxmbs.study.examination import examined
-from jaxmbs.study.templates import about
+from jaxmbs.study.problem.templates import about
+from jaxmbs.study.results.examination import examined
 from tests.study.conftest import CART, EXAMPLE, ROOT, environment
 from tests.study.killing import killed
 
@@ -155,7 +155,8 @@ def test_start_up_imports_only_what_a_command_needs():
     assert not imported("--help") & {"jax", "numpy", "pydantic", "zarr", "rich.table"}
     computing = {"xarray", "lineax", "sympy", "jaxmbs.public", "jaxmbs.dynamics.trees", "jaxmbs.simulate.solution"}
     assert not imported("info", str(EXAMPLE)) & {"zarr", "matplotlib", "scipy", *computing}
-    code = "import sys, jaxmbs.study.damage, jaxmbs.study.page; print(*sys.modules)"  # what each report imports
+    # what each report imports
+    code = "import sys, jaxmbs.study.results.damage, jaxmbs.study.reports.page; print(*sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT, encoding="utf-8"
     )

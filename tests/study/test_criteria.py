@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from jaxmbs.study.criteria import parse
+from jaxmbs.study.problem.criteria import parse
 from jaxmbs.study.units import UNITS, si, unit
 
 QUANTITIES = {"clearance": "length", "tip_off_rate": "angular rate", "ratio": "number"}

@@ -13,14 +13,16 @@ import pytest
 import xarray as xr
 
 from jaxmbs.io import InputError
-from jaxmbs.study import damage as checking
-from jaxmbs.study import examination, read, report, resume, run, storage
-from jaxmbs.study import store as stores
-from jaxmbs.study.checksums import checksums
-from jaxmbs.study.damage import damage
-from jaxmbs.study.estimate import check, estimate
-from jaxmbs.study.examination import examined
-from jaxmbs.study.provenance import signed
+from jaxmbs.study import read, report, resume, run
+from jaxmbs.study.folder import storage
+from jaxmbs.study.folder.checksums import checksums
+from jaxmbs.study.results import damage as checking
+from jaxmbs.study.results import examination
+from jaxmbs.study.results import store as stores
+from jaxmbs.study.results.damage import damage
+from jaxmbs.study.results.examination import examined
+from jaxmbs.study.results.provenance import signed
+from jaxmbs.study.runs.estimate import check, estimate
 from tests.study.conftest import CART, environment
 
 N, ROWS = 150, 64  # the last chunk is not full
@@ -204,7 +206,7 @@ def test_a_checksum_depends_on_every_bit_name_place_and_study():
 HOLD = """
 import sys
 from pathlib import Path
-from jaxmbs.study.lock import held
+from jaxmbs.study.folder.lock import held
 with held(Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()
@@ -379,7 +381,7 @@ def test_a_full_disk_has_its_remedy_wherever_it_is_met(whole, folder, tmp_path, 
         raise OSError(number, "No space left on device")
 
     study = read(whole / "study.toml")
-    for module in (stores, storage, sys.modules["jaxmbs.study.report"]):
+    for module in (stores, storage, sys.modules["jaxmbs.study.reports.report"]):
         monkeypatch.setattr(module, "write_whole", full)
     for use in (lambda: run(study, N, tmp_path / "new", ROWS), lambda: report(folder)):
         with pytest.raises(InputError, match=r"the disk is full.*make room"):

@@ -9,9 +9,9 @@ import jaxmbs as mbs
 from jaxmbs.io import InputError
 from jaxmbs.spatial import from_quaternion
 from jaxmbs.study import read
-from jaxmbs.study.batch import halves, instances, study_key
 from jaxmbs.study.outputs.folding import folded
-from jaxmbs.study.targets import Numbers, _tilted_rotation, quaternion_times, rotation_of
+from jaxmbs.study.samples.batch import halves, instances, study_key
+from jaxmbs.study.sampling.targets import Numbers, _tilted_rotation, quaternion_times, rotation_of
 
 N = 2000
 

@@ -7,8 +7,8 @@ import pytest
 
 from jaxmbs.io.errors import InputError
 from jaxmbs.study import read, run
-from jaxmbs.study.comparison import compared, table
-from jaxmbs.study.equivalence import Within, means_apart, tolerances, verdict
+from jaxmbs.study.statistics.comparison import compared, table
+from jaxmbs.study.statistics.equivalence import Within, means_apart, tolerances, verdict
 from jaxmbs.study.units import unit
 from tests.study.conftest import CART
 from tests.study.test_said import printed

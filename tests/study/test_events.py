@@ -11,9 +11,9 @@ import zarr
 
 from jaxmbs.io.errors import InputError
 from jaxmbs.study import read, repeat, report, resume, run
-from jaxmbs.study import store as stores
-from jaxmbs.study.examination import examined
-from jaxmbs.study.provenance import signed
+from jaxmbs.study.results import store as stores
+from jaxmbs.study.results.examination import examined
+from jaxmbs.study.results.provenance import signed
 from tests.study.conftest import CART
 
 LATCHING = CART.replace("damping = 0.5", "damping = 0.0").replace(

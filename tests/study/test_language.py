@@ -12,7 +12,6 @@ from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.spatial import Matrix3, Vector3
 from jaxmbs.study import read, repeat, run
-from jaxmbs.study.criteria import parse
 from jaxmbs.study.outputs import (
     Attitude,
     Ball,
@@ -30,6 +29,7 @@ from jaxmbs.study.outputs import (
 from jaxmbs.study.outputs.attitude import SEQUENCES
 from jaxmbs.study.outputs.folding import _margin
 from jaxmbs.study.outputs.gap import signed_distance
+from jaxmbs.study.problem.criteria import parse
 from tests.study.conftest import CART
 
 CORNERS = np.random.default_rng(3).normal(size=(8, 3)) * 0.4

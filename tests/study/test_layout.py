@@ -11,13 +11,13 @@ import xarray as xr
 
 from jaxmbs.io import InputError
 from jaxmbs.study import read, report, resume, run, sensitivity
-from jaxmbs.study import store as stores
-from jaxmbs.study.comparison import compared
-from jaxmbs.study.damage import damage
-from jaxmbs.study.examination import examined
-from jaxmbs.study.layout import OWN, labels
-from jaxmbs.study.provenance import salt
-from jaxmbs.study.statistics import document
+from jaxmbs.study.folder.layout import OWN, labels
+from jaxmbs.study.results import store as stores
+from jaxmbs.study.results.damage import damage
+from jaxmbs.study.results.examination import examined
+from jaxmbs.study.results.provenance import salt
+from jaxmbs.study.statistics.comparison import compared
+from jaxmbs.study.statistics.summary import document
 from tests.study.conftest import CART
 
 N, ROWS = 100, 64
@@ -117,7 +117,7 @@ def test_a_data_file_may_be_called_as_the_runs_own(tmp_path, name):
 
 
 def _new(file, folder):
-    from jaxmbs.study.provenance import provenance
+    from jaxmbs.study.results.provenance import provenance
 
     study = read(file, trust=True).of_size(N)
     return study, folder, provenance(study, N, ROWS)

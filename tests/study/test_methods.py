@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from jaxmbs.study import read
-from jaxmbs.study.repeat import repeat
+from jaxmbs.study.samples.repeat import repeat
 
 
 @pytest.mark.slow

@@ -12,14 +12,23 @@ from scipy import stats
 
 from jaxmbs.io import InputError
 from jaxmbs.simulate.status import Status
-from jaxmbs.study import columns, plots, read, report, resume, run
-from jaxmbs.study import order_statistics as orders
-from jaxmbs.study.columns import Column, at_ranks, quantiles
-from jaxmbs.study.layout import labels
-from jaxmbs.study.order_statistics import anytime_interval, discards, interval, samples_needed, settled, tolerance
-from jaxmbs.study.statistics import converging, document, extremes, summarize, worst
-from jaxmbs.study.stopping import Stopping
-from jaxmbs.study.store import NOT_RUN
+from jaxmbs.study import read, report, resume, run
+from jaxmbs.study.folder.layout import labels
+from jaxmbs.study.reports import plots
+from jaxmbs.study.results import columns
+from jaxmbs.study.results.columns import Column, at_ranks, quantiles
+from jaxmbs.study.results.store import NOT_RUN
+from jaxmbs.study.runs.stopping import Stopping
+from jaxmbs.study.statistics import order_statistics as orders
+from jaxmbs.study.statistics.order_statistics import (
+    anytime_interval,
+    discards,
+    interval,
+    samples_needed,
+    settled,
+    tolerance,
+)
+from jaxmbs.study.statistics.summary import converging, document, extremes, summarize, worst
 from tests.study.conftest import CART, ROOT, environment
 
 STUDIES = 1000

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from jaxmbs.study import read, report, run
-from jaxmbs.study.origin import commit, origin
+from jaxmbs.study.results.origin import commit, origin
 from tests.study.conftest import CART
 
 

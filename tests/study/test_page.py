@@ -9,12 +9,12 @@ import zarr
 from scipy.stats import binomtest
 
 from jaxmbs.study import read, report, run
-from jaxmbs.study import store as stores
-from jaxmbs.study.audit import audit
-from jaxmbs.study.drivers import noise, number_of_slices, ranked
-from jaxmbs.study.page_style import COLOURS, themed
-from jaxmbs.study.statistics import first_draws, summarize
-from jaxmbs.study.words import said_in_the_file
+from jaxmbs.study.problem.words import said_in_the_file
+from jaxmbs.study.reports.page_style import COLOURS, themed
+from jaxmbs.study.results import store as stores
+from jaxmbs.study.samples.audit import audit
+from jaxmbs.study.statistics.drivers import noise, number_of_slices, ranked
+from jaxmbs.study.statistics.summary import first_draws, summarize
 from tests.study.conftest import CART, EXAMPLE
 
 STUDY = CART.replace('"speed < 0.9 m/s"]', '"0.5 < speed < 0.9 m/s in 50 %", "|reach| < 1 m"]').replace(

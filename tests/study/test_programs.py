@@ -10,9 +10,9 @@ from jaxmbs.batching import kept
 from jaxmbs.batching.content import NotKnownError, digest
 from jaxmbs.cli.common import Voice, say_what_is_not_kept
 from jaxmbs.study import read
-from jaxmbs.study.batch import compiled
-from jaxmbs.study.programs import content
-from jaxmbs.study.rare import limit_state_of
+from jaxmbs.study.problem.programs import content
+from jaxmbs.study.reliability.rare import limit_state_of
+from jaxmbs.study.samples.batch import compiled
 
 OTHER = """
 [[mechanism.bodies]]

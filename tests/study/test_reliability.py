@@ -152,7 +152,7 @@ def test_intervals_hold_the_probabilities_of_published_problems(name):
 
 def test_flat_boundaries_that_samples_contradict_say_so():
     """Beyond a radius, a flat boundary has a fraction of the failures; a plane's is what the samples find."""
-    beside = import_module("jaxmbs.study.rare")._beside
+    beside = import_module("jaxmbs.study.reliability.rare")._beside
     for fn, said in ((PROBLEMS["outside"].g, True), (lambda u: 4.0 - u[..., 0], False)):
         g = LimitState(fn, None, 2)
         flat = first_order(g, design_points(g, near=np.array([[4.0, 0.1]])))

@@ -11,13 +11,13 @@ import pytest
 from rich.console import Console
 
 from jaxmbs.study import read, report, run
-from jaxmbs.study import repeated as repeats
-from jaxmbs.study import store as stores
-from jaxmbs.study.criteria import parse
-from jaxmbs.study.drivers import explained
-from jaxmbs.study.plots import histogram
-from jaxmbs.study.report import table
-from jaxmbs.study.statistics import document, extremes, summarize, verdict
+from jaxmbs.study.problem.criteria import parse
+from jaxmbs.study.reports import repeated as repeats
+from jaxmbs.study.reports.plots import histogram
+from jaxmbs.study.reports.terminal import table
+from jaxmbs.study.results import store as stores
+from jaxmbs.study.statistics.drivers import explained
+from jaxmbs.study.statistics.summary import document, extremes, summarize, verdict
 from jaxmbs.study.units import unit
 from tests.study.conftest import CART
 

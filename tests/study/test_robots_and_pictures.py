@@ -6,8 +6,8 @@ import pytest
 import jaxmbs as mbs
 from jaxmbs.io import InputError
 from jaxmbs.study import read
-from jaxmbs.study.motion import motion
-from jaxmbs.study.repeat import repeat
+from jaxmbs.study.reports.motion import motion
+from jaxmbs.study.samples.repeat import repeat
 from tests.study.conftest import CART
 from tests.view.test_animate import glb_of, played, read_glb
 

@@ -16,11 +16,11 @@ import xarray as xr
 import jaxmbs as mbs
 from jaxmbs.io import InputError
 from jaxmbs.study import read, repeat, resume, run
-from jaxmbs.study.batch import Compiled, most_blocks
-from jaxmbs.study.layout import ANEW
-from jaxmbs.study.provenance import intact, provenance, signed
-from jaxmbs.study.run import _Pace
-from jaxmbs.study.store import NOT_RUN, Store
+from jaxmbs.study.folder.layout import ANEW
+from jaxmbs.study.results.provenance import intact, provenance, signed
+from jaxmbs.study.results.store import NOT_RUN, Store
+from jaxmbs.study.runs.run import _Pace
+from jaxmbs.study.samples.batch import Compiled, most_blocks
 from tests.study.conftest import cli, environment
 
 ROWS = 64

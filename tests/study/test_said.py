@@ -13,10 +13,10 @@ from rich.console import Console
 
 from jaxmbs.cli.describe import described
 from jaxmbs.study import read, report, run
-from jaxmbs.study.comparison import compared
-from jaxmbs.study.comparison import table as compared_table
-from jaxmbs.study.report import notes
-from jaxmbs.study.statistics import summarize, verdict
+from jaxmbs.study.reports.terminal import notes
+from jaxmbs.study.statistics.comparison import compared
+from jaxmbs.study.statistics.comparison import table as compared_table
+from jaxmbs.study.statistics.summary import summarize, verdict
 from tests.study.conftest import CART
 
 

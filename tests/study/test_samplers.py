@@ -7,8 +7,7 @@ import pytest
 from scipy import stats
 
 from jaxmbs.study import read
-from jaxmbs.study.batch import halves, study_key
-from jaxmbs.study.distributions import (
+from jaxmbs.study.distributions.base import (
     LARGEST_NORMAL,
     Lognormal,
     Normal,
@@ -17,6 +16,7 @@ from jaxmbs.study.distributions import (
     component_keys,
     variates,
 )
+from jaxmbs.study.samples.batch import halves, study_key
 
 N = 20_000
 # distribution table, neutral value, law that the draws must have; one for every kind of each

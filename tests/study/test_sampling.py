@@ -9,12 +9,12 @@ from scipy.stats.qmc import discrepancy
 
 from jaxmbs.io import InputError
 from jaxmbs.study import read, run
-from jaxmbs.study import store as stores
-from jaxmbs.study.batch import draws_of, halves, study_key
-from jaxmbs.study.distributions import Normal, Uniform, quantiles
-from jaxmbs.study.provenance import provenance
+from jaxmbs.study.distributions.base import Normal, Uniform, quantiles
+from jaxmbs.study.distributions.tables import Discrete, Empirical, Mixture, Part, columns
+from jaxmbs.study.results import store as stores
+from jaxmbs.study.results.provenance import provenance
+from jaxmbs.study.samples.batch import draws_of, halves, study_key
 from jaxmbs.study.sampling.designs import Design, permuted
-from jaxmbs.study.sampling.tables import Discrete, Empirical, Mixture, Part, columns
 from tests.study.test_samplers import drawn
 
 N = 20_000

@@ -7,11 +7,11 @@ import pytest
 
 from jaxmbs.io import InputError
 from jaxmbs.study import read, report, resume, run
-from jaxmbs.study import store as stores
-from jaxmbs.study.checksums import CHECKSUM, checksums
-from jaxmbs.study.examination import examined
-from jaxmbs.study.provenance import salt, signed
-from jaxmbs.study.seal import fault_of_marked, key_of, marked
+from jaxmbs.study.folder.checksums import CHECKSUM, checksums
+from jaxmbs.study.folder.seal import fault_of_marked, key_of, marked
+from jaxmbs.study.results import store as stores
+from jaxmbs.study.results.examination import examined
+from jaxmbs.study.results.provenance import salt, signed
 from tests.study.conftest import CART
 
 N, ROWS = 100, 64

@@ -6,9 +6,9 @@ from scipy import stats
 
 from jaxmbs.io import InputError
 from jaxmbs.study import read, run
-from jaxmbs.study.comparison import compared, paired_numbers, paired_shares
 from jaxmbs.study.sampling.designs import Design
-from jaxmbs.study.sensitivity import elementary_effects, sensitivity, sobol_indices
+from jaxmbs.study.statistics.comparison import compared, paired_numbers, paired_shares
+from jaxmbs.study.statistics.sensitivity import elementary_effects, sensitivity, sobol_indices
 
 NAMES = ("a", "b", "c")
 
@@ -191,7 +191,7 @@ def test_a_rare_failure_of_a_study(separation, command, pair):
 
 @pytest.mark.slow
 def test_derivatives_of_a_study(separation):
-    from jaxmbs.study.sensitivity import derivatives
+    from jaxmbs.study.statistics.sensitivity import derivatives
 
     (slopes,) = derivatives(read(separation()), 5).values()
     assert np.allclose(slopes[:, 0], -0.1) and np.all(slopes[:, 1] < 0)

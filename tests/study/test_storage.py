@@ -11,10 +11,11 @@ from types import SimpleNamespace
 import pytest
 
 from jaxmbs.io import InputError
-from jaxmbs.study import lock, read, resume, run, storage
-from jaxmbs.study import store as stores
-from jaxmbs.study.comparison import compared
-from jaxmbs.study.examination import examined
+from jaxmbs.study import read, resume, run
+from jaxmbs.study.folder import lock, storage
+from jaxmbs.study.results import store as stores
+from jaxmbs.study.results.examination import examined
+from jaxmbs.study.statistics.comparison import compared
 from tests.study.conftest import CART, cli, environment
 
 upath = pytest.importorskip("upath")
@@ -27,7 +28,7 @@ MODULE = "import jaxmbs as mbs\n"
 def one_date():
     """All runs were begun at one instant, which their records tell."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("jaxmbs.study.provenance.origin", lambda study: {"date": "2000-01-01T00:00:00+00:00"})
+        patch.setattr("jaxmbs.study.results.provenance.origin", lambda study: {"date": "2000-01-01T00:00:00+00:00"})
         yield
 
 

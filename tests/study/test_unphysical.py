@@ -11,11 +11,11 @@ from rich.console import Console
 import jaxmbs as mbs
 from jaxmbs.io import InputError
 from jaxmbs.study import read, repeat, run
-from jaxmbs.study import store as stores
-from jaxmbs.study.batch import instances
-from jaxmbs.study.provenance import provenance
-from jaxmbs.study.report import table
-from jaxmbs.study.statistics import summarize
+from jaxmbs.study.reports.terminal import table
+from jaxmbs.study.results import store as stores
+from jaxmbs.study.results.provenance import provenance
+from jaxmbs.study.samples.batch import instances
+from jaxmbs.study.statistics.summary import summarize
 
 STIFFNESS = 'distribution = "lognormal"\napply = "multiply"\nsigma = 0.05'
 UNPHYSICAL = int(mbs.Status.UNPHYSICAL)

@@ -8,10 +8,10 @@ import pytest
 import jaxmbs as mbs
 from jaxmbs.io.errors import InputError
 from jaxmbs.study import read, repeat, report, run
-from jaxmbs.study.batch import simulated
 from jaxmbs.study.outputs import Distance
 from jaxmbs.study.outputs.folding import folded
 from jaxmbs.study.outputs.folding import kept as kept_of
+from jaxmbs.study.samples.batch import simulated
 from tests.study.conftest import CART
 
 CALM = CART.replace("damping = 0.5", "damping = 0.0")

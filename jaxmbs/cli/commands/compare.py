@@ -25,7 +25,7 @@ def compare(
     """Compare two runs: how their files differ, and whether criteria and outputs differ by more than chance, or, with
     --within, by no more than it allows."""
     with speaking(as_json, quiet) as voice:
-        from jaxmbs.study.comparison import compared, table
+        from jaxmbs.study.statistics.comparison import compared, table
 
         found = compared(a, b, trust, within or ())
         if as_json:

@@ -21,7 +21,7 @@ def export(
 ) -> None:
     """Write all samples as a table, one row each: outputs, draws by component, status."""
     with speaking(as_json, quiet) as voice:
-        from jaxmbs.study.export import written
+        from jaxmbs.study.results.export import written
 
         paths = written(folder, csv or not parquet, parquet, out, overwrite, trust)
         voice.document({"files": list(map(str, paths))})

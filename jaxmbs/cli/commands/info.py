@@ -9,8 +9,8 @@ def info(file: File, trust: Trust = False, as_json: Json = False) -> None:
     """Show everything that a file describes: bodies, joints, forces, events, dispersions, outputs, criteria."""
     with speaking(as_json) as voice:
         from jaxmbs.cli.describe import described
-        from jaxmbs.study.contents import contents
-        from jaxmbs.study.problem import read
+        from jaxmbs.study.problem.contents import contents
+        from jaxmbs.study.problem.study import read
 
         found = read(file, need="mechanism", trust=trust)
         voice.document(contents(found) if as_json else None)

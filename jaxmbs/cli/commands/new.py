@@ -18,8 +18,8 @@ def new(
 ) -> None:
     """Write a commented file to begin with: a mechanism, a study, a separation, a deployment, a synthesis."""
     with speaking(as_json, quiet) as voice:
-        from jaxmbs.study.shell import command
-        from jaxmbs.study.templates import about, write
+        from jaxmbs.study.folder.shell import command
+        from jaxmbs.study.problem.templates import about, write
 
         if not template:
             found = about()

@@ -33,13 +33,13 @@ def rare(
     """Find how rarely a criterion is missed: probabilities down to one in ten million from a few thousand simulations."""
     with speaking(as_json, quiet) as voice, watching(voice) as told:
         told(f"reading {file}")
-        from jaxmbs.study.problem import read
+        from jaxmbs.study.problem.study import read
 
         checked = read(file, trust=trust)
         compute("float64")
         say_what_is_not_kept(checked, voice)
-        from jaxmbs.study.rare import rare as computed
-        from jaxmbs.study.rare import table
+        from jaxmbs.study.reliability.rare import rare as computed
+        from jaxmbs.study.reliability.rare import table
 
         def progress(stage: str, done: int, margin: float) -> None:
             down = "" if math.isnan(margin) else f", down to a margin of {margin:.3g}"

@@ -22,12 +22,12 @@ def report(
     """Report a run, finished or not: a table here, and DIR/report.html. A criterion fails if fewer samples meet it than it
     asks for: all samples, or a share of them ("clearance > 0.02 m in 99 %")."""
     with speaking(as_json, quiet) as voice:
-        from jaxmbs.study.store import open_folder
+        from jaxmbs.study.results.store import open_folder
 
         compute(open_folder(folder).provenance["precision"])
         from contextlib import nullcontext
 
-        from jaxmbs.study.report import report as write
+        from jaxmbs.study.reports.report import report as write
 
         with nullcontext() if as_json or quiet else console().status("writing the report"):
             written = write(folder, trust, seal)

@@ -21,12 +21,12 @@ def resume(
 ) -> None:
     """Continue an interrupted run and recompute what is damaged; the results are those of an uninterrupted run."""
     with speaking(as_json, quiet) as voice:
-        from jaxmbs.study.store import open_folder, read_study
+        from jaxmbs.study.results.store import open_folder, read_study
 
         compute(open_folder(folder).provenance["precision"])
-        from jaxmbs.study.report import table
-        from jaxmbs.study.run import resume as go_on
-        from jaxmbs.study.statistics import document
+        from jaxmbs.study.reports.terminal import table
+        from jaxmbs.study.runs.run import resume as go_on
+        from jaxmbs.study.statistics.summary import document
 
         with progress(voice, folder, trust) as told:
             store = go_on(folder, other_versions, told, trust, wait, cluster, seal)

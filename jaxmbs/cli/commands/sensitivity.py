@@ -9,11 +9,11 @@ def sensitivity(folder: Folder, trust: Trust = False, as_json: Json = False, qui
     """Show which inputs drive each output of a run: Sobol indices (design = "saltelli" in the file), Morris' effects
     (design = "morris"), rank correlations otherwise."""
     with speaking(as_json, quiet) as voice:
-        from jaxmbs.study.store import open_folder
+        from jaxmbs.study.results.store import open_folder
 
         compute(open_folder(folder).provenance["precision"])
-        from jaxmbs.study.sensitivity import sensitivity as computed
-        from jaxmbs.study.sensitivity import table
+        from jaxmbs.study.statistics.sensitivity import sensitivity as computed
+        from jaxmbs.study.statistics.sensitivity import table
 
         found = computed(folder, trust)
         voice.document(found)

@@ -30,9 +30,9 @@ def simulate(
 ) -> None:
     """Simulate a mechanism, or repeat one sample of a study with its full history."""
     with speaking(as_json, quiet) as voice:
-        from jaxmbs.study.problem import read
-        from jaxmbs.study.storage import is_address, place
-        from jaxmbs.study.store import open_folder, read_study
+        from jaxmbs.study.folder.storage import is_address, place
+        from jaxmbs.study.problem.study import read
+        from jaxmbs.study.results.store import open_folder, read_study
 
         store = open_folder(of) if of else None
         there = place(file)
@@ -42,13 +42,13 @@ def simulate(
             study = read(file, need="simulation", trust=trust)
         _check_sample(study, store, sample, file)
         study = study.of_size(store.n) if store else study
-        from jaxmbs.study.estimate import check_history
-        from jaxmbs.study.repeat import check_name, repeat, write
+        from jaxmbs.study.runs.estimate import check_history
+        from jaxmbs.study.samples.repeat import check_name, repeat, write
 
         path = out or Path(file.stem + (f"_sample_{sample}" if sample is not None else "") + ".csv")
         check_name(path, overwrite)
         if animate:
-            from jaxmbs.study.motion import check_picture
+            from jaxmbs.study.reports.motion import check_picture
 
             check_picture(animate)
         check_history(study)
@@ -59,7 +59,7 @@ def simulate(
         write(study, history, path, overwrite=overwrite)
         written = {"history": path}
         if animate:
-            from jaxmbs.study.motion import motion, plots_with_coordinates
+            from jaxmbs.study.reports.motion import motion, plots_with_coordinates
             from jaxmbs.view import animate as draw
             from jaxmbs.view.animate import FILMS
 

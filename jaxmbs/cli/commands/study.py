@@ -50,21 +50,21 @@ def study(
 ) -> None:
     """Run a Monte Carlo study."""
     with speaking(as_json, quiet) as voice:
-        from jaxmbs.study.problem import read
+        from jaxmbs.study.problem.study import read
 
         checked = read(file, trust=trust).of_size(n)
         n = checked.n or 0
-        from jaxmbs.study.estimate import check
-        from jaxmbs.study.storage import place
+        from jaxmbs.study.folder.storage import place
+        from jaxmbs.study.runs.estimate import check
 
         there = place(out)
         check(checked, n, block_rows or 0, precision, there)
         compute(precision)
         say_what_is_not_kept(checked, voice)
-        from jaxmbs.study.report import table
-        from jaxmbs.study.run import run
-        from jaxmbs.study.shell import command
-        from jaxmbs.study.statistics import document
+        from jaxmbs.study.folder.shell import command
+        from jaxmbs.study.reports.terminal import table
+        from jaxmbs.study.runs.run import run
+        from jaxmbs.study.statistics.summary import document
 
         with progress(voice, out, trust) as told:
             store = run(checked, n, there, block_rows, told, wait, rule(until), cluster, trust, seal)

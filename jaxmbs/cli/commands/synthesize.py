@@ -33,9 +33,10 @@ def synthesize(
         from jaxmbs.design import pareto as front_of
         from jaxmbs.design.file import read
         from jaxmbs.design.front_report import FRONT
-        from jaxmbs.design.report import DESIGN, table, written
+        from jaxmbs.design.report import DESIGN, written
         from jaxmbs.design.report import as_json as record
         from jaxmbs.design.tally import counting
+        from jaxmbs.design.terminal import table
         from jaxmbs.io.errors import InputError, Problem
 
         found = read(file, trust=trust)

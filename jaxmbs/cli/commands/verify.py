@@ -23,7 +23,7 @@ def verify(
     """Show what a run's folder contains, and whether every number in it is the one that was computed."""
     with speaking(as_json, quiet) as voice:
         from jaxmbs.cli.show import inventory
-        from jaxmbs.study.examination import examined
+        from jaxmbs.study.results.examination import examined
 
         if mend:
             say("warning: --mend is now called --repair, and goes in a later version", problems())

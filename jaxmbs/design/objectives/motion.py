@@ -19,8 +19,8 @@ from jaxmbs.study.outputs.event_time import EventTime as TimeOfEvent
 
 if TYPE_CHECKING:
     from jaxmbs.model import Model
-    from jaxmbs.study.criteria import Criterion
     from jaxmbs.study.outputs.base import Output
+    from jaxmbs.study.problem.criteria import Criterion
 
 Array = Any
 STATISTICS = ("each", "mean", "worst", "quantile")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
 
+from jaxmbs.io.errors import choices
 from jaxmbs.model.fields import element, field
 from jaxmbs.model.joints import Joint
 from jaxmbs.model.kinds import Kind
@@ -34,8 +35,6 @@ class EventTime(OfState):
             yield "reduce", "an event has one time; leave it out"
 
     def unfit(self, model: Model) -> Iterator[tuple[str, str]]:
-        from jaxmbs.io.errors import choices
-
         if self.event not in model.event_names:
             yield "event", f'there is no event "{self.event}"; {choices(self.event, model.event_names, "events")}'
 

@@ -1,4 +1,7 @@
-"""Outputs over a motion: measured at every time, and reduced to one number each."""
+"""Outputs over a motion: measured at every time, and reduced to one number each.
+
+The dynamics are imported when a motion is measured, so that a study is read and described without them.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ from jaxmbs.study.outputs.reductions import EXTREMES
 
 if TYPE_CHECKING:
     from jaxmbs.model import Mode, Model
-    from jaxmbs.study.criteria import Criterion
+    from jaxmbs.study.problem.criteria import Criterion
 
 TIME = "t"  # the time, in a condition
 EVENT_COUNTS, EVENT_TIMES = "event_counts", "event_times"  # per sample: how often each event happened, and when first

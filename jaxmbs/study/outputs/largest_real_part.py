@@ -1,4 +1,7 @@
-"""Stability as an output of a study: whether small motions about the start grow."""
+"""Stability as an output of a study: whether small motions about the start grow.
+
+What finds rest and modes is imported when they are wanted, so that a study is read without it.
+"""
 
 from __future__ import annotations
 

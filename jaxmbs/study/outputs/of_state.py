@@ -1,4 +1,7 @@
-"""Outputs that need more than bodies and joints: forces in elements, reactions of joints, momentum."""
+"""Outputs that need more than bodies and joints: forces in elements, reactions of joints, momentum.
+
+The dynamics are imported when a motion is measured, so that a study is read and described without them.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import jax.numpy as jnp
 
+from jaxmbs.io.errors import choices
 from jaxmbs.model.fields import element, field
-from jaxmbs.model.forces.base import WORLD, Force
+from jaxmbs.model.forces.base import WORLD, Force, Scene
 from jaxmbs.model.joints import Joint
 from jaxmbs.model.kinds import Kind
 from jaxmbs.spatial import ZERO3, Vector3
@@ -50,8 +54,6 @@ class ElementForce(OfState):
         return "force" if self.part == "force" else "moment"
 
     def unfit(self, model: Model) -> Iterator[tuple[str, str]]:
-        from jaxmbs.io.errors import choices
-
         forces = {f.name: f.element for f in model.structure.forces}
         if self.name not in forces:
             yield "name", f'there is no force element "{self.name}"; {choices(self.name, forces, "force elements")}'
@@ -116,8 +118,6 @@ class Momentum(OfState):
         return "impulse" if self.part == "linear" else "angular impulse"
 
     def of_state(self, state: TreeScene, model: Model, mode: Mode | None) -> tuple[Scalar, Scalar]:
-        from jaxmbs.model.forces.base import Scene
-
         named = {b: state.body(b) for b in (self.body, self.relative_to) if b != WORLD}
         scene: Any = Scene(state.t, named, {}, {}, (), ())
         values = state.tree.values

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from jaxmbs.study.samples.blocks import BLOCK, in_blocks
+
 Array = Any
-BLOCK = 256  # points that are computed at once, so that one compiled program serves any number of them
 FEW = 16  # block for so few points: a second program costs less than computing many unneeded points
 _STEP = 1e-3  # of finite differences, in standard deviations; errors are about 1e-7
 
@@ -94,15 +95,3 @@ def limit_state(fn: Callable[[Array], Array], inputs: int) -> LimitState:
         return BLOCK if len(u) > FEW else FEW
 
     return LimitState(lambda u: in_blocks(values, u, rows(u)), lambda u: in_blocks(gradients, u, rows(u)), inputs)
-
-
-def in_blocks(fn: Callable[[np.ndarray], Any], u: np.ndarray, rows: int = BLOCK) -> Any:
-    """fn of points u (m, ...), computed in blocks of one shape."""
-    import jax
-
-    parts = []
-    for first in range(0, len(u), rows):
-        own = u[first : first + rows]
-        full = np.concatenate([own, np.repeat(own[-1:], rows - len(own), axis=0)])
-        parts.append(jax.tree.map(lambda x, n=len(own): np.asarray(x)[:n], fn(full)))
-    return jax.tree.map(lambda *x: np.concatenate(x), *parts)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from jaxmbs.study.order_statistics import interval
 from jaxmbs.study.reliability.limit_state import Estimate, LimitState
 from jaxmbs.study.reliability.search import Search
+from jaxmbs.study.statistics.order_statistics import interval
 
 _FLAG = "the output is a flag: levels cannot be set, and plain samples tell no more than this"
 _FLAT = (

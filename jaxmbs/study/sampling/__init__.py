@@ -1,1 +1,1 @@
-"""Where samples lie: distributions of single draws, correlations of draws, and designs of all samples."""
+"""Where samples lie: what a dispersion acts on, correlations of draws, and designs of all samples."""

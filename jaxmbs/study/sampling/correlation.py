@@ -11,7 +11,7 @@ from jax.scipy.special import erf, erfinv
 
 from jaxmbs.io.errors import InputError, Problem, choices, dotted
 from jaxmbs.io.tables import Matrix, Table, stated
-from jaxmbs.study.distributions import least_uniform, not_a_covariance
+from jaxmbs.study.distributions.base import least_uniform, not_a_covariance
 
 Array = Any
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from jaxmbs.io.errors import InputError, Problem
-from jaxmbs.study.checksums import mixed
+from jaxmbs.study.mixing import mixed
 
 if TYPE_CHECKING:
     from scipy.stats.qmc import QMCEngine

@@ -10,10 +10,10 @@ import numpy as np
 
 from jaxmbs.io.errors import InputError, Problem, dotted
 from jaxmbs.io.names import beside
-from jaxmbs.study import dispersions
-from jaxmbs.study.dispersions import Dispersions
+from jaxmbs.study.distributions.tables import Empirical
+from jaxmbs.study.sampling import dispersions
 from jaxmbs.study.sampling.designs import RANDOM
-from jaxmbs.study.sampling.tables import Empirical
+from jaxmbs.study.sampling.dispersions import Dispersions
 
 if TYPE_CHECKING:
     from jaxmbs.model import Model

@@ -1,0 +1,152 @@
+"""Distributions of a study file other than those with a formula: values with weights, measured data, mixtures."""
+
+from __future__ import annotations
+
+import csv
+import functools
+import io
+import operator
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import Field
+
+from jaxmbs.io.errors import choices
+from jaxmbs.io.tables import Numbers, Positive, Table, stated
+from jaxmbs.study.distributions.base import (
+    Components,
+    Distribution,
+    Lognormal,
+    Normal,
+    TruncatedNormal,
+    Uniform,
+    named,
+)
+from jaxmbs.study.distributions.laws import Law, Line, Mixed, Steps
+
+_FEWEST = 2  # measured values, or parts of a mixture
+
+
+class Discrete(Distribution):
+    """One of several values, each with its weight."""
+
+    distribution: Literal["discrete"] = named()
+    values: Numbers = stated("list of numbers", "the values")
+    weights: Numbers | None = stated("list of numbers", "how often each occurs; all alike by default", default=None)
+
+    def components(self, neutral: np.ndarray, factor: float) -> Components:
+        shares = _shares("weights", self.weights or (1.0,) * len(self.values), len(self.values))
+        order = np.argsort(self.values, kind="stable")
+        law = Steps(np.asarray(self.values)[order] * factor, shares[order])
+        return Components.of_laws([law] * len(neutral))
+
+
+class Empirical(Distribution):
+    """Measured values: columns of a CSV file next to the study, with a header line."""
+
+    distribution: Literal["empirical"] = named()
+    file: str = stated("file name", "CSV file beside this one, with names in its first line")
+    columns: list[str] = stated(
+        "list of names", "one column; or one for each component, and rows of the file are drawn whole"
+    )
+    between: bool = stated(
+        "true or false", "also numbers between the measured ones, all gaps alike; else those alone", default=False
+    )
+
+    @property
+    def whole_rows(self) -> bool:
+        """Whether the numbers of one row are drawn together: one random number for all of them."""
+        return len(self.columns) > 1 or bool(self.draw)
+
+    def components(self, neutral: np.ndarray, factor: float) -> Components:
+        k = len(neutral)
+        if len(self.columns) not in (1, k):
+            raise ValueError(f"columns = {self.columns} are {len(self.columns)}, the target has {k}; name {k}, or one")
+        if self.between and self.whole_rows:
+            raise ValueError("between = true and rows that are drawn whole exclude one another; leave out `between`")
+        data = [x * factor for x in columns(Path(self.file), self.columns)]
+        m = len(data[0])
+        laws: list[Law] = (
+            [Steps(x, np.full(m, 1 / m)) for x in data]
+            if self.whole_rows
+            else [Line(np.sort(x)) if self.between else Steps(np.sort(x), np.full(m, 1 / m)) for x in data]
+        )
+        return Components.of_laws(laws * (k // len(laws)))
+
+
+class Part(Table):
+    """One distribution of a mixture."""
+
+    weight: Positive = stated("number > 0", "how often the part is drawn, beside the others")
+    of: Annotated[Normal | TruncatedNormal | Uniform | Lognormal, Field(discriminator="distribution")] = stated(
+        "table", "its distribution"
+    )
+
+
+class Mixture(Distribution):
+    """Draws from one of several distributions, chosen at random: lots, sound and weak units."""
+
+    distribution: Literal["mixture"] = named()
+    parts: list[Part] = stated("list of tables", "the distributions, each with its weight")
+
+    def components(self, neutral: np.ndarray, factor: float) -> Components:
+        if len(self.parts) < _FEWEST:
+            raise ValueError("parts has fewer than two distributions; write a table for each")
+        for part in self.parts:
+            own = part.of.model_fields_set & set(Distribution.model_fields) | part.of.model_fields_set & {"covariance"}
+            if own:
+                raise ValueError(f"`{min(own)}` of a part belongs to the mixture; write it beside `parts`")
+        shares = _shares("weight", tuple(p.weight for p in self.parts), len(self.parts))
+        rows = [part.of.components(neutral, factor) for part in self.parts]
+        return Components.of_laws(
+            [Mixed(Components.join([r.row(i) for r in rows]), shares) for i in range(len(neutral))]
+        )
+
+
+DISTRIBUTIONS = (Normal, TruncatedNormal, Uniform, Lognormal, Discrete, Empirical, Mixture)
+
+
+def any_distribution(known: Iterable[type]) -> Any:
+    """Annotation of a table of one of DISTRIBUTIONS, or of a distribution among the `known` classes of modules and
+    packages."""
+    own = [c for c in known if issubclass(c, Distribution) and c not in (Distribution, *DISTRIBUTIONS)]
+    return Annotated[functools.reduce(operator.or_, (*DISTRIBUTIONS, *own)), Field(discriminator="distribution")]
+
+
+def columns(path: Path, names: list[str]) -> list[np.ndarray]:
+    """Columns of a CSV file, (rows,) each. Raises ValueError with the line and the remedy."""
+    try:
+        lines = list(csv.reader(io.StringIO(path.read_text(encoding="utf-8-sig"))))
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f'file = "{path.name}" cannot be read beside the study: {error}') from None
+    head = [name.strip() for name in lines[0]] if lines else []
+    for name in names:
+        if name not in head:
+            raise ValueError(f'"{path.name}" has no column "{name}"; {choices(name, head, "columns")}')
+    rows = [(number, row) for number, row in enumerate(lines[1:], 2) if any(cell.strip() for cell in row)]
+    if len(rows) < _FEWEST:
+        raise ValueError(f'"{path.name}" has {len(rows)} rows of numbers; a distribution needs {_FEWEST} or more')
+    found = np.empty((len(names), len(rows)))
+    for k, (number, row) in enumerate(rows):
+        for j, name in enumerate(names):
+            cell = row[head.index(name)] if head.index(name) < len(row) else ""
+            try:
+                found[j, k] = float(cell)
+            except ValueError:
+                found[j, k] = np.nan
+            if not np.isfinite(found[j, k]):
+                raise ValueError(
+                    f'"{path.name}", line {number}: {name} is "{cell}", no number; mend it or leave the row out'
+                )
+    return list(found)
+
+
+def _shares(key: str, weights: tuple[float, ...], count: int) -> np.ndarray:
+    shares = np.asarray(weights, float)
+    if len(shares) != count:
+        raise ValueError(f"{key} has {len(shares)} numbers and there are {count} values; give one for each")
+    if np.any(shares < 0) or not shares.sum() > 0:
+        raise ValueError(f"{key} = {list(weights)}: weights are zero or more, and not all zero")
+    return shares / shares.sum()

@@ -1,0 +1,1 @@
+"""What a study asks: its file, and the checked parts of it."""

@@ -1,0 +1,69 @@
+"""One motion of a study with the model that it belongs to, for pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import jaxmbs as mbs
+from jaxmbs.io.errors import InputError, Problem
+from jaxmbs.study.samples.batch import draws_of, numbers_of, placed, precision, simulated
+from jaxmbs.study.units import units_of
+from jaxmbs.view.animate import PLOTS
+
+if TYPE_CHECKING:
+    from jaxmbs.study.problem.study import Study
+    from jaxmbs.study.samples.repeat import History
+    from jaxmbs.study.sampling.targets import Numbers
+
+
+def motion(study: Study, sample: int | None = None) -> tuple[mbs.Model, mbs.Solution]:
+    """(model, motion) of a sample by its index, or of the nominal mechanism."""
+    dtype, time = precision(), study.simulation
+    model, q, v = study.model, jnp.asarray(study.q0, dtype), jnp.asarray(study.v0, dtype)
+    if sample is not None and study.dispersions.items:
+        ((model, q, v),) = mechanisms(study, numbers_of(study, draws_of(study, [sample], dtype), dtype))
+    return model, jax.jit(lambda m, q, v: simulated(time, m, q, v))(model, q, v)
+
+
+def mechanisms(study: Study, numbers: Numbers) -> list[tuple[mbs.Model, jax.Array, jax.Array]]:
+    """(model, q, v) at the start, for each of the samples with these numbers."""
+    batch, axes, q, v = placed(study, numbers)
+    own = [
+        {name: x if axes.overrides[name] is None else x[k] for name, x in batch.overrides.items()}
+        for k in range(len(q))
+    ]
+    return [(replace(batch, overrides=o), q[k], v[k]) for k, o in enumerate(own)]
+
+
+def plots_of(study: Study, values: Mapping[str, Mapping[str, np.ndarray]]) -> dict[str, dict[str, np.ndarray]]:
+    """The plots next to a picture: what the study's outputs measure, in the units of its file, for outputs that have
+    values over time: {output: {sample: (T,)}}."""
+    used = units_of(study)
+    return {
+        f"{name.replace('_', ' ')} [{used[name].name}]".removesuffix(" []"): {
+            n: x / used[name].factor for n, x in own.items()
+        }
+        for name, own in values.items()
+        if any(np.isfinite(x).any() for x in own.values())
+    }
+
+
+def plots_with_coordinates(study: Study, history: History, sample: int = 0) -> dict[str, Any]:
+    """The plots of one sample of a history: the study's own outputs, then the first coordinates."""
+    own = plots_of(study, {name: {"": x[sample]} for name, x in history.values.items()})
+    known = [(k, c) for k, c in enumerate(study.model.coordinates) if c.unit][:PLOTS]
+    found = {label: lines[""] for label, lines in own.items()}
+    return found | {f"{c.name} [{c.unit}]": history.q[sample, :, k] for k, c in known}
+
+
+def check_picture(path: Path) -> None:
+    """Raises InputError if no motion can be drawn in a file of this name."""
+    if path.suffix not in (".html", ".glb", ".gif", ".mp4"):
+        raise InputError(Problem(str(path), "the name must end with .html (a page that plays), .glb, .gif or .mp4"))

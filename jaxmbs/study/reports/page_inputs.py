@@ -1,0 +1,155 @@
+"""The second half of a report's page: inputs, events, failures, and the provenance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jaxmbs.study.folder.shell import command
+from jaxmbs.study.problem.contents import condition_said, element_said, joint_said, pose_said, said
+from jaxmbs.study.problem.words import described, said_in_the_file
+from jaxmbs.study.reports.page_style import panel, table
+from jaxmbs.study.samples.audit import audit
+from jaxmbs.study.statistics.summary import QUANTILES, Summary
+
+if TYPE_CHECKING:
+    from jaxmbs.study.problem.study import Study
+    from jaxmbs.study.results.store import Store
+    from jaxmbs.study.statistics.drivers import Drivers
+
+
+def inputs(study: Study, draws: dict[str, np.ndarray]) -> str:
+    """Table of what is dispersed, and of the numbers that were applied."""
+    found = {a.name: a for a in audit(study, draws)}
+    sources, rows = said_in_the_file(study.content), []
+    for d in study.dispersions.items:
+        a = found.get(d.name)
+        spans = [f"{low:.5g} to {high:.5g}" for low, high in zip(a.least, a.most, strict=True)] if a else []
+        changed = f"<span class={'yes' if a.changed else 'no'}>{a.changed:.1%}</span>" if a else ""
+        nominal = "<br>".join(f"{x:.5g}" for x in (a.nominal if a else np.atleast_1d(d.target.nominal).reshape(-1)))
+        what = f"<code>{escape(d.name)}</code><br>{escape(described(d))}, {d.apply}"
+        rows.append([what, escape(sources.get(d.name, "")), nominal, "<br>".join(spans), changed])
+    head = ["dispersion", "said in the file", "nominal (SI)", "applied, least to most (SI)", "changed in"]
+    note = (
+        "Applied: the numbers with which the first 2,000 samples were simulated, after all dispersions of one target."
+    )
+    return f"<p class=note>{note}</p>{panel(table(head, rows, 3), 'long')}"
+
+
+def correlations(tables: Sequence[dict[str, Any]]) -> str:
+    """Table of the correlated draws, from the contents of a file."""
+    if not tables:
+        return ""
+    rows = [[escape(", ".join(t["draws"])), t["kind"], escape(said(t["matrix"]))] for t in tables]
+    note = "Draws that go together: correlations of the normal scores, or of the ranks."
+    return f"<p class=note>{note}</p>{panel(table(['draws', 'of', 'matrix'], rows))}"
+
+
+def loops(found: Sequence[dict[str, Any]]) -> str:
+    """Table of the cut joints with their frames, from the contents of a file."""
+    if not found:
+        return ""
+    rows = []
+    for x in found:
+        ends = [escape(f"{x[f'body_{k}']} {pose_said(x[f'pose_{k}'])}".strip()) for k in "ab"]
+        rows.append([f"<code>{escape(x['name'])}</code>", escape(joint_said(x)), *ends])
+    return "<h2>Loops</h2>" + panel(table(["loop", "joint", "body a, frame in it", "body b, frame in it"], rows))
+
+
+def events(study: Study, summary: Summary, of: Sequence[dict[str, Any]]) -> str:
+    """Table of what events wait for and switch, from the contents of a file, and of how often they happened."""
+    if not of:
+        return panel("<p>None: the structure of the mechanism does not change.</p>")
+    rows = []
+    for e in of:
+        found, then = summary.events[e["name"]], "<br>".join(escape(element_said(a)) for a in e["then"])
+        share = f"{found.samples:,} of {found.of:,}" + (f" ({found.samples / found.of:.2%})" if found.of else "")
+        times = [f"{t:.5g}" if found.samples else "" for t in found.quantiles]
+        when = escape(condition_said(e))
+        rows.append([f"<code>{escape(e['name'])}</code>", when, then, share, f"{found.most:,}", *times])
+    note = (
+        "In how many of the samples that went well an event happened, how often in one of them at most, and quantiles of "
+        "the time [s] at which it happened first, over the samples in which it did."
+    )
+    head = ["event", "when", "then", "happened in", "at most", *(f"{q:.0%}" for q in QUANTILES)]
+    return f"<p class=note>{note}</p>" + panel(table(head, rows, len(QUANTILES) + 2))
+
+
+def again(store: Store, sample: int) -> str:
+    """The shell command that repeats a sample."""
+    words = store.folder / "study.toml", "--sample", sample, "--of", store.folder
+    return command("simulate", *words, record=store.provenance)
+
+
+def failures(summary: Summary, store: Store) -> str:
+    """Table of what went wrong, and in which samples first."""
+    if not summary.failed:
+        return "<p>None.</p>"
+    rows = []
+    for message, failed in summary.failed.items():
+        repeat = again(store, failed.first[0])
+        rows.append([escape(message), failed.some, f"<code>{escape(repeat)}</code>", f"{failed.count:,}"])
+    return table(["what happened", "samples", "repeat the first with", "number"], rows, 1)
+
+
+def credibility(study: Study, summary: Summary, found: dict[str, Drivers | None]) -> str:
+    """The factors of NASA-STD-7009, as far as a run can say something about them; the rest is left to those who sign."""
+    failed = sum(f.count for f in summary.failed.values())
+    widest = max((v.high - v.low for v in summary.verdicts), default=float("nan"))
+    commented = said_in_the_file(study.content)
+    sources = sum(bool(commented.get(d.name)) for d in study.dispersions.items)
+    driven = [name for name, f in found.items() if f and f.found]
+    state = "<i>to be stated by those who sign</i>"
+    rows = [
+        ["data pedigree",
+         f"{sources} of {len(study.dispersions.items)} dispersions have a comment on their source in the file"],
+        ["verification of the code", f"versions below; the tests that belong to them: {state}"],
+        ["verification of the solution",
+         f"largest error of the energy balance {summary.energy_said}; {failed:,} of {summary.done:,} samples failed, "
+         "too coarse steps among what counts as failed"],
+        ["validation", f"comparison with tests of the real system: {state}"],
+        ["uncertainty of the results",
+         f"intervals above, of sampling only; the widest is {widest:.2%} of probability. What is not dispersed is taken as "
+         "certain"],
+        ["robustness of the results", f"drivers found for {len(driven)} of {len(found)} outputs with criteria"],
+        ["history of use, management, people", state],
+    ]  # fmt: skip
+    note = "After the credibility factors of NASA-STD-7009."
+    return f"<p class=note>{note}</p>{panel(table(['factor', 'what this run shows'], rows))}"
+
+
+def provenance(study: Study, store: Store, summary: Summary) -> str:
+    """Table of what the results were made from, and with what."""
+    record = store.provenance
+    versions = ", ".join(f"{k} {v}" for k, v in record["versions"].items())
+    try:
+        finished = store.finished() or {}
+    except ValueError:
+        finished = {}
+    rows = [
+        ["study file", f"<code>{escape(str(store.folder / 'study.toml'))}</code>"],
+        ["SHA-256", f"<code>{record['file_sha256']}</code>"],
+        ["samples", f"{summary.done:,} of {record['n']:,}, in blocks of {record['block_rows']}"],
+        ["seed and generator", f"{record['seed']}, {escape(record['generator'])}"],
+        ["precision", escape(record["precision"])],
+        ["device", escape(record["device"])],
+        ["versions", escape(versions)],
+        *_origin(record.get("origin", {})),
+        [
+            "fingerprint of the results",
+            f"<code>{finished.get('fingerprint', 'not finished')}</code>, every sample checked",
+        ],
+        ["largest error of the energy balance", summary.energy_said],
+    ]
+    return table(["", ""], rows)
+
+
+def _origin(found: dict[str, Any]) -> list[list[str]]:
+    """When, on what system and from which commits a run was started."""
+    rows = [[key, escape(str(found[key]))] for key in ("date", "system", "python") if key in found]
+    called = {"study": "commit of the study's folder", "jaxmbs": "commit of jaxmbs"}
+    commits = found.get("commits", {})
+    return rows + [[said, f"<code>{escape(commits[key])}</code>"] for key, said in called.items() if key in commits]

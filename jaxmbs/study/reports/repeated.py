@@ -1,0 +1,146 @@
+"""What a report computes again: histories of the samples that matter, a band of many samples, and the motion of the
+worst one.
+
+It is saved with the results, so that the next report of the same samples is quick.
+
+What simulates and draws is imported only for reports that are not yet saved.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import zipfile
+import zlib
+from dataclasses import dataclass, field, fields
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jaxmbs.errors import ModelError
+from jaxmbs.study.folder.layout import HISTORIES
+from jaxmbs.study.folder.seal import fault_of_marked, marked
+from jaxmbs.study.folder.storage import write_whole
+from jaxmbs.study.results.provenance import salt
+
+if TYPE_CHECKING:
+    from jaxmbs.study.problem.study import Study
+    from jaxmbs.study.results.store import Store
+    from jaxmbs.study.samples.repeat import History
+    from jaxmbs.study.statistics.summary import Summary
+
+FILE = HISTORIES
+_MOST_BYTES = 1 << 30  # unpacked size of a saved file that is still read
+PLACES = ("worst", "median", "best")
+BAND = (0.0, 0.05, 0.95, 1.0)
+_POINTS = 400  # approximate number of points of a history
+_OF_A_BAND = 100  # most samples of a band
+_NUMBERS = 2e7  # most numbers in the motions of a band, which has fewer samples if they would have more
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """t (T,) [s]; samples (S,): indices of those repeated; values: what every output measures, (S, T); bands: its
+    quantiles `BAND` over the first `of_band` samples that succeeded, (4, T); motion: a page that plays, "" if nothing
+    can be drawn."""
+
+    t: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    samples: np.ndarray = field(default_factory=lambda: np.zeros(0, int))
+    of_band: int = 0
+    values: dict[str, np.ndarray] = field(default_factory=dict)
+    bands: dict[str, np.ndarray] = field(default_factory=dict)
+    motion: str = ""
+
+    def history(self, name: str, sample: int) -> np.ndarray:
+        """What an output measures in a sample, (T,)."""
+        return self.values[name][int(np.flatnonzero(self.samples == sample)[0])]
+
+
+def repeated(study: Study, store: Store, summary: Summary, picked: dict[str, tuple[int, int, int]]) -> Repeated:
+    """Histories of the picked samples {output: (worst, median, best)}; the motion is that of the worst and the median
+    sample of the first output."""
+    if not picked:
+        return Repeated()
+    samples = sorted({sample for three in picked.values() for sample in three})
+    steps = max(1, int(study.simulation.t_end / study.simulation.dt))
+    many = min(_OF_A_BAND, int(_NUMBERS / (steps * (study.model.nq + study.model.nv + len(study.outputs)))))
+    good = summary.good(max(many, 0))
+    shown = next(iter(picked.values()))[:2]
+    wanted = np.array([salt(store.provenance), *shown, *samples, 2**63, *good], np.uint64)
+    found = _kept(store, wanted)
+    return found or _made(study, store, samples, good, shown, wanted)
+
+
+def _made(
+    study: Study, store: Store, samples: list[int], good: np.ndarray, shown: tuple[int, ...], wanted: np.ndarray
+) -> Repeated:
+    from jaxmbs.study.samples.repeat import repeat
+
+    every, several = max(1, int(study.simulation.t_end / study.simulation.dt / _POINTS)), [*samples, *good.tolist()]
+    draws = list(store.draws(study, several).values())
+    history = repeat(study, several, every, np.concatenate(draws, axis=1) if draws else None)
+    s = len(samples)
+    values = {name: x[:s] for name, x in history.values.items()}
+    bands = {name: np.quantile(x[s:], BAND, axis=0) for name, x in history.values.items() if len(good) > 1}
+    found = Repeated(history.t, np.array(samples), len(good), values, bands, _motion(study, history, samples, shown))
+    with contextlib.suppress(OSError):  # a read-only folder
+        _keep(found, store, wanted)
+    return found
+
+
+def _motion(study: Study, history: History, samples: list[int], shown: tuple[int, ...]) -> str:
+    """The page of the worst sample's motion, with the median one drawn over it."""
+    import jax
+
+    from jaxmbs.study.reports.motion import mechanisms, plots_of
+    from jaxmbs.view.animate import moving_page
+
+    rows = {f"{place} (sample {i})": samples.index(i) for place, i in zip(PLACES, shown, strict=False)}
+    own = jax.tree.map(lambda x: x[list(rows.values())], history.numbers)
+    models = dict(zip(rows, [m for m, _, _ in mechanisms(study, own)], strict=True))
+    motions = {n: SimpleNamespace(t=history.t, q=history.q[k], events=None) for n, k in rows.items()}
+    plots = plots_of(study, {name: {n: x[k] for n, k in rows.items()} for name, x in history.values.items()})
+    try:
+        return moving_page(models, motions, plots)
+    except ModelError:  # a mechanism that cannot be drawn
+        return ""
+
+
+def _keep(found: Repeated, store: Store, wanted: np.ndarray) -> None:
+    arrays: dict[str, Any] = {"wanted": wanted}
+    for f in fields(found):
+        x = getattr(found, f.name)
+        if isinstance(x, dict):
+            arrays |= {f"{f.name}/{name}": y for name, y in x.items()}
+        else:
+            arrays[f.name] = np.frombuffer(x.encode(), np.uint8) if isinstance(x, str) else np.asarray(x)
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, **arrays)
+    write_whole(store.folder / FILE, marked(buffer.getvalue(), f"{salt(store.provenance):x}", store.key))
+
+
+def _kept(store: Store, wanted: np.ndarray) -> Repeated | None:
+    """What was saved for exactly these samples; None if it is missing, of other samples, or not as it was written."""
+    tables: dict[str, dict[str, np.ndarray]] = {"values": {}, "bands": {}}
+    try:
+        content = (store.folder / FILE).read_bytes()
+        if fault_of_marked(content, f"{salt(store.provenance):x}", store.key) or _unpacked(content) > _MOST_BYTES:
+            return None
+        with np.load(io.BytesIO(content), allow_pickle=False) as file:
+            if not np.array_equal(file["wanted"], wanted):
+                return None
+            for name in file.files:
+                table, _, key = name.partition("/")
+                if key:
+                    tables[table][key] = file[name]
+            motion = file["motion"].tobytes().decode()
+            return Repeated(file["t"], file["samples"], int(file["of_band"]), **tables, motion=motion)
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile, zlib.error):
+        return None
+
+
+def _unpacked(content: bytes) -> int:
+    """Unpacked size that an archive states for its content [byte]."""
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        return sum(item.file_size for item in archive.infolist())

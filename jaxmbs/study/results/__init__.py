@@ -1,0 +1,1 @@
+"""The results of a run: what they are, where they come from, whether they are sound, and their repair."""

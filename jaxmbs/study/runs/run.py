@@ -1,0 +1,224 @@
+"""Runs a study, or the remaining part of it.
+
+JAX, what computes and what speaks to a cluster are imported when they are needed: a run that is refused starts none.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import psutil
+
+from jaxmbs.io.errors import InputError, Problem
+from jaxmbs.study.folder import lock, storage
+from jaxmbs.study.folder.seal import key_of
+from jaxmbs.study.problem.study import Study
+from jaxmbs.study.results import store as stores
+from jaxmbs.study.results.provenance import Provenance, differences, provenance
+from jaxmbs.study.results.repair import cut, repair_results
+from jaxmbs.study.results.store import Store
+from jaxmbs.study.runs.estimate import check
+from jaxmbs.study.runs.stopping import Stopping, check_rule
+
+if TYPE_CHECKING:
+    from jaxmbs.study.samples.batch import Compiled
+
+FEWEST_ROWS = 64  # with fewer, XLA's vector loops have remainders: bits of a sample could depend on its row
+PACE = 1.0  # [s] between two reports of progress
+
+# called with "compile", "run" or "done", samples done, samples in all
+Progress = Callable[[str, int, int], None]
+
+
+def _silent(stage: str, done: int, n: int) -> None:
+    return None
+
+
+def run(
+    study: Study,
+    n: int | None,
+    out: str | Path,
+    block_rows: int | None = None,
+    progress: Progress = _silent,
+    wait: bool = False,
+    until: float | str | None = None,
+    cluster: Any = None,
+    trust: bool = False,
+    seal: str | Path | None = None,
+) -> Store:
+    """Compute samples 0 ... n - 1 of a study, and write them to `out`, a folder or an address (s3://bucket/run).
+
+    n: None if the design fixes the number; block_rows: samples that a core computes at once, by default 64 (1040 on a
+    GPU), saved in the provenance; the precision is that of this process (jax_enable_x64). A sample is a pure function
+    of the study file and its index: its bits depend neither on n (unless a design places the samples), nor on the
+    number of devices, nor on interruptions. Memory does not grow with n. A sample that fails gets a status and has no
+    effect on others. wait: wait for another process that works there. until: end before n, as soon as every criterion
+    is "decided", or its interval is no wider than this number; the report's intervals allow for the early end. cluster:
+    compute on "local:4" (four processes), "tcp://HOST:PORT" (a scheduler of Dask), or a cluster object of Dask; trust:
+    the workers run the Python modules of the study; seal: a file with a user's key, which seals the record and, at the
+    end, all numbers: nobody without the key can change any of them unnoticed (`jaxmbs verify --seal`).
+
+    Raises InputError if `out` already has results, is in use, or cannot be written, and, with figures, if the machine
+    does not have the disk space, memory or time.
+    """
+    study = study.of_size(n)
+    n = study.n or 0
+    if n < 1:
+        raise InputError(Problem("n", f"{n} samples; a study needs at least 1"))
+    from jaxmbs.study.samples.batch import usual_rows
+
+    block_rows = usual_rows() if block_rows is None else block_rows
+    if block_rows < FEWEST_ROWS:
+        raise InputError(Problem("block_rows", f"{block_rows} is too few; use {FEWEST_ROWS} or more"))
+    if until is not None:
+        check_rule(study, until)
+    folder, key = storage.place(out), key_of(seal)
+    record = provenance(study, n, block_rows, until, key)
+    check(study, n, block_rows, record["precision"], folder)
+    with storage.reached(folder):
+        stores.require_empty(folder)
+    with _writing(folder, record, cluster, wait) as client:
+        if client is not None:
+            from jaxmbs.study.runs.cluster import provenance_there
+
+            record = provenance_there(client, study, n, block_rows, until, key)
+        return _fill(study, stores.create(study, folder, record, key), progress, client, trust)
+
+
+def resume(
+    folder: str | Path,
+    other_versions: bool = False,
+    progress: Progress = _silent,
+    trust: bool = False,
+    wait: bool = False,
+    cluster: Any = None,
+    seal: str | Path | None = None,
+) -> Store:
+    """Compute what an interrupted run has not computed, and again what is damaged; nothing if everything is there.
+
+    Raises InputError if there is no run, if the study file in the folder was changed, if another process works in the
+    folder (unless `wait` is set), or if the precision, the device or a version differs from the run's. other_versions =
+    True accepts another device or version, but not another precision. trust: run the Python modules of the study;
+    cluster: as for `run`; seal: the file with the key, if the run has one.
+    """
+    store = stores.open_folder(folder, key_of(seal))
+    stores.require_key(store)
+    study = stores.read_study(store, trust)
+    record = store.provenance
+    found = differences(record, provenance(study, store.n, record["block_rows"])) if cluster is None else []
+    if found and not (other_versions and not any(d.startswith("precision") for d in found)):
+        message = "the results would not be of one kind (" + "; ".join(found) + "); go on where the run began"
+        if not any(d.startswith("precision") for d in found):
+            message += ", or accept the difference with --other-versions"
+        raise InputError(Problem(str(store.folder), message))
+    with _writing(store.folder, record, cluster, wait) as client:
+        if not (store.folder / stores.RESULTS).exists():
+            stores.allocate(study, store)
+        repair_results(study, store)
+        return _fill(study, store, progress, client, trust, other_versions)
+
+
+@contextmanager
+def _writing(folder: Path, record: Provenance, cluster: Any, wait: bool) -> Iterator[Any]:
+    """Hold a run's folder, and give a client of the cluster if one is named. Raises InputError if the folder cannot be
+    written."""
+    try:
+        storage.make(folder)
+        with storage.reached(folder), _on(cluster, folder) as client, lock.held(folder, wait):
+            yield client
+    except OSError as error:
+        raise storage.unwritten(folder, error, record) from None
+
+
+def _on(cluster: Any, folder: Path) -> Any:
+    """A client of the cluster, if one is named."""
+    if cluster is None:
+        return nullcontext()
+    if not storage.seen_by_others(folder):
+        raise InputError(Problem(str(folder), "is seen by this process alone; take a folder or a bucket"))
+    from jaxmbs.study.runs.cluster import connected
+
+    return connected(cluster)
+
+
+def _fill(
+    study: Study, store: Store, progress: Progress, client: Any = None, trust: bool = False, other: bool = False
+) -> Store:
+    missing = list(store.missing())
+    done = store.n - sum(stop - first for first, stop in missing)
+    enough = Stopping(study, store, store.arrays()) if "until" in store.provenance else lambda: None
+    ended = enough() if missing else None
+    for first, stop in missing if ended is None else ():
+        store.clear(first, stop)  # remove what an interruption left of them
+    if missing and ended is None and client is not None:
+        from jaxmbs.study.runs.cluster import fill
+
+        progress("compile", done, store.n)
+
+        def told(more: int) -> bool:
+            nonlocal done, ended
+            done, ended = done + more, enough()
+            progress("run", done, store.n)
+            return ended is not None
+
+        fill(client, store, missing, told, trust, other)
+    elif missing and ended is None:
+        from jaxmbs.study.samples.batch import compiled
+
+        progress("compile", done, store.n)
+        program = compiled(study, store.provenance["block_rows"])
+        arrays = store.arrays()
+        pace = _Pace(program, store.chunk_rows // program.rows)
+        for first, stop in missing:
+            while first < stop:
+                progress("run", done, store.n)
+                blocks = min(pace.blocks, -(-(stop - first) // program.rows))
+                with pace:
+                    results = program(first // program.rows, blocks)
+                    store.write(arrays, first, store.columns(study, results))
+                after = min(first + blocks * program.rows, stop)
+                done, first = done + after - first, after
+                ended = enough()
+                if ended is not None:
+                    break
+            if ended is not None:
+                break
+    if ended is not None:
+        store = cut(study, store, ended)
+        done = store.n
+    if missing or not (store.folder / stores.FINISHED).exists():
+        store.finish()
+    progress("done", done, store.n)
+    return store
+
+
+class _Pace:
+    """Size of the next chunk in blocks: whole zarr chunks, about a second of work, and within a part of the free
+    memory."""
+
+    def __init__(self, program: Compiled, per_chunk: int) -> None:
+        self.step = math.lcm(per_chunk, program.devices)  # no device idles, no zarr chunk is split
+        # every device computes one block at a time; only the results of a chunk stay in memory
+        results = sum(x.size * x.dtype.itemsize for x in _leaves(program)) // program.most
+        fitting = min(program.most, psutil.virtual_memory().available // (8 * results))
+        self.most = max(1, fitting // self.step) * self.step
+        self.blocks = self.step
+
+    def __enter__(self) -> None:
+        self.begin = time.perf_counter()
+
+    def __exit__(self, *_: object) -> None:
+        took = time.perf_counter() - self.begin
+        wanted = int(self.blocks * PACE / max(took, 1e-6))
+        self.blocks = max(self.step, min(self.most, wanted // self.step * self.step))
+
+
+def _leaves(program: Compiled) -> list:
+    import jax
+
+    return jax.tree.leaves(program.program.out_info)

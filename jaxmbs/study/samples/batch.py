@@ -1,0 +1,282 @@
+"""The compiled core of a study: computes samples by index, in blocks of one shape, on all devices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.extend.core import jaxpr_as_fun
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+import jaxmbs as mbs
+from jaxmbs.batching import over_rows
+from jaxmbs.batching.compiling import compiled as compiles_quickly
+from jaxmbs.batching.kept import kept as kept_program
+from jaxmbs.model.model import varied
+from jaxmbs.model.parameters import is_traced
+from jaxmbs.study.folder.layout import ANEW, DRAWS, labels
+from jaxmbs.study.outputs.folding import counted, folded, kept, staying
+from jaxmbs.study.problem.programs import content
+
+if TYPE_CHECKING:
+    from jaxmbs.study.problem.schema import SimulationTable
+    from jaxmbs.study.problem.study import Study
+    from jaxmbs.study.sampling.designs import Design
+    from jaxmbs.study.sampling.targets import Numbers
+
+Array = Any
+Results = dict[str, Any]
+
+# each device runs its loops on one core: there is a device for each core, and no bit may depend on their number
+_ONE_CORE: dict[str, str | bool] = {"xla_disable_hlo_passes": "cpu-parallel-task-assigner"}
+GENERATOR = "threefry2x32"  # named here, so that a change of JAX's default does not change results
+_DRAWN, _APPLIED = 128, 2000  # the programs that draw, and that apply draws, take multiples of these numbers of rows
+# Samples of a block: few, so that a small run occupies all cores (in machine code, larger blocks are no faster);
+# a GPU needs many
+BLOCK_ROWS = 64
+GPU_ROWS = 1040
+_CALL_ROWS, _CALL_BLOCKS = 33_280, 32  # most samples of a device in one call, or this many blocks if they have more
+
+
+def usual_rows() -> int:
+    """Samples of a block, unless a run gives another number. It does not depend on the number of samples of the run,
+    because the last bits of a sample depend on it."""
+    return BLOCK_ROWS if jax.default_backend() == "cpu" else GPU_ROWS
+
+
+def most_blocks(rows: int) -> int:
+    """Most blocks of one call on a device; part of the compiled program's shapes, so it is the same for all runs."""
+    return max(_CALL_BLOCKS, _CALL_ROWS // rows)
+
+
+def precision() -> np.dtype:
+    """The precision in which this process computes, decided by jax_enable_x64."""
+    return jax.dtypes.canonicalize_dtype(float)
+
+
+def halves(seed: int) -> tuple[np.uint32, np.uint32]:
+    """A seed as two numbers of 32 bits."""
+    return np.uint32(seed % 2**32), np.uint32(seed // 2**32)
+
+
+def study_key(low: Any, high: Any) -> jax.Array:
+    """The key of a study from the halves of its seed."""
+    return jax.random.fold_in(jax.random.key(low, impl=GENERATOR), high)
+
+
+def keys_of(study: Study) -> jax.Array:
+    """Keys of the inputs of a study, from one cached program: some thirty small ones would take longer than a small
+    run."""
+
+    def keys(low: Array, high: Array) -> Array:
+        return jax.random.key_data(study.dispersions.keys(study_key(low, high)))
+
+    return jax.random.wrap_key_data(kept_here(study, "keys", keys, *halves(study.seed)), impl=GENERATOR)
+
+
+def samples_of(study: Study, dtype: Any) -> jax.stages.Wrapped:
+    """Function (keys of the inputs, indices (rows,), points of the design (rows, m) or None, fused) -> results of the
+    samples by their labels, leaves (rows, ...). Among them are DRAWS (rows, k), and ANEW (rows,): whether a sample has
+    to be computed again, by itself (see `over_rows`). fused: map over samples by `over_rows` instead of jax.vmap."""
+    start, fold = folded(study.outputs, dtype)
+    time, label = study.simulation, labels(study).outputs
+
+    def one(model: mbs.Model, q: Array, v: Array) -> Results:
+        run = simulated(time, model, q, v, save_every=None, fold=(start, fold))
+        found = kept(study.outputs, run.folded, run.events, model, q, v)
+        return {
+            **{label[name]: x for name, x in found.items()},
+            **counted(run.events, len(model.event_names)),
+            **staying(study.outputs, run.folded),
+            "energy_error": run.energy_error[-1],
+            "constraint_error": run.constraint_error[-1],
+            "status": run.status,
+        }
+
+    def samples(keys: Array, index: Array, points: Array | None = None, fused: bool = True) -> Results:
+        draws = drawn(study, keys, index, points, dtype)
+        model, axes, q, v = instances(study, draws, dtype)
+        found, anew = (
+            over_rows(one, (axes, 0, 0))(model, q, v) if fused else (jax.vmap(one, (axes, 0, 0))(model, q, v), None)
+        )
+        anew = jnp.zeros(index.shape, bool) if anew is None else anew
+        return found | {"status": status_of(study, model, found["status"]), DRAWS: draws, ANEW: anew}
+
+    return jax.jit(samples, static_argnames="fused")
+
+
+def dealt(samples: Callable[..., Results]) -> jax.stages.Wrapped:
+    """Function (keys, indices (rows,), points (rows, m)) -> what `samples` returns, with the rows divided among the
+    devices."""
+    mesh = Mesh(np.array(jax.devices()), ("devices",))
+    split, whole = PartitionSpec("devices"), PartitionSpec()
+    return jax.jit(jax.shard_map(samples, mesh=mesh, in_specs=(whole, split, split), out_specs=split, check_vma=False))
+
+
+def drawn(study: Study, keys: Array, index: Array, points: Array | None, dtype: Any) -> Array:
+    """(rows, k) draws of samples: from their index, or from their points (rows, m) in a design."""
+    if points is None:
+        return jax.vmap(lambda i: study.dispersions.draw(keys, i, dtype))(index)
+    return jax.vmap(lambda u: study.dispersions.of_uniform(2 * u - 1, dtype))(points)
+
+
+def draws_of(study: Study, samples: Sequence[int], dtype: Any) -> Array:
+    """(S, k) draws of the given samples."""
+    several, design = filled(np.asarray(samples), _DRAWN), study.design
+    points = np.concatenate([design.points(i, i + 1) for i in several]).astype(dtype) if design else None
+    keys = keys_of(study)
+
+    def draw(keys: Array, index: Array, points: Array | None) -> Array:
+        return drawn(study, keys, index, points, dtype)
+
+    return kept_here(study, "draws", draw, keys, several.astype(np.uint32), points)[: len(samples)]
+
+
+def kept_here(study: Study, name: str, fn: Callable[..., Any], *arrays: Any) -> Any:
+    """fn(*arrays) by a program for a few samples, which compiles quickly and is cached under its name."""
+    return kept_for(study, name, compiles_quickly(fn), *arrays)(*arrays)
+
+
+def kept_for(study: Study, name: str, fn: Any, *arrays: Any) -> jax.stages.Compiled:
+    """The compiled program of a jitted function for arrays of these shapes on one device, cached under its name."""
+    own, _ = content(study)
+    shapes = [f"{x.shape} {x.dtype}" for x in jax.tree.leaves(arrays)]
+    return kept_program(own and [*own, name, *shapes], lambda: fn.lower(*arrays).compile())
+
+
+def simulated(simulation: SimulationTable, model: mbs.Model, q: Array, v: Array, **more: Any) -> mbs.Solution:
+    """Simulates the motion that a study asks for. more: further options of `mbs.simulate`."""
+    s = simulation
+    limits = {"tolerance": s.tolerance, "max_steps": s.max_steps, "max_events": s.max_events}
+    return mbs.simulate(model, q, v, s.t_end, s.dt, method=s.method, **limits, **more)
+
+
+def numbers_of(study: Study, draws: Array, dtype: Any) -> Numbers:
+    """The numbers of samples from their draws (B, k), batch axis first."""
+
+    def apply(draws: Array) -> Numbers:
+        return jax.vmap(lambda d: study.dispersions.apply(d, dtype))(draws)
+
+    if is_traced(draws):
+        return apply(draws)
+    found = kept_here(study, "numbers", apply, filled(np.asarray(draws), _APPLIED))
+    return jax.tree.map(lambda x: np.asarray(x)[: len(draws)], found)
+
+
+def filled(x: np.ndarray, multiple: int) -> np.ndarray:
+    """Rows repeated up to a multiple of `multiple`, so that one compiled program serves many numbers of samples."""
+    return np.resize(x, (-(-len(x) // multiple) * multiple, *x.shape[1:]))
+
+
+def instances(study: Study, draws: Array, dtype: Any) -> tuple[mbs.Model, mbs.Model, Array, Array]:
+    """(model, its in_axes, q, v) of samples from their draws (B, k), batch axis first."""
+    return placed(study, numbers_of(study, draws, dtype))
+
+
+def placed(study: Study, numbers: Numbers) -> tuple[mbs.Model, mbs.Model, Array, Array]:
+    """(model, its in_axes, q, v) of samples from their numbers, batch axis first."""
+    model, axes = varied(study.model, numbers.parameters)  # unphysical samples get a status, and do not stop the others
+    return model, axes, numbers.q, numbers.v
+
+
+def status_of(study: Study, model: mbs.Model, status: Array) -> Array:
+    """(B,) status of samples: that of their motion, or UNPHYSICAL if no mechanism can have their numbers."""
+    return jnp.where(study.dispersions.unphysical(model), int(mbs.Status.UNPHYSICAL), status).astype(status.dtype)
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A compiled program that computes consecutive blocks, divided among devices.
+
+    The number of blocks is an argument, not a shape: the program, and with it every bit of a sample, is the same
+    however the blocks are divided.
+    """
+
+    program: Any
+    single: Any
+    keys: Array
+    rows: int
+    devices: int
+    sharding: NamedSharding
+    design: Design | None = None
+
+    @property
+    def most(self) -> int:
+        """Most blocks that one call computes."""
+        return self.devices * most_blocks(self.rows)
+
+    def __call__(self, first: int, count: int) -> Results:
+        """Results of the blocks first ... first + count - 1, leaves (count * rows, ...) in the order of samples."""
+        each = -(-count // self.devices)
+        counts = np.clip(count - each * np.arange(self.devices), 0, each).astype(np.int32)
+        firsts = (first + each * np.arange(self.devices)).astype(np.int32)
+        points = _points(self.design, firsts, counts, self.rows) if self.design else None
+        results = self.program(self.keys, *jax.device_put((firsts, counts, points), self.sharding))
+
+        def joined(x: Array) -> np.ndarray:
+            parts = np.asarray(x).reshape(self.devices, most_blocks(self.rows) * self.rows, *x.shape[2:])
+            return np.concatenate([part[: n * self.rows] for part, n in zip(parts, counts, strict=True)])
+
+        results = jax.tree.map(joined, results)
+        for k in np.flatnonzero(results.pop(ANEW)):
+            i = first * self.rows + int(k)
+            own = self.design.points(i, i + 1).astype(precision()) if self.design else None
+            found = self.single(self.keys, np.array([i], np.uint32), own, fused=False)
+            for name, all_samples in results.items():
+                all_samples[k] = found[name][0]
+        return results
+
+
+def _points(design: Design, firsts: np.ndarray, counts: np.ndarray, rows: int) -> np.ndarray:
+    """(devices, most blocks, rows, m) points of the blocks that each device computes."""
+    found = np.full((len(firsts), most_blocks(rows), rows, len(design.names)), 0.5, precision())
+    for device, (first, count) in enumerate(zip(firsts, counts, strict=True)):
+        if count:
+            own = design.points(int(first) * rows, int(first + count) * rows)
+            found[device, :count] = own.reshape(count, rows, -1)
+    return found
+
+
+def compiled(study: Study, rows: int) -> Compiled:
+    """Compile the study, in blocks of `rows` samples, for the precision and the devices of this process."""
+    dtype = precision()
+    samples = samples_of(study, dtype)
+    keys = keys_of(study)
+    devices = jax.devices()
+    mesh = Mesh(np.array(devices), ("devices",))
+    split, whole = PartitionSpec("devices"), PartitionSpec()
+
+    sharding = NamedSharding(mesh, split)
+    keys = jax.device_put(keys, NamedSharding(mesh, whole))
+
+    def block(keys: Array, number: Array, points: Array | None) -> Results:
+        return samples(keys, number.astype(jnp.uint32) * rows + jnp.arange(rows, dtype=jnp.uint32), points)
+
+    def program() -> jax.stages.Compiled:
+        one = jax.ShapeDtypeStruct((rows, len(study.dispersions.inputs)), dtype) if study.design else None
+        # traced once: inside `shard_map` a jitted function would be traced again
+        traced, shapes = jax.make_jaxpr(block, return_shape=True)(keys, jnp.int32(0), one)
+
+        @partial(jax.shard_map, mesh=mesh, in_specs=(whole, split, split, split), out_specs=split, check_vma=False)
+        def blocks(keys: Array, first: Array, count: Array, points: Array | None) -> Results:
+            def body(i: Array, results: Results) -> Results:
+                given = () if points is None else (points[0, i],)
+                new = jax.tree.unflatten(jax.tree.structure(shapes), jaxpr_as_fun(traced)(keys, first[0] + i, *given))
+                return jax.tree.map(lambda all, one: jax.lax.dynamic_update_index_in_dim(all, one, i, 0), results, new)
+
+            empty = jax.tree.map(lambda s: jnp.zeros((most_blocks(rows), *s.shape), s.dtype), shapes)
+            return jax.lax.fori_loop(0, count[0], body, empty)
+
+        none = np.zeros(len(devices), np.int32)
+        points = _points(study.design, none, none, rows) if study.design else None
+        numbers = jax.device_put((none, none, points), sharding)
+        return jax.jit(blocks).lower(keys, *numbers).compile(_ONE_CORE if devices[0].platform == "cpu" else None)
+
+    own, _ = content(study)
+    found = kept_program(own and [*own, f"{rows} rows"], program)
+    return Compiled(found, samples, keys, rows, len(devices), sharding, study.design)

@@ -1,0 +1,124 @@
+"""Repeats single samples with their full history."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import jaxmbs as mbs
+from jaxmbs.batching import over_rows
+from jaxmbs.io.errors import InputError, Problem
+from jaxmbs.study.outputs.folding import folded, kept, measured, needs_mode
+from jaxmbs.study.problem.study import Study
+from jaxmbs.study.samples.batch import draws_of, filled, kept_here, numbers_of, placed, precision, simulated, status_of
+from jaxmbs.study.sampling.targets import Numbers
+from jaxmbs.study.units import si, units_of
+
+Array = Any
+_ROWS = 16  # the number of several samples is filled up to a multiple of this
+
+
+@dataclass(frozen=True)
+class History:
+    """Motion of S samples at T times. t (T,), q (S, T, nq), v (S, T, nv); values: what every output measures, (S, T);
+    outputs: the same reduced to one number, (S,); status (S,); energy_error (S,) [J] at the end; numbers: those that
+    differ between samples, (S, ...), None for the nominal motion; violated (S, constraints): see `Solution.violated`."""
+
+    t: np.ndarray
+    q: np.ndarray
+    v: np.ndarray
+    values: dict[str, np.ndarray]
+    outputs: dict[str, np.ndarray]
+    status: np.ndarray
+    energy_error: np.ndarray
+    numbers: Numbers | None = None
+    violated: np.ndarray | None = None
+
+
+def repeat(
+    study: Study, samples: Sequence[int] | None = None, save_every: int = 1, draws: np.ndarray | None = None
+) -> History:
+    """History of the given samples, or of the nominal motion (S = 1), at every save_every-th step and the last one.
+
+    draws (S, k): those of the samples, if they are already known.
+    """
+    dtype, time, fold = precision(), study.simulation, folded(study.outputs, precision())
+
+    def one(model: mbs.Model, q: Array, v: Array) -> Any:
+        run = simulated(time, model, q, v, save_every=save_every, fold=fold)
+        modes = run.mode_at(model, run.t) if needs_mode(study.outputs) else None
+        # a loop over the times, which becomes part of the kernel
+        found = jax.lax.map(lambda now: measured(study.outputs, model, *now), (run.t, run.q, run.v, modes))
+        values = {name: jnp.where(defined, value, jnp.nan) for name, (value, defined) in found.items()}
+        outputs = kept(study.outputs, run.folded, run.events, model, q, v)
+        return outputs, run.status, run.energy_error[-1], (run.t, run.q, run.v, values), run.violated
+
+    def over_all(axes: Any, *batch: Any) -> Any:
+        # where rows might have angles too large for `over_rows` (`anew` is not None), jax.vmap computes all rows
+        found, anew = over_rows(one, (axes, 0, 0))(*batch)
+        return found if anew is None else jax.vmap(one, (axes, 0, 0))(*batch)
+
+    def all_of(draws: Array | None) -> Any:
+        if draws is None:
+            return over_all(None, study.model, *(jnp.asarray(x, dtype)[None] for x in (study.q0, study.v0))), None
+        numbers = numbers_of(study, draws, dtype)
+        model, axes, q, v = placed(study, numbers)
+        outputs, status, *rest = over_all(axes, model, q, v)
+        return (outputs, status_of(study, model, status), *rest), numbers
+
+    if samples is None or not study.dispersions.items:
+        many, given = 1, None
+    else:
+        many = len(samples)
+        given = np.asarray(draws_of(study, samples, dtype) if draws is None else draws, dtype)
+        given = filled(given, _ROWS if many > 1 else 1)
+    found, numbers = kept_here(study, f"history, every {save_every}", all_of, given)
+    found, numbers = jax.tree.map(lambda x: np.asarray(x)[:many], (found, numbers))
+    outputs, status, error, (t, q, v, values), violated = found
+    return History(t[0], q, v, values, outputs, status, error, numbers, violated)
+
+
+def write(study: Study, history: History, path: Path, sample: int = 0, overwrite: bool = True) -> None:
+    """Write the history of one sample; the suffix of the path decides the format. .csv: one row per time, in the units
+    of the study's file, which the column heads state ("reach [mm]"); .npz or .zarr: in SI, with plain names.
+
+    Raises InputError for any other suffix, and for an existing file unless `overwrite` is set.
+    """
+    check_name(path, overwrite)
+    columns = {"t": history.t} | _columns(study, history, sample)
+    used = units_of(study)
+    if path.suffix == ".csv":
+        table = np.stack([x if used[n].factor == 1 else x / used[n].factor for n, x in columns.items()], axis=1)
+        heads = [f"{n} [{used[n].name}]" if used[n].name else n for n in columns]
+        np.savetxt(path, table, delimiter=",", header=",".join(heads), comments="", fmt="%.17g", encoding="utf-8")
+    elif path.suffix == ".npz":
+        np.savez_compressed(path, **columns)  # pyright: ignore[reportArgumentType]
+    else:
+        import xarray
+
+        said = {name: {"units": si(used[name].quantity).name} for name in columns}
+        arrays = {name: ("t", x, said[name]) for name, x in columns.items() if name != "t"}
+        xarray.Dataset(arrays, coords={"t": ("t", history.t, said["t"])}).to_zarr(path, mode="w", consolidated=False)
+
+
+def check_name(path: Path, overwrite: bool = True) -> None:
+    """Raises InputError if a history cannot be written to this path."""
+    if path.exists() and not overwrite:
+        raise InputError(Problem(str(path), "exists already; choose another name with --out, or say --overwrite"))
+    if path.suffix not in (".csv", ".npz", ".zarr"):
+        raise InputError(Problem(str(path), "the name must end with .csv, .npz or .zarr"))
+
+
+def _columns(study: Study, history: History, sample: int) -> dict[str, np.ndarray]:
+    found: dict[str, np.ndarray] = {}
+    for joint in study.model.joint_names:
+        for key, x, slice_of in (("q", history.q, study.model.q_slice), ("v", history.v, study.model.v_slice)):
+            part = x[sample, :, slice_of(joint)]
+            found |= {f"{joint}.{key}[{i}]": part[:, i] for i in range(part.shape[1])}
+    return found | {name: x[sample] for name, x in history.values.items()}

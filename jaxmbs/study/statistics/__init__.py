@@ -1,0 +1,1 @@
+"""What a run's samples show: intervals, summaries, comparisons, and which inputs matter."""

@@ -1,0 +1,126 @@
+"""Finds the draws that drive an output: their shares of its variance, as far as they exceed those of unrelated draws."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from jaxmbs.study.statistics.summary import CONFIDENCE, Summary
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_ORDERS = 500  # random orders of 10,000 samples, more of fewer samples, so that rare shares are seen among them
+_GROUPS = 20  # groups of samples, one of which is left out at a time
+
+
+@dataclass(frozen=True)
+class Driver:
+    """A draw with its share of the variance and the interval of that share."""
+
+    name: str
+    share: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Drivers:
+    """Drivers of an output. found: the largest first; others: how many draws do not exceed the noise; noise: the share
+    that the largest of as many unrelated draws reaches in one study out of twenty; rest: the share that the drivers
+    leave unexplained."""
+
+    found: tuple[Driver, ...]
+    others: int
+    noise: float
+    rest: float
+
+
+def drivers(draws: Mapping[str, np.ndarray], summary: Summary, output: str, most: int = 8) -> Drivers | None:
+    """Draws that explain part of an output's variance by themselves; None if there are too few samples.
+
+    draws: of the first samples of the summary, (m, k); more than some 20,000 samples do not improve the result. The
+    share is the first-order Sobol index, estimated from the available samples: the variance of the output's mean over
+    slices along the draw with equally many samples, minus what slices of unrelated samples would show. It also detects
+    relations that are not monotonic, as those of rates and clearances often are. A draw counts if its share exceeds
+    what the largest of as many unrelated draws would show. Intervals come from leaving out groups of samples.
+    """
+    y = summary.outputs[output][: len(next(iter(draws.values())))]
+    keep = np.isfinite(y)
+    y = y[keep]
+    slices = number_of_slices(len(y))
+    if slices < 4 or np.ptp(y) == 0:
+        return None
+    columns: dict[str, np.ndarray] = {}
+    for name, x in draws.items():
+        k = x.shape[1]
+        columns |= {name if k == 1 else f"{name}[{i}]": x[keep, i] for i in range(k)}
+    return ranked({name: x for name, x in columns.items() if np.ptp(x) > 0}, y, slices, most)
+
+
+def number_of_slices(samples: int) -> int:
+    """Number of slices, of at least 25 samples each."""
+    return min(60, samples // 25)
+
+
+def ranked(columns: dict[str, np.ndarray], y: np.ndarray, slices: int, most: int = 8) -> Drivers:
+    """Drivers of y (m,) among the draws `columns` (m,)."""
+    shares = {name: explained(x, y, slices) for name, x in columns.items()}
+    limit = noise(y, slices, max(1, len(columns)))
+    above = sorted((name for name in shares if shares[name] > limit), key=lambda name: -shares[name])
+    found = tuple(Driver(name, shares[name], *_interval(columns[name], y, slices)) for name in above[:most])
+    rest = 1 - sum(shares[name] for name in above)
+    return Drivers(found, len(columns) - len(above), limit, max(0.0, rest))
+
+
+def noise(y: np.ndarray, slices: int, draws: int) -> float:
+    """The share below which the largest of `draws` unrelated draws stays, with confidence.
+
+    It is found from the samples in random order, because most outputs are not normal, and those about rare events are
+    far from it.
+    """
+    level = (1 - CONFIDENCE) / draws
+    each = int(np.ceil(np.sqrt(np.clip(_ORDERS * 10_000 / len(y), 2 / level, 2500))))
+    rng = np.random.default_rng(0)
+    # One random order applied after another gives a third. `each` orders twice thus give each**2 orders, any two of
+    # which are as independent as two unrelated draws, so few orders need to be drawn.
+    orders = np.stack([rng.permutation(len(y)) for _ in range(each)])
+    found = np.concatenate([_between(rng.permutation(y)[orders], slices) for _ in range(each)])
+    between = np.quantile(found, 1 - level) / float(y.var())
+    return float(between - (1 - between) * (slices - 1) / (len(y) - slices))
+
+
+def explained(x: np.ndarray, y: np.ndarray, slices: int) -> float:
+    """Share of the variance of y that x explains."""
+    return _explained(y[np.argsort(x, kind="stable")], slices)
+
+
+def _explained(y: np.ndarray, slices: int) -> float:
+    """The same, for y in the order of x."""
+    variance, between = float(y.var()), float(_between(y, slices))
+    within = variance - between
+    return (between - within * (slices - 1) / (len(y) - slices)) / variance
+
+
+def _between(y: np.ndarray, slices: int) -> np.ndarray:
+    """Variance (...) between the slices of y (..., m)."""
+    m = y.shape[-1]
+    begins = np.arange(slices) * m // slices
+    sizes = np.diff(begins, append=m)
+    means = np.add.reduceat(y, begins, axis=-1) / sizes
+    return (means - y.mean(axis=-1, keepdims=True)) ** 2 @ sizes / m
+
+
+def _interval(x: np.ndarray, y: np.ndarray, slices: int) -> tuple[float, float]:
+    """Interval of the share, from estimates without one group of samples each (the jackknife), and Student's t."""
+    from scipy.special import stdtrit  # Student's t; scipy.stats takes a second to import
+
+    order = np.argsort(x, kind="stable")
+    group, y = (np.arange(len(y)) % _GROUPS)[order], y[order]
+    without = np.array([_explained(y[group != g], slices) for g in range(_GROUPS)])
+    middle = _explained(y, slices)
+    deviation = float(np.sqrt((_GROUPS - 1) / _GROUPS * np.sum((without - without.mean()) ** 2)))
+    reach = float(stdtrit(_GROUPS - 1, (1 + CONFIDENCE) / 2)) * deviation
+    return max(0.0, middle - reach), min(1.0, middle + reach)
