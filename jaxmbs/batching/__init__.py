@@ -3,8 +3,8 @@
 `jit` compiles such a function, either as `jax.jit` does or with the knowledge that the rows are independent; `rows` makes it
 an equation of JAX that keeps this knowledge in any program (`row_programs`). `over_rows(fn)` computes what `jax.vmap(fn)`
 computes. A compiler that is given a batch as whole arrays stores every intermediate value as an array. Here the function is
-recorded once, as a program of scalar operations, and whole stretches of it become a kernel: one loop over the rows that holds
-its intermediate values in registers.
+recorded once, as a program of scalar operations, and whole stretches of it become a kernel: one loop over the rows that
+holds its intermediate values in registers.
 
 `batches` cuts a batch into blocks and splits it over devices; `recording` records the program, `simplification` creates its
 operations, `ordering` cuts it into kernels, `execution` runs it. `machine` compiles whole programs, loops included, to

@@ -18,7 +18,7 @@ from jaxmbs.dynamics.state.calling import compiles_itself, state_dtype
 from jaxmbs.dynamics.state.programs import program
 from jaxmbs.model import Mode, Model
 from jaxmbs.model.functions import check_arguments, evaluated
-from jaxmbs.model.given import Coordinates, Number, Rates
+from jaxmbs.model.given import Coordinates, Number, Rates, Vector
 from jaxmbs.model.shapes import Float, Int
 from jaxmbs.simulate.manifold import normalised
 from jaxmbs.simulate.status import Status
@@ -34,7 +34,7 @@ def assemble(
     *,
     t: Number = 0.0,
     mode: Mode | None = None,
-    conditions: Callable[[Model, Any], Any] | None = None,
+    conditions: Callable[..., Vector] | None = None,
 ) -> tuple[Float[jax.Array, " nq"], Float[jax.Array, " nv"], Int[jax.Array, ""], Float[jax.Array, " rows"]]:
     """A configuration and velocity near the guess that satisfy all constraints: (q, v, status, residual).
 

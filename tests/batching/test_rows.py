@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import jax
+import jax.export
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -204,6 +205,21 @@ def test_an_error_of_the_function_leaves_nothing_behind():
     with pytest.raises(ValueError, match="no"):
         jax.vmap(mbs.rows(wrong))(X)
     assert not inside.value
+
+
+def test_programs_for_export_are_those_of_xla():
+    """Another process can run them."""
+    exported = jax.export.export(jax.jit(over(mbs.rows(plain))))(X, W)
+    assert "custom_call" not in exported.mlir_module()
+    found = jax.export.deserialize(exported.serialize()).call(X, W)
+    np.testing.assert_allclose(found["c"], over(plain)(X, W)["c"], rtol=1e-13)
+
+
+def test_a_function_within_another_dissolves_into_it():
+    """There is one equation, and it holds what both compute."""
+    outer = mbs.rows(lambda x, w: mbs.rows(plain)(x, w)["s"] + mbs.rows(lambda x: x.sum())(x))
+    text = str(jax.make_jaxpr(over(outer))(X, W))
+    assert text.count(" rows[") == 1
 
 
 @pytest.mark.slow

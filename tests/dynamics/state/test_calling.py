@@ -1,5 +1,6 @@
 """What the public functions accept, what they refuse and how, and that they compile themselves."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -60,6 +61,33 @@ def test_arguments_are_left_alone(arm):
     q, v = np.array([0.3, 0.4]), np.array([1.0, 2.0])
     mbs.forward_dynamics(arm, q, v)
     assert q.tolist() == [0.3, 0.4] and v.tolist() == [1.0, 2.0]
+
+
+def test_numbers_that_change_in_place_are_seen_in_a_batch(arm):
+    """Instances are remembered by the numbers in them; an array of NumPy may have other ones the next time."""
+    q, v = jnp.array([[0.3, 0.4], [1.0, -1.0]]), np.zeros(2)
+
+    def mapped():
+        return jax.vmap(lambda q: mbs.forward_dynamics(arm, q, v))(q)
+
+    at_rest = mapped()
+    v[0] = 3.0
+    want = [mbs.forward_dynamics(arm, x, v) for x in q]
+    assert relative(mapped(), jnp.stack(want)) < 1e-13 and relative(at_rest, mapped()) > 0.1
+
+
+def test_a_batch_in_any_program_of_jax_is_machine_code(arm):
+    """A derivative, a loop and a second batch around it: with the model a number of the program, and with it an argument."""
+    q = jnp.array([[0.3, 0.4], [1.0, -1.0]])
+
+    def energy(model, q):
+        moved = jax.vmap(lambda q: mbs.forward_dynamics(model, q, 0 * q))(q)
+        return jax.lax.fori_loop(
+            0, 2, lambda _, q: q + jax.vmap(lambda x: mbs.bias_forces(model, x, x))(q), moved
+        ).sum()
+
+    for program in (jax.jit(jax.grad(lambda q: energy(arm, q))).lower(q), jax.jit(jax.grad(energy, 1)).lower(arm, q)):
+        assert "jaxmbs_" in program.compile().as_text()
 
 
 @pytest.mark.parametrize(
