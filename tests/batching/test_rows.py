@@ -13,6 +13,13 @@ import jaxmbs as mbs
 from jaxmbs.batching.row_programs.instance import inside
 from jaxmbs.batching.row_programs.lowering import obstacle
 
+
+@pytest.fixture(autouse=True)
+def with_machine_code(monkeypatch):
+    """Whatever the caller has chosen."""
+    monkeypatch.setenv("JAXMBS_KERNELS", "machine")
+
+
 RNG = np.random.default_rng(3)
 X, W = RNG.normal(size=(5, 3)), RNG.normal(size=2)  # rows, and what they share
 SEVERAL = RNG.normal(size=(4, 5, 3))

@@ -76,8 +76,9 @@ def test_numbers_that_change_in_place_are_seen_in_a_batch(arm):
     assert relative(mapped(), jnp.stack(want)) < 1e-13 and relative(at_rest, mapped()) > 0.1
 
 
-def test_a_batch_in_any_program_of_jax_is_machine_code(arm):
+def test_a_batch_in_any_program_of_jax_is_machine_code(arm, monkeypatch):
     """A derivative, a loop and a second batch around it: with the model a number of the program, and with it an argument."""
+    monkeypatch.setenv("JAXMBS_KERNELS", "machine")
     q = jnp.array([[0.3, 0.4], [1.0, -1.0]])
 
     def energy(model, q):
