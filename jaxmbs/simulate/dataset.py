@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jaxmbs.model import Model, ModelError
-from jaxmbs.simulate.status import Status
 
 if TYPE_CHECKING:
     import xarray
@@ -21,6 +20,7 @@ def dataset(solution: Solution, model: Model) -> xarray.Dataset:
         import xarray
     except ImportError as error:
         raise ModelError("to_xarray needs the package xarray; pip install 'jaxmbs[study]'") from error
+    from jaxmbs.simulate.status import Status
 
     if np.shape(solution.q)[-1] != model.nq:
         raise ModelError(
