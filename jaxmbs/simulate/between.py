@@ -21,14 +21,13 @@ from jaxmbs.simulate.jumps import (
     Impact,
     after_impact,
     all_held,
-    closes,
     jumps,
     next_mode,
-    rebound,
     start_mode,
     struck,
     whole_mode,
 )
+from jaxmbs.simulate.log import Events
 from jaxmbs.simulate.projection import projected
 from jaxmbs.simulate.steppers import Flow, Stepper, stepper
 
@@ -63,14 +62,11 @@ def states_at(
         drive, in_drive = program(tau, "at: tau", instant, call, (model, solution, mode, baumgarte))
         tau = None
     stopped = functools.reduce(operator.or_, [jnp.asarray(solution.status) == s for s in _STOPPED])
-    events = (solution.events.time, solution.events.index)
-    lock = None if solution.mode is None else solution.mode.lock
     rows = (solution.t, solution.q, solution.v)
     return _states_at(
         model,
         rows,
-        events,
-        lock,
+        solution.events,
         stopped,
         t,
         tau,
@@ -85,7 +81,7 @@ def states_at(
 
 @compiles_itself("drive", "by", "before")
 def _states_at(
-    model: Model, rows: Any, events: Any, lock: Any, stopped: Any, t: Any, tau: Any, mode: Any, baumgarte: Any,
+    model: Model, rows: Any, events: Events, stopped: Any, t: Any, tau: Any, mode: Any, baumgarte: Any,
     in_drive: Any, *, drive: Any, by: Stepper, before: bool,
 ) -> tuple[jax.Array, jax.Array]:  # fmt: skip
     s, constrained, dtype = model.structure, model.structure.constrained, rows[1].dtype
@@ -108,12 +104,12 @@ def _states_at(
 
         def through(carry: Any, event: Any) -> tuple[Any, None]:
             now, phase, mode, done = carry
-            time, index, shut = event
+            time, index, _, rebounded = event
             counts = (index >= 0) & (time < t if before else time <= t)
             here = counts & (time > row)
             moved = stepped(phase, now, jnp.where(here, time - now, 0.0), mode)
             picks = [counts & (index == k) for k in range(len(s.events))]
-            closed = [jnp.where(here, closes(tree, e, moved[1]), shut) for e in s.events]
+            closed = [~rebounded] * len(s.events)
             mode = next_mode(tree, mode, picks, closed)
             if any(jumps(s, e) for e in s.events):
                 jumped = functools.reduce(
@@ -129,8 +125,7 @@ def _states_at(
         phase = jax.tree_util.tree_map(jnp.asarray, (q, v, jnp.zeros((), dtype)))
         carry = (row, phase, start, jnp.asarray(False))
         if s.events:
-            times, index = events
-            carry, _ = jax.lax.scan(through, carry, (times, index, _closed(tree, index, lock)))
+            carry, _ = jax.lax.scan(through, carry, events)
         now, phase, mode, done = carry
         q, v, _ = stepped(phase, now, jnp.where(done, 0.0, t - now), mode)
         outside = (t < rows[0][0]) | (t > rows[0][-1]) | stopped
@@ -142,19 +137,19 @@ def _states_at(
 
 
 @compiles_itself("held")
-def _modes_at(model: Model, times: Any, index: Any, lock: Any, t: Any, mode: Any, *, held: tuple[str, ...]) -> Mode:
+def _modes_at(model: Model, events: Events, t: Any, mode: Any, *, held: tuple[str, ...]) -> Mode:
     s, start = model.structure, start_mode(model, mode, held)
-    tree = Tree(model, times.dtype)
+    tree = Tree(model, events.time.dtype)
 
     def one(t: Any) -> Mode:
         def after(mode: Mode, event: Any) -> tuple[Mode, None]:
-            time, which, shut = event
+            time, which, _, rebounded = event
             picks = [(time <= t) & (which == k) for k in range(len(s.events))]
-            return next_mode(tree, mode, picks, [shut] * len(picks)), None
+            return next_mode(tree, mode, picks, [~rebounded] * len(picks)), None
 
         now = start or Mode(None, None, None)
         if s.events:
-            now, _ = jax.lax.scan(after, now, (times, index, _closed(tree, index, lock)))
+            now, _ = jax.lax.scan(after, now, events)
         return whole_mode(model, now)
 
     return jax.vmap(one)(t)
@@ -164,23 +159,8 @@ def modes_at(solution: Solution, model: Model, t: Any, mode: Mode | None = None,
     """See `Solution.mode_at`."""
     t = jnp.asarray(t, solution.t.dtype)
     held = all_held(model, held)
-    lock = None if solution.mode is None else solution.mode.lock
-    found = _modes_at(model, solution.events.time, solution.events.index, lock, t.reshape(-1), mode, held=held)
+    found = _modes_at(model, solution.events, t.reshape(-1), mode, held=held)
     return jax.tree_util.tree_map(lambda x: x.reshape(*t.shape, x.shape[-1]), found)
-
-
-def _closed(tree: Tree, index: Any, lock: Any) -> Any:
-    """(k,) for each event of a log, whether its locks closed. A lock with rebounds closes only when its event happens
-    for the last time, and did so if its joint is locked at the end."""
-    out, s = jnp.ones(index.shape, bool), tree.structure
-    later = index[None, :] == index[:, None]
-    last = ~jnp.any(later & np.triu(np.ones(later.shape, bool), 1), axis=1)
-    for k, event in enumerate(s.events):
-        for a in event.then:
-            if rebound(tree, event, a) is not None:
-                held = jnp.all(lock[s.v_slices[s.find_joint(a.joint)]])  # pyright: ignore[reportAttributeAccessIssue]
-                out = jnp.where(index == k, last & held, out)
-    return out
 
 
 def _where(on: Any, a: Any, b: Any) -> Any:

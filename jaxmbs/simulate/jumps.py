@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -17,10 +18,11 @@ from jaxmbs.dynamics.state.state import Inertial
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode, Model
 from jaxmbs.model.events import Action
+from jaxmbs.model.events.base import Numbers
 from jaxmbs.model.structure import Event, Structure
 from jaxmbs.simulate.guards import cornered
 from jaxmbs.spatial import ZERO_MOTION
-from jaxmbs.spatial.scalar import is_number, mul
+from jaxmbs.spatial.scalar import mul
 
 Picks = Sequence[Any]  # per event, whether it happens now
 
@@ -41,9 +43,9 @@ class Changes(NamedTuple):
     def by(s: Structure, action: Action) -> Changes:
         """What one action changes."""
         found = Changes.none(s)
-        if action.locks or action.releases:
-            found.lock[s.v_slices[s.find_joint(action.joint)]] = True  # pyright: ignore[reportAttributeAccessIssue]
-        if action.switches is not None:
+        if action.lock() is not None:
+            found.lock[_freedoms(s, action)] = True
+        if action.switch() is not None:
             name = action.name  # pyright: ignore[reportAttributeAccessIssue]
             found.force[:] = [f.name == name for f in s.forces]
             found.constraint[:] = [c.name == name for c in (*s.loops, *s.constraints)]
@@ -52,7 +54,7 @@ class Changes(NamedTuple):
     @staticmethod
     def switched_on(s: Structure, event: Event) -> np.ndarray:
         """(constraints,) those that an event switches on."""
-        on = [Changes.by(s, a).constraint for a in event.then if a.switches]
+        on = [Changes.by(s, a).constraint for a in event.then if a.switch()]
         return np.any([np.zeros(len(s.loops) + len(s.constraints), bool), *on], axis=0)
 
     @staticmethod
@@ -79,7 +81,7 @@ class Changes(NamedTuple):
         """Per freedom whether it may ever be locked, even if only at the instant of an impact (`Tree.lockable`)."""
         found = self.lock.copy()
         for action in (a for e in s.events for a in e.then if a.strikes):
-            found[s.v_slices[s.find_joint(action.joint)]] = True  # pyright: ignore[reportAttributeAccessIssue]
+            found[_freedoms(s, action)] = True
         return tuple(found.tolist())
 
 
@@ -128,24 +130,38 @@ def whole_mode(model: Model, mode: Mode) -> Mode:
     return Mode(lock, force, full.constraint if mode.constraint is None else mode.constraint)
 
 
-def rebound(tree: Tree, event: Event, action: Action) -> tuple[Any, Any] | None:
-    """(restitution, rate below which the lock closes) of a lock whose joint rebounds first; None for other actions."""
-    if not action.locks:
-        return None
-    p = tree.values.of(event.prefix(action), action.numbers)
-    e = p.get("restitution", 0)
-    return None if is_number(e) and e == 0 else (jnp.asarray(e, tree.dtype), p["rest_rate"])
+def rebounding(tree: Tree, event: Event) -> bool:
+    """Whether a joint may rebound before the event locks it."""
+    return any(_locks_late(tree, event, a) for a in event.then)
 
 
 def closes(tree: Tree, event: Event, v: Any) -> Any:
     """Whether all locks of an event close when it happens: no joint rebounds faster than it may."""
-    s, closed = tree.structure, jnp.asarray(True)
+    closed = jnp.asarray(True)
     for action in event.then:
-        found = rebound(tree, event, action)
-        if found is not None:
-            rates = jnp.abs(tree.vector(v)[s.v_slices[s.find_joint(action.joint)]])  # pyright: ignore[reportAttributeAccessIssue]
-            closed &= jnp.all(found[0] * rates <= found[1])
+        if _locks_late(tree, event, action):
+            p = _numbers(tree, event, action)
+            closed &= action.closes(p, tree.vector(v)[_freedoms(tree.structure, action)])
     return closed
+
+
+def throws_back(tree: Tree, event: Event, action: Action) -> bool:
+    """Whether the joint of an action may rebound, as far as the structure tells."""
+    return action.rebounds(_numbers(tree, event, action))
+
+
+def _locks_late(tree: Tree, event: Event, action: Action) -> bool:
+    """Whether an action locks a joint that may rebound first."""
+    return bool(action.lock()) and throws_back(tree, event, action)
+
+
+def _numbers(tree: Tree, event: Event, action: Action) -> Numbers:
+    return tree.values.of(event.prefix(action), action.numbers)
+
+
+def _freedoms(s: Structure, action: Action) -> slice:
+    """Those of the action's joint."""
+    return s.v_slices[s.find_joint(action.joint)]  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def next_mode(tree: Tree, mode: Mode, picks: Picks, closed: Picks) -> Mode:
@@ -156,11 +172,11 @@ def next_mode(tree: Tree, mode: Mode, picks: Picks, closed: Picks) -> Mode:
     for event, now, shut in zip(s.events, picks, closed, strict=True):
         for a in event.then:
             own = Changes.by(s, a)
-            holds = now if rebound(tree, event, a) is None else now & shut
-            lock = jnp.where(holds & own.lock, a.locks, lock) if own.lock.any() else lock
-            force = jnp.where(now & own.force, bool(a.switches), force) if own.force.any() else force
+            holds = now & shut if _locks_late(tree, event, a) else now
+            lock = jnp.where(holds & own.lock, bool(a.lock()), lock) if own.lock.any() else lock
+            force = jnp.where(now & own.force, bool(a.switch()), force) if own.force.any() else force
             constraint = (
-                jnp.where(now & own.constraint, bool(a.switches), constraint) if own.constraint.any() else constraint
+                jnp.where(now & own.constraint, bool(a.switch()), constraint) if own.constraint.any() else constraint
             )
     return Mode(lock, force, constraint, mode.sides)
 
@@ -168,7 +184,7 @@ def next_mode(tree: Tree, mode: Mode, picks: Picks, closed: Picks) -> Mode:
 def jumps(s: Structure, event: Event) -> bool:
     """Whether velocities jump when the event happens."""
     constrained = {x.name for x in (*s.loops, *s.constraints)}
-    return any(a.locks or a.strikes or (a.switches and getattr(a, "name", "") in constrained) for a in event.then)
+    return any(a.lock() or a.strikes or (a.switch() and getattr(a, "name", "") in constrained) for a in event.then)
 
 
 def struck(tree: Tree, v: Any, picks: Picks, closed: Picks) -> tuple[Any, Any]:
@@ -178,15 +194,22 @@ def struck(tree: Tree, v: Any, picks: Picks, closed: Picks) -> tuple[Any, Any]:
     v = tree.vector(v)
     for event, now, shut in zip(s.events, picks, closed, strict=True):
         for a in event.then:
-            found = rebound(tree, event, a)
-            if not a.strikes and found is None:
+            late = _locks_late(tree, event, a)
+            if not a.strikes and not late:
                 continue
             own = np.zeros(s.nv, bool)
-            own[s.v_slices[s.find_joint(a.joint)]] = True  # pyright: ignore[reportAttributeAccessIssue]
-            e = jnp.asarray(tree.values[f"{event.prefix(a)}.restitution"], dtype)
-            own = (now if found is None else now & ~shut) & own
-            hit, after = hit | own, jnp.where(own, -e * v, after)
+            own[_freedoms(s, a)] = True
+            rates = jnp.asarray(a.rates_after(_numbers(tree, event, a), v[_freedoms(s, a)]), dtype)
+            own = (now & ~shut if late else now) & own
+            hit, after = hit | own, jnp.where(own, _placed(rates, s.nv, _freedoms(s, a)), after)
     return hit, after
+
+
+def _placed(x: Any, n: int, own: slice) -> Any:
+    """(n,) with x at its own places and zeros elsewhere."""
+    if x.shape[0] == n:
+        return x
+    return jax.lax.pad(x, jnp.zeros((), x.dtype), [(own.start, n - own.stop, 0)])
 
 
 class Impact(NamedTuple):

@@ -27,62 +27,24 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from jaxmbs.dynamics.state.tree import Tree
-from jaxmbs.model import Mode, Model, ModelError
-from jaxmbs.model.shapes import Float, Int
+from jaxmbs.model import Mode
 from jaxmbs.simulate.balance import Balance
 from jaxmbs.simulate.consistency import moved_apart
 from jaxmbs.simulate.grid import Grid
 from jaxmbs.simulate.guards import Guards
-from jaxmbs.simulate.jumps import Changes, Impact, closes, jumps, next_mode, rebound, struck
+from jaxmbs.simulate.jumps import Changes, Impact, closes, jumps, next_mode, rebounding, struck
 from jaxmbs.simulate.locating import Search, Seen, any_of, first_of, outcome, passed_peak, pick
+from jaxmbs.simulate.log import REPEATED, Events
 from jaxmbs.simulate.loops import varied
 from jaxmbs.simulate.pace import Pace
 from jaxmbs.simulate.stops import Stops
 
 TURNS = 12  # beyond those of the grid, for locating one event
-REPEATED = 16  # default for how often a repeating event may happen
-MOST = 100_000  # largest number of repetitions that a run may be given
 ON_GRID, AFTER_JUMP = -1, -2  # in place of an event's index: at a point of the grid; just after velocities jumped
 PEEKS = 2  # steps that check whether a guard rises and falls within one, in addition to two for each event
 FINEST = 1e-10  # how far from its instant an event may be found, as a fraction of a cell
-
-
-def checked_events(max_events: Any, model: Model) -> int:
-    """How often a repeating event may happen. Raises ModelError for an invalid number and if the model has no such event."""
-    if max_events is None:
-        return REPEATED
-    if isinstance(max_events, bool) or not isinstance(max_events, (int, np.integer)) or not 1 <= max_events <= MOST:
-        raise ModelError(f"simulate: max_events is {max_events!r}; pass a whole number from 1 to {MOST:,}, or None")
-    if not any(e.repeat or any(hasattr(a, "rest_rate") for a in e.then) for e in model.structure.events):
-        raise ModelError(
-            "simulate: max_events is how often an event may repeat, and none of this model does: leave it out"
-        )
-    return int(max_events)
-
-
-class Events(NamedTuple):
-    """Events of one instance in the order in which they happened, with room for k.
-
-    time (k,) [s], that of the end of the run where unused; index (k,): into model.event_names, -1 where unused;
-    energy_lost (k,) [J]: the drop of the energy at the event (negative where a switch added energy).
-
-    >>> mech = mbs.library.double_pendulum()
-    >>> mech.add_event("end", when=mbs.Time(0.05), then=mbs.Finish())
-    >>> mbs.simulate(mech.build(), [0.5, 0.0], [0.0, 0.0], t_end=0.1, dt=0.01, save_every=None).events.time.tolist()
-    [0.05]
-    """
-
-    time: Float[jax.Array, " k"]
-    index: Int[jax.Array, " k"]  # pyright: ignore[reportIncompatibleMethodOverride]
-    energy_lost: Float[jax.Array, " k"]
-
-    @staticmethod
-    def none(k: int, t_end: float, dtype: Any) -> Events:
-        """k unused places."""
-        return Events(jnp.full(k, t_end, dtype), jnp.full(k, -1, jnp.int32), jnp.zeros(k, dtype))
 
 
 class Turn(NamedTuple):
@@ -136,7 +98,8 @@ class Run:
         self.tree, self.grid, self.step, self.energy, self.landed = tree, grid, step, energy, landed
         self.guards = Guards(tree, force)
         self.events = tree.structure.events
-        self.again = [e.repeat or any(rebound(tree, e, a) for a in e.then) for e in self.events]
+        self.rebounding = [rebounding(tree, e) for e in self.events]
+        self.again = [e.repeat or late for e, late in zip(self.events, self.rebounding, strict=True)]
         self.places = sum(most if again else 1 for again in self.again)
         self.jumping = [jumps(tree.structure, e) for e in self.events]
         switched = [Changes.switched_on(tree.structure, e) for e in self.events]
@@ -258,9 +221,9 @@ class Run:
         events = x.events
         if events is not None:
             place, latest = (jnp.arange(self.places) == k for k in (x.count, x.count - 1))
-            events = _where(place & logged, Events(t, event, dropped), events)
-            lost_then = events.energy_lost + jnp.where(latest & jumped, dropped, 0.0)
-            events = events._replace(energy_lost=lost_then)
+            thrown = [n & ~c for n, c, late in zip(now, closed, self.rebounding, strict=True) if late]
+            events = events.entered(place & logged, t, event, dropped, any_of(thrown) if thrown else None)
+            events = events.with_loss(latest & jumped, dropped)
         finishes = any_of([n for n, e in zip(now, self.events, strict=True) if any(a.finishes for a in e.then)])
         peak = jnp.where(out.looks, peak, jnp.inf)
         cell = x.cell + lands

@@ -27,10 +27,10 @@ from jaxmbs.simulate.consistency import locks_hold, violated
 from jaxmbs.simulate.grid import Grid
 from jaxmbs.simulate.guards import cornered
 from jaxmbs.simulate.jumps import Changes, all_held, start_mode, whole_mode
+from jaxmbs.simulate.log import Events, checked_events
 from jaxmbs.simulate.loops import levels_of, repeated, varied
 from jaxmbs.simulate.pace import checked_steps, checked_tolerance
 from jaxmbs.simulate.projection import projected, violation
-from jaxmbs.simulate.run import Events, checked_events
 from jaxmbs.simulate.solution import Solution, Steps
 from jaxmbs.simulate.status import Status
 from jaxmbs.simulate.steppers import Flow, Stepper, serving

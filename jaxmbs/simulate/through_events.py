@@ -14,10 +14,11 @@ from jaxmbs.simulate.balance import Balance
 from jaxmbs.simulate.consistency import locks_hold, violated
 from jaxmbs.simulate.grid import Grid
 from jaxmbs.simulate.jumps import Impact, after_impact, whole_mode
+from jaxmbs.simulate.log import Events
 from jaxmbs.simulate.loops import repeated, shared, sparing
 from jaxmbs.simulate.pace import error_norm
 from jaxmbs.simulate.projection import projected
-from jaxmbs.simulate.run import ON_GRID, Events, Run, Turn
+from jaxmbs.simulate.run import ON_GRID, Run, Turn
 from jaxmbs.simulate.solution import Solution, Steps
 from jaxmbs.simulate.status import Status
 from jaxmbs.simulate.steppers import Flow, Stepper
