@@ -17,18 +17,11 @@ from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode, Model, ModelError
 from jaxmbs.model.functions import check_arguments, evaluated
 from jaxmbs.model.parameters import is_traced
-from jaxmbs.simulate.jumps import (
-    Impact,
-    after_impact,
-    all_held,
-    jumps,
-    next_mode,
-    start_mode,
-    struck,
-    whole_mode,
-)
+from jaxmbs.simulate.advance import advance
+from jaxmbs.simulate.impacts import Impact, after_impact, struck
+from jaxmbs.simulate.jumps import all_held, jumps, next_mode, start_mode, whole_mode
+from jaxmbs.simulate.locating import chosen
 from jaxmbs.simulate.log import Events
-from jaxmbs.simulate.projection import projected
 from jaxmbs.simulate.steppers import Flow, Stepper, stepper
 
 if TYPE_CHECKING:
@@ -91,12 +84,6 @@ def _states_at(
     flow = Flow(tree, tau if drive is None else functools.partial(drive, in_drive), baumgarte)
     start = Mode(None, None, None) if mode is None else mode
 
-    def stepped(phase: Any, t: Any, h: Any, mode: Mode) -> Any:
-        new = by.step(flow, phase, t, h, mode, False).phase
-        if constrained and baumgarte is None:
-            new = (*projected(tree, *new[:2], t + h, mode)[:2], new[2])
-        return jax.tree_util.tree_map(lambda x: jnp.asarray(x, dtype), new)
-
     def one(t: Any) -> tuple[Any, Any]:
         i = jnp.clip(jnp.sum(rows[0] < t if before else rows[0] <= t) - 1, 0, rows[0].shape[0] - 1)
         row = rows[0][i]
@@ -107,7 +94,7 @@ def _states_at(
             time, index, _, rebounded = event
             counts = (index >= 0) & (time < t if before else time <= t)
             here = counts & (time > row)
-            moved = stepped(phase, now, jnp.where(here, time - now, 0.0), mode)
+            moved = advance(flow, by, phase, now, jnp.where(here, time - now, 0.0), mode).phase
             picks = [counts & (index == k) for k in range(len(s.events))]
             closed = [~rebounded] * len(s.events)
             mode = next_mode(tree, mode, picks, closed)
@@ -117,17 +104,17 @@ def _states_at(
                 )
                 impact = Impact(jumped, *struck(tree, moved[1], picks, closed))
                 after = after_impact(tree, moved[0], moved[1], time, mode, impact)
-                moved = (moved[0], _where(jumped, after, moved[1]), moved[2])
+                moved = (moved[0], chosen(jumped, after, moved[1]), moved[2])
             ends = [p for p, e in zip(picks, s.events, strict=True) if any(a.finishes for a in e.then)]
             done = functools.reduce(jnp.logical_or, ends, done)
-            return (jnp.where(here, time, now), _where(here, moved, phase), mode, done), None
+            return (jnp.where(here, time, now), chosen(here, moved, phase), mode, done), None
 
         phase = jax.tree_util.tree_map(jnp.asarray, (q, v, jnp.zeros((), dtype)))
         carry = (row, phase, start, jnp.asarray(False))
         if s.events:
             carry, _ = jax.lax.scan(through, carry, events)
         now, phase, mode, done = carry
-        q, v, _ = stepped(phase, now, jnp.where(done, 0.0, t - now), mode)
+        q, v, _ = advance(flow, by, phase, now, jnp.where(done, 0.0, t - now), mode).phase
         outside = (t < rows[0][0]) | (t > rows[0][-1]) | stopped
         return tuple(jnp.where(outside, jnp.nan, tree.vector(x)) for x in (q, v))  # pyright: ignore[reportReturnType]
 
@@ -161,7 +148,3 @@ def modes_at(solution: Solution, model: Model, t: Any, mode: Mode | None = None,
     held = all_held(model, held)
     found = _modes_at(model, solution.events, t.reshape(-1), mode, held=held)
     return jax.tree_util.tree_map(lambda x: x.reshape(*t.shape, x.shape[-1]), found)
-
-
-def _where(on: Any, a: Any, b: Any) -> Any:
-    return jax.tree_util.tree_map(lambda x, y: jnp.where(on, x, y), a, b)

@@ -12,7 +12,7 @@ from jaxmbs.dynamics.recursive import crba
 from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.tree import UNROLLED, Tree
 from jaxmbs.elements import Action, Kind, element, field
-from jaxmbs.simulate.jumps import Impact, after_impact
+from jaxmbs.simulate.impacts import Impact, after_impact
 from jaxmbs.simulate.steppers import MuntheKaas, RungeKutta
 from tests.simulate.test_events_in_loops import linkage, start
 
