@@ -62,7 +62,7 @@ class Run:
         self.guards = Guards(of.tree, of.flow.tau)
         self.events = of.tree.structure.events
         self.watch = Watch(of.tree, grid, self.guards)
-        self.branches = Branches(self.guards, jnp.asarray(grid.t0, of.tree.dtype), *start, mode)
+        self.branches = Branches(self.guards, jnp.asarray(grid.t0, of.tree.dtype), start[0], start[1], mode)
         self.mode = self.branches.first(mode)
         self.impacts = any(self.watch.jumping)
         self.adaptive = of.tolerance is not None
@@ -245,7 +245,7 @@ class Run:
         return Impact(x.due >= 0, *struck(self.tree, x.phase[1], picks, closed))
 
     def _energy(self, t: Any, phase: Any, mode: Mode) -> Any:
-        return sum(self.of.energy(t, *phase[:2], mode))
+        return sum(self.of.energy(t, phase[0], phase[1], mode))
 
     @staticmethod
     def ended(x: Turn) -> Any:

@@ -8,7 +8,7 @@ the run.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax.numpy as jnp
@@ -50,9 +50,9 @@ class Stops:
         """Whether a guard has fallen below zero, or is falling, by more than rounding."""
         return (value < -self.near) | ((value <= self.near) & (rate < -self.near))
 
-    def passed(self, met: Sequence[Any], g: Sequence[Any], armed: Sequence[Any]) -> Any:
-        """Whether the guard of a stop that is met has risen; armed: for each guard, whether its event may happen or has
-        happened."""
+    def passed(self, met: Sequence[Any], g: Sequence[Any], armed: Mapping[int, Any]) -> Any:
+        """Whether the guard of a stop that is met has risen; armed: for each guard of a stop, whether its event may
+        happen or has happened."""
         return any_of([m & armed[i] & (g[i] > self.near) for m, i in zip(met, self.guards, strict=True)])
 
     def met(

@@ -64,8 +64,8 @@ def through_events(of: Functions, grid: Grid, every: int, start: Any, mode: Mode
     run = Run(of, grid, landed, start, mode)
     mode = run.mode
     begin = Point(jnp.zeros((), jnp.int32), first, phase, mode, zero, one)
-    before = of.energy(first, *start, mode)
-    extra = (of.folded(carry, first, *start, mode), one)
+    before = of.energy(first, start[0], start[1], mode)
+    extra = (of.folded(carry, first, start[0], start[1], mode), one)
     x = run.start(phase, Balance.start(before[0], phase[2]), extra, begin if some else None)
     groups = -(-run.turns // every) if some else 1
 
@@ -88,7 +88,7 @@ def through_events(of: Functions, grid: Grid, every: int, start: Any, mode: Mode
         x, between = turns(x, run.turns, inner), None
     last = row(Point(begin.number, run.now(x), x.phase, x.mode, x.lost, x.extra[1]))
     q, v, e, errors, least = _through(row(begin), between, last, (grid.steps - 1) // every)
-    broken = violated(tree, *start, first, mode) | run.watch.violated(x)
+    broken = violated(tree, start[0], start[1], first, mode) | run.watch.violated(x)
     status = of.status(
         x.phase, broken, start[1], mode, jnp.min(least[:, 1]), x.balance, e[-1] - e[0], before[1],
         *([(x.pace.stalled, Status.STEP_UNDERFLOW)] if x.pace is not None else []),

@@ -36,7 +36,7 @@ class Turn(NamedTuple):
     fired: tuple[Count, ...]  # per event: how often it has happened
     search: Search  # for the instant of an event, and the length of the next trial
     events: Events | None  # the log, None if the model has no events: fused loops take no empty arrays
-    count: Count  # number of places of the log that are used
+    count: Count  # pyright: ignore[reportIncompatibleMethodOverride] # number of places of the log that are used
     due: Count | None  # event whose impact the next turn computes (-1: none), None if no event has an impact
     lost: Number  # [J] energy lost in events so far
     done: Flag  # whether the instance stands still from now on
