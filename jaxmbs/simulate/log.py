@@ -52,15 +52,17 @@ class Events(NamedTuple):
         unused = jnp.full(k, -1, jnp.int32)
         return Events(jnp.full(k, t_end, dtype), unused, jnp.zeros(k, dtype), jnp.zeros(k, bool))
 
-    def entered(self, place: Any, t: Any, event: Any, lost: Any, rebounded: Any) -> Events:
-        """The log with one more event; place (k,): where it belongs; rebounded: None if nothing in the model rebounds."""
-        return Events(
-            jnp.where(place, t, self.time),
-            jnp.where(place, event, self.index),
-            jnp.where(place, lost, self.energy_lost),
-            self.rebounded if rebounded is None else jnp.where(place, rebounded, self.rebounded),
-        )
 
-    def with_loss(self, place: Any, lost: Any) -> Events:
-        """The log with what the impact of the event at this place took as well; place (k,), nowhere if there was none."""
-        return self._replace(energy_lost=self.energy_lost + jnp.where(place, lost, 0.0))
+def entered(log: Events, place: Any, t: Any, event: Any, lost: Any, rebounded: Any) -> Events:
+    """The log with one more event; place (k,): where it belongs; rebounded: None if nothing in the model rebounds."""
+    return Events(
+        jnp.where(place, t, log.time),
+        jnp.where(place, event, log.index),
+        jnp.where(place, lost, log.energy_lost),
+        log.rebounded if rebounded is None else jnp.where(place, rebounded, log.rebounded),
+    )
+
+
+def with_loss(log: Events, place: Any, lost: Any) -> Events:
+    """The log with what the impact of the event at this place took as well; place (k,), nowhere if there was none."""
+    return log._replace(energy_lost=log.energy_lost + jnp.where(place, lost, 0.0))

@@ -36,7 +36,7 @@ from jaxmbs.simulate.guards import Guards
 from jaxmbs.simulate.impacts import Impact, struck
 from jaxmbs.simulate.jumps import closes, next_mode
 from jaxmbs.simulate.locating import Search, Seen, any_of, chosen, first_of, outcome, passed_peak, pick
-from jaxmbs.simulate.log import Events
+from jaxmbs.simulate.log import Events, entered, with_loss
 from jaxmbs.simulate.loops import varied
 from jaxmbs.simulate.pace import Pace
 from jaxmbs.simulate.steppers.base import Phase
@@ -220,10 +220,9 @@ class Run:
         place, latest = (jnp.arange(self.places) == k for k in (x.count, x.count - 1))
         late = zip(happened.now, happened.closed, self.watch.rebounding, strict=True)
         thrown = [n & ~c for n, c, rebounds in late if rebounds]
-        events = x.events.entered(
-            place & happened.logged, tried.t, happened.event, happened.dropped, any_of(thrown) if thrown else None
-        )
-        return events.with_loss(latest & tried.jumped, happened.dropped)
+        place, rebounded = place & happened.logged, any_of(thrown) if thrown else None
+        events = entered(x.events, place, tried.t, happened.event, happened.dropped, rebounded)
+        return with_loss(events, latest & tried.jumped, happened.dropped)
 
     def _kept(self, x: Turn, cell: Any, tried: Tried, judged: Judged, happened: Happened, lost: Any) -> Any:
         """(extra, kept) after the turn."""
