@@ -116,7 +116,7 @@ class Parts:
             for name in part.joints:
                 self._check_joint(getattr(part, name), f"{where}: {type(part).__name__}")
         for action in event.then:
-            if action.switches is not None:
+            if action.switch() is not None:
                 self._check_switched(getattr(action, "name", ""), f"{where}: {type(action).__name__}")
         if isinstance(event.when, JointReaches):
             placed = self.joints[event.when.joint]

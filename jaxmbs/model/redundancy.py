@@ -175,7 +175,7 @@ _FEW = 6  # up to so many joints, all combinations are tried
 def _locks(s: Structure) -> Iterator[np.ndarray]:
     """Masks (nv,) of freedoms that a run may lock together: by events, at the start, in releasable joints."""
     joints: list[np.ndarray] = []
-    names = [*s.held, *(getattr(a, "joint", "") for e in s.events for a in e.then if a.locks)]
+    names = [*s.held, *(getattr(a, "joint", "") for e in s.events for a in e.then if a.lock())]
     for i, link in enumerate(s.links):
         held = np.zeros(s.nv, bool)
         if link.name in names or any(link.locked):
@@ -189,7 +189,7 @@ def _locks(s: Structure) -> Iterator[np.ndarray]:
 
 def _may_open(s: Structure) -> bool:
     """Whether some constraint may be off, or some joint held, during only a part of a run."""
-    return any(a.switches is not None or a.releases for e in s.events for a in e.then) or bool(s.off or s.held)
+    return any(a.switch() is not None or a.lock() is False for e in s.events for a in e.then) or bool(s.off or s.held)
 
 
 def _numeric(s: Structure) -> bool:

@@ -17,19 +17,11 @@ from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode, Model, ModelError
 from jaxmbs.model.functions import check_arguments, evaluated
 from jaxmbs.model.parameters import is_traced
-from jaxmbs.simulate.jumps import (
-    Impact,
-    after_impact,
-    all_held,
-    closes,
-    jumps,
-    next_mode,
-    rebound,
-    start_mode,
-    struck,
-    whole_mode,
-)
-from jaxmbs.simulate.projection import projected
+from jaxmbs.simulate.advance import advance
+from jaxmbs.simulate.impacts import Impact, after_impact, struck
+from jaxmbs.simulate.jumps import all_held, jumps, next_mode, start_mode, whole_mode
+from jaxmbs.simulate.locating import chosen
+from jaxmbs.simulate.log import Events
 from jaxmbs.simulate.steppers import Flow, Stepper, stepper
 
 if TYPE_CHECKING:
@@ -63,14 +55,11 @@ def states_at(
         drive, in_drive = program(tau, "at: tau", instant, call, (model, solution, mode, baumgarte))
         tau = None
     stopped = functools.reduce(operator.or_, [jnp.asarray(solution.status) == s for s in _STOPPED])
-    events = (solution.events.time, solution.events.index)
-    lock = None if solution.mode is None else solution.mode.lock
     rows = (solution.t, solution.q, solution.v)
     return _states_at(
         model,
         rows,
-        events,
-        lock,
+        solution.events,
         stopped,
         t,
         tau,
@@ -85,7 +74,7 @@ def states_at(
 
 @compiles_itself("drive", "by", "before")
 def _states_at(
-    model: Model, rows: Any, events: Any, lock: Any, stopped: Any, t: Any, tau: Any, mode: Any, baumgarte: Any,
+    model: Model, rows: Any, events: Events, stopped: Any, t: Any, tau: Any, mode: Any, baumgarte: Any,
     in_drive: Any, *, drive: Any, by: Stepper, before: bool,
 ) -> tuple[jax.Array, jax.Array]:  # fmt: skip
     s, constrained, dtype = model.structure, model.structure.constrained, rows[1].dtype
@@ -95,12 +84,6 @@ def _states_at(
     flow = Flow(tree, tau if drive is None else functools.partial(drive, in_drive), baumgarte)
     start = Mode(None, None, None) if mode is None else mode
 
-    def stepped(phase: Any, t: Any, h: Any, mode: Mode) -> Any:
-        new = by.step(flow, phase, t, h, mode, False).phase
-        if constrained and baumgarte is None:
-            new = (*projected(tree, *new[:2], t + h, mode)[:2], new[2])
-        return jax.tree_util.tree_map(lambda x: jnp.asarray(x, dtype), new)
-
     def one(t: Any) -> tuple[Any, Any]:
         i = jnp.clip(jnp.sum(rows[0] < t if before else rows[0] <= t) - 1, 0, rows[0].shape[0] - 1)
         row = rows[0][i]
@@ -108,12 +91,12 @@ def _states_at(
 
         def through(carry: Any, event: Any) -> tuple[Any, None]:
             now, phase, mode, done = carry
-            time, index, shut = event
+            time, index, _, rebounded = event
             counts = (index >= 0) & (time < t if before else time <= t)
             here = counts & (time > row)
-            moved = stepped(phase, now, jnp.where(here, time - now, 0.0), mode)
+            moved = advance(flow, by, phase, now, jnp.where(here, time - now, 0.0), mode).phase
             picks = [counts & (index == k) for k in range(len(s.events))]
-            closed = [jnp.where(here, closes(tree, e, moved[1]), shut) for e in s.events]
+            closed = [~rebounded] * len(s.events)
             mode = next_mode(tree, mode, picks, closed)
             if any(jumps(s, e) for e in s.events):
                 jumped = functools.reduce(
@@ -121,18 +104,17 @@ def _states_at(
                 )
                 impact = Impact(jumped, *struck(tree, moved[1], picks, closed))
                 after = after_impact(tree, moved[0], moved[1], time, mode, impact)
-                moved = (moved[0], _where(jumped, after, moved[1]), moved[2])
+                moved = (moved[0], chosen(jumped, after, moved[1]), moved[2])
             ends = [p for p, e in zip(picks, s.events, strict=True) if any(a.finishes for a in e.then)]
             done = functools.reduce(jnp.logical_or, ends, done)
-            return (jnp.where(here, time, now), _where(here, moved, phase), mode, done), None
+            return (jnp.where(here, time, now), chosen(here, moved, phase), mode, done), None
 
         phase = jax.tree_util.tree_map(jnp.asarray, (q, v, jnp.zeros((), dtype)))
         carry = (row, phase, start, jnp.asarray(False))
         if s.events:
-            times, index = events
-            carry, _ = jax.lax.scan(through, carry, (times, index, _closed(tree, index, lock)))
+            carry, _ = jax.lax.scan(through, carry, events)
         now, phase, mode, done = carry
-        q, v, _ = stepped(phase, now, jnp.where(done, 0.0, t - now), mode)
+        q, v, _ = advance(flow, by, phase, now, jnp.where(done, 0.0, t - now), mode).phase
         outside = (t < rows[0][0]) | (t > rows[0][-1]) | stopped
         return tuple(jnp.where(outside, jnp.nan, tree.vector(x)) for x in (q, v))  # pyright: ignore[reportReturnType]
 
@@ -142,19 +124,19 @@ def _states_at(
 
 
 @compiles_itself("held")
-def _modes_at(model: Model, times: Any, index: Any, lock: Any, t: Any, mode: Any, *, held: tuple[str, ...]) -> Mode:
+def _modes_at(model: Model, events: Events, t: Any, mode: Any, *, held: tuple[str, ...]) -> Mode:
     s, start = model.structure, start_mode(model, mode, held)
-    tree = Tree(model, times.dtype)
+    tree = Tree(model, events.time.dtype)
 
     def one(t: Any) -> Mode:
         def after(mode: Mode, event: Any) -> tuple[Mode, None]:
-            time, which, shut = event
+            time, which, _, rebounded = event
             picks = [(time <= t) & (which == k) for k in range(len(s.events))]
-            return next_mode(tree, mode, picks, [shut] * len(picks)), None
+            return next_mode(tree, mode, picks, [~rebounded] * len(picks)), None
 
         now = start or Mode(None, None, None)
         if s.events:
-            now, _ = jax.lax.scan(after, now, (times, index, _closed(tree, index, lock)))
+            now, _ = jax.lax.scan(after, now, events)
         return whole_mode(model, now)
 
     return jax.vmap(one)(t)
@@ -164,24 +146,5 @@ def modes_at(solution: Solution, model: Model, t: Any, mode: Mode | None = None,
     """See `Solution.mode_at`."""
     t = jnp.asarray(t, solution.t.dtype)
     held = all_held(model, held)
-    lock = None if solution.mode is None else solution.mode.lock
-    found = _modes_at(model, solution.events.time, solution.events.index, lock, t.reshape(-1), mode, held=held)
+    found = _modes_at(model, solution.events, t.reshape(-1), mode, held=held)
     return jax.tree_util.tree_map(lambda x: x.reshape(*t.shape, x.shape[-1]), found)
-
-
-def _closed(tree: Tree, index: Any, lock: Any) -> Any:
-    """(k,) for each event of a log, whether its locks closed. A lock with rebounds closes only when its event happens
-    for the last time, and did so if its joint is locked at the end."""
-    out, s = jnp.ones(index.shape, bool), tree.structure
-    later = index[None, :] == index[:, None]
-    last = ~jnp.any(later & np.triu(np.ones(later.shape, bool), 1), axis=1)
-    for k, event in enumerate(s.events):
-        for a in event.then:
-            if rebound(tree, event, a) is not None:
-                held = jnp.all(lock[s.v_slices[s.find_joint(a.joint)]])  # pyright: ignore[reportAttributeAccessIssue]
-                out = jnp.where(index == k, last & held, out)
-    return out
-
-
-def _where(on: Any, a: Any, b: Any) -> Any:
-    return jax.tree_util.tree_map(lambda x, y: jnp.where(on, x, y), a, b)

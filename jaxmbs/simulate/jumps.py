@@ -1,4 +1,4 @@
-"""What events change: locks, switches, and velocities that jump with the momentum kept."""
+"""What events change: locks, switches, and whether velocities jump."""
 
 from __future__ import annotations
 
@@ -9,18 +9,12 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from jaxmbs.dynamics.constrained.constraints import constraints, velocities
-from jaxmbs.dynamics.constrained.multipliers import Metric
-from jaxmbs.dynamics.recursive import aba
-from jaxmbs.dynamics.state import State
-from jaxmbs.dynamics.state.state import Inertial
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode, Model
 from jaxmbs.model.events import Action
+from jaxmbs.model.events.base import Numbers
 from jaxmbs.model.structure import Event, Structure
 from jaxmbs.simulate.guards import cornered
-from jaxmbs.spatial import ZERO_MOTION
-from jaxmbs.spatial.scalar import is_number, mul
 
 Picks = Sequence[Any]  # per event, whether it happens now
 
@@ -41,9 +35,9 @@ class Changes(NamedTuple):
     def by(s: Structure, action: Action) -> Changes:
         """What one action changes."""
         found = Changes.none(s)
-        if action.locks or action.releases:
-            found.lock[s.v_slices[s.find_joint(action.joint)]] = True  # pyright: ignore[reportAttributeAccessIssue]
-        if action.switches is not None:
+        if action.lock() is not None:
+            found.lock[freedoms(s, action)] = True
+        if action.switch() is not None:
             name = action.name  # pyright: ignore[reportAttributeAccessIssue]
             found.force[:] = [f.name == name for f in s.forces]
             found.constraint[:] = [c.name == name for c in (*s.loops, *s.constraints)]
@@ -52,7 +46,7 @@ class Changes(NamedTuple):
     @staticmethod
     def switched_on(s: Structure, event: Event) -> np.ndarray:
         """(constraints,) those that an event switches on."""
-        on = [Changes.by(s, a).constraint for a in event.then if a.switches]
+        on = [Changes.by(s, a).constraint for a in event.then if a.switch()]
         return np.any([np.zeros(len(s.loops) + len(s.constraints), bool), *on], axis=0)
 
     @staticmethod
@@ -79,7 +73,7 @@ class Changes(NamedTuple):
         """Per freedom whether it may ever be locked, even if only at the instant of an impact (`Tree.lockable`)."""
         found = self.lock.copy()
         for action in (a for e in s.events for a in e.then if a.strikes):
-            found[s.v_slices[s.find_joint(action.joint)]] = True  # pyright: ignore[reportAttributeAccessIssue]
+            found[freedoms(s, action)] = True
         return tuple(found.tolist())
 
 
@@ -128,24 +122,38 @@ def whole_mode(model: Model, mode: Mode) -> Mode:
     return Mode(lock, force, full.constraint if mode.constraint is None else mode.constraint)
 
 
-def rebound(tree: Tree, event: Event, action: Action) -> tuple[Any, Any] | None:
-    """(restitution, rate below which the lock closes) of a lock whose joint rebounds first; None for other actions."""
-    if not action.locks:
-        return None
-    p = tree.values.of(event.prefix(action), action.numbers)
-    e = p.get("restitution", 0)
-    return None if is_number(e) and e == 0 else (jnp.asarray(e, tree.dtype), p["rest_rate"])
+def rebounding(tree: Tree, event: Event) -> bool:
+    """Whether a joint may rebound before the event locks it."""
+    return any(locks_late(tree, event, a) for a in event.then)
 
 
 def closes(tree: Tree, event: Event, v: Any) -> Any:
     """Whether all locks of an event close when it happens: no joint rebounds faster than it may."""
-    s, closed = tree.structure, jnp.asarray(True)
+    closed = jnp.asarray(True)
     for action in event.then:
-        found = rebound(tree, event, action)
-        if found is not None:
-            rates = jnp.abs(tree.vector(v)[s.v_slices[s.find_joint(action.joint)]])  # pyright: ignore[reportAttributeAccessIssue]
-            closed &= jnp.all(found[0] * rates <= found[1])
+        if locks_late(tree, event, action):
+            p = numbers(tree, event, action)
+            closed &= action.closes(p, tree.vector(v)[freedoms(tree.structure, action)])
     return closed
+
+
+def throws_back(tree: Tree, event: Event, action: Action) -> bool:
+    """Whether the joint of an action may rebound, as far as the structure tells."""
+    return action.rebounds(numbers(tree, event, action))
+
+
+def locks_late(tree: Tree, event: Event, action: Action) -> bool:
+    """Whether an action locks a joint that may rebound first."""
+    return bool(action.lock()) and throws_back(tree, event, action)
+
+
+def numbers(tree: Tree, event: Event, action: Action) -> Numbers:
+    return tree.values.of(event.prefix(action), action.numbers)
+
+
+def freedoms(s: Structure, action: Action) -> slice:
+    """Those of the action's joint."""
+    return s.v_slices[s.find_joint(action.joint)]  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def next_mode(tree: Tree, mode: Mode, picks: Picks, closed: Picks) -> Mode:
@@ -156,11 +164,11 @@ def next_mode(tree: Tree, mode: Mode, picks: Picks, closed: Picks) -> Mode:
     for event, now, shut in zip(s.events, picks, closed, strict=True):
         for a in event.then:
             own = Changes.by(s, a)
-            holds = now if rebound(tree, event, a) is None else now & shut
-            lock = jnp.where(holds & own.lock, a.locks, lock) if own.lock.any() else lock
-            force = jnp.where(now & own.force, bool(a.switches), force) if own.force.any() else force
+            holds = now & shut if locks_late(tree, event, a) else now
+            lock = jnp.where(holds & own.lock, bool(a.lock()), lock) if own.lock.any() else lock
+            force = jnp.where(now & own.force, bool(a.switch()), force) if own.force.any() else force
             constraint = (
-                jnp.where(now & own.constraint, bool(a.switches), constraint) if own.constraint.any() else constraint
+                jnp.where(now & own.constraint, bool(a.switch()), constraint) if own.constraint.any() else constraint
             )
     return Mode(lock, force, constraint, mode.sides)
 
@@ -168,75 +176,4 @@ def next_mode(tree: Tree, mode: Mode, picks: Picks, closed: Picks) -> Mode:
 def jumps(s: Structure, event: Event) -> bool:
     """Whether velocities jump when the event happens."""
     constrained = {x.name for x in (*s.loops, *s.constraints)}
-    return any(a.locks or a.strikes or (a.switches and getattr(a, "name", "") in constrained) for a in event.then)
-
-
-def struck(tree: Tree, v: Any, picks: Picks, closed: Picks) -> tuple[Any, Any]:
-    """(nv,) whether a freedom is struck now, and its rate after that; closed: per event whether its locks close."""
-    s, dtype = tree.structure, tree.dtype
-    hit, after = jnp.zeros(s.nv, bool), jnp.zeros(s.nv, dtype)
-    v = tree.vector(v)
-    for event, now, shut in zip(s.events, picks, closed, strict=True):
-        for a in event.then:
-            found = rebound(tree, event, a)
-            if not a.strikes and found is None:
-                continue
-            own = np.zeros(s.nv, bool)
-            own[s.v_slices[s.find_joint(a.joint)]] = True  # pyright: ignore[reportAttributeAccessIssue]
-            e = jnp.asarray(tree.values[f"{event.prefix(a)}.restitution"], dtype)
-            own = (now if found is None else now & ~shut) & own
-            hit, after = hit | own, jnp.where(own, -e * v, after)
-    return hit, after
-
-
-class Impact(NamedTuple):
-    """A turn of a run in which velocities may jump. now: whether they do; hit (nv,): which freedoms are struck; after
-    (nv,): their rates after the impact."""
-
-    now: Any
-    hit: Any
-    after: Any
-
-    def lock(self, mode: Mode) -> Any:
-        """(nv,) the freedoms whose rates after the impact are given: the locked ones and the struck ones."""
-        return self.hit if mode.lock is None else mode.lock | self.hit
-
-    def rigid(self, mode: Mode) -> Mode:
-        """The mode with the freedoms of `lock` locked."""
-        return replace(mode, lock=self.lock(mode))
-
-    def stopped(self, tree: Tree, v: Any, mode: Mode) -> list[Any]:
-        """v with the rates that are given, where velocities jump."""
-        lock, given = self.lock(mode), jnp.where(self.hit, self.after, 0.0)
-        return [
-            jnp.where(self.now & lock[k], given[k], x) if may else x
-            for k, (x, may) in enumerate(zip(v, tree.lockable, strict=True))
-        ]
-
-    def jumps(self, tree: Tree, v: Any, mode: Mode) -> list[Any]:
-        """By how much the given rates differ from v where velocities jump; 0 elsewhere."""
-        stopped = self.stopped(tree, v, mode)
-        return [a - b if may else 0 for a, b, may in zip(stopped, v, tree.lockable, strict=True)]
-
-
-def after_impact(tree: Tree, q: Any, v: Any, t: Any, mode: Mode, impact: Impact) -> Any:
-    """Velocities after an impact: locked freedoms stop, struck ones take the given rates, constraints hold.
-
-    A (v+ - v-) = impulses along these rows alone, so that the momentum of all else is kept.
-    """
-    rigid, vector = impact.rigid(mode), tree.vector(v)
-    wanted = jnp.where(impact.hit, impact.after, 0.0) - vector
-    if tree.structure.constrained:
-        state = State(tree, q, v, t, rigid)
-        found = constraints(state)
-        if tree.rolled:
-            metric = Metric.of(state, found, wanted)
-            return v + metric.closest(jnp.zeros_like(vector), -velocities(state, found))[0]
-        target = tuple(mul(-1, rate) for rate in velocities(state, found))
-        change, _ = Metric.of(state, found, list(wanted)).closest([0.0] * tree.structure.nv, target)
-        return [a + b for a, b in zip(v, change, strict=True)]
-    # gravity, force elements, and what velocities bring about give no impulse, nor do joints that move by themselves
-    still = Inertial(tree, q, jnp.zeros_like(vector) if tree.rolled else [0] * tree.structure.nv, t, rigid)
-    still = still.moving([replace(m, V=ZERO_MOTION, c=ZERO_MOTION) for m in still.motions])
-    change = aba.forward_dynamics(still, None, wanted if tree.rolled else list(wanted))
-    return v + change if tree.rolled else [a + b for a, b in zip(v, change, strict=True)]
+    return any(a.lock() or a.strikes or (a.switch() and getattr(a, "name", "") in constrained) for a in event.then)

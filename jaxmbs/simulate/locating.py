@@ -181,6 +181,11 @@ def pick(index: Any, items: Any) -> Any:
     return out
 
 
+def chosen(on: Any, a: Any, b: Any) -> Any:
+    """Every number of a where `on`, else that of b."""
+    return jax.tree_util.tree_map(lambda x, y: jnp.where(on, x, y), a, b)
+
+
 def any_of(x: Any) -> Any:
     """Whether any of them holds."""
     out = jnp.asarray(False)

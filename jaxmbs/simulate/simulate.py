@@ -12,8 +12,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxmbs.dynamics.constrained.constraints import tree_of
-from jaxmbs.dynamics.recursive import energies
-from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.calling import compiles_itself, require_model, state_dtype, vector
 from jaxmbs.dynamics.state.programs import Known, program
 from jaxmbs.dynamics.state.tree import Tree
@@ -22,19 +20,17 @@ from jaxmbs.model.functions import ORDER, check_arguments, evaluated, takes
 from jaxmbs.model.given import Coordinates, GeneralizedForces, Law, Number, Rates, Vector
 from jaxmbs.model.parameters import is_traced
 from jaxmbs.model.shapes import Float
-from jaxmbs.simulate.balance import Balance
-from jaxmbs.simulate.consistency import locks_hold, violated
+from jaxmbs.simulate.functions import Functions
 from jaxmbs.simulate.grid import DT, Grid
 from jaxmbs.simulate.guards import cornered
-from jaxmbs.simulate.jumps import Changes, all_held, start_mode, whole_mode
-from jaxmbs.simulate.loops import levels_of, repeated, varied
+from jaxmbs.simulate.jumps import Changes, all_held, start_mode
+from jaxmbs.simulate.log import checked_events
+from jaxmbs.simulate.loops import levels_of
 from jaxmbs.simulate.pace import checked_steps, checked_tolerance
-from jaxmbs.simulate.projection import projected, violation
-from jaxmbs.simulate.run import Events, checked_events
-from jaxmbs.simulate.solution import Solution, Steps
-from jaxmbs.simulate.status import Status
+from jaxmbs.simulate.plain import plain
+from jaxmbs.simulate.solution import Solution
 from jaxmbs.simulate.steppers import Flow, Stepper, serving
-from jaxmbs.simulate.through_events import Functions, finite, through_events
+from jaxmbs.simulate.through_events import through_events
 
 Fold = tuple[Any, Callable[[Any, Model, Any, Any, Any], Any]]
 
@@ -190,79 +186,12 @@ def _simulate(
     if tau is not None:
         tau = vector(model, "tau", tau, model.nv, dtype)
     force = tau if drive is None else functools.partial(drive, in_drive)
-    q, v = (x if tree.rolled else list(x) for x in (q, v))
-
-    def energy(t: Any, q: Any, v: Any, mode: Any = mode) -> tuple[Any, Any]:
-        state = State(tree, q, v, t, mode)
-        return jnp.asarray(energies.kinetic(state), dtype), jnp.asarray(energies.potential(state), dtype)
-
-    def error(t: Any, q: Any, v: Any, mode: Any = mode) -> Any:
-        return violation(tree, q, v, t, mode) if constrained else jnp.zeros((), dtype)
-
-    def folded(carry: Any, t: Any, q: Any, v: Any, mode: Any = mode, event: Any = -1) -> Any:
-        if fold is None:
-            return carry
-        now = (whole_mode(model, mode or Mode(None, None, None)), jnp.asarray(event, jnp.int32))[:sees]
-        return fold(in_fold, carry, model, t, tree.vector(q), tree.vector(v), *now)
-
+    start = jax.tree_util.tree_map(jnp.asarray, tuple(x if tree.rolled else list(x) for x in (q, v)))
     flow = Flow(tree, force, baumgarte)
+    of = Functions(flow, by, tolerance, trials, most, levels, changes, fold, in_fold, sees)
     if model.structure.events or cornered(model.structure) or tolerance is not None:
-        of = Functions(flow, by, tolerance, trials, levels, energy, error, folded, changes, sees > 1, most)
-        return through_events(of, grid, save_every, (_arrays(q), _arrays(v)), mode or Mode(None, None, None), carry)
-    groups, outer, inner = grid.groups(save_every, levels)
-    start, lengths, ends, active = table
-    idle = start.size != grid.steps
-
-    def step(state: Any, x: Any) -> tuple[Any, None]:
-        phase, carry, balance, least = state
-        t, h, t_next, on = x
-        new, kinetic, _ = by.step(flow, phase, t, h, mode, False)
-        if constrained and baumgarte is None:
-            *positions, conditioning = projected(tree, *new[:2], t_next, mode)
-            new, least = (*positions, new[2]), jnp.minimum(least, tree.vector(conditioning))
-        out = (new, folded(carry, t_next, *new[:2]), balance.seen(kinetic, new[2]), least)
-        if idle:  # the last group is filled up with idle steps
-            out = jax.tree_util.tree_map(lambda a, b: jnp.where(on, a, b), out, state)
-        return out, None
-
-    def group(state: Any, x: Any) -> tuple[Any, Any]:
-        state, _ = repeated(step, (*state, jnp.ones(2, dtype)), x, save_every, inner)
-        (q, v, work), _, _, least = state
-        t = x[2][-1]
-        row = tree.vector(q), tree.vector(v), sum(energy(t, q, v)) - work, error(t, q, v), least
-        return state[:3], row
-
-    zero, first = jnp.zeros((), dtype), jnp.asarray(grid.t0, dtype)
-    before, error0 = energy(first, q, v), error(first, q, v)
-    phase = flow.varied((_arrays(q), _arrays(v), zero), (model, q, v))
-    carry = varied(folded(carry, first, q, v), (model, q, v, in_fold))
-    state = (phase, carry, Balance.start(before[0], phase[2]))
-    (phase, carry, balance), rows = repeated(group, state, (start, lengths, ends, active), groups, outer)
-    rows = jax.tree_util.tree_map(lambda x: x[:groups], rows)
-    qs, vs, es, errors, least = rows
-    e0, broken = sum(before), violated(tree, q, v, first, mode)
-    eps = float(jnp.finfo(dtype).eps)
-    status = Status.of(
-        (~finite(tree, phase), Status.NOT_FINITE),
-        (jnp.any(broken) | ~locks_hold(tree, v, mode), Status.INCONSISTENT),
-        (~(jnp.min(least[:, 1]) >= eps ** (2 / 3)), Status.SINGULAR),
-        (~balance.kept(es[-1] - e0, before[1]), Status.COARSE),
-    )
-    return Solution(
-        t=jnp.concatenate([first[None], jnp.asarray(ends[:groups, -1])]),
-        q=jnp.concatenate([tree.vector(q)[None], qs]),
-        v=jnp.concatenate([tree.vector(v)[None], vs]),
-        mode=mode and whole_mode(model, mode),
-        events=Events.none(0, grid.t_end, dtype),
-        status=status,
-        violated=broken,
-        energy_error=jnp.concatenate([zero[None], es - e0]),
-        energy_exchanged=balance.exchanged,
-        constraint_error=jnp.concatenate([error0[None], errors]),
-        conditioning=jnp.concatenate([jnp.ones(1, dtype), least[:, 0]]),
-        folded=carry,
-        steps=Steps.of(grid.steps),
-    )
+        return through_events(of, grid, save_every, start, mode or Mode(None, None, None), carry)
+    return plain(of, grid, table, save_every, start, mode, carry)
 
 
 def _require_locks_at_rest(model: Model, v0: Any, mode: Mode | None) -> None:
@@ -282,7 +211,3 @@ def _require_locks_at_rest(model: Model, v0: Any, mode: Mode | None) -> None:
         raise ModelError(
             f"simulate: the mode locks {names}, which v0 moves; start from v0 = impact(model, q0, v0, mode=mode)[0]"
         )
-
-
-def _arrays(x: Any) -> Any:
-    return jax.tree_util.tree_map(jnp.asarray, x)

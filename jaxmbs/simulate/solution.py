@@ -17,8 +17,8 @@ from jaxmbs.model.parameters import is_traced
 from jaxmbs.model.shapes import Bool, Float, Int
 from jaxmbs.simulate.between import modes_at, states_at
 from jaxmbs.simulate.dataset import dataset
+from jaxmbs.simulate.log import Events
 from jaxmbs.simulate.momenta import momentum_error
-from jaxmbs.simulate.run import Events
 from jaxmbs.simulate.status import Status, message
 
 if TYPE_CHECKING:

@@ -76,7 +76,7 @@ def message(status: int, model: Model, violated: Any) -> str:
     """The status in words; violated: mask of the constraints that the initial state violates, or the state at an event that
     switches them on."""
     found = [name for name, on in zip(model.constraint_names, violated, strict=False) if on]
-    names, actions = [repr(name) for name in found], [a for e in model.structure.events for a in e.then if a.switches]
+    names, actions = [repr(name) for name in found], [a for e in model.structure.events for a in e.then if a.switch()]
     if status != Status.INCONSISTENT or not names:
         return Status(status).message
     what = "its position, or the velocities that it allows" if len(names) == 1 else "positions, or velocities allowed"

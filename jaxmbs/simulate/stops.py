@@ -8,14 +8,13 @@ the run.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax.numpy as jnp
 
-from jaxmbs.simulate.jumps import rebound
+from jaxmbs.simulate.jumps import rebounding, throws_back
 from jaxmbs.simulate.locating import any_of
-from jaxmbs.spatial.scalar import is_number
 
 
 class Stops:
@@ -30,9 +29,9 @@ class Stops:
         events = tree.structure.events
         # what a lock holds cannot pass, so that its stop need not be watched
         self.held = [not any(a.strikes for a in e.then) for e in events]
-        self.once = [not more and any(a.strikes and _dead(tree, e, a) for a in e.then)
+        self.once = [not more and any(a.strikes and not throws_back(tree, e, a) for a in e.then)
                      for e, more in zip(events, again, strict=True)]  # fmt: skip
-        stops = [once or (more and any(a.strikes or rebound(tree, e, a) for a in e.then))
+        stops = [once or (more and (any(a.strikes for a in e.then) or rebounding(tree, e)))
                  for e, more, once in zip(events, again, self.once, strict=True)]  # fmt: skip
         self.of_guard = of_guard
         self.guards = [i for i, k in enumerate(of_guard) if stops[k]]
@@ -51,9 +50,9 @@ class Stops:
         """Whether a guard has fallen below zero, or is falling, by more than rounding."""
         return (value < -self.near) | ((value <= self.near) & (rate < -self.near))
 
-    def passed(self, met: Sequence[Any], g: Sequence[Any], armed: Sequence[Any]) -> Any:
-        """Whether the guard of a stop that is met has risen; armed: for each guard, whether its event may happen or has
-        happened."""
+    def passed(self, met: Sequence[Any], g: Sequence[Any], armed: Mapping[int, Any]) -> Any:
+        """Whether the guard of a stop that is met has risen; armed: for each guard of a stop, whether its event may
+        happen or has happened."""
         return any_of([m & armed[i] & (g[i] > self.near) for m, i in zip(met, self.guards, strict=True)])
 
     def met(
@@ -74,9 +73,3 @@ class Stops:
             meets = (found == i) & ~(closed[k] & self.held[k])
             out.append(jnp.where(now[k], meets, after))
         return tuple(out)
-
-
-def _dead(tree: Any, event: Any, action: Any) -> bool:
-    """Whether the restitution of an action that strikes is zero by structure, hence in every instance."""
-    e = tree.values[f"{event.prefix(action)}.restitution"]
-    return is_number(e) and e == 0

@@ -2,47 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
-from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode
 from jaxmbs.simulate.balance import Balance
-from jaxmbs.simulate.consistency import locks_hold, violated
+from jaxmbs.simulate.consistency import violated
+from jaxmbs.simulate.functions import Functions
 from jaxmbs.simulate.grid import Grid
-from jaxmbs.simulate.jumps import Impact, after_impact, whole_mode
-from jaxmbs.simulate.loops import repeated, shared, sparing
-from jaxmbs.simulate.pace import error_norm
-from jaxmbs.simulate.projection import projected
-from jaxmbs.simulate.run import ON_GRID, Events, Run, Turn
+from jaxmbs.simulate.jumps import whole_mode
+from jaxmbs.simulate.locating import chosen
+from jaxmbs.simulate.log import Events
+from jaxmbs.simulate.loops import repeated, shared
+from jaxmbs.simulate.run import Run
 from jaxmbs.simulate.solution import Solution, Steps
 from jaxmbs.simulate.status import Status
-from jaxmbs.simulate.steppers import Flow, Stepper
-
-
-class Functions(NamedTuple):
-    """What a run computes with.
-
-    energy(t, q, v, mode) -> (kinetic, potential); error(t, q, v, mode); folded(carry, t, q, v, mode, event);
-    changes: `Changes`, None if anything may change; trials: the largest number of trial steps of an adaptive run;
-    levels: checkpoint levels, see `repeated`; catches: whether folded is called at events, too; most: how often an
-    event that repeats may happen.
-    """
-
-    flow: Flow
-    stepper: Stepper
-    tolerance: Any
-    trials: int
-    levels: int
-    energy: Any
-    error: Any
-    folded: Any
-    changes: Any
-    catches: bool
-    most: int
+from jaxmbs.simulate.turn import ON_GRID, Tried, Turn
 
 
 class Point(NamedTuple):
@@ -66,38 +43,16 @@ def through_events(of: Functions, grid: Grid, every: int, start: Any, mode: Mode
     some = every < grid.steps  # rows between the first and the last
     one = jnp.ones(2, dtype) if constrained else None
 
-    def step(phase: Any, t: Any, h: Any, mode: Mode, impact: Impact | None) -> tuple[Any, Any, Any, Any]:
-        if impact is None:
-            new, kinetic, error = of.stepper.step(of.flow, phase, t, h, mode, adaptive)
-        elif of.stepper.impulses(tree):
-            flow = replace(of.flow, impulse=(impact.now, impact.jumps(tree, phase[1], mode), phase[1]))
-            (q, v, work), kinetic, error = of.stepper.step(flow, phase, t, h, impact.rigid(mode), adaptive)
-            new = (q, impact.stopped(tree, v, mode), work)  # exact, where v + jump would be rounded
-        else:
-            (q, v, work), kinetic, error = of.stepper.step(of.flow, phase, t, h, mode, adaptive)
-            apart = sparing(lambda *x: after_impact(tree, *x))  # else reverse mode stores its numbers for all turns
-            jumped = apart(*phase[:2], t, mode, impact)
-            new = (q, jax.tree_util.tree_map(lambda a, b: jnp.where(impact.now, a, b), jumped, v), work)
-        norm = error_norm(tree, of.tolerance, phase, new, error) if adaptive else None
-        least = one
-        if constrained and of.flow.baumgarte is None:
-            *positions, conditioning = projected(tree, *new[:2], t + h, mode)
-            new, least = (*positions, new[2]), tree.vector(conditioning)
-        return jax.tree_util.tree_map(lambda x: jnp.asarray(x, dtype), new), kinetic, least, norm
-
-    def landed(
-        extra: Any, kept: Point | None, cell: Any, t: Any, phase: Any, mode: Mode, lost: Any, least: Any, before: Any
-    ) -> tuple[Any, Point | None]:
-        carry, since = extra
+    def landed(x: Turn, cell: Any, tried: Tried, mode: Mode, lost: Any, before: Any) -> tuple[Any, Point | None]:
+        (carry, since), t, phase, least = x.extra, tried.t, tried.step.phase, tried.step.conditioning
         carry = of.folded(carry, t, *phase[:2], mode) if before is None else of.folded(carry, t, *before)
-        since = jnp.minimum(since, least) if constrained else None
-        if kept is None:
+        since = since if least is None else jnp.minimum(since, least)
+        if x.kept is None:
             return (carry, since), None
         due = cell % every == 0
         if before is not None:
             due &= before[-1] == ON_GRID
-        new = Point(kept.number + 1, t, phase, mode, lost, since)
-        kept = jax.tree_util.tree_map(lambda a, b: jnp.where(due, a, b), new, kept)
+        kept = chosen(due, Point(x.kept.number + 1, t, phase, mode, lost, since), x.kept)
         return (carry, since if since is None else jnp.where(due, 1.0, since)), kept
 
     def row(p: Point) -> Any:
@@ -106,20 +61,12 @@ def through_events(of: Functions, grid: Grid, every: int, start: Any, mode: Mode
         return (*rows, of.error(p.t, q, v, p.mode), jnp.ones(2, dtype) if p.least is None else p.least)
 
     phase = of.flow.varied((*start, zero), (tree.model, start))
-    trials = (of.trials, of.stepper.error_order or 0) if adaptive else None
-    run = Run(
-        tree, grid, step, lambda *x: sum(of.energy(*x)), landed, of.flow.tau, of.changes, trials, of.catches, of.most
-    )
-    mode = run.located(mode, first, start)
+    run = Run(of, grid, landed, start, mode)
+    mode = run.mode
     begin = Point(jnp.zeros((), jnp.int32), first, phase, mode, zero, one)
-    before = of.energy(first, *start, mode)
-    x = run.start(
-        phase,
-        mode,
-        Balance.start(before[0], phase[2]),
-        (of.folded(carry, first, *start, mode), one),
-        begin if some else None,
-    )
+    before = of.energy(first, start[0], start[1], mode)
+    extra = (of.folded(carry, first, start[0], start[1], mode), one)
+    x = run.start(phase, Balance.start(before[0], phase[2]), extra, begin if some else None)
     groups = -(-run.turns // every) if some else 1
 
     def turns(x: Turn, length: int, levels: int) -> Turn:
@@ -141,16 +88,12 @@ def through_events(of: Functions, grid: Grid, every: int, start: Any, mode: Mode
         x, between = turns(x, run.turns, inner), None
     last = row(Point(begin.number, run.now(x), x.phase, x.mode, x.lost, x.extra[1]))
     q, v, e, errors, least = _through(row(begin), between, last, (grid.steps - 1) // every)
-    broken, eps = violated(tree, start[0], start[1], first, mode), float(jnp.finfo(dtype).eps)
-    broken |= run.misplaced(x)
-    status = Status.of(
-        (~finite(tree, x.phase), Status.NOT_FINITE),
-        (jnp.any(broken) | ~locks_hold(tree, start[1], mode), Status.INCONSISTENT),
+    broken = violated(tree, start[0], start[1], first, mode) | run.watch.violated(x)
+    status = of.status(
+        x.phase, broken, start[1], mode, jnp.min(least[:, 1]), x.balance, e[-1] - e[0], before[1],
         *([(x.pace.stalled, Status.STEP_UNDERFLOW)] if x.pace is not None else []),
         (~run.ended(x) | x.stuck, Status.UNFINISHED),
-        (~(jnp.min(least[:, 1]) >= eps ** (2 / 3)), Status.SINGULAR),
-        (~x.balance.kept(e[-1] - e[0], before[1]), Status.COARSE),
-    )
+    )  # fmt: skip
     times = jnp.append(grid.begins(jnp.arange(0, grid.steps, every), dtype), jnp.asarray(grid.t_end, dtype))
     return Solution(
         t=times, q=q, v=v, mode=whole_mode(tree.model, x.mode),
@@ -159,11 +102,6 @@ def through_events(of: Functions, grid: Grid, every: int, start: Any, mode: Mode
         conditioning=least[:, 0], folded=x.extra[0],
         steps=Steps.of(grid.steps) if x.pace is None else Steps(x.pace.taken, x.pace.refused),
     )  # fmt: skip
-
-
-def finite(tree: Tree, phase: Any) -> Any:
-    """Whether q and v are finite."""
-    return jnp.all(jnp.isfinite(tree.vector(phase[0]))) & jnp.all(jnp.isfinite(tree.vector(phase[1])))
 
 
 def _through(first: Any, between: Any, last: Any, count: int) -> Any:
@@ -175,7 +113,7 @@ def _through(first: Any, between: Any, last: Any, count: int) -> Any:
     def row(k: Any) -> Any:
         place = jnp.searchsorted(numbers, k, method="scan_unrolled")  # the turn in which it was kept
         found = jax.tree_util.tree_map(lambda x: x[jnp.minimum(place, numbers.shape[0] - 1)], rows)
-        return jax.tree_util.tree_map(lambda a, b: jnp.where(place < numbers.shape[0], a, b), found, last)
+        return chosen(place < numbers.shape[0], found, last)
 
     found = jax.lax.map(
         row, jnp.arange(1, count + 1, dtype=numbers.dtype)

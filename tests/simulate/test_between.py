@@ -42,6 +42,20 @@ def test_held_released_latched_with_a_drive():
         mbs.simulate(model, [0.0, 0.0], [0.0, 0.0], 1.0, 0.2, tau=tau, save_every=None).at(model, 0.5, tau)
 
 
+def test_what_a_log_says_of_rebounds():
+    """A latch that rebounds, holds, and is let go before the end: whether it held cannot be told from what is left."""
+    latch = {"name": "latch", "when": mbs.JointReaches("slide", 0.5), "then": mbs.Lock("slide", 0.5, rest_rate=0.2)}
+    go = {"name": "go", "when": mbs.Time(2.5), "then": mbs.Release("slide"), "after": "latch"}
+    model = carts(latch, go)
+    tau = lambda model, t, q, v: jnp.stack([0 * t, 6.0 + 0 * t])  # noqa: E731
+    run = mbs.simulate(model, [0.0, 0.0], [0.0, 0.0], 3.0, 0.1, tau=tau)
+    assert run.events.rebounded.tolist()[:5] == [True] * 3 + [False] * 2 and not run.events.rebounded[5:].any()
+    assert run.mode_at(model, [1.0, 1.5, 2.4, 2.6]).lock[:, 1].tolist() == [False, True, True, False]
+    q, v = run.at(model, [1.55, 2.45, 2.75], tau)
+    np.testing.assert_allclose(q[:, 1], 0.5 + np.array([0, 0, 2.5 * 0.25**2]), atol=1e-10)
+    np.testing.assert_allclose(v[:, 1], np.array([0, 0, 5.0 * 0.25]), atol=1e-10)
+
+
 @pytest.mark.slow
 def test_a_latch_that_rebounds_and_the_ends_of_a_run():
     model = cart(HERE, mbs.Lock("x", restitution=0.4, rest_rate=0.05))

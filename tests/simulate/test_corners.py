@@ -10,7 +10,7 @@ import pytest
 
 import jaxmbs as mbs
 from jaxmbs.simulate import guards
-from jaxmbs.simulate.run import TURNS
+from jaxmbs.simulate.branches import TURNS
 from tests.cases import relative
 from tests.simulate.test_separation import CUT, REDUCED, motion
 

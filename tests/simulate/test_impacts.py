@@ -11,7 +11,8 @@ import jaxmbs as mbs
 from jaxmbs.dynamics.recursive import crba
 from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.tree import UNROLLED, Tree
-from jaxmbs.simulate.jumps import Impact, after_impact
+from jaxmbs.elements import Action, Kind, element, field
+from jaxmbs.simulate.impacts import Impact, after_impact
 from jaxmbs.simulate.steppers import MuntheKaas, RungeKutta
 from tests.simulate.test_events_in_loops import linkage, start
 
@@ -174,3 +175,26 @@ def test_a_long_tree_on_a_joint_that_moves_by_itself_latches():
     model = carried(UNROLLED)
     run = jax.eval_shape(lambda q, v: mbs.simulate(model, q, v, t_end=0.1, dt=0.01), *2 * [np.zeros(model.nv)])
     assert run.q.shape == (11, model.nv)
+
+
+@element
+class Soft(Action):
+    """The faster a joint is struck, the less it rebounds."""
+
+    strikes = True
+    joint: str = field(Kind.JOINT, "", "joint of the tree")
+    speed: float = field(Kind.POSITIVE, "m/s", "speed of which half is left")
+
+    def rates_after(self, p, v):
+        return -v / (1 + jnp.abs(v) / p["speed"])
+
+
+def test_an_impact_with_a_law_of_its_own():
+    mech = mbs.Mechanism("pair", gravity=(0.0, 0.0, -10.0))
+    for name, parent in (("frame", "world"), ("ball", "frame")):
+        mech.add_body(name, mass=1.0)
+        mech.add_joint(name, mbs.Prismatic((0, 0, 1)), parent, name)
+    mech.add_event("floor", mbs.JointReaches("ball", 0.0, direction="down"), [Soft("ball", 3.0), mbs.Finish()])
+    run = mbs.simulate(mech.build(), [0.0, 0.8], [0.0, -1.0], 2.0, 0.1, save_every=None)
+    assert run.status == mbs.Status.OK
+    assert float(run.v[-1, 1]) == pytest.approx(0.75, rel=1e-12)  # 1 m/s / (1 + 1/3)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Protocol
 
+import jax.numpy as jnp
+
 from jaxmbs.model.fields import Element, element, field
 from jaxmbs.model.given import Number
 from jaxmbs.model.kinds import Kind
 from jaxmbs.spatial import Matrix3, Vector3
-from jaxmbs.spatial.scalar import Scalar
+from jaxmbs.spatial.scalar import Scalar, is_number
 
 Numbers = Mapping[str, Any]
 
@@ -54,14 +56,43 @@ class Condition(Element):
 
 @element
 class Action(Element):
-    """Base of the actions: what an event changes."""
+    """Base of the actions: what an event changes.
+
+    The flags declare what can be told from the structure; the methods answer what a run asks, by default from the flags and
+    the numbers `restitution` and `rest_rate`, so that an action with another law overrides only its method. p: the numbers
+    of the action; v (n,): the rates of its joint just before the event [rad/s, m/s].
+    """
 
     # the joint's freedoms are locked from then on; with a nonzero `restitution`, once a rebound is below its `rest_rate`
     locks: ClassVar[bool] = False
     releases: ClassVar[bool] = False  # the joint's locks end
-    strikes: ClassVar[bool] = False  # the joint's rates jump to -restitution times their values before
+    strikes: ClassVar[bool] = False  # the joint's rates jump to `rates_after`: -restitution times their values before
     switches: ClassVar[bool | None] = None  # an element or a constraint is switched on or off
     finishes: ClassVar[bool] = False  # the run ends for this instance
+
+    def lock(self) -> bool | None:
+        """Whether the freedoms of `joint` are locked from then on; None: it changes no locks."""
+        return True if self.locks else False if self.releases else None
+
+    def switch(self) -> bool | None:
+        """Whether the element or the constraint `name` acts from then on; None: it switches nothing."""
+        return self.switches
+
+    def rebounds(self, p: Numbers) -> bool:
+        """Whether the joint may be thrown back: it is struck, or meets its lock, and no restitution of zero in every
+        instance forbids it."""
+        if "restitution" not in p:
+            return self.strikes
+        e = p["restitution"]
+        return (self.strikes or self.locks) and not (is_number(e) and e == 0)
+
+    def rates_after(self, p: Numbers, v: Any) -> Any:
+        """(n,) the rates of the joint just after an impact that does not lock it."""
+        return -(p["restitution"] * v)
+
+    def closes(self, p: Numbers, v: Any) -> Any:
+        """Whether the lock of a joint that rebounds closes, since it would rebound too slowly."""
+        return jnp.all(jnp.abs(self.rates_after(p, v)) <= p["rest_rate"])
 
 
 @element

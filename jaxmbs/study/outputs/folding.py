@@ -17,7 +17,7 @@ from jaxmbs.model.fields import names_in
 from jaxmbs.model.forces.base import WORLD, Scene
 from jaxmbs.model.kinds import Kind
 from jaxmbs.simulate.jumps import jumps
-from jaxmbs.simulate.run import AFTER_JUMP, ON_GRID
+from jaxmbs.simulate.turn import AFTER_JUMP, ON_GRID
 from jaxmbs.spatial import kernel
 from jaxmbs.study.outputs.base import INSTANTS, AtEvent, Output, Scalar
 from jaxmbs.study.outputs.event_time import EventTime

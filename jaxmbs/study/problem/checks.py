@@ -58,7 +58,7 @@ def method(simulation: SimulationTable | None, model: Model) -> None:
         why = "bounds the steps of a run with a tolerance; leave it out, or add tolerance"
         raise InputError(Problem("simulation.max_steps", why))
     if simulation is not None and simulation.max_events is not None:
-        from jaxmbs.simulate.run import checked_events
+        from jaxmbs.simulate.log import checked_events
 
         try:
             checked_events(simulation.max_events, model)

@@ -1,0 +1,62 @@
+"""One step of one phase: the method's step with the impact in it, back onto the constraints, and what there is to check."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from jaxmbs.model import Mode
+from jaxmbs.simulate.impacts import Impact, after_impact
+from jaxmbs.simulate.loops import sparing
+from jaxmbs.simulate.pace import error_norm
+from jaxmbs.simulate.projection import projected
+from jaxmbs.simulate.steppers import Flow, Stepper
+from jaxmbs.simulate.steppers.base import Phase, Trial, arrays
+
+
+class Advanced(NamedTuple):
+    """A step that was made. phase: q, v, work at its end, on the constraints; kinetic: the energy [J] at its start;
+    conditioning (2,): that of the projection (`Metric.conditioning`), None where nothing is projected; error: the estimated
+    one over the tolerance, None without a tolerance."""
+
+    phase: Phase
+    kinetic: Any
+    conditioning: Any
+    error: Any
+
+
+def advance(
+    flow: Flow, by: Stepper, phase: Phase, t: Any, h: Any, mode: Mode | None, *,
+    to: Any = None, impact: Impact | None = None, tolerance: Any = None,
+) -> Advanced:  # fmt: skip
+    """A step of length h [s] from t, which ends at `to` (None: t + h, which may round differently). Where `impact` says so,
+    no time passes and velocities jump instead."""
+    tree = flow.tree
+    new, kinetic, difference = _stepped(flow, by, phase, t, h, mode, impact, tolerance is not None)
+    error = None if tolerance is None else error_norm(tree, tolerance, phase, new, difference)
+    conditioning = None
+    if tree.structure.constrained and flow.baumgarte is None:
+        q, v, found = projected(tree, *new[:2], t + h if to is None else to, mode)
+        new, conditioning = (q, v, new[2]), tree.vector(found)
+    return Advanced(arrays(new, tree.dtype), kinetic, conditioning, error)
+
+
+def _stepped(
+    flow: Flow, by: Stepper, phase: Phase, t: Any, h: Any, mode: Any, impact: Impact | None, estimate: bool
+) -> Trial:
+    """The step of the method, or the impact."""
+    tree = flow.tree
+    if impact is None:
+        return by.step(flow, phase, t, h, mode, estimate)
+    if by.impulses(tree):
+        struck = replace(flow, impulse=(impact.now, impact.jumps(tree, phase[1], mode), phase[1]))
+        (q, v, work), kinetic, error = by.step(struck, phase, t, h, impact.rigid(mode), estimate)
+        return Trial((q, impact.stopped(tree, v, mode), work), kinetic, error)  # exact, where v + jump would be rounded
+    (q, v, work), kinetic, error = by.step(flow, phase, t, h, mode, estimate)
+    apart = sparing(lambda *x: after_impact(tree, *x))  # else reverse mode stores its numbers for all turns
+    jumped = apart(*phase[:2], t, mode, impact)
+    v = jax.tree_util.tree_map(lambda a, b: jnp.where(impact.now, a, b), jumped, v)
+    return Trial((q, v, work), kinetic, error)

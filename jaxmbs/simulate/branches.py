@@ -1,0 +1,69 @@
+"""Switching surfaces of force elements (`Force.corners`, `Force.instants`), which a run locates like events.
+
+A trial step stays on the branch (`sides`) on which it began, so that what is integrated is smooth, and the next step begins
+at the surface, on the other branch. The elements say how many turns are reserved for this. When these are used up, branches
+are determined anew at every point of the grid, and the energy balance tells whether that was accurate enough.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import jax.numpy as jnp
+
+from jaxmbs.model import Mode
+from jaxmbs.simulate.guards import Guards
+from jaxmbs.simulate.turn import Judged, Tried, Turn
+
+TURNS = 12  # beyond those of the grid, for locating one event
+
+
+class Branches:
+    """The corners of a run, whose guards are numbered after those of events, and the instants, whose times are known.
+
+    spare: turns that are reserved for the corners.
+    """
+
+    def __init__(self, guards: Guards, t: Any, q: Any, v: Any, mode: Mode):
+        self.at_start, self.corners, self.instants = guards.kinks(t, q, v, mode)
+        self.spare = sum(guards.tree.structure.forces[k].element.trials for k, _ in self.corners)
+
+    def first(self, mode: Mode) -> Mode:
+        """The mode at the start, with the branches of the force elements."""
+        return replace(mode, sides=self.at_start if self.corners or self.instants else None)
+
+    def searches(self, x: Turn) -> Any:
+        """Whether something is being located, and turns are left for it."""
+        return (x.search.guard >= 0) & (x.spare > -TURNS)
+
+    def waits(self, mode: Mode, t: Any) -> list[Any]:
+        """Per instant the time [s] until it comes; infinite if it has passed."""
+        return [jnp.where(_sides(mode, k)[j], jnp.inf, time - t) for k, j, time in self.instants]
+
+    def armed(self, x: Turn) -> list[Any]:
+        """Per corner whether its guard counts now: while turns are left, and while its element acts."""
+        out = []
+        for i, (k, _) in enumerate(self.corners, len(x.below)):
+            room = (x.spare > 0) | ((x.search.guard == i) & (x.spare > -TURNS))
+            acts = True if x.mode.force is None else x.mode.force[k]
+            out.append(~x.done & room & acts)
+        return out
+
+    def after(self, x: Turn, tried: Tried, judged: Judged) -> Any:
+        """The branches (`sides`) after this turn."""
+        if x.mode.sides is None:
+            return None
+        out = judged.out
+        flips: list[list[Any]] = [[False] * n for n in x.mode.sides.counts]
+        for i, (k, j) in enumerate(self.corners, len(x.below)):
+            unseen = (judged.values[i] >= 0) & ~judged.armed[i]  # passed while it was not watched
+            flips[k][j] = unseen | (out.happens & (out.found == i))
+        for i, (k, j, _) in enumerate(self.instants):
+            flips[k][j] = out.ticks & (tried.instant == i)
+        return x.mode.sides.flipped(flips)
+
+
+def _sides(mode: Mode, k: int) -> Any:
+    assert mode.sides is not None  # where there are instants
+    return mode.sides.of(k)

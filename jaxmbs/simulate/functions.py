@@ -1,0 +1,85 @@
+"""What a run computes with, whether something happens in it or not."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+
+from jaxmbs.dynamics.recursive import energies
+from jaxmbs.dynamics.state import State
+from jaxmbs.dynamics.state.tree import Tree
+from jaxmbs.model import Mode
+from jaxmbs.simulate.advance import Advanced, advance
+from jaxmbs.simulate.balance import Balance
+from jaxmbs.simulate.consistency import locks_hold
+from jaxmbs.simulate.impacts import Impact
+from jaxmbs.simulate.jumps import Changes, whole_mode
+from jaxmbs.simulate.projection import violation
+from jaxmbs.simulate.status import Status
+from jaxmbs.simulate.steppers import Flow, Stepper
+from jaxmbs.simulate.steppers.base import Phase
+
+
+class Functions(NamedTuple):
+    """The motion of one tree by one method, and what is kept of it."""
+
+    flow: Flow
+    stepper: Stepper
+    tolerance: Any  # None: steps of the grid
+    trials: int  # largest number of trial steps of a run with a tolerance
+    most: int  # how often an event that repeats may happen
+    levels: int  # checkpoint levels, see `repeated`
+    changes: Changes | None  # None: anything may change
+    fold: Any  # fn(in_fold, carry, model, t, q, v, ...), None: nothing is folded
+    in_fold: Any
+    sees: int  # how many arguments the fold takes after the state: the mode, the event
+
+    @property
+    def tree(self) -> Tree:
+        return self.flow.tree
+
+    def advance(
+        self, phase: Phase, t: Any, h: Any, mode: Mode | None, impact: Impact | None = None, to: Any = None
+    ) -> Advanced:
+        """A step of the motion (`advance`)."""
+        return advance(self.flow, self.stepper, phase, t, h, mode, to=to, impact=impact, tolerance=self.tolerance)
+
+    def energy(self, t: Any, q: Any, v: Any, mode: Mode | None) -> tuple[Any, Any]:
+        """(kinetic, potential) [J]."""
+        state, dtype = State(self.tree, q, v, t, mode), self.tree.dtype
+        return jnp.asarray(energies.kinetic(state), dtype), jnp.asarray(energies.potential(state), dtype)
+
+    def error(self, t: Any, q: Any, v: Any, mode: Mode | None) -> Any:
+        """The largest residual of the constraints."""
+        constrained = self.tree.structure.constrained
+        return violation(self.tree, q, v, t, mode) if constrained else jnp.zeros((), self.tree.dtype)
+
+    def folded(self, carry: Any, t: Any, q: Any, v: Any, mode: Mode | None, event: Any = -1) -> Any:
+        """The carry of the fold after one more instant."""
+        if self.fold is None:
+            return carry
+        tree, model = self.tree, self.tree.model
+        now = (whole_mode(model, mode or Mode(None, None, None)), jnp.asarray(event, jnp.int32))[: self.sees]
+        return self.fold(self.in_fold, carry, model, t, tree.vector(q), tree.vector(v), *now)
+
+    def status(
+        self, phase: Phase, broken: Any, v0: Any, mode: Mode | None, least: Any, balance: Balance, error: Any,
+        potential: Any, *stopped: tuple[Any, Status],
+    ) -> Any:  # fmt: skip
+        """How the run ended. phase: at its end; broken: which constraints were violated; v0, mode,
+        potential: velocities, mode and energy [J] at the start; least: smallest conditioning; error: of the energy [J];
+        stopped: why else it ended."""
+        tree, eps = self.tree, float(jnp.finfo(self.tree.dtype).eps)
+        return Status.of(
+            (~finite(tree, phase), Status.NOT_FINITE),
+            (jnp.any(broken) | ~locks_hold(tree, v0, mode), Status.INCONSISTENT),
+            *stopped,
+            (~(least >= eps ** (2 / 3)), Status.SINGULAR),
+            (~balance.kept(error, potential), Status.COARSE),
+        )
+
+
+def finite(tree: Tree, phase: Phase) -> Any:
+    """Whether q and v are finite."""
+    return jnp.all(jnp.isfinite(tree.vector(phase[0]))) & jnp.all(jnp.isfinite(tree.vector(phase[1])))

@@ -1,0 +1,99 @@
+"""Impacts: which rates are given after an event, and the velocities that follow, with the momentum of all else kept."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxmbs.dynamics.constrained.constraints import constraints, velocities
+from jaxmbs.dynamics.constrained.multipliers import Metric
+from jaxmbs.dynamics.recursive import aba
+from jaxmbs.dynamics.state import State
+from jaxmbs.dynamics.state.state import Inertial
+from jaxmbs.dynamics.state.tree import Tree
+from jaxmbs.model import Mode
+from jaxmbs.simulate.jumps import Picks, freedoms, locks_late, numbers
+from jaxmbs.spatial import ZERO_MOTION
+from jaxmbs.spatial.scalar import mul
+
+
+def struck(tree: Tree, v: Any, picks: Picks, closed: Picks) -> tuple[Any, Any]:
+    """(nv,) whether a freedom is struck now, and its rate after that; closed: per event whether its locks close."""
+    s, dtype = tree.structure, tree.dtype
+    hit, after = jnp.zeros(s.nv, bool), jnp.zeros(s.nv, dtype)
+    v = tree.vector(v)
+    for event, now, shut in zip(s.events, picks, closed, strict=True):
+        for a in event.then:
+            late = locks_late(tree, event, a)
+            if not a.strikes and not late:
+                continue
+            own = np.zeros(s.nv, bool)
+            own[freedoms(s, a)] = True
+            rates = jnp.asarray(a.rates_after(numbers(tree, event, a), v[freedoms(s, a)]), dtype)
+            own = (now & ~shut if late else now) & own
+            hit, after = hit | own, jnp.where(own, _placed(rates, s.nv, freedoms(s, a)), after)
+    return hit, after
+
+
+def _placed(x: Any, n: int, own: slice) -> Any:
+    """(n,) with x at its own places and zeros elsewhere."""
+    if x.shape[0] == n:
+        return x
+    return jax.lax.pad(x, jnp.zeros((), x.dtype), [(own.start, n - own.stop, 0)])
+
+
+class Impact(NamedTuple):
+    """A turn of a run in which velocities may jump. now: whether they do; hit (nv,): which freedoms are struck; after
+    (nv,): their rates after the impact."""
+
+    now: Any
+    hit: Any
+    after: Any
+
+    def lock(self, mode: Mode) -> Any:
+        """(nv,) the freedoms whose rates after the impact are given: the locked ones and the struck ones."""
+        return self.hit if mode.lock is None else mode.lock | self.hit
+
+    def rigid(self, mode: Mode) -> Mode:
+        """The mode with the freedoms of `lock` locked."""
+        return replace(mode, lock=self.lock(mode))
+
+    def stopped(self, tree: Tree, v: Any, mode: Mode) -> list[Any]:
+        """v with the rates that are given, where velocities jump."""
+        lock, given = self.lock(mode), jnp.where(self.hit, self.after, 0.0)
+        return [
+            jnp.where(self.now & lock[k], given[k], x) if may else x
+            for k, (x, may) in enumerate(zip(v, tree.lockable, strict=True))
+        ]
+
+    def jumps(self, tree: Tree, v: Any, mode: Mode) -> list[Any]:
+        """By how much the given rates differ from v where velocities jump; 0 elsewhere."""
+        stopped = self.stopped(tree, v, mode)
+        return [a - b if may else 0 for a, b, may in zip(stopped, v, tree.lockable, strict=True)]
+
+
+def after_impact(tree: Tree, q: Any, v: Any, t: Any, mode: Mode, impact: Impact) -> Any:
+    """Velocities after an impact: locked freedoms stop, struck ones take the given rates, constraints hold.
+
+    A (v+ - v-) = impulses along these rows alone, so that the momentum of all else is kept.
+    """
+    rigid, vector = impact.rigid(mode), tree.vector(v)
+    wanted = jnp.where(impact.hit, impact.after, 0.0) - vector
+    if tree.structure.constrained:
+        state = State(tree, q, v, t, rigid)
+        found = constraints(state)
+        if tree.rolled:
+            metric = Metric.of(state, found, wanted)
+            return v + metric.closest(jnp.zeros_like(vector), -velocities(state, found))[0]
+        target = tuple(mul(-1, rate) for rate in velocities(state, found))
+        change, _ = Metric.of(state, found, list(wanted)).closest([0.0] * tree.structure.nv, target)
+        return [a + b for a, b in zip(v, change, strict=True)]
+    # gravity, force elements, and what velocities bring about give no impulse, nor do joints that move by themselves
+    still = Inertial(tree, q, jnp.zeros_like(vector) if tree.rolled else [0] * tree.structure.nv, t, rigid)
+    still = still.moving([replace(m, V=ZERO_MOTION, c=ZERO_MOTION) for m in still.motions])
+    change = aba.forward_dynamics(still, None, wanted if tree.rolled else list(wanted))
+    return v + change if tree.rolled else [a + b for a, b in zip(v, change, strict=True)]

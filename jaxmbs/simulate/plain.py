@@ -1,0 +1,69 @@
+"""A run in which nothing happens between the points of its grid: no events, no corners, no step that may be refused.
+
+Every step is taken, so that nothing is decided and nothing located, and the times are data of the loop, not counted in it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from jaxmbs.model import Mode
+from jaxmbs.simulate.balance import Balance
+from jaxmbs.simulate.consistency import violated
+from jaxmbs.simulate.functions import Functions
+from jaxmbs.simulate.grid import Grid
+from jaxmbs.simulate.jumps import whole_mode
+from jaxmbs.simulate.locating import chosen
+from jaxmbs.simulate.log import Events
+from jaxmbs.simulate.loops import repeated, varied
+from jaxmbs.simulate.solution import Solution, Steps
+
+
+def plain(of: Functions, grid: Grid, table: Any, every: int, start: Any, mode: Mode | None, carry: Any) -> Solution:
+    """The solution with every `every`-th point of the grid, whose `table` is given, the first and the last."""
+    tree, model, (q, v) = of.tree, of.tree.model, start
+    dtype, (starts, lengths, ends, active) = tree.dtype, table
+    groups, outer, inner = grid.groups(every, of.levels)
+    idle = starts.size != grid.steps
+
+    def step(state: Any, x: Any) -> tuple[Any, None]:
+        phase, carry, balance, least = state
+        t, h, to, on = x
+        new, kinetic, conditioning, _ = of.advance(phase, t, h, mode, to=to)
+        least = least if conditioning is None else jnp.minimum(least, conditioning)
+        out = (new, of.folded(carry, to, *new[:2], mode), balance.seen(kinetic, new[2]), least)
+        return chosen(on, out, state) if idle else out, None  # the last group is filled up with idle steps
+
+    def group(state: Any, x: Any) -> tuple[Any, Any]:
+        state, _ = repeated(step, (*state, jnp.ones(2, dtype)), x, every, inner)
+        (q, v, work), _, _, least = state
+        t = x[2][-1]
+        row = tree.vector(q), tree.vector(v), sum(of.energy(t, q, v, mode)) - work, of.error(t, q, v, mode), least
+        return state[:3], row
+
+    zero, first = jnp.zeros((), dtype), jnp.asarray(grid.t0, dtype)
+    before, error0 = of.energy(first, q, v, mode), of.error(first, q, v, mode)
+    phase = of.flow.varied(jax.tree_util.tree_map(jnp.asarray, (q, v, zero)), (model, q, v))
+    carry = varied(of.folded(carry, first, q, v, mode), (model, q, v, of.in_fold))
+    state = (phase, carry, Balance.start(before[0], phase[2]))
+    (phase, carry, balance), rows = repeated(group, state, (starts, lengths, ends, active), groups, outer)
+    qs, vs, es, errors, least = jax.tree_util.tree_map(lambda x: x[:groups], rows)
+    e0, broken = sum(before), violated(tree, q, v, first, mode)
+    return Solution(
+        t=jnp.concatenate([first[None], jnp.asarray(ends[:groups, -1])]),
+        q=jnp.concatenate([tree.vector(q)[None], qs]),
+        v=jnp.concatenate([tree.vector(v)[None], vs]),
+        mode=mode and whole_mode(model, mode),
+        events=Events.none(0, grid.t_end, dtype),
+        status=of.status(phase, broken, v, mode, jnp.min(least[:, 1]), balance, es[-1] - e0, before[1]),
+        violated=broken,
+        energy_error=jnp.concatenate([zero[None], es - e0]),
+        energy_exchanged=balance.exchanged,
+        constraint_error=jnp.concatenate([error0[None], errors]),
+        conditioning=jnp.concatenate([jnp.ones(1, dtype), least[:, 0]]),
+        folded=carry,
+        steps=Steps.of(grid.steps),
+    )
