@@ -224,7 +224,7 @@ class _Kinematics:
         at_rest, rate = _evaluate(row, c.V, c.drift)
         own = rate
         for k, x in column.items():
-            own = own + (-x * self.state.v[k])
+            own -= x * self.state.v[k]
         free = own if s.rheonomic else ZERO
         return J, at_rest, free, ZERO if row.residual is None else row.residual, int(row.residual is not None)
 
