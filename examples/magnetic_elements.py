@@ -3,7 +3,6 @@
 from typing import Any
 
 from jaxmbs.elements import Force, Kind, element, field
-from jaxmbs.spatial.scalar import div, mul
 from jaxmbs.study.outputs import Output
 
 
@@ -23,12 +22,12 @@ class Magnet(Force):
     def apply(self, p, scene, loads):
         d = self._apart(p, scene)
         r = d.norm()
-        push = d * div(p["strength"], mul(r, mul(r, r)))
+        push = d * (p["strength"] / (r * (r * r)))
         loads.force(self.body_b, push, p["point_b"])
         loads.force(self.body_a, -push, p["point_a"])
 
     def potential(self, p, scene):
-        return div(p["strength"], self._apart(p, scene).norm())
+        return p["strength"] / self._apart(p, scene).norm()
 
 
 @element

@@ -12,7 +12,6 @@ from typing import Any
 
 from jaxmbs.elements import Coordinate, Joint, JointMotion, Kind, Row, element, equations, field
 from jaxmbs.spatial import ZERO3, Force, Motion, Transform, Vector3, about_axis
-from jaxmbs.spatial.scalar import add, mul, sub
 
 
 @element
@@ -30,7 +29,7 @@ class VariableScrew(Joint):
         a, (angle,), (rate,) = p["axis"], q, v
         displacement, slope = _advance(p, angle)
         S = Motion(a, a * slope)
-        bias = Motion(ZERO3, a * mul(p["growth"], mul(rate, rate)))
+        bias = Motion(ZERO3, a * (p["growth"] * (rate * rate)))
         return JointMotion(Transform(about_axis(a, angle), a * displacement), (S,), S * rate, bias)
 
     def coordinates(self):
@@ -57,13 +56,13 @@ class Advance(equations.Equations):
     def rows(self, X, V, turn):
         a = self.axis
         displacement, slope = _advance(self.p, equations.angle_about(a, X))
-        wrench, turning = Force(a * mul(-1, slope), a), Force(a * mul(-1, mul(self.p["growth"], a @ V.angular)), ZERO3)
-        return [Row(wrench, turning, sub(a @ X.position, displacement))]
+        wrench, turning = Force(a * -slope, a), Force(a * -(self.p["growth"] * (a @ V.angular)), ZERO3)
+        return [Row(wrench, turning, a @ X.position - displacement)]
 
 
 def _advance(p, angle):
     """Displacement and pitch at an angle."""
-    return mul(angle, add(p["pitch"], mul(0.5, mul(p["growth"], angle)))), add(p["pitch"], mul(p["growth"], angle))
+    return angle * (p["pitch"] + 0.5 * (p["growth"] * angle)), p["pitch"] + p["growth"] * angle
 
 
 def lead_screw():

@@ -27,7 +27,7 @@ from jaxmbs.model.joints.base import InPlane
 from jaxmbs.model.parameters import Values
 from jaxmbs.model.structure import WORLD, Structure
 from jaxmbs.spatial import Vector3
-from jaxmbs.spatial.scalar import is_number, mul
+from jaxmbs.spatial.scalar import is_number
 
 Axes = tuple[int, int]
 
@@ -150,7 +150,7 @@ def joint_rows(p: Plane, s: Structure, values: Values, bodies: Body) -> Rows:
         if len(found) == 1:  # the line along which the joint slides
             (slide,) = motion.slides
             u, w = (tuple(slide)[k] for k in p.second[a])
-            found = [(mul(-1, w), u)]
+            found = [(-w, u)]
         lines += [(a, k) for k in range(len(found))]
         directions += found
         if not motion.turns:

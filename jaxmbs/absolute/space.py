@@ -19,7 +19,6 @@ from jaxmbs.model.joints.equations import ConstantAngle, Screw
 from jaxmbs.model.parameters import Values
 from jaxmbs.model.structure import Structure
 from jaxmbs.spatial import ZERO3, Vector3
-from jaxmbs.spatial.scalar import is_number
 
 
 class Frames:
@@ -84,7 +83,7 @@ def joint_rows(arcs: Sequence[Arc], s: Structure, values: Values, bodies: Body) 
 
 
 def _outer(a: Vector3) -> list[Any]:
-    return [x * y if not ((is_number(x) and x == 0) or (is_number(y) and y == 0)) else 0 for x in a for y in a]
+    return [x * y for x in a for y in a]
 
 
 def _point(i: Body, j: Body, arc: np.ndarray, f: Frames, d: jax.Array) -> Equation:

@@ -27,6 +27,7 @@ from jaxmbs.model.given import Accelerations, Coordinates, GeneralizedForces, Nu
 from jaxmbs.model.shapes import Float
 from jaxmbs.spatial import Transform, Vector3
 from jaxmbs.spatial.factorization import solve
+from jaxmbs.spatial.known import ZERO
 
 
 def _state(model: Model, q: Any, v: Any, t: Any, mode: Mode | None, *others: Any) -> State:
@@ -90,7 +91,7 @@ def jacobian(
     state = _state(model, q, None, t, None)
     tree, s = state.tree, state.tree.structure
     i = s.find_body(body, "jacobian")
-    columns = [[0] * 6 for _ in range(s.nv)]
+    columns = [[ZERO] * 6 for _ in range(s.nv)]
     if i >= 0:
         placements, motions = world_placements(tree, state.motions), state.motions
         local = Vector3.of(list(jnp.asarray(point, tree.dtype)))

@@ -17,6 +17,7 @@ from jax.core import Tracer
 
 from jaxmbs.model.errors import ModelError
 from jaxmbs.model.kinds import RULES, Kind, checked
+from jaxmbs.spatial.known import known
 from jaxmbs.spatial.scalar import Scalar, is_number
 
 ROUNDING = 1e-15  # of the length of a unit vector
@@ -94,8 +95,8 @@ def shaped(kind: Kind, c: Sequence[Any]) -> Any:
 class Values:
     """The numbers of a model as components of one scalar type, looked up by parameter name.
 
-    dtype: that of the state arguments; None keeps Python floats. Numbers that are concrete enter a trace as
-    literals; traced ones are parts of the flat vector.
+    dtype: that of the state arguments; None keeps numbers. Numbers that are concrete are known while tracing and enter
+    it as literals; traced ones are parts of the flat vector.
     """
 
     def __init__(self, parameters: Mapping[str, tuple[Parameter, int]], numbers: Any, overrides: Any, dtype: Any):
@@ -113,13 +114,13 @@ class Values:
         for name, (parameter, offset) in parameters.items():
             if name in overrides:
                 value = overrides[name] if dtype is None else jnp.asarray(overrides[name], dtype)
-                self._components[name] = traced_components(parameter.kind, value, name)
+                self._components[name] = tuple(map(known, traced_components(parameter.kind, value, name)))
             else:
                 free = iter(range(offset, offset + parameter.free_count))
                 places = tuple(next(free) if p is None else None for p in parameter.pattern)
                 pairs = zip(parameter.pattern, places, strict=True)
                 self._places[name] = places
-                self._components[name] = tuple(p if k is None else flat[k] for p, k in pairs)
+                self._components[name] = tuple(known(p if k is None else flat[k]) for p, k in pairs)
 
     def components(self, name: str) -> tuple[Scalar, ...]:
         return self._components[name]

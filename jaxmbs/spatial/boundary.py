@@ -15,6 +15,7 @@ import jax
 import numpy as np
 from jax.experimental.xla_metadata import set_xla_metadata
 
+from jaxmbs.spatial.known import bare, known
 from jaxmbs.spatial.scalar import is_number
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -25,18 +26,19 @@ def kernel(fn: F) -> F:
 
     Arguments are pytrees of scalars, or hashable objects that are no pytrees (a joint type, say), which are static.
     fn must be pure and must fold by structure only. Calls with equal patterns of 0, 1 and -1 share one trace.
-    With Python or SymPy scalars, and under jax.disable_jit, the function is simply called.
+    With known numbers or SymPy scalars, and under jax.disable_jit, the function is simply called.
     """
 
     @functools.wraps(fn)
     def wrapper(*args: Any) -> Any:
         leaves, treedef = jax.tree_util.tree_flatten(args)
+        leaves = [known(leaf) for leaf in leaves]
         interpreted = jax.config.jax_disable_jit  # pyright: ignore[reportAttributeAccessIssue]
         if interpreted or not any(isinstance(leaf, jax.Array) for leaf in leaves):
-            return fn(*args)
+            return fn(*treedef.unflatten(leaves))
         pattern = tuple(leaf if _static(leaf) else _DYNAMIC for leaf in leaves)
         call = _compiled(fn, treedef, pattern)
-        return call([leaf for leaf, p in zip(leaves, pattern, strict=True) if p is _DYNAMIC])
+        return call([bare(leaf) for leaf, p in zip(leaves, pattern, strict=True) if p is _DYNAMIC])
 
     return wrapper  # type: ignore[return-value]
 
@@ -62,7 +64,7 @@ def _compiled(fn: Callable[..., Any], treedef: Any, pattern: tuple[Any, ...]) ->
         rest = iter(dynamic)
         args = treedef.unflatten([next(rest) if p is _DYNAMIC else p for p in pattern])
         leaves, result["treedef"] = jax.tree_util.tree_flatten(fn(*args))
-        result["pattern"] = [leaf if is_number(leaf) else _DYNAMIC for leaf in leaves]
+        result["pattern"] = [known(leaf) if is_number(leaf) else _DYNAMIC for leaf in leaves]
         return [leaf for leaf in leaves if not is_number(leaf)]
 
     jitted = jax.jit(inner)

@@ -7,6 +7,8 @@ from typing import Any, TypeVar, dataclass_transform
 
 import jax
 
+from jaxmbs.spatial.known import NOT_SCALARS, NUMBERS, Known
+
 T = TypeVar("T")
 
 
@@ -14,8 +16,10 @@ T = TypeVar("T")
 def components(cls: type[T]) -> type[T]:
     """Class decorator: a slotted dataclass whose fields are the children of a pytree.
 
-    Python numbers among the components stay leaves; `boundary` keeps them out of compiled calls.
+    Python numbers among the components become known ones. They are leaves; `boundary` keeps them out of compiled calls.
     """
+    if not hasattr(cls, "__post_init__"):
+        cls.__post_init__ = _known_scalars  # type: ignore[attr-defined]
     cls = dataclass(eq=False, slots=True)(cls)  # type: ignore[assignment]
     names = tuple(f.name for f in fields(cls))  # type: ignore[arg-type]
 
@@ -26,4 +30,12 @@ def components(cls: type[T]) -> type[T]:
         return tuple((jax.tree_util.GetAttrKey(n), getattr(x, n)) for n in names), None
 
     jax.tree_util.register_pytree_with_keys(cls, flatten_with_keys, lambda _, children: cls(*children), flatten)
+    NOT_SCALARS.add(cls)
     return cls
+
+
+def _known_scalars(x: Any) -> None:
+    for name in x.__slots__:
+        value = getattr(x, name)
+        if type(value) in NUMBERS:
+            setattr(x, name, Known(value))

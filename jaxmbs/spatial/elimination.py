@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from jaxmbs.spatial.boundary import kernel
 from jaxmbs.spatial.factorization import Matrix, Vector
-from jaxmbs.spatial.scalar import Scalar, div, mul, sub
+from jaxmbs.spatial.scalar import Scalar
 
 Factors = tuple[Matrix, Matrix, Vector]
 
@@ -28,11 +28,10 @@ def eliminated(A: Sequence[Sequence[Scalar]]) -> Factors:
 
 @kernel
 def _step(A: Matrix) -> tuple[Scalar, Vector, Vector, Matrix]:
-    pivot, row = div(1.0, A[0][0]), A[0][1:]
-    column = tuple(mul(line[0], pivot) for line in A[1:])
+    pivot, row = 1.0 / A[0][0], A[0][1:]
+    column = tuple(line[0] * pivot for line in A[1:])
     rest = tuple(
-        tuple(sub(x, mul(c, y)) for x, y in zip(line[1:], row, strict=True))
-        for c, line in zip(column, A[1:], strict=True)
+        tuple(x - c * y for x, y in zip(line[1:], row, strict=True)) for c, line in zip(column, A[1:], strict=True)
     )
     return pivot, column, row, rest
 
@@ -44,9 +43,9 @@ def solved(factors: Factors, b: Vector) -> Vector:
     x = list(b)
     for k, column in enumerate(lower):
         for i, c in enumerate(column, k + 1):
-            x[i] = sub(x[i], mul(c, x[k]))
+            x[i] -= c * x[k]
     for k in reversed(range(len(x))):
         for j, u in enumerate(upper[k], k + 1):
-            x[k] = sub(x[k], mul(u, x[j]))
-        x[k] = mul(x[k], inverse[k])
+            x[k] -= u * x[j]
+        x[k] *= inverse[k]
     return tuple(x)

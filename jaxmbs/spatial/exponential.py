@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from jaxmbs.spatial.scalar import Scalar, add, cos, div, mul, sin, sqrt, sub, total, where
+from jaxmbs.spatial.known import ZERO
+from jaxmbs.spatial.scalar import Scalar, cos, sin, sqrt, total, where
 from jaxmbs.spatial.vectors import Vector3
 
 _NEAR = 0.25  # [rad²] below which series are exact to rounding and quotients of small numbers are not
@@ -15,9 +16,9 @@ _TERMS = 8
 def _smooth(x: Scalar, offset: int, exact: Callable[[Scalar], Scalar]) -> Scalar:
     """The sum over k of (-x)^k / (2k + offset)!, whose closed form is exact(sqrt(x))."""
     near = x < _NEAR
-    value: Scalar = 0.0
+    value: Scalar = ZERO
     for k in reversed(range(_TERMS)):
-        value = sub(1 / math.factorial(2 * k + offset), mul(x, value))
+        value = 1 / math.factorial(2 * k + offset) - x * value
     return where(near, value, exact(sqrt(where(near, 1.0, x))))
 
 
@@ -26,13 +27,13 @@ def turned(q: Sequence[Scalar], turn: Vector3) -> tuple[Scalar, ...]:
     half = turn * 0.5
     x = half @ half
     w = _smooth(x, 0, cos)
-    a, b, c = half * _smooth(x, 1, lambda angle: div(sin(angle), angle))
+    a, b, c = half * _smooth(x, 1, lambda angle: sin(angle) / angle)
     qw, qx, qy, qz = q
     return (
-        sub(mul(qw, w), total(mul(qx, a), mul(qy, b), mul(qz, c))),
-        add(mul(qx, w), sub(add(mul(qw, a), mul(qy, c)), mul(qz, b))),
-        add(mul(qy, w), sub(add(mul(qw, b), mul(qz, a)), mul(qx, c))),
-        add(mul(qz, w), sub(add(mul(qw, c), mul(qx, b)), mul(qy, a))),
+        qw * w - total(qx * a, qy * b, qz * c),
+        qx * w + (qw * a + qy * c - qz * b),
+        qy * w + (qw * b + qz * a - qx * c),
+        qz * w + (qw * c + qx * b - qy * a),
     )
 
 
@@ -41,6 +42,6 @@ def displacement(turn: Vector3, linear: Vector3) -> Vector3:
     linear) in its own axes."""
     x = turn @ turn
     across = turn.cross(linear)
-    first = _smooth(x, 2, lambda angle: div(sub(1, cos(angle)), mul(angle, angle)))
-    second = _smooth(x, 3, lambda angle: div(sub(angle, sin(angle)), mul(angle, mul(angle, angle))))
+    first = _smooth(x, 2, lambda angle: (1 - cos(angle)) / (angle * angle))
+    second = _smooth(x, 3, lambda angle: (angle - sin(angle)) / (angle * (angle * angle)))
     return linear + across * first + turn.cross(across) * second

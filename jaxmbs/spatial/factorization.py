@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jaxmbs.spatial import kernel
-from jaxmbs.spatial.scalar import Scalar, div, mul, sub, total
+from jaxmbs.spatial.known import ONE, ZERO
+from jaxmbs.spatial.scalar import Scalar, total
 
 Vector = tuple[Scalar, ...]
 Matrix = tuple[Vector, ...]
@@ -14,18 +15,18 @@ Matrix = tuple[Vector, ...]
 @kernel
 def product(A: Matrix, x: Vector) -> Vector:
     """A x."""
-    return tuple(total(*(mul(a, b) for a, b in zip(row, x, strict=True))) for row in A)
+    return tuple(total(*(a * b for a, b in zip(row, x, strict=True))) for row in A)
 
 
 @kernel
 def _factors(row: Vector) -> tuple[Vector, Scalar]:
-    inverse = div(1.0, row[-1])
-    return tuple(mul(x, inverse) for x in row[:-1]), inverse
+    inverse = 1.0 / row[-1]
+    return tuple(x * inverse for x in row[:-1]), inverse
 
 
 @kernel
 def _remaining(left: Matrix, factors: Vector, row: Vector) -> Matrix:
-    return tuple(tuple(sub(x, mul(factors[i], row[j])) for j, x in enumerate(line)) for i, line in enumerate(left))
+    return tuple(tuple(x - factors[i] * row[j] for j, x in enumerate(line)) for i, line in enumerate(left))
 
 
 def factorize(A: Sequence[Sequence[Scalar]]) -> tuple[Matrix, Vector]:
@@ -52,7 +53,7 @@ def reduce(U: Matrix, b: Vector) -> Vector:
     x = list(b)
     for k in reversed(range(len(x))):
         for i in range(k):
-            x[i] = sub(x[i], mul(U[k][i], x[k]))
+            x[i] -= U[k][i] * x[k]
     return tuple(x)
 
 
@@ -61,7 +62,7 @@ def expand(U: Matrix, inverse: Vector, z: Vector) -> Vector:
     """U⁻ᵀ D⁻¹ z."""
     x: list[Scalar] = []
     for k in range(len(z)):
-        x.append(sub(mul(z[k], inverse[k]), total(*(mul(U[k][i], x[i]) for i in range(k)))))
+        x.append(z[k] * inverse[k] - total(*(U[k][i] * x[i] for i in range(k))))
     return tuple(x)
 
 
@@ -75,4 +76,4 @@ def inverse(A: Sequence[Sequence[Scalar]]) -> Matrix:
     """A⁻¹ of a symmetric positive definite A."""
     U, pivots = factorize(A)
     n = len(A)
-    return tuple(expand(U, pivots, reduce(U, tuple(1 if i == k else 0 for i in range(n)))) for k in range(n))
+    return tuple(expand(U, pivots, reduce(U, tuple(ONE if i == k else ZERO for i in range(n)))) for k in range(n))

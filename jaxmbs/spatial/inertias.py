@@ -5,17 +5,17 @@ from __future__ import annotations
 from jaxmbs.spatial.boundary import kernel
 from jaxmbs.spatial.components import components
 from jaxmbs.spatial.motions import Force, Motion, Transform
-from jaxmbs.spatial.scalar import Scalar, add, is_number, mul, sub
+from jaxmbs.spatial.scalar import Scalar, is_number
 from jaxmbs.spatial.vectors import Matrix3, Symmetric3, Vector3, skew
 
 
 def _minus_skew_squared(v: Vector3, s: Scalar) -> Symmetric3:
     """-s skew(v) skew(v) = s (|v|² 1 - v vᵀ)."""
     u = v * s
-    xx, yy, zz = mul(u.x, v.x), mul(u.y, v.y), mul(u.z, v.z)
+    xx, yy, zz = u.x * v.x, u.y * v.y, u.z * v.z
     return Symmetric3(
-        add(yy, zz), add(xx, zz), add(xx, yy),
-        mul(-1, mul(u.x, v.y)), mul(-1, mul(u.x, v.z)), mul(-1, mul(u.y, v.z)),
+        yy + zz, xx + zz, xx + yy,
+        -(u.x * v.y), -(u.x * v.z), -(u.y * v.z),
     )  # fmt: skip
 
 
@@ -33,7 +33,7 @@ class RigidInertia:
         return RigidInertia(mass, com * mass, inertia + _minus_skew_squared(com, mass))
 
     def __add__(self, other: RigidInertia) -> RigidInertia:
-        return RigidInertia(add(self.mass, other.mass), self.moment + other.moment, self.inertia + other.inertia)
+        return RigidInertia(self.mass + other.mass, self.moment + other.moment, self.inertia + other.inertia)
 
     @kernel
     def __matmul__(self, m: Motion) -> Force:
@@ -47,12 +47,12 @@ class RigidInertia:
         p = X.position
         # about the shifted origin: I + skew-symmetric cross terms of h and p, then the mass at p
         cross = Symmetric3(
-            mul(2, add(mul(h.y, p.y), mul(h.z, p.z))),
-            mul(2, add(mul(h.x, p.x), mul(h.z, p.z))),
-            mul(2, add(mul(h.x, p.x), mul(h.y, p.y))),
-            mul(-1, add(mul(h.x, p.y), mul(h.y, p.x))),
-            mul(-1, add(mul(h.x, p.z), mul(h.z, p.x))),
-            mul(-1, add(mul(h.y, p.z), mul(h.z, p.y))),
+            2 * (h.y * p.y + h.z * p.z),
+            2 * (h.x * p.x + h.z * p.z),
+            2 * (h.x * p.x + h.y * p.y),
+            -(h.x * p.y + h.y * p.x),
+            -(h.x * p.z + h.z * p.x),
+            -(h.y * p.z + h.z * p.y),
         )
         inertia = self.inertia.rotated(X.rotation) + cross + _minus_skew_squared(p, self.mass)
         return RigidInertia(self.mass, h + p * self.mass, inertia)
@@ -99,7 +99,7 @@ class ArticulatedInertia:
         a = _entries(self)
         out = {}
         for (i, j), value in a.items():
-            out[i, j] = 0 if axis in (i, j) else add(value, mul(-1, mul(u[i], w[j])))
+            out[i, j] = 0 if axis in (i, j) else value - u[i] * w[j]
         return _from_entries(out)
 
 
@@ -111,7 +111,7 @@ def _shifted(A: Symmetric3, B: Matrix3, C: Symmetric3, p: Vector3) -> Articulate
     # A - B [p] + [p] (B + [p] C)ᵀ is symmetric: only its six distinct entries are computed
     a, b, c = (row.cross(p) for row in B.rows())  # rows of B [p]
     d, e, f = (p.cross(row) for row in moved.rows())  # columns of [p] (B + [p] C)ᵀ
-    change = Symmetric3(sub(d.x, a.x), sub(e.y, b.y), sub(f.z, c.z), sub(e.x, a.y), sub(f.x, a.z), sub(f.y, b.z))
+    change = Symmetric3(d.x - a.x, e.y - b.y, f.z - c.z, e.x - a.y, f.x - a.z, f.y - b.z)
     return ArticulatedInertia(A + change, moved, C)
 
 

@@ -9,7 +9,8 @@ import jax
 import jax.numpy as jnp
 from jax.custom_derivatives import SymbolicZero
 
-from jaxmbs.spatial.scalar import is_number, sub
+from jaxmbs.spatial.known import ZERO
+from jaxmbs.spatial.scalar import is_number
 
 
 def linear_solution(
@@ -42,8 +43,8 @@ def linear_solution(
     def rule(arrays: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         x = solution(*arrays)
         factors, matrix, _ = whole(arrays)
-        _, change, moved = whole([_tangent(y) for y in tangents], [0] * len(leaves))
-        rest = jax.tree_util.tree_map(sub, moved, multiply(change, x))
+        _, change, moved = whole([_tangent(y) for y in tangents], [ZERO] * len(leaves))
+        rest = jax.tree_util.tree_map(lambda a, b: a - b, moved, multiply(change, x))
         return x, in_arrays(linear_solution(solve, multiply, factors, matrix, rest))
 
     solution.defjvp(rule, symbolic_zeros=True)
@@ -59,4 +60,4 @@ def _tangent(x: Any) -> Any:
     if not isinstance(x, SymbolicZero):
         return x
     aval: Any = x.aval
-    return 0 if aval.shape == () else jnp.zeros(aval.shape, aval.dtype)
+    return ZERO if aval.shape == () else jnp.zeros(aval.shape, aval.dtype)

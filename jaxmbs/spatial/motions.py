@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from jaxmbs.spatial.boundary import kernel
 from jaxmbs.spatial.components import components
-from jaxmbs.spatial.scalar import Scalar, add
+from jaxmbs.spatial.scalar import Scalar
 from jaxmbs.spatial.vectors import IDENTITY3, ZERO3, Matrix3, Vector3
 
 
@@ -25,7 +25,7 @@ class Motion:
 
     def __matmul__(self, f: Force) -> Scalar:
         """Power of a force on this motion."""
-        return add(self.angular @ f.moment, self.linear @ f.force)
+        return self.angular @ f.moment + self.linear @ f.force
 
     @kernel
     def cross(self, other: Motion) -> Motion:

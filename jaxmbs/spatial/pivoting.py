@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 from jaxmbs.spatial.boundary import kernel
 from jaxmbs.spatial.factorization import Matrix, Vector, expand, factorize, reduce
-from jaxmbs.spatial.scalar import Scalar, add, div, is_number, maximum, minimum, mul, sub, total, where
+from jaxmbs.spatial.known import ZERO
+from jaxmbs.spatial.scalar import Scalar, is_number, maximum, minimum, total, where
 
 
 class Pivoted(NamedTuple):
@@ -52,14 +53,14 @@ def conditioning(factors: Pivoted) -> tuple[Scalar, Scalar]:
 @kernel
 def basic_solution(factors: Pivoted, b: Vector) -> Vector:
     """x with S x = b for b in the range of S, zero in the rows that are not used."""
-    rest, x, m = list(b), [0] * len(b), len(b)
+    rest, x, m = list(b), [ZERO] * len(b), len(b)
     y = []
     for column, chosen in zip(factors.columns, factors.chosen, strict=True):
         y.append(_pick(chosen, rest))
-        rest = [sub(r, mul(c, y[-1])) for r, c in zip(rest, column, strict=True)]
+        rest = [r - c * y[-1] for r, c in zip(rest, column, strict=True)]
     for k in reversed(range(m)):
         column, chosen = factors.columns[k], factors.chosen[k]
-        own = sub(mul(y[k], factors.inverse[k]), total(*(mul(c, v) for c, v in zip(column, x, strict=True))))
+        own = y[k] * factors.inverse[k] - total(*(c * v for c, v in zip(column, x, strict=True)))
         x = [_where(h, own, v) for h, v in zip(chosen, x, strict=True)]
     return tuple(x)
 
@@ -68,9 +69,9 @@ def in_range(factors: Pivoted, x: Vector) -> Vector:
     """The part of x in the range of S, K (KᵀK)⁻¹ Kᵀ x, refined once: rows in different units scale KᵀK badly."""
     U, inverse = factorize(_normal(factors))
     first = expand(U, inverse, reduce(U, _along(factors, x)))
-    rest = tuple(sub(v, s) for v, s in zip(x, _spread(factors, first), strict=True))
+    rest = tuple(v - s for v, s in zip(x, _spread(factors, first), strict=True))
     second = expand(U, inverse, reduce(U, _along(factors, rest)))
-    return _spread(factors, tuple(add(v, w) for v, w in zip(first, second, strict=True)))
+    return _spread(factors, tuple(v + w for v, w in zip(first, second, strict=True)))
 
 
 def complete(factors: Pivoted) -> Scalar:
@@ -83,7 +84,7 @@ def _normal(factors: Pivoted) -> Matrix:
     """Lower triangle of KᵀK, with 1 on the diagonal for each column that is zero."""
     K, used = factors.columns, factors.used
     return tuple(
-        tuple(add(_inner(K[i], K[j]), sub(1.0, used[i]) if i == j else 0) for j in range(i + 1)) for i in range(len(K))
+        tuple(_inner(K[i], K[j]) + (1.0 - used[i] if i == j else ZERO) for j in range(i + 1)) for i in range(len(K))
     )
 
 
@@ -98,23 +99,23 @@ def _spread(factors: Pivoted, z: Vector) -> Vector:
 
 
 def _inner(a: Vector, b: Vector) -> Scalar:
-    return total(*(mul(x, y) for x, y in zip(a, b, strict=True)))
+    return total(*(x * y for x, y in zip(a, b, strict=True)))
 
 
 @kernel
 def _scales(diagonal: Vector, smallest: float) -> tuple[Vector, Scalar]:
     """(inverses of the diagonal entries, 0 for those that are too small; the inverse of the largest)."""
     largest = functools.reduce(maximum, diagonal, 0.0)
-    least = mul(smallest, largest)
-    own = tuple(where(d > least, div(1.0, where(d > least, d, 1.0)), 0.0) for d in diagonal)
-    return own, div(1.0, where(largest > 0, largest, 1.0))
+    least = smallest * largest
+    own = tuple(where(d > least, 1.0 / where(d > least, d, 1.0), 0.0) for d in diagonal)
+    return own, 1.0 / where(largest > 0, largest, 1.0)
 
 
 @kernel
 def _step(S: Matrix, scale: Vector, overall: Scalar, free: Vector, tolerance: float) -> tuple[Any, ...]:
     """(column, chosen, inverse, used, pivot and size; what is left of S and of the rows)."""
     m = len(S)
-    worth = [where(on, mul(S[i][i], scale[i]), -1.0) for i, on in enumerate(free)]
+    worth = [where(on, S[i][i] * scale[i], -1.0) for i, on in enumerate(free)]
     best = functools.reduce(maximum, worth)
     chosen, taken = [], False
     for w in worth:
@@ -123,17 +124,17 @@ def _step(S: Matrix, scale: Vector, overall: Scalar, free: Vector, tolerance: fl
     along = [_pick(chosen, [S[max(i, j)][min(i, j)] for j in range(m)]) for i in range(m)]
     pivot = _pick(chosen, along)
     idle = best <= tolerance  # false for NaN
-    inverse = where(idle, 0.0, div(1.0, where(idle, 1.0, pivot)))
+    inverse = where(idle, 0.0, 1.0 / where(idle, 1.0, pivot))
     used = where(idle, 0.0, 1.0)
-    column = tuple(where(h, used, mul(x, inverse)) for h, x in zip(chosen, along, strict=True))
-    rest = tuple(tuple(sub(x, mul(column[i], along[j])) for j, x in enumerate(row)) for i, row in enumerate(S))
+    column = tuple(where(h, used, x * inverse) for h, x in zip(chosen, along, strict=True))
+    rest = tuple(tuple(x - column[i] * along[j] for j, x in enumerate(row)) for i, row in enumerate(S))
     left = tuple(where(h, False, on) for h, on in zip(chosen, free, strict=True))
-    sizes = where(idle, 1.0, best), where(idle, 1.0, mul(pivot, overall))
+    sizes = where(idle, 1.0, best), where(idle, 1.0, pivot * overall)
     return column, tuple(chosen), inverse, used, *sizes, rest, left
 
 
 def _pick(flags: Sequence[Scalar], values: Sequence[Scalar]) -> Scalar:
-    out: Scalar = 0
+    out: Scalar = ZERO
     for h, x in zip(flags, values, strict=True):
         out = _where(h, x, out)
     return out

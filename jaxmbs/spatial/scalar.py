@@ -1,8 +1,8 @@
-"""Arithmetic on one scalar of any kind: JAX array, Python number or SymPy expression.
+"""Functions of one scalar of any kind: JAX array, known number (`known`) or SymPy expression.
 
-A Python number is a *structural* value: zeros vanish, ones and minus ones cost no multiplication, and two
-numbers combine while tracing. Everything above this module is written with these functions, so the same
-algorithm is the compiled kernel, the reference in plain floats and the written-out formula.
+A number known while tracing is a *structural* value: zeros vanish, ones and minus ones cost no multiplication, and two
+numbers combine while tracing. Sums and products are written with operators, everything else with these functions, so
+the same algorithm is the compiled kernel, the reference in plain floats and the written-out formula.
 """
 
 from __future__ import annotations
@@ -15,72 +15,50 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-Scalar = Any  # JAX array, int, float or sympy.Expr
+from jaxmbs.spatial.known import NUMBERS, ZERO, Known, bare, known
 
-_NUMBERS = (int, float)
+Scalar = Any  # JAX array, Known or sympy.Expr; an int or float where no array can follow
 
 
 def is_number(x: Scalar) -> bool:
-    """Whether x is a plain Python number, known while tracing."""
-    return type(x) in _NUMBERS
+    """Whether x is a number known while tracing."""
+    return type(x) is Known or type(x) in NUMBERS
+
+
+def vanishes(x: Scalar) -> bool:
+    """Whether x is zero by structure."""
+    return is_number(x) and x == 0
 
 
 def add(a: Scalar, b: Scalar) -> Scalar:
-    if type(a) in _NUMBERS and a == 0:
-        return b
-    if type(b) in _NUMBERS and b == 0:
-        return a
-    return a + b
+    """Older name of a + b."""
+    return known(a) + known(b)
 
 
 def sub(a: Scalar, b: Scalar) -> Scalar:
-    if type(b) in _NUMBERS and b == 0:
-        return a
-    if type(a) in _NUMBERS and a == 0:
-        return -b
-    return a - b
+    """Older name of a - b."""
+    return known(a) - known(b)
 
 
 def mul(a: Scalar, b: Scalar) -> Scalar:
-    if type(a) in _NUMBERS:
-        if a == 0:
-            return 0
-        if a == 1:
-            return b
-        if a == -1:
-            return -b
-    if type(b) in _NUMBERS:
-        if b == 0:
-            return 0
-        if b == 1:
-            return a
-        if b == -1:
-            return -a
-    return a * b
+    """Older name of a * b."""
+    return known(a) * known(b)
 
 
 def div(a: Scalar, b: Scalar) -> Scalar:
-    if type(a) in _NUMBERS and a == 0:
-        return 0
-    if type(b) in _NUMBERS:
-        if b == 1:
-            return a
-        if b == -1:
-            return -a
-    return a / b
+    """Older name of a / b."""
+    return known(a) / known(b)
 
 
 def total(*terms: Scalar) -> Scalar:
     """Sum of the terms, from the left."""
-    result: Scalar = 0
-    for term in terms:
-        result = add(result, term)
-    return result
+    return sum(terms, ZERO)
 
 
 def _apply(name: str, x: Scalar) -> Scalar:
-    if type(x) in _NUMBERS:
-        return getattr(math, name)(x)
+    x = bare(x)
+    if type(x) in NUMBERS:
+        return Known(getattr(math, name)(x))
     if isinstance(x, (jax.Array, np.ndarray, np.generic)):
         return getattr(jnp, name)(x)
     own = getattr(x, name, None)  # a scalar of another kind brings its own functions
@@ -96,7 +74,7 @@ def sin(x: Scalar) -> Scalar:
 
 
 def cos(x: Scalar) -> Scalar:
-    return 1 if type(x) in _NUMBERS and x == 0 else _apply("cos", x)
+    return Known(1) if vanishes(x) else _apply("cos", x)
 
 
 def sqrt(x: Scalar) -> Scalar:
@@ -106,7 +84,8 @@ def sqrt(x: Scalar) -> Scalar:
 def arctan2(y: Scalar, x: Scalar) -> Scalar:
     """Angle of (x, y); 0 with derivative 0 at the origin."""
     if is_number(y) and is_number(x):
-        return math.atan2(y, x)
+        return Known(math.atan2(y, x))
+    y, x = bare(y), bare(x)
     if isinstance(x, jax.Array) or isinstance(y, jax.Array):
         nowhere = (jnp.asarray(x) == 0) & (jnp.asarray(y) == 0)
         return jnp.where(nowhere, 0.0, jnp.arctan2(y, jnp.where(nowhere, 1.0, x)))
@@ -123,9 +102,10 @@ def where(condition: Scalar, a: Scalar, b: Scalar) -> Scalar:
     """a where the condition holds, else b; decided while tracing if the condition is a Python bool, or None, which never
     holds."""
     if condition is None:
-        return b
+        return known(b)
     if isinstance(condition, (bool, np.bool_)):
-        return a if condition else b
+        return known(a if condition else b)
+    a, b = bare(a), bare(b)
     if isinstance(condition, (jax.Array, np.ndarray)):
         return jnp.where(condition, a, b)
     if hasattr(condition, "select"):
@@ -157,13 +137,13 @@ def safe_sqrt(x: Scalar) -> Scalar:
 def safe_divide(a: Scalar, b: Scalar) -> Scalar:
     """a / b, and zero with zero derivatives where b is zero."""
     nonzero = b > 0
-    return where(nonzero, div(a, where(nonzero, b, 1.0)), 0.0 if is_number(b) else b * 0)
+    return where(nonzero, known(a) / where(nonzero, b, 1.0), 0.0 if is_number(b) else b * 0)
 
 
 def divisor(x: Scalar) -> Scalar:
     """x >= 0, and 1 (with zero derivatives) where it is too small to divide by; symbols as they are."""
     if is_number(x):
-        return x if x >= 4 * sys.float_info.min else 1.0
+        return known(x) if x >= 4 * sys.float_info.min else Known(1.0)
     if isinstance(x, (jax.Array, np.ndarray, np.generic)):
         array = jnp.asarray(x)
         return jnp.where(array < 4 * float(jnp.finfo(array.dtype).tiny), 1, array)

@@ -10,11 +10,12 @@ import numpy as np
 
 from jaxmbs.spatial.boundary import kernel
 from jaxmbs.spatial.components import components
-from jaxmbs.spatial.scalar import Scalar, add, div, mul, safe_sqrt, sub
+from jaxmbs.spatial.known import known
+from jaxmbs.spatial.scalar import Scalar, is_number, safe_sqrt
 
 
 def _dot(a1: Scalar, a2: Scalar, a3: Scalar, b1: Scalar, b2: Scalar, b3: Scalar) -> Scalar:
-    return add(add(mul(a1, b1), mul(a2, b2)), mul(a3, b3))
+    return a1 * b1 + a2 * b2 + a3 * b3
 
 
 @components
@@ -33,30 +34,32 @@ class Vector3:
         return iter((self.x, self.y, self.z))
 
     def __add__(self, other: Vector3) -> Vector3:
-        return Vector3(add(self.x, other.x), add(self.y, other.y), add(self.z, other.z))
+        return Vector3(self.x + other.x, self.y + other.y, self.z + other.z)
 
     def __sub__(self, other: Vector3) -> Vector3:
-        return Vector3(sub(self.x, other.x), sub(self.y, other.y), sub(self.z, other.z))
+        return Vector3(self.x - other.x, self.y - other.y, self.z - other.z)
 
     def __neg__(self) -> Vector3:
-        return Vector3(mul(-1, self.x), mul(-1, self.y), mul(-1, self.z))
+        return Vector3(-self.x, -self.y, -self.z)
 
     def __mul__(self, s: Scalar) -> Vector3:
-        return Vector3(mul(s, self.x), mul(s, self.y), mul(s, self.z))
+        s = known(s)
+        return Vector3(s * self.x, s * self.y, s * self.z)
 
     __rmul__ = __mul__
 
     def __truediv__(self, s: Scalar) -> Vector3:
-        return Vector3(div(self.x, s), div(self.y, s), div(self.z, s))
+        s = known(s)
+        return Vector3(self.x / s, self.y / s, self.z / s)
 
     def __matmul__(self, other: Vector3) -> Scalar:
         return _dot(self.x, self.y, self.z, other.x, other.y, other.z)
 
     def cross(self, other: Vector3) -> Vector3:
         return Vector3(
-            sub(mul(self.y, other.z), mul(self.z, other.y)),
-            sub(mul(self.z, other.x), mul(self.x, other.z)),
-            sub(mul(self.x, other.y), mul(self.y, other.x)),
+            self.y * other.z - self.z * other.y,
+            self.z * other.x - self.x * other.z,
+            self.x * other.y - self.y * other.x,
         )
 
     def norm(self) -> Scalar:
@@ -104,10 +107,10 @@ class Matrix3:
         return Matrix3(self.xx, self.yx, self.zx, self.xy, self.yy, self.zy, self.xz, self.yz, self.zz)
 
     def __add__(self, other: Matrix3) -> Matrix3:
-        return Matrix3(*(add(a, b) for a, b in zip(self, other, strict=True)))
+        return Matrix3(*(a + b for a, b in zip(self, other, strict=True)))
 
     def __sub__(self, other: Matrix3) -> Matrix3:
-        return Matrix3(*(sub(a, b) for a, b in zip(self, other, strict=True)))
+        return Matrix3(*(a - b for a, b in zip(self, other, strict=True)))
 
     @overload
     def __matmul__(self, other: Vector3) -> Vector3: ...
@@ -125,7 +128,7 @@ class Matrix3:
         return _product(self, other)
 
     def is_identity(self) -> bool:
-        return all(type(v) in (int, float) and v == w for v, w in zip(self, IDENTITY3, strict=True))
+        return all(is_number(v) and v == w for v, w in zip(self, IDENTITY3, strict=True))
 
 
 IDENTITY3 = Matrix3(1, 0, 0, 0, 1, 0, 0, 0, 1)
@@ -133,7 +136,7 @@ IDENTITY3 = Matrix3(1, 0, 0, 0, 1, 0, 0, 0, 1)
 
 def skew(v: Vector3) -> Matrix3:
     """The matrix of the vector product: skew(v) @ u = v x u."""
-    return Matrix3(0, mul(-1, v.z), v.y, v.z, 0, mul(-1, v.x), mul(-1, v.y), v.x, 0)
+    return Matrix3(0, -v.z, v.y, v.z, 0, -v.x, -v.y, v.x, 0)
 
 
 @components
@@ -158,10 +161,10 @@ class Symmetric3:
         return Matrix3(self.xx, self.xy, self.xz, self.xy, self.yy, self.yz, self.xz, self.yz, self.zz)
 
     def __add__(self, other: Symmetric3) -> Symmetric3:
-        return Symmetric3(*(add(a, b) for a, b in zip(self, other, strict=True)))
+        return Symmetric3(*(a + b for a, b in zip(self, other, strict=True)))
 
     def __sub__(self, other: Symmetric3) -> Symmetric3:
-        return Symmetric3(*(sub(a, b) for a, b in zip(self, other, strict=True)))
+        return Symmetric3(*(a - b for a, b in zip(self, other, strict=True)))
 
     def __matmul__(self, v: Vector3) -> Vector3:
         return self.full() @ v
@@ -174,7 +177,7 @@ class Symmetric3:
     def outer(v: Vector3, scale: Scalar = 1) -> Symmetric3:
         """scale v vᵀ."""
         u = v * scale
-        return Symmetric3(mul(u.x, v.x), mul(u.y, v.y), mul(u.z, v.z), mul(u.x, v.y), mul(u.x, v.z), mul(u.y, v.z))
+        return Symmetric3(u.x * v.x, u.y * v.y, u.z * v.z, u.x * v.y, u.x * v.z, u.y * v.z)
 
 
 @kernel

@@ -15,7 +15,8 @@ from jaxmbs.model.joints.base import Joint
 from jaxmbs.spatial import ZERO3, ZERO_FORCE, Force, Matrix3, Vector3
 from jaxmbs.spatial.components import components
 from jaxmbs.spatial.inertias import RigidInertia
-from jaxmbs.spatial.scalar import Scalar, add, mul, sub
+from jaxmbs.spatial.known import ZERO
+from jaxmbs.spatial.scalar import Scalar
 
 
 @components
@@ -30,11 +31,11 @@ class Carried:
 def spreading(omega: Vector3, alpha: Vector3) -> Matrix3:
     """U: the acceleration of a point p of the body is that of the pole plus U p."""
     x, y, z = omega
-    xx, yy, zz, xy, xz, yz = mul(x, x), mul(y, y), mul(z, z), mul(x, y), mul(x, z), mul(y, z)
+    xx, yy, zz, xy, xz, yz = x * x, y * y, z * z, x * y, x * z, y * z
     return Matrix3(
-        mul(-1, add(yy, zz)), sub(xy, alpha.z), add(xz, alpha.y),
-        add(xy, alpha.z), mul(-1, add(xx, zz)), sub(yz, alpha.x),
-        sub(xz, alpha.y), add(yz, alpha.x), mul(-1, add(xx, yy)),
+        -(yy + zz), xy - alpha.z, xz + alpha.y,
+        xy + alpha.z, -(xx + zz), yz - alpha.x,
+        xz - alpha.y, yz + alpha.x, -(xx + yy),
     )  # fmt: skip
 
 
@@ -56,20 +57,20 @@ def wrench(inertia: RigidInertia, c: Carried) -> Force:
     """Rate of the momentum about the pole."""
     U, I, h, alpha, (x, y, z) = spreading(c.omega, c.alpha), inertia.inertia, inertia.moment, c.alpha, c.omega
     moment = Vector3(
-        _dot((I.xx, sub(I.zz, I.yy), mul(-1, I.xy), I.xz, I.yz),
-             (alpha.x, mul(y, z), U.zx, U.yx, sub(mul(y, y), mul(z, z)))),
-        _dot((I.yy, sub(I.xx, I.zz), I.xy, mul(-1, I.yz), I.xz),
-             (alpha.y, mul(x, z), U.zy, U.xy, sub(mul(z, z), mul(x, x)))),
-        _dot((I.zz, sub(I.yy, I.xx), I.yz, mul(-1, I.xz), I.xy),
-             (alpha.z, mul(x, y), U.xz, U.yz, sub(mul(x, x), mul(y, y)))),
+        _dot((I.xx, I.zz - I.yy, -I.xy, I.xz, I.yz),
+             (alpha.x, y * z, U.zx, U.yx, y * y - z * z)),
+        _dot((I.yy, I.xx - I.zz, I.xy, -I.yz, I.xz),
+             (alpha.y, x * z, U.zy, U.xy, z * z - x * x)),
+        _dot((I.zz, I.yy - I.xx, I.yz, -I.xz, I.xy),
+             (alpha.z, x * y, U.xz, U.yz, x * x - y * y)),
     )  # fmt: skip
     return Force(moment + h.cross(c.a), c.a * inertia.mass + U @ h)
 
 
 def _dot(a: tuple[Scalar, ...], b: tuple[Scalar, ...]) -> Scalar:
-    total: Scalar = 0
+    total: Scalar = ZERO
     for x, y in zip(a, b, strict=True):
-        total = add(total, mul(x, y))
+        total += x * y
     return total
 
 
@@ -89,7 +90,7 @@ def inverse_dynamics(state: State, a: Any) -> list[Scalar]:
         m = state.motions[i]
         f = wrench(tree.links[i].inertia, carried[i]) - state.wrenches[i] + handed[i]
         geared = tree.links[i].armature
-        along[i] = tuple(add(S @ f, mul(geared, x)) for S, x in zip(m.S, rates[i], strict=True))
+        along[i] = tuple(S @ f + geared * x for S, x in zip(m.S, rates[i], strict=True))
         if s.links[i].parent >= 0:
             handed[s.links[i].parent] = handed[s.links[i].parent] + m.X.force_to_parent(f)
     return tree.flat(state.with_elements(along, -1))

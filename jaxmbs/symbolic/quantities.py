@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from jaxmbs.model.errors import ModelError
+from jaxmbs.spatial.known import ZERO, Known, bare
 from jaxmbs.symbolic.constants import Coefficient, Constant, Number, exact, parameter
 
 Monomial = tuple[tuple[int, ...], tuple[int, ...]]  # trigonometric atoms, one per group of hinges; other atoms, sorted
@@ -93,16 +94,16 @@ class Workspace:
     def lift(self, x: Any) -> Quantity:
         if isinstance(x, Quantity):
             return x
-        value = exact(x)
+        value = exact(bare(x))
         return Quantity(self, {ONE: value} if value else {})
 
     def settled(self, terms: dict[Monomial, Coefficient]) -> Any:
-        """The quantity with these terms; a Python number where nothing else is left."""
+        """The quantity with these terms; a known number where nothing else is left."""
         if not terms:
-            return 0
+            return ZERO
         if len(terms) == 1 and ONE in terms and not isinstance(terms[ONE], Constant):
             value = terms[ONE]
-            return value if isinstance(value, int) else _as_float(self, value)
+            return Known(value) if isinstance(value, int) else _as_float(self, value)
         return Quantity(self, terms)
 
     def named(self, x: Quantity) -> tuple[Number, int]:
@@ -221,7 +222,7 @@ def _combined(a: Angle, b: Angle, sign: int) -> dict[int, int]:
 
 
 def _as_float(w: Workspace, value: Fraction) -> Any:
-    return float(value) if Fraction(float(value)) == value else Quantity(w, {ONE: value})
+    return Known(float(value)) if Fraction(float(value)) == value else Quantity(w, {ONE: value})
 
 
 def _leading_sign(x: Quantity) -> int:
@@ -253,6 +254,8 @@ class Quantity:
         self.w, self.terms = w, terms
 
     def __add__(self, other: Any) -> Any:
+        if type(other) is Known:
+            return NotImplemented
         other = self.w.lift(other)
         out = dict(self.terms)
         for m, c in other.terms.items():
@@ -272,18 +275,22 @@ class Quantity:
         return Quantity(self.w, {m: -c for m, c in self.terms.items()})
 
     def __sub__(self, other: Any) -> Any:
+        if type(other) is Known:
+            return NotImplemented
         return self + (-self.w.lift(other))
 
     def __rsub__(self, other: Any) -> Any:
         return self.w.lift(other) + (-self)
 
     def __mul__(self, other: Any) -> Any:
+        if type(other) is Known:
+            return NotImplemented
         w, a = self.w, self
         b = w.lift(other)
         if len(b.terms) < len(a.terms):
             a, b = b, a
         if not a.terms:
-            return 0
+            return ZERO
         if w.keep_sums:
             a, b = w.kept(a), w.kept(b)
         while len(b.terms) > 1 and len(a.terms) * len(b.terms) > (w.longest if _is_constant(a) else w.limit):
@@ -309,6 +316,8 @@ class Quantity:
     __rmul__ = __mul__
 
     def __truediv__(self, other: Any) -> Any:
+        if type(other) is Known:
+            return NotImplemented
         if not isinstance(other, Quantity):
             return self * (1 / Fraction(other))
         return self * self.w.function("reciprocal", other)

@@ -13,7 +13,8 @@ from jaxmbs.model.joints import Joint
 from jaxmbs.model.structure import Structure
 from jaxmbs.spatial import RigidInertia, Symmetric3, Vector3
 from jaxmbs.spatial.inertias import ZERO_INERTIA
-from jaxmbs.spatial.scalar import Scalar, is_number, sub
+from jaxmbs.spatial.known import ZERO
+from jaxmbs.spatial.scalar import Scalar, is_number
 
 
 def regrouped(structure: Structure, links: list[Link]) -> list[Link]:
@@ -51,7 +52,7 @@ def _unmoved_part(joint: Joint, link: Link, own: RigidInertia) -> RigidInertia |
 
 def _difference(a: RigidInertia, b: RigidInertia) -> RigidInertia:
     def less(x: Scalar, y: Scalar) -> Scalar:
-        return 0 if x is y else sub(x, y)
+        return ZERO if x is y else x - y
 
     return RigidInertia(
         less(a.mass, b.mass),

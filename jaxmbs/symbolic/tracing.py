@@ -14,7 +14,8 @@ from jaxmbs.model import Model, ModelError
 from jaxmbs.model.kinds import Kind
 from jaxmbs.model.parameters import Parameter
 from jaxmbs.spatial.factorization import solve
-from jaxmbs.spatial.scalar import Scalar, mul, sub, total
+from jaxmbs.spatial.known import ZERO
+from jaxmbs.spatial.scalar import Scalar, total
 from jaxmbs.symbolic import newton_euler
 from jaxmbs.symbolic.hinges import angles_of
 from jaxmbs.symbolic.quantities import Angle, Workspace
@@ -55,7 +56,7 @@ def trace(model: Model, what: str, way: Way, numeric: bool, budget: int) -> Trac
     w.groups = {atoms[k]: group for k, group in found.groups.items()}
     tree = Tree(_with_quantities(model, w, numeric))
     tree.links = regrouped(tree.structure, tree.links)
-    state = State(tree, q, vectors.get("v", [0] * model.nv), w.input(("t", 0)))
+    state = State(tree, q, vectors.get("v", [ZERO] * model.nv), w.input(("t", 0)))
     outputs, shape = ALGORITHMS[what][way.algorithm](state, vectors)
     return Trace(w, outputs, shape, {_normal([(atoms[k], n) for k, n in angle]) for angle in found.sums}, numeric)
 
@@ -114,7 +115,7 @@ def _solved(state: State, x: Any) -> Any:
     w: Workspace = x["tau"][0].w
     A, bias = crba.mass_matrix(state), newton_euler.inverse_dynamics(state, None)
     A = [[w.short(c) for c in row] for row in A]
-    right = [w.short(sub(f, b)) for f, b in zip(x["tau"], bias, strict=True)]
+    right = [w.short(f - b) for f, b in zip(x["tau"], bias, strict=True)]
     w.limit = 1
     return _vector(solve(A, right))
 
@@ -122,7 +123,7 @@ def _solved(state: State, x: Any) -> Any:
 def _quadratic_form(state: State, x: Any) -> Any:
     A, v = crba.mass_matrix(state), x["v"]
     n = range(len(v))
-    return {(): mul(0.5, total(*(mul(v[i], total(*(mul(A[i][j], v[j]) for j in n))) for i in n)))}, ()
+    return {(): 0.5 * total(*(v[i] * total(*(A[i][j] * v[j] for j in n)) for i in n))}, ()
 
 
 INPUTS = {

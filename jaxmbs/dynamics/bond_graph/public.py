@@ -29,6 +29,7 @@ from jaxmbs.model import Mode, Model
 from jaxmbs.model.given import Accelerations, Coordinates, GeneralizedForces, Number, Rates
 from jaxmbs.model.validation import refuse_armature
 from jaxmbs.spatial import ZERO3, ZERO_MOTION, Force, Motion, Vector3, kernel
+from jaxmbs.spatial.known import ZERO
 from jaxmbs.spatial.scalar import Scalar, is_number, where
 
 
@@ -178,7 +179,7 @@ class _Drawing:
             self._join(axes, joint, wrench, self._array(own.scalars()))
         if link.joint.rheonomic:
             q = [self.state.q[k] for k in range(self.s.q_slices[i].start, self.s.q_slices[i].stop)]
-            alone = link.joint.motion(self.tree.links[i].numbers, q, [0.0] * link.joint.nv, self.state.t).velocity
+            alone = link.joint.motion(self.tree.links[i].numbers, q, [ZERO] * link.joint.nv, self.state.t).velocity
             self._join(self._vertex("Sf", "motion", link.name), joint, wrench, self._array(alone.scalars()))
 
     def _drives(self, i: int, tau: Any) -> None:

@@ -20,7 +20,8 @@ from jaxmbs.model.rows import Row
 from jaxmbs.model.structure import WORLD, ConstraintElement
 from jaxmbs.spatial import IDENTITY, ZERO_MOTION, Force, Motion, Transform, kernel
 from jaxmbs.spatial.components import components
-from jaxmbs.spatial.scalar import Scalar, add, mul, total, where
+from jaxmbs.spatial.known import ZERO
+from jaxmbs.spatial.scalar import Scalar, total, where
 
 
 @components
@@ -104,7 +105,7 @@ def velocities(state: State, found: Any) -> Any:
 
 @kernel
 def _velocity(row: tuple[Scalar, ...], free: Scalar, v: tuple[Scalar, ...]) -> Scalar:
-    return add(free, total(*(mul(x, y) for x, y in zip(row, v, strict=True))))
+    return free + total(*(x * y for x, y in zip(row, v, strict=True)))
 
 
 def power(found: Any, multipliers: Any) -> Scalar:
@@ -114,7 +115,7 @@ def power(found: Any, multipliers: Any) -> Scalar:
 
 @kernel
 def _power(found: Constraints, multipliers: tuple[Scalar, ...]) -> Scalar:
-    return total(*(mul(mul(-1, free), x) for free, x in zip(found.free, multipliers, strict=True)))
+    return total(*(-free * x for free, x in zip(found.free, multipliers, strict=True)))
 
 
 def residuals(state: State, found: Any) -> Any:
@@ -163,7 +164,7 @@ def _relative(a: Drifting, b: Drifting) -> tuple[Transform, Motion, Motion]:
 @kernel
 def _evaluate(row: Row, V: Motion, drift: Motion) -> tuple[Scalar, Scalar]:
     """(acceleration at dv/dt = 0, velocity) along the row."""
-    return add(add(drift @ row.wrench, V @ row.turning), row.rate_change), add(V @ row.wrench, row.rate)
+    return drift @ row.wrench + V @ row.turning + row.rate_change, V @ row.wrench + row.rate
 
 
 @kernel
@@ -219,20 +220,20 @@ class _Kinematics:
         column: dict[int, Scalar] = {}
         for i, F in c.on_links(row.wrench).items():
             self._spread(column, i, F)
-        J = tuple(column.get(k, 0) for k in range(s.nv))
+        J = tuple(column.get(k, ZERO) for k in range(s.nv))
         at_rest, rate = _evaluate(row, c.V, c.drift)
         own = rate
         for k, x in column.items():
-            own = add(own, mul(mul(-1, x), self.state.v[k]))
-        free = own if s.rheonomic else 0
-        return J, at_rest, free, 0 if row.residual is None else row.residual, int(row.residual is not None)
+            own -= x * self.state.v[k]
+        free = own if s.rheonomic else ZERO
+        return J, at_rest, free, ZERO if row.residual is None else row.residual, int(row.residual is not None)
 
     def _spread(self, column: dict[int, Scalar], i: int, F: Force) -> None:
         """Generalized forces of the wrench F on link i, added to the column."""
         s = self.state.tree.structure
         while i >= 0:
             for k, x in enumerate((S @ F for S in self.motions[i].S), s.v_slices[i].start):
-                column[k] = add(column.get(k, 0), x)
+                column[k] = column.get(k, ZERO) + x
             F, i = self.motions[i].X.force_to_parent(F), s.links[i].parent
 
 

@@ -7,14 +7,15 @@ from typing import Any
 from jaxmbs.dynamics.state import State
 from jaxmbs.model.constraints import Coupling
 from jaxmbs.spatial import kernel
-from jaxmbs.spatial.scalar import Scalar, mul, sub
+from jaxmbs.spatial.known import ONE, ZERO
+from jaxmbs.spatial.scalar import Scalar
 
 
 @kernel
 def followed(e: Any, p: Any, q: Scalar, q_driver: Scalar, v_driver: Scalar) -> tuple[Scalar, Scalar, Scalar]:
     """(residual, -slope, acceleration left when dv/dt = 0) of q - f(q_driver)."""
     value, slope, curvature = e.followed(p, q_driver)
-    return sub(q, value), mul(-1, slope), mul(mul(-1, curvature), mul(v_driver, v_driver))
+    return q - value, -slope, -curvature * (v_driver * v_driver)
 
 
 def rows(state: State, name: str, e: Coupling) -> list[tuple[Any, ...]]:
@@ -22,11 +23,11 @@ def rows(state: State, name: str, e: Coupling) -> list[tuple[Any, ...]]:
     s, p = state.tree.structure, state.tree.values.of(name, e.numbers)
     own = s.find_joint(e.joint)
     q = state.q[s.q_slices[own].start]
-    J: list[Scalar] = [0] * s.nv
-    J[s.v_slices[own].start] = 1
+    J: list[Scalar] = [ZERO] * s.nv
+    J[s.v_slices[own].start] = ONE
     if e.driver is None:
-        return [(tuple(J), 0, 0, sub(q, p["coefficients"][0]), 1)]
+        return [(tuple(J), ZERO, ZERO, q - p["coefficients"][0], 1)]
     driver = s.find_joint(e.driver)
     k = s.v_slices[driver].start
     residual, J[k], drift = followed(e, p, q, state.q[s.q_slices[driver].start], state.v[k])
-    return [(tuple(J), drift, 0, residual, 1)]
+    return [(tuple(J), drift, ZERO, residual, 1)]

@@ -24,11 +24,12 @@ from jaxmbs.dynamics.constrained.order import Elimination, Plan
 from jaxmbs.dynamics.constrained.saddle import raised, smallest
 from jaxmbs.dynamics.state.forest import Forest, rows_of
 from jaxmbs.dynamics.state.kinematics import LinkMotion
-from jaxmbs.dynamics.state.tree import Link, Tree, vanishes
+from jaxmbs.dynamics.state.tree import Link, Tree
 from jaxmbs.spatial import ZERO_FORCE, ZERO_MOTION, ArticulatedInertia, Force, Motion, Transform, kernel
 from jaxmbs.spatial.components import components
 from jaxmbs.spatial.inertias import ZERO_INERTIA
-from jaxmbs.spatial.scalar import Scalar, add, div, maximum, mul, sub, total, where
+from jaxmbs.spatial.known import ZERO
+from jaxmbs.spatial.scalar import Scalar, maximum, total, vanishes, where
 
 Symmetric = tuple[tuple[Scalar, ...], ...]  # lower triangle
 _DEPENDENT = 4096.0  # multiples of rounding below which the rest of a row counts as zero; with pivoting fewer suffice
@@ -158,7 +159,7 @@ def solve(tree: Tree, plan: Plan, factors: Factors, force: Any, target: Any) -> 
     def inward(kind: Elimination, carried: tuple[Any], d: Any) -> tuple[tuple[Load], Any]:
         return _loaded(kind, carried[0], *d)
 
-    loads, _ = forest.inward(inward, data, lambda kind: (Load(ZERO_FORCE, (0,) * (kind.own + kind.pending)),))
+    loads, _ = forest.inward(inward, data, lambda kind: (Load(ZERO_FORCE, (ZERO,) * (kind.own + kind.pending)),))
 
     def outward(kind: Elimination, state: Any, d: Any) -> tuple[Any, Any]:
         (rows, S, X, _), own = d
@@ -233,7 +234,7 @@ def _entries(x: Any, slices: Any, of: list[int]) -> tuple[Any, ...]:
 
 
 def _empty(n: int) -> Front:
-    return Front(ZERO_INERTIA.articulated(), (ZERO_FORCE,) * n, tuple((0,) * (r + 1) for r in range(n)), (0,) * n)
+    return Front(ZERO_INERTIA.articulated(), (ZERO_FORCE,) * n, tuple((ZERO,) * (r + 1) for r in range(n)), (ZERO,) * n)
 
 
 def _handed(kind: Elimination, inertia: ArticulatedInertia, K: Any, L: Any, sizes: Any) -> Front:
@@ -253,11 +254,11 @@ def _without_joint(
 ) -> tuple[tuple[Front], Any]:
     I = link.inertia.articulated() + front.inertia
     K, L, sizes = list(front.K), front.L, front.sizes
-    rates: list[Scalar] = [0] * kind.pending
+    rates: list[Scalar] = [ZERO] * kind.pending
     for (place, _, count, on_rates), given in zip(kind.attached, attached, strict=True):
         for r in range(count):
             if on_rates:
-                rates[place + r] = add(rates[place + r], given[r])
+                rates[place + r] += given[r]
             else:
                 K[place + r] = K[place + r] + given[r]
     rows: list[Row] = []
@@ -280,18 +281,18 @@ def _without_joint(
 def _freedom(
     S: Motion, U: Force, K: tuple[Force, ...], rates: tuple[Scalar, ...], armature: Scalar, lock: Scalar
 ) -> Row:
-    pivot = add(S @ U, armature)
-    inverse = div(1.0, pivot) if lock is False else where(lock, 0.0, div(1.0, where(lock, 1.0, pivot)))
-    return Row(U, tuple(add(S @ F, x) for F, x in zip(K, rates, strict=True)), inverse)
+    pivot = S @ U + armature
+    inverse = 1.0 / pivot if lock is False else where(lock, 0.0, 1.0 / where(lock, 1.0, pivot))
+    return Row(U, tuple(S @ F + x for F, x in zip(K, rates, strict=True)), inverse)
 
 
 @kernel
 def _less(row: Row, K: tuple[Force, ...], L: Symmetric, sizes: tuple[Scalar, ...]) -> Any:
     """K, L and sizes after the elimination of a freedom."""
-    scaled = tuple(mul(x, row.inverse) for x in row.L)
-    K = tuple(F + row.K * mul(-1, x) for F, x in zip(K, scaled, strict=True))
-    L = tuple(tuple(add(x, mul(scaled[r], row.L[s])) for s, x in enumerate(line)) for r, line in enumerate(L))
-    return K, L, tuple(add(x, mul(s, y)) for x, s, y in zip(sizes, scaled, row.L, strict=True))
+    scaled = tuple(x * row.inverse for x in row.L)
+    K = tuple(F + row.K * -x for F, x in zip(K, scaled, strict=True))
+    L = tuple(tuple(x + scaled[r] * row.L[s] for s, x in enumerate(line)) for r, line in enumerate(L))
+    return K, L, tuple(x + s * y for x, s, y in zip(sizes, scaled, row.L, strict=True))
 
 
 def _without_rows(
@@ -315,9 +316,9 @@ def _without_rows(
 def _raises(sizes: tuple[Scalar, ...], factor: Scalar, least: Scalar) -> tuple[Scalar, ...]:
     """By how much each pivot of a constraint is raised: a fraction of its own size plus a fraction of the largest size,
     or 1 if all sizes are zero."""
-    floor = mul(least, functools.reduce(maximum, sizes, 0.0))
+    floor = least * functools.reduce(maximum, sizes, 0.0)
     floor = where(floor > 0, floor, 1.0)
-    return tuple(add(mul(x, factor), floor) for x in sizes)
+    return tuple(x * factor + floor for x in sizes)
 
 
 @kernel
@@ -325,16 +326,14 @@ def _without_row(
     I: ArticulatedInertia, K: tuple[Force, ...], L: Symmetric, sizes: tuple[Scalar, ...], delta: Scalar
 ) -> tuple[Any, ...]:
     """(the first row, its pivot; inertia, K, L, sizes without it)."""
-    inverse = div(1.0, add(L[0][0], delta))
+    inverse = 1.0 / (L[0][0] + delta)
     row = Row(K[0], tuple(line[0] for line in L[1:]), inverse)
-    scaled = tuple(mul(x, inverse) for x in row.L)
-    I = I.minus_outer(row.K, row.K * mul(-1, inverse))
-    forces = tuple(F + row.K * mul(-1, x) for F, x in zip(K[1:], scaled, strict=True))
-    left = tuple(
-        tuple(sub(x, mul(scaled[r], row.L[s])) for s, x in enumerate(line[1:])) for r, line in enumerate(L[1:])
-    )
+    scaled = tuple(x * inverse for x in row.L)
+    I = I.minus_outer(row.K, row.K * -inverse)
+    forces = tuple(F + row.K * -x for F, x in zip(K[1:], scaled, strict=True))
+    left = tuple(tuple(x - scaled[r] * row.L[s] for s, x in enumerate(line[1:])) for r, line in enumerate(L[1:]))
     size = where(sizes[0] > 0, sizes[0], 1.0)
-    return row, Pivot(div(L[0][0], size), sizes[0]), I, forces, left, sizes[1:]
+    return row, Pivot(L[0][0] / size, sizes[0]), I, forces, left, sizes[1:]
 
 
 # steps of the right-hand side
@@ -347,7 +346,7 @@ def _loaded(
     p, l = load.p, load.l
     driven = []
     if kind.joint is None:
-        l = (*(sub(x, t) for x, t in zip(l, given, strict=False)), *l[kind.own :])
+        l = (*(x - t for x, t in zip(l, given, strict=False)), *l[kind.own :])
         for row in rows:
             p, l, own = _row_loaded(row, p, l)
             driven.append(own)
@@ -356,7 +355,7 @@ def _loaded(
             p, l, own = _joint_loaded(row, S[k], given[k], p, l)
             driven.append(own)
         p = X.force_to_parent(p) if kind.hangs and X is not None else ZERO_FORCE
-    handed: list[Scalar] = [0] * kind.next
+    handed: list[Scalar] = [ZERO] * kind.next
     for x, i in zip(l, kind.onto, strict=True):
         handed[i] = x
     return (Load(p, tuple(handed)),), tuple(driven)
@@ -364,14 +363,14 @@ def _loaded(
 
 @kernel
 def _row_loaded(row: Row, p: Force, l: tuple[Scalar, ...]) -> Any:
-    own = mul(l[0], row.inverse)
-    return p + row.K * own, tuple(sub(x, mul(own, y)) for x, y in zip(l[1:], row.L, strict=True)), own
+    own = l[0] * row.inverse
+    return p + row.K * own, tuple(x - own * y for x, y in zip(l[1:], row.L, strict=True)), own
 
 
 @kernel
 def _joint_loaded(row: Row, S: Motion, tau: Scalar, p: Force, l: tuple[Scalar, ...]) -> Any:
-    own = mul(sub(tau, S @ p), row.inverse)
-    return p + row.K * own, tuple(add(x, mul(own, y)) for x, y in zip(l, row.L, strict=True)), own
+    own = (tau - S @ p) * row.inverse
+    return p + row.K * own, tuple(x + own * y for x, y in zip(l, row.L, strict=True)), own
 
 
 @kernel
@@ -380,8 +379,8 @@ def _multipliers(
 ) -> tuple[Scalar, ...]:
     found: tuple[Scalar, ...] = pending
     for row, own in zip(reversed(rows), reversed(driven), strict=True):
-        seen = add(A @ row.K, total(*(mul(x, y) for x, y in zip(row.L, found, strict=True))))
-        found = (mul(-1, add(own, mul(seen, row.inverse))), *found)
+        seen = A @ row.K + total(*(x * y for x, y in zip(row.L, found, strict=True)))
+        found = (-(own + seen * row.inverse), *found)
     return found[: len(rows)]
 
 
@@ -393,11 +392,11 @@ def _rates(
     A = X.motion_to_child(A)
     rates = []
     for motion, row, own in zip(S, reversed(rows), reversed(driven), strict=True):
-        seen = sub(total(*(mul(x, y) for x, y in zip(row.L, pending, strict=True))), A @ row.K)
-        rates.append(add(own, mul(seen, row.inverse)))
+        seen = total(*(x * y for x, y in zip(row.L, pending, strict=True))) - A @ row.K
+        rates.append(own + seen * row.inverse)
         A = A + motion * rates[-1]
     return A, tuple(rates)
 
 
 def _sum(a: tuple[Scalar, ...], b: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
-    return tuple(add(x, y) for x, y in zip(a, b, strict=True))
+    return tuple(x + y for x, y in zip(a, b, strict=True))

@@ -16,6 +16,7 @@ from jaxmbs.model.errors import ModelError
 from jaxmbs.model.functions import evaluated
 from jaxmbs.model.parameters import is_traced
 from jaxmbs.model.structure import ConstraintElement
+from jaxmbs.spatial.known import ZERO
 
 
 def rows(state: State, constraint: ConstraintElement) -> list[tuple[Any, ...]]:
@@ -49,7 +50,7 @@ def rows(state: State, constraint: ConstraintElement) -> list[tuple[Any, ...]]:
     _, drift = jax.jvp(lambda q, t: velocity(q, v, t), (q, t), (rates(q, v, t), jnp.ones_like(t)))
     free = velocity(q, jnp.zeros_like(v), t)
     return [
-        (tuple(J[r]), drift[r], free[r], 0 if residual is None else residual[r], int(residual is not None))
+        (tuple(J[r]), drift[r], free[r], ZERO if residual is None else residual[r], int(residual is not None))
         for r in range(drift.shape[0])
     ]
 

@@ -15,8 +15,9 @@ from jaxmbs.dynamics.recursive import crba
 from jaxmbs.dynamics.state import State
 from jaxmbs.spatial import kernel
 from jaxmbs.spatial.factorization import Matrix, Vector, product
+from jaxmbs.spatial.known import ZERO
 from jaxmbs.spatial.linear import linear_solution
-from jaxmbs.spatial.scalar import Scalar, add, div, either, is_number, mul, sub, total, where
+from jaxmbs.spatial.scalar import Scalar, either, is_number, total, where
 
 
 class Metric:
@@ -36,7 +37,7 @@ class Metric:
         self.n, self.m, self.dtype = len(A), len(J), dtype
         self.lock, self.prescribed = lock, prescribed
         # A + rho JᵀJ is definite even if A is definite only on the motions that the constraints allow
-        self.weight: Scalar = _weight(A, J) if singular else 0
+        self.weight: Scalar = _weight(A, J) if singular else ZERO
         A = _augmented(A, J, self.weight) if singular else A
         self.full_A, self.full_J = A, J
         if lock is not None:
@@ -65,15 +66,15 @@ class Metric:
     def closest(self, force: Any, target: Vector) -> tuple[Vector, Vector]:
         """(a, lambda) with A a = force + Jᵀ lambda and J a = target; where rows depend on one another, any such lambda."""
         force = tuple(
-            add(f, mul(self.weight, total(*(mul(row[k], x) for row, x in zip(self.full_J, target, strict=True)))))
+            f + self.weight * total(*(row[k] * x for row, x in zip(self.full_J, target, strict=True)))
             for k, f in enumerate(force)
         )
         if self.lock is not None:
-            given = self.prescribed if self.prescribed is not None else [0.0] * self.n
+            given = self.prescribed if self.prescribed is not None else [ZERO] * self.n
             given = tuple(where(self.lock[k], given[k], 0.0) for k in range(self.n))
             carried = product(self.full_A, given)
-            force = tuple(where(self.lock[k], given[k], sub(force[k], carried[k])) for k in range(self.n))
-            target = tuple(sub(t, x) for t, x in zip(target, product(self.full_J, given), strict=True))
+            force = tuple(where(self.lock[k], given[k], force[k] - carried[k]) for k in range(self.n))
+            target = tuple(t - x for t, x in zip(target, product(self.full_J, given), strict=True))
         right = self._given(force), self._given(target)
         a, multipliers = linear_solution(
             self.algebra.solve, self.algebra.multiply, self.factors, (self.A, self.J), right
@@ -84,8 +85,8 @@ class Metric:
         """The multipliers of least norm among those that act as the given ones."""
         if not self.m:
             return ()
-        nothing, given = self._given((0,) * self.n), self._given(multipliers)
-        none = self._given((0,) * self.m)
+        nothing, given = self._given((ZERO,) * self.n), self._given(multipliers)
+        none = self._given((ZERO,) * self.m)
         p = self.algebra.multiply_transposed(self.J, (given, nothing))[1]
         factors = (self.held[1], self.factors, self._ranked())
         found, _ = linear_solution(
@@ -116,13 +117,11 @@ def _array(x: Any, columns: int | None, dtype: Any) -> jax.Array:
 @kernel
 def _weight(A: Matrix, J: Matrix) -> Scalar:
     """rho, of the order of the size of A divided by that of JᵀJ."""
-    size = total(*(mul(x, x) for row in J for x in row))
-    return div(total(*(A[k][k] for k in range(len(A)))), where(size > 0, size, 1.0))
+    size = total(*(x * x for row in J for x in row))
+    return total(*(A[k][k] for k in range(len(A)))) / where(size > 0, size, 1.0)
 
 
 @kernel
 def _augmented(A: Matrix, J: Matrix, weight: Scalar) -> Matrix:
     n = len(A)
-    return tuple(
-        tuple(add(A[i][j], mul(weight, total(*(mul(row[i], row[j]) for row in J)))) for j in range(n)) for i in range(n)
-    )
+    return tuple(tuple(A[i][j] + weight * total(*(row[i] * row[j] for row in J)) for j in range(n)) for i in range(n))

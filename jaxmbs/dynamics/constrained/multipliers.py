@@ -20,7 +20,8 @@ from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.state import Struck
 from jaxmbs.spatial import kernel
 from jaxmbs.spatial.factorization import Vector
-from jaxmbs.spatial.scalar import Scalar, add, mul, sub, where
+from jaxmbs.spatial.known import ZERO
+from jaxmbs.spatial.scalar import Scalar, where
 
 
 def constrained_dynamics(state: State, tau: Any, prescribed: Any = None, baumgarte: Any = None) -> tuple[Any, Any, Any]:
@@ -49,13 +50,13 @@ def _solved(state: State, tau: Any, prescribed: Any, baumgarte: Any) -> tuple[An
         metric = Metric.of(state, found, prescribed)
         drift = found.drift if baumgarte is None else found.stabilised(baumgarte)
         return metric, *metric.closest((0.0 if tau is None else tau) - bias, -drift), found
-    force = [sub(0 if tau is None else tau[k], bias[k]) for k in range(state.tree.structure.nv)]
+    force = [(ZERO if tau is None else tau[k]) - bias[k] for k in range(state.tree.structure.nv)]
     metric = Metric.of(state, found, prescribed)
     drift = found.drift if baumgarte is None else _stabilised(found, velocities(state, found), baumgarte)
     if isinstance(state, Struck):  # what jumps is to end the rates along the rows
         rates = velocities(State(state.tree, state.q, state.before), found)
         drift = [where(state.now, x, y) for x, y in zip(rates, drift, strict=True)]
-    return metric, *metric.closest(force, tuple(mul(-1, x) for x in drift)), found
+    return metric, *metric.closest(force, tuple(-x for x in drift)), found
 
 
 @kernel
@@ -63,6 +64,6 @@ def _stabilised(found: Constraints, rates: Vector, w: Scalar) -> Vector:
     """Drift with the terms of Baumgarte; a nonholonomic row is damped with the rate w alone."""
     out = []
     for drift, rate, g, on in zip(found.drift, rates, found.residual, found.holonomic, strict=True):
-        pull = add(mul(mul(2, w), rate), mul(mul(w, w), g)) if on else mul(w, rate)
-        out.append(add(drift, pull))
+        pull = 2 * w * rate + w * w * g if on else w * rate
+        out.append(drift + pull)
     return tuple(out)

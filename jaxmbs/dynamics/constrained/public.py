@@ -20,7 +20,7 @@ from jaxmbs.model.errors import unknown
 from jaxmbs.model.given import Accelerations, Coordinates, GeneralizedForces, Number, Rates, Vector
 from jaxmbs.model.parameters import is_traced
 from jaxmbs.model.shapes import Float
-from jaxmbs.spatial.scalar import mul, sub
+from jaxmbs.spatial.known import ZERO, known
 
 _METHODS = {"multipliers": multipliers.constrained_dynamics, "elimination": elimination.constrained_dynamics}
 
@@ -205,6 +205,7 @@ def _impact(
     def jumps(names_of: Iterable[tuple[str, int]], before: Iterable[Any]) -> list[Any]:
         """Per row or freedom the change of its velocity."""
         out, rest = [], iter(before)
+        rebound = 1 + known(restitution)
         for name, count in names_of:
             after = jnp.asarray(given.get(name, 0.0), tree.dtype)
             if after.shape not in ((), (count,)):
@@ -213,14 +214,14 @@ def _impact(
             for k in range(count):
                 velocity = next(rest)
                 if name in given:
-                    out.append(sub(after[k], velocity))
+                    out.append(after[k] - velocity)
                 else:
-                    out.append(mul(-1, mul(1 + restitution, velocity) if name in names else velocity))
+                    out.append(-(rebound * velocity if name in names else velocity))
         return out
 
     target = jumps(zip(model.constraint_names, row_counts(state), strict=True), velocities(state, found))
     freedoms = ((n, own.stop - own.start) for n, own in zip(model.joint_names, s.v_slices, strict=True))
     metric = Metric.of(state, found, jumps(freedoms, v))
-    jump, impulses = metric.closest([0] * model.nv, tuple(target))
+    jump, impulses = metric.closest([ZERO] * model.nv, tuple(target))
     impulses = metric.least_norm(impulses)
     return tree.vector([v[k] + x for k, x in enumerate(jump)]), tree.vector(list(impulses))

@@ -22,7 +22,8 @@ from jaxmbs.model.constraints import Coupling
 from jaxmbs.model.structure import Structure
 from jaxmbs.spatial import IDENTITY, ZERO_FORCE, ZERO_MOTION, Force, Motion, Transform, kernel
 from jaxmbs.spatial.components import components
-from jaxmbs.spatial.scalar import Scalar, add, mul, sub, total, where
+from jaxmbs.spatial.known import ONE, ZERO
+from jaxmbs.spatial.scalar import Scalar, total, where
 
 Ends = tuple[tuple[Any, ...], ...]  # per end and row: a Force on the link, or the coefficient of the joint's rate
 
@@ -240,10 +241,10 @@ def _coupled(state: State, e: Coupling, p: Any, links: list[list[int]]) -> Rows:
         for end in range(len(links))
     )
     if not driver:
-        return Rows(((1,),), (0,), (own[1],), (sub(own[0], p["coefficients"][0]),))
+        return Rows(((ONE,),), (ZERO,), (own[1],), (own[0] - p["coefficients"][0],))
     ((q, v),) = driver
     residual, slope, drift = followed(e, p, own[0], q, v)
-    return Rows(((1,), (slope,)), (drift,), (add(own[1], mul(slope, v)),), (residual,))
+    return Rows(((ONE,), (slope,)), (drift,), (own[1] + slope * v,), (residual,))
 
 
 def _entries(x: Any, places: list[int]) -> Any:
@@ -276,9 +277,9 @@ def _element_rows(element: Any, numbers: Any, X: Transform, V: Motion) -> Any:
 def _row(row: Any, X: Transform, V: Motion, drift: Motion, a: Transform, b: Transform) -> tuple[Any, ...]:
     """(wrench on the link of a, on that of b, acceleration at dv/dt = 0, velocity, residual)."""
     on_a = a.force_to_parent(X.force_to_parent(-row.wrench))
-    left = add(add(drift @ row.wrench, V @ row.turning), row.rate_change)
-    residual = 0 if row.residual is None else row.residual
-    return on_a, b.force_to_parent(row.wrench), left, add(V @ row.wrench, row.rate), residual
+    left = drift @ row.wrench + V @ row.turning + row.rate_change
+    residual = ZERO if row.residual is None else row.residual
+    return on_a, b.force_to_parent(row.wrench), left, V @ row.wrench + row.rate, residual
 
 
 # J and its transpose
@@ -288,12 +289,12 @@ def rates_of(groups: Forest, ends: Sequence[Ends], plan: Plan, tree: Tree, A: Se
     """J a, from the motions A of the links that go with a."""
     s, parts = tree.structure, []
     for b, own in zip(groups.strands, ends, strict=True):
-        rows: list[Scalar] = [0] * len(own[0])
+        rows: list[Scalar] = [ZERO] * len(own[0])
         for end, forces in enumerate(own):
             links = [plan.constraints[c].links[end] for c in b.nodes]
             if plan.constraints[b.nodes[0]].on_rates:
                 rate = _entries(a, [s.v_slices[i].start for i in links])
-                rows = [add(x, mul(f, rate)) for x, f in zip(rows, forces, strict=True)]
+                rows = [x + f * rate for x, f in zip(rows, forces, strict=True)]
             elif links[0] >= 0:
                 rows = list(_sums(tuple(rows), forces, tree.gather(A, links)))
         parts.append(tuple(rows))
@@ -302,7 +303,7 @@ def rates_of(groups: Forest, ends: Sequence[Ends], plan: Plan, tree: Tree, A: Se
 
 @kernel
 def _sums(rows: tuple[Scalar, ...], forces: tuple[Force, ...], A: Motion) -> tuple[Scalar, ...]:
-    return tuple(add(x, A @ f) for x, f in zip(rows, forces, strict=True))
+    return tuple(x + A @ f for x, f in zip(rows, forces, strict=True))
 
 
 def forces_of(
@@ -320,7 +321,7 @@ def forces_of(
             links = [plan.constraints[c].links[end] for c in b.nodes]
             if plan.constraints[b.nodes[0]].on_rates:
                 places = np.asarray([s.v_slices[i].start for i in links])
-                given = total(*(mul(f, m) for f, m in zip(forces, x, strict=True)))
+                given = total(*(f * m for f, m in zip(forces, x, strict=True)))
                 along = along.at[places].add(jnp.broadcast_to(given, places.shape))
                 continue
             if links[0] < 0 or not forces:
@@ -333,7 +334,7 @@ def forces_of(
                 wrenches[k] = wrenches[k].at[:, places].add(table[:, np.asarray(rows)])
     out = []
     for b, W, on in zip(tree.blocks, wrenches, touched, strict=True):
-        scalars: Any = [0] * 6 if not on else [w if b.rolled else w[0] for w in W]
+        scalars: Any = [ZERO] * 6 if not on else [w if b.rolled else w[0] for w in W]
         out.append(jax.tree_util.tree_unflatten(jax.tree_util.tree_structure(ZERO_FORCE), scalars))
     return out, along
 

@@ -19,9 +19,10 @@ from typing import Any, NamedTuple
 
 from jaxmbs.spatial import kernel
 from jaxmbs.spatial.factorization import Matrix, Vector, expand, factorize, product, reduce
+from jaxmbs.spatial.known import ZERO
 from jaxmbs.spatial.pivoting import Pivoted, basic_solution, complete, in_range, pivoted
 from jaxmbs.spatial.pivoting import conditioning as conditioning
-from jaxmbs.spatial.scalar import Scalar, add, maximum, mul, sub, total, where
+from jaxmbs.spatial.scalar import Scalar, maximum, total, where
 
 
 def raised(eps: float, redundant: bool) -> float:
@@ -71,7 +72,7 @@ def factorized(A: Matrix, J: Matrix, eps: float, redundant: bool = False) -> Fac
 def multiply(matrix: tuple[Matrix, Matrix], x: tuple[Vector, Vector]) -> tuple[Vector, Vector]:
     """(A a - Jᵀ lambda, J a)."""
     (A, J), (a, multipliers) = matrix, x
-    return driven(product(A, a), J, tuple(mul(-1, f) for f in multipliers)), product(J, a)
+    return driven(product(A, a), J, tuple(-f for f in multipliers)), product(J, a)
 
 
 def solve(factors: Factors, right: tuple[Vector, Vector]) -> tuple[Vector, Vector]:
@@ -79,20 +80,20 @@ def solve(factors: Factors, right: tuple[Vector, Vector]) -> tuple[Vector, Vecto
     U, inverse, Z, V, weights = factors
     force, target = right
     z = reduce(U, force)
-    multipliers: Vector = (0,) * len(Z)
+    multipliers: Vector = (ZERO,) * len(Z)
     for _ in range(steps(factors) if Z else 0):
         change = expand(V, weights, reduce(V, missing(Z, inverse, z, target)))
         z = driven(z, Z, change)
-        multipliers = tuple(add(x, d) for x, d in zip(multipliers, change, strict=True))
+        multipliers = tuple(x + d for x, d in zip(multipliers, change, strict=True))
     return expand(U, inverse, z), multipliers
 
 
 @kernel
 def schur(Z: Matrix, inverse: Vector) -> Matrix:
     """Lower triangle of J A⁻¹ Jᵀ."""
-    scaled = tuple(tuple(mul(x, d) for x, d in zip(z, inverse, strict=True)) for z in Z)
+    scaled = tuple(tuple(x * d for x, d in zip(z, inverse, strict=True)) for z in Z)
     return tuple(
-        tuple(total(*(mul(x, y) for x, y in zip(Z[i], scaled[j], strict=True))) for j in range(i + 1))
+        tuple(total(*(x * y for x, y in zip(Z[i], scaled[j], strict=True))) for j in range(i + 1))
         for i in range(len(Z))
     )
 
@@ -100,26 +101,22 @@ def schur(Z: Matrix, inverse: Vector) -> Matrix:
 @kernel
 def _raised(S: Matrix, factor: Scalar, least: Scalar) -> Matrix:
     """S with its diagonal multiplied by a factor and raised by `least` times its largest entry (by 1 if this is 0)."""
-    floor = mul(least, functools.reduce(maximum, (row[-1] for row in S), 0.0))
+    floor = least * functools.reduce(maximum, (row[-1] for row in S), 0.0)
     floor = where(floor > 0, floor, 1.0)
-    return tuple((*row[:-1], add(mul(row[-1], factor), floor)) for row in S)
+    return tuple((*row[:-1], row[-1] * factor + floor) for row in S)
 
 
 @kernel
 def missing(Z: Matrix, inverse: Vector, z: Vector, target: Vector) -> Vector:
     """target - J a, with a = U⁻ᵀ D⁻¹ z."""
-    a = tuple(mul(x, d) for x, d in zip(z, inverse, strict=True))
-    return tuple(
-        sub(t, total(*(mul(x, y) for x, y in zip(row, a, strict=True)))) for t, row in zip(target, Z, strict=True)
-    )
+    a = tuple(x * d for x, d in zip(z, inverse, strict=True))
+    return tuple(t - total(*(x * y for x, y in zip(row, a, strict=True))) for t, row in zip(target, Z, strict=True))
 
 
 @kernel
 def driven(z: Vector, Z: Matrix, multipliers: Vector) -> Vector:
     """z + Zᵀ multipliers."""
-    return tuple(
-        add(x, total(*(mul(row[k], f) for row, f in zip(Z, multipliers, strict=True)))) for k, x in enumerate(z)
-    )
+    return tuple(x + total(*(row[k] * f for row, f in zip(Z, multipliers, strict=True))) for k, x in enumerate(z))
 
 
 def ranked(factors: Factors, eps: float) -> Pivoted:
@@ -130,8 +127,8 @@ def ranked(factors: Factors, eps: float) -> Pivoted:
 def multiply_transposed(J: Matrix, x: tuple[Vector, Vector]) -> tuple[Vector, Vector]:
     """(lambda - J w, Jᵀ lambda) of x = (lambda, w): the equations of `least_norm`."""
     multipliers, w = x
-    moved = tuple(sub(f, x) for f, x in zip(multipliers, product(J, w), strict=True))
-    return moved, driven((0,) * len(w), J, multipliers)
+    moved = tuple(f - x for f, x in zip(multipliers, product(J, w), strict=True))
+    return moved, driven((ZERO,) * len(w), J, multipliers)
 
 
 def least_norm(factors: tuple[Matrix, Factors, Pivoted], right: tuple[Vector, Vector]) -> tuple[Vector, Vector]:
@@ -139,23 +136,23 @@ def least_norm(factors: tuple[Matrix, Factors, Pivoted], right: tuple[Vector, Ve
     J, of_matrix, rows = factors
     b, p = right
     U, inverse, Z = of_matrix.U, of_matrix.inverse, of_matrix.Z
-    none: Vector = (0,) * len(Z)
+    none: Vector = (ZERO,) * len(Z)
 
     def acting(x: Vector) -> Vector:
         """Multipliers in the rows used that drive U⁻ᵀ D⁻¹ x."""
-        return tuple(mul(-1, f) for f in basic_solution(rows, missing(Z, inverse, x, none)))
+        return tuple(-f for f in basic_solution(rows, missing(Z, inverse, x, none)))
 
-    z = reduce(U, driven(p, J, tuple(mul(-1, f) for f in b)))
+    z = reduce(U, driven(p, J, tuple(-f for f in b)))
     basic = acting(z)
-    basic = _sum(basic, acting(driven(z, Z, tuple(mul(-1, f) for f in basic))))
+    basic = _sum(basic, acting(driven(z, Z, tuple(-f for f in basic))))
     spread = in_range(rows, basic)
-    idle = tuple(sub(y, x) for x, y in zip(spread, basic, strict=True))
-    spread = _sum(spread, acting(driven((0,) * len(z), Z, idle)))
+    idle = tuple(y - x for x, y in zip(spread, basic, strict=True))
+    spread = _sum(spread, acting(driven((ZERO,) * len(z), Z, idle)))
     whole = complete(rows)
     own = tuple(where(whole, x, y) for x, y in zip(basic, spread, strict=True))
-    return _sum(b, own), solve(of_matrix, ((0,) * len(z), own))[0]
+    return _sum(b, own), solve(of_matrix, ((ZERO,) * len(z), own))[0]
 
 
 @kernel
 def _sum(a: Vector, b: Vector) -> Vector:
-    return tuple(add(x, y) for x, y in zip(a, b, strict=True))
+    return tuple(x + y for x, y in zip(a, b, strict=True))

@@ -18,7 +18,7 @@ from jaxmbs.dynamics.state.forest import folding_scan
 from jaxmbs.dynamics.state.kinematics import LinkMotion
 from jaxmbs.model.joints import Joint
 from jaxmbs.spatial import ZERO_FORCE, ZERO_MOTION, Force, Motion
-from jaxmbs.spatial.scalar import add, is_number, mul
+from jaxmbs.spatial.scalar import is_number
 
 Pair = tuple[jax.Array, jax.Array]  # a (nv,) or forces; multipliers or rates (m,)
 
@@ -133,7 +133,7 @@ class SparseMetric:
             m, link, A, applied, rates = d
             own = link.inertia @ A - applied + carried[0]
             return (m.X.force_to_parent(own),), tuple(
-                add(S @ own, mul(link.armature, x)) for S, x in zip(m.S, rates, strict=True)
+                S @ own + link.armature * x for S, x in zip(m.S, rates, strict=True)
             )
 
         rows, _ = tree.inward(inward, list(zip(motions, links, A, wrenches, parts, strict=True)), (ZERO_FORCE,))

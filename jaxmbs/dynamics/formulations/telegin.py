@@ -20,7 +20,8 @@ from jaxmbs.dynamics.state.kinematics import world_placements
 from jaxmbs.model import Model
 from jaxmbs.model.validation import armature
 from jaxmbs.spatial import Matrix3, Symmetric3, Vector3, kernel
-from jaxmbs.spatial.scalar import Scalar, add, is_number, mul, sub, total
+from jaxmbs.spatial.known import ZERO
+from jaxmbs.spatial.scalar import Scalar, is_number, total
 
 
 def obstacle(model: Model) -> str | None:
@@ -73,13 +74,13 @@ class Coefficients:
         self._carriers: list[frozenset[int]] = []
         for j, link in enumerate(self._links):
             self._carriers.append(frozenset({j}) | (self._carriers[link.parent] if link.parent >= 0 else frozenset()))
-        self._mass: list[Scalar] = [0] * n  # m_k, of the subsystem
+        self._mass: list[Scalar] = [ZERO] * n  # m_k, of the subsystem
         self._static: list[Vector3] = [link.inertia.moment for link in self._own]  # d_k [T (1)]
         for k in reversed(range(n)):
-            self._mass[k] = add(self._own[k].inertia.mass, self._mass[k])
+            self._mass[k] = self._own[k].inertia.mass + self._mass[k]
             if self._links[k].parent >= 0:
                 base = self._links[k].parent
-                self._mass[base] = add(self._mass[base], self._mass[k])
+                self._mass[base] += self._mass[k]
                 self._static[base] = self._static[base] + self._R(k) * self._mass[k]
         self.found: dict[tuple[Any, ...], Any] = {}
 
@@ -150,8 +151,8 @@ class Coefficients:
         if carried and all(self._parallel(k) for k in carried):
             H = _axial(self._own[i].inertia.inertia, self.axis(i, i))
             for k in carried:
-                H = add(H, _parallel_link(self.H(k, k), self._mass[k], self._R(k), self.axis(i, i), self.axis(k, k),
-                                          self.moment(k), self.span(k, k)))  # fmt: skip
+                axes = self.axis(i, i), self.axis(k, k)
+                H += _parallel_link(self.H(k, k), self._mass[k], self._R(k), *axes, self.moment(k), self.span(k, k))
             return H
         return _general(self.axis(i, i), self.axis(i, i), self.load(i, i), self.Jo(i), self.moment(i), ())
 
@@ -183,7 +184,7 @@ def _spin(I: Symmetric3, a: Vector3) -> Vector3:
 @kernel
 def _ring(mass: Scalar, R: Vector3, m: Vector3, span: Vector3, Jo: Scalar) -> Scalar:
     """m_k L_k² + 2 L_k m_kk^e + J_k^o [T (3)]."""
-    return add(add(mul(mass, R @ R), mul(2, m @ span)), Jo)
+    return mass * (R @ R) + 2 * (m @ span) + Jo
 
 
 @kernel
@@ -192,7 +193,7 @@ def _carried_load(
 ) -> Vector3:
     """Share of a carried link k and of all that it carries: -L_k [e_k (m_k L_k e_ki^q + m_ki^q) + m_k e_ki^q]."""
     e = R @ q_base
-    return turn @ (load - m * e) - R * add(mul(mass, e), m @ q)
+    return turn @ (load - m * e) - R * (mass * e + m @ q)
 
 
 @kernel
@@ -200,17 +201,17 @@ def _general(q_j: Vector3, q_i: Vector3, load: Vector3, Jo: Scalar, m: Vector3, 
     """[T (2)], and (5) with no spans."""
     whole = q_j @ load
     if not spans:
-        return add(whole, mul(Jo, q_j @ q_i))
+        return whole + Jo * (q_j @ q_i)
     R = spans[0]
     for span in spans[1:]:
         R = R + span
-    return sub(add(whole, mul(q_j @ q_i, add(Jo, m @ R))), mul(m @ q_i, q_j @ R))
+    return whole + q_j @ q_i * (Jo + m @ R) - m @ q_i * (q_j @ R)
 
 
 @kernel
 def _parallel_step(H: Scalar, q_i: Vector3, q_j: Vector3, m: Vector3, span: Vector3) -> Scalar:
     """[T (7)], (11) where the spans are normal to the axes."""
-    return sub(add(H, mul(q_j @ q_i, m @ span)), mul(m @ q_i, q_j @ span))
+    return H + q_j @ q_i * (m @ span) - m @ q_i * (q_j @ span)
 
 
 @kernel
@@ -224,8 +225,8 @@ def _parallel_link(
 ) -> Scalar:
     """A term of the sum of [T (8)], with its part of I_i^d; (10) where R is normal to q."""
     e = R @ q_base
-    own = mul(mass, sub(R @ R, mul(e, e)))
-    return add(H, add(own, mul(2, sub(m @ span, mul(e, m @ q)))))
+    own = mass * (R @ R - e * e)
+    return H + (own + 2 * (m @ span - e * (m @ q)))
 
 
 def _in_world_axes(state: State) -> Any:

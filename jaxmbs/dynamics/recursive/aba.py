@@ -9,12 +9,13 @@ from jaxmbs.dynamics.recursive import crba, rnea
 from jaxmbs.dynamics.recursive.implicit import implicit
 from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.kinematics import LinkMotion
-from jaxmbs.dynamics.state.tree import Link, Tree, vanishes
+from jaxmbs.dynamics.state.tree import Link, Tree
 from jaxmbs.model.joints import Joint
 from jaxmbs.spatial import ZERO_FORCE, ArticulatedInertia, Force, Motion, kernel
 from jaxmbs.spatial.components import components
 from jaxmbs.spatial.inertias import ZERO_INERTIA
-from jaxmbs.spatial.scalar import Scalar, add, div, mul, sub, where
+from jaxmbs.spatial.known import ZERO
+from jaxmbs.spatial.scalar import Scalar, vanishes, where
 
 Handed = tuple[ArticulatedInertia, Force]
 Data = tuple[list[LinkMotion], list[Link], list[Force], Motion, "list[Drive]"]  # per block, and that of the world
@@ -40,8 +41,8 @@ class Drive:
 
 @kernel
 def _freedom(S: Motion, U: Force, p: Force, tau: Scalar, armature: Scalar) -> Freedom:
-    inverse = div(1.0, add(S @ U, armature))
-    return Freedom(U * inverse, mul(sub(tau, S @ p), inverse))
+    inverse = 1.0 / (S @ U + armature)
+    return Freedom(U * inverse, (tau - S @ p) * inverse)
 
 
 @kernel
@@ -49,14 +50,14 @@ def _freedom_or_lock(
     S: Motion, U: Force, p: Force, tau: Scalar, armature: Scalar, lock: Scalar, prescribed: Scalar
 ) -> Freedom:
     """The same where `lock` is False; a locked freedom keeps its inertia and moves as prescribed."""
-    inverse = div(1.0, where(lock, 1.0, add(S @ U, armature)))
-    return Freedom(U * where(lock, 0.0, inverse), where(lock, prescribed, mul(sub(tau, S @ p), inverse)))
+    inverse = 1.0 / where(lock, 1.0, S @ U + armature)
+    return Freedom(U * where(lock, 0.0, inverse), where(lock, prescribed, (tau - S @ p) * inverse))
 
 
 @kernel
 def _release(S: Motion, A: Motion, f: Freedom) -> tuple[Motion, Scalar]:
     """Acceleration of one degree of freedom and of the link with it [Y 3.174, 3.172]."""
-    rate = sub(f.rate, A @ f.scaled)
+    rate = f.rate - A @ f.scaled
     return A + S * rate, rate
 
 
@@ -119,17 +120,17 @@ def _residual(tree: Tree, data: Data, a: Sequence[Scalar]) -> list[Scalar]:
     """A a + bias - tau; a - prescribed where a freedom is locked."""
     motions, links, wrenches, base, drives = data
     _, along = rnea.newton_euler(tree, motions, links, wrenches, base, a)
-    lacking = [sub(x, y) for own, d in zip(along, drives, strict=True) for x, y in zip(own, d.tau, strict=True)]
+    lacking = [x - y for own, d in zip(along, drives, strict=True) for x, y in zip(own, d.tau, strict=True)]
     lock, prescribed = _locks(drives)
     if not lock:
         return lacking
-    return [where(on, sub(x, y), r) for on, x, y, r in zip(lock, a, prescribed, lacking, strict=True)]
+    return [where(on, x - y, r) for on, x, y, r in zip(lock, a, prescribed, lacking, strict=True)]
 
 
 def _matrix(tree: Tree, data: Data) -> tuple[Any, tuple[Scalar, ...]]:
     motions, links, _, _, drives = data
     found, nv = crba.entries(tree, motions, links), tree.structure.nv
-    rows = tuple(tuple(found.get((max(i, j), min(i, j)), 0) for j in range(nv)) for i in range(nv))
+    rows = tuple(tuple(found.get((max(i, j), min(i, j)), ZERO) for j in range(nv)) for i in range(nv))
     return rows, _locks(drives)[0]
 
 

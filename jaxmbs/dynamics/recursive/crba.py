@@ -14,7 +14,8 @@ from jaxmbs.dynamics.state.tree import Link, Tree
 from jaxmbs.model.joints import Joint
 from jaxmbs.spatial import RigidInertia
 from jaxmbs.spatial.inertias import ZERO_INERTIA
-from jaxmbs.spatial.scalar import Scalar, add
+from jaxmbs.spatial.known import ZERO
+from jaxmbs.spatial.scalar import Scalar
 
 
 def composites(tree: Tree, motions: Sequence[LinkMotion], links: Sequence[Link]) -> list[RigidInertia]:
@@ -38,7 +39,7 @@ def entries(tree: Tree, motions: Sequence[LinkMotion], links: Sequence[Link]) ->
         for row, S in enumerate(motions[i].S, s.v_slices[i].start):
             F = whole[i] @ S
             own = [s @ F for s in motions[i].S]
-            own[row - s.v_slices[i].start] = add(own[row - s.v_slices[i].start], armature[i])
+            own[row - s.v_slices[i].start] += armature[i]
             out |= {(row, column): x for column, x in enumerate(own, s.v_slices[i].start) if column <= row}
             j = i
             while s.links[j].parent >= 0:
@@ -62,7 +63,7 @@ def mass_matrix(state: State) -> Any:
 def written_out(state: State) -> list[list[Scalar]]:
     """The rows of A, structural zeros included, for a tree that is not rolled."""
     found, n = entries(state.tree, state.motions, state.tree.links), state.tree.structure.nv
-    return [[found.get((max(i, j), min(i, j)), 0) for j in range(n)] for i in range(n)]
+    return [[found.get((max(i, j), min(i, j)), ZERO) for j in range(n)] for i in range(n)]
 
 
 def _in_world_axes(state: State) -> Any:

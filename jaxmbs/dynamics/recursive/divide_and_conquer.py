@@ -18,12 +18,13 @@ import jax.numpy as jnp
 from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.forest import rows_of
 from jaxmbs.dynamics.state.kinematics import LinkMotion, moved, remaining
-from jaxmbs.dynamics.state.tree import Tree, vanishes
+from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Model
 from jaxmbs.spatial import Force, Motion, RigidInertia, Transform, Vector3, kernel
 from jaxmbs.spatial.components import components
 from jaxmbs.spatial.factorization import Matrix, Vector, expand, factorize, inverse, product, reduce
-from jaxmbs.spatial.scalar import Scalar, add, div, mul, sub, total
+from jaxmbs.spatial.known import ONE, ZERO
+from jaxmbs.spatial.scalar import Scalar, total, vanishes
 
 LONG = 100  # degrees of freedom from which it is used on a GPU; not measured yet
 
@@ -167,30 +168,30 @@ def _placed(a: Placed, b: Placed) -> Placed:
 @kernel
 def _times(A: Matrix, B: Matrix) -> Matrix:
     columns = tuple(zip(*B, strict=True))
-    return tuple(tuple(total(*(mul(x, y) for x, y in zip(row, c, strict=True))) for c in columns) for row in A)
+    return tuple(tuple(total(*(x * y for x, y in zip(row, c, strict=True))) for c in columns) for row in A)
 
 
 @kernel
 def _times_transposed(A: Matrix, B: Matrix) -> Matrix:
     """A Bᵀ."""
-    return tuple(tuple(total(*(mul(x, y) for x, y in zip(row, c, strict=True))) for c in B) for row in A)
+    return tuple(tuple(total(*(x * y for x, y in zip(row, c, strict=True))) for c in B) for row in A)
 
 
 @kernel
 def _plus(A: Matrix, B: Matrix) -> Matrix:
-    return tuple(tuple(add(x, y) for x, y in zip(a, b, strict=True)) for a, b in zip(A, B, strict=True))
+    return tuple(tuple(x + y for x, y in zip(a, b, strict=True)) for a, b in zip(A, B, strict=True))
 
 
 @kernel
 def _minus(A: Matrix, B: Matrix) -> Matrix:
-    return tuple(tuple(sub(x, y) for x, y in zip(a, b, strict=True)) for a, b in zip(A, B, strict=True))
+    return tuple(tuple(x - y for x, y in zip(a, b, strict=True)) for a, b in zip(A, B, strict=True))
 
 
 def _transposed(A: Matrix) -> Matrix:
     return tuple(zip(*A, strict=True))
 
 
-_UNITS = tuple(tuple(1 if i == k else 0 for i in range(6)) for k in range(6))
+_UNITS = tuple(tuple(ONE if i == k else ZERO for i in range(6)) for k in range(6))
 
 
 def _motion(x: Vector) -> Motion:
@@ -229,19 +230,17 @@ def _free_force(inertia: RigidInertia, m: LinkMotion, applied: Force) -> Vector:
 @kernel
 def _given_way(inverse: Matrix, S: Vector, free: Scalar) -> tuple[Vector, Matrix]:
     """(w, W): the joint's force is W g + w tau where g is what its freedom and constraints must make up for."""
-    z = tuple(total(*(mul(a, b) for a, b in zip(row, S, strict=True))) for row in inverse)
-    d = div(free, total(*(mul(a, b) for a, b in zip(z, S, strict=True))))
-    w = tuple(mul(x, d) for x in z)
-    W = tuple(tuple(sub(x, mul(z[i], w[j])) for j, x in enumerate(row)) for i, row in enumerate(inverse))
+    z = tuple(total(*(a * b for a, b in zip(row, S, strict=True))) for row in inverse)
+    d = free / total(*(a * b for a, b in zip(z, S, strict=True)))
+    w = tuple(x * d for x in z)
+    W = tuple(tuple(x - z[i] * w[j] for j, x in enumerate(row)) for i, row in enumerate(inverse))
     return w, W
 
 
 @kernel
 def _joint_force(w: Vector, W: Matrix, tau: Scalar, before: Vector, c: Vector, after: Vector) -> Vector:
-    g = tuple(sub(add(x, y), z) for x, y, z in zip(before, c, after, strict=True))
-    return tuple(
-        add(total(*(mul(a, b) for a, b in zip(row, g, strict=True))), mul(x, tau)) for x, row in zip(w, W, strict=True)
-    )
+    g = tuple(x + y - z for x, y, z in zip(before, c, after, strict=True))
+    return tuple(total(*(a * b for a, b in zip(row, g, strict=True))) + x * tau for x, row in zip(w, W, strict=True))
 
 
 def _joined(a: Assembly, b: Assembly) -> Assembly:
@@ -256,8 +255,8 @@ def _joined(a: Assembly, b: Assembly) -> Assembly:
         _minus(a.P, _times_transposed(P, Y)),
         _times(P, b.Q),
         _minus(b.R, _times(R, b.Q)),
-        tuple(sub(x, y) for x, y in zip(a.b1, product(Y, force), strict=True)),
-        tuple(add(x, y) for x, y in zip(b.b2, product(_transposed(b.Q), force), strict=True)),
+        tuple(x - y for x, y in zip(a.b1, product(Y, force), strict=True)),
+        tuple(x + y for x, y in zip(b.b2, product(_transposed(b.Q), force), strict=True)),
         a.X, a.S, a.c, a.tau, a.free,
     )  # fmt: skip
 
@@ -270,30 +269,30 @@ def _step(
     z: Vector, inverse: Scalar, b1: Vector, X: Matrix, S: Vector, c: Vector, tau: Scalar
 ) -> tuple[Vector, Scalar]:
     """(k, r): the joint accelerates with r - k . a when the link before accelerates with a."""
-    k = tuple(mul(inverse, total(*(mul(z[i], X[i][j]) for i in range(6)))) for j in range(6))
-    lacking = total(*(mul(z[i], sub(c[i], b1[i])) for i in range(6)))
-    return k, mul(inverse, sub(tau, lacking))
+    k = tuple(inverse * total(*(z[i] * X[i][j] for i in range(6))) for j in range(6))
+    lacking = total(*(z[i] * (c[i] - b1[i]) for i in range(6)))
+    return k, inverse * (tau - lacking)
 
 
 def _way(a: Assembly) -> tuple[Vector, Scalar]:
     U, d = factorize(a.P)
     z = expand(U, d, reduce(U, a.S))
-    return _step(z, div(a.free, total(*(mul(x, y) for x, y in zip(z, a.S, strict=True)))), a.b1, a.X, a.S, a.c, a.tau)
+    return _step(z, a.free / total(*(x * y for x, y in zip(z, a.S, strict=True))), a.b1, a.X, a.S, a.c, a.tau)
 
 
 def _passed(whole: Assembly, way: tuple[Vector, Scalar]) -> Passed:
     """What every link, together with all that it carries, passes outwards."""
     k, r = way
-    L = tuple(tuple(sub(x, mul(s, k[j])) for j, x in enumerate(row)) for s, row in zip(whole.S, whole.X, strict=True))
-    return Passed(L, tuple(add(c, mul(s, r)) for c, s in zip(whole.c, whole.S, strict=True)))
+    L = tuple(tuple(x - s * k[j] for j, x in enumerate(row)) for s, row in zip(whole.S, whole.X, strict=True))
+    return Passed(L, tuple(c + s * r for c, s in zip(whole.c, whole.S, strict=True)))
 
 
 def _followed(a: Passed, b: Passed) -> Passed:
-    return Passed(_times(b.L, a.L), tuple(add(x, y) for x, y in zip(product(b.L, a.l), b.l, strict=True)))
+    return Passed(_times(b.L, a.L), tuple(x + y for x, y in zip(product(b.L, a.l), b.l, strict=True)))
 
 
 def _accelerations(passed: Passed, base: Vector) -> Vector:
-    return tuple(add(x, y) for x, y in zip(product(passed.L, base), passed.l, strict=True))
+    return tuple(x + y for x, y in zip(product(passed.L, base), passed.l, strict=True))
 
 
 def _before(accelerations: Vector, base: Vector, dtype: Any) -> Vector:
@@ -305,4 +304,4 @@ def _before(accelerations: Vector, base: Vector, dtype: Any) -> Vector:
 
 def _rates(way: tuple[Vector, Scalar], before: Vector) -> jax.Array:
     k, r = way
-    return sub(r, total(*(mul(x, y) for x, y in zip(k, before, strict=True))))
+    return r - total(*(x * y for x, y in zip(k, before, strict=True)))

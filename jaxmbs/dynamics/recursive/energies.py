@@ -13,17 +13,18 @@ from jaxmbs.dynamics.state import scene as scenes
 from jaxmbs.dynamics.state.forest import Strand
 from jaxmbs.dynamics.state.kinematics import LinkMotion, world_placements
 from jaxmbs.dynamics.state.tree import Link
-from jaxmbs.spatial import Motion, Vector3
-from jaxmbs.spatial.scalar import Scalar, add, mul, safe_divide, total
+from jaxmbs.spatial import ZERO3, Motion, Vector3
+from jaxmbs.spatial.known import ZERO, known
+from jaxmbs.spatial.scalar import Scalar, safe_divide, total, vanishes
 
 
 def kinetic(state: State) -> Scalar:
     """Kinetic energy [J]."""
     rates = state.tree.split(state.v, state.tree.structure.v_slices)
     return total(
-        *(_sum(mul(0.5, m.V @ (link.inertia @ m.V)), b) for b, m, link in _links(state)),
+        *(_sum(0.5 * (m.V @ (link.inertia @ m.V)), b) for b, m, link in _links(state)),
         *(
-            _sum(mul(mul(0.5, link.armature), total(*(mul(x, x) for x in own))), b)
+            _sum(0.5 * link.armature * total(*(x * x for x in own)), b)
             for (b, _, link), own in zip(_links(state), rates, strict=True)
         ),
     )
@@ -32,34 +33,34 @@ def kinetic(state: State) -> Scalar:
 def kinetic_by_link(state: State) -> list[Scalar]:
     """Kinetic energy [J] of every link, including that of its joint's armature."""
     tree = state.tree
-    links = [mul(0.5, m.V @ (link.inertia @ m.V)) for _, m, link in _links(state)]
+    links = [0.5 * (m.V @ (link.inertia @ m.V)) for _, m, link in _links(state)]
     rates = tree.split(state.v, tree.structure.v_slices)
     turning = [
-        mul(mul(0.5, link.armature), total(*(mul(x, x) for x in own)))
+        0.5 * link.armature * total(*(x * x for x in own))
         for (_, _, link), own in zip(_links(state), rates, strict=True)
     ]
-    return [add(a, b) for a, b in zip(tree.per_link(links), tree.per_link(turning), strict=True)]
+    return [a + b for a, b in zip(tree.per_link(links), tree.per_link(turning), strict=True)]
 
 
 def potential(state: State) -> Scalar:
     """Energy [J] in uniform gravity (zero at the world origin) and in the force elements."""
     g = state.tree.values["gravity"]
-    height: Scalar = 0
-    if any(not isinstance(c, (int, float)) or c != 0 for c in g):
+    height: Scalar = ZERO
+    if not all(map(vanishes, g)):
         for W, (b, _, link) in zip(world_placements(state.tree, state.motions), _links(state), strict=True):
             moment = W.rotation @ link.inertia.moment + W.position * link.inertia.mass
-            height = add(height, _sum(mul(-1, g @ moment), b))
-    return add(height, scenes.potential(state.scene, state.mode))
+            height += _sum(-(g @ moment), b)
+    return height + scenes.potential(state.scene, state.mode)
 
 
 def momentum(state: State) -> tuple[Vector3, Vector3]:
     """Angular momentum about the common centre of mass [N m s] and linear momentum [N s], world axes."""
-    mass: Scalar = 0
-    static, linear, angular = Vector3(0, 0, 0), Vector3(0, 0, 0), Vector3(0, 0, 0)
+    mass: Scalar = ZERO
+    static, linear, angular = ZERO3, ZERO3, ZERO3
     for W, (b, m, link) in zip(world_placements(state.tree, state.motions), _links(state), strict=True):
         h = W.force_to_parent(link.inertia @ m.V)
         c = W.rotation @ link.inertia.moment + W.position * link.inertia.mass
-        mass = add(mass, _sum(link.inertia.mass, b))
+        mass += _sum(link.inertia.mass, b)
         static, linear, angular = static + _sums(c, b), linear + _sums(h.force, b), angular + _sums(h.moment, b)
     center = Vector3(*(safe_divide(x, mass) for x in static))
     return angular - center.cross(linear), linear
@@ -74,14 +75,14 @@ def power(state: State, tau: Any, a: Any) -> Scalar:
     nv = tree.structure.nv
     received = scenes.power(state.scene, state.mode)
     if tau is not None:
-        received = add(received, _along(tau, v, nv))
+        received += _along(tau, v, nv)
     if not tree.structure.rheonomic:
         return received
     wrenches, _ = joint_wrenches(state, a)
     rates = tree.split(v, tree.structure.v_slices)
     for b, m, f, rate in zip(tree.blocks, state.motions, wrenches, rates, strict=True):
         if b.joint.rheonomic:
-            received = add(received, _own_motion(state, b, m, rate) @ f)
+            received += _own_motion(state, b, m, rate) @ f
     return received
 
 
@@ -90,7 +91,7 @@ def _own_motion(state: State, block: Any, m: Any, rate: Any) -> Motion:
     tree = state.tree
     link = tree.links[tree.blocks.index(block)]
     q = tree.split(state.q, tree.structure.q_slices)[tree.blocks.index(block)]
-    return block.joint.motion(link.numbers, q, [0.0] * len(rate), state.t).velocity
+    return block.joint.motion(link.numbers, q, [ZERO] * len(rate), state.t).velocity
 
 
 def _links(state: State) -> list[tuple[Strand, LinkMotion, Link]]:
@@ -100,12 +101,12 @@ def _links(state: State) -> list[tuple[Strand, LinkMotion, Link]]:
 def _along(force: Any, v: Any, nv: int) -> Scalar:
     if isinstance(v, jax.Array):
         return jnp.sum(jnp.asarray(force) * v)
-    return total(*(mul(force[k], v[k]) for k in range(nv)))
+    return total(*(force[k] * v[k] for k in range(nv)))
 
 
 def _sum(x: Scalar, block: Strand) -> Scalar:
     """Sum over the links of a block."""
-    return x.sum(axis=0) if isinstance(x, jax.Array) and block.rolled else mul(block.length, x)
+    return x.sum(axis=0) if isinstance(x, jax.Array) and block.rolled else known(block.length) * x
 
 
 def _sums(v: Vector3, block: Strand) -> Vector3:

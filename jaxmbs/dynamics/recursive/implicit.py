@@ -17,7 +17,7 @@ from jax.custom_derivatives import SymbolicZero
 
 from jaxmbs.spatial import kernel
 from jaxmbs.spatial.factorization import solve
-from jaxmbs.spatial.scalar import Scalar, either, is_number, mul, sub, total, where
+from jaxmbs.spatial.scalar import Scalar, either, is_number, total, where
 
 ACCELERATIONS = "accelerations"  # the name under which `jax.checkpoint` stores them
 
@@ -74,8 +74,8 @@ def _with_locks(A: Matrix, right: Vector, lock: Vector) -> tuple[Matrix, Vector]
     """(A, right) with locked rows replaced by a = right, and their known values moved to the right side of the
     others."""
     known = [where(on, x, 0.0) for on, x in zip(lock, right, strict=True)]
-    carried = [total(*(mul(a, x) for a, x in zip(row, known, strict=True))) for row in A]
-    right = tuple(where(on, x, sub(x, c)) for on, x, c in zip(lock, right, carried, strict=True))
+    carried = [total(*(a * x for a, x in zip(row, known, strict=True))) for row in A]
+    right = tuple(where(on, x, x - c) for on, x, c in zip(lock, right, carried, strict=True))
     rows = [
         tuple(where(either(lock[i], lock[j]), 1.0 if i == j else 0.0, x) for j, x in enumerate(row))
         for i, row in enumerate(A)

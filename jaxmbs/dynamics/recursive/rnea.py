@@ -10,7 +10,7 @@ from jaxmbs.dynamics.state.kinematics import LinkMotion
 from jaxmbs.dynamics.state.tree import Link, Tree
 from jaxmbs.model.joints import Joint
 from jaxmbs.spatial import ZERO_FORCE, Force, Motion
-from jaxmbs.spatial.scalar import Scalar, add, mul
+from jaxmbs.spatial.scalar import Scalar
 
 
 def accelerate(m: LinkMotion, A_parent: Motion, a: tuple[Scalar, ...]) -> Motion:
@@ -41,7 +41,7 @@ def newton_euler(
         own = link.inertia @ A + m.V.cross_force(link.inertia @ m.V) - applied + carried[0]
         return (m.X.force_to_parent(own),), (
             own,
-            tuple(add(S @ own, mul(link.armature, x)) for S, x in zip(m.S, rates, strict=True)),
+            tuple(S @ own + link.armature * x for S, x in zip(m.S, rates, strict=True)),
         )
 
     results, _ = tree.inward(

@@ -5,7 +5,7 @@ Arguments are lists of scalars; results are lists. The algorithms are those of t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.kinematics import world_placements
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Model
+from jaxmbs.spatial.known import bare
 from jaxmbs.spatial.scalar import Scalar
 
 Scalars = Sequence[Scalar]
@@ -38,6 +39,10 @@ def _state(model: Model, q: Scalars, v: Scalars | None, t: Scalar = 0.0, lock: S
     return State(Tree(model), list(q), [0.0] * model.nv if v is None else list(v), t, mode)
 
 
+def _bare(x: Iterable[Scalar]) -> list[Scalar]:
+    return [bare(c) for c in x]
+
+
 def forward_dynamics(
     model: Model,
     q: Scalars,
@@ -49,33 +54,33 @@ def forward_dynamics(
     prescribed: Scalars | None = None,
 ) -> list[Scalar]:
     """Accelerations; lock: one bool per degree of freedom."""
-    return aba.forward_dynamics(_state(model, q, v, t, lock), tau, prescribed)
+    return _bare(aba.forward_dynamics(_state(model, q, v, t, lock), tau, prescribed))
 
 
 def inverse_dynamics(model: Model, q: Scalars, v: Scalars, a: Scalars, *, t: Scalar = 0.0) -> list[Scalar]:
     """tau = A a + bias."""
-    return rnea.inverse_dynamics(_state(model, q, v, t), list(a))
+    return _bare(rnea.inverse_dynamics(_state(model, q, v, t), list(a)))
 
 
 def bias_forces(model: Model, q: Scalars, v: Scalars, *, t: Scalar = 0.0) -> list[Scalar]:
-    return rnea.inverse_dynamics(_state(model, q, v, t), None)
+    return _bare(rnea.inverse_dynamics(_state(model, q, v, t), None))
 
 
 def mass_matrix(model: Model, q: Scalars, *, t: Scalar = 0.0) -> list[list[Scalar]]:
     """A as a list of rows."""
-    return crba.mass_matrix(_state(model, q, None, t))
+    return [_bare(row) for row in crba.mass_matrix(_state(model, q, None, t))]
 
 
 def energy(model: Model, q: Scalars, v: Scalars, *, t: Scalar = 0.0) -> tuple[Scalar, Scalar]:
     """(kinetic, potential)."""
     state = _state(model, q, v, t)
-    return energies.kinetic(state), energies.potential(state)
+    return bare(energies.kinetic(state)), bare(energies.potential(state))
 
 
 def momentum(model: Model, q: Scalars, v: Scalars, *, t: Scalar = 0.0) -> tuple[list[Scalar], list[Scalar]]:
     """(angular about the common centre of mass, linear)."""
     angular, linear = energies.momentum(_state(model, q, v, t))
-    return list(angular), list(linear)
+    return _bare(angular), _bare(linear)
 
 
 def body_poses(model: Model, q: Scalars, *, t: Scalar = 0.0) -> list[tuple[list[Scalar], list[Scalar]]]:
@@ -83,4 +88,4 @@ def body_poses(model: Model, q: Scalars, *, t: Scalar = 0.0) -> list[tuple[list[
     state = _state(model, q, None, t)
     placements = state.tree.per_link(world_placements(state.tree, state.motions))
     found = [W @ B for W, B in zip(placements, state.tree.body_in_link, strict=True)]
-    return [(list(T.position), list(T.rotation)) for T in found]
+    return [(_bare(T.position), _bare(T.rotation)) for T in found]

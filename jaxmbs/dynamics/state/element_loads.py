@@ -12,7 +12,8 @@ from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.kinematics import LinkMotion
 from jaxmbs.dynamics.state.scene import TreeScene, action, elements
 from jaxmbs.spatial import ZERO_MOTION
-from jaxmbs.spatial.scalar import Scalar, add, is_number, sub, where
+from jaxmbs.spatial.known import ZERO
+from jaxmbs.spatial.scalar import Scalar, vanishes, where
 
 Efforts = dict[str, tuple[Scalar, ...]]
 
@@ -24,15 +25,15 @@ def element_loads(state: State) -> Iterator[tuple[str, str, str, Efforts]]:
     power of `Force.power`. A part whose potential or power is zero by structure is left out.
     """
     still = [LinkMotion(m.X, m.S, ZERO_MOTION, m.c, m.rates) for m in state.motions]
-    at_rest = TreeScene(state.tree, still, state.q, [0.0] * state.tree.structure.nv, math.inf)
+    at_rest = TreeScene(state.tree, still, state.q, [ZERO] * state.tree.structure.nv, math.inf)
     for name, element, numbers, seen, on in elements(state.scene, state.mode):
         whole = _efforts(state.scene, action(element, numbers, seen))
-        stores = not _zero(element.potential(numbers, seen))
+        stores = not vanishes(element.potential(numbers, seen))
         if stores:
             stored = _efforts(at_rest, action(element, numbers, at_rest.of(name, element)))
             yield "store", "C", name, _switched(stored, on)
-            whole = {n: tuple(sub(x, y) for x, y in zip(f, stored[n], strict=True)) for n, f in whole.items()}
-        if not _zero(element.power(numbers, seen)):
+            whole = {n: tuple(x - y for x, y in zip(f, stored[n], strict=True)) for n, f in whole.items()}
+        if not vanishes(element.power(numbers, seen)):
             role, kind = ("source", "Se") if element.source else ("loss", "R")
             yield role, kind, name, _switched(whole, on)
 
@@ -49,12 +50,8 @@ def _efforts(scene: TreeScene, loads: tuple[Any, Any, Any]) -> Efforts:
         found += [(f"rate:{x.name}", on_all[p]) for x, p in zip(s.links, s.v_slices, strict=True) if x.joint.nv]
     out: Efforts = {}
     for node, f in found:
-        out[node] = tuple(add(x, y) for x, y in zip(out[node], f, strict=True)) if node in out else tuple(f)
+        out[node] = tuple(x + y for x, y in zip(out[node], f, strict=True)) if node in out else tuple(f)
     return out
-
-
-def _zero(x: Scalar) -> bool:
-    return is_number(x) and x == 0
 
 
 def _switched(efforts: Efforts, on: Any) -> Efforts:

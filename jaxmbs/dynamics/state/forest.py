@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxmbs.spatial.scalar import is_number
+from jaxmbs.spatial.scalar import is_number, vanishes
 
 SHORTEST_CHAIN = 6  # nodes; a shorter path is not worth a loop
 LONGEST_MOTIF = 6  # nodes
@@ -140,7 +140,7 @@ class Forest:
             if all(is_number(x) and x == leaves[0] for x in leaves):
                 return leaves[0]
             parts = [
-                rows_of(x, rows) if on and jnp.ndim(x) else jnp.broadcast_to(jnp.asarray(x, self.dtype), (n,))
+                rows_of(x, rows) if on and np.ndim(x) else jnp.broadcast_to(jnp.asarray(x, self.dtype), (n,))
                 for x, (_, rows), n, on in zip(leaves, runs, counts, whole, strict=True)
             ]
             return parts[0] if len(parts) == 1 else jnp.concatenate(parts)
@@ -213,7 +213,7 @@ class Forest:
             n = self.strands[k].length if k >= 0 and self.strands[k].rolled else 0
 
             def moved(x: Any, rows: list[int] = rows, places: list[int] = places, n: int = n) -> Any:
-                if is_number(x) and x == 0:
+                if vanishes(x):
                     return x
                 if is_number(x) or not rolled:
                     x = jnp.broadcast_to(jnp.asarray(x, self.dtype), (len(rows),))
@@ -261,7 +261,7 @@ def folding_scan(
     """`lax.scan` of a body in scalars; structural numbers in its carry and results stay plain numbers."""
     leaves, treedef = jax.tree_util.tree_flatten(carry)
     kept = [is_number(x) for x in leaves]
-    shapes = [jnp.shape(x) for x in leaves]
+    shapes = [np.shape(x) for x in leaves]
     row = jax.tree_util.tree_map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), xs)
     seen: dict[str, Any] = {}
 
@@ -284,7 +284,7 @@ def folding_scan(
         still = [k and is_number(y) and y == x for k, x, y in zip(kept, leaves, seen["after"], strict=True)]
         if still == kept:
             break
-        kept, shapes = still, [jnp.shape(x) if k else n for x, k, n in zip(seen["after"], kept, shapes, strict=True)]
+        kept, shapes = still, [np.shape(x) if k else n for x, k, n in zip(seen["after"], kept, shapes, strict=True)]
     end, found = jax.lax.scan(turn, start, xs, length=length, reverse=reverse)
     rest = iter(found)
     results = [x if is_number(x) else next(rest) for x in seen["results"]]

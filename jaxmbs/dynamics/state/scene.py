@@ -21,7 +21,8 @@ from jaxmbs.model.joints import Joint
 from jaxmbs.model.joints.base import speeds_of, wrench_along
 from jaxmbs.model.structure import WORLD, LoopJoint, Structure
 from jaxmbs.spatial import ZERO_FORCE, ZERO_MOTION, Force, Transform, kernel
-from jaxmbs.spatial.scalar import Scalar, add, is_number, where
+from jaxmbs.spatial.known import ZERO, known
+from jaxmbs.spatial.scalar import Scalar, vanishes, where
 
 _frame_on = kernel(frame_on)
 
@@ -46,7 +47,7 @@ class TreeScene:
     """The state of a tree, of which each element gets the part that it names."""
 
     def __init__(self, tree: Tree, motions: Sequence[LinkMotion], q: Any, v: Any, t: Scalar):
-        self.tree, self.motions, self.q, self.v, self.t = tree, motions, q, v, t
+        self.tree, self.motions, self.q, self.v, self.t = tree, motions, q, v, known(t)
         self._bodies: dict[str, BodyState] = {}
 
     @functools.cached_property
@@ -92,7 +93,7 @@ class TreeScene:
         """{body: (mass, centre of mass)} of the bodies that have mass."""
         values = self.tree.values
         found = {link.body: values[f"{link.body}.mass"] for link in self.tree.structure.links}
-        return {b: (m, values[f"{b}.com"]) for b, m in found.items() if not (is_number(m) and m == 0)}
+        return {b: (m, values[f"{b}.com"]) for b, m in found.items() if not vanishes(m)}
 
     def of(self, name: str, element: Element, sides: Sequence[Scalar] = ()) -> Scene:
         """The part of the state that the element of that name asks for; sides: see `Force.sides`."""
@@ -116,7 +117,7 @@ class TreeScene:
 
 
 def _items(x: Any, part: slice) -> tuple[Scalar, ...]:
-    return tuple(x[k] for k in range(part.start, part.stop))
+    return tuple(known(x[k]) for k in range(part.start, part.stop))
 
 
 @kernel
@@ -166,7 +167,7 @@ class LinkLoads:
         self.on_link[link] = self.on_link[link] + wrench if link in self.on_link else wrench
 
     def add_joint(self, k: int, value: Scalar) -> None:
-        self.on_joint[k] = add(self.on_joint.get(k, 0), value)
+        self.on_joint[k] = self.on_joint.get(k, ZERO) + value
 
 
 def loads(scene: TreeScene, mode: Mode | None) -> LinkLoads:
@@ -204,15 +205,15 @@ def link_wrenches(tree: Tree, found: LinkLoads) -> list[Force]:
 
 def potential(scene: TreeScene, mode: Mode | None) -> Scalar:
     """Energy [J] stored in the force elements that are switched on."""
-    energy: Scalar = 0
+    energy: Scalar = ZERO
     for _, element, numbers, seen, on in elements(scene, mode):
-        energy = add(energy, where(on, _potential(element, numbers, seen), 0.0))
+        energy += where(on, _potential(element, numbers, seen), 0.0)
     return energy
 
 
 def power(scene: TreeScene, mode: Mode | None) -> Scalar:
     """Power [W] of the actions without a potential of the elements that are switched on."""
-    rate: Scalar = 0
+    rate: Scalar = ZERO
     for _, element, numbers, seen, on in elements(scene, mode):
-        rate = add(rate, where(on, _power(element, numbers, seen), 0.0))
+        rate += where(on, _power(element, numbers, seen), 0.0)
     return rate

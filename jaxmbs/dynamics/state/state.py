@@ -15,14 +15,15 @@ from jaxmbs.dynamics.state.scene import LinkLoads, TreeScene, link_wrenches, loa
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode
 from jaxmbs.spatial import ZERO3, ZERO_MOTION, Force, Motion
-from jaxmbs.spatial.scalar import Scalar, add, is_number, mul, where
+from jaxmbs.spatial.known import known
+from jaxmbs.spatial.scalar import Scalar, vanishes, where
 
 
 class State:
     """A tree at (q, v, t) in a mode; everything is computed when first asked for."""
 
     def __init__(self, tree: Tree, q: Any, v: Any, t: Scalar = 0.0, mode: Mode | None = None):
-        self.tree, self.q, self.v, self.t, self.mode = tree, q, v, t, mode
+        self.tree, self.q, self.v, self.t, self.mode = tree, _scalars(q), _scalars(v), known(t), mode
 
     @property
     def lock(self) -> Any:
@@ -81,15 +82,19 @@ class State:
             for row, i in enumerate(b.nodes):
                 for column, k in enumerate(range(s.v_slices[i].start, s.v_slices[i].stop)):
                     if k in self.loads.on_joint:
-                        value = mul(sign, self.loads.on_joint[k])
+                        value = known(sign) * self.loads.on_joint[k]
                         items[column] = self._plus(items[column], value, row if b.rolled else None, b.length)
             out.append(tuple(items))
         return out
 
     def _plus(self, x: Scalar, value: Scalar, row: int | None, length: int) -> Scalar:
         if row is None:
-            return add(x, value)
+            return x + value
         return jnp.broadcast_to(jnp.asarray(x, self.tree.dtype), (length,)).at[row].add(value)
+
+
+def _scalars(x: Any) -> Any:
+    return [known(c) for c in x] if isinstance(x, (list, tuple)) else x
 
 
 class Inertial(State):
@@ -114,7 +119,7 @@ class Struck(State):
 
     def unless(self, x: Any) -> Any:
         """x, but zero during an impulse."""
-        return jax.tree_util.tree_map(lambda x: x if is_number(x) and x == 0 else where(self.now, 0.0, x), x)
+        return jax.tree_util.tree_map(lambda x: x if vanishes(x) else where(self.now, 0.0, x), x)
 
     @property
     def base_acceleration(self) -> Motion:

@@ -20,7 +20,8 @@ from jaxmbs.model import Model, ModelError
 from jaxmbs.model.structure import Structure, TreeJoint
 from jaxmbs.spatial import IDENTITY, RigidInertia, Transform
 from jaxmbs.spatial.components import components
-from jaxmbs.spatial.scalar import Scalar, is_number
+from jaxmbs.spatial.known import ZERO, known
+from jaxmbs.spatial.scalar import Scalar, is_number, vanishes
 
 UNROLLED = 40  # links; measured: beyond it a gradient takes too long to compile
 
@@ -52,11 +53,6 @@ def check_joints(structure: Structure) -> None:
     for item in (*structure.links, *structure.loops):
         if reason := item.joint.fault():
             raise ModelError(f"joint {item.name!r} ({item.joint.type_name}): {reason}")
-
-
-def vanishes(x: Scalar) -> bool:
-    """Whether a number is zero by structure."""
-    return is_number(x) and x == 0
 
 
 class Tree(Forest):
@@ -126,9 +122,9 @@ class Tree(Forest):
         for b in self.blocks:
             size = slices[b.nodes[0]].stop - slices[b.nodes[0]].start
             if x is None:
-                out.append((0,) * size)
+                out.append((ZERO,) * size)
             elif not b.rolled:
-                out.append(tuple(x[k] for k in range(slices[b.nodes[0]].start, slices[b.nodes[0]].stop)))
+                out.append(tuple(known(x[k]) for k in range(slices[b.nodes[0]].start, slices[b.nodes[0]].stop)))
             else:
                 starts = [slices[i].start for i in b.nodes]
                 out.append(tuple(rows_of(x, [k + c for k in starts]) for c in range(size)))

@@ -9,7 +9,8 @@ from jaxmbs.model.constraints.base import Constraint
 from jaxmbs.model.fields import element, field
 from jaxmbs.model.given import Vector
 from jaxmbs.model.kinds import Kind
-from jaxmbs.spatial.scalar import Scalar, add, mul
+from jaxmbs.spatial.known import ZERO
+from jaxmbs.spatial.scalar import Scalar
 
 
 @element
@@ -32,11 +33,11 @@ class Coupling(Constraint):
 
     def followed(self, p: Mapping[str, Any], q: Scalar) -> tuple[Scalar, Scalar, Scalar]:
         """The polynomial, its slope and its curvature at the driver's coordinate q; p: the numbers by field."""
-        value: Scalar = 0
-        slope: Scalar = 0
-        curvature: Scalar = 0
+        value: Scalar = ZERO
+        slope: Scalar = ZERO
+        curvature: Scalar = ZERO
         for c in reversed(p["coefficients"]):
-            curvature = add(mul(curvature, q), mul(2, slope))
-            slope = add(mul(slope, q), value)
-            value = add(mul(value, q), c)
+            curvature = curvature * q + 2 * slope
+            slope = slope * q + value
+            value = value * q + c
         return value, slope, curvature

@@ -12,7 +12,7 @@ from jaxmbs.model.given import Number, Vector
 from jaxmbs.model.kinds import Kind
 from jaxmbs.model.rows import Row
 from jaxmbs.spatial import ZERO_FORCE, Force, Motion, Transform, Vector3
-from jaxmbs.spatial.scalar import div, mul, safe_sqrt, sub, where
+from jaxmbs.spatial.scalar import safe_sqrt, where
 
 
 @element
@@ -71,13 +71,13 @@ class RollingDisc(Constraint):
 
         n, (up, up_rate) = p["axis"], seen(p["normal"])
         along, along_rate = n @ up, n @ up_rate
-        steep = safe_sqrt(sub(1, mul(along, along)))  # sine of the angle between the wheel's axis and the normal
-        steep_rate = mul(-1, div(mul(along, along_rate), steep))
+        steep = safe_sqrt(1 - along * along)  # sine of the angle between the wheel's axis and the normal
+        steep_rate = -(along * along_rate / steep)
         down = (n * along - up) / steep
         down_rate = (n * along_rate - up_rate - down * steep_rate) / steep
         # from the centre to the contact point
         r, r_rate = (d * p["radius"] - u * p["tube"] for d, u in ((down, up), (down_rate, up_rate)))
-        height = sub(sub((X.position - p["point"]) @ p["normal"], mul(p["radius"], steep)), p["tube"])
+        height = (X.position - p["point"]) @ p["normal"] - p["radius"] * steep - p["tube"]
         out = []
         for e, residual in zip((*_across(p["normal"]), p["normal"]), (None, None, height), strict=True):
             local, rate = seen(e)

@@ -11,7 +11,7 @@ from jaxmbs.model.functions import check_arguments
 from jaxmbs.model.given import Number, Vector
 from jaxmbs.model.kinds import Kind
 from jaxmbs.spatial import Vector3
-from jaxmbs.spatial.scalar import Scalar, div, mul, sub
+from jaxmbs.spatial.scalar import Scalar, vanishes
 
 
 @element
@@ -28,7 +28,7 @@ class Time(Condition):
     t: Number = field(Kind.NUMBER, "s", "time")
 
     def guards(self, p: Numbers, moment: Moment) -> tuple[Scalar, ...]:
-        return (sub(moment.t, p["t"]),)
+        return (moment.t - p["t"],)
 
 
 @element
@@ -46,7 +46,7 @@ class JointReaches(Condition):
     direction: str = field(Kind.CHOICE, "", "sense of passing", default="either", choices=("up", "down", "either"))
 
     def guards(self, p: Numbers, moment: Moment) -> tuple[Scalar, ...]:
-        up = sub(moment.coordinates(self.joint)[0], p["value"])
+        up = moment.coordinates(self.joint)[0] - p["value"]
         return _passing(up, self.direction)
 
 
@@ -83,9 +83,9 @@ class Distance(Condition):
     def guards(self, p: Numbers, moment: Moment) -> tuple[Scalar, ...]:
         apart = moment.point(self.body_b, p["point_b"]) - moment.point(self.body_a, p["point_a"])
         e: Vector3 = p["along"]
-        straight = all(map(_is_zero, e))
-        length = apart.norm() if straight else div((moment.rotation(self.body_a) @ e) @ apart, e.norm())
-        return _passing(sub(length, p["value"]), self.direction)
+        straight = all(map(vanishes, e))
+        length = apart.norm() if straight else (moment.rotation(self.body_a) @ e) @ apart / e.norm()
+        return _passing(length - p["value"], self.direction)
 
 
 @element
@@ -106,7 +106,7 @@ class ReactionExceeds(Condition):
     def guards(self, p: Numbers, moment: Moment) -> tuple[Scalar, ...]:
         M, F = moment.reaction(self.joint)
         limits = ((F, p["force"]), (M, p["moment"]))
-        return tuple(sub(x @ x, mul(limit, limit)) for x, limit in limits if not _is_zero(limit))
+        return tuple(x @ x - limit * limit for x, limit in limits if not vanishes(limit))
 
 
 @element
@@ -125,7 +125,7 @@ class ForceBelow(Condition):
     value: Number = field(Kind.NOT_NEGATIVE, "N", "force")
 
     def guards(self, p: Numbers, moment: Moment) -> tuple[Scalar, ...]:
-        return (sub(p["value"], moment.force_of(self.element)),)
+        return (p["value"] - moment.force_of(self.element),)
 
 
 @element
@@ -149,9 +149,5 @@ class When(Condition):
 
 
 def _passing(up: Scalar, direction: str) -> tuple[Scalar, ...]:
-    down = mul(-1, up)
+    down = -up
     return {"up": (up,), "down": (down,), "either": (up, down)}[direction]
-
-
-def _is_zero(x: Scalar) -> bool:
-    return isinstance(x, (int, float)) and x == 0

@@ -9,7 +9,8 @@ from jaxmbs.model.fields import Element, element
 from jaxmbs.spatial import IDENTITY3, ZERO3, Matrix3, Motion, Transform, Vector3
 from jaxmbs.spatial import Force as Wrench
 from jaxmbs.spatial.components import components
-from jaxmbs.spatial.scalar import Scalar, add
+from jaxmbs.spatial.known import ZERO
+from jaxmbs.spatial.scalar import Scalar
 
 Numbers = Mapping[str, Any]
 WORLD = "world"
@@ -108,7 +109,7 @@ class Loads:
 
 
 def _sum(before: Sequence[Scalar] | None, values: Sequence[Scalar]) -> tuple[Scalar, ...]:
-    return tuple(add(x, y) for x, y in zip(before, values, strict=True)) if before else tuple(values)
+    return tuple(x + y for x, y in zip(before, values, strict=True)) if before else tuple(values)
 
 
 @element
@@ -147,8 +148,8 @@ class Force(Element):
 
     def potential(self, p: Numbers, scene: Scene) -> Scalar:
         """Stored energy [J]."""
-        return 0
+        return ZERO
 
     def power(self, p: Numbers, scene: Scene) -> Scalar:
         """Power [W] of the part of the action that has no potential."""
-        return 0
+        return ZERO

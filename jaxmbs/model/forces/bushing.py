@@ -8,7 +8,7 @@ from jaxmbs.model.given import Vector
 from jaxmbs.model.kinds import Kind
 from jaxmbs.model.pose import Pose
 from jaxmbs.spatial import Matrix3, Vector3
-from jaxmbs.spatial.scalar import Scalar, add, mul, sub, total
+from jaxmbs.spatial.scalar import Scalar, total
 
 _HERE, _NONE = Pose(), (0.0, 0.0, 0.0)
 
@@ -65,20 +65,20 @@ class Bushing(Force):
 
     def _angular_coefficients(self, p: Numbers) -> Vector3:
         k = p["rotational_stiffness"]
-        half = mul(0.5, total(k.x, k.y, k.z))
-        return Vector3(sub(half, k.x), sub(half, k.y), sub(half, k.z))
+        half = 0.5 * total(k.x, k.y, k.z)
+        return Vector3(half - k.x, half - k.y, half - k.z)
 
     def potential(self, p: Numbers, scene: Scene) -> Scalar:
         _, R, d, _, _, _ = self._relative(p, scene)
         c = self._angular_coefficients(p)
-        turn = total(mul(c.x, sub(1, R.xx)), mul(c.y, sub(1, R.yy)), mul(c.z, sub(1, R.zz)))
-        return add(mul(0.5, d @ _scaled(p["stiffness"], d)), turn)
+        turn = total(c.x * (1 - R.xx), c.y * (1 - R.yy), c.z * (1 - R.zz))
+        return 0.5 * (d @ _scaled(p["stiffness"], d)) + turn
 
     def power(self, p: Numbers, scene: Scene) -> Scalar:
         _, _, _, rate, spin, _ = self._relative(p, scene)
-        lost = add(rate @ _scaled(p["damping"], rate), spin @ _scaled(p["rotational_damping"], spin))
-        return mul(-1, lost)
+        lost = rate @ _scaled(p["damping"], rate) + spin @ _scaled(p["rotational_damping"], spin)
+        return -lost
 
 
 def _scaled(k: Vector3, v: Vector3) -> Vector3:
-    return Vector3(mul(k.x, v.x), mul(k.y, v.y), mul(k.z, v.z))
+    return Vector3(k.x * v.x, k.y * v.y, k.z * v.z)

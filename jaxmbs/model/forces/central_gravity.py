@@ -8,7 +8,8 @@ from jaxmbs.model.fields import element, field
 from jaxmbs.model.forces.base import Force, Loads, Numbers, Scene
 from jaxmbs.model.given import Number, Vector
 from jaxmbs.model.kinds import Kind
-from jaxmbs.spatial.scalar import Scalar, add, mul, safe_divide
+from jaxmbs.spatial.known import ZERO
+from jaxmbs.spatial.scalar import Scalar, safe_divide
 
 
 @element
@@ -32,12 +33,12 @@ class CentralGravity(Force):
         for body, (mass, com) in scene.masses.items():
             r = scene.point(body, com) - p["center"]
             d = r.norm()
-            pull = mul(-1, safe_divide(mul(p["mu"], mass), mul(d, mul(d, d))))
+            pull = -safe_divide(p["mu"] * mass, d * (d * d))
             loads.force(body, r * pull, com)
 
     def potential(self, p: Numbers, scene: Scene) -> Scalar:
-        energy: Scalar = 0
+        energy: Scalar = ZERO
         for body, (mass, com) in scene.masses.items():
             r = scene.point(body, com) - p["center"]
-            energy = add(energy, mul(-1, safe_divide(mul(p["mu"], mass), r.norm())))
+            energy -= safe_divide(p["mu"] * mass, r.norm())
         return energy

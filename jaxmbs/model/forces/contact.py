@@ -10,7 +10,7 @@ from jaxmbs.model.forces.surfaces import Surface
 from jaxmbs.model.given import Number, Vector
 from jaxmbs.model.kinds import Kind
 from jaxmbs.spatial import Vector3
-from jaxmbs.spatial.scalar import Scalar, add, div, maximum, mul, sqrt, sub, where
+from jaxmbs.spatial.scalar import Scalar, maximum, sqrt, where
 
 
 @element
@@ -50,25 +50,25 @@ class Contact(Force):
     def corners(self, p: Numbers, scene: Scene) -> tuple[tuple[Scalar, Scalar], ...]:
         """Where the normal force begins to rise, and where it has its full stiffness."""
         depth, normal, relative, _ = self._state(p, scene)
-        rate = mul(-1, normal @ relative)
-        return (add(depth, p["smoothing"]), rate), (sub(depth, p["smoothing"]), rate)
+        rate = -(normal @ relative)
+        return (depth + p["smoothing"], rate), (depth - p["smoothing"], rate)
 
     def _elastic(self, p: Numbers, scene: Scene, depth: Scalar) -> Scalar:
         e = p["smoothing"]
         touches, full = self.sides(p, scene)
-        rising = div(mul(add(depth, e), add(depth, e)), mul(4, e))
+        rising = (depth + e) * (depth + e) / (4 * e)
         one_sided = where(full, depth, where(touches, rising, 0.0))
-        return mul(p["stiffness"], one_sided)
+        return p["stiffness"] * one_sided
 
     def _force(self, p: Numbers, scene: Scene) -> tuple[Vector3, Vector3, Vector3, Vector3]:
         """Elastic force, whole force on the body, relative velocity, point of action on `other`."""
         depth, normal, relative, x = self._state(p, scene)
         elastic = self._elastic(p, scene, depth)
-        closing = mul(-1, normal @ relative)
-        push = mul(elastic, maximum(add(1, mul(p["damping"], closing)), 0.0))
+        closing = -(normal @ relative)
+        push = elastic * maximum(1 + p["damping"] * closing, 0.0)
         slip = relative + normal * closing
-        speed = sqrt(add(slip @ slip, mul(p["transition_velocity"], p["transition_velocity"])))
-        whole = normal * push - slip * div(mul(p["friction"], push), speed)
+        speed = sqrt(slip @ slip + p["transition_velocity"] * p["transition_velocity"])
+        whole = normal * push - slip * (p["friction"] * push / speed)
         return normal * elastic, whole, relative, x
 
     def apply(self, p: Numbers, scene: Scene, loads: Loads) -> None:
@@ -78,11 +78,11 @@ class Contact(Force):
 
     def potential(self, p: Numbers, scene: Scene) -> Scalar:
         depth, e = self._state(p, scene)[0], p["smoothing"]
-        raised = add(depth, e)
-        rising = div(mul(raised, mul(raised, raised)), mul(12, e))
-        deep = add(mul(0.5, mul(depth, depth)), div(mul(e, e), 6))
+        raised = depth + e
+        rising = raised * (raised * raised) / (12 * e)
+        deep = 0.5 * (depth * depth) + e * e / 6
         touches, full = self.sides(p, scene)
-        return mul(p["stiffness"], where(full, deep, where(touches, rising, 0.0)))
+        return p["stiffness"] * where(full, deep, where(touches, rising, 0.0))
 
     def power(self, p: Numbers, scene: Scene) -> Scalar:
         elastic, whole, relative, _ = self._force(p, scene)

@@ -6,7 +6,7 @@ from jaxmbs.model.fields import element, field
 from jaxmbs.model.forces.base import Force, Loads, Numbers, Scene
 from jaxmbs.model.given import Number
 from jaxmbs.model.kinds import Kind
-from jaxmbs.spatial.scalar import Scalar, mul, total
+from jaxmbs.spatial.scalar import Scalar, total
 
 
 @element
@@ -23,7 +23,7 @@ class Damper(Force):
     damping: Number = field(Kind.NOT_NEGATIVE, "N m s/rad or N s/m", "moment or force per rate", default=0.0)
 
     def apply(self, p: Numbers, scene: Scene, loads: Loads) -> None:
-        loads.joint(self.joint, [mul(mul(-1, p["damping"]), v) for v in scene.rates(self.joint)])
+        loads.joint(self.joint, [-p["damping"] * v for v in scene.rates(self.joint)])
 
     def power(self, p: Numbers, scene: Scene) -> Scalar:
-        return mul(mul(-1, p["damping"]), total(*(mul(v, v) for v in scene.rates(self.joint))))
+        return -p["damping"] * total(*(v * v for v in scene.rates(self.joint)))

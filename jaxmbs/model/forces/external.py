@@ -13,7 +13,7 @@ from jaxmbs.model.functions import ORDER, check_arguments, evaluated
 from jaxmbs.model.given import Vector
 from jaxmbs.model.kinds import Kind
 from jaxmbs.spatial import Vector3
-from jaxmbs.spatial.scalar import Scalar, add, mul, total
+from jaxmbs.spatial.scalar import Scalar, total
 
 
 @element
@@ -91,6 +91,6 @@ class External(Force):
     def power(self, p: Numbers, scene: Scene) -> Scalar:
         values = self._force(scene)
         if self.body is None:
-            return total(*(mul(f, v) for f, v in zip(values, scene.all_rates, strict=True)))
+            return total(*(f * v for f, v in zip(values, scene.all_rates, strict=True)))
         moment, force = Vector3.of(values[:3]), Vector3.of(values[3:])
-        return add(moment @ scene.angular(self.body), force @ scene.velocity(self.body, p["point"]))
+        return moment @ scene.angular(self.body) + force @ scene.velocity(self.body, p["point"])

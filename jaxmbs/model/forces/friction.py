@@ -8,7 +8,7 @@ from jaxmbs.model.fields import element, field
 from jaxmbs.model.forces.base import Force, Loads, Numbers, Scene
 from jaxmbs.model.given import Number
 from jaxmbs.model.kinds import Kind
-from jaxmbs.spatial.scalar import Scalar, div, mul, tanh
+from jaxmbs.spatial.scalar import Scalar, tanh
 
 
 @element
@@ -31,10 +31,10 @@ class Friction(Force):
 
     def _value(self, p: Numbers, scene: Scene) -> Scalar:
         (v,) = scene.rates(self.joint)
-        return mul(mul(-1, p["moment"]), tanh(div(v, p["speed"])))
+        return -p["moment"] * tanh(v / p["speed"])
 
     def apply(self, p: Numbers, scene: Scene, loads: Loads) -> None:
         loads.joint(self.joint, [self._value(p, scene)])
 
     def power(self, p: Numbers, scene: Scene) -> Scalar:
-        return mul(self._value(p, scene), scene.rates(self.joint)[0])
+        return self._value(p, scene) * scene.rates(self.joint)[0]

@@ -8,7 +8,7 @@ from jaxmbs.model.fields import element, field
 from jaxmbs.model.forces.base import Force, Loads, Numbers, Scene
 from jaxmbs.model.given import Number
 from jaxmbs.model.kinds import Kind
-from jaxmbs.spatial.scalar import Scalar, mul, sub
+from jaxmbs.spatial.scalar import Scalar
 
 
 @element
@@ -25,16 +25,16 @@ class _Spring(Force):
 
     def apply(self, p: Numbers, scene: Scene, loads: Loads) -> None:
         (q,), (v,) = scene.coordinates(self.joint), scene.rates(self.joint)
-        elastic = mul(p["stiffness"], sub(p[self.rest], q))
-        loads.joint(self.joint, [sub(elastic, mul(p["damping"], v))])
+        elastic = p["stiffness"] * (p[self.rest] - q)
+        loads.joint(self.joint, [elastic - p["damping"] * v])
 
     def potential(self, p: Numbers, scene: Scene) -> Scalar:
-        e = sub(scene.coordinates(self.joint)[0], p[self.rest])
-        return mul(mul(0.5, p["stiffness"]), mul(e, e))
+        e = scene.coordinates(self.joint)[0] - p[self.rest]
+        return 0.5 * p["stiffness"] * (e * e)
 
     def power(self, p: Numbers, scene: Scene) -> Scalar:
         v = scene.rates(self.joint)[0]
-        return mul(mul(-1, p["damping"]), mul(v, v))
+        return -p["damping"] * (v * v)
 
 
 @element

@@ -7,7 +7,7 @@ from jaxmbs.model.forces.base import Force, Loads, Numbers, Scene
 from jaxmbs.model.given import Number, Vector
 from jaxmbs.model.kinds import Kind
 from jaxmbs.spatial import Vector3
-from jaxmbs.spatial.scalar import Scalar, mul, safe_divide, sub
+from jaxmbs.spatial.scalar import Scalar, safe_divide
 
 
 @element
@@ -42,14 +42,14 @@ class LinearSpring(Force):
     def apply(self, p: Numbers, scene: Scene, loads: Loads) -> None:
         d, _, unit, rate = self._line(p, scene)
         # k d - k L0 unit: the part without rest length stays smooth at zero length
-        pull = d * p["stiffness"] + unit * sub(mul(p["damping"], rate), mul(p["stiffness"], p["rest_length"]))
+        pull = d * p["stiffness"] + unit * (p["damping"] * rate - p["stiffness"] * p["rest_length"])
         loads.force(self.body_a, pull, p["point_a"])
         loads.force(self.body_b, -pull, p["point_b"])
 
     def potential(self, p: Numbers, scene: Scene) -> Scalar:
-        stretch = sub(self._line(p, scene)[1], p["rest_length"])
-        return mul(mul(0.5, p["stiffness"]), mul(stretch, stretch))
+        stretch = self._line(p, scene)[1] - p["rest_length"]
+        return 0.5 * p["stiffness"] * (stretch * stretch)
 
     def power(self, p: Numbers, scene: Scene) -> Scalar:
         rate = self._line(p, scene)[3]
-        return mul(mul(-1, p["damping"]), mul(rate, rate))
+        return -p["damping"] * (rate * rate)

@@ -9,7 +9,7 @@ from jaxmbs.model.forces.base import Force, Loads, Numbers, Scene
 from jaxmbs.model.given import Number, Vector
 from jaxmbs.model.kinds import Kind
 from jaxmbs.spatial import Vector3
-from jaxmbs.spatial.scalar import Scalar, add, div, maximum, mul, sub, tanh, where
+from jaxmbs.spatial.scalar import Scalar, maximum, tanh, vanishes, where
 
 FRICTION_SPEED = 1e-2  # [m/s] over which guide friction changes sign
 
@@ -52,20 +52,20 @@ class Pusher(Force):
     def corners(self, p: Numbers, scene: Scene) -> tuple[tuple[Scalar, Scalar], ...]:
         """The end of the stroke, and where the spring is slack."""
         s, rate, _, _ = self._motion(p, scene)
-        return (sub(s, p["stroke"]), rate), (sub(mul(p["stiffness"], s), p["preload"]), mul(p["stiffness"], rate))
+        return (s - p["stroke"], rate), (p["stiffness"] * s - p["preload"], p["stiffness"] * rate)
 
     def instants(self, p: Numbers) -> tuple[Scalar, ...]:
         """The release."""
-        return () if _is_zero(p["delay"]) else (p["delay"],)
+        return () if vanishes(p["delay"]) else (p["delay"],)
 
     def _push(self, p: Numbers, scene: Scene) -> tuple[Scalar, Scalar, Scalar, Vector3, Vector3]:
         """Spring force, actual force, extension rate, direction in world axes, point of action on body_a."""
         s, rate, direction, on_a = self._motion(p, scene)
         ended, slack, *released = self.sides(p, scene)
-        spring = where(ended, 0.0, where(slack, 0.0, sub(p["preload"], mul(p["stiffness"], s))))
+        spring = where(ended, 0.0, where(slack, 0.0, p["preload"] - p["stiffness"] * s))
         actual = spring
-        if not _is_zero(p["friction"]):
-            rubbed = maximum(sub(spring, mul(p["friction"], tanh(div(rate, FRICTION_SPEED)))), 0.0)
+        if not vanishes(p["friction"]):
+            rubbed = maximum(spring - p["friction"] * tanh(rate / FRICTION_SPEED), 0.0)
             actual = where(ended, 0.0, where(slack, 0.0, rubbed))
         for on in released:
             actual = where(on, actual, 0.0)
@@ -74,21 +74,17 @@ class Pusher(Force):
     def apply(self, p: Numbers, scene: Scene, loads: Loads) -> None:
         _, actual, _, direction, on_a = self._push(p, scene)
         loads.force(self.body_b, direction * actual, p["point_b"])
-        loads.force(self.body_a, direction * mul(-1, actual), on_a)
+        loads.force(self.body_a, direction * -actual, on_a)
 
     def potential(self, p: Numbers, scene: Scene) -> Scalar:
         """Energy [J] that the spring would still give up to the end of its stroke."""
         s, k, preload = self._motion(p, scene)[0], p["stiffness"], p["preload"]
         # the push ends at the stroke or where the force vanishes
-        reach = where(sub(preload, mul(k, p["stroke"])) > 0, p["stroke"], preload / where(k > 0, k, 1.0))
-        left = sub(reach, s)
-        mean = sub(preload, mul(mul(0.5, k), add(reach, s)))
-        return where(left > 0, mul(left, mean), 0.0)
+        reach = where(preload - k * p["stroke"] > 0, p["stroke"], preload / where(k > 0, k, 1.0))
+        left = reach - s
+        mean = preload - 0.5 * k * (reach + s)
+        return where(left > 0, left * mean, 0.0)
 
     def power(self, p: Numbers, scene: Scene) -> Scalar:
         spring, actual, rate, _, _ = self._push(p, scene)
-        return mul(sub(actual, spring), rate)
-
-
-def _is_zero(x: Scalar) -> bool:
-    return isinstance(x, (int, float)) and x == 0
+        return (actual - spring) * rate

@@ -7,7 +7,7 @@ from jaxmbs.model.forces.base import Numbers
 from jaxmbs.model.given import Number, Vector
 from jaxmbs.model.kinds import Kind
 from jaxmbs.spatial import Vector3
-from jaxmbs.spatial.scalar import Scalar, safe_divide, sub
+from jaxmbs.spatial.scalar import Scalar, safe_divide
 
 
 @element
@@ -38,8 +38,8 @@ def _round(p: Numbers, r: Vector3, inside: bool) -> tuple[Scalar, Vector3]:
     distance = r.norm()
     outward = Vector3(*(safe_divide(c, distance) for c in r))
     if inside:
-        return sub(distance, p["surface.radius"]), -outward
-    return sub(p["surface.radius"], distance), outward
+        return distance - p["surface.radius"], -outward
+    return p["surface.radius"] - distance, outward
 
 
 @element

@@ -11,7 +11,7 @@ from jaxmbs.model.forces.base import Force, Loads, Numbers, Scene
 from jaxmbs.model.given import Number, Vector
 from jaxmbs.model.kinds import Kind
 from jaxmbs.spatial import Vector3
-from jaxmbs.spatial.scalar import Scalar, add, div, mul, sub, where
+from jaxmbs.spatial.scalar import Scalar, where
 
 
 @element
@@ -43,7 +43,7 @@ class Thruster(Force):
 
     def _force(self, p: Numbers, scene: Scene) -> Vector3:
         passed = self.sides(p, scene)
-        level = mul(p["thrust"], piecewise_linear(scene.t, p["times"], p["values"], passed))
+        level = p["thrust"] * piecewise_linear(scene.t, p["times"], p["values"], passed)
         return scene.rotation(self.body) @ p["direction"] * level
 
     def instants(self, p: Numbers) -> tuple[Scalar, ...]:
@@ -64,6 +64,6 @@ def piecewise_linear(
     beyond each of the times."""
     result = values[0]
     for t0, t1, v0, v1, begun, over in zip(times, times[1:], values, values[1:], passed, passed[1:], strict=False):
-        part = where(begun, where(over, 1.0, div(sub(t, t0), sub(t1, t0))), 0.0)
-        result = add(result, mul(part, sub(v1, v0)))
+        part = where(begun, where(over, 1.0, (t - t0) / (t1 - t0)), 0.0)
+        result = result + part * (v1 - v0)
     return result

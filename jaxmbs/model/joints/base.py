@@ -14,7 +14,8 @@ from jaxmbs.model.joints.equations import Equations, rows_of
 from jaxmbs.model.rows import Row
 from jaxmbs.spatial import ZERO_MOTION, Force, Motion, Transform, Vector3
 from jaxmbs.spatial.components import components
-from jaxmbs.spatial.scalar import Scalar, add, div
+from jaxmbs.spatial.known import ZERO
+from jaxmbs.spatial.scalar import Scalar
 
 Numbers = Mapping[str, Any]
 Scalars = Sequence[Scalar]
@@ -101,11 +102,11 @@ class Joint(Element):
 
     def moved(self, q: Scalars, change: Scalars) -> tuple[Scalar, ...]:
         """Coordinates after a unit of time at the constant rates v = change."""
-        return tuple(add(a, b) for a, b in zip(q, change, strict=True))
+        return tuple(a + b for a, b in zip(q, change, strict=True))
 
     def bracket(self, a: Scalars, b: Scalars) -> tuple[Scalar, ...]:
         """[a, b] of rates of the group whose exponential is `moved`; zero where coordinates add."""
-        return (0,) * self.nv
+        return (ZERO,) * self.nv
 
     # --- coordinates --------------------------------------------------------------------------------------------------
 
@@ -143,9 +144,9 @@ class Joint(Element):
         """
         if self.nv != 1:
             raise self.lacks("duals")
-        (S,) = self.motion(p, self.coordinates_of(p, X), (0.0,), 0.0).S
+        (S,) = self.motion(p, self.coordinates_of(p, X), (ZERO,), ZERO).S
         F = Force(S.angular, S.linear)
-        return (F * div(1, S @ F),)
+        return (F * (1 / (S @ F)),)
 
     # --- constraints --------------------------------------------------------------------------------------------------
 

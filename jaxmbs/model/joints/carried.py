@@ -11,7 +11,8 @@ from jaxmbs.model.given import Number, Vector
 from jaxmbs.model.joints.base import Coordinate, Joint, JointMotion, Numbers, Scalars
 from jaxmbs.model.kinds import Kind
 from jaxmbs.spatial import ZERO3, Motion, Transform, about_axis
-from jaxmbs.spatial.scalar import Scalar, div, maximum, mul, sub, total
+from jaxmbs.spatial.known import ONE
+from jaxmbs.spatial.scalar import Scalar, maximum, total
 
 
 @element
@@ -50,7 +51,7 @@ class Carried(Joint):
     def motion(self, p: Numbers, q: Scalars, v: Scalars, t: Scalar) -> JointMotion:
         level, gained, way = _integrals(t, p["times"], p["values"])
         position = p["velocity"] * t + p["acceleration"] * way
-        R = about_axis(p["axis"], mul(p["rate"], t))
+        R = about_axis(p["axis"], p["rate"] * t)
         turning = p["axis"] * p["rate"]
         velocity = R.T @ (p["velocity"] + p["acceleration"] * gained)
         bias = R.T @ (p["acceleration"] * level) - turning.cross(velocity)
@@ -62,14 +63,14 @@ class Carried(Joint):
 
 def _integrals(t: Scalar, times: tuple[Scalar, ...], values: tuple[Scalar, ...]) -> tuple[Scalar, Scalar, Scalar]:
     """The profile at t, and its first and second integral from 0 to t: sums of ramps."""
-    level, gained, way = [values[0]], [mul(values[0], t)], [mul(mul(0.5, values[0]), mul(t, t))]
+    level, gained, way = [values[0]], [values[0] * t], [0.5 * values[0] * (t * t)]
     for t0, t1, v0, v1 in zip(times, times[1:], values, values[1:], strict=False):
-        slope = div(sub(v1, v0), sub(t1, t0))
-        for corner, sign in ((t0, 1), (t1, -1)):
-            x, x0 = maximum(sub(t, corner), 0.0), maximum(mul(-1, corner), 0.0)
-            own = mul(sign, slope)
-            level.append(mul(own, x))
-            gained.append(mul(mul(0.5, own), sub(mul(x, x), mul(x0, x0))))
-            cubes = div(sub(mul(x, mul(x, x)), mul(x0, mul(x0, x0))), 6.0)
-            way.append(mul(own, sub(cubes, mul(mul(0.5, t), mul(x0, x0)))))
+        slope = (v1 - v0) / (t1 - t0)
+        for corner, sign in ((t0, ONE), (t1, -ONE)):
+            x, x0 = maximum(t - corner, 0.0), maximum(-corner, 0.0)
+            own = sign * slope
+            level.append(own * x)
+            gained.append(0.5 * own * (x * x - x0 * x0))
+            cubes = (x * (x * x) - x0 * (x0 * x0)) / 6.0
+            way.append(own * (cubes - 0.5 * t * (x0 * x0)))
     return total(*level), total(*gained), total(*way)

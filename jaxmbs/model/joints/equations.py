@@ -18,7 +18,7 @@ import jax.numpy as jnp
 from jaxmbs.model.errors import ModelError
 from jaxmbs.model.rows import Row
 from jaxmbs.spatial import ZERO3, ZERO_FORCE, Force, Motion, Transform, Vector3
-from jaxmbs.spatial.scalar import Scalar, add, arctan2, cos, div, is_number, mul, sin, sub, where
+from jaxmbs.spatial.scalar import Scalar, arctan2, cos, sin, vanishes, where
 
 X, Y, Z = AXES = (Vector3(1, 0, 0), Vector3(0, 1, 0), Vector3(0, 0, 1))
 
@@ -27,22 +27,22 @@ def perpendicular(a: Vector3) -> tuple[Vector3, Vector3]:
     """Two unit vectors that form a right-handed frame with the unit vector a; smooth but at a.z = 0."""
     x, y, z = a
     sign = where(z >= 0, 1, -1)
-    c = div(-1, add(sign, z))
-    d = mul(mul(x, y), c)
-    first = Vector3(add(1, mul(mul(sign, x), mul(x, c))), mul(sign, d), mul(mul(-1, sign), x))
-    return first, Vector3(d, add(sign, mul(y, mul(y, c))), mul(-1, y))
+    c = -1 / (sign + z)
+    d = x * y * c
+    first = Vector3(1 + sign * x * (x * c), sign * d, -sign * x)
+    return first, Vector3(d, sign + y * (y * c), -y)
 
 
 def turn_of(X: Transform) -> Vector3:
     """Small rotation between the frames."""
     R = X.rotation
-    return Vector3(sub(R.zy, R.yz), sub(R.xz, R.zx), sub(R.yx, R.xy)) * 0.5
+    return Vector3(R.zy - R.yz, R.xz - R.zx, R.yx - R.xy) * 0.5
 
 
 def cosine_of(X: Transform) -> Scalar:
     """Cosine of the angle between the frames."""
     R = X.rotation
-    return mul(0.5, sub(add(add(R.xx, R.yy), R.zz), 1))
+    return 0.5 * (R.xx + R.yy + R.zz - 1)
 
 
 def angle_about(axis: Vector3, X: Transform) -> Scalar:
@@ -110,7 +110,7 @@ class ConstantAngle(Equations):
     def rows(self, X: Transform, V: Motion, turn: Vector3) -> list[Row]:
         first, second = X.rotation.T @ self.axis_1, self.axis_2
         turning = first.cross(V.angular).cross(second)
-        residual = sub(self.axis_1 @ second, first @ second)
+        residual = self.axis_1 @ second - first @ second
         return [Row(Force(first.cross(second), ZERO3), Force(turning, ZERO3), residual)]
 
 
@@ -125,10 +125,10 @@ class Screw(Equations):
         a, pitch = self.axis, self.pitch
         advance = a @ X.position
         residual: Scalar = advance
-        if not (is_number(pitch) and pitch == 0):
-            expected = div(advance, pitch)
-            residual = mul(pitch, sub(mul(sin(expected), cosine_of(X)), mul(cos(expected), a @ turn_of(X))))
-        return [Row(Force(a * mul(-1, pitch), a), ZERO_FORCE, residual)]
+        if not vanishes(pitch):
+            expected = advance / pitch
+            residual = pitch * (sin(expected) * cosine_of(X) - cos(expected) * (a @ turn_of(X)))
+        return [Row(Force(a * -pitch, a), ZERO_FORCE, residual)]
 
 
 def rows_of(equations: Sequence[Equations], X: Transform, V: Motion) -> tuple[Row, ...]:

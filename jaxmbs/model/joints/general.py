@@ -18,7 +18,7 @@ from jaxmbs.model.joints.equations import rows_of_function
 from jaxmbs.model.kinds import Kind
 from jaxmbs.model.rows import Row
 from jaxmbs.spatial import Matrix3, Motion, Transform, Vector3
-from jaxmbs.spatial.scalar import Scalar
+from jaxmbs.spatial.scalar import Scalar, is_number
 
 
 @element
@@ -83,7 +83,7 @@ class General(Joint):
     def motion(self, p: Numbers, q: Scalars, v: Scalars, t: Scalar) -> JointMotion:
         if any(isinstance(x, jax.Array) for x in (*q, *v, t)):
             return _motion(self, q, v, t)
-        if not all(isinstance(x, (int, float)) for x in (*q, *v, t)):
+        if not all(is_number(x) for x in (*q, *v, t)):
             raise ModelError("a General joint cannot be written out with symbols; its functions need numbers")
         with jax.enable_x64(True):
             leaves, treedef = jax.tree_util.tree_flatten(_motion(self, q, v, t))

@@ -10,7 +10,7 @@ from jaxmbs.model.joints.base import Coordinate, Joint, JointMotion, Numbers, Sc
 from jaxmbs.model.joints.equations import Equations, Parallel, Points, Screw, angle_about, perpendicular
 from jaxmbs.model.kinds import Kind
 from jaxmbs.spatial import ZERO3, Force, Motion, Transform, about_axis
-from jaxmbs.spatial.scalar import Scalar, mul
+from jaxmbs.spatial.scalar import Scalar
 
 
 @element
@@ -32,7 +32,7 @@ class Helical(Joint):
 
     def motion(self, p: Numbers, q: Scalars, v: Scalars, t: Scalar) -> JointMotion:
         a, h = p["axis"], p["pitch"]
-        placement = Transform(about_axis(a, q[0]), a * mul(h, q[0]))
+        placement = Transform(about_axis(a, q[0]), a * (h * q[0]))
         return fixed_motion(placement, (Motion(a, a * h),), v)
 
     def coordinates(self) -> tuple[Coordinate, ...]:

@@ -10,7 +10,7 @@ from jaxmbs.model.joints.base import Coordinate, InPlane, Joint, JointMotion, Nu
 from jaxmbs.model.joints.equations import Aligned, Equations, Points, perpendicular
 from jaxmbs.model.kinds import Kind
 from jaxmbs.spatial import IDENTITY3, ZERO3, Force, Motion, Transform
-from jaxmbs.spatial.scalar import Scalar, is_number
+from jaxmbs.spatial.scalar import Scalar, vanishes
 
 
 @element
@@ -48,6 +48,6 @@ class Prismatic(Joint):
 
     def in_plane(self, p: Numbers, normal: int) -> InPlane | str:
         out = list(p["axis"])[normal]
-        if is_number(out) and out == 0:
+        if vanishes(out):
             return InPlane(False, (p["axis"],))
         return "has an axis that is not in the plane by structure"

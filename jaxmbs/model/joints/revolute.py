@@ -10,7 +10,7 @@ from jaxmbs.model.joints.base import Coordinate, InPlane, Joint, JointMotion, Nu
 from jaxmbs.model.joints.equations import Equations, Parallel, Points, angle_about
 from jaxmbs.model.kinds import Kind
 from jaxmbs.spatial import ZERO3, Force, Motion, Transform, about_axis
-from jaxmbs.spatial.scalar import Scalar, is_number
+from jaxmbs.spatial.scalar import Scalar, vanishes
 
 
 @element
@@ -49,6 +49,6 @@ class Revolute(Joint):
 
     def in_plane(self, p: Numbers, normal: int) -> InPlane | str:
         across = (x for i, x in enumerate(p["axis"]) if i != normal)
-        if all(is_number(x) and x == 0 for x in across):
+        if all(map(vanishes, across)):
             return InPlane(True)
         return "has an axis that is not normal to the plane by structure"

@@ -10,7 +10,7 @@ from jaxmbs.model.joints.base import Coordinate, Joint, JointMotion, Numbers, Sc
 from jaxmbs.model.joints.equations import ConstantAngle, Equations, Points
 from jaxmbs.model.kinds import Kind
 from jaxmbs.spatial import ZERO3, Force, Motion, Transform, Vector3, about_axis
-from jaxmbs.spatial.scalar import Scalar, arctan2, div, mul, sub
+from jaxmbs.spatial.scalar import Scalar, arctan2
 
 
 @element
@@ -36,7 +36,7 @@ class Universal(Joint):
         first_seen = second.T @ a
         S = (Motion(first_seen, ZERO3), Motion(b, ZERO3))
         # the first axis turns backwards as the second angle grows, seen from the child
-        bias = Motion(first_seen.cross(b) * mul(v[0], v[1]), ZERO3)
+        bias = Motion(first_seen.cross(b) * (v[0] * v[1]), ZERO3)
         return JointMotion(Transform(about_axis(a, q[0]) @ second, ZERO3), S, velocity_of(S, v), bias)
 
     def coordinates(self) -> tuple[Coordinate, ...]:
@@ -49,7 +49,7 @@ class Universal(Joint):
     def duals(self, p: Numbers, X: Transform) -> tuple[Force, ...]:
         first, second = X.rotation.T @ p["axis_1"], p["axis_2"]
         cosine = first @ second
-        size = div(1, sub(1, mul(cosine, cosine)))
+        size = 1 / (1 - cosine * cosine)
         moments = (first - second * cosine) * size, (second - first * cosine) * size
         return Force(moments[0], ZERO3), Force(moments[1], ZERO3)
 
@@ -59,4 +59,4 @@ class Universal(Joint):
 
 def _angle(axis: Vector3, start: Vector3, end: Vector3) -> Scalar:
     """Angle about the axis that takes the unit vector `start` to `end`."""
-    return arctan2(axis @ start.cross(end), sub(start @ end, mul(axis @ start, axis @ end)))
+    return arctan2(axis @ start.cross(end), start @ end - axis @ start * (axis @ end))

@@ -13,6 +13,7 @@ from jaxmbs.model.forces.base import Scene
 from jaxmbs.model.joints import Joint
 from jaxmbs.model.kinds import Kind
 from jaxmbs.spatial import Vector3
+from jaxmbs.spatial.known import accepting
 from jaxmbs.study.outputs.base import KEPT, REDUCTIONS, Output, Scalar, turned
 from jaxmbs.study.outputs.gap import signed_distance
 from jaxmbs.study.outputs.shapes import Ball, Box, Shape, Tube
@@ -67,19 +68,16 @@ def _inside(c: Clearance, scene: Scene) -> tuple[Scalar, Scalar]:
     if isinstance(shell, Tube):
         axis = Vector3.of(shell.axis)
         out = [(p - axis * (axis @ p)).norm() for p in local]
-        ends = [shell.length / 2 - jnp.abs(axis @ p) for p in local]
+        ends = [shell.length / 2 - accepting(jnp.abs)(axis @ p) for p in local]
         if c.open:
             counts = [~(x < 0) for x in ends]  # a state that is not finite counts, so that it shows in the result
-            most = _most([jnp.where(on, x, -jnp.inf) for on, x in zip(counts, out, strict=True)])
+            most = _most([accepting(jnp.where)(on, x, -jnp.inf) for on, x in zip(counts, out, strict=True)])
             return shell.radius - most - ball, functools.reduce(jnp.logical_or, counts)
-        return jnp.minimum(shell.radius - _most(out), -_most([-x for x in ends])) - ball, True
+        return accepting(jnp.minimum)(shell.radius - _most(out), -_most([-x for x in ends])) - ball, True
     edges = [Vector3.of(e.tolist()) for e in shell.edges()]
-    walls = [s / 2 - _most([jnp.abs(e @ p) for p in local]) for s, e in zip(shell.size, edges, strict=True)]
+    walls = [s / 2 - _most([accepting(jnp.abs)(e @ p) for p in local]) for s, e in zip(shell.size, edges, strict=True)]
     return -_most([-w for w in walls]) - ball, True
 
 
 def _most(values: list[Scalar]) -> Scalar:
-    out = values[0]
-    for x in values[1:]:
-        out = jnp.maximum(out, x)
-    return out
+    return functools.reduce(accepting(jnp.maximum), values)

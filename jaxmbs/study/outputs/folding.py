@@ -19,6 +19,7 @@ from jaxmbs.model.kinds import Kind
 from jaxmbs.simulate.jumps import jumps
 from jaxmbs.simulate.turn import AFTER_JUMP, ON_GRID
 from jaxmbs.spatial import kernel
+from jaxmbs.spatial.known import bare
 from jaxmbs.study.outputs.base import INSTANTS, AtEvent, Output, Scalar
 from jaxmbs.study.outputs.event_time import EventTime
 from jaxmbs.study.outputs.largest_real_part import LargestRealPart
@@ -188,7 +189,9 @@ def measured(
             continue
         if same not in shared:
             whole = isinstance(output, OfState)
-            shared[same] = output.of_state(state, model, mode) if whole else _measure(same, seen(output))
+            shared[same] = tuple(
+                map(bare, output.of_state(state, model, mode) if whole else _measure(same, seen(output)))
+            )
         found[name] = shared[same]
     found |= {name: o.combined([found[of] for of in o.of]) for name, o in outputs.items() if isinstance(o, Combined)}
     return {name: found[name] for name in outputs}

@@ -17,25 +17,35 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxmbs.spatial import Vector3
+from jaxmbs.spatial.known import accepting
 from jaxmbs.study.outputs.shapes import Reach, farthest
 
 Scalar = Any
 LAST = 1e-5
 ROUNDINGS = np.append(np.geomspace(0.3, LAST, 19), np.full(5, LAST))  # per iteration, relative to the shapes' size
 STEPS = (1.0, 0.3, 0.05, 0.005)
+# shapes may be at rest in one another by structure
+_abs = accepting(jnp.abs)
+_exp = accepting(jnp.exp)
+_log = accepting(jnp.log)
+_maximum = accepting(jnp.maximum)
+_minimum = accepting(jnp.minimum)
+_sqrt = accepting(jnp.sqrt)
+_where = accepting(jnp.where)
+_stop = accepting(jax.lax.stop_gradient)
 
 
 def signed_distance(a: Reach, b: Reach) -> Scalar:
     """Distance [m] between two shapes, negative where they overlap."""
     d = b.center - a.center
-    stopped = jax.tree_util.tree_map(jax.lax.stop_gradient, (a, b, d))
+    stopped = jax.tree_util.tree_map(_stop, (a, b, d))
     size = _size(stopped[0], stopped[1])
-    n = Vector3.of([jax.lax.stop_gradient(x) for x in _best(stopped[0], stopped[1], stopped[2], size)])
+    n = Vector3.of([_stop(x) for x in _best(stopped[0], stopped[1], stopped[2], size)])
     slope = _rounded(a, b, d, n, LAST, size, bends=False)[0]
-    found = jax.lax.stop_gradient(_gap(a, b, d, n) - slope) + slope
+    found = _stop(_gap(a, b, d, n) - slope) + slope
     for m in _faces(a, b):  # these directions rotate with the shapes
         for side in (m, -m):
-            found = jnp.maximum(found, _gap(a, b, d, side))
+            found = _maximum(found, _gap(a, b, d, side))
     return found
 
 
@@ -44,11 +54,11 @@ def _gap(a: Reach, b: Reach, d: Vector3, n: Vector3) -> Scalar:
     out = d @ n - a.ball - b.ball
     for shape in (a, b):
         for w, e in shape.along:
-            out = out - w * jnp.abs(e @ n)
+            out = out - w * _abs(e @ n)
         for r, e in shape.discs:
             c = e @ n
-            square = jnp.maximum(1 - c * c, 0.0)
-            out = out - r * jnp.sqrt(jnp.where(square > 0, square, 1.0)) * (square > 0)
+            square = _maximum(1 - c * c, 0.0)
+            out = out - r * _sqrt(_where(square > 0, square, 1.0)) * (square > 0)
     if a.points:
         out = out - farthest(a.points, n)
     if b.points:
@@ -66,10 +76,8 @@ def _faces(a: Reach, b: Reach) -> list[Vector3]:
 def _unit(x: Vector3) -> Vector3:
     square = x @ x
     tiny = square < 1e-20
-    scale = 1 / jnp.sqrt(jnp.where(tiny, 1.0, square))
-    return Vector3(
-        jnp.where(tiny, 1.0, x.x * scale), jnp.where(tiny, 0.0, x.y * scale), jnp.where(tiny, 0.0, x.z * scale)
-    )
+    scale = 1 / _sqrt(_where(tiny, 1.0, square))
+    return Vector3(_where(tiny, 1.0, x.x * scale), _where(tiny, 0.0, x.y * scale), _where(tiny, 0.0, x.z * scale))
 
 
 def _size(a: Reach, b: Reach) -> Scalar:
@@ -77,7 +85,7 @@ def _size(a: Reach, b: Reach) -> Scalar:
     size = sum(w for x in (a, b) for w, _ in (*x.along, *x.discs)) + a.ball + b.ball
     for x in (a, b):
         for p in x.points:
-            size = jnp.maximum(size, p.norm())
+            size = _maximum(size, p.norm())
     return size
 
 
@@ -86,23 +94,23 @@ def _best(a: Reach, b: Reach, d: Vector3, size: Scalar) -> Vector3:
 
     def step(now: tuple[Scalar, ...], rounding: Scalar) -> tuple[Any, None]:
         n = Vector3.of(now)
-        t = _unit(Vector3(jnp.abs(n.x) > 0.6, jnp.abs(n.x) <= 0.6, 0.0 * n.x).cross(n))
+        t = _unit(Vector3(_abs(n.x) > 0.6, _abs(n.x) <= 0.6, 0.0 * n.x).cross(n))
         u = n.cross(t)
         value, slope, bend = _rounded(a, b, d, n, rounding, size)
         g1, g2 = slope @ t, slope @ u
-        shift = jnp.abs(n @ slope) + 1e-6 * size
+        shift = _abs(n @ slope) + 1e-6 * size
         k11, k12, k22 = (bend @ t) @ t + shift, (bend @ t) @ u, (bend @ u) @ u + shift
         det = k11 * k22 - k12 * k12
         p1, p2 = (k22 * g1 - k12 * g2) / det, (k11 * g2 - k12 * g1) / det
-        long = jnp.sqrt(p1 * p1 + p2 * p2)
-        cap = jnp.minimum(1.0, 1.0 / jnp.where(long > 0, long, 1.0))
+        long = _sqrt(p1 * p1 + p2 * p2)
+        cap = _minimum(1.0, 1.0 / _where(long > 0, long, 1.0))
         best, most = n, value
         for length in STEPS:
             x = _unit(n + t * (p1 * cap * length) + u * (p2 * cap * length))
             there = _rounded(a, b, d, x, rounding, size, bends=False)[0]
             better = there > most
-            best = Vector3(*(jnp.where(better, y, z) for y, z in zip(x, best, strict=True)))
-            most = jnp.where(better, there, most)
+            best = Vector3(*(_where(better, y, z) for y, z in zip(x, best, strict=True)))
+            most = _where(better, there, most)
         return tuple(best), None
 
     start = tuple(jnp.asarray(x) for x in _unit(d))
@@ -135,7 +143,7 @@ def _rounded(
         for sign, pairs in ((1.0, shape.along), (-1.0, shape.discs)):
             for w, e in pairs:  # w sqrt(n.Q n), Q = e e' + soft, or 1 - e e' + soft
                 Qn = e * (e @ n) + n * soft if sign > 0 else n * (1 + soft) - e * (e @ n)
-                root = jnp.sqrt(Qn @ n)
+                root = _sqrt(Qn @ n)
                 value, slope = value - w * root, slope - Qn * (w / root)
                 if bends:
                     bend.one = bend.one + w / root * (soft if sign > 0 else 1 + soft)
@@ -146,8 +154,8 @@ def _rounded(
             reach = [(p @ n) * side for p in points]
             top = reach[0]
             for x in reach[1:]:
-                top = jnp.maximum(top, x)
-            weights = [jnp.exp((x - top) / heat) for x in reach]
+                top = _maximum(top, x)
+            weights = [_exp((x - top) / heat) for x in reach]
             total = sum(weights[1:], weights[0])
             shares = [x / total for x in weights]
             mean = points[0] * shares[0]
@@ -155,7 +163,7 @@ def _rounded(
                 mean = mean + p * s
             # the soft maximum is the weighted mean of n @ p plus an entropy term, which does not matter to the direction
             # since n has unit length
-            value, slope = value - (top + heat * jnp.log(total)), slope - mean * side
+            value, slope = value - (top + heat * _log(total)), slope - mean * side
             if bends:
                 bend.terms += [(s / heat, p - mean) for p, s in zip(points, shares, strict=True)]
     return value, slope, bend

@@ -16,6 +16,8 @@ from jaxmbs.model.forces.base import WORLD, Force, Scene
 from jaxmbs.model.joints import Joint
 from jaxmbs.model.kinds import Kind
 from jaxmbs.spatial import ZERO3, Vector3
+from jaxmbs.spatial.known import bare
+from jaxmbs.spatial.scalar import total
 from jaxmbs.study.outputs.base import Output, Scalar
 
 if TYPE_CHECKING:
@@ -73,7 +75,7 @@ class ElementForce(OfState):
                 on_body, on_joint, _ = action(acting, numbers, seen)
                 if self.part == "force":
                     return acts * next(iter(on_body.values())).force.norm(), True
-                square = sum(x * x for values in on_joint.values() for x in values)
+                square = bare(total(*(x * x for values in on_joint.values() for x in values)))
                 return acts * jnp.sqrt(jnp.where(square > 0, square, 1.0)) * (square > 0), True
         raise AssertionError(self.name)
 
