@@ -33,7 +33,8 @@ def struck(tree: Tree, v: Any, picks: Picks, closed: Picks) -> tuple[Any, Any]:
                 continue
             own = np.zeros(s.nv, bool)
             own[freedoms(s, a)] = True
-            rates = jnp.asarray(a.rates_after(numbers(tree, event, a), v[freedoms(s, a)]), dtype)
+            before = v[freedoms(s, a)]
+            rates = jnp.broadcast_to(jnp.asarray(a.rates_after(numbers(tree, event, a), before), dtype), before.shape)
             own = (now & ~shut if late else now) & own
             hit, after = hit | own, jnp.where(own, _placed(rates, s.nv, freedoms(s, a)), after)
     return hit, after

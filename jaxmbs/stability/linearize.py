@@ -134,7 +134,7 @@ def linearize(
     return _linearize(model, q, v, tau, t, mode, law=law, held=held, named=named, counts=counts)
 
 
-@compiles_itself("held")
+@compiles_itself("held", as_rows=False)
 def _rows(model: Model, q: Any, v: Any, t: Any, mode: Mode | None, *, held: tuple[int, ...]) -> Rows:
     return rows(model, q, v, t, mode, held)
 

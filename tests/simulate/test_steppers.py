@@ -179,8 +179,12 @@ def test_tolerance_of_each_instance_its_own():
     assert np.abs(forward - differences).max() < 1e-7 * np.abs(differences).max()
 
 
-def test_reverse_mode_with_checkpoints():
-    """The same gradient, less memory; without them, what the four stages of a step begin with and their accelerations."""
+def test_reverse_mode_with_checkpoints(monkeypatch):
+    """The same gradient, less memory; without them, what the four stages of a step begin with and their accelerations.
+
+    Asked of XLA, which tells how much memory it takes.
+    """
+    monkeypatch.setenv("JAXMBS_KERNELS", "loops")
     model = mbs.library.double_pendulum().build()
     used, found = [], []
     for levels in (None, 2):

@@ -36,11 +36,13 @@ def with_room(fn: F) -> F:
     return functools.wraps(fn)(wide)  # type: ignore[return-value]
 
 
-def compiles_itself(*static: str) -> Callable[[F], F]:
+def compiles_itself(*static: str, as_rows: bool = True) -> Callable[[F], F]:
     """Decorator: the function is one of `rows`, so that its batches are machine code in any program of JAX.
 
     static: names of arguments that are not arrays. Eager calls are compiled for the structure of the model. In an outer
     trace, whatever is not traced, such as the model, stays a number of the program; instances are remembered by it.
+    as_rows: False if what the function returns is partly known by structure and has to stay known in a trace; there it is a
+    part of whatever calls it.
     """
 
     def decorate(fn: F) -> F:
@@ -64,9 +66,9 @@ def compiles_itself(*static: str) -> Callable[[F], F]:
         @functools.wraps(fn)
         def wrapper(*args: Any, **kwargs: Any) -> Any:
             require_model(args[0] if args else kwargs.get("model"), fn.__name__)
-            if is_part_of_a_row():
+            if is_part_of_a_row() or not (as_rows or eager(args, kwargs)):
                 return traced(*args, **kwargs)
-            if not any(map(is_traced, jax.tree_util.tree_leaves((args, kwargs)))):
+            if eager(args, kwargs):
                 return jitted(*args, **kwargs)
             fixed, leaves, treedef = parts(args, kwargs)
             moving = [k for k, x in enumerate(leaves) if is_traced(x)]
@@ -89,6 +91,11 @@ def compiles_itself(*static: str) -> Callable[[F], F]:
         return wrapper  # type: ignore[return-value]
 
     return decorate
+
+
+def eager(*arguments: Any) -> bool:
+    """Whether nothing in the arguments is traced."""
+    return not any(map(is_traced, jax.tree_util.tree_leaves(arguments)))
 
 
 def _identity(x: Any) -> Any:
