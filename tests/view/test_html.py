@@ -36,7 +36,8 @@ def solution(values, times=(), index=()):
     """A solution with given q (..., rows, 2), such as a run would return."""
     q = np.asarray(values)
     t = np.broadcast_to(np.linspace(0, 1, q.shape[-2]), q.shape[:-1])
-    events = mbs.Events(np.asarray(times), np.asarray(index), np.zeros(len(times))) if len(times) else None
+    k = len(times)
+    events = mbs.Events(np.asarray(times), np.asarray(index), np.zeros(k), np.zeros(k, bool)) if k else None
     return mbs.Solution(t, q, 2 * q, None, events, np.zeros(q.shape[:-2], np.int32), 1e-9 * q[..., 0], *[None] * 5)
 
 
