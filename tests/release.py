@@ -3,8 +3,8 @@
 Writes a table after each stage: what passed, at which commit, how long it took. It is release.md beside this file, and one
 line on it goes into the README and the manual, between marks that are there for it. Stages may be run by themselves, on
 different days: they join the table as long as nothing but tests has changed since its first commit. Where tests of a stage
-failed because they were wrong themselves, or by chance, `-m tests.release STAGE --tests NAME ...` runs these again in it, and
-the row says both.
+failed because they were wrong themselves, or by chance, `-m tests.release STAGE --tests NAME ...` runs these again in it,
+and the row says both.
 """
 
 import os
