@@ -3,7 +3,8 @@
 Writes a table after each stage: what passed, at which commit, how long it took. It is release.md beside this file, and one
 line on it goes into the README and the manual, between marks that are there for it. Stages may be run by themselves, on
 different days: they join the table as long as nothing but tests has changed since its first commit. Where tests of a stage
-failed because they were wrong themselves, `-m tests.release STAGE --tests FILE ...` runs these files again in it.
+failed because they were wrong themselves, or by chance, `-m tests.release STAGE --tests NAME ...` runs these again in it,
+and the row says both.
 """
 
 import os
@@ -89,9 +90,9 @@ def again(row, here, tests, said):
     """The cells of a stage after files with tests of it have run once more: all that failed has to be in them, and pass."""
     before, *rest = row
     failed = re.findall(r"`([^`]+)`", before)
-    mended = FAILED not in said and failed and all(name.split("::")[0] in tests for name in failed)
+    mended = FAILED not in said and failed and all(name.startswith(tuple(tests)) for name in failed)
     before = before.replace(f"{FAILED} ", "")
-    return [f"{before}, mended at {here}: {said}" if mended else f"{FAILED} {before}; again at {here}: {said}", *rest]
+    return [f"{before}; again at {here}: {said}" if mended else f"{FAILED} {before}; again at {here}: {said}", *rest]
 
 
 def table(rows, tests=()):
