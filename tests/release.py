@@ -11,6 +11,7 @@ import os
 import platform
 import re
 import resource
+import shlex
 import subprocess
 import sys
 import time
@@ -43,7 +44,8 @@ def ran(target, tests=()):
     """(exit status, output, wall seconds, CPU seconds) of a make target; its output is shown as it comes."""
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     lines = []
-    command = ["make", "--no-print-directory", target, *([f"TESTS={' '.join(tests)}"] if tests else [])]
+    some = f"{'HOSTS' if target == 'test-hosts' else 'TESTS'}={shlex.join(tests)}"
+    command = ["make", "--no-print-directory", target, *([some] if tests else [])]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8") as run:
         for line in run.stdout:
             sys.stdout.write(line)
@@ -139,16 +141,14 @@ def tell():
 
 
 def main(arguments):
-    asked, _, tests = " ".join(arguments).partition("--tests")
-    rows, failed = [], False
-    for key in asked.split() or STAGES:
+    place = arguments.index("--tests") if "--tests" in arguments else len(arguments)
+    asked, tests, failed = arguments[:place], arguments[place + 1 :], False
+    for key in asked or STAGES:
         name, target = STAGES[key]
-        status, output, wall, cpu = ran(target, tests.split())
+        status, output, wall, cpu = ran(target, tests)
         failed |= status != 0
-        rows = [(name, outcome(status, output), wall, cpu)]
-        TABLE.write_text(
-            table(rows, tests.split()), encoding="utf-8"
-        )  # what is known stays if a later stage is stopped
+        text = table([(name, outcome(status, output), wall, cpu)], tests)
+        TABLE.write_text(text, encoding="utf-8")  # what is known stays if a later stage is stopped
         tell()
     print(TABLE.read_text(encoding="utf-8"))
     return int(failed)
