@@ -77,7 +77,7 @@ def test_the_reference_is_that_of_the_code():
     for name, x in vars(public).items():
         assert name.startswith("_") or inspect.ismodule(x) or f"## mbs.{name}\n" in everything
     assert " at 0x" not in everything and "<function" not in everything and "ForwardRef" not in everything
-    assert "    dt: float = 0.001,\n" in api["simulate"] and "### Model.q_slice" in api["model"]
+    assert "    dt: float | None = None,\n" in api["simulate"] and "### Model.q_slice" in api["model"]
     keys = reference.keys()
     assert "| `stroke` | number > 0 | m | required | extension at which the push ends |" in keys
     assert "## jaxmbs study\n" in reference.commands() and "--precision" in reference.commands()
