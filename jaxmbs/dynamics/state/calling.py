@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxmbs.batching.row_programs.public import is_part_of_a_row, rows
+from jaxmbs.dynamics.state.programs import Opaque
 from jaxmbs.model import Model, ModelError
 from jaxmbs.model.parameters import is_traced
 
@@ -76,6 +77,7 @@ def compiles_itself(*static: str, as_rows: bool = True) -> Callable[[F], F]:
             key = (tuple(fixed.items()), treedef, tuple(map(_identity, still)))
             found = instances.get(key)
             if found is None:
+                still = [np.array(x) if isinstance(x, np.ndarray) else x for x in still]  # others may write to theirs
 
                 def instance(*xs: Any) -> Any:
                     whole = list(still)
@@ -83,9 +85,13 @@ def compiles_itself(*static: str, as_rows: bool = True) -> Callable[[F], F]:
                         whole[k] = x
                     return traced(**treedef.unflatten(whole), **fixed)
 
-                found = instances[key] = rows(functools.wraps(fn)(instance)), still
-                while len(instances) > MOST:
-                    instances.popitem(last=False)
+                found = rows(functools.wraps(fn)(instance)), still
+                if not any(
+                    isinstance(x, Opaque) for x in fixed.values()
+                ):  # one holds values of the trace in which it is
+                    instances[key] = found
+                    while len(instances) > MOST:
+                        instances.popitem(last=False)
             return found[0](*(leaves[k] for k in moving))
 
         return wrapper  # type: ignore[return-value]

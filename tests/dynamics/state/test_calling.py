@@ -74,6 +74,9 @@ def test_numbers_that_change_in_place_are_seen_in_a_batch(arm):
     v[0] = 3.0
     want = [mbs.forward_dynamics(arm, x, v) for x in q]
     assert relative(mapped(), jnp.stack(want)) < 1e-13 and relative(at_rest, mapped()) > 0.1
+    # an instance of the first numbers, traced anew for another dtype, has them still
+    again = jax.vmap(lambda q: mbs.forward_dynamics(arm, q, np.zeros(2)))(q.astype(jnp.float32))
+    assert relative(again, at_rest) < 1e-5
 
 
 def test_a_batch_in_any_program_of_jax_is_machine_code(arm, monkeypatch):
