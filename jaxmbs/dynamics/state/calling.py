@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxmbs.batching.row_programs.public import is_part_of_a_row, rows
-from jaxmbs.dynamics.state.programs import Opaque
+from jaxmbs.dynamics.state.programs import Program
 from jaxmbs.model import Model, ModelError
 from jaxmbs.model.parameters import is_traced
 
@@ -86,9 +86,8 @@ def compiles_itself(*static: str, as_rows: bool = True) -> Callable[[F], F]:
                     return traced(**treedef.unflatten(whole), **fixed)
 
                 found = rows(functools.wraps(fn)(instance)), still
-                if not any(
-                    isinstance(x, Opaque) for x in fixed.values()
-                ):  # one holds values of the trace in which it is
+                # a function of the user may hold values of the trace that it belongs to
+                if not any(callable(x) and not isinstance(x, Program) for x in fixed.values()):
                     instances[key] = found
                     while len(instances) > MOST:
                         instances.popitem(last=False)
