@@ -66,6 +66,7 @@ bench: $(STAMP)  ## speed beside all peers, kept as this machine's baseline and 
 	$(BIN)/python -m pip install -q -e '.[bench]'
 	$(BIN)/jaxmbs bench --keep
 	$(BIN)/python -m benchmarks.plots
+	$(BIN)/python -m benchmarks.page
 
 bench-gpu: $(STAMP)  ## the same on a GPU (JAX with CUDA is installed first)
 	$(BIN)/python -m pip install -q -e '.[bench]' 'jax[cuda12]'
