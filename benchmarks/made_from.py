@@ -61,12 +61,18 @@ def code(files: tuple[str, ...], root: Path = ROOT) -> str:
     """A digest of the code in all files that match the patterns; comments, docstrings and layout do not count."""
     found = hashlib.sha256()
     for path in sorted({path for pattern in files for path in root.glob(pattern)}):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        for node in ast.walk(tree):
-            if isinstance(node, DOCUMENTED) and ast.get_docstring(node):
-                node.body = node.body[1:]
-        found.update(f"{path.relative_to(root).as_posix()}\n{ast.dump(tree)}\n".encode())
+        statements = without_words(path.read_text(encoding="utf-8"))
+        found.update(f"{path.relative_to(root).as_posix()}\n{statements}\n".encode())
     return found.hexdigest()[:16]
+
+
+def without_words(text: str) -> str:
+    """What Python executes of a module: its syntax tree without docstrings; comments and layout are in no tree."""
+    tree = ast.parse(text)
+    for node in ast.walk(tree):
+        if isinstance(node, DOCUMENTED) and ast.get_docstring(node):
+            node.body = node.body[1:]
+    return ast.dump(tree)
 
 
 def made_from(table: Path) -> dict[str, Any]:

@@ -2,9 +2,9 @@
 
 Writes a table after each stage: what passed, at which commit, how long it took. It is release.md beside this file, and one
 line on it goes into the README and the manual, between marks that are there for it. Stages may be run by themselves, on
-different days: they join the table as long as nothing but tests has changed since its first commit. Where tests of a stage
-failed because they were wrong themselves, or by chance, `-m tests.release STAGE --tests NAME ...` runs these again in it,
-and the row says both.
+different days: they join the table as long as only tests, pages, comments and docstrings have changed since its first
+commit. Where tests of a stage failed because they were wrong themselves, or by chance,
+`-m tests.release STAGE --tests NAME ...` runs these again in it, and the row says both.
 """
 
 import os
@@ -18,10 +18,12 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
+from benchmarks.made_from import without_words
+
 ROOT = Path(__file__).parent.parent
 TABLE = Path(__file__).with_name("release.md")
 PAGES = {"README.md": "tests/release.md", "docs/index.md": "../tests/release.md"}  # and the table as seen from there
-APART = ("tests", "Makefile", "CONTRIBUTING.md", "CHANGELOG.md", *PAGES)  # what may change on the way; of pages, a line
+APART = ("tests", "benchmarks", "docs", "Makefile")  # may change on the way, as may pages, comments and docstrings
 FAILED = "**failed**"
 BEGIN, END = "<!-- last release check -->", "<!-- end -->"
 STAGES = {
@@ -67,21 +69,26 @@ def outcome(status, output):
 
 
 def unchanged(since, until=None):
-    """Whether nothing but tests and lines written here has changed between two commits; until = None: the work tree."""
-    command = ["git", "diff", "--quiet", since, *([until] if until else []), "--", ".", *(f":!{x}" for x in APART)]
-    if subprocess.run(command, cwd=ROOT, check=False).returncode:
+    """Whether only tests, pages, comments and docstrings differ between two commits; until = None: the work tree."""
+    try:
+        names = git("diff", "--name-only", since, *([until] if until else []), "--", ".", *(f":!{x}" for x in APART))
+    except subprocess.CalledProcessError:  # a commit that this clone lacks
         return False
-    pages = [[told(page(name, revision), "") for name in PAGES] for revision in (since, until)]
-    return pages[0] == pages[1]
+    code = [name for name in names.splitlines() if not name.endswith(".md")]
+    return all(name.endswith(".py") and statements(name, since) == statements(name, until) for name in code)
 
 
-def page(name, revision):
-    """The text of a page in a commit; revision = None: in the work tree."""
-    return git("show", f"{revision}:{name}") if revision else (ROOT / name).read_text(encoding="utf-8").strip()
+def statements(name, revision):
+    """What Python executes of a file in a commit, None if it is not there; revision = None: in the work tree."""
+    if revision:
+        listed = git("ls-tree", "--name-only", revision, "--", name)
+        return without_words(git("show", f"{revision}:{name}")) if listed else None
+    path = ROOT / name
+    return without_words(path.read_text(encoding="utf-8")) if path.exists() else None
 
 
 def before():
-    """{stage: its cells} of earlier stages, if nothing but tests has changed since the first of their commits."""
+    """{stage: its cells} of earlier stages, if only tests and words have changed since the first of their commits."""
     text = TABLE.read_text(encoding="utf-8") if TABLE.exists() else ""
     rows = [[x.strip() for x in row.strip("|").split(" | ")] for row in text.splitlines()[6:]]
     same = bool(rows) and all(unchanged(commit, "HEAD") for commit in {row[2] for row in rows})
@@ -104,7 +111,8 @@ def table(rows, tests=()):
     machine = f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores"
     head = (
         f"# The last run of everything\n\nWritten by `make test-release` on {datetime.now(UTC):%Y-%m-%d}; its commits "
-        f"differ in tests alone.{changed} The last stage ran on {machine}, Python {platform.python_version()}.\n\n"
+        f"differ in tests, pages, comments and docstrings alone.{changed} The last stage ran on {machine}, Python "
+        f"{platform.python_version()}.\n\n"
         "| stage | outcome | commit | minutes | CPU minutes |\n|---|---|---|---|---|\n"
     )
     for name, said, wall, cpu in rows:

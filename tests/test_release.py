@@ -82,7 +82,7 @@ def test_failed_tests_are_named():
     )
 
 
-def test_only_tests_and_what_the_check_writes_may_change(monkeypatch, tmp_path):
+def test_only_tests_and_words_may_change(monkeypatch, tmp_path):
     """Between the commits of stages that join one table."""
     monkeypatch.setattr(release, "ROOT", tmp_path)
     for folder in ("tests", "docs"):
@@ -97,13 +97,17 @@ def test_only_tests_and_what_the_check_writes_may_change(monkeypatch, tmp_path):
         release.git("-c", "user.name=a", "-c", "user.email=a@b.c", "commit", "-q", "-m", "m")
         return release.git("rev-parse", "HEAD")
 
-    first = committed(**{"a.py": "x"})
+    first = committed(**{"a.py": "x = 1\n"})
     line = committed(**{"README.md": "other", "tests/release.md": "x"})
     assert release.unchanged(first, line) and release.unchanged(line) and not release.unchanged("0123456", line)
     assert release.unchanged(first, committed(**{"tests/b.py": "y"}))
-    assert not release.unchanged(line, committed(**{"a.py": "y"}))
-    (tmp_path / "README.md").write_text(f"A page.{release.BEGIN}{release.END}", encoding="utf-8")
+    words = committed(**{"a.py": '"""What x is."""\n\nx = 1  # one\n', "README.md": "A page."})
+    assert release.unchanged(first, words)
+    (tmp_path / "a.py").write_text("x = 2\n", encoding="utf-8")
     assert not release.unchanged("HEAD")
+    assert not release.unchanged(line, committed(**{"a.py": "x = 2\n"}))
+    assert not release.unchanged(words, committed(**{"a.py": "x = 1\n", "pyproject.toml": "y"}))
+    assert not release.unchanged(words, committed(**{"pyproject.toml": "z", "b.py": "x = 1\n"}))
 
 
 def test_shares_of_the_default_tests_are_all_of_them(monkeypatch):
