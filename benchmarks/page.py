@@ -1,50 +1,38 @@
-"""python -m benchmarks.page: puts this machine's saved results into the table of docs/performance.md."""
+"""python -m benchmarks.page: puts the saved results of this machine into the tables of the manual's pages."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks import suite
+from benchmarks import solvers, suite
 
-PAGE = Path(__file__).parent.parent / "docs" / "performance.md"
-FIRST, LAST = "| function | robot |", "|"  # the lines of the table: from the one that begins so, while they begin so
-ROWS = {  # function, robot, precision and batch, with the words of the page
-    ("forward dynamics", "arm7", "float64", 1): (),
-    ("forward dynamics", "arm7", "float64", 64): (),
-    ("forward dynamics", "arm7", "float64", 1024): (),
-    ("forward dynamics", "arm7", "float64", 65536): (),
-    ("forward dynamics", "arm7", "float32", 65536): (),
-    ("forward dynamics", "humanoid30", "float64", 65536): (),
-    ("forward dynamics", "chain100", "float64", 4096): (),
-    ("inverse dynamics", "humanoid30", "float64", 8192): (),
-    ("mass matrix", "humanoid30", "float64", 8192): (),
-    ("forward dynamics, every mass and inertia its own", "arm7_skewed", "float64", 65536): ("arm7, no zeros",),
-    ("vector-Jacobian product of forward dynamics", "humanoid30", "float64", 8192): (),
-    ("derivatives of forward dynamics", "arm7", "float64", 8192): (),
-    ("rollout, one evaluation of the dynamics", "arm7", "float64", 2048): (),
-    ("constrained dynamics", "windows1", "float64", 65536): ("four-bar linkage",),
-    ("constrained dynamics", "windows6", "float64", 65536): ("six loops, 13 rods",),
-    ("a sample of the study of a stage separation", "stage_separation", "float64", 8320): ("stage separation",),
-    ("a sample of a study with events", "solar_array_deployment", "float64", 2080): ("solar array of two wings",),
+DOCS = Path(__file__).parent.parent / "docs"
+ROBOTS = {  # as the page calls them
+    "arm7_skewed": "arm7, no zeros",
+    "windows1": "four-bar linkage",
+    "windows6": "six loops, 13 rods",
+    "stage_separation": "stage separation",
+    "solar_array_deployment": "solar array of two wings",
 }
-NOT_COMPARED = ("brax", "frax", "MJX")  # in the table; the page says what they took
+APART = ("brax", "frax", "MJX")  # in a sentence of the page, not in its table
 
 
-def _ratio(x: float) -> str:
-    return f"{x:.0f}×" if x >= 10 else f"{x:.1f}×"
+def speeds(rows: list[dict[str, Any]]) -> list[tuple[str, ...]]:
+    """Rows of the table of docs/performance.md, from what `jaxmbs bench --keep` saved."""
+    return [_speed(row) for row in rows]
 
 
-def line(row: dict[str, Any], robot: str) -> str:
-    """One row of the table, from what `jaxmbs bench --keep` saved."""
+def _speed(row: dict[str, Any]) -> tuple[str, ...]:
     case, times = row["case"], {name: found[0] for name, found in row["times"].items()}
-    own = times.pop("jaxmbs")
-    others = [f"{k} {x:,.0f} ({_ratio(x / own)})" for k, x in times.items() if k not in NOT_COMPARED]
+    own, robot = times.pop("jaxmbs"), str(case["robot"])
+    others = [f"{name} {x:,.0f} ({_ratio(x / own)})" for name, x in times.items() if name not in APART]
     limit, errors = row.get("limit"), list(row["errors"].values())
-    cells = (
+    return (
         case["function"],
-        robot,
+        ROBOTS.get(robot, robot),
         case["dtype"],
         f"{case['batch']:,}",
         f"{own:,.0f}",
@@ -53,27 +41,36 @@ def line(row: dict[str, Any], robot: str) -> str:
         f"{row['first_call']:.1f} s",
         f"{max(errors):.0e}".replace("e-0", "e-") if errors else "–",
     )
-    return f"| {' | '.join(cells)} |"
 
 
-def table(saved: Path) -> list[str]:
-    """The lines of the page's table below its head."""
-    rows = {
-        (r["case"]["function"], r["case"]["robot"], r["case"]["dtype"], r["case"]["batch"]): r
-        for r in json.loads(saved.read_text(encoding="utf-8"))["rows"]
-    }
-    return [line(rows[key], *(words or (key[1],))) for key, words in ROWS.items()]
+def _ratio(x: float) -> str:
+    return f"{x:.0f}×" if x >= 10 else f"{x:.1f}×"
 
 
-def written(page: str, saved: Path) -> str:
-    """The page with its table made anew."""
+def rewritten(page: str, rows: Sequence[Sequence[str]], cells: int) -> str:
+    """The page with those lines of its tables made anew whose first cells are those of a row."""
+    made = {tuple(row[:cells]): f"| {' | '.join(row)} |" for row in rows}
     lines = page.splitlines()
-    start = next(i for i, text in enumerate(lines) if text.startswith(FIRST)) + 2
-    end = next(i for i in range(start, len(lines)) if not lines[i].startswith(LAST))
-    return "\n".join([*lines[:start], *table(saved), *lines[end:]]) + "\n"
+    return "\n".join(made.get(tuple(x.strip("| ").split(" | ")[:cells]), x) for x in lines) + "\n"
+
+
+def pages() -> dict[Path, str]:
+    """The pages with tables of saved results, and their texts with these tables made anew."""
+
+    def made(name: str, saved: Path, key: str, lines: Any, cells: int) -> tuple[Path, str]:
+        rows = json.loads(saved.read_text(encoding="utf-8"))[key]
+        return DOCS / name, rewritten((DOCS / name).read_text(encoding="utf-8"), lines(rows), cells)
+
+    machine = sorted(suite.RESULTS.glob("*-cores-cpu.json"))[-1]
+    return dict(
+        (
+            made("performance.md", machine, "rows", speeds, 4),
+            made("theory/formulas.md", solvers.RESULTS, "problems", solvers.summary, 1),
+        )
+    )
 
 
 if __name__ == "__main__":
-    found = sorted(suite.RESULTS.glob("*-cores-*cpu.json"))[-1]
-    PAGE.write_text(written(PAGE.read_text(encoding="utf-8"), found), encoding="utf-8")
-    print(PAGE)
+    for path, text in pages().items():
+        path.write_text(text, encoding="utf-8")
+        print(path)

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from benchmarks import generated, limits, made_from, peers, solvers, suite
+from benchmarks import generated, limits, page, peers, solvers, suite
 
 
 @pytest.mark.slow
@@ -114,10 +114,15 @@ def test_absent_peers_name_the_remedy(monkeypatch):
         peers.imported("no_such_library")
 
 
-def test_the_sums_of_solvers_are_those_of_the_manual():
+def test_tables_of_the_manual_are_those_of_the_saved_results():
+    """`python -m benchmarks.page` writes them; every row of the table of speeds is one of the saved ones."""
+    for path, text in page.pages().items():
+        assert path.read_text(encoding="utf-8") == text
+    lines = text.splitlines()
     rows = json.loads(solvers.RESULTS.read_text(encoding="utf-8"))["problems"]
-    page = (made_from.ROOT / "docs" / "theory" / "formulas.md").read_text(encoding="utf-8")
-    assert all(f"| {' | '.join(line)} |" in page for line in solvers.summary(rows))
+    assert all(f"| {' | '.join(line)} |" in lines for line in solvers.summary(rows))
+    other = page.rewritten("| a | b | 1 |\n| a | c | 1 |\n", [["a", "c", "2"], ["d", "b", "3"]], 2)
+    assert other == "| a | b | 1 |\n| a | c | 2 |\n"
 
 
 def test_a_solver_that_claims_an_optimum_wrongly_is_called_so():
