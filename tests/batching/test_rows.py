@@ -13,6 +13,8 @@ import jaxmbs as mbs
 from jaxmbs.batching.row_programs.instance import inside
 from jaxmbs.batching.row_programs.lowering import obstacle
 
+from . import compositions
+
 
 @pytest.fixture(autouse=True)
 def with_machine_code(monkeypatch):
@@ -166,6 +168,13 @@ def test_transformations_give_what_they_give_without_it(how):
     for a, b in zip(jax.tree_util.tree_leaves(found), jax.tree_util.tree_leaves(wanted), strict=True):
         assert np.shape(a) == np.shape(b) and jnp.result_type(a) == jnp.result_type(b)
         np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-13)
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered in cast")
+@pytest.mark.parametrize("seed", [6, *(pytest.param(k, marks=pytest.mark.slow) for k in range(60) if k != 6)])
+def test_random_compositions_of_transformations(seed):
+    """One alone, or those between two: python -m tests.batching.compositions FROM TO."""
+    assert not compositions.failures(seed)
 
 
 def test_a_batch_is_one_call_of_machine_code():
