@@ -301,8 +301,9 @@ def _differs(got, want, near=None):
     finite = np.isfinite(b)
     allowed = DIGITS[a.dtype.name] * max(1.0, float(np.max(np.abs(b[finite]), initial=0.0)))
     if near is not None:
-        allowed += 30 * float(np.max(np.abs(np.asarray(near) - b), initial=0.0, where=finite))
-    error = float(np.max(np.abs(a - b), initial=0.0, where=finite))
+        allowed += 30 * float(np.max(np.abs(np.asarray(near)[finite] - b[finite]), initial=0.0))
+    with np.errstate(invalid="ignore"):
+        error = float(np.max(np.abs(a - b), initial=0.0, where=finite))
     same = error <= allowed and np.array_equal(a[~finite], b[~finite], equal_nan=True)
     return None if same else (error, allowed, a, b)
 
