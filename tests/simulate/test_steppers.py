@@ -301,16 +301,18 @@ def test_steady_precession_over_a_hundred_turns():
 
 @pytest.mark.slow
 def test_a_million_symplectic_steps_of_ten_links():
-    """Ten windows of its energy are equally wide, however long it runs."""
+    """The energy stays in a band that is as wide in the second half of the run as in the first. How wide it is in a window
+    depends on the motion, which is chaotic: windows of one motion differ by a factor of five, hence the mean of eight."""
     model = mbs.library.chain(10).build()
 
     def energies(q):
         run = mbs.simulate(model, q, np.zeros(10), 2000.0, 2e-3, method=Variational(6), save_every=1000)
         return run.energy_error, run.energy_exchanged, run.status
 
-    error, exchanged, status = (np.asarray(x[0]) for x in mbs.jit(energies, in_axes=0)(jnp.full((1, 10), 0.3)))
-    bands = np.ptp(error[1:].reshape(10, -1), axis=1)
-    assert status == 0 and bands.max() < 2 * bands.min() and np.abs(error).max() < 1e-3 * exchanged
+    q = jnp.full((8, 10), 0.3) + 1e-6 * jnp.arange(8)[:, None]
+    error, exchanged, status = (np.asarray(x) for x in mbs.jit(energies, in_axes=0)(q))
+    first, second = np.ptp(error[:, 1:].reshape(8, 2, 5, -1), axis=3).mean(axis=(0, 2))
+    assert not status.any() and 0.7 < second / first < 1.4 and (np.abs(error).max(1) < 5e-4 * exchanged).all()
 
 
 @pytest.mark.slow
