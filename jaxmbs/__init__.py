@@ -1,12 +1,12 @@
 """jaxmbs: rigid multibody dynamics in JAX, for batches of different mechanisms.
 
-Arguments that mean the same everywhere: `model`, from `Mechanism.build`; q (nq,), coordinates of the joints [m, rad,
-quaternions w, x, y, z]; v (nv,), velocities [m/s, rad/s]; a (nv,), accelerations [m/s², rad/s²]; tau (nv,), generalized
-forces along v [N, N m]; t, the time [s]; mode, locks and switches from `Model.mode`, None for none. In signatures they are
-Coordinates, Rates, Accelerations and GeneralizedForces: arrays of JAX or NumPy or lists of numbers; what comes out has its
-axes in brackets, Float[jax.Array, "nv nv"]. Arrays are one instance: `jax.vmap`, or `mbs.jit(fn, in_axes=...)`, makes the
-batch. Results have the dtype of q and v. Functions of users take (model, t, q, v) in this order. Errors are ModelError and
-name the element and the remedy.
+These arguments mean the same everywhere: `model`, from `Mechanism.build`; q (nq,), coordinates of the joints [m, rad,
+quaternions w, x, y, z]; v (nv,), velocities [m/s, rad/s]; a (nv,), accelerations [m/s², rad/s²]; tau (nv,),
+generalized forces along v [N, N m]; t, the time [s]; mode, locks and switches from `Model.mode`, None for none. In
+signatures q, v, a and tau have the types Coordinates, Rates, Accelerations and GeneralizedForces: JAX or NumPy arrays
+or lists of numbers. The type of a result names its axes: Float[jax.Array, "nv nv"]. Arrays describe one instance;
+`jax.vmap`, or `mbs.jit(fn, in_axes=...)`, computes a batch. Results have the dtype of q and v. User-defined functions
+take (model, t, q, v) in this order. Errors are raised as ModelError, whose message names the element and the remedy.
 """
 
 from typing import TYPE_CHECKING

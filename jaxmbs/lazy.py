@@ -10,9 +10,9 @@ from typing import Any
 
 
 class Lazy(ModuleType):
-    """A package whose names are those of its file `public.py`, imported at the first use of one."""
+    """A package whose names come from its file `public.py`, which is imported when one of them is first used."""
 
-    shadowing: frozenset[str]  # public names that are also those of a file or folder of the package, and go before it
+    shadowing: frozenset[str]  # public names that take precedence over a file or folder of the same name
 
     def __setattr__(self, name: str, value: Any) -> None:
         if not (name in self.shadowing and isinstance(value, ModuleType)):
@@ -36,7 +36,7 @@ class Lazy(ModuleType):
 
 
 def lazy(package: str, *shadowing: str) -> None:
-    """Make a package, which is being imported, a lazy one."""
+    """Make a package lazy while it is being imported."""
     module = sys.modules[package]
     vars(module)["shadowing"] = frozenset(shadowing)
     module.__class__ = Lazy

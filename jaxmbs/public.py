@@ -1,4 +1,4 @@
-"""The public names: what `jaxmbs.NAME` finds."""
+"""The public names of the package, available as `jaxmbs.NAME`."""
 
 import warnings as _warnings
 from typing import Any as _Any
@@ -106,7 +106,7 @@ from jaxmbs.view import view as view
 
 
 def __getattr__(name: str) -> _Any:
-    """A name that has moved to `jaxmbs.textbook`."""
+    """Return, with a warning, a name that has moved to `jaxmbs.textbook`."""
     if name.startswith("_") or name not in (*vars(textbook), "hinge_reactions"):
         raise AttributeError(f"module 'jaxmbs' has no attribute {name!r}")
     _warnings.warn(f"mbs.{name} is mbs.textbook.{name} now", DeprecationWarning, stacklevel=3)

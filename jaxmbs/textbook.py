@@ -1,9 +1,9 @@
-"""Formulations of the literature, and formulas written out.
+"""Formulations from the literature, and formulas written out.
 
 Equations of motion from configuration matrices, augmented bodies and graph matrices, bond graphs, and the equations of a
-mechanism as text, Python or C. They compute the same numbers as `mbs.forward_dynamics` and the functions beside it, by the
-formulas of a book or a paper, which their docstrings cite; the tests compare them with one another. For simulation take the
-functions of `jaxmbs` itself, which are faster.
+mechanism as text, Python or C. They compute the same numbers as `mbs.forward_dynamics` and similar functions, but by
+the formulas of a book or a paper, which their docstrings cite; the tests compare them with one another. For simulation
+use the functions of `jaxmbs` itself, which are faster.
 """
 
 import functools as _functools

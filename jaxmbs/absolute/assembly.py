@@ -25,8 +25,8 @@ from jaxmbs.model.structure import Structure
 
 
 class Assembled(NamedTuple):
-    """The system of equations with the rows of the bodies, the drives of the tree joints (see `loads`), and the frames of
-    the joints (None in a plane)."""
+    """The system of equations with the bodies, the drives of the tree joints (see `loads`) and the frames of the joints
+    (None in a plane)."""
 
     system: System
     bodies: Body
@@ -62,7 +62,7 @@ def assembled(state: State, tau: jax.Array | None, base: MovingBase | None, plan
 
 
 def unloaded(s: Structure, values: Values, bodies: Body) -> System:
-    """The system for given rows of bodies, without a state of the tree, and with F = 0."""
+    """The system for given bodies, without a state of the tree and with F = 0."""
     n, dtype = len(s.links), bodies.r.dtype
     rows, _ = space.joint_rows(arcs(s), s, values, bodies)
     mass, _, J = inertias(s, values, dtype)
@@ -105,7 +105,7 @@ def _system(
 
 
 def _carried(s: System, acceleration: jax.Array) -> System:
-    """The system for a moving world: its columns times its acceleration move to the right-hand side [Y 2.3]."""
+    """The system for a moving world: the world's columns times its acceleration move to the right-hand side [Y 2.3]."""
     target = s.target
     for column, side in enumerate((s.near, s.far)):
         on_world = np.array([end[column] < 0 for end in s.ends])

@@ -37,7 +37,7 @@ def inertias(s: Structure, values: Values, dtype: Any) -> tuple[jax.Array, jax.A
 
 
 def lacks_inertia(s: Structure, values: Values, axes: Sequence[int] | None = None) -> bool:
-    """Whether some M_i is singular by structure: no mass, or no inertia about an axis of the body (in a plane: axes[i])."""
+    """Whether some M_i is structurally singular: no mass, or no inertia about a body axis (in a plane: axes[i])."""
     found = False
     for i, b in enumerate(s.links):
         J = tuple(values[f"{b.body}.inertia"])[:3]
@@ -99,7 +99,7 @@ def loads(state: State, tree: Tree, tau: jax.Array | None) -> tuple[jax.Array, j
 
 
 def _drives(tree: Tree, along: jax.Array) -> jax.Array:
-    """Per joint, the wrench W = S y with S' W = the generalized forces: the one of least norm, in the span of S."""
+    """Per joint, the wrench W of least norm with S' W = the generalized forces; it is in the span of S: W = S y."""
     n, arc = tree.graph.n, tree.arc
     place = np.concatenate([np.arange(c) for c in np.bincount(arc, minlength=n)]).astype(int)
     most = int(place.max()) + 1

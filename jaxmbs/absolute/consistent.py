@@ -30,11 +30,12 @@ def consistent(
 ) -> tuple[Pose, Float[jax.Array, "n 6"], Float[jax.Array, " equations"]]:
     """The poses and velocities nearest to the given ones that satisfy the equations of all joints [Y 2.36].
 
-    The equations of index 1 keep accelerations only, so that both must hold at the start: residual = 0 and Q X' = 0.
-    poses: of the body frames, positions (n, 3) and rotations (n, 3, 3) or quaternions (n, 4), in the order of
-    model.body_names; velocities X' (n, 6) as from `coordinates`, None for rest. Nearest in the metric of M, by Newton
-    steps M d = Q' mu, Q d = -residual; solver: as in `accelerations`. Returns (poses, X', residual (equations,) [m,
-    rad]): large if the steps do not converge. Raises ModelError as `system` does, and for wrong shapes.
+    The equations of index 1 constrain accelerations only, so that residual = 0 and Q X' = 0 must hold at the start.
+    poses: those of the body frames, positions (n, 3) and rotations (n, 3, 3) or quaternions (n, 4), in the order of
+    model.body_names; velocities X' (n, 6) as from `coordinates`, None for zero. "Nearest" is in the metric of M, by
+    Newton steps M d = Q' mu, Q d = -residual; solver: as in `accelerations`. Returns (poses, X', residual (equations,)
+    [m, rad]); the residual is large if the steps do not converge. Raises ModelError as `system` does, and for wrong
+    shapes.
 
     >>> model = mbs.library.crank_slider().build()
     >>> poses, _ = mbs.absolute.coordinates(model, [0.1, -0.1, 0.0])
@@ -87,7 +88,7 @@ def _consistent(model: Model, position: Any, rotation: Any, velocities: Any, *, 
 
 
 def _rotation(d: jax.Array) -> jax.Array:
-    """Rotations (n, 3, 3) by small vectors d (n, 3), to third order; orthogonal for every d (Cayley)."""
+    """Rotations (n, 3, 3) by small vectors d (n, 3), with an error of third order; orthogonal for every d (Cayley)."""
     c = d / 2
     zero = jnp.zeros_like(c[:, 0])
     x, y, z = c.T

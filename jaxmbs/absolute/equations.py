@@ -18,7 +18,7 @@ from jaxmbs.model.shapes import Float
 
 
 class Body(NamedTuple):
-    """Rows of bodies: centre of mass r, axes A, angular velocity omega (body axes), velocity v of the centre of mass.
+    """A batch of bodies: centres of mass r, axes A, angular velocities omega (body axes), velocities v of the centres.
 
     Space: (e, 3), (e, 3, 3), (e, 3), (e, 3). Plane: (e, 2), (e, 2, 2), (e,), (e, 2).
 
@@ -39,7 +39,7 @@ class Body(NamedTuple):
 
 
 class Equation(NamedTuple):
-    """Q_i, Q_j (e, 6) or (e, 3), b (e,), and residual (e,), whose second derivative is the equation.
+    """Q_i, Q_j (e, 6) or (e, 3), b (e,), and residual (e,): the equation says that its second time derivative is zero.
 
     The residual is in m, or in rad for small rotations.
 
@@ -60,8 +60,8 @@ def point_plane(
 ) -> Equation:
     """A point of body j stays in a plane of body i [Y 2.22].
 
-    n, p (e, 3): normal and a point of the plane, in axes of i, p from its centre of mass; rho (e, 3): the point, in axes of
-    j, from its centre of mass. The multiplier is the force on j along n [N].
+    n, p (e, 3): the normal and a point of the plane, in axes of i, p from the centre of mass of i; rho (e, 3): the point of
+    j, in axes of j, from the centre of mass of j. The multiplier is the force on j along n [N].
 
     >>> still, x = jnp.zeros((1, 3)), jnp.array([[1.0, 0.0, 0.0]])
     >>> body = mbs.absolute.Body(still, jnp.eye(3)[None], still, still)
@@ -99,10 +99,11 @@ def relative_rotation(i: Body, j: Body, n: Float[jax.Array, "e 3"], turned: Floa
 
 
 def small_rotation(C: jax.Array, G: jax.Array) -> jax.Array:
-    """Small rotation (e, 3) contained in C (e, 3, 3), in the axes to which C transforms: the sum of u x (C u) over
-    directions u.
+    """Small rotation (e, 3) of the rotation matrix C (e, 3, 3), in the axes to which C transforms: the sum of u x (C u)
+    over some vectors u.
 
-    G: the sum of u u' over these directions: a a' for one axis a that C keeps, half the unit matrix for all directions.
+    G: the sum of u u' over these vectors: a a' to turn only one axis a back into place, half the unit matrix to turn all
+    directions back.
     """
     M = C @ G
     return jnp.stack([M[:, 2, 1] - M[:, 1, 2], M[:, 0, 2] - M[:, 2, 0], M[:, 1, 0] - M[:, 0, 1]], axis=1)
@@ -113,8 +114,8 @@ def constant_angle(
 ) -> Equation:
     """u (e, 3), fixed in i, and w (e, 3), fixed in j, keep the angle between them: u . w = cosine (e,).
 
-    This is the equation of a universal joint. The relative rotation about n = w x u would have to be zero at every instant,
-    but n is fixed in neither body; with n fixed in one of them, (2.28) becomes a nonholonomic constraint, which is not the
+    This is the equation of a universal joint: the relative angular velocity has no component along n = w x u, which is
+    fixed in neither body. With n fixed in one of them, (2.28) would be a nonholonomic constraint, which is not the
     derivative of any function of the orientations, so that the axes would drift apart. The multiplier is the torque on j
     along w x u [N m].
 

@@ -36,7 +36,7 @@ class Vertices(NamedTuple):
 
 
 def vertices(s: System, border: Sequence[int] = ()) -> Vertices:
-    """The tree of a system, without the arcs of the border.
+    """The tree of a system, without the arcs of the border, which close loops (see `solvers.ldl`).
 
     If a body lacks inertia, its block has no inverse: every body is then one vertex together with the joint that carries it.
     """
@@ -74,7 +74,7 @@ class Factors(NamedTuple):
             L = jnp.linalg.solve(D[i], U)
             return D.at[up].add(-U.T @ L), L
 
-        D = jnp.concatenate([h.D, jnp.zeros((1, k, k), h.D.dtype)])  # the last block takes what the roots pass on
+        D = jnp.concatenate([h.D, jnp.zeros((1, k, k), h.D.dtype)])  # the last block absorbs the terms of the roots
         D, L = jax.lax.scan(eliminate, D, (jnp.arange(m), jnp.asarray(h.parent), h.U))
         return Factors(D[:m], L, h.parent, h.merged)
 

@@ -1,7 +1,8 @@
 """Mechanisms that move in a plane: three coordinates per body and point-line equations [Y 2.5].
 
 Bodies and joint frames have axes normal to the plane, so that plane vectors are two components of spatial ones. A frame
-whose axis k points along the normal uses its axes (k + 1, k + 2), one whose axis points against it (k + 2, k + 1).
+whose axis k points along the normal uses its axes (k + 1, k + 2), modulo 3, one whose axis k points against it
+(k + 2, k + 1).
 """
 
 from __future__ import annotations
@@ -34,9 +35,8 @@ Axes = tuple[int, int]
 
 @dataclass(frozen=True)
 class Plane:
-    """Plane axes of every body and, last, of the world; of every joint frame on its second and first body; the joints.
-
-    normals: the axis of each body that is normal to the plane.
+    """bodies: plane axes of every body and, last, of the world; second, first: plane axes of the joint frames on the
+    second and first body of every joint; normals: the axis of each body that is normal to the plane; arcs: the joints.
     """
 
     bodies: tuple[Axes, ...]
@@ -51,7 +51,7 @@ class _NotPlanar(Exception):
 
 
 def plane_of(model: Model) -> Plane:
-    """The plane of a mechanism, read off the structure. Raises ModelError if there is none."""
+    """The plane of a mechanism, determined from its structure. Raises ModelError if there is none."""
     reasons, values = [], model.values()
     for k, name in enumerate("xyz"):
         try:
@@ -99,12 +99,12 @@ def _motion(arc: Arc, values: Values, normal: int) -> InPlane:
 
 
 def _lines(motion: InPlane) -> int:
-    """Number of lines on which the joint keeps its point."""
+    """Number of line equations of the joint: 2 if it has a fixed point, 1 if it slides along a line, 0 if along two."""
     return 2 - len(motion.slides)
 
 
 def _axis(name: str, v: Vector3) -> tuple[int, int]:
-    """(k, sign) of a vector along a coordinate axis by structure."""
+    """(k, sign) of a vector that is structurally along coordinate axis k."""
     for k, x in enumerate(v):
         if is_number(x) and x in (1, -1):
             return k, int(x)
@@ -132,14 +132,14 @@ def _signed_normals(p: Plane) -> np.ndarray:
 
 
 def projected(p: Plane, wrenches: jax.Array) -> jax.Array:
-    """(n, 3): forces in the plane and moments about the normal, of wrenches (n, 6) = (moment, body axes; force)."""
+    """(n, 3): forces in the plane and torques about the normal, of wrenches (n, 6) = (torque, body axes; force)."""
     normal = jnp.asarray(_signed_normals(p)[:-1], wrenches.dtype)
     moment = (wrenches[:, :3] * normal).sum(axis=1, keepdims=True)
     return jnp.concatenate([wrenches[:, 3:][:, np.array(p.bodies[-1])], moment], axis=1)
 
 
 def joint_rows(p: Plane, s: Structure, values: Values, bodies: Body) -> Rows:
-    """All equations of the joints; bodies as `in_plane` gives them. Forces along the axes of the second body's frame."""
+    """All equations of the joints; bodies: from `in_plane`. Forces are along the axes of the second body's frame."""
     dtype = bodies.r.dtype
     frames = Frames(p.arcs, s, values, dtype)
     out = Rows(len(p.arcs), 3, dtype)
@@ -171,7 +171,7 @@ def joint_rows(p: Plane, s: Structure, values: Values, bodies: Body) -> Rows:
 
 
 def _flat(f: Frames, p: Plane, side: str, arc: Sequence[int], bodies: Body) -> tuple[Body, jax.Array, jax.Array]:
-    """Of arcs: the body at one side, and the joint frame there, axes (e, 2, 2) and origin (e, 2)."""
+    """For the given arcs: the body on one side, and the joint frame on it, axes (e, 2, 2) and origin (e, 2)."""
     C, origin, axes = (f.C_i, f.p_i, p.second) if side == "second" else (f.C_j, f.p_j, p.first)
     body = np.array([getattr(p.arcs[a], side) for a in arc])
     rows, columns, e = np.array(p.bodies)[body], np.array(axes)[arc], np.arange(len(arc))

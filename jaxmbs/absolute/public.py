@@ -32,7 +32,7 @@ from jaxmbs.model.validation import refuse_armature
 def coordinates(
     model: Model, q: Coordinates, v: Rates | None = None, *, t: Number = 0.0
 ) -> tuple[Pose, Float[jax.Array, "n 6"]]:
-    """The absolute coordinates at q (nq,), v (nv,) or None for rest: (poses of the bodies, their velocities X').
+    """The absolute coordinates at q (nq,), v (nv,), None for zero: (poses of the bodies, their velocities X').
 
     Poses as from `mbs.body_poses`; X' (n, 6) = (angular velocity in body axes [rad/s], velocity of the centre of mass in
     world axes [m/s]). Raises ModelError for wrong shapes.
@@ -69,10 +69,10 @@ def system(
 
     X" of each body is (angular acceleration in body axes, acceleration of the centre of mass in world axes); planar:
     three coordinates (x, y, phi) per body instead, along the world axes of the plane in cyclic order and about its
-    normal. Tree joints and loops alike are equations. tau (nv,): generalized forces, put into the joints as wrenches; mode:
-    switches of force elements and loops; base: motion of the world [Y 2.3]. Raises ModelError for joints that are not
-    served (General), constraint elements, wrong shapes, a lock, and mechanisms that do not move in a plane; a lock that is
-    traced gives NaN.
+    normal. Both tree joints and loops give equations. tau (nv,): generalized forces, applied as wrenches in the joints;
+    mode: switches of force elements and loops; base: motion of the world [Y 2.3]. Raises ModelError for unsupported
+    joints (General), constraint elements, wrong shapes, a lock, and (if planar) mechanisms that do not move in a plane;
+    a traced lock gives NaN.
 
     >>> model = mbs.library.crank_slider().build()
     >>> s = mbs.absolute.system(model, [0.0, 0.0, 0.0], [0.0, 0.0, 0.0])
@@ -106,11 +106,11 @@ def accelerations(
     """Accelerations of the bodies X" (n, 6), or (n, 3) if planar, and multipliers (equations,) [Y 2.49].
 
     solver: "dense", "schur" [Y 2.54] or "ldl" [Y 2.60, 2.61], which is linear in the number of bodies. prescribed: given
-    accelerations (6,) or (3,) of bodies, by name [Y 2.3]; the wrench that they take is M X" - F - Q' lambda of their rows.
-    Multipliers are in the order of `rows`: components of the joint's wrench on its second body (a tree joint's child,
-    a loop's body b), in its joint axes there, [N] and [N m]; the forces act at the joint's point of the first body. Where
-    equations depend on one another the multipliers are those of least norm (with "ldl", among the loops'). q (nq,), v (nv,),
-    tau (nv,), base and errors as in `system`.
+    accelerations (6,) or (3,) of bodies, by name [Y 2.3]; the wrench that this requires is M X" - F - Q' lambda in the
+    rows of these bodies. Multipliers are in the order of `rows`: components of the joint's wrench on its second body (a
+    tree joint's child, a loop's body b), in the axes of the joint frame on it, [N] and [N m]; the forces act at the
+    origin of the joint frame on the first body. If equations depend on one another, the multipliers have least norm (with
+    "ldl", only those of the loops). q (nq,), v (nv,), tau (nv,), base and errors as in `system`.
 
     >>> model = mbs.library.crank_slider().build()
     >>> X, multipliers = mbs.absolute.accelerations(model, [0.0, 0.0, 0.0], [1.0, -4 / 3, 0.0])
@@ -153,10 +153,11 @@ def reactions(
     base: MovingBase | None = None,
     solver: str = "dense",
 ) -> Float[jax.Array, "joints 6"]:
-    """Wrench in every joint (joints + loops, 6), tree joints first: R = Q' lambda [Y 2.26] and what drives the joint.
+    """Wrench in every joint (joints + loops, 6), tree joints first: R = Q' lambda [Y 2.26] plus the joint's drive.
 
-    A row is (moment [N m], force [N]) on the second body (the child), at its joint frame, in its axes, as from
-    `mbs.joint_reactions`. q (nq,), v (nv,), tau (nv,), base, solver and errors as in `accelerations`.
+    A row is (torque [N m], force [N]) on the second body (the child), about the origin and in the axes of the joint
+    frame on it, as from `mbs.joint_reactions`. q (nq,), v (nv,), tau (nv,), base, solver and errors as in
+    `accelerations`.
 
     >>> model = mbs.library.crank_slider().build()
     >>> mbs.absolute.reactions(model, [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]).shape  # three joints and the loop
@@ -174,7 +175,7 @@ def _reactions(model: Model, q: Any, v: Any, tau: Any, t: Any, mode: Any, *, bas
     found = assembled(state, tau, base, False)
     s, dtype = found.system, found.system.force.dtype
     _, multipliers = _solved(model, s, {}, solver)
-    wrench = jnp.einsum("ark,ar->ak", s.near, multipliers)  # moment about the centre of mass, body axes; force, world
+    wrench = jnp.einsum("ark,ar->ak", s.near, multipliers)  # torque about the centre of mass, body axes; force, world
     A = found.bodies.A[np.array([i for i, _ in s.ends])]
     force = jnp.einsum("axy,ax->ay", A, wrench[:, 3:])
     assert found.frames is not None
@@ -191,7 +192,7 @@ def _reactions(model: Model, q: Any, v: Any, tau: Any, t: Any, mode: Any, *, bas
 
 
 def rows(model: Model, planar: bool = False) -> dict[str, slice]:
-    """Where the equations of each joint and loop, in space or planar, lie among the multipliers: {name: slice}.
+    """The slice of each joint's or loop's equations among the multipliers, in space or planar: {name: slice}.
 
     >>> mbs.absolute.rows(mbs.library.crank_slider().build(), planar=True)
     {'bearing': slice(0, 2, None), 'knee': slice(2, 4, None), 'guide': slice(4, 6, None), 'pin': slice(6, 8, None)}
@@ -218,7 +219,7 @@ def _check(model: Model, mode: Mode | None, base: MovingBase | None, planar: boo
 
 
 def _unless_locked(mode: Mode | None, x: Any) -> Any:
-    """x, with NaN in place of its numbers if something is locked: a traced lock cannot be refused by an error."""
+    """x, with NaN in place of its numbers if something is locked, because a traced lock cannot raise an error."""
     if mode is None or mode.lock is None:
         return x
     locked = jnp.any(mode.lock)

@@ -5,8 +5,8 @@
 
 C is zero, except for a 1 in the rows that are switched off, so that their multipliers are zero. "dense": Gauss elimination
 of the whole matrix; "schur": lambda = (Q M^-1 Q')^-1 (b - Q M^-1 F) [Y 2.54]; "ldl": block LDL' along the tree, linear in
-the number of bodies [Y 2.60, 2.61]. Where equations depend on one another, the multipliers are those of least norm (with
-"ldl", among those of the border).
+the number of bodies [Y 2.60, 2.61]. If equations depend on one another, the multipliers have least norm (with "ldl",
+only those of the loops).
 """
 
 from __future__ import annotations
@@ -80,8 +80,9 @@ SOLVERS: dict[str, Callable[[System], Solution]] = {"dense": dense, "schur": sch
 def with_known(s: System, known: Mapping[int, jax.Array]) -> System:
     """The system in which some bodies (by index) have a given acceleration (k,) [Y 2.3].
 
-    Their columns move to the right-hand side. Equations between given bodies and the world either hold already or cannot
-    hold, and get no multiplier. The ends of arcs at given bodies become the world.
+    Their columns move to the right-hand side. Equations between such bodies, or such a body and the world, either hold
+    already or cannot hold; they are switched off, so that their multipliers are zero. Arcs that end on such a body end on
+    the world instead.
     """
     if not known:
         return s
@@ -104,7 +105,7 @@ def with_known(s: System, known: Mapping[int, jax.Array]) -> System:
 
 
 def _solved(s: System, A: jax.Array, right: jax.Array) -> jax.Array:
-    """Solution x of A x = right with symmetric A; of least norm where equations of the system depend on one another."""
+    """Solution x of A x = right with symmetric A; of least norm if equations of the system depend on one another."""
     if s.redundant:
         return jnp.linalg.pinv(A, rtol=float(jnp.finfo(A.dtype).eps) ** 0.8, hermitian=True) @ right
     return jnp.linalg.solve(A, right)

@@ -58,7 +58,7 @@ class _Batch:
 
 
 def joint_rows(arcs: Sequence[Arc], s: Structure, values: Values, bodies: Body) -> tuple[Rows, Frames]:
-    """All equations of the joints at the state of the bodies (rows as in `state_of`)."""
+    """All equations of the joints; bodies: the state of all bodies and, last, of the world, as from `state_of`."""
     dtype = bodies.r.dtype
     frames = Frames(arcs, s, values, dtype)
     points, turns, angles, screws = (_Batch() for _ in range(4))
@@ -105,7 +105,7 @@ def _angle(i: Body, j: Body, arc: np.ndarray, f: Frames, x: jax.Array) -> Equati
 
 
 def _screw(i: Body, j: Body, arc: np.ndarray, f: Frames, x: jax.Array) -> Equation:
-    """Displacement minus pitch times angle. The angle is known only up to full turns, so the residual has that period."""
+    """Displacement minus pitch times angle. The angle is known only modulo 2 pi, so that the residual is periodic."""
     a, pitch = x[:, :3], x[:, 3]
     C = _relative(i, j, arc, f)
     turned = equations.small_rotation(C, 0.5 * jnp.eye(3, dtype=a.dtype)[None])

@@ -29,8 +29,8 @@ class System:
     inertia (n, k, k), force (n, k): M_i and F_i. Arcs (a): the tree joints, then the loops; near, far (a, k, k): Q of
     their second body (the child) and of their first body, one equation per row, padded with zero rows at the end; target
     (a, k): b; residual (a, k): deviation from the position constraints [m, rad]; on (a, k): which rows are active; ends:
-    second and first body of every arc; counts: number of equations of every arc; singular: whether some M_i is singular by
-    structure; redundant: whether some equations depend on others.
+    second and first body of every arc; counts: number of equations of every arc; singular: whether some M_i is
+    structurally singular; redundant: whether some equations depend on others.
 
     >>> model = mbs.library.crank_slider().build()
     >>> s = mbs.absolute.system(model, [0.0, 0.0, 0.0], [0.0, 0.0, 0.0], planar=True)
@@ -98,6 +98,6 @@ class Rows:
         self.target, self.residual = (jnp.zeros((arcs, k), dtype) for _ in range(2))
 
     def put(self, arc: np.ndarray, row: np.ndarray, e: Equation) -> None:
-        """Puts the equations e, whose body i is the second of the arc, at their arcs and rows."""
+        """Put the equations e, whose body i is the second body of the arc, at their arcs and rows."""
         self.near, self.far = self.near.at[arc, row].set(e.Q_i), self.far.at[arc, row].set(e.Q_j)
         self.target, self.residual = self.target.at[arc, row].set(e.b), self.residual.at[arc, row].set(e.residual)

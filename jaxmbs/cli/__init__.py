@@ -14,9 +14,9 @@ _EXTRA = (
 
 def main() -> None:
     """Entry point of `jaxmbs`."""
-    # commands show no windows, and a notebook may have set a backend that is not installed here
+    # commands open no windows, and a notebook may have set a backend that is not installed here
     os.environ["MPLBACKEND"] = "agg"
-    gc.set_threshold(100_000, 20, 20)  # imports make many permanent objects: searching them is a tenth of the start
+    gc.set_threshold(100_000, 20, 20)  # imports create many permanent objects; scanning them takes a tenth of the start
     try:
         from jaxmbs.cli.app import app
 

@@ -1,4 +1,4 @@
-"""The commands, one file each in `commands/`. Nothing that computes is imported before a command runs."""
+"""The commands, one file each in `commands/`. No module that computes is imported before a command runs."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ moves it.
 _USAGE, _BAD = 2, 1
 
 
-GROUP = "jaxmbs.commands"  # entry points of installed packages: each a function as Typer takes it, or a Typer app
+GROUP = "jaxmbs.commands"  # entry points of installed packages: each is a function that Typer accepts, or a Typer app
 
 
 class _Group(TyperGroup):
-    """Group of commands in which wrong usage has the same exit code as any other wrong input. Packages may have more
-    commands; they are looked up when one is asked for that is not here, and for the list of all."""
+    """Group of commands in which wrong usage has the same exit code as any other wrong input. Installed packages may
+    add commands; they are looked up for an unknown command and for the list of all commands."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         return [*super().list_commands(ctx), *(name for name in _of_packages() if name not in self.commands)]
@@ -71,10 +71,10 @@ def _of_packages() -> dict[str, EntryPoint]:
 
 
 def _command(entry: EntryPoint) -> Any:
-    """The command of an entry point; if it does not load, a command that says why."""
+    """The command of an entry point; if it does not load, a command that reports why."""
     try:
         found = entry.load()
-    except Exception as error:  # a broken package must not break the others' commands
+    except Exception as error:  # a broken package must not break the commands of other packages
         message = f"the command of the package entry point {entry.name!r} ({entry.value}) does not load: {error}"
 
         def found() -> None:

@@ -1,4 +1,4 @@
-"""What all commands share: options, output, preparation of the computation."""
+"""Options, output and preparation of the computation that all commands share."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
 BAD = 1  # exit code of wrong use, bad files, damaged results
-FAILED = 3  # exit code of `report --check` where a criterion fails, and of `synthesize` without success
+FAILED = 3  # exit code of `report --check` if a criterion fails, and of `synthesize` without success
 
 
 class Precision(StrEnum):
@@ -73,7 +73,7 @@ class Voice:
             console().print(table)
 
     def line(self, text: str) -> None:
-        """Print a line without breaking it, for people: they copy paths and commands from it."""
+        """Print a line for people, without breaking it, since they copy paths and commands from it."""
         if not (self.as_json or self.quiet):
             say(text, console())
 
@@ -123,7 +123,7 @@ def plain(x: Any) -> Any:
 
 @contextmanager
 def speaking(as_json: bool = False, quiet: bool = False) -> Iterator[Voice]:
-    """Context with the output of a command; turns errors and warnings about the user's files into messages."""
+    """Context with the output of a command; prints errors and warnings about the user's files as messages."""
     from jaxmbs.errors import ModelError, ModelWarning
 
     told: set[str] = set()
@@ -147,7 +147,7 @@ def speaking(as_json: bool = False, quiet: bool = False) -> Iterator[Voice]:
         found = error.problems if isinstance(error, InputError) else [error]
         file = error.file if isinstance(error, InputError) else None
         _refuse(as_json, [(str(file) if file else None, getattr(p, "path", ""), _message(p)) for p in found])
-    except OSError as error:  # a disk that is full, a folder that is read-only
+    except OSError as error:  # for instance a full disk or a read-only folder
         if error.filename is None and error.errno is None:
             raise
         from jaxmbs.io.names import remedy
@@ -180,7 +180,7 @@ def compute(precision: str) -> None:
 
 
 def say_what_is_not_kept(study: Any, voice: Voice) -> None:
-    """If every process has to compile the study's programs again, say so and why in a line on standard error."""
+    """If the study's programs cannot be cached, so that every process compiles them again, print why on stderr."""
     from jaxmbs.batching import kept
     from jaxmbs.study.problem.programs import content
 
@@ -190,12 +190,12 @@ def say_what_is_not_kept(study: Any, voice: Voice) -> None:
 
 
 CACHE_BYTES = 1 << 30
-CACHE_SECONDS = 0.1  # programs that compile faster are not cached
+CACHE_SECONDS = 0.1  # programs that compile in less time are not cached
 
 
 def keep_programs() -> None:
-    """Cache compiled programs for the next process, unless JAXMBS_CACHE is off: in the folder of JAX's cache if it has one,
-    otherwise in JAXMBS_CACHE or the user's cache folder, which JAX's cache then uses, too."""
+    """Cache compiled programs for the next process, unless JAXMBS_CACHE is off. If a folder is set for JAX's own cache,
+    that folder is used; otherwise both caches use "compiled" in the folder JAXMBS_CACHE or the user's cache folder."""
     import jax
 
     from jaxmbs.batching import kept
@@ -213,7 +213,7 @@ def keep_programs() -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError:
-        return  # there is no place for a cache: programs are compiled again
+        return  # without a folder for the cache, programs are compiled again
     kept.FOLDER = folder
     jax.config.update("jax_compilation_cache_dir", str(folder))
     jax.config.update("jax_compilation_cache_max_size", CACHE_BYTES)
@@ -248,14 +248,14 @@ def progress(voice: Voice, folder: str, trust: bool) -> Iterator[Any]:
         raise typer.Exit(130) from None
 
 
-LINES = 5.0  # [s] between two lines of one stage where standard error is no terminal
+LINES = 5.0  # time between two lines of one stage if standard error is not a terminal [s]
 
 
 @contextmanager
 def watching(voice: Voice, every: float | None = None) -> Iterator[Callable[..., None]]:
-    """A function (stage, details = "") that reports on standard error how far a search is: in one place of a terminal,
-    elsewhere as lines, at every new stage and every few seconds; with `every`, the first line and then one every so many
-    seconds, whatever the stage."""
+    """A function (stage, details = "") that reports on standard error how far a search is. On a terminal it updates a
+    single line. Elsewhere it prints separate lines: at every new stage, and every LINES seconds within one; if `every`
+    [s] is given, at the first call and then at this interval, whatever the stage."""
     if voice.quiet:
         yield lambda stage, details="": None
         return

@@ -1,4 +1,4 @@
-"""What `jaxmbs info` prints about a file: all of its content, with the numbers of the model."""
+"""The tables that `jaxmbs info` prints of a file: all of its content, with the numbers of the model."""
 
 from __future__ import annotations
 

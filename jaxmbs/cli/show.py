@@ -1,4 +1,4 @@
-"""What the commands print."""
+"""The tables and progress columns that the commands print."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def pace() -> ProgressColumn:
-    """Column of a progress bar: samples per second and the time left, computed from the samples of this process."""
+    """Column of a progress bar: samples per second and the time left. Samples of earlier processes do not count."""
     from rich.progress import ProgressColumn
 
     class Pace(ProgressColumn):
@@ -40,7 +40,7 @@ def reference(keys: Iterable[Key]) -> RenderableType:
         table = _table("", "key", "holds", "unit", "default", "")
         for k in rows:
             cells = (k.name, k.kind, k.unit, "required" if k.default is None else k.default, k.doc)
-            table.add_row(*map(Text, cells))  # as text: brackets are no markup
+            table.add_row(*map(Text, cells))  # Text, so that brackets are not read as markup
         parts.append(table)
     return Group(*parts)
 
@@ -59,7 +59,7 @@ def overview(found: Iterable[Entry]) -> RenderableType:
 
 
 def one_run(study: Study, history: History, store: Store | None, sample: int | None) -> RenderableType:
-    """Outputs of one simulation, next to those of the same sample in the store, if there is one."""
+    """Outputs of one simulation, next to those of the same sample in the run `store`, if there is one."""
     from jaxmbs.simulate.status import Status
 
     what = f"sample {sample}" if sample is not None else "nominal motion"
@@ -102,7 +102,7 @@ def _outcome(study: Study, history: History) -> str:
 
 
 def inventory(found: Examination, trust: bool) -> RenderableType:
-    """What `verify` found."""
+    """The findings of `verify`, as lines for the terminal."""
     from jaxmbs.study.folder.shell import command
 
     again = command("resume", found.folder, trust=trust)

@@ -1,4 +1,4 @@
-"""Terminals that lack some characters: the nearest available ones are written, so that no command fails because of them."""
+"""Output on terminals that lack some characters: similar ones are written instead, so that no command fails there."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _HANDLER = "jaxmbs.nearest"
 
 
 def speakable(*streams: Any) -> None:
-    """Let streams write characters that their encoding lacks as the nearest in ASCII: "²" as "2", "ü" as "u"."""
+    """Make streams replace characters that their encoding lacks by similar ASCII ones: "²" by "2", "ü" by "u"."""
     codecs.register_error(_HANDLER, _nearest)
     for stream in streams:
         if hasattr(stream, "reconfigure"):

@@ -4,10 +4,10 @@
     design = mbs.design.synthesize(problem)
     better = mbs.set(model, design.parameters)
 
-`Free`, `Factor` and `MassDistribution` name the parameters that may change, with bounds, equalities and groups; all others
-stay fixed, and every inertia that the optimiser tries is physically possible. Many starting points are searched at once.
-The result says why the search stopped, which bounds are active, which combinations of parameters the conditions fix, and by
-which relations.
+`Free`, `Factor` and `MassDistribution` name the parameters that may change, with bounds, equalities and groups; all
+others stay fixed, and every inertia that the optimiser tries is physically possible. Searches from many starting points
+run at once. The result reports why the search stopped, which bounds are active, which combinations of parameters the
+conditions fix, and by which relations.
 """
 
 from jaxmbs.design.failed_samples import FailedSamples as FailedSamples

@@ -1,10 +1,11 @@
-"""Proof that conditions cannot be met: no bodies inside their envelopes come near enough.
+"""Proof that no bodies inside their envelopes meet the conditions: a lower bound of the norm of the conditions.
 
-If the conditions are linear in the coordinates c (moments of mass distributions), r(c) = J c + r0, and y is any unit
-vector, |r(c)| >= y.r(c) >= y.r0 + sum over bodies of min (J'y)_b.c_b. The moments of a body of mass m inside an envelope are
-m times averages over its points, so each of these minima is m times the minimum of a quadratic function f over an ellipsoid,
-and every value of its dual function is a lower bound of that. The best bound comes from the y that points to the point of
-{r(c)} nearest to zero, which Frank and Wolfe's method finds; its steps are the minimisers of f.
+Let the conditions be linear, r(c) = J c + r0, in the coordinates c: the inertias, first moments of mass and masses of
+the bodies, called mass moments here. For any unit vector y, |r(c)| >= y.r(c) >= y.r0 + sum over bodies of min
+(J'y)_b.c_b. The mass moments of a body of mass m are m times averages over points of its envelope. Each of these minima
+is therefore m times the minimum of a quadratic function f over an ellipsoid, and every value of the dual function of f
+is a lower bound of that minimum. The y with the best bound points to the point of {r(c)} nearest to zero, which Frank
+and Wolfe's method finds; its steps are the minimisers of f.
 """
 
 from __future__ import annotations
@@ -22,13 +23,14 @@ from jaxmbs.design.problem import Prepared
 
 AFFINE = 1e-9  # relative departure from linearity that counts as rounding
 STEPS = 400  # of Frank and Wolfe's method
-SURE = 1e-6  # relative to the size of the conditions: a bound above this cannot be a zero with rounding errors
+SURE = 1e-6  # relative to the size of the conditions: a bound above this cannot be due to rounding errors
 
 
 @dataclass(frozen=True)
 class Envelope:
-    """own: the places of a body's coordinates in c; center, half: of the ellipsoid that contains it, relative to the pole;
-    mass: bounds; free_mass: whether the mass is free."""
+    """An ellipsoid that contains a body. own: the slice of the body's coordinates in c; center (3,): its centre
+    relative to the pole [m]; half (3,): its half-axes [m]; mass: bounds of the mass [kg]; free_mass: whether the mass
+    is a variable."""
 
     own: slice
     center: np.ndarray
@@ -38,10 +40,11 @@ class Envelope:
 
 
 def certificate(prepared: Prepared, x: np.ndarray) -> float | None:
-    """A lower bound of the norm of the conditions, for all possible bodies inside their envelopes; None where nothing is
-    proved: without envelopes, or if the conditions are not linear or may be met.
+    """A lower bound of the norm of the conditions over all possible bodies inside their envelopes.
 
-    x: variables to begin with.
+    None if nothing is proved: if no body has an envelope, if anything besides mass distributions is variable, if
+    conditions are simulated or not linear, or if they may be met. x (n,): variables at which the conditions are
+    linearised.
     """
     problem = prepared.problem
     items = [item for item in problem.free if isinstance(item, MassDistribution)]
@@ -51,7 +54,7 @@ def certificate(prepared: Prepared, x: np.ndarray) -> float | None:
     conditions = [o for o, on in zip(prepared.objectives, prepared.conditions, strict=True) if on]
     if not conditions or any(o.simulates for o in conditions):
         return None
-    if len(conditions) < len(prepared.objectives):  # the conditions alone, whatever else is wanted
+    if len(conditions) < len(prepared.objectives):  # a proof needs the conditions only
         return certificate(Prepared(replace(problem, objectives=conditions, method="least_squares")), x)
     J, r0 = _linear(prepared, x)
     if J is None:
@@ -67,7 +70,7 @@ def certificate(prepared: Prepared, x: np.ndarray) -> float | None:
             bodies.append(Envelope(own, place, np.asarray(item.half_axes, float), bounds, item.mass is not None))
         else:
             outside.append(J[:, own])
-    if outside:  # what bodies without an envelope can compensate proves nothing
+    if outside:  # residuals that bodies without an envelope can compensate prove nothing
         free = np.concatenate(outside, axis=1)
         U, s, _ = np.linalg.svd(free, full_matrices=True)
         beyond = U[:, int(np.sum(s > 1e-9 * s[0])) :].T
@@ -78,8 +81,8 @@ def certificate(prepared: Prepared, x: np.ndarray) -> float | None:
 
 
 def _linear(prepared: Prepared, x: np.ndarray) -> tuple[Any, Any]:
-    """(J, r0) of the conditions r(c) = J c + r0, compressed to one row per coordinate and one more; (None, None) if they are
-    not linear."""
+    """(J, r0) of the conditions r(c) = J c + r0, compressed to at most one row more than there are coordinates; (None,
+    None) if the conditions are not linear."""
     variables, data = prepared.variables, prepared.data()
 
     def conditions(c: Any) -> tuple[Any, Any]:
@@ -99,7 +102,7 @@ def _linear(prepared: Prepared, x: np.ndarray) -> tuple[Any, Any]:
 
 
 def distance(J: np.ndarray, r0: np.ndarray, bodies: list[Envelope]) -> float:
-    """A lower bound of |J c + r0| over the bodies' moments."""
+    """A lower bound of |J c + r0| over the mass moments c of bodies inside their envelopes."""
     from scipy.optimize import nnls
 
     best, points = -np.inf, []
@@ -113,7 +116,7 @@ def distance(J: np.ndarray, r0: np.ndarray, bodies: list[Envelope]) -> float:
             c[b.own] = moments
         best = max(best, bound)
         points.append(J @ c + r0)
-        P = np.stack(points, axis=1)  # to find the point of their convex hull nearest to zero
+        P = np.stack(points, axis=1)  # nnls finds the point of their convex hull nearest to zero
         heavy = 1e3 * np.abs(P).max()
         weights = nnls(np.vstack([P, np.full(P.shape[1], heavy)]), np.append(np.zeros(len(P)), heavy))[0]
         keep = weights > 0
@@ -125,7 +128,7 @@ def distance(J: np.ndarray, r0: np.ndarray, bodies: list[Envelope]) -> float:
 
 
 def _least(g: np.ndarray, body: Envelope) -> tuple[float, np.ndarray]:
-    """(a lower bound of g.c over the moments c of a body, moments that come near it)."""
+    """(a lower bound of g.c over the mass moments c of a body, mass moments that come near this bound)."""
     Q = np.diag([g[1] + g[2], g[0] + g[2], g[0] + g[1]])
     Q[[0, 0, 1], [1, 2, 2]] = Q[[1, 2, 2], [0, 0, 1]] = -g[3:6] / 2
     # f(p) = p.Q p + h.p, p = center + D s, |s| <= 1
@@ -141,7 +144,8 @@ def _least(g: np.ndarray, body: Envelope) -> tuple[float, np.ndarray]:
 
 
 def on_a_ball(A: np.ndarray, b: np.ndarray) -> tuple[float, np.ndarray]:
-    """(a lower bound of s.A s + b.s over |s| <= 1, the maximum of the dual function to rounding; s near the minimum)."""
+    """(a lower bound of s.A s + b.s over |s| <= 1, namely the maximum of the dual function to rounding; s near the
+    minimum)."""
     values, V = np.linalg.eigh(A)
     beta = V.T @ b
     size = max(np.abs(values).max(), np.abs(beta).max(), 1e-300)

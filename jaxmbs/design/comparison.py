@@ -1,4 +1,4 @@
-"""Before and after: the design compared with the original on the same random numbers."""
+"""The design compared with the original model on the same random numbers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Array = Any
 
 @dataclass(frozen=True)
 class Row:
-    """One number, before and after."""
+    """One number of the comparison: of the original (`before`) and of the design (`after`)."""
 
     what: str
     unit: str
@@ -32,8 +32,8 @@ class Row:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The original compared with a design. title: what they are compared on; rows: the numbers compared; samples: {output:
-    (before, after)}, values of all samples in the unit that is shown."""
+    """The original compared with a design. title: on which samples or configurations; rows: the numbers compared;
+    samples: {output: (before, after)}, values of all samples in the unit that is shown."""
 
     title: str
     rows: tuple[Row, ...]
@@ -52,7 +52,7 @@ def variation(model: Model, count: int, seed: int = 1) -> np.ndarray:
 
 
 def compare(design: Design, count: int, study: Study | None = None) -> Comparison:
-    """Compare the nominal model with the design on `count` configurations, or samples of the study's dispersions."""
+    """Compare the nominal model with the design on `count` configurations, or on samples of the study's dispersions."""
     if count == 0:
         return Comparison("", (), {})
     about_A = (ConfigurationIndependence, Decoupling, NoBaseReaction)
@@ -84,7 +84,7 @@ def _samples(design: Design, count: int, study: Study) -> Comparison:
     found, status = zip(*(program(draws, parameters) for parameters in (nominal, found_ones)), strict=True)
     rows, values = [], {}
     failed = [float(np.sum(np.asarray(s) != 0)) for s in status]
-    if any(failed):  # they enter no quantile, and meet no criterion
+    if any(failed):  # quantiles leave failed samples out, and these meet no criterion
         rows.append(Row("samples whose motion failed", "", *failed))
     for name, unit in study.shown.items():
         x, y = (np.asarray(f[name]) / unit.factor for f in found)

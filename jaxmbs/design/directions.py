@@ -1,4 +1,4 @@
-"""Directions that stay free, in words; what a design has lost: thickness, inertia."""
+"""Descriptions in words: of directions that stay undetermined, and of thickness and inertia that a design has lost."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import jaxmbs as mbs
 from jaxmbs.batching.compiling import compiled
 from jaxmbs.design.problem import Prepared
 
-NAMED = 3  # directions that are written out in words
-COUNTS = 1e-3  # relative to the largest entry of a direction: smaller ones are left out
-THIN = 1e-5  # relative to the largest extent of a body: a smaller one counts as none
-LOST = 1e-8  # relative to the inertia that a joint has to move nominally: with less it has lost its inertia
+NAMED = 3  # number of directions that a message describes in words
+COUNTS = 1e-3  # relative to the largest entry of a direction: smaller entries are left out
+THIN = 1e-5  # relative to the largest extent of a body: a smaller extent counts as zero
+LOST = 1e-8  # relative to the nominal inertia that a joint moves: a smaller inertia counts as lost
 CONFIGURATIONS = 8
 
 
@@ -50,7 +50,7 @@ def in_words(prepared: Prepared, x: np.ndarray, flat: np.ndarray) -> tuple[str, 
 
 
 def lost(prepared: Prepared, parameters: dict[str, Any]) -> list[str]:
-    """What the free bodies of a design have lost: extent, and with it the inertia of joints."""
+    """Messages about free bodies that have lost their extent, and about joints that have no inertia left to move."""
     found, model = [], prepared.setting.model
     for name in model.body_names:
         if f"{name}.inertia" not in parameters:

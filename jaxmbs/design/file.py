@@ -32,7 +32,7 @@ from jaxmbs.study.problem.tables import OWN
 
 @dataclass(frozen=True)
 class DesignFile:
-    """A checked file: its problem, its study, and check, the number of samples that the report compares."""
+    """A checked file: its problem, its study, and `check`, the number of samples that the report compares."""
 
     problem: Problem
     study: Study
@@ -105,12 +105,12 @@ def _design(study: Study, data: dict[str, Any], path: Path, trust: bool) -> Desi
 
 
 def _scaled(bound: Any, factor: float) -> Any:
-    """A bound, one number or several, in SI."""
+    """A bound, one number or several, converted to SI by the factor."""
     return tuple(factor * x for x in bound) if isinstance(bound, tuple) else bound if bound is None else factor * bound
 
 
 def _items(row: Any, model: Model) -> Sequence[Item]:
-    """The free items of one table."""
+    """The items of `Problem.free` that one table describes."""
     if isinstance(row, ParameterTable):
         factor = 1.0
         if row.unit and row.names[0] in model.structure.table:

@@ -1,4 +1,4 @@
-"""Interpretation of a solution: what the conditions fix, what they leave free, and by which relations."""
+"""Interpretation of a solution: what the conditions fix, by which relations, and what they do not fix."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from jaxmbs.design.recognition import Given, Recognised, recognised
 from jaxmbs.design.variables import Coordinate
 from jaxmbs.model import Model
 
-SETS = 6  # of given numbers for which coefficients are computed
-RANK = 1e-9  # relative singular value below which a direction is free
+SETS = 6  # number of sets of given numbers for which coefficients are computed
+RANK = 1e-9  # relative singular value below which the conditions do not fix a direction
 AFFINE = 1e-9  # relative departure from linearity that counts as rounding
 
 
@@ -26,9 +26,9 @@ AFFINE = 1e-9  # relative departure from linearity that counts as rounding
 class Relation:
     """One combination of coordinates that the conditions fix.
 
-    text: in words; coefficients: {coordinate: number}; value: required value of the combination; residual: by how much the
-    solution misses it [unit]; exact: whether all its numbers were recognised, and hold for other masses and lengths too;
-    std: standard deviation of the value where it was measured with noise, else None.
+    text: the relation in words; coefficients: {coordinate: number}; value: required value of the combination; residual:
+    by how much the solution misses it [unit]; exact: whether all its numbers were recognised, so that it holds for
+    other masses and lengths, too; std: standard deviation of the value if it was measured with noise, else None.
 
     >>> print(mbs.design.Relation("a.h_x + b.h_x = 0", {"a.h_x": 1.0, "b.h_x": 1.0}, 0.0, 1e-17, "kg m", True))
     a.h_x + b.h_x = 0   (residual 1.0e-17 kg m)
@@ -51,14 +51,14 @@ class Relation:
 
 @dataclass(frozen=True)
 class Findings:
-    """What the conditions fix and what they leave free.
+    """What the conditions fix and what they do not fix.
 
-    coordinates: the quantities (c of them) in which relations are expressed; rank: number of independent combinations that
-    the conditions fix; singular_values: of the conditions' derivative, largest first, with the coordinates in units of their
-    usual size; linear: whether the conditions are linear in the coordinates, so that the relations hold everywhere and not
-    only at this solution; fixed (rank, c): the combinations; free (c - rank, c): a basis of what stays free; indifferent:
-    coordinates on which no condition depends; sensitivity: {coordinate: change of all conditions per unit of it}; relations:
-    `Relation`.
+    coordinates: the quantities (c of them) in which relations are expressed; rank: number of independent combinations
+    that the conditions fix; singular_values: of the conditions' derivative, largest first, with the coordinates in
+    units of their usual size; linear: whether the conditions are linear in the coordinates, so that the relations hold
+    everywhere and not only at this solution; fixed (rank, c): the fixed combinations; free (c - rank, c): a basis of
+    the directions that are not fixed; indifferent: coordinates on which no condition depends; sensitivity: {coordinate:
+    norm of the change of all conditions per unit of the coordinate}; relations: `Relation`.
 
     >>> here = (mbs.design.Coordinate("a.mass", "kg", (1, 0)),)
     >>> print(mbs.design.Findings(here, 0, np.zeros(1), True, np.zeros((0, 1)), np.eye(1), (), {}, ()))
@@ -88,8 +88,8 @@ class Findings:
 def findings(prepared: Prepared, state: Any, best: int) -> Findings:
     """Rank, null space and relations of the objectives at the best solution.
 
-    Relations are found if all objectives are conditions on parameters alone, or are measured with noise. The findings for
-    simulated motions come from the last step of the search, without relations.
+    Relations are found if all objectives are conditions on parameters alone, or if all are measured with noise. With
+    simulated motions, the findings come from the last step of the search and have no relations.
     """
     if any(o.simulates for o in prepared.objectives):
         return _from_search(prepared, state, best)
@@ -120,7 +120,7 @@ def findings(prepared: Prepared, state: Any, best: int) -> Findings:
     local = compiled(jax.vmap(jax.jacfwd(conditions, has_aux=True)))
     points = np.vstack([np.tile(here, (SETS, 1)), elsewhere])
     J, r = (np.asarray(a) for a in local(points, np.vstack([sets, nominal])))
-    if len(x) > n:  # what the additional unknowns can compensate is no condition on the parameters
+    if len(x) > n:  # combinations that the additional unknowns can compensate are no conditions on the parameters
         Q, R = np.linalg.qr(np.asarray(compiled(jax.jacfwd(own))(x[n:])), mode="complete")
         beyond = Q[:, np.linalg.matrix_rank(R) :]
         J, r = np.einsum("rk,src->skc", beyond, J), r @ beyond
@@ -154,7 +154,7 @@ def _from_search(prepared: Prepared, state: Any, best: int) -> Findings:
     n = prepared.variables.size
     values, vectors = np.linalg.eigh(np.asarray(state.normal[best])[:n, :n])
     sigma, V = np.sqrt(np.maximum(values[::-1], 0.0)), vectors[:, ::-1].T
-    rank = int(np.sum(sigma > 1e-6 * max(sigma[0], 1e-300)))  # the normal matrix has their squares
+    rank = int(np.sum(sigma > 1e-6 * max(sigma[0], 1e-300)))  # the normal matrix holds their squares
     labels = prepared.variables.labels()
     each = np.sqrt(np.diagonal(state.normal[best])[:n])
     names = tuple(Coordinate(f"{label}[{labels[:k].count(label)}]" if labels.count(label) > 1 else label, "")
@@ -165,7 +165,8 @@ def _from_search(prepared: Prepared, state: Any, best: int) -> Findings:
 
 
 def given_numbers(model: Model, free: Sequence[str]) -> tuple[tuple[str, ...], tuple[tuple[int, int], ...], np.ndarray]:
-    """(names, powers of kg and m, values) of masses and lengths that are neither free nor zero, without centres of mass."""
+    """(names, powers of kg and m, values) of all masses and lengths, except centres of mass, that are not free or
+    zero."""
     names, powers, values = [], [], []
     for p in model.structure.parameters:
         if p.name in free or p.unit not in ("kg", "m"):
@@ -182,7 +183,7 @@ def given_numbers(model: Model, free: Sequence[str]) -> tuple[tuple[str, ...], t
 
 
 def _as_parameters(model: Model, names: Sequence[str], given: Any) -> dict[str, Any]:
-    """{parameter: value} of given numbers."""
+    """{parameter: value} in which the numbers with these names have the values `given`."""
     found: dict[str, Any] = {}
     for k, name in enumerate(names):
         if name in model.structure.table:
@@ -210,7 +211,8 @@ def _sizes(prepared: Prepared, here: np.ndarray) -> np.ndarray:
 
 
 def _reduced(rows: np.ndarray, coordinates: Sequence[Coordinate]) -> tuple[np.ndarray, np.ndarray]:
-    """Reduced row echelon form of orthonormal rows (r, c), and its pivots: inertias, then first moments, then masses."""
+    """(reduced row echelon form of orthonormal rows (r, c), its pivots: inertias first, then first moments of mass,
+    then masses)."""
     M, pivots = rows.copy(), []
     order = sorted(range(M.shape[1]), key=lambda k: -sum(coordinates[k].powers or (0, 0)))
     for k in order:
@@ -233,7 +235,8 @@ def _relations(
     J: np.ndarray, r: np.ndarray, here: np.ndarray, scale: np.ndarray, rank: int, pivots: np.ndarray,
     coordinates: Sequence[Coordinate], given: Given, linear: bool, noise: np.ndarray | None,
 ) -> tuple[Relation, ...]:  # fmt: skip
-    """The fixed combinations as relations, with their numbers recognised from all sets of given numbers."""
+    """The fixed combinations as relations, whose numbers are recognised from their values for all sets of given
+    numbers."""
     rows, values = [], []
     for own, rest in zip(J, r, strict=True):
         V = np.linalg.svd(own * scale, full_matrices=False)[2]

@@ -27,9 +27,10 @@ Numbers = float | Sequence[float] | None
 class Free:
     """A parameter that may change, or several that stay equal.
 
-    name: of the parameter ("spring.stiffness"), or a list of names that share one value; low, high: bounds in SI, one for
-    all components or one each; components: those of a vector that are free (all by default). Positive parameters stay
-    positive without a bound, because the search varies their logarithm. Use `MassDistribution` for inertias.
+    name: of the parameter ("spring.stiffness"), or a list of names that share one value; low, high: bounds in SI, one
+    for all components or one for each; components: the components of a vector that may change (all by default).
+    Positive parameters stay positive without a bound, because the search varies their logarithm. Use `MassDistribution`
+    for inertias.
 
     >>> mbs.design.Free("coil.stiffness", low=100.0, high=2000.0).low
     100.0
@@ -41,7 +42,7 @@ class Free:
     components: Sequence[int] | None = None
 
     def part(self, model: Model) -> Part:
-        """The variables of this item. Raises ModelError for unknown names, wrong kinds or bounds."""
+        """The variables of this item. Raises ModelError for unknown names, wrong kinds or wrong bounds."""
         names = [self.name] if isinstance(self.name, str) else list(self.name)
         p = _parameter(model, names[0])
         for other in names[1:]:

@@ -29,8 +29,8 @@ from jaxmbs.design.synthesize import named, plain
 from jaxmbs.design.under_conditions import EVALUATIONS, at_once, best_of, decided, ended, idle, within_reach
 from jaxmbs.model import ModelError
 
-ROUNDS = 4  # in which points are searched again from their neighbours
-SAME = 1e-6  # relative to the front's extent: points nearer than that count as one
+ROUNDS = 4  # number of rounds in which points are searched again from their neighbours
+SAME = 1e-6  # relative to the front's extent: points nearer to each other than this count as one
 
 
 class FrontPoint(NamedTuple):
@@ -53,7 +53,7 @@ class FrontPoint(NamedTuple):
 
 @dataclass(frozen=True)
 class Front:
-    """Designs of which none is better than another in both objectives, in the order of the first.
+    """Designs none of which is better than another in both objectives, in the order of the first objective.
 
     names: of both objectives; points: `FrontPoint`; dropped: how many searches ended where others are better in both, at the
     same point as another, or without reaching a minimum; problem: the `Problem` that was solved.
@@ -71,7 +71,7 @@ class Front:
 
     @property
     def values(self) -> np.ndarray:
-        """(points, 2) of both objectives."""
+        """(points, 2) values of both objectives."""
         return np.array([p.values for p in self.points]).reshape(-1, 2)
 
 
@@ -80,7 +80,7 @@ class _Goal(NamedTuple):
 
     k: int
     bound: float
-    size: np.ndarray  # (2,) typical differences of both
+    size: np.ndarray  # (2,) typical differences of both objectives
 
 
 def pareto(
@@ -88,9 +88,9 @@ def pareto(
 ) -> Front:
     """The Pareto front of the two objectives of a problem with the goal "least" (half the sum of squares) or "lowest".
 
-    Conditions hold at every point, whatever `problem.method`. points: number of searches between the two ends, 1 or more;
-    checkpoint, progress: as for `synthesize`. The ends are searched from all starts. Raises ModelError if there are not two
-    such objectives, or if an end is not found.
+    Conditions hold at every point, whatever `problem.method` is. points: number of searches between the two ends, 1 or
+    more; checkpoint, progress: as for `synthesize`. The ends are searched from all starts. Raises ModelError if there
+    are not exactly two such objectives, or if an end is not found.
 
     >>> model = mbs.library.double_pendulum().build()
     >>> free = [mbs.design.Free("lower.com", low=-1.0, high=1.0, components=(0,))]
@@ -119,7 +119,7 @@ def pareto(
             raise ModelError(f"pareto: no design with the least {names[k]} meets the conditions; look with synthesize")
     ends = np.array([search.values(a) for a in alone])
     size = np.maximum(np.abs(ends[0] - ends[1]), 1e-12 * np.abs(ends).max() + 1e-300)
-    # of all minima of one objective, that with the smallest value of the other; the slack allows for rounding
+    # of all minima of one objective, find the one with the smallest value of the other; the slack allows for rounding
     goals = [_Goal(1 - k, ends[k, k] + 1e-9 * size[k], size) for k in (0, 1)]
     part = np.arange(1, points + 1) / (points + 1)
     goals += [
@@ -134,8 +134,8 @@ def pareto(
 
 
 def _by_neighbours(search: _Search, goals: list[_Goal], ends: list[np.ndarray]) -> list[Trace | None]:
-    """The best search for every goal: first from both ends, then from the points that its neighbours have reached, until
-    that gains nothing."""
+    """The best search for every goal: first from both ends and the best point known, then, for up to ROUNDS rounds,
+    from the points that its neighbours have reached, until no goal improves."""
     found = search.best(goals, [[*ends, *search.nearby(goal)] for goal in goals])
     for _ in range(ROUNDS):
         values = [search.values(t.best)[0] if t is not None else np.inf for t in found]
@@ -162,7 +162,7 @@ def _point(prepared: Prepared, search: _Search, trace: Trace, goal: _Goal) -> Fr
     if status in (Status.LEAST, Status.STALLED, Status.STEPS):
         measured = optimality(lambda xs: search.seen(xs, goal), trace.best, low, high, idle(prepared, x))
         status = decided(measured, trace.best, status, prepared)[0]
-        status = Status.LEAST if status is Status.UNDETERMINED else status  # the other objective decides
+        status = Status.LEAST if status is Status.UNDETERMINED else status  # the other objective decides between them
     failed = failed_samples(prepared, x)
     if any(f.too_many for f in failed):
         status = Status.UNRELIABLE
@@ -216,8 +216,8 @@ class _Search:
         return [min(fit, key=lambda p: p.cost).x] if fit else []
 
     def best(self, goals: list[_Goal], starts: list[list[np.ndarray]]) -> list[Any]:
-        """For each goal, the best of those searches from its starts that end within the conditions, or None; for a goal
-        without a bound, the best point instead of the search."""
+        """For each goal, the `Trace` of the best search from its starts that meets the conditions at its end, or None;
+        for a goal without a bound, the `Local` at the best point instead."""
         p = self.prepared
         low, high = within_reach(p, p.starts()[0])
         rules: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""What experiments tell about parameters, before they are made: Fisher information at the nominal values."""
+"""How well planned experiments determine parameters: Fisher information at the nominal values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from jaxmbs.design.problem import Prepared, Problem
 from jaxmbs.design.residuals import residuals_at
 from jaxmbs.model import ModelError
 
-NOTHING = 1e-12  # relative eigenvalue below which an experiment tells nothing about a direction
+NOTHING = 1e-12  # relative eigenvalue below which an experiment does not determine a direction
 
 
 @dataclass(frozen=True)
@@ -52,24 +52,25 @@ class Information:
 
     @property
     def d(self) -> float:
-        """The logarithm of the determinant: the experiment with the largest is D-optimal, whatever the units are."""
+        """The logarithm of the determinant: the experiment with the largest value is D-optimal, whatever the units
+        are."""
         if not np.isfinite(self.covariance).all():
             return -np.inf
         return float(np.linalg.slogdet(self.matrix)[1])
 
     @property
     def a(self) -> float:
-        """The sum of the variances: the experiment with the smallest is A-optimal. It depends on the units."""
+        """The sum of the variances: the experiment with the smallest value is A-optimal. It depends on the units."""
         return float(np.trace(self.covariance))
 
 
 def information(problem: Problem) -> tuple[Information, ...]:
-    """Fisher information about the free parameters at the nominal values, for each objective of a problem, which stands for
-    one candidate experiment.
+    """Fisher information about the free parameters at the nominal values, one for each objective of a problem: each
+    objective stands for one candidate experiment.
 
-    Only the states of an experiment (positions, rates, accelerations, times) and its noise count, not what was measured.
-    Additional unknowns of an experiment, such as its initial state, are allowed for. Raises ModelError for objectives that
-    are no measurements.
+    The information depends on the states of an experiment (positions, rates, accelerations, times) and its noise, not
+    on the measured values. Additional unknowns of an experiment, such as its initial state, reduce it. Raises
+    ModelError for objectives that are not measurements, and if a motion fails.
 
     >>> mech = mbs.Mechanism("cart", gravity=(0, 0, 0))
     >>> mech.add_body("cart", mass=2.0, inertia=(1.0, 1.0, 1.0))

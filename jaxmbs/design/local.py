@@ -1,7 +1,8 @@
 """Evaluates a problem at many points at once: cost, conditions and margins with their exact derivatives.
 
-Motions are the expensive part: every motion of every point is one batch row of a machine-code program (`mbs.jit`), which
-returns the values measured on it and their derivatives with respect to the variables. The rest is a small array program.
+Motions are the expensive part: every motion of every point is one instance in the batch of a machine-code program
+(`mbs.jit`), which returns the values measured on it and their derivatives with respect to the variables. The rest is a
+small array program.
 """
 
 from __future__ import annotations
@@ -58,7 +59,8 @@ class Local(NamedTuple):
 
 
 class Problems:
-    """Evaluates `Local` at the rows of x (s, n), `size` points at a time; fewer are padded so that one program suffices."""
+    """Evaluates `Local` at points x (s, n), `size` points at a time; smaller groups are padded, so that one program
+    suffices."""
 
     def __init__(self, prepared: Prepared, size: int):
         self.prepared, self.size = prepared, size

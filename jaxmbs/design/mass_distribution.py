@@ -27,11 +27,12 @@ _INERTIA = ("I_xx", "I_yy", "I_zz", "I_xy", "I_xz", "I_yz")
 class MassDistribution:
     """Centre of mass and inertia of a body, free but always physically possible; its mass is free, too, if it has bounds.
 
-    body: its name; mass: None for the given one, or (low, high) [kg]; center, half_axes (3,) [m]: an ellipsoid in the
-    body's frame that contains all of its mass (half_axes None: no envelope); pole (3,) [m]: the point about which relations
-    express first moments and inertia, the body's origin by default; equal: bodies that are the same; mirrored: bodies that
-    are its mirror image `across` the plane normal to an axis of their frame ("x", "y" or "z"); least_thickness [m]: in every
-    direction the body is at least as extended as a uniform plate of this thickness is across its plane.
+    body: its name; mass: None for the given mass, or (low, high) [kg]; center, half_axes (3,) [m]: an ellipsoid in the
+    body's frame that contains all of its mass (half_axes None: no envelope); pole (3,) [m]: the point about which
+    relations express first moments and inertia, the body's origin by default; equal: bodies with the same distribution;
+    mirrored: bodies that are its mirror image `across` the plane normal to an axis of their frame ("x", "y" or "z");
+    least_thickness [m]: the second moment of the body in every direction is at least that of a uniform plate of this
+    thickness, of the same mass, across its plane.
 
     Relations are expressed in body.I_xx, I_yy, I_zz, I_xy, I_xz, I_yz, entries of the inertia matrix about the pole (I_xy is
     minus the integral of x y dm), in the first moments body.h_x, h_y, h_z (mass times centre of mass), and body.mass.
@@ -51,7 +52,7 @@ class MassDistribution:
     least_thickness: float = 0.0
 
     def part(self, model: Model) -> Part:
-        """The variables of this item. Raises ModelError for unknown bodies, no mass, wrong bounds."""
+        """The variables of this item. Raises ModelError for an unknown body, a body without mass, or wrong bounds."""
         bodies = (self.body, *self.equal, *self.mirrored)
         for name in bodies:
             if name not in model.body_names:
@@ -63,7 +64,7 @@ class MassDistribution:
             raise ModelError(f'free: across = {self.across!r}; pass "x", "y" or "z"')
         inside = self.half_axes is not None
         com, second = np.asarray(mbs.get(model, f"{self.body}.com"), float), self._second(model, mass)
-        # lengths are in units of the body's size, so that the numbers are the same for small and large bodies
+        # lengths are in units of the body's size, so that the variables are of similar size for small and large bodies
         reach = max(float(np.sqrt(np.trace(second))), float(np.linalg.norm(com)), 1e-6)
         center = np.asarray(self.center if inside else np.zeros(3), float)
         half = np.asarray(self.half_axes if inside else np.full(3, reach), float)

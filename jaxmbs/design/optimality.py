@@ -1,9 +1,9 @@
-"""Whether a point is an optimum: decided by what is measured there, not by why a solver stopped.
+"""Tests whether a point is an optimum, by the derivatives there and not by the reason why a solver stopped.
 
 First order [J. Nocedal, S. J. Wright, Numerical Optimization, 2006, 12.3]: the gradient of the cost is a combination of the
 gradients of the conditions, of the active margins and of the active bounds, the last two with the right sign. Second order
-[12.5]: in the directions that these leave free, the curvature of the Lagrangian is not negative. In directions where it is
-zero, the cost and the conditions do not decide, and other parameters are as good.
+[12.5]: in the directions that are orthogonal to these gradients, the curvature of the Lagrangian is not negative. Along
+directions of zero curvature, other parameters are equally good.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 
 from jaxmbs.design.local import Local
 
-USED_UP = 1e-6  # in usual sizes of the variables: how near to its boundary a margin is active (used up)
+USED_UP = 1e-6  # distance to its boundary, in usual sizes of the variables, below which a margin is active (used up)
 DEPENDENT = 1e-8  # relative singular value below which gradients are combinations of others
 STEP = 1e-4  # of finite differences, in usual sizes of the variables
 NEAR = 1e-4  # distance to the minimum, in usual sizes, at which a point counts as the minimum
@@ -26,8 +26,9 @@ SADDLE = 1e-4  # relative size of a negative curvature that is more than roundin
 
 @dataclass(frozen=True)
 class First:
-    """First-order conditions. rest (n,): what conditions, margins and bounds leave of the gradient; tangent (n, d): an
-    orthonormal basis of the directions that these leave free; equal (e,), margins (m,): multipliers."""
+    """First-order conditions. rest (n,): the part of the gradient that conditions, margins and bounds do not balance;
+    tangent (n, d): an orthonormal basis of the directions that they do not block; equal (e,), margins (m,):
+    multipliers."""
 
     rest: np.ndarray
     tangent: np.ndarray
@@ -37,8 +38,8 @@ class First:
 
 @dataclass(frozen=True)
 class Optimality:
-    """What is measured at a point. rest: largest entry of what remains of the gradient; distance: to the minimum according
-    to the curvature, in usual sizes of the variables; gain: reduction of the cost on the way there; flat (k, n): orthonormal
+    """Result of the test of a point. rest: largest entry of `First.rest`; distance: to the minimum according to the
+    curvature, in usual sizes of the variables; gain: reduction of the cost on the way there; flat (k, n): orthonormal
     directions in which neither cost nor conditions change; down (n,): a direction of negative curvature, or None."""
 
     rest: float
@@ -54,13 +55,13 @@ class Optimality:
 
 
 def used_up(here: Local) -> np.ndarray:
-    """(m,) which margins are active, judged by the distance of their boundary, whatever their unit."""
+    """(m,) whether a margin is active: judged by the distance to its boundary, so that its unit does not matter."""
     return here.margins <= USED_UP * np.minimum(np.linalg.norm(here.margin_slopes, axis=1), 1.0)
 
 
 def first_order(here: Local, low: np.ndarray, high: np.ndarray, still: np.ndarray) -> First:
-    """The first-order conditions at a point within the bounds low, high (n,); still (n,): variables that change nothing,
-    which are left out."""
+    """The first-order conditions at a point within the bounds low, high (n,); still (n,): whether a variable changes
+    nothing, so that it is left out."""
     from scipy.optimize import nnls
 
     n = len(here.x)
@@ -120,7 +121,7 @@ def optimality(
     curved = values > FLAT * size
     steps = np.where(curved, -g / np.where(curved, values, 1.0), 0.0)
     flat = ~curved & (values > -SADDLE * size)
-    # along flat directions the gradient is rounding, or the cost keeps falling
+    # a gradient along flat directions that exceeds rounding means that the cost keeps falling there
     unit = np.abs(g[flat]).max(initial=0.0)
     distance = float(np.abs(vectors @ steps).max(initial=0.0))
     if unit > 1e-6 * max(abs(float(here.cost)), float(np.linalg.norm(here.slope)) * 1e-3):
@@ -131,10 +132,10 @@ def optimality(
 
 
 def _row_space(rows: np.ndarray) -> np.ndarray:
-    """Orthonormal rows (r, n) that span the given ones."""
+    """Orthonormal rows (r, n) that span the given rows."""
     if not len(rows):
         return np.zeros((0, rows.shape[1]))
-    # rows are scaled to length 1: those of small numbers count as much
+    # rows are scaled to length 1, so that rows of small numbers count as much as others
     length = np.linalg.norm(rows, axis=1)
     _, s, V = np.linalg.svd(rows[length > 0] / length[length > 0, None], full_matrices=False)
     return V[: int(np.sum(s > DEPENDENT * s[0]))] if len(s) else np.zeros((0, rows.shape[1]))
@@ -148,7 +149,7 @@ def null_space(rows: np.ndarray, n: int) -> np.ndarray:
 
 
 def compressed(x: Any, rows: Any) -> tuple[np.ndarray, np.ndarray]:
-    """(residuals (k,), derivatives (k, n)), k at most n + 1, whose linearised sum of squares is the same."""
+    """(residuals (k,), derivatives (k, n)) with the same linearised sum of squares, where k is at most n + 1."""
     residual, slopes = np.asarray(x, float), np.asarray(rows, float)
     if len(residual) <= slopes.shape[1] + 1:
         return residual, slopes

@@ -1,4 +1,4 @@
-"""A problem of synthesis: what may change, and what is wanted."""
+"""A synthesis problem: what may change, and what is wanted."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from jaxmbs.model.errors import unknown
 
 METHODS = ("least_squares", "adam", "constrained")
 Array = Any
-_PROCESS = secrets.token_hex()  # marks what can be recognised as the same only within this process
+_PROCESS = secrets.token_hex()  # marks digests that identify a problem only within this process
 
 
 @dataclass(frozen=True)
@@ -31,14 +31,15 @@ class Problem:
     """What may change in a model, and what is wanted of it.
 
     model: the mechanism at its nominal values; free: `Free`, `Factor` and `MassDistribution` items, everything else
-    stays fixed; objectives: what is wanted, conditions (goal "zero") and quantities to be made small (goal "least": the
-    sum of their squares) or low (goal "lowest": their mean, which may become negative); starts: number of searches, the
-    first from the nominal values, the others from random ones, scattered about these by `spread`; seed: of all random
-    numbers; tolerance: largest residual of a condition that holds; max_steps: of a search; method: "least_squares"
-    (Levenberg-Marquardt, bounds by projection), "adam" (stochastic: fresh configurations and samples in every step,
-    with `learning_rate`), another optimiser of optax, which has its own learning rate, or "constrained" (the conditions
-    hold exactly, and the rest is as small as they allow: sequential quadratic programming from all starts together);
-    study: the `jaxmbs.study.Study` whose dispersions, outputs and simulation objectives may use.
+    stays fixed; objectives: conditions (goal "zero") and quantities to be made small (goal "least": the sum of their
+    squares) or low (goal "lowest": their mean, which may become negative); starts: number of searches, the first from
+    the nominal values, the others from random values, scattered about these by `spread`; seed: of all random numbers;
+    tolerance: largest residual with which a condition counts as met; max_steps: largest number of steps of a search;
+    method: "least_squares" (Levenberg-Marquardt, bounds by projection), "adam" (stochastic: fresh configurations and
+    samples in every step, with `learning_rate`), another optimiser of optax, which has its own learning rate, or
+    "constrained" (the conditions hold exactly, and the other objectives are as small as the conditions allow:
+    sequential quadratic programming from all starts together); study: the `jaxmbs.study.Study` whose dispersions,
+    outputs and simulation the objectives may use.
 
     >>> model = mbs.set(mbs.library.double_pendulum().build(), {"gravity": (0, 0, 0)})
     >>> lower = mbs.design.MassDistribution("lower", half_axes=(0.3, 0.3, 0.3))
@@ -110,13 +111,13 @@ class Prepared:
             )
 
     def data(self, salt: int | None = None) -> tuple[Any, ...]:
-        """The instances of every objective; each salt gives fresh ones."""
+        """The instances of every objective; each value of `salt` gives different random instances."""
         seed = self.problem.seed if salt is None else (self.problem.seed + 1) * 1_000_003 + salt
         setting = Setting(self.problem.model, seed, self.problem.study)
         return tuple(o.data(setting) for o in self.objectives)
 
     def starts(self) -> np.ndarray:
-        """(starts, n) variables to begin with."""
+        """(starts, n) starting points of the searches."""
         p, v = self.problem, self.variables
         rng = np.random.default_rng([p.seed, 1])
         own, spread = np.concatenate([*self.own_starts, []]), np.concatenate([*self.own_spread, []])
@@ -134,7 +135,7 @@ class Prepared:
         return found
 
     def measured(self, model: Model, x: Array, data: Any, motions: Any = None) -> list[Array]:
-        """What every objective measures of a model.
+        """The quantities that every objective measures of a model.
 
         motions: if already known, {number of samples: the values (samples,) that each objective with this number of
         samples takes from the motions, in the order of the objectives}.
@@ -159,7 +160,7 @@ class Prepared:
         return self.variables.at(self.variables.place(x[: self.variables.size]))
 
     def _taken(self, x: Array, data: Any, motions: Any = None) -> Any:
-        """(objective, what it measures, its constants) for all objectives."""
+        """(objective, measured quantities, constants) for all objectives."""
         return list(
             zip(self.objectives, self.measured(self.model(x), x, data, motions), self.constants, strict=True)
         )  # fmt: skip
@@ -193,14 +194,14 @@ class Prepared:
         return _largest(self._taken(x, data, motions))
 
     def digest(self) -> str:
-        """Identifies the problem of a checkpoint: by the starts, the bounds and everything that was asked for."""
+        """Identifies the problem of a checkpoint, by its model, variables, objectives, study, starts and settings."""
         p = self.problem
         settings = (p.seed, p.tolerance, p.method, p.max_steps, p.learning_rate, self.traded)
         numbers = [np.asarray(x, float) for x in (p.model.numbers, self.low, self.high, self.starts())]
         asked = {"free": tuple(p.free), "objectives": tuple(p.objectives), "study": p.study}
         try:
             return content.digest(asked | {"structure": p.model.structure, "settings": settings, "numbers": numbers})
-        except content.NotKnownError:  # such as a function that reads a file: its results may differ in another process
+        except content.NotKnownError:  # for example a function that reads a file: another process may get other results
             with np.printoptions(threshold=sys.maxsize, floatmode="unique"):
                 return f"{_PROCESS} {(asked, numbers, p.model.structure, settings)!r}"
 

@@ -1,4 +1,4 @@
-"""Profile intervals: each end is itself a search under a condition."""
+"""Profile intervals: each end is found by a search under a condition."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from jaxmbs.design.synthesize import Design
 
 Array = Any
-MOST = 200  # evaluations for one end
-FAR = 0.5  # an end is infinite if a variable without bounds has gone farther than this share of its way to the limit
+MOST = 200  # largest number of evaluations for one end
+FAR = 0.5  # an end is infinite if a variable without bounds has gone farther than this share of the way to its limit
 
 
 def ends(design: Design, level: float) -> dict[str, tuple[float, float]]:
     """{coordinate: (low, high)}: the smallest and largest value of each for which the sum of squares is at most its minimum
-    times 1 + F(1, freedom) / freedom, or, where the noise is known, at most its minimum plus chi²(1)."""
+    times 1 + F(1, freedom) / freedom, or, if the noise is known, at most its minimum plus chi²(1)."""
     from scipy.stats import chi2, f
 
     prepared = Prepared(design.problem)

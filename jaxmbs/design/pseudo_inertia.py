@@ -1,9 +1,10 @@
 """Mass distributions from unconstrained numbers, always physically possible: log-Cholesky form of the pseudo-inertia.
 
-With the second moments about the centre of mass divided by the mass, S = A Aᵀ, A lower triangular with diagonal exp(d),
-every y = (d (3), off-diagonal entries of A (3), centre of mass (3)) is the distribution of some body, and every body with
-extent in all directions has one y. An ellipsoid as envelope contains such a body if the trace of its second moments about
-the ellipsoid's centre, in units of the half-axes, is at most the mass: |A|² + |c|² <= 1. So y is mapped into that ball.
+Let the second moments about the centre of mass, divided by the mass, be S = A Aᵀ, where A is lower triangular with
+diagonal exp(d). Then every y = (d (3), off-diagonal entries of A (3), centre of mass (3)) describes the distribution of
+some body, and every body with extent in all directions has one y. Inside an ellipsoidal envelope there is such a body
+if the trace of its second moments about the ellipsoid's centre, in units of the half-axes, is at most the mass: |A|² +
+|c|² <= 1. With an envelope, y is therefore mapped into this ball.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ FLAT = 1e-6  # second moment, relative to the largest, below which a body counts
 
 
 def distribution(y: Array, center: Array, half: Array, inside: bool, least: float = 0.0) -> tuple[Array, Array]:
-    """(com (3,), second moments about it per mass (3, 3)) [m, m²] of y (9,).
+    """(centre of mass (3,) [m], second moments about it per mass (3, 3) [m²]) of y (9,).
 
-    center, half (3,): of the ellipsoid, or, where `inside` is false, origin and units of lengths; least: second moment per
-    mass that the body has at least in every direction [m²].
+    center, half (3,): centre and half-axes of the envelope or, if `inside` is false, origin and units of lengths [m];
+    least: smallest second moment per mass that the body has in any direction [m²].
     """
     z = jnp.concatenate([jnp.exp(y[:3]), y[3:]])
     if inside:
@@ -34,7 +35,8 @@ def distribution(y: Array, center: Array, half: Array, inside: bool, least: floa
 def unconstrained(
     com: np.ndarray, second: np.ndarray, center: np.ndarray, half: np.ndarray, inside: bool, least: float = 0.0
 ) -> np.ndarray:
-    """y (9,) of a distribution; a flat body gets a little thickness, and one beyond the envelope is shrunk into it."""
+    """y (9,) of a distribution; a flat body gets a little thickness, and one that exceeds the envelope is shrunk into
+    it."""
     scaled = (second - least * np.eye(3)) / np.outer(half, half)
     moments, axes = np.linalg.eigh((scaled + scaled.T) / 2)
     moments = np.maximum(moments, FLAT * max(moments.max(), FLAT))

@@ -1,7 +1,7 @@
 """Numbers recognised as small rational combinations of products of given masses and lengths.
 
-A number is known for several sets of the given values, not only for the nominal ones, so a combination that fits all of them
-to rounding is no coincidence.
+A number is known for several sets of the given values, not only for the nominal set, so that a combination that fits
+all of them to rounding is not a coincidence.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ AGREE = 1e-8  # relative difference that counts as rounding
 
 @dataclass(frozen=True)
 class Given:
-    """Given numbers, which stay fixed: names, powers of (kg, m), and values (sets, names), the nominal ones first."""
+    """Given numbers, which stay fixed: names, powers of (kg, m), and values (sets, names), the nominal values first."""
 
     names: tuple[str, ...]
     powers: tuple[tuple[int, int], ...]

@@ -1,4 +1,5 @@
-"""The files of a synthesis: design.json and one HTML page, which is imported when it is written (matplotlib is slow)."""
+"""The files of a synthesis: design.json and an HTML page, whose module is imported only when needed (matplotlib is
+slow)."""
 
 from __future__ import annotations
 

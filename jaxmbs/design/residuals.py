@@ -16,7 +16,7 @@ Array = Any
 
 
 def residuals_at(prepared: Prepared, x: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray], list[int]]:
-    """(residuals of every objective without its weight, their derivatives (k, n), their numbers) at x (n,)."""
+    """(residuals (k,) of every objective without its weight, their derivatives (k, n), their numbers k) at x (n,)."""
     data = prepared.data()
 
     def each(x: Array) -> tuple[Any, Any]:

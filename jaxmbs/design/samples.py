@@ -1,7 +1,7 @@
 """Motions of dispersed samples, with the random numbers of the study, which are the same for every candidate.
 
-The packages that only studies need are no dependencies of the library, so what needs them is imported when samples are
-moved.
+Packages that only studies need are not dependencies of the library, so the modules that use them are imported only when
+samples are simulated.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Moved(NamedTuple):
     the energy [J] lost in all of its occurrences, and whether it happened; and status, a `mbs.Status`.
 
     An event that did not happen has the end time of the run; if a joint was to reach a value, this time is increased in
-    proportion to what the joint still lacks, so that a search sees in which direction the event lies.
+    proportion to the distance that the joint still lacks, so that its derivative leads a search towards the event.
     """
 
     outputs: dict[str, Array]
@@ -51,7 +51,7 @@ def draws_of(study: Study, count: int, first: int = 0) -> Array:
 def even_draws(study: Study, count: int) -> Array:
     """(count, k) draws that cover the dispersions evenly, from Sobol points with the study's seed.
 
-    Their shares and quantiles are nearer to those of many samples than those of the same number of random draws.
+    Probabilities and quantiles of these samples are more accurate than those of the same number of random draws.
     """
     from jaxmbs.study.sampling.designs import Design
 
@@ -93,7 +93,7 @@ def moved(study: Study, model: Model, draws: Array) -> Moved:
 
 
 def _lacking(model: Model, name: str, condition: Any, start: Array, end: Array) -> Array:
-    """The share of its way that a joint still lacks at the end of a run; 0 for an event that waits for something else."""
+    """The share of the way to its value that a joint still lacks at the end of a run; 0 for events of other kinds."""
     if not isinstance(condition, JointReaches):
         return jnp.zeros(())
     at, value = model.q_slice(condition.joint), mbs.get(model, f"{name}.value")
@@ -102,8 +102,8 @@ def _lacking(model: Model, name: str, condition: Any, start: Array, end: Array) 
 
 
 def require_effect(study: Study, free: Iterable[str]) -> None:
-    """Raise ModelError if the draws of a dispersion would replace a free parameter, or if the study has a sampling design
-    that depends on the number of samples, because a search has its own number."""
+    """Raise ModelError if the draws of a dispersion would replace a free parameter, or if the study has a sampling plan
+    that depends on the number of samples, because a search has its own number of samples."""
     from jaxmbs.study.sampling.designs import RANDOM
 
     if study.plan.design != RANDOM:

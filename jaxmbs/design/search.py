@@ -22,11 +22,11 @@ from jaxmbs.design.tally import current
 from jaxmbs.model import ModelError
 
 Array = Any
-# called with (number of steps, number of points evaluated in the last one, smallest cost); if a search keeps conditions
-# apart from the cost, the smallest cost is that of points that meet them; `tally` has the violation of the conditions
+# called with (number of steps, number of points evaluated in the last step, smallest cost); if the cost of a search
+# does not include the conditions, only points that meet them count; `tally` has the violation of the conditions
 Progress = Callable[[int, int, float], None]
 KEEP = 5.0  # [s] between two checkpoints
-FEWER = 4  # the batch shrinks to this part when no more starts are running: each size is compiled once
+FEWER = 4  # the batch shrinks by this factor when the running starts fit into less; each size is compiled once
 FEWEST = 4
 
 
@@ -42,7 +42,7 @@ def optimiser(method: Any) -> ModuleType:
 def search(
     prepared: Prepared, checkpoint: Path | None = None, progress: Progress = silent, starts: np.ndarray | None = None
 ) -> tuple[Any, np.ndarray, np.ndarray]:
-    """(final states of all starts, costs (steps, starts), largest residuals of the objectives at the first of them).
+    """(final states of all starts, costs (steps, starts), largest residuals of the objectives at the first start).
 
     starts (s, n): starting points, by default those of the problem, the nominal values first.
 
@@ -73,7 +73,7 @@ def search(
 
 
 def _count(prepared: Prepared, state: Any) -> None:
-    """Record all starts in the tally as they are now; steps from before a checkpoint count, too."""
+    """Record the present state of all starts in the tally; steps from before a checkpoint count, too."""
     tally, conditions = current(), prepared.conditions
     tally.evaluations = int(np.sum(state.steps))
     for cost, worst in zip(state.cost, state.worst, strict=True):
@@ -81,8 +81,8 @@ def _count(prepared: Prepared, state: Any) -> None:
 
 
 class _AllStarts:
-    """One step of all starts that still run, (states, data) -> states. The batch shrinks as starts end, so that the
-    last few cost little.
+    """One step of all starts that are still running, (states, data) -> states. The batch shrinks as starts end, so that
+    the last few cost little.
 
     `mbs.jit` over starts would unroll the instances and directions of one start, tens of thousands of evaluations, into one
     program of scalars, and tracing alone would take minutes. An array program, by jax.vmap, is fast enough.
@@ -108,11 +108,11 @@ class _AllStarts:
 
 
 class Kept:
-    """Saves the answers of a search that asks for points in a file, if there is one. The same search, started again,
-    takes these answers from the file, and so continues with bitwise identical results."""
+    """Saves the results at all points that a search has evaluated in a file, if there is one. The same search, started
+    again, takes these results from the file, and so continues with bitwise identical results."""
 
     def __init__(self, path: Path | None, digest: str, traded: int = 0):
-        """traded: how many of the first margins are objectives with opposite sign instead of conditions."""
+        """traded: how many margins, the first ones, are objectives with opposite sign instead of conditions."""
         self.path, self.digest, self.traded, self.saved = path, digest, traded, time.perf_counter()
         self.known: dict[bytes, tuple[np.ndarray, ...]] = {}
         if path is not None and path.exists():
@@ -123,8 +123,8 @@ class Kept:
             current().evaluations += len(self.known)
 
     def answers(self, x: np.ndarray, evaluate: Callable[[np.ndarray], Any]) -> list[Any]:
-        """What `evaluate` returns for the points x (s, n), or has returned before: for each point a tuple of arrays,
-        the first of which is the point."""
+        """The results of `evaluate` at the points x (s, n), new or saved: for each point a tuple of arrays, the first
+        of which is the point."""
         keys = [row.tobytes() for row in x]
         new = [k for k, key in enumerate(keys) if key not in self.known]
         found = dict(zip(new, evaluate(x[new]), strict=True)) if new else {}
@@ -146,7 +146,7 @@ class Kept:
             tally.add(float(-here.margins[0] if n else here.cost), rest.violation if conditioned else None)
 
     def write(self) -> None:
-        """Bring the file up to date."""
+        """Write all results to the file, if there is one."""
         if self.path is not None and self.known:
             columns = [np.stack([np.asarray(a) for a in column]) for column in zip(*self.known.values(), strict=True)]
             leaves: dict[str, Any] = {f"leaf_{k}": column for k, column in enumerate(columns)}

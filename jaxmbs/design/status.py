@@ -6,7 +6,7 @@ import enum
 
 
 class Status(enum.IntEnum):
-    """Why the search from one start stopped, judged by what is measured at its end; `message` explains it to users.
+    """Why the search from one start stopped, judged by the values and derivatives at its end; `message` explains it.
 
     >>> mbs.design.Status.RUNAWAY.success, mbs.design.Status(0).message
     (False, 'every condition holds')

@@ -1,4 +1,4 @@
-"""Design synthesis: runs the search and collects its result."""
+"""Design synthesis: runs the searches and collects their result."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ from jaxmbs.model.fields import type_name
 class Design:
     """The result of a synthesis.
 
-    parameters: {name: value}, ready for `set`; status: `Status` of the best start; reason: in words, with the active bounds;
-    largest: {objective: its largest residual}; before: the same at the nominal values; cost: half the sum of squares, plus
-    the weighted mean of objectives with the goal "lowest"; history (steps, starts): costs; statuses, costs (starts,);
-    x (starts, n): variables of every start; best: index of the best start; findings: `Findings`, what the conditions fix and
-    what they leave free (None where the search failed, and with method "adam"); problem: the `Problem` that was solved;
-    certificate: if it is proved that no bodies inside their envelopes meet the conditions, a lower bound of the norm of the
-    conditions relative to the nominal mass matrix, else None; undetermined: combinations of parameters that change neither
-    the cost nor the conditions, in words (status UNDETERMINED if it is a fit); violations (steps, starts): of the
-    conditions, with method "constrained"; uncertainty: `Uncertainty` of a fit, a problem whose objectives, apart from
-    conditions, are all "least"; failed: `FailedSamples`, the samples whose motions failed at the result (status UNRELIABLE
-    if there are too many).
+    parameters: {name: value}, ready for `set`; status: `Status` of the best start; reason: in words, with the active
+    bounds; largest: {objective: its largest residual}; before: the same at the nominal values; cost: half the sum of
+    squares, plus the weighted mean of objectives with the goal "lowest"; history (steps, starts): costs; statuses,
+    costs (starts,); x (starts, n): variables of every start; best: index of the best start; findings: `Findings`, what
+    the conditions fix and what they do not fix (None if the search failed, and with method "adam"); problem: the
+    `Problem` that was solved; certificate: if it is proved that no bodies inside their envelopes meet the conditions, a
+    lower bound of the norm of the conditions relative to the nominal mass matrix, else None; undetermined: combinations
+    of parameters that change neither the cost nor the conditions, in words (the status of a fit is then UNDETERMINED);
+    violations (steps, starts): violations of the conditions, with method "constrained"; uncertainty: `Uncertainty` of a
+    fit, a problem whose objectives, apart from conditions, are all "least"; failed: `FailedSamples`, the samples whose
+    motions failed at the result (status UNRELIABLE if there are too many).
 
     >>> model = mbs.set(mbs.library.three_link_arm().build(), {"gravity": (0, 0, 0)})
     >>> free = [mbs.design.Free(f"body_{k}.com", components=(0, 1)) for k in (2, 3)]
@@ -84,10 +84,10 @@ class Design:
 def synthesize(problem: Problem, checkpoint: str | Path | None = None, progress: Progress = silent) -> Design:
     """Search for the parameters that a problem asks for.
 
-    checkpoint: a file in which the search is saved, and from which it continues with bitwise identical results; progress:
-    called with (steps, points evaluated in the last step, smallest cost). A search may fail without an error: look at
-    `status` and `reason` of the result. Needs float64. Raises ModelError, before the search starts, for a problem that
-    cannot be searched.
+    checkpoint: a file in which the search is saved, and from which it continues with bitwise identical results;
+    progress: called with (steps, points evaluated in the last step, smallest cost). A search may fail without an error:
+    look at `status` and `reason` of the result. It needs float64. Raises ModelError, before the search starts, for a
+    problem that cannot be searched.
 
     >>> model = mbs.set(mbs.library.three_link_arm().build(), {"gravity": (0, 0, 0)})
     >>> free = [mbs.design.Free("body_3.com", components=(0, 1))]
@@ -149,7 +149,8 @@ def synthesize(problem: Problem, checkpoint: str | Path | None = None, progress:
 def _settled(
     prepared: Prepared, state: Any, history: np.ndarray, best: int, progress: Progress
 ) -> tuple[Any, np.ndarray, np.ndarray]:
-    """(state, history, directions that stay free (k, n)); the best start continues if it has stopped at a saddle point."""
+    """(state, history, directions that stay undetermined (k, n)). The best start continues if it has stopped at a
+    saddle point."""
     state, free, down = _measured(prepared, state, best)
     for _ in range(ESCAPES):
         if down is None:
@@ -169,11 +170,12 @@ def _settled(
 
 
 def _measured(prepared: Prepared, state: Any, best: int) -> tuple[Any, np.ndarray, np.ndarray | None]:
-    """(state with the status of the best start as measured there, directions that stay free (k, n), direction (n,) down
-    from a saddle point or None).
+    """(state with the tested status of the best start, directions that stay undetermined (k, n), direction (n,) of
+    negative curvature at a saddle point or None).
 
-    Conditions that are met need no further test. A minimum is tested where the search itself did not test it (random samples
-    in each step); and where the normal matrix leaves directions free, it is tested whether other parameters do equally well.
+    Conditions that are met need no further test. A minimum is tested if the search itself did not test it, because it
+    took random samples in each step, and if the normal matrix is nearly singular, so that other parameters may do
+    equally well.
     """
     state = state._replace(status=np.array(state.status))
     status, x = Status(int(state.status[best])), np.asarray(state.x[best], float)
@@ -202,21 +204,21 @@ def _measured(prepared: Prepared, state: Any, best: int) -> tuple[Any, np.ndarra
     measured = optimality(problems, here, *within_reach(prepared, x), idle(prepared, x))
     found, free = decided(measured, here, Status.STEPS if normal is None else status, prepared)
     if normal is not None and found is Status.STALLED and measured.down is None:
-        found = status  # the search tests its gradient against noise, not against rounding
+        found = status  # the search compares the gradient with the remaining residuals, not with rounding errors
     state.status[best] = int(found)
     return state, free, None if normal is None else measured.down
 
 
 def _deficient(prepared: Prepared, normal: np.ndarray, x: np.ndarray) -> bool:
-    """Whether the residuals' derivatives leave free some combination of the variables that are not at a bound."""
+    """Whether the residuals do not depend on some combination of the variables that are not at a bound."""
     inside = (x > prepared.low) & (x < prepared.high) & (np.diagonal(normal) >= 0)
     values = np.linalg.eigvalsh(normal[np.ix_(inside, inside)])
     return bool(len(values) and values[0] <= 10 * FLAT * values[-1])
 
 
 def plain(value: Any) -> Any:
-    """A plain number or array. An inertia is made exactly symmetric, and negative second moments of mass are set to zero, so
-    that it remains that of a body."""
+    """A float or an array of floats. An inertia is made exactly symmetric, and negative second moments of mass are set
+    to zero, so that it remains the inertia of a body."""
     x = np.asarray(value, float)
     if x.shape == (3, 3):
         x = (x + x.T) / 2
@@ -229,7 +231,8 @@ def plain(value: Any) -> Any:
 
 
 def best_start(prepared: Prepared, state: Any) -> int:
-    """Index of the best start: successes first, and of those that meet every condition the nearest to the nominal values."""
+    """Index of the best start: successful starts come first, and among those that meet every condition, the start
+    nearest to the nominal values."""
     n = prepared.variables.size
     away = np.linalg.norm(state.x[:, :n] - prepared.variables.nominal, axis=1)
     met = state.status == int(Status.MET)

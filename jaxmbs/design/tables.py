@@ -70,7 +70,7 @@ AnyFree = Annotated[ParameterTable | FactorTable | MassDistributionTable, Field(
 
 
 def _method(value: Any, info: ValidationInfo) -> Any:
-    """The word of a method, or the function of this name."""
+    """The name of a method, or the function with this name."""
     functions = info.context or {}
     if value not in (*METHODS, *functions):
         raise ValueError(f'there is no method "{value}"; {choices(str(value), [*METHODS, *functions], "methods")}')

@@ -1,4 +1,4 @@
-"""Progress of searches, for those who wait: number of evaluations, violation of the conditions, stage."""
+"""Progress of searches, for display: number of evaluations, violation of the conditions, stage."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class Tally:
             self._seen[cost] = min(here, self._seen.get(cost, math.inf))
 
     def violation(self, cost: float) -> float | None:
-        """The largest violation at the best point, which is the one with this `cost`. If the cost is not finite, since
-        no point meets the conditions yet: the smallest violation of all points. None without conditions."""
+        """The largest violation at the best point, which is the one with this `cost`; the smallest violation of all
+        points if the cost is not finite, because no point meets the conditions yet; None without conditions."""
         least = min(self._seen.values(), default=None)
         return self._seen.get(cost, least) if math.isfinite(cost) else least
 

@@ -1,4 +1,4 @@
-"""The design as tables for the terminal, and the texts that they share with the page."""
+"""The design as tables for the terminal, and the texts that these tables share with the HTML page."""
 
 from __future__ import annotations
 

@@ -27,16 +27,17 @@ if TYPE_CHECKING:
     from jaxmbs.design.synthesize import Design
 
 Array = Any
-FREE = 1e-7  # relative singular value of the weighted derivatives below which a direction is free
+FREE = 1e-7  # relative singular value of the weighted derivatives below which a direction is not determined
 LEVEL = 0.95
-POOR = 0.3  # relative to the value: standard deviation beyond which intervals from the curvature are coarse
+POOR = 0.3  # standard deviation, relative to the value, beyond which intervals from the curvature are coarse
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number that a fit found: name, SI unit, value, std (its standard deviation, infinite where the data leave it free)
-    and an interval of 95 % from low to high; profiled: whether the interval comes from the profile (see `profile`), which is
-    used where the standard deviation is large relative to the value, so that the curvature alone would be too coarse.
+    """A number that a fit found: name, SI unit, value, std (its standard deviation, infinite if the data do not
+    determine it) and an interval of 95 % from low to high; profiled: whether the interval comes from the profile (see
+    `profile`). The profile is used if the standard deviation is large relative to the value, where the curvature alone
+    would be too coarse.
 
     >>> print(mbs.design.Estimate("link.mass", "kg", 1.3, 0.02, 1.26, 1.34))
     link.mass = 1.3 ± 0.02 kg   (95 %: 1.26 to 1.34)
@@ -67,7 +68,7 @@ class Estimate:
 @dataclass(frozen=True)
 class Uncertainty:
     """Uncertainty of a fit. estimates: one for each coordinate; correlation (c, c): of the estimates, NaN for those that are
-    free or at a bound; freedom: number of residuals minus the number of directions that they determine.
+    undetermined or at a bound; freedom: number of residuals minus the number of directions that they determine.
 
     >>> one = mbs.design.Estimate("link.mass", "kg", 1.3, 0.02, 1.26, 1.34)
     >>> mbs.design.Uncertainty((one,), np.ones((1, 1)), 40)["link.mass"].std
@@ -87,7 +88,7 @@ class Uncertainty:
 
     @property
     def close(self) -> list[tuple[str, str, float]]:
-        """Pairs of coordinates whose correlation exceeds 0.95 in size: the data hardly tell one from the other."""
+        """(name, name, correlation) of pairs of coordinates that the data hardly distinguish: |correlation| > 0.95."""
         i, j = np.triu_indices(len(self.estimates), 1)
         strong = np.abs(np.nan_to_num(self.correlation[i, j])) > 0.95
         names = [e.name for e in self.estimates]
@@ -95,10 +96,10 @@ class Uncertainty:
 
 
 def uncertainty(prepared: Prepared, x: np.ndarray) -> Uncertainty | None:
-    """The uncertainty of a fit, whose objectives apart from conditions are all least squares, at its minimum x (n,); None
-    for other problems.
+    """The uncertainty of a fit at its minimum x (n,), or None if the problem is not a fit: a problem whose objectives,
+    apart from conditions, all have the goal "least".
 
-    Under conditions the estimates vary only in the directions that the conditions leave free [Seber, Wild, 2.10.2].
+    Under conditions the estimates vary only in the directions that the conditions do not fix [Seber, Wild, 2.10.2].
     """
     from scipy.stats import norm, t
 
@@ -163,12 +164,12 @@ def with_profiles(design: Design) -> Uncertainty | None:
 
 
 def profile(design: Design, level: float = LEVEL) -> dict[str, tuple[float, float]]:
-    """Intervals {coordinate: (low, high)} of a fit from its profile: how far a coordinate can go, with all others following,
-    until the sum of squares exceeds what the confidence `level` allows [Seber, Wild, 5.2].
+    """Intervals {coordinate: (low, high)} of a fit from its profile: how far a coordinate can change, with all others
+    adapted to it, until the sum of squares exceeds the limit for the confidence `level` [Seber, Wild, 5.2].
 
-    The intervals are right also where the sum of squares is no parabola, and infinite where it never exceeds the limit. An
-    end that is held by a bound of the problem is that bound. Raises ModelError if the design is no fit, or is under
-    conditions.
+    The intervals are valid also where the sum of squares is not quadratic, and infinite where it never exceeds the
+    limit. Where a bound of the problem is reached first, the interval ends there. Raises ModelError if the design is
+    not a fit, or if the fit is under conditions.
 
     >>> mbs.design.profile.__name__
     'profile'

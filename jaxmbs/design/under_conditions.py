@@ -1,4 +1,4 @@
-"""Searches under conditions: all starts are searched together, their ends are tested, and saddle points are left."""
+"""Searches under conditions: all starts are searched together, their ends are tested, and saddle points are escaped."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from jaxmbs.design.variables import LARGEST
 
 Array = Any
 AT_ONCE = 65_536  # motions in one call: 10 MB for each number that is stored of a motion and its derivatives
-EVALUATIONS = 4  # for each of max_steps
+EVALUATIONS = 4  # number of evaluations allowed for each of max_steps
 ESCAPES = 2  # attempts to leave saddle points
-ASIDE = 1e-2  # how far from a saddle point a search begins again, in usual sizes
+ASIDE = 1e-2  # distance from a saddle point at which a search begins again, in usual sizes of the variables
 
 
 class Ends(NamedTuple):
-    """The end of the search from every start: x (s, n), cost (s,), largest residuals (s, objectives), status (s,), normal
-    matrix of the conditions and active margins (s, n, n)."""
+    """The end of the search from every start: x (s, n), cost (s,), worst (s, objectives), the largest residuals, status
+    (s,), and normal (s, n, n), the normal matrix of the conditions and active margins."""
 
     x: np.ndarray
     cost: np.ndarray
@@ -42,8 +42,8 @@ class Ends(NamedTuple):
 def under_conditions(
     prepared: Prepared, checkpoint: Path | None, progress: Progress
 ) -> tuple[Ends, np.ndarray, np.ndarray, int, np.ndarray]:
-    """Search from all starts: (ends, best costs and violations so far (evaluations, 2, starts), largest residuals at the
-    nominal values, index of the best start, directions that stay free (k, n))."""
+    """Search from all starts; returns (ends, best costs and violations so far (evaluations, 2, starts), largest
+    residuals at the nominal values, index of the best start, directions that stay undetermined (k, n))."""
     starts = prepared.starts()
     problems = Problems(prepared, at_once(prepared, len(starts)))
     low, high = within_reach(prepared, starts[0])
@@ -102,9 +102,10 @@ def at_once(prepared: Prepared, starts: int) -> int:
 
 
 def decided(measured: Optimality, end: Local, status: Status, prepared: Prepared) -> tuple[Status, np.ndarray]:
-    """(status of a point that meets the conditions, directions (k, n) that stay free there).
+    """(status of a point that meets the conditions, directions (k, n) in which neither cost nor conditions change
+    there).
 
-    Free directions leave a fit undetermined; for a design under conditions they are a choice that remains.
+    Such directions leave a fit undetermined; in other problems, they leave a choice between equally good designs.
     """
     none = np.zeros((0, len(end.x)))
     if status is Status.RUNAWAY:
@@ -117,15 +118,15 @@ def decided(measured: Optimality, end: Local, status: Status, prepared: Prepared
 
 
 def within_reach(prepared: Prepared, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(low, high) (n,): the bounds, or where there is none how far a solver may go, which is farther than where
-    `Variables.away` calls a variable running away."""
+    """(low, high) (n,): the bounds, and limits for a solver where there is no bound. The limits lie beyond the distance
+    at which `Variables.away` counts a variable as running away."""
     far = np.full(len(x), 10 * LARGEST)
     far[: prepared.variables.size][prepared.variables.logarithmic] = 2 * np.log(LARGEST)
     return np.maximum(prepared.low, x - far), np.minimum(prepared.high, x + far)
 
 
 def idle(prepared: Prepared, x: np.ndarray) -> np.ndarray:
-    """(n,) whether a variable moves no coordinate, as is the case where an extent has vanished."""
+    """(n,) whether a variable changes no coordinate, as happens if an extent of a body has vanished."""
     v = prepared.variables
     slopes = np.asarray(compiled(jax.jacfwd(v.place))(jnp.asarray(x[: v.size])))
     size = np.abs(slopes).max(axis=1, keepdims=True)
@@ -135,7 +136,7 @@ def idle(prepared: Prepared, x: np.ndarray) -> np.ndarray:
 
 
 def ended(prepared: Prepared, trace: Trace, low: np.ndarray, high: np.ndarray, still: np.ndarray) -> Status:
-    """Status by the first-order conditions at the best point; second order is tested for the best start alone."""
+    """Status by the first-order conditions at the best point; the second order is tested for the best start only."""
     here = trace.best
     if here is None or not (here.finite or here.violation > trace.tolerance):
         return Status.NOT_FINITE
@@ -175,7 +176,7 @@ def way_out(
     here: Local, evaluate: Callable[[np.ndarray], Sequence[Local]], low: np.ndarray, high: np.ndarray, still: np.ndarray
 ) -> np.ndarray | None:
     """A direction (n,) of negative curvature of the violation, at a point where its gradient vanishes; None if there is
-    none, so that the violation is a minimum."""
+    no such direction, so that the violation is at a minimum."""
 
     def at(x: np.ndarray) -> list[Local]:
         return [of_violation(p) for p in evaluate(x)]
@@ -187,8 +188,8 @@ def _leave_greatest_violation(
     prepared: Prepared, traces: list[Trace], status: np.ndarray, best: int, low: np.ndarray, high: np.ndarray,
     evaluate: Callable[[np.ndarray], Sequence[Local]], run: Callable[[np.ndarray], list[Trace]],
 ) -> None:  # fmt: skip
-    """Continue the search if the violation is at a maximum or saddle point; one that cannot be left is not called
-    infeasible."""
+    """Continue the best search if its violation is at a maximum or a saddle point. If it cannot leave that point, its
+    status becomes STALLED, not INFEASIBLE."""
     for _ in range(ESCAPES):
         end = traces[best].best
         assert end is not None
@@ -211,8 +212,8 @@ def _leave_greatest_violation(
 
 
 def best_of(traces: list[Trace], status: np.ndarray, tolerance: float) -> int:
-    """Index of the start with the smallest cost among those that meet the conditions (of equal ones, one with status
-    LEAST); if none meets them, of the start with the smallest violation."""
+    """Index of the start with the smallest cost among those that meet the conditions (among equal costs, one with
+    status LEAST); if none meets them, index of the start with the smallest violation."""
 
     def key(k: int) -> tuple[int, float]:
         here = traces[k].best
@@ -238,7 +239,8 @@ def _normal(here: Local | None, n: int) -> np.ndarray:
 
 
 def _history(traces: list[Trace]) -> np.ndarray:
-    """(evaluations, 2, starts): cost and violation of the best point so far; shorter searches keep their last values."""
+    """(evaluations, 2, starts): cost and violation of the best point so far; shorter searches repeat their last
+    values."""
     longest = max(len(t.costs) for t in traces)
     out = np.full((longest, 2, len(traces)), np.nan)
     for k, t in enumerate(traces):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from jaxmbs.model import Model
 
 Array = Any
-LARGEST = 1e5  # times its usual size: a variable that is farther from its nominal value counts as running away
+LARGEST = 1e5  # in usual sizes of a variable: farther from its nominal value than this, it counts as running away
 
 
 class Coordinate(NamedTuple):
@@ -36,10 +36,11 @@ class Coordinate(NamedTuple):
 class Part:
     """Variables of one free item.
 
-    label: its name in messages; nominal (n,): the variables at the model's own values; low, high (n,): bounds; logarithmic
-    (n,): whether exp of the variable counts; coordinates: the quantities (c of them) in which relations are expressed;
-    place: function x (n,) -> values of the coordinates (c,); values: function (these, parameters that stay fixed) ->
-    {parameter: value}; closed: whether an envelope keeps all of the variables from running away.
+    label: its name in messages; nominal (n,): the variables at the model's own values; low, high (n,): bounds;
+    logarithmic (n,): whether the variable is a logarithm; coordinates: the quantities (c of them) in which relations
+    are expressed; place: function x (n,) -> values of the coordinates (c,); values: function (values of the
+    coordinates, {name: value} of fixed parameters that differ from the model's) -> {parameter: value}; closed: whether
+    an envelope bounds the body, so that no variable can run away.
     """
 
     label: str
@@ -90,7 +91,7 @@ class Variables:
         self._placed = compiled(self.place)
 
     def coordinates_at(self, x: np.ndarray) -> np.ndarray:
-        """`place` for plain numbers, as one compiled program instead of many small ones."""
+        """The same as `place`, for plain numbers, as one compiled program instead of many small ones."""
         return np.asarray(self._placed(np.asarray(x[: self.size], float)))
 
     def place(self, x: Array) -> Array:
@@ -110,8 +111,8 @@ class Variables:
         return mbs.set(self.model, {**(given or {}), **self.values(coordinates, given)})
 
     def starts(self, count: int, seed: int, spread: float) -> np.ndarray:
-        """(count, n) starting points: the nominal values first, then random ones, uniform between two bounds and otherwise
-        normal about the nominal values."""
+        """(count, n) starting points: the nominal values first, then random values, uniform between two bounds and
+        otherwise normally distributed about the nominal values."""
         rng = np.random.default_rng(seed)
         bounded = np.isfinite(self.low) & np.isfinite(self.high)
         low, high = np.where(bounded, self.low, 0.0), np.where(bounded, self.high, 0.0)
@@ -131,7 +132,8 @@ class Variables:
         return [p.label for p in self.parts for _ in range(p.size)]
 
     def binding(self, x: np.ndarray) -> list[str]:
-        """What limits x, in words: bounds that it lies on, bodies that are flat or fill their envelope."""
+        """The limits that x has reached, in words: bounds that it lies on, bodies that are flat or fill their
+        envelope."""
         found = []
         for p, own in zip(self.parts, self._split(x), strict=True):
             for side, bound in (("lower", p.low), ("upper", p.high)):

@@ -1,7 +1,7 @@
 """The public functions of dynamics: arrays in, arrays out.
 
-All take the time t and a mode, so that they can be called alike; what depends on positions and velocities alone (poses,
-Jacobians, the mass matrix, momentum) is the same in every mode.
+All except `integrate` take the time t and a mode, so that they can be called in the same way; poses, Jacobians, rates,
+the mass matrix and momentum do not depend on the mode.
 """
 
 from __future__ import annotations
@@ -110,9 +110,9 @@ def jacobian(
 def rates(
     model: Model, q: Coordinates, v: Rates, *, t: Number = 0.0, mode: Mode | None = None
 ) -> Float[jax.Array, " nq"]:
-    """dq/dt (nq,) at the velocities v (nv,): v, except for quaternions, q o (0, omega)/2, and positions of Free joints.
+    """dq/dt (nq,) at velocities v (nv,), which is v except for the coordinates of Spherical and Free joints.
 
-    Linear in v, smooth, for any q (nq,) but a zero quaternion. Raises ModelError for wrong shapes.
+    Quaternions have the rate q o (0, omega)/2, positions of Free joints v turned into the axes of the parent. Linear in v and smooth at every q (nq,) without a zero quaternion. Raises ModelError for wrong shapes.
 
     >>> model = mbs.library.double_pendulum().build()
     >>> mbs.rates(model, [0.3, 0.4], [1.0, 2.0]).tolist()
@@ -124,11 +124,12 @@ def rates(
 
 @compiles_itself()
 def integrate(model: Model, q: Coordinates, dv: Rates) -> Float[jax.Array, " nq"]:
-    """q (nq,) moved along the tangent vector dv (nv,): where a second of motion at the constant v = dv leads.
+    """q (nq,) moved along the tangent vector dv (nv,): the configuration after one second at the constant v = dv.
 
-    The step of integrators and optimisers on the configuration manifold: on quaternions and Free joints the exponential
-    map of the group (a screw motion), a sum elsewhere [m, rad]. integrate(model, q, 0) is q, to the bit, and the derivative
-    there is `rates`; quaternions keep their length. Raises ModelError for wrong shapes.
+    The step of integrators and optimisers on the configuration manifold: for quaternions and Free joints the
+    exponential map of the group (a screw motion), for other joints the sum q + dv [m, rad]. integrate(model, q, 0) is
+    exactly q, and its derivative there is `rates`; the length of quaternions does not change. Raises ModelError for
+    wrong shapes.
 
     >>> model = mbs.library.double_pendulum().build()
     >>> mbs.integrate(model, [0.25, 0.5], [1.0, 2.0]).tolist()
@@ -181,8 +182,9 @@ def mass_matrix(
     """Mass matrix A (nv, nv) at q (nq,), symmetric, in kg, kg m, kg m² depending on the units of v: v' A v/2 is in J.
 
     method: "crba" (composite rigid bodies) or a formulation of the literature: "configuration", "jacobian" for any
-    joints, "barycentric", "wang" for rotational ones, "fictitious" for free roots, "planar", "telegin" for revolutes.
-    All agree. Raises ModelError for an unknown method, and for one that cannot serve the model, with those that can.
+    joints, "barycentric", "wang" for rotational joints, "fictitious" for trees on Free joints, "planar", "telegin" for
+    revolute joints. All give the same matrix. Raises ModelError for an unknown method, and for one that cannot serve
+    the model; the message names those that can.
 
     >>> model = mbs.library.double_pendulum().build()
     >>> print(mbs.mass_matrix(model, [0.5, 0.3]).round(3))
@@ -212,7 +214,7 @@ def forward_dynamics(
     q (nq,), v (nv,); tau None is zero. mode: locks and switches (`Model.mode`); prescribed (nv,): acceleration of the
     locked degrees of freedom, None for zero. method: "aba" (articulated bodies, linear in the number of links,
     [Y 3.174-3.177]), "divide_and_conquer" (chains with one degree of freedom per joint, in logarithmic depth; it
-    replaces "aba" on a GPU from 100 links on), or a method of `mass_matrix`: A and bias of that formulation, LDLᵀ. With
+    replaces "aba" on a GPU from 100 links on), or a method of `mass_matrix`: a is then solved from its A and bias. With
     loops or constraints the accelerations are those of `constrained_dynamics`. Raises ModelError for wrong shapes, an
     unknown method, or one that cannot serve the model.
 
@@ -257,7 +259,7 @@ def _by_mass_matrix(state: State, A: jax.Array, bias: jax.Array, tau: Any, presc
 def energy(
     model: Model, q: Coordinates, v: Rates, *, t: Number = 0.0, mode: Mode | None = None
 ) -> tuple[Float[jax.Array, ""], Float[jax.Array, ""]]:
-    """(kinetic, potential) energy [J]: gravity, zero at the world origin, and every element that stores energy.
+    """(kinetic, potential) energy [J]; potential: gravity, zero at the world origin, and elements that store energy.
 
     At q (nq,), v (nv,). Raises ModelError for wrong shapes.
 
@@ -303,13 +305,14 @@ def joint_reactions(
 ) -> Float[jax.Array, "joints 6"]:
     """Wrench in every joint, (joints, 6): model.joint_names in order, then the cut joints, model.loop_names.
 
-    A row is (moment [N m], force [N]) on the child, at the child joint frame, in its axes; of a cut joint on its second
-    body, at frame b. It is the whole wrench that the joint transmits, drive and spring torques along its freedoms included.
-    q (nq,), v (nv,), tau (nv,) or None, prescribed (nv,): as in `forward_dynamics`. Raises ModelError for wrong shapes.
+    A row is (torque [N m], force [N]) on the child, about the origin and in the axes of the child joint frame; for a
+    cut joint, on its second body at frame b. It is the whole wrench that the joint transmits, and includes drive and
+    spring torques along the joint's degrees of freedom. q (nq,), v (nv,), tau (nv,) or None, prescribed (nv,): as in
+    `forward_dynamics`. Raises ModelError for wrong shapes.
 
-    base: motion of the world of a tree, a `mbs.textbook.MovingBase`. method: None is the recursive algorithm, which serves
-    every mechanism; the explicit formulas for X^c and Y^c are "configuration" (any joint of a tree, and what a base takes
-    if no method is named) and "barycentric" (rotational joints); both take neither mode nor prescribed.
+    base: a `mbs.textbook.MovingBase`, the motion of the world of a tree. method: None is the recursive algorithm, which
+    serves every mechanism; "configuration" (any tree; the default with a base) and "barycentric" (rotational joints)
+    are the explicit formulas for X^c and Y^c. With a base or a method, mode and prescribed must be None.
     [Y 3.86, 3.170; the hinge force of Y 3.4; W 3.1; 3.199 for cut joints]
 
     >>> model = mbs.library.double_pendulum().build()

@@ -1,5 +1,6 @@
-"""What a file may name: classes by `type` (those of the library, of installed packages, and of the file's own modules), and
-functions (those of installed packages as "entry" or "entry.function", those of its own modules as "module.function")."""
+"""Everything that a file may name: classes by `type` (of the library, of installed packages, and of the file's own
+modules), and functions (of installed packages as "entry" or "entry.function", of the file's own modules as
+"module.function")."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ from jaxmbs.model import constraints, events, forces, joints
 from jaxmbs.model.fields import Element, type_name
 
 GROUP = "jaxmbs.elements"  # entry points of installed packages: each a class, a function or a module
-RUN = "jaxmbs_modules."  # before the names of the modules that files have run
+RUN = "jaxmbs_modules."  # prefix of the names of modules that files have run
 Classes = tuple[type[Element], ...]
 Functions = Mapping[str, Callable[..., Any]]
 # modules that were run in this process, by full name, each with the name and content of its file
@@ -89,7 +90,7 @@ def _home(x: Any) -> Any:
 
 
 def _is_element(x: Any) -> bool:
-    """Whether it is a class that files may name: of an element, or of a table with the mark `catalogued`."""
+    """Whether x is a class that files may name: an element, or a table with the attribute `catalogued`."""
     return isinstance(x, type) and (issubclass(x, Element) or hasattr(x, "catalogued"))
 
 
@@ -97,10 +98,12 @@ def catalogue(
     data: Mapping[str, Any], path: Path | None, trust: bool, more: Classes = (), folder: Path | None = None,
     given: Mapping[str, bytes] | None = None,
 ) -> Catalogue:  # fmt: skip
-    """What the tables `data` of the file at `path` may name; more: classes of the library in addition to its elements.
+    """Everything that the tables `data` of the file at `path` may name; more: classes of the library in addition to its
+    elements.
 
-    A file's `modules` are Python files in the same folder, or in `folder`, or their content is `given` by name. Since they
-    are run, the caller must trust the file (`trust`): otherwise InputError, with the name of the module and the remedy.
+    A file's `modules` are Python files in the same folder, or in `folder`, or their content is `given` by name. Since
+    they are run, the caller must trust the file (`trust`). Otherwise this function raises InputError, with the name of
+    the module and the remedy.
     """
     names = data.get("modules", [])
     if not isinstance(names, list) or not all(isinstance(n, str) for n in names):
@@ -132,15 +135,16 @@ def catalogue(
 
 @dataclass(frozen=True)
 class Place:
-    """How a file refers to a class or a function: its name, and the module next to the file that defines it, if any."""
+    """How a file refers to a class or a function: its name and, if a module next to the file defines it, the name and
+    content of this module."""
 
     name: str
     module: tuple[str, bytes] | None = None
 
 
 def places(modules: Iterable[str | Path | ModuleType] = ()) -> dict[int, Place]:
-    """All classes and functions that a file may name, by identity, including those of modules that files have run and those
-    of `modules` (Python files, or modules imported from them).
+    """{id: `Place`} of all classes and functions that a file may name, including those of modules that files have run
+    and those of `modules` (Python files, or modules imported from them).
 
     Raises ModelError for a module that does not run by itself.
     """
@@ -180,7 +184,7 @@ def _stem(file: str) -> str:
 
 
 def joined(known: Classes, new: Iterable[type[Element]], where: str) -> Classes:
-    """Known classes and new ones. Raises InputError where a file could not tell two of them apart."""
+    """The known and the new classes. Raises InputError, at `where`, if two would have the same name in a file."""
     names = {(_family(c), type_name(c)): c for c in known}
     for c in new:
         if names.setdefault((_family(c), type_name(c)), c) is not c:
@@ -203,7 +207,8 @@ def _read(name: str, folder: Path, where: str) -> bytes:
 
 
 def _run(name: str, content: bytes, where: str) -> ModuleType:
-    """The module of a file; the same content runs once per process, so that its classes and functions stay the same."""
+    """The module of a file; the same content runs only once per process, so that its classes and functions stay the
+    same."""
     full = f"{RUN}{_stem(name)}_{hashlib.sha256(content).hexdigest()[:16]}"
     if full not in _RUN:
         module = ModuleType(full)

@@ -1,4 +1,5 @@
-"""A mechanism that is being read from another program's file: its parts, its faults, and what a model cannot have."""
+"""A mechanism that is being read from another program's file: its parts, its faults, and what a model cannot
+represent."""
 
 from __future__ import annotations
 
@@ -21,15 +22,15 @@ from jaxmbs.model.kinds import Kind, checked
 OnUnsupported = Literal["error", "warn"]
 Repair = Literal["nearest"] | None
 HERE = Pose()
-EXACT = 1e-15  # entries of a rotation that differ this little from 0 or 1 do so by the rounding of angles
+EXACT = 1e-15  # entries of a rotation that differ this little from 0 or +-1 differ only by rounding of angles
 
 
 class Draft:
     """Collects bodies, joints, elements and remarks; `build` reports all remarks at once.
 
-    faults: problems that prevent a model; lacking: what acts in the file but cannot act in a model, with the elements that
-    have it; aside: counts of what the file contains other than the motion of its bodies; repaired: what `repair` changed;
-    rubbing: elements of dry friction.
+    faults: problems that prevent a model; lacking: {effect that a model cannot represent: elements of the file that
+    have it}; aside: {contents that do not concern the motion of the bodies: their number}; repaired: the inertias that
+    `repair` changed; rubbing: elements of dry friction; renamed: names that the model changes.
     """
 
     def __init__(self, name: str, gravity: Any, path: Path, repair: Repair, on_unsupported: OnUnsupported):
@@ -67,11 +68,11 @@ class Draft:
         self.faults.append(Problem(where, message))
 
     def lacks(self, what: str, name: str) -> None:
-        """Note something that acts in the file but cannot act in a model."""
+        """Note an effect of the element `name` in the file that a model cannot represent."""
         self.lacking.setdefault(what, []).append(name)
 
     def beside(self, what: str, n: int = 1) -> None:
-        """Note something in the file that has no part in the motion of the mechanism."""
+        """Note n things in the file that do not concern the motion of the mechanism."""
         if n:
             self.aside[what] = self.aside.get(what, 0) + n
 
@@ -85,7 +86,7 @@ class Draft:
             self.fault(where, f"{error}{hint}".removeprefix(f"body {name!r}: "))
 
     def physical(self, where: str, inertia: np.ndarray) -> np.ndarray:
-        """The inertia, or, if it is repaired, the nearest physical one; the repair is noted."""
+        """The inertia, or, if it needs repair and this was asked for, the nearest physical one; the repair is noted."""
         if self.repair is None or not np.all(np.isfinite(inertia)):
             return inertia
         try:

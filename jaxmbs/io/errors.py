@@ -1,4 +1,4 @@
-"""Errors in a file, worded for the person who wrote it: the place, the value and what to do."""
+"""Errors in a file, reported to the person who wrote it: the place, the value and the remedy."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing wrong in a file.
+    """One error in a file.
 
     path: the key's dotted path, "mechanism.forces[2].stiffness"; message: what is wrong and what to do.
     """

@@ -33,9 +33,11 @@ class Made(Table):
 
 @functools.cache
 def table_of(cls: type, known: Classes, beside: Classes = (), base: type[Made] = Made, typed: bool = True) -> Any:
-    """Table of a class: `type` (its name in snake case, if typed), the fields of the classes `beside`, its own fields.
+    """Table of a class, with the keys `type` (its name in snake case, if typed), the fields of the classes `beside`,
+    and its own fields.
 
-    known: the classes that parts may have. Defaults, kinds, units and documentation are those of the declarations.
+    known: the classes that parts may have; base: base class of the table. Defaults, kinds, units and documentation are
+    those of the declarations.
     """
     fields: dict[str, Any] = {}
     if typed:
@@ -44,7 +46,7 @@ def table_of(cls: type, known: Classes, beside: Classes = (), base: type[Made] =
     for d in (d for c in (*beside, cls) for d in declared(c)):
         if d.key in fields or d.key in base.model_fields:
             raise TypeError(f"{cls.__name__}.{d.name}: this name stands for something else in a file; choose another")
-        if d.kind is not Kind.ARRAYS:  # arrays are optional: a file gives their source in another way
+        if d.kind is not Kind.ARRAYS:  # arrays are optional: a file names their source by another key
             fields[d.key] = _entry(d, known)
     made = create_model(f"{cls.__name__}Table", __base__=base, __doc__=cls.__doc__, **fields)
     made.makes = cls
@@ -58,7 +60,8 @@ def any_of(family: type | Classes, known: Classes, **options: Any) -> Any:
 
 
 def in_files(family: type | Classes, known: Iterable[type]) -> list[type]:
-    """The known classes of a family that can be written in a file: those that need no arrays, and are no base of others."""
+    """The known classes of a family that can be written in a file: those that need no arrays and are not base
+    classes."""
     bases = family if isinstance(family, tuple) else (family,)
     found = [c for c in known if issubclass(c, bases) and c not in bases and "abstract" not in vars(c)]
     return [c for c in found if not any(d.kind is Kind.ARRAYS and d.required for d in declared(c))]

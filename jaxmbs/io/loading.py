@@ -13,18 +13,19 @@ if TYPE_CHECKING:
     from jaxmbs.model import Model
 
 ROBOTS = (".urdf", ".xml", ".mjcf")  # files of other programs
-GROUP = "jaxmbs.formats"  # entry points of installed packages, by the end of a file's name: functions (path, **options)
+GROUP = "jaxmbs.formats"  # entry points of packages: functions (path, **options), named as the end of a file's name
 
 
 def load(path: str | Path, trust: bool = False, **options: Any) -> Model:
     """Model of a file: the [mechanism] of a TOML file, a URDF, an MJCF, or a file that an installed package reads.
 
-    trust: run the Python modules that a TOML file names in `modules`, which define its own elements, and read files that a
-    file names in other folders. Without it, a TOML file with modules and an MJCF file that names files in other folders are
-    refused, and TOML and URDF files are read without meshes in other folders (except those of the URDF's ROS package).
-    Everything else in a TOML file (dispersions, outputs, ...) is ignored. options: those of `from_urdf` and `from_mjcf`.
-    A package reads files *.sdf by a function (path, **options) -> Model, an entry point "sdf" of the group "jaxmbs.formats";
-    its options are these, and `trust`. Raises InputError (a ModelError): one line for every fault, with the path of its key.
+    trust: run the Python modules that a TOML file names in `modules`, which define its own elements, and read files
+    that a file names in other folders. Without it, a TOML file with modules and an MJCF file that names files in other
+    folders are refused, and TOML and URDF files are read without meshes in other folders (except those of the URDF's
+    ROS package). Everything else in a TOML file (dispersions, outputs, ...) is ignored. options: those of `from_urdf`
+    and `from_mjcf`. A package reads files such as *.sdf with a function (path, **options) -> Model, which is the entry
+    point "sdf" of the group "jaxmbs.formats"; it receives `options` and `trust`. Raises InputError (a ModelError): one
+    line for every fault, with the path of its key.
 
     >>> mbs.load("examples/stage_separation.toml")  # doctest: +SKIP
     <Model 'stage separation': 2 bodies (stage, payload), nq = 14, nv = 12>
@@ -70,8 +71,8 @@ def _by_package(entry: EntryPoint, path: str | Path, options: dict[str, Any]) ->
 
 
 def from_robot(path: str | Path, **options: Any) -> Model:
-    """Model of a URDF or an MJCF, or by the package that reads it. A file named .xml is a URDF if <robot> appears at its
-    beginning, otherwise an MJCF."""
+    """Model of a URDF, an MJCF, or a file that an installed package reads. A file named .xml is a URDF if <robot>
+    appears at its beginning, otherwise an MJCF."""
     path = Path(path)
     if entry := _entry(path):
         return _by_package(entry, path, options)

@@ -1,4 +1,5 @@
-"""The [mechanism] of a file: one table per body, joint, loop, force element and constraint, and the model they build."""
+"""The [mechanism] of a file: one table per body, joint, loop, force element, constraint, event and visual; their
+model."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Mechanisms from MJCF files. MuJoCo itself reads and compiles them, and so determines includes, defaults, frames and
-masses."""
+"""Mechanisms from MJCF files. MuJoCo itself reads and compiles the files, so that includes, defaults, frames and masses
+are those of MuJoCo."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ def from_mjcf(
     """Model of the MJCF file at `path`, with everything that it includes.
 
     free_base: whether bodies that are welded to the world move freely instead, by the joint "NAME_free"; gravity (3,)
-    [m/s²], None for that of the file; repair: "nearest" replaces unphysical explicit inertias by the nearest physical ones
-    and warns of every change; on_unsupported: "error", or "warn" to leave out what acts in the file but cannot act in a
-    model (tendons, fluids, dry friction of ball and free joints, ...); trust: also read files that the MJCF includes or
-    names (meshes, textures, ...) outside its own folder and the folders below.
+    [m/s²], None for the gravity of the file; repair: "nearest" replaces unphysical explicit inertias by the nearest
+    physical ones and warns of every change; on_unsupported: "error", or "warn" to leave out effects that a model cannot
+    represent (tendons, fluids, dry friction of ball and free joints, ...); trust: also read files that the MJCF
+    includes or names (meshes, textures, ...) outside its own folder and the folders below.
 
-    Coordinates of hinges and slides count from the file's `ref`. Several joints of a body become a chain through massless
-    bodies "BODY_JOINT". Springs, dampers and dry friction of joints are elements "JOINT_spring", "JOINT_damping" and
-    "JOINT_friction" (a `Friction`, smooth near rest: a ModelWarning says over which speed).
-    The equalities connect and weld become cut joints, and joint equalities become couplings; these are exact, whereas
-    MuJoCo's are soft. Geoms that MuJoCo shows become visuals. Contacts, limits and actuators are not part of a model: one
-    ModelWarning counts them. What a flag of the file's option disables (gravity, spring, damper, frictionloss, equality) is
-    left out, and counted by that warning, too; `gravity` acts all the same where it is given. Raises InputError with all
-    faults, each with its element.
+    Coordinates of hinges and slides are measured from the file's `ref`. Several joints of a body become a chain through
+    massless bodies "BODY_JOINT". Springs, dampers and dry friction of joints are elements "JOINT_spring",
+    "JOINT_damping" and "JOINT_friction" (a `Friction`, smooth near rest: a ModelWarning states over which speed). The
+    equalities connect and weld become cut joints, and joint equalities become couplings; these are exact, whereas
+    MuJoCo's are soft. Geoms that MuJoCo shows become visuals. Contacts, limits and actuators are not part of a model:
+    one ModelWarning counts them. Effects that a flag of the file's option disables (gravity, spring, damper,
+    frictionloss, equality) are left out, and that warning counts them, too; gravity acts nevertheless if `gravity` is
+    given. Raises InputError with all faults, each with its element.
 
     >>> from pathlib import Path
     >>> text = '<mujoco model="p"><worldbody><body name="rod"><joint name="pin" axis="0 1 0"/><geom type="box" '
@@ -77,7 +77,7 @@ def from_mjcf(
     try:
         m = spec.compile()
     except (ValueError, RuntimeError) as error:
-        if not draft.faults:  # otherwise MuJoCo only repeats the first of them
+        if not draft.faults:  # otherwise MuJoCo only repeats the first fault
             draft.fault("", f"MuJoCo cannot compile it: {' '.join(str(error).split())}")
         raise InputError(draft.faults, path) from None
     return _Reader(draft, mujoco, spec, m, off, gravity is not None).model(free_base)
@@ -107,7 +107,8 @@ def _check_inertias(spec: Any, draft: Draft) -> None:
 
 
 class _Off(NamedTuple):
-    """What flags of the file's option disable. passive: all of springs, dampers, fluids, gravity compensation."""
+    """The effects that flags of the file's option disable. passive: springs, dampers, fluids and gravity
+    compensation."""
 
     gravity: bool
     passive: bool
@@ -216,7 +217,7 @@ class _Reader:
         return slice(first, first + {0: 6, 1: 3}.get(int(self.m.jnt_type[j]), 1))
 
     def _add_elements(self, j: int) -> None:
-        """Add spring, damping and dry friction of a joint, and note what a model cannot have."""
+        """Add the spring, damping and dry friction of a joint, and note what a model cannot represent."""
         m, draft, name = self.m, self.draft, self.joints[j]
         where = f'joint "{name}"'
         dofs = self._dofs(j)
@@ -243,7 +244,7 @@ class _Reader:
                 draft.mech.add_force(draft.new_name("force", f"{name}_damping"), Damper(name, float(damping[0])))
 
     def _acting(self, what: str, disabled: bool, numbers: Any) -> np.ndarray:
-        """The numbers, or zeros if a flag of the file disables `what` they belong to; this is noted."""
+        """The numbers, or zeros if a flag of the file disables the effect `what` that they describe, which is noted."""
         if disabled and np.any(numbers):
             self.draft.beside(f"{what} that a flag disables")
         return np.zeros_like(numbers) if disabled else np.asarray(numbers)

@@ -1,4 +1,4 @@
-"""The other files that an MJCF file names. They are checked before MuJoCo runs, because it opens whatever is named."""
+"""The other files that an MJCF file names. They are checked before MuJoCo runs, because it opens every named file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from jaxmbs.io.errors import InputError, Problem
 from jaxmbs.io.names import TRUST, read_bytes, within
 from jaxmbs.io.xml import parsed
 
-_FOLDERS = {"texture": ("texturedir", "assetdir")}  # compiler settings for the files of an element; for all others:
+_FOLDERS = {"texture": ("texturedir", "assetdir")}  # compiler settings with their folder; other elements: _OF_MESHES
 _OF_MESHES = ("meshdir", "assetdir")
 _BESIDE_THE_FILE = ("include", "model")
 

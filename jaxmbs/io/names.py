@@ -1,7 +1,8 @@
 """Names of other files inside a file: which names are allowed, and where those files are.
 
-All code that reads or writes by such a name checks it here. The author of a file may be unknown to its user. A name in it
-must therefore be that of a file in the same folder, unless the user has said that the file is trusted.
+All code that reads or writes a file by such a name checks the name here. The author of a file may be unknown to its
+user. A name in it must therefore be the name of a file in the same folder, unless the user has stated that the file is
+trusted.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ TRUST = "--trust on the command line, trust=True in Python"
 
 
 def fault(name: Any) -> str:
-    """What is wrong with a name as a bare file name, without a folder; "" if nothing is.
+    """What is wrong with a name as a bare file name, without a folder; "" if nothing is wrong.
 
     >>> fault("mine.py"), fault("../mine.py")
     ('', 'is not the name of a file by itself')
@@ -64,7 +65,8 @@ def exists(path: Path) -> bool:
 
 
 def remedy(error: OSError, otherwise: str) -> str:
-    """What a system call's failure means, and what to do. otherwise: the remedy if the system's own message is enough."""
+    """The meaning of a failed system call, and its remedy. otherwise: the remedy if the system's own message is
+    enough."""
     if error.errno in FULL:
         return "the disk is full, or your share of it; make room, then give the same command again"
     if error.errno == errno.ENAMETOOLONG:

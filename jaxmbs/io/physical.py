@@ -8,8 +8,8 @@ import numpy as np
 def nearest_inertia(inertia: np.ndarray) -> np.ndarray:
     """The physical inertia (3, 3) nearest to a symmetric matrix, both about the centre of mass.
 
-    The second moments of mass, ½ tr(I) 1 - I, must not be negative along any axis: negative ones become zero. With the mass
-    and centre of mass kept, this is the nearest pseudo-inertia in the Frobenius norm, taken at the centre of mass.
+    The second moments of mass, ½ tr(I) 1 - I, must not be negative along any axis: negative ones become zero. For the
+    same mass and centre of mass, this is the nearest pseudo-inertia in the Frobenius norm, taken at the centre of mass.
 
     >>> nearest_inertia(np.diag([1.0, 1.0, 2.2])).round(3).tolist()
     [[1.1, 0.0, 0.0], [0.0, 1.1, 0.0], [0.0, 0.0, 2.2]]

@@ -32,13 +32,13 @@ NAMES = (
 def save(model: Model, path: str | Path, modules: Iterable[str | Path | ModuleType] = ()) -> None:
     """Write a model as a TOML file at `path` that `mbs.load` reads back to the same numbers, bit for bit.
 
-    Numbers that equal their defaults are left out. An existing file is replaced. Components that `mbs.free` turned into
-    numbers are pinned again where they are 0 or +-1. Functions (General, Holonomic, External, ...) and user-defined classes
-    are written by name if an installed package provides them as entry points of the group "jaxmbs.elements" (a function,
-    or a module that defines it), if they come from a file that named their module, or if `modules` names the Python files
-    that define them. These Python files are written next to the TOML file, and are run only for readers who trust it
-    (`mbs.load(path, trust=True)`). Raises ModelError, before anything is written, naming everything that a file cannot
-    hold: other functions and classes, and batches.
+    Numbers that equal their defaults are left out. An existing file is replaced. Components that `mbs.free` has
+    unpinned are pinned again if they are 0 or +-1. Functions (General, Holonomic, External, ...) and user-defined
+    classes are written by name if an installed package provides them as entry points of the group "jaxmbs.elements" (a
+    function, or a module that defines it), if they come from a file that named their module, or if `modules` names the
+    Python files that define them. These Python files are written next to the TOML file, and are run only for readers
+    who trust it (`mbs.load(path, trust=True)`). Raises ModelError, before anything is written, with a list of
+    everything that a file cannot contain: other functions and classes, and batches.
 
     >>> model = mbs.library.double_pendulum(mass_2=0.1 + 0.2).build()
     >>> mbs.save(model, "pendulum.toml")
@@ -52,8 +52,8 @@ def save(model: Model, path: str | Path, modules: Iterable[str | Path | ModuleTy
 
 
 def write(path: Path, content: bytes, files: Mapping[str, bytes]) -> None:
-    """Write a file, and next to it the `files` that it names. Raises ModelError, before anything is written, if one of
-    these names is taken there by a file with another content."""
+    """Write a file, and next to it the `files` that it names. Raises ModelError, before anything is written, if a file
+    of one of these names, but with other content, exists there."""
     for name, beside in files.items():
         there = path.parent / name
         if there.exists() and there.read_bytes() != beside:
@@ -69,7 +69,8 @@ def batches(model: Model) -> list[str]:
 
 
 class Writer:
-    """Makes tables and collects `modules`: the content of the files that must be next to the tables, by name."""
+    """Builds the tables and collects `modules`: {name: content} of the files that must be next to the file of the
+    tables."""
 
     def __init__(self, model: Model, modules: Iterable[str | Path | ModuleType] = (), more: Classes = ()):
         self.model, self.faults, self.nameless = model, [], False
@@ -220,7 +221,7 @@ def functions_of(d: Declared, x: Any) -> tuple[Any, ...]:
 
 
 def shaped(kind: Kind, c: list[float]) -> Any:
-    """Components in the form that a file holds."""
+    """Components of a parameter in the form that a file contains."""
     if kind is Kind.ROTATION:
         return [c[0:3], c[3:6], c[6:9]]
     if kind is Kind.INERTIA:
@@ -233,7 +234,7 @@ def _default(d: Declared) -> list[float]:
     return [float(x) for x in concrete_components(d.kind, d.default, d.name)]
 
 
-# --- TOML, with each list or part on one line, which the usual writers of this format break up ---------------------------
+# --- TOML with each list or part on one line, which the usual writers of this format would break up ------------------
 
 
 def toml_text(tables: Mapping[str, Any], above: str = "") -> str:

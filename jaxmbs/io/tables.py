@@ -1,4 +1,4 @@
-"""What all tables of a file have in common, and the types of their values."""
+"""The base class of all tables of a file, and the types of their values."""
 
 from __future__ import annotations
 
@@ -121,7 +121,8 @@ def _matrix(value: Any) -> tuple[tuple[float, ...], ...]:
 
 
 def _function(value: Any, info: ValidationInfo) -> Any:
-    """The function of this name, or Python's own; the context of the validation holds all functions that may be named."""
+    """The function of this name, or `value` itself if it is a function; the validation's context holds all
+    functions."""
     known = info.context or {}
     if callable(value):
         return value
@@ -153,7 +154,8 @@ Function = Annotated[Any, PlainValidator(_function, json_schema_input_type=str)]
 
 
 def stated(kind: str, doc: str, *, unit: str = "", default: Any = ..., **checks: Any) -> Any:
-    """Declare a key that comes from no class: what it holds, one line of documentation, its SI unit and default."""
+    """Declare a key that is not a field of a class: the kind of its value, a line of documentation, SI unit and
+    default."""
     values = {"default_factory": default} if callable(default) else {"default": default}
     return Field(description=doc, json_schema_extra={"kind": kind, "unit": unit}, **values, **checks)
 

@@ -34,9 +34,9 @@ def parse(text: str | bytes, file: str | Path | None = None) -> dict[str, Any]:
 
 
 def beside(path: str | Path, data: dict[str, Any], trust: bool = False) -> dict[str, Any]:
-    """The tables of the file at `path`, with the meshes that they name located in its folder or in folders below.
+    """The tables `data` of the file at `path`, with full paths of the meshes that they name relative to its folder.
 
-    Meshes elsewhere are left out, with a warning, unless the file is trusted.
+    Meshes outside this folder and the folders below are left out, with a warning, unless the file is trusted.
     """
     folder, mechanism, left = Path(path).resolve().parent, data.get("mechanism"), []
     found = mechanism.get("visuals") if isinstance(mechanism, dict) else None

@@ -53,18 +53,19 @@ def from_urdf(
 ) -> Model:
     """Model of the URDF file at `path`.
 
-    free_base: whether the root link moves freely, by the joint "root_joint", instead of being fixed to the world (a root
-    named "world" is the world); gravity (3,) [m/s²], which the format does not contain; repair: "nearest" replaces
-    unphysical inertias by the nearest physical ones, with mass and centre of mass kept, and warns of every change;
-    on_unsupported: "error", or "warn" to leave out what acts in the file but cannot act in a model (loops of Gazebo, dry
-    friction of floating joints); trust: also draw meshes outside the folder of the file and outside the ROS package (with
-    its package.xml) that contains the file.
+    free_base: whether the root link moves freely, by the joint "root_joint", instead of being fixed to the world (a
+    root named "world" is the world); gravity (3,) [m/s²], which the format does not contain; repair: "nearest" replaces
+    unphysical inertias by the nearest physical ones, with the same mass and centre of mass, and warns of every change;
+    on_unsupported: "error", or "warn" to leave out effects that a model cannot represent (loops of Gazebo, dry friction
+    of floating joints); trust: also draw meshes outside the folder of the file and outside the ROS package (with its
+    package.xml) that contains the file.
 
     Links become bodies with the same names and frames. Revolute, continuous, prismatic, fixed, floating, planar and
-    spherical joints keep their names; damping becomes an element "NAME_damping", dry friction "NAME_friction" (a `Friction`,
-    smooth near rest: a ModelWarning says over which speed), a mimic joint the constraint "NAME_mimic", a `loop_joint` (or
-    `loop`) a cut joint; shapes become visuals. Limits, transmissions, collision shapes and settings of other programs are
-    not part of a model: one ModelWarning counts them. Raises InputError with all faults, each with its element.
+    spherical joints keep their names; damping becomes an element "NAME_damping", dry friction "NAME_friction" (a
+    `Friction`, smooth near rest: a ModelWarning states over which speed), a mimic joint the constraint "NAME_mimic", a
+    `loop_joint` (or `loop`) a cut joint; shapes become visuals. Limits, transmissions, collision shapes and settings of
+    other programs are not part of a model: one ModelWarning counts them. Raises InputError with all faults, each with
+    its element.
 
     >>> text = '<robot name="r"><link name="a"/><link name="b"><inertial><mass value="2"/><inertia ixx="0.1" ixy="0" '
     >>> text += 'ixz="0" iyy="0.1" iyz="0" izz="0.1"/></inertial></link><joint name="j" type="continuous">'
@@ -95,7 +96,7 @@ class _Reader:
         self.world: str | None = None  # the link that is the world
 
     def model(self, free_base: bool) -> Model:
-        """Read everything in the order of the file, and collect remarks."""
+        """The model of the file, and one warning with all remarks. Raises InputError with all faults."""
         draft = self.draft
         roots = self._roots()
         if not draft.faults and len(roots) == 1:
@@ -133,7 +134,7 @@ class _Reader:
         return out
 
     def _roots(self) -> list[str]:
-        """Links that are the child of no joint; both ends of every joint are checked as well."""
+        """Links that are not the child of any joint; the ends of every joint are checked as well."""
         below = set()
         for name, joint in self.joints.items():
             for end in ("parent", "child"):
@@ -353,7 +354,7 @@ def of_angles(roll: float, pitch: float, yaw: float) -> np.ndarray:
 
 
 def _says(value: str | None) -> bool:
-    """Whether an attribute holds something other than zero."""
+    """Whether an attribute has a value other than zero."""
     try:
         return bool(float(value or 0))
     except ValueError:

@@ -1,5 +1,5 @@
-"""Parsing XML files of other people. Files that declare entities are refused: a short file can expand entities without
-limit, and entities can refer to files on the reader's machine."""
+"""Parsing XML files from other people. Files that declare entities are refused: the entities of a short file can expand
+without limit, and entities can refer to files on the reader's machine."""
 
 from __future__ import annotations
 

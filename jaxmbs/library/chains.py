@@ -19,9 +19,9 @@ def chain(
     axes: Sequence[Sequence[float]] = ((0, 1, 0), (1, 0, 0)),
     gravity: Sequence[float] = GRAVITY,
 ) -> Mechanism:
-    """n equal round rods hanging one from another, with n degrees of freedom.
+    """A chain of n equal round rods, each hanging from the previous one, with n degrees of freedom.
 
-    length, radius [m] and mass [kg] of one rod; axes: hinge axes, used in turn (by default every second rod swings
+    length, radius [m] and mass [kg] of one rod; axes: hinge axes, used cyclically (by default every second rod swings
     sideways; `((0, 1, 0),)` keeps all rods in the xz plane). At q = 0 the chain hangs along -z; bodies are "link_1",
     "link_2", ..., joints "hinge_1", "hinge_2", ....
 
@@ -44,7 +44,7 @@ def double_pendulum(
     mass_2: float = 1.0,
     gravity: Sequence[float] = GRAVITY,
 ) -> Mechanism:
-    """Two point masses on massless rods, swinging in the xz plane; the textbook system, with known equations.
+    """Two point masses on massless rods, swinging in the xz plane: the textbook system, with known equations.
 
     length_1, length_2 [m]: of the rods; mass_1, mass_2 [kg]: at their ends. Bodies "upper" and "lower", joints "shoulder"
     and "elbow" about -y: positive angles swing the masses towards +x; the second angle is relative to the first rod. At

@@ -12,7 +12,7 @@ from jaxmbs.model.joints import Prismatic, Revolute
 def crank_slider(
     crank: float = 0.1, rod: float = 0.3, offset: float = 0.0, gravity: Sequence[float] = (0.0, -9.81, 0.0)
 ) -> Mechanism:
-    """A crank turns in the xy plane and drives a slider along x through a connecting rod; one degree of freedom.
+    """A crank that rotates in the xy plane and drives a slider along x through a connecting rod; one degree of freedom.
 
     crank, rod: lengths [m]; offset [m]: height of the slider's path above the crank's axis. Bodies "crank" (1 kg), "rod"
     (0.5 kg) and "slider" (2 kg); joints "bearing" (angle of the crank from x), "knee" (relative angle) and "guide" (x of

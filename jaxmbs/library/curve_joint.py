@@ -19,11 +19,12 @@ GRAVITY = (0.0, 0.0, -9.81)
 
 
 def curve_joint(curve: Callable[[jax.Array], Vector], up: Sequence[float] = (0.0, 0.0, 1.0)) -> tuple[General, Pose]:
-    """The joint (2 freedoms) and the pose of its frame on the body that carries the curve.
+    """The joint (2 degrees of freedom) and the pose of its frame on the body that carries the curve.
 
     curve: function of a parameter u -> (3,) [m] in the axes of that body, smooth, with a tangent that is nowhere zero
     and nowhere along `up`. Coordinates: u and the angle [rad] about the tangent. The child frame is at curve(u), with x
-    along the tangent and, at angle 0, y along up x tangent. Raises ModelError if there is no such frame at u = 0.
+    along the tangent and, at angle 0, y along the cross product up x tangent. Raises ModelError if there is no such
+    frame at u = 0.
 
     >>> joint, pose = mbs.library.curve_joint(lambda u: jnp.stack([u, 0 * u, u**2]))
     >>> joint.dof
@@ -63,7 +64,7 @@ def helix(u: Any, radius: float = 1.0, rise: float = 0.25) -> jax.Array:
 
 
 def helix_slide(curve: Callable[[jax.Array], Vector] = helix, gravity: Sequence[float] = GRAVITY) -> Mechanism:
-    """A slide of 1 kg on a wire, free to swing about it: body "slide", joint "wire"; the wire is fixed to the world.
+    """A slide of 1 kg on a wire, about which it can swing: body "slide", joint "wire"; the wire is fixed to the world.
 
     curve: as in `curve_joint`. The centre of mass hangs 0.1 m below the wire.
 

@@ -15,7 +15,7 @@ Z = (0.0, 0.0, 1.0)
 
 
 def _turned(along: float, by: float) -> Pose:
-    """A pose on a bar, at the distance `along`, turned about z by the fraction `by` of half a turn."""
+    """A pose on a bar, at the distance `along` [m], rotated about z by `by` times pi."""
     angle = by * math.pi / 2
     return Pose((along, 0.0, 0.0), (math.cos(angle), 0.0, 0.0, math.sin(angle)))
 
@@ -28,8 +28,8 @@ def scissor_mast(
     length [m] and mass [kg] of a bar. Bars "rising_1", ... lean to the right, "falling_1", ... to the left; they cross at
     their middles (joints "cross_1", ...). The left foot is hinged at the world's origin (joint "foot"), the right foot on a
     "slider" along x (joint "track", loop "shoe"); each pair is pinned to the upper ends of the pair below (joints "left_2",
-    ..., loops "right_2", ...). At q = 0 the bars cross at right angles. With every bar turned up by c, the coordinates are
-    foot c, cross -2 c, left 2 c, track length (cos(c + pi/4) - cos(pi/4)).
+    ..., loops "right_2", ...). At q = 0 the bars cross at right angles. If every bar is raised by the angle c, the
+    coordinates are foot = c, cross = -2 c, left = 2 c and track = length * (cos(c + pi/4) - cos(pi/4)).
 
     >>> model = mbs.library.scissor_mast(10).build()
     >>> (model.nv, len(model.loop_names))
@@ -67,12 +67,12 @@ def synchronised_wing(
     damping: float = 2.0,
     gravity: Sequence[float] = (0.0, 0.0, 0.0),
 ) -> Mechanism:
-    """A solar wing of panels that unfold like an accordion in the xy plane, synchronised by cable loops; one freedom.
+    """A solar wing whose panels unfold like an accordion in the xy plane, synchronised by cables; 1 degree of freedom.
 
-    length [m] and mass [kg] of a panel. At q = 0 all panels are stacked along y against the wall. To unfold, the hinge
-    "root" turns by -pi/2, the hinges "fold_2", ... alternately by pi and -pi. Every hinge has a spring "spring_1", ... of
-    stiffness [N m/rad] and damping [N m s/rad] that is at rest when unfolded; the constraints "cable_2", ... couple each
-    hinge to the one before.
+    length [m] and mass [kg] of a panel. At q = 0 all panels are stacked along y against the wall. During deployment the
+    hinge "root" rotates by -pi/2, the hinges "fold_2", ... alternately by pi and -pi. Every hinge has a spring
+    "spring_1", ... of stiffness [N m/rad] and damping [N m s/rad] that is relaxed when the wing is unfolded; the
+    constraints "cable_2", ... couple each hinge to the previous one.
 
     >>> model = mbs.library.synchronised_wing(6).build()
     >>> model.constraint_names

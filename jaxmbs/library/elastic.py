@@ -52,8 +52,8 @@ def cable(
 ) -> Mechanism:
     """A cable of n stiff links that hangs from the origin, along -z at q = 0, and bends freely in both directions.
 
-    length [m], mass [kg]: of the whole cable; span [m]: the other end is attached at (span, 0, 0) by a cut joint "end"
-    (None: it is free). Bodies "link_1", ..., joints "hinge_1", ... about y and x.
+    length [m] and mass [kg] of the whole cable; span [m]: the other end is attached at (span, 0, 0) by a cut joint
+    "end" (None: it is loose). Bodies "link_1", ..., joints "hinge_1", ... about y and x.
 
     >>> mbs.library.cable(3).build()
     <Model 'cable of 3': 3 bodies (link_1, link_2, link_3), nq = 6, nv = 6>
@@ -76,8 +76,8 @@ def plate(
     """A plate of n_x times n_y elements in the xy plane, simply supported along its four edges, one corner at the origin.
 
     length_x, length_y [m], mass [kg]; stiffness: D = E t³ / (12 (1 - nu²)) [N m] (with such edges, Poisson's ratio matters
-    only in D). Each element is a free body "element_i_j", connected to its neighbours by bushings: "x_i_j" and "y_i_j" are
-    on its sides towards -x and -y, with one more at the end of each row and column.
+    only in D). Each element is a body "element_i_j" with a free joint "place_i_j", connected to its neighbours by
+    bushings: "x_i_j" and "y_i_j" are on its sides towards -x and -y, with one more at the end of each row and column.
 
     >>> mbs.library.plate(2, 1).build().nv
     12
@@ -94,7 +94,7 @@ def plate(
     bend_x, bend_y = stiffness * b / a, stiffness * a / b  # torque per radian between neighbours along x, along y
     for j in range(n_y):
         for i in range(n_x + 1):
-            edge = i in (0, n_x)  # the plate is free to turn about its edge, but cannot twist there
+            edge = i in (0, n_x)  # the plate can rotate about its edge, but cannot twist there
             turns = (2 * bend_x, 0.0, 0.0) if edge else (bend_x, bend_x, bend_x)
             ends = _ends(f"element_{i - 1}_{j}" if i else None, f"element_{i}_{j}" if i < n_x else None, (a / 2, 0, 0),
                          (i * a, (j + 0.5) * b, 0.0))  # fmt: skip

@@ -17,7 +17,7 @@ DOWN = (0.0, -9.81, 0.0)
 
 
 def _rod(mech: Mechanism, name: str, length: float, mass: float, direction: Sequence[float] = (1, 0, 0)) -> None:
-    """Add a thin uniform rod, from the body's origin along a coordinate direction."""
+    """Add a thin uniform rod that extends from the body's origin along a coordinate direction."""
     across = mass * length**2 / 12
     inertia = tuple(0.0 if x else across for x in direction)
     mech.add_body(name, mass, tuple(length / 2 * x for x in direction), inertia)
@@ -36,7 +36,7 @@ def four_bar(
     crank, coupler, rocker: lengths of the rods [m]; base: distance between the hinges of crank and rocker [m];
     mass_per_length [kg/m]. The crank is hinged at the world's origin, the rocker at (base, 0, 0), the coupler at the end of
     the crank; the loop "pin" joins the ends of coupler and rocker. Angles: crank and rocker from the x axis, coupler from
-    the crank. Most q are not consistent: `assemble` finds the nearest one that is.
+    the crank. Most q are not consistent: `assemble` finds one that is.
 
     >>> mbs.library.four_bar().build().loop_names
     ('pin',)
@@ -52,7 +52,7 @@ def four_bar(
 
 
 def four_bar_windows(n: int = 2, length: float = 1.0, mass: float = 1.0, gravity: Sequence[float] = DOWN) -> Mechanism:
-    """A row of n square windows of equal rods in the xy plane [IFToMM A02]: 2n + 1 rods, n loops, one freedom.
+    """A row of n square windows of equal rods in the xy plane [IFToMM A02]; 2n + 1 rods, n loops, 1 degree of freedom.
 
     length [m] and mass [kg] of a rod. Posts "post_0", ..., "post_n" stand on the world at x = 0, length, ...; bars
     "bar_1", ..., "bar_n" join their upper ends. At q = 0 everything lies flat on the x axis, where the motion may branch;
@@ -74,12 +74,12 @@ def four_bar_windows(n: int = 2, length: float = 1.0, mass: float = 1.0, gravity
 
 
 def bricard(length: float = 1.0, mass: float = 1.0, gravity: Sequence[float] = DOWN) -> Mechanism:
-    """Bricard's mechanism of five rods along the edges of a cube [IFToMM A04]: overconstrained, one freedom.
+    """Bricard's mechanism of five rods along the edges of a cube [IFToMM A04]: overconstrained, one degree of freedom.
 
     length [m] and mass [kg] of a rod. The sixth edge belongs to the world, from (0, 0, length) to the origin. Each of the
-    six hinge axes is perpendicular to both its rods; a count of constraints leaves no freedom. q = 0 is the cube. Bodies
-    "rod_1" to "rod_5", joints "hinge_1" to "hinge_5", loop "hinge_6"; the frames of all bodies are parallel to the world's
-    at q = 0.
+    six hinge axes is perpendicular to both its rods; counting the constraints would leave no degree of freedom. q = 0
+    is the cube. Bodies "rod_1" to "rod_5", joints "hinge_1" to "hinge_5", loop "hinge_6"; the frames of all bodies are
+    parallel to the world's at q = 0.
 
     >>> import warnings
     >>> warnings.simplefilter("ignore", mbs.ModelWarning)  # its constraints depend on one another
@@ -115,8 +115,8 @@ def andrews_squeezer() -> Mechanism:
     A, B, C = (-0.06934, -0.00227, 0.0), (-0.03635, 0.03273, 0.0), (0.014, 0.072, 0.0)
     masses = (0.04325, 0.00365, 0.02373, 0.00706, 0.07050, 0.00706, 0.05498)
     inertias = (2.194e-6, 4.410e-7, 5.255e-6, 5.667e-7, 1.169e-5, 5.667e-7, 1.912e-5)
-    # In the axes of each body: the centre of mass, and the end to which the next body or the loop is attached. The angles
-    # of K3 to K7 are measured such that the line to that end is -y (K3, K4, K7) or +x (K5, K6).
+    # Centres of mass, in the axes of each body. The angles of K3 to K7 are measured such that the line to the end to
+    # which the next body or the loop is attached points along -y (K3, K4, K7) or +x (K5, K6).
     coms = ((ra, 0), (-da, 0), (sb, -sa), (0, -(e - ea)), (ta, tb), (zf - fa, 0), (ua, -ub))
     mech = Mechanism("Andrews' squeezer")
     for k, (m, I, (x, y)) in enumerate(zip(masses, inertias, coms, strict=True), 1):

@@ -1,4 +1,4 @@
-"""The prosthetic arm of [Wi, example 5.2]: shoulder, elbow, wrist on a trunk that moves as a function of time."""
+"""The prosthetic arm of [Wi, example 5.2]: shoulder, elbow and wrist on a trunk that moves as a function of time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SHOULDER = (0.0, 0.2, 0.4)  # m, in the trunk
 
 
 def bryant(angles: jax.Array) -> jax.Array:
-    """Rotation (3, 3) by Bryant angles [rad]: about x, then the new y, then the new z; singular at 90 degrees about y."""
+    """Rotation (3, 3) by Bryant angles [rad]: about x, then the new y, then the new z; singular at pi/2 about y."""
     (ca, cb, cc), (sa, sb, sc) = jnp.cos(angles), jnp.sin(angles)
     return jnp.stack([
         jnp.stack([cb * cc, -cb * sc, sb]),
@@ -28,7 +28,7 @@ def bryant(angles: jax.Array) -> jax.Array:
 
 
 def bryant_joint() -> General:
-    """A spherical joint in Bryant angles, 3 freedoms with v = dq/dt.
+    """A spherical joint in Bryant angles, with 3 degrees of freedom and v = dq/dt.
 
     >>> print(mbs.library.bryant_joint().G(jnp.array([jnp.pi / 2, 0.0, 0.0]), 0.0)[2].round(3))
     [0. 1. 0.]
@@ -45,14 +45,14 @@ def _turned(q: jax.Array, t: jax.Array) -> jax.Array:
 
 
 def prosthetic_arm(trunk: MovingBase | None = None, gravity: Sequence[float] = GRAVITY) -> Mechanism:
-    """An arm with six freedoms that hangs along -z at q = 0: shoulder (Bryant angles), elbow (revolute), wrist (universal).
+    """An arm with six degrees of freedom: shoulder (Bryant angles), elbow (revolute), wrist (universal).
 
-    x points forward, y to the left, across the shoulders. The elbow turns about y, the wrist about x (fixed in the
-    forearm) and then y (fixed in the hand). Sizes of an adult; springs and dampers at the joints. Bodies "upper_arm",
-    "forearm", "hand"; joints "shoulder", "elbow", "wrist".
+    x points forward, y to the left, across the shoulders; at q = 0 the arm hangs along -z. The elbow rotates about y,
+    the wrist about x (fixed in the forearm) and then y (fixed in the hand). The arm has the size of an adult's, with
+    springs and dampers at its joints. Bodies "upper_arm", "forearm", "hand"; joints "shoulder", "elbow", "wrist".
 
-    trunk: None leaves the trunk at rest: it is the world, which `moving_base_dynamics` can move. Otherwise the motion of
-    the trunk is built into the shoulder, a joint that depends on time, for use with `forward_dynamics` and `simulate`.
+    trunk: if None, the trunk is the world, at rest unless `moving_base_dynamics` moves it. Otherwise the motion of the
+    trunk is part of the shoulder, a joint that depends on time, for use with `forward_dynamics` and `simulate`.
 
     >>> mbs.library.prosthetic_arm().build()
     <Model 'prosthetic arm': 3 bodies (upper_arm, forearm, hand), nq = 6, nv = 6>

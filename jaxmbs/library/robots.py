@@ -41,7 +41,7 @@ def arm7(gravity: Sequence[float] = GRAVITY) -> Mechanism:
 
 
 def humanoid30(gravity: Sequence[float] = GRAVITY) -> Mechanism:
-    """A standing person-sized robot (1.6 m, 65 kg): a free pelvis, 2 + 2 axes of waist and neck, 6 per leg, 4 per arm.
+    """A standing robot (1.6 m, 65 kg) with a floating pelvis; 2 axes each in waist and neck, 6 per leg, 4 per arm.
 
     30 degrees of freedom, 25 bodies. x is forward, y to the left, z up; the frame of the pelvis lies between the hips,
     0.85 m above the soles. Every axis has its own body, such as "left_hip_yaw" or "right_forearm"; joints are "base" and

@@ -20,17 +20,18 @@ def stage_separation(
     stroke: float = 0.1,
     residual_thrust: float = 300.0,
 ) -> Mechanism:
-    """Two bodies free in space, joined until release, with a number of equal spring pushers around the separation plane.
+    """Two bodies floating in space, with equal spring pushers around the plane at which they separate.
 
     The x axis points from the stage to the payload; both body frames are at the centre of the separation plane, where
-    they coincide at `neutral()`. stage_mass, payload_mass [kg] (uniform cylinders, 6 m by 1.3 m and 1.2 m by 0.6 m
-    radius); pushers: their number; each is mounted on the stage at `pusher_radius` [m] and pushes with `preload` [N] minus
-    `stiffness` [N/m] times travel, up to `stroke` [m]; `residual_thrust` [N] acts on the stage at release and tails off in
-    half a second.
+    they coincide at `neutral()`. stage_mass, payload_mass [kg] (uniform cylinders with lengths of 6 m and 1.2 m and
+    radii of 1.3 m and 0.6 m); pushers: their number; each is mounted on the stage at `pusher_radius` [m] and pushes
+    with `preload` [N] minus `stiffness` [N/m] times travel, up to `stroke` [m]; `residual_thrust` [N] acts on the stage
+    at t = 0 and tails off in half a second.
 
-    The payload is connected to the stage by a Free joint ("interface"): with `model.mode(lock=["interface"])` the vehicle
-    is joined, without a lock it separates. Other names: bodies "stage" and "payload", joint "flight", forces "pusher_1",
-    ... and "residual". With the default values, and without thrust, 400 J in the springs give a relative speed of 1.37 m/s.
+    The payload is connected to the stage by a Free joint ("interface"): with `model.mode(lock=["interface"])` the two
+    are joined, without a lock they separate. Other names: bodies "stage" and "payload", joint "flight", forces
+    "pusher_1", ... and "residual". With the default values, and without thrust, 400 J in the springs give a relative
+    speed of 1.37 m/s.
 
     >>> mbs.library.stage_separation(pushers=6).build().force_names
     ('pusher_1', 'pusher_2', 'pusher_3', 'pusher_4', 'pusher_5', 'pusher_6', 'residual')

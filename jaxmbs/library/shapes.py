@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def cylinder(mass: float, radius: float, length: float, axis: int = 2) -> tuple[float, float, float]:
-    """Solid cylinder along the coordinate axis `axis` (0, 1, 2) [kg m^2]; radius 0 is a thin rod."""
+    """Solid cylinder along the coordinate axis `axis` (0, 1, 2) [kg m²]; radius 0 is a thin rod."""
     across = mass * (3 * radius**2 + length**2) / 12
     along = mass * radius**2 / 2
     return (
@@ -15,5 +15,5 @@ def cylinder(mass: float, radius: float, length: float, axis: int = 2) -> tuple[
 
 
 def box(mass: float, x: float, y: float, z: float) -> tuple[float, float, float]:
-    """Solid box with edges x, y, z [kg m^2]."""
+    """Solid box with edges x, y, z [kg m²]."""
     return mass * (y * y + z * z) / 12, mass * (x * x + z * z) / 12, mass * (x * x + y * y) / 12

@@ -21,8 +21,8 @@ def solar_array_linkage(
     outer panel (hinge "fold") is folded back onto it and unfolds by half a turn. A lever (hinge "pivot"), driven by a
     spring, pushes the inner panel through a rod (hinge "joint"); the loop "clevis" hinges the rod to the inner panel.
     panel: length of a panel [m], 4 kg each; stiffness [N m/rad] and damping [N m s/rad] of the springs at "root" (rest at
-    -pi/2), "fold" (rest at -pi) and, with a quarter of both values, "pivot" (rest at -1). Bodies "inner", "outer", "lever",
-    "rod".
+    -pi/2), "fold" (rest at -pi) and, with a quarter of both values, "pivot" (rest at -1 rad). Bodies "inner", "outer",
+    "lever", "rod".
 
     >>> mbs.library.solar_array_linkage().build()
     <Model 'solar array': 4 bodies (inner, outer, lever, rod), nq = 4, nv = 4>

@@ -53,7 +53,7 @@ def planar_two_arm_robot(
 ) -> Mechanism:
     """The robot with two arms in the horizontal plane xy, 5 degrees of freedom [T 4, fig. 2].
 
-    Body 1 turns about the world's origin; bodies 2 and 3 form one arm, 4 and 5 the other. O_2 and O_4 lie at
+    Body 1 rotates about the world's origin; bodies 2 and 3 form one arm, 4 and 5 the other. O_2 and O_4 lie at
     A x_1 - B y_1 and A x_1 + B y_1, O_3 and O_5 at L_3 x_2 and L_3 x_4 (L_5 = L_3) [m]. m_o: masses [kg]; the centres of
     mass are x_c x_i [m]; I_q: moments of inertia [kg m²] about the hinge axes. Bodies "body_1" to "body_5", joints
     "q_1" to "q_5" about z.

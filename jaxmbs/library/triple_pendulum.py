@@ -1,4 +1,4 @@
-"""The triple physical pendulum of the method of separate bodies [Y 3.5], with the values of `init.m`."""
+"""The triple physical pendulum of the method of separate bodies [Y 3.5], with the values of its file `init.m`."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def field(
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def element(cls: C) -> C:
-    """Class decorator for everything with declared fields: makes a frozen dataclass whose docstring lists the fields."""
+    """Decorate a class with declared fields: it becomes a frozen dataclass whose docstring lists the fields."""
     made = dataclass(frozen=True)(cls)
     for f in dataclasses.fields(made):
         if "declared" not in f.metadata:
@@ -158,7 +158,7 @@ def names_in(element: Any, *kinds: Kind, prefix: str = "") -> Iterator[tuple[str
 def check_together(element: Element, p: Mapping[str, np.ndarray]) -> None:
     """Check what the element requires of its numbers in combination. p: arrays by path, with any leading axes.
 
-    Raises ModelError with the remedy and, in a batch, the first row that is refused.
+    Raises ModelError with the remedy and, in a batch, the index of the first instance that is refused.
     """
     for remedy, holds in element.requirements(p).items():
         if not np.all(holds):

@@ -68,7 +68,7 @@ def rows_at(
 def _of_loop(
     loop: LoopJoint, values: Values, placed: dict[str, Transform], t: float
 ) -> Iterable[tuple[Row, Transform]]:
-    """The rows that the loop keeps, each with the placement of frame b in the world."""
+    """The rows of the loop that are in `kept`, each with the placement of frame b in the world."""
     a, b = (
         placed[body] @ _pose(values, f"{loop.name}.{pose}")
         for body, pose in ((loop.body_a, "pose_a"), (loop.body_b, "pose_b"))
@@ -93,7 +93,8 @@ def _of_coupling(s: Structure, c: ConstraintElement, values: Values, q: Coordina
 def _placed(
     s: Structure, values: Values, q: Coordinates, t: float
 ) -> tuple[dict[str, Transform], list[Motion], dict[str, frozenset[int]]]:
-    """(placements of the bodies in the world, twist of each freedom in world axes, freedoms that move each body)."""
+    """(placements of the bodies in the world, twist of each degree of freedom in the world frame, indices of those that
+    move each body)."""
     placed, columns, paths = {WORLD: IDENTITY}, [], {WORLD: frozenset[int]()}
     for link, own_q in zip(s.links, q, strict=True):
         m = link.joint.motion(values.of(link.name, link.joint.numbers), own_q, [0.0] * link.joint.nv, t)
@@ -130,7 +131,7 @@ def consistent(model: Model, q: Coordinates) -> Coordinates | None:
 
     The damping decreases with the remaining residual: steps stay small where rows are nearly dependent, and become Newton
     steps near the solution. They converge slowly only where the rows lose rank at the solution itself, as in a
-    parallelogram that lies flat. Such a configuration says nothing about others, so the result is then None as well.
+    parallelogram that lies flat. Such a configuration does not represent others, so the result is None then.
     """
     values = model.values()
     before, slow = np.inf, 0

@@ -12,12 +12,12 @@ from jaxmbs.model.forces.base import Force
 from jaxmbs.model.model import Model
 from jaxmbs.model.structure import WORLD, Structure
 
-SHORT = 0.01  # [s] within which clamps and cutters that are fired together act
+SHORT = 0.01  # [s] clamps and cutters that are fired together may act this far apart
 
 
 def warn_of_floating(model: Model) -> None:
-    """Warn (ModelWarning) of force elements with a `delay` longer than SHORT whose two bodies are held together by nothing
-    else until then: no lock, no loop or constraint, no element that acts from the start."""
+    """Warn (ModelWarning) about force elements with a `delay` longer than SHORT, if nothing else holds their two bodies
+    together until then: no lock, no loop or constraint, no element that acts from the start."""
     s, values = model.structure, model.values()
 
     def delay(name: str, element: Force) -> float:

@@ -1,4 +1,4 @@
-"""What users may give where an array is meant, for the signatures of public functions."""
+"""Types of values that users may pass as arrays, for the signatures of public functions."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -8,8 +8,8 @@ import numpy as np
 
 from jaxmbs.model.shapes import Float
 
-Number = float | np.ndarray | jax.Array  # one number; an array of no axes may be traced
-Vector = Sequence[float | jax.Array] | np.ndarray | jax.Array  # numbers in a row
+Number = float | np.ndarray | jax.Array  # one number; an array without axes may be traced
+Vector = Sequence[float | jax.Array] | np.ndarray | jax.Array  # several numbers
 Rows = Sequence[Sequence[float | jax.Array]]
 AnyShape = Number | Vector | Rows | Sequence[Rows]
 Coordinates = Float[jax.Array, " nq"] | Vector
@@ -17,9 +17,9 @@ Rates = Float[jax.Array, " nv"] | Vector
 Accelerations = Float[jax.Array, " nv"] | Vector
 GeneralizedForces = Float[jax.Array, " nv"] | Vector
 Triple = Float[jax.Array, " 3"] | Vector
-Law = Callable[..., Vector]  # a function of the user, (model, t, q, v) -> a vector
+Law = Callable[..., Vector]  # a user-defined function, (model, t, q, v) -> a vector
 
 
 def shape_of(given: Any) -> tuple[int, ...]:
-    """Its shape, whether it is a number, lists or an array."""
+    """The shape of a number, of nested lists or of an array."""
     return np.shape(given)

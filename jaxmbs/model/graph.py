@@ -20,7 +20,7 @@ from jaxmbs.model.errors import ModelError
 from jaxmbs.model.model import Model
 from jaxmbs.model.structure import WORLD, Structure
 
-SPATIAL = 6  # freedoms of a body in space; a joint with f of them puts 6 - f constraints
+SPATIAL = 6  # degrees of freedom of a body in space; a joint with f of them imposes 6 - f constraints
 
 
 @dataclass(frozen=True)
@@ -28,8 +28,8 @@ class Graph:
     """A directed graph given by i+ and i-, one entry per arc [Y table 1.1].
 
     i_plus, i_minus: vertices that the arcs leave and enter; freedoms: weight of each arc, the degrees of freedom of the
-    joint [Y 1.1.1]; bodies, joints: names, for messages and pictures. The first `n` arcs must form the tree; graphs
-    with arcs in any order come through `spanning_tree`. Raises ModelError that names the vertices if they do not.
+    joint [Y 1.1.1]; bodies, joints: names, for messages and pictures. The first `n` arcs must form the tree, otherwise
+    a ModelError names the vertices that they do not reach; `spanning_tree` puts the arcs into such an order.
 
     >>> graph = mbs.textbook.Graph(i_plus=(0, 1, 1), i_minus=(1, 2, 3))
     >>> print(graph.T)
@@ -114,7 +114,7 @@ class Graph:
 
     @property
     def S0(self) -> np.ndarray:
-        """(n,): row of vertex 0, tree arcs [Y 1.2]."""
+        """(n,): row of vertex 0 in the incidence matrix of the tree [Y 1.2]."""
         return self.incidence[0, : self.n]
 
     @property
@@ -129,12 +129,12 @@ class Graph:
 
     @property
     def S_plus(self) -> np.ndarray:
-        """(n + 1, arcs): S0+ above S+, of the tree and of the cut joints: the +1 of `incidence` alone [Y 3.132]."""
+        """(n + 1, arcs): S0+ above S+, of the tree and of the cut joints: only the +1 of `incidence` [Y 3.132]."""
         return np.maximum(self.incidence, 0)
 
     @cached_property
     def preceding(self) -> tuple[tuple[int, int], ...]:
-        """Of vertices 1 to n, the preceding arc (0-based) and vertex on the way from vertex 0 [Y 1.1.1]."""
+        """For vertices 1 to n, the preceding arc (0-based) and vertex on the path from vertex 0 [Y 1.1.1]."""
         found = self._reached(range(min(self.n, len(self.i_plus))))
         missing = sorted(set(range(self.n + 1)) - set(found))
         if missing:
@@ -166,17 +166,18 @@ class Graph:
 
     @property
     def wang_I(self) -> np.ndarray:
-        """(n, n): [I] of [W 2], S with all arcs turned outwards."""
+        """(n, n): [I] of [W 2], S with all arcs directed outwards."""
         return -self.S * self.T.sum(axis=1).clip(-1, 1)
 
     @property
     def wang_H(self) -> np.ndarray:
-        """(n, n): [H] of [W 2], the inverse of [I]: T with all arcs turned outwards."""
+        """(n, n): [H] of [W 2], the inverse of [I]: T with all arcs directed outwards."""
         return -np.abs(self.T)
 
     @cached_property
     def regular(self) -> bool:
-        """Whether arc i precedes vertex i, its predecessor is less, and subtrees of vertex 0 are contiguous [Y 3.6]."""
+        """Whether arc i precedes vertex i, the vertex before it has a lower number, and the numbers in each subtree of
+        vertex 0 are contiguous [Y 3.6]."""
         if any(a != i or before > i for i, (a, before) in enumerate(self.preceding)):
             return False
         roots = self.subtree
@@ -184,7 +185,7 @@ class Graph:
 
     @cached_property
     def subtree(self) -> tuple[int, ...]:
-        """Of vertices 1 to n, the arc (0-based) on vertex 0 over which they hang, a(i) of [Y 3.186]."""
+        """For vertices 1 to n, the arc (0-based) by which their subtree hangs on vertex 0, a(i) of [Y 3.186]."""
         out = []
         for i in range(1, self.n + 1):
             a, before = self.preceding[i - 1]
@@ -195,7 +196,7 @@ class Graph:
 
     @cached_property
     def carries(self) -> np.ndarray:
-        """(n, n) bool: s_i <= s_j, vertex i lies on the path from vertex 0 to j (i = j included)."""
+        """(n, n) bool: whether s_i <= s_j, vertex i lies on the path from vertex 0 to j (i = j included)."""
         arcs = [a for a, _ in self.preceding]
         return self.T[arcs] != 0
 
@@ -246,7 +247,7 @@ def _check_codes(i_plus: Sequence[int], i_minus: Sequence[int]) -> None:
 
 
 def reversed_arcs(graph: Graph, arcs: Sequence[int]) -> Graph:
-    """The graph with the direction of the given arcs (numbered from 1) turned round."""
+    """The graph with the direction of the given arcs (numbered from 1) reversed."""
     turned = set(arcs)
     pairs = [(j, i) if a in turned else (i, j) for a, (i, j) in enumerate(graph.arcs, 1)]
     plus, minus = zip(*pairs, strict=True) if pairs else ((), ())
@@ -254,7 +255,7 @@ def reversed_arcs(graph: Graph, arcs: Sequence[int]) -> Graph:
 
 
 def renumbered(graph: Graph, vertices: Mapping[int, int], arcs: Sequence[int]) -> Graph:
-    """The graph with other numbers: `vertices` maps old to new, arc k of the result is arc arcs[k - 1] (from 1)."""
+    """The renumbered graph: `vertices` maps old to new numbers, arc k of the result is arc arcs[k - 1] (from 1)."""
     new = {0: 0, **vertices}
     if sorted(new.values()) != list(range(graph.n + 1)):
         raise ModelError(f"renumbered: {dict(vertices)} is no renumbering of the vertices 1 to {graph.n}")
@@ -274,8 +275,9 @@ def renumbered(graph: Graph, vertices: Mapping[int, int], arcs: Sequence[int]) -
 def spanning_tree(graph: Graph) -> Graph:
     """The same graph with its arcs in another order: tree arcs first, cut joints last.
 
-    The cuts put the fewest constraints, sum of 6 - f over the cut joints [Y 3.6]: the tree is built from the arcs with
-    the fewest freedoms f (a greedy choice is optimal for trees), arcs of equal weight in their own order.
+    The cut joints impose the fewest constraints possible, the sum of 6 - f over them [Y 3.6]: arcs with the fewest
+    degrees of freedom f enter the tree first (a greedy choice is optimal for trees), arcs of equal weight in the given
+    order.
     """
     group = list(range(graph.n + 1))
 
@@ -294,16 +296,16 @@ def spanning_tree(graph: Graph) -> Graph:
 
 
 def constraints(graph: Graph) -> int:
-    """Number of constraints that the cut joints put: sum of 6 - f."""
+    """Number of constraints that the cut joints impose: the sum of 6 - f."""
     return sum(SPATIAL - f for f in graph.freedoms[graph.n :])
 
 
 def regular_numbering(graph: Graph) -> tuple[Graph, dict[int, int]]:
     """A regular numbering of the tree: (graph, {old vertex: new}).
 
-    In every subtree of vertex 0 the leaves take the highest numbers still free, then are cut off, and so on inwards;
-    the arcs take the numbers of the vertices that they precede [Y 1.1.2]. Subtrees keep contiguous numbers [Y 3.6].
-    Cut joints keep their order.
+    In every subtree of vertex 0 the leaves get the highest numbers that are not yet used and are then removed, and so
+    on inwards; the arcs get the numbers of the vertices that they precede [Y 1.1.2]. Numbers are contiguous in each
+    subtree [Y 3.6]. Cut joints keep their order.
     """
     new: dict[int, int] = {}
     top = graph.n
@@ -332,7 +334,7 @@ def graph_of(model: Model) -> Graph:
 
 @functools.lru_cache(maxsize=256)
 def graph_of_structure(structure: Structure) -> Graph:
-    """The same from the static part of a model."""
+    """Graph of a model, from its static part."""
     links, loops, index = structure.links, structure.loops, structure.body_index
     return Graph(
         tuple(link.parent + 1 for link in links) + tuple(index[x.body_a] + 1 for x in loops),

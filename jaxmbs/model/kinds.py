@@ -18,7 +18,7 @@ Array = Any
 
 
 class Kind(StrEnum):
-    """What a declared field holds; the value of a member is the text of the key reference."""
+    """What a declared field holds; the value of a member is its text in the key reference."""
 
     # numbers: parameters of a model
     NUMBER = "number"
@@ -224,7 +224,7 @@ def checked(kind: Kind, value: Any, where: str) -> np.ndarray:
 
 
 def checked_rows(kind: Kind, value: Any, where: str) -> None:
-    """Check a batch (B, *form). Raises ModelError with the first row that is refused."""
+    """Check a batch (B, *form). Raises ModelError that names the first instance that is refused."""
     x = _as_numbers(value, where)
     rows = np.flatnonzero(_refused_rows(kind, x))
     if rows.size:
@@ -234,7 +234,7 @@ def checked_rows(kind: Kind, value: Any, where: str) -> None:
 
 
 def _refused_rows(kind: Kind, x: np.ndarray) -> np.ndarray:
-    """As `refused`, with the first axis as the batch: three rows of principal moments are not a matrix."""
+    """As `refused`, but the first axis is always the batch: principal moments of three instances are not a matrix."""
     if kind is Kind.INERTIA and x.ndim == 2:
         return refused(kind, x[:, None, :])[:, 0]
     return refused(kind, x)

@@ -83,10 +83,10 @@ class Mechanism:
         """Attach the body `child` to the body `parent` (or "world") by a joint such as Revolute(axis), called `name`.
 
         parent_pose, child_pose: the joint frame in the parent's and in the child's body frame; the two coincide at q = 0.
-        releasable: the joint becomes a Free joint, with the coordinates of one and with the axis of the given joint along
-        z. Runs lock all its freedoms but those of the given joint until the action `Release(name)` frees the body.
-        armature [kg m², kg]: inertia that the rotor of a geared drive adds to the joint's diagonal entries of the mass
-        matrix; it has no other effect.
+        releasable: the joint becomes a Free joint and has the coordinates of one; its z axis is the axis of the given
+        joint. Runs lock all its degrees of freedom except those of the given joint, until the action `Release(name)`
+        ends these locks. armature [kg m², kg]: inertia that the rotor of a geared drive adds to the joint's diagonal
+        entries of the mass matrix; it has no other effect.
         """
         where = f"joint {name!r}"
         self._new(name, self._parts.joints, "joint")
@@ -127,11 +127,10 @@ class Mechanism:
         pose_a: Pose = Closure.pose_a,
         pose_b: Pose = Closure.pose_b,
     ) -> None:
-        """Close a loop by a cut joint, of any type with constraint equations, between two bodies or a body and the world
-        [Y 3.6].
+        """Close a loop with a cut joint between two bodies, or between a body and the world [Y 3.6].
 
-        name: of the loop, whose numbers become parameters "<name>.<field>"; pose_a, pose_b: the joint frame in the frames
-        of body_a and body_b; a is the parent side.
+        name: of the loop, whose numbers become parameters "<name>.<field>"; joint: of any type that has constraint
+        equations; pose_a, pose_b: the joint frame in the frames of body_a and body_b; a is the parent side.
         """
         where = f"loop {name!r}"
         self._new(name, self._parts.joints | self._parts.loops | self._parts.constraints, "loop")
@@ -227,10 +226,10 @@ class Mechanism:
             raise ModelError(f"visual of {body!r}: {error}") from None
 
     def build(self) -> Model:
-        """Check the mechanism and return its Model. Starts no JAX backend.
+        """Check the mechanism and return its Model. Does not start a JAX backend.
 
-        Warns (ModelWarning), with names, of constraints that depend on one another, of a mechanism that cannot move, and of
-        force elements with a delay whose bodies nothing holds until then.
+        Warns (ModelWarning) about constraints that depend on one another, about a mechanism that cannot move, and about
+        force elements with a delay whose bodies nothing holds until then. The warnings name the elements.
         """
         if not self._parts.bodies:
             raise ModelError(f"mechanism {self.name!r} has no bodies; add one with add_body")
@@ -272,7 +271,7 @@ class Mechanism:
             raise ModelError(f"{kind} {name!r} was added twice; names of one kind must differ")
 
     def _take(self, element: E, what: str = "", name: str = "") -> E:
-        """Check the element's numbers, make them parameters "<name>.<path>", and return the element without them."""
+        """Check the element's numbers, store them as parameters "<name>.<path>", and return the rest of the element."""
         where, prefix = (f"{what} {name!r}: ", f"{name}.") if name else ("", "")
         values = {}
         try:

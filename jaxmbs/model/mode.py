@@ -1,4 +1,4 @@
-"""Which freedoms are locked and which elements are switched on, for each batch row."""
+"""Which degrees of freedom are locked and which elements are switched on, for each instance."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _BITS = 31  # bits used of every int32
 @dataclass(frozen=True)
 class Sides:
     """The branch of each force element (`Force.sides`): one bit for each of its switching surfaces (`Force.corners`) and
-    instants, which says whether the element is beyond it.
+    instants, which is set if the element is beyond it.
 
-    The bits are packed into integers, `words`, because a loop over batch rows pays for every number that it carries.
+    The bits are packed into integers, `words`, because a loop over a batch is slower for every number in its state.
     """
 
     words: tuple[Any, ...]
@@ -37,7 +37,7 @@ class Sides:
         return tuple((self.words[i // _BITS] & (1 << i % _BITS)) != 0 for i in range(first, first + self.counts[k]))
 
     def flipped(self, where: list[list[Any]]) -> Sides:
-        """The sides, with those flipped that `where` marks for each force element."""
+        """The sides after flipping those that `where` marks, given as one list for each force element."""
         words = list(self.words)
         for i, flips in enumerate(x for own in where for x in own):
             words[i // _BITS] = words[i // _BITS] ^ jnp.where(flips, jnp.int32(1 << i % _BITS), 0)
@@ -47,13 +47,13 @@ class Sides:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Mode:
-    """Locks and switches of a mechanism of variable structure: a pytree of boolean arrays, made by `Model.mode`.
+    """Locks and switches of a mechanism of variable structure: a pytree of boolean arrays, created by `Model.mode`.
 
-    lock: (nv,), degrees of freedom whose acceleration is prescribed (zero unless given otherwise), so that they keep the
-    rate they have: `impact` brings them to rest, `simulate` refuses locked freedoms that move at the start; force: (number
-    of force elements,), those that act; constraint: (number of loops and constraints,), those that hold, loops first;
-    sides: the branches of the force elements during a run, otherwise None. During a run, whatever cannot change is None:
-    no lock, all forces, all constraints.
+    lock: (nv,), degrees of freedom whose acceleration is prescribed, zero unless given otherwise. They keep the rate
+    that they have: `impact` brings them to rest, and `simulate` refuses any that move at the start. force: (number of
+    force elements,), those that act; constraint: (number of loops and constraints,), those that hold, loops first;
+    sides: the branches of the force elements during a run, otherwise None. During a run, an array that cannot change is
+    None, which means no locks, all forces, all constraints.
 
     >>> model = mbs.library.double_pendulum().build()
     >>> model.mode(lock="elbow").lock.tolist()

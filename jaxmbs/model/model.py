@@ -25,13 +25,13 @@ from jaxmbs.model.structure import WORLD, Structure
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A mechanism ready for computation; made by `Mechanism.build`, never by hand.
+    """A mechanism ready for computation; built by `Mechanism.build`, never by hand.
 
-    structure: tree, types, names and patterns of zeros and ones, which decide what is compiled;
-    numbers: flat vector of every free component of every parameter; overrides: parameters that were set to
-    traced or batched values, by name. Both are leaves: map, differentiate or replace them without recompiling.
-    Models are equal when their structures and all their numbers are equal. The result of `jax.grad` with respect to a model
-    has the structure of the model; read it with `derivative`, which refuses parameters with pinned components.
+    structure: tree, types, names and the components that are pinned to 0 or ±1, which decide what is compiled;
+    numbers: flat vector of all parameter components that are not pinned; overrides: parameters that were set to traced
+    or batched values, by name. Both are leaves of the pytree: map, differentiate or replace them without recompiling.
+    Models are equal when their structures and all their numbers are equal. The result of `jax.grad` with respect to a
+    model has the structure of the model; read it with `derivative`, which refuses parameters with pinned components.
 
     >>> model = mbs.library.double_pendulum().build()
     >>> model.body_names, model.q_slice("elbow")
@@ -92,7 +92,7 @@ class Model:
 
     @property
     def loop_names(self) -> tuple[str, ...]:
-        """Cut joints."""
+        """Cut joints, in the order in which they were added."""
         return tuple(loop.name for loop in self.structure.loops)
 
     @property
@@ -175,7 +175,7 @@ def _parameter(model: Model, name: str, where: str) -> Parameter:
 
 
 def get(model: Model, name: str) -> float | np.ndarray | jax.Array:
-    """Value of the parameter `name` [SI]: a number or an array; an inertia or rotation as 3x3. NumPy when concrete.
+    """Value of the parameter `name` [SI]: a number or an array (NumPy if concrete); 3x3 for inertias and rotations.
 
     Raises ModelError for an unknown name.
 
@@ -186,7 +186,7 @@ def get(model: Model, name: str) -> float | np.ndarray | jax.Array:
     p = _parameter(model, name, "get")
     if name in model.overrides:
         own = model.overrides[name]
-        if p.kind not in (Kind.INERTIA, Kind.ROTATION) or np.ndim(own) != 1:  # three values, a quaternion
+        if p.kind not in (Kind.INERTIA, Kind.ROTATION) or np.ndim(own) != 1:  # principal moments, a quaternion
             return own
     c = Values({name: model.structure.table[name]}, model.numbers, model.overrides, None).components(name)
     backend = jnp if any(isinstance(x, jax.Array) for x in c) else np
@@ -228,9 +228,9 @@ def derivative(gradient: Model, name: str) -> jax.Array:
 def set(model: Model, values: Mapping[str, AnyShape]) -> Model:
     """The model with other values {name: value} of some parameters.
 
-    Plain numbers are checked as in `build`. A value that is traced, or that differs from a pinned 0 or +-1, turns
-    the parameter into free numbers, which recompiles once. Raises ModelError for unknown names, wrong shapes and
-    unphysical values.
+    Plain numbers are checked as in `build`. A value that is traced, or that differs from a pinned 0 or +-1, makes all
+    components of the parameter variable, which costs one compilation. Raises ModelError for unknown names, wrong shapes
+    and unphysical values.
 
     >>> model = mbs.set(mbs.library.double_pendulum().build(), {"lower.mass": 3.0, "gravity": (0, 0, -1.62)})
     >>> mbs.get(model, "lower.mass")
@@ -259,7 +259,7 @@ def set(model: Model, values: Mapping[str, AnyShape]) -> Model:
 
 
 def free(model: Model, names: Iterable[str]) -> Model:
-    """The model with every component of the parameters in `names` turned into a free number, so that none is pinned.
+    """The model in which no component of the parameters in `names` is pinned to 0 or +-1.
 
     Do this before differentiating with respect to a component whose value is exactly 0 or +-1; `derivative` reads the
     result and refuses parameters that are still pinned.
@@ -275,11 +275,11 @@ def free(model: Model, names: Iterable[str]) -> Model:
 
 
 def vary(model: Model, values: Mapping[str, AnyShape]) -> tuple[Model, Model]:
-    """Give the named parameters one value per batch row, batch axis first.
+    """Give the named parameters one value per instance of a batch, batch axis first.
 
     values: {name: (B, ...)}; an inertia as (B, 3) or (B, 3, 3), a rotation as (B, 4) or (B, 3, 3). Returns the model
     with batched leaves, and the in_axes for `jax.vmap` as a Model. Concrete values are checked: an inertia that no body
-    can have raises ModelError with the batch row.
+    can have raises ModelError with the index of the instance.
 
     >>> model = mbs.library.double_pendulum().build()
     >>> batch, axes = mbs.vary(model, {"lower.mass": jnp.array([1.0, 2.0, 3.0])})
@@ -296,7 +296,7 @@ def vary(model: Model, values: Mapping[str, AnyShape]) -> tuple[Model, Model]:
 
 
 def varied(model: Model, values: Mapping[str, AnyShape]) -> tuple[Model, Model]:
-    """What `vary` returns, without checks of the numbers: for batches in which some rows may be unphysical."""
+    """Do the same as `vary`, but do not check the numbers: some instances of a batch may be unphysical."""
     overrides = dict(model.overrides)
     axes: dict[str, Any] = dict.fromkeys(overrides)
     size: tuple[int, str] | None = None
@@ -323,7 +323,7 @@ def _instance_shapes(p: Parameter) -> str:
 
 
 def _is_batched(p: Parameter, shape: tuple[int, ...], exact: bool = False) -> bool:
-    """Whether the shape is that of one value behind a batch axis; unless `exact`, (3, 3) is one value of an inertia."""
+    """Whether the shape is a batch axis and that of one value; unless `exact`, (3, 3) is one value of an inertia."""
     return len(shape) > 0 and shape[1:] in p.forms and (exact or shape not in p.forms)
 
 
@@ -344,7 +344,7 @@ def _check_elements(model: Model, changed: Iterable[str], where: str) -> None:
 
 
 def _with_components(model: Model, concrete: Mapping[str, list[float]], loosened: Iterable[str] = ()) -> Model:
-    """Write concrete components; parameters whose pattern they break, and those in `loosened`, become free."""
+    """Write concrete components; unpin the parameters in `loosened` and those whose pinned values change."""
     if not concrete and not loosened:
         return model
     s = model.structure

@@ -1,7 +1,7 @@
-"""Parameters: a static pattern of 0, +-1 and free components, and a flat vector of the free numbers.
+"""Parameters: a static pattern of components that are pinned to 0 or ±1, and a flat vector of all other components.
 
-A structural zero costs nothing in a compiled program and has no leaf to differentiate; a free component is a
-number like any other. ±1 are pinned only where they are directions; a mass of exactly 1 kg is no structure.
+A pinned zero costs nothing in a compiled program and has no leaf to differentiate; a component that is not pinned is a
+number like any other. ±1 are pinned only in directions and rotations; a mass of exactly 1 kg is not structural.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from jaxmbs.model.kinds import RULES, Kind, checked
 from jaxmbs.spatial.known import known
 from jaxmbs.spatial.scalar import Scalar, is_number
 
-ROUNDING = 1e-15  # of the length of a unit vector
+ROUNDING = 1e-15  # rounding error of the length of a unit vector
 _DIRECTIONS = (Kind.DIRECTION, Kind.ROTATION)
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """One named parameter: its kind, SI unit and, per component, the pinned value or None for a free one."""
+    """One named parameter: its kind, SI unit and, for each component, the pinned value or None if it is not pinned."""
 
     name: str
     kind: Kind
@@ -35,7 +35,7 @@ class Parameter:
 
     @property
     def forms(self) -> tuple[tuple[int, ...], ...]:
-        """Shapes in which one instance may be given, that of `get` first."""
+        """Shapes in which one value may be given; the first is that of the result of `get`."""
         forms: Any = RULES[self.kind].forms
         return ((len(self.pattern),),) if self.kind is Kind.LIST else forms
 
@@ -54,15 +54,15 @@ class Parameter:
 
 
 def concrete_components(kind: Kind, value: Any, where: str) -> list[float]:
-    """Checked components of a value made of plain numbers."""
+    """Check a value of plain numbers and return its components."""
     x = checked(kind, value, where)
     if kind is Kind.DIRECTION and abs((n := np.linalg.norm(x)) - 1) > ROUNDING:
-        x = x / n  # others lose the rounding of their digits; what is of unit length stays what it is
+        x = x / n  # remove the rounding error of given digits; a vector of unit length stays unchanged
     return [float(c) for c in RULES[kind].parts(x)]
 
 
 def traced_components(kind: Kind, value: Any, where: str) -> tuple[Scalar, ...]:
-    """Components of an array of one instance, traced or not; nothing is checked but the shape."""
+    """Components of an array of one instance, traced or not; only the shape is checked."""
     x = jnp.asarray(value)
     if not RULES[kind].fits(x.shape):
         raise ModelError(f"{where}: one instance has shape {x.shape}; pass {RULES[kind].said}")
@@ -70,7 +70,7 @@ def traced_components(kind: Kind, value: Any, where: str) -> tuple[Scalar, ...]:
 
 
 def pattern_of(kind: Kind, components: Sequence[float]) -> tuple[float | None, ...]:
-    """Which components of concrete values are structural."""
+    """The pinned value of each component (0, or ±1 in directions and rotations), None if it is not structural."""
 
     def pinned(c: float) -> float | None:
         if c == 0:
@@ -83,7 +83,7 @@ def pattern_of(kind: Kind, components: Sequence[float]) -> tuple[float | None, .
 
 
 def fits(pattern: Iterable[float | None], components: Iterable[float]) -> bool:
-    """Whether concrete components agree with what the pattern pins."""
+    """Whether concrete components agree with the pinned values of the pattern."""
     return all(p is None or p == c for p, c in zip(pattern, components, strict=True))
 
 
@@ -95,22 +95,22 @@ def shaped(kind: Kind, c: Sequence[Any]) -> Any:
 class Values:
     """The numbers of a model as components of one scalar type, looked up by parameter name.
 
-    dtype: that of the state arguments; None keeps numbers. Numbers that are concrete are known while tracing and enter
-    it as literals; traced ones are parts of the flat vector.
+    dtype: that of the state arguments; None leaves numbers as they are. Concrete numbers are known while tracing and
+    become literals of the program; traced ones are elements of the flat vector.
     """
 
     def __init__(self, parameters: Mapping[str, tuple[Parameter, int]], numbers: Any, overrides: Any, dtype: Any):
         self._kinds = {name: parameter.kind for name, (parameter, _) in parameters.items()}
         self._dtype = dtype
         self._flat = numbers if isinstance(numbers, np.ndarray) or dtype is None else numbers.astype(dtype)
-        # all at once: inside a loop's trace they would belong to that trace
+        # unstacked here, all at once: numbers unstacked while a loop is traced would belong to the trace of the loop
         flat: Any = numbers
         if isinstance(numbers, np.ndarray):
             flat = numbers.tolist()
         elif isinstance(numbers, jnp.ndarray):
             flat = jnp.unstack(self._flat)
         self._components: dict[str, tuple[Scalar, ...]] = {}
-        self._places: dict[str, tuple[int | None, ...]] = {}  # of the components in the flat vector
+        self._places: dict[str, tuple[int | None, ...]] = {}  # indices of the components in the flat vector
         for name, (parameter, offset) in parameters.items():
             if name in overrides:
                 value = overrides[name] if dtype is None else jnp.asarray(overrides[name], dtype)
@@ -133,7 +133,8 @@ class Values:
         return {f: self[f"{prefix}.{f}"] for f in fields}
 
     def stacked(self, names: Sequence[str]) -> Any:
-        """The values of like parameters as one whose components are arrays over them, or numbers where all are equal."""
+        """The values of parameters of one kind as a single value: each component is an array with one entry per
+        parameter, or a number if all are known and equal."""
         columns = zip(*(self._components[n] for n in names), strict=True)
         return shaped(self._kinds[names[0]], [self._stack(names, k, column) for k, column in enumerate(columns)])
 

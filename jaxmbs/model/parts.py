@@ -48,8 +48,8 @@ class Parts:
         return tree_order(list(self.bodies), {body: (name, self.joints[name]) for body, name in inward.items()})
 
     def check(self, where: str, held: Iterable[str], off: Iterable[str], visuals: Iterable[Visual]) -> None:
-        """Check that everything exists that force elements, loops, constraints and events refer to, and likewise for the
-        mechanism itself: its `held` joints, its `off` elements and its `visuals`. where: the mechanism in messages."""
+        """Check the names to which force elements, loops, constraints and events refer, and those in the `held` joints,
+        `off` elements and `visuals` of the mechanism. where: what messages call the mechanism."""
         for name, force in self.forces.items():
             self._check_force(force, f"force {name!r}")
         for name, loop in self.loops.items():

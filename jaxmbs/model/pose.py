@@ -35,7 +35,7 @@ class Pose:
         """The same frame turned so that its z axis lies along `axis` (3,), given in the frame's present axes.
 
         The new x axis is as close as possible to the coordinate axis that is most nearly perpendicular to the new z axis; a
-        frame whose z axis lies along `axis` already stays unchanged.
+        frame whose z axis already lies along `axis` stays unchanged.
         """
         z = np.asarray(axis, float) / np.linalg.norm(np.asarray(axis))
         nearest = np.eye(3)[np.argmin(np.abs(z))]

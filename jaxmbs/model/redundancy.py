@@ -56,8 +56,8 @@ def without_dependent_rows(model: Model) -> Model:
 
 
 def with_rows_for(model: Model, before: Model) -> Model:
-    """The model with the rows of its cut joints chosen again, if numbers that were structural zeros or ones in `before` are
-    free now. If such a number is traced, or a joint moves by itself, every row is kept."""
+    """The model after choosing the rows of its cut joints again, if numbers that were pinned to 0 or ±1 in `before` no
+    longer are. If these numbers are traced, or a joint is rheonomic, all rows are used."""
     s, old = model.structure, before.structure
     moving = {x.name for x in (*s.links, *s.loops)}
     given = {n for n, x in model.overrides.items() if x is not before.overrides.get(n) and s.table[n][0].pinned}
@@ -69,12 +69,12 @@ def with_rows_for(model: Model, before: Model) -> Model:
         model = dataclasses.replace(model, structure=s.with_all_rows)
     else:
         model = without_dependent_rows(model)
-    more = model.structure.loops != s.loops  # which may depend on one another after all
+    more = model.structure.loops != s.loops  # rows were added, which may depend on one another
     return dataclasses.replace(model, structure=dataclasses.replace(model.structure, redundant=s.redundant or more))
 
 
 def _with_other_numbers(model: Model, dice: random.Random) -> Model:
-    """The model with other free numbers, those of its overrides included."""
+    """The model with random changes of all numbers that are not pinned, including those of its overrides."""
     numbers: list[float] = []
     known, parameters = np.asarray(model.numbers, float).tolist(), []
     for p, offset in model.structure.table.values():
@@ -88,7 +88,7 @@ def _with_other_numbers(model: Model, dice: random.Random) -> Model:
 
 
 def _pattern(p: Parameter, overrides: Mapping[str, Any]) -> tuple[float | None, ...]:
-    """The components of a parameter that are structural in every instance."""
+    """The pinned values of the components of a parameter that are structural in every instance, None for the others."""
     if p.name not in overrides:
         return p.pattern
     x = overrides[p.name]
@@ -100,13 +100,12 @@ def _pattern(p: Parameter, overrides: Mapping[str, Any]) -> tuple[float | None, 
 
 
 def warn_of_redundancy(model: Model) -> bool:
-    """Warn, with names, of constraints that depend on others at consistent configurations, and of a mechanism that cannot
-    move.
+    """Warn about constraints that depend on others at consistent configurations, and about mechanisms that cannot move.
 
     Returns whether constraints that can hold together, with joints locked as a run may lock them, depend on one another
-    wherever they are satisfied, even if not at nearby configurations, or may do so: function constraints alongside others.
-    Does not warn if no consistent configuration is found near the neutral one, or if only single configurations are
-    singular (a parallelogram lying flat).
+    wherever they are satisfied, even if they are independent at nearby configurations; or whether they may, because
+    there are function constraints besides others. Does not warn if no consistent configuration is found near the
+    neutral one, or if only single configurations are singular (a parallelogram lying flat).
     """
     s = model.structure
     functions = any(isinstance(c.element, FunctionConstraint) for c in s.constraints)
@@ -115,7 +114,7 @@ def warn_of_redundancy(model: Model) -> bool:
     if not owners(s) or not _numeric(s):
         return unknown
     dice = random.Random(2)
-    hinges = np.array([held for link in s.links for held in link.locked], bool)  # freedoms locked until a release
+    hinges = np.array([held for link in s.links for held in link.locked], bool)  # locked until a release
     found: list[tuple[Coordinates, np.ndarray]] = []
     for _ in range(2):
         q = consistent(model, near_neutral(s, dice, 0.1))
@@ -134,7 +133,7 @@ def warn_of_redundancy(model: Model) -> bool:
 
 
 def _warn_of_gaps(model: Model, q: Coordinates) -> None:
-    """Warn of loops that stay open in directions in which no joint moves them."""
+    """Warn about loops that stay open in directions in which no joint moves them."""
     whole = dataclasses.replace(model, structure=model.structure.with_all_rows)
     residual, *_ = rows_at(whole, q)
     open_rows = zip(owners(whole.structure), residual, strict=True)
@@ -169,11 +168,11 @@ def _redundant_when_locked(model: Model, q: Coordinates, J: np.ndarray, dice: ra
     return any(_rank(np.where(locked, 0.0, J)) < _rank(np.where(locked, 0.0, beside)) for locked in _locks(s))
 
 
-_FEW = 6  # up to so many joints, all combinations are tried
+_FEW = 6  # if at most this many joints may be locked, all combinations are tried
 
 
 def _locks(s: Structure) -> Iterator[np.ndarray]:
-    """Masks (nv,) of freedoms that a run may lock together: by events, at the start, in releasable joints."""
+    """Masks (nv,) of degrees of freedom that a run may lock together: by events, at the start, in releasable joints."""
     joints: list[np.ndarray] = []
     names = [*s.held, *(getattr(a, "joint", "") for e in s.events for a in e.then if a.lock())]
     for i, link in enumerate(s.links):
@@ -196,8 +195,8 @@ def _numeric(s: Structure) -> bool:
     return all(x.joint.formulas for x in (*s.links, *s.loops))
 
 
-_OPEN = 1e-6  # m or rad that a file's digits may leave between the ends of a loop
-_NOTHING = 1e-12  # what rounding leaves in a row that is zero
+_OPEN = 1e-6  # [m or rad] gap between the ends of a loop that the rounded digits of a file may leave
+_NOTHING = 1e-12  # rounding error of a row that is zero
 
 
 def _rank(J: np.ndarray) -> int:
@@ -240,10 +239,10 @@ class _Independent:
         self.basis, self.count, self.largest = np.zeros((n, n)), 0, 1.0
 
     def rest(self, row: np.ndarray) -> np.ndarray | None:
-        """The part of a row that the basis does not span; None if there is none."""
+        """The part of a row that the basis does not span; None if the basis spans the row."""
         self.largest = max(self.largest, float(np.abs(row).max(initial=0.0)))
         Q = self.basis[: self.count]
-        for _ in range(2):  # twice, to remove what rounding leaves
+        for _ in range(2):  # twice, to remove the rounding error of the first pass
             row = row - Q.T @ (Q @ row)
         return row if float(np.linalg.norm(row)) > 1e-9 * self.largest else None
 

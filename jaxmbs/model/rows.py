@@ -1,4 +1,4 @@
-"""Scalar constraints between two frames: what cut joints and constraint elements consist of."""
+"""Scalar constraints between two frames; cut joints and constraint elements consist of them."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from jaxmbs.spatial.scalar import Scalar
 class Row:
     """One scalar constraint on the motion V of frame b relative to frame a, in the axes of b at its origin.
 
-    wrench @ V + rate = 0 with the wrench that the constraint can transmit; turning: the rate of change of the
-    wrench, seen in frame b; residual: what is zero when the constraint holds, with d(residual)/dt = wrench @ V + rate
-    there; None for a nonholonomic row; rate: what time alone does (rheonomic), rate_change: its rate of change. The
+    The row is wrench @ V + rate = 0. wrench: the wrench that the constraint can transmit; turning: its rate of change,
+    seen in frame b; residual: zero when the constraint holds, and then d(residual)/dt = wrench @ V + rate; None for a
+    nonholonomic row; rate: the part of this rate at V = 0 (rheonomic); rate_change: rate of change of `rate`. The
     multiplier is the component of the joint's wrench, in N or N m.
     """
 

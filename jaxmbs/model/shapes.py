@@ -1,7 +1,7 @@
 """Arrays with their shapes, for the signatures of public functions and their results: `Float[jax.Array, "rows nq"]`.
 
-The shapes are those of one sample and use the letters of the docstring; vmap adds its axes in front. A single letter has
-a space before it, so that linters do not look for a variable of that name.
+The shapes are those of one instance and use the letters of the docstring; vmap adds its axes in front. A single name
+has a space before it, so that linters do not look for a variable of that name.
 """
 
 import typing

@@ -32,7 +32,7 @@ class TreeJoint:
 
     @property
     def locked(self) -> tuple[bool, ...]:
-        """For each freedom, whether the hinge locks it at the start of a run."""
+        """For each degree of freedom, whether the hinge locks it at the start of a run."""
         kept = range(self.joint.nv) if self.hinge is None else self.hinge.within_free or ()
         return tuple(k not in kept for k in range(self.joint.nv))
 
@@ -45,7 +45,7 @@ class ForceElement:
 
 @dataclass(frozen=True)
 class LoopJoint:
-    """A cut joint between frames a and b; `kept` are the rows that are not structurally dependent."""
+    """A cut joint between frames a and b; `kept`: indices of its rows that do not depend on others by structure."""
 
     name: str
     joint: Joint
@@ -62,8 +62,8 @@ class ConstraintElement:
 
 @dataclass(frozen=True)
 class Event:
-    """The actions `then` that happen when a condition becomes true. after: the event that arms it; repeat: whether it
-    happens every time; waits: whether it has a time from which it is armed."""
+    """The actions `then`, which happen when the condition `when` becomes true. after: the event that arms this one;
+    repeat: whether it happens every time; waits: whether it is armed only from a given time on."""
 
     name: str
     when: Condition
@@ -73,7 +73,7 @@ class Event:
     waits: bool = False
 
     def prefix(self, action: Action) -> str:
-        """Prefix of the names of an action's numbers: the event, and the joint if another action uses the same names."""
+        """Prefix of the names of an action's numbers: the event, and the joint if another action shares field names."""
         others = {n for a in self.then if a is not action for n in a.numbers}
         joint = getattr(action, "joint", "")
         return f"{self.name}.{joint}" if joint and others & set(action.numbers) else self.name
@@ -92,7 +92,7 @@ class Structure:
     events: tuple[Event, ...] = ()
     held: tuple[str, ...] = ()  # joints that are locked at the start of a run
     off: tuple[str, ...] = ()  # force elements and constraints that do not act at the start of a run
-    redundant: bool = False  # constraints depend on one another, or may, wherever they are satisfied
+    redundant: bool = False  # constraints depend, or may depend, on one another wherever they are satisfied
     visuals: tuple[Visual, ...] = ()
     singular: bool = False  # without its constraints, some motion of the tree moves no mass
 
@@ -123,7 +123,7 @@ class Structure:
 
     @cached_property
     def table(self) -> dict[str, tuple[Parameter, int]]:
-        """Parameter and offset of its first free component, by name."""
+        """Parameter and offset of its first component in `Model.numbers`, by name."""
         out, offset = {}, 0
         for p in self.parameters:
             out[p.name] = (p, offset)

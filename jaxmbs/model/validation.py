@@ -9,14 +9,14 @@ from jaxmbs.model.model import Model
 from jaxmbs.spatial import ArticulatedInertia, RigidInertia, Transform
 from jaxmbs.spatial.inertias import ZERO_INERTIA
 
-SINGULAR = 1e-13  # relative to the joint's composite inertia; rounding leaves about 1e-16
+SINGULAR = 1e-13  # relative to the joint's composite inertia; the rounding error is about 1e-16
 
 
 def check_moves_mass(model: Model) -> None:
     """Raise ModelError if some motion of the tree moves no mass, so that the mass matrix is singular.
 
-    The articulated inertias are eliminated joint by joint at a random configuration [Y 3.174, 3.176]. With joints
-    that are functions of arrays, which would need a backend, only the mass of each subtree is checked.
+    The articulated inertias are eliminated joint by joint at a random configuration [Y 3.174, 3.176]. If some joint is
+    a function of arrays, which would need a backend, only the mass and inertia of each subtree are checked.
     """
     s, values = model.structure, model.values()
     numeric = all(link.joint.formulas for link in s.links)

@@ -29,7 +29,7 @@ class Visual(Element):
 
 
 def checked_visual(x: Visual) -> Visual:
-    """The same visual made of plain tuples, which can be compared and hashed. Raises ModelError if it is invalid."""
+    """The same visual with plain tuples, which can be compared and hashed. Raises ModelError if it is invalid."""
     if x.shape not in SHAPES:
         raise ModelError(f"shape {x.shape!r} does not exist; it is one of {', '.join(SHAPES)}")
     if x.color and not (

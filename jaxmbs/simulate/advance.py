@@ -1,4 +1,6 @@
-"""One step of one phase: the method's step with the impact in it, back onto the constraints, and what there is to check."""
+"""One step of a run: the method's step or the impact, the projection onto the constraints, and the numbers that a run
+checks.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +20,9 @@ from jaxmbs.simulate.steppers.base import Phase, Trial, arrays
 
 
 class Advanced(NamedTuple):
-    """A step that was made. phase: q, v, work at its end, on the constraints; kinetic: the energy [J] at its start;
-    conditioning (2,): that of the projection (`Metric.conditioning`), None where nothing is projected; error: the estimated
-    one over the tolerance, None without a tolerance."""
+    """The result of a step. phase: q and v at its end, projected onto the constraints, and the work until then;
+    kinetic: kinetic energy [J] at its start; conditioning (2,): that of the projection (`Metric.conditioning`), None if
+    nothing is projected; error: the estimated error divided by the tolerance, None without a tolerance."""
 
     phase: Phase
     kinetic: Any
@@ -32,8 +34,8 @@ def advance(
     flow: Flow, by: Stepper, phase: Phase, t: Any, h: Any, mode: Mode | None, *,
     to: Any = None, impact: Impact | None = None, tolerance: Any = None,
 ) -> Advanced:  # fmt: skip
-    """A step of length h [s] from t, which ends at `to` (None: t + h, which may round differently). Where `impact` says so,
-    no time passes and velocities jump instead."""
+    """Compute a step of length h [s] from t, which ends at `to` (None: t + h, which may round differently). Where
+    `impact.now` is true, no time passes and velocities jump instead."""
     tree = flow.tree
     new, kinetic, difference = _stepped(flow, by, phase, t, h, mode, impact, tolerance is not None)
     error = None if tolerance is None else error_norm(tree, tolerance, phase, new, difference)
@@ -54,9 +56,9 @@ def _stepped(
     if by.impulses(tree):
         struck = replace(flow, impulse=(impact.now, impact.jumps(tree, phase[1], mode), phase[1]))
         (q, v, work), kinetic, error = by.step(struck, phase, t, h, impact.rigid(mode), estimate)
-        return Trial((q, impact.stopped(tree, v, mode), work), kinetic, error)  # exact, where v + jump would be rounded
+        return Trial((q, impact.stopped(tree, v, mode), work), kinetic, error)  # exact, as v + jump would not be
     (q, v, work), kinetic, error = by.step(flow, phase, t, h, mode, estimate)
-    apart = sparing(lambda *x: after_impact(tree, *x))  # else reverse mode stores its numbers for all turns
+    apart = sparing(lambda *x: after_impact(tree, *x))  # else reverse mode stores its numbers for all iterations
     jumped = apart(*phase[:2], t, mode, impact)
     v = jax.tree_util.tree_map(lambda a, b: jnp.where(impact.now, a, b), jumped, v)
     return Trial((q, v, work), kinetic, error)

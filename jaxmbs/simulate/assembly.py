@@ -1,4 +1,4 @@
-"""Assembly: a consistent configuration and velocity from a guess."""
+"""Assembly: finds a consistent configuration and velocity near a guess."""
 
 from __future__ import annotations
 
@@ -38,14 +38,15 @@ def assemble(
 ) -> tuple[Float[jax.Array, " nq"], Float[jax.Array, " nv"], Int[jax.Array, ""], Float[jax.Array, " rows"]]:
     """A configuration and velocity near the guess that satisfy all constraints: (q, v, status, residual).
 
-    q_guess (nq,); v (nv,) or None for rest; fixed: names of joints whose coordinates and rates are held. mode: locks and
-    switches (`Model.mode`): constraints that are off need not be met, and locked freedoms keep their rates.
-    conditions: a function (model, q) -> (k,) of what is to vanish besides, in this assembly alone, such as the distance of a
-    point from where it should be; rates are not changed for it.
-    status: Status.OK, UNREACHABLE (the constraints and conditions cannot be met from this guess; residual tells by how much
-    and where) or SINGULAR (met where rows depend on one another, so that the motion may branch). residual (rows + k,): see
-    `constraint_rows` for whose the rows are; the values of the conditions follow them. Derivatives are implicit, in both
-    modes. Raises ModelError for unknown joints and wrong shapes.
+    q_guess (nq,); v (nv,) or None for rest; fixed: names of joints whose coordinates and rates do not change. mode:
+    locks and switches (`Model.mode`): constraints that are off need not be met, and locked degrees of freedom keep
+    their rates, but not their coordinates. conditions: a function (model, q) -> (k,) that must be zero as well in this
+    assembly, such as the distance of a point from its target; it does not affect the rates.
+    status: Status.OK, UNREACHABLE (the constraints and conditions cannot be met from this guess; residual shows which
+    ones, and by how much) or SINGULAR (they are met where rows depend on one another, so that the motion may branch).
+    residual (rows + k,): that of the constraint rows, in the order of `constraint_rows` (zero for nonholonomic rows),
+    then the values of the conditions. Derivatives follow from the implicit function theorem, in forward and reverse
+    mode. Raises ModelError for unknown joints and wrong shapes.
 
     >>> model = mbs.library.crank_slider().build()
     >>> q, v, status, residual = mbs.assemble(model, [1.0, -1.0, 0.0], fixed="bearing")
@@ -111,20 +112,20 @@ def _assemble(
     v = v.at[moving_v].add(-jnp.linalg.pinv(own, rtol=eps ** (2 / 3)) @ rate)
     g = jnp.concatenate([_gaps(state, found), wished(q)])
     met = jnp.max(jnp.abs(g), initial=0.0) < eps**0.5
-    if model.structure.with_all_rows is not model.structure:  # the rows left out by `build` have to vanish too
+    if model.structure.with_all_rows is not model.structure:  # the rows left out by `build` must hold as well
         whole = replace(model, structure=model.structure.with_all_rows)
         every = planned_state(whole, q, v, t, mode)
         met &= jnp.max(jnp.abs(_gaps(every, constraints(every))), initial=0.0) < eps**0.5
     met &= jnp.max(jnp.abs(rate - own @ (jnp.linalg.pinv(own, rtol=eps ** (2 / 3)) @ rate)), initial=0.0) < eps**0.5
     size = jnp.linalg.svd(unlocked, compute_uv=False) if min(unlocked.shape) else jnp.ones(1, dtype)
-    rank = jnp.minimum(_rows_that_hold(state, J), len(size))  # that of independent rows
+    rank = jnp.minimum(_rows_that_hold(state, J), len(size))  # the largest that the rows can have
     full = (rank == 0) | (size[rank - 1] > eps**0.5 * size[0])
     status = jnp.where(met, jnp.where(full, Status.OK, Status.SINGULAR), Status.UNREACHABLE).astype(jnp.int32)
     return q, v, status, g
 
 
 def _rows_that_hold(state: State, J: jax.Array) -> Any:
-    """How many rows belong to constraints that are on."""
+    """The number of constraint rows, without those of constraints that are switched off."""
     if state.holds is None:
         return len(J)
     counts = row_counts(state)
@@ -132,14 +133,14 @@ def _rows_that_hold(state: State, J: jax.Array) -> Any:
 
 
 def _gaps(state: State, found: Any) -> jax.Array:
-    """The residuals of holonomic rows, zero for the others."""
+    """The residuals of the holonomic rows, and zero for the others."""
     if state.tree.rolled:
         return jnp.where(found.holonomic, found.residual, 0.0)
     return state.tree.vector([x if on else 0.0 for x, on in zip(found.residual, found.holonomic, strict=True)])
 
 
 def _jacobian(state: Any, found: Any) -> tuple[jax.Array, jax.Array]:
-    """(J, the velocities of the rows)."""
+    """(J (rows, nv), the velocities along the rows (rows,))."""
     tree = state.tree
     if tree.rolled:
 
@@ -153,18 +154,19 @@ def _jacobian(state: Any, found: Any) -> tuple[jax.Array, jax.Array]:
 
 
 def residual_rows(model: Model, q: Coordinates, t: Number) -> int:
-    """Number of holonomic rows."""
+    """The number of holonomic rows."""
     return int(sum(constraints(planned_state(model, q, jnp.zeros(model.nv), t, None)).holonomic))
 
 
 def _root(residual: Any, y: jax.Array, eps: float) -> jax.Array:
-    """y near to the one given where all residuals vanish, with the derivatives of the implicit function theorem.
+    """The y near the given one at which all residuals vanish; its derivatives follow from the implicit function
+    theorem.
 
-    The derivatives of optimistix are not used: they end the whole batch with an exception if one Jacobian is not
-    finite.
+    The derivatives of optimistix are not used, because they raise an exception for the whole batch if one Jacobian is
+    not finite.
     """
     import lineax
-    import optimistix  # imported late: with Equinox it takes half as long as importing the whole package
+    import optimistix  # imported here: with Equinox it takes half as long as importing the whole package
 
     def solve(_: Any, y: jax.Array) -> jax.Array:
         solver = optimistix.LevenbergMarquardt(rtol=1e-3, atol=eps, linear_solver=lineax.AutoLinearSolver(False))
@@ -172,7 +174,8 @@ def _root(residual: Any, y: jax.Array, eps: float) -> jax.Array:
         return _polished(residual, y)
 
     def equations(y: jax.Array) -> jax.Array:
-        """As many equations as unknowns: the shortest step that closes all rows is zero."""
+        """As many equations as unknowns: the components of the shortest step that satisfies all rows; zero at the
+        root."""
         return jnp.linalg.pinv(jax.jacfwd(residual)(jax.lax.stop_gradient(y))) @ residual(y)
 
     def slope(g: Any, change: jax.Array) -> jax.Array:
@@ -182,7 +185,8 @@ def _root(residual: Any, y: jax.Array, eps: float) -> jax.Array:
 
 
 def _polished(residual: Any, y: jax.Array) -> jax.Array:
-    """y after two Newton steps of least length, each taken only if it reduces the residual: exact to rounding."""
+    """y after two Newton steps of least length, each taken only if it reduces the residual; the error left is
+    rounding."""
     for _ in range(2):
         g = residual(y)
         new = y - jnp.linalg.pinv(jax.jacfwd(residual)(y)) @ g

@@ -1,4 +1,4 @@
-"""Energy balance of a run: compares the error with the energy exchanged between kinetic and potential form, and the work."""
+"""Energy balance of a run: compares the energy error with the energy exchanged, which includes the work."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 
-SHARE = 1e-3  # allowed energy error as a fraction of the energy exchanged,
-SHARE_OF_ALL = 1e-5  # to which this fraction of the largest kinetic energy is added
+SHARE = 1e-3  # allowed energy error as a fraction of the energy exchanged
+SHARE_OF_ALL = 1e-5  # this fraction of the largest kinetic energy is added to it
 
 
 class Balance(NamedTuple):
@@ -29,13 +29,13 @@ class Balance(NamedTuple):
 
     @property
     def exchanged(self) -> Any:
-        """The energy exchanged [J]: twice the largest change of the kinetic energy, since what it gains or loses something
-        else loses or gains, plus the work."""
+        """The energy exchanged [J]: the largest |work|, plus the largest change of the kinetic energy since the start,
+        counted twice because energy of another form changes by the same amount."""
         return 2 * jnp.maximum(self.most - self.first, self.first - self.least) + self.work
 
     def kept(self, error: Any, potential: Any) -> Any:
-        """Whether an energy error [J] is no larger than rounding and a step that suits the motion explain. False if the
-        energies are not finite.
+        """Whether an energy error [J] is as small as it is with steps of a suitable length, apart from rounding; False
+        if the energies are not finite.
 
         potential: potential energy [J] at the start.
         """

@@ -1,4 +1,5 @@
-"""The motion between the rows of a solution: steps of the same method from the row before, through the events since."""
+"""The motion between the rows of a solution: steps of the same method lead from the preceding row to the given time, by
+way of the events in between."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ from jaxmbs.simulate.steppers import Flow, Stepper, stepper
 if TYPE_CHECKING:
     from jaxmbs.simulate.solution import Solution
 
-_STOPPED = (1, 5, 7)  # NOT_FINITE, UNFINISHED, STEP_UNDERFLOW of Status, which is above this file
+_STOPPED = (1, 5, 7)  # NOT_FINITE, UNFINISHED, STEP_UNDERFLOW of `Status`
 
 
 def states_at(

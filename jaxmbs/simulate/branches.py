@@ -1,8 +1,9 @@
 """Switching surfaces of force elements (`Force.corners`, `Force.instants`), which a run locates like events.
 
-A trial step stays on the branch (`sides`) on which it began, so that what is integrated is smooth, and the next step begins
-at the surface, on the other branch. The elements say how many turns are reserved for this. When these are used up, branches
-are determined anew at every point of the grid, and the energy balance tells whether that was accurate enough.
+A trial step stays on the branch (`sides`) on which it began, so that the integrated function is smooth, and the next
+step begins at the surface, on the other branch. The elements state how many loop iterations are reserved for this
+(`trials`). When these are used up, branches change only at the ends of steps, and the energy balance shows whether that
+was accurate enough.
 """
 
 from __future__ import annotations
@@ -16,13 +17,14 @@ from jaxmbs.model import Mode
 from jaxmbs.simulate.guards import Guards
 from jaxmbs.simulate.turn import Judged, Tried, Turn
 
-TURNS = 12  # beyond those of the grid, for locating one event
+TURNS = 12  # loop iterations reserved for locating one event
 
 
 class Branches:
-    """The corners of a run, whose guards are numbered after those of events, and the instants, whose times are known.
+    """The switching surfaces of a run: corners, whose guards are numbered after those of the events, and instants,
+    whose times are known.
 
-    spare: turns that are reserved for the corners.
+    spare: number of loop iterations that are reserved for locating corners.
     """
 
     def __init__(self, guards: Guards, t: Any, q: Any, v: Any, mode: Mode):
@@ -34,15 +36,15 @@ class Branches:
         return replace(mode, sides=self.at_start if self.corners or self.instants else None)
 
     def searches(self, x: Turn) -> Any:
-        """Whether something is being located, and turns are left for it."""
+        """Whether an event or a corner is being located, and iterations are left for it."""
         return (x.search.guard >= 0) & (x.spare > -TURNS)
 
     def waits(self, mode: Mode, t: Any) -> list[Any]:
-        """Per instant the time [s] until it comes; infinite if it has passed."""
+        """Per instant, the time [s] until it; infinite if it has passed."""
         return [jnp.where(_sides(mode, k)[j], jnp.inf, time - t) for k, j, time in self.instants]
 
     def armed(self, x: Turn) -> list[Any]:
-        """Per corner whether its guard counts now: while turns are left, and while its element acts."""
+        """Per corner, whether its guard counts now: iterations are left for it, and its element acts."""
         out = []
         for i, (k, _) in enumerate(self.corners, len(x.below)):
             room = (x.spare > 0) | ((x.search.guard == i) & (x.spare > -TURNS))
@@ -51,13 +53,13 @@ class Branches:
         return out
 
     def after(self, x: Turn, tried: Tried, judged: Judged) -> Any:
-        """The branches (`sides`) after this turn."""
+        """The branches (`sides`) after this iteration."""
         if x.mode.sides is None:
             return None
         out = judged.out
         flips: list[list[Any]] = [[False] * n for n in x.mode.sides.counts]
         for i, (k, j) in enumerate(self.corners, len(x.below)):
-            unseen = (judged.values[i] >= 0) & ~judged.armed[i]  # passed while it was not watched
+            unseen = (judged.values[i] >= 0) & ~judged.armed[i]  # crossed while its guard did not count
             flips[k][j] = unseen | (out.happens & (out.found == i))
         for i, (k, j, _) in enumerate(self.instants):
             flips[k][j] = out.ticks & (tried.instant == i)

@@ -1,4 +1,4 @@
-"""Checks that a motion starts consistent with its constraints and locks, in positions and in velocities."""
+"""Checks that a motion starts consistent with its constraints and locks, in positions and velocities."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from jaxmbs.model import Mode
 
 
 def violated(tree: Tree, q: Any, v: Any, t: Any, mode: Mode | None) -> Any:
-    """Mask (constraints,) of those of model.constraint_names that the state violates by more than rounding.
+    """Mask (constraints,), ordered as model.constraint_names, of those that the state violates by more than rounding.
 
     A holonomic row is violated by its residual [m, rad] or by the velocity along it [m/s, rad/s], a nonholonomic row by the
-    velocity. Velocities are compared with 1 + the largest rate. Rows that a run leaves out, because they depend on others,
-    have to hold as well.
+    velocity. Velocities are compared with 1 + the largest rate. Rows that a run leaves out because they depend on
+    others are checked as well.
     """
     s = tree.structure
     if not s.constrained:
@@ -43,15 +43,15 @@ def violated(tree: Tree, q: Any, v: Any, t: Any, mode: Mode | None) -> Any:
 
 
 def moved_apart(tree: Tree, before: Any, after: Any) -> Any:
-    """Whether the projection moves coordinates by more than rounding. No time passes in an impact, so that coordinates stay
-    the same unless a constraint is not satisfied."""
+    """Whether the projection changed coordinates by more than rounding. No time passes in an impact, so that
+    coordinates change only if a constraint was not satisfied."""
     old, new = jax.lax.stop_gradient((tree.vector(before), tree.vector(after)))
     eps = float(jnp.finfo(tree.dtype).eps)
     return ~(jnp.max(jnp.abs(new - old)) <= eps**0.375 + 64 * eps * jnp.max(jnp.abs(old)))
 
 
 def locks_hold(tree: Tree, v: Any, mode: Mode | None) -> Any:
-    """Whether the locked freedoms are at rest, to rounding."""
+    """Whether the locked degrees of freedom are at rest, to rounding."""
     if mode is None or mode.lock is None:
         return jnp.asarray(True)
     still = jnp.abs(tree.vector(v)) <= float(jnp.finfo(tree.dtype).eps) ** 0.5

@@ -1,4 +1,4 @@
-"""What a run computes with, whether something happens in it or not."""
+"""The functions that every run uses, with or without events."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from jaxmbs.simulate.steppers.base import Phase
 
 
 class Functions(NamedTuple):
-    """The motion of one tree by one method, and what is kept of it."""
+    """The equations of motion of one tree, the method that integrates them, and what a run computes from the motion."""
 
     flow: Flow
     stepper: Stepper
-    tolerance: Any  # None: steps of the grid
+    tolerance: Any  # None: the steps are those of the grid
     trials: int  # largest number of trial steps of a run with a tolerance
-    most: int  # how often an event that repeats may happen
+    most: int  # how often a repeating event may happen
     levels: int  # checkpoint levels, see `repeated`
-    changes: Changes | None  # None: anything may change
+    changes: Changes | None  # None: any lock or switch may change
     fold: Any  # fn(in_fold, carry, model, t, q, v, ...), None: nothing is folded
     in_fold: Any
-    sees: int  # how many arguments the fold takes after the state: the mode, the event
+    sees: int  # number of arguments that the fold takes after the state: the mode, the event
 
     @property
     def tree(self) -> Tree:
@@ -67,9 +67,9 @@ class Functions(NamedTuple):
         self, phase: Phase, broken: Any, v0: Any, mode: Mode | None, least: Any, balance: Balance, error: Any,
         potential: Any, *stopped: tuple[Any, Status],
     ) -> Any:  # fmt: skip
-        """How the run ended. phase: at its end; broken: which constraints were violated; v0, mode,
-        potential: velocities, mode and energy [J] at the start; least: smallest conditioning; error: of the energy [J];
-        stopped: why else it ended."""
+        """How the run ended. phase: at its end; broken: which constraints were violated; v0, mode, potential:
+        velocities, mode and potential energy [J] at the start; least: smallest conditioning; error: of the energy [J];
+        stopped: further reasons, as (whether it applies, its status)."""
         tree, eps = self.tree, float(jnp.finfo(self.tree.dtype).eps)
         return Status.of(
             (~finite(tree, phase), Status.NOT_FINITE),

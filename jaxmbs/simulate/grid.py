@@ -1,4 +1,4 @@
-"""The times of a run: t0 + i dt and exactly t_end, or those that are given; never a running sum."""
+"""The times of a run: t0 + i dt and exactly t_end, or given times; never a running sum, which accumulates rounding."""
 
 from __future__ import annotations
 
@@ -15,18 +15,19 @@ from jaxmbs.model.parameters import is_traced
 from jaxmbs.simulate.loops import shared, sizes
 
 DT = 1e-3  # [s] length of the steps of a run that gives neither a length nor a tolerance
-FIRST = 1 / 64  # length of the first trial step of an adaptive run, as a fraction of the longest step that is given
-START = 1e-5  # the same where none is given, as a fraction of the run
+FIRST = 1 / 64  # length of the first trial step of an adaptive run, as a fraction of the given longest step
+START = 1e-5  # the same if no longest step is given, as a fraction of the run
 MOST_STEPS = 100_000_000  # their times alone take some gigabytes
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Grid:
-    """Steps of length dt from t0 [s], the last one of length `last`, which ends at t_end; or from each of `points` to the
-    next, none longer than dt. first: length of the first trial step of an adaptive run.
+    """The cells of a run, one step each. Without `points`, they have the length dt from t0 [s] on, except for the last,
+    which has the length `last` and ends at t_end. With `points`, they lead from each point to the next, and dt is the
+    length of the longest. first: length of the first trial step of an adaptive run.
 
-    The number of steps is part of the compiled program; the times are data that it takes.
+    The number of steps is part of the compiled program; the times are inputs of it.
     """
 
     t0: Any
@@ -39,8 +40,8 @@ class Grid:
 
     @staticmethod
     def of(t0: Any, t_end: Any, dt: Any) -> Grid:
-        """The grid; dt = None: one cell, for steps as long as a tolerance allows. Raises ModelError for times that do not
-        define one."""
+        """The grid; dt = None: one cell, for steps as long as a tolerance allows. Raises ModelError for times that
+        define no grid."""
         start, end = _plain("t0", t0), _plain("t_end", t_end)
         if end <= start:
             raise ModelError(f"simulate: t_end is {t_end!r}, not later than t0 = {t0!r}; runs go forwards in time")
@@ -58,8 +59,8 @@ class Grid:
 
     @staticmethod
     def through(times: Any, dt: Any) -> tuple[Grid, np.ndarray]:
-        """The grid with steps of at most dt from each of the times to the next (dt = None: one), and the indices of the
-        times among its points."""
+        """The grid with steps of at most dt from each of the times to the next (dt = None: one step), and the indices
+        of the times among its points."""
         if is_traced(times):
             raise ModelError("simulate: times are traced; they set the number of steps: pass plain numbers")
         rows, longest = np.asarray(times, float), math.inf if dt is None else _plain("dt", dt)
@@ -96,14 +97,14 @@ class Grid:
         return jnp.asarray(self.t0, dtype) + i.astype(dtype) * jnp.asarray(self.dt, dtype)
 
     def groups(self, save_every: int, levels: int) -> tuple[int, int, int]:
-        """Groups of save_every steps: their number, and the levels of the loops over them and within them."""
+        """(number of groups of save_every steps, levels of the loop over groups, levels of the loop within a group)."""
         number = -(-self.steps // save_every)
         return number, *shared(levels, number, save_every)
 
     def table(self, save_every: int, dtype: Any, levels: int = 0) -> tuple[Any, ...]:
-        """Per group of save_every steps: start times, lengths, end times, whether a step is real.
+        """Start times, lengths and end times of the steps, and whether a step is real, each (groups, steps in a group).
 
-        Loops of several levels (`loops.sizes`) are filled up with idle steps.
+        Loops of several levels (`loops.sizes`) are padded with idle steps.
         """
         number, outer, inner = self.groups(save_every, levels)
         within, groups = math.prod(sizes(save_every, inner)), math.prod(sizes(number, outer))
@@ -125,7 +126,7 @@ class Grid:
 
 
 def _counted(steps: float, dt: Any) -> int:
-    """The number of steps, rounded up. Raises ModelError for more than a run can take."""
+    """The number of steps, rounded up. Raises ModelError for more steps than a run can take."""
     if not steps <= MOST_STEPS:
         raise ModelError(
             f"simulate: dt is {dt!r}, which makes {steps:.3g} steps; a run takes {MOST_STEPS:,} at most: pass a longer one"

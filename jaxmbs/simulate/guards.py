@@ -1,4 +1,4 @@
-"""Guards: functions of the motion that rise through zero when an event is due, or a force element meets a corner."""
+"""Guards: functions of the motion that rise through zero when an event is due or a switching surface is met."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from jaxmbs.spatial.scalar import Scalar
 
 
 def cornered(structure: Structure) -> bool:
-    """Whether a force element is not smooth somewhere."""
+    """Whether any force element has switching surfaces."""
     return any(f.element.cornered for f in structure.forces)
 
 
 class Instant:
-    """The motion at one instant, as conditions see it (`jaxmbs.model.events.base.Moment`)."""
+    """The motion at one instant, as the conditions of events see it (`jaxmbs.model.events.base.Moment`)."""
 
     def __init__(self, state: State, tau: Any):
         self.state, self.tau, self.t = state, tau, state.t
@@ -79,8 +79,8 @@ class Instant:
 
 
 class Kinks(NamedTuple):
-    """sides: those of the force elements; corners: for each, its element and its index among the element's sides;
-    instants: the same with the time [s]."""
+    """Switching surfaces. sides: the branches of the force elements; corners: (index of the element, index among its
+    sides) of each; instants: the same and the time [s]."""
 
     sides: Sides
     corners: list[tuple[int, int]]
@@ -88,7 +88,7 @@ class Kinks(NamedTuple):
 
 
 class Guards:
-    """All guards of a model: those of its events, and those of the corners of its force elements."""
+    """All guards of a model: those of its events, and those of its force elements' switching surfaces (`corners`)."""
 
     def __init__(self, tree: Tree, force: Any):
         self.tree, self.force = tree, force
@@ -96,7 +96,7 @@ class Guards:
         self.of_rates = any(e.when.of_rates for e in self.events)
 
     def kinks(self, t: Any, q: Any, v: Any, mode: Mode) -> Kinks:
-        """Where the force elements are not smooth, and on which side they are now."""
+        """The switching surfaces of the force elements, and the side of each on which the element is now."""
         state = State(self.tree, q, v, t, replace(mode, sides=None))
         sides, corners, instants = [], [], []
         for k, (_, element, numbers, seen, _) in enumerate(elements(state.scene, state.mode)):
@@ -108,7 +108,7 @@ class Guards:
         return Kinks(Sides.packed(sides), corners, instants)
 
     def values(self, t: Any, q: Any, v: Any, mode: Mode) -> list[list[Any]]:
-        """Per event its guards."""
+        """The guards of each event."""
         tau = self.force
         if callable(tau):
             tau = tau(self.tree.model, t, self.tree.vector(q), self.tree.vector(v))
@@ -117,17 +117,17 @@ class Guards:
         return [[jnp.asarray(g, self.tree.dtype) for g in guards] for guards in found]
 
     def with_rates(self, t: Any, q: Any, v: Any, mode: Mode) -> tuple[list[list[Any]], list[list[Any]]]:
-        """(per event its guards, their rates along the motion)."""
+        """(the guards of each event, their rates along the motion)."""
         if not self.events:
             return [], []
         return self._along(lambda t, q, v: self.values(t, q, v, mode), self.of_rates, t, q, v, mode)
 
     def _along(self, values: Any, of_rates: bool, t: Any, q: Any, v: Any, mode: Mode) -> tuple[Any, Any]:
-        """values(t, q, v), and their rates along the motion; of_rates: whether they may depend on v."""
+        """(values(t, q, v), their rates along the motion); of_rates: whether the values may depend on v."""
         phase = (q, v, jnp.zeros((), self.tree.dtype))
         if of_rates:
             (dq, dv, _), _ = Flow(self.tree, self.force).derivative(phase, t, mode)
-        else:  # conditions on the configuration alone
+        else:  # all conditions depend on the configuration alone
             state = State(self.tree, q, v, t, mode)
             dq, dv = self.tree.flat([m.rates for m in state.motions]), jax.tree_util.tree_map(jnp.zeros_like, v)
         dq, dv = (jax.tree_util.tree_map(lambda x: jnp.asarray(x, self.tree.dtype), x) for x in (dq, dv))
@@ -135,12 +135,13 @@ class Guards:
         return jax.jvp(values, (t, q, v), (one, dq, dv))
 
     def of_corners(self, t: Any, q: Any, v: Any, mode: Mode) -> list[tuple[Any, Any]]:
-        """(guard, its rate) of every corner; the guard is negative on the side of the mode."""
+        """(guard, its rate) of every corner; the guard is negative on the side given by the mode."""
         if mode.sides is None:
             return []
 
         def corners(t: Any, q: Any, v: Any) -> list[tuple[Any, Any, Any]]:
-            """For every corner, (whether the element is beyond it, its function, the rate of that or None)."""
+            """For every corner: (whether the element is beyond the surface, its function, the rate of the function or
+            None)."""
             found = elements(State(self.tree, q, v, t, mode).scene, mode)
             pairs = ((seen.sides, element.corners(numbers, seen)) for _, element, numbers, seen, _ in found)
             return [

@@ -1,4 +1,4 @@
-"""Impacts: which rates are given after an event, and the velocities that follow, with the momentum of all else kept."""
+"""Impacts: which rates an event prescribes, and the velocities after it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ from jaxmbs.spatial.scalar import mul
 
 
 def struck(tree: Tree, v: Any, picks: Picks, closed: Picks) -> tuple[Any, Any]:
-    """(nv,) whether a freedom is struck now, and its rate after that; closed: per event whether its locks close."""
+    """(hit, after), each (nv,): whether a degree of freedom is struck now, and its rate after the impact. closed: per
+    event, whether its locks close."""
     s, dtype = tree.structure, tree.dtype
     hit, after = jnp.zeros(s.nv, bool), jnp.zeros(s.nv, dtype)
     v = tree.vector(v)
@@ -41,30 +42,30 @@ def struck(tree: Tree, v: Any, picks: Picks, closed: Picks) -> tuple[Any, Any]:
 
 
 def _placed(x: Any, n: int, own: slice) -> Any:
-    """(n,) with x at its own places and zeros elsewhere."""
+    """A vector (n,) with x in the slice `own` and zeros elsewhere."""
     if x.shape[0] == n:
         return x
     return jax.lax.pad(x, jnp.zeros((), x.dtype), [(own.start, n - own.stop, 0)])
 
 
 class Impact(NamedTuple):
-    """A turn of a run in which velocities may jump. now: whether they do; hit (nv,): which freedoms are struck; after
-    (nv,): their rates after the impact."""
+    """A possible jump of velocities in one iteration of a run. now: whether they jump; hit (nv,): which degrees of
+    freedom are struck; after (nv,): their rates after the impact."""
 
     now: Any
     hit: Any
     after: Any
 
     def lock(self, mode: Mode) -> Any:
-        """(nv,) the freedoms whose rates after the impact are given: the locked ones and the struck ones."""
+        """(nv,) the degrees of freedom whose rates after the impact are prescribed: locked ones and struck ones."""
         return self.hit if mode.lock is None else mode.lock | self.hit
 
     def rigid(self, mode: Mode) -> Mode:
-        """The mode with the freedoms of `lock` locked."""
+        """The mode with the degrees of freedom of `lock` locked."""
         return replace(mode, lock=self.lock(mode))
 
     def stopped(self, tree: Tree, v: Any, mode: Mode) -> list[Any]:
-        """v with the rates that are given, where velocities jump."""
+        """v, with the prescribed rates in place if velocities jump."""
         lock, given = self.lock(mode), jnp.where(self.hit, self.after, 0.0)
         return [
             jnp.where(self.now & lock[k], given[k], x) if may else x
@@ -72,15 +73,15 @@ class Impact(NamedTuple):
         ]
 
     def jumps(self, tree: Tree, v: Any, mode: Mode) -> list[Any]:
-        """By how much the given rates differ from v where velocities jump; 0 elsewhere."""
+        """The prescribed rates minus v, if velocities jump; otherwise 0."""
         stopped = self.stopped(tree, v, mode)
         return [a - b if may else 0 for a, b, may in zip(stopped, v, tree.lockable, strict=True)]
 
 
 def after_impact(tree: Tree, q: Any, v: Any, t: Any, mode: Mode, impact: Impact) -> Any:
-    """Velocities after an impact: locked freedoms stop, struck ones take the given rates, constraints hold.
+    """Velocities after an impact: locked degrees of freedom stop, struck ones take their given rates, constraints hold.
 
-    A (v+ - v-) = impulses along these rows alone, so that the momentum of all else is kept.
+    The generalized momentum changes by the impulses of these alone: A (v+ - v-) is their sum.
     """
     rigid, vector = impact.rigid(mode), tree.vector(v)
     wanted = jnp.where(impact.hit, impact.after, 0.0) - vector
@@ -93,7 +94,7 @@ def after_impact(tree: Tree, q: Any, v: Any, t: Any, mode: Mode, impact: Impact)
         target = tuple(mul(-1, rate) for rate in velocities(state, found))
         change, _ = Metric.of(state, found, list(wanted)).closest([0.0] * tree.structure.nv, target)
         return [a + b for a, b in zip(v, change, strict=True)]
-    # gravity, force elements, and what velocities bring about give no impulse, nor do joints that move by themselves
+    # gravity, force elements, velocity terms and joints that move as functions of time give no impulse
     still = Inertial(tree, q, jnp.zeros_like(vector) if tree.rolled else [0] * tree.structure.nv, t, rigid)
     still = still.moving([replace(m, V=ZERO_MOTION, c=ZERO_MOTION) for m in still.motions])
     change = aba.forward_dynamics(still, None, wanted if tree.rolled else list(wanted))

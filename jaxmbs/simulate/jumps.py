@@ -16,12 +16,12 @@ from jaxmbs.model.events.base import Numbers
 from jaxmbs.model.structure import Event, Structure
 from jaxmbs.simulate.guards import cornered
 
-Picks = Sequence[Any]  # per event, whether it happens now
+Picks = Sequence[Any]  # for each event, whether it happens now
 
 
 class Changes(NamedTuple):
-    """What may change in a run: per freedom whether it may be locked, per force element and constraint whether it is
-    switched."""
+    """What may change in a run: whether each degree of freedom may be locked, and whether each force element and each
+    constraint may be switched on or off."""
 
     lock: np.ndarray
     force: np.ndarray
@@ -45,13 +45,13 @@ class Changes(NamedTuple):
 
     @staticmethod
     def switched_on(s: Structure, event: Event) -> np.ndarray:
-        """(constraints,) those that an event switches on."""
+        """Mask (constraints,) of those that an event switches on."""
         on = [Changes.by(s, a).constraint for a in event.then if a.switch()]
         return np.any([np.zeros(len(s.loops) + len(s.constraints), bool), *on], axis=0)
 
     @staticmethod
     def of(s: Structure, held: Iterable[str]) -> Changes:
-        """What all events change, and the joints that are held at the start."""
+        """What the events change, and what is locked or switched off at the start."""
         found = Changes.none(s)
         for part in (Changes.by(s, a) for e in s.events for a in e.then):
             for whole, own in zip(found, part, strict=True):
@@ -61,7 +61,7 @@ class Changes(NamedTuple):
         return Changes(found.lock, found.force | force, found.constraint | constraint)
 
     def only(self, mode: Mode) -> Mode:
-        """The mode with the switches that never change as constants of the program."""
+        """The mode in which switches that never change are constants of the program."""
         force, constraint = mode.force, mode.constraint
         return replace(
             mode,
@@ -70,7 +70,7 @@ class Changes(NamedTuple):
         )
 
     def lockable(self, s: Structure) -> tuple[bool, ...]:
-        """Per freedom whether it may ever be locked, even if only at the instant of an impact (`Tree.lockable`)."""
+        """Per degree of freedom, whether it may ever be locked, even if only during an impact (`Tree.lockable`)."""
         found = self.lock.copy()
         for action in (a for e in s.events for a in e.then if a.strikes):
             found[freedoms(s, action)] = True
@@ -78,7 +78,8 @@ class Changes(NamedTuple):
 
 
 def held_freedoms(s: Structure, held: Iterable[str]) -> np.ndarray:
-    """(nv,) which freedoms are locked at the start: those of held joints, and those that releasable joints lock."""
+    """(nv,) which degrees of freedom are locked at the start: all those of held joints, and those that releasable
+    joints lock."""
     locked = np.array([x for link in s.links for x in link.locked], bool)
     for joint in held:
         locked[s.v_slices[s.find_joint(joint, "simulate(held=...)")]] = True
@@ -98,8 +99,8 @@ def all_held(model: Model, held: str | Iterable[str]) -> tuple[str, ...]:
 
 
 def start_mode(model: Model, mode: Mode | None, held: Iterable[str]) -> Mode | None:
-    """The mode at the start of a run: the given mode, with held joints locked and all in `off` switched off.
-    Parts of it that never change are None, unless a mode was given."""
+    """The mode at the start of a run: the given mode, with held joints locked and everything in `off` of the structure
+    switched off. Its parts that never change are None, unless a mode was given."""
     s = model.structure
     locked = held_freedoms(s, held)
     if not locked.any() and not s.off and not s.events and not cornered(s):
@@ -115,7 +116,7 @@ def start_mode(model: Model, mode: Mode | None, held: Iterable[str]) -> Mode | N
 
 
 def whole_mode(model: Model, mode: Mode) -> Mode:
-    """A mode with all its parts and without sides."""
+    """The mode with lock, force and constraint as arrays, and without sides."""
     full = model.mode()
     lock = full.lock if mode.lock is None else mode.lock
     force = full.force if mode.force is None else mode.force
@@ -128,7 +129,7 @@ def rebounding(tree: Tree, event: Event) -> bool:
 
 
 def closes(tree: Tree, event: Event, v: Any) -> Any:
-    """Whether all locks of an event close when it happens: no joint rebounds faster than it may."""
+    """Whether all locks of an event close when it happens: no joint would rebound faster than its `rest_rate`."""
     closed = jnp.asarray(True)
     for action in event.then:
         if locks_late(tree, event, action):
@@ -138,7 +139,7 @@ def closes(tree: Tree, event: Event, v: Any) -> Any:
 
 
 def throws_back(tree: Tree, event: Event, action: Action) -> bool:
-    """Whether the joint of an action may rebound, as far as the structure tells."""
+    """Whether the joint of an action may rebound, judged by the structure alone."""
     return action.rebounds(numbers(tree, event, action))
 
 
@@ -152,14 +153,14 @@ def numbers(tree: Tree, event: Event, action: Action) -> Numbers:
 
 
 def freedoms(s: Structure, action: Action) -> slice:
-    """Those of the action's joint."""
+    """The degrees of freedom of the action's joint, as a slice of v."""
     return s.v_slices[s.find_joint(action.joint)]  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def next_mode(tree: Tree, mode: Mode, picks: Picks, closed: Picks) -> Mode:
-    """The mode after the events that happen now; closed: per event whether its locks do."""
+    """The mode after the events that happen now; closed: per event, whether its locks close."""
     s = tree.structure
-    parts: tuple[Any, Any, Any] = (mode.lock, mode.force, mode.constraint)  # None: what no event changes
+    parts: tuple[Any, Any, Any] = (mode.lock, mode.force, mode.constraint)  # None: no event changes it
     lock, force, constraint = parts
     for event, now, shut in zip(s.events, picks, closed, strict=True):
         for a in event.then:

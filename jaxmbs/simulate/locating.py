@@ -1,5 +1,5 @@
-"""What becomes of a trial step, decided by the guards at its end: an event or a switching surface is being located, it
-happens, or the step is taken."""
+"""The decision about a trial step from the guards at its end: an event or a switching surface must still be located, it
+happens, or the step is accepted."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import numpy as np
 
 from jaxmbs.spatial import kernel
 
-LATE = 6  # trials after which a guard that is zero to rounding counts as located, even if its instant is less exact
+LATE = 6  # trials after which a guard that is zero to rounding counts as located, even if its time is less exact
 
 
 class Search(NamedTuple):
-    """The search for an event. guard: its guard (-1: none); low, high: lengths tried before and after it; length: the next
-    one; settled: whether that one is to be accepted; tries: number of trials so far, the last of length `tried` and with the
-    rate `rate`."""
+    """The search for an event. guard: index of its guard (-1: none); low, high: lengths [s] tried that end before and
+    after it; length: the next length; settled: whether the step of that length is to be accepted; tries: number of
+    trials so far; tried, rate: of the last trial, its length and the rate of the guard at its end."""
 
     guard: Any
     low: Any
@@ -36,37 +36,38 @@ class Search(NamedTuple):
         return Search(none - 1, zero, zero, length, jnp.asarray(False), none, zero, zero)
 
     def enough(self) -> Any:
-        """The value up to which a guard counts as zero by now; negative if only its instant decides."""
+        """The value up to which a guard counts as zero. It is negative during the first trials, in which only the time
+        decides whether the event is located, and then grows."""
         eps = float(jnp.finfo(self.length.dtype).eps)
         return jnp.where(self.tries >= LATE + 1, eps**0.6, jnp.where(self.tries >= LATE, eps**0.75, -1.0))
 
     def after(
         self, h: Any, near: Any, value: Any, rate: Any, finest: Any, rest: Any, was_on: Any, out: Outcome
     ) -> Search:
-        """The search after a trial step of length h with this value of the guard, and its rate, at the end; the next length
-        lies between those tried before and after the event. near: the length that Newton's method proposes; finest: its
-        tolerance; rest: the longest; was_on: whether anything was being located; out: the decision."""
+        """The search after a trial step of length h, at whose end the guard has this value and rate; the next length
+        lies between those tried before and after the event. near: the length that Newton's method proposes; finest: how
+        exact it must be; rest: the longest length; was_on: whether anything was being located; out: the decision."""
         tried, value, step = jax.lax.stop_gradient((h, value, near - h))
-        # every length that is tried carries this derivative: it converges with the lengths, but more slowly, because the
+        # every length that is tried has this derivative: it converges with the lengths, but more slowly, because the
         # rate is that of the exact motion and not that of the numerical step
         derivative = near - jax.lax.stop_gradient(near)
-        # where rounding leaves the instant uncertain, keep the length tried, with the derivative of Newton's method
+        # where rounding leaves the time uncertain, keep the length tried, with the derivative of Newton's method
         last = near - jnp.where(jnp.abs(step) <= finest, 0.0, step)
         low = jnp.where(was_on & ~out.risen, tried, jnp.where(was_on, self.low, 0.0))
         high = jnp.where(out.risen, tried, self.high)
         near = tried + self._root(tried, value, rate, was_on & (self.guard == out.found)) + derivative
         inside = (near > low) & (near < high)
         bound = jnp.where(near <= 0, jnp.where(low == 0, 0.0, (low + high) / 2), (low + high) / 2)
-        # no longer than the rest, but with the full derivative: an event at the end of a cell is often beyond it by rounding
+        # no longer than `rest`, with the full derivative: by rounding, an event at the end of a cell is often beyond it
         last = last + jax.lax.stop_gradient(jnp.minimum(last, rest) - last)
         following = jnp.where(out.close, last, jnp.where(inside, near, bound))
         tries = jnp.where(was_on, self.tries + 1, 0)
         return Search(out.found, low, high, following, out.close & out.ahead, tries, tried, rate)
 
     def _root(self, h: Any, value: Any, rate: Any, again: Any) -> Any:
-        """The way from h to where a parabola rises through zero: that of this value and rate, and of the rate before (again:
-        whether there is one). It takes only a few trials even where the guard just touches zero; there Newton's method
-        merely halves its error in each trial."""
+        """The distance from h to the rising zero of a parabola, which has this value and rate at h, and the rate of the
+        previous trial at its end (a straight line unless `again`: there was a previous trial). This takes only a few
+        trials even if the guard just touches zero, where Newton's method merely halves its error in each trial."""
         apart = h - self.tried
         bend = jnp.where(again & (apart != 0), (rate - self.rate) / jnp.where(apart == 0, 1.0, apart), 0.0)
         slope = rate + jnp.sqrt(jnp.maximum(rate * rate - 2 * bend * value, 0.0))
@@ -74,14 +75,14 @@ class Search(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """A trial step of length h and what is known about it, from which the decision is made.
+    """What is known about a trial step of length h, as the input of the decision.
 
-    done, jumped, fails: the instance has ended, velocities jumped in place of a step, the step is refused; hides: a guard
-    may have risen and fallen again within it; on: something is being located, the guard `guard`, and this trial is to be
-    accepted if `settled`; short, cut: the step ends at an instant, or by its tolerance, before the cell does; room: there is
-    room for one more event; finest: how near to its instant an event must be located; enough: `Search.enough`. For all
-    guards, with those of switching surfaces from number `corners` on: their values, their rates, the lengths `at` which they
-    vanish, and whether they count (armed).
+    done: the instance has ended; jumped: velocities jumped in place of a step; fails: the step is refused; hides: a
+    guard may have risen and fallen again within the step; on: the zero of the guard `guard` is being located, and this
+    trial is accepted if `settled`; short: an instant comes before the end of the cell; cut: the step ends even before
+    that (`Tried`); room: the log has room for one more event; finest: how exactly the time of an event must be located;
+    enough: `Search.enough`. Of all guards (from the index `corners` on, those of switching surfaces): values, rates,
+    the lengths `at` which they vanish, and whether they count (armed).
     """
 
     done: Any
@@ -105,10 +106,11 @@ class Seen(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """found: the guard that is located from here on, -1: none; risen: a guard rose through zero in the step; close: the
-    event is located to tolerance; happens: what was being located happens at the end of the step; arrives: the step is taken
-    and nothing was met; ticks, lands: it arrives at an instant, at the end of its cell; ahead: the next trial is to locate
-    `found`; looks: the step is refused, and is first tried up to where a guard may have risen."""
+    """The decision. found: the guard to be located from now on, -1: none; risen: a guard rose through zero in the step;
+    close: the event is located to tolerance; happens: what was being located happens at the end of the step; arrives:
+    the step is accepted and met nothing; ticks: it arrives at an instant; lands: it arrives at the end of its cell;
+    ahead: the next trial is to locate `found`; looks: the step is refused, and the next trial ends where a guard may
+    have risen."""
 
     found: Any
     risen: Any
@@ -122,26 +124,27 @@ class Outcome(NamedTuple):
 
 
 def outcome(seen: Seen) -> Outcome:
-    """The decision, as one number from a kernel: otherwise every number of a turn would repeat the whole computation."""
+    """The decision. The kernel returns all flags as bits of one integer: with separate flags, the compiled program
+    would repeat the computation for every number of an iteration that depends on them."""
     found, bits = _decided(jax.lax.stop_gradient(seen._replace(corners=0)), seen.corners)
     return Outcome(found, *((bits & (1 << k)) != 0 for k in range(len(Outcome._fields) - 1)))
 
 
 @kernel
 def _decided(x: Seen, corners: int) -> tuple[Any, Any]:
-    """The guard, and the rest of `Outcome` as bits."""
-    # a falling guard that is positive only by rounding has just happened; at the very start of a step every falling one has
+    """(`Outcome.found`, the other fields of `Outcome` as bits of one integer)."""
+    # a falling guard that is positive only by rounding has just happened, and so has any falling one if h is zero
     falls = [(s < 0) & ((x.h <= 0) | (z - x.h <= x.finest)) for s, z in zip(x.rates, x.at, strict=True)]
     rises = [on & (y >= 0) & ~past for on, y, past in zip(x.armed, x.values, falls, strict=True)]
     sought = [x.guard == i for i in range(len(x.values))]
     candidates = [r | (x.settled & s) for r, s in zip(rises, sought, strict=True)]
     risen = any_of(rises) & ~x.fails & ~x.jumped
-    # of several at one instant, keep the one that is being located
+    # among several at the same time, prefer the one that is being located
     order = [y - jnp.where(s, 2 * x.finest, 0.0) for y, s in zip(x.at, sought, strict=True)]
     found = jnp.where(any_of(candidates), first_of(order, candidates), x.guard)
     value = pick(found, x.values)
     close = (jnp.abs(pick(found, x.at) - x.h) <= x.finest) | ((value >= 0) & (value <= x.enough))
-    already = (x.h <= 0) & risen  # true from the start of this step: it happens at once
+    already = (x.h <= 0) & risen  # its condition holds from the start of this step: it happens at once
     going = ~x.done & ~x.fails
     happens = going & (found == x.guard) & x.on & ((found >= corners) | x.room) & (x.settled | (already & ~close))
     arrives = going & ~x.on & ~risen & ~x.jumped
@@ -156,8 +159,9 @@ def _decided(x: Seen, corners: int) -> tuple[Any, Any]:
 def passed_peak(
     seen: Sequence[tuple[Any, Any]], h: Any, values: Sequence[Any], rates: Sequence[Any], armed: Sequence[Any]
 ) -> Any:
-    """The length after which a guard that is negative at both ends of a step of length h may have risen and fall again:
-    where the cubic through its values and rates has its maximum, if that is not negative. Infinite if there is none.
+    """The least length at which a guard that is negative at both ends of a step of length h may have been above zero:
+    where the cubic through its values and rates has its maximum, if that is not negative. Infinite if there is no such
+    guard.
 
     seen: (value, rate) of the guards of events at the start of the step.
     """
@@ -182,12 +186,12 @@ def pick(index: Any, items: Any) -> Any:
 
 
 def chosen(on: Any, a: Any, b: Any) -> Any:
-    """Every number of a where `on`, else that of b."""
+    """The pytree a if `on`, else b."""
     return jax.tree_util.tree_map(lambda x, y: jnp.where(on, x, y), a, b)
 
 
 def any_of(x: Any) -> Any:
-    """Whether any of them holds."""
+    """Whether any of the flags x is true."""
     out = jnp.asarray(False)
     for y in x:
         out = out | y
@@ -195,7 +199,7 @@ def any_of(x: Any) -> Any:
 
 
 def first_of(at: Any, of: Any) -> Any:
-    """Index of the candidate with the smallest time; -1 if there is none. of: whether each is a candidate."""
+    """Index of the candidate with the smallest time in `at`; -1 if there is none. of: whether each is a candidate."""
     best, least = jnp.full((), -1, jnp.int32), jnp.full((), np.inf, at[0].dtype if at else None)
     for k, (time, on) in enumerate(zip(at, of, strict=True)):
         time = jax.lax.stop_gradient(time)

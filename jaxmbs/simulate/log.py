@@ -1,4 +1,4 @@
-"""The log of a run: which events happened, when, what they took, and whether their locks closed."""
+"""The log of a run: which events happened, when, how much energy was lost, and whether their locks closed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from jaxmbs.model import Model, ModelError
 from jaxmbs.model.shapes import Bool, Float, Int
 
-REPEATED = 16  # default for how often a repeating event may happen
+REPEATED = 16  # how often a repeating event may happen by default
 MOST = 100_000  # largest number of repetitions that a run may be given
 
 
@@ -31,7 +31,7 @@ def checked_events(max_events: Any, model: Model) -> int:
 class Events(NamedTuple):
     """Events of one instance in the order in which they happened, with room for k.
 
-    time (k,) [s], that of the end of the run where unused; index (k,): into model.event_names, -1 where unused;
+    time (k,) [s], the end of the run where unused; index (k,): into model.event_names, -1 where unused;
     energy_lost (k,) [J]: the drop of the energy at the event (negative where a switch added energy); rebounded (k,):
     whether a joint rebounded, so that the locks of the event did not close yet (`Lock` with a restitution).
 
@@ -48,13 +48,13 @@ class Events(NamedTuple):
 
     @staticmethod
     def none(k: int, t_end: float, dtype: Any) -> Events:
-        """k unused places."""
+        """A log with k unused places."""
         unused = jnp.full(k, -1, jnp.int32)
         return Events(jnp.full(k, t_end, dtype), unused, jnp.zeros(k, dtype), jnp.zeros(k, bool))
 
 
 def entered(log: Events, place: Any, t: Any, event: Any, lost: Any, rebounded: Any) -> Events:
-    """The log with one more event; place (k,): where it belongs; rebounded: None if nothing in the model rebounds."""
+    """The log with one more event; place (k,): mask of its place; rebounded: None if nothing in the model rebounds."""
     return Events(
         jnp.where(place, t, log.time),
         jnp.where(place, event, log.index),
@@ -64,5 +64,6 @@ def entered(log: Events, place: Any, t: Any, event: Any, lost: Any, rebounded: A
 
 
 def with_loss(log: Events, place: Any, lost: Any) -> Events:
-    """The log with what the impact of the event at this place took as well; place (k,), nowhere if there was none."""
+    """The log after an impact: its loss of energy is added to that of its event. place (k,): mask of the event's place,
+    False everywhere without an impact."""
     return log._replace(energy_lost=log.energy_lost + jnp.where(place, lost, 0.0))

@@ -1,4 +1,4 @@
-"""Loops over steps that store little for reverse mode: states between segments are stored, the rest is recomputed."""
+"""Loops over steps that store little for reverse mode: the states between segments; everything else is recomputed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _KEPT = jax.checkpoint_policies.save_only_these_names(ACCELERATIONS)
 
 def levels_of(checkpoint: Any) -> int:
     """The number of checkpoint levels: 0 stores every stage; 1 the state before every step; k the states at the starts of k
-    nested loops, each as long as about the k-th root of the number of steps."""
+    nested loops, each about as long as the k-th root of the number of steps."""
     if checkpoint is None or checkpoint is False:
         return 0
     if checkpoint is True:
@@ -38,7 +38,7 @@ def sizes(length: int, levels: int) -> list[int]:
 
 
 def shared(levels: int, groups: int, each: int) -> tuple[int, int]:
-    """(levels of the loop over groups, levels of the loop over the steps in each): the longer one gets all but one."""
+    """(levels of the loop over groups, levels of the loop over steps in a group); the longer loop gets all but one."""
     if levels == 0 or each == 1:
         return levels, 0
     if groups == 1 or levels == 1:
@@ -53,16 +53,16 @@ def sparing(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def varied(x: Any, of: Any) -> Any:
-    """x, the initial carry of a loop, in which every number has a derivative (zero if need be) if anything in `of` has one.
+    """x, the initial carry of a loop; if anything in `of` has a derivative, so has every number of x (zero if need be).
 
-    Otherwise JAX differentiates the loop body again for every number of the carry that it only then finds to vary: eight
-    times for stages that are each handed on to the next.
+    Otherwise JAX differentiates the loop body again whenever it finds that another number of the carry varies: eight
+    times if each of eight stages is passed on to the next.
     """
 
     def real(leaf: Any) -> bool:
         return jnp.issubdtype(jnp.result_type(leaf), jnp.inexact)
 
-    never = jnp.asarray(False)  # selecting by it changes no value, but gives the result a derivative
+    never = jnp.asarray(False)  # selecting with it changes no value, but gives the result a derivative
     some: Any = None
     for leaf in jax.tree_util.tree_leaves(of):
         if real(leaf) and jnp.size(leaf):
@@ -79,7 +79,7 @@ def varied(x: Any, of: Any) -> Any:
 
 
 def repeated(body: Callable[[Any, Any], Any], carry: Any, xs: Any, length: int, levels: int) -> tuple[Any, Any]:
-    """`lax.scan` in nested segments; xs and the results have as many rows as the product of `sizes`."""
+    """`lax.scan` in nested segments; the first axis of xs and of the results is as long as the product of `sizes`."""
     if length == 1:
         carry, row = body(carry, jax.tree_util.tree_map(lambda x: x[0], xs))
         return carry, jax.tree_util.tree_map(lambda x: x[None], row)

@@ -1,4 +1,4 @@
-"""Moves on the configuration manifold: unit quaternions kept, small motions added."""
+"""Motion on the configuration manifold: normalises quaternions and adds small displacements."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from jaxmbs.spatial.scalar import Scalar, add
 
 
 def normalised(tree: Tree, q: Any) -> Any:
-    """q brought back to what the coordinates of every joint must obey: quaternions divided by their lengths."""
+    """q with the conditions on the coordinates of each joint restored: quaternions are divided by their lengths."""
     out = []
     for b, part in zip(tree.blocks, tree.split(q, tree.structure.q_slices), strict=True):
         out.append(_normalised(b.joint, part) if b.joint.gives("normalised") else part)
@@ -26,7 +26,7 @@ def _normalised(joint: Joint, q: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
 
 
 def moved(state: State, change: Sequence[Scalar]) -> Any:
-    """The state's q displaced by a small motion given in the coordinates of v."""
+    """The state's q after a small displacement `change` (nv,), in the components of v."""
     change = change if state.tree.rolled else list(change)
     still = State(state.tree, state.q, change, state.t, state.mode)
     rates = state.tree.flat([m.rates for m in still.motions])

@@ -1,4 +1,4 @@
-"""The momentum of a free-floating mechanism along a solution: nothing external may change it."""
+"""The change of the momentum of a free-floating mechanism along a solution, which should be zero."""
 
 from __future__ import annotations
 

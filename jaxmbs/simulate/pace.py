@@ -1,4 +1,4 @@
-"""Step size control of an adaptive run: the length of the next trial step follows from the error of the previous ones."""
+"""Step size control of an adaptive run: the length of the next trial step follows from the errors of previous ones."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from jaxmbs.model import Model, ModelError
 from jaxmbs.model.parameters import is_traced
 from jaxmbs.simulate.grid import MOST_STEPS
 
-SAFETY, LEAST, MOST = 0.9, 0.2, 5.0  # safety factor; least and greatest ratio of the next step to the last
-SMALLEST = 64  # units of rounding of the time: shortest step that is tried
+SAFETY, LEAST, MOST = 0.9, 0.2, 5.0  # safety factor; least and greatest ratio of the next step to the previous one
+SMALLEST = 64  # shortest step that is tried, in units of the rounding of the time
 
 
 class Pace(NamedTuple):
     """next [s]: step length that the error allows; taken, refused: numbers of steps; stalled: whether a step would have to
-    be below rounding."""
+    be shorter than the rounding of the time."""
 
     next: Any
     taken: Any
@@ -28,20 +28,20 @@ class Pace(NamedTuple):
 
     @staticmethod
     def start(first: Any) -> Pace:
-        """Before a first trial step of this length."""
+        """The pace before the first trial step, which has the length `first` [s]."""
         none = jnp.zeros((), jnp.int32)
         return Pace(first, none, none, jnp.asarray(False))
 
     def within(self, rest: Any) -> tuple[Any, Any]:
-        """(step length, whether it ends before `rest`). A step that does not reach `rest` goes at most half way, so that no
-        very short step is left over."""
+        """(step length, whether the step ends before `rest`). A step that does not reach `rest` goes at most half way,
+        so that no very short step remains."""
         ahead = jnp.where(self.next < rest / 2, self.next, rest / 2)
         cut = self.next < rest
         return jnp.where(cut, ahead, rest), cut
 
     def after(self, h: Any, t: Any, error: Any, order: int, moves: Any, fails: Any) -> Pace:
-        """The pace after a step of length h that ends at t [s]. error: that of the step over the allowed one; moves, fails:
-        whether the step is taken, refused."""
+        """The pace after a step of length h that ends at t [s]. error: that of the step divided by the allowed error;
+        order: that of the error estimate; moves, fails: whether the step is accepted, refused."""
         factor = SAFETY * jnp.where(error > 0, error, 1e-10) ** (-1 / (order + 1))
         factor = jnp.where(jnp.isfinite(error), jnp.clip(factor, LEAST, MOST), LEAST)
         allowed = h * factor
@@ -53,10 +53,10 @@ class Pace(NamedTuple):
 
 
 def error_norm(tree: Tree, tolerance: Any, before: Any, after: Any, error: Any) -> Any:
-    """The largest ratio of the error of a coordinate or a rate to tolerance (1 + its size).
+    """The largest error of a coordinate or a rate, each divided by tolerance times (1 + its magnitude).
 
-    tolerance: a number, or (nv,). Where the coordinates of a joint are not as many as its rates (quaternions), they take the
-    smallest tolerance of its rates.
+    tolerance: a number, or (nv,). If a joint has more coordinates than rates (quaternions), its coordinates take
+    the smallest tolerance of its rates.
     """
     s = tree.structure
     of_rates = jnp.broadcast_to(jnp.asarray(tolerance, tree.dtype), (s.nv,))
@@ -73,7 +73,7 @@ def error_norm(tree: Tree, tolerance: Any, before: Any, after: Any, error: Any) 
 
 
 def checked_tolerance(model: Model, tolerance: Any, dtype: Any) -> Any:
-    """The tolerance as an array, (nv,) or (). Raises ModelError for other shapes and for values that no step can meet."""
+    """The tolerance as an array, (nv,) or (). Raises ModelError for other shapes and for values below rounding."""
     array = jnp.asarray(tolerance, dtype)
     if array.shape not in ((), (model.nv,)):
         raise ModelError(
@@ -90,7 +90,8 @@ def checked_tolerance(model: Model, tolerance: Any, dtype: Any) -> Any:
 
 
 def checked_steps(max_steps: Any, cells: int, adaptive: bool, more: int) -> int:
-    """The largest number of trial steps of an adaptive run, by default 4 for every cell of its grid and `more`.
+    """The largest number of trial steps of an adaptive run: by default 4 for every cell of its grid plus `more`, and at
+    least one for every cell.
 
     Raises ModelError for an invalid number, and for a number given to a run without tolerance."""
     if max_steps is None:

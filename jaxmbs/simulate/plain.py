@@ -1,6 +1,6 @@
-"""A run in which nothing happens between the points of its grid: no events, no corners, no step that may be refused.
+"""Runs without events, switching surfaces or a tolerance.
 
-Every step is taken, so that nothing is decided and nothing located, and the times are data of the loop, not counted in it.
+Every step is accepted, so that there is nothing to decide or to locate, and the times are inputs of the loop.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from jaxmbs.simulate.solution import Solution, Steps
 
 
 def plain(of: Functions, grid: Grid, table: Any, every: int, start: Any, mode: Mode | None, carry: Any) -> Solution:
-    """The solution with every `every`-th point of the grid, whose `table` is given, the first and the last."""
+    """The solution at the first, every `every`-th and the last point of the grid; table: see `Grid.table`."""
     tree, model, (q, v) = of.tree, of.tree.model, start
     dtype, (starts, lengths, ends, active) = tree.dtype, table
     groups, outer, inner = grid.groups(every, of.levels)
@@ -35,7 +35,7 @@ def plain(of: Functions, grid: Grid, table: Any, every: int, start: Any, mode: M
         new, kinetic, conditioning, _ = of.advance(phase, t, h, mode, to=to)
         least = least if conditioning is None else jnp.minimum(least, conditioning)
         out = (new, of.folded(carry, to, *new[:2], mode), balance.seen(kinetic, new[2]), least)
-        return chosen(on, out, state) if idle else out, None  # the last group is filled up with idle steps
+        return chosen(on, out, state) if idle else out, None  # the last group is padded with idle steps
 
     def group(state: Any, x: Any) -> tuple[Any, Any]:
         state, _ = repeated(step, (*state, jnp.ones(2, dtype)), x, every, inner)

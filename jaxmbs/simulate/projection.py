@@ -1,4 +1,4 @@
-"""Keeps a state on its constraints: mass-weighted projection of positions and velocities."""
+"""Projection of positions and velocities onto the constraints, in the metric of the mass matrix."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from jaxmbs.spatial.scalar import Scalar, add, mul
 def projected(tree: Tree, q: Any, v: Any, t: Scalar, mode: Mode | None, iterations: int = 1) -> tuple[Any, Any, Any]:
     """The nearest (q, v) in the metric of the mass matrix that satisfies the constraints, and `Metric.conditioning`.
 
-    Newton on the positions (one iteration after a step of an integrator, whose error it squares), then the velocities.
-    Differentiating the last iteration gives the implicit derivative.
+    Newton's method corrects the positions (one iteration after a step of an integrator, whose error it squares), then
+    the velocities are projected. Differentiating the last iteration gives the implicit derivative.
     """
     if tree.rolled:
         return _projected(tree, q, v, t, mode, iterations)
@@ -39,7 +39,7 @@ def projected(tree: Tree, q: Any, v: Any, t: Scalar, mode: Mode | None, iteratio
 
 
 def _projected(tree: Tree, q: Any, v: Any, t: Scalar, mode: Mode | None, iterations: int) -> tuple[Any, Any, Any]:
-    """The same in arrays."""
+    """`projected` for a rolled tree, whose q and v are arrays."""
     for _ in range(iterations):
         state = State(tree, q, v, t, mode)
         held = constraints(state).of_positions()
@@ -61,7 +61,7 @@ def _holonomic(found: Constraints) -> Constraints:
 
 
 def violation(tree: Tree, q: Any, v: Any, t: Scalar, mode: Mode | None) -> Any:
-    """Largest residual: of positions [m, rad] where holonomic, of velocities [m/s] where not."""
+    """Largest residual: of the position [m, rad] for holonomic rows, of the velocity [m/s] for others."""
     state = State(tree, q, v, t, mode)
     found = residuals(state, constraints(state))
     return jnp.max(jnp.abs(tree.vector(found)), initial=0.0) if len(found) else jnp.zeros((), tree.dtype)

@@ -1,21 +1,22 @@
-"""A run as a loop of trial steps: each turn tries one step per instance and accepts it, shortens it, or does not move.
+"""A run as a loop of trial steps: each iteration tries one step per instance, then accepts, shortens or refuses it.
 
-The loop is one `scan`, with a turn for every cell of the grid and some more for locating events: an instance that meets an
-event spends a few turns on it while the others go on. An event is located by Newton's method on the length h of the trial
-step, kept between the lengths tried before: h - g / g', with g the guard at the end of the step and g' its rate along the
-motion. When |g| is down to rounding, one more such step is accepted: because g is differentiated and g' is not, h then
-carries the exact derivative of the event's time (implicit function theorem), in both modes.
+The loop is one `scan`, with an iteration (a turn) for every cell of the grid and some more for locating events: an
+instance that meets an event spends a few iterations on it while the others go on. An event is located by Newton's
+method on the length h of the trial step: h - g / g', with g the guard at the end of the step and g' its rate along the
+motion, corrected by the change of g' between trials and limited by the lengths tried before. When |g| is down to
+rounding, a step of the length h - g / g' is accepted: because g is differentiated and g' is not, h then has the exact
+derivative of the event's time (implicit function theorem), in forward and reverse mode.
 
-A turn tries a step (`_try`), which `advance` brings back onto the constraints; judges it by the guards at its end
-(`_judge`); locates what was met within it (`_locate`); lets happen what is due at its end (`_jump`); and lands: it keeps the
-step, or refuses it (`_land`).
+An iteration tries a step, which `advance` projects onto the constraints (`_try`); evaluates the guards at its end
+(`_judge`); chooses the next length if something was met within the step (`_locate`); applies the event that happens at
+its end (`_jump`); and accepts or refuses the step (`_land`).
 
-An impact takes the turn after its event: a step in which velocities jump and no time passes. It uses the equations of any
-other step, with gravity, force elements and rates set to zero, so that a program contains these equations only once
-(`Stepper.impulses`).
+An impact takes the iteration after its event: a step in which velocities jump and no time passes. It uses the equations
+of any other step, with gravity, force elements and rates set to zero, so that a program contains these equations only
+once (`Stepper.impulses`).
 
-With a tolerance, a trial step whose estimated error is above it is refused and tried again with a shorter length; the next
-step is as long as the error allows (`pace`), and no longer than the cell of the grid.
+With a tolerance, a trial step whose estimated error is above it is refused and tried again with a shorter length. The
+length of the next step is what the error allows (`pace`), at most the rest of the cell of the grid.
 """
 
 from __future__ import annotations
@@ -43,17 +44,18 @@ from jaxmbs.simulate.steppers.base import Phase
 from jaxmbs.simulate.turn import AFTER_JUMP, ON_GRID, Happened, Judged, Tried, Turn
 from jaxmbs.simulate.watch import FINEST, Watch
 
-PEEKS = 2  # steps that check whether a guard rises and falls within one, in addition to two for each event
+PEEKS = 2  # steps that check whether a guard rises and falls within a step, in addition to two for each event
 
 
 class Run:
     """The loop for one tree and its events, from (q, v) `start` in a mode.
 
-    landed(turn, cell, tried, mode, lost, before) -> (extra, kept), at every point of the grid; of `turn`, the state before,
-    it takes `extra` and `kept`. If the fold of `of` sees events, `extra` is also kept at events and just after velocities
-    jumped. Then before is (q, v, mode, event), with the mode before the event and the event's index, ON_GRID or AFTER_JUMP.
+    landed(turn, cell, tried, mode, lost, before) -> (extra, kept): the new `Turn.extra` and `Turn.kept` at a point of
+    the grid, from those of `turn`, the state before the iteration. If the fold of `of` takes events, the new extra also
+    counts at events and just after velocities jumped, and before is (q, v, mode, event): the mode before the event, and
+    the event's index, ON_GRID or AFTER_JUMP. Otherwise before is None.
 
-    mode: the given one with the branches of the force elements; turns: how many are reserved.
+    mode: the given one with the branches of the force elements; turns: number of iterations that are reserved.
     """
 
     def __init__(self, of: Functions, grid: Grid, landed: Callable[..., Any], start: Any, mode: Mode):
@@ -71,10 +73,10 @@ class Run:
         self.turns = (of.trials if self.adaptive else grid.steps) + TURNS * self.places + instants
         self.turns += self.places if self.impacts else 0
         self.turns += spare + TURNS if spare else 0
-        self.turns += 2 * (PEEKS + 2 * self.places) if self.events else 0  # twice: each also refuses a step
+        self.turns += 2 * (PEEKS + 2 * self.places) if self.events else 0  # twice, because each refuses another step
 
     def start(self, phase: Phase, balance: Balance, extra: Any, kept: Any) -> Turn:
-        """The state before the first turn, with a derivative for everything that will have one (`loops.varied`)."""
+        """The state before the first iteration, with a derivative for all that will have one (`loops.varied`)."""
         dtype, zero = self.tree.dtype, jnp.zeros((), self.tree.dtype)
         none, false = jnp.zeros((), jnp.int32), jnp.asarray(False)
         below, met, seen = self.watch.start(jnp.asarray(self.grid.t0, dtype), phase, self.mode)
@@ -108,8 +110,8 @@ class Run:
         return self._land(x, tried, judged, search, happened)
 
     def _try(self, x: Turn) -> Tried:
-        """A step to the end of the cell, or to the next instant, or as long as the tolerance or the search for an event
-        says; or an impact."""
+        """A step to the end of the cell or the next instant, or as long as the tolerance or the search for an event
+        requires; or an impact."""
         start, length, end = self.grid.cell(x.cell, self.tree.dtype)
         begin, impact = start + x.into, self._impact(x)
         jumped = jnp.asarray(False) if impact is None else impact.now
@@ -140,7 +142,7 @@ class Run:
         slope = [jax.lax.stop_gradient(s) for s in slope]
         may = [self.watch.may_happen(x, k, tried.unarmed) for k in range(len(self.events))]
         armed = self.watch.armed(x, may) + self.branches.armed(x)
-        if not g:  # instants alone, which need no locating
+        if not g:  # there are only instants, which need not be located
             g, slope, armed = [-jnp.ones((), dtype)], [jnp.zeros((), dtype)], [jnp.asarray(False)]
         finest = jnp.maximum(FINEST * tried.length, 4 * jnp.finfo(dtype).eps * jnp.abs(t))
         at = [h - y / jnp.where(s == 0, 1.0, s) for y, s in zip(g, slope, strict=True)]
@@ -155,14 +157,14 @@ class Run:
         return Judged(g, slope, at, armed, may, finest, peak, outcome(seen))
 
     def _locate(self, x: Turn, tried: Tried, judged: Judged) -> Search:
-        """The search for what was found to be within the step, if it goes on."""
+        """The search for what was met within the step, if it goes on."""
         out = judged.out
         at, value, rate = (pick(out.found, y) for y in (judged.at, judged.values, judged.rates))
         found = x.search.after(tried.h, at, value, rate, judged.finest, tried.rest, tried.searching, out)
         return chosen(out.ahead, found, Search.none(tried.rest))
 
     def _jump(self, x: Turn, tried: Tried, judged: Judged) -> Happened:
-        """What the event or the switching surface changes that happens at the end of the step."""
+        """The changes by the event or switching surface that is met at the end of the step."""
         out, (q, v, _) = judged.out, tried.step.phase
         at_corner = out.found >= len(x.below)
         event = pick(out.found, [jnp.full((), k, jnp.int32) for k in self.watch.of_guard]) if self.events else out.found
@@ -181,8 +183,8 @@ class Run:
         return Happened(at_corner, out.happens & ~at_corner, event, now, closed, mode, due, dropped)
 
     def _land(self, x: Turn, tried: Tried, judged: Judged, search: Search, happened: Happened) -> Turn:
-        """The state after the turn: at the end of the step if it is taken, otherwise where it was, with a search or a
-        shorter step ahead."""
+        """The state after the iteration: at the end of the step if it is accepted, otherwise where it was, with a
+        search or a shorter step to come."""
         out, step, jumped, now = judged.out, tried.step, tried.jumped, happened.now
         moves = out.happens | out.arrives | jumped
         below = self.watch.below(x, tried, judged, happened)
@@ -214,7 +216,7 @@ class Run:
         )  # fmt: skip
 
     def _log(self, x: Turn, tried: Tried, happened: Happened) -> Events | None:
-        """The log after the turn."""
+        """The log after the iteration."""
         if x.events is None:
             return None
         place, latest = (jnp.arange(self.places) == k for k in (x.count, x.count - 1))
@@ -225,7 +227,7 @@ class Run:
         return with_loss(events, latest & tried.jumped, happened.dropped)
 
     def _kept(self, x: Turn, cell: Any, tried: Tried, judged: Judged, happened: Happened, lost: Any) -> Any:
-        """(extra, kept) after the turn."""
+        """(extra, kept) after the iteration."""
         out, jumped, phase = judged.out, tried.jumped, tried.step.phase
         caught = happened.logged if self.catches and self.events else jnp.asarray(False)
         last = jumped & x.done  # the run ends with the velocities after its last impact
@@ -236,7 +238,7 @@ class Run:
         return chosen(here, extra, x.extra), chosen(out.lands, kept, x.kept)
 
     def _impact(self, x: Turn) -> Impact | None:
-        """The impact of this turn, or None if no event has an impact."""
+        """The impact of this iteration, or None if no event of the model has one."""
         if x.due is None:
             return None
         picks = [x.due == k for k in range(len(self.events))]
@@ -248,10 +250,10 @@ class Run:
 
     @staticmethod
     def ended(x: Turn) -> Any:
-        """Whether the instance is done and no impact is left to compute."""
+        """Whether the instance is done and no impact remains to be computed."""
         return x.done if x.due is None else x.done & (x.due < 0)
 
     def now(self, x: Turn) -> Any:
-        """The time [s] of an instance between two turns."""
+        """The time [s] of an instance between two iterations."""
         start = self.grid.begins(x.cell, self.tree.dtype)
         return jnp.where(x.done, x.t_done, start + x.into)

@@ -1,4 +1,4 @@
-"""Simulation of one instance over a fixed grid of times; map it for a batch."""
+"""Simulation of one instance; map it for a batch."""
 
 from __future__ import annotations
 
@@ -56,40 +56,41 @@ def simulate(
     fold: Fold | None = None,
     baumgarte: Number | None = None,
 ) -> Solution:
-    """Motion from (q0, v0) at t0 to t_end [s] by steps of dt [s] (by default 1 ms) on the configuration manifold.
+    """Integrate the motion from (q0, v0) at t0 to t_end [s] in steps of dt [s] (by default 1 ms).
 
     q0 (nq,), v0 (nv,); quaternions are normalised. tau: None, generalized forces (nv,) [N m or N], or a function
     (model, t, q, v) -> (nv,). mode: locks and switches (`Model.mode`). held: joints that are locked until an event
-    releases them, in addition to those of the mechanism.
-    Rows are kept at t0, then every `save_every` steps at t0 + i dt, and exactly at t_end (None: first and last only). A
-    last shorter step reaches a t_end that is no multiple of dt. fold: (carry, fn), with carry = fn(carry, model, t, q, v),
-    or fn(carry, model, t, q, v, mode), at every point of the grid, both ends included; the last carry is solution.folded.
-    fn(carry, model, t, q, v, mode, event) is called just before every event, too: event is its number in
-    model.event_names, -1 at the points of the grid.
+    releases them, in addition to those that the mechanism holds.
+    Rows are saved at t0, then every `save_every` steps at t0 + i dt, and exactly at t_end (save_every = None: at t0 and
+    t_end only). If t_end - t0 is no multiple of dt, the last step is shorter. fold: (carry, fn), with carry = fn(carry,
+    model, t, q, v) or fn(carry, model, t, q, v, mode) at every point of the grid, both ends included; the last carry is
+    solution.folded. fn(carry, model, t, q, v, mode, event) is called just before every event as well: event is its
+    index in model.event_names, -1 at the points of the grid, and -2 just after velocities jumped.
 
     method: "rk4" (order 4), "dopri5" (5), "dop853" (8), "implicit" (5, for stiff elements), "symplectic" (2, for long
-    conservative motions), or a value of `mbs.steppers`. tolerance: None for steps of dt; with a number, or (nv,)
-    numbers, each instance chooses its own steps so that the estimated error per step is below tolerance (1 + |x|) in every
-    coordinate and rate ("dopri5", "dop853", "implicit"). They are no longer than dt; without dt they are as long as the
-    tolerance allows, and the rows are those of `times`, or the first and the last: pass dt if an event could come and go
-    within such a step. max_steps: the largest number of trial steps with a tolerance; None: 4 per step of dt and 1000 more,
-    without dt 4 per row and 4000 more. max_events: how often an event that repeats may happen;
-    None: 16 times. An instance that needs more of either stops with status UNFINISHED. checkpoint, for reverse mode:
-    True stores only the state before every step and its accelerations, and computes the rest again; a number k of
-    levels stores only the states at the starts of k nested loops, each as long as about the k-th root of the number of
-    steps.
+    conservative motions), or an object of `mbs.steppers`. tolerance: None for steps of dt; with a number, or (nv,)
+    numbers, each instance chooses its own steps, such that the estimated error per step in every coordinate and rate x
+    is below tolerance times (1 + |x|) ("dopri5", "dop853", "implicit"). The steps are no longer than dt; without dt
+    they are as long as the tolerance allows, and the rows are those of `times`, or the first and the last: pass dt if
+    an event could come and go within such a step. max_steps: the largest number of trial steps with a tolerance; None:
+    4 per step of dt plus 1000, or without dt 4 per row plus 4000. max_events: how often each repeating event may
+    happen; None: 16 times; what one event does not use, others may. An instance that needs more of either stops with
+    status UNFINISHED. checkpoint, for reverse mode: None stores every stage of every step; True stores only the state
+    before every step and the accelerations within it, and recomputes the rest; a number k of levels stores only the
+    states at the starts of k nested loops, each about as long as the k-th root of the number of steps.
 
-    times (k,) [s]: rows at these instants alone, however spaced, from the first of them, in place of t0, t_end and
-    save_every; without a tolerance the steps between them are equal, and none is longer than dt.
-    t0, t_end, dt, times, save_every are plain numbers; another number of steps or of rows is compiled anew. Functions are
-    compared by what they compute, so that a lambda in the call compiles once; jax arrays in it are data, plain numbers are
-    part of the program.
-    Events of the model (`Mechanism.add_event`) happen at their own instant within a step; solution.events has their times,
-    solution.mode what they leave, and derivatives go through them exactly. Joints that the mechanism holds start locked.
-    Works under jit, vmap and both modes of differentiation. Loops and constraints hold after every step by projection,
-    or, with baumgarte [rad/s] (a frequency, some ten times those of the motion), approximately by stabilisation. An
-    initial position or velocity that violates them gives status INCONSISTENT (solution.message names them), a state that
-    stops being finite NOT_FINITE.
+    times (k,) [s]: rows at these times alone, in any spacing, from the first of them on, instead of t0, t_end and
+    save_every; without a tolerance the steps between two times are equal, and none is longer than dt.
+    t0, t_end, dt, times, save_every are plain numbers; another number of steps or rows needs another compilation.
+    Functions are compared by what they compute, so that a lambda in the call is compiled once; JAX arrays in it are
+    inputs of the program, plain numbers are part of it.
+    Events of the model (`Mechanism.add_event`) happen at their exact times within a step; solution.events contains
+    their times, solution.mode the mode at the end, and derivatives through them are exact. Joints that the mechanism
+    holds start locked.
+    Works under jit, vmap and both modes of differentiation. Loops and constraints hold after every step by projection
+    or, with baumgarte [rad/s] (a frequency, about ten times those of the motion), approximately by stabilisation. An
+    initial position or velocity that violates them gives the status INCONSISTENT (solution.message names them), a state
+    that is no longer finite NOT_FINITE.
     Raises ModelError for wrong shapes, times, functions, tolerances, or a method that is unknown or does not suit the
     model.
 
@@ -101,7 +102,7 @@ def simulate(
     require_model(model, "simulate")
     if (times is None) == (t_end is None):
         raise ModelError("simulate: pass t_end, or times, the instants of the rows")
-    own = dt is None and tolerance is not None  # steps of its own, as long as they can be
+    own = dt is None and tolerance is not None  # the steps are as long as the tolerance allows
     longest = DT if dt is None and tolerance is None else dt
     grid, wanted = (Grid.of(t0, t_end, longest), None) if times is None else Grid.through(times, longest)
     if wanted is not None and (t0 != 0.0 or save_every != 1):
@@ -123,7 +124,7 @@ def simulate(
     instant = (model, *(jax.ShapeDtypeStruct(n, dtype) for n in ((), (model.nq,), (model.nv,))))
     drive: Known | None = None
     folding: Known | None = None
-    sees = 0  # how many arguments it takes after the state: the mode, the event
+    sees = 0  # number of arguments that the fold takes after the state: the mode, the event
     carry = None
     given = (model, q0, v0, mode, baumgarte, fold and fold[0])
     if callable(tau):
@@ -149,9 +150,9 @@ def simulate(
 
 
 def _picked(found: Solution, rows: np.ndarray) -> Solution:
-    """The solution with only the rows of these indices, which include the first and the last row."""
+    """The solution with only the rows of these indices, which include the first and the last."""
     kept = {name: getattr(found, name)[rows] for name in ("t", "q", "v", "energy_error", "constraint_error")}
-    between = np.searchsorted(rows, np.arange(rows[-1] + 1))  # the row that ends the interval of each step
+    between = np.searchsorted(rows, np.arange(rows[-1] + 1))  # the row that ends each step's interval
     return replace(found, **kept, conditioning=jax.ops.segment_min(found.conditioning, between, len(rows)))
 
 
@@ -161,7 +162,7 @@ def _array(x: Any) -> jax.Array:
 
 
 def _folded(fn: Callable[..., Any], carry: Any, *instant: Any) -> Any:
-    """The new carry, in the dtypes of the old one."""
+    """The new carry, with the dtypes of the old one."""
     new = fn(carry, *instant)
     shapes = [jax.tree_util.tree_map(jnp.shape, x) for x in (carry, new)]
     if shapes[0] != shapes[1]:
@@ -195,8 +196,8 @@ def _simulate(
 
 
 def _require_locks_at_rest(model: Model, v0: Any, mode: Mode | None) -> None:
-    """Raise ModelError for locked freedoms that move at the start, if the values are known; traced ones lead to the
-    status INCONSISTENT instead."""
+    """Raise ModelError for locked degrees of freedom that move at the start, if the values are known; with traced
+    values the status is INCONSISTENT instead."""
     if (
         mode is None
         or mode.lock is None

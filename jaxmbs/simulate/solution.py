@@ -1,4 +1,4 @@
-"""What a simulation returns."""
+"""The results of a simulation."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Steps(NamedTuple):
-    """Numbers of steps of one instance, int32: taken (including those cut short by events) and, with a tolerance, refused.
+    """Numbers of steps of one instance, int32: taken (including those that events end) and, with a tolerance, refused.
 
     >>> model = mbs.library.double_pendulum().build()
     >>> int(mbs.simulate(model, [0.5, 0.0], [0.0, 0.0], t_end=0.2, dt=0.01).steps.taken)
@@ -53,15 +53,16 @@ class Solution:
     events: `Events`, those of the model in the order in which they happened; status: int32, a `Status`; violated
     (constraints,): which of model.constraint_names are violated by the initial state, or by the state at an event that
     switches them on (see `message`); energy_error (rows,) [J]: energy - initial energy - work of all non-conservative
-    effects (tau, thrusters, dampers, drives, impacts and switches of events); energy_exchanged [J]: the energy that moved
-    between kinetic and potential form, plus the work, for comparison with the error; constraint_error (rows,): largest
-    residual of the constraints [m, rad, m/s]; conditioning (rows,): smallest pivot of the constraints over the largest since
-    the previous row, leaving out constraint rows that depend on others to rounding; folded: final carry of `fold`; steps:
-    `Steps`, those of the grid or, with a tolerance, those that the run took.
+    effects (tau, thrusters, dampers, drives, impacts and switches of events); energy_exchanged [J]: the energy that
+    changed between kinetic and potential, plus the work, for comparison with the error; constraint_error (rows,):
+    largest residual of the constraints [m, rad, m/s]; conditioning (rows,): how far the constraint rows were from
+    depending on one another, the least value since the previous row: the smallest pivot of J A⁻¹ Jᵀ divided by its
+    largest diagonal entry, without the rows that depend on others to within rounding; folded: final carry of `fold`;
+    steps: `Steps`, those of the grid or, with a tolerance, those that the run took.
 
     A conditioning near 0 means that the mechanism passed a configuration where its motion could branch, such as a
-    parallelogram lying flat, at a distance of the order of the square root of this value, and stayed on the branch of its
-    velocity. The status is SINGULAR where accelerations had fewer than about six digits.
+    parallelogram lying flat, at a distance of the order of the square root of this value, and stayed on the branch of
+    its velocity. The status is SINGULAR if accelerations lost more than about two thirds of the digits of their dtype.
 
     >>> model = mbs.library.double_pendulum().build()
     >>> mbs.simulate(model, [0.5, 0.0], [0.0, 0.0], t_end=0.2, dt=0.01)
@@ -97,11 +98,12 @@ class Solution:
         """The states (q, v) at any times t (...) [s], with shapes (..., nq) and (..., nv), as accurate as the rows.
 
         A shorter step of the same method leads from the preceding row to t, through the events in between, so that the
-        order of accuracy, the manifold and the jumps are those of the run. Pass what the run was given: model, tau, mode,
-        held, method, baumgarte; one instance (map it for a batch). The result is NaN beyond the ends of the run, and at all
-        times if the run stopped early. At an event it is the state just after it or, with `before`, just before it; the
-        difference is the jump. Switching surfaces within the step, such as the end of a stroke, are not located. Raises
-        ModelError for a solution that did not keep a row for every step.
+        order of accuracy, the manifold and the jumps are those of the run. Pass the same arguments as to the run:
+        model, tau, mode, held, method, baumgarte; one instance (map it for a batch). The result is NaN beyond the ends
+        of the run, and at all times if it has the status NOT_FINITE, UNFINISHED or STEP_UNDERFLOW. At an event it
+        is the state just after it or, with `before`, just before it; the difference is the jump. After an event that
+        finishes the run it is the final state. Switching surfaces within the step, such as the end of a stroke, are not
+        located. Raises ModelError for a solution without a row for every step.
 
         >>> model = mbs.library.double_pendulum().build()
         >>> run = mbs.simulate(model, [0.5, 0.0], [0.0, 0.0], t_end=0.2, dt=0.01)
@@ -111,9 +113,9 @@ class Solution:
         return states_at(self, model, t, tau, mode, held, method, baumgarte, before)
 
     def mode_at(self, model: Model, t: AnyShape, *, mode: Mode | None = None, held: Iterable[str] = ()) -> Mode:
-        """What is locked and switched on at any times t (...) [s]: a Mode with the axes of t first; at an event, just after.
+        """What is locked and switched on at any times t (...) [s]: a Mode, axes of t first; at an event, just after it.
 
-        Pass what the run was given: model, mode, held; one instance (map it for a batch).
+        Pass the same arguments as to the run: model, mode, held; one instance (map it for a batch).
 
         >>> mech = mbs.library.double_pendulum()
         >>> mech.add_event("latch", when=mbs.Time(0.1), then=mbs.Lock("elbow"))
@@ -125,9 +127,9 @@ class Solution:
         return modes_at(self, model, t, mode, held)
 
     def message(self, model: Model) -> str:
-        """The status in words, with the names of the constraints that the initial state violates.
+        """The status in words, with the names of the constraints that are violated at the start or when switched on.
 
-        model: the one that was simulated; one instance.
+        model: the simulated model; one instance.
 
         >>> model = mbs.library.crank_slider().build()
         >>> q, v, *_ = mbs.assemble(model, [0.5, -0.7, 0.0], fixed="bearing")
@@ -141,10 +143,11 @@ class Solution:
     def momentum_error(self, model: Model) -> tuple[Float[jax.Array, "rows 3"], Float[jax.Array, "rows 3"]]:
         """The change of the momentum of a free-floating mechanism, which should be zero.
 
-        model: the one that was simulated; one instance (map it for a batch). Returns (angular (rows, 3) about the common
-        centre of mass [N m s], linear (rows, 3) [N s]), world axes: the momentum minus its initial value and minus the
-        impulse of uniform gravity. Generalized forces `tau` on the freedoms of a floating base are external and appear here.
-        Raises ModelError, naming them, if joints, elements or constraints connect the mechanism to the world.
+        model: the simulated model; one instance (map it for a batch). Returns (angular (rows, 3) about the common
+        centre of mass [N m s], linear (rows, 3) [N s]), in world axes: the momentum minus its initial value and minus
+        the impulse of uniform gravity. Generalized forces `tau` on the degrees of freedom of a floating base are
+        external and appear here. Raises ModelError with their names if joints, events, elements or constraints connect
+        the mechanism to the world.
 
         >>> two = mbs.Mechanism("two masses", gravity=(0, 0, -9.81))
         >>> for name in ("a", "b"):
@@ -162,10 +165,10 @@ class Solution:
     def to_xarray(self, model: Model) -> xarray.Dataset:
         """The solution as an `xarray.Dataset` with names and SI units.
 
-        model: the one that was simulated (of a batch, any instance). One variable per component of q and v
+        model: the simulated model (of a batch, any instance). There is one variable per component of q and v
         ("hinge.angle", "hinge.angle_rate") over `time`, and the errors; `status`, with its meanings; `event`,
         `event_time`, `event_energy_lost` over `event_number`; `locked`, `acting`, `holding`: the mode at the end, by names.
-        A batch has the dimension `sample` first. Raises ModelError where xarray is not installed or nq differs.
+        A batch has `sample` as its first dimension. Raises ModelError if xarray is not installed or nq differs.
 
         >>> model = mbs.library.double_pendulum().build()
         >>> data = mbs.simulate(model, [0.5, 0.0], [0.0, 0.0], t_end=0.2, dt=0.01).to_xarray(model)

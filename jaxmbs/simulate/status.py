@@ -34,14 +34,14 @@ class Status(enum.IntEnum):
 
     @property
     def message(self) -> str:
-        """The outcome in words, with what to do about it."""
+        """The outcome in words, with advice."""
         return _MESSAGES[self]
 
     def __str__(self) -> str:
         return self.name
 
     def __format__(self, spec: str, /) -> str:
-        """Formats the name, or the number if spec ends in "d"."""
+        """Format the name, or the number if spec ends in "d"."""
         return format(int(self) if spec.endswith("d") else self.name, spec)
 
     @staticmethod
@@ -73,8 +73,8 @@ _MESSAGES = {
 
 
 def message(status: int, model: Model, violated: Any) -> str:
-    """The status in words; violated: mask of the constraints that the initial state violates, or the state at an event that
-    switches them on."""
+    """The status in words. violated: mask of the constraints that are violated by the initial state, or by the state at
+    an event that switches them on."""
     found = [name for name, on in zip(model.constraint_names, violated, strict=False) if on]
     names, actions = [repr(name) for name in found], [a for e in model.structure.events for a in e.then if a.switch()]
     if status != Status.INCONSISTENT or not names:

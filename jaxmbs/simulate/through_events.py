@@ -1,4 +1,4 @@
-"""The motion of a model whose structure changes on its way, as rows of a grid."""
+"""Runs with events, switching surfaces or a tolerance: the loop of trial steps, and the rows of its solution."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from jaxmbs.simulate.turn import ON_GRID, Tried, Turn
 
 
 class Point(NamedTuple):
-    """A state on the grid. number: how many states were kept before it; least: the smallest conditioning since the last
-    of those."""
+    """A state on the grid that is stored as a row. number: how many were stored before it; lost: energy [J] lost in
+    events so far; least: the smallest conditioning since the previous one."""
 
     number: Any
     t: Any
@@ -35,12 +35,12 @@ class Point(NamedTuple):
 
 
 def through_events(of: Functions, grid: Grid, every: int, start: Any, mode: Mode, carry: Any) -> Solution:
-    """The solution with every `every`-th point of the grid, the first and the last."""
+    """The solution at the first, every `every`-th and the last point of the grid."""
     tree, adaptive = of.flow.tree, of.tolerance is not None
     dtype, constrained = tree.dtype, tree.structure.constrained
     zero, first = jnp.zeros((), dtype), jnp.asarray(grid.t0, dtype)
 
-    some = every < grid.steps  # rows between the first and the last
+    some = every < grid.steps  # whether there are rows between the first and the last
     one = jnp.ones(2, dtype) if constrained else None
 
     def landed(x: Turn, cell: Any, tried: Tried, mode: Mode, lost: Any, before: Any) -> tuple[Any, Point | None]:
@@ -71,7 +71,7 @@ def through_events(of: Functions, grid: Grid, every: int, start: Any, mode: Mode
 
     def turns(x: Turn, length: int, levels: int) -> Turn:
         def one(x: Turn, _: Any) -> tuple[Turn, None]:
-            # most instances need far fewer turns than are reserved for trial steps
+            # most instances need far fewer iterations than are reserved for trial steps
             return jax.lax.cond(run.ended(x), lambda x: x, run.turn, x) if adaptive else run.turn(x), None
 
         return repeated(one, x, None, length, levels)[0]
@@ -105,17 +105,17 @@ def through_events(of: Functions, grid: Grid, every: int, start: Any, mode: Mode
 
 
 def _through(first: Any, between: Any, last: Any, count: int) -> Any:
-    """The first row, the `count` rows kept between, and the last row; rows that were never reached equal the last."""
+    """The first row, the `count` rows between, and the last row; rows that were never reached equal the last."""
     if between is None or not count:
         return jax.tree_util.tree_map(lambda a, b: jnp.stack([a, b]), first, last)
     numbers, rows = between
 
     def row(k: Any) -> Any:
-        place = jnp.searchsorted(numbers, k, method="scan_unrolled")  # the turn in which it was kept
+        place = jnp.searchsorted(numbers, k, method="scan_unrolled")  # the first group of iterations that ends with it
         found = jax.tree_util.tree_map(lambda x: x[jnp.minimum(place, numbers.shape[0] - 1)], rows)
         return chosen(place < numbers.shape[0], found, last)
 
     found = jax.lax.map(
         row, jnp.arange(1, count + 1, dtype=numbers.dtype)
-    )  # one row at a time: kernels would unroll every number of whole arrays
+    )  # one row at a time, because kernels would unroll whole arrays number by number
     return jax.tree_util.tree_map(lambda a, b, c: jnp.concatenate([a[None], b, c[None]]), first, found, last)

@@ -1,4 +1,4 @@
-"""Which events may happen, and what a run remembers of their guards from turn to turn."""
+"""Which events may happen, and what a run stores about their guards from one iteration to the next."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from jaxmbs.simulate.steppers.base import Phase
 from jaxmbs.simulate.stops import Stops
 from jaxmbs.simulate.turn import Happened, Judged, Tried, Turn
 
-FINEST = 1e-10  # how far from its instant an event may be found, as a fraction of a cell
+FINEST = 1e-10  # how exactly the time of an event is located, as a fraction of a cell
 
 
 class Watch:
     """The events of one tree. of_guard: index of the event of each guard. Per event, rebounding: whether a joint may rebound
-    before it is locked; again: whether it may happen several times; jumping: whether velocities jump. enabling: which
-    constraints are switched on, by event."""
+    before it is locked; again: whether it may happen several times; jumping: whether velocities jump. enabling: {event:
+    mask of the constraints that it switches on}; arming: {event: time [s] from which it is armed}."""
 
     def __init__(self, tree: Tree, grid: Grid, guards: Guards):
         self.tree, self.grid, self.guards, self.events = tree, grid, guards, tree.structure.events
@@ -48,11 +48,11 @@ class Watch:
             jnp.asarray(True) if self.events[k].when.already else g < 0
             for k, g in zip(self.of_guard, values, strict=True)
         ]
-        zero = jnp.zeros((), self.tree.dtype)  # without a rate no peak is sought
+        zero = jnp.zeros((), self.tree.dtype)  # with a zero rate, no peak is looked for
         return tuple(below), met, tuple((jax.lax.stop_gradient(g), zero) for g in values)
 
     def unarmed(self, now: Any) -> dict[int, Any]:
-        """Per event with a time from which it is armed, the time [s] until then; infinite if it is armed already."""
+        """{event with `armed_from`: time [s] until then, infinite if that is past}."""
         return {k: self._until(time, now) for k, time in self.arming.items()}
 
     def _until(self, time: Any, now: Any) -> Any:
@@ -61,7 +61,7 @@ class Watch:
         return jnp.where(wait > near, wait, jnp.inf)
 
     def may_happen(self, x: Turn, k: int, unarmed: dict[int, Any], again: bool = False) -> Any:
-        """Whether event k may happen; again: even if it has already happened and does not repeat."""
+        """Whether event k may happen; again: regardless of whether it has already happened."""
         e = self.events[k]
         armed = ~x.done
         if not (e.repeat or again):
@@ -73,18 +73,18 @@ class Watch:
         return armed
 
     def armed(self, x: Turn, may: list[Any]) -> list[Any]:
-        """For each guard, whether it counts now: if it was negative and its event may happen."""
+        """For each guard, whether it counts now: it can rise (`below`), and its event may happen."""
         return [b & may[k] for k, b in zip(self.of_guard, x.below, strict=True)]
 
     def seen(self, judged: Judged, now: list[Any]) -> list[tuple[Any, Any]]:
-        """(value, rate) of each guard; the rate is zero just after an event, which may have changed it."""
+        """(value, rate) of each guard; the rate is zero just after an event, because that may have changed it."""
         values = jax.lax.stop_gradient(judged.values)
         after = any_of(now)
         return [(values[i], jnp.where(after, 0.0, judged.rates[i])) for i in range(len(self.of_guard))]
 
     def below(self, x: Turn, tried: Tried, judged: Judged, happened: Happened) -> list[Any]:
         """For each guard, whether it can rise from here: it is negative, or about to be. A guard that has risen while
-        another event happens keeps its flag. After an impact, the velocities after it decide."""
+        another event happens retains its flag. After an impact, the new velocities are decisive."""
         happens, now, phase = judged.out.happens | tried.jumped, happened.now, tried.step.phase
         g, slope = judged.values[: len(self.of_guard)], judged.rates[: len(self.of_guard)]
         if any(again and not jumps for again, jumps in zip(self.again, self.jumping, strict=True)):
@@ -95,7 +95,7 @@ class Watch:
         out = []
         for i, (k, y, s, b) in enumerate(zip(self.of_guard, g, slope, x.below, strict=True)):
             again = (y < 0) | ((y <= near) & (s < 0)) if repeats else y < 0
-            # a condition that also counts if it is true already keeps waiting for its event to be armed
+            # a condition that also counts if it is already true waits until its event is armed
             waits = ~judged.may[k] if self.events[k].when.already else False
             later = b & ((y < 0) | happens | waits) | (y < 0)
             if i in self.stops:
@@ -106,7 +106,7 @@ class Watch:
         return out
 
     def rests(self, x: Turn, tried: Tried, judged: Judged, happened: Happened) -> tuple[tuple[Any, ...], Any]:
-        """(met, stuck): per guard of a stop whether it is met; whether one that was met would be passed."""
+        """(met, stuck): per guard of a stop, whether the stop is met; whether a stop that was met would be passed."""
         if not x.met:
             return x.met, jnp.asarray(False)
         g, slope, out = judged.values, judged.rates, judged.out
@@ -115,7 +115,7 @@ class Watch:
         return self.stops.met(x.met, g, slope, out.found, happened.now, x.due, happened.closed), stuck
 
     def misplaced(self, x: Turn, tried: Tried) -> tuple[Any, ...]:
-        """For each event that switches constraints on, whether bodies had to be moved to satisfy them."""
+        """For each event that switches constraints on, whether coordinates had to change to satisfy them."""
         if not self.enabling:
             return ()
         far = tried.jumped & moved_apart(self.tree, x.phase[0], tried.step.phase[0])

@@ -1,8 +1,8 @@
-"""Bounds of compiled kernels: calls that XLA may not inline.
+"""Boundaries of compiled kernels: calls that XLA must not inline.
 
 XLA:CPU fuses producers into every consumer and computes them again there; a recursion written out in scalars
 would then take minutes to compile. A call marked `inlineable="false"` stays a call under any outer jit, vmap
-or grad, and nothing is fused across it. Structural numbers are kept out of the call: they fold on both sides.
+or grad, and nothing is fused across it. Structural numbers are not passed to the call: they fold on both sides of it.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def kernel(fn: F) -> F:
-    """Make fn(*arguments) one call in the compiled program.
+    """Decorator: fn(*arguments) becomes one call in the compiled program.
 
-    Arguments are pytrees of scalars, or hashable objects that are no pytrees (a joint type, say), which are static.
-    fn must be pure and must fold by structure only. Calls with equal patterns of 0, 1 and -1 share one trace.
-    With known numbers or SymPy scalars, and under jax.disable_jit, the function is simply called.
+    Arguments are pytrees of scalars, or hashable objects that are not pytrees (such as a joint type), which are static.
+    fn must be pure, and its operations may depend on numbers only if they are 0, 1 or -1: calls with equal patterns of
+    these share one trace. If no argument is an array, and under jax.disable_jit, the function is simply called.
     """
 
     @functools.wraps(fn)

@@ -1,4 +1,4 @@
-"""Registers a class of scalar components as a small immutable pytree."""
+"""A class decorator that registers a class of scalar components as a small pytree."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ T = TypeVar("T")
 
 @dataclass_transform(eq_default=False)
 def components(cls: type[T]) -> type[T]:
-    """Class decorator: a slotted dataclass whose fields are the children of a pytree.
+    """Class decorator: the class becomes a slotted dataclass and a pytree, with its fields as children.
 
-    Python numbers among the components become known ones. They are leaves; `boundary` keeps them out of compiled calls.
+    Python numbers among the components become known numbers. They are leaves; `boundary` does not pass them to compiled
+    calls.
     """
     if not hasattr(cls, "__post_init__"):
         cls.__post_init__ = _known_scalars  # type: ignore[attr-defined]

@@ -12,9 +12,9 @@ Factors = tuple[Matrix, Matrix, Vector]
 
 
 def eliminated(A: Sequence[Sequence[Scalar]]) -> Factors:
-    """(L below its unit diagonal by columns, U right of its diagonal by rows, one over the diagonal of U) of A.
+    """(columns of L below its unit diagonal, rows of U right of its diagonal, one over the diagonal of U) of A = L U.
 
-    Rows keep their places: for matrices that are near to symmetric and positive definite.
+    Rows are not exchanged, so the matrix should be nearly symmetric and positive definite.
     """
     left: Matrix = tuple(tuple(row) for row in A)
     lower, upper, inverse = [], [], []

@@ -9,7 +9,7 @@ from jaxmbs.spatial.known import ZERO
 from jaxmbs.spatial.scalar import Scalar, cos, sin, sqrt, total, where
 from jaxmbs.spatial.vectors import Vector3
 
-_NEAR = 0.25  # [rad²] below which series are exact to rounding and quotients of small numbers are not
+_NEAR = 0.25  # [rad²] below this, series are exact to rounding, while quotients of small numbers are not
 _TERMS = 8
 
 
@@ -23,7 +23,7 @@ def _smooth(x: Scalar, offset: int, exact: Callable[[Scalar], Scalar]) -> Scalar
 
 
 def turned(q: Sequence[Scalar], turn: Vector3) -> tuple[Scalar, ...]:
-    """The quaternion q after a turn by |turn| [rad] about `turn`, in body axes; keeps |q|."""
+    """The quaternion q after a rotation by |turn| [rad] about `turn`, given in body axes; |q| does not change."""
     half = turn * 0.5
     x = half @ half
     w = _smooth(x, 0, cos)
@@ -38,8 +38,8 @@ def turned(q: Sequence[Scalar], turn: Vector3) -> tuple[Scalar, ...]:
 
 
 def displacement(turn: Vector3, linear: Vector3) -> Vector3:
-    """Displacement of a body's origin, in its initial axes, after a unit of time at the constant velocity (turn,
-    linear) in its own axes."""
+    """Displacement of a body's origin, in its initial axes, after a unit of time at the constant twist (turn, linear)
+    in its own axes."""
     x = turn @ turn
     across = turn.cross(linear)
     first = _smooth(x, 2, lambda angle: (1 - cos(angle)) / (angle * angle))

@@ -32,8 +32,8 @@ def _remaining(left: Matrix, factors: Vector, row: Vector) -> Matrix:
 def factorize(A: Sequence[Sequence[Scalar]]) -> tuple[Matrix, Vector]:
     """(U, D⁻¹) of a symmetric positive definite A = U D Uᵀ; U[k] holds the entries above the unit diagonal of column k.
 
-    Eliminates from the last coordinate: on a tree, whose coordinates are numbered outwards, that creates no fill-in
-    [Y 2.7]; structural zeros are skipped.
+    Elimination starts from the last coordinate: on a tree, whose coordinates are numbered outwards, this creates no
+    fill-in [Y 2.7]. Structural zeros are skipped.
     """
     left: Matrix = tuple(tuple(A[i][j] for j in range(i + 1)) for i in range(len(A)))
     U: list[Vector] = []

@@ -21,7 +21,7 @@ def _minus_skew_squared(v: Vector3, s: Scalar) -> Symmetric3:
 
 @components
 class RigidInertia:
-    """Mass, static moment (mass times centre of mass) and inertia about the frame's origin."""
+    """Mass, first moment of mass (mass times centre of mass) and inertia about the frame's origin."""
 
     mass: Scalar
     moment: Vector3
@@ -29,7 +29,7 @@ class RigidInertia:
 
     @staticmethod
     def at_com(mass: Scalar, com: Vector3, inertia: Symmetric3) -> RigidInertia:
-        """From the inertia about the centre of mass, along the frame's axes."""
+        """The inertia of a body that is given by its inertia about the centre of mass, along the frame's axes."""
         return RigidInertia(mass, com * mass, inertia + _minus_skew_squared(com, mass))
 
     def __add__(self, other: RigidInertia) -> RigidInertia:
@@ -42,7 +42,7 @@ class RigidInertia:
 
     @kernel
     def to_parent(self, X: Transform) -> RigidInertia:
-        """The same body seen from the parent frame."""
+        """The inertia of the same body in the parent frame."""
         h = X.rotation @ self.moment
         p = X.position
         # about the shifted origin: I + skew-symmetric cross terms of h and p, then the mass at p
@@ -67,7 +67,7 @@ ZERO_INERTIA = RigidInertia(0, Vector3(0, 0, 0), Symmetric3(0, 0, 0, 0, 0, 0))
 
 @components
 class ArticulatedInertia:
-    """Symmetric 6x6 matrix [[A, B], [Bᵀ, C]] from motion to force."""
+    """Symmetric 6x6 matrix [[A, B], [Bᵀ, C]] that maps a motion to a force."""
 
     A: Symmetric3
     B: Matrix3
@@ -81,7 +81,7 @@ class ArticulatedInertia:
         return Force(self.A @ m.angular + self.B @ m.linear, self.B.T @ m.angular + self.C @ m.linear)
 
     def to_parent(self, X: Transform) -> ArticulatedInertia:
-        """The same inertia seen from the parent frame."""
+        """The same inertia in the parent frame."""
         R, p = X.rotation, X.position
         A, C = self.A.rotated(R), self.C.rotated(R)
         B = R @ (self.B @ R.T)
@@ -89,10 +89,11 @@ class ArticulatedInertia:
 
     @kernel
     def minus_outer(self, U: Force, scaled: Force, S: Motion | None = None) -> ArticulatedInertia:
-        """This inertia less U scaledᵀ.
+        """This inertia minus U scaledᵀ.
 
-        With S, U = I S and scaled = U / (S . U): what is left when the motion S is free [Y 3.176], which maps S to zero.
-        Where S is a coordinate axis its row and column are therefore structurally zero, and are not computed.
+        With S, U = I S and scaled = U / (S . U), the result is the inertia that remains when the body can move along S
+        without force [Y 3.176]; it maps S to zero. If S is a coordinate axis, its row and column are therefore
+        structural zeros and are not computed.
         """
         u, w = list(U.scalars()), list(scaled.scalars())
         axis = None if S is None else _unit_index(S.scalars())
@@ -105,7 +106,7 @@ class ArticulatedInertia:
 
 @kernel
 def _shifted(A: Symmetric3, B: Matrix3, C: Symmetric3, p: Vector3) -> ArticulatedInertia:
-    """The inertia about an origin from which the present one lies at p."""
+    """The inertia about a new origin, from which the present origin lies at p."""
     rows = tuple(b + p.cross(c) for b, c in zip(B.T.rows(), C.full().rows(), strict=True))  # (B + [p] C)ᵀ, row by row
     moved = Matrix3.from_columns(*rows)
     # A - B [p] + [p] (B + [p] C)ᵀ is symmetric: only its six distinct entries are computed
@@ -116,7 +117,7 @@ def _shifted(A: Symmetric3, B: Matrix3, C: Symmetric3, p: Vector3) -> Articulate
 
 
 def _unit_index(s: tuple[Scalar, ...]) -> int | None:
-    """Index of the only structural one among structural zeros, else None."""
+    """Index of the component that is 1 or -1 if all others are structural zeros, else None."""
     if not all(is_number(v) for v in s):
         return None
     ones = [i for i, v in enumerate(s) if v != 0]

@@ -1,7 +1,8 @@
-"""Numbers known while tracing: their arithmetic with arrays leaves out what cannot matter.
+"""Numbers that are known while tracing; their arithmetic with arrays omits operations that have no effect.
 
-A zero vanishes, a one or minus one costs no multiplication, and two known numbers combine at once. So a formula reads like
-that of a textbook, and the same lines are the compiled kernel, the reference in plain floats and the written-out formula.
+A zero vanishes, a one or minus one costs no multiplication, and two known numbers combine at once. A formula therefore
+reads as in a textbook, and the same lines serve as the compiled kernel, the reference in plain floats and the
+written-out formula.
 """
 
 from __future__ import annotations
@@ -21,11 +22,12 @@ NOT_SCALARS: set[type] = {str, bytes, list, tuple, dict, set, type(None)}  # and
 class Known:
     """A Python number as an operand.
 
-    With an array, a symbol or any other kind of scalar it gives what the number itself would give, without operations that
-    change nothing; 0 times anything is 0. With numbers it gives a known number.
+    An operation with an array, a symbol or any other kind of scalar gives the same result as with the number itself,
+    but omits what has no effect; 0 times anything is 0. An operation with a number gives a known number.
 
-    Arrays leave the operation to it because it is no number to them: functions of jax.numpy do not accept it as an
-    argument. Those of `jaxmbs.spatial.scalar` do, and those made by `accepting`; `jnp.asarray` makes an array of it.
+    Arrays leave operations to it because they do not recognise it as a number. For the same reason functions of
+    jax.numpy do not accept it as an argument; those of `jaxmbs.spatial.scalar` do, and so do functions wrapped by
+    `accepting`. `jnp.asarray` converts it to an array.
 
     >>> from jaxmbs.spatial.known import known
     >>> zero, x = known(0), jnp.ones(())
@@ -130,17 +132,17 @@ class Known:
 
 
 def known(x: Any) -> Any:
-    """A Python number as a Known; anything else as it is."""
+    """A Python number as a Known; anything else unchanged."""
     return Known(x) if type(x) in NUMBERS else x
 
 
 def bare(x: Any) -> Any:
-    """The Python number of a Known; anything else as it is."""
+    """The Python number of a Known; anything else unchanged."""
     return x.value if type(x) is Known else x
 
 
 def accepting(function: F) -> F:
-    """The function, for instance one of jax.numpy, for arguments that may be known numbers.
+    """Wrap a function, for instance one of jax.numpy, so that its arguments may be known numbers.
 
     >>> from jaxmbs.spatial.known import accepting, known
     >>> print(accepting(jnp.abs)(known(-2.0)))

@@ -18,9 +18,9 @@ def linear_solution(
 ) -> Any:
     """x = solve(factors, right), differentiated as the solution of multiply(matrix, x) = right.
 
-    multiply is bilinear and gives a pytree like right; factors are what solve needs of the matrix: no derivative goes
-    through them. Pytrees of scalars or arrays; structural numbers stay what they are. Derivatives of any order, in both
-    modes, cost one more solution with the same factors.
+    multiply is bilinear and returns a pytree like right; factors: the form of the matrix that solve needs, which is not
+    differentiated. All are pytrees of scalars or arrays, in which structural numbers remain structural. Derivatives of
+    any order, in both modes, cost one more solution with the same factors.
     """
     leaves, treedef = jax.tree_util.tree_flatten((factors, matrix, right))
     if not any(isinstance(x, jax.Array) for x in leaves):
@@ -56,7 +56,7 @@ def _is_real(x: Any) -> bool:
 
 
 def _tangent(x: Any) -> Any:
-    """Zeros of scalars fold away."""
+    """The tangent; a symbolic zero of a scalar becomes a structural zero."""
     if not isinstance(x, SymbolicZero):
         return x
     aval: Any = x.aval

@@ -1,4 +1,4 @@
-"""Spatial motions, forces and the transforms between frames; (angular, linear) throughout."""
+"""Twists, wrenches and the transforms between frames; the angular part comes first throughout."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from jaxmbs.spatial.vectors import IDENTITY3, ZERO3, Matrix3, Vector3
 
 @components
 class Motion:
-    """Angular velocity of a frame and linear velocity of its origin (or their rates)."""
+    """Twist: angular velocity of a frame and linear velocity of its origin (or the rates of both)."""
 
     angular: Vector3
     linear: Vector3
@@ -24,18 +24,18 @@ class Motion:
     __rmul__ = __mul__
 
     def __matmul__(self, f: Force) -> Scalar:
-        """Power of a force on this motion."""
+        """Power of a wrench on this twist."""
         return self.angular @ f.moment + self.linear @ f.force
 
     @kernel
     def cross(self, other: Motion) -> Motion:
-        """Rate of `other`, fixed in a frame that moves with this motion."""
+        """Rate of change of the twist `other`, which is fixed in a frame that moves with this twist."""
         w, v = self.angular, self.linear
         return Motion(w.cross(other.angular), w.cross(other.linear) + v.cross(other.angular))
 
     @kernel
     def cross_force(self, f: Force) -> Force:
-        """Rate of a force or momentum fixed in a frame that moves with this motion."""
+        """Rate of change of a wrench or momentum that is fixed in a frame that moves with this twist."""
         w, v = self.angular, self.linear
         return Force(w.cross(f.moment) + v.cross(f.force), w.cross(f.force))
 
@@ -45,7 +45,7 @@ class Motion:
 
 @components
 class Force:
-    """Moment about the frame's origin and force (or angular and linear momentum)."""
+    """Wrench: torque about the frame's origin and force (or angular and linear momentum)."""
 
     moment: Vector3
     force: Vector3
@@ -88,7 +88,7 @@ class Transform:
         return Transform(R, -(R @ self.position))
 
     def point(self, x: Vector3) -> Vector3:
-        """The point x of the child frame, in the parent's axes and from the parent's origin."""
+        """The point x of the child frame, in coordinates of the parent frame."""
         return self.rotation @ x + self.position
 
     @kernel

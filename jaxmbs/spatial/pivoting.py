@@ -1,7 +1,7 @@
-"""Symmetric semidefinite matrices in components, factorised by rows in the order of their pivots: which rows count.
+"""Pivoted factorization of symmetric semidefinite matrices in components, which finds rows that depend on others.
 
-S = K D Kᵀ with a column of K for every row used. No entry changes its place: flags say which row is chosen, so that the
-same operations serve every order.
+S = K D Kᵀ with one column of K for each row used, largest relative pivot first. Rows are not exchanged: flags mark the
+chosen row, so that the same operations serve every order.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from jaxmbs.spatial.scalar import Scalar, is_number, maximum, minimum, total, wh
 
 
 class Pivoted(NamedTuple):
-    """One entry per step. columns: those of K, with 1 in the chosen row, zero if nothing was left; chosen: flags of
-    that row; inverse: D⁻¹ or 0; used: 1 or 0; pivots: each pivot over the diagonal entry of its row; sizes: each pivot
-    over the largest diagonal entry; both 1 if nothing was left."""
+    """Factors of a matrix, one entry per step. columns: the columns of K, with 1 in the chosen row; chosen: flags that
+    mark this row; inverse: entries of D⁻¹; used: 1 if the row is independent of those before, otherwise 0; pivots: each
+    pivot divided by the diagonal entry of its row; sizes: each pivot divided by the largest diagonal entry. In a step
+    whose row is not used, the column and the inverse are 0, the pivot and the size are 1."""
 
     columns: Matrix
     chosen: Matrix
@@ -32,8 +33,8 @@ class Pivoted(NamedTuple):
 def pivoted(S: Matrix, tolerance: float, smallest: float) -> Pivoted:
     """Factors of the matrix with the lower triangle S.
 
-    A row counts if its pivot is above `tolerance` times its diagonal entry, and this entry above `smallest` times the
-    largest one.
+    A row is used if its pivot is above `tolerance` times its diagonal entry, and this entry is above `smallest` times
+    the largest one.
     """
     m, found = len(S), []
     scale, overall = _scales(tuple(S[i][i] for i in range(m)), smallest)
@@ -46,7 +47,7 @@ def pivoted(S: Matrix, tolerance: float, smallest: float) -> Pivoted:
 
 @kernel
 def conditioning(factors: Pivoted) -> tuple[Scalar, Scalar]:
-    """(smallest pivot over the largest diagonal entry, smallest pivot over that of its own row), of rows that count."""
+    """(smallest pivot over the largest diagonal entry, smallest pivot over that of its own row), among rows used."""
     return functools.reduce(minimum, factors.sizes, 1.0), functools.reduce(minimum, factors.pivots, 1.0)
 
 
@@ -66,7 +67,7 @@ def basic_solution(factors: Pivoted, b: Vector) -> Vector:
 
 
 def in_range(factors: Pivoted, x: Vector) -> Vector:
-    """The part of x in the range of S, K (KᵀK)⁻¹ Kᵀ x, refined once: rows in different units scale KᵀK badly."""
+    """The part of x in the range of S, K (KᵀK)⁻¹ Kᵀ x, refined once because rows in different units scale KᵀK badly."""
     U, inverse = factorize(_normal(factors))
     first = expand(U, inverse, reduce(U, _along(factors, x)))
     rest = tuple(v - s for v, s in zip(x, _spread(factors, first), strict=True))
@@ -113,7 +114,7 @@ def _scales(diagonal: Vector, smallest: float) -> tuple[Vector, Scalar]:
 
 @kernel
 def _step(S: Matrix, scale: Vector, overall: Scalar, free: Vector, tolerance: float) -> tuple[Any, ...]:
-    """(column, chosen, inverse, used, pivot and size; what is left of S and of the rows)."""
+    """(column, chosen, inverse, used, pivot, size, the remaining part of S, flags of the remaining rows)."""
     m = len(S)
     worth = [where(on, S[i][i] * scale[i], -1.0) for i, on in enumerate(free)]
     best = functools.reduce(maximum, worth)

@@ -29,7 +29,7 @@ def about_axis(axis: Vector3, angle: Scalar) -> Matrix3:
 
 
 def from_quaternion(q: Sequence[Scalar]) -> Matrix3:
-    """Rotation matrix of q/|q|; smooth for every q but zero, half turns included; no rotation where q is zero."""
+    """Rotation matrix of q/|q|; smooth for every nonzero q, half turns included; the identity where q is zero."""
     w, x, y, z = q
     s = 2 / divisor(total(w * w, x * x, y * y, z * z))
     sx, sy, sz = s * x, s * y, s * z
@@ -44,11 +44,11 @@ def from_quaternion(q: Sequence[Scalar]) -> Matrix3:
 
 
 def to_quaternion(R: Matrix3) -> tuple[Scalar, Scalar, Scalar, Scalar]:
-    """One of the two unit quaternions of a rotation, from the largest of its components; half turns included."""
+    """One of the two unit quaternions of a rotation, computed from its largest component; valid for half turns too."""
     a, b, c = R.zy - R.yz, R.xz - R.zx, R.yx - R.xy
     d, e, f = R.yx + R.xy, R.zx + R.xz, R.zy + R.yz
     xx, yy, zz = R.xx, R.yy, R.zz
-    # rows of 4 q q': by w, x, y, z
+    # rows of 4 q qᵀ, in the order w, x, y, z
     candidates = (
         (1 + total(xx, yy, zz), a, b, c),
         (a, 1 + (xx - yy - zz), d, e),
@@ -74,7 +74,7 @@ def unit_quaternion(q: Sequence[Scalar]) -> tuple[Scalar, Scalar, Scalar, Scalar
 
 
 def quaternion_rate(q: Sequence[Scalar], omega: Vector3) -> tuple[Scalar, Scalar, Scalar, Scalar]:
-    """dq/dt = q o (0, omega)/2 with omega in body axes [rad/s]; keeps |q|."""
+    """dq/dt = q o (0, omega)/2 with omega in body axes [rad/s]; |q| stays constant."""
     w, x, y, z = (0.5 * c for c in q)
     a, b, c = omega
     return (

@@ -2,7 +2,7 @@
 
 A number known while tracing is a *structural* value: zeros vanish, ones and minus ones cost no multiplication, and two
 numbers combine while tracing. Sums and products are written with operators, everything else with these functions, so
-the same algorithm is the compiled kernel, the reference in plain floats and the written-out formula.
+that one algorithm serves as the compiled kernel, the reference in plain floats and the written-out formula.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 
 from jaxmbs.spatial.known import NUMBERS, ZERO, Known, bare, known
 
-Scalar = Any  # JAX array, Known or sympy.Expr; an int or float where no array can follow
+Scalar = Any  # JAX array, Known or sympy.Expr; an int or float only if it never meets an array
 
 
 def is_number(x: Scalar) -> bool:
@@ -61,7 +61,7 @@ def _apply(name: str, x: Scalar) -> Scalar:
         return Known(getattr(math, name)(x))
     if isinstance(x, (jax.Array, np.ndarray, np.generic)):
         return getattr(jnp, name)(x)
-    own = getattr(x, name, None)  # a scalar of another kind brings its own functions
+    own = getattr(x, name, None)  # scalars of other kinds have methods of their own
     if own is not None:
         return own()
     import sympy
@@ -135,13 +135,13 @@ def safe_sqrt(x: Scalar) -> Scalar:
 
 
 def safe_divide(a: Scalar, b: Scalar) -> Scalar:
-    """a / b, and zero with zero derivatives where b is zero."""
+    """a / b for b >= 0; zero with zero derivatives where b is zero."""
     nonzero = b > 0
     return where(nonzero, known(a) / where(nonzero, b, 1.0), 0.0 if is_number(b) else b * 0)
 
 
 def divisor(x: Scalar) -> Scalar:
-    """x >= 0, and 1 (with zero derivatives) where it is too small to divide by; symbols as they are."""
+    """x for x >= 0, but 1 (with zero derivatives) where x is too small to divide by; symbols are returned unchanged."""
     if is_number(x):
         return known(x) if x >= 4 * sys.float_info.min else Known(1.0)
     if isinstance(x, (jax.Array, np.ndarray, np.generic)):

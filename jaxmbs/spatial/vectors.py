@@ -141,7 +141,7 @@ def skew(v: Vector3) -> Matrix3:
 
 @components
 class Symmetric3:
-    """A symmetric 3x3 matrix: diagonal, then the three products."""
+    """A symmetric 3x3 matrix: the diagonal entries, then the three off-diagonal ones."""
 
     xx: Scalar
     yy: Scalar
@@ -188,7 +188,7 @@ def _product(a: Matrix3, b: Matrix3) -> Matrix3:
 
 @kernel
 def _congruence(R: Matrix3, S: Symmetric3) -> Symmetric3:
-    """R S Rᵀ, of which only the six distinct entries are computed."""
+    """R S Rᵀ; only its six distinct entries are computed."""
     a, b, c = R.rows()
     ya, yb, yc = S @ a, S @ b, S @ c
     return Symmetric3(a @ ya, b @ yb, c @ yc, a @ yb, a @ yc, b @ yc)

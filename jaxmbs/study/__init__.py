@@ -1,9 +1,9 @@
 """Monte Carlo studies: samples are pure functions of the study and their index.
 
-A study file is TOML; examples/stage_separation.toml shows every part of one. Units are SI and radians, unless a table
+A study file is TOML; examples/stage_separation.toml has every part. Units are SI and radians, unless a table
 has a `unit`. A wrong key, name, number or unit is an error that names its path and the remedy, before anything runs.
 
-    criteria = ["clearance > 0.02 m"]   before the first [table], as `modules`
+    criteria = ["clearance > 0.02 m"]   before the first [table], like `modules`
     [mechanism]                         and [[mechanism.bodies]], .joints, .loops, .forces, .constraints
     [initial.JOINT]                     state at t = 0
     [dispersions."TARGET"]              TARGET: a parameter ("stage.mass", "pusher_1.delay", "gravity", ...) or

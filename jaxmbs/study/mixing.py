@@ -1,4 +1,4 @@
-"""Mixing of bits: for checksums of samples, and for the permutations of designs."""
+"""Mixing of bits: for checksums of samples, and for the permutations of sampling plans."""
 
 from __future__ import annotations
 

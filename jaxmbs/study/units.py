@@ -62,7 +62,7 @@ def unit(name: str, quantity: str | None = None) -> Unit:
 
 
 def quantity(unit: str) -> str | None:
-    """The quantity that a number declared in this SI unit measures; None if it depends on the joint ("N m/rad or N/m")."""
+    """The quantity that a number with this SI unit measures; None if it depends on the joint ("N m/rad or N/m")."""
     return UNITS[unit].quantity if unit in UNITS else None
 
 
@@ -72,8 +72,8 @@ def si(quantity: str) -> Unit:
 
 
 def units_of(study: Study) -> dict[str, Unit]:
-    """Unit of every column of a history. An output has the unit in which reports show it if its history measures the
-    same quantity, otherwise the SI unit."""
+    """Unit of every column of a history. The history of an output has the unit in which reports show the output if both
+    measure the same quantity, otherwise the SI unit."""
     found = {"t": si("time")}
     for joint in study.model.joint_names:
         own = study.joints[joint]

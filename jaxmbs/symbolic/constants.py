@@ -12,7 +12,7 @@ Coefficient = Any  # int, Fraction or Constant
 
 
 def exact(x: float | int | Fraction) -> Number:
-    """A number as an exact rational, whole ones as int."""
+    """A number as an exact rational: an int if it is whole, else a Fraction."""
     if type(x) is int:
         return x
     x = Fraction(x)
@@ -29,10 +29,10 @@ def quotient(a: Number, b: Number) -> Number:
 
 
 class Constant:
-    """Sum of rational multiples of products of parameters, at least one of them with a parameter in it.
+    """Sum of rational multiples of products of parameters, at least one of which contains a parameter.
 
-    terms: {sorted indices of parameters, with repetition: rational}. Immutable. Sums and products that turn out to be
-    plain numbers are returned as such.
+    terms: {sorted indices of parameters, with repetition: rational}. Immutable. A sum or product that has no parameters
+    left is returned as a plain number.
     """
 
     __slots__ = ("_hash", "_primitive", "terms")
@@ -85,7 +85,7 @@ class Constant:
     __rmul__ = __mul__
 
     def primitive(self) -> tuple[Number, Constant]:
-        """(rational r, constant c) with self = r c; c has coprime whole coefficients, the first of them positive."""
+        """(rational r, constant c) with self = r c; c has coprime integer coefficients, the first of them positive."""
         if self._primitive is None:
             values = [Fraction(v) for v in self.terms.values()]
             top, bottom = gcd(*(v.numerator for v in values)), lcm(*(v.denominator for v in values))
@@ -100,11 +100,11 @@ class Constant:
         return self._primitive
 
     def scale(self, parameters: Sequence[float]) -> float:
-        """The value without cancellation: all terms taken positive."""
+        """The value without cancellation: the sum of the absolute values of all terms."""
         return Constant({key: abs(c) for key, c in self.terms.items()}).value([abs(p) for p in parameters])
 
     def value(self, parameters: Sequence[float]) -> float:
-        """The number, given those of the parameters."""
+        """The value for the given values of the parameters."""
         out = 0.0
         for key, coefficient in self.terms.items():
             term = float(coefficient)

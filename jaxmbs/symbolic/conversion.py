@@ -1,4 +1,4 @@
-"""Rewrites sines and cosines of angles that no two bodies make with one another as products of those that do occur."""
+"""Rewrites sines and cosines of angles that do not occur between two bodies as products of those of angles that do."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ Terms = list[tuple[list[int], Any]]  # [(atoms, coefficient)]
 
 
 class Conversion:
-    """Writes cos(a+b) as cos a cos b - sin a sin b, 2 cos a cos b - cos(a-b) or cos(a-b) - 2 sin a sin b, and the sine
-    likewise: whichever leaves fewer terms in the given sums. basic: the angles that occur."""
+    """Writes cos(a+b) as cos a cos b - sin a sin b, 2 cos a cos b - cos(a-b) or cos(a-b) - 2 sin a sin b, whichever
+    leaves the fewest terms in the given sums, and the sine likewise. basic: the angles that occur between two
+    bodies."""
 
     def __init__(self, workspace: Workspace, basic: set[Angle], sums: Iterable[Terms]):
         self.w, self.basic = workspace, basic

@@ -1,7 +1,7 @@
 """Rewrites sums as another sum plus the missing terms.
 
-H_11 = H_21 + I_c2 + constant, for example, is found by comparing sums with all their parts expanded, then covering the
-missing terms with sums that exist. Constants cost nothing: if a difference needs new ones, they are added.
+H_11 = H_21 + I_c2 + constant, for example, is found by comparing sums with all their parts expanded and then covering
+the missing terms with other existing sums. Constants cost nothing: if a difference needs new constants, they are added.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from jaxmbs.symbolic.constants import Constant, Number, quotient
 from jaxmbs.symbolic.factoring import Cube, Polynomial, operations
 from jaxmbs.symbolic.formulas import Formulas
 
-LONGEST = 60  # most terms of a sum that is compared
+LONGEST = 60  # largest number of terms of a sum that is compared
 # (largest number of all terms, how many candidates for the first, second, ... part are followed up)
 WIDTHS = ((130, (12, 4, 3, 2, 1)), (300, (4, 2, 1, 1)), (450, (2, 1)))
 Linear = dict[Cube, Any]  # literals that are not constants -> coefficient
@@ -90,7 +90,7 @@ class _Search:
         return out
 
     def _covered(self, rest: Linear, near: list[int], widths: tuple[int, ...]) -> tuple[int, dict[int, Number], Linear]:
-        """(price, parts, remaining terms) of the cheapest way found to write the terms `rest` with sums that exist."""
+        """(price, parts, remaining terms) of the cheapest way found to write the terms `rest` with existing sums."""
         best = (sum(_price(key, c) for key, c in rest.items()) - 1, {}, rest)
         choices = []
         for j in near:

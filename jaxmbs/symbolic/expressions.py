@@ -9,7 +9,7 @@ from jaxmbs.symbolic.statements import Sum
 
 
 def sympy_module() -> Any:
-    """SymPy, or an ImportError that says how to get it."""
+    """The module SymPy. Raises ImportError, with the command that installs it, if it is missing."""
     try:
         import sympy
     except ImportError as error:
@@ -18,7 +18,7 @@ def sympy_module() -> Any:
 
 
 def expressions(names: Names) -> list[tuple[Any, Any]]:
-    """(Symbol, expression) of every formula, in order; inputs are q_1, v_1, ..., t, constants k_1, ...."""
+    """(Symbol, expression) of every formula, in order; inputs are named q_1, v_1, ..., t, and constants k_1, ...."""
     sympy = sympy_module()
     listing = names.listing
     w = names.formulas.workspace

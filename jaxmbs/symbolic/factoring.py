@@ -1,9 +1,9 @@
 """Reduces the operations of a set of sums of products by common parts and common factors, found greedily.
 
-A polynomial is {cube: coefficient}; a cube is a sorted tuple of literals with repetition; negative literals are constants,
-of which a cube has at most one. The divisor that saves most operations is taken out again and again: a sum of two cubes
-(which is both common subexpression and common factor) or a product of two literals, as in the fast-extract algorithm of
-logic synthesis (Rajski and Vasudevamurthy).
+A polynomial is {cube: coefficient}; a cube is a sorted tuple of literals with repetition; negative literals are
+constants, and a cube has at most one of them. The divisor that saves the most operations is extracted repeatedly: a sum
+of two cubes (which is both common subexpression and common factor) or a product of two literals, as in the fast-extract
+algorithm of logic synthesis (Rajski and Vasudevamurthy).
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def split(a: Cube, b: Cube) -> tuple[Cube, Cube, Cube]:
 
 
 class Extraction:
-    """Takes divisors out of polynomials, {literal: polynomial}, to which the divisors are added as new polynomials."""
+    """Extracts divisors from polynomials {literal: polynomial} and adds the divisors to them as new polynomials."""
 
     def __init__(self, polynomials: dict[int, Polynomial], new_literal: Callable[[], int], seed: int = 0):
         self.polynomials = {k: dict(p) for k, p in polynomials.items()}

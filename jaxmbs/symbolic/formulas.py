@@ -14,11 +14,11 @@ ROUNDING = 1e-14  # rounding error of a sum that cancels, relative to its terms
 
 @dataclass
 class Formulas:
-    """Formulas over literals. literals[i] says what literal i is: ("atom", index in the workspace), ("temp", number),
-    ("output", index) or, where i is negative, ("constant", Constant).
+    """Formulas over literals. literals[i] states what literal i is: ("atom", index in the workspace), ("temp", number),
+    ("output", index) or, for negative i, ("constant", Constant).
 
     sums: {literal: polynomial}; opaque: {literal: Definition} whose operands are ("number", x) or ("literal", sign, i);
-    outputs: {index: literal}; numeric: the constants are numbers.
+    outputs: {index: literal}; numeric: whether the constants are numbers.
     """
 
     workspace: Workspace
@@ -46,8 +46,8 @@ class Formulas:
     def constant(self, c: Any) -> tuple[Number, int | None]:
         """(rational, literal of a constant or None) of a coefficient.
 
-        If constants are numbers, one that is 0 to rounding or exactly +-1 becomes that number, and those that are equal up
-        to sign share a literal.
+        If constants are numbers, a constant that is 0 to rounding or exactly +-1 becomes that number, and constants
+        that are equal up to sign share a literal.
         """
         if not isinstance(c, Constant):
             return c, None
@@ -73,7 +73,7 @@ class Formulas:
         return set()
 
     def uses(self) -> dict[int, set[int]]:
-        """For every literal, those whose formulas contain it."""
+        """For every literal, the literals whose formulas contain it."""
         out: dict[int, set[int]] = {}
         for k in (*self.sums, *self.opaque):
             for x in self.needs(k):
@@ -81,7 +81,7 @@ class Formulas:
         return out
 
     def prune(self) -> None:
-        """Remove what no output needs."""
+        """Remove the formulas that no output needs."""
         reached, stack = set(), list(self.outputs.values())
         while stack:
             k = stack.pop()
@@ -92,7 +92,7 @@ class Formulas:
         self.opaque = {k: d for k, d in self.opaque.items() if k in reached}
 
     def polynomial(self, terms: dict[tuple[int, ...], Any]) -> Polynomial:
-        """Cubes from {atoms of the workspace: coefficient}."""
+        """The polynomial of terms {atoms of the workspace: coefficient}."""
         out: Polynomial = {}
         for atoms, c in terms.items():
             r, constant = self.constant(c)
@@ -102,8 +102,8 @@ class Formulas:
         return out
 
     def price(self, sums: dict[int, Polynomial]) -> int:
-        """Number of operations; the sine or cosine of a sum of angles counts as the three that the addition theorem would
-        take."""
+        """Number of operations; the sine or cosine of a sum of angles counts as three, those of the addition
+        theorem."""
         literals = {x for p in sums.values() for cube in p for x in cube}
         contents = (self.workspace.atoms[c] for kind, c in map(self.literals.__getitem__, literals) if kind == "atom")
         return cost(sums) + 3 * sum(isinstance(c, Trig) and len(c.angle) > 1 for c in contents)

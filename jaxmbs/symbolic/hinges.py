@@ -1,4 +1,4 @@
-"""Angles that add up: those of hinges with parallel axes that follow one another in the tree."""
+"""Angles that add up: the angles of hinges with parallel axes that follow one another in the tree."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ Sum = tuple[tuple[int, int], ...]  # ((index in q, +1 or -1), ...)
 
 @dataclass(frozen=True)
 class Angles:
-    """groups: the group of every coordinate that is an angle, by its index in q; sums: integer combinations of angles of one
-    group that two bodies make with one another."""
+    """groups: {index in q of an angle: its group of parallel hinges}; sums: the integer combinations of angles of one
+    group that occur between two bodies."""
 
     groups: dict[int, int]
     sums: set[Sum]
@@ -24,7 +24,7 @@ class Angles:
 def angles_of(model: Model) -> Angles:
     """The angles of the hinges of a model; quaternions have none."""
     values, s = model.values(), model.structure
-    # For each link that turns relative to its base about a fixed axis, this axis in axes of the body.
+    # For each link that rotates relative to its base about a fixed axis, this axis in the axes of the body.
     axes: list[np.ndarray | None] = []
     turned: list[tuple[int, dict[int, int]]] = []  # group, angle from the group's root to the link
     found = Angles({}, set())
@@ -47,7 +47,7 @@ def angles_of(model: Model) -> Angles:
             if abs(abs(cosine) - 1) < PARALLEL:
                 group, angle = turned[base]
                 here = (group, angle | {k: 1 if cosine > 0 else -1})
-                outward = own if cosine > 0 else -own  # all angles of a group count about one direction
+                outward = own if cosine > 0 else -own  # all angles of a group are positive about the same direction
             else:
                 here = (k, {k: 1})
             axis = rotation(f"{link.name}.child_pose.rotation") @ outward

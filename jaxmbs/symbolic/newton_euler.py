@@ -1,7 +1,7 @@
-"""Inverse dynamics with the accelerations of the poles themselves, for writing out.
+"""Inverse dynamics by the accelerations of the poles, for formulas that are written out.
 
-The same forces as `dynamics.rnea`, whose spatial accelerations need the velocities of the poles too; here
-U = [alpha]x + [omega]x[omega]x serves the acceleration of every point and the moments alike, which takes fewer
+The forces are the same as those of `dynamics.rnea`, whose spatial accelerations also need the velocities of the poles.
+Here U = [alpha]x + [omega]x[omega]x gives the accelerations of all points as well as the torques, which takes fewer
 operations by hand [Y 3.170-3.172 with r" in place of the spatial acceleration].
 """
 
@@ -21,7 +21,7 @@ from jaxmbs.spatial.scalar import Scalar
 
 @components
 class Carried:
-    """Of a link, in its own axes: angular velocity and acceleration, acceleration of the pole."""
+    """Motion of a link, in its own axes: angular velocity, angular acceleration, and acceleration of the pole."""
 
     omega: Vector3
     alpha: Vector3
@@ -54,7 +54,7 @@ def _moved(state: State, joint: Joint, base: Carried, m: LinkMotion, q: Any, v: 
 
 
 def wrench(inertia: RigidInertia, c: Carried) -> Force:
-    """Rate of the momentum about the pole."""
+    """Rate of change of the momentum of a link, as a wrench about its pole."""
     U, I, h, alpha, (x, y, z) = spreading(c.omega, c.alpha), inertia.inertia, inertia.moment, c.alpha, c.omega
     moment = Vector3(
         _dot((I.xx, I.zz - I.yy, -I.xy, I.xz, I.yz),
@@ -75,7 +75,7 @@ def _dot(a: tuple[Scalar, ...], b: tuple[Scalar, ...]) -> Scalar:
 
 
 def inverse_dynamics(state: State, a: Any) -> list[Scalar]:
-    """tau = A a + bias; a None: the bias alone."""
+    """tau (nv,) = A a + bias; only the bias if a is None."""
     tree, s = state.tree, state.tree.structure
     q, v, rates = tree.split(state.q, s.q_slices), tree.split(state.v, s.v_slices), tree.split(a, s.v_slices)
     root = Carried(ZERO3, ZERO3, -tree.values["gravity"])

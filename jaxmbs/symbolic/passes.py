@@ -1,4 +1,4 @@
-"""The passes that lead from a trace to formulas with few operations."""
+"""The passes that transform a trace into formulas with few operations."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def flatten(trace: Trace, largest: int) -> Formulas:
         formulas.outputs[index] = formulas.literal("output", index)
         sums[formulas.outputs[index]] = w.lift(x)
     needed = {atom for x in sums.values() for atom in _atoms(x)}
-    for atom in reversed(range(len(w.atoms))):  # what a definition needs has a lower number
+    for atom in reversed(range(len(w.atoms))):  # a definition needs only atoms with lower numbers
         if atom in needed and isinstance(w.atoms[atom], Definition):
             needed.update(_operand_atoms(w.atoms[atom]))
     for atom in sorted(needed):
@@ -68,7 +68,7 @@ def _with_literals(formulas: Formulas, d: Definition) -> Definition:
 
 
 def factored(formulas: Formulas, seed: int = 0) -> dict[int, Polynomial]:
-    """The sums after one pass of factoring; the formulas stay as they are."""
+    """The sums after one pass of factoring; the formulas are not changed."""
     return Extraction(formulas.sums, formulas.temp, seed).run()
 
 

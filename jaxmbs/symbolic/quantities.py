@@ -1,8 +1,9 @@
-"""The scalar that writes formulas down: a polynomial in the quantities of the motion.
+"""The scalar that records formulas: a polynomial in the quantities of the motion.
 
 Running an algorithm of `jaxmbs.dynamics` on these scalars records its formulas. The coefficients are constants of the
-model (`Constant`), so whatever depends on parameters alone is gathered. Sines and cosines of parallel hinges combine by
-the addition theorems, which makes sums canonical: what is equal is recognised, what cancels vanishes.
+model (`Constant`), so everything that depends only on parameters is gathered in them. Sines and cosines of parallel
+hinges combine by the addition theorems, which makes sums canonical: equal terms are recognised, and terms that cancel
+vanish.
 """
 
 from __future__ import annotations
@@ -16,18 +17,18 @@ from jaxmbs.spatial.known import ZERO, Known, bare
 from jaxmbs.symbolic.constants import Coefficient, Constant, Number, exact, parameter
 
 Monomial = tuple[tuple[int, ...], tuple[int, ...]]  # trigonometric atoms, one per group of hinges; other atoms, sorted
-Angle = tuple[tuple[int, int], ...]  # ((atom of a coordinate, whole multiple), ...), sorted, the first one positive
+Angle = tuple[tuple[int, int], ...]  # ((atom of a coordinate, integer multiple), ...), sorted, the first one positive
 
 ONE: Monomial = ((), ())
 
 
 class Overgrown(Exception):
-    """The formulas of this way of writing grow beyond use."""
+    """Raised when formulas become too long to be useful."""
 
 
 @dataclass(frozen=True)
 class Trig:
-    """sin or cos of a whole-numbered combination of angles."""
+    """sin or cos of an integer combination of angles."""
 
     function: str
     angle: Angle
@@ -35,7 +36,7 @@ class Trig:
 
 @dataclass
 class Definition:
-    """What a named intermediate stands for.
+    """The formula of a named intermediate result.
 
     kind "sum": content is a Quantity; "reciprocal", "sqrt", "tanh", "sin", "cos": an operand; "select": (relation, left,
     right, value if it holds, value otherwise), operands. An operand is an atom or a number.
@@ -50,8 +51,8 @@ class Workspace:
     """Everything that is named while an algorithm runs.
 
     limit: largest number of products into which a product of two sums is multiplied out; beyond it the sums are named;
-    longest: the same where one of them is a constant; keep_sums: sums of inputs (rates of parallel hinges) are named
-    whenever they are multiplied; budget: products that may be formed before the run is given up with Overgrown.
+    longest: the same if one of the sums is a constant; keep_sums: whether sums of inputs (rates of parallel hinges) are
+    named whenever they are multiplied; budget: number of products that may be formed before Overgrown is raised.
     """
 
     limit: int
@@ -98,7 +99,7 @@ class Workspace:
         return Quantity(self, {ONE: value} if value else {})
 
     def settled(self, terms: dict[Monomial, Coefficient]) -> Any:
-        """The quantity with these terms; a known number where nothing else is left."""
+        """The quantity with these terms, or a known number if nothing else is left."""
         if not terms:
             return ZERO
         if len(terms) == 1 and ONE in terms and not isinstance(terms[ONE], Constant):
@@ -117,7 +118,7 @@ class Workspace:
         return sign, self.atom(Definition("sum", x), ("sum", frozenset(x.terms.items())))
 
     def kept(self, x: Quantity) -> Quantity:
-        """x, under a name if it is a sum of inputs."""
+        """x, or a named atom in its place if it is a sum of inputs."""
         plain = all(not trigs and len(rest) == 1 and isinstance(self.atoms[rest[0]], tuple) for trigs, rest in x.terms)
         if len(x.terms) < 2 or not plain:
             return x
@@ -131,7 +132,7 @@ class Workspace:
         return Quantity(self, {((), (atom,)): sign})
 
     def function(self, name: str, x: Quantity) -> Quantity:
-        """1/x, sqrt, tanh, sin or cos of a quantity as an atom of its own; of a constant as a new parameter."""
+        """1/x, sqrt, tanh, sin or cos of a quantity as a new atom, or of a constant as a new parameter."""
         if set(x.terms) == {ONE}:
             c = x.terms[ONE]
             return self.parameter((name, c), _VALUE[name](_constant_value(c, self.values)))
@@ -149,7 +150,8 @@ class Workspace:
         return ("atom", *self.named(x))
 
     def angle_function(self, function: str, x: Quantity) -> Any:
-        """sin or cos: of whole-numbered combinations of angles of one group as such, else of a named quantity."""
+        """sin or cos of x: a `Trig` if x is an integer combination of angles of one group, else a function of a named
+        x."""
         angle = {}
         for (trigs, rest), c in x.terms.items():
             if trigs or len(rest) != 1 or rest[0] not in self.groups or not isinstance(c, int):

@@ -1,9 +1,10 @@
-"""Inertial parameters that only act together, gathered: augmented bodies.
+"""Gathers inertial parameters that act only together: augmented bodies.
 
-What does not notice the motion of a joint moves to the carrying link, from the tips to the base, as [T (1)] moves the
-masses of subsystems to their poles: of a turning link the part spread along the hinge axis (mass, moment along the axis,
-one moment of inertia across it), of a sliding link its inertia about the joint. Fewer constants remain in the formulas;
-generalized forces, mass matrix and kinetic energy stay what they are (the reactions in the joints do not).
+The part of a link's inertia that the motion of its joint does not affect is moved to the carrying link, from the tips
+to the base, as [T (1)] moves the masses of subsystems to their poles. For a rotating link, this part is distributed
+along the hinge axis: the mass, the first moment along the axis, and one moment of inertia across it. For a sliding
+link, it is the inertia about the joint. Fewer constants remain in the formulas. The generalized forces, the mass matrix
+and the kinetic energy do not change; the reactions in the joints do.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from jaxmbs.spatial.scalar import Scalar, is_number
 
 
 def regrouped(structure: Structure, links: list[Link]) -> list[Link]:
-    """The links with inertias moved inwards as far as the joints allow."""
+    """The links with inertias moved towards the base as far as the joints allow."""
     inertia = [link.inertia for link in links]
     for i in reversed(range(len(links))):
         own = inertia[i]
@@ -32,7 +33,7 @@ def regrouped(structure: Structure, links: list[Link]) -> list[Link]:
 
 
 def _unmoved_part(joint: Joint, link: Link, own: RigidInertia) -> RigidInertia | None:
-    """The part of a link's inertia that acts alike on both sides of its joint."""
+    """The part of a link's inertia that has the same effect on either side of its joint, or None."""
     if joint.rigid:
         return own
     if joint.keeps_orientation:

@@ -1,4 +1,4 @@
-"""The final formulas: ordered and named, with what is used once inlined, and their operations counted."""
+"""The final formulas: ordered, named and counted in operations; formulas that are used only once are inlined."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from jaxmbs.symbolic.constants import Number
 from jaxmbs.symbolic.formulas import Formulas
 from jaxmbs.symbolic.quantities import Angle, Trig
 
-LONGEST_INLINE = 3  # most terms of a sum that is used once and written in brackets there
+LONGEST_INLINE = 3  # largest number of terms of a sum that is written in brackets where it is used, if used only once
 
 
 @dataclass(frozen=True)
@@ -37,10 +37,11 @@ class Statement:
 
 @dataclass(frozen=True)
 class Operations:
-    """What one evaluation of the formulas costs; constants are computed beforehand and not counted.
+    """Number of operations of one evaluation of the formulas; constants are computed beforehand and not counted.
 
-    additions, multiplications, divisions; trigonometric: sines and cosines; angle_sums: additions of angles under them,
-    not among the additions; functions: square roots, hyperbolic tangents and choices between two values.
+    additions, multiplications, divisions; trigonometric: sines and cosines; angle_sums: additions of angles in their
+    arguments, which additions does not include; functions: square roots, hyperbolic tangents and choices between two
+    values.
 
     >>> print(mbs.textbook.Operations(additions=3, multiplications=4), mbs.textbook.Operations(3, 4).total)
     3 additions, 4 multiplications 7

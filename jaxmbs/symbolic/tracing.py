@@ -1,4 +1,4 @@
-"""Runs the algorithms of `jaxmbs.dynamics` on quantities, which write down what is computed."""
+"""Runs the algorithms of `jaxmbs.dynamics` on quantities, which record the computation as formulas."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from jaxmbs.symbolic.hinges import angles_of
 from jaxmbs.symbolic.quantities import Angle, Workspace
 from jaxmbs.symbolic.regroup import regrouped
 
-ROUNDING = 1e-15  # a direction's component this close to 0 or +-1 is meant to be that
+ROUNDING = 1e-15  # a component of a direction this close to 0 or +-1 counts as 0 or +-1
 
 
 @dataclass(frozen=True)
 class Way:
-    """One way of writing something out: the algorithm, and the settings of the workspace it runs in."""
+    """One way of writing out a function: the algorithm, and the settings of the workspace in which it runs."""
 
     algorithm: str
     limit: int
@@ -36,8 +36,8 @@ class Way:
 
 @dataclass(frozen=True)
 class Trace:
-    """What one run wrote down. outputs: {index: scalar} of an array of that shape; angles: those that two bodies make
-    with one another about parallel hinges."""
+    """Formulas recorded by one run. outputs: {index: scalar} of an array of this `shape`; angles: combinations of
+    angles of parallel hinges that occur between two bodies; numeric: as in `trace`."""
 
     workspace: Workspace
     outputs: dict[tuple[int, ...], Scalar]
@@ -47,7 +47,8 @@ class Trace:
 
 
 def trace(model: Model, what: str, way: Way, numeric: bool, budget: int) -> Trace:
-    """Run one algorithm. numeric: parameters with equal values are one constant; budget: of the workspace."""
+    """Run one algorithm. numeric: whether parameters with equal values become one constant; budget: of the
+    workspace."""
     w = Workspace(way.limit, way.longest, way.keep_sums, budget)
     q = [w.input(("q", k)) for k in range(model.nq)]
     vectors = {name: [w.input((name, k)) for k in range(model.nv)] for name in INPUTS[what][1:]}
@@ -68,7 +69,8 @@ def _normal(items: list[tuple[int, int]]) -> Angle:
 
 
 def _with_quantities(model: Model, w: Workspace, numeric: bool) -> Model:
-    """The model with quantities in place of its numbers; what is 0 or +-1 but for rounding becomes structure."""
+    """The model with quantities in place of its numbers. Components of directions and rotations that are 0 or +-1 but
+    for rounding, and if `numeric` all numbers that are exactly 0 or +-1, become structural numbers."""
     values = model.values()
     parameters, numbers = [], []
     for p in model.structure.parameters:
@@ -82,7 +84,7 @@ def _with_quantities(model: Model, w: Workspace, numeric: bool) -> Model:
                 pattern.append(whole)
                 continue
             pattern.append(None)
-            if numeric:  # equal values are one constant
+            if numeric:  # equal values become one constant
                 x = w.parameter(("value", abs(c)), abs(c))
                 numbers.append(x if c > 0 else -x)
             else:

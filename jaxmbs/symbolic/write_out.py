@@ -21,12 +21,12 @@ from jaxmbs.symbolic.tracing import ALGORITHMS, INPUTS, Trace, Way, trace
 from jaxmbs.symbolic.written import WrittenOut
 
 EVERYTHING = 1000
-# limits for multiplying out two sums, and a sum with a constant: multiplied out, sums gather constants (parallel axes), but
-# for arbitrary placements they are better left as they are
+# `limit` and `longest` of a way: sums that are multiplied out gather constants if axes are parallel, but for arbitrary
+# placements it is better not to multiply them out
 LIMITS = ((1, 2), (1, EVERYTHING), (2, EVERYTHING), (4, EVERYTHING), (EVERYTHING, EVERYTHING))
-BUDGET = 1_000_000  # most products that the first way may form
-# a way is given up when it forms this many times more products, or gets this many times more terms, than the smallest one so
-# far; those that turned out best in the end stayed below 10 and 1.7
+BUDGET = 1_000_000  # largest number of products that the first way may form
+# a way is abandoned when it forms this many times more products, or has this many times more terms, than the smallest
+# way so far; the ways that proved best stayed below 10 and 1.7
 DEARER, LONGER = 16, 2
 POLISHED = 3  # number of the best ways, which are factored thoroughly
 AGREEMENT = 1e-9  # relative difference allowed between the formulas and the function
@@ -35,10 +35,10 @@ AGREEMENT = 1e-9  # relative difference allowed between the formulas and the fun
 def write_out(model: Model, what: str, *, constants: str = "symbols", method: str | None = None) -> WrittenOut:
     """Formulas of one function of the model, with few operations, as LaTeX, Python and C [T 1-4].
 
-    what: "mass_matrix", "bias_forces", "inverse_dynamics", "forward_dynamics" or "kinetic_energy", like the functions of
-    those names. The algorithms run on symbols; whatever depends on parameters alone is gathered in named constants,
-    which are not counted; hinges with parallel axes give sines and cosines of sums of angles; common parts and common
-    factors are named. Several ways of writing are tried and the one with the fewest operations is returned.
+    what: "mass_matrix", "bias_forces", "inverse_dynamics", "forward_dynamics" or "kinetic_energy", like the functions
+    of those names. The algorithms run on symbols; everything that depends only on parameters is gathered in named
+    constants, which are not counted; hinges with parallel axes give sines and cosines of sums of angles; common parts
+    and common factors are named. Several ways of writing are tried, and the one with the fewest operations is returned.
 
     constants: "symbols" for formulas that hold for any values of the parameters that are not structurally 0 or +-1 (the
     constants are computed from the parameters by generated code), or "numbers" for formulas that also exploit which values
@@ -47,7 +47,7 @@ def write_out(model: Model, what: str, *, constants: str = "symbols", method: st
 
     Returns a WrittenOut with .latex(), .python(), .c(), .function(), .formulas (SymPy) and .operations. Every result
     has been evaluated at a random state and compared with the function itself. Locks and switches are not written out:
-    the formulas are those of the model with every joint free and every element on.
+    the formulas are those of the model without locks and with every element switched on.
 
     Raises ModelError for General joints and External forces (functions, which have no formula here), for traced or
     batched numbers, for forward dynamics with constraints, for a model without a degree of freedom, and for an unknown
@@ -69,7 +69,7 @@ def write_out(model: Model, what: str, *, constants: str = "symbols", method: st
     if reason and method == "telegin":
         raise ModelError(f"write_out: method 'telegin' cannot serve model {model.name!r}: {reason}; use 'crba'")
     numeric = constants == "numbers"
-    # algorithms that never give the fewest operations, or do not apply
+    # algorithms that never give the fewest operations, or that do not apply
     left_out = {"rnea"} | ({"telegin"} if reason else set())
     found = _cheapest(model, what, _ways([method] if method else [a for a in algorithms if a not in left_out]), numeric)
     inputs = [(name, model.nq if name == "q" else model.nv) for name in INPUTS[what]]

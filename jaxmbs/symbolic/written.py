@@ -1,4 +1,4 @@
-"""What `write_out` returns."""
+"""The result of `write_out`."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from jaxmbs.symbolic.statements import Operations
 class WrittenOut:
     """Formulas of one function of a model, ready to print.
 
-    what: the function; model: its name; inputs: the arguments (name, length), where "t" is a single number; shape: that of
-    the result; method: the algorithm that wrote the formulas; numeric: whether the constants are numbers of the model, not
-    computed from its parameters.
+    what: the function; model: name of the model; inputs: the arguments (name, length), where "t" is a single number;
+    shape: of the result; method: the algorithm from which the formulas come; numeric: whether the constants are numbers
+    of the model, not computed from its parameters.
 
     >>> formulas = mbs.textbook.write_out(mbs.library.double_pendulum().build(), "mass_matrix", constants="numbers")
     >>> formulas.function()([0.5, 0.3])[1][1]
@@ -103,7 +103,7 @@ class WrittenOut:
         return "[" + ", ".join(rows) + "]"
 
     def function(self, module: str = "math") -> Callable[..., Any]:
-        """The function of `python`, ready to call; module: "math" or "numpy", as there."""
+        """The function whose source `python` returns, ready to call; module: "math" or "numpy", as for `python`."""
         space: dict[str, Any] = {}
         exec(compile(self.python(module), f"<{self.what}>", "exec"), space)
         return space[self.what]
@@ -156,7 +156,8 @@ class WrittenOut:
     # mathematics
 
     def latex(self) -> str:
-        """The formulas as LaTeX: an align* of the evaluation and, if there are any constants, another of these."""
+        """The formulas as LaTeX: an align* of the evaluation and, if there are any constants, another align* of
+        them."""
         n, tex = self._names, Latex(self._names)
         lines = [rf"{n.tex[x]} &= {tex.trig(t)}" for x, t in n.listing.trig]
         lines += [rf"{n.tex[s.literal]} &= {tex.formula(s)}" for s in n.listing.statements]

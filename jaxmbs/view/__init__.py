@@ -1,4 +1,4 @@
-"""Pictures of a mechanism."""
+"""Pictures and animations of mechanisms, and notebook displays."""
 
 from jaxmbs.view.animate import animate as animate
 from jaxmbs.view.draw import draw as draw

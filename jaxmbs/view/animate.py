@@ -1,4 +1,4 @@
-"""Motions in one file: a page that plays in any browser without a network, glTF, or a film."""
+"""Animations as one file: a page that plays in any browser without a network, glTF, or a film."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from jaxmbs.simulate import Solution
 
 FILMS = (".gif", ".mp4")
-PLOTS = 6  # coordinates that are plotted by default
+PLOTS = 6  # number of coordinates that are plotted by default
 TINTS = ("", "#e45756", "#f2b134", "#54a24b", "#b279a2", "#72b7b2")  # samples after the first have one colour each
 
 
@@ -40,14 +40,16 @@ def animate(
 ) -> Path:
     """Write a motion as an animation; returns the path of the file.
 
-    path: NAME.html, a self-contained page that plays in any browser without a network (play, scrub, speed, camera, events on
-    the timeline, synchronous plots); NAME.glb, binary glTF for other viewers; NAME.gif or, with ffmpeg, NAME.mp4, a film of
-    one sample in real time. solution: one instance, or {name: instance} for samples that are drawn over one another, the
-    first in the bodies' colours; model: the model of all samples, or {name: model}. plots: {"label [unit]": (rows,), or
-    {name: (rows,)}}, None for the first coordinates; frames: the largest number of rows that are used.
+    path: NAME.html, a self-contained page that plays in any browser without a network (play, scrub, speed, camera,
+    events on the timeline, synchronous plots); NAME.glb, binary glTF for other viewers; NAME.gif or, with ffmpeg,
+    NAME.mp4, a film of one sample in real time. solution: one instance, or {name: instance} for samples that are drawn
+    over one another, the first in the bodies' colours; model: the model of all samples, or {name: model}. plots:
+    {"label [unit]": (rows,) or {name: (rows,)}}, None for the first six coordinates that have a unit; frames: the
+    largest number of rows that are used.
 
-    Bodies are drawn with their visuals (`Mechanism.add_visual`), those without as the ellipsoids of their inertia. Raises
-    ModelError for batches, other file names, and plots whose length is not that of the solution.
+    Bodies are drawn with their visuals (`Mechanism.add_visual`), bodies without visuals as the ellipsoids of their
+    inertia. Raises ModelError for batches, other file names, plots whose length is not that of the solution, and films
+    with several samples or plots.
 
     >>> model = mbs.library.double_pendulum().build()
     >>> motion = mbs.simulate(model, [0.5, 0.0], [0.0, 0.0], t_end=1.0, dt=0.01)
@@ -108,7 +110,7 @@ def _glb(models: Mapping[str, Model], samples: Mapping[str, Any], plots: Any, fr
     return out.content()
 
 
-@jax.jit  # the samples of a study have the same structure, and share one program
+@jax.jit  # the samples of a study have the same structure, so that they share one program
 def _poses_at(model: Model, q: Any, t: Any) -> Pose:
     return jax.vmap(lambda q, t: body_poses(model, q, t=t))(q, t)
 
@@ -131,7 +133,7 @@ def _events(models: Mapping[str, Model], samples: Mapping[str, Any]) -> list[dic
 
 
 def _series(models: Any, samples: Any, rows: Any, plots: Any) -> dict[str, Any]:
-    """{times: {sample: values}, series: [{label, lines: {sample: values}}]} at the rows that are used."""
+    """{times: {sample: values}, series: [{label, lines: {sample: values}}]}, at the rows that are used."""
     first = next(iter(models.values()))
     if plots is None:
         shown = [(k, c) for k, c in enumerate(first.coordinates) if c.unit][:PLOTS]

@@ -18,10 +18,10 @@ LIGHT = np.array([0.35, -0.5, 0.8]) / np.linalg.norm([0.35, -0.5, 0.8])
 
 
 def draw(model: Model, q: Coordinates | None = None, axes: Axes3D | None = None, *, t: float = 0.0) -> Axes3D:
-    """Draw a mechanism at q (nq,) (None: the neutral one) at time t [s]; returns the axes (new ones if None).
+    """Draw a mechanism at q (nq,) (None: neutral configuration) and time t [s]; returns the axes (new ones if None).
 
-    Bodies are drawn with their visuals, those without as the ellipsoids of their inertia; joints as their axes. Needs
-    matplotlib (`pip install 'jaxmbs[study]'`). Raises ModelError for a wrong shape.
+    Bodies are drawn with their visuals, bodies without visuals as the ellipsoids of their inertia, joints as their
+    axes. Needs matplotlib (`pip install 'jaxmbs[study]'`). Raises ModelError for a wrong shape.
 
     >>> axes = mbs.draw(mbs.library.double_pendulum().build(), [0.5, 0.3])
     >>> axes.figure.savefig("pendulum.png")
@@ -58,7 +58,8 @@ def draw(model: Model, q: Coordinates | None = None, axes: Axes3D | None = None,
 
 
 def _grounds_cut(drawn: list[Drawn], shapes: list[np.ndarray]) -> list[np.ndarray]:
-    """The shapes; axis-aligned boxes of the world (grounds, walls) are cut off where the picture of the bodies ends."""
+    """The shapes, with the axis-aligned boxes of the world (grounds, walls) reduced to the surroundings of the
+    bodies."""
     bodies = [x for d, x in zip(drawn, shapes, strict=True) if d.body >= 0]
     if not bodies:
         return shapes

@@ -16,12 +16,12 @@ COLORS = {
     "I": "#2b6cb0", "C": "#2f855a", "R": "#c2513a", "Se": "#b7791f", "Sf": "#6b46c1", "MGY": "#94a3b5",
     "0": "#1d2b3a", "1": "#1d2b3a",
 }  # fmt: skip
-STEP, ROW, PORT = 2.4, 5.2, 1.5  # distances: between neighbours, between branches, from a node to its elements
+STEP, ROW, PORT = 2.4, 5.2, 1.5  # distances between neighbours, between branches, and from a node to its elements
 
 
 @dataclass(frozen=True)
 class _Flow:
-    """An arrow from one vertex to another, skipping transformers."""
+    """An arrow from one vertex to another, without the transformers between them; power [W]."""
 
     tail: str
     head: str
@@ -32,8 +32,8 @@ def energy_flow(graph: BondGraph, axes: Axes | None = None) -> Axes:
     """Draw the power [W] that flows between bodies, joints and elements; returns the axes (new ones if None).
 
     Arrows point in the direction of the energy flow, and their width grows with the power; transformers, which pass on all
-    power, are part of the arrows. Bodies and joints run from left to right, with the rates of a joint above it and the
-    elements of each node around it. Raises ModelError for a batch of states.
+    power, are part of the arrows. Bodies and joints are placed from left to right, with the rates of a joint above it
+    and the elements of each node around it. Raises ModelError for a batch of states.
     """
     from matplotlib.figure import Figure
 
@@ -102,7 +102,7 @@ def _places(graph: BondGraph, flows: list[_Flow]) -> dict[str, Point]:
 
 
 def _tree(graph: BondGraph, flows: list[_Flow]) -> dict[str, Point]:
-    """Positions of bodies, joints and rates: a column per joint, a row per branch."""
+    """Positions of bodies, joints and rates: one column per joint, one row per branch."""
     joint_of = {f.head: f.tail for f in flows if f.head.startswith("body:") and f.tail.startswith("joint:")}
     parent_of = {f.head: f.tail for f in flows if f.head.startswith("joint:") and f.tail.startswith("body:")}
     places: dict[str, Point] = {}

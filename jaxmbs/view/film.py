@@ -1,4 +1,4 @@
-"""Motions as films, whose frames are the still pictures of `draw`."""
+"""Films of motions, whose frames are the still pictures of `draw`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Motions as binary glTF (GLB), the format that viewers, Blender and browsers read.
 
-A mechanism has z up, glTF has y up: the root node rotates one to the other. Everything under it is in the mechanism's own
-axes, in metres and seconds.
+In a mechanism z points up, in glTF y points up: the root node rotates one to the other. Everything below that node is
+in the mechanism's own axes, in metres and seconds.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Builder:
         self.extras = dict(extras)
 
     def accessor(self, x: np.ndarray, kind: str, bounds: bool = False) -> int:
-        """Add an array and return its index; bounds: with its minimum and maximum, for where the format asks for them."""
+        """Add an array and return its index; bounds: whether to add its minimum and maximum."""
         data = np.ascontiguousarray(x, np.uint32 if x.dtype.kind in "iu" else np.float32)
         self.views.append({"buffer": 0, "byteOffset": len(self.binary), "byteLength": data.nbytes})
         self.binary += data.tobytes()
@@ -50,13 +50,13 @@ class Builder:
         return len(self.accessors) - 1
 
     def mesh(self, key: str, color: str, opacity: float) -> int:
-        """Index of the mesh of triangles `key` in a colour, which is added if it is new."""
+        """Index of the mesh of the triangles `key` in this colour; it is added if it is new."""
         if (key, color, opacity) in self.known:
             return self.known[key, color, opacity]
         if key not in self.known:
             vertices, faces = self.library[key]
-            points = vertices[faces].reshape(-1, 3)  # triangles share no corners: each has one normal at its corners
-            if key == "sphere":  # smooth: its corners are also its normals
+            points = vertices[faces].reshape(-1, 3)  # triangles share no vertices: each has one normal for its three
+            if key == "sphere":  # smooth: its vertices are also its normals
                 faceted = points
             else:
                 faceted = np.repeat(np.cross(points[1::3] - points[::3], points[2::3] - points[::3]), 3, axis=0)
@@ -95,7 +95,7 @@ class Builder:
         node = self.add(name, parent, translation=_floats(position[0]), rotation=_floats(turns[0]))
         for path, x, kind in (("translation", position, "VEC3"), ("rotation", turns, "VEC4")):
             if np.all(np.abs(x - x[0]) < 1e-12):
-                continue  # it stays where it is
+                continue  # it does not change
             self.samplers.append({"input": times, "output": self.accessor(x, kind), "interpolation": "LINEAR"})
             self.channels.append({"sampler": len(self.samplers) - 1, "target": {"node": node, "path": path}})
         return node

@@ -1,4 +1,4 @@
-"""What notebooks show: a model as its tree and the table of its joints, a solution as plots."""
+"""The display in notebooks: a model as its tree and a table of its joints, a solution as plots."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
     from jaxmbs.simulate import Solution
 
-LINES, POINTS, BAND = 8, 400, (0.05, 0.5, 0.95)  # most coordinates and times of a plot; quantiles over a batch
+LINES, POINTS, BAND = 8, 400, (0.05, 0.5, 0.95)  # most coordinates and times in a plot; quantiles over a batch
 
 
 def model_html(model: Model) -> str:
-    """What notebooks show for a model: counts, the drawn tree, bodies with their joints. Starts no backend."""
+    """The display of a model in notebooks: counts, the drawn tree, bodies with their joints. Starts no JAX backend."""
     s = model.structure
     head = f"{count(len(s.links), 'body', 'bodies')}, {count(model.nv, 'degree')} of freedom (nq = {model.nq})"
     others = (
@@ -47,7 +47,8 @@ def model_html(model: Model) -> str:
 
 
 def solution_html(solution: Solution) -> str:
-    """What notebooks show for a solution: its outcome, q, v and energy error over time; for a batch median and 5 to 95 %."""
+    """A solution as shown in notebooks: the outcome, and q, v and |energy error| over time; for a batch their median
+    and the band from 5 to 95 %."""
     said = f"<pre>{escape(repr(solution))}</pre>"
     if is_traced(solution.status):
         return said
@@ -60,7 +61,7 @@ def solution_html(solution: Solution) -> str:
 
 
 def _motion(solution: Solution) -> str:
-    """SVG text of the plots."""
+    """The plots as SVG text."""
     from matplotlib.figure import Figure
 
     batch = np.ndim(solution.t) - 1
@@ -82,12 +83,12 @@ def _motion(solution: Solution) -> str:
 
 
 def _lines(axes: Axes, t: np.ndarray, x: np.ndarray, label: str) -> None:
-    """The components of x (instances, rows, components) over time; for several instances the median and the spread."""
+    """Plot the components of x (instances, rows, components) over t; for several instances their median and spread."""
     shown = min(x.shape[2], LINES)
     for k in range(shown):
         name = f"{label}[{k}]" if x.shape[2] > 1 else label
         ok = np.where(np.isfinite(x[:, :, k]), x[:, :, k], np.nan)
-        defined = np.isfinite(ok).any(axis=0)  # where every instance has stopped there is nothing to show
+        defined = np.isfinite(ok).any(axis=0)  # where no instance has a finite value, there is nothing to show
         low, middle, high = np.full((3, len(t)), np.nan)
         low[defined], middle[defined], high[defined] = np.nanquantile(ok[:, defined], BAND, axis=0)
         (line,) = axes.plot(t, middle, linewidth=1.2, label=name)

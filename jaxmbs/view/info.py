@@ -1,4 +1,4 @@
-"""A mechanism in words: its tree, joints and degrees of freedom, and the matrices of its graph [Y 1.1; W 2]."""
+"""A mechanism as text: its tree, joints and degrees of freedom, and the matrices of its graph [Y 1.1; W 2]."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from jaxmbs.model.joints import Coordinate
 def info_text(model: Model, matrices: bool = False) -> str:
     """A mechanism as text: counts, the drawn tree, a table of the joints; with `matrices` also S, T, [I] and [H].
 
-    Starts no backend.
+    Starts no JAX backend.
     """
     graph, s = graph_of(model), model.structure
     cuts = f", {count(len(s.loops), 'cut joint')}" if s.loops else ""
@@ -36,12 +36,12 @@ def count(n: int, one: str, many: str = "") -> str:
 
 
 def drawn_tree(model: Model, graph: Graph) -> str:
-    """The tree from the world outwards, one line for each body with its inward joint."""
+    """The tree, beginning with the world: one line for each body, with its inward joint."""
     hanging: dict[int, list[int]] = {}
     for i, (_, before) in enumerate(graph.preceding, 1):
         hanging.setdefault(before, []).append(i)
     lines = [graph.bodies[0]]
-    # a stack, not a recursion: chains may be long
+    # a stack instead of recursion, because chains may be long
     stack = [(i, "", i == hanging[0][-1]) for i in reversed(hanging.get(0, []))]
     while stack:
         i, indent, last = stack.pop()
@@ -59,7 +59,7 @@ def _said(model: Model, i: int) -> str:
 
 
 def joint_table(model: Model, graph: Graph) -> str:
-    """Joints in the order of q, then the cut ones: arc, name, type, i+ and i-, indices in q and v, coordinates and units."""
+    """Tree joints in the order of q, then cut joints: arc, name, type, i+ and i-, indices in q and v, coordinates."""
     head = ("arc", "joint", "type", "i+", "i-", "q", "v", "coordinates")
     rows = []
     for a, link in enumerate(model.structure.links):
@@ -75,7 +75,8 @@ def joint_table(model: Model, graph: Graph) -> str:
 
 
 def coordinates_text(components: Sequence[Coordinate]) -> str:
-    """Names and units; each unit stands once, after the coordinates that have it."""
+    """Names and units of coordinates; where several in sequence have the same unit, it is written once, after the
+    last."""
     groups = [(unit, [c.name for c in same]) for unit, same in itertools.groupby(components, key=lambda c: c.unit)]
     return ", ".join(", ".join(names) + (f" [{unit}]" if unit else "") for unit, names in groups)
 
@@ -92,7 +93,7 @@ def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
 
 
 def matrices_text(graph: Graph) -> str:
-    """S0, S, T, the matrices of the cut joints, and [I], [H] of the graph with all arcs turned outwards."""
+    """S0, S, T, the matrices of the cut joints, and [I], [H] of the graph with all arcs directed outwards."""
     named = [("S0", graph.S0[None]), ("S", graph.S), ("T = S⁻¹", graph.T)]
     if graph.S_cut.size:
         named += [("S0* above S* (cut joints)", graph.S_cut)]
@@ -101,6 +102,6 @@ def matrices_text(graph: Graph) -> str:
 
 
 def matrix_text(x: np.ndarray) -> str:
-    """Rows of signed integers, zeros as dots."""
+    """A matrix of signed integers as text, zeros as dots."""
     said = {0: "·"}
     return "\n".join(" ".join(said.get(v, f"{v:+d}").rjust(2) for v in row) for row in x.tolist())

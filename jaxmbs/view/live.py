@@ -19,7 +19,7 @@ from jaxmbs.view.shapes import scene_of
 if TYPE_CHECKING:
     from jaxmbs.simulate import Solution
 
-STEPS = 1000  # of a slider
+STEPS = 1000  # number of steps of a slider
 
 
 def view(
@@ -30,14 +30,15 @@ def view(
     motion: Solution | None = None,
     port: int = 8080,
 ) -> Viewer:
-    """Show a mechanism in the browser, with sliders for its joints; returns the `Viewer`, which serves until it is stopped.
+    """Show a mechanism in the browser, with sliders for its joints; returns a `Viewer`, which serves until stopped.
 
     q (nq,): initial configuration (None: the neutral one); parameters: {name: (low, high)} of the parameters that get
-    sliders, one for each component; motion: one instance, to be scrubbed through; port: of the page, http://localhost:PORT
-    (or the next free one, which is printed). Joints without plain coordinates have a slider for each component of v, which
-    turns or shifts them from q. Loops and constraints stay closed: the joint that is moved is held, the others follow, and
-    a message says what cannot be reached. Needs viser (`pip install 'jaxmbs[view]'`). Raises ModelError without it, for a
-    wrong shape, an unknown parameter and a batch.
+    sliders, one for each component; motion: one instance, which gets a slider for its time; port: of the page at
+    http://localhost:PORT (or the next available one, which is printed). A joint with more coordinates than
+    rates (quaternions) has a slider for each component of v, which rotates or shifts it from its place in q. Loops and
+    constraints remain satisfied: the moved joint keeps its coordinates, the others follow, and a message reports if
+    that is impossible. Needs viser (`pip install 'jaxmbs[view]'`). Raises ModelError without it, for a wrong shape, an
+    unknown parameter and a batch.
 
     >>> viewer = mbs.view(mbs.library.four_bar().build(), parameters={"crank.mass": (0.1, 2.0)})  # doctest: +SKIP
     >>> viewer.stop()  # doctest: +SKIP
@@ -58,10 +59,10 @@ def view(
 
 
 class Viewer:
-    """The page that `view` shows: q (nq,) and model are those of the sliders. Only `view` creates it.
+    """The page that `view` shows: q (nq,) and model are the state set by the sliders. Only `view` creates it.
 
     server: of viser; start (nq,): initial configuration; limits, values: ranges and values of the parameters that have
-    sliders; motion: the motion that is scrubbed through, or None.
+    sliders; motion: the motion that has a slider for its time, or None.
 
     >>> viewer = mbs.view(mbs.library.double_pendulum().build())  # doctest: +SKIP
     >>> viewer.q, viewer.model  # doctest: +SKIP
@@ -72,14 +73,14 @@ class Viewer:
 
     def __init__(self, server: Any, model: Model, start: np.ndarray, limits: Any, values: Any, motion: Any):
         self.model, self.q, self._server, self._values, self._motion = model, start, server, values, motion
-        self._busy = threading.RLock()  # threads of the server report moved sliders
-        self._following = False  # True while the program sets the sliders: their callbacks then do nothing
+        self._busy = threading.RLock()  # sliders report their moves in threads of the server
+        self._following = False  # True while the program sets the sliders, whose callbacks then do nothing
         self._handles: list[Any] = []
         s, gui = model.structure, server.gui
         plain = [np.arange(x.start, x.stop) for x in s.q_slices]
         own = [len(x) == y.stop - y.start for x, y in zip(plain, s.v_slices, strict=True)]
-        self._base = start.copy()  # from where sliders move the joints; zero where a slider gives q itself
-        self._at: dict[int, int] = {}  # {index in v: index in q} of the sliders that give q itself
+        self._base = start.copy()  # from where sliders move the joints; zero where a slider sets q itself
+        self._at: dict[int, int] = {}  # {index in v: index in q} of the sliders that set q itself
         self._tangent = np.zeros(model.nv)
         for link, places, v, is_plain in zip(s.links, plain, s.v_slices, own, strict=True):
             if is_plain:
@@ -150,7 +151,7 @@ class Viewer:
         self._place()
 
     def _close(self, held: str | None) -> None:
-        """Bring q back onto the constraints; held: the joint that was moved, which keeps its coordinates."""
+        """Assemble q; held: the joint that was moved, which keeps its coordinates."""
         if not self.model.structure.constrained:
             return
         from jaxmbs.simulate import Status, assemble
@@ -163,7 +164,8 @@ class Viewer:
             self._follow()
 
     def _follow(self) -> None:
-        """Set the sliders to q; where a slider turns or shifts a joint from the base, move the base instead."""
+        """Let the sliders agree with q. Those that show coordinates are set; those that rotate or shift a joint from
+        the base stay, and the base moves."""
         self._base = np.array(integrate(self.model, jnp.asarray(self.q), jnp.asarray(-self._tangent)), float)
         self._base[list(self._at.values())] = 0.0
         self._following = True
@@ -174,7 +176,7 @@ class Viewer:
         self._following = False
 
     def _build(self) -> None:
-        """Add the shapes of the bodies, each under the frame of its body."""
+        """Add all shapes to the scene, each under the frame of its body."""
         scene, (drawn, library) = self._server.scene, scene_of(self.model)
         scene.reset()
         scene.set_up_direction("+z")

@@ -1,4 +1,4 @@
-"""What a mechanism looks like: triangles on bodies, from its visuals or from its inertias and joints."""
+"""The appearance of a mechanism: triangles on bodies, from its visuals or from its inertias and joints."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from jaxmbs.model.visuals import Visual
 
 COLORS = ("#4c78a8", "#f58518", "#54a24b", "#b279a2", "#e45756", "#72b7b2", "#9d755d", "#eeca3b")
 JOINT, WORLD_COLOR = "#5b6675", "#c3cad3"
-ROUND = 24  # sides of round shapes
-MOST = 6000  # triangles of a mesh; if it has more, its vertices are merged on a grid
+ROUND = 24  # number of sides of round shapes
+MOST = 6000  # largest number of triangles of a mesh; if it has more, its vertices are merged on a grid
 
 Triangles = tuple[np.ndarray, np.ndarray]  # vertices (n, 3), faces (m, 3)
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """A shape on a body (-1: the world): unit triangles `key` of the library, placed in its frame by the matrix (4, 4)."""
+    """A shape on a body (-1: the world): triangles `key` of the library, placed in its frame by the matrix (4, 4)."""
 
     body: int
     key: str
@@ -33,10 +33,10 @@ class Drawn:
 
 
 def scene_of(model: Model) -> tuple[list[Drawn], dict[str, Triangles]]:
-    """Everything to draw, and the triangles of every key.
+    """(all shapes to draw, {key: its triangles}).
 
     Bodies without visuals are drawn as the ellipsoids of their inertia (solid and homogeneous, of the same mass), connected
-    to their joints by rods. Warns (ModelWarning) of meshes that cannot be read.
+    to their joints by rods. Meshes that cannot be read cause a ModelWarning.
     """
     s = model.structure
     out, meshes, lost = [], {}, []
@@ -65,18 +65,18 @@ def scene_of(model: Model) -> tuple[list[Drawn], dict[str, Triangles]]:
     return out, {k: v for k, v in (UNIT | meshes).items() if k in keys}
 
 
-# --- what stands for bodies and joints without visuals ------------------------------------------------------------------
+# --- shapes of joints, and of bodies without visuals ------------------------------------------------------------------
 
 
 def _ellipsoid(model: Model, i: int, body: str, size: float, color: str) -> list[Drawn]:
-    """The ellipsoid of a body's inertia, a ball of the given size for a point mass, nothing for a massless body."""
+    """The ellipsoid of a body's inertia, a ball of the given size [m] for a point mass, nothing for a massless body."""
     mass, com, I = (np.asarray(get(model, f"{body}.{n}"), float) for n in ("mass", "com", "inertia"))
     if not mass:
         return []
     moments, axes = np.linalg.eigh(I)
     axes = axes * np.linalg.det(axes)
     half = np.sqrt(np.maximum(2.5 * (moments.sum() - 2 * moments) / mass, 0.0))
-    half = np.maximum(half, 0.02 * half.max() if half.any() else size / 2)  # a rod has some thickness
+    half = np.maximum(half, 0.02 * half.max() if half.any() else size / 2)  # a thin rod gets some thickness
     return [Drawn(i, "sphere", _placed(com, axes * (2 * half)), color)]
 
 
@@ -180,7 +180,7 @@ UNIT: dict[str, Triangles] = {
 
 @functools.lru_cache(maxsize=64)
 def _mesh(file: str) -> Triangles | str:
-    """Triangles of a mesh file, or why there are none."""
+    """Triangles of a mesh file, or the reason why there are none."""
     try:
         import trimesh  # pyright: ignore[reportMissingImports]
     except ModuleNotFoundError:
@@ -190,13 +190,13 @@ def _mesh(file: str) -> Triangles | str:
     try:
         found: Any = trimesh.load(file, force="mesh")
         vertices, faces = np.asarray(found.vertices, float), np.asarray(found.faces, int)
-    except Exception as error:  # whatever a reader of some format raises
+    except Exception as error:  # readers of different formats raise different errors
         return f"{type(error).__name__}: {error}"
     return coarse(vertices, faces) if len(faces) else "it has no triangles"
 
 
 def coarse(vertices: np.ndarray, faces: np.ndarray) -> Triangles:
-    """The triangles; more than MOST are reduced by replacing the vertices in each cell of a grid by their mean."""
+    """The triangles; if there are more than MOST, the vertices in each cell of a grid are merged at their mean."""
     cells = 64
     while len(faces) > MOST:
         low, span = vertices.min(0), np.ptp(vertices, axis=0).max() or 1.0

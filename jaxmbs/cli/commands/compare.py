@@ -22,8 +22,8 @@ def compare(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Compare two runs: how their files differ, and whether criteria and outputs differ by more than chance, or, with
-    --within, by no more than it allows."""
+    """Compare two runs: how their files differ, and whether criteria and outputs differ by more than chance or, with
+    --within, by more than it allows."""
     with speaking(as_json, quiet) as voice:
         from jaxmbs.study.statistics.comparison import compared, table
 

@@ -16,7 +16,7 @@ def new(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write a commented file to begin with: a mechanism, a study, a separation, a deployment, a synthesis."""
+    """Write a commented file to start from: a mechanism, a study, a separation, a deployment, a synthesis."""
     with speaking(as_json, quiet) as voice:
         from jaxmbs.study.folder.shell import command
         from jaxmbs.study.problem.templates import about, write

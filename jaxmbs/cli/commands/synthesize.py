@@ -10,7 +10,7 @@ import typer
 from jaxmbs.cli.common import FAILED, File, Json, Quiet, Trust, Voice, compute, problems, say, speaking, watching
 
 KEPT = "checkpoint.npz"
-LINES = 10.0  # [s] between two lines about a search where standard error is no terminal
+LINES = 10.0  # time between two lines about a search if standard error is not a terminal [s]
 
 
 def synthesize(

@@ -14,7 +14,7 @@ def verify(
     repair: Annotated[
         bool, typer.Option("--repair", help="Put back study file, modules, provenance and metadata from their copies.")
     ] = False,
-    mend: Annotated[bool, typer.Option("--mend", hidden=True)] = False,  # its name in earlier versions
+    mend: Annotated[bool, typer.Option("--mend", hidden=True)] = False,  # the name of --repair in earlier versions
     seal: Seal = None,
     trust: Trust = False,
     as_json: Json = False,

@@ -46,7 +46,7 @@ def _random(model: Model, keys: Array) -> Array:
 
 @element
 class Objective(Element):
-    """Base of the objectives: a quantity of a mechanism at many instances (configurations, samples), turned into residuals.
+    """Base of the objectives: a quantity of a mechanism at many instances (configurations, samples), and its residuals.
 
     The search minimises the sum of squares of all residuals. A subclass defines `data`, `measure` and `residuals`; a file
     can name it if it belongs to an installed package or to a module of the file.
@@ -64,7 +64,7 @@ class Objective(Element):
     1.0
     """
 
-    simulates: ClassVar[bool] = False  # whether its programs run long enough to be worth compiling well
+    simulates: ClassVar[bool] = False  # whether its programs run long enough to be worth a slower, better compilation
     noisy: ClassVar[bool] = False  # whether its residuals are in units of their standard deviation
 
     weight: float = field(Kind.POSITIVE, "", "factor on its residuals", default=1.0, kw_only=True)

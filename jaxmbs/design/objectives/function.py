@@ -22,8 +22,9 @@ Array = Any
 class Function(Objective):
     """User-defined residuals, over a batch of configurations.
 
-    fn(model, q) -> residuals (k,) or a scalar, at each of `configurations` random q; `together`, if given, turns the results
-    of all (configurations, k) into residuals (n,). With at_most or at_least they are one-sided conditions.
+    fn(model, q) -> residuals (k,) or a scalar, at each of `configurations` random q; `together`, if given, computes the
+    residuals (n,) from all of these results (configurations, k). With at_most or at_least the results are values of
+    one-sided conditions.
 
     >>> level = mbs.design.Function(lambda model, q: mbs.energy(model, q, jnp.zeros(2))[1], configurations=8)
     >>> level.configurations

@@ -1,4 +1,4 @@
-"""Objectives on the mass matrix A(q): constant, diagonal, without reaction on a base."""
+"""Objectives on the mass matrix A(q): that it is constant, that it is diagonal, or that a base feels no reaction."""
 
 from __future__ import annotations
 
@@ -49,11 +49,12 @@ class _OfMassMatrix(Objective):
 
 
 def _scales(measured: Array, nominal: np.ndarray) -> Array:
-    """Sizes (entries,) by which the entries of A are scaled: neither growth nor shrinking makes a departure look smaller.
+    """Sizes (entries,) by which the entries of A are divided, so that neither large nor small inertias hide a
+    departure.
 
-    size² is a smooth minimum of A_ii A_jj and its nominal value: the present value matters for small inertias, the nominal
-    one for large inertias. If an entry were scaled by the present size alone, or by the trace, its variation would vanish as
-    an inertia goes to infinity, although the true condition is violated.
+    size² is a smooth minimum of A_ii A_jj and its nominal value: the present value matters for small inertias, the
+    nominal value for large ones. If an entry were scaled by the present size alone, or by the trace, its variation
+    would vanish as an inertia goes to infinity, although the true condition is violated.
     """
     rows, columns = np.triu_indices(len(nominal))
     mean = measured.mean(axis=0)
@@ -67,9 +68,9 @@ def _scales(measured: Array, nominal: np.ndarray) -> Array:
 class ConfigurationIndependence(_OfMassMatrix):
     """The mass matrix does not depend on the configuration.
 
-    The residuals are the departures of all entries from their means over the configurations, scaled by sqrt(A_ii A_jj) so
-    that very large or small inertias gain nothing. If A is constant, the equations of motion have constant coefficients
-    [T 5].
+    The residuals are the departures of all entries from their means over the configurations, scaled by sqrt(A_ii A_jj),
+    so that neither very large nor very small inertias reduce them. If A is constant, the equations of motion have
+    constant coefficients [T 5].
 
     >>> mbs.design.ConfigurationIndependence(configurations=32).goal
     'zero'

@@ -88,7 +88,7 @@ class MeasuredMotion(Measured):
             raise ModelError("MeasuredMotion: start_noise goes with joints that have as many coordinates as rates")
 
     def _start(self, setting: Setting) -> tuple[np.ndarray, np.ndarray]:
-        # in plain numbers: files are read before the precision is chosen
+        # with NumPy, not JAX: files are read before the precision is chosen
         links = setting.model.structure.links
         q, v = np.array([c for link in links for c in link.joint.neutral()], float), np.zeros(setting.model.nv)
         if setting.study is not None:

@@ -27,9 +27,9 @@ STATISTICS = ("each", "mean", "worst", "quantile")
 SHARPNESS = 20.0  # of the smooth maximum, for values in units of the spread between samples
 
 
-MOST_FAILED = 0.05  # share of the samples whose motions may fail before statistics of the rest mean nothing
-NEVER = 10.0  # a criterion on an output at an event that does not happen is missed by at least so many widths
-FAILED = jnp.inf  # the number of a sample whose motion failed; where the number is not defined it is NaN
+MOST_FAILED = 0.05  # share of the samples whose motions may fail; beyond it, statistics of the rest are meaningless
+NEVER = 10.0  # a criterion on an output at an event that does not happen is missed by at least this many widths
+FAILED = jnp.inf  # the number of a sample whose motion failed; a number that is not defined is NaN
 
 
 def _defined(x: Array) -> tuple[Array, Array]:
@@ -51,13 +51,13 @@ def spread(x: Array, weights: Array) -> Array:
 
 
 def quantile(x: Array, weights: Array, level: Array | float) -> Array:
-    """Quantile of samples x (n,) as a smooth function of them: that of a sum of normal distributions about the samples, with
-    n^(-1/4) times the standard deviation of the samples.
+    """Quantile of samples x (n,) as a smooth function of them: the quantile of a mixture of normal distributions,
+    centred on the samples, whose standard deviation is n^(-1/4) times that of the samples.
 
-    The sum is wider than the samples, so the quantile lies farther out: by 3 % of its distance from the median for 256
-    normal samples and by 0.8 % for 4096, as much as the sampling error of such a quantile. The error is larger where a
-    distribution ends abruptly or has a gap, and quantiles between the median and a tail may lie too far inwards (see
-    "Quantiles of few samples" in the manual).
+    The mixture is wider than the samples, so the quantile lies farther out: by 3 % of its distance from the median for
+    256 normal samples and by 0.8 % for 4096, as much as the sampling error of such a quantile. The error is larger
+    where a distribution ends abruptly or has a gap, and quantiles between the median and a tail may lie too far inwards
+    (see "Quantiles of few samples" in the manual).
     """
     width = spread(x, weights) * x.shape[0] ** (-1 / 4)
 
@@ -84,9 +84,10 @@ class OfMotion(Objective):
     which an output is not defined, such as the rate at a latch that does not close, are left out of mean, worst and
     quantile; add an objective on the share of samples that latch.
 
-    Samples whose motion fails (its status is not OK) are left out, too, as long as they are few: at most one in 20, and for
-    a quantile at most half of those beyond it, where they count as lying on its bad side unless there is a target. For a
-    worst value, or a condition on each sample, none may fail. With more failures the value is NaN.
+    Samples whose motion fails (its status is not OK) are left out, too, as long as they are few: at most one in 20. For
+    a quantile, there may also be at most half as many as there are samples beyond it, and unless there is a target,
+    they count as lying on its bad side. For a worst value, or a condition on each sample, none may fail. With more
+    failures the value is NaN.
     """
 
     simulates: ClassVar[bool] = True
@@ -225,8 +226,8 @@ class OfEvents(OfMotion):
 
 @element
 class EventTime(OfEvents):
-    """The time of an event, such as the end of a deployment. If the event does not happen, it is the end time of the run,
-    increased, where a joint was to reach a value, in proportion to the way that is left.
+    """The time of an event, such as the end of a deployment. If the event does not happen, it is the end time of the
+    run; if a joint was to reach a value, this time is increased in proportion to the remaining distance.
 
     >>> mbs.design.EventTime("latch", target=20.0).event
     'latch'
@@ -267,7 +268,7 @@ class Failure(OfMotion):
     vanish far from the bound. The report's Monte Carlo check gives the same probability without smoothing.
 
     If the event whose time the criterion bounds, or at which its output is taken, does not happen, the criterion is missed:
-    by more, the farther a joint is from the value that it was to reach, and by a constant for other events.
+    by more the farther a joint is from the value that it was to reach, and for other events by a constant amount.
 
     >>> mbs.design.Failure(0, width=0.01, goal="least").criterion
     0
@@ -290,7 +291,7 @@ class Failure(OfMotion):
         if event is None:
             return self._far(c, x)[:, None]
         end, happened = study.simulation.t_end, motions.happened[event]
-        late = motions.time[event] - end  # if it does not happen, in proportion to what the joint lacks
+        late = motions.time[event] - end  # if it does not happen: in proportion to the distance that the joint lacks
         if isinstance(output, TimeOfEvent):
             missed = jnp.minimum(self._far(c, end + late), -late)
         else:
@@ -299,7 +300,7 @@ class Failure(OfMotion):
         return jnp.where(happened, far, jnp.where(late > 0, missed, jnp.nan))[:, None]
 
     def _far(self, c: Criterion, x: Array) -> Array:
-        """How far values (samples,) are from missing a criterion."""
+        """How far values (samples,) are from missing a criterion, negative where they miss it."""
         x = jnp.abs(x) if c.absolute else x
         far = [(bound - x) if sign.startswith("<") else (x - bound) for sign, bound in c.bounds]
         return jnp.stack(far).min(axis=0)

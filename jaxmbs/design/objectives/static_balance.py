@@ -24,8 +24,8 @@ Array = Any
 class StaticBalance(Objective):
     """No torque is needed to hold the mechanism in any configuration: gravity and springs balance.
 
-    The residuals are the generalized forces at rest at random configurations, relative to the largest of the nominal
-    mechanism.
+    The residuals are the generalized forces at rest at random configurations, relative to the largest such force of the
+    nominal mechanism.
 
     >>> mbs.design.StaticBalance(weight=2.0).weight
     2.0

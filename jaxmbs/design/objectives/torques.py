@@ -27,8 +27,8 @@ class MeasuredTorques(Measured):
 
     measurements: {"q": (T, nq), "v": (T, nv), "a": (T, nv), "tau": (T, nv)}; in a file the columns are "joint.q", "joint.v",
     "joint.a" and "joint.tau", for joints with several coordinates "joint.q[0]" and so on. NaN among the torques marks a gap.
-    With `goal="least"` the findings tell which combinations of parameters the measurements determine, and with what standard
-    deviation.
+    With `goal="least"` the findings state which combinations of parameters the measurements determine, and with what
+    standard deviation.
 
     >>> still = {"q": np.zeros((5, 1)), "v": np.zeros((5, 1)), "a": np.zeros((5, 1)), "tau": np.zeros((5, 1))}
     >>> mbs.design.MeasuredTorques(still, noise=0.1, goal="least").noise

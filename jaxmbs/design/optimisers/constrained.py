@@ -1,13 +1,13 @@
 """Minimises a cost under conditions that hold exactly: sequential quadratic programming from all starts together.
 
 SciPy's SLSQP [D. Kraft, A software package for sequential quadratic programming, 1988] takes bounds, equalities and
-inequalities with their exact derivatives. Its result is not trusted. All points that it evaluates are recorded, so that no
-search ends worse than at the best of them. It is given only as many equalities as have independent gradients, because many
-more equalities than variables overrun its memory. Where it stops without an optimum, it is restarted from there, with the
-margins that matter there and those that it violated without having been given them. A gain that comes only from using up the
-tolerance of the conditions does not count. The result is tested by `optimality`. Where the conditions do not hold, their sum
-of squares alone is minimised within the bounds (SciPy's `least_squares`), which finds a point that meets them or shows that
-none is near.
+inequalities with their exact derivatives. Its result is not trusted. All points that it evaluates are recorded, so that
+no search ends worse than at the best of them. SLSQP is given only as many equalities as have independent gradients,
+because many more equalities than variables overrun its memory. If it stops at a point that is not an optimum, it is
+restarted from there, with the smallest margins at that point and those that it violated because they had not been given
+to it. A gain that comes only from using up the tolerance of the conditions does not count. The result is tested by
+`optimality`. Where the conditions do not hold, only the sum of squares of their residuals is minimised within the
+bounds (SciPy's `least_squares`), which finds a point that meets them or shows that there is no such point nearby.
 
 Why not another solver: on 16 problems of Hock and Schittkowski (exact first derivatives, one start) this search found all
 optima with a median of 20 evaluations, 85 at most, in under 2 s altogether; SciPy's trust-constr found 14 of them (21,
@@ -26,8 +26,8 @@ import numpy as np
 from jaxmbs.design.local import Local
 from jaxmbs.design.optimality import compressed, first_order
 
-ROUNDS = 6  # of SLSQP from one start, each from the end of the last, not counting those that violate unshown margins
-MARGINS = 50  # the smallest ones that SLSQP is shown, plus four for each variable; also the most that a round adds
+ROUNDS = 6  # of SLSQP from one start, each from the end of the last; those that violate margins not given do not count
+MARGINS = 50  # number of the smallest margins that SLSQP is given, plus four for each variable; a round adds no more
 INDEPENDENT = 1e-7  # relative singular value below which equalities are combinations of others
 
 
@@ -55,11 +55,11 @@ class Trace:
         return meets[0] or (not meets[1] and a.broken < b.broken)
 
     def prefer(self, end: Local, low: np.ndarray, high: np.ndarray, still: np.ndarray) -> None:
-        """Take the end of a search as the best point if the best one so far costs less only because it uses up the
+        """Take the end of a search as the best point if the best point so far costs less only because it uses up the
         tolerance, and if less of the gradient remains at the end.
 
-        What the tolerance can gain follows from the multipliers at the end: in a convex problem, no point that violates the
-        conditions by so much costs less by more than that.
+        The multipliers at the end bound the gain from the tolerance: in a convex problem, a point that violates the
+        conditions costs less by at most the multipliers times its violations.
         """
         best = self.best
         if best is None or not (best.finite and end.finite and max(best.violation, end.violation) <= self.tolerance):
@@ -96,7 +96,7 @@ def searched(
         begin = at(x)
         if begin.conditioned and begin.violation > tolerance and (len(begin.equal) or not begin.finite):
             # First meet the conditions: dependent equalities are recognised only there, and the load of a latch is
-            # finite only if it closes.
+            # finite only if the latch closes.
             _restored(at, trace, low, high, still)
         rounds, broken = 0, np.zeros(0, int)
         while rounds < ROUNDS:
@@ -110,7 +110,7 @@ def searched(
             if now.violation > tolerance:
                 _restored(at, trace, low, high, still)
                 now = trace.best
-            elif len(unseen):  # SLSQP is shown these margins in the next round; each time there are more, so this ends
+            elif len(unseen):  # SLSQP is given these margins in the next round; their number grows, so this ends
                 continue
             rounds += 1
             if now is before or _settled(now, before, low, high, still, tolerance):
@@ -132,7 +132,7 @@ def _settled(
 
 
 def _least(here: Local, low: np.ndarray, high: np.ndarray, still: np.ndarray) -> bool:
-    """Whether conditions, margins and bounds balance the gradient, nearly to rounding."""
+    """Whether conditions, margins and bounds balance the gradient, almost to rounding."""
     if not here.finite:
         return False
     rest = np.abs(first_order(here, low, high, still).rest).max(initial=0.0)
@@ -148,7 +148,7 @@ def _by_slsqp(
     tolerance: float,
     broken: np.ndarray,
 ) -> tuple[Local, np.ndarray]:
-    """(end point, margins violated there that SLSQP was not shown); broken: such margins of earlier rounds."""
+    """(end point, margins violated there that SLSQP was not given); broken: such margins of earlier rounds."""
     from scipy.optimize import Bounds, minimize
 
     free = ~still
@@ -166,7 +166,7 @@ def _by_slsqp(
         x[free] = y
         return at(x)
 
-    def usable(value: Any) -> Any:  # SLSQP does not survive values that are not finite
+    def usable(value: Any) -> Any:  # SLSQP cannot handle values that are not finite
         return np.nan_to_num(value, nan=1e20, posinf=1e20, neginf=-1e20)
 
     def look(y: np.ndarray) -> None:
@@ -223,7 +223,7 @@ def _restored(
     )  # fmt: skip
     if trace.best.violation <= trace.tolerance:
         return
-    # if a violation remains: least_squares approaches bounds only slowly, and SLSQP reaches them
+    # a violation may remain because least_squares approaches bounds only slowly; SLSQP reaches them
     size = max(trace.best.broken, 1e-300)
     minimize(
         lambda y: float(np.sum(broken(y)[0] ** 2)) / size, trace.best.x[free],

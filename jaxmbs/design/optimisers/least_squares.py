@@ -1,11 +1,11 @@
 """Levenberg-Marquardt for many starts in one batch, bounds by projection.
 
-One step of every start is one program without branches, so that starts that are done or stuck do not hold up the others, a
-state is a handful of arrays, and a search continues from a saved state with bitwise identical results. The damping is
-Nielsen's [K. Madsen, H. B. Nielsen, O. Tingleff, Methods for non-linear least squares problems, 2004]; a variable at a bound
-that descent would push outwards is left out of the step [C. Kanzow, N. Yamashita, M. Fukushima, J. Comput. Appl. Math. 172,
-2004]. The normal equations are accurate enough: the next step corrects the rounding errors of the last one, and singular
-equations, from parameters that nothing determines, are the usual case here.
+One step of every start is one program without branches, so that starts that are done or stuck do not delay the others,
+a state consists of a few arrays, and a search continues from a saved state with bitwise identical results. The damping
+is Nielsen's [K. Madsen, H. B. Nielsen, O. Tingleff, Methods for non-linear least squares problems, 2004]; a variable at
+a bound that descent would push outwards is left out of the step [C. Kanzow, N. Yamashita, M. Fukushima, J. Comput.
+Appl. Math. 172, 2004]. The normal equations are accurate enough: the next step corrects the rounding errors of the last
+one, and the equations are usually singular here anyway, because some parameters are not determined.
 
 Why not optimistix.LevenbergMarquardt under jax.vmap: for 16 starts of the robot of [T 5] (busy machine, compilation
 included) it took 131 s and met the conditions from 7 of them; this one took 15 s and met them from 13. In each trial it
@@ -24,13 +24,14 @@ from jaxmbs.design.problem import Prepared
 from jaxmbs.design.status import Status
 
 Array = Any
-PASSES = 2  # that fix variables which a step would take across their bounds
-LONGEST = 2.0  # change of a variable in a step: variables are logarithms or in units of their usual size
+PASSES = 2  # number of passes that fix variables which a step would take across their bounds
+LONGEST = 2.0  # largest change of a variable in a step: variables are logarithms or in units of their usual size
 
 
 class State(NamedTuple):
-    """One start: x (n,) with cost, gradient (n,), normal matrix (n, n) and worst, the largest residual of each objective,
-    there; trial (n,): the next point to evaluate; predicted: the gain expected there; damping, growth; status; steps."""
+    """One start. x (n,): its best point, with the cost, gradient (n,), normal matrix (n, n) and, in worst, the largest
+    residual of each objective there; trial (n,): the next point to evaluate; predicted: the expected reduction of the
+    cost there; damping, and growth, its next factor; status; steps: their number."""
 
     x: Array
     cost: Array

@@ -1,8 +1,8 @@
 """Runs several solvers that ask for one point at a time, and evaluates their points together.
 
-Each search runs in its own thread and waits for its answer; when all that still run have asked, their points are evaluated
-as one batch. In this way any library solver can serve many starts in machine code, and what a search sees does not depend on
-the others.
+Each search runs in its own thread and waits for its answer; when all searches that are still running have asked, their
+points are evaluated as one batch. In this way the points of many starts run in machine code with any library solver,
+and the results of a search do not depend on the others.
 """
 
 from __future__ import annotations
@@ -82,5 +82,5 @@ def together(evaluate: Callable[[np.ndarray], Sequence[Any]], searches: Sequence
             change.notify_all()
         for thread in threads:
             thread.join()
-    current().stage = "looking at the result"  # any further points are evaluated for that
+    current().stage = "looking at the result"  # any further points are evaluated for this
     return [results[k] for k in range(len(searches))]

@@ -18,9 +18,9 @@ from jaxmbs.model.shapes import Float
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class BondGraph:
-    """The bond graph of a mechanism at one state (or, mapped, at a batch of them); made by `bond_graph`.
+    """The bond graph of a mechanism at one state (under vmap, at a batch of states); `bond_graph` returns it.
 
-    bonds: with their efforts and flows; vertices: nodes and elements; name: of the model. A pytree whose leaves are the
+    bonds: with their efforts and flows; vertices: nodes and elements; name: the model's. A pytree whose leaves are the
     efforts and flows.
 
     >>> graph = mbs.textbook.bond_graph(mbs.library.double_pendulum().build(), [0.5, 0.0], [1.0, 0.0])
@@ -57,10 +57,10 @@ class BondGraph:
         return found[tail, head]
 
     def residuals(self) -> dict[str, Float[jax.Array, "... n"]]:
-        """Per node what must be zero: the sum of the efforts (of the flows at a "0"), inwards less outwards [K 2].
+        """Residual of every node: the sum of the efforts (of the flows at a "0"), incoming minus outgoing [K 2].
 
-        Efforts do not sum to zero if the accelerations are not those of the motion: the residuals of the rates are then
-        A (a - true a). Flows do not if the velocities violate a constraint.
+        All residuals are zero if the accelerations are those of the motion and the velocities satisfy the constraints.
+        Other accelerations leave residuals A (true a - a) at the rates; other velocities leave residuals of flows.
         """
         out: dict[str, Any] = {}
         for node in self.nodes:
@@ -70,9 +70,9 @@ class BondGraph:
         return out
 
     def powers(self) -> dict[str, Float[jax.Array, " ..."]]:
-        """Power [W] that every element takes up, negative for a source that gives power. The powers sum to zero.
+        """Power [W] that every element takes up, negative for a source that supplies power. The powers sum to zero.
 
-        What the inertias take up is the rate of the kinetic energy; what the springs take up, of their potential.
+        The inertias take up the rate of the kinetic energy, the springs the rate of their potential energy.
         """
         out: dict[str, Any] = {x: 0.0 for x in self.elements}
         for b in self.bonds:
@@ -82,13 +82,14 @@ class BondGraph:
         return {x: jnp.asarray(power) for x, power in out.items()}
 
     def graphml(self, path: str | Path | None = None) -> str:
-        """GraphML text, also written to the path: kind and name of vertices; effort, flow and power of bonds.
+        """Return GraphML text and write it to `path` if one is given. Raises ModelError for a batch of states.
 
-        Raises ModelError for a batch of states.
+        The text has the kind and name of every vertex, and the effort, flow and power of every bond.
         """
         return text.written(text.graphml(self.name, self.vertices, self.bonds), path)
 
     def dot(self, path: str | Path | None = None) -> str:
-        """DOT text for Graphviz, also written to the path: half arrows in the sense of positive power, which is their
-        label. Raises ModelError for a batch of states."""
+        """Return DOT text for Graphviz and write it to `path` if one is given. Raises ModelError for a batch of states.
+
+        Half arrows point where power counts as positive; their labels are the powers."""
         return text.written(text.dot(self.name, self.vertices, self.bonds), path)

@@ -1,9 +1,10 @@
 """The bond graph of a mechanism: how energy passes between its bodies, joints and elements [K].
 
-A body is a "1" with the velocity of its joint frame, a joint a "0" with the wrench that it transmits and a "1" with its
-rates, a constraint a "0" with its multipliers. Transformers lead from body to joint (change of frame), from the rates
-to the joint (its motions S) and from a constraint to what it acts on (its rows). In the axes of a body its inertia is
-an I-field with constant coefficients; what the turning of the axes adds is a gyrator, which takes up no power.
+A body is a "1" node, whose flow is the velocity of its joint frame. A joint is a "0" node, whose effort is the wrench
+that it transmits, and a "1" node, whose flow is its rates. A constraint is a "0" node, whose effort is its multipliers.
+Transformers lead from body to joint (change of frame), from the rates to the joint (its motions S) and from a
+constraint to the nodes on which it acts (its rows). In the axes of a body its inertia is an I-field with constant
+coefficients; the rotation of these axes adds a gyrator, which takes up no power.
 """
 
 from __future__ import annotations
@@ -44,16 +45,16 @@ def bond_graph(
     t: Number = 0.0,
     mode: Mode | None = None,
 ) -> BondGraph:
-    """Bond graph at q (nq,), v (nv,) with the accelerations a (nv,); None: those of the motion under tau (nv,).
+    """Bond graph at q (nq,), v (nv,), a (nv,); without a, the accelerations are those of the motion under tau (nv,).
 
     Ids of nodes: "body:<name>" (flow: angular, linear velocity of the child joint frame in its axes), "joint:<name>"
-    (effort: its whole wrench on the child, there), "rate:<joint>" (flow: its v), "constraint:<name>" (effort: multipliers).
-    Elements: "inertia:<body>" (I), "gyration:<body>" (MGY), "gravity:<body>" (Se), "tau:<joint>" (Se); the parts
-    of a force element, "store:<name>" (C), "loss:<name>" (R) or "source:<name>" (Se); "motion:<joint>" (Sf: the own
-    motion of a rheonomic joint), "lock:<joint>" (Sf, with a mode; an open lock has no effort), "given:<constraint>"
-    (Sf); transformers (MTF). The world is no node: it does no work. Bonds point where power counts as positive: out of
-    sources, into I, C, R. The efforts at every node sum to zero if a is the acceleration of the motion [K 2].
-    Works under jit, vmap and grad. Raises ModelError for wrong shapes.
+    (effort: its whole wrench on the child in that frame), "rate:<joint>" (flow: its v), "constraint:<name>" (effort:
+    its multipliers). Elements: "inertia:<body>" (I), "gyration:<body>" (MGY), "gravity:<body>" (Se), "tau:<joint>"
+    (Se); the parts of a force element, "store:<name>" (C), "loss:<name>" (R) or "source:<name>" (Se); "motion:<joint>"
+    (Sf: the prescribed motion of a rheonomic joint), "lock:<joint>" (Sf, with a mode; an open lock has no effort),
+    "given:<constraint>" (Sf); transformers (MTF). The world is not a node, because it does no work. Bonds point where
+    power counts as positive: out of sources, into I, C, R. The efforts at every node sum to zero if a is the
+    acceleration of the motion [K 2]. Works under jit, vmap and grad. Raises ModelError for wrong shapes and for armature.
 
     >>> model = mbs.library.double_pendulum().build()
     >>> graph = mbs.textbook.bond_graph(model, [0.5, 0.0], [1.0, 0.0])
@@ -77,7 +78,7 @@ def bond_graph(
 
 @kernel
 def _through(m: LinkMotion, before: Motion, v: tuple[Scalar, ...], f: Force) -> tuple[Any, ...]:
-    """For a joint that transmits f: the flows from the carrying link and from the rates, then the efforts on both."""
+    """For a joint that transmits f: the flows due to the parent link and to the rates, then the efforts on both."""
     own = ZERO_MOTION
     for S, rate in zip(m.S, v, strict=True):
         own = own + S * rate
@@ -85,7 +86,7 @@ def _through(m: LinkMotion, before: Motion, v: tuple[Scalar, ...], f: Force) -> 
 
 
 def _vanishes(x: Any) -> bool:
-    """Whether all components are zero by structure."""
+    """Whether all components are structurally zero."""
     return all(is_number(c) and c == 0 for c in jax.tree_util.tree_leaves(x))
 
 
@@ -97,7 +98,7 @@ class _Drawing:
         self.motions: list[LinkMotion] = self.tree.per_link(state.motions)
         self.vertices: dict[str, Vertex] = {}
         self.bonds: list[Bond] = []
-        self.sums: dict[str, Any] = {}  # per node, efforts inwards less outwards
+        self.sums: dict[str, Any] = {}  # per node: incoming minus outgoing efforts
         self.flows: dict[str, jax.Array] = {}
         for i, link in enumerate(self.s.links):
             self._node("1", "body", link.body, self._array(self.motions[i].V.scalars()))
@@ -105,8 +106,7 @@ class _Drawing:
                 self._node("1", "rate", link.name, self._array(state.v[self.s.v_slices[i]]))
 
     def of(self, a: jax.Array, tau: Any, multipliers: jax.Array, found: Constraints | None) -> BondGraph:
-        """The graph. Parts are added in an order in which a joint's wrench is the effort that is still missing at its
-        body."""
+        """Build the graph. When a joint is added, its wrench is the effort that is still missing at its body."""
         self._inertias(a)
         self._force_elements()
         if found is not None:
@@ -145,7 +145,7 @@ class _Drawing:
                     self._takes(node, element, [-x for x in effort])
 
     def _constraints(self, multipliers: jax.Array, found: Constraints) -> None:
-        """The multipliers are efforts of a source of flow: zero flow, or what a rheonomic constraint asks for."""
+        """Add the multipliers as efforts of flow sources; the flow is zero unless a rheonomic constraint gives it."""
         start = 0
         for name, count, rows in zip(
             self.tree.model.constraint_names, row_counts(self.state), acting(self.state, found), strict=True

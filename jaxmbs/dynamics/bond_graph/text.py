@@ -21,7 +21,7 @@ _WIDEST = 6.0  # [points] width of the line with the greatest power
 
 
 def written(text: str, path: str | Path | None) -> str:
-    """Returns the text, after writing it to the path if one is given."""
+    """Return the text, after writing it to the path if one is given."""
     if path is not None:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         Path(path).write_text(text, encoding="utf-8")

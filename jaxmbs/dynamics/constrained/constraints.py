@@ -26,9 +26,10 @@ from jaxmbs.spatial.scalar import Scalar, total, where
 
 @components
 class Constraints:
-    """All rows: J a + drift = 0, J v + free = 0, and residual = 0 for the holonomic ones (0 for the others).
+    """All rows: J a + drift = 0, J v + free = 0 and, for holonomic rows, residual = 0.
 
-    J: one tuple (nv) per row; free: the velocity that the rows leave at v = 0 (rheonomic); holonomic: 1 or 0 per row.
+    J: one tuple (nv) per row; free: velocity along the row at v = 0 (rheonomic constraints); residual: the number 0 for
+    nonholonomic rows; holonomic: 1 or 0 per row.
     """
 
     J: tuple[tuple[Scalar, ...], ...]
@@ -39,8 +40,8 @@ class Constraints:
 
 
 def tree_of(model: Model, dtype: Any) -> Tree:
-    """The tree in the layout that suits the constraints: rolled if they are eliminated in a planned order (`order`),
-    else link by link, because their rows are then written out in components."""
+    """The tree in the layout that suits the constraints: for loops (`Tree.rolled`) if there is a plan of elimination
+    (`order`), otherwise link by link, because the constraint rows are then written out in components."""
     plan = plan_of(model.structure)
     return Tree(model, dtype, unrolled=len(model.structure.links) if plan is None else 0)
 
@@ -69,10 +70,10 @@ def constraints(state: State) -> Any:
 
 
 class Connection(NamedTuple):
-    """A cut joint, or a constraint between a body and another or the world, at one state.
+    """A cut joint, or a constraint between two bodies or a body and the world, at one state.
 
-    a, b: (link, frame) on either side; X, V, drift: placement, velocity, acceleration at dv/dt = 0 of b in a, in axes of
-    b; rows: those that are kept.
+    a, b: (link, frame) of each side; X, V, drift: placement, velocity and acceleration at dv/dt = 0 of b relative to
+    a, in axes of b; rows: its constraint rows.
     """
 
     name: str
@@ -84,7 +85,7 @@ class Connection(NamedTuple):
     rows: tuple[Row, ...]
 
     def on_links(self, wrench: Force) -> dict[int, Force]:
-        """{link: wrench in link axes} of a wrench on b, given at b in its axes, and of its reaction on a."""
+        """{link: wrench in link axes} of a wrench on b, given at b in the axes of b, and of its reaction on a."""
         (i, a), (j, b) = self.a, self.b
         on_a = a.frame.in_link.force_to_parent(self.X.force_to_parent(-wrench))
         on_b = b.frame.in_link.force_to_parent(wrench)
@@ -97,7 +98,7 @@ def connections(state: State) -> list[Connection | ConstraintElement]:
 
 
 def velocities(state: State, found: Any) -> Any:
-    """Per row the velocity J v + free, which is zero if the constraint holds."""
+    """The velocity J v + free along every row, which is zero if the constraint holds."""
     if isinstance(found, RowGroups):
         return found.rate
     return tuple(_velocity(row, free, tuple(state.v)) for row, free in zip(found.J, found.free, strict=True))
@@ -109,7 +110,7 @@ def _velocity(row: tuple[Scalar, ...], free: Scalar, v: tuple[Scalar, ...]) -> S
 
 
 def power(found: Any, multipliers: Any) -> Scalar:
-    """Power [W] of rheonomic constraints; zero by structure where there are none."""
+    """Power [W] of rheonomic constraints on the mechanism; structurally zero if there are none."""
     return 0 if isinstance(found, RowGroups) else _power(found, tuple(multipliers))
 
 
@@ -119,7 +120,7 @@ def _power(found: Constraints, multipliers: tuple[Scalar, ...]) -> Scalar:
 
 
 def residuals(state: State, found: Any) -> Any:
-    """Per row the residual, in m or rad where holonomic, else the velocity along it, in m/s."""
+    """The residual of every holonomic row, in m or rad, and the velocity along every other row, in m/s."""
     if isinstance(found, RowGroups):
         return jnp.where(found.holonomic, found.residual, found.rate)
     rates = velocities(state, found)
@@ -127,7 +128,7 @@ def residuals(state: State, found: Any) -> Any:
 
 
 def row_counts(state: State) -> list[int]:
-    """Rows of every constraint, in the order of model.constraint_names."""
+    """Number of rows of every constraint, in the order of model.constraint_names."""
     s = state.tree.structure
     out = [len(loop.kept) for loop in s.loops]
     for c in s.constraints:
@@ -156,7 +157,7 @@ class Drifting:
 
 @kernel
 def _relative(a: Drifting, b: Drifting) -> tuple[Transform, Motion, Motion]:
-    """Of b in a: placement, velocity, and acceleration at dv/dt = 0, in axes of b."""
+    """Placement, velocity and acceleration at dv/dt = 0 of b relative to a, in axes of b."""
     X, V, carried = relative(a.frame, b.frame)
     return X, V, b.drift + X.motion_to_child(a.drift) * -1 + V.cross(carried)
 
@@ -173,7 +174,7 @@ def _seen(in_link: Transform, W: Transform, V: Motion, A: Motion) -> Drifting:
 
 
 class _Kinematics:
-    """Frames on bodies and what a wrench on them does to the generalized coordinates."""
+    """Frames on bodies, and the generalized forces of wrenches on them."""
 
     def __init__(self, state: State):
         self.state, tree = state, state.tree
@@ -229,7 +230,7 @@ class _Kinematics:
         return J, at_rest, free, ZERO if row.residual is None else row.residual, int(row.residual is not None)
 
     def _spread(self, column: dict[int, Scalar], i: int, F: Force) -> None:
-        """Generalized forces of the wrench F on link i, added to the column."""
+        """Add the generalized forces of the wrench F on link i to the column."""
         s = self.state.tree.structure
         while i >= 0:
             for k, x in enumerate((S @ F for S in self.motions[i].S), s.v_slices[i].start):

@@ -13,13 +13,13 @@ from jaxmbs.spatial.scalar import Scalar
 
 @kernel
 def followed(e: Any, p: Any, q: Scalar, q_driver: Scalar, v_driver: Scalar) -> tuple[Scalar, Scalar, Scalar]:
-    """(residual, -slope, acceleration left when dv/dt = 0) of q - f(q_driver)."""
+    """(residual, -slope, acceleration at dv/dt = 0) of q - f(q_driver)."""
     value, slope, curvature = e.followed(p, q_driver)
     return q - value, -slope, -curvature * (v_driver * v_driver)
 
 
 def rows(state: State, name: str, e: Coupling) -> list[tuple[Any, ...]]:
-    """(J, drift, free, residual, holonomic) of the one row."""
+    """(J, drift, free, residual, holonomic) of the coupling's only row."""
     s, p = state.tree.structure, state.tree.values.of(name, e.numbers)
     own = s.find_joint(e.joint)
     q = state.q[s.q_slices[own].start]

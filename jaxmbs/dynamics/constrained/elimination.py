@@ -6,8 +6,8 @@ equations of motion are projected onto the independent accelerations y:
     Nᵀ A N y = Nᵀ (tau - bias - A p)
 
 If the constraints are nonholonomic, these are Voronets' equations. The independent coordinates are chosen by complete
-pivoting, anew at every state, so that the choice cannot become singular along a motion; the accelerations do not depend on
-it.
+pivoting at every state, so that the choice cannot become singular along a motion. The accelerations do not depend on
+the choice.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ UNROLLED = 16  # coordinates; beyond them the projected equations are solved by 
 
 
 def constrained_dynamics(state: State, tau: Any, prescribed: Any = None) -> tuple[jax.Array, jax.Array, Constraints]:
-    """Accelerations, multipliers (of least norm) and the constraints at the state."""
+    """(accelerations, multipliers of least norm, constraints) at the state."""
     tree, nv = state.tree, state.tree.structure.nv
     found = constraints(state)
     m = len(found.J)
@@ -59,8 +59,8 @@ def eliminate(J: jax.Array, open_: jax.Array, scale: jax.Array) -> tuple[jax.Arr
     """Gauss-Jordan elimination with complete pivoting: (reduced, dependent, operations).
 
     J (m, n); open_ (n,): whether each column may become dependent; scale (n,): weight of each column when pivots are
-    compared. dependent (m, n) has a 1 where a row determines a column. reduced = operations @ J with operations (m, m); its
-    dependent columns are columns of the unit matrix. Rows that depend on others become zero.
+    compared. dependent (m, n) has a 1 where a row determines a column. reduced = operations @ J with operations (m, m);
+    its dependent columns are columns of the unit matrix. Rows that depend on others become zero.
     """
     m, n = J.shape
     size = jnp.sqrt(jnp.sum(jnp.square(J * (scale * open_)[None, :]), axis=1))
@@ -93,7 +93,10 @@ def _solved(A: jax.Array, b: jax.Array) -> jax.Array:
 
 
 def _of_least_norm(multipliers: jax.Array, operations: jax.Array, dependent: jax.Array) -> jax.Array:
-    """Removes the part of the multipliers that has no effect, along the rows of operations that made a row of J zero."""
+    """The multipliers without the part that has no effect on the motion.
+
+    That part is a combination of the rows of `operations` whose product with J is zero.
+    """
     m = len(multipliers)
     if not m:
         return multipliers

@@ -1,14 +1,14 @@
-"""A a - Jᵀ lambda = force, J a = target by elimination of joints and multipliers one after the other, in bounded fronts.
+"""Solves A a - Jᵀ lambda = force, J a = target by eliminating joints and multipliers in turn, in bounded fronts.
 
-A subtree acts on the link that carries it with a force f. Its pending rows, those that are not yet eliminated, give one
+The link that carries a subtree acts on it with the force f. The pending rows, which are not yet eliminated, give one
 equation each for their multipliers lambda:
 
     f = I A + p - K lambda,    0 = Kᵀ A + L lambda + l,
 
-with A the acceleration of that link: the articulated bodies of [Y 3.174-3.177] with loads that are not yet known. A joint is
-eliminated as there. The rows of a constraint are eliminated by their pivots in L, which are positive once all joints
-between its ends have been eliminated, and which are raised as in `saddle`. Every formula is in components; `Forest`
-applies them in loops and to arrays.
+with A the acceleration of that link: these are the articulated bodies of [Y 3.174-3.177] with loads that are not yet
+known. Joints are eliminated as there. The rows of a constraint are eliminated by their pivots in L, which are positive
+once all joints between its ends have been eliminated, and which are raised as in `saddle`. All formulas are in
+components; `Forest` applies them in loops and to arrays.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from jaxmbs.spatial.known import ZERO
 from jaxmbs.spatial.scalar import Scalar, maximum, total, vanishes, where
 
 Symmetric = tuple[tuple[Scalar, ...], ...]  # lower triangle
-_DEPENDENT = 4096.0  # multiples of rounding below which the rest of a row counts as zero; with pivoting fewer suffice
+_DEPENDENT = 4096.0  # multiples of rounding below which the remainder of a row counts as zero; more than with pivoting
 
 
 @components
 class Front:
-    """The part of the matrix that is handed inwards; sizes: the diagonal of L from the elimination of joints alone."""
+    """The part of the matrix that is passed inwards; sizes: the diagonal of L after the elimination of joints alone."""
 
     inertia: ArticulatedInertia
     K: tuple[Force, ...]
@@ -55,7 +55,7 @@ class Front:
 
 @components
 class Load:
-    """The part of the right-hand side that is handed inwards."""
+    """The part of the right-hand side that is passed inwards."""
 
     p: Force
     l: tuple[Scalar, ...]
@@ -66,7 +66,7 @@ class Load:
 
 @components
 class Row:
-    """One eliminated scalar: its effects K on the link that is left and L on the rows left, and its inverse pivot."""
+    """An eliminated scalar: its coupling K to the remaining link and L to the remaining rows, and its inverse pivot."""
 
     K: Force
     L: tuple[Scalar, ...]
@@ -75,15 +75,16 @@ class Row:
 
 @components
 class Pivot:
-    """The pivot of a constraint row. left: the pivot divided by the size of the row; size: that size."""
+    """The pivot of a constraint row. size: the diagonal entry of the row, as in `Front.sizes`; left: pivot / size, which
+    is small if the row nearly depends on rows that were eliminated before it."""
 
     left: Scalar
     size: Scalar
 
 
 class Factors(NamedTuple):
-    """Factors per strand of the plan. rows: the eliminated scalars; S, X: for joints, their motions and the placement
-    of the link; pivots: for constraints, those of their rows."""
+    """Factors, one item per strand of the plan. rows: the eliminated scalars. In steps of joints, S, X: the motions of
+    the joint and the placement of its link. In steps of constraints, pivots: those of the constraint rows."""
 
     rows: list[tuple[Row, ...]]
     S: list[tuple[Motion, ...]]
@@ -95,8 +96,9 @@ def factorized(
     tree: Tree, plan: Plan, motions: Sequence[LinkMotion], links: Sequence[Link], groups: Forest, ends: Any, lock: Any,
     redundant: bool, alike: float | None = None,
 ) -> Factors:  # fmt: skip
-    """The factors of the matrix. lock: (nv,) freedoms that do not move, or None; alike: the fraction of 1 / (mean mass)
-    by which the pivots of all constraint rows are raised, None to raise them by their sizes."""
+    """The factors of the matrix. groups, ends: the constraints and their J, as in `RowGroups`; lock (nv,): which degrees
+    of freedom do not move, or None; redundant: see `saddle.raised`; alike: the fraction of 1 / (mean mass) by which all
+    pivots of constraint rows are raised; None to raise each in proportion to its size."""
     forest, slices = Forest(plan.strands, tree.dtype), tree.structure.v_slices
     eps = float(jnp.finfo(tree.dtype).eps)
     same = None if alike is None else alike / _mean_mass(tree, links)
@@ -144,7 +146,7 @@ def _end(ends: Any, end: int) -> Any:
 
 
 def solve(tree: Tree, plan: Plan, factors: Factors, force: Any, target: Any) -> tuple[Any, Any, list[Motion]]:
-    """(a (nv,), lambda (m,), the motions of the links, per block of the tree)."""
+    """(a (nv,), lambda (m,), accelerations of the links per block of the tree)."""
     forest, slices = Forest(plan.strands, tree.dtype), tree.structure.v_slices
     starts = list(np.cumsum([0] + [c.rows for c in plan.constraints]))
     data = []
@@ -198,7 +200,7 @@ def _is_link(plan: Plan, forest: Forest, node: int) -> bool:
 
 
 def conditioning(factors: Factors, eps: float, redundant: bool) -> tuple[Any, Any]:
-    """As `Metric.conditioning`, of the pivots in the order of elimination."""
+    """As `Metric.conditioning`, from the pivots in the order of elimination."""
     nothing = _DEPENDENT * max(eps, raised(eps, redundant) / 64)  # raising earlier pivots leaves a remainder
     largest: Any = 0.0
     for strand in factors.pivots:
@@ -238,7 +240,7 @@ def _empty(n: int) -> Front:
 
 
 def _handed(kind: Elimination, inertia: ArticulatedInertia, K: Any, L: Any, sizes: Any) -> Front:
-    """In the layout of the next front; L: the lower triangle of the pending rows."""
+    """The front in the layout of the next step; L: the lower triangle of the pending rows."""
     out = _empty(kind.next)
     forces, rows, found = list(out.K), [list(row) for row in out.L], list(out.sizes)
     for r, i in enumerate(kind.onto):
@@ -288,7 +290,7 @@ def _freedom(
 
 @kernel
 def _less(row: Row, K: tuple[Force, ...], L: Symmetric, sizes: tuple[Scalar, ...]) -> Any:
-    """K, L and sizes after the elimination of a freedom."""
+    """K, L and sizes after the elimination of a degree of freedom."""
     scaled = tuple(x * row.inverse for x in row.L)
     K = tuple(F + row.K * -x for F, x in zip(K, scaled, strict=True))
     L = tuple(tuple(x + scaled[r] * row.L[s] for s, x in enumerate(line)) for r, line in enumerate(L))
@@ -314,8 +316,8 @@ def _without_rows(
 
 @kernel
 def _raises(sizes: tuple[Scalar, ...], factor: Scalar, least: Scalar) -> tuple[Scalar, ...]:
-    """By how much each pivot of a constraint is raised: a fraction of its own size plus a fraction of the largest size,
-    or 1 if all sizes are zero."""
+    """The amount by which each pivot of a constraint is raised: a fraction of its own size plus a fraction of the
+    largest size, or 1 if all sizes are zero."""
     floor = least * functools.reduce(maximum, sizes, 0.0)
     floor = where(floor > 0, floor, 1.0)
     return tuple(x * factor + floor for x in sizes)
@@ -325,7 +327,7 @@ def _raises(sizes: tuple[Scalar, ...], factor: Scalar, least: Scalar) -> tuple[S
 def _without_row(
     I: ArticulatedInertia, K: tuple[Force, ...], L: Symmetric, sizes: tuple[Scalar, ...], delta: Scalar
 ) -> tuple[Any, ...]:
-    """(the first row, its pivot; inertia, K, L, sizes without it)."""
+    """(the first row, its pivot, and inertia, K, L, sizes after the elimination of this row)."""
     inverse = 1.0 / (L[0][0] + delta)
     row = Row(K[0], tuple(line[0] for line in L[1:]), inverse)
     scaled = tuple(x * inverse for x in row.L)
@@ -342,7 +344,7 @@ def _without_row(
 def _loaded(
     kind: Elimination, load: Load, rows: tuple[Row, ...], S: tuple[Motion, ...], X: Transform | None, given: Any
 ) -> tuple[tuple[Load], Any]:
-    """(what is handed inwards; for each eliminated scalar, its value under the loads alone)."""
+    """(the load that is passed inwards, the value of each eliminated scalar under the loads alone)."""
     p, l = load.p, load.l
     driven = []
     if kind.joint is None:
@@ -388,7 +390,7 @@ def _multipliers(
 def _rates(
     rows: tuple[Row, ...], S: tuple[Motion, ...], X: Transform, driven: tuple[Scalar, ...], A: Motion, pending: Any
 ) -> tuple[Motion, tuple[Scalar, ...]]:
-    """(motion of the link, rates of its joint)."""
+    """(acceleration of the link, accelerations of its joint)."""
     A = X.motion_to_child(A)
     rates = []
     for motion, row, own in zip(S, reversed(rows), reversed(driven), strict=True):

@@ -1,4 +1,4 @@
-"""Rows of constraints that users write as functions, by derivatives along the motion."""
+"""Rows of constraints that users write as functions, computed from derivatives along the motion."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from jaxmbs.spatial.known import ZERO
 
 
 def rows(state: State, constraint: ConstraintElement) -> list[tuple[Any, ...]]:
-    """(J, drift, free, residual, holonomic) per row."""
+    """(J, drift, free, residual, holonomic) of every row."""
     tree, dtype, e = state.tree, state.tree.dtype, constraint.element
     assert isinstance(e, FunctionConstraint)
     q, v, t = tree.vector(state.q), tree.vector(state.v), jnp.asarray(state.t, dtype)
@@ -69,10 +69,10 @@ def count(state: State, constraint: ConstraintElement) -> int:
 
 
 def _varies(f: Callable[[Any], Any], v: Any) -> bool:
-    """Whether f(v) depends on v. Its operations can rule this out; if they do not, its values decide.
+    """Whether f(v) depends on v. If the operations do not rule this out, two values of f at random v are compared.
 
-    The values are those at random v, with random numbers in place of values traced outside; if they are not finite, the
-    operations decide.
+    In f, random numbers replace the values that are traced by an outer transformation. If the values of f are not
+    finite, the answer is True.
     """
     closed = jax.make_jaxpr(f)(v)
     if not any(_reached(closed.jaxpr, [True])):
@@ -90,7 +90,7 @@ _CALLS = {"pjit": "jaxpr", "jit": "jaxpr", "closed_call": "call_jaxpr", "custom_
 
 
 def _reached(jaxpr: Any, varying: Sequence[bool]) -> list[bool]:
-    """Which results may depend on the arguments that vary."""
+    """Whether each result may depend on the arguments that vary."""
     known = dict(zip(jaxpr.invars, varying, strict=True))
     for equation in jaxpr.eqns:
         given = [not isinstance(x, core.Literal) and known.get(x, False) for x in equation.invars]

@@ -1,4 +1,4 @@
-"""Motions nearest to free ones in the metric of the mass matrix, under constraints and locks."""
+"""The motions closest to the unconstrained ones in the metric of the mass matrix, under constraints and locks."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Metric:
         return Metric(A, found.J, state.tree.dtype, **known, lock=state.locks, prescribed=prescribed)
 
     def closest(self, force: Any, target: Vector) -> tuple[Vector, Vector]:
-        """(a, lambda) with A a = force + Jᵀ lambda and J a = target; where rows depend on one another, any such lambda."""
+        """(a, lambda) with A a = force + Jᵀ lambda and J a = target; lambda is not unique if rows are redundant."""
         force = tuple(
             f + self.weight * total(*(row[k] * x for row, x in zip(self.full_J, target, strict=True)))
             for k, f in enumerate(force)
@@ -82,7 +82,7 @@ class Metric:
         return tuple(a), tuple(multipliers)
 
     def least_norm(self, multipliers: Vector) -> Vector:
-        """The multipliers of least norm among those that act as the given ones."""
+        """The multipliers of least norm among those with the same effect as the given ones."""
         if not self.m:
             return ()
         nothing, given = self._given((ZERO,) * self.n), self._given(multipliers)
@@ -95,10 +95,11 @@ class Metric:
         return tuple(found)
 
     def conditioning(self) -> tuple[Scalar, Scalar]:
-        """How far the rows that count are from depending on one another: the smallest pivot of J A⁻¹ Jᵀ divided by the
-        largest diagonal entry, and the smallest quotient of a pivot and the diagonal entry of its own row. Both are
-        roughly the square of the distance from a singular configuration; the second shows how many digits accelerations
-        lose. Rows that depend on others to rounding do not count."""
+        """How far the rows are from depending on one another: the smallest pivot of J A⁻¹ Jᵀ divided by the largest
+        diagonal entry, and the smallest quotient of a pivot and the diagonal entry of its own row. Both are roughly the
+        square of the distance from a singular configuration; the second shows how many digits accelerations lose. Rows
+        that depend on others to within rounding are left out. Dense arrays (`saddle_arrays`) have squares of singular
+        values in place of the pivots."""
         return self.algebra.conditioning(self._ranked()) if self.m else (1.0, 1.0)
 
     def _ranked(self) -> Any:
@@ -116,7 +117,7 @@ def _array(x: Any, columns: int | None, dtype: Any) -> jax.Array:
 
 @kernel
 def _weight(A: Matrix, J: Matrix) -> Scalar:
-    """rho, of the order of the size of A divided by that of JᵀJ."""
+    """The weight rho at which both terms of A + rho JᵀJ are of the same order of magnitude."""
     size = total(*(x * x for row in J for x in row))
     return total(*(A[k][k] for k in range(len(A)))) / where(size > 0, size, 1.0)
 

@@ -2,9 +2,9 @@
 
     A a + bias = tau + Jᵀ lambda,    J a + drift = 0
 
-by the Schur complement J A⁻¹ Jᵀ, in components for small systems. Where rows depend on one another, at a singular
-configuration or by the values of the numbers, the motion is unique all the same; the multipliers are then those of
-least norm, with 1 N m weighing as much as 1 N.
+are solved by the Schur complement J A⁻¹ Jᵀ, in components for small systems. If rows depend on one another, at a
+singular configuration or for certain parameter values, the motion is still unique; the multipliers are then those of
+least norm, where 1 N m counts as much as 1 N.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from jaxmbs.spatial.scalar import Scalar, where
 
 
 def constrained_dynamics(state: State, tau: Any, prescribed: Any = None, baumgarte: Any = None) -> tuple[Any, Any, Any]:
-    """Accelerations, multipliers (of least norm) and the constraints at the state.
+    """(accelerations, multipliers of least norm, constraints) at the state.
 
-    baumgarte [rad/s]: pulls violations back, g'' + 2 w g' + w² g = 0 instead of g'' = 0 (None: not at all).
+    baumgarte: rate w [rad/s] at which violations decay, g'' + 2 w g' + w² g = 0; None for g'' = 0.
     """
     metric, a, multipliers, found = _solved(state, tau, prescribed, baumgarte)
     return _listed(a), _listed(metric.least_norm(multipliers)), found
 
 
 def accelerations(state: State, tau: Any, prescribed: Any = None, baumgarte: Any = None) -> tuple[Any, Any, Any]:
-    """As `constrained_dynamics`, with any multipliers that make the motion."""
+    """As `constrained_dynamics`, but the multipliers of redundant rows are not reduced to least norm."""
     _, a, multipliers, found = _solved(state, tau, prescribed, baumgarte)
     return _listed(a), _listed(multipliers), found
 
@@ -53,7 +53,7 @@ def _solved(state: State, tau: Any, prescribed: Any, baumgarte: Any) -> tuple[An
     force = [(ZERO if tau is None else tau[k]) - bias[k] for k in range(state.tree.structure.nv)]
     metric = Metric.of(state, found, prescribed)
     drift = found.drift if baumgarte is None else _stabilised(found, velocities(state, found), baumgarte)
-    if isinstance(state, Struck):  # what jumps is to end the rates along the rows
+    if isinstance(state, Struck):  # the jump must end the velocities along the rows
         rates = velocities(State(state.tree, state.q, state.before), found)
         drift = [where(state.now, x, y) for x, y in zip(rates, drift, strict=True)]
     return metric, *metric.closest(force, tuple(-x for x in drift)), found
@@ -61,7 +61,7 @@ def _solved(state: State, tau: Any, prescribed: Any, baumgarte: Any) -> tuple[An
 
 @kernel
 def _stabilised(found: Constraints, rates: Vector, w: Scalar) -> Vector:
-    """Drift with the terms of Baumgarte; a nonholonomic row is damped with the rate w alone."""
+    """The drift with Baumgarte's terms; the velocity along a nonholonomic row decays at the rate w."""
     out = []
     for drift, rate, g, on in zip(found.drift, rates, found.residual, found.holonomic, strict=True):
         pull = 2 * w * rate + w * w * g if on else w * rate

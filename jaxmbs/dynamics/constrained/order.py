@@ -1,11 +1,11 @@
-"""Order in which joints and multipliers are eliminated, determined when a mechanism is first used.
+"""The order in which joints and multipliers are eliminated, determined when a mechanism is first used.
 
-Links are eliminated from the leaves to the root, as for articulated bodies. The multipliers of a constraint are eliminated
-once all joints between its ends have been, which makes their pivots positive wherever the rows are independent. If several
-constraints are ready at the same link, the one that is then coupled to the fewest others comes first. Each step leaves a
-front: the acceleration of one link, and the multipliers that have been met and not yet eliminated. A row of windows, a mast
-of bays or a wing of synchronised panels has fronts of bounded size, so that the work is linear in the number of windows,
-bays or panels.
+Links are eliminated from the leaves to the root, as for articulated bodies. The multipliers of a constraint are
+eliminated once all joints between its ends have been, which makes their pivots positive wherever the rows are
+independent. If several constraints are ready at the same link, the one that is then coupled to the fewest others comes
+first. Each step leaves a front: the acceleration of one link, and the multipliers that have occurred but are not yet
+eliminated. A chain of windows, a mast of bays or a wing of synchronised panels has fronts of bounded size, so that the
+work is linear in the number of windows, bays or panels.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from jaxmbs.model.constraints import Coupling, FunctionConstraint
 from jaxmbs.model.events import ReactionExceeds
 from jaxmbs.model.structure import WORLD, Structure
 
-LARGEST_UNROLLED = (16, 12)  # coordinates, rows; beyond them the matrices are not written out in components
+LARGEST_UNROLLED = (16, 12)  # coordinates, constraint rows; larger matrices are not written out in components
 LARGEST_FRONT = 24  # multipliers; beyond it dense matrices are no slower
 
 
 class Constraint(NamedTuple):
-    """What a constraint acts on: per end the link (-1: the world); on_rates: on its joint's rate, not on its motion."""
+    """links: the link at each end (-1: the world); on_rates: the rows act on the rates of these links' joints."""
 
     rows: int
     links: tuple[int, ...]
@@ -33,12 +33,12 @@ class Constraint(NamedTuple):
 
 @dataclass(frozen=True)
 class Elimination:
-    """One elimination step, of a joint or (joint None) of the rows of a constraint: all that its formulas depend on.
+    """An elimination step of a joint or (joint None) of the rows of a constraint: everything its formulas depend on.
 
-    own: number of rows eliminated; pending: number of rows left in its front, after its own; hangs: whether the acceleration
-    of a link is left; onto: places of the pending rows in the next front; next: number of rows in that front. attached:
-    (place, end of the constraint, number of rows, on_rates) of the constraints that end on the link of the joint; for the
-    rows of a constraint, its own ends on the link that is left.
+    own: number of eliminated rows; pending: number of rows that remain in the front; hangs: whether the acceleration of
+    a link remains; onto: places of the pending rows in the next front; next: number of rows in that front. attached:
+    the ends of constraints on one link, (first row in the front, end, number of rows, on_rates) each. In the step of a
+    joint these are the ends of all constraints on its link; in the step of a constraint, its own on the remaining link.
     """
 
     joint: Any
@@ -51,8 +51,9 @@ class Elimination:
 
 
 class Plan(NamedTuple):
-    """strands: of the steps, in reverse order; of_node: per step its link or constraint; ends: per step the constraints in
-    kind.attached; constraints: all of them; size: number of rows in the largest front."""
+    """strands: the steps, last to first, their kind an `Elimination`; of_node: the link or constraint of every step;
+    ends: for every step, the constraint of each item of `Elimination.attached`; constraints: all constraints; size:
+    number of rows in the largest front."""
 
     strands: tuple[Strand, ...]
     of_node: tuple[int, ...]
@@ -78,7 +79,7 @@ def constraints_of(s: Structure) -> tuple[Constraint, ...]:
 
 @functools.lru_cache(maxsize=256)
 def plan_of(s: Structure) -> Plan | None:
-    """The plan of a mechanism that is large enough to need one; None where matrices are written out or dense."""
+    """The plan of a mechanism that is large enough to need one; None if its matrices are written out or dense."""
     return None if not s.constrained or _small(s) or _obstacle(s) else ordered(s, constraints_of(s))
 
 
@@ -119,7 +120,7 @@ def _obstacle(s: Structure) -> str:
 
 
 def ordered(s: Structure, found: tuple[Constraint, ...]) -> Plan:
-    """The plan of a mechanism of any size."""
+    """The plan of a mechanism of any size; found: its constraints."""
     parents = [link.parent for link in s.links]
     closing: dict[int, list[int]] = {}
     for c, x in enumerate(found):
@@ -128,7 +129,7 @@ def ordered(s: Structure, found: tuple[Constraint, ...]) -> Plan:
     met = [{c for c, x in enumerate(found) if i in x.links and (x.on_rates or not _closes(closing, i, c))}
            for i in range(len(parents))]  # fmt: skip
     handed: dict[int, list[frozenset[int]]] = {}  # per link, the pending constraints in the fronts from its children
-    steps: list[tuple[str, int, frozenset[int], int]] = []  # kind, link or constraint, pending, link left
+    steps: list[tuple[str, int, frozenset[int], int]] = []  # kind, link or constraint, pending, remaining link
     for i in (*reversed(range(len(parents))), -1):
         fronts = handed.pop(i, [])
         waiting = closing.get(i, [])
@@ -150,7 +151,7 @@ def _closes(closing: dict[int, list[int]], link: int, c: int) -> bool:
 
 
 def _common(parents: list[int], i: int, j: int) -> int:
-    """The outermost link that carries both links; it may be one of them."""
+    """The last common ancestor of two links; it may be one of them."""
     while i != j:
         i, j = (parents[i], j) if i > j else (i, parents[j])
     return i
@@ -159,7 +160,7 @@ def _common(parents: list[int], i: int, j: int) -> int:
 def _plan(s: Structure, found: tuple[Constraint, ...], steps: list[tuple[str, int, frozenset[int], int]]) -> Plan:
     n = len(steps)
     number = {(kind, k): n - 1 - at for at, (kind, k, _, _) in enumerate(steps)}  # parents before children
-    fronts: dict[int, list[int]] = {}  # per node its constraints, with its own first
+    fronts: dict[int, list[int]] = {}  # per node, the constraints of its front, its own first
     for kind, k, pending, _ in steps:
         order = sorted(pending, key=lambda c: -number["rows", c])
         fronts[number[kind, k]] = [*([k] if kind == "rows" else []), *order]

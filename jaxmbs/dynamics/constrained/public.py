@@ -26,7 +26,7 @@ _METHODS = {"multipliers": multipliers.constrained_dynamics, "elimination": elim
 
 
 def constrained_state(model: Model, q: Coordinates, v: Rates, t: Number, mode: Mode | None, *others: Any) -> State:
-    """State on an unrolled tree; rows of constraints are written out link by link."""
+    """State on an unrolled tree, for which constraint rows are written out link by link."""
     dtype = state_dtype(*(x for x in (q, v, *others) if x is not None))
     return _state(Tree(model, dtype, unrolled=len(model.structure.links)), model, q, v, t, mode)
 
@@ -57,12 +57,12 @@ def constrained_dynamics(
     """Motion under loops and constraints: (a (nv,), multipliers (rows,), residual (rows,)).
 
     A a + bias = tau + Jᵀ multipliers and J a + drift = 0 [Y 3.190], at q (nq,), v (nv,), under tau (nv,) or None;
-    prescribed (nv,): acceleration of the locked degrees of freedom, None for zero. The rows stand in the order of
+    prescribed (nv,): acceleration of the locked degrees of freedom, None for zero. The rows are in the order of
     model.constraint_names (see `constraint_rows`); the multipliers of a cut joint are components of its wrench on the
-    second body, at frame b in its axes [N, N m]. residual: what the state violates: position (m, rad) of a holonomic
-    row, velocity (m/s) of a nonholonomic one. method: "multipliers" (Schur complement of the mass matrix) or
-    "elimination" of dependent velocities [K 6], chosen by pivoting at every state; the two agree. Redundant rows share
-    the load with multipliers of least norm. Raises ModelError for wrong shapes or an unknown method.
+    second body, at frame b in the axes of b [N, N m]. residual: the violation of each row, in position (m, rad) if it
+    is holonomic, else in velocity (m/s). method: "multipliers" (Schur complement of the mass matrix) or "elimination"
+    of dependent velocities [K 6], chosen by pivoting at every state; both give the same result. Multipliers of
+    redundant rows are those of least norm. Raises ModelError for wrong shapes or an unknown method.
 
     >>> model = mbs.library.crank_slider().build()
     >>> q = [jnp.pi / 2, -jnp.pi / 2 - jnp.arcsin(1 / 3), jnp.sqrt(0.08) - 0.4]  # the crank upright
@@ -85,9 +85,9 @@ def constrained_dynamics(
 def constraint_jacobian(
     model: Model, q: Coordinates, v: Rates | None = None, *, t: Number = 0.0, mode: Mode | None = None
 ) -> tuple[Float[jax.Array, "rows nv"], Float[jax.Array, " rows"]]:
-    """(J (rows, nv), drift (rows,)) of J a + drift = 0 at q (nq,), v (nv,); v None is rest. [Y 3.194-3.198]
+    """(J (rows, nv), drift (rows,)) of J a + drift = 0 at q (nq,), v (nv,), None for zero. [Y 3.194-3.198]
 
-    Rows in the order of the multipliers. Raises ModelError for wrong shapes.
+    The rows are in the order of the multipliers. Raises ModelError for wrong shapes.
 
     >>> model = mbs.library.crank_slider().build()
     >>> J, drift = mbs.constraint_jacobian(model, [0.0, 0.0, 0.0])
@@ -102,9 +102,9 @@ def constraint_jacobian(
 
 
 def constraint_rows(model: Model, q: Coordinates | None = None) -> dict[str, slice]:
-    """Where the rows of each constraint lie among the multipliers: {name: slice}.
+    """The slice of each constraint's rows among the multipliers: {name: slice}.
 
-    q (nq,): where user-defined functions are evaluated to count their rows; None is the neutral configuration.
+    q (nq,): configuration at which user-defined functions are evaluated to count their rows; None for the neutral one.
 
     >>> mbs.constraint_rows(mbs.library.four_bar_windows(2).build())
     {'window_1': slice(0, 2, None), 'window_2': slice(2, 4, None)}
@@ -131,13 +131,12 @@ def impact(
 ) -> tuple[Float[jax.Array, " nv"], Float[jax.Array, " rows"]]:
     """Velocity jump when constraints and locks start to hold: (v_plus (nv,), impulses (rows,)).
 
-    At q (nq,), v_minus (nv,): A (v_plus - v_minus) = Jᵀ impulses + impulses on the degrees of freedom that `mode` locks;
-    the rates of those are rows like any other. On what is named in `on`, constraints and locked joints (None: all), the
-    velocity becomes -restitution times what it was; on the other active rows and locks it becomes zero. target: {name:
-    velocity after it} of constraints (their rows) and locked joints (their freedoms) that are driven, a number or one for
-    each [m/s, rad/s], in place of that. Impulses in N s
-    and N m s, in the order of the multipliers; what a lock takes is in `joint_impulses`. Raises ModelError for unknown
-    names.
+    At q (nq,), v_minus (nv,): A (v_plus - v_minus) = Jᵀ impulses + impulses on the degrees of freedom that `mode`
+    locks, whose velocities are treated like those along constraint rows. For the constraints and locked joints named in
+    `on` (None: all), the velocity becomes -restitution times the velocity before; for the others it becomes zero.
+    target: {name: velocity after the impact [m/s, rad/s]} of driven constraints and locked joints, which overrides
+    this; a number, or one number per row or degree of freedom. Impulses are in N s and N m s, in the order of the
+    multipliers; `joint_impulses` gives those that locks transmit. Raises ModelError for unknown names.
 
     >>> model = mbs.library.crank_slider().build()
     >>> v, impulses = mbs.impact(model, [0.0, 0.0, 0.0], [0.0, 0.0, 1.0], on="pin")  # the slider is caught
@@ -175,9 +174,9 @@ def joint_impulses(
 ) -> Float[jax.Array, "joints 6"]:
     """Impulse in every joint at a velocity jump, (joints, 6): tree joints, then cut joints, as in `joint_reactions`.
 
-    A row is (angular [N m s], linear [N s]) impulse on the child, at the child joint frame, in its axes. q (nq,); v_minus,
-    v_plus (nv,): before and after; impulses: those of the constraints, from `impact`; zeros (rows,) for a jump that outside
-    impulses make. Raises ModelError for wrong shapes.
+    A row is the (angular [N m s], linear [N s]) impulse on the child, about the origin and in the axes of the child
+    joint frame. q (nq,); v_minus, v_plus (nv,): velocities before and after; impulses (rows,): those of the
+    constraints, from `impact`; zeros if external impulses alone cause the jump. Raises ModelError for wrong shapes.
 
     >>> model = mbs.library.crank_slider().build()
     >>> q, v_minus = [0.0, 0.0, 0.0], [0.0, 0.0, 1.0]
@@ -203,7 +202,7 @@ def _impact(
     s, v = tree.structure, state.v
 
     def jumps(names_of: Iterable[tuple[str, int]], before: Iterable[Any]) -> list[Any]:
-        """Per row or freedom the change of its velocity."""
+        """The change of velocity of every row or degree of freedom."""
         out, rest = [], iter(before)
         rebound = 1 + known(restitution)
         for name, count in names_of:

@@ -1,4 +1,4 @@
-"""The constraints of a large mechanism at one state, those of a kind together as arrays; no Jacobian is written out."""
+"""The constraints of a large mechanism at one state, as one set of arrays per kind; no Jacobian is written out."""
 
 from __future__ import annotations
 
@@ -29,9 +29,11 @@ Ends = tuple[tuple[Any, ...], ...]  # per end and row: a Force on the link, or t
 
 
 class Group(NamedTuple):
-    """What constraints with the same formulas have in common. Of cut joints: joint, kept (which rows are kept). Of
-    others: element, with its names left blank, kept (how many components each of its numbers has). grounded: which ends
-    are on the world."""
+    """What constraints with the same formulas have in common. grounded: whether each end is on the world.
+
+    Of cut joints: `joint`, and in `kept` the indices of their rows. Of other constraints: `element`, with the names of
+    bodies and joints left blank, and in `kept` the number of components of each parameter.
+    """
 
     joint: Any
     kept: tuple[int, ...]
@@ -41,8 +43,8 @@ class Group(NamedTuple):
 
 @components
 class Rows:
-    """The rows of one group. ends: J by its parts; drift: the acceleration that is left at dv/dt = 0; rate: the
-    velocity; residual: 0 for a nonholonomic row."""
+    """The rows of one group. ends: J as `Ends`, a wrench or coefficient per end and row; drift: acceleration along the
+    row at dv/dt = 0; rate: velocity along the row; residual: 0 for a nonholonomic row."""
 
     ends: Ends
     drift: tuple[Scalar, ...]
@@ -51,9 +53,9 @@ class Rows:
 
 
 class RowGroups:
-    """All rows: J a + drift = 0, J v = rate, residual = 0; arrays over the rows in the order of the multipliers.
+    """All rows: J a + drift = 0; rate = J v and residual, which are zero where the constraints hold.
 
-    plan: of their elimination; forest: the groups; ends: per group those of `Rows`; holonomic (m,): which rows are.
+    These are arrays over the rows, in the order of the multipliers. plan: that of their elimination; forest: the groups; ends: `Rows.ends` per group; holonomic (m,): bool per row.
     """
 
     def __init__(self, plan: Plan, forest: Forest, found: Sequence[Rows], holonomic: np.ndarray):
@@ -77,12 +79,12 @@ class RowGroups:
         return flat_rows(self.forest, parts)
 
     def stabilised(self, w: Any) -> jax.Array:
-        """The drift with the terms of Baumgarte, as in `multipliers`."""
+        """The drift with Baumgarte's terms, as in `multipliers`."""
         pull = jnp.where(self.holonomic, 2 * w * self.rate + w * w * self.residual, w * self.rate)
         return self.drift + pull
 
     def of_positions(self) -> RowGroups:
-        """The rows with zeros for the nonholonomic ones, which do not restrict positions."""
+        """The rows with zeros in place of the nonholonomic ones, which do not restrict positions."""
         if self.holonomic.all():
             return self
         found = []
@@ -104,13 +106,13 @@ def _first_rows(forest: Forest, b: Strand) -> range:
 
 
 def sizes_of(forest: Forest) -> dict[int, int]:
-    """Rows of every constraint."""
+    """{constraint: number of its rows}."""
     return {c: (len(b.kind.kept) if b.kind.joint is not None else b.kind.element.count)
             for b in forest.strands for c in b.nodes}  # fmt: skip
 
 
 def starts_of(forest: Forest) -> dict[int, int]:
-    """Where the rows of every constraint begin."""
+    """{constraint: index of its first row}."""
     sizes, out, start = sizes_of(forest), {}, 0
     for c in sorted(sizes):
         out[c] = start
@@ -119,7 +121,7 @@ def starts_of(forest: Forest) -> dict[int, int]:
 
 
 def flat_rows(forest: Forest, parts: Sequence[Sequence[Scalar]]) -> jax.Array:
-    """Per group one scalar per row, as one array over all rows."""
+    """One array over all rows; parts: for every group, one scalar per row."""
     starts, pieces, places = starts_of(forest), [], []
     for b, part in zip(forest.strands, parts, strict=True):
         for r, x in enumerate(part):
@@ -131,7 +133,7 @@ def flat_rows(forest: Forest, parts: Sequence[Sequence[Scalar]]) -> jax.Array:
 
 @functools.lru_cache(maxsize=256)
 def groups_of(s: Structure) -> tuple[Strand, ...]:
-    """The constraints by group."""
+    """The constraints in groups with the same formulas."""
     found: dict[Any, list[int]] = {}
     ends = constraints_of(s)
     for c, loop in enumerate(s.loops):
@@ -147,7 +149,7 @@ def groups_of(s: Structure) -> tuple[Strand, ...]:
 
 
 def row_groups(state: State, plan: Plan) -> RowGroups:
-    """The rows at a state; those of a constraint that the mode switches off are zero."""
+    """The rows at a state; the rows of a constraint that the mode switches off are zero."""
     tree: Tree = state.tree
     s = tree.structure
     forest = Forest(groups_of(s), tree.dtype)
@@ -170,7 +172,7 @@ def row_groups(state: State, plan: Plan) -> RowGroups:
 
 
 class _Seen(NamedTuple):
-    """Per block: placements in the world, velocities, accelerations at dv/dt = 0, frames of the bodies."""
+    """Per block: placements of the links in the world, velocities, accelerations at dv/dt = 0."""
 
     W: list[Transform]
     V: list[Motion]
@@ -258,7 +260,7 @@ def _framed(in_link: Transform, W: Transform, V: Motion, A: Motion) -> tuple[Fra
 
 @kernel
 def _relative(a: Frame, A_a: Motion, b: Frame, A_b: Motion) -> tuple[Transform, Motion, Motion]:
-    """Of b in a: placement, velocity, and acceleration at dv/dt = 0, in axes of b."""
+    """Placement, velocity and acceleration at dv/dt = 0 of b relative to a, in axes of b."""
     X, V, carried = relative(a, b)
     return X, V, A_b + X.motion_to_child(A_a) * -1 + V.cross(carried)
 
@@ -286,7 +288,7 @@ def _row(row: Any, X: Transform, V: Motion, drift: Motion, a: Transform, b: Tran
 
 
 def rates_of(groups: Forest, ends: Sequence[Ends], plan: Plan, tree: Tree, A: Sequence[Motion], a: Any) -> jax.Array:
-    """J a, from the motions A of the links that go with a."""
+    """J a, from a and A, the accelerations of the links that follow from a."""
     s, parts = tree.structure, []
     for b, own in zip(groups.strands, ends, strict=True):
         rows: list[Scalar] = [ZERO] * len(own[0])
@@ -309,7 +311,7 @@ def _sums(rows: tuple[Scalar, ...], forces: tuple[Force, ...], A: Motion) -> tup
 def forces_of(
     groups: Forest, ends: Sequence[Ends], plan: Plan, tree: Tree, multipliers: jax.Array
 ) -> tuple[list[Force], jax.Array]:
-    """Jᵀ multipliers: (per block, the wrenches on its links; the generalized forces (nv,) of what acts on rates)."""
+    """Jᵀ multipliers: (per block, the wrenches on its links; generalized forces (nv,) of constraints on rates)."""
     s, starts = tree.structure, starts_of(groups)
     along = jnp.zeros(s.nv, tree.dtype)
     wrenches = [jnp.zeros((6, b.length), tree.dtype) for b in tree.blocks]

@@ -1,15 +1,15 @@
-"""The equations A a - Jᵀ lambda = force, J a = target in components, whatever the rank of J.
+"""Solves A a - Jᵀ lambda = force, J a = target in components, for any rank of J.
 
-S = J A⁻¹ Jᵀ is factorised with its diagonal raised by a few roundings. This makes it definite even where rows depend on
-one another, so that no pivoting is needed; the error that it leaves in a shrinks at every step of
+S = J A⁻¹ Jᵀ is factorised with its diagonal raised by a few units of rounding. This makes it definite even if rows
+depend on one another, so that no pivoting is needed. The resulting error in a shrinks at every step of
 
     lambda += S⁻¹ (target - J a),    a += A⁻¹ Jᵀ (S⁻¹ (target - J a))
 
-by the ratio of what was added to the eigenvalue of S (the proximal method of multipliers). The square of the distance
-from a singular configuration is such an eigenvalue: at 1e-4 the ratio is some 1e-6. The residual is computed from a
-itself, so that rounding is amplified by the inverse of the distance and not of its square. A row so small that it
-consists of rounding compared with the others is raised so much that it has no effect. Multipliers in the null space of
-Jᵀ have no effect on the motion; `least_norm` removes them.
+by the ratio of the added amount to the eigenvalues of S (the proximal method of multipliers). At a small distance from
+a singular configuration, one eigenvalue is about the square of this distance: at 1e-4 the ratio is about 1e-6. The
+residual is computed from a itself, so that rounding is amplified by the inverse of the distance and not of its square.
+If a row is so small that it is only rounding compared with the others, its diagonal entry is raised so much that the
+row has no effect. Multipliers in the null space of Jᵀ have no effect on the motion; `least_norm` removes them.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from jaxmbs.spatial.scalar import Scalar, maximum, total, where
 
 
 def raised(eps: float, redundant: bool) -> float:
-    """The fraction by which the diagonal of S is raised; it has to exceed the error of S itself, a few roundings.
+    """The fraction by which the diagonal of S is raised; it must exceed the error of S, a few units of rounding.
 
-    redundant: whether rows depend on one another wherever the loops are closed. At the stages of an integration step
-    the loops are open by the integrator's error, so that such rows are only nearly dependent; a larger fraction keeps
-    them from acting as independent rows there.
+    redundant: whether rows depend on one another wherever the loops are closed. At the stages of an
+    integration step the loops are open by the integrator's error, so that such rows are only nearly dependent; a larger
+    fraction prevents them from acting as independent rows there.
     """
     return eps**0.7 if redundant else 16 * eps
 
 
-_DEPENDENT = 64.0  # multiples of rounding below which the rest of a row counts as zero
+_DEPENDENT = 64.0  # multiples of rounding below which the remainder of a row counts as zero
 
 
 def smallest(eps: float) -> float:
-    """Square of the size, relative to the largest row, below which a row counts as rounding."""
+    """The fraction of the largest diagonal entry of S below which a diagonal entry, and its row, counts as rounding."""
     return eps ** (4 / 3)
 
 
@@ -139,7 +139,7 @@ def least_norm(factors: tuple[Matrix, Factors, Pivoted], right: tuple[Vector, Ve
     none: Vector = (ZERO,) * len(Z)
 
     def acting(x: Vector) -> Vector:
-        """Multipliers in the rows used that drive U⁻ᵀ D⁻¹ x."""
+        """Multipliers, zero for rows that depend on others, which give J a the value that a = U⁻ᵀ D⁻¹ x gives it."""
         return tuple(-f for f in basic_solution(rows, missing(Z, inverse, x, none)))
 
     z = reduce(U, driven(p, J, tuple(-f for f in b)))

@@ -12,7 +12,7 @@ from jaxmbs.dynamics.constrained.saddle import raised, smallest
 
 Pair = tuple[jax.Array, jax.Array]
 
-_STEPS = 3  # more than in `saddle`, as the diagonal is raised by more: rounding grows with the size
+_STEPS = 3  # more than in `saddle`: rounding grows with the size, so that the diagonal is raised by more
 
 
 class Factors(NamedTuple):
@@ -29,7 +29,7 @@ class OfRedundant(Factors):
 
 class Ranked(NamedTuple):
     """Singular value decomposition, left diag(sizes) right, of Z with its rows scaled to unit length, or set to 0 if
-    they are rounding. scale: the factors of the rows; used: 1 or 0 per column of left, whether it counts; Z: without
+    they are only rounding. scale: the factors of the rows; used: 1 or 0, whether each column of left counts; Z: without
     scaling."""
 
     left: jax.Array
@@ -82,7 +82,7 @@ def ranked(factors: Factors, eps: float) -> Ranked:
 
 
 def conditioning(rows: Ranked) -> Pair:
-    """Square of the smallest singular value that counts over the largest: of the rows as they are, and of unit length."""
+    """The square of (smallest singular value that counts) / (largest): for unscaled rows, and for rows of length 1."""
     return _ratio(jnp.linalg.svd(rows.Z, compute_uv=False)), _ratio(rows.sizes)
 
 

@@ -1,4 +1,4 @@
-"""The metric of a large mechanism: what `metric` does with matrices, by the recursion of `fronts`, linear in its size."""
+"""The metric of a large mechanism, by the recursion of `fronts` instead of matrices: the work is linear in its size."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Pair = tuple[jax.Array, jax.Array]  # a (nv,) or forces; multipliers or rates (m
 
 
 class SparseMetric:
-    """As `Metric`, for the rows of `row_groups`: arrays in, arrays out."""
+    """As `Metric`, for the rows of `row_groups`, with arrays as arguments and results."""
 
     def __init__(self, state: State, found: RowGroups, prescribed: Any = None):
         tree, plan = state.tree, found.plan
@@ -43,7 +43,7 @@ class SparseMetric:
         return fronts.factorized(self.tree, self.plan, motions, links, self.groups, ends, lock, redundant, alike)
 
     def closest(self, force: Any, target: Any) -> Pair:
-        """(a, lambda) with A a = force + Jᵀ lambda and J a = target; where rows depend on one another, any such lambda."""
+        """(a, lambda) with A a = force + Jᵀ lambda and J a = target; lambda is not unique if rows are redundant."""
         given = jnp.zeros_like(force)
         if self.lock is not None and self.prescribed is not None:
             given = jnp.where(self.lock, jnp.asarray(self.prescribed), 0.0)
@@ -57,13 +57,13 @@ class SparseMetric:
         return a + given, multipliers
 
     def least_norm(self, multipliers: jax.Array) -> jax.Array:
-        """The multipliers of least norm among those that act as the given ones, 1 N m weighing as much as 1 N."""
+        """The multipliers of least norm (1 N m counts as much as 1 N) among those with the effect of the given ones."""
         right = jnp.zeros_like(multipliers), self._transposed(self.data, multipliers)
         return _solution(self._least, self._normal, (self.factors, self._alike, self.held), self.data, right)[0]
 
     @functools.cached_property
     def _alike(self) -> fronts.Factors:
-        """Factors with all rows raised by the same number: with them the proximal method stays in the range of J."""
+        """Factors with all pivots raised by the same amount, so that the proximal method stays in the range of J."""
         eps = float(jnp.finfo(self.tree.dtype).eps)
         return self._factorized(eps**0.4)
 
@@ -73,7 +73,7 @@ class SparseMetric:
         b, p = right
         force, none = self._transposed(held, b) - p, jnp.zeros_like(b)
         _, own = self._proximal((alike, held), force, none, 8)
-        rest = force + self._transposed(held, own)  # not zero if rows are nearly dependent: slow convergence
+        rest = force + self._transposed(held, own)  # not zero if convergence is slow, as for nearly dependent rows
         own = own + self._proximal((factors, held), rest, none, self.steps)[1]
         return b + own, self._proximal((factors, held), jnp.zeros_like(p), own, self.steps)[0]
 
@@ -85,7 +85,7 @@ class SparseMetric:
         )
 
     def _transposed(self, data: Any, multipliers: jax.Array) -> jax.Array:
-        """Jᵀ multipliers, without the locked freedoms."""
+        """Jᵀ multipliers, with zeros for the locked degrees of freedom."""
         nothing = jnp.zeros(self.tree.structure.nv, self.tree.dtype)
         return -self._multiplied(data, (nothing, multipliers))[0]
 
@@ -98,7 +98,7 @@ class SparseMetric:
         return self._proximal(given, *right, self.steps)
 
     def _proximal(self, given: Any, force: jax.Array, target: jax.Array, steps: int) -> Pair:
-        """The solution by the steps of `saddle`."""
+        """(a, lambda) by the correction steps of `saddle`."""
 
         factors, held = given
 
@@ -115,7 +115,7 @@ class SparseMetric:
         return a, multipliers
 
     def _multiplied(self, data: Any, x: Pair, masked: bool = True) -> Pair:
-        """(A a - Jᵀ lambda, J a); masked: whether locked freedoms are left out of both."""
+        """(A a - Jᵀ lambda, J a); masked: locked degrees of freedom do not move, and their equations return a."""
         motions, links, ends, lock = data
         a, multipliers = x
         tree, s = self.tree, self.tree.structure
@@ -150,8 +150,8 @@ def _held(x: Any) -> Any:
 def _solution(
     solve: Callable[[Any, Pair], Pair], multiply: Callable[[Any, Pair], Pair], factors: Any, data: Any, right: Pair
 ) -> Pair:
-    """x = solve(factors, right), differentiated as the solution of multiply(data, x) = right, to any order and in both
-    modes. `solve` and `multiply` must not close over traced values, which no longer exist when a derivative is made."""
+    """x = solve(factors, right), differentiated as the solution of multiply(data, x) = right, to any order, in forward
+    and reverse mode. `solve` and `multiply` must not close over traced values, which no longer exist at that time."""
     leaves, treedef = jax.tree_util.tree_flatten((factors, data))
     number = [is_number(x) for x in leaves]
 

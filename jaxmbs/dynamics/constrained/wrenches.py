@@ -1,4 +1,4 @@
-"""What the multipliers of each constraint act on, bodies or joint rates; wrenches and impulses in joints."""
+"""The action of the multipliers on bodies and joint rates; wrenches and impulses in joints."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from jaxmbs.spatial.scalar import where
 
 
 class Acting(NamedTuple):
-    """matrices: per node "body:<name>" (rows, 6) or "rate:<joint>" (rows, nv of the joint), the velocities along the rows
-    of a constraint per unit flow of the node; flow (rows,): the velocity along them that the constraint prescribes."""
+    """The rows of one constraint. matrices: by node, "body:<name>" (rows, 6) or "rate:<joint>" (rows, nv of the joint),
+    the velocity along the rows per unit flow of the node; flow (rows,): the prescribed velocity along the rows."""
 
     matrices: dict[str, jax.Array]
     flow: jax.Array
 
 
 def acting(state: State, found: Constraints) -> Iterator[Acting]:
-    """Yields one item per constraint, in the order of model.constraint_names; zero where it is switched off."""
+    """Yield one item per constraint, in the order of model.constraint_names; zero if it is switched off."""
     s, vector, start = state.tree.structure, state.tree.vector, 0
     for k, (c, count) in enumerate(zip(connections(state), row_counts(state), strict=True)):
         if isinstance(c, Connection):
@@ -62,7 +62,7 @@ def reactions(state: State, tau: Any, prescribed: Any) -> tuple[list[Force], lis
 
 
 def impulses(state: State, jump: Any, multipliers: Any) -> tuple[list[Force], list[Force]]:
-    """As `reactions`, for a velocity jump: the impulses that the joints transmit; state: must be at rest."""
+    """As `reactions`, for a velocity jump: the impulses that the joints transmit. The state must be at rest."""
     on_link, in_loop = _wrenches(state, multipliers)
     applied = [on_link.get(b.nodes[0], ZERO_FORCE) for b in state.tree.blocks]
     found = rnea.joint_wrenches(state, jump, applied, ZERO_MOTION)[0]
@@ -73,7 +73,7 @@ def impulses(state: State, jump: Any, multipliers: Any) -> tuple[list[Force], li
 
 
 def _wrenches(state: State, multipliers: Any) -> tuple[dict[int, Force], dict[str, Force]]:
-    """({link: wrench of all constraints together on it}, {cut joint: its wrench on the second body, at frame b})."""
+    """({link: total wrench of the constraints on it}, {cut joint: its wrench on the second body, at frame b})."""
     s, start = state.tree.structure, 0
     on_link: dict[int, Force] = {}
     in_loop: dict[str, Force] = {}

@@ -2,8 +2,8 @@
 
 The vectors d_ij lie in body i and end at its hinge towards body 0; they start at its centre of mass (d_ii) or at its hinge
 towards body j. The vectors b_ij run from the barycentre of the augmented body i to its hinge towards j. Equations of
-rotation: sum_j K_ij omega_j' = M'_i + M_i + sum_a S_ia Y_a [Y 3.32, 3.67]; `wittenburg` goes on from there to the
-coordinates of the joints.
+rotation: sum_j K_ij omega_j' = M'_i + M_i + sum_a S_ia Y_a [Y 3.32, 3.67]; `wittenburg` transforms them to joint
+coordinates.
 
 Every subtree of body 0 is a separate system with its own mass M; one that is attached by a Free joint is a free system.
 

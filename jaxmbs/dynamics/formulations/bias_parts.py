@@ -23,9 +23,9 @@ class BiasSplit(NamedTuple):
     """Parts of the bias (nv,) each, on the left-hand side of A a + bias = tau.
 
     bias = centrifugal + coriolis + rheonomic + gravity + elements. centrifugal: the terms with the square of one rate;
-    coriolis: those with the product of two; rheonomic: what the own motion of joints in time adds (linear in v and
-    free of v). gyroscopic: the part of centrifugal + coriolis that does no work whatever v is, that is, all but A' v/2
-    with A' = dA/dt along the motion; A' v/2 alone changes the kinetic energy.
+    coriolis: those with the product of two; rheonomic: the terms due to the prescribed motion of rheonomic joints
+    (linear in v and independent of v). gyroscopic: the part of centrifugal + coriolis that does no work for any v,
+    which is everything except A' v/2 with A' = dA/dt along the motion; only A' v/2 changes the kinetic energy.
 
     >>> model = mbs.library.double_pendulum().build()
     >>> parts = mbs.textbook.bias_split(model, [0.5, 0.3], [1.0, 2.0])
@@ -53,8 +53,8 @@ class _Unloaded(State):
 def bias_split(model: Model, q: Coordinates, v: Rates, *, t: Number = 0.0, mode: Mode | None = None) -> BiasSplit:
     """The bias forces at q (nq,), v (nv,) by origin [N, N m].
 
-    With Spherical and Free joints v are rates, not derivatives of q; "centrifugal" then means the terms with the square
-    of one component of v. Raises ModelError for wrong shapes.
+    For Spherical and Free joints v is not the derivative of q; "centrifugal" then means the terms with the square of
+    one component of v. Raises ModelError for wrong shapes.
 
     >>> model = mbs.library.double_pendulum().build()
     >>> parts = mbs.textbook.bias_split(model, [0.5, 0.3], [1.0, 2.0])

@@ -4,7 +4,7 @@ Method "wang". Stems b_j run from the inward hinge of the carrying body to hinge
 to its centre of mass; column k of the matrix [b^c] holds the vectors from the first hinge to the centre of mass of k.
 All arcs point outwards: [I] = S, [H] = T, [b^c] = -d and [J] = [K] of `barycentric`.
 
-Corrected against the print: (3.9) is sum m_l (b_il . b_jl E - b_jl (x) b_il). The axes p of a joint need not be
+Correction to the printed source: (3.9) is sum m_l (b_il . b_jl E - b_jl (x) b_il). The axes p of a joint need not be
 orthogonal.
 """
 
@@ -93,7 +93,7 @@ def mass_matrix(s: System) -> jax.Array:
 
 
 def bias(s: System) -> jax.Array:
-    """Bias forces from (3.15), in free subtrees from (3.24) and (3.25), drives left out."""
+    """Bias forces from (3.15), in free subtrees from (3.24) and (3.25), without the drives."""
     bc = matrix(s)
     right = jnp.einsum("ijxy,jy->ix", inertias(s, bc), s.Ttf) + moments(s, bc)
     b = jnp.einsum("kix,ix->k", s.pT, right) - s.elements
@@ -101,12 +101,13 @@ def bias(s: System) -> jax.Array:
 
 
 class BodyLoads(NamedTuple):
-    """What acts on each body taken alone, its inward hinge held as pole [W 4]; vectors in inertial axes.
+    """The loads on each body taken alone, with its inward hinge as the pole [W 4]; vectors in inertial axes.
 
-    at_centre (n, 3): F_i + Q_ei [N] at the centre of mass, Q_ei = -m_i r_i" with r_i" that of the inward hinge;
-    at_hinge (n, 3): sum of F_k + Q_k [N] over the bodies k from j outwards, acting on the carrying body at its hinge j;
-    moment (n, 3): L_i and the moments of all its hinges [N m]; momentum_rate (n, 3): rate of the angular momentum about
-    the inward hinge [N m], which the three together produce [W 4.2].
+    at_centre (n, 3): F_i + Q_ei [N] at the centre of mass, where Q_ei = -m_i r_i" with the acceleration r_i" of the
+    inward hinge; at_hinge (n, 3), row j: sum of F_k + Q_k [N] over the bodies k from j outwards, which acts on the
+    carrying body at its hinge j, with Q_k = -m_k times the acceleration of the centre of mass of k; moment (n, 3): sum
+    of L_i and the torques of all hinges of body i [N m]; momentum_rate (n, 3): rate of the angular momentum about the
+    inward hinge [N m], which the other three together produce [W 4.2].
 
     >>> model = mbs.library.double_pendulum().build()
     >>> loads = mbs.textbook.body_loads(model, [0.5, 0.3], [1.0, 2.0])
@@ -123,7 +124,7 @@ class BodyLoads(NamedTuple):
 def body_loads(s: System, a: jax.Array, hinge_moments: jax.Array) -> BodyLoads:
     """Dynamically equivalent decomposition at the accelerations a [W 4.1, 4.2].
 
-    hinge_moments (n, 3): (Y) + (Y^h) of every hinge, acting with + on the carrying body.
+    hinge_moments (n, 3): (Y) + (Y^h) of every hinge, which act on the carrying body with positive sign.
     """
     bc, (_, c) = matrix(s), stems(s)
     rate = -jnp.einsum("kix,k->ix", s.pT, a) - s.Ttf

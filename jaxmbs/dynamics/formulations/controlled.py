@@ -1,6 +1,6 @@
-"""Controlled variables: coordinates that are given functions of time, and what drives them [Y 3.3.1].
+"""Controlled variables: coordinates that are given functions of time, and the forces that drive them [Y 3.3.1].
 
-Corrected against the print: M_k^m of (3.91) is minus the torque along phi_k; `drive` here is that torque,
+Correction to the printed source: M_k^m of (3.91) is minus the torque along phi_k; `drive` is the torque itself,
 A_k q" + bias_k - tau_k.
 """
 
@@ -33,7 +33,7 @@ Motions = tuple[tuple[str, int | None, Program | Opaque], ...]
 
 
 class Controlled(NamedTuple):
-    """State q (nq,), v (nv,) with the controlled coordinates put in place, accelerations a (nv,), drive (nv,) [N, N m].
+    """q (nq,), v (nv,) with the values of the controlled coordinates, accelerations a (nv,), drive (nv,) [N, N m].
 
     The drive is zero along coordinates that are not controlled.
 
@@ -62,10 +62,10 @@ def controlled_dynamics(
     """Accelerations when some coordinates are given functions of time, and the forces that drive them.
 
     q (nq,), v (nv,), tau (nv,) or None. motions: {joint: function t -> (nv,) or a number} or {(joint, index): function t
-    -> number}, written with jax.numpy; their values and rates replace those in q and v. method: "aba" (the freedoms are
-    locked and accelerate as given) or one of `mass_matrix` (their rows and columns are deleted [Y 3.92]). Drives in N m
-    or N, along the coordinates, in addition to tau [Y 3.91]. Raises ModelError for joints whose rates are no
-    derivatives of coordinates (Spherical, Free), and for models with constraints.
+    -> number}, written with jax.numpy; their values and rates replace those in q and v. method: "aba" (the degrees of
+    freedom are locked and accelerate as given) or one of `mass_matrix` (their rows and columns are deleted [Y 3.92]).
+    Drives are in N m or N, along the coordinates, in addition to tau [Y 3.91]. Raises ModelError for joints whose rates
+    are not derivatives of their coordinates (Spherical, Free), and for models with constraints.
 
     >>> model = mbs.library.double_pendulum().build()
     >>> motions = {"shoulder": lambda t: 0.5 * t**2}

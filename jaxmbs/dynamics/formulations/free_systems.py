@@ -1,4 +1,4 @@
-"""Subtrees that are attached to no body of given motion: mu and the motion of their centres of mass [Y 3.2.3, 3.4.5; W 3].
+"""Subtrees without a joint to a body of given motion: mu, motion of the centres of mass [Y 3.2.3, 3.4.5; W 3].
 
 Such a subtree is attached to body 0 by a Free joint. Its equations decouple: those of the rotations do not contain the
 acceleration of the centre of mass, which follows from M r_C" = sum F_i [Y 3.43, 3.96].
@@ -17,7 +17,7 @@ from jaxmbs.dynamics.formulations.system import System
 
 
 def free_subtrees(s: System) -> np.ndarray:
-    """(number of free subtrees, n) bool: which bodies belong to which free subtree."""
+    """(number of free subtrees, n) bool: whether each body belongs to each free subtree."""
     roots = np.asarray(s.graph.subtree)
     members = [roots == a for a in np.unique(roots) if s.joints[a].free]
     return np.array(members, bool).reshape(-1, s.graph.n)
@@ -71,8 +71,9 @@ def bias_with_centres(bias: jax.Array, centres: Centres) -> jax.Array:
 def parted(A: jax.Array, bias: jax.Array, centres: Centres, s: System, tau: Any) -> jax.Array:
     """Accelerations (nv,) from the decoupled equations: rotations first, then the centres of mass [Y 3.67 with 3.43].
 
-    A, bias: of the rotations alone (the rows of the displacements of free roots are zero). tau along the six degrees of
-    freedom of a free root is a wrench on its body at the hinge; it moves the centre of mass and turns the body about it.
+    A, bias: those of the rotations alone (the rows of the displacements of free roots are zero). tau along the six
+    degrees of freedom of a free root is a wrench on its body at the hinge; it accelerates the centre of mass of the
+    subtree and changes the rotations about this centre.
     """
     tau = jnp.zeros(bias.shape, bias.dtype) if tau is None else tau
     roots = [a for a in dict.fromkeys(s.graph.subtree) if s.joints[a].free]

@@ -2,7 +2,8 @@
 
 Method "configuration": A and B of (3.165) for 1 to 6 degrees of freedom per joint, rheonomic joints, a moving body 0 and
 several joints on it. With D = pT x (C + Z)T - kT the accelerations of the centres of mass are r" = D'q" + U. The terms of
-body 0 in (3.153) and (3.186) are row 0 of C + Z here. Method "fictitious" [Y 3.4.5]: body 0 absent, joint 1 fictitious.
+body 0 in (3.153) and (3.186) are row 0 of C + Z here. Method "fictitious" [Y 3.4.5]: joint 1 is fictitious, and there
+is no body 0.
 
 Corrections to the printed source: r" = D'q" + U in (3.142) and (3.160) (the signs there differ); U of (3.143) holds
 with g = + sum omega x (omega x d); omega0 x (omega0 x z) in (3.139) and (3.185); c*_01 is added in (3.151); mu appears in A
@@ -28,7 +29,7 @@ from jaxmbs.dynamics.formulations.system import System, apply, cross_sum
 
 
 def d_star(s: System) -> jax.Array:
-    """(n + 1, n, 3): d*_ij = ((C + Z)T)_ij, not fixed in any body where the hinge vectors z move [Y 3.148-3.150]."""
+    """(n + 1, n, 3): d*_ij = ((C + Z)T)_ij, not fixed in any body if the hinge vectors z move [Y 3.148-3.150]."""
     Z = s.S_plus[:, :, None] * s.hinges.z[None]
     return jnp.einsum("iax,aj->ijx", s.C + Z, s.T)
 
@@ -106,7 +107,7 @@ def reactions(s: System, a: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Hinge forces X^c and torques Y + Y^c (n, 3) at the accelerations a, in inertial axes; they act with positive sign on
     i+.
 
-    X^c = T(m r" - F) [Y 3.4], Y from the balance of moments (3.2) with c* in place of c: Y = T(L' - M - (C + Z) x X).
+    X^c = T(m r" - F) [Y 3.4], Y from the balance of torques (3.2) with c* in place of c: Y = T(L' - M - (C + Z) x X).
     """
     acceleration = jnp.einsum("kix,k->ix", columns(s), a) + remaining(s)
     X = s.T @ (s.m[:, None] * acceleration - s.F)

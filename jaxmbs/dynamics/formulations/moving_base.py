@@ -15,11 +15,12 @@ from jaxmbs.model.shapes import Float
 
 @dataclass(frozen=True)
 class MovingBase:
-    """The world of a model, carried along as a function of time.
+    """A motion of the world of a model (body 0) as a function of time.
 
     position: function t -> (3,) [m], origin of body 0 in inertial axes; rotation: function t -> (3, 3), from body 0 to
-    inertial axes. Smooth, written with jax.numpy. Gravity keeps its inertial direction; force elements on "world" are
-    attached to the moving body 0. A base is static: make it once, for another one is compiled anew.
+    inertial axes. Both must be smooth and written with jax.numpy. Gravity keeps its inertial direction; force elements
+    on "world" are attached to the moving body 0. A base is a static argument: create it once, because a base of other
+    functions, even if they compute the same, is compiled again.
 
     >>> lift = mbs.textbook.MovingBase(position=lambda t: jnp.stack([0 * t, 0 * t, t**2]))
     >>> model = mbs.library.double_pendulum().build()
@@ -35,7 +36,7 @@ class MovingBase:
         check_arguments(self.rotation, "MovingBase: rotation", ("t",))
 
     def at(self, t: Any, dtype: Any) -> BaseMotion:
-        """Placement, velocity and acceleration at time t [s], in numbers of dtype; derivatives by JAX.
+        """Placement, velocity and acceleration at time t [s], as arrays of dtype; derivatives by JAX.
 
         Raises ModelError for functions whose results have other shapes.
         """
@@ -76,6 +77,6 @@ class BaseMotion:
 
 
 def at_rest(dtype: Any) -> BaseMotion:
-    """The world: body 0 that does not move."""
+    """The motion of a body 0 that is at rest."""
     zero = jnp.zeros(3, dtype)
     return BaseMotion(zero, jnp.eye(3, dtype=dtype), zero, zero, zero, zero)

@@ -8,12 +8,13 @@ Only the components of d_ij and b_i0 normal to the axes n enter; with magnitudes
     R_i = M_i - M b_i0 [r0_1" sin(phi_i + beta_i) - r0_2" cos(phi_i + beta_i)]
               + sum_{s_i <= s_j} d_ij [F_j1 sin(phi_i + alpha_ij) - F_j2 cos(phi_i + alpha_ij)]
 
-Corrected against the print: the arguments, sine in B, and the bracket of R. Derivation: with n as third axis, the third
-component of d x (omega_j x (omega_j x b)) is -phi_j'^2 (d_1 b_2 - d_2 b_1) = -phi_j'^2 d b sin(beta + phi_j - alpha -
-phi_i). The matrix A is symmetric, B is skew: B_ji = -B_ij (the text calls both symmetric).
+Corrections to the printed source: the arguments, sine in B, and the bracket of R. Derivation: with n as the third axis,
+the third component of d x (omega_j x (omega_j x b)) is -phi_j'^2 (d_1 b_2 - d_2 b_1) = -phi_j'^2 d b sin(beta + phi_j -
+alpha - phi_i). The matrix A is symmetric, B is skew: B_ji = -B_ij (the text calls both symmetric).
 
 In joint angles v (relative): A_rel = P' A P, bias_rel = P'(B phi'^2 - R), phi' = P v. Vectors are used as pairs
-(d cos alpha, d sin alpha), so that vectors of zero length have derivatives; `parameters` returns magnitudes and angles.
+(d cos alpha, d sin alpha), so that vectors of zero length have derivatives; `planar_parameters` returns magnitudes
+and angles.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from jaxmbs.spatial.scalar import is_number
 
 
 def obstacle(model: Model) -> str | None:
-    """Why the joints are not Revolutes with parallel axes by structure, or None."""
+    """Why the joints are not Revolute joints with structurally parallel axes, or None."""
     s, values = model.structure, model.values()
     axes: dict[int, Vector3] = {}
     for i, link in enumerate(s.links):
@@ -64,9 +65,9 @@ def _parallel(a: Vector3, b: Vector3) -> bool:
 
 
 class _Plane(NamedTuple):
-    """Rates phi' = P v (n, nv); E (n, 2, 3): axes e1, e2 normal to n, common to a subtree; angle-free data.
+    """A planar tree: P (n, nv) of the rates phi' = P v; axes n (n, 3), and E (n, 2, 3): e1, e2 normal to them.
 
-    d (n, n, 2), b (n, 2): d_ij and b_i0 at phi = 0; phi (n,): angles from there.
+    E is common to a subtree. d (n, n, 2), b (n, 2): d_ij and b_i0 at phi = 0; phi (n,): angles from this configuration.
     """
 
     P: jax.Array
@@ -82,7 +83,7 @@ def _plane(state: State, s: System) -> _Plane:
     tree = state.tree
     rest = system(State(tree, jnp.zeros_like(state.q), jnp.zeros_like(state.v), state.t))
     of = barycentric.of_system(rest)
-    # of each body, a freedom that turns it
+    # for each body, a degree of freedom that rotates it
     first = (s.graph.T[s.arc] != 0).argmax(axis=0) if len(s.arc) else []
     n = rest.hinges.p[np.asarray(first)] if len(s.arc) else jnp.ones((s.graph.n, 3), s.m.dtype)
     P = -jnp.einsum("kix,ix->ik", rest.pT, n)
@@ -93,7 +94,7 @@ def _plane(state: State, s: System) -> _Plane:
 
 
 def _normal_axes(n: jax.Array) -> jax.Array:
-    """(n, 2, 3): e1, e2 with e1 x e2 = n, x and y for n = z; unit vectors n that vary between subtrees only."""
+    """(n, 2, 3): e1, e2 with e1 x e2 = n, x and y for n = z; the unit vectors n vary only between subtrees."""
     after = (jnp.argmax(jnp.abs(n), axis=1) + 1) % 3
     e = jnp.eye(3, dtype=n.dtype)[after]
     e1 = e - n * (n * e).sum(axis=1, keepdims=True)
@@ -102,13 +103,13 @@ def _normal_axes(n: jax.Array) -> jax.Array:
 
 
 def _turned(x: jax.Array, angle: jax.Array) -> jax.Array:
-    """Pairs (..., 2) turned by the angles: (r cos a, r sin a) to (r cos(a + angle), r sin(a + angle))."""
+    """Pairs (..., 2) rotated by the angles: (r cos a, r sin a) to (r cos(a + angle), r sin(a + angle))."""
     c, s = jnp.cos(angle), jnp.sin(angle)
     return jnp.stack([x[..., 0] * c - x[..., 1] * s, x[..., 0] * s + x[..., 1] * c], axis=-1)
 
 
 def _A_and_B(s: System, p: _Plane) -> tuple[jax.Array, jax.Array]:
-    """A_ij and B_ij of [Y 3.40], of absolute angles."""
+    """A_ij and B_ij of [Y 3.40], for absolute angles."""
     outward = s.graph.carries & ~np.eye(s.graph.n, dtype=bool)
     u = _turned(p.d, p.phi[:, None] - p.phi[None])  # d_ij at phi_i - phi_j + alpha_ij
     Mb = (subtree_masses(s)[:, None] * p.b)[None]
@@ -142,7 +143,7 @@ def mass_matrix(state: State) -> jax.Array:
 
 
 def bias(state: State) -> jax.Array:
-    """P'(B phi'^2 - R) of [Y 3.40], less the force elements on the joints."""
+    """P'(B phi'^2 - R) of [Y 3.40], minus the generalized forces of the force elements on joints."""
     s = system(state)
     p = _plane(state, s)
     B = _A_and_B(s, p)[1]
@@ -167,8 +168,9 @@ class PlanarParameters(NamedTuple):
 def planar_parameters(model: Model) -> PlanarParameters:
     """Magnitudes and angles of d_ij and b_i0 of a planar tree, at q = 0; the angle of a zero vector is 0.
 
-    Angles count about the axis of the first joint from a world axis normal to it (x for z, y for x, z for y). Raises
-    ModelError if the joints are not Revolutes with parallel axes.
+    Angles are measured about the axis of the first joint, from a world axis normal to it: from x if the joint axis is z,
+    from y if it is x, from z if it is y.
+    Raises ModelError if the joints are not Revolute joints with parallel axes.
 
     >>> found = mbs.textbook.planar_parameters(mbs.library.triple_pendulum().build())
     >>> print(found.b.round(3))

@@ -72,8 +72,8 @@ def moving_base_dynamics(
     """Accelerations a (nv,) when body 0, the world of the model, moves as given [Y 3.88-3.89, 3.165].
 
     q (nq,), v (nv,): joint coordinates and rates, relative to body 0; tau (nv,) or None; base: its motion; method:
-    "configuration" (any joint) or "barycentric" (rotational joints). Raises ModelError for a free root, which no base
-    carries.
+    "configuration" (any joint) or "barycentric" (rotational joints). Raises ModelError for a root on a Free joint,
+    which the base does not carry.
 
     >>> model = mbs.library.double_pendulum().build()
     >>> cart = mbs.textbook.MovingBase(position=lambda t: jnp.stack([jnp.sin(t), 0 * t, 0 * t]))
@@ -106,10 +106,10 @@ def free_dynamics(
     t: Number = 0.0,
     method: str = "barycentric",
 ) -> Float[jax.Array, " nv"]:
-    """Accelerations a (nv,) of a model of free systems, the centres of mass parted from the rotations [Y 3.2.3, 3.4.5].
+    """Accelerations a (nv,) of free systems, with centres of mass and rotations decoupled [Y 3.2.3, 3.4.5].
 
-    At q (nq,), v (nv,) under tau (nv,) or None. Every body that hangs on the world must do so by a Free joint. method:
-    "barycentric" (the other joints rotational [Y 3.64-3.67]) or "configuration" (any joints, [Y 3.4.5]).
+    At q (nq,), v (nv,) under tau (nv,) or None. Every joint on the world must be a Free joint. method: "barycentric"
+    (the other joints are rotational [Y 3.64-3.67]) or "configuration" (any joints, [Y 3.4.5]).
 
     >>> model = mbs.library.stage_separation().build()
     >>> a = mbs.textbook.free_dynamics(model, model.neutral(), jnp.zeros(12), method="configuration")
@@ -132,9 +132,9 @@ def body_loads(
 ) -> configuration.BodyLoads:
     """The loads on every body taken alone: the dynamically equivalent decomposition of [W 4], in world axes.
 
-    Rotational joints, free roots; at q (nq,), v (nv,) under tau (nv,) or None. For body i the moments about its inward
-    hinge balance: momentum_rate_i = moment_i + c_i x at_centre_i + sum over the hinges j on it of b_j x at_hinge_j [W
-    4.2].
+    For rotational joints, and Free joints on the world; at q (nq,), v (nv,) under tau (nv,) or None. For body i,
+    about its inward hinge: momentum_rate_i = moment_i + c_i x at_centre_i + sum over the hinges j on it of
+    b_j x at_hinge_j [W 4.2].
 
     >>> model = mbs.library.double_pendulum().build()
     >>> print(mbs.textbook.body_loads(model, [0.0, 0.0], [0.0, 0.0]).at_centre.round(3))
@@ -151,7 +151,7 @@ def body_loads(
 
 
 class AugmentedBodies(NamedTuple):
-    """Constants of the augmented bodies [Y 3.2], row i in the axes of the body frame of body i.
+    """Constants of the augmented bodies [Y 3.2]; those of body i are in the axes of its body frame.
 
     d (n, n, 3): d_ij; b (n, n, 3): b_ij; b0 (n, 3): b_i0 [m]; K (n, 3, 3): inertia about the inward hinge, K_i, or, in
     free systems, about the barycentre, K*_i [kg m²]. The barycentre lies at -b_ii from the centre of mass.
@@ -171,7 +171,7 @@ class AugmentedBodies(NamedTuple):
 
 @compiles_itself()
 def augmented_bodies(model: Model) -> AugmentedBodies:
-    """The augmented bodies of a tree with hinge points fixed in both bodies; free roots are allowed.
+    """The augmented bodies of a tree whose hinge points are fixed in both bodies; Free joints on the world are allowed.
 
     Raises ModelError for other joints.
 

@@ -1,7 +1,7 @@
-"""A tree as columns and matrices of vectors: what the dense formulations start from.
+"""A tree as columns and matrices of vectors, from which the dense formulations start.
 
-All vectors are in inertial axes. Indices: i, j bodies (n); a arcs (n); k freedoms (nv); arrays of n + 1 rows begin with
-body 0. Names are those of [Y 3.2-3.4].
+All vectors are in inertial axes. Indices: i, j bodies (n); a arcs (n); k degrees of freedom (nv); arrays of n + 1 rows
+begin with body 0. Names are those of [Y 3.2-3.4].
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class Hinges:
     """Per arc: motion of the body i-(a) relative to i+(a) [Y 3.4.2].
 
     c_plus, c_minus: hinge vectors from the centres of mass of i+ (from the origin of body 0) and i-; z: hinge vector
-    from the one to the other hinge point; dz, Omega: relative velocities; s, w: what remains of the relative
-    accelerations at q" = 0 [Y 3.101, 3.105]; k, p: (nv, 3), columns of dz and Omega per freedom, in the arcs `arc`.
+    from one hinge point to the other; dz, Omega: relative linear and angular velocity; s, w: relative linear and angular
+    acceleration at q" = 0 [Y 3.101, 3.105]; k, p (nv, 3): columns of dz and Omega, one per degree of freedom.
     """
 
     c_plus: jax.Array
@@ -49,9 +49,9 @@ class Hinges:
 class System:
     """Bodies and hinges of a tree at one state.
 
-    graph, joints, arc: structure; base: motion of body 0; m (n,), J (n, 3, 3): masses and central inertias; r (n, 3):
+    graph, joints: structure; arc (nv,): the arc of each degree of freedom, from 0; base: motion of body 0; m (n,), J (n, 3, 3): masses and central inertias; r (n, 3):
     centres of mass; A (n, 3, 3): link axes (child joint frames) to inertial axes; F, M (n, 3): applied forces, gravity
-    included, and moments about the centres of mass; elements (nv,): generalized forces of the force elements.
+    included, and torques about the centres of mass; elements (nv,): generalized forces of the force elements.
     """
 
     graph: Graph
@@ -120,13 +120,13 @@ class System:
 
     @functools.cached_property
     def V(self) -> jax.Array:
-        """Gyroscopic moments omega x J omega (n, 3) [Y 3.95]."""
+        """Gyroscopic torques omega x J omega (n, 3) [Y 3.95]."""
         omega = self.omega[1:]
         return jnp.cross(omega, apply(self.J, omega))
 
 
 def apply(matrices: jax.Array, vectors: jax.Array) -> jax.Array:
-    """(n, 3, 3) on (n, 3)."""
+    """Each of the matrices (n, 3, 3) times its vector in (n, 3)."""
     return jnp.einsum("ixy,iy->ix", matrices, vectors)
 
 
@@ -140,12 +140,12 @@ def cross_sum(a: jax.Array, b: jax.Array) -> jax.Array:
 
 
 def _table(tree: Tree, columns: Sequence[Sequence[Sequence[Scalar]]]) -> jax.Array:
-    """Array (rows, columns); columns: for each column, per block, the scalars of its rows."""
+    """Array (rows, columns); columns: each column in the form that `Tree.flat` takes."""
     return jnp.stack([_vector(tree, tree.flat(parts)) for parts in columns], axis=1)
 
 
 def _vector(tree: Tree, flat: Any) -> jax.Array:
-    """As `Tree.vector`, but numbers make one constant: fewer operations to compile."""
+    """As `Tree.vector`, but a list of plain numbers becomes one constant, so that fewer operations are compiled."""
     if isinstance(flat, list) and all(map(is_number, flat)):
         return jnp.asarray(np.asarray(flat, float), tree.dtype)
     return tree.vector(flat)
@@ -175,7 +175,7 @@ def body_numbers(tree: Tree) -> tuple[jax.Array, jax.Array, jax.Array]:
 
 
 def refuse_constraints(model: Model, where: str, remedy: str) -> None:
-    """Raise ModelError if a model is no tree, for formulations that would leave its constraints out."""
+    """Raise ModelError if a model is not a tree, for formulations that would ignore its constraints."""
     if model.structure.constrained:
         raise ModelError(
             f"{where}: model {model.name!r} has constraints, and these formulas serve trees only; {remedy}"
@@ -223,10 +223,10 @@ def system(state: State, base: MovingBase | None = None) -> System:
 
 
 def turned(system: System, arcs: Sequence[int]) -> System:
-    """The same system with some arcs (numbered from 1) in the other direction.
+    """The same system with some arcs (numbered from 1) reversed.
 
-    Coordinates stay; what a hinge describes becomes the motion of the old i+ as seen from the old i-: z, Omega change
-    sign, and rates of z are taken in the other body. Every formulation must give the same A and B.
+    The coordinates stay the same. A hinge then describes the motion of the old i+ relative to the old i-: z and Omega
+    change sign, and rates of z are measured in the other body. Every formulation must give the same A and B as before.
     """
     h, n = system.hinges, system.graph.n
     on = np.isin(np.arange(1, n + 1), list(arcs))

@@ -1,9 +1,10 @@
-"""Inertial coefficients of hinged trees: the mass matrix by the statements 1 to 4 of [T].
+"""Inertial coefficients of hinged trees: the mass matrix by statements 1 to 4 of [T].
 
-Fixed base, revolute joints (and fixed ones, which have no coefficient of their own). The pole O_k of a link is the
-origin of its frame, on its hinge axis; R_k = L_k e_k runs from the base's pole to the link's own; inertias are about the
-pole. "Base" is the link that carries, `carried` the links next outwards, S_k of the source. Vectors stand in the axes of
-the link named first in a pair: axis(j, i) is q_i seen in link j, so its components are x_ji^q, y_ji^q, z_ji^q.
+They serve trees of revolute joints (and fixed ones, which have no coefficient of their own) on a fixed base. The pole
+O_k of a link is the origin of its frame, on its hinge axis; R_k = L_k e_k runs from the pole of the base to that of the
+link; inertias are about the pole. The "base" of a link is its parent, and the `carried` links are its children, S_k of
+the source. Vectors are in the axes of the link named first in a pair: axis(j, i) is q_i in the axes of link j, so that
+its components are x_ji^q, y_ji^q, z_ji^q.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ def mass_matrix(state: State) -> Any:
 
 
 def _once(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Method whose results are kept."""
+    """Decorator of a method whose results are cached."""
 
     @wraps(method)
     def wrapper(self: Coefficients, *args: int) -> Any:
@@ -64,7 +65,7 @@ def _once(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class Coefficients:
-    """The quantities of [T] at one state, each computed when first asked for."""
+    """The quantities of [T] at one state; each is computed when it is first used."""
 
     def __init__(self, state: State):
         tree, self._links = state.tree, state.tree.structure.links
@@ -85,7 +86,7 @@ class Coefficients:
         self.found: dict[tuple[Any, ...], Any] = {}
 
     def related(self, i: int, j: int) -> bool:
-        """Whether one of the two links carries the other (or is it)."""
+        """Whether one of the two links carries the other, or both are the same."""
         return min(i, j) in self._carriers[max(i, j)]
 
     def _R(self, k: int) -> Vector3:
@@ -111,7 +112,7 @@ class Coefficients:
 
     @_once
     def moment(self, j: int) -> Vector3:
-        """Static moment of subsystem j about O_j, in link j. [T (4) with the axes of link j for xi]"""
+        """First moment of mass of subsystem j about O_j, in link j. [T (4) with the axes of link j for xi]"""
         m = self._static[j]
         for k in self._children[j]:
             m = m + _seen_inward(self._turn(k), self.moment(k))
@@ -125,9 +126,9 @@ class Coefficients:
 
     @_once
     def load(self, j: int, i: int) -> Vector3:
-        """What stands behind q_j in J_ji^s - sum over n_j of (2), in link j: that is q_j . load(j, i).
+        """The vector, in link j, for which q_j . load(j, i) is J_ji^s - sum over n_j of (2).
 
-        The sum over the links carried by j is taken link by link, inwards.
+        The sum over the links carried by j is accumulated link by link, inwards.
         """
         whole = _spin(self._own[j].inertia.inertia, self.axis(j, i))
         for k in self._children[j]:
@@ -158,7 +159,7 @@ class Coefficients:
 
     @_once
     def _parallel(self, k: int) -> bool:
-        """Whether q_k is the axis of the base by structure; a fixed link turns with its base."""
+        """Whether q_k is structurally equal to the axis of the base; true of a fixed link, which turns with its base."""
         if not self._links[k].joint.nv:
             return True
         own = self._own[k].fixed.rotation @ self.axis(k, k)
@@ -191,14 +192,14 @@ def _ring(mass: Scalar, R: Vector3, m: Vector3, span: Vector3, Jo: Scalar) -> Sc
 def _carried_load(
     turn: Matrix3, R: Vector3, mass: Scalar, m: Vector3, q_base: Vector3, q: Vector3, load: Vector3
 ) -> Vector3:
-    """Share of a carried link k and of all that it carries: -L_k [e_k (m_k L_k e_ki^q + m_ki^q) + m_k e_ki^q]."""
+    """Share of a carried link k and its descendants: -L_k [e_k (m_k L_k e_ki^q + m_ki^q) + m_k e_ki^q]."""
     e = R @ q_base
     return turn @ (load - m * e) - R * (mass * e + m @ q)
 
 
 @kernel
 def _general(q_j: Vector3, q_i: Vector3, load: Vector3, Jo: Scalar, m: Vector3, spans: tuple[Vector3, ...]) -> Scalar:
-    """[T (2)], and (5) with no spans."""
+    """[T (2)], or (5) if there are no spans."""
     whole = q_j @ load
     if not spans:
         return whole + Jo * (q_j @ q_i)
@@ -210,7 +211,7 @@ def _general(q_j: Vector3, q_i: Vector3, load: Vector3, Jo: Scalar, m: Vector3, 
 
 @kernel
 def _parallel_step(H: Scalar, q_i: Vector3, q_j: Vector3, m: Vector3, span: Vector3) -> Scalar:
-    """[T (7)], (11) where the spans are normal to the axes."""
+    """[T (7)], or (11) if the spans are normal to the axes."""
     return H + q_j @ q_i * (m @ span) - m @ q_i * (q_j @ span)
 
 
@@ -223,14 +224,14 @@ def _axial(I: Symmetric3, q: Vector3) -> Scalar:
 def _parallel_link(
     H: Scalar, mass: Scalar, R: Vector3, q_base: Vector3, q: Vector3, m: Vector3, span: Vector3
 ) -> Scalar:
-    """A term of the sum of [T (8)], with its part of I_i^d; (10) where R is normal to q."""
+    """A term of the sum of [T (8)], with its part of I_i^d; or of (10) if R is normal to q."""
     e = R @ q_base
     own = mass * (R @ R - e * e)
     return H + (own + 2 * (m @ span - e * (m @ q)))
 
 
 def _in_world_axes(state: State) -> Any:
-    """The same for long mechanisms: all vectors in world axes, the sums as products with the tree's matrices."""
+    """A of a rolled tree: all vectors are in world axes, and sums are products with the matrices of the tree."""
     tree, s = state.tree, state.tree.structure
     n = len(s.links)
     reach = np.eye(n)  # [j, k] = 1: link j is link k or carries it

@@ -30,7 +30,7 @@ from jaxmbs.model import Model
 
 
 def obstacle(model: Model) -> str | None:
-    """Message about a joint whose hinge point is not fixed in both bodies, or None; roots may be free [Y 3.2, 3.3]."""
+    """Why a joint is not served, or None: hinge points must be fixed in both bodies; roots may be Free [Y 3.2, 3.3]."""
     for link in model.structure.links:
         joint = link.joint
         if not (joint.fixed_hinge_point or (joint.free and link.parent < 0)):
@@ -95,8 +95,8 @@ def reactions(s: System, a: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Hinge forces X^c and torques Y + Y^c (n, 3) at the accelerations a, in inertial axes; they act with positive sign on
     i+.
 
-    Torques by (3.86); forces X^c = T(m r" - F) [Y 3.4], r" from (3.12), in free subtrees r" = r_C" + R" of (3.58). A
-    force along the displacements of a free root, M r_C" - sum F, is treated as applied there.
+    Torques by (3.86); forces X^c = T(m r" - F) [Y 3.4], r" from (3.12), in free subtrees r" = r_C" + R" of (3.58). The
+    force that drives the displacements of a free root, M r_C" - sum F, is treated as applied at its hinge.
     """
     free, of = in_free_subtree(s), barycentric.of_system(s)
     P = jnp.asarray(free_subtrees(s), s.m.dtype)

@@ -18,12 +18,12 @@ from jaxmbs.spatial.known import ZERO
 from jaxmbs.spatial.scalar import Scalar, vanishes, where
 
 Handed = tuple[ArticulatedInertia, Force]
-Data = tuple[list[LinkMotion], list[Link], list[Force], Motion, "list[Drive]"]  # per block, and that of the world
+Data = tuple[list[LinkMotion], list[Link], list[Force], Motion, "list[Drive]"]  # per block; the Motion is the world's
 
 
 @components
 class Freedom:
-    """One degree of freedom at its elimination, with D = S I S + armature: I S / D, (tau - S p) / D [Y 3.174]."""
+    """An eliminated degree of freedom: I S / D and (tau - S p) / D with D = S I S + armature [Y 3.174]."""
 
     scaled: Force
     rate: Scalar
@@ -31,8 +31,8 @@ class Freedom:
 
 @components
 class Drive:
-    """The drive of one link. tau: plus the generalized forces of the elements; lock, prescribed: per degree of freedom
-    its lock, None if it is never locked, and its acceleration; both () if no freedom is locked."""
+    """The drive of one link. tau: generalized forces, which include those of the force elements. lock, prescribed: the
+    lock (None if it is never locked) and the prescribed acceleration of every degree of freedom; () without locks."""
 
     tau: tuple[Scalar, ...]
     lock: tuple[Scalar, ...]
@@ -49,20 +49,20 @@ def _freedom(S: Motion, U: Force, p: Force, tau: Scalar, armature: Scalar) -> Fr
 def _freedom_or_lock(
     S: Motion, U: Force, p: Force, tau: Scalar, armature: Scalar, lock: Scalar, prescribed: Scalar
 ) -> Freedom:
-    """The same where `lock` is False; a locked freedom keeps its inertia and moves as prescribed."""
+    """`_freedom` where `lock` is False; a locked one leaves I unreduced and accelerates as prescribed."""
     inverse = 1.0 / where(lock, 1.0, S @ U + armature)
     return Freedom(U * where(lock, 0.0, inverse), where(lock, prescribed, (tau - S @ p) * inverse))
 
 
 @kernel
 def _release(S: Motion, A: Motion, f: Freedom) -> tuple[Motion, Scalar]:
-    """Acceleration of one degree of freedom and of the link with it [Y 3.174, 3.172]."""
+    """Acceleration of the link after one degree of freedom is added, and of that one itself [Y 3.174, 3.172]."""
     rate = f.rate - A @ f.scaled
     return A + S * rate, rate
 
 
 def _inward(joint: Joint, carried: Handed, d: Any) -> tuple[Handed, tuple[Freedom, ...]]:
-    """Articulated inertia and bias force of the link with all that it carries, handed inwards [Y 3.176, 3.177]."""
+    """Articulated inertia and bias force that the link and its descendants pass to the parent [Y 3.176, 3.177]."""
     m, link, applied, drive = d
     I = link.inertia.articulated() + carried[0]
     p = m.V.cross_force(link.inertia @ m.V) - applied + carried[1]
@@ -92,7 +92,7 @@ def _outward(joint: Joint, A: Motion, d: Any) -> tuple[Motion, tuple[Scalar, ...
 
 
 def forward_dynamics(state: State, tau: Any, prescribed: Any = None) -> Any:
-    """Accelerations (nv,), flat as by `Tree.flat`, from generalized forces tau (nv,) or None.
+    """Accelerations (nv,), in the form of `Tree.flat`, from generalized forces tau (nv,) or None.
 
     The degrees of freedom that the state's mode locks accelerate as `prescribed` (None: zero).
     """
@@ -117,7 +117,7 @@ def _accelerations(tree: Tree, data: Data) -> Any:
 
 
 def _residual(tree: Tree, data: Data, a: Sequence[Scalar]) -> list[Scalar]:
-    """A a + bias - tau; a - prescribed where a freedom is locked."""
+    """A a + bias - tau; a - prescribed where a degree of freedom is locked."""
     motions, links, wrenches, base, drives = data
     _, along = rnea.newton_euler(tree, motions, links, wrenches, base, a)
     lacking = [x - y for own, d in zip(along, drives, strict=True) for x, y in zip(own, d.tau, strict=True)]

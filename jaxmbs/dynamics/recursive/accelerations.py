@@ -9,6 +9,6 @@ from jaxmbs.dynamics.state import State
 
 
 def accelerations(state: State, tau: Any, prescribed: Any = None) -> Any:
-    """Accelerations of all degrees of freedom, flat as by `Tree.flat`; arguments as in `aba.forward_dynamics`."""
+    """Accelerations (nv,), in the form of `Tree.flat`; the arguments are those of `aba.forward_dynamics`."""
     recursion = divide_and_conquer if divide_and_conquer.preferred(state.tree.model) else aba
     return recursion.forward_dynamics(state, tau, prescribed)

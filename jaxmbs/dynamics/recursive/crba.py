@@ -19,7 +19,7 @@ from jaxmbs.spatial.scalar import Scalar
 
 
 def composites(tree: Tree, motions: Sequence[LinkMotion], links: Sequence[Link]) -> list[RigidInertia]:
-    """Per block, the composite inertias in link axes."""
+    """Per block, the composite inertia of each link, in link axes."""
 
     def step(joint: Joint, carried: tuple[RigidInertia], d: Any) -> tuple[tuple[RigidInertia], RigidInertia]:
         link, X = d
@@ -67,9 +67,9 @@ def written_out(state: State) -> list[list[Scalar]]:
 
 
 def _in_world_axes(state: State) -> Any:
-    """The same for long mechanisms: S' I S with all motions and composite inertias in world axes.
+    """A of a rolled tree: S' I S with all motions and composite inertias in world axes.
 
-    Two dense products in place of n²/2 unrolled steps.
+    One dense product replaces n²/2 unrolled steps.
     """
     tree, s = state.tree, state.tree.structure
     S_W, F_W = [], []
@@ -91,7 +91,7 @@ def _in_world_axes(state: State) -> Any:
 
 
 def _carries(s: Any) -> np.ndarray:
-    """(nv, nv): whether the joint of the column is that of the row or carries it."""
+    """(nv, nv): whether the joint of the column is the joint of the row or one of its ancestors."""
     n = len(s.links)
     reach = np.eye(n, dtype=bool)
     for i, link in enumerate(s.links):

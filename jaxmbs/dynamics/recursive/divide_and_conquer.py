@@ -1,10 +1,10 @@
 """Forward dynamics of long chains in logarithmic depth, for devices with thousands of cores [Featherstone 1999,
 A divide-and-conquer articulated-body algorithm for parallel O(log n) calculation of rigid-body dynamics].
 
-An assembly is a part of the chain that is touched at its first and its last link only. Its accelerations there depend
-linearly on the forces there, and two neighbours make one assembly of the same kind. Sums over all beginnings or ends of
-the chain (of placements, of assemblies, of what the links pass on) are taken in log2(n) turns of one loop, so that compile
-time does not depend on the length.
+An assembly is a part of the chain that interacts with the rest at its first and its last link only. The accelerations
+of these two links depend linearly on the forces on them, and two neighbouring assemblies join into one of the same
+kind. Prefix and suffix sums along the chain (of placements, assemblies and maps of acceleration) take log2(n)
+iterations of one loop, so that compile time does not depend on the length.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from jaxmbs.spatial.factorization import Matrix, Vector, expand, factorize, inve
 from jaxmbs.spatial.known import ONE, ZERO
 from jaxmbs.spatial.scalar import Scalar, total, vanishes
 
-LONG = 100  # degrees of freedom from which it is used on a GPU; not measured yet
+LONG = 100  # number of degrees of freedom from which a GPU uses this method; not measured yet
 
 T = TypeVar("T")
 
 
 @components
 class Placed:
-    """Frame of a link in that of another, and its velocity relative to it, in axes of the link."""
+    """Placement of a link's frame in another link's frame, and its velocity relative to that frame, in its own axes."""
 
     X: Transform
     V: Motion
@@ -43,8 +43,8 @@ class Placed:
 class Assembly:
     """Accelerations at the first and the last link: P f1 + Q f2 + b1 and Qᵀ f1 + R f2 + b2.
 
-    X (6, 6): motions of the link before in axes of the first link; S, c, tau, free (1, or 0 where it is locked): of the
-    joint between the two.
+    X (6, 6) takes motions of the link before the first one into the axes of the first one; S, c, tau, free (1, or 0
+    where it is locked) belong to the joint between these two links.
     """
 
     P: Matrix
@@ -61,7 +61,7 @@ class Assembly:
 
 @components
 class Passed:
-    """Acceleration of a link from that of the link before: L a + l."""
+    """Acceleration L a + l of a link, where a is the acceleration of the link before it."""
 
     L: Matrix
     l: Vector
@@ -84,7 +84,7 @@ def obstacle(model: Model) -> str | None:
 
 
 def preferred(model: Model) -> bool:
-    """Whether it is the better choice: on a GPU, where a loop over the links leaves most of the device idle."""
+    """Whether this method is the better one: on a GPU, where a loop over the links leaves most of the device idle."""
     return jax.default_backend() == "gpu" and model.nv >= LONG and obstacle(model) is None
 
 
@@ -111,7 +111,7 @@ def forward_dynamics(state: State, tau: Any, prescribed: Any = None) -> Any:
 
 
 def _chained(tree: Tree, parts: Sequence[Any]) -> Any:
-    """Results per block as one with arrays over all links."""
+    """The results of all blocks as one pytree of arrays over all links."""
     n = len(tree.structure.links)
     return _spread(tree.gather(parts, range(n)), n, tree.dtype)
 
@@ -121,7 +121,7 @@ def _spread(part: Any, length: int, dtype: Any) -> Any:
 
 
 def _sums(joined: Callable[[T, T], T], items: T, backwards: bool) -> T:
-    """For each position, all items up to it, or backwards from it on, combined by `joined` [Hillis, Steele].
+    """For each position, all items up to it (backwards: from it on), combined by `joined` [Hillis, Steele].
 
     items: a pytree of arrays (n,).
     """
@@ -143,7 +143,7 @@ def _sums(joined: Callable[[T, T], T], items: T, backwards: bool) -> T:
 
 
 def _motions(state: State) -> list[LinkMotion]:
-    """Per block what `kinematics.link_motions` gives, by sums in place of a loop over the links."""
+    """Per block, the result of `kinematics.link_motions`, by prefix sums instead of a loop over the links."""
     tree = state.tree
     s = tree.structure
     rows = zip(tree.blocks, tree.links, tree.split(state.q, s.q_slices), tree.split(state.v, s.v_slices), strict=True)
@@ -212,7 +212,7 @@ def _to_child(X: Transform) -> Matrix:
 
 
 def _single(inertia: RigidInertia, m: LinkMotion, applied: Force, tau: Scalar, free: Scalar, given: Scalar) -> Assembly:
-    """A link alone; a locked freedom moves as given."""
+    """The assembly of a single link; a locked degree of freedom accelerates as given."""
     P = inverse(_matrix(inertia))
     b = product(P, _free_force(inertia, m, applied))
     X = _to_child(m.X)
@@ -229,7 +229,7 @@ def _free_force(inertia: RigidInertia, m: LinkMotion, applied: Force) -> Vector:
 
 @kernel
 def _given_way(inverse: Matrix, S: Vector, free: Scalar) -> tuple[Vector, Matrix]:
-    """(w, W): the joint's force is W g + w tau where g is what its freedom and constraints must make up for."""
+    """(w, W): the joint's force is W g + w tau, where g is the difference of accelerations without that force."""
     z = tuple(total(*(a * b for a, b in zip(row, S, strict=True))) for row in inverse)
     d = free / total(*(a * b for a, b in zip(z, S, strict=True)))
     w = tuple(x * d for x in z)
@@ -244,7 +244,7 @@ def _joint_force(w: Vector, W: Matrix, tau: Scalar, before: Vector, c: Vector, a
 
 
 def _joined(a: Assembly, b: Assembly) -> Assembly:
-    """a and then b, held together by the joint before b."""
+    """The assembly of a followed by b, joined by the joint before b."""
     X = b.X
     K = _plus(b.P, _times_transposed(_times(X, a.R), X))
     w, W = _given_way(inverse(K), b.S, b.free)
@@ -268,7 +268,10 @@ def _joined(a: Assembly, b: Assembly) -> Assembly:
 def _step(
     z: Vector, inverse: Scalar, b1: Vector, X: Matrix, S: Vector, c: Vector, tau: Scalar
 ) -> tuple[Vector, Scalar]:
-    """(k, r): the joint accelerates with r - k . a when the link before accelerates with a."""
+    """(k, r): the joint accelerates with r - k . a when the link before it accelerates with a.
+
+    z = P⁻¹ S and inverse = 1 / (S . z), with P and b1 of the joint's link and all later ones.
+    """
     k = tuple(inverse * total(*(z[i] * X[i][j] for i in range(6))) for j in range(6))
     lacking = total(*(z[i] * (c[i] - b1[i]) for i in range(6)))
     return k, inverse * (tau - lacking)
@@ -281,7 +284,10 @@ def _way(a: Assembly) -> tuple[Vector, Scalar]:
 
 
 def _passed(whole: Assembly, way: tuple[Vector, Scalar]) -> Passed:
-    """What every link, together with all that it carries, passes outwards."""
+    """Per link, the map from the acceleration of the link before to its own, with all later links attached.
+
+    whole: per link, the assembly of it and all later links; way: the result (k, r) of `_step` for each.
+    """
     k, r = way
     L = tuple(tuple(x - s * k[j] for j, x in enumerate(row)) for s, row in zip(whole.S, whole.X, strict=True))
     return Passed(L, tuple(c + s * r for c, s in zip(whole.c, whole.S, strict=True)))

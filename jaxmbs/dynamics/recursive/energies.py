@@ -1,4 +1,4 @@
-"""Energy, momentum and the power of what is not conservative."""
+"""Energy, momentum and the power of non-conservative forces."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def kinetic(state: State) -> Scalar:
 
 
 def kinetic_by_link(state: State) -> list[Scalar]:
-    """Kinetic energy [J] of every link, including that of its joint's armature."""
+    """Kinetic energy [J] of every link, which includes that of its joint's armature."""
     tree = state.tree
     links = [0.5 * (m.V @ (link.inertia @ m.V)) for _, m, link in _links(state)]
     rates = tree.split(state.v, tree.structure.v_slices)
@@ -43,7 +43,7 @@ def kinetic_by_link(state: State) -> list[Scalar]:
 
 
 def potential(state: State) -> Scalar:
-    """Energy [J] in uniform gravity (zero at the world origin) and in the force elements."""
+    """Potential energy [J] in uniform gravity (zero at the world origin) and in the force elements."""
     g = state.tree.values["gravity"]
     height: Scalar = ZERO
     if not all(map(vanishes, g)):
@@ -67,9 +67,10 @@ def momentum(state: State) -> tuple[Vector3, Vector3]:
 
 
 def power(state: State, tau: Any, a: Any) -> Scalar:
-    """Power [W] that the mechanism receives beyond its potentials: tau, elements, drives of rheonomic joints.
+    """Power [W] of tau, non-conservative force elements and the drives of rheonomic joints on the mechanism.
 
-    a: the accelerations of the motion. Locked freedoms rest, so that what holds them does no work.
+    a: the accelerations of the motion. Locked degrees of freedom are taken to be at rest: the forces that hold them do
+    no work.
     """
     tree, v = state.tree, state.v
     nv = tree.structure.nv
@@ -87,7 +88,7 @@ def power(state: State, tau: Any, a: Any) -> Scalar:
 
 
 def _own_motion(state: State, block: Any, m: Any, rate: Any) -> Motion:
-    """Part of the joint's velocity that does not come from v (rheonomic joints are never rolled)."""
+    """Part of the joint's velocity that does not depend on v (rheonomic joints are never rolled)."""
     tree = state.tree
     link = tree.links[tree.blocks.index(block)]
     q = tree.split(state.q, tree.structure.q_slices)[tree.blocks.index(block)]

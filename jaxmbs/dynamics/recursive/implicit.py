@@ -2,7 +2,7 @@
 
 The articulated-body recursion, whose inertias change with every coordinate, is not differentiated. The Newton-Euler
 recursion is differentiated instead: it is linear in the links' inertias, which do not depend on the coordinates. The
-rule is ordinary code, so that both modes and higher derivatives follow from it.
+rule is ordinary JAX code, so that forward mode, reverse mode and higher derivatives follow from it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def implicit(
     """a = value(data), differentiated as the solution of residual(data, a) = 0.
 
     matrix(data): (A, lock), with A the derivative of the residual with respect to a, and lock the mask of the rows that
-    state a = prescribed instead (() for none). data is a pytree of scalars; structural numbers stay what they are.
+    state a = prescribed instead (() for none). data is a pytree of scalars; its structural numbers stay plain numbers.
     """
     leaves, treedef = jax.tree_util.tree_flatten(data)
     number = [is_number(x) for x in leaves]
@@ -49,7 +49,7 @@ def implicit(
         return [jnp.asarray(x, dtype) for x in value(whole(arrays))]
 
     def rule(arrays: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-        a = [checkpoint_name(x, ACCELERATIONS) for x in solution(*arrays)]  # which `loops` keeps
+        a = [checkpoint_name(x, ACCELERATIONS) for x in solution(*arrays)]  # saved by the checkpoints of `loops`
         moving = [k for k, x in enumerate(tangents) if not isinstance(x, SymbolicZero)]
 
         def at(*moved: Any) -> list[Any]:

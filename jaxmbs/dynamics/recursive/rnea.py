@@ -14,7 +14,7 @@ from jaxmbs.spatial.scalar import Scalar
 
 
 def accelerate(m: LinkMotion, A_parent: Motion, a: tuple[Scalar, ...]) -> Motion:
-    """Acceleration of the link: carried along, velocity products, and the joint's own [Y 3.172]."""
+    """Acceleration of the link: its parent's, the velocity products and the joint's own acceleration [Y 3.172]."""
     A = m.X.motion_to_child(A_parent) + m.c
     for S, rate in zip(m.S, a, strict=True):
         A = A + S * rate
@@ -24,9 +24,9 @@ def accelerate(m: LinkMotion, A_parent: Motion, a: tuple[Scalar, ...]) -> Motion
 def newton_euler(
     tree: Tree, motions: Sequence[LinkMotion], links: Sequence[Link], applied: Sequence[Force], base: Motion, a: Any
 ) -> tuple[list[Force], list[tuple[Scalar, ...]]]:
-    """Per block, the wrench that each joint puts on its link and its share along the degrees of freedom [Y 3.170].
+    """Per block, the wrench of each joint on its link and its generalized forces, armature included [Y 3.170].
 
-    a: accelerations (nv,) or None for zero; applied: per block, the wrench on the links; base: acceleration of the world.
+    a: accelerations (nv,), None for zero; applied: per block, the wrench on the links; base: acceleration of the world.
     """
     parts = tree.split(a, tree.structure.v_slices)
 
@@ -53,7 +53,7 @@ def newton_euler(
 def joint_wrenches(
     state: State, a: Any, applied: Sequence[Force] | None = None, base: Motion | None = None
 ) -> tuple[list[Force], list[tuple[Scalar, ...]]]:
-    """The same at a state; applied None: that of the force elements; base None: gravity upwards."""
+    """`newton_euler` at a state; applied None: wrenches of the force elements; base None: acceleration -gravity."""
     applied, base = applied or state.wrenches, base or state.base_acceleration
     return newton_euler(state.tree, state.motions, state.tree.links, applied, base, a)
 

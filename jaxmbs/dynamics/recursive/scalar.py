@@ -1,6 +1,6 @@
-"""The same functions on sequences of Python floats or SymPy expressions: nothing is compiled, no device is touched.
+"""The functions of trees on Python floats or SymPy expressions: nothing is compiled, no device is used.
 
-Arguments are lists of scalars; results are lists. The algorithms are those of the public functions.
+Arguments are sequences of scalars; results are lists. The algorithms are those of the public functions.
 """
 
 from __future__ import annotations
@@ -72,13 +72,13 @@ def mass_matrix(model: Model, q: Scalars, *, t: Scalar = 0.0) -> list[list[Scala
 
 
 def energy(model: Model, q: Scalars, v: Scalars, *, t: Scalar = 0.0) -> tuple[Scalar, Scalar]:
-    """(kinetic, potential)."""
+    """(kinetic, potential) energy [J]."""
     state = _state(model, q, v, t)
     return bare(energies.kinetic(state)), bare(energies.potential(state))
 
 
 def momentum(model: Model, q: Scalars, v: Scalars, *, t: Scalar = 0.0) -> tuple[list[Scalar], list[Scalar]]:
-    """(angular about the common centre of mass, linear)."""
+    """(angular momentum about the common centre of mass [N m s], linear momentum [N s]), world axes."""
     angular, linear = energies.momentum(_state(model, q, v, t))
     return _bare(angular), _bare(linear)
 

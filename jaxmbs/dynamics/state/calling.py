@@ -19,15 +19,15 @@ from jaxmbs.model.parameters import is_traced
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-MOST = 128  # instances of one function, with the numbers in them, that are remembered
+MOST = 128  # cached instances of one function; each holds its untraced arguments
 ROOM = 66_000  # stack slots of 8 bytes in a frame; CPython then allocates 1 MB, which leaves as much again for callees
 
 
 def with_room(fn: F) -> F:
-    """Wraps fn in a frame so large that CPython allocates one large stack chunk for it and for everything that it calls.
+    """Wrap fn in a frame so large that CPython allocates one large stack chunk for it and for everything that it calls.
 
-    CPython otherwise keeps frames in chunks of 16 kB, which are mapped and unmapped whenever a call crosses a boundary.
-    This takes a fifth of the time of a trace whose calls go back and forth across such a boundary.
+    Otherwise CPython stores frames in chunks of 16 kB, which are mapped and unmapped when a call crosses a boundary.
+    This costs a fifth of the time of a trace whose calls go back and forth across such a boundary.
     """
 
     def wide(*args: Any, **kwargs: Any) -> Any:
@@ -38,12 +38,13 @@ def with_room(fn: F) -> F:
 
 
 def compiles_itself(*static: str, as_rows: bool = True) -> Callable[[F], F]:
-    """Decorator: the function is one of `rows`, so that its batches are machine code in any program of JAX.
+    """Decorator of a public function, which is then compiled when it is called and is a function of `mbs.rows`, whose
+    batches run as machine code in any JAX program.
 
-    static: names of arguments that are not arrays. Eager calls are compiled for the structure of the model. In an outer
-    trace, whatever is not traced, such as the model, stays a number of the program; instances are remembered by it.
-    as_rows: False if what the function returns is partly known by structure and has to stay known in a trace; there it is a
-    part of whatever calls it.
+    static: names of arguments that are not arrays. An eager call is compiled for the structure of the model. Within an
+    outer trace, arguments that are not traced, such as the model, become constants of the program, and one program is
+    cached per set of these. as_rows: False if the result contains structural numbers that must stay known in a trace;
+    within a trace the function is then inlined into its caller.
     """
 
     def decorate(fn: F) -> F:
@@ -77,7 +78,7 @@ def compiles_itself(*static: str, as_rows: bool = True) -> Callable[[F], F]:
             key = (tuple(fixed.items()), treedef, tuple(map(_identity, still)))
             found = instances.get(key)
             if found is None:
-                still = [np.array(x) if isinstance(x, np.ndarray) else x for x in still]  # others may write to theirs
+                still = [np.array(x) if isinstance(x, np.ndarray) else x for x in still]  # callers may write to theirs
 
                 def instance(*xs: Any) -> Any:
                     whole = list(still)
@@ -86,7 +87,7 @@ def compiles_itself(*static: str, as_rows: bool = True) -> Callable[[F], F]:
                     return traced(**treedef.unflatten(whole), **fixed)
 
                 found = rows(functools.wraps(fn)(instance)), still
-                # a function of the user may hold values of the trace that it belongs to
+                # not cached with a user's function, which may hold tracers of the current trace
                 if not any(callable(x) and not isinstance(x, Program) for x in fixed.values()):
                     instances[key] = found
                     while len(instances) > MOST:
@@ -104,7 +105,7 @@ def eager(*arguments: Any) -> bool:
 
 
 def _identity(x: Any) -> Any:
-    """What tells a leaf that is not traced from others: arrays that nobody can write to by identity, others by content."""
+    """The cache key of an untraced leaf: the identity of a JAX array, which is immutable, or the content of others."""
     if isinstance(x, (np.ndarray, np.generic)):
         return x.shape, x.dtype, x.tobytes()
     return id(x) if isinstance(x, jax.Array) else (type(x), x)

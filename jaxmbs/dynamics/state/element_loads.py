@@ -1,4 +1,4 @@
-"""The action of each force element by itself, split into parts that store, dissipate and supply energy."""
+"""The action of each force element on its own, split into parts that store, dissipate and supply energy."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ Efforts = dict[str, tuple[Scalar, ...]]
 def element_loads(state: State) -> Iterator[tuple[str, str, str, Efforts]]:
     """(role, kind, name, {node: effort}) of every part of the force elements, zero where they are switched off.
 
-    The stored part is the action at rest, long after every delay. Only this part has the potential; the rest has the
-    power of `Force.power`. A part whose potential or power is zero by structure is left out.
+    The part "store", which has the potential, is the action in the same configuration at rest, after every delay
+    (t = inf). The other part, "loss" or "source", is the rest of the action; its power is `Force.power`. A part whose
+    potential or power is structurally zero is left out.
     """
     still = [LinkMotion(m.X, m.S, ZERO_MOTION, m.c, m.rates) for m in state.motions]
     at_rest = TreeScene(state.tree, still, state.q, [ZERO] * state.tree.structure.nv, math.inf)

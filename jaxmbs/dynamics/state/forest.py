@@ -1,7 +1,7 @@
-"""Recursions over a forest of nodes, in loops where nodes are alike: compile time follows the kinds of nodes.
+"""Recursions over a forest of nodes, whose compile time grows with the number of kinds of nodes, not of nodes.
 
 Nodes of the same kind that do not depend on one another are computed together, as arrays; a path of nodes whose kinds
-repeat is one `lax.scan`. The same step functions serve both, and a node alone.
+repeat is one `lax.scan`. The same step functions serve both, and single nodes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ LONGEST_MOTIF = 6  # nodes
 @dataclass(frozen=True)
 class Strand:
     """Nodes that are computed together, with their parents (-1: none): a single node; several that do not depend on one
-    another; or every `period`-th node of a path, the `place`-th of each motif, from the root outwards."""
+    another; or, on a path along which a motif of `period` nodes repeats, the nodes at position `place` of all motifs,
+    from the root outwards."""
 
     nodes: tuple[int, ...]
     parents: tuple[int, ...]
@@ -37,7 +38,7 @@ class Strand:
 
     @property
     def joint(self) -> Any:
-        """The kind; that of a link is its joint."""
+        """The kind of the nodes; for links it is their joint."""
         return self.kind
 
     @property
@@ -93,7 +94,7 @@ def strands_of(parents: Sequence[int], kinds: Sequence[Any], signs: Sequence[Has
 
 
 def _repeated(signs: Sequence[Hashable]) -> Iterator[tuple[int, int, int]]:
-    """(start, stop, period) of the stretches of whole motifs that repeat."""
+    """(start, stop, period) of the stretches along which a motif repeats at least three times."""
     start, n = 0, len(signs)
     while start < n:
         best = (0, 0)
@@ -111,14 +112,14 @@ def _repeated(signs: Sequence[Hashable]) -> Iterator[tuple[int, int, int]]:
 
 class Forest:
     """Strands of nodes, and recursions over data about them, one pytree per strand. Arrays of a rolled strand have its
-    nodes on their first axis; numbers, and arrays without axes, hold for all its nodes."""
+    nodes on their first axis; numbers, and arrays without axes, apply to all its nodes."""
 
     def __init__(self, strands: Sequence[Any], dtype: Any):
         self.strands, self.dtype = strands, dtype
         self.at = {node: (k, row) for k, b in enumerate(strands) for row, node in enumerate(b.nodes)}
 
     def gather(self, results: Sequence[Any], nodes: Sequence[int], root: Any = None) -> Any:
-        """The results of some nodes out of those of all strands, as arrays over them; root: that of the node -1."""
+        """The results of the given nodes, as arrays over them, from those of all strands; root: that of the node -1."""
         if len(nodes) == 1:
             return root if nodes[0] < 0 else self.pick(results, nodes[0])
         runs: list[tuple[int, list[int]]] = []  # strand (-1: the root), rows
@@ -148,14 +149,14 @@ class Forest:
         return jax.tree_util.tree_map(joined, *found)
 
     def pick(self, results: Sequence[Any], node: int) -> Any:
-        """The result of one node out of those of all strands."""
+        """The result of one node, from those of all strands."""
         if node not in self.at:
             raise IndexError(node)
         k, row = self.at[node]
         return _row(results[k], row) if self.strands[k].rolled else results[k]
 
     def outward(self, step: Callable[..., Any], data: Sequence[Any], root: Any) -> list[Any]:
-        """Results of step(kind, state of the carrying node, data) -> (state, result), from the roots outwards."""
+        """Results of step(kind, state of the parent node, data) -> (state, result), from the roots outwards."""
         states: list[Any] = []
         results: list[Any] = []
         for k, b in enumerate(self.strands):
@@ -174,8 +175,9 @@ class Forest:
         return results
 
     def inward(self, step: Callable[..., Any], data: Sequence[Any], zero: Any) -> tuple[list[Any], Any]:
-        """Results of step(kind, sum from the carried nodes, data) -> (handed inwards, result), and what reaches the
-        root. `zero`, or zero(kind), and what is handed inwards are tuples whose items add."""
+        """Results of step(kind, sum over the children, data) -> (contribution to the parent, result), and the sum that
+        reaches the root. Contributions are tuples that are added item by item; `zero`, or zero(kind) if it is a function,
+        is the sum of a node without children."""
         nothing = zero if callable(zero) else lambda kind: zero
         sums: dict[int, Any] = {}
         results: list[Any] = [None] * len(self.strands)
@@ -195,14 +197,14 @@ class Forest:
         return results, sums.get(-1, None if callable(zero) else zero)
 
     def whole(self, b: Any, found: Any) -> Any:
-        """Arrays over all nodes of a rolled strand."""
+        """The results of a strand, as arrays over all its nodes if it is rolled."""
         if not b.rolled:
             return found
         n = b.length
         return jax.tree_util.tree_map(lambda x: x if is_number(x) or x.ndim else jnp.broadcast_to(x, (n,)), found)
 
     def _deposit(self, sums: dict[int, Any], handed: Any, parents: Sequence[int], rolled: bool) -> None:
-        """Add what nodes hand inwards to the sums of the strands of their parents."""
+        """Add the contributions of nodes to the sums of their parents' strands."""
         to: dict[int, tuple[list[int], list[int]]] = {}
         for row, node in enumerate(parents):
             k, place = self.at[node] if node >= 0 else (-1, 0)
@@ -225,14 +227,14 @@ class Forest:
                     return rows_of(x, np.argsort(places).tolist())
                 return jnp.zeros(n, x.dtype).at[np.asarray(places)].add(x)
 
-            # from a single node to a single node: scalars of any kind stay what they are
+            # from a single node to a single node, scalars of any kind are added unchanged
             found = handed if not rolled and not n else jax.tree_util.tree_map(moved, handed)
             sums[k] = found if k not in sums else tuple(x + y for x, y in zip(sums[k], found, strict=True))
 
     def _scanned(
         self, step: Callable[..., Any], along: Sequence[Any], carry: Any, data: Sequence[Any], sums: Any
     ) -> Any:
-        """(carry at the end, per strand (states or None, results)) of a path; sums: inwards, what else its nodes carry."""
+        """(final carry, per strand (states or None, results)) of a path; sums: inwards, those from other children."""
         inward = sums is not None
         length = along[0].length
         leaves, treedef = jax.tree_util.tree_flatten((list(data), sums))
@@ -258,7 +260,7 @@ class Forest:
 def folding_scan(
     body: Callable[..., Any], carry: Any, xs: Any, length: int, reverse: bool, dtype: Any
 ) -> tuple[Any, Any]:
-    """`lax.scan` of a body in scalars; structural numbers in its carry and results stay plain numbers."""
+    """`lax.scan` of a body that uses scalars; structural numbers in its carry and results stay plain numbers."""
     leaves, treedef = jax.tree_util.tree_flatten(carry)
     kept = [is_number(x) for x in leaves]
     shapes = [np.shape(x) for x in leaves]

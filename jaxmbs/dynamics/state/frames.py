@@ -23,7 +23,7 @@ def frame_on(in_link: Transform, W: Transform, V: Motion) -> Frame:
 
 
 def relative(a: Frame, b: Frame) -> tuple[Transform, Motion, Motion]:
-    """(placement of b in a, twist of b relative to a, twist of a taken at b); both twists in axes of b."""
+    """(placement of b in a, twist of b relative to a, twist that b would have if it were fixed to a), in axes of b."""
     X = a.placement.inverse() @ b.placement
     carried = X.motion_to_child(a.velocity)
     return X, b.velocity + carried * -1, carried

@@ -16,8 +16,8 @@ from jaxmbs.spatial.scalar import Scalar
 class LinkMotion:
     """Motion of one link, in its own axes at its own origin.
 
-    X: link frame in the parent link's frame; S: columns of the joint's motion subspace; V: twist; c: acceleration that
-    remains when dv/dt = 0 and the parent link does not accelerate, w' of [Y 3.172]; rates: dq/dt.
+    X: link frame in the parent link's frame; S: columns of the joint's motion subspace; V: twist; c: acceleration at
+    dv/dt = 0 if the parent link does not accelerate, w' of [Y 3.172]; rates: dq/dt.
     """
 
     X: Transform
@@ -33,7 +33,7 @@ def _joint_motion(joint: Joint, numbers: Any, q: Any, v: Any, t: Scalar) -> Join
 
 
 def remaining(V: Motion, m: JointMotion) -> Motion:
-    """Acceleration of a link that remains when dv/dt = 0 and the parent link does not accelerate."""
+    """Acceleration of a link at dv/dt = 0 if the parent link does not accelerate."""
     return m.bias + V.cross(m.velocity)
 
 
@@ -63,7 +63,7 @@ def link_motions(tree: Tree, q: Any, v: Any, t: Scalar) -> list[LinkMotion]:
 
 
 def displaced(tree: Tree, q: Any, change: Any) -> Any:
-    """q after unit time at the constant rates v = change, in the layout of `Tree.flat`."""
+    """q after unit time at the constant velocities v = change, in the form of `Tree.flat`."""
     s = tree.structure
     parts = zip(tree.blocks, tree.split(q, s.q_slices), tree.split(change, s.v_slices), strict=True)
     return tree.flat([_displaced(b.joint, *part) for b, *part in parts])

@@ -1,8 +1,8 @@
 """User-defined functions as programs: functions that compute the same thing share compiled code.
 
-JAX identifies a function that is an argument of compilation by object identity only, so that a lambda in a call is a new
-function each time. A traced function is a list of operations, which can be compared; the arrays that it closes over become
-arguments.
+JAX identifies a function that is a static argument by its object identity only, so that a lambda written in a call is a
+new function at every call. A traced function is a list of operations, which can be compared; the arrays that it closes
+over become arguments.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from jax.extend import core
 from jaxmbs.model import ModelWarning
 from jaxmbs.model.parameters import is_traced
 
-MANY = 6  # programs compiled from one line of source for one mechanism at which the user is warned
+MANY = 6  # the user is warned if one line of source is compiled this many times for one mechanism
 
 
 class Program:
-    """A traced function, called with (the arrays that it closes over, *arguments); equal if the operations are equal."""
+    """A traced function, called with (arrays that it closes over, *arguments). Equal operations make it equal."""
 
     def __init__(self, closed: Any, treedefs: tuple[Any, Any]):
         self.jaxpr, self.treedefs = closed.jaxpr, treedefs
         self.key = (_steps(closed.jaxpr), treedefs)
-        self.hash = hash(self.key)  # stored, as the key may hold thousands of operations and every call needs it
+        self.hash = hash(self.key)  # stored: the key may hold thousands of operations, and every call needs it
 
     def __eq__(self, other: object) -> bool:
         return self is other or (isinstance(other, Program) and self.hash == other.hash and self.key == other.key)
@@ -66,10 +66,11 @@ _made: dict[Hashable, set[int]] = {}
 def program(
     fn: Callable[..., Any], where: str, examples: tuple[Any, ...], call: Callable[..., Any], given: Any
 ) -> Known:
-    """(f, constants) with f(constants, *arguments) = call(*arguments), and f equal for functions that compute the same.
+    """(f, constants) with f(constants, *arguments) = call(*arguments); f is equal for functions that compute the same.
 
-    call: fn with its result checked; examples: arguments, or their shapes; given: the arguments of the public function; if
-    any is traced, nothing is compiled here and f is compared by identity. A function is traced once, as with `jax.jit`.
+    call: fn with a check of its result; examples: arguments, or their shapes; given: the arguments of the public
+    function. If one of these is traced, fn is not traced here, and f is compared by identity. Otherwise fn is traced
+    once for all calls with the same shapes, as by `jax.jit`.
     """
     if any(map(is_traced, jax.tree_util.tree_leaves(given))):
         return Opaque(call), []
@@ -130,7 +131,7 @@ def _type(x: Any) -> tuple[str, bool]:
 
 
 def _value(x: Any) -> Hashable:
-    """A hashable value, with exact equality, that stands for a parameter of an operation."""
+    """A hashable stand-in for a parameter of an operation; equal only for exactly equal parameters."""
     if isinstance(x, core.ClosedJaxpr):
         return _steps(x.jaxpr), tuple(map(_value, x.consts))
     if isinstance(x, core.Jaxpr):

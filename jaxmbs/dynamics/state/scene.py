@@ -37,14 +37,14 @@ def _freedoms(joint: Joint, numbers: Numbers, a: Frame, b: Frame) -> tuple[tuple
 def _on_ends(
     joint: Joint, numbers: Numbers, a: Frame, b: Frame, values: tuple[Scalar, ...]
 ) -> tuple[Force, Force, Force]:
-    """Wrenches on both links, and the latter at frame b."""
+    """Wrenches on the links of a and of b, in link axes, and the wrench on b at frame b."""
     X, _, _ = relative(a, b)
     F = wrench_along(joint, numbers, X, values)
     return a.in_link.force_to_parent(X.force_to_parent(-F)), b.in_link.force_to_parent(F), F
 
 
 class TreeScene:
-    """The state of a tree, of which each element gets the part that it names."""
+    """The state of a tree; every force element receives the part that it names."""
 
     def __init__(self, tree: Tree, motions: Sequence[LinkMotion], q: Any, v: Any, t: Scalar):
         self.tree, self.motions, self.q, self.v, self.t = tree, motions, q, v, known(t)
@@ -82,21 +82,21 @@ class TreeScene:
         return _frame_on(state.body @ pose, state.placement, state.velocity)
 
     def cut_wrenches(self, name: str, values: Sequence[Scalar]) -> tuple[dict[str, Force], Force]:
-        """Of generalized forces along the freedoms of a cut joint [Y 3.199]: {body: wrench on its link}, and the wrench on
-        the second body at frame b, in its axes."""
+        """Wrenches of generalized forces along the degrees of freedom of a cut joint [Y 3.199]: {body: wrench on its
+        link}, and the wrench on the second body at frame b, in the axes of b."""
         loop = self.tree.structure.loop_by_name[name]
         numbers = self.tree.values.of(name, loop.joint.numbers)
         on_a, on_b, at_b = _on_ends(loop.joint, numbers, *self._ends(loop), tuple(values))
         return {body: F for body, F in ((loop.body_a, on_a), (loop.body_b, on_b)) if body != WORLD}, at_b
 
     def masses(self) -> dict[str, Any]:
-        """{body: (mass, centre of mass)} of the bodies that have mass."""
+        """{body: (mass, centre of mass in body axes)} of the bodies that have mass."""
         values = self.tree.values
         found = {link.body: values[f"{link.body}.mass"] for link in self.tree.structure.links}
         return {b: (m, values[f"{b}.com"]) for b, m in found.items() if not vanishes(m)}
 
     def of(self, name: str, element: Element, sides: Sequence[Scalar] = ()) -> Scene:
-        """The part of the state that the element of that name asks for; sides: see `Force.sides`."""
+        """The part of the state that the named element needs; sides: see `Force.sides`."""
         masses = self.masses() if element.on_every_mass else {}
         named = {getattr(element, f) for f in element.bodies} - {WORLD, None} | set(masses)
         external = self._evaluated(name, element, sides) if isinstance(element, External) else ()
@@ -105,7 +105,7 @@ class TreeScene:
         return Scene(self.t, {b: self.body(b) for b in sorted(named)}, joints, masses, external, rates, sides)
 
     def _evaluated(self, name: str, element: External, sides: Sequence[Scalar]) -> tuple[Scalar, ...]:
-        """The values of a user's fn(model, t, q, v), and of its surfaces."""
+        """The values of a user's fn(model, t, q, v) and of its switching surfaces."""
         tree = self.tree
         where, count = f"force {name!r}", tree.structure.nv if element.body is None else 6
         if tree.dtype is not None:
@@ -122,7 +122,8 @@ def _items(x: Any, part: slice) -> tuple[Scalar, ...]:
 
 @kernel
 def action(element: Element, numbers: Numbers, scene: Scene) -> tuple[Any, Any, Any]:
-    """The action of one element: wrenches by body, generalized forces by joint, and those on all degrees of freedom."""
+    """The action of one element: wrenches by body, generalized forces by joint, and generalized forces on all degrees of
+    freedom, (nv,) or ()."""
     loads = Loads(scene)
     element.apply(numbers, scene, loads)
     return loads.on_body, loads.on_joint, loads.on_all
@@ -139,7 +140,7 @@ def _power(element: Element, numbers: Numbers, scene: Scene) -> Scalar:
 
 
 def elements(scene: TreeScene, mode: Mode | None) -> list[tuple[str, Element, Numbers, Scene, Any]]:
-    """Per force element its name, type, numbers, scene and switch (True without a mode)."""
+    """(name, element, numbers, scene, switch) of every force element; the switch is True without a mode."""
     out = []
     for k, f in enumerate(scene.tree.structure.forces):
         prefix = f"{f.name}."
@@ -156,12 +157,12 @@ def _names(structure: Structure, prefix: str) -> tuple[str, ...]:
 
 
 class LinkLoads:
-    """The summed action of all elements: wrenches by link, in link axes, and generalized forces by coordinate."""
+    """The summed action of all elements: wrenches by link, in link axes, and generalized forces by degree of freedom."""
 
     def __init__(self) -> None:
         self.on_link: dict[int, Force] = {}
         self.on_joint: dict[int, Scalar] = {}
-        self.on_cut: dict[str, Force] = {}  # by cut joint, on its second body at frame b; in on_link too
+        self.on_cut: dict[str, Force] = {}  # by cut joint, on its second body at frame b; also in on_link
 
     def add_wrench(self, link: int, wrench: Force) -> None:
         self.on_link[link] = self.on_link[link] + wrench if link in self.on_link else wrench
@@ -212,7 +213,7 @@ def potential(scene: TreeScene, mode: Mode | None) -> Scalar:
 
 
 def power(scene: TreeScene, mode: Mode | None) -> Scalar:
-    """Power [W] of the actions without a potential of the elements that are switched on."""
+    """Power [W] of the non-conservative actions of the force elements that are switched on."""
     rate: Scalar = ZERO
     for _, element, numbers, seen, on in elements(scene, mode):
         rate += where(on, _power(element, numbers, seen), 0.0)

@@ -1,4 +1,4 @@
-"""What every tree algorithm starts from: the tree, its motion, the loads and the base acceleration."""
+"""The input of every tree algorithm: the tree, its motion, the loads and the base acceleration."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ from jaxmbs.spatial.scalar import Scalar, vanishes, where
 
 
 class State:
-    """A tree at (q, v, t) in a mode; everything is computed when first asked for."""
+    """A tree at (q, v, t) in a mode; derived quantities are computed when they are first used."""
 
     def __init__(self, tree: Tree, q: Any, v: Any, t: Scalar = 0.0, mode: Mode | None = None):
         self.tree, self.q, self.v, self.t, self.mode = tree, _scalars(q), _scalars(v), known(t), mode
 
     @property
     def lock(self) -> Any:
-        """(nv,) which freedoms are locked; None if none is."""
+        """(nv,) whether each degree of freedom is locked; None if none is."""
         return None if self.mode is None else self.mode.lock
 
     @property
     def locks(self) -> Any:
-        """Per freedom its lock, or None if it can never be locked; None in place of all if nothing is locked."""
+        """The lock of each degree of freedom, None where it can never be locked; None as a whole if none is locked."""
         if self.lock is None or self.tree.rolled:
             return self.lock
         return [self.lock[k] if may else None for k, may in enumerate(self.tree.lockable)]
 
     @property
     def holds(self) -> Any:
-        """(constraints,) which constraints hold; None if all do."""
+        """(constraints,) whether each constraint holds; None if all do."""
         return None if self.mode is None else self.mode.constraint
 
     def moving(self, motions: list[LinkMotion]) -> State:
-        """The same state with these motions of its links in place of its own."""
+        """The same state with the given motions of its links."""
         other = copy.copy(self)
         for found in ("scene", "loads", "wrenches"):  # computed from the previous motions
             vars(other).pop(found, None)
@@ -61,12 +61,12 @@ class State:
 
     @functools.cached_property
     def loads(self) -> LinkLoads:
-        """Action of the force elements."""
+        """The summed action of the force elements."""
         return loads(self.scene, self.mode)
 
     @functools.cached_property
     def wrenches(self) -> list[Force]:
-        """Per block, the applied wrench on the links, gravity not included."""
+        """Per block, the applied wrench on the links, without gravity."""
         return link_wrenches(self.tree, self.loads)
 
     @property
@@ -75,7 +75,7 @@ class State:
         return Motion(ZERO3, -self.tree.values["gravity"])
 
     def with_elements(self, parts: Sequence[Sequence[Scalar]], sign: int) -> list[tuple[Scalar, ...]]:
-        """Per block, the given generalized forces plus (or minus) those of the elements."""
+        """Per block, the given generalized forces plus `sign` times those of the force elements."""
         s, out = self.tree.structure, []
         for b, part in zip(self.tree.blocks, parts, strict=True):
             items = list(part)
@@ -110,15 +110,15 @@ class Inertial(State):
 
 
 class Struck(State):
-    """The tree during an impulse, if `now` is true: at rest, without gravity and force elements, so that prescribed
-    accelerations are jumps of velocity. before: the rates from which velocities jump."""
+    """The tree during an impulse if `now` is true: at rest, without gravity and force elements, so that accelerations
+    are jumps of velocity. before: the generalized velocities before the jump."""
 
     def __init__(self, tree: Tree, q: Any, v: Any, t: Scalar, mode: Mode | None, now: Scalar, before: Any):
         super().__init__(tree, q, [where(now, 0.0, x) for x in v], t, mode)
         self.now, self.before = now, before
 
     def unless(self, x: Any) -> Any:
-        """x, but zero during an impulse."""
+        """x, or zero during an impulse."""
         return jax.tree_util.tree_map(lambda x: x if vanishes(x) else where(self.now, 0.0, x), x)
 
     @property

@@ -1,8 +1,8 @@
 """A model laid out for recursion: links in blocks, each either one link or several of the same kind.
 
-Short mechanisms are unrolled: one step per link, every structural zero folded. Beyond UNROLLED links, runs of links with
-the same joint types become one `lax.scan`, and links of the same kind on different branches become arrays (`forest`),
-so that compile time does not grow with the number of links. The same step functions serve all.
+Short mechanisms are unrolled: they take one step per link, and structural zeros are removed. Beyond UNROLLED links,
+runs of links with the same joint types become one `lax.scan`, and links of the same kind on different branches become
+arrays (`forest`), so that compile time does not grow with the number of links. All cases use the same step functions.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from jaxmbs.spatial.components import components
 from jaxmbs.spatial.known import ZERO, known
 from jaxmbs.spatial.scalar import Scalar, is_number, vanishes
 
-UNROLLED = 40  # links; measured: beyond it a gradient takes too long to compile
+UNROLLED = 40  # links; measurements: with more of them a gradient takes too long to compile
 
 
 @components
 class Link:
-    """Numbers of one link: its joint's frame in the frame of the link that carries it, inertia, joint numbers, armature."""
+    """Numbers of one link: its joint's frame in the frame of the parent link, inertia, joint numbers, armature."""
 
     fixed: Transform
     inertia: RigidInertia
@@ -38,7 +38,7 @@ class Link:
 
 @functools.lru_cache(maxsize=256)
 def blocks_of(structure: Structure, unrolled: int) -> tuple[Strand, ...]:
-    """Partition of the links into blocks, each carried by blocks before it."""
+    """Partition of the links into blocks, from the roots outwards."""
     links, n = structure.links, len(structure.links)
     if n <= unrolled:
         return tuple(Strand((i,), (link.parent,), link.joint) for i, link in enumerate(links))
@@ -60,19 +60,19 @@ class Tree(Forest):
 
     def __init__(self, model: Model, dtype: Any = None, unrolled: int = UNROLLED):
         self.model, self.structure = model, model.structure
-        # per freedom whether a mode may lock it; a run knows this from its events
+        # whether a mode may lock each degree of freedom; a run derives this from its events
         self.lockable: tuple[bool, ...] = (True,) * model.nv
         check_joints(model.structure)
         self.values = model.values(dtype)
         n = len(self.structure.links)
-        # whether the layout is that for loops, even if there are none: blocks in any order, vectors over q and v arrays
+        # whether the layout is that for loops, even if no block is rolled: blocks in any order, q and v as arrays
         self.rolled = dtype is not None and n > unrolled
         self.blocks = blocks_of(self.structure, unrolled if dtype is not None else n)
         super().__init__(self.blocks, dtype)
         # per block, the body frames in the links' frames (which are the child joint frames)
         frames = [self._pose([f"{x.name}.child_pose" for x in self._of(b)]).inverse() for b in self.blocks]
         self.body_in_link = BodyFrames(self, frames)
-        # per block a Link, its leaves stacked over the links of a rolled block
+        # per block, a Link; in a rolled block its leaves are stacked over the links
         self.links = [self._link(b, B) for b, B in zip(self.blocks, frames, strict=True)]
 
     def _of(self, block: Strand) -> Sequence[TreeJoint]:
@@ -95,14 +95,14 @@ class Tree(Forest):
         return Link(fixed, RigidInertia.at_com(mass, com, inertia).to_parent(body_in_link), numbers, armature)
 
     def with_armature(self, A: jax.Array) -> jax.Array:
-        """The mass matrix (nv, nv) of the bodies with what rotors add to its diagonal."""
+        """The mass matrix (nv, nv), from that of the bodies, A, and the armature, which is added to its diagonal."""
         if all(vanishes(link.armature) for link in self.links):
             return A
         own = self.flat([(link.armature,) * b.joint.nv for b, link in zip(self.blocks, self.links, strict=True)])
         return A + jnp.diag(self.vector(own))
 
     def per_block(self, block: Strand, items: Sequence[Any]) -> Any:
-        """The results of a block's links as one, stacked if the block is rolled."""
+        """The results of a block's links as one item, stacked if the block is rolled."""
         return self._stacked(items) if block.rolled else items[0]
 
     def _stacked(self, items: Sequence[Any]) -> Any:
@@ -116,7 +116,7 @@ class Tree(Forest):
     def split(self, x: Any, slices: Sequence[slice]) -> list[tuple[Scalar, ...]]:
         """A vector over q or v as one tuple of scalars per block (of arrays over the links of a rolled block).
 
-        None is the structural zero vector.
+        x None stands for a vector of structural zeros.
         """
         out = []
         for b in self.blocks:
@@ -146,7 +146,7 @@ class Tree(Forest):
         return rows_of(jnp.concatenate(pieces), order.tolist())
 
     def vector(self, flat: Any) -> Any:
-        """What `flat` returns, or a list of scalars, as one array of the tree's dtype; unchanged without a dtype."""
+        """The result of `flat`, or a list of scalars, as one array of the tree's dtype; unchanged without a dtype."""
         if self.dtype is None or isinstance(flat, jax.Array):
             return flat
         return jnp.stack([jnp.asarray(x, self.dtype) for x in flat]) if len(flat) else jnp.zeros(0, self.dtype)
@@ -157,7 +157,7 @@ class Tree(Forest):
 
 
 class BodyFrames(Sequence[Transform]):
-    """Per link, the body frame in the link's frame; taken out of a run of links when asked for."""
+    """Per link, the body frame in the link's frame; it is picked from its block when it is needed."""
 
     def __init__(self, tree: Tree, per_block: Sequence[Transform]):
         self.tree, self.per_block = tree, per_block

@@ -14,11 +14,12 @@ from jaxmbs.spatial import Motion, Transform
 class Constraint(Element):
     """Base of the constraints between two body frames, or a body frame and the world, or between joints.
 
-    The bodies are those named by the first and the second body field; without a second one, it is the world.
+    The bodies are those named by the first and the second body field; without a second field, the second is the world.
     """
 
     count: ClassVar[int] = 0  # rows
 
     def rows(self, p: Mapping[str, Any], X: Transform, V: Motion) -> tuple[Row, ...]:
-        """The rows, with the first frame placed at X in the second and V its twist relative to that, in its own axes."""
+        """The constraint rows. X: placement of the first frame in the second; V: twist of the first relative to the
+        second, in axes of the first."""
         raise NotImplementedError

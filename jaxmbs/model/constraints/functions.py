@@ -12,9 +12,9 @@ from jaxmbs.model.kinds import Kind
 
 @element
 class FunctionConstraint(Element):
-    """Base: fn(model, t, q, v) -> (rows,), zero when the constraint is satisfied; written with jax.numpy.
+    """Base of the constraints fn(model, t, q, v) = 0 with a result (rows,); fn is written with jax.numpy.
 
-    The first evaluation raises ModelError if the result has another shape or does not depend on v as it must.
+    The first evaluation raises ModelError if the result has another shape or does not depend on v in the required way.
     """
 
     fn: Callable[..., Any] = field(Kind.FUNCTION, "", "fn(model, t, q, v) -> (rows,), written with jax.numpy")

@@ -17,7 +17,7 @@ from jaxmbs.spatial.scalar import safe_sqrt, where
 
 @element
 class KnifeEdge(Constraint):
-    """A point of a body has no velocity, relative to what it slides on, along a direction fixed in the body (skate, blade).
+    """A point of a body cannot move along a direction fixed in the body, relative to what it slides on (skate, blade).
 
     >>> mech = mbs.Mechanism("skate")
     >>> mech.add_body("skate", mass=1.0, inertia=(0.1, 0.1, 0.2))
@@ -42,9 +42,10 @@ class KnifeEdge(Constraint):
 class RollingDisc(Constraint):
     """A wheel rolls without slip on a plane, of the world (z = 0) or of a body.
 
-    The wheel is centred at the body's origin. Its rim is a circle, or the tyre of a torus with a cross section of radius
-    `tube`. Three rows: the contact point has no velocity relative to the plane, in two directions of it (nonholonomic) and
-    across it (its height is zero; positive on the side of the normal). Undefined when the wheel lies flat.
+    The wheel is centred at the body's origin. Its rim is a circle, or a torus with a cross section of radius `tube`.
+    Three constraint rows: the contact point has no velocity relative to the plane in two directions along the plane
+    (nonholonomic), and its height above the plane is zero (positive on the side of the normal). Undefined when the
+    wheel lies flat.
 
     >>> mech = mbs.Mechanism("coin")
     >>> mech.add_body("coin", mass=0.1, inertia=(1e-5, 2e-5, 1e-5))
@@ -86,7 +87,7 @@ class RollingDisc(Constraint):
 
 
 def _across(n: Vector3) -> tuple[Vector3, Vector3]:
-    """Two directions of the plane whose normal is n: those nearest to x and y where n is z."""
+    """Two orthogonal unit vectors along the plane with the normal n; x and y if n is z."""
     near_x = n.x * n.x > 0.5
     start = Vector3(where(near_x, 0, 1), where(near_x, 1, 0), 0)
     first = start - n * (n @ start)

@@ -17,7 +17,7 @@ Numbers = Mapping[str, Any]
 
 
 class Moment(Protocol):
-    """What a condition sees of the motion at one instant, in world axes."""
+    """The motion at one instant as a condition sees it, in world axes."""
 
     t: Scalar
 
@@ -26,7 +26,7 @@ class Moment(Protocol):
     def point(self, body: str, local: Vector3) -> Vector3: ...
 
     def rotation(self, body: str) -> Matrix3:
-        """From body to world axes."""
+        """Rotation from body to world axes."""
         ...
 
     def reaction(self, joint: str) -> tuple[Vector3, Vector3]:
@@ -58,12 +58,12 @@ class Condition(Element):
 class Action(Element):
     """Base of the actions: what an event changes.
 
-    The flags declare what can be told from the structure; the methods answer what a run asks, by default from the flags and
-    the numbers `restitution` and `rest_rate`, so that an action with another law overrides only its method. p: the numbers
-    of the action; v (n,): the rates of its joint just before the event [rad/s, m/s].
+    The flags declare what follows from the structure alone. A run calls the methods, which by default use the flags and
+    the numbers `restitution` and `rest_rate`; an action with another law overrides only the method for it. p: the
+    numbers of the action; v (n,): the rates of its joint just before the event [rad/s, m/s].
     """
 
-    # the joint's freedoms are locked from then on; with a nonzero `restitution`, once a rebound is below its `rest_rate`
+    # the joint is locked from then on; with a nonzero `restitution`, once a rebound is slower than its `rest_rate`
     locks: ClassVar[bool] = False
     releases: ClassVar[bool] = False  # the joint's locks end
     strikes: ClassVar[bool] = False  # the joint's rates jump to `rates_after`: -restitution times their values before
@@ -71,7 +71,7 @@ class Action(Element):
     finishes: ClassVar[bool] = False  # the run ends for this instance
 
     def lock(self) -> bool | None:
-        """Whether the freedoms of `joint` are locked from then on; None: it changes no locks."""
+        """Whether the degrees of freedom of `joint` are locked from then on; None: it changes no locks."""
         return True if self.locks else False if self.releases else None
 
     def switch(self) -> bool | None:
@@ -79,19 +79,18 @@ class Action(Element):
         return self.switches
 
     def rebounds(self, p: Numbers) -> bool:
-        """Whether the joint may be thrown back: it is struck, or meets its lock, and no restitution of zero in every
-        instance forbids it."""
+        """Whether the joint may rebound: it is struck or locked, and the restitution is not zero in every instance."""
         if "restitution" not in p:
             return self.strikes
         e = p["restitution"]
         return (self.strikes or self.locks) and not (is_number(e) and e == 0)
 
     def rates_after(self, p: Numbers, v: Any) -> Any:
-        """(n,) the rates of the joint just after an impact that does not lock it."""
+        """Rates (n,) of the joint just after an impact that does not lock it."""
         return -(p["restitution"] * v)
 
     def closes(self, p: Numbers, v: Any) -> Any:
-        """Whether the lock of a joint that rebounds closes, since it would rebound too slowly."""
+        """Whether the lock of a rebounding joint closes, because it would rebound no faster than `rest_rate`."""
         return jnp.all(jnp.abs(self.rates_after(p, v)) <= p["rest_rate"])
 
 

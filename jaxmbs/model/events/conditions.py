@@ -16,7 +16,7 @@ from jaxmbs.spatial.scalar import Scalar, vanishes
 
 @element
 class Time(Condition):
-    """A time is reached; at once where it has passed when the event is armed.
+    """A time is reached; the event happens at once if the time has passed when it is armed.
 
     >>> mech = mbs.library.double_pendulum()
     >>> mech.add_event("stop", when=mbs.Time(1.5), then=mbs.Finish())
@@ -52,8 +52,8 @@ class JointReaches(Condition):
 
 @element
 class Distance(Condition):
-    """The distance from a point of one body to a point of another passes a value; with `along`, what of it lies along that
-    direction, which has a sign.
+    """The distance from a point of one body to a point of another passes a value; with `along`, the component of the
+    vector between them in that direction, which has a sign.
 
     >>> mech = mbs.library.double_pendulum()
     >>> mech.add_event("stop", when=mbs.Distance("upper", "lower", value=2.0), then=mbs.Finish())
@@ -90,7 +90,7 @@ class Distance(Condition):
 
 @element
 class ReactionExceeds(Condition):
-    """The force or the moment in a joint, locks and drives included, rises above a limit; 0 is no limit.
+    """The force or the torque in a joint, including locks and drives, rises above a limit; 0 means no limit.
 
     >>> mech = mbs.library.double_pendulum()
     >>> mech.add_event("stop", when=mbs.ReactionExceeds("elbow", force=20.0), then=mbs.Finish())
@@ -130,7 +130,7 @@ class ForceBelow(Condition):
 
 @element
 class When(Condition):
-    """A function (model, t, q, v) of the user rises through zero.
+    """A user-defined function (model, t, q, v) rises through zero.
 
     >>> mech = mbs.library.double_pendulum()
     >>> mech.add_event("stop", when=mbs.When(lambda model, t, q, v: v[0] - 2.0), then=mbs.Finish())

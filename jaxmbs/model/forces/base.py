@@ -1,4 +1,4 @@
-"""What every force element answers, and the scene it acts in."""
+"""Base class of the force elements, the scene in which they act, and the loads that they apply."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ WORLD = "world"
 
 @components
 class BodyState:
-    """Link frame in the world, velocity of the link in its own axes, body frame in the link."""
+    """State of a body. placement: link frame in the world; velocity: twist of the link in its own axes; body: body
+    frame in the link."""
 
     placement: Transform
     velocity: Motion
@@ -27,11 +28,11 @@ class BodyState:
 
 @components
 class Scene:
-    """What one element sees of the mechanism. World axes unless said otherwise.
+    """The state of the mechanism as one element sees it, in world axes unless stated otherwise.
 
     t [s]; bodies: {name: BodyState}; joints: {name: (q, v)}; masses: {body: (mass, centre of mass in body axes)} for
-    elements that act on all bodies; external: values of a user's function; all_rates: v, for the power of those.
-    sides: see `Force.sides`.
+    elements that act on all bodies; external: values of a user-defined function; all_rates: v, for the power of these
+    values; sides: see `Force.sides`.
     """
 
     t: Scalar
@@ -47,11 +48,11 @@ class Scene:
         return self.bodies[body].body.point(local)
 
     def point(self, body: str, local: Vector3) -> Vector3:
-        """World position [m] of a point given in body axes."""
+        """Position [m] in the world of a point given in body axes."""
         return local if body == WORLD else self.bodies[body].placement.point(self.in_link(body, local))
 
     def velocity(self, body: str, local: Vector3) -> Vector3:
-        """World velocity [m/s] of that point."""
+        """Velocity [m/s] in world axes of a point given in body axes."""
         if body == WORLD:
             return ZERO3
         V = self.bodies[body].velocity
@@ -62,7 +63,7 @@ class Scene:
         return IDENTITY3 if body == WORLD else self.bodies[body].placement.rotation @ self.bodies[body].body.rotation
 
     def angular(self, body: str) -> Vector3:
-        """Angular velocity [rad/s]."""
+        """Angular velocity [rad/s] of a body in world axes."""
         return ZERO3 if body == WORLD else self.bodies[body].placement.rotation @ self.bodies[body].velocity.angular
 
     def coordinates(self, joint: str) -> Sequence[Scalar]:
@@ -72,12 +73,12 @@ class Scene:
         return self.joints[joint][1]
 
     def local_point(self, body: str, x_W: Vector3) -> Vector3:
-        """The world point x_W in the axes and from the origin of `body`."""
+        """The world point x_W in the frame of `body`."""
         return self.rotation(body).T @ (x_W - self.point(body, ZERO3))
 
 
 class Loads:
-    """Where an element puts its action: wrenches in link axes, generalized forces by joint or of all coordinates."""
+    """The loads that an element applies: wrenches in link axes, generalized forces by joint or on all coordinates."""
 
     def __init__(self, scene: Scene):
         self.scene = scene
@@ -92,7 +93,7 @@ class Loads:
             self._add(body, Wrench(self.scene.in_link(body, at).cross(f), f))
 
     def moment(self, body: str, moment: Vector3) -> None:
-        """Add a moment [N m] in world axes."""
+        """Add a torque [N m] in world axes."""
         if body != WORLD:
             self._add(body, Wrench(self.scene.bodies[body].placement.rotation.T @ moment, ZERO3))
 
@@ -114,34 +115,35 @@ def _sum(before: Sequence[Scalar] | None, values: Sequence[Scalar]) -> tuple[Sca
 
 @element
 class Force(Element):
-    """Base of the force elements: a class with declared fields, an action, and what it stores and loses."""
+    """Base of the force elements: a class with declared fields, the loads that it applies, its energy and its power."""
 
     on_every_mass: ClassVar[bool] = False  # acts on all bodies that have mass
-    source: ClassVar[bool] = False  # what has no potential brings energy in from outside, and is no loss
-    freedoms: ClassVar[int | None] = None  # that the joint it acts on must have; None: at least one
-    trials: ClassVar[int] = 0  # trial steps that a run sets aside for each of its corners
+    source: ClassVar[bool] = False  # its power without potential comes from outside and is no loss
+    freedoms: ClassVar[int | None] = None  # degrees of freedom that its joint must have; None: at least one
+    trials: ClassVar[int] = 0  # trial steps that a run reserves for locating each of its corners
 
     def apply(self, p: Numbers, scene: Scene, loads: Loads) -> None:
-        """Put the element's action into `loads`."""
+        """Add the wrenches and generalized forces of the element to `loads`."""
         raise NotImplementedError
 
     @property
     def cornered(self) -> bool:
-        """Whether the action may have corners or instants at which it is not smooth."""
+        """Whether the force may have corners or instants at which it is not smooth."""
         return type(self).corners is not Force.corners or type(self).instants is not Force.instants
 
     def corners(self, p: Numbers, scene: Scene) -> tuple[tuple[Scalar, Scalar | None], ...]:
-        """Functions of the state, each with its rate along the motion: where one is zero the action is not smooth, and runs
-        end a step. A run differentiates a function whose rate is None, with the accelerations; it may depend on rates."""
+        """Functions of the state, each with its rate along the motion. Their zeros are the switching surfaces: the
+        force is not smooth there, and runs end a step. If a rate is None, the run computes it, using the accelerations;
+        the function may then depend on velocities."""
         return ()
 
     def instants(self, p: Numbers) -> tuple[Scalar, ...]:
-        """Times [s] at which the action is not smooth; runs end a step there."""
+        """Times [s] at which the force is not smooth; runs end a step there."""
         return ()
 
     def sides(self, p: Numbers, scene: Scene) -> tuple[Scalar, ...]:
-        """Per corner and instant, whether the element is beyond it: as its function says, or a run, which keeps to a side
-        while it tries a step."""
+        """For each corner and instant, whether the element is beyond it: given by the run, which does not change sides
+        during a step, or computed from the functions and the time."""
         if scene.sides:
             return tuple(scene.sides)
         return *(g >= 0 for g, _ in self.corners(p, scene)), *(scene.t >= t for t in self.instants(p))
@@ -151,5 +153,5 @@ class Force(Element):
         return ZERO
 
     def power(self, p: Numbers, scene: Scene) -> Scalar:
-        """Power [W] of the part of the action that has no potential."""
+        """Power [W] of the part of the force that has no potential."""
         return ZERO

@@ -17,8 +17,8 @@ _HERE, _NONE = Pose(), (0.0, 0.0, 0.0)
 class Bushing(Force):
     """Elastic connection of two frames, stiff in all six directions.
 
-    The rotational energy is sum c_i (1 - R_ii) with R from frame b to frame a and c_x = (k_y + k_z - k_x)/2: linear for
-    small angles (-k sin(angle) about one axis), smooth at every orientation, exactly conservative.
+    The rotational energy is sum c_i (1 - R_ii) with R from frame b to frame a and c_x = (k_y + k_z - k_x)/2. The torque
+    is linear for small angles (-k sin(angle) about one axis), smooth at every orientation and exactly conservative.
 
     >>> mech = mbs.library.double_pendulum()
     >>> mech.add_force("mount", mbs.Bushing("upper", "lower", rotational_stiffness=(5.0, 2.0, 5.0)))

@@ -15,10 +15,10 @@ from jaxmbs.spatial.scalar import Scalar, maximum, sqrt, where
 
 @element
 class Contact(Force):
-    """A point of a body against a surface of another (or of the world).
+    """Contact of a point of a body with a surface of another body or of the world.
 
-    The normal force is stiffness depth (1 + damping d(depth)/dt), never pulling (Hunt-Crossley). It rises from zero over
-    +-smoothing around the surface, so that its derivatives exist.
+    The normal force is stiffness depth (1 + damping d(depth)/dt) and never pulls (Hunt-Crossley). It rises smoothly
+    from zero within +-smoothing of the surface, so that its derivatives exist.
 
     >>> mech = mbs.library.double_pendulum()
     >>> ground = mbs.Plane(point=(0, 0, -1.9), normal=(0, 0, 1))
@@ -27,7 +27,7 @@ class Contact(Force):
     array([0., 0., 1.])
     """
 
-    trials: ClassVar[int] = 24  # a few touches
+    trials: ClassVar[int] = 24  # enough for a few touches
     body: str = field(Kind.BODY_OR_WORLD, "", "body of the point")
     point: Vector = field(Kind.VECTOR, "m", "the point, in body axes")
     surface: Surface = field(Kind.PART, "", "Plane, Sphere or Cylinder, in axes of `other`", of=Surface)
@@ -48,7 +48,7 @@ class Contact(Force):
         return depth, scene.rotation(self.other) @ normal, relative, x
 
     def corners(self, p: Numbers, scene: Scene) -> tuple[tuple[Scalar, Scalar], ...]:
-        """Where the normal force begins to rise, and where it has its full stiffness."""
+        """The depths at which the normal force begins to rise and at which it has its full stiffness."""
         depth, normal, relative, _ = self._state(p, scene)
         rate = -(normal @ relative)
         return (depth + p["smoothing"], rate), (depth - p["smoothing"], rate)

@@ -11,7 +11,7 @@ from jaxmbs.spatial.scalar import Scalar, total
 
 @element
 class Damper(Force):
-    """Viscous damping of every degree of freedom of a joint: -damping v, one number for all.
+    """Viscous damping of every degree of freedom of a joint: -damping v, with one coefficient for all.
 
     >>> mech = mbs.library.double_pendulum()
     >>> mech.add_force("oil", mbs.Damper("elbow", damping=0.1))

@@ -1,4 +1,4 @@
-"""Force of a user's function."""
+"""Force given by a user-defined function."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from jaxmbs.spatial.scalar import Scalar, total
 
 @element
 class External(Force):
-    """A user's force. fn(model, t, q, v) returns generalized forces (nv,), or, when a body is named,
-    (moment, force) (6,) in world axes, acting at `point` in body axes.
+    """A user-defined force. fn(model, t, q, v) returns generalized forces (nv,), or, if a body is named,
+    (torque, force) (6,) in world axes, acting at `point` in body axes.
 
-    Where it is not smooth, it has surfaces: functions (model, t, q, v) of one number, whose changes of sign are corners of
-    the force. Runs end a step there, so that the motion and its derivatives keep their accuracy. A force that jumps there
-    takes one more argument, fn(model, t, q, v, beyond): a tuple with a boolean for each surface, whether its function is
-    positive, which stays the same during a step.
+    If it is not smooth, pass its switching surfaces: functions (model, t, q, v) -> one number, which change sign where
+    the force has a corner. Runs end a step there, so that the motion and its derivatives remain accurate. A force that
+    jumps there takes one more argument, fn(model, t, q, v, beyond): a tuple with one boolean for each surface, true
+    where its function is positive, which does not change during a step.
 
     >>> mech = mbs.library.double_pendulum()
     >>> mech.add_force("drag", mbs.External(lambda model, t, q, v: -0.1 * v * jnp.abs(v)))
@@ -38,7 +38,7 @@ class External(Force):
     """
 
     source: ClassVar[bool] = True
-    trials: ClassVar[int] = 24  # a few changes of sign
+    trials: ClassVar[int] = 24  # enough for a few changes of sign
     fn: Callable[..., Any] = field(Kind.FUNCTION, "", "fn(model, t, q, v), written with jax.numpy")
     body: str | None = field(Kind.BODY, "", "body that it acts on, if any", default=None)
     point: Vector = field(Kind.VECTOR, "m", "where it acts, in body axes", default=(0.0, 0.0, 0.0))
@@ -56,7 +56,7 @@ class External(Force):
 
     @property
     def _told(self) -> bool:
-        """Whether fn asks for the sides of its surfaces."""
+        """Whether fn takes the sides of its surfaces as an argument."""
         try:
             return bool(self.surfaces) and "beyond" in inspect.signature(self.fn).parameters
         except (TypeError, ValueError):  # some built-in functions have no signature
@@ -67,8 +67,8 @@ class External(Force):
         return bool(self.surfaces)
 
     def values(self, where: str, count: int, sides: Sequence[Scalar], dtype: Any, *state: Any) -> tuple[Scalar, ...]:
-        """The values of fn (count) and of the surfaces in a state (model, t, q, v), of this dtype; sides: see `Force.sides`;
-        where: begins the messages of errors."""
+        """The values of fn (count,) and of the surfaces at a state (model, t, q, v), of this dtype; sides: see
+        `Force.sides`; where: the beginning of error messages."""
         surfaces = [evaluated(g, f"{where}: surfaces[{k}]", (), dtype, *state) for k, g in enumerate(self.surfaces)]
         if self._told:
             state = (*state, tuple(sides) or tuple(g >= 0 for g in surfaces))

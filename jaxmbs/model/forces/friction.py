@@ -15,8 +15,8 @@ from jaxmbs.spatial.scalar import Scalar, tanh
 class Friction(Force):
     """Coulomb friction of a joint with one degree of freedom: -moment tanh(rate / speed).
 
-    It changes sign smoothly over the speed, so that a joint at rest under less than the moment creeps rather than sticks.
-    Steps should be shorter than the inertia times speed / moment.
+    It changes sign smoothly within +-speed, so that a joint that is loaded by less than the moment creeps and does not
+    stick. Steps should be shorter than the inertia times speed / moment.
 
     >>> mech = mbs.library.double_pendulum()
     >>> mech.add_force("rub", mbs.Friction("elbow", moment=0.1))

@@ -13,7 +13,7 @@ from jaxmbs.spatial.scalar import Scalar
 
 @element
 class _Spring(Force):
-    """Spring and damper on the coordinate of a joint; a class of it declares the coordinate at rest as its last field."""
+    """Spring and damper on the coordinate of a joint; subclasses declare the rest coordinate as their last field."""
 
     joint: str = field(Kind.JOINT, "", "joint, of the tree or cut, that it acts on")
     stiffness: Number = field(
@@ -39,9 +39,9 @@ class _Spring(Force):
 
 @element
 class JointSpring(_Spring):
-    """Spring and damper on the coordinate of a joint with one degree of freedom: on the angle of a hinge as on the
+    """Spring and damper on the coordinate of a joint with one degree of freedom, such as the angle of a hinge or the
     displacement of a slider. The force along the coordinate is stiffness (rest_coordinate - q) - damping dq/dt. `build`
-    raises ModelError if the joint has another number of freedoms.
+    raises ModelError if the joint has another number of degrees of freedom.
 
     >>> mech = mbs.library.crank_slider()
     >>> mech.add_force("return", mbs.JointSpring("guide", stiffness=200.0, damping=1.0, rest_coordinate=0.3))

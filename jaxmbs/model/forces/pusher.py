@@ -11,7 +11,7 @@ from jaxmbs.model.kinds import Kind
 from jaxmbs.spatial import Vector3
 from jaxmbs.spatial.scalar import Scalar, maximum, tanh, vanishes, where
 
-FRICTION_SPEED = 1e-2  # [m/s] over which guide friction changes sign
+FRICTION_SPEED = 1e-2  # [m/s] rate of extension over which the guide friction changes sign
 
 
 @element
@@ -50,12 +50,12 @@ class Pusher(Force):
         return direction @ (x_b - scene.point(self.body_a, p["point_a"])), rate, direction, on_a
 
     def corners(self, p: Numbers, scene: Scene) -> tuple[tuple[Scalar, Scalar], ...]:
-        """The end of the stroke, and where the spring is slack."""
+        """The end of the stroke, and the extension at which the spring goes slack."""
         s, rate, _, _ = self._motion(p, scene)
         return (s - p["stroke"], rate), (p["stiffness"] * s - p["preload"], p["stiffness"] * rate)
 
     def instants(self, p: Numbers) -> tuple[Scalar, ...]:
-        """The release."""
+        """The time of the release."""
         return () if vanishes(p["delay"]) else (p["delay"],)
 
     def _push(self, p: Numbers, scene: Scene) -> tuple[Scalar, Scalar, Scalar, Vector3, Vector3]:
@@ -77,7 +77,7 @@ class Pusher(Force):
         loads.force(self.body_a, direction * -actual, on_a)
 
     def potential(self, p: Numbers, scene: Scene) -> Scalar:
-        """Energy [J] that the spring would still give up to the end of its stroke."""
+        """Energy [J] that the spring would still release by the end of its stroke."""
         s, k, preload = self._motion(p, scene)[0], p["stiffness"], p["preload"]
         # the push ends at the stroke or where the force vanishes
         reach = where(preload - k * p["stroke"] > 0, p["stroke"], preload / where(k > 0, k, 1.0))

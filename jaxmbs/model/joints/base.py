@@ -1,4 +1,4 @@
-"""What a joint says about itself: its numbers, coordinates and motion, and what each use of it needs to know."""
+"""Base class of the joints: their numbers, coordinates and motion, and the methods that each of their uses requires."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ Scalars = Sequence[Scalar]
 class JointMotion:
     """Motion of the child joint frame relative to the parent joint frame.
 
-    placement: child frame in the parent frame; S: one motion per degree of freedom, in child axes at the
-    child frame's origin; velocity: S v plus the rheonomic part; bias: the acceleration left when dv/dt = 0,
-    as the rate of change seen in the child frame [Y 3.99-3.105 in child axes].
+    placement: child frame in the parent frame; S: one twist per degree of freedom, in child axes at the child frame's
+    origin; velocity: S v plus the rheonomic part; bias: the acceleration at dv/dt = 0, as the rate of change of the
+    velocity seen in the child frame [Y 3.99-3.105 in child axes].
     """
 
     placement: Transform
@@ -37,9 +37,10 @@ class JointMotion:
 
 
 class Coordinate(NamedTuple):
-    """A component of q or v: its name, its SI unit ("" for none), and the part of the joint's state it belongs to.
+    """A component of q or v: its name, its SI unit ("" for none), and the part of the joint's state to which it
+    belongs.
 
-    Components of one part are dispersed together: "attitude" of a quaternion, "" where q or v is one whole.
+    Components of one part are dispersed together: "attitude" for a quaternion, "" if q or v has only one part.
     """
 
     name: str
@@ -48,7 +49,7 @@ class Coordinate(NamedTuple):
 
 
 class InPlane(NamedTuple):
-    """How a joint moves in a plane: whether it turns, and along which directions of the joint frame it slides."""
+    """How a joint moves in a plane: whether it rotates, and along which directions of the joint frame it slides."""
 
     turns: bool
     slides: tuple[Vector3, ...] = ()
@@ -59,9 +60,9 @@ class Joint(Element):
     """Base of all joints. A joint type is a class with declared fields, decorated with
     `jaxmbs.elements.element`.
 
-    A joint of one's own needs nq, nv and `motion`, written in the component algebra of `jaxmbs.spatial` (or, with
-    formulas = False, with jax.numpy): it then serves trees in every recursive and dense formulation, simulation,
-    derivatives, batches and files. More comes with more methods; what asks for a missing one says so by name:
+    A user-defined joint needs nq, nv and `motion`, written in the component algebra of `jaxmbs.spatial` (or, with
+    formulas = False, with jax.numpy): it then works in trees with every recursive and dense formulation, simulation,
+    derivatives, batches and files. Other uses need more methods, and raise an error that names a missing one:
 
     equations (or rows)          closing loops; with equations also absolute coordinates
     coordinates_of (and duals)   force elements and outputs on cut joints
@@ -69,25 +70,26 @@ class Joint(Element):
     in_plane                     absolute coordinates in a plane
     rates, moved, bracket, neutral, normalised   coordinates whose rates are not v or that obey a condition: quaternions
 
-    and with more properties: fixed_hinge_point ("barycentric", "wang"), turning_axis (with the former and one freedom a
-    revolute: "telegin", "planar"), keeps_orientation (fewer constants in written-out formulas).
+    Some formulations need class variables: fixed_hinge_point ("barycentric", "wang"), turning_axis (a revolute,
+    together with fixed_hinge_point and nv = 1: "telegin", "planar"), keeps_orientation (fewer constants in written-out
+    formulas).
 
-    Everywhere p holds the numbers by name of the field, and frames a, b are those of the parent and of the child.
+    In all methods p holds the numbers by field name; frames a and b are the joint frames on the parent and the child.
     """
 
     nq: ClassVar[int] = 0
     nv: ClassVar[int] = 0
     quaternion: ClassVar[int | None] = None  # index of the quaternion's first component in q
     formulas: ClassVar[bool] = True  # motion and rows are formulas in scalars of any kind, not functions of arrays
-    rheonomic: ClassVar[bool] = False  # moves by itself in time
-    rheonomic_rows: ClassVar[bool] = False  # its rows depend on time
+    rheonomic: ClassVar[bool] = False  # its motion depends explicitly on time
+    rheonomic_rows: ClassVar[bool] = False  # its constraint rows depend explicitly on time
     free: ClassVar[bool] = False  # has no constraint; v is the angular and the linear velocity in child axes
     fixed_hinge_point: ClassVar[bool] = False  # the frames have a point in common, at rest in both
     turning_axis: ClassVar[str | None] = (
-        None  # field with the axis, fixed in both frames, of the first coordinate [rad]
+        None  # name of the field with the axis, fixed in both frames, of the first coordinate [rad]
     )
-    keeps_orientation: ClassVar[bool] = False  # does not turn
-    # which of the six freedoms of a Free joint it leaves, with its axis along z; None: it is no part of one
+    keeps_orientation: ClassVar[bool] = False  # the frames do not rotate relative to each other
+    # which of the six degrees of freedom of a Free joint it has, with its axis along z; None: it cannot be releasable
     within_free: ClassVar[tuple[int, ...] | None] = None
 
     # --- motion -------------------------------------------------------------------------------------------------------
@@ -105,7 +107,7 @@ class Joint(Element):
         return tuple(a + b for a, b in zip(q, change, strict=True))
 
     def bracket(self, a: Scalars, b: Scalars) -> tuple[Scalar, ...]:
-        """[a, b] of rates of the group whose exponential is `moved`; zero where coordinates add."""
+        """Lie bracket [a, b] of rates, in the group whose exponential is `moved`; zero where coordinates add up."""
         return (ZERO,) * self.nv
 
     # --- coordinates --------------------------------------------------------------------------------------------------
@@ -125,22 +127,23 @@ class Joint(Element):
         return (0.0,) * self.nq
 
     def random(self, key: jax.Array) -> jax.Array:
-        """Random coordinates: angles in (-pi, pi), all else in (-1, 1), uniform orientations."""
+        """Random coordinates: angles in (-pi, pi), all others in (-1, 1), uniform orientations."""
         scale = jax.numpy.asarray([math.pi if c.unit == "rad" else 1.0 for c in self.coordinates()])
         return jax.random.uniform(key, (self.nq,), minval=-1.0, maxval=1.0) * scale
 
     def normalised(self, q: Scalars) -> tuple[Scalar, ...]:
-        """The coordinates brought back to what they must obey."""
+        """The coordinates, corrected to satisfy their condition: quaternions of unit length."""
         return tuple(q)
 
     def coordinates_of(self, p: Numbers, X: Transform) -> tuple[Scalar, ...]:
-        """Coordinates with frame b at X in a, where the joint can be there; angles in (-pi, pi]."""
+        """Coordinates at which frame b is placed at X in a, if the joint can reach X; angles in (-pi, pi]."""
         raise self.lacks("coordinates_of")
 
     def duals(self, p: Numbers, X: Transform) -> tuple[Force, ...]:
-        """Per freedom the wrench on b, in its axes, with unit power on its rate and none on the others', at X.
+        """For each degree of freedom, the wrench on b, in its axes, that has unit power on the rate of this one and
+        none on the rates of the others, if b is placed at X.
 
-        By default, for one freedom, the least: S / (S @ S).
+        By default, with one degree of freedom, the wrench of least norm: S / (S @ S).
         """
         if self.nv != 1:
             raise self.lacks("duals")
@@ -151,7 +154,7 @@ class Joint(Element):
     # --- constraints --------------------------------------------------------------------------------------------------
 
     def equations(self, p: Numbers) -> tuple[Equations, ...]:
-        """The elementary equations that make the joint, 6 - nv rows in all [Y 2.6.1]."""
+        """The elementary equations that define the joint, 6 - nv rows in all [Y 2.6.1]."""
         raise self.lacks("equations")
 
     def rows(self, p: Numbers, X: Transform, V: Motion, t: Scalar) -> tuple[Row, ...]:
@@ -159,7 +162,7 @@ class Joint(Element):
         return rows_of(self.equations(p), X, V)
 
     def in_plane(self, p: Numbers, normal: int) -> InPlane | str:
-        """How it moves in the plane of the joint frame normal to its axis `normal`, or why it does not move there."""
+        """How it moves in the plane normal to axis `normal` of the joint frame, or the reason why it does not."""
         return f"is {self.type_name}, whose motion in a plane is not known"
 
     # --- questions ----------------------------------------------------------------------------------------------------
@@ -170,17 +173,17 @@ class Joint(Element):
 
     @property
     def constraints(self) -> int:
-        """Number of its rows."""
+        """Number of its constraint rows."""
         return 6 - self.nv
 
     @property
     def rigid(self) -> bool:
-        """No relative motion."""
+        """Whether there is no relative motion."""
         return not self.nv and not self.rheonomic
 
     @property
     def revolute(self) -> bool:
-        """Turns about one axis, fixed in both frames, and does nothing else."""
+        """Whether it only rotates about one axis, which is fixed in both frames."""
         return self.nv == 1 and self.fixed_hinge_point and self.turning_axis is not None
 
     @property
@@ -193,17 +196,17 @@ class Joint(Element):
         return self.gives("coordinates_of") and (self.nv == 1 or self.gives("duals")) and not self.rheonomic
 
     def gives(self, method: str) -> bool:
-        """Whether the joint has an optional method of its own."""
+        """Whether the class of the joint defines this optional method."""
         return getattr(type(self), method) is not getattr(Joint, method)
 
     def lacks(self, method: str) -> ModelError:
-        """The error that says what is missing."""
+        """The error for a method that the class does not define."""
         return ModelError(
             f"{self.type_name} joints do not say {_USES[method]}; write the method `{method}` of the class"
         )
 
     def fault(self) -> str | None:
-        """What is wrong with the joint, found by evaluating it when a function of a model is first traced; or None."""
+        """What is wrong with the joint, or None; evaluated when a function of a model is first traced."""
         return None
 
 
@@ -234,7 +237,7 @@ def speeds_of(joint: Joint, p: Numbers, X: Transform, V: Motion) -> tuple[Scalar
 
 
 def wrench_along(joint: Joint, p: Numbers, X: Transform, values: Scalars) -> Force:
-    """The wrench on frame b, in its axes, of generalized forces along the joint's freedoms [Y 3.199]."""
+    """The wrench on frame b, in its axes, of generalized forces `values` of the joint [Y 3.199]."""
     first, *rest = (F * x for F, x in zip(joint.duals(p, X), values, strict=True))
     for F in rest:
         first = first + F

@@ -1,4 +1,4 @@
-"""The joint whose motion is given."""
+"""The joint whose motion is a given function of time."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ from jaxmbs.spatial.scalar import Scalar, maximum, total
 
 @element
 class Carried(Joint):
-    """A moving base: no freedom, a motion given as a function of time. q: none.
+    """A moving base without degrees of freedom: its motion is a given function of time. q: none.
 
-    The child's frame starts where the parent's is, with a velocity and an acceleration along the parent's axes, and turns at
-    a constant rate. The acceleration is multiplied by the piecewise linear profile through (times, values), held at both
-    ends. Let corners of the profile lie at multiples of the step: runs do not locate them.
+    At t = 0 the child's frame coincides with the parent's. It has a velocity and an acceleration along the parent's
+    axes and rotates at a constant rate. The acceleration is multiplied by the piecewise linear profile through
+    (times, values), constant beyond both ends. Place the corners of the profile at multiples of the step: runs do not
+    locate them.
 
     >>> mech = mbs.Mechanism("climb", gravity=(0, 0, -9.81))
     >>> mech.add_body("stage")

@@ -1,4 +1,4 @@
-"""The cylindrical joint, a sleeve: it turns about and slides along one axis."""
+"""The cylindrical joint, a sleeve: it rotates about and slides along one axis."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Elementary equations between two frames, of which the closures of joints consist [Y 2.6.1, 3.6].
 
 A joint lists its equations once. For cut joints they are evaluated here, as rows on the motion of frame b relative to
-frame a in the axes of b at its origin; absolute coordinates translate them into equations of their own. Forces come
-first, then moments, so that multipliers are components of the joint's wrench. Directions and axes are fixed in b,
-unless they are said to be in both.
+frame a in the axes of b at its origin; absolute coordinates translate them into their own equations. Forces come first,
+then torques, so that multipliers are components of the joint's wrench. Directions and axes are fixed in b, unless
+stated otherwise.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ X, Y, Z = AXES = (Vector3(1, 0, 0), Vector3(0, 1, 0), Vector3(0, 0, 1))
 
 
 def perpendicular(a: Vector3) -> tuple[Vector3, Vector3]:
-    """Two unit vectors that form a right-handed frame with the unit vector a; smooth but at a.z = 0."""
+    """Two unit vectors that form a right-handed frame with the unit vector a; smooth except at a.z = 0."""
     x, y, z = a
     sign = where(z >= 0, 1, -1)
     c = -1 / (sign + z)
@@ -34,7 +34,7 @@ def perpendicular(a: Vector3) -> tuple[Vector3, Vector3]:
 
 
 def turn_of(X: Transform) -> Vector3:
-    """Small rotation between the frames."""
+    """Rotation vector between the frames if the angle is small: the axis times the sine of the angle."""
     R = X.rotation
     return Vector3(R.zy - R.yz, R.xz - R.zx, R.yx - R.xy) * 0.5
 
@@ -55,11 +55,12 @@ class Equations:
     """Base of the elementary equations."""
 
     def turn(self, X: Transform) -> Vector3:
-        """The small rotation that they make zero."""
+        """The small rotation that the equations make zero."""
         return ZERO3
 
     def rows(self, X: Transform, V: Motion, turn: Vector3) -> list[Row]:
-        """Rows for frame b placed at X in a, moving with V; turn: the small rotation that all equations make zero."""
+        """Rows for frame b placed at X in a, moving with V; turn: the small rotation that all equations of the joint
+        make zero."""
         raise NotImplementedError
 
 
@@ -71,7 +72,7 @@ class Points(Equations):
 
     def rows(self, X: Transform, V: Motion, turn: Vector3) -> list[Row]:
         offset = X.rotation.T @ X.position
-        if len(self.directions) < 3:  # with the effect of the turn on the offset, d(residual)/dt = wrench @ V
+        if len(self.directions) < 3:  # `turn` changes the offset too: d(residual)/dt = wrench @ V
             offset = offset + turn.cross(offset)
         return [Row(Force(ZERO3, d), ZERO_FORCE, d @ offset) for d in self.directions]
 
@@ -102,7 +103,7 @@ class Aligned(Equations):
 
 @dataclass(frozen=True)
 class ConstantAngle(Equations):
-    """axis_1, fixed in a, and axis_2, fixed in b, keep their angle."""
+    """The angle between axis_1, fixed in a, and axis_2, fixed in b, is constant."""
 
     axis_1: Vector3
     axis_2: Vector3
@@ -116,7 +117,7 @@ class ConstantAngle(Equations):
 
 @dataclass(frozen=True)
 class Screw(Equations):
-    """Displacement along the axis, common to both frames, is pitch times the angle about it; known to full turns."""
+    """Displacement along the axis, common to both frames, is pitch times the angle about it, known up to full turns."""
 
     axis: Vector3
     pitch: Scalar
@@ -132,7 +133,7 @@ class Screw(Equations):
 
 
 def rows_of(equations: Sequence[Equations], X: Transform, V: Motion) -> tuple[Row, ...]:
-    """The rows of equations that hold together."""
+    """The rows of all equations of a joint."""
     turn = ZERO3
     for e in equations:
         turn = turn + e.turn(X)

@@ -33,7 +33,8 @@ class Free(Joint):
     """No constraint. q: x, y, z [m] in the parent joint frame, quaternion w, x, y, z;
     v: angular [rad/s] and linear velocity [m/s] in the child joint frame.
 
-    A quaternion of any length stands for the normalised one; a zero quaternion is no rotation, with zero derivatives.
+    A quaternion of any length stands for the normalised one; a zero quaternion stands for the identity, with zero
+    derivatives.
 
     >>> mech = mbs.Mechanism("satellite")
     >>> mech.add_body("bus", mass=100.0, inertia=(10.0, 12.0, 14.0))

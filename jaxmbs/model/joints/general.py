@@ -23,13 +23,13 @@ from jaxmbs.spatial.scalar import Scalar, is_number
 
 @element
 class General(Joint):
-    """Any joint of 1 to 6 freedoms, rheonomic if the functions use t [Y 3.99-3.105].
+    """Any joint with 1 to 6 degrees of freedom, rheonomic if the functions use t [Y 3.99-3.105].
 
     q and v = dq/dt have shape (dof,). Derivatives come from JAX; the functions must be smooth and written with
     jax.numpy. The frames should coincide at q = 0, t = 0. A closure is needed to close a loop with the joint [Y 3.194].
 
-    What z and G return is evaluated at q = 0 and a few places around it when a function of the model is first called:
-    a matrix that is no rotation, or a wrong shape, is a ModelError there. Elsewhere G is taken as it is.
+    When a function of the model is first called, z and G are evaluated at q = 0 and at a few points near it: a matrix
+    that is not a rotation, or a wrong shape, raises ModelError. At other q, the matrix G is not checked.
 
     >>> slope = lambda q, t: jnp.stack([q[0], 0 * q[0], -(q[0] ** 2)])  # a parabola
     >>> mech = mbs.Mechanism("bead", gravity=(0, 0, -9.81))
@@ -145,13 +145,13 @@ def _as_motion(x: jax.Array) -> Motion:
     return Motion(Vector3(x[0], x[1], x[2]), Vector3(x[3], x[4], x[5]))
 
 
-PLACES = np.array([0.0, 0.3, -0.2])  # of every coordinate and time, about q = 0, where G is checked
-TOLERANCE = 1e-4  # of G G' - 1; the functions may hold numbers of single precision
+PLACES = np.array([0.0, 0.3, -0.2])  # values of every coordinate and time at which G is checked
+TOLERANCE = 1e-4  # of the entries of G Gᵀ - 1; the functions may use single precision
 
 
 @functools.lru_cache(maxsize=256)
 def _fault(joint: General) -> str | None:
-    """What is wrong with z and G at q = 0 and nearby, or None; places where G is not finite are skipped."""
+    """What is wrong with z and G at q = 0 and nearby, or None; points where G is not finite are skipped."""
     for name, function, shape in (("z", joint.z, (3,)), ("G", joint.G, (3, 3))):
         found = jax.eval_shape(lambda *x, f=function: jnp.asarray(f(*x)), *_shapes(((joint.dof,), ())))
         if found.size != np.prod(shape):
@@ -160,7 +160,7 @@ def _fault(joint: General) -> str | None:
     with jax.ensure_compile_time_eval(), jax.enable_x64(True):
         try:
             G = np.asarray(jax.jit(jax.vmap(lambda q, t: jnp.asarray(joint.G(q, t))))(q, PLACES), float)
-        except jax.errors.JAXTypeError:  # the function holds traced numbers
+        except jax.errors.JAXTypeError:  # the function uses traced numbers
             return None
     for at, R in zip(q, G.reshape(-1, 3, 3), strict=True):
         if not np.all(np.isfinite(R)):

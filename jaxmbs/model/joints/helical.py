@@ -1,4 +1,4 @@
-"""The screw."""
+"""The helical joint, a screw."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from jaxmbs.spatial.scalar import Scalar
 
 @element
 class Helical(Joint):
-    """Screw about an axis. q: angle [rad].
+    """Screw motion about an axis. q: angle [rad].
 
     >>> mech = mbs.Mechanism("screw")
     >>> mech.add_body("nut", mass=1.0)

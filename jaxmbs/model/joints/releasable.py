@@ -1,4 +1,4 @@
-"""Releasable joints: free joints; a run locks those freedoms that the given joint would hold, until the release."""
+"""Releasable joints, which are Free joints: a run locks what the given joint would hold, until the release."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from jaxmbs.model.pose import Pose
 
 
 def released(where: str, joint: Joint, *poses: Pose) -> tuple[Joint, Joint, Pose, Pose]:
-    """(free joint, the joint that it is until its release, with its axis along z, the two poses that match it)."""
+    """(Free joint, hinge: the given joint with its axis along z, the two poses that match this axis)."""
     if joint.within_free is None:
         raise ModelError(
             f"{where}: {joint.type_name} cannot be releasable; Revolute, Prismatic, Cylindrical, Spherical, Planar and "

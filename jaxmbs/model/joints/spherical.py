@@ -37,7 +37,8 @@ def random_quaternion(key: jax.Array) -> jax.Array:
 class Spherical(Joint):
     """Rotation about a point. q: quaternion w, x, y, z; v: angular velocity in the child joint frame [rad/s].
 
-    A quaternion of any length stands for the normalised one; a zero quaternion is no rotation, with zero derivatives.
+    A quaternion of any length stands for the normalised one; a zero quaternion stands for the identity, with zero
+    derivatives.
 
     >>> mech = mbs.Mechanism("top")
     >>> mech.add_body("top", mass=1.0, com=(0, 0, 0.1), inertia=(0.1, 0.1, 0.2))

@@ -1,4 +1,4 @@
-"""The joint of Cardan and Hooke."""
+"""The universal joint (Cardan or Hooke joint)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Universal(Joint):
         second = about_axis(b, q[1])
         first_seen = second.T @ a
         S = (Motion(first_seen, ZERO3), Motion(b, ZERO3))
-        # the first axis turns backwards as the second angle grows, seen from the child
+        # seen from the child, the first axis rotates backwards as the second angle grows
         bias = Motion(first_seen.cross(b) * (v[0] * v[1]), ZERO3)
         return JointMotion(Transform(about_axis(a, q[0]) @ second, ZERO3), S, velocity_of(S, v), bias)
 
@@ -58,5 +58,5 @@ class Universal(Joint):
 
 
 def _angle(axis: Vector3, start: Vector3, end: Vector3) -> Scalar:
-    """Angle about the axis that takes the unit vector `start` to `end`."""
+    """Angle of the rotation about the axis that takes the unit vector `start` to `end`."""
     return arctan2(axis @ start.cross(end), start @ end - axis @ start * (axis @ end))

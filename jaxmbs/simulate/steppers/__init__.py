@@ -1,4 +1,4 @@
-"""Integration methods, which `simulate(method=...)` takes by name or as a value."""
+"""Integration methods, which `simulate(method=...)` takes by name or as an object."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a method of integration says about itself, and what a run gives it to work with."""
+"""The interface of integration methods, and the differential equation that a run passes to them."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from jaxmbs.simulate.loops import varied
 from jaxmbs.spatial.scalar import Scalar, add
 
 Flat = Any  # a list of scalars, or an array for trees with rolled blocks
-Phase = tuple[Flat, Flat, Scalar]  # q, v, work of what is not conservative
+Phase = tuple[Flat, Flat, Scalar]  # q, v, work of the non-conservative effects [J]
 
 
 class Trial(NamedTuple):
-    """A step that may be refused: the phase at its end, the kinetic energy [J] at its start, and by how much (q, v) differ
-    from those of the embedded method, or None."""
+    """A step that may be refused. phase: at its end; kinetic: kinetic energy [J] at its start; error: (q, v) minus
+    those of the embedded method, or None."""
 
     phase: Phase
     kinetic: Any
@@ -36,11 +36,12 @@ class Trial(NamedTuple):
 
 @dataclass(frozen=True)
 class Flow:
-    """The differential equation of a tree. tau: None, a vector, or a function (model, t, q, v).
+    """The differential equation of a tree. tau: None, a vector (nv,), or a function (model, t, q, v); baumgarte: see
+    `simulate`.
 
-    impulse: None, or (now, jumps, before). If `now` is true, the step is an impact: nothing moves, and velocities jump
-    from `before`, those of locked freedoms by `jumps`. The derivative is then the jump, at every point of the step
-    (`Stepper.impulses`).
+    impulse: None, or (now, jumps, before). If `now` is true, the step is an impact: q stays as it is, and the
+    velocities jump from `before`. jumps: those of locked degrees of freedom, which are prescribed. In place of dv/dt,
+    `derivative` then returns the jump, the same at every point of the step (`Stepper.impulses`).
     """
 
     tree: Tree
@@ -49,7 +50,7 @@ class Flow:
     impulse: tuple[Any, Any, Any] | None = None
 
     def force(self, t: Scalar, q: Flat, v: Flat) -> Any:
-        """tau at an instant, a vector or None."""
+        """tau at time t: a vector (nv,) or None."""
         tree = self.tree
         return self.tau(tree.model, t, tree.vector(q), tree.vector(v)) if callable(self.tau) else self.tau
 
@@ -65,7 +66,7 @@ class Flow:
         return q, v, varied(work, of) if self.works else work
 
     def derivative(self, phase: Phase, t: Scalar, mode: Mode | None) -> tuple[Phase, State]:
-        """d(q, v, work)/dt, and the state it belongs to."""
+        """(d(q, v, work)/dt, the state at which it was computed)."""
         q, v, _ = phase
         tau, jumps = self.force(t, q, v), None
         driven: Scalar = 0
@@ -87,10 +88,10 @@ class Flow:
 
 
 class Stepper:
-    """A method of integration: a frozen dataclass, compared by its fields, with the method `step`.
+    """An integration method: a frozen dataclass, compared by its fields, with the method `step`.
 
-    order: that of the method; error_order: that of its embedded method, None if it has none, so that it cannot choose
-    the lengths of its steps.
+    order: that of the method; error_order: that of its embedded method, None if it has none and therefore takes no
+    tolerance.
     """
 
     @property
@@ -106,7 +107,7 @@ class Stepper:
         return False
 
     def obstacle(self, structure: Structure) -> str | None:
-        """Why the method cannot serve a mechanism, or None."""
+        """Why the method cannot integrate a mechanism, or None if it can."""
         return None
 
     def step(self, flow: Flow, phase: Phase, t: Scalar, h: Scalar, mode: Mode | None, estimate: bool) -> Trial:
@@ -123,5 +124,5 @@ def along(x: Any, slope: Any, h: Scalar) -> Any:
 
 
 def arrays(x: Any, dtype: Any) -> Any:
-    """Structural numbers turned into arrays, which the carry of a loop needs."""
+    """x with its structural numbers converted to arrays, as the carry of a loop requires."""
     return jax.tree_util.tree_map(lambda a: jnp.asarray(a, dtype), x)

@@ -1,4 +1,4 @@
-"""Coordinates in which a step is made: those of the configuration itself, or local ones of the group of motions."""
+"""Coordinates in which a step is computed: those of the configuration, or local ones of the group of motions."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from jaxmbs.simulate.steppers.base import Flow, Phase, arrays
 from jaxmbs.spatial import kernel
 from jaxmbs.spatial.scalar import Scalar, add, mul
 
-# Of x / (exp(x) - 1): Bernoulli numbers over factorials.
+# coefficients of the series of x / (exp(x) - 1): Bernoulli numbers divided by factorials
 INVERSE_DERIVATIVE = (1.0, -1 / 2, 1 / 12, 0.0, -1 / 720, 0.0, 1 / 30240, 0.0, -1 / 1209600, 0.0, 1 / 47900160)
-MUNTHE_KAAS = INVERSE_DERIVATIVE[:7]  # the next term that is not zero is of order nine in the step
+MUNTHE_KAAS = INVERSE_DERIVATIVE[:7]  # the next nonzero term is of order nine in the step
 
 Map = Callable[[Sequence[Scalar]], tuple[Scalar, ...]]
 
 
 @dataclass(frozen=True)
 class Ambient:
-    """The coordinates q themselves. A quaternion of any length stands for q/|q|, and its rate keeps |q|, so that
-    methods keep their orders on the manifold; quaternions are normalised at the end of a step."""
+    """The coordinates q themselves. A quaternion of any length stands for q/|q|, and its rate does not change |q|, so
+    that methods have their full order on the manifold; quaternions are normalised at the end of a step."""
 
     flow: Flow
     first: Phase
@@ -53,7 +53,7 @@ class Ambient:
 
 @dataclass(frozen=True)
 class Local:
-    """theta with q = first q moved by theta: exponential coordinates [Munthe-Kaas 1998], the coordinates of v.
+    """Exponential coordinates theta (nv,) of the displacement from the first q [Munthe-Kaas 1998], components as in v.
 
     d theta/dt = v + [theta, v] / 2 + [theta, [theta, v]] / 12 - ...
     """
@@ -88,8 +88,8 @@ class Local:
 
 
 def no_group(structure: Structure) -> str | None:
-    """The reason, in words, if a joint's coordinates neither add nor have a `bracket` that says how they form a group;
-    else None."""
+    """Why displacements cannot be computed on the group of motions, in words: a joint's coordinates cannot simply be
+    added, and it defines no `bracket` of their group. None if there is no such joint."""
     for link in structure.links:
         joint = link.joint
         if (joint.gives("moved") or joint.gives("rates")) and not joint.gives("bracket"):
@@ -98,13 +98,13 @@ def no_group(structure: Structure) -> str | None:
 
 
 def per_joint(tree: Tree, fn: Any, by: Sequence[Sequence[Scalar]], v: Any) -> Any:
-    """fn(joint, by, v) for every joint with a `bracket`, v for the others; flat as by `Tree.flat`."""
+    """fn(joint, by, v) for every joint with a `bracket`, v for the others, in the layout of `Tree.flat`."""
     rows = zip(tree.blocks, by, tree.split(v, tree.structure.v_slices), strict=True)
     return tree.flat([fn(b.joint, tuple(x), tuple(y)) if b.joint.gives("bracket") else y for b, x, y in rows])
 
 
 def series(coefficients: Sequence[float], by: Map, v: Sequence[Scalar]) -> tuple[Scalar, ...]:
-    """The sum over k of coefficients[k] times `by` applied k times to v."""
+    """The sum over k of coefficients[k] byᵏ(v): `by` is applied k times to v."""
     out = tuple(mul(coefficients[-1], x) for x in v)
     for c in reversed(coefficients[:-1]):
         out = tuple(add(mul(c, x), y) for x, y in zip(v, by(out), strict=True))

@@ -19,10 +19,10 @@ from jaxmbs.simulate.steppers.charts import Local, no_group
 from jaxmbs.spatial.elimination import eliminated, solved
 from jaxmbs.spatial.scalar import Scalar
 
-LARGEST_UNROLLED = 12  # coordinates; beyond them compilation takes too long in components
+LARGEST_UNROLLED = 12  # degrees of freedom; with more, code written out in components takes too long to compile
 
-# Rodas5P [Steinebach 2023]: gamma; per stage the weights of the increments before it in the state and in the equation,
-# the fraction of the step and the weight of the derivative by time. The last three stages add the one before.
+# Rodas5P [Steinebach 2023]: gamma; per stage, the weights of earlier increments in the state and in the equation, the
+# fraction of the step and the weight of the derivative by time. The last two states add the previous increment.
 GAMMA = 0.21193756319429014
 _LAST = (-7.502846399306121, 2.561846144803919, -11.627539656261098, -0.18268767659942256, 0.030198172008377946)
 _STATE = (
@@ -52,12 +52,12 @@ _BY_TIME = (GAMMA, -0.42387512638858027, -0.3384627126235924, 1.8046452872882734
 
 @dataclass(frozen=True)
 class Rosenbrock(Stepper):
-    """Rodas5P: order 5, L-stable, with an embedded method of order 4. A step takes one exact Jacobian and one
+    """Rodas5P: order 5, L-stable, with an embedded method of order 4. A step needs one exact Jacobian and one
     factorisation, and no iteration [Steinebach 2023].
 
-    For mechanisms with stiff elements whose motion is slow: the step is as long as the slow motion allows. A step takes
-    eight evaluations and a Jacobian, which costs about 2 nv evaluations; compilation takes longer than for explicit
-    methods.
+    The method is for mechanisms with stiff elements and slow motions: the step is as long as the slow motion allows. A
+    step takes eight evaluations and a Jacobian, which costs as much as about 2 nv evaluations; compilation takes longer
+    than for explicit methods.
 
     >>> mech = mbs.Mechanism("stiff", gravity=(0.0, 0.0, -9.81))
     >>> mech.add_body("mass", mass=1.0, inertia=(0.1, 0.1, 0.1))
@@ -121,12 +121,12 @@ def _flat(tree: Tree, x: jax.Array) -> Any:
 
 
 def _linear(tree: Tree, phase: Phase, t: Any, mode: Mode | None, J: jax.Array, h: Scalar) -> Any:
-    """A function that returns, for a right-hand side, the k with (1/gamma - h J) k = right; both consist of the parts
+    """A function solve(right) -> k for the linear equations (1/gamma - h J) k = right; k and right consist of the parts
     of theta, v and work.
 
-    theta is eliminated first: at theta = 0 its rate is v + [theta, v] / 2, so that its own part of J is one small block per
-    joint. For a small tree, the matrix that remains is multiplied by the mass matrix, which makes it nearly symmetric
-    and positive definite.
+    theta is eliminated first: near theta = 0 its rate is v + [theta, v] / 2, so that its own part of J is one small
+    block per joint. For a small tree, the remaining matrix is multiplied by the mass matrix, which makes it nearly
+    symmetric and positive definite.
     """
     s, nv = tree.structure, tree.structure.nv
     by_theta, by_v = J[nv : 2 * nv, :nv], J[nv : 2 * nv, nv:]

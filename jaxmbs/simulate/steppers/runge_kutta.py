@@ -1,4 +1,4 @@
-"""Explicit Runge-Kutta methods, in the coordinates themselves or in local ones of the group."""
+"""Explicit Runge-Kutta methods, in the coordinates themselves or in local coordinates of the group of motions."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from jaxmbs.spatial.scalar import Scalar, mul
 
 @dataclass(frozen=True)
 class Tableau:
-    """Fractions c of the step, weights A of the earlier slopes, weights b of the step, and one row of weights for each
-    error estimate."""
+    """Fractions c of the step, weights A of the earlier slopes, weights b of the step, and `errors`, one row of weights
+    for each error estimate."""
 
     c: np.ndarray
     A: np.ndarray
@@ -60,12 +60,12 @@ DOPRI5 = (
 
 @functools.cache
 def tableau(name: str) -> Tableau:
-    """The coefficients of a method: "rk4" [Kutta 1901], "dopri5" [Dormand, Prince 1980], "dop853" [Hairer 1993], the last
-    as SciPy has them."""
+    """The coefficients of a method: "rk4" [Kutta 1901], "dopri5" [Dormand, Prince 1980], "dop853" [Hairer 1993] from
+    SciPy."""
     if name == "rk4":
         A = np.diag([0.5, 0.5, 1.0], -1)
         return Tableau(np.array([0, 0.5, 0.5, 1]), A, np.array([1, 2, 2, 1]) / 6, np.zeros((0, 4)), 4, None)
-    if name == "dopri5":  # SciPy has these too, but takes half a second to import
+    if name == "dopri5":  # SciPy has these as well, but its import takes half a second
         return _with_errors(*DOPRI5, order=5, error_order=4)
     from scipy.integrate import DOP853
 
@@ -86,8 +86,8 @@ def _with_errors(c: Any, A: Any, b: Any, errors: Any, order: int, error_order: i
 class RungeKutta(Stepper):
     """An explicit Runge-Kutta method by name: "rk4" (order 4), "dopri5" (5, error 4), "dop853" (8, errors 5 and 3).
 
-    Quaternions are integrated as four numbers, which keeps the order, and normalised at the end of a step. Only
-    "dopri5" and "dop853" estimate their error and so take a tolerance. Raises ModelError for another name.
+    Quaternions are integrated as four numbers, which does not reduce the order, and normalised at the end of a step.
+    Only "dopri5" and "dop853" estimate their error and so take a tolerance. Raises ModelError for another name.
 
     >>> model = mbs.library.double_pendulum().build()
     >>> run = mbs.simulate(model, [0.5, 0.0], [0.0, 0.0], 1.0, dt=0.1, method=mbs.steppers.RungeKutta("dop853"))
@@ -124,13 +124,13 @@ class RungeKutta(Stepper):
         start = chart.start
         zero = flow.varied(jax.tree_util.tree_map(jnp.zeros_like, arrays(start, dtype)), start[:2])
 
-        # an impulse has the same slope at all stages, and weights add up to one: with length 1 the sum is the jump
+        # an impact has the same slope at all stages, and the weights add up to one: with h = 1 the sum is the jump
         whole = h if flow.impulse is None else jnp.where(flow.impulse[0], 1.0, h)
 
         @sparing
         def change(here: Any, t: Any, h: Any) -> tuple[Any, Any]:
             slope, state = chart.field(here, t)
-            # multiplied by h here: if h varies because of events, its derivative needs no stored sums over stages
+            # multiplied by h here: if h depends on events, its derivative then needs no stored sums over stages
             change = jax.tree_util.tree_map(lambda x: mul(h, x), slope)
             return arrays(change, dtype), jnp.asarray(energies.kinetic(state), dtype)
 
@@ -154,11 +154,11 @@ class RungeKutta(Stepper):
 
 @dataclass(frozen=True)
 class MuntheKaas(RungeKutta):
-    """The same methods on the group of motions: each step in exponential coordinates about its start, orientations
-    by their rotation vectors, free bodies by screws [Munthe-Kaas 1998].
+    """The same methods on the group of motions: each step is computed in exponential coordinates about its start,
+    orientations as rotation vectors, free bodies as screws [Munthe-Kaas 1998].
 
-    The steps preserve the length of quaternions; a free body whose velocity stays constant in its own axes moves
-    exactly along its screw.
+    The steps preserve the length of quaternions; a free body whose velocity is constant in its own axes moves exactly
+    along its screw.
 
     >>> mech = mbs.Mechanism("stone", gravity=(0.0, 0.0, 0.0))
     >>> mech.add_body("stone", mass=1.0, inertia=(0.1, 0.1, 0.1))
@@ -176,7 +176,7 @@ class MuntheKaas(RungeKutta):
 
 
 def _combined(estimates: list[Phase]) -> Phase:
-    """The error estimate; two of them, of orders 5 and 3, are combined for each entry as in [Hairer, Norsett, Wanner,
+    """The error estimate; two estimates, of orders 5 and 3, are combined entry by entry as in [Hairer, Norsett, Wanner,
     II.10]."""
     if len(estimates) == 1:
         return estimates[0]

@@ -1,4 +1,4 @@
-"""The symplectic step: stationary action over the step, in momenta."""
+"""The symplectic method: the action over each step is stationary, written in momenta."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from jaxmbs.simulate.steppers.charts import INVERSE_DERIVATIVE, Map, no_group, s
 from jaxmbs.spatial import Vector3, from_quaternion, kernel, turned
 from jaxmbs.spatial.scalar import Scalar, add, mul, sub, total
 
-TERMS = 11  # of the series below: exact to rounding for turns below half a radian a step
+TERMS = 11  # of the series below: exact to rounding for rotations below half a radian a step
 DERIVATIVE = tuple(1 / math.factorial(k + 1) for k in range(TERMS))
 EXPONENTIAL = tuple(1 / math.factorial(k) for k in range(TERMS + 1))
 
@@ -33,10 +33,10 @@ EXPONENTIAL = tuple(1 / math.factorial(k) for k in range(TERMS + 1))
 class Variational(Stepper):
     """The variational midpoint rule on the group of motions [Marsden, West 2001]: order 2, symplectic, symmetric.
 
-    The energy of a conservative mechanism stays within a band over any number of steps, and momenta of symmetries are
-    kept to rounding. Dissipation and driving forces act at the midpoint. iterations: of Broyden's method per step, each
-    of two evaluations; they suffice to rounding while the step is below some tenth of the shortest period. It serves
-    trees; loops and constraints are refused with a ModelError.
+    The energy of a conservative mechanism stays within a band over any number of steps, and the momenta of symmetries
+    are conserved to rounding. Dissipation and driving forces act at the midpoint. iterations: of Broyden's method per
+    step, each of two evaluations; they suffice to rounding if the step is below about a tenth of the shortest period.
+    Models with loops, constraints or joints that move as functions of time are refused with a ModelError.
 
     >>> model = mbs.library.double_pendulum().build()
     >>> run = mbs.simulate(model, [2.0, 0.0], [0.0, 0.0], 20.0, dt=0.01, method="symplectic")
@@ -64,7 +64,7 @@ class Variational(Stepper):
         p = _momentum(tree, q, v)
 
         def acting(w: Any) -> tuple[Any, Any, Any, Any]:
-            """Momentum and its rate at the midpoint of the step at the rates w, the state there, and the power."""
+            """(momentum, its rate, power, state) at the midpoint of the step with the rates w."""
             here = _moved(tree, q, _times(h / 2, w))
             (rates, a, power), state = flow.derivative((here, _body(tree, here, w), work), middle, mode)
             along = (_arrays(tree, x) for x in (rates, a))
@@ -73,7 +73,7 @@ class Variational(Stepper):
 
         def lacking(w: jax.Array) -> jax.Array:
             """The momentum at the start of a step with the rates w minus the given one, converted to a velocity; w
-            itself for a locked freedom, so that its rate becomes zero."""
+            itself for a locked degree of freedom, so that its rate becomes zero."""
             parts = _flat(tree, w)
             momentum, change, _, state = acting(parts)
             missing = jax.tree_util.tree_map(sub, _at_ends(tree, 0, h, parts, momentum, change), p)
@@ -90,23 +90,23 @@ class Variational(Stepper):
 
 
 # The rates w of a step are those of the joints, except for the linear velocity of a free body: it is in axes of the
-# parent, so that the centre of mass moves in a straight line. The functions below therefore treat a free body's motion
-# as the product of the group of rotations and that of displacements, not as the group of screws.
+# parent, so that the centre of mass moves in a straight line. The functions below therefore treat the motions of a free
+# body as the product of the groups of rotations and displacements, not as the group of screws.
 
 
 def _momentum(tree: Tree, q: Any, v: Any) -> Any:
-    """A(q) v, dual to w."""
+    """The momenta A(q) v, in the components that belong to the rates w (see above)."""
     return _world(tree, q, rnea.inverse_dynamics(Inertial(tree, q, _times(0.0, v)), v))
 
 
 def _velocity(tree: Tree, q: Any, p: Any, mode: Mode | None) -> Any:
-    """v with A(q) v = p in the freedoms that are not locked, zero in those that are; p is dual to w."""
+    """v with A(q) v = p for the degrees of freedom that are not locked, zero for the others; p: as from `_momentum`."""
     lock = None if mode is None or mode.lock is None else Mode(mode.lock, None, None)
     return _arrays(tree, accelerations(Inertial(tree, q, _times(0.0, p), 0.0, lock), _body(tree, q, p)))
 
 
 def _world(tree: Tree, q: Any, x: Any) -> Any:
-    """Rates or momenta of free bodies with their linear parts turned into axes of the parent."""
+    """Rates or momenta x, in which the linear parts of free bodies are transformed to axes of the parent."""
     return _linear(tree, lambda R, y: R @ y, q, x)
 
 
@@ -144,8 +144,8 @@ def _at_ends(tree: Tree, end: int, h: Scalar, w: Any, momentum: Any, change: Any
 
 @kernel
 def _at_end(joint: Joint, end: Any, h: Scalar, w: Any, momentum: Any, change: Any) -> tuple[Scalar, ...]:
-    """`_at_ends` for one joint. The force is the rate of the momentum without the part that comes from carrying it
-    along with the motion; half of the force acts before the midpoint, half after it."""
+    """`_at_ends` for one joint. The force is the rate of the momentum (`change`) minus the part due to the motion of
+    its axes; half of the force acts before the midpoint, half after it."""
     sign = 1 if end else -1
     if not joint.gives("bracket"):
         return tuple(add(m, mul(sign * 0.5, mul(h, c))) for m, c in zip(momentum, change, strict=True))
@@ -172,8 +172,8 @@ def _bracket(joint: Joint, a: Sequence[Scalar], b: Sequence[Scalar]) -> tuple[Sc
 
 
 def root(fn: Callable[[jax.Array], jax.Array], w: jax.Array, iterations: int) -> jax.Array:
-    """w with fn(w) = 0 by Broyden's method from w, for fn whose Jacobian is near to one; its derivative is that of the
-    implicit function theorem, in both modes."""
+    """A zero of fn by Broyden's method, starting from w, for fn with a Jacobian near the identity; its derivative is
+    that of the implicit function theorem, in forward and reverse mode."""
 
     def iteration(x: Any, _: Any) -> tuple[Any, None]:
         w, z, inverse = x

@@ -29,12 +29,12 @@ Array = Any
 
 @dataclass(frozen=True)
 class Components:
-    """Independent scalar variates, one row each.
+    """Distributions of k scalar variates, each without its correlations with the others.
 
     All fields but `laws` are (k,) arrays. kind: 0 uniform in (low, high); 1 normal, location + scale * z with z
     standard normal; 2 lognormal, the exponential of that; low, high: the range of a uniform variate, the truncation of
-    a normal one (infinite if there is none); laws: (row, law) of the variates with another distribution, whose numbers
-    in the arrays are not used.
+    a normal one (infinite if there is none); laws: (position, law) of the variates with another distribution, whose
+    entries in the arrays are not used.
     """
 
     kind: np.ndarray
@@ -58,7 +58,7 @@ class Components:
         return Components(np.zeros(len(laws), int), zero, zero, zero, one, tuple(enumerate(laws)))
 
     def row(self, i: int) -> Components:
-        """Row i by itself."""
+        """Variate i by itself."""
         arrays = {f.name: getattr(self, f.name)[i : i + 1] for f in fields(Components) if f.name != "laws"}
         return Components(**arrays, laws=tuple((0, law) for k, law in self.laws if k == i))
 
@@ -73,15 +73,15 @@ class Components:
 
     @property
     def middle(self) -> np.ndarray:
-        """(k,) medians of the variates; for a truncated normal the mean before truncation, which is only an
-        approximation."""
+        """(k,) medians of the variates; for a truncated normal the mean before truncation, which only approximates the
+        median."""
         low, high = (np.where(self.kind == 0, end, self.location) for end in (self.low, self.high))
         return self._own(self._exponential((low + high) / 2), lambda law: law.middle)
 
     @property
     def spread(self) -> np.ndarray:
-        """(k,) standard deviations; for a truncated normal that before truncation, for a lognormal half the width of
-        its one-sigma interval."""
+        """(k,) standard deviations; for a truncated normal the one before truncation, for a lognormal half the width
+        of its one-sigma interval."""
         log = self.kind == 2
         width = np.exp(np.where(log, self.scale, 0.0)) - np.exp(np.where(log, -self.scale, 0.0))
         uniform = np.where(self.kind == 0, self.high - self.low, 0.0) / np.sqrt(12)
@@ -89,7 +89,7 @@ class Components:
         return self._own(found, lambda law: law.spread)
 
     def _own(self, x: np.ndarray, of: Callable[[Law], float]) -> np.ndarray:
-        """x (k,) with the numbers of the rows in `laws` replaced by `of(law)`."""
+        """x (k,) with the numbers of the variates in `laws` replaced by `of(law)`."""
         x = np.array(x, float)
         for k, law in self.laws:
             x[k] = of(law)
@@ -101,14 +101,14 @@ class Components:
 
 
 def named() -> Any:
-    """Declares the key that names the distribution."""
+    """Declaration of the key `distribution`, by which a file selects the class."""
     return stated("word", "names the distribution")
 
 
 class Distribution(Table):
     """Keys that every dispersion has in addition to those of its distribution."""
 
-    catalogued: ClassVar[bool] = True  # modules and packages may have more of them
+    catalogued: ClassVar[bool] = True  # modules and packages may define more distributions
 
     target: str | None = stated("name", "parameter or initial value; the table's name by default", default=None)
     apply: Literal["replace", "add", "multiply", "tilt"] | None = stated(
@@ -127,7 +127,7 @@ class Distribution(Table):
     @model_validator(mode="before")
     @classmethod
     def _of_this_kind(cls, data: Any) -> Any:
-        """In Python the class names the distribution; in a file its word is needed before the class is known."""
+        """Adds the key `distribution`, which selects the class in a file; in Python the class itself determines it."""
         return {"distribution": type_name(cls), **data} if isinstance(data, Mapping) else data
 
     @property
@@ -243,7 +243,8 @@ class Lognormal(Distribution):
 
 
 def component_keys(key: jax.Array, name: str, k: int) -> jax.Array:
-    """(k,) keys, one per component of the dispersion `name`; they depend only on key, name and component."""
+    """(k,) keys of the components of one name, that of a dispersion or of a `draw` that several share; they depend only
+    on key, name and component."""
     digest = hashlib.sha256(name.encode()).digest()
     for i in (0, 4):
         key = jax.random.fold_in(key, int.from_bytes(digest[i : i + 4], "little"))
@@ -256,13 +257,13 @@ def variates(keys: jax.Array, index: Array, components: Components, dtype: Any) 
 
 
 def uniforms(keys: jax.Array, index: Array, dtype: Any) -> jax.Array:
-    """(k,) independent numbers, uniform in (-1, 1). index: that of the sample, one for all keys or one for each."""
+    """(k,) independent numbers, uniform in (-1, 1). index: of the sample, one for all keys or one per key."""
     drawn = jax.vmap(jax.random.fold_in)(keys, jnp.broadcast_to(index, keys.shape))
     return jax.vmap(lambda key: jax.random.uniform(key, (), dtype, minval=least_uniform(dtype), maxval=1))(drawn)
 
 
 def least_uniform(dtype: Any) -> Any:
-    """The smallest number above -1, because erfinv(-1) is infinite."""
+    """The smallest number of this type above -1; -1 itself is excluded because erfinv(-1) is infinite."""
     return np.nextafter(np.asarray(-1, dtype), np.asarray(0, dtype))
 
 

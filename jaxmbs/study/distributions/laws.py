@@ -2,9 +2,10 @@
 distributions.
 
 A law maps a symmetric uniform number s in (-1, 1) to its quantile at the probability (s + 1) / 2. It increases with s,
-so that correlations and stratified designs keep their meaning (except for rows of a table that are drawn together).
+so that correlations and stratified sampling plans keep their meaning; rows of a table that are drawn together are the
+exception.
 
-SciPy, which starts slowly, is imported by the laws that need it.
+SciPy, which is slow to import, is imported by the laws that need it.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from jaxmbs.study.distributions.base import Components
 
 Array = Any
-_HALVINGS = {4: 60, 8: 100}  # bisections, by bytes of a number, until no number lies between the ends
+_HALVINGS = {4: 60, 8: 100}  # by bytes of a number: bisections after which no number lies between the ends
 
 
 class Law(Protocol):
@@ -38,7 +39,7 @@ class Law(Protocol):
 
     @property
     def spread(self) -> float:
-        """Standard deviation."""
+        """Standard deviation; for a mixture approximate, since it takes the medians of the parts as their means."""
         ...
 
     def quantile(self, s: Array, dtype: Any) -> Array:
@@ -48,8 +49,8 @@ class Law(Protocol):
 
 @dataclass(frozen=True)
 class Steps:
-    """Discrete distribution: values (m,), in the order in which they are reached as s grows, with their probabilities
-    shares (m,)."""
+    """Discrete distribution: values (m,), in the order in which they are reached as s grows, and their probabilities
+    `shares` (m,)."""
 
     values: np.ndarray
     shares: np.ndarray
@@ -76,7 +77,7 @@ class Steps:
 
 @dataclass(frozen=True)
 class Line:
-    """Distribution between m sorted measured values, with the same probability in each gap: NumPy's quantile of them."""
+    """Distribution between m sorted measured values, uniform within equally likely gaps: np.quantile of the values."""
 
     values: np.ndarray
 
@@ -101,7 +102,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Mixed:
-    """Mixture of m distributions with the probabilities shares (m,); parts has a row for each."""
+    """Mixture of the m distributions in `parts` with the probabilities `shares` (m,)."""
 
     parts: Components
     shares: np.ndarray
@@ -125,7 +126,7 @@ class Mixed:
         return float(np.sqrt(self.shares @ (self.parts.spread**2 + (self.parts.middle - mean) ** 2)))
 
     def cumulative(self, x: Array) -> Array:
-        """2 F(x) - 1, where F is the probability of a smaller number; x: an array of JAX or NumPy."""
+        """2 F(x) - 1, where F(x) is the probability of a number <= x. x: an array of JAX or NumPy."""
         if isinstance(x, np.ndarray):
             from scipy.special import erf as of
 

@@ -26,7 +26,7 @@ from jaxmbs.study.distributions.base import (
 )
 from jaxmbs.study.distributions.laws import Law, Line, Mixed, Steps
 
-_FEWEST = 2  # measured values, or parts of a mixture
+_FEWEST = 2  # least number of measured values, and of parts of a mixture
 
 
 class Discrete(Distribution):
@@ -86,7 +86,7 @@ class Part(Table):
 
 
 class Mixture(Distribution):
-    """Draws from one of several distributions, chosen at random: lots, sound and weak units."""
+    """Draws from one of several distributions, chosen at random: parts of different lots, or sound and weak parts."""
 
     distribution: Literal["mixture"] = named()
     parts: list[Part] = stated("list of tables", "the distributions, each with its weight")
@@ -109,8 +109,8 @@ DISTRIBUTIONS = (Normal, TruncatedNormal, Uniform, Lognormal, Discrete, Empirica
 
 
 def any_distribution(known: Iterable[type]) -> Any:
-    """Annotation of a table of one of DISTRIBUTIONS, or of a distribution among the `known` classes of modules and
-    packages."""
+    """Type annotation of a distribution's table: one of DISTRIBUTIONS, or a distribution among the `known` classes of
+    modules and packages."""
     own = [c for c in known if issubclass(c, Distribution) and c not in (Distribution, *DISTRIBUTIONS)]
     return Annotated[functools.reduce(operator.or_, (*DISTRIBUTIONS, *own)), Field(discriminator="distribution")]
 

@@ -1,1 +1,1 @@
-"""The folder of a run, at the level of files: which there are, how they are written, locked, sealed and checked."""
+"""The folder of a run at the level of files: their layout, and how they are written, locked, sealed and checked."""

@@ -16,8 +16,8 @@ def checksums(values: Mapping[str, np.ndarray], first: int, salt: int) -> np.nda
     """(m,) uint32 checksums of the samples first ... first + m - 1. values: their numbers by name, (m,) or (m, k) each;
     salt: a number that identifies the study.
 
-    The numbers of another sample, output, study or component give another checksum, except with a probability of
-    2**-32.
+    The same numbers under another sample, output, study or component give another checksum, except with a probability
+    of 2**-32.
     """
     m = len(next(iter(values.values())))
     total = mixed(np.arange(first, first + m, dtype=np.uint64) ^ np.uint64(salt))

@@ -1,7 +1,7 @@
-"""Where a run keeps its files, by the format version ("kind") of its folder, which its record states.
+"""Where a run stores its files, by the format version ("kind") of its folder, which its record states.
 
-Names given by users never clash with those of the run itself: files lie in a folder of their own, and a variable whose
-name is already taken in the results has "(output)" or "(draw)" added to it.
+Names given by users never clash with those of the run itself: the users' files lie in a folder of their own, and a
+variable whose name is already taken in the results has "(output)" or "(draw)" added to it.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 RESULTS, STUDY, PROVENANCE, FINISHED = "results.zarr", "study.toml", "provenance.json", "finished.json"
 PAGE, HISTORIES = "report.html", "histories.npz"  # files that a report can write again
 FILES = "files"  # folder of the modules and data of the study
-# format version of a run's folder; 1: without the events of samples; 2: files next to the study and not part of checksums,
-# and no record of which outputs stay at their first value
+# format version of a run's folder; 1: events of samples are not recorded; 2: modules and data lie next to the study and
+# are not part of checksums, and it is not recorded which outputs stay at their first value
 KIND = 3
 OWN = ("status", "energy_error", "constraint_error", CHECKSUM, EVENT_COUNTS, EVENT_TIMES, AT_START)
-DRAWS, ANEW = "draws of a sample", "to be computed anew"  # in a batch's results; users' names have no spaces
+DRAWS, ANEW = "draws of a sample", "to be computed anew"  # in a batch's results; users' names contain no spaces
 
 
 def kind(record: Mapping[str, Any]) -> int:
@@ -43,9 +43,9 @@ def files(folder: Path, record: Mapping[str, Any]) -> Path:
 
 def files_of(path: Path) -> Path:
     """Folder of the files that the study at `path` names: its own folder, or for the study of a run the folder where
-    the run keeps them.
+    the run stores them.
 
-    Raises InputError if that is not in the run's folder.
+    Raises InputError if a symbolic link puts that folder outside the run's folder.
     """
     folder, record = path.absolute().parent, None
     if path.name == STUDY:
@@ -73,8 +73,8 @@ class Labels:
 
 
 def labels(study: Study, of_kind: int = KIND) -> Labels:
-    """Names of a study's variables in the results: those in its file, or, if the results have such a name already, for
-    instance "status (output)". Names that differ only in case count as equal, since some file systems ignore case."""
+    """Names of a study's variables in the results: those in its file, or, where a name is already taken, for instance
+    "status (output)". Names that differ only in case count as equal, since some file systems ignore case."""
     names = list(study.outputs), [d.name for d in study.dispersions.items] if study.dispersions else []
     if of_kind < 3:
         return Labels(*({name: name for name in some} for some in names))

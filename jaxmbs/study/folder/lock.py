@@ -18,8 +18,8 @@ from jaxmbs.io.errors import InputError, Problem
 from jaxmbs.study.folder import storage
 
 LOCK, OWNER = ".lock", ".owner.json"
-_PAUSE = 1.0  # [s] between two checks of who owns an address
-_MOMENT = 0.5  # [s] to wait for the lock: other processes hold it very briefly, to check whether it is free
+_PAUSE = 1.0  # [s] between two checks of whether an address is still owned
+_MOMENT = 0.5  # [s] to wait for the lock: other processes hold it very briefly to check whether it is taken
 
 
 @contextmanager
@@ -28,8 +28,8 @@ def held(folder: Path, wait: bool = False) -> Iterator[None]:
 
     At an address, the lock on this machine separates the processes of this machine. Processes on different machines are
     separated by the owner's file, which is written only if there is none. An owner's file that an ended process of this
-    machine has left is replaced; one left by a process of another machine must be removed by its user. wait: wait until
-    the other process releases the lock; otherwise InputError says which process holds it.
+    machine has left is replaced; one left by an ended process of another machine must be removed by hand. wait: wait
+    until the other process releases the lock; otherwise an InputError names that process.
     """
     from filelock import FileLock, Timeout
 
@@ -55,7 +55,7 @@ def held(folder: Path, wait: bool = False) -> Iterator[None]:
 
 
 def holder(folder: Path) -> str:
-    """Describes the process that computes in a folder now; "" if there is none. Nothing is written to find out."""
+    """Describes the process that computes in a folder now; "" if there is none. Writes nothing."""
     from filelock import FileLock, Timeout
 
     said = _owner(folder)
@@ -74,7 +74,7 @@ def holder(folder: Path) -> str:
 
 
 def owner(folder: Path) -> str:
-    """Describes the process that holds the lock, as far as the owner's file says."""
+    """Describes the process that holds the lock, as far as the owner's file identifies it."""
     said = _owner(folder)
     return f"process {said['process']} on {said['host']} since {said['since']}" if said else "another process"
 
@@ -88,10 +88,10 @@ def _path(folder: Path) -> Path:
 
 
 def _claim(folder: Path, said: bytes, wait: bool) -> None:
-    """Make this process the owner of an address. Raises InputError if a process of another machine owns it, unless
-    `wait` is set."""
+    """Make this process the owner of an address. If a process of another machine owns it, this waits until that process
+    releases it if `wait` is set, and otherwise raises InputError."""
     while not storage.write_new(folder / OWNER, said):
-        if _owner(folder).get("host") == platform.node():  # its lock is held here, so it has ended
+        if _owner(folder).get("host") == platform.node():  # this process holds its lock, so that one has ended
             storage.write_whole(folder / OWNER, said)
             return
         if not wait:

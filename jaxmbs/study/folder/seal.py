@@ -1,7 +1,8 @@
-"""Seals a run with a user's key, so that "sound" also says who wrote it, and not only that nothing broke.
+"""Seals a run with a user's key, so that a sound run is not only undamaged but also known to come from the key's owner.
 
-The seal is HMAC-SHA256. It is in the record; in the note that the run is finished, over the bytes of all numbers; and
-under every file that a report writes. Nobody without the key can change any of these unnoticed.
+A seal is an HMAC-SHA256 with the key. There is one in the record; one in the note that the run is finished, which
+covers the bytes of all numbers of the results; and one at the end of every file that a report writes. Nobody without
+the key can change any of these unnoticed.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def key_of(file: str | Path | None) -> bytes | None:
 
 
 def sealed_with(key: bytes, content: bytes) -> str:
-    """The seal of a content with this key."""
+    """The seal of this content with this key."""
     return hmac.new(key, content, hashlib.sha256).hexdigest()
 
 
@@ -48,14 +49,14 @@ def same(seal: object, key: bytes, content: bytes) -> bool:
 
 
 def marked(content: bytes, digest: str, key: bytes | None) -> bytes:
-    """A file that was made from a run's results, with a line appended that says so: a digest of the run's record and of
-    the content, and the seal. The formats of pages and archives allow such a line."""
+    """The content of a file that was generated from a run's results, with a line appended that holds a digest of the
+    run's record (`digest`) and the content, and the seal. The formats of pages and archives allow such a line."""
     now = _digest(content, digest)
     return content + f"\n<!-- jaxmbs {now} {'-' if key is None else sealed_with(key, now.encode())} -->\n".encode()
 
 
 def fault_of_marked(content: bytes, digest: str, key: bytes | None = None) -> str:
-    """Why a file is not as it was made from this run; "" if it is."""
+    """Why a file is not as it was generated from this run; "" if it is."""
     found = _UNDER.search(content[-200:])
     if found is None:
         return "does not say of which run it is"
@@ -68,7 +69,7 @@ def fault_of_marked(content: bytes, digest: str, key: bytes | None = None) -> st
 
 
 def contents(parts: Iterable[bytes]) -> str:
-    """SHA-256 of numbers that are given part by part."""
+    """SHA-256 of bytes that are given part by part."""
     total = hashlib.sha256()
     for part in parts:
         total.update(part)

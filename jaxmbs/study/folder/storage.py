@@ -5,7 +5,7 @@ bucket lacks some features of a file system, and this module works without them:
 appears either whole or not at all; there are no folders; there are no locks, but a file can be created only if there is
 none (see `jaxmbs.study.folder.lock`).
 
-What reaches addresses (universal-pathlib, an extra) and zarr are imported where they are used.
+universal-pathlib (an optional dependency, for addresses) and zarr are imported where they are used.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from jaxmbs.io.names import FULL, LONGEST, beside, remedy
 from jaxmbs.study.folder.shell import command
 
 _ADDRESS = re.compile(r"([a-z][a-z0-9+.-]+):/{1,3}")  # a Path reduces two slashes to one
-_TOLD = 6  # most links that an error names
+_TOLD = 6  # an error names at most this many links
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 _CLIENTS = ("botocore", "aiobotocore", "aiohttp", "gcsfs", "google", "adlfs", "azure", "requests", "urllib3", "fsspec")
 
@@ -76,7 +76,7 @@ def seen_by_others(path: Path) -> bool:
 
 @contextmanager
 def reached(folder: Path) -> Iterator[None]:
-    """Turns errors of a bucket, or of the connection to it, into InputError; all other exceptions pass unchanged."""
+    """Converts errors of a bucket, or of the connection to it, to InputError; other exceptions pass unchanged."""
     try:
         yield
     except Exception as error:
@@ -88,7 +88,7 @@ def reached(folder: Path) -> Iterator[None]:
 
 
 def make(folder: Path) -> None:
-    """Make a folder if it does not exist; a bucket needs none."""
+    """Create a folder if it does not exist; a bucket needs none."""
     if not is_address(folder):
         folder.mkdir(parents=True, exist_ok=True)
 
@@ -110,8 +110,8 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 def unwritten(folder: Path, error: OSError, record: Any) -> InputError:
-    """Error that says what to do if the folder of a run cannot be written. record: that of the run. Whole chunks that
-    are there stay."""
+    """The InputError, with the remedy, for a run's folder that cannot be written because of `error`; chunks that were
+    written completely are kept. record: that of the run."""
     if error.errno in FULL:
         again = command("resume", folder, record=record)
         message = f"the disk is full; nothing that was computed is lost: make room, then `{again}`"
@@ -160,7 +160,7 @@ def write_new(path: Path, content: bytes) -> bool:
 
 @contextmanager
 def appearing(folder: Path) -> Iterator[Path]:
-    """A folder to write into, which then appears as `folder` all at once. At an address, files appear one by one."""
+    """A folder to write into, which then appears as `folder` as a whole. At an address, files appear one by one."""
     if is_address(folder):
         yield folder
         return
@@ -206,8 +206,8 @@ def size(folder: Path) -> int:
 
 @contextmanager
 def at_hand(folder: Path, files: Iterable[str]) -> Iterator[Path]:
-    """A folder on this machine that contains these files of `folder`, as far as they exist; they are named without a
-    folder."""
+    """A folder on this machine that contains these files of `folder`, as far as they exist. files: names relative to
+    `folder`."""
     if not is_address(folder):
         yield folder
         return

@@ -1,4 +1,4 @@
-"""Outputs: quantities of the motion, reduced over time to one number per sample. Each has a file of its own."""
+"""Outputs: quantities of the motion, reduced over time to one number per sample, and shapes that they refer to."""
 
 from jaxmbs.study.outputs.angular_rate import AngularRate as AngularRate
 from jaxmbs.study.outputs.attitude import Attitude as Attitude

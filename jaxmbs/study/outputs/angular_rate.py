@@ -15,7 +15,8 @@ from jaxmbs.study.outputs.base import Output, Scalar, turned
 
 @element
 class AngularRate(Output):
-    """Angular rate of a body [rad/s]: the whole rate, or its part transverse to or along an axis fixed in the body."""
+    """Angular rate of a body [rad/s]: the magnitude of the whole rate or of its part transverse to an axis fixed in the
+    body, or the component along that axis, with its sign."""
 
     body: str = field(Kind.BODY_OR_WORLD, "", "body that turns")
     part: str = field(

@@ -52,7 +52,7 @@ class Attitude(Turned):
 @element
 class EulerAngle(Turned):
     """One of the angles [rad] of three successive rotations about the body's own axes, -pi to pi. The second angle is
-    from -pi/2 to pi/2; near these ends, the other two lose their meaning."""
+    from -pi/2 to pi/2; near these ends, the other two are poorly determined."""
 
     sequence: str = field(Kind.CHOICE, "", "axes of the turns, in their order", default="zyx", choices=SEQUENCES)
     component: int = field(Kind.COUNT, "", "which turn: 0, 1 or 2", default=0)

@@ -25,7 +25,7 @@ KEPT = "what is kept of the history: a value, or the time at which it occurs"
 
 @element
 class Described(Element):
-    """Base of geometry that outputs refer to; its directions are normalised when it is made."""
+    """Base of geometry that outputs refer to; its directions are normalised when it is created."""
 
     def __post_init__(self) -> None:
         for d in declared(type(self)):
@@ -88,11 +88,11 @@ class Output(Described):
         return "time" if self.reduce.startswith("time") else self.quantity(joints)
 
     def faults(self, joints: Mapping[str, Joint]) -> Iterator[tuple[str, str]]:
-        """(key, remedy) for what does not fit the mechanism; the bodies and joints that the output names exist."""
+        """(key, remedy) for each field that does not fit the mechanism, whose bodies and joints are known to exist."""
         yield from ()
 
     def incomplete(self, joints: Mapping[str, Joint]) -> Iterator[tuple[str, str]]:
-        """(key, remedy) for what is missing for the chosen reduction, or does not go with it."""
+        """(key, remedy) for each field that the chosen reduction lacks or cannot have."""
         if self.reduce in ("time_above", "time_below") and self.limit is None:
             yield "limit", f"{self.reduce} needs the value that it counts from; write limit = NUMBER (SI)"
         if self.reduce in AT and self.when is None:
@@ -118,8 +118,8 @@ class Output(Described):
         return (*window.start(self.from_ is None), *own) if self.windowed else own
 
     def fold(self, state: tuple[Any, ...], measured: tuple[Scalar, Scalar], t: Scalar, margin: Any = None) -> Any:
-        """State with the present time included. margin: that of the condition `when`, or for a window (that of `from`,
-        that of `until`); None for each that is not a condition."""
+        """State with the present time included. margin: that of the condition `when`; for a window, the pair (margin of
+        `from`, margin of `until`). None replaces the margin of an instant that is an event or is not given."""
         if self.windowed:
             return window.fold(self._kept, state, measured, t, *(margin or (None, None)))
         return self._kept(state, measured, t, margin)
@@ -128,15 +128,15 @@ class Output(Described):
         self, state: tuple[Any, ...], measured: tuple[Scalar, Scalar], t: Scalar, now: Mapping[str, Any], changes: bool,
         margin: Any = None,
     ) -> tuple[Any, ...]:  # fmt: skip
-        """State with an event included. now: for each of INSTANTS, whether it is this event; measured, margin: values
-        just before it; changes: whether the event may change the value of the output."""
+        """State with an event included. now: for each field in INSTANTS, whether that instant is this event; measured,
+        margin: as for `fold`, just before the event; changes: whether the event may change the value of the output."""
         if not self.windowed:
             return reductions.caught(self.reduce, state, measured, t, now["when"])
         margins = margin or (None, None)
         return window.at_event(self._kept, state, measured, t, now["from_"], now["until"], changes, *margins)
 
     def waits(self, state: tuple[Any, ...]) -> Scalar:
-        """Whether the output also needs its value just after an event."""
+        """Whether the output also needs its value just after the present event, with which its window begins."""
         return state[0] == window.OPENED if self.windowed else False
 
     def result(self, state: tuple[Any, ...]) -> Scalar:
@@ -144,7 +144,7 @@ class Output(Described):
         return reductions.result(self.reduce, state[window.SIZE :] if self.windowed else state)
 
     def stays(self, state: tuple[Any, ...]) -> Scalar:
-        """Whether an extreme is the value at the start, although the output has other values."""
+        """Whether an extreme is the value at the start, although the output takes other values."""
         return reductions.stays(state[window.SIZE :] if self.windowed else state)
 
     def _kept(self, state: tuple[Any, ...], measured: tuple[Scalar, Scalar], t: Scalar, margin: Any = None) -> Any:

@@ -21,8 +21,8 @@ from jaxmbs.study.outputs.shapes import Ball, Box, Shape, Tube
 
 @element
 class Clearance(Output):
-    """Gap [m] between two shapes; where they overlap, minus the distance that would separate them. If `inside`, the gap
-    between the first shape and the inner side of the second, which contains it.
+    """Gap [m] between two shapes; where they overlap, minus the shortest displacement that separates them. If `inside`,
+    the gap between the first shape and the inner side of the second, which contains it.
 
     Shapes are convex. The result is never larger than the true gap. Outside, it is the widest gap between parallel
     planes; inside, it is found from the corners of the first shape.
@@ -58,7 +58,8 @@ class Clearance(Output):
 
 
 def _inside(c: Clearance, scene: Scene) -> tuple[Scalar, Scalar]:
-    """Smallest distance of the balls about the first shape's corners from the walls, and whether any of them counts."""
+    """Smallest distance of the balls about the first shape's corners from the walls, and whether any of them counts:
+    all do, except in a tube with open ends, where only corners between the ends count."""
     points, ball = c.shape_a.corners(scene)
     shell: Any = c.shape_b
     center, back = scene.point(shell.body, Vector3.of(shell.center)), scene.rotation(shell.body).T

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @element
 class EventTime(OfState):
-    """Time [s] at which an event happened first: its own time, not one of the grid. Undefined if it did not happen."""
+    """Time [s] at which an event first happened, not rounded to a grid time. Undefined if it did not happen."""
 
     event: str = field(Kind.TEXT, "", "the event")
 

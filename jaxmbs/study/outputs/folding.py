@@ -1,6 +1,6 @@
 """Outputs over a motion: measured at every time, and reduced to one number each.
 
-The dynamics are imported when a motion is measured, so that a study is read and described without them.
+The dynamics are imported when a motion is measured, so that a study can be read and described without them.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def _changed(outputs: Mapping[str, Output], output: Output, model: Model, event:
 
 
 def folded_history(outputs: Mapping[str, Output], t: Any, found: Mapping[str, tuple[Any, Any]]) -> Any:
-    """The last carry, from what was `measured` at the times t (T,)."""
+    """The last carry of the fold, from what `measured` returned at the times t (T,)."""
 
     def step(carry: Any, x: Any) -> tuple[Any, None]:
         t, now = x
@@ -103,7 +103,8 @@ def folded_history(outputs: Mapping[str, Output], t: Any, found: Mapping[str, tu
 
 
 def kept(outputs: Mapping[str, Output], carry: Any, events: Any, model: Model, q: Any, v: Any) -> dict[str, Any]:
-    """The outputs after a run from (q, v): results of the fold, times of events, and outputs of the start."""
+    """The outputs of a motion that started at (q, v): results of the fold, times of events, and the outputs that are
+    computed from the state at the start."""
 
     def one(name: str, o: Output) -> Any:
         if isinstance(o, EventTime):

@@ -5,7 +5,7 @@ beginning of the other. No gap is wider than the distance of the shapes. The wid
 shapes overlap, minus the depth of overlap. It is found by Newton's method on the sphere of directions, with edges and
 corners rounded less and less. Whatever direction the method ends at, its gap is never more than the distance, so a
 clearance is never overestimated. The derivative with respect to the poses is that of the rounded gap in the fixed best
-direction (envelope theorem); rounded edges touch at a single point.
+direction (envelope theorem), which is well defined because rounded edges touch at a single point.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Scalar = Any
 LAST = 1e-5
 ROUNDINGS = np.append(np.geomspace(0.3, LAST, 19), np.full(5, LAST))  # per iteration, relative to the shapes' size
 STEPS = (1.0, 0.3, 0.05, 0.005)
-# shapes may be at rest in one another by structure
+# these accept known numbers, which occur when the shapes do not move relative to one another
 _abs = accepting(jnp.abs)
 _exp = accepting(jnp.exp)
 _log = accepting(jnp.log)
@@ -50,7 +50,8 @@ def signed_distance(a: Reach, b: Reach) -> Scalar:
 
 
 def _gap(a: Reach, b: Reach, d: Vector3, n: Vector3) -> Scalar:
-    """Gap in the direction n: d.n minus how far a reaches along n and b against it."""
+    """Gap in the direction n: d.n, with d from the centre of a to that of b, minus how far a reaches along n and b
+    against it."""
     out = d @ n - a.ball - b.ball
     for shape in (a, b):
         for w, e in shape.along:
@@ -67,7 +68,7 @@ def _gap(a: Reach, b: Reach, d: Vector3, n: Vector3) -> Scalar:
 
 
 def _faces(a: Reach, b: Reach) -> list[Vector3]:
-    """Directions that are best where faces or edges meet: those of flat faces, and across pairs of edges."""
+    """Directions that are best where faces or edges meet: normals of faces, and common normals of pairs of edges."""
     one = [[e for _, e in x.along] for x in (a, b)]
     across = [u.cross(v) for u in one[0] for v in one[1]]
     return [*one[0], *one[1], *(_unit(x) for x in across)]

@@ -1,4 +1,4 @@
-"""A velocity of a joint."""
+"""A component of the velocity of a joint."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from jaxmbs.study.outputs.coordinates import Coordinate
 
 @element
 class JointVelocity(Coordinate):
-    """A velocity of a joint."""
+    """A component of the velocity of a joint."""
 
     def components(self, joint: Joint) -> tuple[Component, ...]:
         return joint.speeds()

@@ -1,6 +1,6 @@
 """Stability as an output of a study: whether small motions about the start grow.
 
-What finds rest and modes is imported when they are wanted, so that a study is read without it.
+`jaxmbs.stability` is imported when the output is computed, so that a study can be read without it.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 @element
 class LargestRealPart(OfState):
-    """Largest real part of the eigenvalues [1/s] of the small motions about the state at the start: negative is stable.
+    """Largest real part of the eigenvalues [1/s] of the small motions about the state at the start; negative if stable.
 
-    It is zero for a motion without damping; for coordinates on which nothing depends, it is zero to the square root of
-    the rounding error. Undefined if the start is neither at rest nor in steady motion, and if no rest position was
-    found.
+    For oscillations without damping it is zero to within the rounding error; for coordinates on which nothing depends,
+    to within the square root of that error. Undefined if the start is neither at rest nor in steady motion, or if no
+    rest position was found.
     """
 
     rest: bool = field(

@@ -25,7 +25,8 @@ class Combined(Output):
 
 @element
 class MinOver(Combined):
-    """Smallest of several outputs of one quantity at every time, such as the clearances of several pairs."""
+    """At every time, the smallest of several outputs that measure the same quantity, such as the clearances of several
+    pairs of shapes."""
 
     of_quantity: str | None = field(Kind.TEXT, "", "what they measure; found by itself", default=None, kw_only=True)
     reduce: str = field(Kind.CHOICE, "", KEPT, default="min", choices=REDUCTIONS, kw_only=True)

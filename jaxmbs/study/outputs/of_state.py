@@ -1,6 +1,6 @@
 """Outputs that need more than bodies and joints: forces in elements, reactions of joints, momentum.
 
-The dynamics are imported when a motion is measured, so that a study is read and described without them.
+The dynamics are imported when a motion is measured, so that a study can be read and described without them.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ class OfState(Output):
 
 @element
 class ElementForce(OfState):
-    """Action of a force element [N or N m]: magnitude of its force on a body, or of its torque on the joint that it
-    acts on."""
+    """Magnitude of what a force element exerts: its force on a body [N], or with part = "torque" its generalized forces
+    on the joints that it acts on [N m; N for a joint that slides]."""
 
     needs_mode: ClassVar[bool] = True
 
@@ -81,7 +81,7 @@ class ElementForce(OfState):
 
 
 def _acts_somewhere(force: Force) -> bool:
-    """Whether it names what it acts on, or acts on all bodies."""
+    """Whether the force element names what it acts on, or acts on all bodies."""
     return force.on_every_mass or any(getattr(force, f) is not None for f in (*force.bodies, *force.joints))
 
 

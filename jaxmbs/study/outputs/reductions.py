@@ -1,4 +1,4 @@
-"""Reductions of a history: folds of (value, defined) over time to one number, with straight lines between times."""
+"""Reductions of a history: folds of (value, defined) over time to one number; values are linear between times."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def start(reduce: str) -> State:
     if reduce in AT:
         return np.nan, np.nan, np.nan, np.nan, 0.0  # result, last value, last margin, its time, found
     if reduce in EXTREMES:
-        # the extreme, its time, the first value, how far others are from it
+        # the extreme, its time, the first value, the largest distance of another value from it
         return -np.inf if reduce.endswith("max") else np.inf, np.nan, np.nan, 0.0
     return np.nan, np.nan
 
@@ -69,7 +69,8 @@ def stays(state: State) -> Scalar:
 
 
 def caught(reduce: str, state: State, measured: tuple[Scalar, Scalar], t: Scalar, now: Any) -> State:
-    """State with an event included. now: whether it is the event whose first time is wanted."""
+    """State of `at` or `time_at` with an event included. now: whether it is the event that `when` names, of which only
+    the first time counts."""
     kept, *others, found = state
     new = jnp.where(measured[1], measured[0], jnp.nan) if reduce == "at" else t
     first = now & (found == 0)

@@ -14,7 +14,8 @@ from jaxmbs.study.outputs.pairs import Pair
 
 @element
 class RelativeVelocity(Pair):
-    """Velocity of a point of body_b minus that of a point of body_a, both in the inertial frame [m/s]."""
+    """Velocity of a point of body_b minus that of a point of body_a, both in the inertial frame [m/s]: the length of
+    the difference, or its component along `direction`."""
 
     def quantity(self, joints: Mapping[str, Joint]) -> str:
         return "velocity"

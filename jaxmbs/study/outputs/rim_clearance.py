@@ -42,7 +42,7 @@ class RimClearance(Output):
     """Gap [m] between a rim and the inner side of a cylindrical shell, negative once they would touch.
 
     A point of the rim counts while it lies within the shell's length. The gap is the smallest over the points that
-    count, and undefined once none does; reduce = "time_out" gives the time of that.
+    count, and undefined once none counts; reduce = "time_out" gives the time when that happens.
     """
 
     always_defined: ClassVar[bool] = False
@@ -69,7 +69,8 @@ def _gap(
     """Gap of the circle center + e1 cos + e2 sin in a shell from the origin along `axis`, and whether any of it is
     inside.
 
-    The point farthest from the axis is the farthest of the whole circle, or a point where the circle leaves the shell.
+    Of the points inside, the one farthest from the axis is either the farthest of the whole circle, or a point where
+    the circle leaves the shell.
     """
     z0, z1, z2 = axis @ center, axis @ e1, axis @ e2
     d, u, w = center - axis * z0, e1 - axis * z1, e2 - axis * z2
@@ -79,7 +80,7 @@ def _gap(
         return dd + 2 * (du * c + dw * s) + uu * c * c + 2 * uw * c * s + ww * s * s
 
     # Maximises a convex function on a circle: a step to the direction of its gradient never lowers it. Subtracting the
-    # smallest eigenvalue changes the function by a constant only, and leaves little to iterate while the tilt is small.
+    # smallest eigenvalue adds only a constant to the function, and few iterations suffice while the tilt is small.
     # There are two starts, towards the offset of the axes and along the ellipse's long axis: one is near the maximum.
     half = (uu - ww) / 2
     root = jnp.sqrt(half * half + uw * uw)

@@ -20,7 +20,7 @@ class Reach(NamedTuple):
     """A convex shape in world axes, with centre c. In the direction of a unit vector n it reaches c.n + sum w |e.n| +
     sum r sqrt(1 - (e.n)²) + ball + the largest p.n of its points p.
 
-    along: (w, e) of segments; discs: (r, e); points: relative to the centre.
+    along: half lengths and directions (w, e) of segments; discs: radii and axes (r, e); points: relative to the centre.
     """
 
     center: Vector3

@@ -1,5 +1,5 @@
-"""Windows: the part of a motion that counts, between two instants at which conditions begin to hold, found between grid
-times."""
+"""Windows: the part of a motion that counts, between two instants. These are events, or the instants when conditions
+begin to hold, which are interpolated between grid times."""
 
 from __future__ import annotations
 
@@ -13,21 +13,22 @@ import numpy as np
 Scalar = Any
 State = tuple[Any, ...]
 Fold = Callable[[State, tuple[Scalar, Scalar], Scalar], State]
-# numbers of a window's state: the phase; the last time, its value, and its margins of both instants
+# numbers of a window's state: the phase, the last time, and at that time the value and the margins of both conditions
 SIZE = 5
 BEFORE, INSIDE, AFTER, OPENED = 0.0, 1.0, 2.0, 3.0  # OPENED: inside since an event, with nothing measured after it yet
 
 
 def start(inside: bool) -> State:
-    """State before the first time. inside: the window has no instant at which it begins."""
+    """State before the first time. inside: whether the window is open from the start."""
     return INSIDE if inside else BEFORE, np.nan, np.nan, np.nan, np.nan
 
 
 def fold(
     inner: Fold, state: State, measured: tuple[Scalar, Scalar], t: Scalar, begin: Any = None, end: Any = None
 ) -> State:
-    """State with the present time included by the fold `inner`, as far as it lies in the window. begin, end: margins of
-    the conditions, which hold once they are not negative; None if there is no condition."""
+    """State with the present time included: the fold `inner` receives the part of the last step that lies in the
+    window. begin, end: margins of the conditions, which hold once they are not negative; None if there is no
+    condition."""
     phase, then, last, *margins = state[:SIZE]
     dtype = jnp.asarray(phase).dtype
     value, t = (jnp.asarray(x, dtype) for x in (measured[0], t))
@@ -38,7 +39,7 @@ def fold(
     step = jnp.where(jnp.isnan(then), 0.0, t - then)
 
     def seen(share: Scalar) -> tuple[tuple[Scalar, Scalar], Scalar]:
-        """The value this share of the step ago, and the time then."""
+        """The value at the instant that lies this share of the step back, and the instant."""
         return (value - share * rise, measured[1]), t - share * step
 
     opens, since = _crossed(begin, margins[0])
@@ -64,8 +65,8 @@ def at_event(
     begin: Any = None, end: Any = None,
 ) -> State:  # fmt: skip
     """State with an event included. begins, ends: whether the window begins or ends with this event; measured, begin,
-    end: as for `fold`, just before the event; changes: whether the measured value may jump at the event; it is then
-    taken from the next time on."""
+    end: as for `fold`, just before the event; changes: whether the measured value may jump at the event; a window
+    that begins with it then begins with the value that the next `fold` receives."""
     phase, *rest = fold(inner, state, measured, t, begin, end)
     last, kept = tuple(rest[: SIZE - 1]), tuple(rest[SIZE - 1 :])
     opens = begins & (phase == BEFORE)
@@ -79,7 +80,7 @@ def at_event(
 
 
 def _crossed(margin: Scalar, before: Scalar) -> tuple[Scalar, Scalar]:
-    """Whether a condition holds, and for which share of the step it has held."""
+    """Whether a condition holds, and for what share of the last step it has held."""
     rise = margin - before
     share = jnp.where(rise > 0, margin / jnp.where(rise > 0, rise, 1.0), 0.0)
     return margin >= 0, jnp.clip(share, 0.0, 1.0)

@@ -1,1 +1,1 @@
-"""What a study asks: its file, and the checked parts of it."""
+"""The definition of a study: its file, and the checked parts of it."""

@@ -1,7 +1,7 @@
-"""Checks of a study's parts against its mechanism: each returns the checked part, if it has one, or raises InputError
+"""Checks of a study's parts against its mechanism: each returns the checked part, if there is one, or raises InputError
 with every problem.
 
-What simulates is imported only if a study simulates, since it starts slowly.
+`jaxmbs.simulate`, which is slow to import, is imported only by the checks that need it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from jaxmbs.model.joints import Coordinate, Joint
     from jaxmbs.study.problem.schema import InitialTable, SimulationTable
 
-_NAME = 200  # most characters in the name of an output or dispersion, which becomes the name of a folder
+_NAME = 200  # greatest length of the name of an output or dispersion, which becomes the name of a folder
 
 
 class Findings:
@@ -65,7 +65,7 @@ def method(simulation: SimulationTable | None, model: Model) -> None:
         except ModelError as error:
             raise InputError(Problem("simulation.max_events", str(error).removeprefix("simulate: "))) from None
     if simulation is None or (simulation.method, simulation.tolerance) == ("rk4", None):
-        return  # rk4 is suitable for every mechanism; not asking saves an import
+        return  # rk4 is suitable for every mechanism; returning here saves an import
     from jaxmbs.simulate.steppers import serving
 
     try:
@@ -75,7 +75,8 @@ def method(simulation: SimulationTable | None, model: Model) -> None:
 
 
 def short(file: Any) -> None:
-    """Raises InputError for names of outputs and dispersions that are too long for the folders of a store."""
+    """Raises InputError for names of outputs and dispersions that are too long to be names of folders, as they are in
+    the results of a run."""
     named = [(key, name) for key in ("outputs", "dispersions") for name in getattr(file, key) if len(name) > _NAME]
     said = f"the name is longer than {_NAME} characters; shorten it"
     if named:
@@ -120,7 +121,7 @@ def _layout(joint: Joint, components: tuple[Coordinate, ...]) -> str:
 
 
 def outputs_of(outputs: Mapping[str, Output], model: Model, joints: Mapping[str, Joint]) -> dict[str, Output]:
-    """Outputs whose bodies and joints exist, and whose reductions have all that they need."""
+    """The outputs, checked: their bodies and joints exist, they fit the model, and their reductions are complete."""
     problems, known = [], ("world", *model.body_names)
     for name, output in outputs.items():
         where = ("outputs", name)
@@ -146,8 +147,8 @@ def outputs_of(outputs: Mapping[str, Output], model: Model, joints: Mapping[str,
 def connected(
     outputs: Mapping[str, Output], model: Model, joints: Mapping[str, Joint], simulation: SimulationTable | None
 ) -> dict[str, Output]:
-    """Outputs with what they refer to filled in: the quantity that a `MinOver` combines, and the instants (`when`,
-    `from`, `until`), read from their text."""
+    """The outputs with what refers to other outputs filled in: the quantity of the outputs that a `MinOver` combines,
+    and the instants (`when`, `from`, `until`), parsed from their text."""
     found, problems = dict(outputs), []
     for name, output in outputs.items():
         if not isinstance(output, MinOver):
@@ -181,7 +182,7 @@ def connected(
 
 
 def criteria_of(given: Sequence[str | Criterion], quantities: Mapping[str, str]) -> tuple[Criterion, ...]:
-    """The criteria from their sentences; a `Criterion` stays as it is, if its sentence is valid."""
+    """The criteria parsed from their sentences; a `Criterion` is returned unchanged if its sentence is valid."""
     found, problems = [], []
     for i, said in enumerate(given):
         try:
@@ -197,7 +198,7 @@ def criteria_of(given: Sequence[str | Criterion], quantities: Mapping[str, str])
 def shown_in(
     outputs: Mapping[str, Output], quantities: Mapping[str, str], sentences: tuple[Criterion, ...]
 ) -> dict[str, units.Unit]:
-    """The unit in which reports give each output: its own, else that of its first criterion, else the SI unit."""
+    """The unit in which reports show each output: its own, else that of its first criterion, else the SI unit."""
     shown, problems = {}, []
     for name, output in outputs.items():
         spoken = next((c.unit for c in sentences if c.output == name), units.si(quantities[name]))

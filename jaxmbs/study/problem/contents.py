@@ -1,4 +1,4 @@
-"""The content of a study's file as plain data: everything in it, with numbers as the model has them."""
+"""The content of a study's file as plain data: everything in it, with the numbers of the model."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def _element(x: Any, number: _Numbers) -> dict[str, Any]:
 
 
 def _event(e: Event, number: _Numbers) -> dict[str, Any]:
-    """What an event waits for, what it does to which joint or element, and the event `after` which it is armed."""
+    """An event as plain data: its condition, its actions with their joints and elements, and what arms it."""
     when = {"type": type_name(type(e.when)), **dict(_fields(e.when, e.name, number))}
     then = [{"type": type_name(type(a)), **dict(_fields(a, e.prefix(a), number))} for a in e.then]
     armed = {"after": e.after} if e.after is not None else {}
@@ -125,7 +125,7 @@ def _fields(x: Any, prefix: str, number: _Numbers) -> Any:
 
 
 def pose_said(pose: Mapping[str, Any] | None) -> str:
-    """A frame in its body, as text: "at (1, 0, 0) m, turned 90 deg about (0, 0, 1)"; "" if it is the body's own."""
+    """A frame in its body, as text: "at (1, 0, 0) m, turned 90 deg about (0, 0, 1)"; "" for the body's own frame."""
     if pose is None:
         return ""
     w, *axis = pose["rotation"]

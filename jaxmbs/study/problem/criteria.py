@@ -30,11 +30,11 @@ FORMS = 'NAME < NUMBER UNIT, NUMBER UNIT < NAME < NUMBER UNIT or |NAME| < NUMBER
 
 @dataclass(frozen=True)
 class Criterion:
-    """Condition on an output: its value, or if `absolute` its size, must satisfy every (sign, bound) of `bounds`, in
-    SI.
+    """Condition on an output: its value, or its magnitude if `absolute`, must satisfy every (sign, bound) of `bounds`,
+    in SI.
 
-    text: the sentence in the file; unit: that in which it was written; share: the share of the samples that must meet
-    it.
+    text: the sentence in the file; unit: the unit used in the sentence; share: the share of the samples that must meet
+    the criterion.
     """
 
     text: str
@@ -46,17 +46,17 @@ class Criterion:
 
     @property
     def sign(self) -> str:
-        """The only sign, or the last one."""
+        """The sign of the last bound: of the upper one if there are two."""
         return self.bounds[-1][0]
 
     @property
     def bound(self) -> float:
-        """The only bound, or the last one."""
+        """The last bound [SI]: the upper one if there are two."""
         return self.bounds[-1][1]
 
     @property
     def marks(self) -> tuple[tuple[str, float], ...]:
-        """The (sign, bound) pairs for the value itself, also if the criterion is about its size."""
+        """The (sign, bound) pairs in terms of the value itself: "|x| < 3" gives ("<", 3) and (">", -3)."""
         if not self.absolute:
             return self.bounds
         return tuple((s, side * b) for sign, b in self.bounds for side, s in ((1, sign), (-1, _MIRROR[sign])))
@@ -66,14 +66,13 @@ class Criterion:
         return np.all([_COMPARE[sign](x, bound) for x, sign, bound in self._sides(values)], axis=0)
 
     def margin(self, values: np.ndarray) -> np.ndarray:
-        """(n,) distance of each value from missing the criterion [SI]: the smaller the worse, negative for values that
-        miss it."""
+        """(n,) margin of each value [SI]: its distance from missing the criterion, negative if it misses it."""
         far = [(bound - x) if sign[0] == "<" else (x - bound) for x, sign, bound in self._sides(values)]
         return np.min(far, axis=0)
 
     def margin_slopes(self, values: np.ndarray, slopes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(m,) margins of values (m,), and (m, d) their derivatives, from the derivatives `slopes` of the values; they
-        refer to the nearest bound."""
+        """(m,) margins of the values (m,), and (m, d) their derivatives, from the derivatives `slopes` (m, d) of the
+        values. For each value, both are those of the bound with the smaller margin."""
         sides = [-1.0 if sign[0] == "<" else 1.0 for sign, _ in self.bounds]
         far = [sign * (x - bound) for sign, (x, _, bound) in zip(sides, self._sides(values), strict=True)]
         sign = np.take(sides, np.argmin(far, axis=0)) * (np.sign(values) if self.absolute else 1.0)
@@ -85,7 +84,7 @@ class Criterion:
 
 
 def parse(text: str, quantities: Mapping[str, str]) -> Criterion:
-    """Criterion from a sentence. quantities: the quantity that each output measures ({"clearance": "length"}).
+    """The criterion that a sentence states. quantities: what each output measures ({"clearance": "length"}).
 
     Spaces and hyphens in the output's name count as underscores. Raises ValueError with the remedy.
     """

@@ -21,10 +21,11 @@ _LENGTH = re.compile(rf"(?P<number>{criteria.NUMBER})\s*(?P<unit>\S.*)?")
 
 
 def parse(said: float | str, quantities: Mapping[str, str], events: Sequence[str]) -> Criterion | AtEvent:
-    """The instant that is written in a file: when an event happens, or when a sentence about an output first holds; a
-    number is a time.
+    """The instant that `said` states: that of an event, or the one at which a condition on an output, or on the time
+    "t", first holds. A number is a time [s], and gives the condition t >= number.
 
-    quantities: what each output measures, and "t"; events: their names. Raises ValueError with the remedy.
+    quantities: the quantity that each output, and "t", measures; events: names of the events. Raises ValueError with
+    the remedy.
     """
     if isinstance(said, (int, float)):
         said = f"{said!r} s"
@@ -42,7 +43,7 @@ def parse(said: float | str, quantities: Mapping[str, str], events: Sequence[str
 
 
 def empty(output: Output, simulation: SimulationTable | None) -> Iterator[tuple[str, str]]:
-    """(key, remedy) if nothing lies between `from` and `until` in any motion."""
+    """(key, remedy) if the window from `from` until `until` is empty, whatever the motion is."""
     begin, end = output.from_, output.until
     if begin is not None and begin == end:
         yield "until", "is the instant of from, and nothing lies between them; name a later one"
@@ -56,7 +57,7 @@ def empty(output: Output, simulation: SimulationTable | None) -> Iterator[tuple[
 
 
 def _time(at: Criterion | AtEvent | None) -> float | None:
-    """Time at which a sentence about time alone becomes true; None for any other sentence."""
+    """Time [s] of an instant that is a lower bound on the time, such as "t > 0.5 s"; None for any other instant."""
     if isinstance(at, Criterion) and at.output == TIME and [sign[0] for sign, _ in at.bounds] == [">"]:
         return at.bound
     return None

@@ -1,6 +1,6 @@
-"""What the compiled programs of a study depend on, by content, or why that is not known.
+"""The content on which the compiled programs of a study depend, or the reason why it is not known.
 
-What is rarely needed is imported where it is: most studies have no functions of their own.
+Modules that are rarely needed are imported in functions, because most studies define no functions of their own.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def content(study: Study) -> tuple[list[str] | None, str]:
-    """(everything that the compiled programs of the study depend on, as texts; ""), or (None, why it is not known)."""
+    """(everything on which the compiled programs of the study depend, as texts; ""), or (None, why it is not known)."""
     if study.file.fault:
         return None, study.file.fault
     if study.path is not None and is_robot(study.path):
@@ -38,12 +38,12 @@ def content(study: Study) -> tuple[list[str] | None, str]:
 
 
 def _of_others(study: Study, words: set[str]) -> dict[str, Any]:
-    """Functions and classes, by name, that are not the library's and whose names are among the `words` of the file;
-    also the integration method, unless it is rk4."""
+    """Code, by name, on which the programs depend: the functions and classes that do not belong to the library and
+    whose names are among `words`, the texts in the file; and the integration method, unless it is rk4."""
     classes = (c for c in study.catalogue.classes if not c.__module__.startswith("jaxmbs."))
     named = [(f"class {type_name(c)}", c) for c in classes if type_name(c) in words]
     found: dict[str, Any] = {name: f for name, f in study.catalogue.functions.items() if name in words}
-    if study.simulation.method != "rk4":  # rk4 is the library's own; not looking it up saves an import
+    if study.simulation.method != "rk4":  # rk4 belongs to the library; leaving it out saves an import
         from jaxmbs.simulate.steppers import stepper
 
         found["simulation.method"] = stepper(study.simulation.method)
@@ -52,8 +52,8 @@ def _of_others(study: Study, words: set[str]) -> dict[str, Any]:
 
 
 def _written(c: type) -> Any:
-    """What to compare of a class: an element's class as a whole; of a distribution only the functions and properties
-    that it defines, since pydantic makes the rest of the class."""
+    """The part of a class on which programs depend. Of an element it is the whole class; of a distribution it is only
+    the functions and properties that its author wrote, since pydantic generates the rest."""
     if issubclass(c, Element):
         return c
     own = [vars(b) for b in c.__mro__ if not b.__module__.startswith(("jaxmbs.", "pydantic", "builtins"))]

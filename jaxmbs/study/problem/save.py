@@ -13,12 +13,12 @@ from jaxmbs.study.problem.study import Study, read
 
 
 def save(model: Study | Model, path: str | Path, **parts: Any) -> Study:
-    """Write a study as a TOML file at `path`, read the file, and return the study read, which equals the given one.
+    """Write a study to a TOML file at `path`, read it back, and return that study, which equals the given one.
 
-    A study that was read from a TOML file keeps that file's bytes, comments included. The modules and CSV files that it
-    names are written next to it. If `model` is a model, `parts` are the other keywords of `mbs.study.Study`, and q0
-    (nq,) and v0 (nv,), the state at t = 0. Raises ModelError if no file can hold the study, and InputError, with the
-    paths of the keys, for mistakes; nothing is written in either case.
+    If the study was read from a TOML file, that file's bytes are written, comments included. The modules and CSV files
+    that it names are written next to it. If `model` is a model, `parts` are the other keywords of `mbs.study.Study`,
+    and q0 (nq,) and v0 (nv,), the state at t = 0. Raises ModelError if no file can hold the study, and InputError, with
+    the paths of the keys, for mistakes; nothing is written in either case.
 
     >>> study = mbs.study.save(
     ...     mbs.library.double_pendulum().build(),

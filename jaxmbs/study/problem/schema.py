@@ -68,7 +68,8 @@ class StudyTable(Table):
 
 
 class _StudyFile(Table):
-    """A study file. The mechanism is always needed; the simulation to simulate it, outputs and dispersions for a study."""
+    """A study file. The mechanism is always required; a simulation requires the table [simulation], and a study also
+    requires outputs and dispersions."""
 
     criteria: list[str] = stated(
         "list of sentences",
@@ -93,7 +94,8 @@ class _StudyFile(Table):
 
 @functools.cache
 def study_file(known: Classes, mechanism: bool = True) -> Any:
-    """Table class of a study file that may contain the known classes; mechanism = False: without the mechanism."""
+    """Table class of a study file that may name the `known` classes. mechanism: whether it has the table [mechanism],
+    which the arguments of `Study` do not have."""
     outputs = dict[OutputName, any_of(Output, known)]
     dispersions = dict[DispersionName, any_distribution(known)]
     first: dict[str, Any] = (

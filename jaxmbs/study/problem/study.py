@@ -1,4 +1,4 @@
-"""A study: everything that a run, a repetition or a report needs, made in Python or read from a file."""
+"""A study: everything that a run, a repetition or a report needs, created in Python or read from a file."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ A_SECOND = SimulationTable(t_end=1.0)  # the simulation of a study that does not
 
 @dataclass(frozen=True)
 class File:
-    """A study as a file. content: its bytes; path: where they were read, None for a study made in Python; catalogue:
-    the classes and functions that they may name; data: content of the CSV files that they name, by name; parts: those
-    of the study that the file describes; fault: why no file can hold these parts, "" if this one does."""
+    """A study as a file. content: its bytes; path: where they were read, None for a study created in Python; catalogue:
+    the classes and functions that the file may name; data: content of the CSV files that it names, by name; parts: the
+    parts of the study that it describes; fault: why no file can hold these parts, "" if this one does."""
 
     content: bytes
     path: Path | None
@@ -56,38 +56,39 @@ class File:
     fault: str = ""
 
     def of(self, parts: tuple[Any, ...]) -> bool:
-        """Whether it is the file of a study with these parts."""
+        """Whether this file describes these very parts: the same objects, not only equal ones."""
         return len(self.parts) == len(parts) and all(a is b for a, b in zip(self.parts, parts, strict=True))
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class Study:
-    """A checked study: a mechanism at its nominal values, how it varies, and what is kept and required of its motions.
+    """A checked study: a mechanism at its nominal values, its dispersions, outputs of its motions and criteria on them.
 
     The keywords are the tables of a study's file (`jaxmbs keys`); each value is a mapping as in a file, or an object.
     Numbers are in SI units unless a `unit` is given with them.
 
-    model: of one instance, from `Mechanism.build`, `mbs.load` or `mbs.set`.
+    model: the model of one instance, from `Mechanism.build`, `mbs.load` or `mbs.set`.
     initial: state at t = 0, neutral and at rest by default: {joint: {"q": ..., "v": ...}}, or (q0, v0) with q0 (nq,) and
     v0 (nv,), each None for the default.
     simulation: `t_end` and `dt` [s], `method`, `tolerance` ...; by default one second in steps of 1 ms.
-    dispersions: {target: distribution}, a parameter ("link.mass") or an initial value ("initial.hinge.q"), and `Normal`,
-    `TruncatedNormal`, `Uniform`, `Lognormal`, `Discrete`, `Empirical` or `Mixture`; CSV files are named by their paths.
+    dispersions: {target: distribution}; a target is a parameter ("link.mass") or an initial value ("initial.hinge.q"),
+    a distribution is a `Normal`, `TruncatedNormal`, `Uniform`, `Lognormal`, `Discrete`, `Empirical` or `Mixture`. CSV
+    files are named by their paths.
     correlations: between draws, each {"draws": names, "matrix": rows}.
     outputs: {name: output}, with the classes of `mbs.study.outputs`.
     criteria: sentences about outputs, "speed < 3 rad/s in 99 %".
     study: settings of all samples: `seed`, `design`, `levels`, `per_day`.
     modules: Python files, or modules, with your own functions and classes that the study uses, as for `mbs.save`.
-    n: number of samples, needed only for a design; `of_size` sets it. file: the file that holds the study; it is made
-    automatically.
+    n: number of samples, needed only for a sampling plan; `of_size` sets it. file: the file that holds the study,
+    created automatically.
 
-    The study is kept as a file would hold it: components that `mbs.free` turned into numbers are pinned again where they
-    are 0 or +-1, so that samples have the same bits before and after `mbs.study.save`. Functions that no file can name
-    may be used in a synthesis and in `rare`; only a run refuses them, because its folder must hold the study as a file.
-    `dataclasses.replace` makes and checks a study with other parts; studies are equal if their parts are equal.
+    The study is stored as a file would hold it: components that `mbs.free` unpinned are pinned again where they are 0
+    or +-1, so that samples have the same bits before and after `mbs.study.save`. A study with functions that no file
+    can name can be used in a synthesis and in `rare`, but not in a run, whose folder must hold the study as a file.
+    `dataclasses.replace` creates and checks a study with other parts; studies are equal if their parts are equal.
 
     Raises InputError, before anything is computed: one line for each mistake, with the path of its key. Warns
-    (ModelWarning) of what is probably not intended.
+    (ModelWarning) about what is probably not intended.
 
     >>> study = mbs.study.Study(
     ...     model=mbs.library.double_pendulum().build(),
@@ -146,7 +147,7 @@ class Study:
         return f"<Study of {self.model.name!r}: {said}>"
 
     def _said(self) -> list[Any]:
-        """Everything that determines the samples; studies are equal if these values are."""
+        """The parts of the study in a form that can be compared; two studies are equal if these lists are."""
         drawn = {d.name: {**d.table.model_dump(), "file": None} for d in self.dispersions.items}
         state = [x.tolist() for x in self.initial]
         rest = (self.simulation, self.correlations, self.outputs, self.criteria, self.study, self.hashes, self.n)
@@ -168,13 +169,13 @@ class Study:
 
     @cached_property
     def quantities(self) -> dict[str, str]:
-        """What each output measures."""
+        """The quantity that each output measures."""
         joints = self.joints
         return {name: output.measures(joints) for name, output in self.outputs.items()}
 
     @cached_property
     def shown(self) -> dict[str, units.Unit]:
-        """The unit in which reports give each output."""
+        """The unit in which reports show each output."""
         return checks.shown_in(self.outputs, self.quantities, self.criteria)
 
     @property
@@ -187,7 +188,7 @@ class Study:
 
     @property
     def path(self) -> Path | None:
-        """The file from which the study was read; None if it was made in Python."""
+        """The file from which the study was read; None if it was created in Python."""
         return self.file.path
 
     @property
@@ -205,14 +206,15 @@ class Study:
         return self.study.seed
 
     def of_size(self, n: int | None) -> Study:
-        """The study with n samples; None: the number that its design fixes. Raises InputError if the design cannot have
-        that many or does not fix the number, and if the study has no dispersions or no outputs."""
+        """The study with n samples, or if n is None with the number that its sampling plan fixes. Raises InputError if
+        the plan does not allow n or fixes no number, and if the study has no dispersions or no outputs."""
         _require("study", self.simulation, self.outputs, self.dispersions.items)
         return replace(self, n=check_size(self.plan.design, len(self.dispersions.inputs), self.plan.levels, n))
 
     @property
     def design(self) -> Design | None:
-        """The design that places the samples; None if each is drawn by itself. Raises InputError if n is not known."""
+        """The sampling plan; None if each sample is drawn independently. Raises InputError if the plan needs n and n is
+        not known."""
         if self.plan.design == RANDOM:
             return None
         if self.n is None:
@@ -232,12 +234,12 @@ class Study:
 
     @property
     def hashes(self) -> dict[str, str]:
-        """SHA-256 of these files by name."""
+        """SHA-256 of the `files`, by name."""
         return {name: hashlib.sha256(content).hexdigest() for name, content in self.files.items()}
 
     @property
     def dependence(self) -> str:
-        """Why samples are not independent; "" if they are."""
+        """Why samples are not independent; "" if they are independent."""
         if self.dispersions.per_day > 1 and self.dispersions.known.any():
             return "samples of one day share draws: no interval is known for the share of all samples"
         return dependence(self.plan.design)
@@ -261,12 +263,12 @@ class Study:
 
 
 def read(path: str | Path, need: str = "study", trust: bool = False, files: Path | None = None) -> Study:
-    """Study of a TOML file, checked completely; a URDF or MJCF file is a mechanism at rest, simulated for a second.
+    """Read and check the study of a TOML file; a URDF or MJCF file gives a mechanism at rest, simulated for a second.
 
-    need: what must be in the file: "mechanism" only that, "simulation" also the table [simulation], "study" also
-    outputs and dispersions; trust: run the Python `modules` that the file names, and read meshes in other folders;
-    files: the folder of modules and data, by default that of the file or, for the file of a run, where the run keeps
-    them. Raises InputError: one line for each mistake, with the path of its key. Warns (ModelWarning) of what is
+    need: what the file must contain: "mechanism" only the mechanism, "simulation" also the table [simulation], "study"
+    also outputs and dispersions; trust: run the Python `modules` that the file names, and read meshes in other folders;
+    files: the folder of modules and data, by default that of the file or, for the file of a run, where the run stores
+    them. Raises InputError: one line for each mistake, with the path of its key. Warns (ModelWarning) about what is
     probably not intended.
     """
     content = read_bytes(path)
@@ -309,7 +311,7 @@ def _study(path: Path, content: bytes, need: str, trust: bool, files: Path | Non
 
 
 def _checked(given: Mapping[str, Any], modules: Any, file: File | None) -> tuple[dict[str, Any], File]:
-    """The checked parts of a study, and its file: the one from which they were read, or else one made from them."""
+    """The checked parts of a study, and its file: the one from which they were read, or one generated from them."""
     model = given["model"]
     if not isinstance(model, Model):
         raise InputError(
@@ -358,7 +360,7 @@ def _checked(given: Mapping[str, Any], modules: Any, file: File | None) -> tuple
 
 
 def _require(need: str, simulation: Any, outputs: Any, dispersions: Any) -> None:
-    """Raises InputError if a part is missing that is needed."""
+    """Raises InputError if a required part is missing."""
     problems = []
     if need != "mechanism" and simulation is None:
         problems.append(Problem("simulation", "this table is missing; write [simulation] with t_end and dt [s]"))

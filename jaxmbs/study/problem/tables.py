@@ -1,4 +1,4 @@
-"""The parts of a study as the tables of a file: made from what Python passes, and written to a file with the model."""
+"""The parts of a study as the tables of a file: built from the arguments of `Study`, and written with the model."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ from jaxmbs.study.sampling.dispersions import Dispersions
 if TYPE_CHECKING:
     from jaxmbs.model import Model
 
-# what a study file may name besides the elements of a mechanism: outputs, their shapes, and distributions
+# classes that a study file may name besides the elements of a mechanism: outputs, their shapes, and distributions
 OWN: Classes = (*elements_in(outputs_package), *elements_in(distributions))
 
 
 def checked(
     given: Mapping[str, Any], model: Model, modules: Iterable[str | Path | ModuleType], known: Catalogue | None
 ) -> tuple[Any, Catalogue]:
-    """The checked tables of what `Study` was given, and the catalogue of the classes and functions that they may name:
-    `known`, that of a file, or else one made from `modules` and from what was given.
+    """The arguments `given` to `Study` as checked tables, and the catalogue of the classes and functions that they may
+    name: `known`, the catalogue of a file, or else one built from `modules` and `given`.
 
     Raises InputError, with the path of each key as in a file.
     """
@@ -59,7 +59,7 @@ def checked(
     data = _plain({**given, "initial": initial, "outputs": outputs, "dispersions": drawn})
     for table in data["dispersions"].values() if isinstance(data["dispersions"], dict) else ():
         if isinstance(table, dict) and isinstance(table.get("file"), str):
-            table["file"] = str(Path(table["file"]).absolute())  # valid even if this process changes its folder
+            table["file"] = str(Path(table["file"]).absolute())  # valid even if this process changes its working folder
     try:
         return study_file(known.classes, False).model_validate(data, context=known.functions), known
     except ValidationError as error:
@@ -67,8 +67,8 @@ def checked(
 
 
 def _joined(known: Classes, made: Iterable[Any], where: str) -> Classes:
-    """Known classes and those of the objects `made` in Python, except those with the name of a class that the modules,
-    which are run again here, define: this class takes their place."""
+    """The known classes and the classes of the objects `made` in Python. The modules have been run again, which created
+    their classes anew; such a class replaces an object's class of the same name."""
     family = Output if where == "outputs" else Distribution
     theirs = {type_name(c) for c in known if c.__module__.startswith(RUN) and issubclass(c, family)}
     return joined(known, {type(x): None for x in made if type_name(type(x)) not in theirs}, where)
@@ -77,9 +77,9 @@ def _joined(known: Classes, made: Iterable[Any], where: str) -> Classes:
 def written(
     model: Model, tables: Any, modules: Iterable[str | Path | ModuleType]
 ) -> tuple[bytes, Catalogue, Model, Any]:
-    """A study's file: its content, what it may name, and the model and the tables that are read from it.
+    """The file of a study: its content, its catalogue, and the model and the tables that are read back from it.
 
-    Raises ModelError for what no file can hold.
+    Raises ModelError if no file can hold the study.
     """
     writer = Writer(model, modules, OWN)
     mechanism = writer.mechanism()

@@ -9,7 +9,7 @@ from jaxmbs.io.errors import InputError, Problem, choices
 
 
 def about() -> dict[str, str]:
-    """Every template with its first line."""
+    """The first line of every template, by name."""
     found = sorted(p.name.removesuffix(".toml") for p in _folder().iterdir() if p.name.endswith(".toml"))
     return {name: _text(name).splitlines()[0].lstrip("# ") for name in found}
 

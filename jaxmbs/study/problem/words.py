@@ -1,4 +1,4 @@
-"""Dispersions in words: described by the library, and by the comments in the study file."""
+"""Dispersions in words: descriptions by the library, and the comments in the study file."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ def described(d: Dispersion) -> str:
 
 
 def _plain(t: Distribution, unit: str = "") -> str:
-    """Describes a distribution that has a formula."""
+    """Describes a distribution with a formula, or one of a user's class."""
     if isinstance(t, Uniform):
         text = f"uniform, {said(t.low)} to {said(t.high)}{unit}"
     elif isinstance(t, Lognormal):
         median = f", median {said(t.median)}{unit}" if t.median is not None else ""
         text = f"lognormal, sigma {said(t.sigma)}{median}"
-    elif not isinstance(t, (Normal, TruncatedNormal)):  # one of the user's
+    elif not isinstance(t, (Normal, TruncatedNormal)):  # a user's distribution
         own = {k: getattr(t, k) for k in type(t).model_fields if k not in (*Distribution.model_fields, "distribution")}
         values = (f"{k} {said(x) if isinstance(x, float) else x}" for k, x in own.items())
         text = ", ".join([type_name(type(t)), *values]) + unit
@@ -62,7 +62,7 @@ _HEADER = re.compile(r"""^\s*\[dispersions\.(?:"([^"]+)"|'([^']+)'|([\w\-]+))\]\
 
 
 def said_in_the_file(content: bytes) -> dict[str, str]:
-    """Comments at the ends of the lines in the table of each dispersion: where its numbers come from."""
+    """The comments at the ends of the lines in each dispersion's table, which may state where its numbers come from."""
     found: dict[str, list[str]] = {}
     name = None
     for line in content.decode(errors="replace").splitlines():

@@ -11,16 +11,17 @@ from jaxmbs.study.reliability.limit_state import Estimate, LimitState
 
 _ROUNDS = 60
 _STEPS = 0.5 ** np.arange(6)  # step lengths that are tried in a round, all in one batch
-_TOLERANCE = 1e-5  # of g on the boundary; ten times as much for the position across the gradient
+_TOLERANCE = 1e-5  # of g, relative to its value at the origin; ten times as much for u perpendicular to the gradient
 _APART = 0.3  # [rad] least angle between two points that count as different
 _FARTHER = 1.5  # points farther out than the nearest by more than this are dropped: they add little
 
 
 @dataclass(frozen=True)
 class DesignPoint:
-    """A point u (d,) of the boundary g = 0 that is nearest to the origin, at the distance |beta| (beta is negative if
-    the origin itself fails). slope: length of g's gradient there; converged: whether the search met its tolerances,
-    1e-5 of the value at the origin for g, 1e-4 for the position across the gradient."""
+    """The point u (d,) of the boundary g = 0 that is nearest to the origin among its neighbours, at the distance |beta|
+    (beta is negative if the origin itself fails). slope: length of g's gradient there; converged: whether |g| is less
+    than 1e-5 of its value at the origin, and the part of u that is perpendicular to the gradient shorter than
+    1e-4 (1 + the largest |component| of u)."""
 
     u: np.ndarray
     beta: float
@@ -63,7 +64,7 @@ def design_points(
 
 
 def _stepped(g: LimitState, u: np.ndarray, value: np.ndarray, slope: np.ndarray, size: float) -> np.ndarray:
-    """Points (m, d) after one step, of the length that is best by a merit function, which is least at a design point."""
+    """Points (m, d) after one step, whose length minimises a merit function that is least at a design point."""
     square = np.maximum((slope**2).sum(1), 1e-300)
     aim = (((slope * u).sum(1) - value) / square)[:, None] * slope
     reach = np.linalg.norm(aim - u, axis=1)
@@ -75,7 +76,8 @@ def _stepped(g: LimitState, u: np.ndarray, value: np.ndarray, slope: np.ndarray,
 
 
 def _converged(u: np.ndarray, value: np.ndarray, slope: np.ndarray, size: float) -> np.ndarray:
-    """Whether each point lies on the boundary and is nearest to the origin there."""
+    """(m,) bool: whether each point is a design point, within the tolerances that `DesignPoint` states. size: |g| at
+    the origin."""
     length = np.maximum(np.linalg.norm(slope, axis=1), 1e-300)
     normal = slope / length[:, None]
     across = u - (u * normal).sum(1)[:, None] * normal
@@ -102,7 +104,7 @@ def _distinct(u: np.ndarray, value: np.ndarray, slope: np.ndarray, size: float, 
 
 def first_order(g: LimitState, points: list[DesignPoint]) -> Estimate:
     """Probability of failure if each boundary is taken as flat (FORM); the probabilities of several points are added.
-    There is no interval: only samples can tell how far it is from the truth."""
+    There is no interval: only samples can show how large the error is."""
     from scipy.stats import norm
 
     return _estimate("first order", g, points, [float(norm.sf(p.beta)) for p in points])
@@ -110,7 +112,7 @@ def first_order(g: LimitState, points: list[DesignPoint]) -> Estimate:
 
 def second_order(g: LimitState, points: list[DesignPoint], step: float = 1e-3) -> Estimate:
     """Probability of failure with the curvatures of the boundary at the points (SORM; Breitung 1984, Hohenbichler and
-    Rackwitz 1988). The curvatures are differences of gradients over `step`: 2 d gradients for each point."""
+    Rackwitz 1988). The curvatures are central differences of gradients, which need 2 d gradients for each point."""
     from scipy.stats import norm
 
     found = []

@@ -15,20 +15,21 @@ from jaxmbs.study.reliability.plain import plain_sampling, without_failures
 from jaxmbs.study.reliability.search import Search, searches
 from jaxmbs.study.reliability.subset import subset_simulation
 
-_FEWEST = 25.0  # effective number of samples, by their weights, that a probability must rest on
-_EVERYWHERE = 0.1  # share of standard normal samples, and share of samples spread as wide as failures are far
-_FREQUENT = 0.05  # probability above which plain samples serve as well
+_FEWEST = 25.0  # least effective number of samples (by their weights) on which a probability may rest
+_EVERYWHERE = 0.1  # share of the standard normal samples, and of those spread as widely as the failures are far away
+_FREQUENT = 0.05  # probability above which plain samples are as good
 _BEYOND = 1e-4  # share of the samples about a centre that lie outside the radius that counts as covered
-_MOST_UNSEEN = 0.9  # largest share that counts as unseen, or as too thin: each of them raises an end tenfold at most
-_HEAVY = 0.05  # samples are too thin where one would carry more than this share of the probability
-_PLACINGS, _PLACED = 3, 8  # most rounds in which one part in so many of the samples places the others
-_PICKED = 300  # most failures that are drawn by their weights in a round, to place other samples
+_MOST_UNSEEN = 0.9  # largest share to count as unseen or sparsely sampled: each raises the upper end tenfold at most
+_HEAVY = 0.05  # samples are too sparse where one would carry more than this share of the probability
+_PLACINGS, _PLACED = 3, 8  # most rounds that only place other samples; each uses n / _PLACED of them
+_PICKED = 300  # most failures that are drawn by their weights in such a round
 _APART = 0.8  # directions differ if the cosine of the angle between them is less
 
 
 @dataclass(frozen=True)
 class Failures:
-    """Results of two independent searches for failures. What only one of them found indicates how much neither found."""
+    """Results of two independent searches for failures. The failures that only one found indicate how many neither
+    found."""
 
     searches: tuple[Search, Search]
 
@@ -59,8 +60,9 @@ class Failures:
         return u[found]
 
     def unseen(self, rng: np.random.Generator) -> float:
-        """Estimated share of the failures that neither search saw, as in capture and recapture: the share of one
-        search's points that are far from the centres of the other's, times the same share the other way round."""
+        """Estimated share of the failures that neither search saw, as in capture and recapture: the share of the first
+        search's points that are far from all centres of the second's, times the share of the second's points that are
+        far from all centres of the first's; 0.5 if only one search found any."""
         from scipy.stats import chi2
 
         if not all(s.reached for s in self.searches):
@@ -73,7 +75,7 @@ class Failures:
 
 
 def failures(g: LimitState, n: int = 300, seed: int = 0) -> Failures:
-    """Two independent searches for failures, with n samples in each of their levels."""
+    """Two independent searches for failures, which descend through levels of g with n samples in each (`searches`)."""
     g.at("search for failures")
     one, other = searches(g, np.random.default_rng(seed), n, 2)
     return Failures((one, other))
@@ -83,18 +85,20 @@ def importance_sampling(
     g: LimitState, points: Sequence[DesignPoint] = (), n: int = 4000, confidence: float = 0.95, seed: int = 0,
     found: Failures | None = None,
 ) -> Estimate:  # fmt: skip
-    """Probability of failure from n samples around failures, with its interval.
+    """Probability of failure (g <= 0) from n samples around failures, with its interval.
 
-    The failures are those of two independent searches without gradients (`found`, or made here), and the design
-    `points`, if there are any. One to three eighths of the samples only place the others. A fifth of all samples comes
-    from the whole space: half of these are standard normal, half from a normal distribution as wide as failures are
-    far. Therefore no weight exceeds ten, and the mean is unbiased wherever the failures lie. The interval is that of a
-    mean of weights. Its variance is the larger of two: that of the samples, and that which the failures found by the
-    searches would give. Its upper end is raised by the share of failures that both searches are expected to have
-    missed.
+    The failures are those of two independent searches without gradients (`found`, or run here), and the design
+    `points`, if there are any. One to three eighths of the samples serve only to place the others. A fifth of all
+    samples comes from the whole space: half of these are standard normal, and half come from a normal distribution that
+    is as wide as the failures are far from the origin. Therefore no weight exceeds ten, and the mean is unbiased
+    wherever the failures lie. The interval is that of a mean of weights. Their variance is estimated twice, from
+    the samples and from the weights that the failures found by the searches would have, and the larger estimate counts.
+    The upper end also allows for failures that both searches are expected to have missed, and for found failures around
+    which the samples are too sparse.
 
-    If failures are frequent, or if g is the same almost everywhere, as for a flag, plain samples are used instead; if
-    few samples carry the weight, as in a hundred dimensions, subset simulation is used. The estimate names the method.
+    If the searches reach no failure, the result is that of `without_failures`; if failures are frequent, that of plain
+    samples; if few samples carry the weight, as in a hundred dimensions, that of subset simulation. The estimate names
+    the method.
 
     >>> from jaxmbs.study.reliability import limit_state
     >>> found = importance_sampling(limit_state(lambda u: 4.0 - u[0], 2), n=2000)
@@ -136,15 +140,16 @@ def _estimate(
     n, mean = len(weights), float(weights.mean())
     if mean == 0:
         return Estimate("importance sampling", 0.0, 0.0, np.nan, simulations), 0.0
-    # weights of the failures that were found without these samples. Where one sample would carry more than a twentieth of
-    # the probability, samples are too thin to rely on: the share of the failures that lie there counts as not seen
+    # weights of the failures that were found without these samples. Where one sample would carry more than a twentieth
+    # of the probability, the samples are too sparse to rely on, so the share of the failures that lie there counts as
+    # unseen
     others = law.weights(np.concatenate(found.halves))
     thin = others > _HEAVY * n * mean
     square = max(float((weights**2).mean()), mean * float((others * ~thin).mean()))
     spread = np.sqrt(max(square - mean**2, 0.0) / n) / mean
     reach = float(norm.isf((1 - confidence) / 2)) * spread
     seen = (1 - found.unseen(rng)) * max(1 - float(thin.mean()), 1 - _MOST_UNSEEN)
-    # weights are skewed towards high values, which may be missed: the upper end is that of the logarithm
+    # the weights are skewed towards rare high values, which may be missed: the upper end is that of the logarithm
     low, high = mean * max(0.0, 1 - reach), mean * np.exp(reach) / seen
     return Estimate("importance sampling", mean, float(low), min(1.0, float(high)), simulations), n * mean**2 / square
 
@@ -175,7 +180,7 @@ class _Law:
 
 
 def _law(halves: Sequence[np.ndarray], near: list[np.ndarray], rng: np.random.Generator) -> _Law:
-    """Distribution of the samples for failures found by two searches, and for points `near` that are known to matter."""
+    """Distribution of the samples, from the failures that two searches found, and from the design points `near`."""
     one, other = halves
     u = np.concatenate([one, other])
     centres = np.concatenate([fitted(one, other, rng), fitted(other, one, rng), *near])
@@ -184,7 +189,8 @@ def _law(halves: Sequence[np.ndarray], near: list[np.ndarray], rng: np.random.Ge
 
 
 def _picked(u: np.ndarray, weights: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Failures drawn by their weights, and so distributed as under the standard normal distribution."""
+    """Failures among the samples u, drawn in proportion to their weights: so they are distributed like the failures
+    among standard normal samples."""
     return u[rng.choice(len(u), size=min(_PICKED, 2 * round(_effective(weights))), p=weights / weights.sum())]
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from jaxmbs.study.samples.blocks import BLOCK, in_blocks
 
 Array = Any
-FEW = 16  # block for so few points: a second program costs less than computing many unneeded points
+FEW = 16  # block for at most this many points: a second program costs less than many unneeded points
 _STEP = 1e-3  # of finite differences, in standard deviations; errors are about 1e-7
 
 
@@ -22,7 +22,7 @@ class LimitState:
     from `gradients` counts as one. A NaN counts as a failure.
 
     progress: called with (stage, simulations, level) at every stage and after every block of points; level: the level
-    that the values have reached, NaN before that.
+    of g that a descending search or simulation has reached, NaN in stages without levels and before the first one.
     """
 
     values: Callable[[np.ndarray], np.ndarray]
@@ -58,7 +58,7 @@ class LimitState:
         return np.where(np.isnan(g), -np.inf, g), slope
 
     def at(self, stage: str, level: float = np.nan) -> None:
-        """Begin another stage."""
+        """Begin another stage, and report it to `progress`."""
         self.stage, self.level = stage, level
         self._tell()
 
@@ -70,7 +70,7 @@ class LimitState:
 @dataclass(frozen=True)
 class Estimate:
     """A probability of failure with its interval (low, high); method and number of simulations by which it was found;
-    remark: what speaks against it."""
+    remark: why it may be wrong, "" if nothing is known against it."""
 
     method: str
     probability: float
@@ -81,7 +81,7 @@ class Estimate:
 
 
 def limit_state(fn: Callable[[Array], Array], inputs: int) -> LimitState:
-    """The limit state of a JAX function of one point u (inputs,), which returns a number: zero or less if it fails.
+    """The limit state of a JAX function of one point u (inputs,), which returns a number, zero or less for a failure.
 
     >>> g = limit_state(lambda u: 3.0 - u[0], 2)
     >>> float(g(np.zeros((1, 2)))[0])

@@ -6,13 +6,13 @@ import numpy as np
 
 _SIZES = (1, 2, 4, 8, 16)  # numbers of centres that are tried
 _ROUNDS = 15
-_BETTER = 0.02  # what more centres must gain in the mean logarithm of the density
+_BETTER = 0.02  # least gain in the mean logarithm of the density for which more centres are used
 _LEAST = 0.1  # share that is divided evenly among the centres, however few points are near them
 
 
 def fitted(u: np.ndarray, test: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Centres (K, d) of points u (m, d). K is the number for which points `test` (m, d), to which the centres were not
-    fitted, are most likely."""
+    """Centres (K, d) that are fitted to points u (m, d). K, the number of centres, is the one that makes other points,
+    `test` (m, d), most likely."""
     best, found = -np.inf, u.mean(axis=0, keepdims=True)
     for K in _SIZES:
         if len(u) < 4 * K:
@@ -48,7 +48,7 @@ def shares_of(u: np.ndarray, centres: np.ndarray) -> np.ndarray:
 
 
 def density_ratio(u: np.ndarray, centres: np.ndarray, shares: np.ndarray) -> np.ndarray:
-    """(m,) logarithm of the mixture's density at points u (m, d) divided by the standard normal density."""
+    """(m,) logarithm of the ratio of the mixture's density to the standard normal density, at points u (m, d)."""
     from scipy.special import logsumexp
 
     return np.asarray(logsumexp(u @ centres.T - 0.5 * (centres**2).sum(1), axis=1, b=shares))

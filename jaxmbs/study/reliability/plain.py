@@ -1,4 +1,4 @@
-"""Plain sampling: the method that is left if nothing is known of a failure except whether it happened."""
+"""Plain sampling: the only method that is left if a sample shows nothing but whether it failed."""
 
 from __future__ import annotations
 
@@ -29,8 +29,9 @@ def plain_sampling(g: LimitState, n: int = 4000, confidence: float = 0.95, seed:
 
 
 def without_failures(g: LimitState, found: Search, n: int, confidence: float = 0.95, seed: int = 0) -> Estimate:
-    """Estimate after a search that reached no failure. If the search ended at values that are all the same, plain
-    samples are used, unless they would tell less than the search does."""
+    """Estimate after a search that reached no failure. If it ended because almost all values were the same, as for a
+    flag, at a probability of more than 1 / n, the estimate comes from n plain samples. Otherwise it is zero, without an
+    upper end (NaN), and the remark states down to which probability the search found no failure."""
     if found.flat and found.probability * n > 1:
         return plain_sampling(g, n, confidence, seed, _FLAT if found.levels else _FLAG)
     remark = f"no failure was found down to a probability of {found.probability:.0e}: it is rarer, or cannot happen"

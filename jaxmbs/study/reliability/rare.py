@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 _ROWS = 16  # samples that a core computes at once: a search asks for few at a time
 _STARTS = 3  # starting points of a search by gradient
-_TOLD = 6  # inputs of a point that are reported, the largest
+_TOLD = 6  # number of inputs of a point that are reported, the largest
 
 Progress = Callable[[str, int, float], None]
 
@@ -54,8 +54,8 @@ def limit_state_of(study: Study, criterion: Criterion) -> LimitState:
     the dispersions.
 
     Values come from the program of `run`; a sample that fails counts as a failure of the criterion, as in a report.
-    Gradients are finite differences of values: a search needs only some dozens of them, too few to compile a program in
-    reverse mode.
+    Gradients are finite differences of values: a search needs only some dozens of them, too few to be worth
+    compiling a program in reverse mode.
     """
     from scipy.special import ndtr
 
@@ -81,7 +81,7 @@ def limit_state_of(study: Study, criterion: Criterion) -> LimitState:
 
 
 def picked(study: Study, text: str | None) -> Criterion:
-    """The criterion that is meant: by its sentence, by its output's name, or the only one. Raises InputError."""
+    """The criterion whose sentence or output is `text`; None: the only one. Raises InputError unless one matches."""
     found = [c for c in study.criteria if text is None or text in (c.text, c.output)]
     if len(found) == 1:
         return found[0]
@@ -99,9 +99,9 @@ def rare(
     standard deviations, as plain data.
 
     method: "importance" (n samples around failures, which are searched for first) or "subset" (ten runs with n / 20
-    samples in each level, where each level is reached by a tenth of the samples of the previous one); of: a run of the
-    study, whose worst sample is reported together with the worst case; progress: called with (stage, simulations so
-    far, margin that was reached, in the unit that reports show).
+    samples, at least 100, in each level, where each level is reached by a tenth of the samples of the previous one;
+    without the most probable way and the worst case); of: a run of the study, whose worst sample is reported as well;
+    progress: called with (stage, simulations so far, margin that was reached, in the unit that reports show).
     """
     c = picked(study, criterion)
     if method not in ("importance", "subset"):
@@ -138,13 +138,13 @@ def rare(
 
 
 def _near(found: Failures) -> np.ndarray | None:
-    """Failures from which a search by gradient starts, if any were found."""
+    """Failures (k, d) from which a search by gradient starts; None if none was found."""
     return found.apart(_STARTS) if found.reached else None
 
 
 def _points(g: LimitState, found: Failures, n: int, seed: int) -> tuple[list[DesignPoint], list[Estimate]]:
-    """The most probable failures, and their estimates of the probability: to first order and, if the curvatures need no
-    more than n / 8 simulations, to second order."""
+    """The design points, and the estimates of the probability from them: to first order and, if the curvatures need at
+    most n / 8 simulations, to second order."""
     if not found.reached:
         return [], []
     g.at("most probable failure")
@@ -157,14 +157,15 @@ def _points(g: LimitState, found: Failures, n: int, seed: int) -> tuple[list[Des
 
 
 def _beside(e: Estimate, sampled: Estimate) -> Estimate:
-    """An estimate without an interval, with a remark if the samples contradict it."""
+    """The estimate e, which comes from design points, with a remark if it is outside the interval of `sampled`, the
+    estimate from samples."""
     if e.remark or not sampled.high > 0 or sampled.low <= e.probability <= sampled.high:
         return e
     return replace(e, remark="outside the interval of the samples: the boundary is not as it supposes")
 
 
 def told(study: Study, u: np.ndarray) -> dict[str, float]:
-    """The inputs of a point that are farthest out, in standard deviations."""
+    """The inputs that are farthest from their medians at a point u (d,), in standard deviations: name -> component."""
     names = study.dispersions.inputs
     return {names[k]: float(u[k]) for k in np.argsort(-np.abs(u))[:_TOLD]}
 

@@ -1,5 +1,5 @@
-"""Searches for failures without gradients: goes down through levels that it sets itself, to failing points from all
-over the space."""
+"""Searches for failures without gradients: descends from samples of the whole space, through levels of g that it sets
+itself, to points that fail."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import numpy as np
 
 from jaxmbs.study.reliability.limit_state import LimitState
 
-_LEVELS = 12  # most levels: down to a probability of 1e-12
+_LEVELS = 12  # largest number of levels: down to a probability of 1e-12
 _CORRELATION = 0.8  # correlation of a chain's proposal with its last point
-_FLAT = 0.5  # a value that more than this share of the samples has cannot be a level
-_FEWEST = 3  # samples below such a value that the next level needs to start from
+_FLAT = 0.5  # a value that is common to more than this share of the samples cannot be a level
+_FEWEST = 3  # fewest samples below such a value from which the next level can start
 
 
 @dataclass(frozen=True)
 class Search:
-    """Result of a search. levels: of g, each reached by about the same share of the samples of the previous one, the
-    last 0 if failure was reached; u (m, d): points of the last level, distributed as the standard normal distribution
-    is there; probability: of that level, roughly; reached: whether it is failure; flat: whether the values are the same
-    almost everywhere."""
+    """Result of a search. levels: levels of g, each reached by about the same share of the previous level's samples;
+    the last is 0 if failure was reached; u (m, d): points that reach the last level, distributed like the standard
+    normal ones that do; probability: rough probability of reaching it; reached: whether failure was reached; flat:
+    whether the search ended because almost all values were the same, so that no lower level could be set."""
 
     levels: list[float]
     u: np.ndarray
@@ -32,7 +32,7 @@ class Search:
 
 def searches(g: LimitState, rng: np.random.Generator, n: int, count: int = 1, share: float = 0.1) -> list[Search]:
     """`count` independent runs of subset simulation (Au and Beck 2001) with n samples in each level, all at once.
-    share: that of the samples that reach the next level."""
+    share: the share of the samples that reach the next level."""
     seeds = max(2, round(share * n))
     u = rng.normal(size=(count, n, g.inputs))
     value, walks = g(u), [_Walk() for _ in range(count)]
@@ -75,8 +75,8 @@ class _Walk:
 
 
 def _level(values: np.ndarray, seeds: int) -> float | None:
-    """The level that `seeds` of the values (n,) reach, at least zero; None if most of them are the same and too few lie
-    below."""
+    """The next level, at least zero: the one of rank `seeds` among the values (n,), the lowest first. If more than half
+    of all values are equal to it, the next lower value is the level; None if too few are lower."""
     level = float(np.sort(values)[seeds - 1])
     if level > 0 and np.mean(values == level) > _FLAT:
         below = values[values < level]
@@ -89,7 +89,7 @@ def _level(values: np.ndarray, seeds: int) -> float | None:
 def drawn(
     rng: np.random.Generator, u: np.ndarray, value: np.ndarray, reached: np.ndarray, seeds: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Points (R, seeds, d) drawn from those that reached the level (R, n), and their g."""
+    """Points (R, seeds, d) drawn from those that `reached` (R, n) the level, and their g."""
     keys = rng.uniform(size=(*reached.shape[:1], seeds)) * reached.sum(1)[:, None]
     place = np.stack([np.flatnonzero(row)[k.astype(int)] for row, k in zip(reached, keys, strict=True)])
     return np.take_along_axis(u, place[:, :, None], 1), np.take_along_axis(value, place, 1)
@@ -98,8 +98,9 @@ def drawn(
 def chains(
     g: LimitState, rng: np.random.Generator, u: np.ndarray, value: np.ndarray, level: Any, n: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Points (R, about n, d) below the level (a number, or (R, 1)) and their g: Markov chains from the seeds u (R, s,
-    d), whose stationary distribution is the standard normal one there (Papaioannou and others 2015)."""
+    """Points (R, about n, d) that reach the level (a number, or (R, 1)), g <= level, and their g: Markov chains from
+    the seeds u (R, s, d). Their stationary distribution is the standard normal one, restricted to the points that reach
+    the level (Papaioannou and others 2015)."""
     us, values = [u], [value]
     for _ in range(-(-n // u.shape[1]) - 1):
         proposed = _CORRELATION * u + np.sqrt(1 - _CORRELATION**2) * rng.normal(size=u.shape)

@@ -8,7 +8,7 @@ from jaxmbs.study.reliability.limit_state import Estimate, LimitState
 from jaxmbs.study.reliability.plain import without_failures
 from jaxmbs.study.reliability.search import chains, drawn, searches
 
-_FIRST = 500  # fewest samples that set the levels: with fewer, some level is too far from the previous one
+_FIRST = 500  # fewest samples that set the levels: with fewer, a level may be too far from the previous one
 
 
 def subset_simulation(
@@ -20,9 +20,9 @@ def subset_simulation(
     A preliminary run sets the levels of g, each reached by the `share` of the samples of the previous one. Levels that
     a run sets for itself would bias it, by half and more if the failure is rare and n small. Chains start at samples
     drawn from those that reached the level, and every point of a chain counts; therefore each run is unbiased (Dau and
-    Chopin 2022), and the runs are independent. The interval is that of their mean, for numbers whose logarithms are
-    approximately normal (Cox's). If g is the same almost everywhere, as for a flag, there are no levels: plain samples
-    are used, and the remark says so.
+    Chopin 2022), and the runs are independent. The interval is Cox's for the mean of numbers whose logarithms are
+    approximately normal. If the preliminary run reaches no failure, as for a flag, which has no levels, the
+    result is that of `without_failures`.
 
     >>> from jaxmbs.study.reliability import limit_state
     >>> found = subset_simulation(limit_state(lambda u: 3.0 - u[0], 2), n=200)
@@ -55,7 +55,7 @@ def subset_simulation(
     log = np.log(alive)
     spread, runs = float(log.var(ddof=1)), len(alive)
     reach = float(t.isf((1 - confidence) / 2, runs - 1)) * np.sqrt(spread / runs + spread**2 / (2 * (runs - 1)))
-    low, high = np.exp(log.mean() + spread / 2 + np.array([-reach, reach]))  # runs without a failure do not raise it
+    low, high = np.exp(log.mean() + spread / 2 + np.array([-reach, reach]))  # runs without a failure cannot raise it
     return Estimate(
         "subset simulation",
         float(found.mean()),

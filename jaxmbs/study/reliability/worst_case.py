@@ -17,8 +17,8 @@ _ROUNDS = 80
 
 @dataclass(frozen=True)
 class WorstCase:
-    """The least g found within the region, `value`, at u (d,); found: how many of the starts ended there; simulations:
-    how many it took."""
+    """value: the least g found within the region, at u (d,); found: number of starts that ended at about this value;
+    simulations: number of simulations that the search took."""
 
     u: np.ndarray
     value: float
@@ -33,9 +33,9 @@ def worst_cases(
     """Least g among points whose length ("ellipsoid"), or each of whose components ("box"), is at most `radius`
     standard deviations.
 
-    Tries projected gradient steps of several lengths at once, from the middle and from points `near` (k, d), or else
-    from random ones. It is a local search from many starts: a worse case is unlikely, but not excluded. It ends after
-    the round in which `most` simulations are reached.
+    Tries projected gradient steps of several lengths at once, from the origin and from points `near` (k, d), or else
+    from `starts` - 1 random points. It is a local search from many starts: a worse case is unlikely, but not excluded.
+    It ends after the round in which `most` simulations are reached.
 
     >>> from jaxmbs.study.reliability import limit_state
     >>> g = limit_state(lambda u: 1.0 - u[0] - u[1], 2)
@@ -73,8 +73,8 @@ def worst_cases(
 
 
 def _tried(u: np.ndarray, slope: np.ndarray, radius: float, box: bool, inside: Callable[[Any], Any]) -> np.ndarray:
-    """(m, 2 k, d) trial points, for k step lengths: towards the end of the region in the steepest direction, and along
-    the gradient."""
+    """(m, 2 k, d) trial points, for k step lengths: towards the point of the region where the linearised g is least,
+    and against the gradient, moved back into the region."""
     far = np.sign(slope) if box else slope / np.maximum(np.linalg.norm(slope, axis=1, keepdims=True), 1e-300)
     towards = u[:, None] + _STEPS[None, :, None] * (-radius * far - u)[:, None]
     return np.concatenate([towards, inside(u[:, None] - radius * _STEPS[None, :, None] * far[:, None])], axis=1)

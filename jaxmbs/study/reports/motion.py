@@ -33,7 +33,7 @@ def motion(study: Study, sample: int | None = None) -> tuple[mbs.Model, mbs.Solu
 
 
 def mechanisms(study: Study, numbers: Numbers) -> list[tuple[mbs.Model, jax.Array, jax.Array]]:
-    """(model, q, v) at the start, for each of the samples with these numbers."""
+    """(model, q, v) at the start of each sample. numbers: those of all samples, with the batch axis first."""
     batch, axes, q, v = placed(study, numbers)
     own = [
         {name: x if axes.overrides[name] is None else x[k] for name, x in batch.overrides.items()}
@@ -43,8 +43,8 @@ def mechanisms(study: Study, numbers: Numbers) -> list[tuple[mbs.Model, jax.Arra
 
 
 def plots_of(study: Study, values: Mapping[str, Mapping[str, np.ndarray]]) -> dict[str, dict[str, np.ndarray]]:
-    """The plots next to a picture: what the study's outputs measure, in the units of its file, for outputs that have
-    values over time: {output: {sample: (T,)}}."""
+    """The plots next to a picture, {output: {sample: (T,)}}: what the study's outputs measure over time, in the units
+    of its file. Outputs without values over time are left out."""
     used = units_of(study)
     return {
         f"{name.replace('_', ' ')} [{used[name].name}]".removesuffix(" []"): {

@@ -31,7 +31,7 @@ from jaxmbs.study.statistics.summary import (
 )
 from jaxmbs.study.units import si, units_of
 
-_POINTS = 500  # of a scatter plot
+_POINTS = 500  # most points of a scatter plot
 
 
 def page(

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 
 def inputs(study: Study, draws: dict[str, np.ndarray]) -> str:
-    """Table of what is dispersed, and of the numbers that were applied."""
+    """Table of the dispersions: their nominal values, the range of the values with which samples were simulated, and in
+    what share of the samples these differ from the nominal ones (`audit`). draws: those of the first samples."""
     found = {a.name: a for a in audit(study, draws)}
     sources, rows = said_in_the_file(study.content), []
     for d in study.dispersions.items:
@@ -40,7 +41,7 @@ def inputs(study: Study, draws: dict[str, np.ndarray]) -> str:
 
 
 def correlations(tables: Sequence[dict[str, Any]]) -> str:
-    """Table of the correlated draws, from the contents of a file."""
+    """Table of the correlated draws. tables: the entry "correlations" of `contents`."""
     if not tables:
         return ""
     rows = [[escape(", ".join(t["draws"])), t["kind"], escape(said(t["matrix"]))] for t in tables]
@@ -49,7 +50,7 @@ def correlations(tables: Sequence[dict[str, Any]]) -> str:
 
 
 def loops(found: Sequence[dict[str, Any]]) -> str:
-    """Table of the cut joints with their frames, from the contents of a file."""
+    """Table of the cut joints with their frames. found: the entry "loops" of `contents`."""
     if not found:
         return ""
     rows = []
@@ -60,7 +61,8 @@ def loops(found: Sequence[dict[str, Any]]) -> str:
 
 
 def events(study: Study, summary: Summary, of: Sequence[dict[str, Any]]) -> str:
-    """Table of what events wait for and switch, from the contents of a file, and of how often they happened."""
+    """Table of the events: their conditions and actions, and how often they happened. of: the entry "events" of
+    `contents`."""
     if not of:
         return panel("<p>None: the structure of the mechanism does not change.</p>")
     rows = []
@@ -96,7 +98,7 @@ def failures(summary: Summary, store: Store) -> str:
 
 
 def credibility(study: Study, summary: Summary, found: dict[str, Drivers | None]) -> str:
-    """The factors of NASA-STD-7009, as far as a run can say something about them; the rest is left to those who sign."""
+    """Table of the factors of NASA-STD-7009: what a run shows about each; the rest is left to those who sign."""
     failed = sum(f.count for f in summary.failed.values())
     widest = max((v.high - v.low for v in summary.verdicts), default=float("nan"))
     commented = said_in_the_file(study.content)
@@ -122,7 +124,7 @@ def credibility(study: Study, summary: Summary, found: dict[str, Drivers | None]
 
 
 def provenance(study: Study, store: Store, summary: Summary) -> str:
-    """Table of what the results were made from, and with what."""
+    """Table of what the results were computed from, and on which device and with which versions."""
     record = store.provenance
     versions = ", ".join(f"{k} {v}" for k, v in record["versions"].items())
     try:

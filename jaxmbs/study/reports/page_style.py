@@ -88,7 +88,7 @@ def picture(svg: str, kind: str = "") -> str:
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], numbers: int = 0) -> str:
     """An HTML table; the last `numbers` columns are numbers. Cells are HTML; each carries the name of its column, for
-    screens without room for columns."""
+    screens that are too narrow for columns."""
     kinds = [" class=n" if i >= len(head) - numbers else "" for i in range(len(head))]
 
     def cells(row: Sequence[str]) -> str:

@@ -52,7 +52,8 @@ def histogram(values: Any, name: str, unit: Unit, criteria: Sequence[Criterion],
     """Histogram of an output (an array or a column of values). Samples that miss a criterion have another colour, and
     the bounds of the criteria are marked.
 
-    grid: step between the values that can occur, in SI (for times), so that every bin covers equally many of them.
+    grid: spacing of the values that can occur, in SI, for times that are multiples of a step; 0 if all values can.
+    Every bin then covers equally many of them.
     """
     x = column(values)
     m, svg = defined(x), []
@@ -103,7 +104,7 @@ def history(
     band: np.ndarray | None = None,
 ) -> str:  # fmt: skip
     """Plot of what an output measures over time, for the worst, median and best sample. curves: {which: (sample, values
-    in SI)}; band (4, T): of many samples, the range of all (first and last row) and of most (rows between)."""
+    in SI)}; band (4, T): ranges over many samples, of all (first and last row) and of most (rows between)."""
     colors, svg = {"worst": BAD, "median": NEUTRAL, "best": GOOD}, []
     with _picture(9.2, 3.3, svg, f"history of {name}", above=_LINE) as ax:
         if band is not None:
@@ -123,8 +124,8 @@ def history(
 
 
 def bars(found: Sequence[tuple[str, float, float, float]], name: str, rest: float) -> str:
-    """Shares of an output's variance by draw, with the ends of their intervals, the largest on top, and the rest that
-    they leave unexplained."""
+    """Plot of the shares of an output's variance that draws explain, with their intervals, the largest on top, and of
+    the rest that they leave unexplained. found: (draw, share, low, high)."""
     svg: list[str] = []
     rows = [*found, ("rest", rest, rest, rest)][::-1]
     left = 0.2 + _LETTER * max(len(r[0]) for r in rows)

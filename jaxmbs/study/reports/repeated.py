@@ -1,9 +1,8 @@
-"""What a report computes again: histories of the samples that matter, a band of many samples, and the motion of the
-worst one.
+"""The simulations that a report repeats: histories of the samples that matter, a band of many samples, and the motion
+of the worst one.
 
-It is saved with the results, so that the next report of the same samples is quick.
-
-What simulates and draws is imported only for reports that are not yet saved.
+They are saved with the results, so that the next report of the same samples is quick. The modules that simulate and
+draw are imported only if nothing is saved yet.
 """
 
 from __future__ import annotations
@@ -31,19 +30,19 @@ if TYPE_CHECKING:
     from jaxmbs.study.statistics.summary import Summary
 
 FILE = HISTORIES
-_MOST_BYTES = 1 << 30  # unpacked size of a saved file that is still read
+_MOST_BYTES = 1 << 30  # a saved file whose unpacked size is larger is not read
 PLACES = ("worst", "median", "best")
 BAND = (0.0, 0.05, 0.95, 1.0)
 _POINTS = 400  # approximate number of points of a history
 _OF_A_BAND = 100  # most samples of a band
-_NUMBERS = 2e7  # most numbers in the motions of a band, which has fewer samples if they would have more
+_NUMBERS = 2e7  # most numbers in the motions of a band; they limit the number of its samples
 
 
 @dataclass(frozen=True)
 class Repeated:
-    """t (T,) [s]; samples (S,): indices of those repeated; values: what every output measures, (S, T); bands: its
-    quantiles `BAND` over the first `of_band` samples that succeeded, (4, T); motion: a page that plays, "" if nothing
-    can be drawn."""
+    """t (T,) [s]; samples (S,): indices of the repeated samples; values: output -> what it measures in these samples,
+    (S, T); bands: output -> (4, T), quantiles `BAND` of what it measures, over the first `of_band` samples that
+    succeeded; motion: a page that plays the motion, "" if nothing can be drawn."""
 
     t: np.ndarray = field(default_factory=lambda: np.zeros(0))
     samples: np.ndarray = field(default_factory=lambda: np.zeros(0, int))

@@ -1,6 +1,6 @@
 """Reports of a run: a table for the terminal, a page for people, plain data for programs.
 
-Pages and pictures in notebooks are imported when one is made, since matplotlib takes a second.
+The modules of pages and of pictures in notebooks are imported when they are needed, since matplotlib takes a second.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Written:
-    """A report. path: that of the page; table: for the terminal; document: the run as plain data; passed: whether every
+    """A report. path: of the page; table: for the terminal; document: the run as plain data; passed: whether every
     criterion is met."""
 
     path: Path

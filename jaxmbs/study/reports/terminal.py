@@ -42,7 +42,7 @@ def required_said(v: Verdict) -> str:
 
 
 def shortfall(study: Study, summary: Summary, v: Verdict) -> str:
-    """Says what was required of a criterion, and what the samples show."""
+    """Text that states what was required of a criterion, and what the samples show."""
     shown = f"required in {required_said(v)} of the samples, shown in {v.probability:.2%} ({v.met:,} of {v.of:,})"
     if np.isfinite(v.low):
         shown += f", with {CONFIDENCE:.0%} confidence {v.low:.2%} to {v.high:.2%}"

@@ -1,6 +1,6 @@
-"""The metadata of a run's results: which arrays there are, with which names, and how they are packed.
+"""The metadata of a run's results: the arrays, their names, and the codecs that pack them.
 
-zarr, which starts slowly, is imported by what opens or makes arrays.
+zarr, which is slow to import, is imported by the functions that open or create arrays.
 """
 
 from __future__ import annotations
@@ -26,12 +26,13 @@ if TYPE_CHECKING:
     from jaxmbs.study.results.store import Store
 
 NOT_RUN = int(Status.NOT_RUN)
-CODECS = {"bytes", "zstd", "crc32c"}  # of the arrays; others are refused, since they may run unknown code
+CODECS = {"bytes", "zstd", "crc32c"}  # of the arrays; others are refused, because they could run unknown code
 TYPES = {"float32", "float64", "int32", "uint32"}
 
 
 def require_codecs(folder: Path, record: Mapping[str, Any]) -> None:
-    """Raises InputError if the results are not packed as a run packs them: zarr would run whatever their metadata name."""
+    """Raises InputError if the metadata cannot be read or names a codec or data type that no run uses: zarr would run
+    any codec that is named there."""
     path = folder / RESULTS / "zarr.json"
     try:
         found = json.loads(path.read_bytes())
@@ -49,7 +50,7 @@ def require_codecs(folder: Path, record: Mapping[str, Any]) -> None:
 
 
 def metadata(study: Study, store: Store) -> dict[str, bytes]:
-    """The metadata files of results.zarr by path; the one that describes all others is the last."""
+    """The contents of the metadata files of results.zarr by path; the file that describes all others comes last."""
     from zarr.storage import MemoryStore
 
     files: dict[str, Any] = {}
@@ -101,7 +102,7 @@ def lay_out(study: Study, store: Store, where: Any) -> None:
     add("status", {"long_name": "status", **flags()}, kind=np.int32, fill=NOT_RUN)
     add(CHECKSUM, {"long_name": "checksum of the sample's numbers"}, kind=np.uint32, fill=0)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # consolidated metadata is not in zarr's specification yet; xarray wants it
+        warnings.simplefilter("ignore")  # consolidated metadata is not in zarr's specification yet, but xarray needs it
         zarr.consolidate_metadata(where)
 
 

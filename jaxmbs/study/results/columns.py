@@ -9,18 +9,18 @@ from typing import Any
 
 import numpy as np
 
-PART = 1 << 20  # most samples in memory at once
-_DIGIT = 16  # bits by which a pass counts numbers
-_MOST = 1 << 21  # most numbers that are sorted
+PART = 1 << 20  # at most this many samples are in memory at once
+_DIGIT = 16  # a pass counts numbers by this many bits of their keys
+_MOST = 1 << 21  # at most this many numbers are sorted at once
 
 
 @dataclass(frozen=True)
 class Column:
-    """(m,) numbers of the m samples in `spans` ((first, stop), ...), in order. read: function (first, stop) -> (stop -
-    first,).
+    """(m,) numbers of the m samples in `spans` ((first, stop), ...), in order, read on demand. read: function
+    (first, stop) -> (stop - first,).
 
-    As an array (NumPy makes one if it needs one), all of it is in memory; `parts` and slices from the start read no
-    more than they are asked for. A column of one part is cached.
+    Conversion to an array, which NumPy does where it needs one, reads the whole column into memory; `parts` and slices
+    from the start read only what is asked for. A column that fits into one part is cached.
 
     >>> x = Column(lambda first, stop: np.arange(first, stop), ((0, 3), (7, 9)))
     >>> len(x), x[:4].tolist(), np.asarray(x)[-1]
@@ -65,12 +65,12 @@ class Column:
         return np.concatenate(found)
 
     def mapped(self, fn: Callable[[np.ndarray], np.ndarray]) -> Column:
-        """The column of fn applied to its numbers."""
+        """The column of the numbers fn(part), computed part by part on demand; fn acts on each number by itself."""
         return Column(lambda first, stop: fn(self.read(first, stop)), self.spans)
 
 
 def column(values: Any) -> Column:
-    """A column as it is, or an array as a column."""
+    """The values as a column: a column is returned unchanged, an array is wrapped."""
     if isinstance(values, Column):
         return values
     x = np.asarray(values)
@@ -78,16 +78,16 @@ def column(values: Any) -> Column:
 
 
 def column_of(array: Any, spans: tuple[tuple[int, int], ...]) -> Column:
-    """The column of a variable of a run, as zarr opens it."""
+    """The column of a run's variable, an array that zarr has opened."""
     return Column(lambda first, stop: array[first:stop], spans)
 
 
 def at_ranks(values: Column, ranks: Sequence[int]) -> np.ndarray:
-    """The numbers that would be at these positions if all were sorted, with NaN last: exact for any distribution, in
-    four passes at most.
+    """The numbers at the positions `ranks` of the sorted column, NaN last: exact for any distribution, in at most four
+    passes.
 
-    A pass counts numbers by their next 16 bits. Those that agree with a wanted number in all bits so far are sorted as
-    soon as there are few of them.
+    The number at a rank is found by its key (see `_ordered`), 16 bits per pass: a pass counts the numbers by these
+    bits. As soon as few enough numbers share the bits found so far, these numbers are sorted instead.
 
     >>> at_ranks(column(np.array([3.0, -1.0, np.nan, 2.0])), [0, 2]).tolist()
     [-1.0, 3.0]
@@ -132,7 +132,7 @@ def at_ranks(values: Column, ranks: Sequence[int]) -> np.ndarray:
 
 
 def quantiles(values: Column, shares: Sequence[float]) -> np.ndarray:
-    """np.quantile of those that are finite; NaN if none is.
+    """np.quantile of the finite numbers; NaN if there are none.
 
     >>> quantiles(column(np.array([1.0, 3.0, np.nan, 2.0])), [0.25, 1.0]).tolist()
     [1.5, 3.0]
@@ -150,12 +150,12 @@ def quantiles(values: Column, shares: Sequence[float]) -> np.ndarray:
 
 
 def defined(values: Column) -> int:
-    """How many are finite."""
+    """Number of finite numbers."""
     return sum(int(np.count_nonzero(np.isfinite(part))) for part in values.parts())
 
 
 def _ordered(x: np.ndarray) -> np.ndarray:
-    """Unsigned integers in the order of x, those of NaN after all others."""
+    """Unsigned integers that sort as the numbers x do, with NaN after all others."""
     x = np.where(np.isnan(x), np.nan, x.astype(float)) + 0.0  # a single representation of NaN, and of zero
     bits = x.view(np.uint64)
     return np.where(bits >> np.uint64(63) == 1, ~bits, bits | np.uint64(1 << 63))

@@ -1,7 +1,7 @@
-"""Checks whether a run's folder has what was computed: every file, every chunk, every number.
+"""Checks whether a run's folder still contains everything that was computed: every file, every chunk, every number.
 
-While another process computes there, this applies to what it has finished: the status of a chunk is written last, and
-read first here, so whatever the status says is there.
+While another process computes there, only what it has finished is checked. The status of a chunk is written last and
+read first here, so the other numbers of a sample must exist if its status shows that it was computed.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from jaxmbs.study.results.store import FINISHED, NOT_RUN, RESULTS, Store
 if TYPE_CHECKING:
     from jaxmbs.study.problem.study import Study
 
-_SPAN = 100_000  # most samples that are read at once
+_SPAN = 100_000  # at most this many samples are read at once
 _TOLD = 12
-LOOKS, PAUSE = 4, 0.25  # checks of a run that is being computed, and [s] between two
+LOOKS, PAUSE = 4, 0.25  # number of checks of a run that is being computed, and the pause between them [s]
 
 
 @dataclass(frozen=True)
 class Damage:
-    """One thing that is not as it was written. file; what: what is wrong with it; first, stop: the samples first ...
-    stop - 1 that are concerned (none if first = stop)."""
+    """One part of a run's folder that is not as it was written. file: its path in the folder; what: what is wrong with
+    it; first, stop: the samples first ... stop - 1 are affected (none if first = stop)."""
 
     file: str
     what: str
@@ -57,7 +57,8 @@ def damage(study: Study, store: Store) -> list[Damage]:
 
 
 def require_sound(study: Study, store: Store) -> None:
-    """Raises InputError that names what is damaged; what another process is about to write does not count."""
+    """Raises InputError that names the damage, if there is any. A run that is being computed is checked several times,
+    since the process may be about to write what is missing."""
     found, who = [], ""
     for look in range(LOOKS):
         time.sleep(PAUSE * bool(look))
@@ -80,7 +81,7 @@ def require_sound(study: Study, store: Store) -> None:
 
 
 def broken_metadata(study: Study, store: Store) -> list[Damage]:
-    """Damage to the metadata. Raises InputError if it is that of another version."""
+    """Damage to the metadata. Raises InputError instead if a version with another layout wrote them."""
     found = list(_metadata(study, store))
     if found and kind(store.provenance) < 2:
         raise stores.other_version(store.folder, store.provenance)
@@ -131,7 +132,8 @@ def _span(
     store: Store, arrays: Mapping[str, Any], there: Mapping[str, set[int]], first: int, stop: int, all_run: bool,
     of_all: np.ndarray,
 ) -> Iterator[Damage]:  # fmt: skip
-    """Damage in the samples first ... stop - 1, which are whole chunks; their checksums are put into of_all."""
+    """Damage in the samples first ... stop - 1, which fill whole chunks. there: numbers of the chunks that exist, by
+    variable; all_run: whether the run is finished; of_all (stop - first,): receives the samples' checksums."""
     rows = store.chunk_rows
     unread: dict[tuple[str, int], str] = {}
     status = read_span(arrays["status"], "status", first, stop, rows, unread)  # read first, since it is written last
@@ -170,11 +172,11 @@ def _file(name: str, number: int, dimensions: int) -> str:
 def read_span(
     array: Any, name: str, first: int, stop: int, rows: int, unread: dict[tuple[str, int], str]
 ) -> np.ndarray:
-    """Values of the samples first ... stop - 1; chunks that cannot be read are noted in `unread`, and replaced by the
-    fill value."""
+    """Values of the samples first ... stop - 1 of the variable `name`, in chunks of `rows` samples. Chunks that cannot
+    be read get the fill value, and are noted in `unread`: (variable, number of the chunk) -> reason."""
     try:
         return array[first:stop]
-    except Exception:  # codecs raise any error; chunks are read one by one to find the damaged ones
+    except Exception:  # codecs may raise any error; reading the chunks one by one finds the damaged ones
         out = np.full((stop - first, *array.shape[1:]), array.fill_value, array.dtype)
         for begin in range(first, stop, rows):
             end = min(begin + rows, stop)
@@ -186,11 +188,12 @@ def read_span(
         return out
 
 
-# --- files of reports ----------------------------------------------------------------------------------------------------
+# --- files of reports -------------------------------------------------------------------------------------------------
 
 
 def damaged_copies(store: Store) -> Iterator[Damage]:
-    """Files of a report that no longer belong to the results; a report writes them again."""
+    """The files that a report wrote (its page, and the histories saved for it), where they were changed or belong to
+    another run; `jaxmbs report` writes them again."""
     for name in (PAGE, HISTORIES) if kind(store.provenance) > 2 else ():
         with suppress(FileNotFoundError):
             if wrong := fault_of_marked((store.folder / name).read_bytes(), f"{salt(store.provenance):x}", store.key):

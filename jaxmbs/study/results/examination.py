@@ -24,9 +24,10 @@ from jaxmbs.study.results.store import FINISHED, NOT_RUN, PROVENANCE, RESULTS
 
 @dataclass(frozen=True)
 class Examination:
-    """Findings of `jaxmbs verify`. samples, done: number of samples in all and computed; damage; repaired: what was
-    restored; size: that of all files [byte]; computing: the process that computes there now, "" if there is none;
-    sealed: whether everything there carries the seal of the key, None if no key was given."""
+    """Findings of `jaxmbs verify`. samples, done: number of all samples and of those computed; repaired: names of what
+    was restored; size: of all files together [byte]; computing: the process that computes there now, "" if there is
+    none; sealed: whether everything there carries the seal of the key, None if no key was given. If the provenance, the
+    study file or a module is damaged, nothing else is examined: samples and done are 0, and sealed is None."""
 
     folder: Path
     samples: int
@@ -44,7 +45,7 @@ class Examination:
 
     @property
     def document(self) -> dict[str, Any]:
-        earlier = {"mended": self.repaired}  # the key's name in earlier versions
+        earlier = {"mended": self.repaired}  # the name of this entry in earlier versions
         return asdict(self) | {"folder": str(self.folder), "sound": self.sound, **earlier}
 
 
@@ -53,10 +54,10 @@ def examined(
 ) -> Examination:
     """Examines a run's folder: what it contains and what is damaged.
 
-    repair: restore study file, modules, provenance and metadata; a file that was changed is kept as NAME.found. Damaged
-    samples are left to `resume`. trust: run the Python modules of the study. seal: a file with the key with which the
-    run was started; anything that was not written with it counts as damage. Raises InputError if there is no run, or
-    nothing that identifies it.
+    repair: restore the study file, modules, provenance and metadata, and save a changed file as NAME.found; damaged
+    samples are left to `resume`. trust: run the Python modules of the study. seal: file of the key with which the run
+    was started; anything that was not written with it counts as damage. Raises InputError if there is no run, or if it
+    cannot be identified.
     """
     folder, key = storage.place(folder), key_of(seal)
     with storage.reached(folder):

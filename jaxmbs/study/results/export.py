@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 def in_units(study: Study, store: Store, table: pandas.DataFrame) -> pandas.DataFrame:
-    """A table of a run's samples in the units that the study's file uses, which the column heads state: "reach [mm]".
+    """A table of a run's samples in the units of the study's file, which the column heads state: "reach [mm]".
 
-    Numbers without a unit stay in SI. Columns of events, and those that say which outputs are their value at the start,
-    have the name of the event or output in their heads.
+    Columns for which the file gives no unit stay in SI. If a variable has one number per event or output, the name of
+    the event or output follows in the head: "event_times.release [s]", "at_start.reach".
     """
     called = store.labels(study)
     used = {called.outputs[name]: unit for name, unit in study.shown.items()}
@@ -51,7 +51,8 @@ def written(
     overwrite: bool = False,
     trust: bool = False,
 ) -> list[Path]:
-    """Write all samples of a run, one row each; returns the files.
+    """Write all samples of a run, one row each; returns the files. out: the name of the file, by default samples.csv or
+    samples.parquet in the run's folder.
 
     Raises InputError if the run is damaged, a file exists (unless `overwrite` is set) or pyarrow is missing.
     """

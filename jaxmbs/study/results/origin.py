@@ -14,8 +14,8 @@ _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
 def origin(study: Path | None) -> dict[str, Any]:
-    """Date (UTC), system, processors and Python version of this process, and the commits of the folder of the study
-    file, if it has one, and of the library, if these are in Git repositories."""
+    """Date (UTC), system, processors and Python version of this process, and the commits of the Git repositories that
+    contain the study file and the library, if there are any."""
     import jaxmbs
 
     places = ({"study": study.parent} if study else {}) | {"jaxmbs": Path(jaxmbs.__file__).parent}
@@ -29,7 +29,7 @@ def origin(study: Path | None) -> dict[str, Any]:
 
 
 def texts_of(found: Any) -> list[Any]:
-    """All values of an origin, each of which should be a text; [None] if `found` is not an origin."""
+    """All values of an origin, which are strings if it is valid; [None] if `found` is not a dictionary of that form."""
     if not isinstance(found, dict) or not isinstance(commits := found.get("commits", {}), dict):
         return [None]
     return [*(x for key, x in found.items() if key != "commits"), *commits.values()]
@@ -39,7 +39,8 @@ def commit(folder: Path) -> str | None:
     """Commit that is checked out in the repository that contains a folder; None outside of repositories and before the
     first commit.
 
-    The repository's files are read directly, because Git itself would run what the repository's configuration names.
+    The repository's files are read directly, because Git itself would run programs that the repository's configuration
+    names.
     """
     for place in (folder := folder.absolute(), *folder.parents):
         if "site-packages" in place.parts:

@@ -1,6 +1,6 @@
-"""Where a run's results come from: everything they depend on, the versions that made them, and a digest of it all.
+"""Where a run's results come from: everything they depend on, the versions that computed them, and a digest of it all.
 
-JAX and what computes are imported when a record is made; to read and compare records is quick without them.
+JAX and the modules that compute are imported only when a record is created, so reading and comparing records is quick.
 """
 
 from __future__ import annotations
@@ -24,9 +24,10 @@ if TYPE_CHECKING:
     from jaxmbs.study.problem.study import Study
 
 _CHUNKS = 32  # approximate number of chunks of a run: enough for workers and interruptions; each is a file per variable
-# approximate number of chunks of a small run, and their most samples: there, half a millisecond per file counts
+# approximate number of chunks of a small run, and the most samples in one; a small run must write few files, since
+# each takes half a millisecond
 _FEW_CHUNKS, _SMALL_CHUNK = 8, 1 << 10
-_MOST_CHUNK = 1 << 14  # most samples of a chunk, before it is filled up to whole blocks
+_MOST_CHUNK = 1 << 14  # most samples of a chunk, before rounding up to whole blocks
 _MOST_BLOCKS = 16  # most blocks of a chunk in a valid record, if blocks are long
 DIGEST = "digest"  # key in a record: the digest of everything else in it
 _MOST_ROWS = 2**24  # most samples of a chunk in a valid record
@@ -36,8 +37,8 @@ Provenance = dict[str, Any]
 
 
 def provenance(study: Study, n: int, rows: int, until: Any = None, key: bytes | None = None) -> Provenance:
-    """Everything that the results depend on, and the versions that made them; until: the rule by which the run ends;
-    key: the key of the seal, if the run has one."""
+    """The record of a run: everything that its results depend on, and the versions that compute them. rows: samples of
+    a block; until: the rule by which the run ends; key: the key of the seal, if the run has one."""
     from jaxmbs.study.samples.batch import GENERATOR, precision
 
     return signed(
@@ -62,7 +63,7 @@ def provenance(study: Study, n: int, rows: int, until: Any = None, key: bytes | 
 
 
 def _chunk(n: int, rows: int) -> int:
-    """Number of samples in a chunk of the results: a multiple of the block's."""
+    """Number of samples in a chunk of the results: a multiple of `rows`, those of a block."""
     some = max(min(-(-n // _FEW_CHUNKS), _SMALL_CHUNK), -(-n // _CHUNKS))
     return rows * -(-min(some, _MOST_CHUNK) // rows)
 
@@ -108,7 +109,7 @@ def intact(record: Any) -> bool:
 
 
 def fault(record: Provenance) -> str:
-    """What in a record cannot have been written by a run; "" if nothing."""
+    """Why a record cannot have been written by a run; "" if it can."""
     if kind(record) == 1:  # such records have fewer keys
         record = {**_SINCE, "block_rows": record.get("chunk_rows"), **record}
     files, versions = record.get("modules", {}), record.get("versions")
@@ -137,9 +138,10 @@ def fault(record: Provenance) -> str:
 
 
 def salt(record: Provenance) -> int:
-    """A number of 64 bits that identifies the study of a record, so that results of another study are recognised."""
+    """A 64-bit number that identifies the study of a record. It enters the checksums of all samples, so that samples of
+    another study are recognised."""
     what = f"{record['file_sha256']} {record['seed']} {record['precision']}"
-    if record.get("design", RANDOM) != RANDOM:  # samples depend on their number
+    if record.get("design", RANDOM) != RANDOM:  # with other sampling plans, a sample depends on n
         what += f" {record['n']}"
     if kind(record) > 2:  # what else determines a sample: its modules and data, and the generator of its draws
         what += f" {record['generator']} {json.dumps(record['modules'], sort_keys=True)}"

@@ -1,5 +1,5 @@
-"""Repairs a run's folder: restores what describes the numbers, and removes what is damaged, so that it is computed
-again."""
+"""Repairs a run's folder: restores the files that describe the numbers, and removes damaged numbers, so that they are
+computed again."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 
 def repair_results(study: Study, store: Store) -> list[Damage]:
-    """Restore the metadata and remove what is damaged, so that it is computed again. Returns the damage that was found."""
+    """Restore the metadata and remove damaged chunks, so that they are computed again. Returns the damage that was
+    found."""
     found = repair_metadata(study, store)
     lost = list(damaged_chunks(store))
     for d in lost:
@@ -42,7 +43,8 @@ def repair_metadata(study: Study, store: Store) -> list[Damage]:
 
 
 def discard(store: Store) -> list[Damage]:
-    """Remove the files of a report that no longer belong to the results. Returns the damage that was found."""
+    """Remove the files that a report wrote and that are damaged (`damaged_copies`). Returns the damage that was
+    found."""
     found = list(damaged_copies(store))
     for d in found:
         storage.remove(store.folder / d.file)
@@ -50,13 +52,13 @@ def discard(store: Store) -> list[Damage]:
 
 
 def cut(study: Study, store: Store, n: int) -> Store:
-    """End a run after n samples, which are whole chunks; what was computed beyond them is removed."""
+    """End a run after n samples, which fill whole chunks; samples that were computed beyond them are removed."""
     if n < store.n:
         store.clear(n, store.n)
         record = signed(store.provenance | {"n": n, "most": store.n}, store.key)
         storage.write_whole(store.folder / PROVENANCE, json.dumps(record, indent=2).encode())
         store = Store(store.folder, record, store.key)
-        repair_metadata(study.of_size(n), store)  # if this is interrupted, `resume` does it
+        repair_metadata(study.of_size(n), store)  # if this is interrupted, `resume` repairs them
     return store
 
 
@@ -95,7 +97,7 @@ def put_back(folder: Path) -> Iterator[str]:
 
 
 def _of_one_run(record: Provenance, copy: Provenance) -> bool:
-    """Whether a record equals its copy, or is that of the same run after a `cut` that was interrupted before it wrote
+    """Whether a record equals its copy, or belongs to the same run after a `cut` that was interrupted before it wrote
     the copy."""
     return record == copy or record.get("most") == copy["n"]
 

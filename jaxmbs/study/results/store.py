@@ -1,6 +1,7 @@
 """A run: results.zarr, the study file and the provenance, in a folder or at an address.
 
-What is slow, or shows a run in a notebook, is imported where it is used: a command that refuses does so at once.
+Modules that are slow to import, or that show a run in a notebook, are imported where they are used, so that a command
+that refuses its input does so at once.
 """
 
 from __future__ import annotations
@@ -47,13 +48,13 @@ if TYPE_CHECKING:
 
     from jaxmbs.study.problem.study import Study
 
-_TOGETHER = 64  # most chunks that are read at once
+_TOGETHER = 64  # at most this many chunks are read at once
 
 
 @dataclass(frozen=True)
 class Store:
-    """Access to a run's folder, or to a run at an address (`jaxmbs.study.folder.storage`). key: that of its seal, if
-    given."""
+    """Access to a run's folder, or to a run at an address (`jaxmbs.study.folder.storage`). key: the key of its
+    seal, if given."""
 
     folder: Path
     provenance: Provenance
@@ -77,7 +78,8 @@ class Store:
         return labels_of(study, kind(self.provenance))
 
     def starting(self, study: Study) -> tuple[str, ...]:
-        """The outputs for which AT_START says whether they stay at their first value."""
+        """The outputs that are extremes counted from the start; for these, AT_START records in each sample whether the
+        extreme is the value at the start."""
         return starting_in(study, kind(self.provenance))
 
     def arrays(self) -> dict[str, Any]:
@@ -85,7 +87,7 @@ class Store:
         import zarr
 
         require_codecs(self.folder, self.provenance)
-        # empty chunks are written too, so that a missing chunk is a lost one
+        # empty chunks are written too, so that a missing chunk has been lost
         zarr.config.set({"array.write_empty_chunks": True})
         group = zarr.open_group(
             storage.for_zarr(self.folder / RESULTS), mode="r+", zarr_format=3, use_consolidated=True
@@ -93,7 +95,7 @@ class Store:
         return dict(group.arrays())
 
     def read(self, names: Iterable[str], samples: slice | Sequence[int] = slice(None)) -> dict[str, np.ndarray]:
-        """Values of some variables, by name. This takes a tenth of the time that `dataset` takes to open and read them."""
+        """Values of some variables, by name, in a tenth of the time that `dataset` takes to open and read them."""
         arrays = self.arrays()
         return {name: arrays[name].oindex[samples] for name in names}
 
@@ -113,7 +115,7 @@ class Store:
         """Results of a batch as variables of the store."""
         own, there = labels_of(study), self.labels(study)
         again = {label: there.outputs[name] for name, label in own.outputs.items()}
-        unknown = {DRAWS} if self.starting(study) else {DRAWS, AT_START}  # labels that are no variables of this run
+        unknown = {DRAWS} if self.starting(study) else {DRAWS, AT_START}  # labels that are not variables of this run
         flat = {again.get(label, label): x for label, x in results.items() if label not in unknown}
         flat |= {there.draws[name]: x for name, x in study.dispersions.split(results[DRAWS]).items()}
         return {label: x[:, 0] if x.shape[1:] == (1,) else x for label, x in flat.items()}
@@ -123,7 +125,7 @@ class Store:
         import xarray
 
         require_codecs(self.folder, self.provenance)
-        # no arrays of Dask, even if it is installed
+        # chunks=None avoids arrays of Dask, even if it is installed
         return xarray.open_zarr(storage.for_zarr(self.folder / RESULTS), chunks=None, zarr_format=3, consolidated=True)
 
     def to_dataframe(self) -> pandas.DataFrame:
@@ -149,7 +151,7 @@ class Store:
         return self.arrays()["status"][:]
 
     def missing(self) -> Iterator[tuple[int, int]]:
-        """(first, last + 1) of every contiguous range of samples whose zarr chunks are not complete."""
+        """(first, stop) of every contiguous range of samples whose zarr chunks are not complete."""
         rows, status = self.chunk_rows, self.arrays()["status"]
         open_chunks = itertools.chain.from_iterable(
             np.logical_or.reduceat(part == NOT_RUN, range(0, len(part), rows))
@@ -164,8 +166,8 @@ class Store:
                 first = None
 
     def write(self, arrays: Mapping[str, Any], first: int, results: Mapping[str, np.ndarray]) -> None:
-        """Write whole zarr chunks from sample `first` on. The status is written last: it says that the other variables
-        are there."""
+        """Write whole zarr chunks from sample `first` on. The status is written last: it shows that the other
+        variables are there."""
         stop = min(first + len(results["status"]), self.n)
         own = {name: x[: stop - first] for name, x in results.items()}
         own[CHECKSUM] = checksums(own, first, salt(self.provenance))
@@ -177,7 +179,7 @@ class Store:
         return {int(x) for x in storage.names(self.folder / RESULTS / name / "c") if x.isdecimal()}
 
     def clear(self, first: int, stop: int) -> None:
-        """Remove the chunks of the samples first ... stop - 1, their status before all else."""
+        """Remove the chunks of the samples first ... stop - 1, their status first."""
         (self.folder / FINISHED).unlink(missing_ok=True)
         wanted = range(first // self.chunk_rows, -(-stop // self.chunk_rows))
         for name in sorted(storage.names(self.folder / RESULTS), key=lambda name: name != "status"):
@@ -185,7 +187,8 @@ class Store:
                 storage.remove(self.folder / RESULTS / name / "c" / str(number))
 
     def finish(self) -> None:
-        """Record that every sample is there, with one number (a fingerprint) for all of them."""
+        """Write the note that the run is finished (finished.json): the number of samples, a fingerprint of all samples
+        and, if there is a key, a seal."""
         found: dict[str, Any] = {
             "samples": self.n,
             "fingerprint": fingerprint(column_of(self.arrays()[CHECKSUM], ((0, self.n),)).parts()),
@@ -196,13 +199,13 @@ class Store:
         write_whole(self.folder / FINISHED, json.dumps(found).encode())
 
     def contents(self) -> str:
-        """SHA-256 of every number of the results."""
+        """SHA-256 of all numbers of the results."""
         parts = ((name, column_of(x, ((0, self.n),))) for name, x in sorted(self.arrays().items()))
         return contents(piece for name, x in parts for piece in (name.encode(), *(p.tobytes() for p in x.parts())))
 
     def note_fault(self) -> str:
-        """Why the record that the run is finished, or the numbers that it covers, are not what was sealed; "" if they
-        are."""
+        """Why the note that the run is finished, or the numbers that its seal covers, are not what was sealed; "" if
+        they are, if there is no note, or without a key."""
         found = self.finished()
         if self.key is None or found is None:
             return ""
@@ -215,7 +218,7 @@ class Store:
         return json.dumps([self.provenance[DIGEST], said], sort_keys=True).encode()
 
     def finished(self) -> dict[str, Any] | None:
-        """What `finish` recorded; None if it did not. Raises ValueError if it cannot be read."""
+        """The note that `finish` wrote; None if there is none. Raises ValueError if it cannot be read."""
         path = self.folder / FINISHED
         if not path.exists():
             return None
@@ -227,8 +230,8 @@ class Store:
 
 
 def fingerprint(checksums_of_all: Iterable[np.ndarray]) -> str:
-    """One number for all samples of a run, from their checksums, which come part by part; any other bit gives another
-    number."""
+    """One number for all samples of a run, computed from their checksums, which are passed part by part; a change of a
+    single bit changes it."""
     return f"{functools.reduce(marked, checksums_of_all, 0):08x}"
 
 
@@ -238,7 +241,7 @@ def marked(mark: int, part: np.ndarray) -> int:
 
 
 def create(study: Study, folder: Path, record: Provenance, key: bytes | None = None) -> Store:
-    """A new run's folder. Raises InputError if there is a run already: results are never overwritten."""
+    """Create the folder of a new run. Raises InputError if there is a run already: results are never overwritten."""
     require_empty(folder)
     try:
         storage.make(folder)
@@ -290,7 +293,8 @@ def require_key(store: Store) -> None:
 
 
 def allocate(study: Study, store: Store) -> None:
-    """Lay out results.zarr in full, every status "not run". In a folder it appears all at once, or not at all."""
+    """Lay out results.zarr, without any chunk yet, so every sample is "not run". In a local folder it appears as a
+    whole or not at all."""
     (store.folder / FINISHED).unlink(missing_ok=True)
     with storage.appearing(store.folder / RESULTS) as there:
         for path, content in metadata(study, store).items():
@@ -340,12 +344,12 @@ def _opened(folder: Path, key: bytes | None) -> Store:
 
 
 def repairing(folder: Path, record: Any) -> str:
-    """Says how to restore a file of which the results have a copy."""
+    """Text that explains how to restore a file of which the results have a copy."""
     return f"`{command('verify', folder, '--repair', record=record)}` puts it back from its copy in the results"
 
 
 def require_run(folder: Path) -> None:
-    """Raises InputError if there is nothing of a run."""
+    """Raises InputError if the folder contains no run."""
     if not (folder / PROVENANCE).exists() and not (folder / RESULTS).exists():
         who = holder(folder)
         message = (

@@ -2,9 +2,9 @@
 a chunk also writes it.
 
 Workers need jaxmbs, and either the run's folder under the same path or the right to write to its address. A worker
-computes on the JAX devices that it sees and on all cores of its machine, so a few workers are enough; or one per GPU.
+computes on the JAX devices that it sees and on all cores of its machine, so a few workers, or one per GPU, are enough.
 
-Dask, which is an extra, and JAX, which is to begin with the run's precision, are imported where they are used.
+Dask, an optional dependency, and JAX, which must start with the run's precision, are imported where they are used.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from jaxmbs.study.results.store import Store
 
 DEVICES = "devices.json"  # records on which device samples were computed
-_WAIT = 60.0  # [s] to wait for the scheduler and for the first worker
-_TRIES = 4  # attempts at a chunk whose workers die
+_WAIT = 60.0  # time to wait for the scheduler and for the first worker [s]
+_TRIES = 4  # number of attempts at a chunk whose workers die
 _ONE = threading.Lock()  # a process computes one chunk at a time
 
 
@@ -88,9 +88,9 @@ def fill(
 ) -> None:  # fmt: skip
     """Compute the missing samples on the workers. A chunk whose worker dies is given to another one.
 
-    done: called with the number of samples of each chunk that was written; returns whether that is enough.
-    other_devices: also take workers whose device or versions differ from the run's; their samples may differ in their
-    last bits. Raises InputError.
+    done: called with the number of samples of each chunk that was written; returns whether the run may end.
+    other_devices: also accept workers whose device or versions differ from the run's; their samples may differ in their
+    last bits. Raises InputError if a chunk cannot be computed.
     """
     from distributed import as_completed
     from distributed.scheduler import KilledWorker
@@ -190,12 +190,12 @@ def _chunk(folder: Any, first: int, trust: bool, other_devices: bool, cache: str
             blocks = -(-(stop - first) // program.rows)
             store.write(arrays, first, store.columns(study, _computed(program, first, blocks)))
             return here["device"], ""
-    except InputError as error:  # which cannot be sent to another process unchanged
+    except InputError as error:  # the error itself cannot be sent to another process unchanged
         return "", str(error)
 
 
 def _computed(program: Any, first: int, blocks: int) -> dict[str, Any]:
-    """Results of consecutive blocks, as many in one call as the program takes."""
+    """Results of consecutive blocks; each call computes as many blocks as the program takes."""
     begin = first // program.rows
     parts = [program(begin + k, min(program.most, blocks - k)) for k in range(0, blocks, program.most)]
     return {name: np.concatenate([p[name] for p in parts]) for name in parts[0]}

@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from jaxmbs.study.problem.study import Study
 
 MOST_SAMPLES = 2**32  # an index has 32 bits
-MOST_STEPS = 100_000_000  # as in `jaxmbs.simulate`, which is not imported for it
+MOST_STEPS = 100_000_000  # as in `jaxmbs.simulate`, which is not imported for this number alone
 STEP_BYTES = 40  # memory of one step in the table of a run's steps
-LEAST_TIME = 2e-9  # [s] per step and degree of freedom on one core: a tenth of what is measured
+LEAST_TIME = 2e-9  # [s] per step and degree of freedom on one core: a tenth of the time measured
 MOST_TIME = 365 * 86400.0  # [s]
 OTHERS = 3  # numbers of a sample in addition to outputs and draws, of 8 bytes at most
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a study needs: samples; steps of each; disk and memory [byte]; time [s], a lower bound on these cores."""
+    """What a study needs. steps: of each sample; disk, memory: [byte]; time: a lower bound on these cores [s]."""
 
     samples: int
     steps: float
@@ -37,7 +37,7 @@ class Estimate:
 
 
 def estimate(study: Study, n: int, block_rows: int = 0, precision: str = "float64") -> Estimate:
-    """What n samples of a study need; disk space before compression."""
+    """What n samples of a study need; the disk space is that before compression."""
     from jaxmbs.study.samples.batch import BLOCK_ROWS, most_blocks
 
     size = 4 if precision == "float32" else 8
@@ -73,7 +73,7 @@ def check(study: Study, n: int, block_rows: int = 0, precision: str = "float64",
 
 
 def free_disk(folder: Path) -> float:
-    """Free space where a folder is, or will be [byte]; infinite for a bucket."""
+    """Free disk space where a folder is or will be [byte]; infinite for a bucket."""
     if is_address(folder):
         return math.inf
     return shutil.disk_usage(next((p for p in (folder, *folder.absolute().parents) if p.exists()), Path("/"))).free

@@ -1,6 +1,7 @@
 """Runs a study, or the remaining part of it.
 
-JAX, what computes and what speaks to a cluster are imported when they are needed: a run that is refused starts none.
+JAX and the modules that compute or connect to a cluster are imported when they are needed, so a run that is refused
+does not start them.
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ from jaxmbs.study.runs.stopping import Stopping, check_rule
 if TYPE_CHECKING:
     from jaxmbs.study.samples.batch import Compiled
 
-FEWEST_ROWS = 64  # with fewer, XLA's vector loops have remainders: bits of a sample could depend on its row
-PACE = 1.0  # [s] between two reports of progress
+FEWEST_ROWS = 64  # with fewer, XLA's vector loops have remainders: a sample's bits could depend on its position
+PACE = 1.0  # time between two reports of progress [s]
 
-# called with "compile", "run" or "done", samples done, samples in all
+# called with ("compile", "run" or "done", number of samples done, number of all samples)
 Progress = Callable[[str, int, int], None]
 
 
@@ -53,15 +54,16 @@ def run(
 ) -> Store:
     """Compute samples 0 ... n - 1 of a study, and write them to `out`, a folder or an address (s3://bucket/run).
 
-    n: None if the design fixes the number; block_rows: samples that a core computes at once, by default 64 (1040 on a
-    GPU), saved in the provenance; the precision is that of this process (jax_enable_x64). A sample is a pure function
-    of the study file and its index: its bits depend neither on n (unless a design places the samples), nor on the
-    number of devices, nor on interruptions. Memory does not grow with n. A sample that fails gets a status and has no
-    effect on others. wait: wait for another process that works there. until: end before n, as soon as every criterion
-    is "decided", or its interval is no wider than this number; the report's intervals allow for the early end. cluster:
-    compute on "local:4" (four processes), "tcp://HOST:PORT" (a scheduler of Dask), or a cluster object of Dask; trust:
-    the workers run the Python modules of the study; seal: a file with a user's key, which seals the record and, at the
-    end, all numbers: nobody without the key can change any of them unnoticed (`jaxmbs verify --seal`).
+    n: None if the sampling plan fixes the number; block_rows: samples that a core computes at once, by default 64 (1040
+    on a GPU), saved in the provenance; the precision is that of this process (jax_enable_x64). A sample is a pure
+    function of the study file and its index: its bits depend neither on n (unless the sampling plan places all samples
+    together), nor on the number of devices, nor on interruptions. Memory does not grow with n. A sample that fails gets
+    a status and has no effect on others. wait: if another process works there, wait until it ends. until: end before n
+    as soon as, for every criterion, the interval of its probability lies on one side of the required share ("decided"),
+    or is no wider than this number; the report's intervals allow for the early end. cluster: compute on "local:4" (four
+    processes), "tcp://HOST:PORT" (a scheduler of Dask), or a cluster object of Dask; trust: the workers run the Python
+    modules of the study; seal: a file with a user's key, which seals the record and, at the end, all numbers: nobody
+    without the key can change any of them unnoticed (`jaxmbs verify --seal`).
 
     Raises InputError if `out` already has results, is in use, or cannot be written, and, with figures, if the machine
     does not have the disk space, memory or time.
@@ -99,7 +101,7 @@ def resume(
     cluster: Any = None,
     seal: str | Path | None = None,
 ) -> Store:
-    """Compute what an interrupted run has not computed, and again what is damaged; nothing if everything is there.
+    """Compute the samples that an interrupted run has not computed, and damaged ones again; nothing if all are sound.
 
     Raises InputError if there is no run, if the study file in the folder was changed, if another process works in the
     folder (unless `wait` is set), or if the precision, the device or a version differs from the run's. other_versions =
@@ -125,8 +127,8 @@ def resume(
 
 @contextmanager
 def _writing(folder: Path, record: Provenance, cluster: Any, wait: bool) -> Iterator[Any]:
-    """Hold a run's folder, and give a client of the cluster if one is named. Raises InputError if the folder cannot be
-    written."""
+    """Hold the lock of a run's folder, and yield a client of the cluster, None if no cluster is named. Raises
+    InputError if the folder cannot be written."""
     try:
         storage.make(folder)
         with storage.reached(folder), _on(cluster, folder) as client, lock.held(folder, wait):
@@ -136,7 +138,7 @@ def _writing(folder: Path, record: Provenance, cluster: Any, wait: bool) -> Iter
 
 
 def _on(cluster: Any, folder: Path) -> Any:
-    """A client of the cluster, if one is named."""
+    """A context with a client of the cluster, or with None if no cluster is named."""
     if cluster is None:
         return nullcontext()
     if not storage.seen_by_others(folder):
@@ -154,7 +156,7 @@ def _fill(
     enough = Stopping(study, store, store.arrays()) if "until" in store.provenance else lambda: None
     ended = enough() if missing else None
     for first, stop in missing if ended is None else ():
-        store.clear(first, stop)  # remove what an interruption left of them
+        store.clear(first, stop)  # remove what an interrupted run left of these chunks
     if missing and ended is None and client is not None:
         from jaxmbs.study.runs.cluster import fill
 
@@ -198,11 +200,11 @@ def _fill(
 
 
 class _Pace:
-    """Size of the next chunk in blocks: whole zarr chunks, about a second of work, and within a part of the free
-    memory."""
+    """Number of blocks to compute next: they fill whole zarr chunks, take about PACE seconds, and need only a part of
+    the free memory."""
 
     def __init__(self, program: Compiled, per_chunk: int) -> None:
-        self.step = math.lcm(per_chunk, program.devices)  # no device idles, no zarr chunk is split
+        self.step = math.lcm(per_chunk, program.devices)  # so no device idles, and no zarr chunk is split
         # every device computes one block at a time; only the results of a chunk stay in memory
         results = sum(x.size * x.dtype.itemsize for x in _leaves(program)) // program.most
         fitting = min(program.most, psutil.virtual_memory().available // (8 * results))

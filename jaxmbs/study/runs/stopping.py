@@ -1,4 +1,4 @@
-"""Runs that end as soon as enough was seen, with intervals that allow for this."""
+"""Runs that end as soon as their criteria are settled, with intervals that allow for the early end."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def check_rule(study: Study, until: Any) -> None:
 
 
 class Stopping:
-    """Says after which sample a study may stop. Chunks are read in the order of samples, as they become available. The
-    study stops at the end of a chunk, regardless of what was computed beyond it and in which order."""
+    """Finds the sample after which a study may stop. Chunks are read in the order of samples, as they become available.
+    The study stops at the end of a chunk, regardless of what was computed beyond it and in which order."""
 
     def __init__(self, study: Study, store: Store, arrays: Any) -> None:
         self.study, self.store, self.arrays = study, store, arrays

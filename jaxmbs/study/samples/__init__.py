@@ -1,1 +1,1 @@
-"""The computation of samples: whole blocks by index, and single ones with their history."""
+"""The computation of samples: whole blocks by index, and single samples with their history."""

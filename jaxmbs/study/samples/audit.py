@@ -1,6 +1,6 @@
 """Checks that every dispersion was applied: compares the numbers of the samples with the nominal ones.
 
-What computes is imported when there are numbers to compare, so that reports start without it.
+The modules that compute samples are imported only when there are numbers to compare, so that reports start quickly.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _SAMPLES = 2000
 
 @dataclass(frozen=True)
 class Applied:
-    """Result of a dispersion. target; nominal, least, most: for each component its nominal value, and the least and
-    largest applied value (for all of the file's dispersions of this target together); changed: share of the samples
-    whose number is not the nominal one."""
+    """Result of the dispersion `name`. target: name of its target; nominal, least, most (k,): for each component its
+    nominal value, and the smallest and largest value after all dispersions of this target have acted; changed: share
+    of the samples in which the value is not the nominal one."""
 
     name: str
     target: str
@@ -35,8 +35,8 @@ class Applied:
 
 
 def audit(study: Study, draws: Mapping[str, np.ndarray]) -> list[Applied]:
-    """Result of every dispersion of a study, from the draws (m, k) of the first samples: the numbers with which they
-    were simulated."""
+    """Result of every dispersion of a study. draws: those of the first m samples, (m, k) by dispersion. The numbers of
+    the first 2000 of these samples (of all if m is less) are computed again from their draws."""
     import jax.numpy as jnp
 
     from jaxmbs.study.samples.batch import numbers_of, precision
@@ -56,7 +56,7 @@ def audit(study: Study, draws: Mapping[str, np.ndarray]) -> list[Applied]:
 
 
 def _of(study: Study, name: str, nominal: np.ndarray, numbers: Numbers, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """(samples, k) numbers of a target, and its nominal ones (k,)."""
+    """(samples, k) values of a target, and its nominal value (k,)."""
     if name in numbers.parameters:
         x = np.asarray(numbers.parameters[name], float)
         if x.ndim == 2 and np.ndim(nominal) == 2:  # an inertia that stays diagonal

@@ -32,25 +32,25 @@ if TYPE_CHECKING:
 Array = Any
 Results = dict[str, Any]
 
-# each device runs its loops on one core: there is a device for each core, and no bit may depend on their number
+# each device runs its loops on one core: there is one device per core, and no bit of a result may depend on how many
 _ONE_CORE: dict[str, str | bool] = {"xla_disable_hlo_passes": "cpu-parallel-task-assigner"}
 GENERATOR = "threefry2x32"  # named here, so that a change of JAX's default does not change results
-_DRAWN, _APPLIED = 128, 2000  # the programs that draw, and that apply draws, take multiples of these numbers of rows
+_DRAWN, _APPLIED = 128, 2000  # the programs that draw samples and that apply draws take multiples of these
 # Samples of a block: few, so that a small run occupies all cores (in machine code, larger blocks are no faster);
 # a GPU needs many
 BLOCK_ROWS = 64
 GPU_ROWS = 1040
-_CALL_ROWS, _CALL_BLOCKS = 33_280, 32  # most samples of a device in one call, or this many blocks if they have more
+_CALL_ROWS, _CALL_BLOCKS = 33_280, 32  # most samples of a device in one call, or this many blocks if that is more
 
 
 def usual_rows() -> int:
-    """Samples of a block, unless a run gives another number. It does not depend on the number of samples of the run,
-    because the last bits of a sample depend on it."""
+    """Number of samples in a block, unless a run gives another one. It does not depend on the size of the run, because
+    the last bits of a sample depend on the size of its block."""
     return BLOCK_ROWS if jax.default_backend() == "cpu" else GPU_ROWS
 
 
 def most_blocks(rows: int) -> int:
-    """Most blocks of one call on a device; part of the compiled program's shapes, so it is the same for all runs."""
+    """Most blocks that a device computes in one call; part of the program's shapes, so it is the same for all runs."""
     return max(_CALL_BLOCKS, _CALL_ROWS // rows)
 
 
@@ -60,7 +60,7 @@ def precision() -> np.dtype:
 
 
 def halves(seed: int) -> tuple[np.uint32, np.uint32]:
-    """A seed as two numbers of 32 bits."""
+    """The lower and the upper 32 bits of a seed."""
     return np.uint32(seed % 2**32), np.uint32(seed // 2**32)
 
 
@@ -70,8 +70,8 @@ def study_key(low: Any, high: Any) -> jax.Array:
 
 
 def keys_of(study: Study) -> jax.Array:
-    """Keys of the inputs of a study, from one cached program: some thirty small ones would take longer than a small
-    run."""
+    """Keys of the inputs of a study, from one cached program: about thirty small programs would take longer than a
+    small run."""
 
     def keys(low: Array, high: Array) -> Array:
         return jax.random.key_data(study.dispersions.keys(study_key(low, high)))
@@ -80,9 +80,10 @@ def keys_of(study: Study) -> jax.Array:
 
 
 def samples_of(study: Study, dtype: Any) -> jax.stages.Wrapped:
-    """Function (keys of the inputs, indices (rows,), points of the design (rows, m) or None, fused) -> results of the
-    samples by their labels, leaves (rows, ...). Among them are DRAWS (rows, k), and ANEW (rows,): whether a sample has
-    to be computed again, by itself (see `over_rows`). fused: map over samples by `over_rows` instead of jax.vmap."""
+    """Function (keys of the inputs, indices (rows,), points (rows, m), fused) -> {label: results of the samples, with
+    the samples on the first axis}. points: those of the sampling plan, None without a plan. Among the results are
+    DRAWS (rows, k), and ANEW (rows,): whether a sample has to be computed again, by itself and with fused=False. fused:
+    map over the samples by `over_rows`; jax.vmap, which is used otherwise, leaves no sample to be computed again."""
     start, fold = folded(study.outputs, dtype)
     time, label = study.simulation, labels(study).outputs
 
@@ -119,7 +120,7 @@ def dealt(samples: Callable[..., Results]) -> jax.stages.Wrapped:
 
 
 def drawn(study: Study, keys: Array, index: Array, points: Array | None, dtype: Any) -> Array:
-    """(rows, k) draws of samples: from their index, or from their points (rows, m) in a design."""
+    """(rows, k) draws of samples: from their index, or from their points (rows, m) in a sampling plan."""
     if points is None:
         return jax.vmap(lambda i: study.dispersions.draw(keys, i, dtype))(index)
     return jax.vmap(lambda u: study.dispersions.of_uniform(2 * u - 1, dtype))(points)
@@ -138,12 +139,12 @@ def draws_of(study: Study, samples: Sequence[int], dtype: Any) -> Array:
 
 
 def kept_here(study: Study, name: str, fn: Callable[..., Any], *arrays: Any) -> Any:
-    """fn(*arrays) by a program for a few samples, which compiles quickly and is cached under its name."""
+    """fn(*arrays), computed by a program for few samples that compiles quickly and is cached under `name`."""
     return kept_for(study, name, compiles_quickly(fn), *arrays)(*arrays)
 
 
 def kept_for(study: Study, name: str, fn: Any, *arrays: Any) -> jax.stages.Compiled:
-    """The compiled program of a jitted function for arrays of these shapes on one device, cached under its name."""
+    """The compiled program of a jitted function for arrays of these shapes on one device, cached under `name`."""
     own, _ = content(study)
     shapes = [f"{x.shape} {x.dtype}" for x in jax.tree.leaves(arrays)]
     return kept_program(own and [*own, name, *shapes], lambda: fn.lower(*arrays).compile())
@@ -169,7 +170,7 @@ def numbers_of(study: Study, draws: Array, dtype: Any) -> Numbers:
 
 
 def filled(x: np.ndarray, multiple: int) -> np.ndarray:
-    """Rows repeated up to a multiple of `multiple`, so that one compiled program serves many numbers of samples."""
+    """x with its rows repeated up to a multiple of `multiple`, so that one compiled program serves many sizes."""
     return np.resize(x, (-(-len(x) // multiple) * multiple, *x.shape[1:]))
 
 
@@ -185,7 +186,7 @@ def placed(study: Study, numbers: Numbers) -> tuple[mbs.Model, mbs.Model, Array,
 
 
 def status_of(study: Study, model: mbs.Model, status: Array) -> Array:
-    """(B,) status of samples: that of their motion, or UNPHYSICAL if no mechanism can have their numbers."""
+    """(B,) status of samples: that of their motion, or UNPHYSICAL if no mechanism can have their parameters."""
     return jnp.where(study.dispersions.unphysical(model), int(mbs.Status.UNPHYSICAL), status).astype(status.dtype)
 
 

@@ -1,4 +1,4 @@
-"""Points of any number, computed in blocks of one shape."""
+"""Functions of any number of points, computed in blocks of one shape."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ BLOCK = 256  # points that are computed at once, so that one compiled program se
 
 
 def in_blocks(fn: Callable[[np.ndarray], Any], u: np.ndarray, rows: int = BLOCK) -> Any:
-    """fn of points u (m, ...), computed in blocks of one shape."""
+    """fn of the points u (m, ...), computed in blocks of `rows` points."""
     import jax
 
     parts = []

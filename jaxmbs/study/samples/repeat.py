@@ -21,14 +21,15 @@ from jaxmbs.study.sampling.targets import Numbers
 from jaxmbs.study.units import si, units_of
 
 Array = Any
-_ROWS = 16  # the number of several samples is filled up to a multiple of this
+_ROWS = 16  # several samples are filled up to a multiple of this number
 
 
 @dataclass(frozen=True)
 class History:
     """Motion of S samples at T times. t (T,), q (S, T, nq), v (S, T, nv); values: what every output measures, (S, T);
-    outputs: the same reduced to one number, (S,); status (S,); energy_error (S,) [J] at the end; numbers: those that
-    differ between samples, (S, ...), None for the nominal motion; violated (S, constraints): see `Solution.violated`."""
+    outputs: these values reduced to one number, (S,); status (S,); energy_error (S,) [J] at the end; numbers: those
+    that differ between samples, (S, ...), None for the nominal motion; violated (S, constraints): see
+    `Solution.violated`."""
 
     t: np.ndarray
     q: np.ndarray
@@ -44,8 +45,8 @@ class History:
 def repeat(
     study: Study, samples: Sequence[int] | None = None, save_every: int = 1, draws: np.ndarray | None = None
 ) -> History:
-    """History of the given samples, or of the nominal motion (S = 1), at every save_every-th step and the last one.
-
+    """History of the given samples at every save_every-th step and the last one; that of the nominal motion (S = 1) if
+    no samples are given, or if the study has no dispersions.
     draws (S, k): those of the samples, if they are already known.
     """
     dtype, time, fold = precision(), study.simulation, folded(study.outputs, precision())

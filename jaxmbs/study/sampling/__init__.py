@@ -1,1 +1,1 @@
-"""Where samples lie: what a dispersion acts on, correlations of draws, and designs of all samples."""
+"""Where samples lie: the targets of dispersions, correlations of draws, and sampling plans."""

@@ -33,11 +33,11 @@ class CorrelationTable(Table):
 def factor(
     tables: Sequence[CorrelationTable], own: Mapping[str, np.ndarray], names: Sequence[str], loose: Mapping[str, str]
 ) -> np.ndarray | None:
-    """(m, m) lower triangular L: L z are the scores of the m inputs `names` if z are independent; None if all inputs
-    are.
+    """(m, m) lower triangular L: if z are independent scores, L z are the correlated scores of the m inputs `names`;
+    None if all inputs are independent.
 
-    own: correlations that a dispersion gives for its components {"stage.com": (k, k)}; loose: inputs that cannot be
-    correlated, with the reason. Raises InputError.
+    own: correlations between the components of one dispersion, from its covariance, {"stage.com": (k, k)}; loose:
+    inputs that cannot be correlated, with the reason. Raises InputError.
     """
     C, problems = np.eye(len(names)), []
     place = {name: i for i, name in enumerate(names)}
@@ -94,7 +94,7 @@ def _problems(
 
 
 def _triangle(C: np.ndarray) -> np.ndarray:
-    """L with L Lᵀ = C for a matrix that may be singular, row by row."""
+    """Lower triangular L with L Lᵀ = C, computed row by row; C may be singular."""
     n = len(C)
     L = np.zeros_like(C)
     for i in range(n):

@@ -1,8 +1,9 @@
-"""Designs of all samples: a point is a pure function of design, number of samples, seed and index, and is made for any
-range.
+"""Sampling plans: each point is a pure function of plan, number of samples, seed and index, so that any range of points
+can be computed by itself.
 
-Random samples are not a design: each is a function of key and index alone. A design spreads points more evenly, or sets
-them one by one, so its samples are not independent: estimates are often better, but no interval is known for them.
+Random samples are not a plan: each is a function of key and index alone. A plan spreads points more evenly than random
+samples, or sets them without chance, as on a grid. Its samples are therefore not independent: estimates are often
+better, but no confidence interval is known for them.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 RANDOM = "random"
 DESIGNS = (RANDOM, "latin_hypercube", "sobol", "halton", "factorial", "one_at_a_time", "saltelli", "morris")
-MORRIS_LEVELS, MORRIS_REACH = 4, (0.02, 0.98)  # levels of Morris' grid, and the probabilities at its ends
+MORRIS_LEVELS, MORRIS_REACH = 4, (0.02, 0.98)  # number of levels of Morris' grid, and the probabilities at its ends
 _WHY = {
     "latin_hypercube": "the samples of a Latin hypercube are not independent: no interval is known for their share",
     "sobol": "Sobol points are not independent: no interval is known for their share",
@@ -37,7 +38,8 @@ _WHY = {
 
 @dataclass(frozen=True)
 class Design:
-    """A design of n points over the inputs `names`. kind: one of DESIGNS; levels: probabilities of sweeps."""
+    """A sampling plan of n points over the inputs `names`. kind: one of DESIGNS; levels: the probabilities at which
+    "factorial" and "one_at_a_time" take each input (0.5: its median)."""
 
     kind: str
     names: tuple[str, ...]
@@ -51,24 +53,25 @@ class Design:
 
 
 def dependence(kind: str) -> str:
-    """Why samples of a design are not independent; "" if they are."""
+    """Why the samples of a plan are not independent; "" if they are independent."""
     return _WHY.get(kind, "")
 
 
 def fixed_size(kind: str, inputs: int, levels: Sequence[float]) -> int | None:
-    """Number of samples of a design that fixes it; None for others."""
+    """Number of samples if the plan fixes it; None for other plans."""
     if kind == "factorial":
         return len(levels) ** inputs
     return 1 + inputs * len(levels) if kind == "one_at_a_time" else None
 
 
 def group_size(kind: str, inputs: int) -> int:
-    """Number of samples in each group of a design."""
+    """Number of samples in each group of a plan, which n must be a multiple of; 1 for a plan without groups."""
     return {"saltelli": inputs + 2, "morris": inputs + 1}.get(kind, 1)
 
 
 def check_size(kind: str, inputs: int, levels: Sequence[float], n: int | None) -> int:
-    """Number of samples. Raises InputError if a design cannot have that many."""
+    """The number of samples: n, or if n is None the number that the plan fixes. Raises InputError if the plan does not
+    allow n, or fixes no number."""
     fixed, group = fixed_size(kind, inputs, levels), group_size(kind, inputs)
     if n is None:
         if fixed is None:
@@ -118,7 +121,7 @@ def _halton(d: Design, index: np.ndarray) -> np.ndarray:
 
 
 def _from(engine: QMCEngine, index: np.ndarray) -> np.ndarray:
-    """Consecutive points of a sequence."""
+    """The points of a sequence at consecutive indices."""
     if index[0]:
         engine.fast_forward(int(index[0]))
     return engine.random(len(index))
@@ -141,7 +144,8 @@ def _one_at_a_time(d: Design, index: np.ndarray) -> np.ndarray:
 
 
 def _saltelli(d: Design, index: np.ndarray) -> np.ndarray:
-    """Groups of a point a, copies of a with one input of b each, and b (in the order that SALib reads)."""
+    """Groups of k + 2 points, in the order that SALib expects: a Sobol point a; k copies of a, the i-th with
+    input i replaced by that of a second point b; and b."""
     k = len(d.names)
     group, which = np.divmod(index, k + 2)
     base = _sobol_points(d, 2 * k, np.arange(group[0], group[-1] + 1))[group - group[0]]
@@ -150,7 +154,7 @@ def _saltelli(d: Design, index: np.ndarray) -> np.ndarray:
 
 
 def _morris(d: Design, index: np.ndarray) -> np.ndarray:
-    """Walks on a grid: from a grid point, each input is moved once by half of its levels, in an order that differs
+    """Walks on a grid: from a random grid point, each input moves once by half the levels, in an order that differs
     between walks."""
     k, levels = len(d.names), MORRIS_LEVELS
     step = levels / 2 / (levels - 1)
@@ -184,7 +188,7 @@ def _fraction(index: np.ndarray, salt: int) -> np.ndarray:
 
 
 def _middle(x: np.ndarray) -> np.ndarray:
-    """Limits x to numbers away from 0 and 1, where a normal distribution is infinite."""
+    """Clips x away from 0 and 1, where the quantiles of a normal distribution are infinite."""
     return np.clip(x, 2.0**-33, 1 - 2.0**-33)
 
 

@@ -30,7 +30,7 @@ Array = Any
 
 @dataclass(frozen=True)
 class Dispersion:
-    """One dispersion, checked: it acts on `target` in this `way`, with variates of k components in SI."""
+    """A checked dispersion: it acts on `target` in the given `way`, with k variates `components` in SI."""
 
     name: str
     table: Distribution
@@ -42,7 +42,7 @@ class Dispersion:
 
     @property
     def k(self) -> int:
-        """Number of independent scalar draws."""
+        """Number of scalar draws; 1 if all components of the target share one (`common`)."""
         return len(self.components.kind)
 
     @property
@@ -56,7 +56,7 @@ class Dispersion:
 
     @property
     def inputs(self) -> tuple[tuple[str, int], ...]:
-        """(k,) random numbers (name, component) from which the draws are made; dispersions may share them."""
+        """(k,) random numbers (name, component) from which the draws are computed; dispersions may share them."""
         name = self.table.draw or self.name
         return tuple((name, 0 if self.table.whole_rows else i) for i in range(self.k))
 
@@ -67,7 +67,7 @@ class Dispersions:
 
     `draw` and `apply` are pure functions of one sample; use vmap for several. m random numbers ("inputs") give k draws.
     triangle: (m, m) triangular factor of the inputs' correlation matrix; per_day: number of samples of a day, which
-    share the inputs known on that day; correlations: those that the file states.
+    share the inputs known on that day; correlations: the tables [[correlations]] of the file.
     """
 
     items: tuple[Dispersion, ...]
@@ -97,7 +97,7 @@ class Dispersions:
 
     @property
     def known(self) -> np.ndarray:
-        """(m,) whether each input is known on the day."""
+        """(m,) whether each input is known on the day, so that all samples of the day share it."""
         named = {name for d in self.items if d.table.known for name in d.inputs}
         return np.array([name in named for name in self._inputs], bool)
 
@@ -123,7 +123,8 @@ class Dispersions:
         return kernel(drawn)(keys, index)
 
     def of_uniform(self, s: Array, dtype: Any) -> Array:
-        """(k,) draws from independent numbers s (m,), uniform in (-1, 1), as a design or a search prescribes them."""
+        """(k,) draws from independent numbers s (m,), uniform in (-1, 1): random ones, or those of a plan or a
+        search."""
         if self.triangle is not None:
             s = coupled(s, self.triangle, dtype)
         source = self.source
@@ -135,8 +136,8 @@ class Dispersions:
         return {d.name: draws[..., end - d.k : end] for d, end in zip(self.items, ends, strict=True)}
 
     def apply(self, draws: Array, dtype: Any, nominal: Mapping[str, Array] | None = None) -> Numbers:
-        """The sample's parameters and initial state from its draws (k,). nominal: nominal parameters that differ from
-        the model's."""
+        """The sample's dispersed parameters and its initial state, from its draws (k,). nominal: nominal values to take
+        instead of the model's, by parameter."""
         numbers = start({d.target.name: d.target for d in self.items}, self.q0, self.v0, dtype)
         other = {name: x for name, x in (nominal or {}).items() if name in numbers.parameters}
         numbers = replace(numbers, parameters=numbers.parameters | other)
@@ -148,7 +149,8 @@ class Dispersions:
         return Numbers(numbers.parameters | diagonal, numbers.q, numbers.v)
 
     def unphysical(self, model: Model) -> Array:
-        """(B,) whether the parameters of each sample are physically impossible. model: with one value per sample."""
+        """(B,) whether the parameters of each sample are physically impossible. model: its parameters have one value
+        per sample."""
         names = {d.target.name: d.target.kind for d in self.items if d.target.kind is not None}
         found: Array = jnp.zeros((), bool)
         for name, kind in names.items():
@@ -173,7 +175,7 @@ class Dispersions:
         return found
 
     def _principal(self) -> set[str]:
-        """Inertias that stay diagonal, and so keep their structural zeros."""
+        """Names of the inertias that stay diagonal, so that they keep their structural zeros."""
         tilted = {d.target.name for d in self.items if d.apply == "tilt"}
         inertias = {d.target.name: d.target.nominal for d in self.items if d.target.name.endswith(".inertia")}
         return {n for n, x in inertias.items() if n not in tilted and not np.any(x - np.diag(np.diag(x)))}
@@ -237,10 +239,11 @@ def _one(
 
 
 def _unphysical(items: Sequence[Dispersion]) -> list[tuple[str, str]]:
-    """Dispersions that would make numbers unphysical: masses and inertias in any draw, others in half of the draws or
-    more.
+    """(name, message) of each dispersion that can make a mass or an inertia unphysical, however rarely, or that makes
+    another number unphysical in half of the draws or more.
 
-    If fewer draws would do so, the status of these samples says so.
+    A dispersion that makes such another number unphysical in fewer draws is allowed: the samples concerned get the
+    status "unphysical".
     """
     found = []
     reached: dict[str, tuple[np.ndarray, np.ndarray]] = {}  # by target: lowest value and median

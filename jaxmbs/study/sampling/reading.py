@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def beside_study(folder: Path, data: dict[str, Any], trust: bool = False) -> dict[str, Any]:
-    """The tables, with the CSV files that they name replaced by their paths in the folder."""
+    """The tables, with the names of CSV files replaced by their paths in the folder."""
     for name, table in data["dispersions"].items() if isinstance(data.get("dispersions"), dict) else ():
         file = table.get("file") if isinstance(table, dict) else None
         if isinstance(file, str):
@@ -30,7 +30,7 @@ def beside_study(folder: Path, data: dict[str, Any], trust: bool = False) -> dic
 
 
 def measured(file: Any) -> dict[str, bytes]:
-    """Content of the CSV files of a study."""
+    """Content of the CSV files of a study, by name."""
     found: dict[str, bytes] = {}
     problems: list[Problem] = []
     for name, table in file.dispersions.items():
@@ -52,8 +52,8 @@ def measured(file: Any) -> dict[str, bytes]:
 
 
 def resolved(file: Any, model: Model, joints: Mapping[str, Joint], q0: np.ndarray, v0: np.ndarray) -> Dispersions:
-    """Dispersions with their correlations, and with the draws that samples of a day share. Raises InputError also if
-    the design does not allow these."""
+    """The checked dispersions with their correlations, and with the number of samples that share a day. Raises
+    InputError, also if the sampling plan does not allow correlations or days."""
     own = file.study
     found = dispersions.resolve(file.dispersions, model, joints, q0, v0, file.correlations, own.per_day)
     if own.design != RANDOM and own.per_day > 1:

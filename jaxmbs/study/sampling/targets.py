@@ -51,7 +51,8 @@ class Way:
 
 @dataclass(frozen=True)
 class Target:
-    """Something that can be dispersed. nominal: its value; ways: by name, the default first; kind: that of a parameter."""
+    """A quantity that can be dispersed. ways: how draws can act on it, the default first; kind: that of the parameter,
+    None for a rotation or an initial value, which no draw makes invalid."""
 
     name: str
     nominal: np.ndarray
@@ -86,7 +87,7 @@ def target(name: str, model: Model, joints: Mapping[str, Joint], q0: np.ndarray,
 
 
 def _unit(model: Model, p: Parameter) -> str:
-    """SI unit of a parameter; of "N m/rad or N/m" the one that fits the joint on which the element acts."""
+    """SI unit of a parameter; if it is "N m/rad or N/m", the one that fits the joint on which the element acts."""
     element = model.structure.elements.get(p.name.partition(".")[0])
     if " or " not in p.unit or element is None:
         return p.unit
@@ -102,7 +103,7 @@ def initial_names(joints: Mapping[str, Joint]) -> list[str]:
 
 
 def start(targets: Mapping[str, Target], q0: np.ndarray, v0: np.ndarray, dtype: Any) -> Numbers:
-    """The nominal numbers of everything that is dispersed."""
+    """The nominal parameters that are dispersed, and the nominal initial state."""
     parameters = {n: jnp.asarray(t.nominal, dtype) for n, t in targets.items() if not n.startswith("initial.")}
     return Numbers(parameters, jnp.asarray(q0, dtype), jnp.asarray(v0, dtype))
 
@@ -124,11 +125,12 @@ def _plain(nominal: np.ndarray, quantity: str | None, act: Callable[[Numbers, An
 
 
 def _inertia(name: str, nominal: np.ndarray) -> Target:
-    """Target for an inertia, which is scaled along the principal axes of the mass distribution: x dm -> A x dm with A
-    symmetric and positive definite.
+    """Target for an inertia, which draws scale ("multiply") or rotate ("tilt"). Scaling stretches the body along the
+    nominal principal axes: each mass element dm moves from x to A x, where A is symmetric and positive definite.
 
-    The second moments G = tr(I)/2 - I become A G Aᵀ. For any positive factors, and however often this is done, the
-    result is the inertia of some mass distribution: it is positive and satisfies the triangle inequality.
+    The second moments G = tr(I)/2 - I become A G Aᵀ; the draw's factors are the squares of A's eigenvalues. For any
+    positive factors, and however often this is done, the result is the inertia of some mass distribution: it is
+    positive and satisfies the triangle inequality.
     """
     second = np.trace(nominal) / 2 * np.eye(3) - nominal
     diagonal = np.count_nonzero(nominal - np.diag(np.diag(nominal))) == 0
@@ -191,7 +193,7 @@ def rotation_of(vector: Array) -> Array:
 
 
 def quaternion_times(q: Array, vector: Array) -> Array:
-    """The quaternion q (w, x, y, z) followed by a rotation by `vector` [rad] in the rotated axes."""
+    """The quaternion q (w, x, y, z) followed by a rotation by the rotation vector (3,) [rad] in the rotated axes."""
     square = vector @ vector
     angle = jnp.sqrt(jnp.where(square > 0, square, 1.0))
     s = jnp.where(square > 0, jnp.sin(angle / 2) / angle, 0.5)

@@ -1,6 +1,6 @@
-"""Compares two runs: what differs in the inputs, and what differs in the results by more than chance.
+"""Compares two runs: finds what differs in the inputs, and what differs in the results by more than chance.
 
-SciPy and rich, which start slowly, are imported where they are used.
+SciPy and rich, which are slow to import, are imported where they are used.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ def compared(a: str | Path, b: str | Path, trust: bool = False, within: Sequence
     """What differs between two runs, as plain data.
 
     identical: every sample has the same bits; paired: number of samples with the same index and the same draws in both
-    runs, whose differences are taken sample by sample, which detects smaller ones. A difference of a criterion or
-    output is given with the probability of one as large by chance alone (paired: McNemar's exact test and Wilcoxon's
-    test, with the interval of the mean difference; otherwise Fisher's test and that of Kolmogorov and Smirnov),
-    provided that the samples are independent. within: tolerances of the outputs, in the unit of each ("1e-6"), relative
-    to the median size ("0.1 %"), or of one output ("reach = 0.02 mm"); the verdict then refers to them.
+    runs, whose results are compared sample by sample, which detects smaller differences. Each difference of a criterion
+    or output comes with the probability that chance alone causes one as large (paired: McNemar's exact test and
+    Wilcoxon's test, with the interval of the mean difference; otherwise Fisher's test and the test of Kolmogorov and
+    Smirnov), provided that the samples are independent. within: tolerances of the outputs (see `tolerances`);
+    the verdict then states whether the differences are within them.
 
     Raises InputError if a run is damaged.
     """
@@ -84,7 +84,7 @@ def _output(
     name: str, unit: Unit, stores: tuple[Store, Store], sums: tuple[Summary, Summary],
     both: tuple[np.ndarray, np.ndarray] | None, asked: Within | None, alpha: float, dependence: str,
 ) -> dict[str, Any]:  # fmt: skip
-    """How an output differs, in its unit. both: rows of the pairs; alpha: probability below which a difference counts."""
+    """How an output differs, in its unit. both: as from `pairs`; alpha: probability below which a difference counts."""
     from scipy.stats import ks_2samp
 
     a, b = (np.asarray(s.outputs[name]) / unit.factor for s in sums)
@@ -107,8 +107,9 @@ def _output(
 def pairs(
     study_a: Study, store_a: Store, sum_a: Summary, study_b: Study, store_b: Store, sum_b: Summary
 ) -> tuple[np.ndarray, np.ndarray] | None:
-    """Rows of the two summaries that belong to one sample with the same draws; None if samples of one index have
-    different draws, or if samples are not independent of one another."""
+    """(m,) positions in each of the two summaries of the m samples whose index is in both, if all of them have the same
+    draws in both runs, from the dispersions that both studies have. None if one of them has other draws, if there are
+    no such samples or dispersions, or if the samples of a run depend on one another."""
     if study_a.dependence or study_b.dependence:
         return None
     common = [d.name for d in study_a.dispersions.items if any(d.name == e.name for e in study_b.dispersions.items)]
@@ -199,7 +200,7 @@ def table(found: dict[str, Any]) -> RenderableType:
 
 
 def _change(row: dict[str, Any]) -> str:
-    """The difference of pairs, as text."""
+    """The difference of paired samples, as text."""
     if "difference" in row:
         return f"{row['difference']:+.3g} ({row['low']:+.3g} .. {row['high']:+.3g})"
     return f"+{row['only_b']:,} -{row['only_a']:,}" if "only_a" in row else "-"

@@ -1,4 +1,4 @@
-"""Finds the draws that drive an output: their shares of its variance, as far as they exceed those of unrelated draws."""
+"""Finds the draws that drive an output: those that explain more of its variance than unrelated draws would."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from jaxmbs.study.statistics.summary import CONFIDENCE, Summary
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_ORDERS = 500  # random orders of 10,000 samples, more of fewer samples, so that rare shares are seen among them
+_ORDERS = 500  # number of random orders of 10,000 samples (more of fewer samples), so that they include rare shares
 _GROUPS = 20  # groups of samples, one of which is left out at a time
 
 
@@ -28,9 +28,9 @@ class Driver:
 
 @dataclass(frozen=True)
 class Drivers:
-    """Drivers of an output. found: the largest first; others: how many draws do not exceed the noise; noise: the share
-    that the largest of as many unrelated draws reaches in one study out of twenty; rest: the share that the drivers
-    leave unexplained."""
+    """Drivers of an output. found: the draws whose shares exceed the noise, the largest first, at most `most` of them;
+    others: how many draws do not exceed it; noise: if no draw had any influence on the output, the largest of their
+    shares would exceed this in one study out of twenty; rest: the share that all drivers leave unexplained."""
 
     found: tuple[Driver, ...]
     others: int
@@ -41,11 +41,13 @@ class Drivers:
 def drivers(draws: Mapping[str, np.ndarray], summary: Summary, output: str, most: int = 8) -> Drivers | None:
     """Draws that explain part of an output's variance by themselves; None if there are too few samples.
 
-    draws: of the first samples of the summary, (m, k); more than some 20,000 samples do not improve the result. The
-    share is the first-order Sobol index, estimated from the available samples: the variance of the output's mean over
-    slices along the draw with equally many samples, minus what slices of unrelated samples would show. It also detects
-    relations that are not monotonic, as those of rates and clearances often are. A draw counts if its share exceeds
-    what the largest of as many unrelated draws would show. Intervals come from leaving out groups of samples.
+    draws: name -> (m, k), those of the first m samples of the summary; more than some 20,000 do not improve the result.
+
+    The share is the first-order Sobol index, estimated from the available samples: these are sorted by the draw and cut
+    into slices of equally many samples; the share is the variance between the slices' means of the output, minus what
+    an unrelated draw would show. It also detects relations that are not monotonic, which are common for rates and
+    clearances. A draw counts if its share exceeds what the largest of as many unrelated draws would show. Intervals
+    come from leaving out groups of samples.
     """
     y = summary.outputs[output][: len(next(iter(draws.values())))]
     keep = np.isfinite(y)
@@ -76,16 +78,16 @@ def ranked(columns: dict[str, np.ndarray], y: np.ndarray, slices: int, most: int
 
 
 def noise(y: np.ndarray, slices: int, draws: int) -> float:
-    """The share below which the largest of `draws` unrelated draws stays, with confidence.
+    """The share below which all of `draws` unrelated draws stay, with a probability of CONFIDENCE.
 
-    It is found from the samples in random order, because most outputs are not normal, and those about rare events are
-    far from it.
+    It is estimated from the samples in random order, because most outputs are not normal, and those about rare events
+    are far from normal.
     """
     level = (1 - CONFIDENCE) / draws
     each = int(np.ceil(np.sqrt(np.clip(_ORDERS * 10_000 / len(y), 2 / level, 2500))))
     rng = np.random.default_rng(0)
-    # One random order applied after another gives a third. `each` orders twice thus give each**2 orders, any two of
-    # which are as independent as two unrelated draws, so few orders need to be drawn.
+    # One random order applied after another gives a third. Two sets of `each` orders thus give each**2 orders, any two
+    # of which are as independent as two unrelated draws, so few orders need to be drawn.
     orders = np.stack([rng.permutation(len(y)) for _ in range(each)])
     found = np.concatenate([_between(rng.permutation(y)[orders], slices) for _ in range(each)])
     between = np.quantile(found, 1 - level) / float(y.var())
@@ -98,7 +100,7 @@ def explained(x: np.ndarray, y: np.ndarray, slices: int) -> float:
 
 
 def _explained(y: np.ndarray, slices: int) -> float:
-    """The same, for y in the order of x."""
+    """Share of the variance of y that x explains, for y sorted by x."""
     variance, between = float(y.var()), float(_between(y, slices))
     within = variance - between
     return (between - within * (slices - 1) / (len(y) - slices)) / variance
@@ -114,7 +116,7 @@ def _between(y: np.ndarray, slices: int) -> np.ndarray:
 
 
 def _interval(x: np.ndarray, y: np.ndarray, slices: int) -> tuple[float, float]:
-    """Interval of the share, from estimates without one group of samples each (the jackknife), and Student's t."""
+    """Interval of the share, by Student's t from estimates that each leave out one group of samples (the jackknife)."""
     from scipy.special import stdtrit  # Student's t; scipy.stats takes a second to import
 
     order = np.argsort(x, kind="stable")

@@ -1,4 +1,5 @@
-"""Decides whether two runs agree within given tolerances: reads the tolerances and judges the differences of an output."""
+"""Decides whether two runs agree within given tolerances: reads the tolerances and judges the differences of an
+output."""
 
 from __future__ import annotations
 
@@ -12,9 +13,9 @@ import numpy as np
 from jaxmbs.io.errors import InputError, Problem, choices
 from jaxmbs.study.units import Unit, unit
 
-# relative to an output's largest value: what other machines, versions and orders of summation change in the same motion
+# relative to an output's largest value: how much other machines, versions and orders of summation change a motion
 ROUNDING = {"float64": 1e-8, "float32": 1e-4}
-FEWEST = 6  # numbers for which an interval is computed
+FEWEST = 6  # an interval is computed from at least this many numbers
 _WITHIN = re.compile(
     r"(?:(?P<output>[a-z][a-z0-9_]*)\s*=\s*)?(?P<number>\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+)\s*(?P<unit>.*)"
 )
@@ -22,7 +23,8 @@ _WITHIN = re.compile(
 
 @dataclass(frozen=True)
 class Within:
-    """Tolerance of an output. size: in the output's unit, or, if relative, as a share of the output's median size."""
+    """Tolerance of an output. size: in the output's unit, or, if relative, as a share of the median of its absolute
+    values."""
 
     size: float
     relative: bool = False
@@ -33,9 +35,9 @@ class Within:
 
 
 def tolerances(said: Sequence[str], shown: Mapping[str, Unit]) -> dict[str, Within]:
-    """Tolerance of every output, in the unit in which it is shown. "1e-6" holds for every output in its own
-    unit, and "0.1 %" relative to the median size of each; "reach = 0.02 mm" holds for one output and takes
-    precedence. Raises InputError with the remedy."""
+    """Tolerances, by output. "1e-6" holds for every output, in the unit in which it is shown; "0.1 %" is relative to
+    the median size of each in the first run, but absolute for dimensionless outputs; "reach = 0.02 mm" holds for one
+    output and takes precedence. Raises InputError with the remedy."""
     found: dict[str, Within] = {}
     own: dict[str, Within] = {}
     for text in said:

@@ -1,8 +1,8 @@
-"""What independent samples show with certainty: intervals of probabilities, tolerance limits, and the number of samples
-that these need.
+"""What independent samples show with a given confidence: intervals of probabilities, tolerance limits, and the number
+of samples that these need.
 
-All of it is distribution-free (Clopper and Pearson 1934, Wilks 1941), and the last part holds at whatever time it is
-evaluated (Robbins 1970): a study may stop as soon as it has seen enough.
+All of it is distribution-free (Clopper and Pearson 1934, Wilks 1941). The intervals of `anytime_interval` hold for all
+numbers of samples at once (Robbins 1970), so a study may stop as soon as they are narrow enough.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from jaxmbs.study.results.columns import at_ranks, column
 
 CONTENT = {1: 0.99865, 2: 0.9973}  # three standard deviations of a normal distribution, by number of sides
 TOLERANCE_CONFIDENCE = 0.9
-_CLOSE, _SUMMED = 1e-9, 1000  # relative difference that rounding might decide; most terms that are then summed
+_CLOSE, _SUMMED = 1e-9, 1000  # relative difference that rounding might decide; most failures that are then summed
 
 
 def interval(met: Any, of: Any, confidence: float = 0.95) -> tuple[Any, Any]:
@@ -39,8 +39,8 @@ def interval(met: Any, of: Any, confidence: float = 0.95) -> tuple[Any, Any]:
 
 
 def discards(n: int, content: float, confidence: float = TOLERANCE_CONFIDENCE) -> int:
-    """How many of n samples may lie beyond limits that contain the share `content` of all with `confidence`; -1: n is
-    too small.
+    """How many of n samples may lie beyond limits, if these are to contain the share `content` of all samples that
+    could be drawn, with `confidence`; -1: n is too small for any such limits.
 
     >>> discards(851, 0.9973), discards(852, 0.9973), discards(1440, 0.9973)
     (-1, 0, 1)
@@ -67,8 +67,8 @@ def samples_needed(content: float, confidence: float = TOLERANCE_CONFIDENCE, fai
 
 
 def _shows(n: int, failures: int, content: float, confidence: float) -> bool:
-    """Whether n samples, of which `failures` fail, show a share of `content` with `confidence`: whether, if the share
-    were no larger than that, more would fail by chance with a probability of at least `confidence`."""
+    """Whether n samples, `failures` of which fail, show with `confidence` that more than the share `content` of all do
+    not fail: if it were no more, over `failures` of n would fail with a probability of at least `confidence`."""
     from scipy.special import betaincc
 
     if n <= failures:
@@ -114,7 +114,8 @@ def samples_to_show(share: float, probability: float, confidence: float = 0.95) 
 
 
 def _first(holds: Any, least: int, most: float = 1e12) -> int:
-    """The smallest n for which a condition holds (approximately, if the condition rounds counts)."""
+    """The smallest n, from `least` on, for which a condition holds. It is found by bisection, so only approximately if
+    the condition rounds counts and therefore alternates. Raises InputError if n would exceed `most`."""
     high = least
     while not holds(high):
         high *= 2
@@ -182,11 +183,13 @@ def tolerance(
 
 
 def anytime_interval(met: Any, of: Any, confidence: float = 0.95) -> tuple[Any, Any]:
-    """Interval of a probability that holds at all times simultaneously: in a share `confidence` of all studies, the
-    intervals after every number of samples contain the probability, so a study may stop at any time. Also for arrays.
+    """Interval of a probability that holds at all times simultaneously: in at least a share `confidence` of all
+    studies, the intervals after 1, 2, 3 ... samples all contain the probability, so a study may stop at any time. Also
+    for arrays.
 
-    It contains the probabilities p for which a bet that is fair under p, spread evenly over all other probabilities,
-    has not gained a factor of 1 / (1 - confidence).
+    It contains every p against which the samples are no strong evidence: their likelihood, averaged evenly over all
+    probabilities, is less than 1 / (1 - confidence) times that under p. This ratio is the gain of a bet against p,
+    which is fair if p is right, and then seldom gains so much.
 
     >>> low, high = anytime_interval(990, 1000)
     >>> round(float(low), 3), round(float(high), 3)
@@ -198,7 +201,7 @@ def anytime_interval(met: Any, of: Any, confidence: float = 0.95) -> tuple[Any, 
     middle = np.where(n > 0, k / np.maximum(n, 1), 0.5)
 
     def outside(p: np.ndarray) -> np.ndarray:
-        # log of the bet's gain; the binomial coefficient is left out on both sides
+        # logarithm of the gain of the bet; its binomial coefficients cancel
         return betaln(k + 1, n - k + 1) - xlogy(k, p) - xlog1py(n - k, -p) >= np.log(1 / (1 - confidence))
 
     ends = []
@@ -213,9 +216,8 @@ def anytime_interval(met: Any, of: Any, confidence: float = 0.95) -> tuple[Any, 
 
 
 def settled(met: Any, of: Any, share: Any, until: float | str, confidence: float = 0.95) -> Any:
-    """Whether a study may stop. until: "decided" if the interval that holds at all times must lie on one side of
-    `share`, or a number, the width that it must not exceed. `anytime_interval` keeps its confidence whenever the study
-    stops."""
+    """Whether a study may stop. until: "decided" if `anytime_interval` must lie on one side of `share`, or a number,
+    the width that it must not exceed. This interval keeps its confidence whenever the study stops."""
     low, high = anytime_interval(met, of, confidence)
     return (low >= share) | (high < share) if until == "decided" else high - low <= float(until)
 

@@ -1,6 +1,6 @@
-"""Which inputs an output depends on, from a finished run with a suitable design.
+"""Finds which inputs an output depends on, from a finished run with a suitable sampling plan.
 
-SciPy, rich, SALib (an extra) and what differentiates are imported where they are used.
+SciPy, rich, SALib (an optional dependency) and the module that differentiates are imported where they are used.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from jaxmbs.study.problem.study import Study
     from jaxmbs.study.sampling.designs import Design
 
-_FEWEST = 8  # whole groups of samples
-# by design: what is reported of each input, first what they are ordered by
+_FEWEST = 8  # measures need at least this many complete groups of samples
+# by sampling plan: the measures that are reported of each input; the inputs are sorted by the first
 MEASURES = {
     "saltelli": ("total", "total_reach", "first", "first_reach"),
     "morris": ("mean_size", "mean_size_reach", "mean", "deviation"),
@@ -41,9 +41,9 @@ def sensitivity(folder: str | Path, trust: bool = False) -> dict[str, Any]:
     """How each output depends on each input of a finished run, as plain data, the strongest input first.
 
     design = "saltelli": Sobol's first and total indices (shares of the variance); "morris": sizes of elementary
-    effects, in the output's SI unit; any other sampling: rank correlations with their intervals. Groups with a failed
-    sample are left out and counted; too few groups give no inputs, but the reason (`why`). Raises InputError if samples
-    are missing, and for the designs of sweeps.
+    effects, in the output's SI unit per unit of an input's probability; any other sampling: rank correlations with
+    their intervals. Groups with a failed sample are left out and counted; if too few remain, no inputs are given, but
+    the reason (`why`). Raises InputError if samples are missing, or if the sampling plan is a sweep.
     """
     store = stores.open_folder(folder)
     study = stores.read_study(store, trust)
@@ -84,8 +84,8 @@ def _of(study: Study, store: stores.Store, kind: str, y: np.ndarray) -> dict[str
 
 
 def sobol_indices(design: Design, y: np.ndarray, rows: np.ndarray) -> dict[str, dict[str, float]]:
-    """First and total indices with half the widths of their intervals, by SALib; y (n,), rows (n,): samples of whole
-    groups."""
+    """First and total indices with half the widths of their intervals, by SALib. y (n,); rows (n,) bool: which samples
+    belong to complete groups."""
     analyze = _salib("sobol")
     x = y[rows]
     found = analyze(_problem(design), (x - x.mean()) / x.std(), calc_second_order=False, conf_level=CONFIDENCE, seed=1)
@@ -97,7 +97,8 @@ def sobol_indices(design: Design, y: np.ndarray, rows: np.ndarray) -> dict[str, 
 
 
 def elementary_effects(design: Design, y: np.ndarray, rows: np.ndarray) -> dict[str, dict[str, float]]:
-    """Morris' measures per unit of probability, by SALib; y (n,), rows (n,): samples of whole walks."""
+    """Morris' measures by SALib: change of the output per unit of an input's probability (its place between 0 and 1 in
+    its distribution). y (n,); rows (n,) bool: which samples belong to complete walks."""
     analyze = _salib("morris")
     points, reach = (
         design.points(0, design.n)[rows],
@@ -146,9 +147,9 @@ def _salib(name: str) -> Any:
 
 
 def derivatives(study: Study, samples: int = 16) -> dict[str, np.ndarray]:
-    """{criterion: (samples, inputs)} derivatives of each criterion's margin with respect to each input, in its SI unit
-    per standard deviation, at random samples. They are exact (automatic differentiation), and show how they vary
-    between samples."""
+    """{criterion: (samples, inputs)} derivatives of each criterion's margin with respect to each input, in the margin's
+    SI unit per standard deviation of the input, at random samples. They are exact (automatic differentiation), and show
+    how the sensitivity varies between samples."""
     from scipy.special import ndtri
 
     from jaxmbs.study.statistics.slopes import slopes_of

@@ -1,7 +1,7 @@
 """Derivatives of a study's outputs with respect to its inputs, one standard normal number per input.
 
-They are computed in reverse mode, as a program of scalars: the whole motion, forwards and back, is one kernel for a
-batch of samples. The output to differentiate is an argument, so that one program serves all of them.
+They are computed in reverse mode. `mbs.jit` compiles the whole motion, forwards and backwards, into one kernel over a
+batch of samples. The output to differentiate is an argument, so that one program serves all outputs.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from jaxmbs.study.problem.study import Study
 
 Array = Any
-_ROWS = 16  # samples that are computed at once
+_ROWS = 16  # number of samples that are computed at once
 
 
 def slopes_of(study: Study) -> Callable[[np.ndarray, str], tuple[np.ndarray, np.ndarray]]:

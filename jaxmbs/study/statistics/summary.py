@@ -19,7 +19,7 @@ from jaxmbs.study.statistics.order_statistics import Tolerance, anytime_interval
 
 QUANTILES = (0.01, 0.05, 0.5, 0.95, 0.99)
 CONFIDENCE = 0.95
-_NAMED = 12  # samples that are named of those with the same failure, the first
+_NAMED = 12  # at most this many samples with the same failure are named, the first ones
 
 
 @dataclass(frozen=True)
@@ -61,8 +61,8 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Happened:
-    """An event in the samples that succeeded. samples, of: in how many of them it happened; most: the largest number of
-    times in one sample; times: when it happened first [s], NaN if it did not."""
+    """An event in the samples that succeeded. samples: in how many of these `of` samples it happened; most: the largest
+    number of times in one sample; times: when it happened first [s], NaN if it did not."""
 
     samples: int
     of: int
@@ -90,11 +90,11 @@ class Failures:
 
 @dataclass(frozen=True)
 class Summary:
-    """Statistics of a run, or of the part of it that is computed.
+    """Statistics of a run, or of the part of it that has been computed.
 
     outputs: values in SI of the m computed samples `index`, read on demand, NaN if a sample failed; failed: message ->
-    samples; dependence: why there are no intervals; at_start: for extremes, the share of the successful samples in
-    which they are the value at the start.
+    samples; dependence: why there are no intervals, "" if there are; at_start: for each output that is an extreme, the
+    share of the successful samples in which it is the value at the start.
     """
 
     n: int
@@ -147,8 +147,8 @@ class Summary:
 
 
 def verdict(text: str, k: int, m: int, share: float = 1.0, stopped: bool = False, dependence: str = "") -> Verdict:
-    """Verdict on a criterion that k of m samples meet. stopped: the run had a rule to stop by as soon as enough was
-    seen."""
+    """Verdict on a criterion that k of m samples meet. stopped: whether the run had a rule by which it might
+    end early."""
     low, high = (0.0, 1.0) if not m else (anytime_interval if stopped else interval)(k, m, CONFIDENCE)
     low, high = (float("nan"), float("nan")) if dependence else (float(low), float(high))
     return Verdict(text, k, m, low, high, share)
@@ -294,7 +294,8 @@ def worst(study: Study, summary: Summary, most: int = 10) -> list[tuple[int, str
     """The samples that are nearest to missing a criterion, or farthest beyond it: (sample, criterion, its output in
     SI), worst first.
 
-    Distances are measured in the interquartile range of the output, so that all criteria can be ranked in one list.
+    Margins are divided by the interquartile range of the output, so that all criteria can be ranked in one list.
+    Samples without a value, such as failed ones, are left out.
     """
     found: dict[int, tuple[float, str, float]] = {}
     for c in study.criteria:
