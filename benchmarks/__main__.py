@@ -1,4 +1,4 @@
-"""python -m benchmarks [--quick] [--repeats 9] [--only WORD] [--keep]: the table; --keep saves it by machine as JSON."""
+"""python -m benchmarks [--quick] [--repeats 9] [--only WORD] [--keep]: the table; --keep saves it as JSON."""
 
 from __future__ import annotations
 

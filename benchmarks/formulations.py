@@ -1,6 +1,6 @@
 """Cost of every tree formulation against the number of bodies: python benchmarks/formulations.py [--largest 100]
 
-Chains of n revolute joints (axes y and x in turn; all y for "planar"; on a Free joint for "fictitious"), forward
+Chains of n revolute joints (axes y and x alternately; all y for "planar"; on a Free joint for "fictitious"), forward
 dynamics in float64, batch by `jax.vmap` on one CPU device. Every row is checked before it is timed: its accelerations
 must satisfy the equations of the recursive Newton-Euler algorithm. Columns: operations per evaluation (read from the
 traced program; a trigonometric value counts as one), compile time (separate from run time), run time per evaluation.

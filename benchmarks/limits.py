@@ -110,7 +110,7 @@ def _bytes(x: Any) -> int:
 
 
 def recorded(program: Recording, dtype: str) -> float:
-    """Operations of a recorded program, including every turn of its loops."""
+    """Operations of a recorded program, including every iteration of its loops."""
     steps, due, _ = program.plan()
     own = sum(SERIES[dtype] if o.primitive.name in ("sin", "cos") else 1 for o in due)
     return own + sum(_of_step(s, dtype) for s in steps)

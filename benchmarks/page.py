@@ -10,7 +10,7 @@ from typing import Any
 from benchmarks import solvers, suite
 
 DOCS = Path(__file__).parent.parent / "docs"
-ROBOTS = {  # as the page calls them
+ROBOTS = {  # names on the page
     "arm7_skewed": "arm7, no zeros",
     "windows1": "four-bar linkage",
     "windows6": "six loops, 13 rods",
@@ -48,14 +48,14 @@ def _ratio(x: float) -> str:
 
 
 def rewritten(page: str, rows: Sequence[Sequence[str]], cells: int) -> str:
-    """The page with those lines of its tables made anew whose first cells are those of a row."""
+    """The page in which a row replaces the line of a table that has the same first cells."""
     made = {tuple(row[:cells]): f"| {' | '.join(row)} |" for row in rows}
     lines = page.splitlines()
     return "\n".join(made.get(tuple(x.strip("| ").split(" | ")[:cells]), x) for x in lines) + "\n"
 
 
 def pages() -> dict[Path, str]:
-    """The pages with tables of saved results, and their texts with these tables made anew."""
+    """The pages with tables of saved results, and their texts with these tables updated."""
 
     def made(name: str, saved: Path, key: str, lines: Any, cells: int) -> tuple[Path, str]:
         rows = json.loads(saved.read_text(encoding="utf-8"))[key]

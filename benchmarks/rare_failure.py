@@ -1,4 +1,4 @@
-"""python -m benchmarks.rare_failure [-n 1e7] [--keep]: one rare failure by brute force, by its design point, in closed form.
+"""python -m benchmarks.rare_failure [-n 1e7] [--keep]: brute force and importance sampling against a closed form.
 
 Two springs push a payload along a rail, each with its own initial force; a sample fails if the payload leaves too slowly.
 The payload's energy is the work of the springs, so that its speed is known, and, with normally distributed forces, the

@@ -1,7 +1,7 @@
 """python -m benchmarks.within_jax [--keep]: what a program of JAX around functions of the library costs.
 
 Each row compares a program that uses `jax.jit`, `jax.vmap`, `jax.grad`, `jax.lax.scan` as usual with the same computation
-as one outermost call of `mbs.jit`, in one process, by turns. The results are compared.
+as one outermost call of `mbs.jit`, in alternation in one process. The results are compared.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ import typer
 from benchmarks import made_from, suite
 
 RESULTS = Path(__file__).parent / "results" / "within_jax.json"
-ROUNDS, LEAST = 9, 0.02  # of each function in turn; seconds that a round lasts at least
+ROUNDS, LEAST = 9, 0.02  # rounds of each function, in alternation; shortest duration of a round [s]
 Pair = tuple[str, int, Callable[..., Any], Callable[..., Any], tuple[Any, ...]]
 
 
 def pairs() -> list[Pair]:
-    """(what, rows, the outermost `mbs.jit`, the program of JAX, arguments of both)."""
+    """(name, number of instances, the outermost `mbs.jit`, the program of JAX, the arguments of both)."""
     import jax
     import jax.numpy as jnp
     import optax
@@ -46,7 +46,7 @@ def pairs() -> list[Pair]:
         return jax.vmap(jax.vmap(dynamics))(*parts).reshape(len(q), n)
 
     def inside(q: Any, v: Any) -> Any:
-        """Steps of control, within the function of a row."""
+        """Control steps within the function of one instance."""
 
         def step(state: Any, _: Any) -> Any:
             q, v = state
@@ -56,7 +56,7 @@ def pairs() -> list[Pair]:
         return jax.lax.scan(step, (q, v), length=200)[0][0]
 
     def around(q: Any, v: Any) -> Any:
-        """The same steps, each of which is one batch."""
+        """The same steps, each computed as one batch."""
 
         def step(state: Any, _: Any) -> Any:
             q, v = state
@@ -85,7 +85,7 @@ def pairs() -> list[Pair]:
         return optax.apply_updates(q, update), state
 
     def by_calls(q: Any, v: Any) -> Any:
-        """The same, each gradient an outermost call."""
+        """The same, with each gradient as an outermost call."""
         state = rule.init(q)
         for _ in range(10):
             q, state = updated(q, state, gradients(q, v))

@@ -1,1 +1,1 @@
-"""The manual and what makes its pages; see README.md."""
+"""The manual, and the code that generates its pages; see README.md."""

@@ -1,4 +1,4 @@
-"""python -m docs: lays the manual out in build/manual and builds its site there; ends with 1 where anything is wrong."""
+"""python -m docs: lays out the manual in build/manual and builds its site; the exit code is nonzero if this fails."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""python -m docs.imports: draws which packages import which, and the same of the rooms of `jaxmbs.study`.
+"""python -m docs.imports: draws which packages import which, and which rooms of `jaxmbs.study` import which.
 
-The pictures of docs/theory/architecture.md are made from the code; a test compares them.
+The pictures in docs/theory/architecture.md are drawn from the code; a test checks that they are up to date.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "jaxmbs"
 PICTURES = {"imports.svg": "jaxmbs", "imports_of_study.svg": "jaxmbs.study"}  # in docs/theory
-# imports inside functions that go up, and why
+# imports inside functions from a higher layer, and the reasons for them
 UPWARD = {
     ("jaxmbs.model.model", "jaxmbs.view.html"): "a notebook asks a model itself how it is shown",
     ("jaxmbs.simulate.solution", "jaxmbs.view.html"): "a notebook asks a motion itself how it is shown",
     ("jaxmbs.study.results.store", "jaxmbs.study.reports.notebook"): "a notebook asks a run itself how it is shown",
 }
 Graph = dict[str, set[str]]
-_WIDE, _ROW, _APART = 92, 64, 14  # of a box, from row to row, between boxes
+_WIDE, _ROW, _APART = 92, 64, 14  # width of a box, distance between rows, gap between boxes
 
 
 # --- what imports what ------------------------------------------------------------------------------------------------
@@ -28,15 +28,15 @@ _WIDE, _ROW, _APART = 92, 64, 14  # of a box, from row to row, between boxes
 
 @functools.cache
 def modules() -> dict[str, Path]:
-    """Files of the package by the names of their modules."""
+    """The files of the package: {name of the module: path}."""
     found = {".".join(p.relative_to(ROOT).with_suffix("").parts): p for p in sorted(PACKAGE.rglob("*.py"))}
     return {name.removesuffix(".__init__"): path for name, path in found.items()}
 
 
 @functools.cache
 def imported(module: str, inside: bool = False) -> frozenset[str]:
-    """Modules of the package that a module imports when it is loaded, type checking apart; with `inside` also those that
-    its functions import, except `UPWARD`."""
+    """Modules of the package that a module imports when it is loaded, without imports for type checking; with `inside`
+    also those that its functions import, except `UPWARD`."""
     found = {m for m in _named(ast.parse(modules()[module].read_text(encoding="utf-8")).body, inside)}
     return frozenset(m for m in found if m != module and (module, m) not in UPWARD)
 
@@ -83,8 +83,8 @@ def reduced(arrows: Mapping[str, set[str]]) -> Graph:
 
 
 def rows_of(arrows: Graph) -> tuple[list[list[str]], Graph]:
-    """Names in rows, each above all that it reads, in an order that crosses few arrows; and the arrows from row to row,
-    where a long one passes through places, called "from>to>row"."""
+    """The names in rows, each above all names that it imports, ordered so that few arrows cross; and the arrows from
+    row to row. A long arrow passes through placeholders, which are named "from>to>row"."""
 
     @functools.cache
     def height(name: str) -> int:
@@ -115,7 +115,7 @@ def rows_of(arrows: Graph) -> tuple[list[list[str]], Graph]:
 
 
 def drawn(arrows: Graph) -> str:
-    """The graph as SVG: each box above those that it reads; arrows that others imply are left out."""
+    """The graph as SVG: each box above those that it imports; arrows that others imply are left out."""
     rows, short = rows_of(reduced(arrows))
     wide = {n: 4 if ">" in n else _WIDE for row in rows for n in row}
     width = max(sum(wide[n] + _APART for n in row) for row in rows) + _APART

@@ -1,8 +1,8 @@
 """Which pages the manual has, and how links between them, and to files of the project, become links of the site.
 
-A page is Markdown: of this folder, of the project (`INCLUDED`: texts that stand beside the code they are about), or made
-from the code (`GENERATED`). Its links are relative to where it stands in the project. A link to any other text file
-of the project leads to a page that shows that file; an image is copied.
+A page is Markdown. It is in this folder, elsewhere in the project (`INCLUDED`: texts next to the code that they
+describe), or generated from the code (`GENERATED`). Its links are relative to its place in the project. A link to any
+other text file of the project leads to a page that shows that file; images are copied.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def _own() -> Iterator[Path]:
 
 
 def links(text: str) -> Iterator[re.Match[str]]:
-    """Relative links of a page, those in code apart; groups: the path, and the anchor with its #."""
+    """Relative links of a page, except those in code; groups: the path, and the anchor with its #."""
     code = [m.span() for m in FENCE.finditer(text)]
     return (m for m in LINK.finditer(text) if not any(a <= m.start() < b for a, b in code))
 
@@ -71,7 +71,7 @@ def lay_out(folder: Path) -> None:
     sources: set[str] = set()
 
     def moved(text: str, origin: str, place: str) -> str:
-        """The text with its links as they are from its place in the manual."""
+        """The text with its links changed to those from its place in the manual."""
 
         def link(match: re.Match[str]) -> str:
             at = target(origin, match[1])

@@ -1,4 +1,4 @@
-"""A page as a notebook: its code in cells that run, and objects shown as notebooks show them."""
+"""Converts a page to a notebook: its code is in cells that can be run, and objects are shown as notebooks show them."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ PRINTED = re.compile(r"^print\((\w+)\)$")
 def notebook(page: str) -> str:
     """The notebook of a page, as the text of an .ipynb file.
 
-    A cell that ends with `print(name)` shows the object instead; what the page shows as printed is left out, since it
-    appears when the cell is run. Commands and files become cells of IPython. Links become plain words.
+    A cell that ends with `print(name)` shows the object instead. The output printed on the page is left out, because it
+    appears when the cell is run. Commands and files become cells of IPython. Links become plain text.
     """
     cells, end = [], 0
     for m in FENCE.finditer(page):

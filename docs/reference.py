@@ -1,4 +1,4 @@
-"""Pages that are made from the code: keys of files, commands, functions and classes, equations, benchmarks."""
+"""Pages that are generated from the code: keys of files, commands, functions and classes, equations, benchmarks."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def code(text: str) -> str:
 
 
 def commands() -> str:
-    """What `--help` prints of every command."""
+    """What `--help` prints for every command."""
     import click
     import typer
 
@@ -148,7 +148,7 @@ def entry(name: str, x: Any) -> str:
 
 
 def signature(name: str, x: Any) -> str:
-    """A block with the call, one parameter a line where it is long."""
+    """The call as a code block, with one parameter per line if it is long."""
     try:
         found = inspect.signature(x)
     except ValueError:  # enumerations and errors have none
@@ -211,7 +211,7 @@ CITED = re.compile(r"\[((?:Y|T|W|Wi|K)(?: (?:Introduction|fig\.|table|\(?\d)[^]\
 
 
 def equations() -> str:
-    """Which file has which equation, from the references in the docstrings and comments."""
+    """Which file contains which equation, from the references in docstrings and comments."""
     found: dict[str, dict[str, set[str]]] = {}
     for path in sorted((ROOT / "jaxmbs").rglob("*.py")):
         name = path.relative_to(ROOT).as_posix()
@@ -230,7 +230,7 @@ def equations() -> str:
 
 
 def citations(text: str) -> list[str]:
-    """What a text refers to: "[Y 3.86, 3.170; W 3.1]" is three places."""
+    """The places that a text refers to: "[Y 3.86, 3.170; W 3.1]" refers to three."""
     out = []
     for match in CITED.findall(" ".join(text.split())):
         letter = ""
@@ -243,7 +243,7 @@ def citations(text: str) -> list[str]:
 
 
 def cited_in(text: str) -> list[tuple[str, str]]:
-    """(function or class, its text) of a file; "module" for what stands outside of all."""
+    """(function or class, its text) for all of a file; "whole file" for the text outside of these."""
     lines, tree, out = text.splitlines(), ast.parse(text), []
     rest = list(lines)
     for node in tree.body:
@@ -263,7 +263,7 @@ def _order(cited: str) -> tuple[int, list[int], str]:
 
 
 def benchmarks() -> str:
-    """The kept results, machine by machine."""
+    """The saved results, machine by machine."""
     out = [
         "# Benchmarks\n",
         "ns per evaluation, medians; a ratio above 1 says that jaxmbs is faster. All of one row ran in one process, in "
@@ -273,7 +273,7 @@ def benchmarks() -> str:
     folder = ROOT / "benchmarks" / "results"
     for path in sorted(folder.glob("*.json")):
         kept = json.loads(path.read_text(encoding="utf-8"))
-        kept.pop("made_from", None)  # the code that it tells of: for the test, not for a reader
+        kept.pop("made_from", None)  # identifies the measured code, for a test, not for readers
         if path.stem in _STATISTICS:
             out += _STATISTICS[path.stem](kept)
         if "rows" not in kept:
@@ -311,7 +311,7 @@ def _separation(kept: dict[str, Any]) -> list[str]:
 
 
 def _rare_failure(kept: dict[str, Any]) -> list[str]:
-    """Of 1e-5, three times."""
+    """A rare failure by brute force and by importance sampling, compared with the closed form."""
     rare = kept["rare"]
     rows = [
         (name, f"{p:.3g}", f"{r['low']:.3g} .. {r['high']:.3g}", f"{n:,}", f"{r['cpu_s']:.1f}")

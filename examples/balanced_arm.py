@@ -1,10 +1,10 @@
-"""Centres of mass, found by a gradient method, that make the mass matrix of an arm independent of its configuration [T 5].
+"""Centres of mass, found by a gradient method, for which the mass matrix of an arm is constant [T 5].
 
     python examples/balanced_arm.py
 
-The three-link arm of [T 3] with counterweights: the centres of mass of its two outer links are free, everything else is
-fixed. The expected result: the outermost link is balanced about its hinge, and both outer links together about the hinge
-of body 2.
+The three-link arm of [T 3] with counterweights: the centres of mass of its two outer links are variable, and
+everything else is fixed. The expected result: the outermost link is balanced about its hinge, and both outer links
+together about the hinge of body 2.
 """
 
 from __future__ import annotations

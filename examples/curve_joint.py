@@ -1,4 +1,4 @@
-"""A slide on a helical wire, the two-freedom joint of [Y fig. 1.4]: python examples/curve_joint.py [IMAGE]
+"""A slide on a helical wire [Y fig. 1.4], with two degrees of freedom: python examples/curve_joint.py [IMAGE]
 
 The joint is a `General` joint: z(q) runs along the curve, G(q) follows the tangent and turns about it.
 """

@@ -1,4 +1,4 @@
-"""Elements of one's own, for magnets.toml: a force element and an output."""
+"""User-defined elements for magnets.toml: a force element and an output."""
 
 from typing import Any
 

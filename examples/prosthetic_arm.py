@@ -1,8 +1,9 @@
 """The prosthetic arm on a moving trunk [Wi, example 5.2]: python examples/prosthetic_arm.py [IMAGE]
 
 The trunk walks: it sways, bobs and turns as a given function of time. The arm hangs on it by a spherical joint (Bryant
-angles), an elbow and a universal wrist. Two ways that must agree: the motion of the trunk built into the shoulder, a
-joint that depends on time (articulated bodies), and body 0 that moves (augmented bodies, A and B of [Wi 5.97]).
+angles), an elbow and a universal wrist. The accelerations are computed in two ways, which must agree: with the motion
+of the trunk built into the shoulder, a joint that depends on time (articulated bodies), and with a moving body 0
+(augmented bodies, A and B of [Wi 5.97]).
 """
 
 from __future__ import annotations
@@ -22,17 +23,17 @@ import jaxmbs as mbs
 from jaxmbs.library import prosthetic_arm
 from jaxmbs.library.prosthetic_arm import bryant
 
-STEP = 2 * np.pi * 0.9  # rad/s, of a stride
+STEP = 2 * np.pi * 0.9  # angular frequency of a stride [rad/s]
 
 
 def position(t: jax.Array) -> jax.Array:
-    """Trunk [m]: forward at 1.2 m/s with a jerk each step, sideways, up and down."""
+    """Position of the trunk [m]: forward at 1.2 m/s with a jerk at each step, sideways, up and down."""
     forward = 1.2 * t + 0.02 * jnp.sin(2 * STEP * t)
     return jnp.stack([forward, 0.03 * jnp.sin(STEP * t), 0.025 * jnp.cos(2 * STEP * t)])
 
 
 def rotation(t: jax.Array) -> jax.Array:
-    """It rolls, leans forward and twists about the vertical [rad]."""
+    """Rotation of the trunk: it rolls, leans forward and twists about the vertical."""
     return bryant(jnp.stack([0.05 * jnp.sin(STEP * t), 0.08 + 0.02 * jnp.cos(2 * STEP * t), 0.15 * jnp.sin(STEP * t)]))
 
 
@@ -56,7 +57,7 @@ def motion(t_end: float = 3.0) -> tuple[mbs.Solution, np.ndarray, float]:
 
 
 def main(image: Path, t_end: float = 3.0) -> float:
-    """Draw angles, hinge forces and moments; returns the largest difference between the two ways [rad/s²]."""
+    """Draw the angles, hinge forces and hinge torques; returns the largest difference between the two ways [rad/s²]."""
     solution, reactions, difference = motion(t_end)
     fig, (top, middle, bottom) = plt.subplots(3, 1, figsize=(9, 9), sharex=True, layout="constrained")
     names = ("shoulder about x", "about y", "about z", "elbow", "wrist about x", "wrist about y")

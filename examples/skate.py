@@ -1,7 +1,8 @@
 """The skate and its bond graph [K]: python examples/skate.py [IMAGE]
 
-The values of the source, 2 m/s and 2 rad/s without forces, give a circle of 1 m radius. Then a force F and a moment M
-act as in the source's fig. 2, and some drag; the bond graph of that moment goes beside the image as GraphML and DOT.
+The values of the source, 2 m/s and 2 rad/s without forces, give a circle of 1 m radius. Then a force F and a torque M
+act as in the source's fig. 2, together with drag; the bond graph at that instant is written next to the image, as
+GraphML and DOT.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ DRAG = 0.5  # [N s/m, N m s]
 
 
 def skate(drag: float = 0.0) -> mbs.Model:
-    """A rod of 2 kg and 1 m on smooth ice; x, y, phi are the coordinates of its joint. m and J are not in the source."""
+    """A rod of 2 kg and 1 m on smooth ice; x, y, phi are the coordinates of its joint. m and J are assumed."""
     mech = mbs.Mechanism("skate")
     mech.add_body("rod", mass=2.0, inertia=(0.0, 2.0 / 12, 2.0 / 12))
     mech.add_joint("ice", mbs.Planar(), "world", "rod")
@@ -37,7 +38,7 @@ def skate(drag: float = 0.0) -> mbs.Model:
 
 
 def circle() -> tuple[mbs.Solution, float]:
-    """One turn, and the largest distance of the path from the circle of 1 m about (0, 1) [m]."""
+    """One revolution, and the largest distance [m] of the path from the circle of 1 m about (0, 1)."""
     solution = mbs.simulate(skate(), np.zeros(3), START, t_end=math.pi, dt=math.pi / 800)
     path = np.asarray(solution.q)[:, :2]
     return solution, float(np.abs(np.linalg.norm(path - [0, 1], axis=1) - 1).max())

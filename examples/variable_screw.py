@@ -1,8 +1,8 @@
-"""A joint of one's own: a nut on a lead screw whose pitch grows along it: python examples/variable_screw.py
+"""A user-defined joint, a nut on a lead screw whose pitch grows along the screw: python examples/variable_screw.py
 
-The class below says all that the library knows of the joint. `motion` alone serves trees; the other methods let it close
-loops, carry springs as a cut joint and be named in files and studies. A TOML file uses it as `type = "variable_screw"`
-with `modules = ["variable_screw.py"]`, for readers who trust the file.
+The class below contains everything that the library knows about the joint. `motion` alone is enough for trees; with the
+other methods the joint can also close loops and carry springs as a cut joint. A TOML file uses it as
+`type = "variable_screw"` with `modules = ["variable_screw.py"]`, and is read only if the reader trusts it.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class VariableScrew(Joint):
 
 @dataclass(frozen=True)
 class Advance(equations.Equations):
-    """The displacement along the axis is that of the angle, between -pi and pi."""
+    """Constraint rows: the displacement along the axis follows from the angle, which is between -pi and pi."""
 
     axis: Vector3
     p: Any
@@ -66,7 +66,7 @@ def _advance(p, angle):
 
 
 def lead_screw():
-    """A nut of 0.5 kg that falls along a vertical screw, slowed by its own inertia about it."""
+    """A nut of 0.5 kg that falls along a vertical screw, slowed by its rotational inertia."""
     import jaxmbs as mbs
 
     mech = mbs.Mechanism("lead screw", gravity=(0.0, 0.0, -9.81))

@@ -60,8 +60,8 @@ def point_plane(
 ) -> Equation:
     """A point of body j stays in a plane of body i [Y 2.22].
 
-    n, p (e, 3): the normal and a point of the plane, in axes of i, p from the centre of mass of i; rho (e, 3): the point of
-    j, in axes of j, from the centre of mass of j. The multiplier is the force on j along n [N].
+    n, p (e, 3): the normal and a point of the plane, in axes of i, p from the centre of mass of i; rho (e, 3): the
+    point of j, in axes of j, from the centre of mass of j. The multiplier is the force on j along n [N].
 
     >>> still, x = jnp.zeros((1, 3)), jnp.array([[1.0, 0.0, 0.0]])
     >>> body = mbs.absolute.Body(still, jnp.eye(3)[None], still, still)
@@ -102,8 +102,8 @@ def small_rotation(C: jax.Array, G: jax.Array) -> jax.Array:
     """Small rotation (e, 3) of the rotation matrix C (e, 3, 3), in the axes to which C transforms: the sum of u x (C u)
     over some vectors u.
 
-    G: the sum of u u' over these vectors: a a' to turn only one axis a back into place, half the unit matrix to turn all
-    directions back.
+    G: the sum of u u' over these vectors: a a' if only an axis a is to stay parallel, half the unit matrix if all
+    directions are.
     """
     M = C @ G
     return jnp.stack([M[:, 2, 1] - M[:, 1, 2], M[:, 0, 2] - M[:, 2, 0], M[:, 1, 0] - M[:, 0, 1]], axis=1)

@@ -1,8 +1,8 @@
 """The elementary equations of each joint [Y 2.6.1].
 
 The planes and axes are on the second body (the child of a tree joint, body b of a cut joint), which is body i of
-`equations`; the points are on the first, body j. Normals and axes are passed with reversed sign, so that multipliers are
-components of the joint's wrench on the second body, in the axes of the joint frame on it.
+`equations`; the points are on the first, body j. Normals and axes are passed with reversed sign, so that multipliers
+are components of the joint's wrench on the second body, in the axes of the joint frame on it.
 Constraint rows are in the order of `mbs.constrained_dynamics`: forces, then torques.
 """
 
@@ -33,8 +33,8 @@ from jaxmbs.spatial import Vector3
 class Arc:
     """A joint as an arc of the graph: from body `first` to body `second` (-1: the world).
 
-    frames: names of the parameters of the joint frames on `first` and `second`; kept: indices of the constraint rows of the
-    joint that are equations of the system, in order.
+    frames: names of the parameters of the joint frames on `first` and `second`; kept: indices of the constraint rows of
+    the joint that are equations of the system, in order.
     """
 
     name: str

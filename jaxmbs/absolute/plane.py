@@ -1,8 +1,8 @@
 """Mechanisms that move in a plane: three coordinates per body and point-line equations [Y 2.5].
 
 Bodies and joint frames have axes normal to the plane, so that plane vectors are two components of spatial ones. A frame
-whose axis k points along the normal uses its axes (k + 1, k + 2), modulo 3, one whose axis k points against it
-(k + 2, k + 1).
+whose axis k points along the normal uses its axes (k + 1, k + 2) modulo 3, and one whose axis k points against it
+uses (k + 2, k + 1).
 """
 
 from __future__ import annotations

@@ -109,8 +109,8 @@ def accelerations(
     accelerations (6,) or (3,) of bodies, by name [Y 2.3]; the wrench that this requires is M X" - F - Q' lambda in the
     rows of these bodies. Multipliers are in the order of `rows`: components of the joint's wrench on its second body (a
     tree joint's child, a loop's body b), in the axes of the joint frame on it, [N] and [N m]; the forces act at the
-    origin of the joint frame on the first body. If equations depend on one another, the multipliers have least norm (with
-    "ldl", only those of the loops). q (nq,), v (nv,), tau (nv,), base and errors as in `system`.
+    origin of the joint frame on the first body. If equations depend on one another, the multipliers have least norm
+    (with "ldl", only those of the loops). q (nq,), v (nv,), tau (nv,), base and errors as in `system`.
 
     >>> model = mbs.library.crank_slider().build()
     >>> X, multipliers = mbs.absolute.accelerations(model, [0.0, 0.0, 0.0], [1.0, -4 / 3, 0.0])

@@ -81,8 +81,8 @@ def with_known(s: System, known: Mapping[int, jax.Array]) -> System:
     """The system in which some bodies (by index) have a given acceleration (k,) [Y 2.3].
 
     Their columns move to the right-hand side. Equations between such bodies, or such a body and the world, either hold
-    already or cannot hold; they are switched off, so that their multipliers are zero. Arcs that end on such a body end on
-    the world instead.
+    already or cannot hold; they are switched off, so that their multipliers are zero. Arcs that end on such a body then
+    end on the world.
     """
     if not known:
         return s

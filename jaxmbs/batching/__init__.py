@@ -1,14 +1,14 @@
-"""Evaluates functions of one row for all rows of a batch. This package contains no mechanics.
+"""Evaluates functions of one row, an instance, for all rows of a batch. This package contains no mechanics.
 
-`jit` compiles such a function, either as `jax.jit` does or with the knowledge that the rows are independent; `rows` makes it
-an equation of JAX that keeps this knowledge in any program (`row_programs`). `over_rows(fn)` computes what `jax.vmap(fn)`
-computes. A compiler that is given a batch as whole arrays stores every intermediate value as an array. Here the function is
-recorded once, as a program of scalar operations, and whole stretches of it become a kernel: one loop over the rows that
-holds its intermediate values in registers.
+`jit` compiles such a function, either as `jax.jit` does or with the knowledge that the rows are independent; `rows`
+makes it a JAX equation that preserves this knowledge in any program (`row_programs`). `over_rows(fn)` computes what
+`jax.vmap(fn)` computes. A compiler that is given a batch as whole arrays stores every intermediate value as an array.
+Here the function is recorded once, as a program of scalar operations, and long sections of it become kernels: each is
+one loop over the rows that holds its intermediate values in registers.
 
 `batches` cuts a batch into blocks and splits it over devices; `recording` records the program, `simplification` creates its
 operations, `ordering` cuts it into kernels, `execution` runs it. `machine` compiles whole programs, loops included, to
-machine code for the CPU at hand; where that is not possible, `cpu` makes XLA loops; `gpu` makes kernels for a GPU.
+machine code for the CPU at hand; where that is not possible, `cpu` builds XLA loops; `gpu` builds kernels for a GPU.
 
 Results are those of `jax.vmap`, to rounding. A product with a known zero is not computed, yet the result is NaN where the
 other factor is not finite (`zeros`). A row with an angle too large for `trigonometry` is computed by the C library or by

@@ -1,7 +1,7 @@
 """Rules for equations of a jaxpr that only move entries, or that reduce or multiply arrays.
 
-The rules are applied to the entries while recording. A rule takes a function that makes an operation, the entries of the
-operands and the equation; it returns the entries of the results, or None where it does not apply.
+The rules are applied to the entries while recording. A rule takes a function that creates an operation, the entries of
+the operands and the equation; it returns the entries of the results, or None where it does not apply.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def _moved(fn: Callable[..., np.ndarray]) -> Rule:
 
 
 def _part(x: np.ndarray, slices: Sequence[slice]) -> np.ndarray:
-    return x[(*slices, ...)]  # because of the ellipsis a single number stays an array
+    return x[(*slices, ...)]  # with the ellipsis, a single number remains an array
 
 
 def _slice(x: np.ndarray, start_indices: Any, limit_indices: Any, strides: Any) -> np.ndarray:
@@ -48,7 +48,8 @@ def _reshape(x: np.ndarray, new_sizes: Any, dimensions: Any = None, **_: Any) ->
 
 
 def _at_its_own_precision(scalar: Any, x: list[np.ndarray], eqn: Any) -> list[np.ndarray] | None:
-    """The numbers as they are, if their own precision is asked for: `jax.checkpoint` does so when it saves them by name."""
+    """The numbers unchanged, if they are reduced to their own precision, as `jax.checkpoint` does with those that it
+    saves by name."""
     own = jnp.finfo(eqn.outvars[0].aval.dtype)
     return x if (eqn.params["exponent_bits"], eqn.params["mantissa_bits"]) == (own.nexp, own.nmant) else None
 

@@ -20,18 +20,18 @@ from jaxmbs.batching.scalars import is_traced
 from jaxmbs.batching.targets import Target
 from jaxmbs.errors import ModelError
 
-# Rows of one loop per CPU core, in float64: few enough that the values held between kernels stay in the cache (600 to 1200
-# measured best, for programs of 1300 to 17000 operations), many enough that a loop is worth dividing among cores.
+# Rows of one loop per CPU core, in float64: few enough that the values held between kernels stay in the cache (600 to
+# 1200 were fastest, for programs of 1300 to 17000 operations), many enough that a loop is worth dividing among cores.
 BLOCK_ROWS = 1104
-ONE_KERNEL_ROWS = 2112  # the same where nothing is held between kernels
-GPU_ROWS = 1 << 20  # of one block on a GPU: the values held between kernels stay below a few gigabytes
-# A call prepares memory for every number of a fused program (40 ns each); with fewer rows than this, small loops are faster.
+ONE_KERNEL_ROWS = 2112  # the same for programs of one kernel, which hold no values between kernels
+GPU_ROWS = 1 << 20  # of one block on a GPU: the values held between kernels then take at most a few gigabytes
+# A call prepares memory for every number of a fused program (40 ns each); for fewer rows than this, jax.vmap is faster.
 FEWEST_ROWS = 1024
-PART_ROWS = 256  # of one loop of a program that is too large for kernels, so that its arrays stay in the cache
+PART_ROWS = 256  # rows of one part of a batch, for programs too large for kernels: their arrays stay in the cache
 
 
 def use_all_cores() -> int:
-    """Make JAX show every CPU core as a device; returns the number of cores.
+    """Make JAX treat every CPU core as a device; returns the number of cores.
 
     Call it before anything uses JAX: it raises ModelError if a backend has already started with fewer devices.
 
@@ -49,14 +49,14 @@ def use_all_cores() -> int:
 
 
 def jit(fn: Callable[..., Any], in_axes: Any = None) -> Callable[..., Any]:
-    """Compile fn as `jax.jit` does, or, with in_axes, for a batch of independent rows, which it splits.
+    """Compile fn as `jax.jit` does or, with in_axes, for a batch of independent rows.
 
-    in_axes: None gives jax.jit(fn) for every fn. Otherwise in_axes is that of `jax.vmap`: fn works on one row and is mapped
-    over the rows. On a CPU it becomes machine code (with llvmlite, the extra `fast`) or else a few loops, in blocks that fit
-    the cache, on all cores; the environment variable JAXMBS_KERNELS, "machine" or "loops", forces one of the two. Whatever
+    in_axes: None returns jax.jit(fn). Otherwise in_axes is as in `jax.vmap`: fn takes one row and is mapped over the
+    rows. On a CPU it becomes machine code (with llvmlite, the extra `fast`) or else a few loops, in blocks that fit the
+    cache, on all cores; the environment variable JAXMBS_KERNELS, "machine" or "loops", forces one of the two. Whatever
     cannot become such a loop, for example a large factorization, is split over the devices. Results have the batch axis
-    first. With "loops", a call that takes sines or cosines waits for the results: rows with angles beyond 1e8 (float64; 1e4
-    in float32) are computed again by jax.vmap.
+    first. With "loops", a call that computes sines or cosines waits for the results: rows with angles beyond 1e8
+    (float64; 1e4 in float32) are computed again by jax.vmap.
 
     >>> print(mbs.jit(lambda x: 2 * x, in_axes=0)(jnp.arange(3.0)))
     [0. 2. 4.]
@@ -85,14 +85,14 @@ class _Rows:
 
     def _anew(self, results: Any, rows: np.ndarray, args: tuple[Any, ...]) -> Any:
         """The results with `rows` computed again by jax.vmap."""
-        several = np.resize(rows, 1 << (len(rows) - 1).bit_length())  # powers of two, so that few are compiled
+        several = np.resize(rows, 1 << (len(rows) - 1).bit_length())  # a power of two, so that few sizes are compiled
         flat, axes, treedef = flat_axes(args, self.in_axes)
         part = [x if a is None else jnp.take(jnp.asarray(x), several, a) for x, a in zip(flat, axes, strict=True)]
         found = self._plain(*treedef.unflatten(part))
         return jax.tree_util.tree_map(lambda x, y: x.at[rows].set(y[: len(rows)]), results, found)
 
     def whole(self, *args: Any) -> tuple[Any, Any]:
-        """Returns what `over_rows` returns. This is the function that is compiled; tools can inspect it."""
+        """The results and the mask, as from `over_rows`. This function is compiled; tools can inspect it."""
         size = batch_size(args, self.in_axes)
         if size == 0:
             return jax.vmap(self.fn, self.in_axes)(*args), None
@@ -136,8 +136,8 @@ class _Rows:
 
 
 def _bound(x: Any) -> bool:
-    """Whether an argument belongs to a surrounding transformation, or was placed on some of the devices only, so that the
-    computation has to take place there."""
+    """Whether the computation has to take place where an argument is: in a surrounding transformation, or on only some
+    of the devices."""
     return is_traced(x) or (getattr(x, "committed", False) and len(x.devices()) < jax.device_count())
 
 
@@ -183,7 +183,7 @@ def _in_blocks(
 
 
 def _in_parts(fn: Callable[..., Any], arrays: Sequence[Any], mapped: Sequence[bool]) -> Any:
-    """fn of the rows, at most PART_ROWS of them at a time."""
+    """Evaluate fn for all rows, at most PART_ROWS of them at a time."""
     size = next(x.shape[0] for x, m in zip(arrays, mapped, strict=True) if m)
     parts = -(-size // PART_ROWS)
     if parts == 1:
@@ -204,7 +204,7 @@ def _in_parts(fn: Callable[..., Any], arrays: Sequence[Any], mapped: Sequence[bo
 def _split(
     fn: Callable[..., Any], arrays: Sequence[Any], mapped: Sequence[bool], size: int, devices: Sequence[Any]
 ) -> Any:
-    """fn of the rows, with a part of the rows on each device."""
+    """Evaluate fn for all rows, with a part of the rows on each device."""
     used = devices[: min(len(devices), size)]
     if len(used) == 1:
         return fn(*arrays)

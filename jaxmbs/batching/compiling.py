@@ -17,6 +17,6 @@ if jax.__version_info__ < (0, 11):  # later versions have only the newer emitter
 
 
 def compiled(fn: Callable[..., Any], quick: bool = True) -> Keeping:
-    """jax.jit(fn) whose programs are cached as `Keeping` says; quick: on a CPU, compile with little optimisation."""
+    """jax.jit(fn), with its programs cached by `Keeping`; quick: on a CPU, compile with little optimisation."""
     options = _QUICK if quick and jax.default_backend() == "cpu" else None
     return Keeping(jax.jit(fn, compiler_options=options), fn, options)

@@ -1,9 +1,9 @@
 """Digests of functions and classes by their content: their code and everything that it reads.
 
-Two digests are equal if code, constants, defaults, closures and the globals that are read are equal, with everything that
-these refer to. Whatever belongs to Python or to a package whose version is known is represented by its name. If a function
-may depend on anything else - files and clocks that it reads when it is called, objects that cannot be serialised - there is
-an error that names it, never a digest that leaves it out.
+Two digests are equal if code, constants, defaults, closures and the globals that are read are equal, with everything
+that these refer to. Whatever belongs to Python or to a package whose version is known is represented by its name. If a
+function may depend on anything else - files and clocks that it reads when it is called, objects that cannot be
+serialised - an error that names it is raised; it is never silently left out of the digest.
 """
 
 from __future__ import annotations
@@ -69,12 +69,12 @@ _OF_NO_EFFECT = frozenset(
 _WRITING = ("__reduce__", "__reduce_ex__", "__getstate__")
 _STANDARD = {object.__reduce__, object.__reduce_ex__, getattr(object, "__getstate__", None)}
 _MOST = 100_000  # objects
-MADE_OF = "_made_of"  # a method of the library's classes: the part of an object on which programs can depend
+MADE_OF = "_made_of"  # a method of the library's classes; returns the part of an object on which programs can depend
 _JITTED = jax.jit(abs)
 
 
 class NotKnownError(Exception):
-    """The content of something is not known; the message says what it is and how it is reached."""
+    """The content of something is not known; the message names it and the references that lead to it."""
 
 
 def digest(things: Mapping[str, Any]) -> str:
@@ -122,7 +122,7 @@ class _Content:
             self.write(type(x).__name__, x if isinstance(x, bytes) else repr(x))
         elif type(x) in (float, complex):
             self.write(type(x).__name__, np.array(x).tobytes())
-        elif isinstance(x, (tuple, frozenset, types.CodeType, np.generic)):  # equal ones may be the same object or not
+        elif isinstance(x, (tuple, frozenset, types.CodeType, np.generic)):  # equal ones may be one object or not
             self.compound(x)
         elif id(x) in self.met:
             self.write("met", self.met[id(x)][0])
@@ -272,13 +272,13 @@ class _Content:
                 self.module(name, module)
             if not modules:
                 self.part(name, cell)
-        if _is_known(f.__globals__.get("__name__")):  # a wrapper made by a known package, to which its globals belong
+        if _is_known(f.__globals__.get("__name__")):  # a wrapper from a known package, to which its globals belong
             return
         for code in codes:
             for chain in _read(code):
                 loose |= self.global_of(f.__globals__, chain)
         names = {name for code in codes for name in code.co_names}
-        if loose:  # a module is used as a value, so that it does not show what is read of it
+        if loose:  # a module is used as a value, so that the code does not show what is read from it
             for name in sorted(names):
                 if _READING.search(name) or name in ("getattr", "random"):
                     raise self.unknown(f"{name} of a module that goes by another name depends on more than the code")
@@ -322,7 +322,7 @@ class _Content:
 
 
 def _without_computed(kind: type, state: dict[str, Any]) -> dict[str, Any]:
-    """An object's state without its cached properties: whether they exist yet is chance, and so is the value of a hash."""
+    """An object's state without its cached properties: whether these exist yet, and the value of a hash, are chance."""
     return {k: x for k, x in state.items() if not isinstance(getattr(kind, k, None), functools.cached_property)}
 
 
@@ -357,7 +357,7 @@ def _read(code: types.CodeType) -> Iterator[tuple[str, ...]]:
 def _cell(cell: types.CellType) -> tuple[Any, ...]:
     try:
         return (cell.cell_contents,)
-    except ValueError:  # nothing is in it yet
+    except ValueError:  # the cell is still empty
         return ()
 
 

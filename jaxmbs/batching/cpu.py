@@ -26,8 +26,8 @@ from jaxmbs.batching.targets import Kernels, run
 def fuse(chunk: Chunk, operands: Sequence[Any], rows: int) -> tuple[list[Any], Any]:
     """Evaluates a chunk in one loop over the rows, as `Kernels.fuse` says.
 
-    The loop has slots, each of which reads one column and writes one; a slot that is needed for only one of the two is
-    filled up. A number that all rows share is the starting value of a slot.
+    The loop has slots, each of which reads one column and writes one: a slot without a column to read reads zeros, one
+    without a result writes what it has read. A number that all rows share is the starting value of a slot.
     """
     slots = _Slots()
     for i, (x, value) in enumerate(zip(chunk.reads, operands, strict=True)):
@@ -37,7 +37,7 @@ def fuse(chunk: Chunk, operands: Sequence[Any], rows: int) -> tuple[list[Any], A
     sines = any(trigonometry.computes(o) for o in chunk.operations)
     if sines:
         slots.add("write", len(chunk.results), np.dtype(bool))
-    if len(slots.all) == 1:  # XLA would take a single operand for an ordinary sum or maximum
+    if len(slots.all) == 1:  # XLA would treat a loop with a single operand as an ordinary sum or maximum
         slots.all.append(_Slot(slots.all[0].dtype))
     zeros = {s.dtype: jnp.zeros(rows, s.dtype) for s in slots.all if s.read is None}
     columns = tuple(zeros[s.dtype] if s.read is None else operands[s.read] for s in slots.all)
@@ -77,7 +77,7 @@ class _Slots:
         self.free: dict[tuple[str, Any], int] = {}
 
     def add(self, use: str, index: int, dtype: Any) -> None:
-        """Put an index into the first slot of the dtype in which this use is still free."""
+        """Put an index into the first slot of the dtype that has no index for this use yet."""
         k = self.free.get((use, dtype), 0)
         while k < len(self.all) and self.all[k].dtype != dtype:
             k += 1

@@ -22,7 +22,7 @@ class Setting:
 
 
 def execute(program: Recording, given: dict[Source, Any], setting: Setting) -> tuple[list[Any], Any]:
-    """The outputs for all rows from the `given` inputs, and in which rows they are wrong, as `Kernels.fuse` says."""
+    """The outputs for all rows from the `given` inputs, and the mask of wrong rows, as from `Kernels.fuse`."""
     if isinstance(setting.target, Whole):
         return setting.target.execute(program, given, setting)
     assert isinstance(setting.target, Kernels)
@@ -103,7 +103,7 @@ def single(e: Any) -> np.ndarray:
 
 
 def whole_source(x: np.ndarray) -> Source | None:
-    """The source of which an array holds all the entries in their order, if there is one."""
+    """The source whose entries an array holds, all of them and in order; None if there is none."""
     first = x.reshape(-1)[0]
     if isinstance(first, Entry) and first.source.shape == x.shape:
         whole = all(isinstance(e, Entry) and e.source is first.source and e.k == k for k, e in enumerate(x.reshape(-1)))

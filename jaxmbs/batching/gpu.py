@@ -1,7 +1,7 @@
 """Kernels on a GPU: each program of a grid holds a block of rows in registers, one row for each thread.
 
 They are written in Pallas and compiled by Triton. A chunk with an operation that Triton lacks is left to XLA, which
-makes its own kernels for it.
+generates its own kernels for it.
 """
 
 from __future__ import annotations
@@ -59,6 +59,6 @@ def _interpreted(chunk: Chunk, operands: Sequence[Any], rows: int) -> tuple[list
     return fuse(chunk, operands, rows, interpret=True)
 
 
-# Not measured yet: whatever a thread holds beyond 255 registers goes through the first-level cache.
+# The limits are not measured yet: values that exceed the 255 registers of a thread go through the first-level cache.
 GPU = Kernels(fuse, most_operations=4000, most_columns=220, granule=BLOCK)
 INTERPRETED = replace(GPU, fuse=_interpreted)  # the same kernels on any device, for tests

@@ -18,10 +18,10 @@ SETTINGS = (
 
 
 class Keeping:
-    """A jitted function of arrays; in the command line other processes read its programs instead of compiling them again.
+    """A jitted function of arrays; under the command line, processes read its programs from disk if they are there.
 
-    made_of: the function and everything else that its programs depend on, apart from the shapes of the arguments. If the
-    content of any of this is not known (`jaxmbs.batching.content`), the function is compiled in every process.
+    made_of: the function and everything else that its programs depend on, apart from the shapes of the arguments. If
+    the content of any of this is not known (`jaxmbs.batching.content`), the function is compiled in every process.
     """
 
     def __init__(self, jitted: jax.stages.Wrapped, *made_of: Any):
@@ -40,7 +40,7 @@ class Keeping:
         return self.programs[which](*args)
 
     def _made_of(self) -> tuple[Any, ...]:
-        """What the content of another function that refers to this one includes, see `jaxmbs.batching.content`."""
+        """What the digests of functions that refer to this object include of it, see `jaxmbs.batching.content`."""
         return self.made_of
 
     def lower(self, *args: Any) -> jax.stages.Lowered:

@@ -37,7 +37,7 @@ _KERNEL = re.compile(r"jaxmbs_[0-9a-f]{32}")
 def kept(content: Iterable[str] | None, make: Callable[[], jax.stages.Compiled]) -> jax.stages.Compiled:
     """The program that `make` compiles, from the cache if it is there, for the first devices of this process.
 
-    content: everything that the program depends on, apart from versions, settings and machine; None: it is not known.
+    content: everything that the program depends on, apart from versions, settings and machine; None if it is not known.
     """
     path = None if content is None or FOLDER is None else FOLDER / f"jaxmbs_{_digest(*content, *_here())}.program"
     found = _read(path) if path else None
@@ -79,7 +79,7 @@ def _here() -> list[str]:
 
 
 def _versions() -> list[str]:
-    """Versions of Python and of all packages whose code makes programs or becomes part of them."""
+    """Versions of Python and of all packages whose code compiles programs or becomes part of them."""
     return [f"python {platform.python_version()}", *(f"{name} {_version(name)}" for name in MAKERS)]
 
 
@@ -93,7 +93,7 @@ def _version(name: str) -> str:
 
 @functools.cache
 def _fixed() -> list[str]:
-    """Hashes of the library's own source files, and what the processor can do."""
+    """Hashes of the library's own source files, and the model and features of the processor."""
     folder = Path(jaxmbs.__file__).parent
     own = [f"{p.relative_to(folder)} {hashlib.sha256(p.read_bytes()).hexdigest()}" for p in _sources()]
     try:
@@ -109,7 +109,7 @@ def _sources() -> list[Path]:
 
 
 def _changed() -> bool:
-    """Whether a source file of the library has changed since this process started, which may thus run other code."""
+    """Whether a source file of the library has changed since this process started, which may thus run older code."""
     import psutil
 
     begun = psutil.Process().create_time()
@@ -135,8 +135,8 @@ def _read(path: Path) -> jax.stages.Compiled | None:
 
 @functools.cache
 def _begin_lapack() -> None:
-    """Make JAX look up LAPACK's functions. It does so only when a call of one is lowered, and a program that is read from
-    disk lacks their addresses until then."""
+    """Make JAX look up LAPACK's functions. It does so only when it lowers a call of one; until then, a program that is
+    read from disk lacks their addresses."""
     jax.jit(jax.lax.linalg.cholesky).lower(jax.ShapeDtypeStruct((1, 1), "float32"))
 
 

@@ -22,13 +22,13 @@ from jaxmbs.batching.separable import separable, size_of
 from jaxmbs.batching.targets import Kernels, Target
 from jaxmbs.errors import ModelError
 
-MOST_OPERATIONS = 100_000  # beyond this, making kernels takes longer than anyone waits
+MOST_OPERATIONS = 100_000  # building kernels for longer programs would take too long
 
 
 def target() -> Target | None:
     """The target for JAX's default backend; None if programs of scalars have no advantage there.
 
-    On a CPU it is machine code if that can be made, else loops; the environment variable JAXMBS_KERNELS forces
+    On a CPU it is machine code if that can be generated, else loops; the environment variable JAXMBS_KERNELS forces
     "machine" or "loops".
     """
     if jax.default_backend() == "gpu":
@@ -47,7 +47,7 @@ def target() -> Target | None:
 
 
 def kernels() -> str:
-    """A description of what runs programs of scalars here; other runners agree with it to rounding only."""
+    """A description of what runs programs of scalars here; other targets agree with it only to rounding."""
     on = target()
     if on is machine.MACHINE:
         return f"machine code, {machine.compiler()}"
@@ -111,7 +111,7 @@ class MappedProgram:
         return any(item.loop is not None for item in self.program.items if isinstance(item, Step))
 
     def is_one_call(self, on: Target, rows: int = 2) -> bool:
-        """Whether a target runs the program, loops included, in one kernel that divides the rows itself.
+        """Whether a target runs the program, loops included, in one kernel that itself divides the rows among threads.
 
         Whatever is the same for all rows is computed beforehand.
         """

@@ -13,7 +13,7 @@ import numpy as np
 from jaxmbs.batching.scalars import Operation, is_shared
 
 _WEIGHTS = {"sin": 25, "cos": 25}
-_PLACES = 200  # at which a kernel may end: limits the time for planning long programs
+_PLACES = 200  # number of places at which a kernel may end: limits the time for planning long programs
 _OF_A_KERNEL = 10.0  # the fixed cost of a kernel, in columns
 
 
@@ -36,8 +36,8 @@ def chunks(
 ) -> list[Chunk]:
     """The operations in order, cut into kernels that are not too long and read and write the fewest columns.
 
-    wanted: the operations whose values are used afterwards; most_shared: limit on the numbers of a kernel that are the same
-    for all rows, constants included; most_places: how many places are considered at which a kernel may end, or more where
+    wanted: the operations whose values are used afterwards; most_shared: limit on the numbers of a kernel that are the
+    same for all rows, constants included; most_places: number of places at which a kernel may end; there are more if
     they would otherwise be further apart than a quarter of most_operations.
     """
     n = len(operations)
@@ -49,7 +49,7 @@ def chunks(
             if x in position:
                 last_use[position[x]] = max(last_use[position[x]], k)
 
-    # for speed, the loops below use numbers in place of operations; those from n on come from outside
+    # for speed, the loops below use numbers in place of operations; numbers from n on are operands from outside
     numbers = dict(position)
     needs = [list(dict.fromkeys(numbers.setdefault(x, len(numbers)) for x in given)) for given in operands]
     column = [not is_shared(x) for x in numbers]
@@ -104,7 +104,7 @@ def chunks(
 
 
 def by_parts(operations: Sequence[Operation], wanted: set[Operation]) -> list[Operation]:
-    """The operations in another order: each part of the recorded function in one piece, just before what needs it.
+    """The operations reordered: each part of the recorded function in one piece, just before the part that needs it.
 
     For a tree of bodies this means limb after limb, instead of all bodies outwards and then all inwards.
     """
@@ -127,9 +127,9 @@ def by_parts(operations: Sequence[Operation], wanted: set[Operation]) -> list[Op
 
 
 def by_results(operations: Sequence[Operation], wanted: set[Operation]) -> list[Operation]:
-    """The operations in another order: result after result, always the one that needs the fewest further operations.
+    """The operations reordered: result after result, next always the one that needs the fewest further operations.
 
-    Where many results share much but need little of one another, like the columns of a Jacobian, fewer numbers have to
+    If many results share operations but hardly need one another, like the columns of a Jacobian, fewer numbers have to
     be held at any time.
     """
     results = [o for o in operations if o in wanted]

@@ -1,4 +1,4 @@
-"""A recorded program, and which parts of it are needed when.
+"""A recorded program, and a plan of which of its parts are needed, and when.
 
 A program is a list of items. An `Operation` acts on scalars (additions, sines, comparisons ...) and is not computed until a
 step needs it. A `Step` is anything else (a loop, a factorization, a call) and runs on arrays of all rows. A value of the
@@ -43,7 +43,7 @@ class Loop:
 class Step:
     """Something that runs on whole arrays.
 
-    run(setting, *inputs) -> (an array for each output, in which rows they are wrong, as `Kernels.fuse` says).
+    run(setting, *inputs) -> (an array for each output, the mask of wrong rows, as from `Kernels.fuse`).
     """
 
     run: Callable[..., tuple[Sequence[Any], Any]]

@@ -33,7 +33,7 @@ CALLS = {
 def record(
     closed: Any, inputs: Sequence[Any], serves: Callable[[Any], bool] | None = None, inside: bool = False
 ) -> Recording:
-    """The program of a closed jaxpr for `inputs`, which are values; serves: see `Target`; inside: it belongs to a loop."""
+    """The program of a closed jaxpr for values `inputs`; serves: see `Target`; inside: whether it is a loop body."""
     program = Recording()
     recorder = _Recorder(program, serves, inside)
     program.outputs = [recorder.settled(x) for x in recorder.interpret(closed.jaxpr, closed.consts, inputs)]
@@ -50,7 +50,7 @@ class _Recorder:
         self.scalar = Simplifier(program.items)
 
     def settled(self, x: Any) -> Any:
-        """The value without guards: they are added to its numbers."""
+        """The value without guards: for each guard x, 0 x is added to its number."""
         if isinstance(x, Source) or not any(isinstance(e, Guarded) for e in x.reshape(-1)):
             return x
         out = np.empty(x.size, object)
@@ -133,10 +133,10 @@ class _Recorder:
         return list(outputs)
 
     def choice(self, eqn: Any, inputs: list[Any]) -> list[Any] | None:
-        """A cond in which each row chooses for itself, done as jax.vmap does it: all branches, then a selection per number.
+        """A cond whose index may differ between rows, evaluated as by jax.vmap: all branches, then a selection.
 
-        None where this cannot be done on entries: with effects or large arrays, or if all rows share the index (unless what
-        they share is taken apart too).
+        If the index is a constant, only its branch is evaluated. Returns None if this cannot be done on entries: with
+        effects or large arrays, or if all rows share the index (unless shared values are taken apart, too).
         """
         branches = eqn.params["branches"]
         if eqn.effects or not _small(eqn, ()) or not (self.shared_too or _has_rows(inputs[0])):
@@ -203,7 +203,7 @@ class _Recorder:
             body, [*consts, *_arranged(carried, [v.aval for v in variables[a:b]]), *turns], self.serves, True
         )
         ends = [_single(e) for x in program.outputs[: b - a] for e in entries(x).reshape(-1)]
-        keys = [_key(x) for x in program.outputs[b - a :]]  # derivatives store some numbers twice
+        keys = [_key(x) for x in program.outputs[b - a :]]  # derivatives stack some numbers twice: each is stored once
         program.outputs = [*ends, *dict(zip(keys, program.outputs[b - a :], strict=True)).values()]
 
         def run(setting: Setting, *args: Any) -> tuple[Sequence[Any], Any]:
@@ -271,7 +271,7 @@ def _has_rows(x: Any) -> bool:
 
 
 def _constant(x: Any) -> Any:
-    """A constant of a jaxpr: its numbers, or an array that all rows share if it is large, traced or made of random keys."""
+    """A constant of a jaxpr: its numbers or, if it is large, traced or consists of random keys, a shared array."""
     if is_traced(x) or _is_key(x) or not _divisible(np.shape(x)):
         return Source(np.shape(x), x.dtype, False, x)
     return numbers(x)
@@ -293,7 +293,7 @@ def _small(eqn: Any, inputs: Sequence[Any]) -> bool:
 
 
 def sizes_of_scan(eqn: Any) -> tuple[int, int]:
-    """How many constants and how many carried arrays a scan has; up to JAX 0.10 its parameters say so directly."""
+    """How many constants and how many carried arrays a scan has; up to JAX 0.10 its parameters contain them."""
     p = eqn.params
     if "num_carry" in p:
         return p["num_consts"], p["num_carry"]

@@ -23,7 +23,7 @@ ELEMENTWISE = frozenset([
 
 @dataclass(eq=False, slots=True)
 class Source:
-    """An array that exists when the program runs; `rows` says whether it has a first axis for the rows."""
+    """An array that exists when the program runs; rows: whether it has an additional first axis for the rows."""
 
     shape: tuple[int, ...]
     dtype: Any

@@ -47,7 +47,7 @@ def _by_counting(dtype: Any) -> bool:
 
 
 def equations(jaxpr: Any) -> Iterator[Any]:
-    """All equations of a jaxpr, those of the jaxprs in it too."""
+    """All equations of a jaxpr, including those of the jaxprs inside it."""
     for eqn in jaxpr.eqns:
         yield eqn
         for inner in jax.tree_util.tree_leaves(list(eqn.params.values()), is_leaf=_is_jaxpr):

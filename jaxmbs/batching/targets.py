@@ -21,7 +21,7 @@ class Target:
 
     granule: the number of rows has to be a multiple of it.
     own_sines: whether sines and cosines are those of `trigonometry`.
-    serves(equation): whether the target can evaluate an equation entry by entry; None: all that are recorded in that way.
+    serves(equation): whether the target can evaluate an equation entry by entry; None: it can, for every recorded one.
     embeds(step, rows): whether a step can be part of a kernel; None: no step can.
     """
 
@@ -33,7 +33,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Kernels(Target):
-    """A target to which programs are given in parts.
+    """A target that runs programs in parts, one kernel for each.
 
     fuse(chunk, operands, rows): returns the columns (rows,) of the chunk's results, and a mask (rows,) of the rows in which
     these are wrong because an angle is too large, None if there cannot be any. Each operand is a column (rows,) that the
@@ -61,7 +61,7 @@ def evaluate(
     rows: int,
     target: Kernels,
 ) -> tuple[dict[Operation, Any], Any]:
-    """The columns (rows,) of the wanted operations, and in which rows they are wrong, as `Kernels.fuse` says.
+    """The columns (rows,) of the wanted operations, and the mask of wrong rows, as from `Kernels.fuse`.
 
     column(operand): the column of an operand that is not among the operations.
     """
@@ -90,8 +90,8 @@ def run(
 ) -> list[Any]:
     """The results of a chunk for operands of one `shape`: scalars in a reducer, blocks of rows elsewhere.
 
-    large: None, or a list to which masks are appended that say where the argument of a sine or cosine is too large for
-    `trigonometry`; with a list, sines and cosines are those of `trigonometry`.
+    large: None, or a list to which the masks of angles too large for `trigonometry` are appended; with a list, sines
+    and cosines are those of `trigonometry`.
     """
     values: dict[Any, Any] = dict(zip(chunk.reads, operands, strict=True))
 

@@ -39,7 +39,7 @@ def cos(x: Any) -> Any:
 
 
 def too_large(x: Any) -> Any:
-    """Whether an argument is too large for sin and cos here; an infinite one is not, since its sine is NaN everywhere."""
+    """Whether an argument is too large for sin and cos here; an infinite one is not, since its sine is NaN anyway."""
     size = lax.abs(x)
     return (size > _constant(x, LIMITS[np.dtype(x.dtype)])) & (size < _constant(x, np.inf))
 

@@ -42,9 +42,9 @@ class Envelope:
 def certificate(prepared: Prepared, x: np.ndarray) -> float | None:
     """A lower bound of the norm of the conditions over all possible bodies inside their envelopes.
 
-    None if nothing is proved: if no body has an envelope, if anything besides mass distributions is variable, if
-    conditions are simulated or not linear, or if they may be met. x (n,): variables at which the conditions are
-    linearised.
+    None if nothing is proved: if no body has an envelope, if anything besides mass distributions is variable, if a
+    condition is on simulated motions or not linear, or if the bound is not above zero. x (n,): variables at which the
+    conditions are linearised.
     """
     problem = prepared.problem
     items = [item for item in problem.free if isinstance(item, MassDistribution)]

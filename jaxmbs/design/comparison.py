@@ -42,7 +42,7 @@ class Comparison:
 
 def variation(model: Model, count: int, seed: int = 1) -> np.ndarray:
     """(nv, nv) largest departure of every entry of A from its mean over `count` random configurations, relative to
-    sqrt(A_ii A_jj)."""
+    sqrt(A_ii A_jj) of the mean."""
     keys = jax.random.split(jax.random.key(seed), count)
     q = jax.jit(jax.vmap(model.random))(keys)
     A = np.asarray(mbs.jit(lambda q: mbs.mass_matrix(model, q), in_axes=0)(q))

@@ -50,7 +50,8 @@ def in_words(prepared: Prepared, x: np.ndarray, flat: np.ndarray) -> tuple[str, 
 
 
 def lost(prepared: Prepared, parameters: dict[str, Any]) -> list[str]:
-    """Messages about free bodies that have lost their extent, and about joints that have no inertia left to move."""
+    """Messages about bodies with free inertia that have lost their extent in some direction, and then also about the
+    joints that have no inertia left to move (these only for models without loops)."""
     found, model = [], prepared.setting.model
     for name in model.body_names:
         if f"{name}.inertia" not in parameters:

@@ -27,8 +27,9 @@ class Relation:
     """One combination of coordinates that the conditions fix.
 
     text: the relation in words; coefficients: {coordinate: number}; value: required value of the combination; residual:
-    by how much the solution misses it [unit]; exact: whether all its numbers were recognised, so that it holds for
-    other masses and lengths, too; std: standard deviation of the value if it was measured with noise, else None.
+    by how much the solution misses it [unit]; exact: whether all its numbers were recognised as expressions in the
+    given masses and lengths, so that it holds for other masses and lengths, too; std: standard deviation of the value
+    if it was measured with noise, else None.
 
     >>> print(mbs.design.Relation("a.h_x + b.h_x = 0", {"a.h_x": 1.0, "b.h_x": 1.0}, 0.0, 1e-17, "kg m", True))
     a.h_x + b.h_x = 0   (residual 1.0e-17 kg m)
@@ -88,8 +89,9 @@ class Findings:
 def findings(prepared: Prepared, state: Any, best: int) -> Findings:
     """Rank, null space and relations of the objectives at the best solution.
 
-    Relations are found if all objectives are conditions on parameters alone, or if all are measured with noise. With
-    simulated motions, the findings come from the last step of the search and have no relations.
+    Relations are found if all objectives are conditions on parameters alone, or if all are measurements with noise.
+    If an objective simulates motions, the findings come from the normal matrix of the search: they are about the
+    variables instead of the coordinates, and have no relations.
     """
     if any(o.simulates for o in prepared.objectives):
         return _from_search(prepared, state, best)
@@ -165,8 +167,8 @@ def _from_search(prepared: Prepared, state: Any, best: int) -> Findings:
 
 
 def given_numbers(model: Model, free: Sequence[str]) -> tuple[tuple[str, ...], tuple[tuple[int, int], ...], np.ndarray]:
-    """(names, powers of kg and m, values) of all masses and lengths, except centres of mass, that are not free or
-    zero."""
+    """(names, powers of kg and m, values) of all masses and lengths that are neither free nor zero, without the
+    components of centres of mass."""
     names, powers, values = [], [], []
     for p in model.structure.parameters:
         if p.name in free or p.unit not in ("kg", "m"):
@@ -235,8 +237,8 @@ def _relations(
     J: np.ndarray, r: np.ndarray, here: np.ndarray, scale: np.ndarray, rank: int, pivots: np.ndarray,
     coordinates: Sequence[Coordinate], given: Given, linear: bool, noise: np.ndarray | None,
 ) -> tuple[Relation, ...]:  # fmt: skip
-    """The fixed combinations as relations, whose numbers are recognised from their values for all sets of given
-    numbers."""
+    """The fixed combinations as relations. Every coefficient is known for all sets of given numbers, and is recognised
+    from these values."""
     rows, values = [], []
     for own, rest in zip(J, r, strict=True):
         V = np.linalg.svd(own * scale, full_matrices=False)[2]

@@ -103,7 +103,8 @@ class Factor:
     high: float | None = None
 
     def part(self, model: Model) -> Part:
-        """The variable of this item. Raises ModelError for unknown names or wrong bounds."""
+        """The variable of this item, the logarithm of the factor. Raises ModelError for unknown names, wrong kinds or
+        wrong bounds."""
         for name in self.names:
             kind = _parameter(model, name).kind
             if kind in (Kind.DIRECTION, Kind.ROTATION):

@@ -56,7 +56,8 @@ class Front:
     """Designs none of which is better than another in both objectives, in the order of the first objective.
 
     names: of both objectives; points: `FrontPoint`; dropped: how many searches ended where others are better in both, at the
-    same point as another, or without reaching a minimum; problem: the `Problem` that was solved.
+    same point as another, without reaching a minimum, or where too many motions fail; problem: the `Problem` that was
+    solved.
 
     >>> problem = mbs.design.Problem(mbs.library.double_pendulum().build(), [], [])
     >>> point = mbs.design.FrontPoint((0.5, 2.0), {"link.mass": 0.5}, np.array([0.5]), mbs.design.Status.LEAST)
@@ -89,8 +90,9 @@ def pareto(
     """The Pareto front of the two objectives of a problem with the goal "least" (half the sum of squares) or "lowest".
 
     Conditions hold at every point, whatever `problem.method` is. points: number of searches between the two ends, 1 or
-    more; checkpoint, progress: as for `synthesize`. The ends are searched from all starts. Raises ModelError if there
-    are not exactly two such objectives, or if an end is not found.
+    more; checkpoint, progress: as for `synthesize`, but the cost that progress receives is the smallest value of the
+    first objective. The ends are searched from all starts. Raises ModelError if there are not exactly two such
+    objectives, or if an end is not found.
 
     >>> model = mbs.library.double_pendulum().build()
     >>> free = [mbs.design.Free("lower.com", low=-1.0, high=1.0, components=(0,))]
@@ -172,7 +174,8 @@ def _point(prepared: Prepared, search: _Search, trace: Trace, goal: _Goal) -> Fr
 
 
 def _not_dominated(points: list[FrontPoint], near: np.ndarray) -> list[FrontPoint]:
-    """The points with status LEAST for which no other is better in both, each once, in the order of the first objective."""
+    """The points with status LEAST for which no other is better in both, each once, in the order of the first
+    objective; near (2,): smaller differences of the two objectives do not count."""
     kept: list[FrontPoint] = []
     for p in sorted((p for p in points if p.status is Status.LEAST), key=lambda p: p.values):
         if not kept or p.values[1] < kept[-1].values[1] - near[1]:
@@ -216,8 +219,8 @@ class _Search:
         return [min(fit, key=lambda p: p.cost).x] if fit else []
 
     def best(self, goals: list[_Goal], starts: list[list[np.ndarray]]) -> list[Any]:
-        """For each goal, the `Trace` of the best search from its starts that meets the conditions at its end, or None;
-        for a goal without a bound, the `Local` at the best point instead."""
+        """For each goal, the `Trace` of the best search from its starts, or its best point, a `Local`, if the goal has
+        no bound; None if no search meets the conditions at its end without running away."""
         p = self.prepared
         low, high = within_reach(p, p.starts()[0])
         rules: dict[str, Any] = {
@@ -241,12 +244,13 @@ class _Search:
 
 
 def _rest(here: Local) -> Local:
-    """A point without the objectives among its margins."""
+    """The same point, without the two objectives among its margins."""
     return here._replace(margins=here.margins[2:], margin_slopes=here.margin_slopes[2:])
 
 
 def _seen(here: Local, goal: _Goal) -> Local:
-    """A point for the problem of a goal: one objective is the cost, the other a margin."""
+    """The same point for the problem of a goal: one objective is the cost, the other becomes a margin or, without a
+    bound, is left out."""
     values, slopes = -here.margins[:2], -here.margin_slopes[:2]
     k, other = goal.k, 1 - goal.k
     rest = _rest(here)._replace(cost=float(values[k]), slope=slopes[k])

@@ -23,9 +23,9 @@ Array = Any
 
 
 class Local(NamedTuple):
-    """A point x (n,) with the largest residual of each objective, the cost to be minimised, the values equal (e,) that must
-    vanish, the margins (m,) that must not be negative, and their derivatives: slope (n,) of the cost, equal_slopes (e, n),
-    margin_slopes (m, n)."""
+    """What is known at one point. x (n,): the point; largest: the largest residual of each objective, or its mean for
+    the goal "lowest"; cost: to be minimised; equal (e,): values that must vanish; margins (m,): values that must not be
+    negative; slope (n,), equal_slopes (e, n), margin_slopes (m, n): derivatives of cost, equal and margins."""
 
     x: np.ndarray
     largest: np.ndarray

@@ -29,10 +29,10 @@ class MassDistribution:
 
     body: its name; mass: None for the given mass, or (low, high) [kg]; center, half_axes (3,) [m]: an ellipsoid in the
     body's frame that contains all of its mass (half_axes None: no envelope); pole (3,) [m]: the point about which
-    relations express first moments and inertia, the body's origin by default; equal: bodies with the same distribution;
-    mirrored: bodies that are its mirror image `across` the plane normal to an axis of their frame ("x", "y" or "z");
-    least_thickness [m]: the second moment of the body in every direction is at least that of a uniform plate of this
-    thickness, of the same mass, across its plane.
+    relations express first moments and inertia, the body's origin by default; equal: other bodies that get the same
+    mass and distribution, each in its own frame; mirrored: other bodies that get the mirror image, with the coordinate
+    `across` ("x", "y" or "z") reversed in their own frame; least_thickness t [m]: in every direction, the second moment
+    of mass about the centre of mass is at least m t²/12, that of a uniform plate of thickness t along its normal.
 
     Relations are expressed in body.I_xx, I_yy, I_zz, I_xy, I_xz, I_yz, entries of the inertia matrix about the pole (I_xy is
     minus the integral of x y dm), in the first moments body.h_x, h_y, h_z (mass times centre of mass), and body.mass.

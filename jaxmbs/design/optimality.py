@@ -27,8 +27,8 @@ SADDLE = 1e-4  # relative size of a negative curvature that is more than roundin
 @dataclass(frozen=True)
 class First:
     """First-order conditions. rest (n,): the part of the gradient that conditions, margins and bounds do not balance;
-    tangent (n, d): an orthonormal basis of the directions that they do not block; equal (e,), margins (m,):
-    multipliers."""
+    tangent (n, d): an orthonormal basis of the directions orthogonal to the gradients of the conditions and of the
+    margins and bounds with a multiplier above zero; equal (e,), margins (m,): multipliers."""
 
     rest: np.ndarray
     tangent: np.ndarray
@@ -55,13 +55,13 @@ class Optimality:
 
 
 def used_up(here: Local) -> np.ndarray:
-    """(m,) whether a margin is active: judged by the distance to its boundary, so that its unit does not matter."""
+    """(m,) whether a margin is active: both its value and the distance to its boundary are at most USED_UP."""
     return here.margins <= USED_UP * np.minimum(np.linalg.norm(here.margin_slopes, axis=1), 1.0)
 
 
 def first_order(here: Local, low: np.ndarray, high: np.ndarray, still: np.ndarray) -> First:
-    """The first-order conditions at a point within the bounds low, high (n,); still (n,): whether a variable changes
-    nothing, so that it is left out."""
+    """The first-order conditions at a point within the bounds low, high (n,); still (n,): which variables are left out,
+    because they cannot change or change nothing."""
     from scipy.optimize import nnls
 
     n = len(here.x)

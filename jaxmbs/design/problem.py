@@ -61,9 +61,11 @@ class Problem:
 
 
 class Prepared:
-    """A problem prepared for a search: its variables, the instances of every objective, and the functions of both.
+    """A problem prepared for a search: its variables, the instances of every objective, and the functions that
+    evaluate the objectives at given variables and instances.
 
-    traded: the objectives that are not conditions become the first margins, with opposite sign, instead of the cost.
+    traded: the costs of the objectives that are not conditions become the first margins, with opposite sign, for
+    `pareto`; the cost is then zero.
     """
 
     def __init__(self, problem: Problem, traded: bool = False):
@@ -160,7 +162,7 @@ class Prepared:
         return self.variables.at(self.variables.place(x[: self.variables.size]))
 
     def _taken(self, x: Array, data: Any, motions: Any = None) -> Any:
-        """(objective, measured quantities, constants) for all objectives."""
+        """A list of (objective, its measured quantities, its constants) for all objectives."""
         return list(
             zip(self.objectives, self.measured(self.model(x), x, data, motions), self.constants, strict=True)
         )  # fmt: skip

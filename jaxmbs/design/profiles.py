@@ -26,8 +26,10 @@ FAR = 0.5  # an end is infinite if a variable without bounds has gone farther th
 
 
 def ends(design: Design, level: float) -> dict[str, tuple[float, float]]:
-    """{coordinate: (low, high)}: the smallest and largest value of each for which the sum of squares is at most its minimum
-    times 1 + F(1, freedom) / freedom, or, if the noise is known, at most its minimum plus chi²(1)."""
+    """{coordinate: (low, high)}: the smallest and largest value of each for which the sum of squares is at most its
+    minimum times 1 + F / freedom, or, if the noise is known, at most its minimum plus chi². F and chi² are the
+    quantiles at `level` of the F distribution with (1, freedom) degrees of freedom and of the chi-square distribution
+    with 1; freedom: that of `Uncertainty`."""
     from scipy.stats import chi2, f
 
     prepared = Prepared(design.problem)

@@ -2,9 +2,9 @@
 
 Let the second moments about the centre of mass, divided by the mass, be S = A Aᵀ, where A is lower triangular with
 diagonal exp(d). Then every y = (d (3), off-diagonal entries of A (3), centre of mass (3)) describes the distribution of
-some body, and every body with extent in all directions has one y. Inside an ellipsoidal envelope there is such a body
+some body, and every body with extent in all directions has one y. A body with this distribution fits into an ellipsoid
 if the trace of its second moments about the ellipsoid's centre, in units of the half-axes, is at most the mass: |A|² +
-|c|² <= 1. With an envelope, y is therefore mapped into this ball.
+|c|² <= 1 for A and the centre of mass c in these units. With an envelope, y is therefore mapped into this ball.
 """
 
 from __future__ import annotations

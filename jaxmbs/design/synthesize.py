@@ -31,16 +31,17 @@ class Design:
     """The result of a synthesis.
 
     parameters: {name: value}, ready for `set`; status: `Status` of the best start; reason: in words, with the active
-    bounds; largest: {objective: its largest residual}; before: the same at the nominal values; cost: half the sum of
-    squares, plus the weighted mean of objectives with the goal "lowest"; history (steps, starts): costs; statuses,
-    costs (starts,); x (starts, n): variables of every start; best: index of the best start; findings: `Findings`, what
-    the conditions fix and what they do not fix (None if the search failed, and with method "adam"); problem: the
-    `Problem` that was solved; certificate: if it is proved that no bodies inside their envelopes meet the conditions, a
-    lower bound of the norm of the conditions relative to the nominal mass matrix, else None; undetermined: combinations
-    of parameters that change neither the cost nor the conditions, in words (the status of a fit is then UNDETERMINED);
-    violations (steps, starts): violations of the conditions, with method "constrained"; uncertainty: `Uncertainty` of a
-    fit, a problem whose objectives, apart from conditions, are all "least"; failed: `FailedSamples`, the samples whose
-    motions failed at the result (status UNRELIABLE if there are too many).
+    bounds; largest: {objective: its largest residual, or its mean for the goal "lowest"}; before: the same at the
+    nominal values; cost: half the sum of squares, plus the weighted mean of objectives with the goal "lowest"; history
+    (steps, or evaluations with method "constrained"; starts): costs; statuses, costs (starts,); x (starts, n):
+    variables of every start; best: index of the best start; findings: `Findings`, what the conditions fix and what they
+    do not fix (None if the search failed, and with method "adam"); problem: the `Problem` that was solved; certificate:
+    if it is proved that no bodies inside their envelopes meet the conditions, a lower bound of the norm of the
+    conditions, which are dimensionless (`Objective.conditions`), else None; undetermined: combinations of parameters
+    that change neither the cost nor the conditions, in words (the status of a fit is then UNDETERMINED); violations
+    (steps, starts): violations of the conditions, with method "constrained"; uncertainty: `Uncertainty` of a fit, a
+    problem whose objectives, apart from conditions, are all "least"; failed: `FailedSamples`, the samples whose motions
+    failed at the result (status UNRELIABLE if there are too many).
 
     >>> model = mbs.set(mbs.library.three_link_arm().build(), {"gravity": (0, 0, 0)})
     >>> free = [mbs.design.Free(f"body_{k}.com", components=(0, 1)) for k in (2, 3)]
@@ -173,9 +174,9 @@ def _measured(prepared: Prepared, state: Any, best: int) -> tuple[Any, np.ndarra
     """(state with the tested status of the best start, directions that stay undetermined (k, n), direction (n,) of
     negative curvature at a saddle point or None).
 
-    Conditions that are met need no further test. A minimum is tested if the search itself did not test it, because it
-    took random samples in each step, and if the normal matrix is nearly singular, so that other parameters may do
-    equally well.
+    If all objectives are conditions, only a point that misses them is tested: whether its violation is at a minimum.
+    Otherwise a point is tested in three cases: the search stalled there; the search could not test it, because it took
+    random samples in each step; or the normal matrix is nearly singular, so that other parameters may do equally well.
     """
     state = state._replace(status=np.array(state.status))
     status, x = Status(int(state.status[best])), np.asarray(state.x[best], float)
@@ -231,8 +232,8 @@ def plain(value: Any) -> Any:
 
 
 def best_start(prepared: Prepared, state: Any) -> int:
-    """Index of the best start: successful starts come first, and among those that meet every condition, the start
-    nearest to the nominal values."""
+    """Index of the best start: successful starts come first, runaway and infinite ones last. Within each group the
+    smallest cost is best; among starts with status MET, the one nearest to the nominal values."""
     n = prepared.variables.size
     away = np.linalg.norm(state.x[:, :n] - prepared.variables.nominal, axis=1)
     met = state.status == int(Status.MET)

@@ -96,8 +96,9 @@ class Uncertainty:
 
 
 def uncertainty(prepared: Prepared, x: np.ndarray) -> Uncertainty | None:
-    """The uncertainty of a fit at its minimum x (n,), or None if the problem is not a fit: a problem whose objectives,
-    apart from conditions, all have the goal "least".
+    """The uncertainty of a fit at its minimum x (n,). A fit is a problem whose objectives, apart from conditions, all
+    have the goal "least". None for other problems, if no direction is determined, or if the noise is unknown and no
+    residuals are left over to estimate it.
 
     Under conditions the estimates vary only in the directions that the conditions do not fix [Seber, Wild, 2.10.2].
     """

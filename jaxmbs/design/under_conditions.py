@@ -29,8 +29,8 @@ ASIDE = 1e-2  # distance from a saddle point at which a search begins again, in 
 
 
 class Ends(NamedTuple):
-    """The end of the search from every start: x (s, n), cost (s,), worst (s, objectives), the largest residuals, status
-    (s,), and normal (s, n, n), the normal matrix of the conditions and active margins."""
+    """The end of the search from every start. x (s, n); cost (s,); worst (s, objectives): the largest residuals; status
+    (s,); normal (s, n, n): the normal matrix of the conditions and active margins."""
 
     x: np.ndarray
     cost: np.ndarray

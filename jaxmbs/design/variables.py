@@ -123,7 +123,8 @@ class Variables:
         return np.clip(x, self.low, self.high)
 
     def away(self, x: Array) -> Array:
-        """(n,) whether a variable is so far from its nominal value that it counts as running away."""
+        """(n,) whether a variable is so far from its nominal value that it counts as running away; a logarithm only if
+        it is far above, and a variable of a body with an envelope never."""
         moved = x - self.nominal
         return jnp.where(self.logarithmic, moved > np.log(LARGEST), jnp.abs(moved) > LARGEST) & ~self.closed
 

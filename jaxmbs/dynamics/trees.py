@@ -112,7 +112,9 @@ def rates(
 ) -> Float[jax.Array, " nq"]:
     """dq/dt (nq,) at velocities v (nv,), which is v except for the coordinates of Spherical and Free joints.
 
-    Quaternions have the rate q o (0, omega)/2, positions of Free joints v turned into the axes of the parent. Linear in v and smooth at every q (nq,) without a zero quaternion. Raises ModelError for wrong shapes.
+    A quaternion p has the rate p o (0, omega)/2; the position of a Free joint has the linear velocity, rotated into the
+    axes of the parent joint frame. Linear in v and smooth at every q (nq,) without a zero quaternion. Raises ModelError
+    for wrong shapes.
 
     >>> model = mbs.library.double_pendulum().build()
     >>> mbs.rates(model, [0.3, 0.4], [1.0, 2.0]).tolist()

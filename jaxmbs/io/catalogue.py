@@ -146,7 +146,7 @@ def places(modules: Iterable[str | Path | ModuleType] = ()) -> dict[int, Place]:
     """{id: `Place`} of all classes and functions that a file may name, including those of modules that files have run
     and those of `modules` (Python files, or modules imported from them).
 
-    Raises ModelError for a module that does not run by itself.
+    Raises ModelError for a module that fails when it is run alone.
     """
     classes, functions = installed()
     out = {id(c): Place(type_name(c)) for c in (*builtin(), *classes)}

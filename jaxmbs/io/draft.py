@@ -30,7 +30,7 @@ class Draft:
 
     faults: problems that prevent a model; lacking: {effect that a model cannot represent: elements of the file that
     have it}; aside: {contents that do not concern the motion of the bodies: their number}; repaired: the inertias that
-    `repair` changed; rubbing: elements of dry friction; renamed: names that the model changes.
+    `repair` changed; rubbing: names of the elements of dry friction; renamed: names that differ from those in the file.
     """
 
     def __init__(self, name: str, gravity: Any, path: Path, repair: Repair, on_unsupported: OnUnsupported):
@@ -185,7 +185,7 @@ def _another(wanted: str, taken: Iterable[str]) -> str:
 
 
 def tidy(rotation: np.ndarray) -> np.ndarray:
-    """A rotation without the rounding of quarter turns, so that its zeros are structural."""
+    """A rotation whose entries are exactly 0 or +-1 where they differ only by rounding, so that they are structural."""
     near = np.round(rotation)
     return np.where(np.abs(rotation - near) <= EXACT, near, rotation)
 

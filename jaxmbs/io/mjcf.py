@@ -244,7 +244,7 @@ class _Reader:
                 draft.mech.add_force(draft.new_name("force", f"{name}_damping"), Damper(name, float(damping[0])))
 
     def _acting(self, what: str, disabled: bool, numbers: Any) -> np.ndarray:
-        """The numbers, or zeros if a flag of the file disables the effect `what` that they describe, which is noted."""
+        """The numbers of the effect `what`, or zeros if a flag of the file disables it, which the draft then notes."""
         if disabled and np.any(numbers):
             self.draft.beside(f"{what} that a flag disables")
         return np.zeros_like(numbers) if disabled else np.asarray(numbers)

@@ -36,7 +36,8 @@ def require_own_files(path: Path) -> None:
 
 
 def _read(folder: Path, path: Path, roots: dict[Path, Element]) -> None:
-    """Read the file and all files that it includes, each once, but only those in the folder."""
+    """Put the root elements of the file and of all files that it includes into `roots` {path: root}, each once; files
+    outside the folder are not read."""
     if path.resolve() in roots:
         return
     content = read_bytes(path)

@@ -198,7 +198,7 @@ class Writer:
 
 
 def plain(x: Any) -> Table:
-    """Fields of an element that holds its own numbers."""
+    """Fields of an element that holds its own numbers, which are not parameters of the model, without defaults."""
     out: Table = {}
     for d in declared(type(x)):
         value = getattr(x, d.name)

@@ -12,7 +12,7 @@ _HERE = Pose()
 
 @element
 class Surroundings(Element):
-    """What acts on all bodies."""
+    """The surroundings of a mechanism, which act on all bodies."""
 
     gravity: Vector = field(Kind.VECTOR, "m/s2", "uniform acceleration, in world axes", default=(0.0, 0.0, 0.0))
 

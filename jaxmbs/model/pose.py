@@ -32,7 +32,7 @@ class Pose:
     )
 
     def turned_to(self, axis: Vector) -> Pose:
-        """The same frame turned so that its z axis lies along `axis` (3,), given in the frame's present axes.
+        """The same frame, rotated so that its z axis lies along `axis` (3,), given in the frame's present axes.
 
         The new x axis is as close as possible to the coordinate axis that is most nearly perpendicular to the new z axis; a
         frame whose z axis already lies along `axis` stays unchanged.

@@ -29,16 +29,16 @@ from jaxmbs.stability.rows import rows
 
 STEPS = 500
 FIRST = 0.3  # [rad, m] length of the first step
-LARGEST = 0.5  # [rad] most that a step turns a coordinate
-NEAR = 0.1  # [rad, m] an equilibrium no farther away may be unstable
-OPEN = 1e-3  # [m, rad] loops that are open wider are closed before the search goes on
+LARGEST = 0.5  # [rad] largest change of a rotational coordinate in one step
+NEAR = 0.1  # [rad, m] only steps up to this length may go uphill, to an unstable equilibrium
+OPEN = 1e-3  # [m, rad] loops with larger gaps are closed before the search goes on
 
 
 class Equilibrium(NamedTuple):
     """An equilibrium configuration: q (nq,); multipliers (rows + held,) [N, N m]; status: int32; residual (nv,).
 
-    multipliers: those of the constraints, in the order of `constraint_rows`, then the generalized forces along the freedoms
-    that are held; residual: unbalanced generalized forces; status: OK, UNBALANCED, UNREACHABLE or NOT_FINITE.
+    multipliers: those of the constraints, in the order of `constraint_rows`, then the generalized forces along the held
+    degrees of freedom; residual: unbalanced generalized forces; status: OK, UNBALANCED, UNREACHABLE or NOT_FINITE.
 
     >>> q, multipliers, status, residual = mbs.equilibrium(mbs.library.double_pendulum().build(), [1.0, -2.0])
     >>> print(q.round(6) + 0.0, mbs.Status(int(status)).name)
@@ -62,13 +62,13 @@ def equilibrium(
 ) -> Equilibrium:
     """The equilibrium under gravity, the force elements and tau: (q, multipliers, status, residual), an `Equilibrium`.
 
-    q_guess (nq,), whose loops may be open; tau: None, (nv,), or a function (model, t, q, v) -> (nv,)
-    at v = 0. fixed: names of joints that are held at the guess; the generalized forces that hold them are the last
-    multipliers, in the order of the names, followed by those of the freedoms that `mode` locks.
-    Far from equilibrium the search goes downhill; from a guess close to an unstable equilibrium it ends there: use `modes`
-    to find out whether the result is stable. Where there is a whole family of equilibria (a wheel on a plane), the result is
-    one near the guess. Derivatives are implicit, in both modes and of any order (at an isolated equilibrium). In a batch,
-    each sample has its own status. Raises ModelError for wrong shapes and names.
+    q_guess (nq,), whose loops may be open; tau: None, (nv,), or a function (model, t, q, v) -> (nv,) at v = 0. fixed:
+    names of joints that are held at the guess; the generalized forces that hold them are the last multipliers, in the
+    order of the names, followed by those of the locks of `mode`. Far from equilibrium the search goes downhill; from a
+    guess close to an unstable equilibrium it ends there: use `modes` to find out whether the result is stable. Where
+    there is a whole family of equilibria (a wheel on a plane), the result is one near the guess. Derivatives are
+    implicit, in both modes and of any order (at an isolated equilibrium). In a batch, each sample has its own status.
+    Raises ModelError for wrong shapes and names.
 
     >>> model = mbs.library.beam(5, length=2.0, mass=3.0, stiffness=50.0, gravity=(0, 0, -9.81)).build()
     >>> q, _, status, _ = mbs.equilibrium(model, model.neutral())
@@ -150,7 +150,7 @@ def sunk(model: Model, q: Any, load: Load, held: tuple[int, ...]) -> Sinking:
         dx, more = change[:nv], change[nv:] * unit
         turn, most = (jnp.max(jnp.abs(jnp.where(of, dx, 0.0)), initial=0.0) for of in (angular, True))
         part = jnp.minimum(1.0, LARGEST / jnp.where(turn > 0, turn, 1.0))
-        # far from equilibrium no step goes uphill; a step that goes far is long enough
+        # no long step goes uphill; the pseudo-time step grows only after short ones
         uphill = (force @ dx > 0) & (most > NEAR)
         factor = jnp.where(uphill, 0.2, jnp.where(most > LARGEST, 0.5, jnp.where(most > LARGEST / 2, 1.0, 5.0)))
         size, finite = sizes(K, found, x.multipliers), jnp.isfinite(jnp.sum(force) + jnp.sum(dx))
@@ -180,7 +180,7 @@ def sunk(model: Model, q: Any, load: Load, held: tuple[int, ...]) -> Sinking:
 
 
 def implicit(model: Model, q: Any, multipliers: Any, load: Load, held: tuple[int, ...]) -> tuple[Any, Any]:
-    """The equilibrium as a function of everything that it depends on: the same values, with derivatives."""
+    """The same equilibrium, with derivatives with respect to everything that it depends on."""
     nv, unit = model.nv, 1 + jnp.max(jnp.abs(multipliers), initial=0.0)
     known = rows(model, q, jnp.zeros(nv, q.dtype), load.t, load.mode, held)
     closes = known.holonomic & (np.arange(len(known.holonomic)) < len(known.holonomic) - len(held))
@@ -188,7 +188,7 @@ def implicit(model: Model, q: Any, multipliers: Any, load: Load, held: tuple[int
 
     def equations(x: Any) -> Any:
         found = balance(model, integrate(model, q, x[:nv]), x[nv:] * unit, load, held)
-        # held coordinates stay where they are, and nonholonomic rows restrict displacements: wheels roll
+        # held coordinates do not move, and nonholonomic rows restrict displacements, so that wheels roll
         return jnp.concatenate([found.force / unit, jnp.where(closes, found.gap, J @ x[:nv])])
 
     def slope(g: Any, y: Any) -> Any:

@@ -17,7 +17,7 @@ from jaxmbs.stability.rows import Rows
 class Partition(NamedTuple):
     """Positions in x of the coordinates that the rows J x = c leave independent, (n,), and of the dependent ones, (r,).
 
-    size: smallest pivot over the largest, near 0 if J x = c can hardly be solved for the dependent coordinates.
+    size: smallest pivot divided by the largest, near 0 if J x = c can hardly be solved for the dependent coordinates.
     """
 
     independent: Any

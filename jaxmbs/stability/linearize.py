@@ -6,9 +6,9 @@ restrict only velocities, so that there are more y than u (a wheel can be put an
 
     M du/dt + C u + K y = Zᵀ dtau,    dy/dt = T u + S y
 
-y and u are the changes of independent components of the displacement and of v; the others follow them. Multiplication by the
-velocities Z that the rows allow eliminates the changes of the multipliers; the effect of the given multipliers as the rows
-turn remains.
+y and u are the changes of independent components of the displacement and of v; the others follow them. Multiplication
+by Zᵀ, where the columns of Z are velocities that the rows allow, eliminates the changes of the multipliers; the effect
+of the multipliers themselves as the rows change direction remains.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Linearization(NamedTuple):
 
     u (n,): change of the independent speeds; y (m,): change of the independent displacements; m = n without nonholonomic
     rows, and then dy/dt = u: M y'' + C y' + K y = inputs dtau. M, C (n, n), K (n, m), inputs (n, nv), T (m, n), S (m, m).
-    speeds (n,), displacements (m,): positions in v of what is independent, with their names in model.speeds. The basis: the
+    speeds (n,), displacements (m,): positions in v of the independent components, named by model.speeds. The basis: the
     displacement of all coordinates is shapes y, shapes (nv, m), with a 1 for each independent one, and their velocities
     change by velocities u + carried y, (nv, n) and (nv, m). acceleration (nv,): that of the motion itself, zero if it is
     steady; status: int32, OK, INCONSISTENT (the state violates constraints), UNSTEADY, SINGULAR or NOT_FINITE.
@@ -106,13 +106,13 @@ def linearize(
     """Small motions about rest or a steady motion: a `Linearization`, with M, C, K, inputs and the basis of the motion.
 
     q (nq,), v (nv,), None for rest: a state that satisfies loops and constraints and persists: an equilibrium (see
-    `equilibrium`) or a steady motion, with constant v. tau: None, (nv,), or a function (model, t, q, v) -> (nv,), a control
-    law, which is linearised along with the mechanism. fixed: names of joints that are held. independent: speeds
+    `equilibrium`) or a steady motion, with constant v. tau: None, (nv,), or a function (model, t, q, v) -> (nv,), a
+    control law, which is linearised along with the mechanism. fixed: names of joints that are held. independent: speeds
     ("hinge.angle_rate"), or joints, in whose changes the equations are written; None for those that the rows determine
-    worst, found by pivoting. The equations are exact, by automatic differentiation, and can be differentiated in both modes.
-    Works under jit and vmap, where constraints that depend on one another need `independent`. Quaternions and free joints
-    move in body axes, in which a steady rotation has constant coefficients. Raises ModelError for wrong shapes or names, and
-    if nothing can move.
+    least, found by pivoting. The equations are exact, by automatic differentiation, and can be differentiated in both
+    modes. Works under jit and vmap, where constraints that depend on one another need `independent`. Quaternions and
+    free joints move in body axes, in which a steady rotation has constant coefficients. Raises ModelError for wrong
+    shapes or names, and if nothing can move.
 
     >>> model = mbs.library.crank_slider().build()
     >>> q, *_ = mbs.assemble(model, [0.0, 0.0, 0.0])
@@ -149,7 +149,7 @@ def _linearize(
     both = own.only(own.holonomic)
     kept = np.zeros(nv, bool)
     kept[list(named or ())] = True
-    # holonomic rows determine the dependent displacements; of the speeds left, nonholonomic rows determine some more
+    # holonomic rows determine the dependent displacements; nonholonomic rows determine some of the other speeds
     places = partition(both.J, nv - m, kept)
     shapes = places.basis(both.J)
     left = partition(own.J @ shapes, m - n, jnp.asarray(kept)[places.independent])
@@ -199,7 +199,7 @@ def _linearize(
 
 
 def _turning(model: Model, q: Any, v: Any) -> jax.Array:
-    """L (nv, nv) in d(x)/dt = dv + L x: how a displacement x that is carried along with constant v turns in its own axes."""
+    """L (nv, nv) in d(x)/dt = dv + L x: how a displacement x carried along with constant v rotates in its own axes."""
 
     def along(x: Any) -> jax.Array:
         return jax.jvp(lambda d: rates(model, integrate(model, q, d), v), (jnp.zeros_like(v),), (x,))[1]

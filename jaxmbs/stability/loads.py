@@ -54,7 +54,7 @@ def balance(model: Model, q: Any, multipliers: Any, load: Load, held: tuple[int,
 
 
 def number(model: Model, q: Any, load: Load, held: tuple[int, ...]) -> int:
-    """The number of constraint rows, including those of held freedoms."""
+    """The number of constraint rows, including those of held degrees of freedom."""
     still = jnp.zeros(model.nv, q.dtype)
     return jax.eval_shape(lambda q: rows(model, q, still, load.t, load.mode, held).residual, q).shape[0]
 
@@ -62,7 +62,7 @@ def number(model: Model, q: Any, load: Load, held: tuple[int, ...]) -> int:
 def stiffness(model: Model, q: Any, multipliers: Any, load: Load, held: tuple[int, ...]) -> tuple[Any, Balance]:
     """(K (nv, nv), the balance). K is the change of the unbalanced forces per displacement of q, at given multipliers."""
 
-    kinds = []  # which rows are holonomic: kept aside, since it must not become a result of the transformation
+    kinds = []  # which rows are holonomic: stored here, since it must not become a traced result
 
     def force(dx: Any) -> Any:
         found = balance(model, integrate(model, q, dx), multipliers, load, held)
@@ -82,7 +82,8 @@ def saddle(K: Any, J: Any) -> tuple[Any, Any]:
 
 
 def sizes(K: Any, found: Balance, multipliers: Any) -> Any:
-    """The sizes (nv,) of the forces that act along every freedom and of those that a displacement of 1 rad or m causes."""
+    """The sizes (nv,) of the forces along every degree of freedom, including those that a displacement of 1 rad or m
+    causes."""
     J = found.rows.J
     size = jnp.sum(jnp.abs(K), axis=1) + jnp.abs(J.T) @ jnp.abs(multipliers) + jnp.abs(found.force + J.T @ multipliers)
     return size + 1e-3 * jnp.max(size, initial=0.0)

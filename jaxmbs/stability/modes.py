@@ -27,13 +27,13 @@ from jaxmbs.stability.linearize import Linearization, linearize
 class Modes(NamedTuple):
     """Modes of small motions, x(t) = Re(shape exp(eigenvalue t)), ordered by the size of their eigenvalues.
 
-    eigenvalues (k,) [1/s], complex, both of a pair, the one with positive imaginary part first; k counts displacements and
-    speeds: a vibration has two eigenvalues, a coordinate on which nothing depends has one or two zeros. frequency (k,) [Hz]:
-    that of the oscillation; damping (k,): fraction of critical damping, -Re/|eigenvalue|, negative for a growing mode.
-    shapes: {joint: (k, nv of the joint)}, complex displacements, of length 1 over all joints together. energy: {body: (k,)},
-    each body's share of the kinetic energy. largest_real_part [1/s]: that of all eigenvalues; the motion is unstable if it
-    exceeds `margin` [1/s], the size that rounding may give to a repeated zero eigenvalue. status: int32, as that of
-    `linearize`.
+    eigenvalues (k,) [1/s], complex, both of each conjugate pair, positive imaginary part first; k counts displacements
+    and speeds: a vibration has two eigenvalues, a coordinate on which nothing depends has one or two zeros. frequency
+    (k,) [Hz]: that of the oscillation; damping (k,): fraction of critical damping, -Re/|eigenvalue|, negative for a
+    growing mode. shapes: {joint: (k, nv of the joint)}, complex displacements, of length 1 over all joints together.
+    energy: {body: (k,)}, each body's share of the kinetic energy. largest_real_part [1/s]: that of all eigenvalues; the
+    motion is unstable if it exceeds `margin` [1/s], the size that rounding may give to a repeated zero eigenvalue.
+    status: int32, as that of `linearize`.
 
     >>> modes = mbs.modes(mbs.library.double_pendulum().build(), [0.0, 0.0])
     >>> print(modes.frequency.round(3), bool(modes.largest_real_part <= modes.margin))
@@ -61,9 +61,10 @@ class Modes(NamedTuple):
     ) -> Solution:
         """One mode about q (nq,) as a `Solution`, for `mbs.animate`.
 
-        number: that of the mode, from 0; amplitude: that of the coordinate that moves most [m, rad]; duration [s]: None for
-        two periods, or one second if the mode does not oscillate; rows: number of instants. The motion is exact to first
-        order, so that loops open by the square of the amplitude. Raises ModelError for a number that no mode has.
+        number: that of the mode, from 0; amplitude: that of the coordinate that moves most [m, rad]; duration [s]: None
+        for two periods, or one second if the mode does not oscillate; rows: number of instants. The motion is exact to
+        first order, so that loops open in proportion to the square of the amplitude. Raises ModelError for a number
+        that no mode has.
         """
         value = np.asarray(self.eigenvalues)
         if value.ndim != 1 or not 0 <= number < len(value):

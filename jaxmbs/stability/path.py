@@ -1,8 +1,8 @@
 """Equilibria as a parameter changes, followed through folds, with the stability of each point (pseudo-arclength).
 
-The parameter is one of the unknowns; the length along the path is given instead, so that a point where the parameter turns
-back (a snap-through) is like any other. At a branching (buckling of a perfect column) the path goes straight on; the least
-stiffness passes through zero there.
+The parameter is one of the unknowns; the length along the path is given instead, so that a point where the parameter
+reverses (a snap-through) is like any other. At a branching (buckling of a perfect column) the path goes straight on;
+the least stiffness passes through zero there.
 """
 
 from __future__ import annotations
@@ -72,13 +72,13 @@ def equilibrium_path(
 ) -> EquilibriumPath:
     """Follow equilibria from q (nq,) while a parameter goes from start to stop, through folds: an `EquilibriumPath`.
 
-    parameter: its name ("strut.stiffness", "gravity"), or a function (model, value) -> model; start, stop: its values, start
-    None for the current one. The path ends where the parameter leaves the range between them, or after `rows` points.
-    step: length of the path from row to row, in which one radian or metre of a coordinate and the whole range of the
-    parameter each count 1; it is shortened where the path bends. tau (nv,) or (model, t, q, v) -> (nv,), fixed: as for
-    `equilibrium`. stiffness and unstable do not tell whether forces that follow the motion cause flutter: use `modes` for
-    this. Works under jit and vmap; values have no derivatives (those of a point are those of `equilibrium`). Raises
-    ModelError for wrong names and shapes.
+    parameter: its name ("strut.stiffness", "gravity"), or a function (model, value) -> model; start, stop: its values,
+    start None for the current one. The path ends where the parameter leaves the range between them, or after `rows`
+    points. step: length of the path from row to row, in which one radian or metre of a coordinate and the whole range
+    of the parameter each count as 1; it is shortened where the path bends. tau (nv,) or (model, t, q, v) -> (nv,),
+    fixed: as for `equilibrium`. stiffness and unstable do not show whether forces that follow the motion cause flutter:
+    use `modes` for this. Works under jit and vmap; the results have no derivatives: for a single point, `equilibrium`
+    has them. Raises ModelError for wrong names and shapes.
 
     >>> mech = mbs.library.double_pendulum()
     >>> for joint in ("shoulder", "elbow"):
@@ -127,12 +127,12 @@ class _Turn(NamedTuple):
     tangent: Any  # (nv + rows + 1,)
     h: Any  # length of the step that is tried
     trial: _Point
-    normal: Any  # row of the equation that fixes where on the path the trial lies
+    normal: Any  # coefficients of the equation that fixes where on the path the trial is
     iteration: Any
     halvings: Any
     ended: Any
     met: Any
-    row: Any  # (point, stiffness, unstable) of the point that is kept
+    row: Any  # (point, stiffness, unstable) of the last point that met the equations
 
 
 @compiles_itself("law", "held", "parameter", "count")
@@ -149,7 +149,7 @@ def _path(
         return with_values(model, {parameter: value}) if isinstance(parameter, str) else parameter(model, value)
 
     def evaluated(point: _Point) -> tuple[Any, ...]:
-        """Residual of the equations, their Jacobian with respect to (displacement, multipliers, s), size of the forces,
+        """Residual of the equations, their Jacobian with respect to (displacement, multipliers, s), unit of the forces,
         whether the equations are met, (least stiffness, number of unstable directions)."""
         kinds: list[np.ndarray] = []
 
@@ -206,8 +206,8 @@ def _path(
         )  # fmt: skip
 
     def _stepped(base: _Point, tangent: Any, h: Any) -> tuple[_Point, Any]:
-        """The point at a length h along the tangent, and the row of the equation that fixes it: that of the parameter itself
-        at an end of its range, else that of the length."""
+        """The point at a length h along the tangent, and the coefficients of the equation that fixes it: at an end of
+        the parameter's range, that of the parameter itself; else that of the length."""
         s = base.s + h * tangent[-1]
         end = jnp.where(tangent[-1] > 0, 1.0, 0.0).astype(dtype)
         beyond = jnp.where(tangent[-1] > 0, s >= 1, s <= 0)

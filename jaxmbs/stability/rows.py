@@ -17,7 +17,7 @@ from jaxmbs.model import Mode, Model
 
 class Rows(NamedTuple):
     """J (rows, nv), drift, velocity and residual (rows,) [J a + drift = 0; velocity = J v + free; residual = 0 where
-    holonomic], holonomic (rows,): which rows are. The rows of held freedoms come last, one for each."""
+    holonomic], holonomic (rows,): which rows are. The rows of held degrees of freedom come last, one for each."""
 
     J: Any
     drift: Any
@@ -32,7 +32,7 @@ class Rows(NamedTuple):
 
 
 def rows(model: Model, q: Any, v: Any, t: Any, mode: Mode | None, held: tuple[int, ...] = ()) -> Rows:
-    """All rows at q (nq,), v (nv,); held: freedoms whose rate is zero."""
+    """All rows at q (nq,), v (nv,); held: positions in v of the rates that are zero."""
     dtype, nv = jnp.result_type(q, v), model.nv
     pinned = jnp.eye(nv, dtype=dtype)[np.array(held, int)]
     none = jnp.zeros(len(held), dtype)

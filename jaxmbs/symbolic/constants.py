@@ -29,7 +29,7 @@ def quotient(a: Number, b: Number) -> Number:
 
 
 class Constant:
-    """Sum of rational multiples of products of parameters, at least one of which contains a parameter.
+    """A polynomial in the parameters with rational coefficients that is not merely a number.
 
     terms: {sorted indices of parameters, with repetition: rational}. Immutable. A sum or product that has no parameters
     left is returned as a plain number.

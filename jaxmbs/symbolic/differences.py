@@ -39,7 +39,7 @@ class _Search:
                     self.users.setdefault(key, set()).add(k)
 
     def expanded(self, k: int) -> Linear:
-        """The sum k with the sums that it adds expanded."""
+        """The terms of sum k, in which the sums that it adds are replaced with their own terms."""
         if k not in self.linear:
             out: Linear = {}
             for cube, c in self.sums[k].items():
@@ -55,7 +55,7 @@ class _Search:
         return self.linear[k]
 
     def negative(self, j: int, ratio: Number) -> Linear:
-        """The sum j times -ratio."""
+        """The expanded sum j times -ratio."""
         if (j, ratio) not in self.scaled:
             self.scaled[j, ratio] = {key: c * -ratio for key, c in self.expanded(j).items()}
         return self.scaled[j, ratio]
@@ -119,7 +119,7 @@ def _accumulate(out: Linear, key: Cube, c: Any) -> None:
 
 
 def _gain(p: Linear, q: Linear) -> int:
-    """The number of operations that are saved in the terms p by adding q to them."""
+    """Operations of the terms p minus those of the terms p + q."""
     gain = 0
     for key, c in q.items():
         if key in p:
@@ -136,7 +136,7 @@ def _price(key: Cube, c: Any) -> int:
 
 
 def _rational(a: Any, b: Any) -> Number | None:
-    """a / b if that is a number, else None."""
+    """a / b if that is a rational number, else None."""
     if isinstance(a, Constant) and isinstance(b, Constant):
         (x, a), (y, b) = a.primitive(), b.primitive()
         return quotient(x, y) if a == b else None

@@ -52,7 +52,8 @@ def split(a: Cube, b: Cube) -> tuple[Cube, Cube, Cube]:
 
 
 class Extraction:
-    """Extracts divisors from polynomials {literal: polynomial} and adds the divisors to them as new polynomials."""
+    """Extracts divisors from a copy of the polynomials {literal: polynomial}. `run` returns the copy, to which every
+    divisor is added as a new polynomial."""
 
     def __init__(self, polynomials: dict[int, Polynomial], new_literal: Callable[[], int], seed: int = 0):
         self.polynomials = {k: dict(p) for k, p in polynomials.items()}

@@ -17,8 +17,9 @@ class Formulas:
     """Formulas over literals. literals[i] states what literal i is: ("atom", index in the workspace), ("temp", number),
     ("output", index) or, for negative i, ("constant", Constant).
 
-    sums: {literal: polynomial}; opaque: {literal: Definition} whose operands are ("number", x) or ("literal", sign, i);
-    outputs: {index: literal}; numeric: whether the constants are numbers.
+    sums: {literal: polynomial}; opaque: {literal: Definition}, definitions that are not sums, whose operands are
+    ("number", x) or ("literal", rational factor, i); outputs: {index: literal}; numeric: whether the constants are
+    numbers.
     """
 
     workspace: Workspace

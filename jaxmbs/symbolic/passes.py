@@ -73,7 +73,8 @@ def factored(formulas: Formulas, seed: int = 0) -> dict[int, Polynomial]:
 
 
 def optimised(formulas: Formulas) -> Formulas:
-    """Factor, take differences and factor again as long as operations are saved; short formulas with several seeds."""
+    """Factor and take differences in turn, as long as this saves operations; for short formulas, the best of several
+    seeds."""
     size = sum(map(len, formulas.sums.values()))
     start, opaque = formulas.sums, formulas.opaque
     best = (formulas.price(start), start, opaque)

@@ -39,7 +39,8 @@ class Definition:
     """The formula of a named intermediate result.
 
     kind "sum": content is a Quantity; "reciprocal", "sqrt", "tanh", "sin", "cos": an operand; "select": (relation, left,
-    right, value if it holds, value otherwise), operands. An operand is an atom or a number.
+    right, value if it holds, value otherwise), the last four of them operands. An operand is a number, a constant or an
+    atom, as `Workspace.operand` returns it.
     """
 
     kind: str
@@ -50,9 +51,10 @@ class Definition:
 class Workspace:
     """Everything that is named while an algorithm runs.
 
-    limit: largest number of products into which a product of two sums is multiplied out; beyond it the sums are named;
-    longest: the same if one of the sums is a constant; keep_sums: whether sums of inputs (rates of parallel hinges) are
-    named whenever they are multiplied; budget: number of products that may be formed before Overgrown is raised.
+    limit: a product of two sums is multiplied out if this gives at most so many terms, else the longer sum is named
+    first; longest: the same limit if the other factor is a constant; keep_sums: whether sums of inputs (rates of
+    parallel hinges) are named whenever they are multiplied; budget: number of products that may still be formed before
+    Overgrown is raised.
     """
 
     limit: int
@@ -99,7 +101,8 @@ class Workspace:
         return Quantity(self, {ONE: value} if value else {})
 
     def settled(self, terms: dict[Monomial, Coefficient]) -> Any:
-        """The quantity with these terms, or a known number if nothing else is left."""
+        """The quantity with these terms, or a known number if they are only a number that a float represents
+        exactly."""
         if not terms:
             return ZERO
         if len(terms) == 1 and ONE in terms and not isinstance(terms[ONE], Constant):
@@ -118,7 +121,7 @@ class Workspace:
         return sign, self.atom(Definition("sum", x), ("sum", frozenset(x.terms.items())))
 
     def kept(self, x: Quantity) -> Quantity:
-        """x, or a named atom in its place if it is a sum of inputs."""
+        """x, or, if it is a sum of inputs, a quantity of one atom that names it."""
         plain = all(not trigs and len(rest) == 1 and isinstance(self.atoms[rest[0]], tuple) for trigs, rest in x.terms)
         if len(x.terms) < 2 or not plain:
             return x
@@ -140,7 +143,7 @@ class Workspace:
         return self.single(self.atom(Definition(name, operand), (name, operand)))
 
     def operand(self, x: Any) -> tuple[Any, ...]:
-        """("number", value), ("constant", Coefficient) or ("atom", sign, atom)."""
+        """x as ("number", value), ("constant", Constant) or ("atom", sign, atom); other quantities get a name."""
         x = self.lift(x)
         if not x.terms:
             return ("number", 0)
@@ -358,7 +361,7 @@ class Quantity:
 
 
 def _size(x: Quantity) -> int:
-    """Number of products of parameters in all coefficients."""
+    """Number of terms if the coefficients were multiplied out in the parameters."""
     return sum(len(c.terms) if isinstance(c, Constant) else 1 for c in x.terms.values())
 
 

@@ -3,8 +3,8 @@
 The part of a link's inertia that the motion of its joint does not affect is moved to the carrying link, from the tips
 to the base, as [T (1)] moves the masses of subsystems to their poles. For a rotating link, this part is distributed
 along the hinge axis: the mass, the first moment along the axis, and one moment of inertia across it. For a sliding
-link, it is the inertia about the joint. Fewer constants remain in the formulas. The generalized forces, the mass matrix
-and the kinetic energy do not change; the reactions in the joints do.
+link, it is the inertia matrix about the pole; mass and first moment remain. Fewer constants remain in the formulas. The
+generalized forces, the mass matrix and the kinetic energy do not change; the reactions in the joints do.
 """
 
 from __future__ import annotations

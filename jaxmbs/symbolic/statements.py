@@ -205,7 +205,7 @@ def _angles(used: list[Angle]) -> tuple[Angle, ...]:
 
 
 def angle_parts(angle: Angle, angles: tuple[Angle, ...]) -> list[tuple[int, Any]]:
-    """The sum as (sign, part): the longest earlier sum, if any, and single angles."""
+    """The sum as [(factor, part)]: the longest of the shorter `angles` that it contains, if any, and single angles."""
     for other in sorted((a for a in angles if len(a) < len(angle)), key=len, reverse=True):
         for sign in (1, -1):
             if {(i, sign * n) for i, n in other} <= set(angle):

@@ -41,9 +41,10 @@ def write_out(model: Model, what: str, *, constants: str = "symbols", method: st
     and common factors are named. Several ways of writing are tried, and the one with the fewest operations is returned.
 
     constants: "symbols" for formulas that hold for any values of the parameters that are not structurally 0 or +-1 (the
-    constants are computed from the parameters by generated code), or "numbers" for formulas that also exploit which values
-    are equal, 0 or 1 in this model. method: the algorithm to write out ("crba", "telegin"; "newton_euler", "rnea"; "aba",
-    "crba"; "velocities", "crba") instead of choosing one.
+    constants are computed from the parameters by generated code), or "numbers" for formulas that also exploit which
+    values are equal, 0 or 1 in this model. method: the algorithm to write out, instead of choosing one: "crba" or
+    "telegin" for the mass matrix, "newton_euler" or "rnea" for bias forces and inverse dynamics, "aba" or "crba" for
+    forward dynamics, "velocities" or "crba" for the kinetic energy.
 
     Returns a WrittenOut with .latex(), .python(), .c(), .function(), .formulas (SymPy) and .operations. Every result
     has been evaluated at a random state and compared with the function itself. Locks and switches are not written out:

@@ -15,7 +15,7 @@ MACHINE = Whole(execute, serves=serves, embeds=embeds)
 
 @functools.cache
 def lacking() -> str:
-    """Why machine code cannot be made here; empty if it can."""
+    """Why machine code cannot be generated here; empty if it can."""
     if sys.platform not in ("linux", "darwin"):
         return f"machine code is made on Linux and macOS only, not on {sys.platform}"
     if importlib.util.find_spec("llvmlite") is None:

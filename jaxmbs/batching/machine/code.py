@@ -24,7 +24,8 @@ PLACES = 50  # at which a piece may end
 
 @dataclass(eq=False)
 class Place:
-    """Where an array is: an argument, a constant, or scratch memory, where the same number of some rows is contiguous."""
+    """Where an array is: an argument, a result, a constant, or scratch memory, which stores one number of several rows
+    side by side."""
 
     dtype: np.dtype
     size: int  # how many numbers a row has
@@ -90,7 +91,7 @@ class Code:
         self.inputs: list[Source] = []
         self.alias: dict[Any, Any] = dict(moved or {})
         self.places: dict[Source, Place] = {}
-        self.made: set[Source] = set()  # arrays made by loops
+        self.made: set[Source] = set()  # arrays that loops create
         self.scratch = 0
         self.used: dict[Source, set[int]] = {}
         self.fetches: list[Fetch] = []
@@ -240,7 +241,7 @@ class Needed:
         return self._users[o]
 
     def reads(self, y: Source) -> bool:
-        """Whether something in the kernel reads an array that a loop makes."""
+        """Whether something in the kernel reads an array that a loop creates."""
         return y in self.sources
 
     def _need(self, x: Any, user: Any) -> None:

@@ -21,7 +21,7 @@ from jaxmbs.batching.machine import functions
 _LOCK = threading.Lock()
 _KEPT: dict[str, Any] = {}  # engines, which own the code
 FILES: dict[str, str] = {}  # names of the files that hold the code of kernels
-_LEVEL = 2  # of LLVM's optimisation: with 1 and 3, compiling and running take as long
+_LEVEL = 2  # of LLVM's optimisation: levels 1 and 3 take the same time to compile and to run
 COUNT = {"compiled": 0, "read": 0}  # numbers of kernels in this process
 
 
@@ -101,7 +101,7 @@ def _engine(text: str, path: Path | None, code: bytes | None) -> Any:
     return engine
 
 
-_STUB = "declare ptr @handler(ptr)"  # in place of a text whose code is already there
+_STUB = "declare ptr @handler(ptr)"  # replaces a text whose code has been compiled before
 
 
 def _file(text: str) -> str:

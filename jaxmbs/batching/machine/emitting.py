@@ -27,12 +27,12 @@ from jaxmbs.batching.machine.text import Module, Text
 from jaxmbs.batching.scalars import Operation
 
 WORK = 40_000  # vector operations of a block: about five microseconds
-MOST_MOVED = 400  # numbers moved by one function: in longer ones LLVM takes more time for each
-WORTH_A_THREAD = 8  # such blocks: fewer are finished before another thread has woken
+MOST_MOVED = 400  # numbers moved by one function: in longer ones LLVM takes more time for each number
+WORTH_A_THREAD = 8  # number of such blocks: fewer are finished before another thread has woken up
 
 
 def kernel(code: Code, rows: int = 2) -> str:
-    """The text of a kernel, whose function `handler` XLA calls; rows: 1 for a single row only, else it serves any number."""
+    """The text of a kernel, whose function `handler` XLA calls; rows: 1 if it serves only a single row."""
     dtypes = {dtype_of(x) for x in _names(code)} | {p.dtype for p in (*code.places.values(), *code.results)}
     return _Emitter(code, Module(1 if rows == 1 else host.lanes_for(dtypes))).text()
 
@@ -227,7 +227,7 @@ def _size(node: Any) -> int:
 
 
 def _bunches(moves: Iterable[Any]) -> Iterator[list[Any]]:
-    """Successive moves in bunches for functions that are not too long."""
+    """Successive moves in groups, so that no function becomes too long."""
     bunch: list[Any] = []
     for node in moves:
         if bunch and sum(map(_size, bunch)) + _size(node) > MOST_MOVED:
@@ -243,7 +243,7 @@ def _operand_dtype(o: Operation, names: dict[Any, Any]) -> np.dtype:
 
 
 def _operations(nodes: list[Any]) -> int:
-    """Roughly how many operations each group of rows takes."""
+    """Roughly how many operations are needed for each group of rows."""
     total = 0
     for node in nodes:
         if isinstance(node, Turns):

@@ -52,7 +52,7 @@ def slots(code: Code, bytes_of: Callable[[Any], int]) -> tuple[dict[Any, int], i
         return at
 
     end = walk(code.body, 1)
-    for begin, stop in ends:  # inner loops before outer ones: a number from before a loop is needed to its end
+    for begin, stop in ends:  # inner loops before outer ones: a number from before a loop is needed until the loop ends
         for x, at in last.items():
             if begin < at < stop and first.get(x, 0) < begin:
                 last[x] = stop

@@ -1,4 +1,4 @@
-"""Functions that kernels have in addition to LLVM's own: sine and cosine, and those of the C library."""
+"""Functions that kernels use in addition to LLVM's own: sine and cosine, and those of the C library."""
 
 from __future__ import annotations
 
@@ -64,10 +64,11 @@ end:
 def sine_and_cosine(dtype: np.dtype, lanes: int) -> str:
     """A function that evaluates the polynomials of `trigonometry`; angles beyond their limits go to the C library.
 
-    The number of quarter turns is found by adding a number so large that the sum has no digits after the point. The last
-    bits of the sum are those of the number of turns, and nothing is undefined for infinities and NaN. The constants are in a
-    table whose address is loaded once. An empty piece of assembly hides where it comes from: because the code may be placed
-    anywhere, the compiler would otherwise load an address for each constant.
+    The number of quarter turns is found by adding a number so large that the sum has no digits after the point. The
+    last bits of the sum are those of the number of turns, and nothing is undefined for infinities and NaN. The
+    constants are in a table whose address is loaded once. An empty assembly statement hides the origin of this address:
+    because the code may be placed anywhere in memory, the compiler would otherwise load a separate address for each
+    constant.
     """
     e, bits = host.element(dtype), 8 * dtype.itemsize
     v, w, b = f"<{lanes} x {e}>", f"<{lanes} x i{bits}>", f"<{lanes} x i1>"

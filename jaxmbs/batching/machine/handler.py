@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import sys
 
-MAJOR, MINOR = 0, 1  # of the interface: everything used here has been there since this version
+MAJOR, MINOR = 0, 1  # of the interface: everything used here exists since this version
 
 _TEXT = """
 declare ptr @malloc(i64)
@@ -228,8 +228,9 @@ def asking(array: str, size: int) -> str:
 def text(arguments: int, widths: list[int], lanes: int, each: int, few: int, long: bool) -> str:
     """The text of a kernel's handler.
 
-    arguments: how many arrays it reads; widths: bytes of a row of each result; each: most rows of a block; few: most rows
-    for which no other thread is used; long: blocks of at least `each` rows instead, no more of them than threads.
+    arguments: how many arrays it reads; widths: bytes of a row of each result; each: most rows of a block; few: most
+    rows for which no other thread is used; long: blocks have at least `each` rows instead, and there are no more of
+    them than threads.
     """
     results = len(widths)
     pages = [

@@ -1,8 +1,8 @@
 """Instructions that move numbers from arrays into slots and back.
 
-In an array the numbers of a row are contiguous, in a slot the same number of several rows is: square blocks are transposed
-in registers. If fewer rows are left than there are lanes, the surplus lanes read the last row again and are not written.
-The cache lines of later rows are prefetched, so that no operation waits for memory.
+In an array, all numbers of one row are contiguous; in a slot, one number of several rows is. Square blocks are
+therefore transposed in registers. If fewer rows are left than there are lanes, the surplus lanes read the last row
+again and are not written. The cache lines of later rows are prefetched, so that no operation waits for memory.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from jaxmbs.batching.machine import host
 from jaxmbs.batching.machine.text import Module, Text
 
-AHEAD = 2  # groups of rows
+AHEAD = 2  # number of groups of rows
 MOST_AHEAD = 1 << 14  # bytes of a group: with longer rows the processor prefetches the next lines by itself
 _LINE = 64
 
@@ -170,7 +170,7 @@ class _Rows:
 
 
 def _column(text: Text, dtype: np.dtype, column: Any) -> str:
-    """A slot or a constant in the form in which memory holds it."""
+    """A slot or a constant in the form that it has in memory."""
     if isinstance(column, np.generic):
         e = host.stored(dtype)
         return f"splat ({e} {int(column) if dtype.kind == 'b' else host.literal(column)})"

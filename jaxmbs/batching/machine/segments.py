@@ -18,8 +18,8 @@ from jaxmbs.batching.recorded import Recording, Step
 from jaxmbs.batching.scalars import Entry, Operation, Source, array_of, is_known
 from jaxmbs.batching.targets import either
 
-MOST_SCRATCH = 64 << 20  # bytes that a thread stores from the iterations of loops
-MOST_ENTRIES = 2048  # numbers of a row that an iteration of a loop reads or leaves
+MOST_SCRATCH = 64 << 20  # bytes of scratch memory in which a thread stores what the iterations of loops produce
+MOST_ENTRIES = 2048  # numbers of a row that an iteration of a loop reads or produces
 
 
 @dataclass
@@ -34,7 +34,7 @@ class _Segment:
 
 
 def execute(program: Recording, given: dict[Source, Any], setting: Any) -> tuple[list[Any], Any]:
-    """The outputs for all rows, and in which rows they are wrong, as from `execution.execute`."""
+    """The outputs for all rows, and the mask of wrong rows, as from `execution.execute`."""
     known, beyond = dict(given), None
     first, segments = _segments(program, setting.rows)
 
@@ -79,7 +79,7 @@ def _kernel(items: list[Any], wanted: list[Any], moved: dict[Any, Entry], array:
 
 
 def _as_array(x: Any, here: set[Source]) -> Any:
-    """The array of all rows whose numbers, all of them and in order, make up a value, or else the value itself."""
+    """The array whose numbers, all of them and in order, are the value; if there is none, the value itself."""
     source = None if isinstance(x, Source) else whole_source(x)
     there = source is not None and source.rows and (source in here or source.shape)
     return source if there and not isinstance(x, Source) else x

@@ -1,1 +1,1 @@
-"""The program of a row as a primitive of JAX, `rows`: its batches are machine code under every transformation."""
+"""The JAX primitive `rows`: a function of one instance whose batches are machine code under every transformation."""

@@ -1,4 +1,4 @@
-"""Derivatives of the equation `rows`, in both modes, with checkpoints, and without what nobody uses."""
+"""Derivatives of the equation `rows` in both modes, also with checkpoints, and the removal of unused results."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _is_split(params: dict[str, Any], unknown: Any) -> bool:
 
 
 def _partial_eval(trace: Any, *tracers: Any, **params: Any) -> Any:
-    """Values are computed at once where their operands are known; reverse mode keeps the operands and nothing else."""
+    """Values are computed at once where their operands are known; reverse mode stores only the operands."""
     if not _is_split(params, [not t.is_known() for t in tracers]):
         return trace.default_process_primitive(rows_p, tracers, params)
     values, slopes = halves(params)
@@ -42,7 +42,7 @@ def _partial_eval(trace: Any, *tracers: Any, **params: Any) -> Any:
 def _partial_eval_of_jaxpr(saveable: Any, unknown: Any, instantiated: Any, eqn: Any) -> Any:
     """The same under `jax.checkpoint`, which may have the results computed again.
 
-    Returns (equation computed now, equation for later, which results are unknown, which are there later, residuals).
+    Returns (equation computed now, equation for later, which results are unknown, which exist later, residuals).
     """
     params, outs = eqn.params, len(eqn.outvars)
     missing = [
@@ -62,7 +62,7 @@ def _partial_eval_of_jaxpr(saveable: Any, unknown: Any, instantiated: Any, eqn: 
 
 
 def _transpose(cotangents: Any, *xs: Any, jaxpr: Any, mapped: Any, rows: Any, mode: Mode) -> list[Any]:
-    """One program that computes an instance forwards and back. Linear are tangents, or operands that the user says are."""
+    """One program computes an instance and its cotangents; its linear operands are tangents, or the user's choice."""
     n, linear = len(jaxpr.in_avals), [ad.is_undefined_primal(x) for x in xs]
     if mode.slopes:
         of_tangent = [k for k, moves in enumerate(mode.moving) if moves]
@@ -78,13 +78,13 @@ def _transpose(cotangents: Any, *xs: Any, jaxpr: Any, mapped: Any, rows: Any, mo
     back = backward(jaxpr, tuple(moving), tuple(k for k, _ in there))
     now = mapped[:n] + (rows is not None,) * len(there)
     found = bind(*given, *(ct for _, ct in there), jaxpr=back, mapped=now, rows=rows, mode=VALUES)
-    # what all rows share has the sum over the rows
+    # the cotangent of an operand that all rows share is the sum over the rows
     each = iter([x if rows is None or mapped[k] else x.sum(0) for k, x in zip(moving, found, strict=True)])
     return [next(each) if on else None for on in linear]
 
 
 def _without_unused(used: Any, *rest: Any) -> tuple[list[bool], Any]:
-    """Results that nobody uses are left out of the instance, and then the operands that nothing needs."""
+    """Remove from the instance the results that are not used, and then the operands that are not needed."""
     eqn = rest[-1]  # JAX 0.12 has one more argument before it
     f, mode, count = eqn.params["jaxpr"], eqn.params["mode"], len(eqn.invars)
     if not any(used):

@@ -1,7 +1,7 @@
 """The primitive `rows`: an equation holds the jaxpr of ONE instance, and computes it for one instance or for all rows.
 
 Its parameters are jaxpr; mapped: for each operand, whether it has the rows on its first axis; rows: their number, None for
-one instance; mode: see `Mode`. Every transformation of JAX gives such an equation again.
+one instance; mode: see `Mode`. JAX transforms such an equation into equations of the same kind.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def halves(params: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _batched(xs: Any, axes: Any, **params: Any) -> tuple[list[Any], list[Any]]:
-    """The rule of `jax.vmap`: a first axis becomes the rows; a further one is merged with them."""
+    """The rule of `jax.vmap`: the first batch axis becomes the rows; further ones are merged with them."""
     jaxpr, mapped, rows, mode = params["jaxpr"], params["mapped"], params["rows"], params["mode"]
     n = len(jaxpr.in_avals)
     if mode.values and mode.slopes and all(a is None for a in axes[:n]):  # jacfwd: only tangents have the axis
@@ -84,7 +84,7 @@ def _batched(xs: Any, axes: Any, **params: Any) -> tuple[list[Any], list[Any]]:
     def merged(x: Any, a: Any, m: bool) -> Any:
         if a is None and not m:
             return x
-        if a is None or not m:  # mapped by one of the two only: repeated
+        if a is None or not m:  # mapped along only one of the two axes: repeated along the other
             x = jnp.broadcast_to(x[None] if a is None else x[:, None], (size, rows, *x.shape[1:]))
         return x.reshape(size * rows, *x.shape[2:])
 

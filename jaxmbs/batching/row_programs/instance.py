@@ -1,8 +1,8 @@
 """What one instance of an equation `rows` computes: jaxprs that are derived from the function that was traced.
 
-An equation holds the jaxpr of the function itself and a `Mode`: whether it computes the function, its results together with
-their tangents, or the tangents alone. What runs is derived from both here, once for each. So every rule of differentiation
-finds the function that was differentiated, and can compute from the operands again what it needs.
+An equation holds the jaxpr of the function itself and a `Mode`: whether it computes the function, its results together
+with their tangents, or the tangents alone. The jaxpr that runs is derived from both here, once for each pair. Every
+rule of differentiation thus has the original function, and can compute what it needs from the operands again.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from jaxmbs.batching.separable import LARGEST
 
 inside = jax.make_user_context(
     False
-)  # whether an instance is being traced; it belongs to the key of every cache of jit
+)  # whether an instance is being traced; it is part of the key of every cache of jit
 _derived: weakref.WeakKeyDictionary[Any, dict[Hashable, Any]] = weakref.WeakKeyDictionary()
 
 
@@ -44,7 +44,7 @@ VALUES = Mode(True, False)
 
 @contextlib.contextmanager
 def tracing() -> Iterator[None]:
-    """An instance is traced: it is the same within a `shard_map`, as its arrays have no axes of a mesh."""
+    """Trace an instance: its jaxpr is the same inside a `shard_map`, as its arrays have no axes of a mesh."""
     with inside(True), jax.sharding.use_abstract_mesh(jax.sharding.AbstractMesh((), ())), config._check_vma(False):
         yield
 
@@ -59,7 +59,7 @@ def shape_of(aval: Any) -> jax.ShapeDtypeStruct:
 
 
 def once(closed: Any, question: Hashable, make: Callable[[], Any]) -> Any:
-    """What `make` returns about a closed jaxpr, made once for each question while the jaxpr lives."""
+    """The result of `make` for a closed jaxpr, computed once for each question while the jaxpr exists."""
     known = _derived.setdefault(closed, {})
     if question not in known:
         known[question] = make()
@@ -74,7 +74,7 @@ def traced(run: Callable[..., Any], avals: Sequence[Any]) -> Any:
 
 
 def pruned(closed: Any, used: tuple[bool, ...], operands: bool = False) -> tuple[Any, tuple[bool, ...]]:
-    """(the jaxpr without the equations that only unused results need, which operands it keeps: with `operands` all)."""
+    """(the jaxpr without equations that only unused results need, a mask of its operands: all with `operands`)."""
 
     def make() -> tuple[Any, tuple[bool, ...]]:
         jaxpr, kept = pe.dce_jaxpr(closed.jaxpr, list(used), instantiate=operands)
@@ -84,9 +84,9 @@ def pruned(closed: Any, used: tuple[bool, ...], operands: bool = False) -> tuple
 
 
 def hoisted(closed: Any) -> tuple[Any, list[Any]]:
-    """(the jaxpr, operands before its own): large constants and those of an outer trace become operands.
+    """(the jaxpr, operands that precede its own): large constants and those of an outer trace become operands.
 
-    Small constants stay, as numbers that fold.
+    Small constants remain, as numbers that can be folded.
     """
     out = [k for k, c in enumerate(closed.consts) if is_traced(c) or np.size(c) > LARGEST]
     if not out:
@@ -126,7 +126,7 @@ def _with_tangents(f: Any, mode: Mode) -> Any:
 
 
 def backward(f: Any, moving: tuple[int, ...], results: tuple[int, ...]) -> Any:
-    """The closed jaxpr of (operands, cotangents of some results) -> cotangents of the moving operands: forwards and back."""
+    """The closed jaxpr of (operands, cotangents of some results) -> cotangents of the moving operands."""
     n = len(f.in_avals)
 
     def run(*xs: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What an equation `rows` becomes: one call of machine code for all rows, or `jax.vmap` of an instance without it."""
+"""What an equation `rows` becomes: one call of machine code for all rows or, if there is none, `jax.vmap`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax._src import config, dispatch  # private: a partitioned call within a lowering has no public way
+from jax._src import config, dispatch  # private: there is no public way to partition a call in a lowering
 from jax.experimental.custom_partitioning import custom_partitioning
 from jax.extend import core
 from jax.interpreters import mlir
@@ -35,8 +35,9 @@ _RECORDED = {
 def obstacle(closed: Any) -> str | None:
     """Why a function cannot become an equation `rows`, in words; None if it can.
 
-    Such a function is left to JAX as it is: as an equation it would be computed twice in reverse mode, and hide from XLA
-    what stands around it. The names of its operations decide; to record the whole program would take as long as to trace it.
+    Such a function is left to JAX as it is: as an equation it would be computed twice in reverse mode, and XLA could
+    not optimise it together with the code around it. The names of its operations decide, because recording the whole
+    program would take as long as tracing it.
     """
     if target() is not MACHINE:
         return "programs of rows are not machine code here"
@@ -66,7 +67,7 @@ def _computed(given: Sequence[Any], closed: Any, mapped: tuple[bool, ...], rows:
 
 
 def _divided(given: Sequence[Any], closed: Any, mapped: tuple[bool, ...], rows: int) -> Any:
-    """The same where XLA divides the rows among devices."""
+    """The same, with the rows divided among devices by XLA."""
 
     def run(*xs: Any) -> Any:
         return _computed(xs, closed, mapped, next((x.shape[0] for x, m in zip(xs, mapped, strict=True) if m), rows))
@@ -91,7 +92,7 @@ def _divided(given: Sequence[Any], closed: Any, mapped: tuple[bool, ...], rows: 
 
 @functools.lru_cache(1024)
 def _call(jaxpr: Any, mapped: Any, rows: int | None, mode: Mode, several: bool, *shapes: Any) -> Any:
-    """The jaxpr of the call, made once however often the equation stands in a program."""
+    """The jaxpr of the call, built once however often the equation occurs in a program."""
 
     def run(*given: Any) -> list[Any]:
         closed = program(jaxpr, mode)
@@ -114,7 +115,7 @@ def _plain(*given: Any, jaxpr: Any, mapped: Any, rows: int | None, mode: Mode) -
 
 
 def _on_cpu(context: Any, *given: Any, **params: Any) -> Any:
-    """Machine code belongs to this process: a program for export is that of XLA."""
+    """Machine code exists only in this process, so programs for export are those of XLA."""
     exported = context.module_context.lowering_parameters.for_export
     return mlir.lower_fun(_plain if exported else _lowered, multiple_results=True)(context, *given, **params)
 

@@ -16,13 +16,14 @@ from jaxmbs.batching.row_programs.lowering import obstacle
 
 
 def rows(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """fn of one instance, for programs of JAX: whatever is mapped over it runs as one call of machine code for all rows.
+    """fn of one instance, for JAX programs: each batch of it runs as one call of machine code for all rows.
 
-    Unlike `jit(fn, in_axes=...)`, which has to be outermost, it may stand anywhere: under `jax.jit`, `vmap` (also nested),
-    `grad` and the other derivatives, `checkpoint`, `scan`, `while_loop`, `cond`, `shard_map`, and with inputs that lie on
-    several devices. fn takes and returns any pytrees of arrays; keyword arguments are arrays, too. Reverse mode keeps what
-    goes into an instance and computes the rest again. Within another function of `rows`, fn is a part of that. What cannot
-    be machine code (a callback, a factorization by LAPACK, another platform) is left to JAX as it is.
+    Unlike `jit(fn, in_axes=...)`, which has to be outermost, it may stand anywhere: under `jax.jit`, `vmap` (also
+    nested), `grad` and the other derivatives, `checkpoint`, `scan`, `while_loop`, `cond`, `shard_map`, and with inputs
+    that are on several devices. fn takes and returns any pytrees of arrays; keyword arguments are arrays, too. Reverse
+    mode stores the inputs of an instance and computes the rest again. Within another function of `rows`, fn becomes a
+    part of it. What cannot be machine code (a callback, a factorization by LAPACK, another platform) is left to JAX as
+    it is.
 
     >>> double = mbs.rows(lambda x: 2 * x)
     >>> print(jax.jit(jax.vmap(double))(jnp.arange(3.0)))
@@ -55,5 +56,5 @@ def rows(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def is_part_of_a_row() -> bool:
-    """Whether what is called now becomes a part of a surrounding function of `rows`, or is interpreted."""
+    """Whether a call becomes a part of a surrounding function of `rows`, or is interpreted because jit is disabled."""
     return inside.value or jax.config.jax_disable_jit  # pyright: ignore[reportAttributeAccessIssue]

@@ -48,8 +48,9 @@ def _random(model: Model, keys: Array) -> Array:
 class Objective(Element):
     """Base of the objectives: a quantity of a mechanism at many instances (configurations, samples), and its residuals.
 
-    The search minimises the sum of squares of all residuals. A subclass defines `data`, `measure` and `residuals`; a file
-    can name it if it belongs to an installed package or to a module of the file.
+    The goal says what a search does with the residuals: it makes them vanish ("zero"), or it minimises the sum of their
+    squares ("least") or their mean ("lowest"). A subclass defines `data`, `measure` and `residuals`; a file can name it
+    if it belongs to an installed package or to a module of the file.
 
     >>> class Light(mbs.design.Objective):
     ...     def data(self, setting):
@@ -93,7 +94,8 @@ class Objective(Element):
         return ()
 
     def own(self, setting: Setting) -> tuple[int, float]:
-        """(number of additional unknowns of each instance in a setting, such as angles, scatter of their random starts)."""
+        """(number, scatter) of the additional unknowns of each instance in a setting, such as joint angles; the scatter is
+        that of their random starts."""
         return 0, 0.0
 
     def own_start(self, setting: Setting) -> np.ndarray:
@@ -109,11 +111,13 @@ class Objective(Element):
         raise NotImplementedError
 
     def conditions(self, measured: Array, constants: Any) -> Array:
-        """Values (n,) that vanish with the residuals, linear in the measured quantities if the constants allow it."""
+        """Values (n,) that vanish with the residuals, linear in the measured quantities if the constants allow it;
+        `Findings` and `certificate` are computed from them."""
         return self.residuals(measured, constants)
 
     def margins(self, measured: Array, constants: Any) -> Array | None:
-        """Values (n,) of measured quantities and constants that must not be negative (one-sided condition); else None."""
+        """For a one-sided condition, the values (n,) that must not be negative, from the measured quantities and the
+        constants; else None."""
         return None
 
     def describe(self, model: Model) -> str:
@@ -128,7 +132,7 @@ def evaluated(objective: Objective, model: Model, data: Any, own: Array) -> Arra
 
 
 def limits(objective: Objective, measured: Array, constants: Any) -> Array | None:
-    """Values (n,) that must not be negative, for a one-sided condition or one with `within`; else None."""
+    """For a condition that is one-sided or has `within`, the values (n,) that must not be negative; else None."""
     if objective.goal != "zero":
         return None
     if objective.within is not None:
@@ -138,7 +142,7 @@ def limits(objective: Objective, measured: Array, constants: Any) -> Array | Non
 
 
 def missed(objective: Objective, measured: Array, constants: Any) -> Array:
-    """Residuals (n,); those of a condition with `within` only as far as they exceed it."""
+    """Residuals (n,); for a condition with `within`, only the parts that exceed `within`."""
     r = objective.residuals(measured, constants)
     if objective.goal != "zero" or objective.within is None:
         return r

@@ -23,7 +23,7 @@ Array = Any
 
 @element
 class _OfMassMatrix(Objective):
-    """Base: the upper triangle of A at random configurations, scaled by means of the nominal diagonal."""
+    """Base: the upper triangle of A at random configurations, divided by the sizes from `_scales`."""
 
     configurations: int = field(
         Kind.COUNT, "", "random configurations at which it is asked for", default=24, kw_only=True
@@ -68,9 +68,9 @@ def _scales(measured: Array, nominal: np.ndarray) -> Array:
 class ConfigurationIndependence(_OfMassMatrix):
     """The mass matrix does not depend on the configuration.
 
-    The residuals are the departures of all entries from their means over the configurations, scaled by sqrt(A_ii A_jj),
-    so that neither very large nor very small inertias reduce them. If A is constant, the equations of motion have
-    constant coefficients [T 5].
+    The residuals are the departures of all entries from their means over the configurations, divided by sqrt(A_ii A_jj)
+    of the present or of the nominal A, roughly whichever is smaller, so that neither very large nor very small inertias
+    reduce them. If A is constant, the equations of motion have constant coefficients [T 5].
 
     >>> mbs.design.ConfigurationIndependence(configurations=32).goal
     'zero'

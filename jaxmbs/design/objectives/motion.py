@@ -84,10 +84,10 @@ class OfMotion(Objective):
     which an output is not defined, such as the rate at a latch that does not close, are left out of mean, worst and
     quantile; add an objective on the share of samples that latch.
 
-    Samples whose motion fails (its status is not OK) are left out, too, as long as they are few: at most one in 20. For
-    a quantile, there may also be at most half as many as there are samples beyond it, and unless there is a target,
-    they count as lying on its bad side. For a worst value, or a condition on each sample, none may fail. With more
-    failures the value is NaN.
+    Samples whose motion fails (its status is not OK) are left out, too, as long as they are few: at most one in 20, and
+    for a quantile also at most half of the number of samples in its tail. A quantile without a target counts them as
+    lying on the bad side: below it if there is an at_least, else above. For a worst value, or a condition on each
+    sample, no motion may fail. With more failures the value is NaN.
     """
 
     simulates: ClassVar[bool] = True
@@ -265,7 +265,8 @@ class Failure(OfMotion):
     """The probability that a criterion of the file is not met, smoothed so that it is differentiable.
 
     A sample that misses the bound by u, in units of `width`, counts as 1/2 + arctan(u) / pi, whose derivative does not
-    vanish far from the bound. The report's Monte Carlo check gives the same probability without smoothing.
+    vanish far from the bound. Samples whose motion fails or whose output is not defined count as missed. The report's
+    Monte Carlo check gives the same probability without smoothing.
 
     If the event whose time the criterion bounds, or at which its output is taken, does not happen, the criterion is missed:
     by more the farther a joint is from the value that it was to reach, and for other events by a constant amount.

@@ -8,8 +8,9 @@ Appl. Math. 172, 2004]. The normal equations are accurate enough: the next step 
 one, and the equations are usually singular here anyway, because some parameters are not determined.
 
 Why not optimistix.LevenbergMarquardt under jax.vmap: for 16 starts of the robot of [T 5] (busy machine, compilation
-included) it took 131 s and met the conditions from 7 of them; this one took 15 s and met them from 13. In each trial it
-solves by QR of a matrix with a row for every residual, and its loop cannot be inspected, saved and continued.
+included) that one took 131 s and met the conditions from 7 of them; this one took 15 s and met them from 13. In each
+trial, optimistix solves by QR of a matrix with a row for every residual, and its loop cannot be inspected, saved and
+continued.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ LONGEST = 2.0  # largest change of a variable in a step: variables are logarithm
 class State(NamedTuple):
     """One start. x (n,): its best point, with the cost, gradient (n,), normal matrix (n, n) and, in worst, the largest
     residual of each objective there; trial (n,): the next point to evaluate; predicted: the expected reduction of the
-    cost there; damping, and growth, its next factor; status; steps: their number."""
+    cost there; damping; growth: the factor on the damping if the trial is not better; status; steps: their number."""
 
     x: Array
     cost: Array

@@ -75,8 +75,8 @@ class Row:
 
 @components
 class Pivot:
-    """The pivot of a constraint row. size: the diagonal entry of the row, as in `Front.sizes`; left: pivot / size, which
-    is small if the row nearly depends on rows that were eliminated before it."""
+    """The pivot of a constraint row. size: the diagonal entry of the row, as in `Front.sizes`; left: pivot / size,
+    which is small if the row nearly depends on rows that were eliminated before it."""
 
     left: Scalar
     size: Scalar
@@ -96,9 +96,9 @@ def factorized(
     tree: Tree, plan: Plan, motions: Sequence[LinkMotion], links: Sequence[Link], groups: Forest, ends: Any, lock: Any,
     redundant: bool, alike: float | None = None,
 ) -> Factors:  # fmt: skip
-    """The factors of the matrix. groups, ends: the constraints and their J, as in `RowGroups`; lock (nv,): which degrees
-    of freedom do not move, or None; redundant: see `saddle.raised`; alike: the fraction of 1 / (mean mass) by which all
-    pivots of constraint rows are raised; None to raise each in proportion to its size."""
+    """The factors of the matrix. groups, ends: the constraints and their J, as in `RowGroups`; lock (nv,): which
+    degrees of freedom do not move, or None; redundant: see `saddle.raised`; alike: the fraction of 1 / (mean mass) by
+    which all pivots of constraint rows are raised; None to raise each in proportion to its size."""
     forest, slices = Forest(plan.strands, tree.dtype), tree.structure.v_slices
     eps = float(jnp.finfo(tree.dtype).eps)
     same = None if alike is None else alike / _mean_mass(tree, links)

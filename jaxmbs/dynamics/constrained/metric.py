@@ -98,8 +98,8 @@ class Metric:
         """How far the rows are from depending on one another: the smallest pivot of J A⁻¹ Jᵀ divided by the largest
         diagonal entry, and the smallest quotient of a pivot and the diagonal entry of its own row. Both are roughly the
         square of the distance from a singular configuration; the second shows how many digits accelerations lose. Rows
-        that depend on others to within rounding are left out. Dense arrays (`saddle_arrays`) have squares of singular
-        values in place of the pivots."""
+        that depend on others to within rounding are left out. With dense arrays (`saddle_arrays`), squares of singular
+        values take the place of the pivots."""
         return self.algebra.conditioning(self._ranked()) if self.m else (1.0, 1.0)
 
     def _ranked(self) -> Any:

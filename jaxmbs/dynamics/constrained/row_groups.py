@@ -55,7 +55,8 @@ class Rows:
 class RowGroups:
     """All rows: J a + drift = 0; rate = J v and residual, which are zero where the constraints hold.
 
-    These are arrays over the rows, in the order of the multipliers. plan: that of their elimination; forest: the groups; ends: `Rows.ends` per group; holonomic (m,): bool per row.
+    These are arrays over the rows, in the order of the multipliers. plan: that of their elimination; forest: the
+    groups; ends: `Rows.ends` per group; holonomic (m,): bool per row.
     """
 
     def __init__(self, plan: Plan, forest: Forest, found: Sequence[Rows], holonomic: np.ndarray):

@@ -28,9 +28,9 @@ from jaxmbs.spatial.scalar import Scalar, maximum, total, where
 def raised(eps: float, redundant: bool) -> float:
     """The fraction by which the diagonal of S is raised; it must exceed the error of S, a few units of rounding.
 
-    redundant: whether rows depend on one another wherever the loops are closed. At the stages of an
-    integration step the loops are open by the integrator's error, so that such rows are only nearly dependent; a larger
-    fraction prevents them from acting as independent rows there.
+    redundant: whether rows depend on one another wherever the loops are closed. At the stages of an integration step
+    the loops are open by the integrator's error, so that such rows are only nearly dependent; a larger fraction
+    prevents them from acting as independent rows there.
     """
     return eps**0.7 if redundant else 16 * eps
 
@@ -139,7 +139,7 @@ def least_norm(factors: tuple[Matrix, Factors, Pivoted], right: tuple[Vector, Ve
     none: Vector = (ZERO,) * len(Z)
 
     def acting(x: Vector) -> Vector:
-        """Multipliers, zero for rows that depend on others, which give J a the value that a = U⁻ᵀ D⁻¹ x gives it."""
+        """Multipliers f, zero for rows that are not used, with J A⁻¹ Jᵀ f = J a at a = U⁻ᵀ D⁻¹ x."""
         return tuple(-f for f in basic_solution(rows, missing(Z, inverse, x, none)))
 
     z = reduce(U, driven(p, J, tuple(-f for f in b)))

@@ -19,8 +19,8 @@ class MovingBase:
 
     position: function t -> (3,) [m], origin of body 0 in inertial axes; rotation: function t -> (3, 3), from body 0 to
     inertial axes. Both must be smooth and written with jax.numpy. Gravity keeps its inertial direction; force elements
-    on "world" are attached to the moving body 0. A base is a static argument: create it once, because a base of other
-    functions, even if they compute the same, is compiled again.
+    on "world" are attached to the moving body 0. A base is a static argument: create it once, because new function
+    objects, even if they compute the same, are compiled again.
 
     >>> lift = mbs.textbook.MovingBase(position=lambda t: jnp.stack([0 * t, 0 * t, t**2]))
     >>> model = mbs.library.double_pendulum().build()

@@ -168,9 +168,8 @@ class PlanarParameters(NamedTuple):
 def planar_parameters(model: Model) -> PlanarParameters:
     """Magnitudes and angles of d_ij and b_i0 of a planar tree, at q = 0; the angle of a zero vector is 0.
 
-    Angles are measured about the axis of the first joint, from a world axis normal to it: from x if the joint axis is z,
-    from y if it is x, from z if it is y.
-    Raises ModelError if the joints are not Revolute joints with parallel axes.
+    Angles are measured about the axis of the first joint, from a world axis normal to it: from x if the joint axis is
+    z, from y if it is x, from z if it is y. Raises ModelError if the joints are not Revolute joints with parallel axes.
 
     >>> found = mbs.textbook.planar_parameters(mbs.library.triple_pendulum().build())
     >>> print(found.b.round(3))

@@ -30,8 +30,8 @@ class Hinges:
     """Per arc: motion of the body i-(a) relative to i+(a) [Y 3.4.2].
 
     c_plus, c_minus: hinge vectors from the centres of mass of i+ (from the origin of body 0) and i-; z: hinge vector
-    from one hinge point to the other; dz, Omega: relative linear and angular velocity; s, w: relative linear and angular
-    acceleration at q" = 0 [Y 3.101, 3.105]; k, p (nv, 3): columns of dz and Omega, one per degree of freedom.
+    from one hinge point to the other; dz, Omega: relative linear and angular velocity; s, w: relative linear and
+    angular acceleration at q" = 0 [Y 3.101, 3.105]; k, p (nv, 3): columns of dz and Omega, one per degree of freedom.
     """
 
     c_plus: jax.Array
@@ -49,9 +49,10 @@ class Hinges:
 class System:
     """Bodies and hinges of a tree at one state.
 
-    graph, joints: structure; arc (nv,): the arc of each degree of freedom, from 0; base: motion of body 0; m (n,), J (n, 3, 3): masses and central inertias; r (n, 3):
-    centres of mass; A (n, 3, 3): link axes (child joint frames) to inertial axes; F, M (n, 3): applied forces, gravity
-    included, and torques about the centres of mass; elements (nv,): generalized forces of the force elements.
+    graph, joints: structure; arc (nv,): the arc of each degree of freedom, from 0; base: motion of body 0; m (n,):
+    masses; J (n, 3, 3): central inertias; r (n, 3): centres of mass; A (n, 3, 3): link axes (child joint frames) to
+    inertial axes; F, M (n, 3): applied forces, gravity included, and torques about the centres of mass; elements (nv,):
+    generalized forces of the force elements on joints.
     """
 
     graph: Graph

@@ -159,7 +159,7 @@ class Coefficients:
 
     @_once
     def _parallel(self, k: int) -> bool:
-        """Whether q_k is structurally equal to the axis of the base; true of a fixed link, which turns with its base."""
+        """Whether q_k is structurally equal to the axis of the base; true of fixed links, which rotate with theirs."""
         if not self._links[k].joint.nv:
             return True
         own = self._own[k].fixed.rotation @ self.axis(k, k)

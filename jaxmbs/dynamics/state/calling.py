@@ -38,8 +38,8 @@ def with_room(fn: F) -> F:
 
 
 def compiles_itself(*static: str, as_rows: bool = True) -> Callable[[F], F]:
-    """Decorator of a public function, which is then compiled when it is called and is a function of `mbs.rows`, whose
-    batches run as machine code in any JAX program.
+    """Decorator of a public function: it is compiled when it is called, and its batches run as machine code in any JAX
+    program, as with `mbs.rows`.
 
     static: names of arguments that are not arrays. An eager call is compiled for the structure of the model. Within an
     outer trace, arguments that are not traced, such as the model, become constants of the program, and one program is

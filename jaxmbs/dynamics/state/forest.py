@@ -176,8 +176,8 @@ class Forest:
 
     def inward(self, step: Callable[..., Any], data: Sequence[Any], zero: Any) -> tuple[list[Any], Any]:
         """Results of step(kind, sum over the children, data) -> (contribution to the parent, result), and the sum that
-        reaches the root. Contributions are tuples that are added item by item; `zero`, or zero(kind) if it is a function,
-        is the sum of a node without children."""
+        reaches the root. Contributions are tuples that are added item by item; `zero`, or zero(kind) if it is a
+        function, is the sum of a node without children."""
         nothing = zero if callable(zero) else lambda kind: zero
         sums: dict[int, Any] = {}
         results: list[Any] = [None] * len(self.strands)

@@ -122,8 +122,8 @@ def _items(x: Any, part: slice) -> tuple[Scalar, ...]:
 
 @kernel
 def action(element: Element, numbers: Numbers, scene: Scene) -> tuple[Any, Any, Any]:
-    """The action of one element: wrenches by body, generalized forces by joint, and generalized forces on all degrees of
-    freedom, (nv,) or ()."""
+    """The action of one element: wrenches by body, generalized forces by joint, and generalized forces on all degrees
+    of freedom, (nv,) or ()."""
     loads = Loads(scene)
     element.apply(numbers, scene, loads)
     return loads.on_body, loads.on_joint, loads.on_all
@@ -157,7 +157,7 @@ def _names(structure: Structure, prefix: str) -> tuple[str, ...]:
 
 
 class LinkLoads:
-    """The summed action of all elements: wrenches by link, in link axes, and generalized forces by degree of freedom."""
+    """The summed action of all elements: wrenches by link, in link axes; generalized forces by degree of freedom."""
 
     def __init__(self) -> None:
         self.on_link: dict[int, Force] = {}
