@@ -117,10 +117,10 @@ class Element:
         return _without_numbers(self)
 
     def requirements(self, p: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Conditions on the numbers in combination, beyond those of their kinds: {remedy: whether the condition holds}.
+        """Requirements on the numbers in combination, beyond those of their kinds.
 
-        p: arrays (..., *shape) by path. Conditions must accept any leading axes, and both NumPy and JAX arrays. Raise
-        ModelError if shapes do not match.
+        Returns {remedy: whether the requirement is met}. p: arrays (..., *shape) by path. The method must accept any
+        leading axes, and both NumPy and JAX arrays. It raises ModelError if shapes do not match.
         """
         return {}
 

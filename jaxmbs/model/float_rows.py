@@ -93,8 +93,8 @@ def _of_coupling(s: Structure, c: ConstraintElement, values: Values, q: Coordina
 def _placed(
     s: Structure, values: Values, q: Coordinates, t: float
 ) -> tuple[dict[str, Transform], list[Motion], dict[str, frozenset[int]]]:
-    """(placements of the bodies in the world, twist of each degree of freedom in the world frame, indices of those that
-    move each body)."""
+    """(placements of the bodies in the world, twist of each degree of freedom in the world frame, for each body the
+    indices of the degrees of freedom that move it)."""
     placed, columns, paths = {WORLD: IDENTITY}, [], {WORLD: frozenset[int]()}
     for link, own_q in zip(s.links, q, strict=True):
         m = link.joint.motion(values.of(link.name, link.joint.numbers), own_q, [0.0] * link.joint.nv, t)

@@ -42,13 +42,13 @@ def warn_of_floating(model: Model) -> None:
 
 
 def _between(s: Structure, a: str, b: str) -> Iterator[int]:
-    """Indices of the joints between two bodies that have a degree of freedom."""
+    """Indices of the tree joints on the path between two bodies, without joints that have no degree of freedom."""
     of_a, of_b = (_outer(s, s.body_index[body]) for body in (a, b))
     return (i for i in sorted(of_a ^ of_b) if s.links[i].joint.nv)
 
 
 def _outer(s: Structure, i: int) -> set[int]:
-    """A link and all links that carry it."""
+    """Indices of link i and of all links between it and the world."""
     found = set()
     while i >= 0:
         found.add(i)

@@ -196,7 +196,7 @@ class Graph:
 
     @cached_property
     def carries(self) -> np.ndarray:
-        """(n, n) bool: whether s_i <= s_j, vertex i lies on the path from vertex 0 to j (i = j included)."""
+        """(n, n) bool: for vertices i, j from 1, whether i lies on the path from vertex 0 to j or is j (s_i <= s_j)."""
         arcs = [a for a, _ in self.preceding]
         return self.T[arcs] != 0
 

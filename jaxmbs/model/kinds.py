@@ -57,10 +57,10 @@ class Kind(StrEnum):
 class Rule:
     """How the numbers of a kind are given, checked and split into components.
 
-    said: the forms in words; forms: shapes in which one value may be given, (None,) for any length, with the shape that
-    `get` returns first; allowed: function of values (..., *form) -> bool (...), for NumPy or JAX arrays; reason: why a
-    value is refused, with the remedy; parts: converts a value, traced or not, to components; whole: converts components to
-    one value of the component algebra.
+    forms: the shapes in which one value may be given, first the one that `get` returns; (None,) means one axis of any
+    length; said: the forms in words; allowed: function of values (..., *form) -> bool (...), for NumPy or JAX arrays;
+    reason: why a value is refused, with the remedy; parts: converts a value, traced or not, to components; whole:
+    converts components to one value of the component algebra.
     """
 
     said: str
@@ -77,7 +77,7 @@ class Rule:
         return shape in self.forms
 
     def rank(self, shape: tuple[int, ...]) -> int:
-        """Number of axes of one value in an array of values, batch axes first."""
+        """Number of axes of one value, in an array of values that has this shape and begins with the batch axes."""
         return max(len(f) for f in self.forms if f in ((None,), shape[len(shape) - len(f) :]))
 
 

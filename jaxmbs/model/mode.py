@@ -52,8 +52,9 @@ class Mode:
     lock: (nv,), degrees of freedom whose acceleration is prescribed, zero unless given otherwise. They keep the rate
     that they have: `impact` brings them to rest, and `simulate` refuses any that move at the start. force: (number of
     force elements,), those that act; constraint: (number of loops and constraints,), those that hold, loops first;
-    sides: the branches of the force elements during a run, otherwise None. During a run, an array that cannot change is
-    None, which means no locks, all forces, all constraints.
+    sides: the branches of the force elements during a run, otherwise None. In a run, lock, force or
+    constraint may also be None, if nothing can change it: then nothing is locked, all force elements act, or all
+    constraints hold.
 
     >>> model = mbs.library.double_pendulum().build()
     >>> model.mode(lock="elbow").lock.tolist()

@@ -200,9 +200,10 @@ def derivative(gradient: Model, name: str) -> jax.Array:
     """Derivative with respect to one parameter, read from a derivative with respect to a whole model.
 
     gradient: the result of `jax.grad`, `jax.jacfwd`, ...: it has the structure of the model, and its leaves have the axes
-    of the function's result first. Returns (..., *shape of the parameter), symmetric for an inertia, as if the parameter
-    `name` had been given by `set`. Raises ModelError where components are pinned, because the model has no number there
-    that could vary; differentiate with respect to `mbs.free(model, [name])` instead.
+    of the function's result first. Returns (..., *shape of the parameter), the derivative with respect to the value
+    that `set` would give to the parameter; it is symmetric for an inertia. Raises ModelError where components are
+    pinned, because the model has no number there that could vary; differentiate with respect to
+    `mbs.free(model, [name])` instead.
 
     >>> model = mbs.library.double_pendulum().build()
     >>> slope = jax.grad(lambda model: mbs.energy(model, jnp.zeros(2), jnp.ones(2))[0])(model)
@@ -323,7 +324,7 @@ def _instance_shapes(p: Parameter) -> str:
 
 
 def _is_batched(p: Parameter, shape: tuple[int, ...], exact: bool = False) -> bool:
-    """Whether the shape is a batch axis and that of one value; unless `exact`, (3, 3) is one value of an inertia."""
+    """Whether the shape is that of a batch. (3, 3) may be one inertia or, if `exact`, a batch of principal moments."""
     return len(shape) > 0 and shape[1:] in p.forms and (exact or shape not in p.forms)
 
 

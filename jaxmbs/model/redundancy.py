@@ -56,8 +56,8 @@ def without_dependent_rows(model: Model) -> Model:
 
 
 def with_rows_for(model: Model, before: Model) -> Model:
-    """The model after choosing the rows of its cut joints again, if numbers that were pinned to 0 or ±1 in `before` no
-    longer are. If these numbers are traced, or a joint is rheonomic, all rows are used."""
+    """The model with the rows of its cut joints chosen anew, if numbers of joints are no longer pinned to 0 or ±1 as in
+    `before`. If these numbers are traced, or a tree joint is rheonomic, all rows are chosen."""
     s, old = model.structure, before.structure
     moving = {x.name for x in (*s.links, *s.loops)}
     given = {n for n, x in model.overrides.items() if x is not before.overrides.get(n) and s.table[n][0].pinned}
@@ -102,10 +102,11 @@ def _pattern(p: Parameter, overrides: Mapping[str, Any]) -> tuple[float | None, 
 def warn_of_redundancy(model: Model) -> bool:
     """Warn about constraints that depend on others at consistent configurations, and about mechanisms that cannot move.
 
-    Returns whether constraints that can hold together, with joints locked as a run may lock them, depend on one another
-    wherever they are satisfied, even if they are independent at nearby configurations; or whether they may, because
-    there are function constraints besides others. Does not warn if no consistent configuration is found near the
-    neutral one, or if only single configurations are singular (a parallelogram lying flat).
+    Returns True in three cases: rows depend on others at consistent configurations; they do so while joints are locked
+    that a run may lock, although they are independent at nearby configurations that are not consistent; or this is
+    unknown, because there are function constraints besides other constraints. Does not warn if no consistent
+    configuration is found near the neutral one, or if only single configurations are singular (a parallelogram lying
+    flat).
     """
     s = model.structure
     functions = any(isinstance(c.element, FunctionConstraint) for c in s.constraints)

@@ -9,12 +9,12 @@ from jaxmbs.spatial.scalar import Scalar
 
 @components
 class Row:
-    """One scalar constraint on the motion V of frame b relative to frame a, in the axes of b at its origin.
+    """One scalar constraint wrench @ V + rate = 0; V: motion of frame b relative to a, in the axes of b at its origin.
 
-    The row is wrench @ V + rate = 0. wrench: the wrench that the constraint can transmit; turning: its rate of change,
-    seen in frame b; residual: zero when the constraint holds, and then d(residual)/dt = wrench @ V + rate; None for a
-    nonholonomic row; rate: the part of this rate at V = 0 (rheonomic); rate_change: rate of change of `rate`. The
-    multiplier is the component of the joint's wrench, in N or N m.
+    wrench: the wrench that the constraint can transmit; turning: rate of change of `wrench`, seen in frame b; rate: the
+    part that does not depend on V, zero unless the constraint is rheonomic; rate_change: rate of change of `rate`;
+    residual: None for a nonholonomic row; otherwise a number that is zero when the constraint holds, and then has the
+    rate of change wrench @ V + rate. The multiplier is the component of the joint's wrench, in N or N m.
     """
 
     wrench: Force

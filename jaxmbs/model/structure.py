@@ -32,7 +32,7 @@ class TreeJoint:
 
     @property
     def locked(self) -> tuple[bool, ...]:
-        """For each degree of freedom, whether the hinge locks it at the start of a run."""
+        """For each degree of freedom, whether it is locked at the start of a run because the hinge does not have it."""
         kept = range(self.joint.nv) if self.hinge is None else self.hinge.within_free or ()
         return tuple(k not in kept for k in range(self.joint.nv))
 

@@ -2,7 +2,8 @@
 
 XLA:CPU fuses producers into every consumer and computes them again there; a recursion written out in scalars
 would then take minutes to compile. A call marked `inlineable="false"` stays a call under any outer jit, vmap
-or grad, and nothing is fused across it. Structural numbers are not passed to the call: they fold on both sides of it.
+or grad, and nothing is fused across it. Numbers known to be 0, 1 or -1 are not passed to the call; they simplify the
+program inside it. Known numbers among its results simplify the program around it.
 """
 
 from __future__ import annotations
@@ -25,8 +26,9 @@ def kernel(fn: F) -> F:
     """Decorator: fn(*arguments) becomes one call in the compiled program.
 
     Arguments are pytrees of scalars, or hashable objects that are not pytrees (such as a joint type), which are static.
-    fn must be pure, and its operations may depend on numbers only if they are 0, 1 or -1: calls with equal patterns of
-    these share one trace. If no argument is an array, and under jax.disable_jit, the function is simply called.
+    fn must be pure. Which operations it traces may depend on known numbers only where these are 0, 1 or -1, because
+    calls whose arguments agree in the places and values of these numbers share one trace. If no argument contains an
+    array, and under jax.disable_jit, fn is simply called.
     """
 
     @functools.wraps(fn)

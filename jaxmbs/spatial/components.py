@@ -16,8 +16,7 @@ T = TypeVar("T")
 def components(cls: type[T]) -> type[T]:
     """Class decorator: the class becomes a slotted dataclass and a pytree, with its fields as children.
 
-    Python numbers among the components become known numbers. They are leaves; `boundary` does not pass them to compiled
-    calls.
+    Python numbers among the components become known numbers. They are leaves of the pytree.
     """
     if not hasattr(cls, "__post_init__"):
         cls.__post_init__ = _known_scalars  # type: ignore[attr-defined]

@@ -14,7 +14,7 @@ Factors = tuple[Matrix, Matrix, Vector]
 def eliminated(A: Sequence[Sequence[Scalar]]) -> Factors:
     """(columns of L below its unit diagonal, rows of U right of its diagonal, one over the diagonal of U) of A = L U.
 
-    Rows are not exchanged, so the matrix should be nearly symmetric and positive definite.
+    Rows are not exchanged, so the matrix should be close to a symmetric positive definite one.
     """
     left: Matrix = tuple(tuple(row) for row in A)
     lower, upper, inverse = [], [], []

@@ -18,9 +18,9 @@ def linear_solution(
 ) -> Any:
     """x = solve(factors, right), differentiated as the solution of multiply(matrix, x) = right.
 
-    multiply is bilinear and returns a pytree like right; factors: the form of the matrix that solve needs, which is not
-    differentiated. All are pytrees of scalars or arrays, in which structural numbers remain structural. Derivatives of
-    any order, in both modes, cost one more solution with the same factors.
+    multiply is bilinear and returns a pytree like right; factors: what solve needs of the matrix, such as its
+    factorization; it is not differentiated. All are pytrees of scalars or arrays, in which known numbers remain known.
+    Each derivative, of any order and in both modes, costs one more solution with the same factors.
     """
     leaves, treedef = jax.tree_util.tree_flatten((factors, matrix, right))
     if not any(isinstance(x, jax.Array) for x in leaves):

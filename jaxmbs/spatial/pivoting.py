@@ -47,7 +47,7 @@ def pivoted(S: Matrix, tolerance: float, smallest: float) -> Pivoted:
 
 @kernel
 def conditioning(factors: Pivoted) -> tuple[Scalar, Scalar]:
-    """(smallest pivot over the largest diagonal entry, smallest pivot over that of its own row), among rows used."""
+    """Smallest values, among the rows used, of (pivot / largest diagonal entry, pivot / diagonal entry of its row)."""
     return functools.reduce(minimum, factors.sizes, 1.0), functools.reduce(minimum, factors.pivots, 1.0)
 
 

@@ -1,7 +1,7 @@
 """Functions of one scalar of any kind: JAX array, known number (`known`) or SymPy expression.
 
-A number known while tracing is a *structural* value: zeros vanish, ones and minus ones cost no multiplication, and two
-numbers combine while tracing. Sums and products are written with operators, everything else with these functions, so
+Numbers known while tracing simplify the program: zeros vanish, ones and minus ones cost no multiplication, and two
+numbers combine at once. Sums and products are written with operators, everything else with these functions, so
 that one algorithm serves as the compiled kernel, the reference in plain floats and the written-out formula.
 """
 
@@ -26,7 +26,7 @@ def is_number(x: Scalar) -> bool:
 
 
 def vanishes(x: Scalar) -> bool:
-    """Whether x is zero by structure."""
+    """Whether x is a number known while tracing, and zero."""
     return is_number(x) and x == 0
 
 

@@ -141,7 +141,7 @@ def skew(v: Vector3) -> Matrix3:
 
 @components
 class Symmetric3:
-    """A symmetric 3x3 matrix: the diagonal entries, then the three off-diagonal ones."""
+    """A symmetric 3x3 matrix: the diagonal entries xx, yy, zz, then xy, xz, yz."""
 
     xx: Scalar
     yy: Scalar

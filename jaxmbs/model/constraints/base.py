@@ -14,12 +14,13 @@ from jaxmbs.spatial import Motion, Transform
 class Constraint(Element):
     """Base of the constraints between two body frames, or a body frame and the world, or between joints.
 
-    The bodies are those named by the first and the second body field; without a second field, the second is the world.
+    The first field that names a body gives the first frame (frame b of `Row`), the second such field the second frame
+    (frame a). If there is no second field, the second frame is the world.
     """
 
     count: ClassVar[int] = 0  # rows
 
     def rows(self, p: Mapping[str, Any], X: Transform, V: Motion) -> tuple[Row, ...]:
-        """The constraint rows. X: placement of the first frame in the second; V: twist of the first relative to the
-        second, in axes of the first."""
+        """The constraint rows. p: the numbers by field; X: placement of the first frame in the second; V: twist of the
+        first frame relative to the second, in axes of the first."""
         raise NotImplementedError

@@ -14,7 +14,8 @@ from jaxmbs.model.kinds import Kind
 class FunctionConstraint(Element):
     """Base of the constraints fn(model, t, q, v) = 0 with a result (rows,); fn is written with jax.numpy.
 
-    The first evaluation raises ModelError if the result has another shape or does not depend on v in the required way.
+    The first evaluation raises ModelError if the result has another shape, or depends on v although the constraint is
+    `Holonomic`, or is not affine in v although it is `Nonholonomic`.
     """
 
     fn: Callable[..., Any] = field(Kind.FUNCTION, "", "fn(model, t, q, v) -> (rows,), written with jax.numpy")

@@ -43,9 +43,9 @@ class RollingDisc(Constraint):
     """A wheel rolls without slip on a plane, of the world (z = 0) or of a body.
 
     The wheel is centred at the body's origin. Its rim is a circle, or a torus with a cross section of radius `tube`.
-    Three constraint rows: the contact point has no velocity relative to the plane in two directions along the plane
-    (nonholonomic), and its height above the plane is zero (positive on the side of the normal). Undefined when the
-    wheel lies flat.
+    There are three constraint rows. Two are nonholonomic: the point of the wheel at the contact has no velocity along
+    the plane, relative to it. The third is holonomic: this point has no height above the plane. The height is positive
+    on the side of the normal. The rows are undefined when the wheel lies flat.
 
     >>> mech = mbs.Mechanism("coin")
     >>> mech.add_body("coin", mass=0.1, inertia=(1e-5, 2e-5, 1e-5))
@@ -66,7 +66,7 @@ class RollingDisc(Constraint):
 
     def rows(self, p: Mapping[str, Any], X: Transform, V: Motion) -> tuple[Row, ...]:
         def seen(e: Vector3) -> tuple[Vector3, Vector3]:
-            """A direction fixed to the plane, and its rate, in axes of the wheel."""
+            """The direction e, fixed to the plane, and its rate of change, both in axes of the wheel."""
             local = X.rotation.T @ e
             return local, local.cross(V.angular)
 

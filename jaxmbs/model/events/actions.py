@@ -12,8 +12,8 @@ from jaxmbs.model.kinds import Kind
 
 @element
 class Lock(Action):
-    """All degrees of freedom of a joint are locked from then on; an impact brings their rates to zero and conserves
-    momentum.
+    """All degrees of freedom of a joint are locked from then on; an impact, in which only locks and constraints
+    transmit impulses, brings their rates to zero.
 
     With a restitution e the joint rebounds first: each time the event happens, its rates become -e times their previous
     values, until these rebound rates are below rest_rate; then it is locked. Only then are events armed that wait for
@@ -50,8 +50,8 @@ class Bounce(Action):
     """The rate of a joint is reversed in an impact: it becomes -restitution times its previous value.
 
     A joint that is pressed against its stop sooner or later comes to rest there, and a bounce cannot hold it: the run then
-    stops with status UNFINISHED. An event that repeats needs a restitution. A `Lock` with a restitution lets the joint
-    bounce and then holds it; a `Contact` does both by its stiffness, and lets the joint leave the stop again.
+    stops with status UNFINISHED. With repeat=True, the restitution must not be 0. A `Lock` with a restitution lets the
+    joint bounce and then holds it; a `Contact` does both by its stiffness, and lets the joint leave the stop again.
 
     >>> mech = mbs.library.double_pendulum()
     >>> mech.add_event("stop", when=mbs.JointReaches("elbow", 1.0), then=mbs.Bounce("elbow", 0.5))

@@ -30,11 +30,12 @@ class Moment(Protocol):
         ...
 
     def reaction(self, joint: str) -> tuple[Vector3, Vector3]:
-        """(torque [N m], force [N]) in the joint, including drives and locks, in its axes."""
+        """(torque [N m], force [N]) in the joint, including drives and locks, in the joint axes of the child."""
         ...
 
     def force_of(self, name: str) -> Scalar:
-        """Magnitude [N] of the force of an element on the first body that it loads, or of its generalized forces."""
+        """Magnitude of the force [N] of an element on the first body that it loads, or of its generalized forces [N or
+        N m] if it loads no body; 0 while the element is off."""
         ...
 
     def evaluated(self, fn: Any) -> Scalar:
@@ -58,9 +59,9 @@ class Condition(Element):
 class Action(Element):
     """Base of the actions: what an event changes.
 
-    The flags declare what follows from the structure alone. A run calls the methods, which by default use the flags and
-    the numbers `restitution` and `rest_rate`; an action with another law overrides only the method for it. p: the
-    numbers of the action; v (n,): the rates of its joint just before the event [rad/s, m/s].
+    The flags, which are class variables, say what the action does whatever its numbers are. By default the methods
+    use the flags and the numbers `restitution` and `rest_rate`; an action with another law overrides the method for
+    this law. p: the numbers of the action; v (n,): the rates of its joint just before the event [rad/s, m/s].
     """
 
     # the joint is locked from then on; with a nonzero `restitution`, once a rebound is slower than its `rest_rate`
@@ -96,6 +97,6 @@ class Action(Element):
 
 @element
 class Arming(Element):
-    """Parameter of an event that may not happen before a given time."""
+    """Parameter of an event that cannot happen before a given time."""
 
     armed_from: Number = field(Kind.NUMBER, "s", "time before which it does not happen")

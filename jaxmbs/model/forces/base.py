@@ -18,8 +18,8 @@ WORLD = "world"
 
 @components
 class BodyState:
-    """State of a body. placement: link frame in the world; velocity: twist of the link in its own axes; body: body
-    frame in the link."""
+    """State of a body and of its link. placement: link frame in the world; velocity: twist of the link frame, in its
+    own axes; body: placement of the body frame in the link frame."""
 
     placement: Transform
     velocity: Motion
@@ -142,8 +142,8 @@ class Force(Element):
         return ()
 
     def sides(self, p: Numbers, scene: Scene) -> tuple[Scalar, ...]:
-        """For each corner and instant, whether the element is beyond it: given by the run, which does not change sides
-        during a step, or computed from the functions and the time."""
+        """For each corner, then each instant, whether the element is beyond it: the function is not negative, or the
+        time is reached. A run gives the sides and keeps them during a step; otherwise they are computed here."""
         if scene.sides:
             return tuple(scene.sides)
         return *(g >= 0 for g, _ in self.corners(p, scene)), *(scene.t >= t for t in self.instants(p))

@@ -14,10 +14,10 @@ from jaxmbs.spatial.scalar import Scalar, safe_divide
 
 @element
 class CentralGravity(Force):
-    """Attraction -mu m r/|r|³ of every body at its centre of mass.
+    """Attraction -mu m r/|r|³ of every body at its centre of mass, where r points from the attracting centre to it.
 
-    The gravity gradient within a body is not included; the gradient between the bodies is. At the centre itself, the
-    force, the potential and their derivatives are zero.
+    The gravity gradient within a body is not included; the gradient between the bodies is. At the attracting centre,
+    the force, the potential and their derivatives are zero.
 
     >>> mech = mbs.library.stage_separation()
     >>> mech.add_force("earth", mbs.CentralGravity(mu=3.986e14, center=(0, 0, -6.8e6)))

@@ -21,7 +21,7 @@ class Surface(Element):
 
 @element
 class Plane(Surface):
-    """Half space below a plane.
+    """Half space on the side of a plane that its normal points away from.
 
     >>> mbs.Contact("lower", (0, 0, -1), mbs.Plane(point=(0, 0, -1.9)), stiffness=1e4).surface.point
     (0, 0, -1.9)
@@ -44,7 +44,7 @@ def _round(p: Numbers, r: Vector3, inside: bool) -> tuple[Scalar, Vector3]:
 
 @element
 class Sphere(Surface):
-    """Ball.
+    """Ball, or with `inside` a spherical cavity.
 
     >>> mbs.Contact("lower", (0, 0, -1), mbs.Sphere(radius=0.4, inside=True), stiffness=1e4).surface.radius
     0.4
@@ -60,7 +60,7 @@ class Sphere(Surface):
 
 @element
 class Cylinder(Surface):
-    """Infinite cylinder.
+    """Infinite cylinder, or with `inside` a cylindrical bore.
 
     >>> mbs.Contact("lower", (0, 0, -1), mbs.Cylinder(axis=(1, 0, 0), radius=0.4), stiffness=1e4).surface.axis
     (1, 0, 0)

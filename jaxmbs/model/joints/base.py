@@ -192,7 +192,7 @@ class Joint(Element):
 
     @property
     def is_measured(self) -> bool:
-        """Whether the coordinates and rates follow from the placement and velocity of its frames."""
+        """Whether the class can compute the coordinates and rates from the placement and velocity of the frames."""
         return self.gives("coordinates_of") and (self.nv == 1 or self.gives("duals")) and not self.rheonomic
 
     def gives(self, method: str) -> bool:

@@ -34,7 +34,7 @@ def perpendicular(a: Vector3) -> tuple[Vector3, Vector3]:
 
 
 def turn_of(X: Transform) -> Vector3:
-    """Rotation vector between the frames if the angle is small: the axis times the sine of the angle."""
+    """The rotation of b relative to a, as its axis times the sine of its angle: the rotation vector if it is small."""
     R = X.rotation
     return Vector3(R.zy - R.yz, R.xz - R.zx, R.yx - R.xy) * 0.5
 
@@ -55,18 +55,17 @@ class Equations:
     """Base of the elementary equations."""
 
     def turn(self, X: Transform) -> Vector3:
-        """The small rotation that the equations make zero."""
+        """The part of the rotation of b relative to a that the equations make zero: a rotation vector if small."""
         return ZERO3
 
     def rows(self, X: Transform, V: Motion, turn: Vector3) -> list[Row]:
-        """Rows for frame b placed at X in a, moving with V; turn: the small rotation that all equations of the joint
-        make zero."""
+        """Rows for frame b placed at X in a, moving with V; turn: sum of the `turn` of all equations of the joint."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True)
 class Points(Equations):
-    """The origin of b stays at that of a along the directions."""
+    """The origin of b has no displacement from that of a along the directions."""
 
     directions: tuple[Vector3, ...] = AXES
 
@@ -79,7 +78,7 @@ class Points(Equations):
 
 @dataclass(frozen=True)
 class Parallel(Equations):
-    """The axis, fixed in both frames, stays parallel to itself."""
+    """Frame b rotates relative to a only about the axis, which has the same components in both frames."""
 
     axis: Vector3
 
@@ -92,7 +91,7 @@ class Parallel(Equations):
 
 @dataclass(frozen=True)
 class Aligned(Equations):
-    """Both frames keep the same orientation."""
+    """Both frames have the same orientation."""
 
     def turn(self, X: Transform) -> Vector3:
         return turn_of(X)
@@ -103,7 +102,7 @@ class Aligned(Equations):
 
 @dataclass(frozen=True)
 class ConstantAngle(Equations):
-    """The angle between axis_1, fixed in a, and axis_2, fixed in b, is constant."""
+    """The angle between axis_1, fixed in a, and axis_2, fixed in b, is the same as where both frames coincide."""
 
     axis_1: Vector3
     axis_2: Vector3

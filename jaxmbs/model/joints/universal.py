@@ -15,7 +15,8 @@ from jaxmbs.spatial.scalar import Scalar, arctan2
 
 @element
 class Universal(Joint):
-    """Rotation about `axis_1`, then about `axis_2`, which need not be orthogonal. q: the two angles [rad].
+    """Rotation about `axis_1`, fixed in the parent, and `axis_2`, fixed in the child, which need not be orthogonal.
+    q: the two angles [rad].
 
     >>> mech = mbs.Mechanism("shaft")
     >>> mech.add_body("shaft", mass=1.0, inertia=(0.1, 0.1, 0.2))
