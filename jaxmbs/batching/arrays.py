@@ -48,8 +48,8 @@ def _reshape(x: np.ndarray, new_sizes: Any, dimensions: Any = None, **_: Any) ->
 
 
 def _at_its_own_precision(scalar: Any, x: list[np.ndarray], eqn: Any) -> list[np.ndarray] | None:
-    """The numbers unchanged, if they are reduced to their own precision, as `jax.checkpoint` does with those that it
-    saves by name."""
+    """Rule for `reduce_precision` to the precision that the numbers already have: it leaves them unchanged.
+    `jax.checkpoint` applies it to values that it saves by name."""
     own = jnp.finfo(eqn.outvars[0].aval.dtype)
     return x if (eqn.params["exponent_bits"], eqn.params["mantissa_bits"]) == (own.nexp, own.nmant) else None
 
@@ -153,7 +153,7 @@ def _reduction(primitive: Any) -> Rule:
 
 
 def _place_of(better: Any) -> Rule:
-    """The index of the largest or smallest number, or of the first NaN."""
+    """Rule for the index of the largest or smallest number (`better`: > or <), or of the first NaN."""
 
     def rule(scalar: Any, x: list[np.ndarray], eqn: Any) -> list[np.ndarray] | None:
         (axis,), dtype, given = eqn.params["axes"], eqn.outvars[0].aval.dtype, eqn.invars[0].aval.dtype

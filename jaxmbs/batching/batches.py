@@ -52,11 +52,11 @@ def jit(fn: Callable[..., Any], in_axes: Any = None) -> Callable[..., Any]:
     """Compile fn as `jax.jit` does or, with in_axes, for a batch of independent rows.
 
     in_axes: None returns jax.jit(fn). Otherwise in_axes is as in `jax.vmap`: fn takes one row and is mapped over the
-    rows. On a CPU it becomes machine code (with llvmlite, the extra `fast`) or else a few loops, in blocks that fit the
-    cache, on all cores; the environment variable JAXMBS_KERNELS, "machine" or "loops", forces one of the two. Whatever
-    cannot become such a loop, for example a large factorization, is split over the devices. Results have the batch axis
-    first. With "loops", a call that computes sines or cosines waits for the results: rows with angles beyond 1e8
-    (float64; 1e4 in float32) are computed again by jax.vmap.
+    rows. On a CPU the mapped function becomes machine code (with llvmlite, the extra `fast`) or else a few XLA loops
+    over the rows, in blocks that fit the cache, on all cores; the environment variable JAXMBS_KERNELS, "machine" or
+    "loops", forces one of the two. For whatever can become neither, for example a large factorization, the rows are
+    split over the devices. Results have the batch axis first. With "loops", a call that computes sines or cosines waits
+    for the results: rows with angles beyond 1e8 (float64; 1e4 in float32) are computed again by jax.vmap.
 
     >>> print(mbs.jit(lambda x: 2 * x, in_axes=0)(jnp.arange(3.0)))
     [0. 2. 4.]
@@ -136,8 +136,8 @@ class _Rows:
 
 
 def _bound(x: Any) -> bool:
-    """Whether the computation has to take place where an argument is: in a surrounding transformation, or on only some
-    of the devices."""
+    """Whether an argument determines where the computation takes place: as a tracer, inside a surrounding
+    transformation; as an array committed to only some of the devices, on these."""
     return is_traced(x) or (getattr(x, "committed", False) and len(x.devices()) < jax.device_count())
 
 

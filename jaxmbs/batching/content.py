@@ -284,7 +284,7 @@ class _Content:
                     raise self.unknown(f"{name} of a module that goes by another name depends on more than the code")
 
     def global_of(self, scope: Mapping[str, Any], chain: tuple[str, ...]) -> bool:
-        """Writes a global, or the attribute that is read if it is a module; returns whether the result is a module."""
+        """Writes a global or, if it is a module, the attribute read from it; returns whether that is a module, too."""
         first, *rest = chain
         if first == "import":
             if not _is_known(rest[0]):
@@ -322,7 +322,7 @@ class _Content:
 
 
 def _without_computed(kind: type, state: dict[str, Any]) -> dict[str, Any]:
-    """An object's state without its cached properties: whether these exist yet, and the value of a hash, are chance."""
+    """An object's state without its cached properties: it is chance whether they exist yet and what a hash is."""
     return {k: x for k, x in state.items() if not isinstance(getattr(kind, k, None), functools.cached_property)}
 
 

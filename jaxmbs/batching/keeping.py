@@ -18,7 +18,7 @@ SETTINGS = (
 
 
 class Keeping:
-    """A jitted function of arrays; under the command line, processes read its programs from disk if they are there.
+    """A jitted function of arrays; if the command line has set a folder (`kept`), its programs are cached there.
 
     made_of: the function and everything else that its programs depend on, apart from the shapes of the arguments. If
     the content of any of this is not known (`jaxmbs.batching.content`), the function is compiled in every process.
@@ -40,7 +40,7 @@ class Keeping:
         return self.programs[which](*args)
 
     def _made_of(self) -> tuple[Any, ...]:
-        """What the digests of functions that refer to this object include of it, see `jaxmbs.batching.content`."""
+        """What represents this object in the digests of functions that refer to it, see `jaxmbs.batching.content`."""
         return self.made_of
 
     def lower(self, *args: Any) -> jax.stages.Lowered:
@@ -65,7 +65,7 @@ def _elsewhere(x: Any) -> bool:
 
 
 def _nodes(tree: Any) -> Iterator[Any]:
-    """Types and static data of a tree's nodes, some of which the text of the tree may leave out."""
+    """Type, static data and number of children of each node of a tree: str(tree) may leave some of them out."""
     yield tree.node_data(), len(tree.children())
     for child in tree.children():
         yield from _nodes(child)

@@ -135,8 +135,8 @@ def _read(path: Path) -> jax.stages.Compiled | None:
 
 @functools.cache
 def _begin_lapack() -> None:
-    """Make JAX look up LAPACK's functions. It does so only when it lowers a call of one; until then, a program that is
-    read from disk lacks their addresses."""
+    """Make JAX look up the addresses of LAPACK's functions, which programs that are read from disk need. By itself,
+    JAX does so only when it lowers a call of such a function."""
     jax.jit(jax.lax.linalg.cholesky).lower(jax.ShapeDtypeStruct((1, 1), "float32"))
 
 

@@ -47,7 +47,7 @@ def target() -> Target | None:
 
 
 def kernels() -> str:
-    """A description of what runs programs of scalars here; other targets agree with it only to rounding."""
+    """Names what runs programs of scalars here. Results of anything else are equal to its results only to rounding."""
     on = target()
     if on is machine.MACHINE:
         return f"machine code, {machine.compiler()}"

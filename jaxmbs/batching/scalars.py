@@ -44,7 +44,7 @@ class Entry:
 class Operation:
     """A primitive applied to scalars: numbers, entries or other operations.
 
-    part: the same for all operations recorded between two calls or returns of functions, and larger for later ones.
+    part: number of the part of the recorded function; a part ends where a function is called or returns.
     """
 
     primitive: Any

@@ -1,4 +1,4 @@
-"""Eigenvalues and eigenvectors of real matrices that need not be symmetric, with derivatives of each."""
+"""Eigenvalues and eigenvectors of real matrices that need not be symmetric, with their derivatives."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import jax.numpy as jnp
 def eigen(A: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
     """(values (n,), right, left (n, n)): A right[:, k] = values[k] right[:, k], left[:, k]ᴴ A = values[k] left[:, k]ᴴ.
 
-    They are ordered by magnitude; of a complex pair, the one with positive imaginary part comes first. Vectors have length
-    1, and their largest component is real. All are NaN if A is not finite. Derivatives, of any order and in both modes, are
-    those of a simple eigenvalue, d value = leftᴴ dA right / leftᴴ right, and of its vectors; other eigenvalues may be
-    repeated. Those of a repeated eigenvalue are not finite or, if it has as many vectors as repetitions, meaningless,
-    because it has directional derivatives only. The mean over the repetitions, and the trace, are smooth.
+    They are ordered by magnitude; of a complex pair, the one with positive imaginary part comes first. Vectors have
+    length 1, and their largest component is real. All are NaN if A is not finite. A simple eigenvalue and its vectors
+    have derivatives of any order in both modes, d value = leftᴴ dA right / leftᴴ right, even if other eigenvalues are
+    repeated. The derivatives of a repeated eigenvalue are not finite or, if it has as many vectors as repetitions,
+    meaningless, because it has directional derivatives only. The mean over the repetitions, and the trace, are smooth.
     """
     fine = jnp.all(jnp.isfinite(A))
     values, left, right = jax.lax.linalg.eig(jnp.where(fine, A, 0.0))
@@ -52,7 +52,7 @@ def _eigen_jvp(primals: tuple[Any], tangents: tuple[Any]) -> Any:
 def _turned(A: Any, value: Any, r: Any, other: Any, target: Any) -> Any:
     """The dr with (A - value) dr = target that preserves the length of r and keeps its largest component real.
 
-    The matrix bordered by both vectors is nonsingular if the eigenvalue is simple.
+    r, other: the right and left vectors of the eigenvalue; A - value, bordered by both, is nonsingular if it is simple.
     """
     n = A.shape[0]
     bordered = jnp.zeros((n + 1, n + 1), A.dtype)

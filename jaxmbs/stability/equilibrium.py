@@ -1,8 +1,9 @@
 """Equilibrium: configurations at which all forces balance, on the manifold of loops and constraints.
 
-From the guess, the mechanism follows the overdamped motion A dq/ds = forces in implicit steps that grow as the forces vanish
-(pseudo-transient continuation). Far from equilibrium this goes downhill and cannot circle; near equilibrium it is Newton's
-method, with the multipliers among the unknowns. The result is differentiated by the implicit function theorem.
+From the guess, the mechanism follows the overdamped motion A dq/ds = forces, with the mass matrix A, in implicit steps
+that grow as the forces vanish (pseudo-transient continuation). Far from equilibrium this goes downhill and cannot
+circle; near equilibrium it is Newton's method, with the multipliers among the unknowns. The result is differentiated
+by the implicit function theorem.
 """
 
 from __future__ import annotations

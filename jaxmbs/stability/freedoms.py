@@ -36,7 +36,7 @@ class Partition(NamedTuple):
 
 
 def partition(J: Any, rank: int, kept: Any) -> Partition:
-    """Chooses `rank` dependent coordinates: those with the largest pivots, in rows and columns, outside the mask `kept`."""
+    """Chooses `rank` dependent coordinates by complete pivoting, none of them in the mask `kept`."""
     J, n = jax.lax.stop_gradient(J), J.shape[1]
     largest, least = jnp.zeros((), J.dtype), jnp.asarray(jnp.inf, J.dtype)
 
@@ -70,8 +70,8 @@ class Counts(NamedTuple):
 
 
 def count(model: Model, found: Rows, independent: tuple[int, ...] | None, where: str) -> Counts:
-    """The degrees of freedom, from the rank of the constraint rows if their values are known; otherwise from the number of
-    rows or of the speeds named in `independent`."""
+    """The degrees of freedom, from the rank of the constraint rows if their values are known; if they are traced, from
+    the number of the speeds named in `independent` or, without these, of the rows."""
     nv, own = model.nv, found.holonomic
     if not is_traced(found.J):
         J = np.asarray(found.J)

@@ -7,8 +7,8 @@ restrict only velocities, so that there are more y than u (a wheel can be put an
     M du/dt + C u + K y = Zᵀ dtau,    dy/dt = T u + S y
 
 y and u are the changes of independent components of the displacement and of v; the others follow them. Multiplication
-by Zᵀ, where the columns of Z are velocities that the rows allow, eliminates the changes of the multipliers; the effect
-of the multipliers themselves as the rows change direction remains.
+by Zᵀ, where the columns of Z are velocities that the rows allow, eliminates the changes of the multipliers; what
+remains is the effect of the multipliers themselves, because Jᵀ changes with the displacement.
 """
 
 from __future__ import annotations
@@ -35,12 +35,13 @@ from jaxmbs.stability.rows import Rows, rows
 class Linearization(NamedTuple):
     """Linear equations of small motions: M du/dt + C u + K y = inputs dtau, dy/dt = T u + S y.
 
-    u (n,): change of the independent speeds; y (m,): change of the independent displacements; m = n without nonholonomic
-    rows, and then dy/dt = u: M y'' + C y' + K y = inputs dtau. M, C (n, n), K (n, m), inputs (n, nv), T (m, n), S (m, m).
-    speeds (n,), displacements (m,): positions in v of the independent components, named by model.speeds. The basis: the
-    displacement of all coordinates is shapes y, shapes (nv, m), with a 1 for each independent one, and their velocities
-    change by velocities u + carried y, (nv, n) and (nv, m). acceleration (nv,): that of the motion itself, zero if it is
-    steady; status: int32, OK, INCONSISTENT (the state violates constraints), UNSTEADY, SINGULAR or NOT_FINITE.
+    u (n,): change of the independent speeds; y (m,): change of the independent displacements; m = n without
+    nonholonomic rows, and then dy/dt = u: M y'' + C y' + K y = inputs dtau. M, C (n, n), K (n, m), inputs (n, nv),
+    T (m, n), S (m, m). speeds (n,), displacements (m,): positions in v of the independent components, named by
+    model.speeds. The basis, in the coordinates of v: the displacement is shapes y, shapes (nv, m), with a 1 for each
+    independent component, and v changes by velocities u + carried y, (nv, n) and (nv, m). acceleration (nv,): that of
+    the motion itself, zero if it is steady; status: int32, OK, INCONSISTENT (the state violates constraints), UNSTEADY,
+    SINGULAR or NOT_FINITE.
 
     >>> model = mbs.library.double_pendulum().build()
     >>> linear = mbs.linearize(model, [0.0, 0.0])
@@ -199,7 +200,10 @@ def _linearize(
 
 
 def _turning(model: Model, q: Any, v: Any) -> jax.Array:
-    """L (nv, nv) in d(x)/dt = dv + L x: how a displacement x carried along with constant v rotates in its own axes."""
+    """L (nv, nv) in dx/dt = dv + L x, with x the displacement between two motions and dv the difference of their v.
+
+    L x is there because the axes of x move with v: x changes even if both motions have the same constant v.
+    """
 
     def along(x: Any) -> jax.Array:
         return jax.jvp(lambda d: rates(model, integrate(model, q, d), v), (jnp.zeros_like(v),), (x,))[1]

@@ -39,7 +39,8 @@ class EquilibriumPath(NamedTuple):
 
     stiffness (rows,): the least eigenvalue of the stiffness relative to the mass [1/s²], over motions that the constraints
     allow; negative: unstable; where it changes its sign, the path folds or branches. unstable (rows,): number of unstable
-    directions. status (rows,): int32; OK, UNBALANCED where the path was lost; NOT_RUN, with NaN, beyond its end.
+    directions. status (rows,): int32; OK; UNBALANCED where the path was lost, NOT_RUN beyond its end: there, the
+    numbers are NaN and unstable is -1.
 
     >>> model = mbs.library.beam(8, stiffness=10.0, mass=1.0).build()
     >>> path = mbs.equilibrium_path(model, model.neutral(), "gravity", [0, 0, -9.81], start=[0, 0, 0], rows=50)
@@ -206,8 +207,8 @@ def _path(
         )  # fmt: skip
 
     def _stepped(base: _Point, tangent: Any, h: Any) -> tuple[_Point, Any]:
-        """The point at a length h along the tangent, and the coefficients of the equation that fixes it: at an end of
-        the parameter's range, that of the parameter itself; else that of the length."""
+        """The point at a length h along the tangent, at most at the end of the parameter's range, and the coefficients
+        of the equation that fixes it: it prescribes the parameter at the end of the range, else the length."""
         s = base.s + h * tangent[-1]
         end = jnp.where(tangent[-1] > 0, 1.0, 0.0).astype(dtype)
         beyond = jnp.where(tangent[-1] > 0, s >= 1, s <= 0)

@@ -16,8 +16,8 @@ from jaxmbs.model import Mode, Model
 
 
 class Rows(NamedTuple):
-    """J (rows, nv), drift, velocity and residual (rows,) [J a + drift = 0; velocity = J v + free; residual = 0 where
-    holonomic], holonomic (rows,): which rows are. The rows of held degrees of freedom come last, one for each."""
+    """J (rows, nv), drift (rows,) [J a + drift = 0], velocity (rows,) [J v + free, zero if v satisfies the rows],
+    residual (rows,) [zero for nonholonomic rows], holonomic (rows,): a mask. Rows of held freedoms come last."""
 
     J: Any
     drift: Any
@@ -32,7 +32,7 @@ class Rows(NamedTuple):
 
 
 def rows(model: Model, q: Any, v: Any, t: Any, mode: Mode | None, held: tuple[int, ...] = ()) -> Rows:
-    """All rows at q (nq,), v (nv,); held: positions in v of the rates that are zero."""
+    """All rows at q (nq,), v (nv,); held: positions in v of the speeds that are held at zero, one row for each."""
     dtype, nv = jnp.result_type(q, v), model.nv
     pinned = jnp.eye(nv, dtype=dtype)[np.array(held, int)]
     none = jnp.zeros(len(held), dtype)

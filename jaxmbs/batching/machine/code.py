@@ -24,8 +24,8 @@ PLACES = 50  # at which a piece may end
 
 @dataclass(eq=False)
 class Place:
-    """Where an array is: an argument, a result, a constant, or scratch memory, which stores one number of several rows
-    side by side."""
+    """Where an array is: an argument, a result, a constant, or scratch memory. In scratch memory, the numbers with the
+    same index in the rows of a group lie side by side; elsewhere, all numbers of a row do."""
 
     dtype: np.dtype
     size: int  # how many numbers a row has
@@ -38,7 +38,7 @@ class Place:
 
 @dataclass(eq=False)
 class Fetch:
-    """Loads numbers of an array into slots; turn: how many numbers belong to one iteration of the loop, 0 outside loops."""
+    """Loads numbers of an array into slots; turn: how many of them an iteration of a loop has, 0 outside loops."""
 
     place: Place
     source: Source
@@ -48,7 +48,7 @@ class Fetch:
 
 @dataclass(eq=False)
 class Keep:
-    """Stores numbers in an array; turn: how many numbers belong to one iteration of the loop, 0 outside loops."""
+    """Stores numbers in an array; turn: how many of them an iteration of a loop has, 0 outside loops."""
 
     place: Place
     given: list[Any]
@@ -57,7 +57,7 @@ class Keep:
 
 @dataclass(eq=False)
 class Copy:
-    """Copies numbers into slots of other names, all at once."""
+    """Copies numbers into slots of other names; all are read before any is written."""
 
     pairs: list[tuple[Any, Any]]  # (from, to)
     begins: bool = False
@@ -81,10 +81,10 @@ class Turns:
 
 
 class Code:
-    """The tree for items of a program and the values that leave it.
+    """The tree of a kernel that does the `items` of a program and stores the values `outputs`.
 
-    moved: for each operation or number from an earlier kernel, the entry of the array that holds it. inputs: the arrays
-    that the kernel takes; once: what is fetched before the first rows; body: what is done for each group of rows.
+    moved: where operations and loop results of earlier kernels are now, each an entry of an array. inputs: the arrays
+    that the kernel takes; once: fetches of shared arrays, before the first rows; body: what each group of rows needs.
     """
 
     def __init__(self, items: Sequence[Any], outputs: Sequence[Any], moved: dict[Any, Entry] | None = None):
@@ -140,7 +140,7 @@ class Code:
         return self.places.get(x)
 
     def _level(self, items: Sequence[Any], values: Sequence[Any], alive: set[Source]) -> list[Any]:
-        """Nodes for the items needed to compute `values`, whose numbers are left in slots, and the arrays in `alive`."""
+        """Nodes for the needed items; they leave the numbers of `values` in slots and store the arrays in `alive`."""
         needed = Needed(items, values, alive)
         nodes: list[Any] = []
         waiting: list[Operation] = []

@@ -228,9 +228,8 @@ def asking(array: str, size: int) -> str:
 def text(arguments: int, widths: list[int], lanes: int, each: int, few: int, long: bool) -> str:
     """The text of a kernel's handler.
 
-    arguments: how many arrays it reads; widths: bytes of a row of each result; each: most rows of a block; few: most
-    rows for which no other thread is used; long: blocks have at least `each` rows instead, and there are no more of
-    them than threads.
+    arguments: how many arrays it reads; widths: bytes of a row of each result; few: up to so many rows, the calling
+    thread works alone; each: the most rows of a block or, if `long`, the fewest, with no more blocks than threads.
     """
     results = len(widths)
     pages = [

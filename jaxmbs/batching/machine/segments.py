@@ -79,14 +79,14 @@ def _kernel(items: list[Any], wanted: list[Any], moved: dict[Any, Entry], array:
 
 
 def _as_array(x: Any, here: set[Source]) -> Any:
-    """The array whose numbers, all of them and in order, are the value; if there is none, the value itself."""
+    """The value as the array that it is a copy of (all numbers, in order), if there is one; else the value itself."""
     source = None if isinstance(x, Source) else whole_source(x)
     there = source is not None and source.rows and (source in here or source.shape)
     return source if there and not isinstance(x, Source) else x
 
 
 def _constant(x: Any, array: Any) -> Any:
-    """A value that no kernel computes."""
+    """The array of a value that needs no kernel: one that exists already, or a constant."""
     return array(x) if isinstance(x, Source) else array_of(x, x.reshape(-1)[0].dtype)
 
 
@@ -95,7 +95,7 @@ def _has_rows(x: Any) -> bool:
 
 
 def _members(segment: _Segment, source: Source) -> np.ndarray:
-    """The numbers of a packed array."""
+    """What the kernel of a segment stores in a packed array: operations and numbers that loops leave."""
     out = np.empty(source.shape, object)
     for x, entry in segment.numbers.items():
         if entry.source is source:

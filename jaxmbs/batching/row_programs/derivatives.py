@@ -25,7 +25,7 @@ def _jvp(primals: Any, tangents: Any, *, jaxpr: Any, mapped: Any, rows: Any, mod
 
 
 def _is_split(params: dict[str, Any], unknown: Any) -> bool:
-    """Whether values are known where slopes are not."""
+    """Whether an equation has values and slopes, and only the slopes need operands that are not known yet."""
     n, mode = len(params["jaxpr"].in_avals), params["mode"]
     return mode.values and mode.slopes and not any(unknown[:n]) and any(unknown)
 
@@ -40,9 +40,10 @@ def _partial_eval(trace: Any, *tracers: Any, **params: Any) -> Any:
 
 
 def _partial_eval_of_jaxpr(saveable: Any, unknown: Any, instantiated: Any, eqn: Any) -> Any:
-    """The same under `jax.checkpoint`, which may have the results computed again.
+    """The same rule for `jax.checkpoint`, whose policy decides whether results are saved or computed again later.
 
-    Returns (equation computed now, equation for later, which results are unknown, which exist later, residuals).
+    Returns (equation for now, equation for later, which results are unknown now, which the later one computes,
+    operands that have to be stored for it).
     """
     params, outs = eqn.params, len(eqn.outvars)
     missing = [
@@ -62,7 +63,8 @@ def _partial_eval_of_jaxpr(saveable: Any, unknown: Any, instantiated: Any, eqn: 
 
 
 def _transpose(cotangents: Any, *xs: Any, jaxpr: Any, mapped: Any, rows: Any, mode: Mode) -> list[Any]:
-    """One program computes an instance and its cotangents; its linear operands are tangents, or the user's choice."""
+    """One equation computes all cotangents. The linear operands are tangents (`mode.slopes`) or, in a transpose that
+    the user takes (`jax.linear_transpose`), operands of the function itself."""
     n, linear = len(jaxpr.in_avals), [ad.is_undefined_primal(x) for x in xs]
     if mode.slopes:
         of_tangent = [k for k, moves in enumerate(mode.moving) if moves]

@@ -29,9 +29,9 @@ _derived: weakref.WeakKeyDictionary[Any, dict[Hashable, Any]] = weakref.WeakKeyD
 
 
 class Mode(NamedTuple):
-    """Which values an equation has. values: the results of the function; slopes: their tangents, where they are real.
+    """What an equation computes. values: the results of the function; slopes: the tangents of those that have any.
 
-    moving: for each operand of the function, whether it has a tangent; these follow the operands.
+    moving: for each operand of the function, whether the equation has a tangent of it, after all those operands.
     """
 
     values: bool
@@ -44,13 +44,13 @@ VALUES = Mode(True, False)
 
 @contextlib.contextmanager
 def tracing() -> Iterator[None]:
-    """Trace an instance: its jaxpr is the same inside a `shard_map`, as its arrays have no axes of a mesh."""
+    """For tracing an instance: without the axes of a mesh, so that its jaxpr is the same inside a `shard_map`."""
     with inside(True), jax.sharding.use_abstract_mesh(jax.sharding.AbstractMesh((), ())), config._check_vma(False):
         yield
 
 
 def is_real(aval: Any) -> bool:
-    """Whether values of this kind have tangents."""
+    """Whether values of this kind have tangents: floating-point and complex numbers do."""
     return jnp.issubdtype(aval.dtype, jnp.inexact)
 
 
@@ -74,7 +74,7 @@ def traced(run: Callable[..., Any], avals: Sequence[Any]) -> Any:
 
 
 def pruned(closed: Any, used: tuple[bool, ...], operands: bool = False) -> tuple[Any, tuple[bool, ...]]:
-    """(the jaxpr without equations that only unused results need, a mask of its operands: all with `operands`)."""
+    """(the jaxpr of the used results, a mask of the operands that it keeps); operands: whether it keeps all."""
 
     def make() -> tuple[Any, tuple[bool, ...]]:
         jaxpr, kept = pe.dce_jaxpr(closed.jaxpr, list(used), instantiate=operands)
@@ -84,9 +84,9 @@ def pruned(closed: Any, used: tuple[bool, ...], operands: bool = False) -> tuple
 
 
 def hoisted(closed: Any) -> tuple[Any, list[Any]]:
-    """(the jaxpr, operands that precede its own): large constants and those of an outer trace become operands.
+    """(the jaxpr with large constants and those of an outer trace as operands before its own, these constants).
 
-    Small constants remain, as numbers that can be folded.
+    Small constants remain in the jaxpr, as numbers that can be folded.
     """
     out = [k for k, c in enumerate(closed.consts) if is_traced(c) or np.size(c) > LARGEST]
     if not out:

@@ -56,5 +56,5 @@ def rows(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def is_part_of_a_row() -> bool:
-    """Whether a call becomes a part of a surrounding function of `rows`, or is interpreted because jit is disabled."""
+    """Whether a function of `rows` is called as it is: inside another such function, or because jit is disabled."""
     return inside.value or jax.config.jax_disable_jit  # pyright: ignore[reportAttributeAccessIssue]
