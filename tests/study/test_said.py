@@ -91,7 +91,7 @@ def test_commands_that_the_help_names_work(command, tmp_path):
     assert "`jaxmbs new study`" in said and (tmp_path / "study.toml").is_file()
     known = json.loads(command("new", "--json").stdout)
     promised = " ".join(command("new", "--help").stdout.split())
-    for name in re.findall(r"a (\w+)", promised.split("begin with: ")[1].split(". ")[0]):
+    for name in re.findall(r"a (\w+)", promised.split("start from: ")[1].split(". ")[0]):
         assert name in known, f"jaxmbs new {name}"
 
 
