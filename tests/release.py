@@ -24,6 +24,7 @@ ROOT = Path(__file__).parent.parent
 TABLE = Path(__file__).with_name("release.md")
 PAGES = {"README.md": "tests/release.md", "docs/index.md": "../tests/release.md"}  # and the table as seen from there
 APART = ("tests", "benchmarks", "docs", "Makefile")  # may change on the way, as may pages, comments and docstrings
+NAMED = {"test-hosts": "HOSTS", "test-faults": "FAULTS"}  # what --tests names in these stages
 FAILED = "**failed**"
 BEGIN, END = "<!-- last release check -->", "<!-- end -->"
 STAGES = {
@@ -46,7 +47,7 @@ def ran(target, tests=()):
     """(exit status, output, wall seconds, CPU seconds) of a make target; its output is shown as it comes."""
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     lines = []
-    some = f"{'HOSTS' if target == 'test-hosts' else 'TESTS'}={shlex.join(tests)}"
+    some = f"{NAMED.get(target, 'TESTS')}={shlex.join(tests)}"
     command = ["make", "--no-print-directory", target, *([some] if tests else [])]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8") as run:
         for line in run.stdout:
@@ -65,6 +66,7 @@ def outcome(status, output):
     lines = [x.strip() for x in output.splitlines()]
     said = "; ".join(counted) or next((x for x in reversed(lines) if x and not x.startswith("make")), "nothing")
     failed = re.findall(r"^FAILED ([^ \n]+)", output, re.MULTILINE)
+    failed += re.findall(r"^!!\t[^:\n]+: ([^\t\n]+)\t", output, re.MULTILINE)  # seeded faults
     return said if status == 0 else f"{FAILED} {said} {' '.join(f'`{name}`' for name in failed)}".rstrip()
 
 

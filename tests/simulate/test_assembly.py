@@ -201,6 +201,9 @@ def test_temporary_conditions_are_met_besides_the_constraints(linkage):
 def test_conditions_that_cannot_be_met_are_said_and_wrong_ones_refused(linkage):
     *_, status, residual = mbs.assemble(linkage, closed(1.0), conditions=lambda model, q: tip(model, q)[:2] - 9.0)
     assert int(status) == mbs.Status.UNREACHABLE and np.abs(residual[-2:]).max() > 1.0
+    arm = mbs.library.chain(2).build()  # without constraints, the conditions alone decide
+    *_, status, _ = mbs.assemble(arm, np.zeros(2), conditions=lambda model, q: q[:1] ** 2 + 1.0)
+    assert int(status) == mbs.Status.UNREACHABLE
     with pytest.raises(mbs.ModelError, match=r"assemble: conditions returned .* return an array"):
         mbs.assemble(linkage, closed(1.0), conditions=lambda model, q: None)
     with pytest.raises(mbs.ModelError, match=r"assemble: conditions takes .* write it as fn\(model, q\)"):
