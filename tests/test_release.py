@@ -76,7 +76,9 @@ def test_a_stage_is_mended_only_by_the_tests_that_failed(path, monkeypatch, test
 def test_failed_tests_are_named():
     output = "FAILED tests/a.py::test_x[1-2] - AssertionError: no\n= 1 failed, 3 passed in 2.0s =\n"
     assert release.outcome(2, output) == "**failed** 1 failed, 3 passed `tests/a.py::test_x[1-2]`"
-    output = "\tb.py: it moves\tby tests/b.py::test_b\n!!\ta.py: it is left out\tSURVIVED\t3 s\n9 faults, 1 not caught\n"
+    output = (
+        "\tb.py: it moves\tby tests/b.py::test_b\n!!\ta.py: it is left out\tSURVIVED\t3 s\n9 faults, 1 not caught\n"
+    )
     assert release.outcome(2, output) == "**failed** 9 faults, 1 not caught `it is left out`"
     assert (
         release.outcome(0, "4 passed in 1.2s\non Python 3.13.0 with JAX 0.12\n")
