@@ -45,6 +45,7 @@ TABLES = {  # with the files whose changes may change the table
         "jaxmbs/design/optimality.py",
         "jaxmbs/design/under_conditions.py",
     ),
+    "benchmarks/results/within_jax.json": ("benchmarks/within_jax.py", *STEPS, *COMPILER),
     "benchmarks/results/work-precision.json": ("benchmarks/work_precision.py", *STEPS),
     "benchmarks/results/workers.json": ("benchmarks/workers.py", "jaxmbs/study/runs/cluster.py", *SAMPLES),
 }

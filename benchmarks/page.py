@@ -1,8 +1,9 @@
-"""python -m benchmarks.page: puts the saved results of this machine into the tables of the manual's pages."""
+"""python -m benchmarks.page: puts saved results into the tables of the manual's pages."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -20,12 +21,8 @@ ROBOTS = {  # names on the page
 APART = ("brax", "frax", "MJX")  # in a sentence of the page, not in its table
 
 
-def speeds(rows: list[dict[str, Any]]) -> list[tuple[str, ...]]:
-    """Rows of the table of docs/performance.md, from what `jaxmbs bench --keep` saved."""
-    return [_speed(row) for row in rows]
-
-
 def _speed(row: dict[str, Any]) -> tuple[str, ...]:
+    """A row of the table of docs/performance.md, from a result that `jaxmbs bench --keep` saved."""
     case, times = row["case"], {name: found[0] for name, found in row["times"].items()}
     own, robot = times.pop("jaxmbs"), str(case["robot"])
     others = [f"{name} {x:,.0f} ({_ratio(x / own)})" for name, x in times.items() if name not in APART]
@@ -56,18 +53,18 @@ def rewritten(page: str, rows: Sequence[Sequence[str]], cells: int) -> str:
 
 def pages() -> dict[Path, str]:
     """The pages with tables of saved results, and their texts with these tables updated."""
+    speed, formulas = DOCS / "performance.md", DOCS / "theory" / "formulas.md"
+    text, theory = speed.read_text(encoding="utf-8"), formulas.read_text(encoding="utf-8")
+    plotted = re.search(r"benchmarks/results/(\S+)\.png", text)  # the page is about one machine, and shows its plot
+    assert plotted
+    rows = saved(suite.RESULTS / f"{plotted[1]}.json")["rows"]
+    sums = solvers.summary(saved(solvers.RESULTS)["problems"])
+    return {speed: rewritten(text, [_speed(row) for row in rows], 4), formulas: rewritten(theory, sums, 1)}
 
-    def made(name: str, saved: Path, key: str, lines: Any, cells: int) -> tuple[Path, str]:
-        rows = json.loads(saved.read_text(encoding="utf-8"))[key]
-        return DOCS / name, rewritten((DOCS / name).read_text(encoding="utf-8"), lines(rows), cells)
 
-    machine = sorted(suite.RESULTS.glob("*-cores-cpu.json"))[-1]
-    return dict(
-        (
-            made("performance.md", machine, "rows", speeds, 4),
-            made("theory/formulas.md", solvers.RESULTS, "problems", solvers.summary, 1),
-        )
-    )
+def saved(path: Path) -> dict[str, Any]:
+    """Results that a benchmark saved."""
+    return json.loads(path.read_text(encoding="utf-8"))
 
 
 if __name__ == "__main__":

@@ -352,9 +352,27 @@ def _solvers(kept: dict[str, Any]) -> list[str]:
     return ["## Solvers for problems under conditions\n", said, table(head, map(solvers.cells, kept["problems"]))]
 
 
+def _within_jax(kept: dict[str, Any]) -> list[str]:
+    """What programs of JAX around functions of the library cost, compared with one outermost call."""
+    head = ("program of JAX", "instances", "s", "outermost `mbs.jit`, s", "ratio", "first call, s", "of the outermost, s",
+            "difference")  # fmt: skip
+    rows = (
+        (
+            r["what"], f"{r['rows']:,}", f"{r['within_s']:.3g}", f"{r['outermost_s']:.3g}", f"{r['ratio']:.2f}",
+            f"{r['first_within_s']:.1f}", f"{r['first_outermost_s']:.1f}", f"{r['error']:.0e}",
+        )
+        for r in kept["comparisons"]
+    )  # fmt: skip
+    return [
+        "## Programs of JAX around functions of the library\n",
+        "An arm of seven joints, float64; times of a call after the first, the fastest of nine.\n",
+        table(head, rows),
+    ]
+
+
 _STATISTICS = {
     "separation": _separation, "rare_failure": _rare_failure, "many_samples": _many_samples, "workers": _workers,
-    "solvers": _solvers,
+    "solvers": _solvers, "within_jax": _within_jax,
 }  # fmt: skip
 _WINDOWS = ("windows", "build, s", "first result, s", "step, µs", "step in a batch of 1024, µs", "acceleration, µs",
             "Pinocchio, µs", "error", "jaxmbs, ms", "Exudyn index 3, ms", "index 2, ms")  # fmt: skip

@@ -2,8 +2,8 @@
 
 Writes a table after each stage: what passed, at which commit, how long it took. It is release.md beside this file, and one
 line on it goes into the README and the manual, between marks that are there for it. Stages may be run by themselves, on
-different days: they join the table as long as only tests, pages, comments and docstrings have changed since its first
-commit. Where tests of a stage failed because they were wrong themselves, or by chance,
+different days: they join the table as long as only tests, benchmarks, pages, comments and docstrings have changed since its
+first commit. Where tests of a stage failed because they were wrong themselves, or by chance,
 `-m tests.release STAGE --tests NAME ...` runs these again in it, and the row says both.
 """
 
@@ -23,7 +23,12 @@ from benchmarks.made_from import without_words
 ROOT = Path(__file__).parent.parent
 TABLE = Path(__file__).with_name("release.md")
 PAGES = {"README.md": "tests/release.md", "docs/index.md": "../tests/release.md"}  # and the table as seen from there
-APART = ("tests", "benchmarks", "docs", "Makefile")  # may change on the way, as may pages, comments and docstrings
+APART = (
+    "tests",
+    "benchmarks",
+    "docs",
+    "Makefile",
+)  # what may change on the way, with comments and docstrings elsewhere
 NAMED = {"test-hosts": "HOSTS", "test-faults": "FAULTS"}  # what --tests names in these stages
 FAILED = "**failed**"
 BEGIN, END = "<!-- last release check -->", "<!-- end -->"
@@ -71,7 +76,7 @@ def outcome(status, output):
 
 
 def unchanged(since, until=None):
-    """Whether only tests, pages, comments and docstrings differ between two commits; until = None: the work tree."""
+    """Whether two commits differ in tests, benchmarks, pages, comments and docstrings alone; until = None: the work tree."""
     try:
         names = git("diff", "--name-only", since, *([until] if until else []), "--", ".", *(f":!{x}" for x in APART))
     except subprocess.CalledProcessError:  # a commit that this clone lacks
@@ -113,8 +118,8 @@ def table(rows, tests=()):
     machine = f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores"
     head = (
         f"# The last run of everything\n\nWritten by `make test-release` on {datetime.now(UTC):%Y-%m-%d}; its commits "
-        f"differ in tests, pages, comments and docstrings alone.{changed} The last stage ran on {machine}, Python "
-        f"{platform.python_version()}.\n\n"
+        f"differ in tests, benchmarks, pages, comments and docstrings alone.{changed} The last stage ran on {machine}, "
+        f"Python {platform.python_version()}.\n\n"
         "| stage | outcome | commit | minutes | CPU minutes |\n|---|---|---|---|---|\n"
     )
     for name, said, wall, cpu in rows:

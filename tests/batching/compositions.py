@@ -6,6 +6,7 @@ applied one after another to the function as it is and to that of `mbs.rows`: bo
 dtypes and weak types.
 """
 
+import functools
 import sys
 
 import jax
@@ -66,11 +67,37 @@ def function(rng, length):
 
 
 def floats(values):
+    """The places of the floating-point ones."""
     return [k for k, x in enumerate(values) if jnp.issubdtype(jnp.result_type(x), jnp.floating)]
 
 
+def results(f, args):
+    """The floating-point results of f, as a list."""
+    out = jax.tree.leaves(f(*args))
+    return [out[k] for k in floats(out)]
+
+
+def of_floats(f, args):
+    """(the floating-point results of f as a function of its floating-point arguments, these arguments)."""
+    places = floats(args)
+
+    def fn(*some):
+        whole = list(args)
+        for k, x in zip(places, some, strict=True):
+            whole[k] = x
+        return results(f, whole)
+
+    return fn, [jnp.asarray(args[k]) for k in places]
+
+
+def step(f, rest, c, k):
+    """(the next value that a loop carries, the results of f at this one)."""
+    out = jax.tree.leaves(f(c, *rest))
+    return jnp.sin(c + k + sum(jnp.mean(out[i]) for i in floats(out))).astype(c.dtype), out
+
+
 class Composition:
-    """Arguments, and transformations that turn a function of an instance into one of these arguments."""
+    """Arguments, and the transformations that turn a function of one instance into a function of these arguments."""
 
     def __init__(self, rng, args, special):
         self.rng, self.args, self.special, self.transformations, self.names = rng, args, special, [], []
@@ -137,113 +164,60 @@ class Composition:
         self._add(f"grad {wanted}", gradient)
 
     def vjp(self):
-        def back(f):
-            def pulled(*args):
-                given = floats(args)
+        def pulled(f, *args):
+            fn, given = of_floats(f, args)
+            out, pull = jax.vjp(fn, *given)
+            return out, pull([jnp.cos(x) for x in out])
 
-                def of_floats(*some):
-                    whole = list(args)
-                    for k, x in zip(given, some, strict=True):
-                        whole[k] = x
-                    out = jax.tree.leaves(f(*whole))
-                    return [out[k] for k in floats(out)]
-
-                out, pull = jax.vjp(of_floats, *(args[k] for k in given))
-                return out, pull([jnp.cos(x) for x in out])
-
-            return pulled
-
-        self._add("vjp", back)
+        self._add("vjp", _around(pulled))
 
     def jvp(self):
-        def forward(f):
-            def pushed(*args):
-                given = floats(args)
+        def pushed(f, *args):
+            fn, given = of_floats(f, args)
+            return jax.jvp(fn, given, [jnp.cos(x) for x in given])
 
-                def of_floats(*some):
-                    whole = list(args)
-                    for k, x in zip(given, some, strict=True):
-                        whole[k] = x
-                    out = jax.tree.leaves(f(*whole))
-                    return [out[k] for k in floats(out)]
-
-                some = [jnp.asarray(args[k]) for k in given]
-                return jax.jvp(of_floats, some, [jnp.cos(x) for x in some])
-
-            return pushed
-
-        self._add("jvp", forward)
+        self._add("jvp", _around(pushed))
 
     def linearize(self):
-        def tangents(f):
-            def along(*args):
-                x = jnp.asarray(args[0])
+        def along(f, x, *rest):
+            x = jnp.asarray(x)
+            out, push = jax.linearize(lambda x: results(f, (x, *rest)), x)
+            return out, jax.vmap(push)(jnp.stack([x, jnp.ones_like(x)]))
 
-                def of_first(x):
-                    out = jax.tree.leaves(f(x, *args[1:]))
-                    return [out[k] for k in floats(out)]
-
-                out, push = jax.linearize(of_first, x)
-                return out, jax.vmap(push)(jnp.stack([x, jnp.ones_like(x)]))
-
-            return along
-
-        self._add("linearize", tangents)
-
-    def _jacobian(self, name, transform):
-        def jacobian(f):
-            def first(*args):
-                out = jax.tree.leaves(f(*args))
-                return out[floats(out)[0]]
-
-            return transform(first)
-
-        self._add(name, jacobian)
+        self._add("linearize", _around(along))
 
     def jacfwd(self):
-        self._jacobian("jacfwd", jax.jacfwd)
+        self._add("jacfwd", lambda f: jax.jacfwd(lambda *args: results(f, args)[0]))
 
     def jacrev(self):
-        self._jacobian("jacrev", jax.jacrev)
+        self._add("jacrev", lambda f: jax.jacrev(lambda *args: results(f, args)[0]))
 
     def scan(self):
-        def steps(f):
-            def loop(x, *rest):
-                def body(c, k):
-                    out = jax.tree.leaves(f(c, *rest))
-                    return jnp.sin(c + k + sum(jnp.mean(out[i]) for i in floats(out))).astype(c.dtype), out
+        def loop(f, x, *rest):
+            x = jnp.asarray(x)
+            return lax.scan(lambda c, k: step(f, rest, c, k), x, jnp.arange(3, dtype=x.dtype))
 
-                x = jnp.asarray(x)
-                return lax.scan(body, x, jnp.arange(3, dtype=x.dtype))
-
-            return loop
-
-        self._add("scan", steps)
+        self._add("scan", _around(loop))
 
     def fori(self):
-        def steps(f):
-            def loop(x, *rest):
-                def body(k, c):
-                    out = jax.tree.leaves(f(c, *rest))
-                    return jnp.sin(c + k + sum(jnp.mean(out[i]) for i in floats(out))).astype(c.dtype)
+        def loop(f, x, *rest):
+            return lax.fori_loop(0, 3, lambda k, c: step(f, rest, c, k)[0], jnp.asarray(x))
 
-                return lax.fori_loop(0, 3, body, jnp.asarray(x))
-
-            return loop
-
-        self._add("fori", steps)
+        self._add("fori", _around(loop))
 
     def cond(self):
-        def branches(f):
-            def chosen(x, *rest):
-                def other(*args):
-                    return jax.tree.map(lambda y: y * 0 + 1 if y.dtype != bool else ~y, f(*args))
+        def chosen(f, x, *rest):
+            def other(*args):
+                return jax.tree.map(lambda y: y * 0 + 1 if y.dtype != bool else ~y, f(*args))
 
-                return lax.cond(jnp.sum(x) > 0, f, other, x, *rest)
+            return lax.cond(jnp.sum(x) > 0, f, other, x, *rest)
 
-            return chosen
+        self._add("cond", _around(chosen))
 
-        self._add("cond", branches)
+
+def _around(fn):
+    """The transformation of f into fn(f, ...)."""
+    return lambda f: functools.partial(fn, f)
 
 
 FORWARD = ("jvp", "linearize", "jacfwd")
@@ -277,7 +251,7 @@ def outcome(composition, fn, rows):
 
 
 def failures(seed):
-    """What differs for the seed by more than rounding explains, as lines; also if it is refused without `rows`."""
+    """What differs for the seed by more than rounding explains, as lines; also if it raises an error without `rows`."""
     fn, operations, composition = composed(seed)
     wanted, got = outcome(composition, fn, lambda f: f), outcome(composition, fn, mbs.rows)
     said = f"seed {seed}: {composition.names} of {operations}: "
