@@ -23,6 +23,7 @@ from jaxmbs.model.constraints import Constraint as Constraint
 from jaxmbs.model.events import Action as Action
 from jaxmbs.model.events import Condition as Condition
 from jaxmbs.model.events.base import Moment as Moment
+from jaxmbs.model.field_rules import Kind as Kind
 from jaxmbs.model.fields import Element as Element
 from jaxmbs.model.fields import element as element
 from jaxmbs.model.fields import field as field
@@ -34,5 +35,4 @@ from jaxmbs.model.joints import Coordinate as Coordinate
 from jaxmbs.model.joints import Joint as Joint
 from jaxmbs.model.joints import JointMotion as JointMotion
 from jaxmbs.model.joints import equations as equations
-from jaxmbs.model.kinds import Kind as Kind
 from jaxmbs.model.rows import Row as Row

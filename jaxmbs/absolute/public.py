@@ -26,7 +26,7 @@ from jaxmbs.model.errors import unknown
 from jaxmbs.model.given import Coordinates, GeneralizedForces, Number, Rates, Vector, shape_of
 from jaxmbs.model.parameters import is_traced
 from jaxmbs.model.shapes import Float
-from jaxmbs.model.validation import refuse_armature
+from jaxmbs.model.singular_mass import refuse_armature
 
 
 def coordinates(

@@ -14,7 +14,7 @@ from jax.sharding import Mesh, PartitionSpec
 
 from jaxmbs.batching.cpu import CPU
 from jaxmbs.batching.keeping import Keeping
-from jaxmbs.batching.mapping import MappedProgram, flat_axes, padded, target
+from jaxmbs.batching.mapping import MappedProgram, default_target, flat_axes, padded
 from jaxmbs.batching.row_programs.public import rows
 from jaxmbs.batching.scalars import is_traced
 from jaxmbs.batching.targets import Target
@@ -103,7 +103,7 @@ class _Rows:
         def one_row(*x: Any) -> Any:
             return self.fn(*treedef.unflatten(x))
 
-        in_axes, on = [0 if m else None for m in mapped], target()
+        in_axes, on = [0 if m else None for m in mapped], default_target()
         program = MappedProgram(one_row, arrays, mapped, on)
 
         def in_plain(*arrays: Any) -> tuple[Any, Any]:

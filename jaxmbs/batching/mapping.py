@@ -25,7 +25,7 @@ from jaxmbs.errors import ModelError
 MOST_OPERATIONS = 100_000  # building kernels for longer programs would take too long
 
 
-def target() -> Target | None:
+def default_target() -> Target | None:
     """The target for JAX's default backend; None if programs of scalars have no advantage there.
 
     On a CPU it is machine code if that can be generated, else loops; the environment variable JAXMBS_KERNELS forces
@@ -48,7 +48,7 @@ def target() -> Target | None:
 
 def kernels() -> str:
     """Names what runs programs of scalars here. Results of anything else are equal to its results only to rounding."""
-    on = target()
+    on = default_target()
     if on is machine.MACHINE:
         return f"machine code, {machine.compiler()}"
     return "loops" if on is CPU else "those of the device"
@@ -61,7 +61,7 @@ def over_rows(fn: Callable[..., Any], in_axes: Any = 0, on: Target | None = None
     batch axis first. Rows with an angle too large for `trigonometry` have to be computed again by jax.vmap; the mask is None
     if there cannot be any. on: the target that runs the program, None for that of the default backend.
     """
-    runner = on or target()
+    runner = on or default_target()
 
     def plain(*args: Any) -> Any:
         return jax.vmap(fn, in_axes)(*args), None

@@ -13,7 +13,7 @@ import jaxmbs as mbs
 from jaxmbs.design.variables import Coordinate, Part
 from jaxmbs.model import ModelError
 from jaxmbs.model.errors import unknown
-from jaxmbs.model.kinds import Kind
+from jaxmbs.model.field_rules import Kind
 
 if TYPE_CHECKING:
     from jaxmbs.model import Model

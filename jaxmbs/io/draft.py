@@ -15,9 +15,9 @@ from jaxmbs.errors import ModelError, ModelWarning
 from jaxmbs.io.errors import InputError, Problem
 from jaxmbs.io.physical import nearest_inertia
 from jaxmbs.model import Mechanism, Model, Pose
+from jaxmbs.model.field_rules import Kind, checked
 from jaxmbs.model.forces import Damper, Friction, JointSpring
 from jaxmbs.model.joints.base import Joint
-from jaxmbs.model.kinds import Kind, checked
 
 OnUnsupported = Literal["error", "warn"]
 Repair = Literal["nearest"] | None

@@ -10,8 +10,8 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, create_model
 
 from jaxmbs.io.tables import IN_FILE, Table, stated
+from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import Declared, declared, type_name
-from jaxmbs.model.kinds import Kind
 
 Classes = tuple[type, ...]
 

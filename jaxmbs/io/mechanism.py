@@ -13,12 +13,12 @@ from jaxmbs.io.errors import InputError, Problem, dotted
 from jaxmbs.io.generated import Classes, Made, any_of, table_of
 from jaxmbs.io.tables import Name, Number, Table, stated
 from jaxmbs.model import ModelError
+from jaxmbs.model.bodies import Body, Closure, Hinge, Surroundings
 from jaxmbs.model.constraints import Constraint, FunctionConstraint
 from jaxmbs.model.events import Action, Condition
 from jaxmbs.model.fields import declared
 from jaxmbs.model.forces import Force
 from jaxmbs.model.joints import Joint
-from jaxmbs.model.places import Body, Closure, Hinge, Surroundings
 from jaxmbs.model.visuals import Visual
 
 if TYPE_CHECKING:

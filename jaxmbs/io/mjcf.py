@@ -14,11 +14,11 @@ from jaxmbs.io.errors import InputError, Problem
 from jaxmbs.io.mjcf_files import require_own_files
 from jaxmbs.model import Model, Pose
 from jaxmbs.model.constraints import Coupling
+from jaxmbs.model.field_rules import Kind, checked
 from jaxmbs.model.forces import Damper
 from jaxmbs.model.given import Triple
 from jaxmbs.model.joints import Fixed, Free, Prismatic, Revolute, Spherical
 from jaxmbs.model.joints.base import Joint
-from jaxmbs.model.kinds import Kind, checked
 from jaxmbs.spatial import from_quaternion
 
 HIDDEN = 3  # geoms of this group and above are not drawn by default

@@ -14,11 +14,11 @@ import numpy as np
 from jaxmbs.errors import ModelError
 from jaxmbs.io.catalogue import GROUP, Classes, Place, places
 from jaxmbs.model import Model
+from jaxmbs.model.bodies import Body, Closure, Hinge, Surroundings
 from jaxmbs.model.events.base import Arming
+from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import Declared, declared, type_name
-from jaxmbs.model.kinds import Kind
 from jaxmbs.model.parameters import Values, concrete_components
-from jaxmbs.model.places import Body, Closure, Hinge, Surroundings
 from jaxmbs.model.structure import WORLD
 
 Table = dict[str, Any]

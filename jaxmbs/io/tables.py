@@ -19,7 +19,7 @@ from pydantic import (
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from jaxmbs.io.errors import choices
-from jaxmbs.model.kinds import Kind
+from jaxmbs.model.field_rules import Kind
 
 
 class Table(BaseModel):

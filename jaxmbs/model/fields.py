@@ -16,7 +16,7 @@ from typing import Any, Self, TypeVar, dataclass_transform
 import numpy as np
 
 from jaxmbs.model.errors import ModelError
-from jaxmbs.model.kinds import Kind
+from jaxmbs.model.field_rules import Kind
 
 C = TypeVar("C", bound=type)
 

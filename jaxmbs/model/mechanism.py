@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from jaxmbs.model.bodies import Body, Closure, Hinge, Surroundings
 from jaxmbs.model.constraints import Constraint, FunctionConstraint
 from jaxmbs.model.errors import ModelError
 from jaxmbs.model.events import Action, Arming, Condition
@@ -21,11 +22,10 @@ from jaxmbs.model.model import Model
 from jaxmbs.model.ordering import Placed
 from jaxmbs.model.parameters import Parameter, concrete_components, is_traced, pattern_of
 from jaxmbs.model.parts import Parts
-from jaxmbs.model.places import Body, Closure, Hinge, Surroundings
 from jaxmbs.model.pose import Pose
 from jaxmbs.model.redundancy import warn_of_redundancy, without_dependent_rows
+from jaxmbs.model.singular_mass import check_moves_mass
 from jaxmbs.model.structure import WORLD, ConstraintElement, Event, ForceElement, LoopJoint, Structure
-from jaxmbs.model.validation import check_moves_mass
 from jaxmbs.model.visuals import Visual, checked_visual
 
 E = TypeVar("E", bound=Element)

@@ -11,10 +11,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxmbs.model.errors import ModelError, unknown
+from jaxmbs.model.field_rules import Kind, checked_rows
 from jaxmbs.model.fields import check_together
 from jaxmbs.model.given import AnyShape, shape_of
 from jaxmbs.model.joints import Coordinate
-from jaxmbs.model.kinds import Kind, checked_rows
 from jaxmbs.model.mode import Mode
 from jaxmbs.model.parameters import Parameter, Values, concrete_components, fits, is_traced
 from jaxmbs.model.redundancy import with_rows_for

@@ -6,9 +6,9 @@ import heapq
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from jaxmbs.model.bodies import Hinge
 from jaxmbs.model.errors import ModelError
 from jaxmbs.model.joints.base import Joint
-from jaxmbs.model.places import Hinge
 from jaxmbs.model.structure import WORLD, TreeJoint
 
 

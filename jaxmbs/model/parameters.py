@@ -16,7 +16,7 @@ import numpy as np
 from jax.core import Tracer
 
 from jaxmbs.model.errors import ModelError
-from jaxmbs.model.kinds import RULES, Kind, checked
+from jaxmbs.model.field_rules import RULES, Kind, checked
 from jaxmbs.spatial.known import known
 from jaxmbs.spatial.scalar import Scalar, is_number
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from jaxmbs.model.bodies import Body, Closure
 from jaxmbs.model.constraints import Constraint, Coupling
 from jaxmbs.model.errors import ModelError, unknown
 from jaxmbs.model.events import ForceBelow, JointReaches
+from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import Element, declared
 from jaxmbs.model.forces.base import Force
-from jaxmbs.model.kinds import Kind
 from jaxmbs.model.ordering import Placed, tree_order
-from jaxmbs.model.places import Body, Closure
 from jaxmbs.model.structure import WORLD, ConstraintElement, Event, LoopJoint, TreeJoint
 from jaxmbs.model.visuals import Visual
 

@@ -7,9 +7,9 @@ from typing import Any
 import jax
 import numpy as np
 
+from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import element, field
 from jaxmbs.model.given import Vector
-from jaxmbs.model.kinds import Kind
 from jaxmbs.spatial import from_quaternion
 
 

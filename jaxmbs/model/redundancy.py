@@ -13,8 +13,8 @@ import numpy as np
 
 from jaxmbs.model.constraints import FunctionConstraint
 from jaxmbs.model.errors import ModelWarning
+from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.float_rows import Coordinates, consistent, moved, near_neutral, owners, rows_at
-from jaxmbs.model.kinds import Kind
 from jaxmbs.model.parameters import Parameter, is_traced
 from jaxmbs.model.structure import Structure
 

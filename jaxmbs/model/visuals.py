@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from jaxmbs.model.errors import ModelError
+from jaxmbs.model.field_rules import Kind, checked
 from jaxmbs.model.fields import Element, element, field
 from jaxmbs.model.given import Vector
-from jaxmbs.model.kinds import Kind, checked
 from jaxmbs.model.pose import Pose
 from jaxmbs.spatial import from_quaternion
 

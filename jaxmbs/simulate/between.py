@@ -20,9 +20,9 @@ from jaxmbs.model.functions import check_arguments, evaluated
 from jaxmbs.model.parameters import is_traced
 from jaxmbs.simulate.advance import advance
 from jaxmbs.simulate.impacts import Impact, after_impact, struck
-from jaxmbs.simulate.jumps import all_held, jumps, next_mode, start_mode, whole_mode
 from jaxmbs.simulate.locating import chosen
 from jaxmbs.simulate.log import Events
+from jaxmbs.simulate.mode_changes import all_held, jumps, next_mode, start_mode, whole_mode
 from jaxmbs.simulate.steppers import Flow, Stepper, stepper
 
 if TYPE_CHECKING:

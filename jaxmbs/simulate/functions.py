@@ -14,7 +14,7 @@ from jaxmbs.simulate.advance import Advanced, advance
 from jaxmbs.simulate.balance import Balance
 from jaxmbs.simulate.consistency import locks_hold
 from jaxmbs.simulate.impacts import Impact
-from jaxmbs.simulate.jumps import Changes, whole_mode
+from jaxmbs.simulate.mode_changes import Changes, whole_mode
 from jaxmbs.simulate.projection import violation
 from jaxmbs.simulate.status import Status
 from jaxmbs.simulate.steppers import Flow, Stepper

@@ -16,7 +16,7 @@ from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.state import Inertial
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode
-from jaxmbs.simulate.jumps import Picks, freedoms, locks_late, numbers
+from jaxmbs.simulate.mode_changes import Picks, freedoms, locks_late, numbers
 from jaxmbs.spatial import ZERO_MOTION
 from jaxmbs.spatial.scalar import mul
 

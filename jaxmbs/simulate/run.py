@@ -35,10 +35,10 @@ from jaxmbs.simulate.functions import Functions
 from jaxmbs.simulate.grid import Grid
 from jaxmbs.simulate.guards import Guards
 from jaxmbs.simulate.impacts import Impact, struck
-from jaxmbs.simulate.jumps import closes, next_mode
 from jaxmbs.simulate.locating import Search, Seen, any_of, chosen, first_of, outcome, passed_peak, pick
 from jaxmbs.simulate.log import Events, entered, with_loss
 from jaxmbs.simulate.loops import varied
+from jaxmbs.simulate.mode_changes import closes, next_mode
 from jaxmbs.simulate.pace import Pace
 from jaxmbs.simulate.steppers.base import Phase
 from jaxmbs.simulate.turn import AFTER_JUMP, ON_GRID, Happened, Judged, Tried, Turn

@@ -23,9 +23,9 @@ from jaxmbs.model.shapes import Float
 from jaxmbs.simulate.functions import Functions
 from jaxmbs.simulate.grid import DT, Grid
 from jaxmbs.simulate.guards import cornered
-from jaxmbs.simulate.jumps import Changes, all_held, start_mode
 from jaxmbs.simulate.log import checked_events
 from jaxmbs.simulate.loops import levels_of
+from jaxmbs.simulate.mode_changes import Changes, all_held, start_mode
 from jaxmbs.simulate.pace import checked_steps, checked_tolerance
 from jaxmbs.simulate.plain import plain
 from jaxmbs.simulate.solution import Solution

@@ -12,8 +12,8 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from jaxmbs.simulate.jumps import rebounding, throws_back
 from jaxmbs.simulate.locating import any_of
+from jaxmbs.simulate.mode_changes import rebounding, throws_back
 
 
 class Stops:

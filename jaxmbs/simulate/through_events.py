@@ -12,10 +12,10 @@ from jaxmbs.simulate.balance import Balance
 from jaxmbs.simulate.consistency import violated
 from jaxmbs.simulate.functions import Functions
 from jaxmbs.simulate.grid import Grid
-from jaxmbs.simulate.jumps import whole_mode
 from jaxmbs.simulate.locating import chosen
 from jaxmbs.simulate.log import Events
 from jaxmbs.simulate.loops import repeated, shared
+from jaxmbs.simulate.mode_changes import whole_mode
 from jaxmbs.simulate.run import Run
 from jaxmbs.simulate.solution import Solution, Steps
 from jaxmbs.simulate.status import Status

@@ -12,8 +12,8 @@ from jaxmbs.model import Mode
 from jaxmbs.simulate.consistency import moved_apart
 from jaxmbs.simulate.grid import Grid
 from jaxmbs.simulate.guards import Guards
-from jaxmbs.simulate.jumps import Changes, jumps, rebounding
 from jaxmbs.simulate.locating import any_of
+from jaxmbs.simulate.mode_changes import Changes, jumps, rebounding
 from jaxmbs.simulate.steppers.base import Phase
 from jaxmbs.simulate.stops import Stops
 from jaxmbs.simulate.turn import Happened, Judged, Tried, Turn

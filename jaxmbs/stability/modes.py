@@ -20,7 +20,7 @@ from jaxmbs.model.given import Coordinates, GeneralizedForces, Law, Number, Rate
 from jaxmbs.model.shapes import Complex, Float, Int
 from jaxmbs.simulate import Events, Solution
 from jaxmbs.simulate.solution import Steps
-from jaxmbs.stability.eigenvalues import eigen
+from jaxmbs.stability.eigensolver import eigen
 from jaxmbs.stability.linearize import Linearization, linearize
 
 

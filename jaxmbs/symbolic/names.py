@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from jaxmbs.model import Model
-from jaxmbs.model.kinds import Kind
+from jaxmbs.model.field_rules import Kind
 from jaxmbs.symbolic.constants import Constant
 from jaxmbs.symbolic.quantities import Angle
 from jaxmbs.symbolic.statements import Listing

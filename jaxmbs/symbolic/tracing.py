@@ -11,7 +11,7 @@ from jaxmbs.dynamics.recursive import aba, crba, energies, rnea
 from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Model, ModelError
-from jaxmbs.model.kinds import Kind
+from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.parameters import Parameter
 from jaxmbs.spatial.factorization import solve
 from jaxmbs.spatial.known import ZERO

@@ -338,16 +338,16 @@ def test_instructions_for_whole_numbers():
 def test_the_choice_of_kernels(monkeypatch):
     for name, on in (("", MACHINE), ("machine", MACHINE), ("loops", CPU)):
         monkeypatch.setenv("JAXMBS_KERNELS", name)
-        assert mapping.target() is on
+        assert mapping.default_target() is on
     monkeypatch.setenv("JAXMBS_KERNELS", "vectors")
     with pytest.raises(mbs.ModelError, match=r'"vectors".*"machine" or "loops"'):
-        mapping.target()
+        mapping.default_target()
     monkeypatch.setattr(machine, "lacking", lambda: "llvmlite is not installed")
     monkeypatch.setenv("JAXMBS_KERNELS", "machine")
     with pytest.raises(mbs.ModelError, match="llvmlite is not installed"):
-        mapping.target()
+        mapping.default_target()
     monkeypatch.delenv("JAXMBS_KERNELS")
-    assert mapping.target() is CPU
+    assert mapping.default_target() is CPU
 
 
 def test_without_llvmlite(monkeypatch):

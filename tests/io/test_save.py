@@ -16,7 +16,7 @@ from jaxmbs.elements import Force, element
 from jaxmbs.io import InputError, catalogue
 from jaxmbs.io.save import toml_text
 from jaxmbs.io.toml import parse
-from jaxmbs.model.kinds import Kind
+from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.parameters import concrete_components
 from tests.mechanisms import KINDS, build, mechanisms
 

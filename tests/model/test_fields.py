@@ -11,9 +11,9 @@ import jaxmbs as mbs
 from jaxmbs.io.catalogue import builtin
 from jaxmbs.io.generated import in_files, table_of
 from jaxmbs.model.events import Action
+from jaxmbs.model.field_rules import RULES, Kind, checked, checked_rows, refused
 from jaxmbs.model.fields import Element, declared, element, field, type_name
 from jaxmbs.model.forces.base import Force
-from jaxmbs.model.kinds import RULES, Kind, checked, checked_rows, refused
 from jaxmbs.study import units
 
 ALL = [c for c in builtin() if declared(c)]

@@ -10,7 +10,7 @@ from jax.flatten_util import ravel_pytree
 
 import jaxmbs as mbs
 from jaxmbs.dynamics.recursive import scalar
-from jaxmbs.model.kinds import RULES, Kind
+from jaxmbs.model.field_rules import RULES, Kind
 from jaxmbs.model.parameters import pattern_of
 from tests.cases import relative
 

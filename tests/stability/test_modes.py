@@ -7,7 +7,7 @@ import pytest
 from scipy.special import jn_zeros
 
 import jaxmbs as mbs
-from jaxmbs.stability.eigenvalues import eigen
+from jaxmbs.stability.eigensolver import eigen
 
 
 def test_derivatives_of_eigenvalues_and_vectors():

@@ -16,7 +16,7 @@ from jax.sharding import NamedSharding, PartitionSpec
 
 from jaxmbs.batching import arrays, recording
 from jaxmbs.batching.machine import MACHINE
-from jaxmbs.batching.mapping import MOST_OPERATIONS, MappedProgram, target
+from jaxmbs.batching.mapping import MOST_OPERATIONS, MappedProgram, default_target
 from jaxmbs.batching.row_programs.equation import rows_p
 from jaxmbs.batching.row_programs.instance import Mode, once, program
 from jaxmbs.batching.scalars import ELEMENTWISE
@@ -39,7 +39,7 @@ def obstacle(closed: Any) -> str | None:
     not optimise it together with the code around it. The names of its operations decide, because recording the whole
     program would take as long as tracing it.
     """
-    if target() is not MACHINE:
+    if default_target() is not MACHINE:
         return "programs of rows are not machine code here"
     if closed.effects or not separable(closed):
         return "it has effects, or depends on the batch as a whole"
@@ -53,7 +53,7 @@ def obstacle(closed: Any) -> str | None:
 
 def _computed(given: Sequence[Any], closed: Any, mapped: tuple[bool, ...], rows: int) -> Any:
     """The results for all rows, on one device."""
-    on = target()
+    on = default_target()
     if on is MACHINE and rows:
         shapes = [
             jax.ShapeDtypeStruct((2, *x.shape[1:]) if m else x.shape, x.dtype)

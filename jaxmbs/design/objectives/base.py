@@ -9,8 +9,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import Element, element, field
-from jaxmbs.model.kinds import Kind
 
 if TYPE_CHECKING:
     from jaxmbs.model import Model

@@ -13,9 +13,9 @@ from jaxmbs.dynamics.constrained.constraints import constraints
 from jaxmbs.dynamics.constrained.public import constrained_state
 from jaxmbs.model import ModelError
 from jaxmbs.model.errors import unknown
+from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import element, field
 from jaxmbs.model.given import Vector
-from jaxmbs.model.kinds import Kind
 
 if TYPE_CHECKING:
     from jaxmbs.model import Model

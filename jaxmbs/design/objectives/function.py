@@ -9,8 +9,8 @@ import jax.numpy as jnp
 
 from jaxmbs.design.objectives.base import Objective, Setting
 from jaxmbs.model import ModelError
+from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import element, field
-from jaxmbs.model.kinds import Kind
 
 if TYPE_CHECKING:
     from jaxmbs.model import Model

@@ -14,9 +14,9 @@ from jaxmbs.design.objectives.base import Setting
 from jaxmbs.design.objectives.measurements import Measured, coordinate
 from jaxmbs.model import ModelError
 from jaxmbs.model.errors import unknown
+from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import element, field
 from jaxmbs.model.given import Vector
-from jaxmbs.model.kinds import Kind
 
 if TYPE_CHECKING:
     from jaxmbs.model import Model

@@ -15,8 +15,8 @@ import numpy as np
 from jaxmbs.design.objectives.base import Objective
 from jaxmbs.model import ModelError
 from jaxmbs.model.errors import unknown
+from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import element, field
-from jaxmbs.model.kinds import Kind
 
 if TYPE_CHECKING:
     from jaxmbs.model import Model

@@ -12,8 +12,8 @@ from jaxmbs.design.objectives.base import Objective, Setting
 from jaxmbs.design.samples import Moved, draws_of, even_draws
 from jaxmbs.model import ModelError
 from jaxmbs.model.errors import unknown
+from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import element, field
-from jaxmbs.model.kinds import Kind
 from jaxmbs.study.outputs.base import AtEvent
 from jaxmbs.study.outputs.event_time import EventTime as TimeOfEvent
 

@@ -11,8 +11,8 @@ import jaxmbs as mbs
 from jaxmbs.design.objectives.base import Objective, Setting
 from jaxmbs.dynamics.recursive import scalar
 from jaxmbs.model import ModelError
+from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import element, field
-from jaxmbs.model.kinds import Kind
 
 if TYPE_CHECKING:
     from jaxmbs.model import Model

@@ -12,8 +12,8 @@ import jaxmbs as mbs
 from jaxmbs.design.objectives.base import Setting
 from jaxmbs.design.objectives.measurements import Measured, coordinate
 from jaxmbs.model import ModelError
+from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import element, field
-from jaxmbs.model.kinds import Kind
 
 if TYPE_CHECKING:
     from jaxmbs.model import Model

@@ -19,7 +19,7 @@ from jaxmbs.model import Model, ModelError
 from jaxmbs.model.errors import unknown
 from jaxmbs.model.given import Coordinates, GeneralizedForces, Number, Rates
 from jaxmbs.model.shapes import Float
-from jaxmbs.model.validation import refuse_armature
+from jaxmbs.model.singular_mass import refuse_armature
 
 _DENSE = ("barycentric", "configuration")
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from jaxmbs.model.constraints.base import Constraint
+from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import element, field
 from jaxmbs.model.given import Vector
-from jaxmbs.model.kinds import Kind
 from jaxmbs.spatial.known import ZERO
 from jaxmbs.spatial.scalar import Scalar
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import Element, element, field
 from jaxmbs.model.functions import check_arguments
-from jaxmbs.model.kinds import Kind
 
 
 @element

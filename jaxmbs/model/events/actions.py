@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import ClassVar
 
 from jaxmbs.model.events.base import Action
+from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import element, field
 from jaxmbs.model.given import Number
-from jaxmbs.model.kinds import Kind
 
 
 @element

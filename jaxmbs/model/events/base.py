@@ -7,9 +7,9 @@ from typing import Any, ClassVar, Protocol
 
 import jax.numpy as jnp
 
+from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import Element, element, field
 from jaxmbs.model.given import Number
-from jaxmbs.model.kinds import Kind
 from jaxmbs.spatial import Matrix3, Vector3
 from jaxmbs.spatial.scalar import Scalar, is_number
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import element, field
 from jaxmbs.model.forces.base import Force, Loads, Numbers, Scene
 from jaxmbs.model.forces.surfaces import Surface
 from jaxmbs.model.given import Number, Vector
-from jaxmbs.model.kinds import Kind
 from jaxmbs.spatial import Vector3
 from jaxmbs.spatial.scalar import Scalar, maximum, sqrt, where
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import element, field
 from jaxmbs.model.forces.base import Force, Loads, Numbers, Scene
 from jaxmbs.model.given import Number
-from jaxmbs.model.kinds import Kind
 from jaxmbs.spatial.scalar import Scalar, tanh
 
 

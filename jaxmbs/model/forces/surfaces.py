@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import Element, element, field
 from jaxmbs.model.forces.base import Numbers
 from jaxmbs.model.given import Number, Vector
-from jaxmbs.model.kinds import Kind
 from jaxmbs.spatial import Vector3
 from jaxmbs.spatial.scalar import Scalar, safe_divide
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from jaxmbs.model.errors import ModelError
+from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import element, field
 from jaxmbs.model.given import Number, Vector
 from jaxmbs.model.joints.base import Coordinate, Joint, JointMotion, Numbers, Scalars
-from jaxmbs.model.kinds import Kind
 from jaxmbs.spatial import ZERO3, Motion, Transform, about_axis
 from jaxmbs.spatial.known import ONE
 from jaxmbs.spatial.scalar import Scalar, maximum, total

@@ -11,11 +11,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxmbs.model.errors import ModelError
+from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import element, field
 from jaxmbs.model.given import Rows, Vector
 from jaxmbs.model.joints.base import Joint, JointMotion, Numbers, Scalars
 from jaxmbs.model.joints.equations import rows_of_function
-from jaxmbs.model.kinds import Kind
 from jaxmbs.model.rows import Row
 from jaxmbs.spatial import Matrix3, Motion, Transform, Vector3
 from jaxmbs.spatial.scalar import Scalar, is_number

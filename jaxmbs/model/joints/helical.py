@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import element, field
 from jaxmbs.model.given import Number, Vector
 from jaxmbs.model.joints.base import Coordinate, Joint, JointMotion, Numbers, Scalars, fixed_motion
 from jaxmbs.model.joints.equations import Equations, Parallel, Points, Screw, angle_about, perpendicular
-from jaxmbs.model.kinds import Kind
 from jaxmbs.spatial import ZERO3, Force, Motion, Transform, about_axis
 from jaxmbs.spatial.scalar import Scalar
 

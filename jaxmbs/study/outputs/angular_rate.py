@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import element, field
 from jaxmbs.model.forces.base import WORLD, Scene
 from jaxmbs.model.given import Vector
 from jaxmbs.model.joints import Joint
-from jaxmbs.model.kinds import Kind
 from jaxmbs.spatial import Vector3
 from jaxmbs.study.outputs.base import Output, Scalar, turned
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import Element, declared, element, field
-from jaxmbs.model.kinds import Kind
 from jaxmbs.study.outputs import reductions, window
 from jaxmbs.study.outputs.reductions import AT, INTEGRALS
 from jaxmbs.study.outputs.reductions import REDUCTIONS as REDUCTIONS

@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 
 import jax.numpy as jnp
 
+from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import element, field
 from jaxmbs.model.forces.base import Scene
 from jaxmbs.model.joints import Joint
-from jaxmbs.model.kinds import Kind
 from jaxmbs.spatial import Vector3
 from jaxmbs.spatial.known import accepting
 from jaxmbs.study.outputs.base import KEPT, REDUCTIONS, Output, Scalar, turned

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import element, field
 from jaxmbs.model.joints import Coordinate as Component
 from jaxmbs.model.joints import Joint
-from jaxmbs.model.kinds import Kind
 from jaxmbs.study import units
 from jaxmbs.study.outputs.base import Output
 

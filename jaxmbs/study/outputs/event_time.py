@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import jax.numpy as jnp
 
 from jaxmbs.io.errors import choices
+from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import element, field
 from jaxmbs.model.joints import Joint
-from jaxmbs.model.kinds import Kind
 from jaxmbs.study.outputs.base import Scalar
 from jaxmbs.study.outputs.of_state import OfState
 

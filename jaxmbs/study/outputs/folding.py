@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import jax
 import jax.numpy as jnp
 
+from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import names_in
 from jaxmbs.model.forces.base import WORLD, Scene
-from jaxmbs.model.kinds import Kind
-from jaxmbs.simulate.jumps import jumps
+from jaxmbs.simulate.mode_changes import jumps
 from jaxmbs.simulate.turn import AFTER_JUMP, ON_GRID
 from jaxmbs.spatial import kernel
 from jaxmbs.spatial.known import bare

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import jax.numpy as jnp
 
+from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import element, field
 from jaxmbs.model.joints import Joint
-from jaxmbs.model.kinds import Kind
 from jaxmbs.study.outputs.base import KEPT, REDUCTIONS, Output, Scalar
 
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import jax.numpy as jnp
 
 from jaxmbs.io.errors import choices
+from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import element, field
 from jaxmbs.model.forces.base import WORLD, Force, Scene
 from jaxmbs.model.joints import Joint
-from jaxmbs.model.kinds import Kind
 from jaxmbs.spatial import ZERO3, Vector3
 from jaxmbs.spatial.known import bare
 from jaxmbs.spatial.scalar import total

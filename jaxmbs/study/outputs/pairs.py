@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import element, field
 from jaxmbs.model.forces.base import Scene
 from jaxmbs.model.given import Vector
-from jaxmbs.model.kinds import Kind
 from jaxmbs.spatial import Vector3
 from jaxmbs.study.outputs.base import Output, Scalar, turned
 

@@ -7,11 +7,11 @@ from typing import ClassVar
 
 import jax.numpy as jnp
 
+from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import element, field
 from jaxmbs.model.forces.base import Scene
 from jaxmbs.model.given import Vector
 from jaxmbs.model.joints import Joint
-from jaxmbs.model.kinds import Kind
 from jaxmbs.spatial import Vector3
 from jaxmbs.study.outputs.base import KEPT, REDUCTIONS, Described, Output, Scalar, normals, turned
 

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import element, field
 from jaxmbs.model.forces.base import Scene
 from jaxmbs.model.given import Rows, Vector
-from jaxmbs.model.kinds import Kind
 from jaxmbs.spatial import ZERO3, Vector3
 from jaxmbs.spatial.scalar import Scalar
 from jaxmbs.study.outputs.base import Described, normals, turned

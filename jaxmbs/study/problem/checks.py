@@ -14,8 +14,8 @@ import numpy as np
 
 from jaxmbs.errors import ModelError
 from jaxmbs.io.errors import InputError, Problem, choices, dotted
+from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import names_in, type_name
-from jaxmbs.model.kinds import Kind
 from jaxmbs.study import units
 from jaxmbs.study.outputs import MinOver, Output
 from jaxmbs.study.outputs.base import INSTANTS

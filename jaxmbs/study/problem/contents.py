@@ -10,8 +10,8 @@ import numpy as np
 
 from jaxmbs.model import get
 from jaxmbs.model.events.base import Arming
+from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import declared, type_name
-from jaxmbs.model.kinds import Kind
 from jaxmbs.spatial import Matrix3
 from jaxmbs.spatial.rotations import to_quaternion
 from jaxmbs.study.outputs.base import INSTANTS

@@ -13,7 +13,7 @@ import numpy as np
 
 from jaxmbs.io.errors import InputError, Problem, choices, dotted
 from jaxmbs.model import get
-from jaxmbs.model.kinds import Kind, refused
+from jaxmbs.model.field_rules import Kind, refused
 from jaxmbs.spatial import kernel
 from jaxmbs.study import units
 from jaxmbs.study.distributions.base import Components, Distribution, component_keys, quantiles, uniforms

@@ -13,8 +13,8 @@ import numpy as np
 
 from jaxmbs.io.errors import choices
 from jaxmbs.model import get
+from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import names_in
-from jaxmbs.model.kinds import Kind
 from jaxmbs.study import units
 from jaxmbs.study.outputs.base import normals
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import Element, element, field
 from jaxmbs.model.given import Number, Rows, Vector
-from jaxmbs.model.kinds import Kind
 from jaxmbs.model.pose import Pose
 
 _HERE = Pose()
