@@ -15,7 +15,7 @@ from jax.extend import core
 from jax.interpreters import batching
 from jax.sharding import PartitionSpec
 
-from jaxmbs.batching.row_programs.instance import Mode, results_of
+from jaxmbs.batching.row_programs.instance import Mode, forward, results_of
 
 rows_p = core.Primitive("rows")
 rows_p.multiple_results = True
@@ -60,8 +60,9 @@ def _eagerly(*xs: Any, **params: Any) -> Any:
 
 def halves(params: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Parameters of the equation that computes the values alone, and of the one that computes the slopes alone."""
-    mode, n = params["mode"], len(params["jaxpr"].in_avals)
-    values = {**params, "mapped": params["mapped"][:n], "mode": Mode(True, False)}
+    f, mode = params["jaxpr"], params["mode"]
+    mapped = params["mapped"][: len(f.in_avals)]
+    values = {**params, "jaxpr": forward(f, mode.moving), "mapped": mapped, "mode": Mode(True, False)}
     return values, {**params, "mode": mode._replace(values=False)}
 
 

@@ -20,7 +20,7 @@ from jax.extend import core
 from jax.interpreters import partial_eval as pe
 
 from jaxmbs.batching.scalars import is_traced
-from jaxmbs.batching.separable import LARGEST
+from jaxmbs.batching.separable import LARGEST, equations
 
 inside = jax.make_user_context(
     False
@@ -123,6 +123,26 @@ def _with_tangents(f: Any, mode: Mode) -> Any:
         return [*(y if mode.values else ()), *slopes]
 
     return traced(run, [*f.in_avals, *(f.in_avals[k].to_tangent_aval() for k in moving)])
+
+
+def forward(f: Any, moving: tuple[bool, ...]) -> Any:
+    """The closed jaxpr that computes the values of f where f is differentiated along the moving operands.
+
+    Functions with derivative rules of their own are replaced by what their rules compute as values, because JAX
+    differentiates these again in a second derivative, and not the functions. Other functions remain as they are.
+    """
+
+    def make() -> Any:
+        if not any(e.primitive.name.startswith(("custom_jvp", "custom_vjp")) for e in equations(f.jaxpr)):
+            return f
+        along = [k for k, moves in enumerate(moving) if moves]
+
+        def run(*x: Any) -> Any:
+            return jax.vjp(lambda *z: core.jaxpr_as_fun(f)(*replaced(x, along, z)), *(x[k] for k in along))[0]
+
+        return traced(run, f.in_avals)
+
+    return once(f, ("forward", moving), make)
 
 
 def backward(f: Any, moving: tuple[int, ...], results: tuple[int, ...]) -> Any:

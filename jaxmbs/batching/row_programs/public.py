@@ -25,10 +25,6 @@ def rows(fn: Callable[..., Any]) -> Callable[..., Any]:
     part of it. What cannot be machine code (a callback, a factorization by LAPACK, another platform) is left to JAX as
     it is.
 
-    Second derivatives are not yet those of JAX if fn contains a function with `jax.custom_vjp`: reverse over reverse
-    applies its rule where JAX differentiates the rule, and forward over reverse raises TypeError. First derivatives,
-    and functions with `jax.custom_jvp`, are right.
-
     >>> double = mbs.rows(lambda x: 2 * x)
     >>> print(jax.jit(jax.vmap(double))(jnp.arange(3.0)))
     [0. 2. 4.]
