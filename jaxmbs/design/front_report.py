@@ -15,7 +15,8 @@ from jaxmbs.design.front import Front
 from jaxmbs.design.page import document, panel
 from jaxmbs.design.page import table as html_table
 from jaxmbs.design.report import write
-from jaxmbs.design.terminal import made, said
+from jaxmbs.design.terminal import said
+from jaxmbs.io.terminal import printed
 
 FRONT, PAGE = "front.json", "front.html"
 
@@ -55,7 +56,7 @@ def outcome(front: Front) -> str:
 
 def table(front: Front) -> RenderableType:
     """The front as a table for the terminal."""
-    return made(outcome(front), *_rows(front))
+    return printed(outcome(front), *_rows(front))
 
 
 def written(front: Front, folder: Path) -> tuple[Path, Path]:
