@@ -12,11 +12,10 @@ from rich.console import RenderableType
 
 from jaxmbs.design import plots
 from jaxmbs.design.front import Front
-from jaxmbs.design.page import document, panel
-from jaxmbs.design.page import table as html_table
 from jaxmbs.design.report import write
 from jaxmbs.design.terminal import said
 from jaxmbs.io.terminal import printed
+from jaxmbs.study.reports.page_style import document, panel, picture, table_of_texts
 
 FRONT, PAGE = "front.json", "front.html"
 
@@ -64,9 +63,9 @@ def written(front: Front, folder: Path) -> tuple[Path, Path]:
     name = escape(front.problem.model.name)
     content = (
         f"<h1>{name}: front of two objectives</h1><p class=lead>{escape(outcome(front))}</p>"
-        + panel(plots.front(front.values, front.names))
+        + picture(plots.front(front.values, front.names))
         + "<h2>Designs, SI</h2>"
-        + panel(html_table(*_rows(front)))
+        + panel(table_of_texts(*_rows(front)))
     )
     return (
         write(folder / FRONT, json.dumps(as_json(front), indent=1, allow_nan=False) + "\n"),
