@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from jaxmbs.io.terminal import printed
+from jaxmbs.io.reports import printed
 from jaxmbs.study.problem.contents import condition_said, contents, element_said, joint_said, kept_said, pose_said, said
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from jaxmbs.io.terminal import printed
+from jaxmbs.io.reports import printed
 
 if TYPE_CHECKING:
     from rich.progress import ProgressColumn, Task

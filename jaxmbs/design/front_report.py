@@ -7,14 +7,13 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from rich.console import RenderableType
 
 from jaxmbs.design import plots
 from jaxmbs.design.front import Front
 from jaxmbs.design.report import write
 from jaxmbs.design.terminal import said
-from jaxmbs.io.terminal import printed
+from jaxmbs.io.reports import plain, printed
 from jaxmbs.study.reports.page_style import document, panel, picture, table_of_texts
 
 FRONT, PAGE = "front.json", "front.html"
@@ -22,19 +21,20 @@ FRONT, PAGE = "front.json", "front.html"
 
 def as_json(front: Front) -> dict[str, Any]:
     """The front as data for programs: `set` takes the "parameters" of each point as they are."""
-    return {
-        "objectives": list(front.names),
+    record = {
+        "objectives": front.names,
         "dropped": front.dropped,
         "points": [
             {
-                "values": list(p.values),
+                "values": p.values,
                 "status": p.status.name,
-                "parameters": {name: np.asarray(x).tolist() for name, x in p.parameters.items()},
+                "parameters": p.parameters,
                 "failed_samples": [str(f) for f in p.failed],
             }
             for p in front.points
         ],
     }
+    return plain(record)
 
 
 def _rows(front: Front) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:

@@ -13,7 +13,7 @@ from jaxmbs.design.comparison import Comparison
 from jaxmbs.design.status import Status
 from jaxmbs.design.synthesize import Design
 from jaxmbs.design.uncertainty import Estimate
-from jaxmbs.io.terminal import printed
+from jaxmbs.io.reports import printed
 
 
 def estimates(design: Design) -> tuple[Estimate, ...]:

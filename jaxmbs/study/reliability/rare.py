@@ -16,7 +16,7 @@ import jax
 import numpy as np
 
 from jaxmbs.io.errors import InputError, Problem, choices
-from jaxmbs.io.terminal import printed
+from jaxmbs.io.reports import printed
 from jaxmbs.study.folder.layout import ANEW, labels
 from jaxmbs.study.reliability import (
     DesignPoint,

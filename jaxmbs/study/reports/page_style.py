@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from jaxmbs.io.pages import POLICY
+from jaxmbs.io.reports import POLICY
 
 # colours of the plots, with the names of the page's colours that replace them
 COLOURS = {

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from jaxmbs.io.errors import InputError
-from jaxmbs.io.terminal import printed
+from jaxmbs.io.reports import printed
 from jaxmbs.study.folder.lock import holder
 from jaxmbs.study.folder.shell import command
 from jaxmbs.study.problem.study import Study

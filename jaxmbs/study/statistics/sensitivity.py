@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jaxmbs.io.errors import InputError, Problem
-from jaxmbs.io.terminal import printed
+from jaxmbs.io.reports import printed
 from jaxmbs.study.folder.shell import command
 from jaxmbs.study.results import store as stores
 from jaxmbs.study.results.damage import require_sound

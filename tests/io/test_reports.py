@@ -5,7 +5,7 @@ import io
 from rich.console import Console
 from rich.text import Text
 
-from jaxmbs.io.terminal import printed
+from jaxmbs.io.reports import printed
 
 
 def test_brackets_are_texts_and_numbers_stand_on_the_right():
