@@ -176,7 +176,6 @@ def _worst_sample(study: Study, criterion: Criterion, folder: str | Path) -> dic
     if store.provenance["file_sha256"] != study.sha256:
         raise InputError(Problem("--of", f"{folder} is a run of another file; take {folder}/study.toml"))
     study = study.of_size(store.n)
-    stores.require_results(study, store)
     require_sound(study, store)
     summary = summarize(study, store)
     found = least(criterion, summary, 1)

@@ -14,7 +14,7 @@ import numpy as np
 
 from jaxmbs.io.reports import printed
 from jaxmbs.study.results import store as stores
-from jaxmbs.study.results.damage import require_sound
+from jaxmbs.study.results.damage import sound_study
 from jaxmbs.study.results.provenance import differences
 from jaxmbs.study.statistics.equivalence import FEWEST, ROUNDING, Within, means_apart, tolerances, verdict
 from jaxmbs.study.statistics.summary import CONFIDENCE, Summary, summarize
@@ -150,9 +150,7 @@ def paired_numbers(a: np.ndarray, b: np.ndarray) -> dict[str, Any]:
 
 def _opened(folder: str | Path, trust: bool) -> tuple[Study, Store, Summary]:
     store = stores.open_folder(folder)
-    study = stores.read_study(store, trust)
-    stores.require_results(study, store)
-    require_sound(study, store)
+    study = sound_study(store, trust)
     return study, store, summarize(study, store)
 
 

@@ -14,7 +14,7 @@ from jaxmbs.io.errors import InputError, Problem
 from jaxmbs.io.reports import printed
 from jaxmbs.study.folder.shell import command
 from jaxmbs.study.results import store as stores
-from jaxmbs.study.results.damage import require_sound
+from jaxmbs.study.results.damage import sound_study
 from jaxmbs.study.sampling.designs import MORRIS_LEVELS, MORRIS_REACH, group_size
 from jaxmbs.study.statistics.summary import CONFIDENCE, summarize
 
@@ -47,9 +47,7 @@ def sensitivity(folder: str | Path, trust: bool = False) -> dict[str, Any]:
     the reason (`why`). Raises InputError if samples are missing, or if the sampling plan is a sweep.
     """
     store = stores.open_folder(folder)
-    study = stores.read_study(store, trust)
-    stores.require_results(study, store)
-    require_sound(study, store)
+    study = sound_study(store, trust)
     summary = summarize(study, store)
     if summary.done < store.n:
         again = command("resume", folder, record=store.provenance)
