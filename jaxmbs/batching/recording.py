@@ -146,7 +146,7 @@ class _Recorder:
         return Product(entries(x), given, (width, 1) if over[matrix][0] == 0 else (1, width))
 
     def step(self, eqn: Any, inputs: list[Any], product: Product | None = None) -> list[Any]:
-        """An equation that is left as it is: it becomes a step that is mapped over the rows, or a product in machine code."""
+        """An equation that is left as it is becomes a step that is mapped over the rows; machine code does a product."""
         inputs = [self.settled(x) for x in inputs]
         axes = [0 if (x.rows if isinstance(x, Source) else not is_known(x)) else None for x in inputs]
         mapped = any(a == 0 for a in axes)
@@ -201,6 +201,27 @@ class _Recorder:
         small = all(0 in v.aval.shape or (_divisible(v.aval.shape) and not _is_key(v.aval)) for v in carry)
         return small and (self.shared_too or any(map(_has_rows, inputs)))
 
+    def move_out(self, body: Recording, outside: list[Any], inside: list[Source]) -> None:
+        """Steps of a loop's body that are the same for all rows and in all iterations come before the loop: they are, for
+        instance, transposes of large matrices."""
+        before: dict[Source, Any] = dict(zip(inside, outside, strict=True))
+        rest: list[Any] = []
+
+        def fixed(x: Any) -> bool:
+            return x in before if isinstance(x, Source) else is_known(x)
+
+        for item in body.items:
+            if not isinstance(item, Step) or not item.shared or not all(map(fixed, item.inputs)):
+                rest.append(item)
+                continue
+            outputs = [Source(y.shape, y.dtype, False) for y in item.outputs]
+            given = [before[x] if isinstance(x, Source) else x for x in item.inputs]
+            self.program.items.append(Step(item.run, given, outputs, True))
+            before.update(zip(item.outputs, outputs, strict=True))
+            inside += item.outputs
+            outside += outputs
+        body.items = rest
+
     def scan(self, eqn: Any, inputs: list[Any]) -> list[Any]:
         """A loop: its body is a program of its own, and every number that it carries is an array (rows,)."""
         inputs = [self.settled(x) for x in inputs]
@@ -239,6 +260,7 @@ class _Recorder:
             True,
             frozenset(turning.union(turns)),
         )
+        self.move_out(program, outside, inside)
         ends = [_single(e) for x in program.outputs[: b - a] for e in entries(x).reshape(-1)]
         keys = [_key(x) for x in program.outputs[b - a :]]  # derivatives stack some numbers twice: each is stored once
         program.outputs = [*ends, *dict(zip(keys, program.outputs[b - a :], strict=True)).values()]
