@@ -21,7 +21,7 @@ from jaxmbs.model.parameters import is_traced
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-MOST = 128  # cached instances of one function; each holds its untraced arguments
+MOST = 64  # instances of one function that are kept, those used last; each takes megabytes and holds its untraced arguments
 ROOM = 66_000  # stack slots of 8 bytes in a frame; CPython then allocates 1 MB, which leaves as much again for callees
 
 _plain: set[type] = {type(None), bool, int, float, str, np.ndarray}  # types in whose values nothing is traced
@@ -86,7 +86,7 @@ def compiles_itself(*static: str, as_rows: bool = True) -> Callable[[F], F]:
             moving = [k for k, x in enumerate(leaves) if is_traced(x)]
             still = [None if is_traced(x) else x for x in leaves]
             key = (tuple(fixed.items()), treedef, tuple(map(_identity, still)))
-            found = instances.get(key)
+            found = instances.pop(key, None)
             if found is None:
                 still = [np.array(x) if isinstance(x, np.ndarray) else x for x in still]  # callers may write to theirs
 
@@ -97,11 +97,11 @@ def compiles_itself(*static: str, as_rows: bool = True) -> Callable[[F], F]:
                     return traced(**treedef.unflatten(whole), **fixed)
 
                 found = rows(functools.wraps(fn)(instance)), still
-                # not cached with a user's function, which may hold tracers of the current trace
-                if not any(callable(x) and not isinstance(x, Program) for x in fixed.values()):
-                    instances[key] = found
-                    while len(instances) > MOST:
-                        instances.popitem(last=False)
+            # not cached with a user's function, which may hold tracers of the current trace
+            if not any(callable(x) and not isinstance(x, Program) for x in fixed.values()):
+                instances[key] = found
+                if len(instances) > MOST:
+                    instances.popitem(last=False)
             return found[0](*(leaves[k] for k in moving))
 
         return wrapper  # type: ignore[return-value]

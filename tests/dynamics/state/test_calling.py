@@ -134,10 +134,12 @@ def test_arguments_by_name(arm):
 
 def test_a_model_that_is_dropped_is_freed():
     q = np.array([0.3, 0.4])
+    gc.collect()
     before = len(calling._placed)
     models = [mbs.set(mbs.library.double_pendulum().build(), {"lower.mass": m}) for m in (1.0, 2.0, 3.0)]
     for model in models:
         mbs.forward_dynamics(model, q, q)
+        jax.vmap(lambda q, model=model: mbs.forward_dynamics(model, q, q))(q[None])
     alive = [weakref.ref(model) for model in models] + [weakref.ref(model.numbers) for model in models]
     assert len(calling._placed) == before + 3
     del models, model
@@ -156,6 +158,22 @@ def test_eager_calls_of_several_threads():
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(energy, masses))
     assert found == [energy(mass) for mass in masses] and len({x for row in found for x in row}) == 4
+
+
+def test_the_instances_used_last_are_kept(arm, monkeypatch):
+    """A function that is called again is not traced again, however many others there are in between."""
+    monkeypatch.setattr(calling, "MOST", 3)
+    names = ("upper", "lower")
+    rows = jnp.zeros((2, 2))
+
+    def mapped(k):
+        return jax.vmap(lambda q: mbs.jacobian(arm, q, names[k % 2], (0.0, 0.0, float(k))))(rows)
+
+    mapped(0)
+    for k in range(1, 6):
+        mapped(k)
+        assert compilations(lambda: mapped(0)) == 0, k
+    assert compilations(lambda: mapped(1)) > 0
 
 
 def test_arguments_are_left_alone(arm):
