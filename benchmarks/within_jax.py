@@ -6,6 +6,7 @@ as one outermost call of `mbs.jit`, in alternation in one process. The results a
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -77,6 +78,21 @@ def pairs() -> list[Pair]:
 
         return jax.lax.scan(step, (q, rule.init(q)), length=10)[0][0]
 
+    weights = tuple(jnp.asarray(0.1 * rng.normal(size=shape)) for shape in ((2 * n, 64), (64, 64), (64, n)))
+
+    def policy(x: Any, weights: Any) -> Any:
+        return jnp.tanh(jnp.tanh(x @ weights[0]) @ weights[1]) @ weights[2]
+
+    def steered(forces: Any, q: Any, v: Any, weights: Any) -> Any:
+        """100 steps whose forces a neural network computes; forces: `dynamics` of one instance or of all."""
+
+        def step(state: Any, _: Any) -> Any:
+            q, v = state
+            a = forces(q, v, policy(jnp.concatenate([q, v], -1), weights))
+            return (q + 0.001 * v, v + 0.001 * a), None
+
+        return jax.lax.scan(step, (q, v), length=100)[0][0]
+
     gradients = mbs.jit(jax.grad(motion), in_axes=0)
 
     @jax.jit
@@ -106,6 +122,13 @@ def pairs() -> list[Pair]:
         ("motions, jit(vmap)", 256, mbs.jit(motion, in_axes=0), jax.jit(jax.vmap(motion)), (q, v)),
         ("gradients of motions, jit(grad(mean(vmap)))", 256, lambda *a: gradients(*a) / 256, gradient, (q, v)),
         ("200 steps of control, scan around vmap", 256, mbs.jit(inside, in_axes=0), jax.jit(around), (q, v)),
+        (
+            "100 steps with a policy of 64 x 64, scan around vmap",
+            256,
+            mbs.jit(functools.partial(steered, dynamics), in_axes=(0, 0, None)),
+            jax.jit(functools.partial(steered, jax.vmap(dynamics))),
+            (q, v, weights),
+        ),
         ("optimiser, ten steps within one jit", 256, by_calls, jax.jit(descent), (q, v)),
         ("one motion, eager", 1, mbs.jit(motion, in_axes=0), lambda q, v: motion(q[0], v[0])[None], (q[:1], v[:1])),
     ]

@@ -40,6 +40,18 @@ class Loop:
 
 
 @dataclass(eq=False)
+class Product:
+    """A product of a vector of each row with a matrix that all rows share: y[j] is the sum over i of x[i] matrix[i, j].
+
+    x: the vector; matrix: an array that has the number (i, j) at the place across[0] i + across[1] j.
+    """
+
+    x: Any
+    matrix: Source
+    across: tuple[int, int]
+
+
+@dataclass(eq=False)
 class Step:
     """Something that runs on whole arrays.
 
@@ -51,6 +63,7 @@ class Step:
     outputs: list[Source]
     fused: bool  # whether it is the same for all rows or a loop of scalar operations
     loop: Loop | None = None
+    product: Product | None = None
     sines: bool = False
 
     @property

@@ -15,9 +15,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend import core
 
-from jaxmbs.batching.arrays import RULES
+from jaxmbs.batching.arrays import MOST_SHARED, RULES
 from jaxmbs.batching.execution import Setting, execute
-from jaxmbs.batching.recorded import Loop, Recording, Step
+from jaxmbs.batching.recorded import Loop, Product, Recording, Step
 from jaxmbs.batching.scalars import ELEMENTWISE, Entry, Source, array_of, entries, is_known, is_traced, numbers
 from jaxmbs.batching.separable import LARGEST
 from jaxmbs.batching.simplification import Simplifier, folded
@@ -31,11 +31,16 @@ CALLS = {
 
 
 def record(
-    closed: Any, inputs: Sequence[Any], serves: Callable[[Any], bool] | None = None, inside: bool = False
+    closed: Any,
+    inputs: Sequence[Any],
+    serves: Callable[[Any], bool] | None = None,
+    inside: bool = False,
+    turning: frozenset[Source] = frozenset(),
 ) -> Recording:
-    """The program of a closed jaxpr for values `inputs`; serves: see `Target`; inside: whether it is a loop body."""
+    """The program of a closed jaxpr for values `inputs`; serves: see `Target`; inside: whether it is a loop body; turning:
+    arrays that differ between the iterations of a loop."""
     program = Recording()
-    recorder = _Recorder(program, serves, inside)
+    recorder = _Recorder(program, serves, inside, turning)
     program.outputs = [recorder.settled(x) for x in recorder.interpret(closed.jaxpr, closed.consts, inputs)]
     return program
 
@@ -43,8 +48,10 @@ def record(
 class _Recorder:
     """Interprets jaxprs, appending to one program."""
 
-    def __init__(self, program: Recording, serves: Callable[[Any], bool] | None, inside: bool):
-        self.program, self.serves = program, serves
+    def __init__(
+        self, program: Recording, serves: Callable[[Any], bool] | None, inside: bool, turning: frozenset[Source]
+    ):
+        self.program, self.serves, self.turning = program, serves, turning
         # also take apart what all rows share, so that one kernel can hold the whole loop
         self.shared_too = serves is not None and inside
         self.scalar = Simplifier(program.items)
@@ -89,6 +96,8 @@ class _Recorder:
             return self.scan(eqn, inputs)
         if all(not isinstance(x, Source) and is_known(x) for x in inputs) and not eqn.effects and _small(eqn, inputs):
             return self.known(eqn, inputs)
+        if name == "dot_general" and (product := self.product(eqn, inputs)) is not None:
+            return self.step(eqn, inputs, product)
         if (self.shared_too or any(map(_has_rows, inputs))) and _small(eqn, inputs):
             if name in ELEMENTWISE:
                 return [self.elementwise(eqn, [entries(x) for x in inputs])]
@@ -115,8 +124,29 @@ class _Recorder:
         out[:] = [self.scalar(eqn.primitive, x, aval.dtype, params) for x in zip(*spread, strict=True)]
         return out.reshape(aval.shape)
 
-    def step(self, eqn: Any, inputs: list[Any]) -> list[Any]:
-        """An equation that is left as it is: it becomes a step that is mapped over the rows."""
+    def product(self, eqn: Any, inputs: list[Any]) -> Product | None:
+        """The product of a row's vector with a large matrix that all rows share, if the equation is one, in machine code."""
+        (over, batch), dtype = eqn.params["dimension_numbers"], eqn.outvars[0].aval.dtype
+        shapes = [v.aval.shape for v in eqn.invars]
+        matrix = 0 if len(shapes[0]) == 2 else 1
+        if self.serves is None or any(batch) or sorted(map(len, shapes)) != [1, 2] or len(over[0]) != 1:
+            return None
+        x, given = inputs[1 - matrix], inputs[matrix]
+        if any(v.aval.dtype != dtype for v in eqn.invars) or dtype not in (jnp.float32, jnp.float64):
+            return None
+        if not _divisible(shapes[1 - matrix]) or not _divisible(eqn.outvars[0].aval.shape) or not _has_rows(x):
+            return None
+        if math.prod(shapes[matrix]) <= MOST_SHARED or (isinstance(given, Source) and given in self.turning):
+            return None
+        if not isinstance(given, Source) and is_known(given):
+            given = Source(given.shape, dtype, False, array_of(given, dtype))
+        if not isinstance(given, Source) or given.rows:
+            return None
+        width = shapes[matrix][1]
+        return Product(entries(x), given, (width, 1) if over[matrix][0] == 0 else (1, width))
+
+    def step(self, eqn: Any, inputs: list[Any], product: Product | None = None) -> list[Any]:
+        """An equation that is left as it is becomes a step that is mapped over the rows; machine code does a product."""
         inputs = [self.settled(x) for x in inputs]
         axes = [0 if (x.rows if isinstance(x, Source) else not is_known(x)) else None for x in inputs]
         mapped = any(a == 0 for a in axes)
@@ -129,7 +159,9 @@ class _Recorder:
         def run(setting: Setting, *args: Any) -> tuple[Sequence[Any], None]:
             return (jax.vmap(one, in_axes=axes)(*args) if mapped else one(*args)), None
 
-        self.program.items.append(Step(run, inputs, outputs, not mapped))
+        if product is not None:
+            product.x = self.settled(product.x)
+        self.program.items.append(Step(run, inputs, outputs, not mapped, product=product))
         return list(outputs)
 
     def choice(self, eqn: Any, inputs: list[Any]) -> list[Any] | None:
@@ -169,6 +201,27 @@ class _Recorder:
         small = all(0 in v.aval.shape or (_divisible(v.aval.shape) and not _is_key(v.aval)) for v in carry)
         return small and (self.shared_too or any(map(_has_rows, inputs)))
 
+    def move_out(self, body: Recording, outside: list[Any], inside: list[Source]) -> None:
+        """Steps of a loop's body that are the same for all rows and in all iterations come before the loop: they are, for
+        instance, transposes of large matrices."""
+        before: dict[Source, Any] = dict(zip(inside, outside, strict=True))
+        rest: list[Any] = []
+
+        def fixed(x: Any) -> bool:
+            return x in before if isinstance(x, Source) else is_known(x)
+
+        for item in body.items:
+            if not isinstance(item, Step) or not item.shared or not all(map(fixed, item.inputs)):
+                rest.append(item)
+                continue
+            outputs = [Source(y.shape, y.dtype, False) for y in item.outputs]
+            given = [before[x] if isinstance(x, Source) else x for x in item.inputs]
+            self.program.items.append(Step(item.run, given, outputs, True))
+            before.update(zip(item.outputs, outputs, strict=True))
+            inside += item.outputs
+            outside += outputs
+        body.items = rest
+
     def scan(self, eqn: Any, inputs: list[Any]) -> list[Any]:
         """A loop: its body is a program of its own, and every number that it carries is an array (rows,)."""
         inputs = [self.settled(x) for x in inputs]
@@ -199,9 +252,15 @@ class _Recorder:
         xs = inputs[b:]
         axes = [x.rows if isinstance(x, Source) else not is_known(x) for x in xs]
         turns = [Source(v.aval.shape, v.aval.dtype, on) for v, on in zip(variables[b:], axes, strict=True)]
+        turning = {y for x, y in zip(inputs, consts, strict=False) if isinstance(x, Source) and x in self.turning}
         program = record(
-            body, [*consts, *_arranged(carried, [v.aval for v in variables[a:b]]), *turns], self.serves, True
+            body,
+            [*consts, *_arranged(carried, [v.aval for v in variables[a:b]]), *turns],
+            self.serves,
+            True,
+            frozenset(turning.union(turns)),
         )
+        self.move_out(program, outside, inside)
         ends = [_single(e) for x in program.outputs[: b - a] for e in entries(x).reshape(-1)]
         keys = [_key(x) for x in program.outputs[b - a :]]  # derivatives stack some numbers twice: each is stored once
         program.outputs = [*ends, *dict(zip(keys, program.outputs[b - a :], strict=True)).values()]
@@ -230,7 +289,7 @@ class _Recorder:
         }
         ys = list(whole_ys.values())
         whole = Loop(program, outside, inside, start, carried, after, xs, turns, ys, p["length"], p["reverse"])
-        step = Step(run, [*outside, *start, *xs], [*after, *ys], program.fused, whole, program.sines)
+        step = Step(run, [*outside, *start, *xs], [*after, *ys], program.fused, whole, sines=program.sines)
         self.program.items.append(step)
         return [*_arranged(after, [v.aval for v in eqn.outvars[: b - a]]), *(whole_ys[key] for key in keys)]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 import time
 import warnings
@@ -185,23 +184,22 @@ def keep_programs() -> None:
     import jax
 
     from jaxmbs.batching import kept
+    from jaxmbs.batching.folder import folder, is_off
 
-    wanted = os.environ.get("JAXMBS_CACHE", "")
-    if wanted.lower() in ("off", "0", "no"):
+    if is_off():
         return
-    there = jax.config.values.get("jax_compilation_cache_dir")
-    if there:
-        kept.FOLDER = None if "://" in str(there) else Path(there)
+    found = folder()
+    if jax.config.values.get("jax_compilation_cache_dir"):
+        kept.FOLDER = found
         return
-    from platformdirs import user_cache_dir
-
-    folder = Path(wanted or user_cache_dir("jaxmbs", appauthor=False)) / "compiled"
+    if found is None:
+        return
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        found.mkdir(parents=True, exist_ok=True)
     except OSError:
         return  # without a folder for the cache, programs are compiled again
-    kept.FOLDER = folder
-    jax.config.update("jax_compilation_cache_dir", str(folder))
+    kept.FOLDER = found
+    jax.config.update("jax_compilation_cache_dir", str(found))
     jax.config.update("jax_compilation_cache_max_size", CACHE_BYTES)
     jax.config.update("jax_persistent_cache_min_compile_time_secs", CACHE_SECONDS)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)

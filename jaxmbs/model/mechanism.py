@@ -18,7 +18,7 @@ from jaxmbs.model.forces.base import Force
 from jaxmbs.model.given import Number, Rows, Vector
 from jaxmbs.model.joints.base import Joint
 from jaxmbs.model.joints.releasable import released
-from jaxmbs.model.model import Model
+from jaxmbs.model.model import Model, read_only
 from jaxmbs.model.ordering import Placed
 from jaxmbs.model.parameters import Parameter, concrete_components, is_traced, pattern_of
 from jaxmbs.model.parts import Parts
@@ -250,7 +250,7 @@ class Mechanism:
             self.name, links, forces, parameters, tuple(parts.loops.values()), tuple(parts.constraints.values()),
             tuple(parts.events.values()), self._held, self._off, visuals=tuple(self._visuals),
         )  # fmt: skip
-        model = Model(np.asarray(numbers, float), {}, structure)
+        model = Model(read_only(numbers), {}, structure)
         try:
             check_moves_mass(model)
         except ModelError:

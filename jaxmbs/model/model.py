@@ -360,10 +360,17 @@ def _with_components(model: Model, concrete: Mapping[str, list[float]], loosened
         parameters.append(p)
         numbers += [v for v, pinned in zip(values, p.pattern, strict=True) if pinned is None]
     traced = any(isinstance(v, jax.Array) for v in numbers)
-    flat = jnp.stack([jnp.asarray(v) for v in numbers]) if traced else np.asarray(numbers, float)
+    flat = jnp.stack([jnp.asarray(v) for v in numbers]) if traced else read_only(numbers)
     if tuple(parameters) != s.parameters:
         s = replace(s, parameters=tuple(parameters))
     return replace(model, numbers=flat, structure=s)
+
+
+def read_only(numbers: Iterable[float]) -> np.ndarray:
+    """The flat vector of a model's numbers. It cannot be written to, so that arrays made from it stay valid."""
+    out = np.array(numbers, float)
+    out.setflags(write=False)
+    return out
 
 
 def current_components(values: Values, model: Model, p: Parameter) -> tuple[Any, ...]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import threading
+import weakref
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from typing import Any
 
 from jaxmbs.model.constraints.base import Constraint
 from jaxmbs.model.constraints.functions import FunctionConstraint
@@ -79,9 +82,21 @@ class Event:
         return f"{self.name}.{joint}" if joint and others & set(action.numbers) else self.name
 
 
+class _Content:
+    """An object that all structures of the same content share; it exists as long as one of them does."""
+
+
+_contents: weakref.WeakValueDictionary[tuple[object, ...], _Content] = weakref.WeakValueDictionary()
+_lock = threading.RLock()
+
+
 @dataclass(frozen=True, eq=False)
 class Structure:
-    """Everything that decides what is compiled. Equal structures share compiled functions."""
+    """Everything that decides what is compiled. Equal structures share compiled functions.
+
+    Every call of a compiled function compares structures. Their contents are therefore compared only once, and
+    structures of the same content then have the same `_content`.
+    """
 
     name: str
     links: tuple[TreeJoint, ...]
@@ -97,29 +112,29 @@ class Structure:
     singular: bool = False  # without its constraints, some motion of the tree moves no mass
 
     def __eq__(self, other: object) -> bool:
-        if self is other:
-            return True
-        return isinstance(other, Structure) and self._key == other._key
+        return self is other or (isinstance(other, Structure) and self._content is other._content)
 
     def __hash__(self) -> int:
-        return self._hash
+        return hash(self._content)
 
-    @property
-    def _key(self) -> tuple[object, ...]:
+    def __getstate__(self) -> dict[str, Any]:
+        """The fields alone: `_content` says nothing in another process."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+    @cached_property
+    def _content(self) -> _Content:
         elements = (self.links, self.forces, self.loops, self.constraints, self.events)
-        return (
+        key = (
             self.name, *elements, self.parameters, self.held, self.off, self.redundant, self.singular, self.visuals,
         )  # fmt: skip
+        with _lock:
+            return _contents.setdefault(key, _Content())
 
     @cached_property
     def with_all_rows(self) -> Structure:
         """The structure with every row of every cut joint."""
         loops = tuple(replace(x, kept=tuple(range(x.joint.constraints))) for x in self.loops)
         return self if loops == self.loops else replace(self, loops=loops)
-
-    @cached_property
-    def _hash(self) -> int:
-        return hash(self._key)
 
     @cached_property
     def table(self) -> dict[str, tuple[Parameter, int]]:

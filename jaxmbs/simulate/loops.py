@@ -18,13 +18,13 @@ _KEPT = jax.checkpoint_policies.save_only_these_names(ACCELERATIONS)
 def levels_of(checkpoint: Any) -> int:
     """The number of checkpoint levels: 0 stores every stage; 1 the state before every step; k the states at the starts of k
     nested loops, each about as long as the k-th root of the number of steps."""
-    if checkpoint is None or checkpoint is False:
-        return 0
-    if checkpoint is True:
+    if checkpoint is None or checkpoint is True:
         return 1
+    if checkpoint is False:
+        return 0
     if not isinstance(checkpoint, int) or not 1 <= checkpoint <= 8:
         raise ModelError(
-            f"simulate: checkpoint is {checkpoint!r}; pass True, or a number of levels from 1 to 8, or None"
+            f"simulate: checkpoint is {checkpoint!r}; pass True, False, or a number of levels from 1 to 8, or None"
         )
     return checkpoint
 

@@ -51,7 +51,7 @@ def simulate(
     tolerance: Number | Vector | None = None,
     max_steps: int | None = None,
     max_events: int | None = None,
-    checkpoint: bool | int | None = None,
+    checkpoint: bool | int | None = True,
     save_every: int | None = 1,
     fold: Fold | None = None,
     baumgarte: Number | None = None,
@@ -75,9 +75,10 @@ def simulate(
     an event could come and go within such a step. max_steps: the largest number of trial steps with a tolerance; None:
     4 per step of dt plus 1000, or without dt 4 per row plus 4000. max_events: how often each repeating event may
     happen; None: 16 times; what one event does not use, others may. An instance that needs more of either stops with
-    status UNFINISHED. checkpoint, for reverse mode: None stores every stage of every step; True stores only the state
-    before every step and the accelerations within it, and recomputes the rest; a number k of levels stores only the
-    states at the starts of k nested loops, each about as long as the k-th root of the number of steps.
+    status UNFINISHED. checkpoint, for reverse mode: True, the default, stores the state before every step and the
+    accelerations within it, and recomputes the rest, which is no slower than False, to store every stage; a number k of
+    levels stores only the states at the starts of k nested loops, each about as long as the k-th root of the number of
+    steps, and computes each step again.
 
     times (k,) [s]: rows at these times alone, in any spacing, from the first of them on, instead of t0, t_end and
     save_every; without a tolerance the steps between two times are equal, and none is longer than dt.

@@ -1,6 +1,12 @@
 """The builder: one test per error (it names element, value, remedy, near matches), regular numbering, coordinates."""
 
-from dataclasses import replace
+import copy
+import gc
+import pickle
+import subprocess
+import sys
+import weakref
+from dataclasses import fields, replace
 
 import jax
 import numpy as np
@@ -253,3 +259,34 @@ def test_get_gives_matrices_of_whatever_was_set():
     one = replace(batch, overrides={name: x[0] for name, x in batch.overrides.items()})
     assert np.allclose(mbs.get(one, "lower.inertia"), np.diag([0.1, 0.2, 0.25]))
     assert np.allclose(mbs.get(one, "elbow.parent_pose.rotation"), np.diag([1, -1, -1]))
+
+
+def test_structures_of_the_same_content_are_equal():
+    first, second = (mbs.library.four_bar_windows(2).build().structure for _ in range(2))
+    other = mbs.library.four_bar_windows(3).build().structure
+    assert first == second and hash(first) == hash(second) and first != other and first != "windows"
+    assert replace(first, name="windows of another name") != first and {first: 1}[second] == 1
+    for same in (copy.deepcopy(first), pickle.loads(pickle.dumps(first))):
+        assert same == first and hash(same) == hash(first)
+
+
+def test_contents_are_forgotten_with_their_structures():
+    model = mbs.library.four_bar_windows(1).build()
+    own = replace(model.structure, name="windows of a name that nothing else has")
+    content = weakref.ref(own._content)
+    assert content() is not None
+    del own
+    gc.collect()
+    assert content() is None
+
+
+def test_a_structure_from_another_process_is_equal():
+    """Python gives texts other hashes there."""
+    write = (
+        "import pickle, sys, jaxmbs as mbs; s = mbs.library.double_pendulum().build().structure; hash(s); s.table; "
+        "sys.stdout.buffer.write(pickle.dumps(s))"
+    )
+    done = subprocess.run([sys.executable, "-c", write], capture_output=True, check=True)
+    found, own = pickle.loads(done.stdout), mbs.library.double_pendulum().build().structure
+    assert vars(found).keys() == {f.name for f in fields(found)}
+    assert found == own and hash(found) == hash(own)

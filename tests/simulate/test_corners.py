@@ -47,7 +47,7 @@ def test_speeds_of_two_springs_against_the_closed_form(pair):
 
 
 def test_without_corners_the_order_is_lost(pair, monkeypatch):
-    for module in ("simulate", "jumps"):
+    for module in ("simulate", "mode_changes"):
         monkeypatch.setattr(sys.modules[f"jaxmbs.simulate.{module}"], "cornered", lambda structure: False)
     _, speed, _ = motion(CUT["stiffness"], CUT["preload"], CUT["stroke"])
     run = separated(pair, dt=5e-3 * (1 + 1e-9))  # another grid than that of the test above, which is compiled

@@ -187,7 +187,7 @@ def test_reverse_mode_with_checkpoints(monkeypatch):
     monkeypatch.setenv("JAXMBS_KERNELS", "loops")
     model = mbs.library.double_pendulum().build()
     used, found = [], []
-    for levels in (None, 2):
+    for levels in (False, 2):
 
         def last(v, levels=levels):
             run = mbs.simulate(model, [0.5, 1.0], v, 4.0, 1e-3, checkpoint=levels, save_every=None)

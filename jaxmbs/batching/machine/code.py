@@ -72,6 +72,16 @@ class Piece:
 
 
 @dataclass(eq=False)
+class Multiply:
+    """Multiplies vectors in scratch memory by a matrix that all rows share, see `recorded.Product`."""
+
+    x: Place
+    matrix: Place
+    y: Place
+    across: tuple[int, int]
+
+
+@dataclass(eq=False)
 class Turns:
     """A loop."""
 
@@ -148,10 +158,10 @@ class Code:
             if isinstance(item, Operation):
                 if item in needed.operations:
                     waiting.append(item)
-            elif item in needed.loops:
+            elif item in needed.loops or item in needed.products:
                 nodes += self._pieces(waiting, needed)
                 waiting = []
-                nodes += self._loop(item, needed)
+                nodes += self._product(item) if item.product else self._loop(item, needed)
         return nodes + self._pieces(waiting, needed)
 
     def _pieces(self, operations: list[Operation], needed: Needed) -> list[Any]:
@@ -164,6 +174,19 @@ class Code:
         plans = [chunks(o, leaving, MOST_OPERATIONS, MOST_COLUMNS, most_places=1 if short else PLACES) for o in orders]
         best = min(plans, key=lambda plan: sum(len(c.reads) + len(c.results) for c in plan))
         return [Piece(c, [self.name(x) for x in c.reads]) for c in best]
+
+    def _product(self, step: Step) -> list[Any]:
+        product, (y,) = step.product, step.outputs
+        assert product is not None
+        dtype = np.dtype(y.dtype)
+        x, self.places[y] = self._scratch(dtype, product.x.size), self._scratch(dtype, math.prod(y.shape))
+        self.made.add(y)
+        matrix = self._place(product.matrix)
+        assert matrix is not None
+        given = Keep(x, [self.name(e) for e in product.x])
+        nodes = [given, Multiply(x, matrix, self.places[y], product.across), self._fetch(self.places[y], y)]
+        results = self.direct.get(y, ())
+        return [*nodes, *(Keep(place, [self.name(e) for e in entries(y)]) for place in results)]
 
     def _loop(self, step: Step, needed: Needed) -> list[Any]:
         loop = step.loop
@@ -218,12 +241,13 @@ class Code:
 
 
 class Needed:
-    """What is needed to compute values and arrays: operations, loops with their live parts, and the users of each."""
+    """What is needed to compute values and arrays: operations, products, loops with their live parts, and users of each."""
 
     def __init__(self, items: Sequence[Any], values: Sequence[Any], alive: set[Source]):
         self.operations: set[Operation] = set()
         self.loops: dict[Step, tuple[list[int], list[tuple[int, Source]]]] = {}
         self.turns: dict[Step, set[Source]] = {}
+        self.products: set[Step] = set()
         self.sources: set[Source] = set()  # from which something is read
         self._alive = alive
         self._users: dict[Operation, set[Any]] = {}
@@ -260,8 +284,13 @@ class Needed:
 
     def _step(self, step: Step) -> None:
         loop = step.loop
-        assert loop is not None
         wanted = self.sources | self._alive
+        if step.product is not None and wanted.intersection(step.outputs):
+            self.products.add(step)
+            self._need(step.product.x, step)
+            self._need(step.product.matrix, step)
+        if loop is None:
+            return
         live = {k for k, x in enumerate(loop.after) if x in wanted}
         ys = [(j, y) for j, y in enumerate(loop.ys) if y in wanted]
         if not live and not ys:

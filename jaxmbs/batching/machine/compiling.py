@@ -1,7 +1,7 @@
 """Compiles kernels with LLVM for the processor at hand and registers them with XLA under the hash of their text.
 
-If JAX caches compiled programs on disk, the code of kernels is cached next to them under the hash of the text,
-LLVM's version and the processor.
+The code of kernels is cached on disk under the hash of the text, LLVM's version and the processor, so that the next
+process does not compile it again (`folder`).
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any
 import jax
 
 from jaxmbs.batching import sealed
+from jaxmbs.batching.folder import folder
 from jaxmbs.batching.machine import functions
 
 _LOCK = threading.Lock()
@@ -114,9 +115,9 @@ def _file(text: str) -> str:
 
 
 def _in_folder(file: str) -> Path | None:
-    """Path of a cached file; None if JAX does not cache programs in a local folder."""
-    folder = jax.config.values.get("jax_compilation_cache_dir")
-    return None if not folder or "://" in str(folder) else Path(folder) / file
+    """Path of a cached file; None if programs are not kept."""
+    where = folder()
+    return where / file if where else None
 
 
 def _kept(file: str) -> bytes | None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from jaxmbs.batching.machine import handler, host
-from jaxmbs.batching.machine.code import Code, Copy, Fetch, Keep, Piece, Place, Turns
+from jaxmbs.batching.machine.code import Code, Copy, Fetch, Keep, Multiply, Piece, Place, Turns
 from jaxmbs.batching.machine.frame import all_nodes, slots
 from jaxmbs.batching.machine.movement import (
     address,
@@ -23,6 +23,7 @@ from jaxmbs.batching.machine.movement import (
     store_slot,
 )
 from jaxmbs.batching.machine.operations import OPERATIONS
+from jaxmbs.batching.machine.products import multiply
 from jaxmbs.batching.machine.text import Module, Text
 from jaxmbs.batching.scalars import Operation
 
@@ -80,6 +81,8 @@ class _Emitter:
                     self._loop(node)
                 elif isinstance(node, Piece):
                     self._call(self._function(lambda text, node=node: self._piece(text, node)), turn)
+                elif isinstance(node, Multiply):
+                    self._call(self._function(lambda text, node=node: self._multiply(text, node)), turn)
                 elif isinstance(node, list):
                     self._call(self._function(lambda text, node=node: self._moves(text, node)), turn)
                 else:
@@ -107,9 +110,21 @@ class _Emitter:
     def _call(self, name: str, turn: str | None) -> None:
         self.main.do(f"call void @{name}(ptr %frame, ptr %arrays, ptr %scratch, i64 %row, i64 %count, i64 {turn or 0})")
 
+    def _multiply(self, text: Text, node: Multiply) -> None:
+        x, matrix, y = (self._address(text, place) for place in (node.x, node.matrix, node.y))
+        multiply(text, x, matrix, y, node.x.size, node.y.size, node.across, node.y.dtype)
+
     def _at(self, text: Text, node: Fetch | Keep) -> str:
         """The address of an array's part for the current rows and iteration."""
-        place = node.place
+        place, base = node.place, self._address(text, node.place)
+        if not node.turn:
+            return base
+        width = self.lanes if self._in_scratch(place) else 1
+        offset = text.add(f"mul i64 %turn, {node.turn * place.dtype.itemsize * width}")
+        return text.add(f"getelementptr inbounds i8, ptr {base}, i64 {offset}")
+
+    def _address(self, text: Text, place: Place) -> str:
+        """The address of an array for the current rows."""
         if place.constant is not None:
             base = self._constant(place)
         elif place.argument is not None or place.result is not None:
@@ -120,11 +135,7 @@ class _Emitter:
                 base = text.add(f"getelementptr inbounds i8, ptr {base}, i64 {offset}")
         else:
             base = address(text, "%scratch", place.offset * self.lanes)
-        if not node.turn:
-            return base
-        width = self.lanes if self._in_scratch(place) else 1
-        offset = text.add(f"mul i64 %turn, {node.turn * place.dtype.itemsize * width}")
-        return text.add(f"getelementptr inbounds i8, ptr {base}, i64 {offset}")
+        return base
 
     def _in_scratch(self, place: Place) -> bool:
         return place.argument is None and place.result is None and place.constant is None
@@ -250,6 +261,8 @@ def _operations(nodes: list[Any]) -> int:
             total += node.length * _operations(node.body)
         elif isinstance(node, Piece):
             total += sum(20 if o.primitive.name in ("sin", "cos") else 1 for o in node.chunk.operations)
+        elif isinstance(node, Multiply):
+            total += node.x.size * node.y.size
         elif isinstance(node, (Fetch, Keep)):
             total += 5 * len(node.wanted if isinstance(node, Fetch) else node.given)
     return total

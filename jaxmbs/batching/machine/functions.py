@@ -12,8 +12,8 @@ from jaxmbs.batching.machine import host
 # functions of the C library, called for one row after another
 LIBRARY = {
     "acos": "acos", "acosh": "acosh", "asin": "asin", "asinh": "asinh", "atan": "atan", "atan2": "atan2",
-    "atanh": "atanh", "cbrt": "cbrt", "cosh": "cosh", "erf": "erf", "erfc": "erfc", "exp": "exp", "exp2": "exp2",
-    "expm1": "expm1", "log": "log", "log1p": "log1p", "pow": "pow", "sinh": "sinh", "tan": "tan", "tanh": "tanh",
+    "atanh": "atanh", "cbrt": "cbrt", "cosh": "cosh", "erf": "erf", "erfc": "erfc", "exp2": "exp2",
+    "log": "log", "log1p": "log1p", "pow": "pow", "sinh": "sinh", "tan": "tan",
 }  # fmt: skip
 SYMBOLS = sorted({*LIBRARY.values(), "fmod", "sin", "cos"})
 
@@ -61,36 +61,55 @@ end:
 """
 
 
+class Body:
+    """The instructions of a function of one vector x, with its constants in a table.
+
+    The address of the table is loaded once. An empty assembly statement hides the origin of this address: because the code
+    may be placed anywhere in memory, the compiler would otherwise load a separate address for each constant.
+    """
+
+    def __init__(self, name: str, dtype: np.dtype, lanes: int):
+        self.name, self.dtype, self.lanes, self.bits = name, dtype, lanes, 8 * dtype.itemsize
+        e = self.element = host.element(dtype)
+        self.v, self.w, self.truth = f"<{lanes} x {e}>", f"<{lanes} x i{self.bits}>", f"<{lanes} x i1>"
+        self.mark = f"v{lanes}f{self.bits}"
+        self.table: list[str] = []
+        self.lines = [f'  %table = call ptr asm "", "=r,0"(ptr @table_{name}_{self.mark})']
+
+    def constant(self, x: float) -> str:
+        k, e, v = len(self.table), self.element, self.v
+        self.table.append(f"{e} {host.literal(self.dtype.type(x))}")
+        self.lines.append(
+            f"  %at{k} = getelementptr inbounds {e}, ptr %table, i64 {k}\n"
+            f"  %one{k} = load {e}, ptr %at{k}, align {self.dtype.itemsize}\n"
+            f"  %first{k} = insertelement {v} poison, {e} %one{k}, i64 0\n"
+            f"  %all{k} = shufflevector {v} %first{k}, {v} poison, <{self.lanes} x i32> zeroinitializer"
+        )
+        return f"%all{k}"
+
+    def add(self, name: str, text: str) -> str:
+        self.lines.append(f"  %{name} = {text}")
+        return f"%{name}"
+
+    def call(self, name: str, function: str, *x: str) -> str:
+        """A function of LLVM, which has to be declared (`Text.declare`)."""
+        given = ", ".join(f"{self.v} {a}" for a in x)
+        return self.add(name, f"call {self.v} @llvm.{function}.{self.mark}({given})")
+
+    @property
+    def stored_table(self) -> str:
+        listed = ", ".join(self.table)
+        return f"@table_{self.name}_{self.mark} = private constant [{len(self.table)} x {self.element}] [{listed}], align 64"
+
+
 def sine_and_cosine(dtype: np.dtype, lanes: int) -> str:
     """A function that evaluates the polynomials of `trigonometry`; angles beyond their limits go to the C library.
 
     The number of quarter turns is found by adding a number so large that the sum has no digits after the point. The
-    last bits of the sum are those of the number of turns, and nothing is undefined for infinities and NaN. The
-    constants are in a table whose address is loaded once. An empty assembly statement hides the origin of this address:
-    because the code may be placed anywhere in memory, the compiler would otherwise load a separate address for each
-    constant.
+    last bits of the sum are those of the number of turns, and nothing is undefined for infinities and NaN.
     """
-    e, bits = host.element(dtype), 8 * dtype.itemsize
-    v, w, b = f"<{lanes} x {e}>", f"<{lanes} x i{bits}>", f"<{lanes} x i1>"
-    mark = f"v{lanes}f{bits}"
-
-    table: list[str] = []
-    lines = [f'  %table = call ptr asm "", "=r,0"(ptr @table_{mark})']
-
-    def c(x: float) -> str:
-        k = len(table)
-        table.append(f"{e} {host.literal(dtype.type(x))}")
-        lines.append(
-            f"  %at{k} = getelementptr inbounds {e}, ptr %table, i64 {k}\n"
-            f"  %one{k} = load {e}, ptr %at{k}, align {dtype.itemsize}\n"
-            f"  %first{k} = insertelement {v} poison, {e} %one{k}, i64 0\n"
-            f"  %all{k} = shufflevector {v} %first{k}, {v} poison, <{lanes} x i32> zeroinitializer"
-        )
-        return f"%all{k}"
-
-    def add(name: str, text: str) -> str:
-        lines.append(f"  %{name} = {text}")
-        return f"%{name}"
+    f = Body("sine_and_cosine", dtype, lanes)
+    bits, v, w, b, mark, c, add = f.bits, f.v, f.w, f.truth, f.mark, f.constant, f.add
 
     shift = c(1.5 * 2.0 ** (52 if bits == 64 else 23))
     add("t0", f"fmul contract {v} %x, {c(2.0 / math.pi)}")
@@ -129,9 +148,9 @@ def sine_and_cosine(dtype: np.dtype, lanes: int) -> str:
         add(f"{name}y", f"bitcast {w} %{name}x to {v}")
     limit = c(trigonometry.LIMITS[dtype])
     pair = f"{{ {v}, {v} }}"
-    body = "\n".join(lines)
+    body = "\n".join(f.lines)
     return f"""
-@table_{mark} = private constant [{len(table)} x {e}] [{", ".join(table)}], align 64
+{f.stored_table}
 define internal {pair} @sine_and_cosine_{mark}({v} %x) noinline nounwind {{
 {body}
   %size = call {v} @llvm.fabs.{mark}({v} %x)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from jaxmbs.batching.machine import host
+from jaxmbs.batching.machine.exponentials import FUNCTIONS
 from jaxmbs.batching.machine.functions import LIBRARY
 from jaxmbs.batching.machine.text import Text
 from jaxmbs.batching.scalars import ELEMENTWISE, Operation
@@ -126,10 +127,8 @@ def _reciprocal_root(text: Text, o: Operation, x: list[str], dtype: np.dtype) ->
     return text.add(f"fdiv {text.vector(dtype)} {text.splat(dtype.type(1))}, {text.call('sqrt', dtype, x)}")
 
 
-def _logistic(text: Text, o: Operation, x: list[str], dtype: np.dtype) -> str:
-    t, one = text.vector(dtype), text.splat(dtype.type(1))
-    power = text.lanewise("exp", dtype, [text.add(f"fneg {t} {x[0]}")])
-    return text.add(f"fdiv {t} {one}, {text.add(f'fadd {t} {one}, {power}')}")
+def _exponential(text: Text, o: Operation, x: list[str], dtype: np.dtype) -> str:
+    return text.exponential(o.primitive.name, x[0], dtype)
 
 
 def _rounded(text: Text, o: Operation, x: list[str], dtype: np.dtype) -> str:
@@ -239,7 +238,7 @@ OPERATIONS: dict[str, tuple[str, Emit]] = {
     "stop_gradient": ("anything", _same),
     "sin": ("f", _sine),
     "cos": ("f", _sine),
-    "logistic": ("f", _logistic),
+    **{name: ("f", _exponential) for name in FUNCTIONS},
     **{name: ("f", _by_library) for name in LIBRARY},
     "pow": ("f", _power),
 }

@@ -104,8 +104,11 @@ def _members(segment: _Segment, source: Source) -> np.ndarray:
 
 
 def embeds(step: Step, rows: int = 2) -> bool:
-    """Whether a step can be part of a kernel for `rows` rows: a loop of operations whose iterations are small enough."""
+    """Whether a step can be part of a kernel for `rows` rows: a product with a shared matrix, or a loop of operations whose
+    iterations are small enough."""
     loop = step.loop
+    if step.product is not None:
+        return True
     if loop is None or not all(isinstance(item, Operation) or embeds(item, rows) for item in loop.program.items):
         return False
     each = [math.prod(x.shape) for x in (*loop.turns, *loop.program.outputs)]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxmbs.batching.machine import functions, host
+from jaxmbs.batching.machine import exponentials, functions, host
 
 
 class Module:
@@ -99,6 +99,15 @@ class Text:
             self.declare("copysign", dtype, 2)
             self.module.parts[symbol] = functions.lanewise(name, dtype, self.module.lanes, operands)
         return symbol
+
+    def exponential(self, name: str, x: str, dtype: np.dtype) -> str:
+        """One of `exponentials.FUNCTIONS` of x."""
+        full, t = f"{name}_{self.mark(dtype)}", self.vector(dtype)
+        if full not in self.module.parts:
+            for called, operands in exponentials.CALLED.items():
+                self.declare(called, dtype, operands)
+            self.module.parts[full] = exponentials.exponential(name, dtype, self.module.lanes)
+        return self.add(f"call {t} @{full}({t} {x})")
 
     def sine_and_cosine(self, x: str, dtype: np.dtype) -> tuple[str, str]:
         """Sine and cosine of x, computed only once for each angle."""

@@ -48,7 +48,7 @@ def _abstract(*avals: Any, jaxpr: Any, mapped: tuple[bool, ...], rows: int | Non
     return [result(a) for a in results_of(jaxpr, mode)]
 
 
-@functools.lru_cache(1024)
+@functools.lru_cache(256)  # each takes megabytes
 def _eager(params: tuple[tuple[str, Any], ...]) -> Any:
     return jax.jit(functools.partial(rows_p.bind, **dict(params)))
 

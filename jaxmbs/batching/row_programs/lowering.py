@@ -90,7 +90,7 @@ def _divided(given: Sequence[Any], closed: Any, mapped: tuple[bool, ...], rows: 
     return call(*given)
 
 
-@functools.lru_cache(1024)
+@functools.lru_cache(128)
 def _call(jaxpr: Any, mapped: Any, rows: int | None, mode: Mode, several: bool, *shapes: Any) -> Any:
     """The jaxpr of the call, built once however often the equation occurs in a program."""
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import functools
 import inspect
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import jax
@@ -19,8 +21,11 @@ from jaxmbs.model.parameters import is_traced
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-MOST = 128  # cached instances of one function; each holds its untraced arguments
+MOST = 64  # instances of one function that are kept, those used last; each takes megabytes and holds its untraced arguments
 ROOM = 66_000  # stack slots of 8 bytes in a frame; CPython then allocates 1 MB, which leaves as much again for callees
+
+_plain: set[type] = {type(None), bool, int, float, str, np.ndarray}  # types in whose values nothing is traced
+_placed: dict[int, tuple[weakref.ref[Model], bool, Model]] = {}  # results of `placed` by the identity of the model
 
 
 def with_room(fn: F) -> F:
@@ -67,16 +72,21 @@ def compiles_itself(*static: str, as_rows: bool = True) -> Callable[[F], F]:
 
         @functools.wraps(fn)
         def wrapper(*args: Any, **kwargs: Any) -> Any:
-            require_model(args[0] if args else kwargs.get("model"), fn.__name__)
-            if is_part_of_a_row() or not (as_rows or eager(args, kwargs)):
-                return traced(*args, **kwargs)
-            if eager(args, kwargs):
-                return jitted(*args, **kwargs)
-            fixed, leaves, treedef = parts(args, kwargs)
+            model, others = (args[0], args[1:]) if args else (kwargs.pop("model", None), ())
+            require_model(model, fn.__name__)
+            if is_part_of_a_row():
+                return traced(model, *others, **kwargs)
+            if eager(others, kwargs):
+                ready = placed(model)
+                if ready is not None or eager((model,), {}):
+                    return jitted(ready or model, *others, **kwargs)
+            if not as_rows:
+                return traced(model, *others, **kwargs)
+            fixed, leaves, treedef = parts((model, *others), kwargs)
             moving = [k for k, x in enumerate(leaves) if is_traced(x)]
             still = [None if is_traced(x) else x for x in leaves]
             key = (tuple(fixed.items()), treedef, tuple(map(_identity, still)))
-            found = instances.get(key)
+            found = instances.pop(key, None)
             if found is None:
                 still = [np.array(x) if isinstance(x, np.ndarray) else x for x in still]  # callers may write to theirs
 
@@ -87,11 +97,11 @@ def compiles_itself(*static: str, as_rows: bool = True) -> Callable[[F], F]:
                     return traced(**treedef.unflatten(whole), **fixed)
 
                 found = rows(functools.wraps(fn)(instance)), still
-                # not cached with a user's function, which may hold tracers of the current trace
-                if not any(callable(x) and not isinstance(x, Program) for x in fixed.values()):
-                    instances[key] = found
-                    while len(instances) > MOST:
-                        instances.popitem(last=False)
+            # not cached with a user's function, which may hold tracers of the current trace
+            if not any(callable(x) and not isinstance(x, Program) for x in fixed.values()):
+                instances[key] = found
+                if len(instances) > MOST:
+                    instances.popitem(last=False)
             return found[0](*(leaves[k] for k in moving))
 
         return wrapper  # type: ignore[return-value]
@@ -99,9 +109,35 @@ def compiles_itself(*static: str, as_rows: bool = True) -> Callable[[F], F]:
     return decorate
 
 
-def eager(*arguments: Any) -> bool:
+def eager(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     """Whether nothing in the arguments is traced."""
-    return not any(map(is_traced, jax.tree_util.tree_leaves(arguments)))
+    if _plain.issuperset(map(type, args)) and (not kwargs or _plain.issuperset(map(type, kwargs.values()))):
+        return True
+    leaves = jax.tree_util.tree_leaves((args, kwargs))
+    if any(map(is_traced, leaves)):
+        return False
+    _plain.update(type(x) for x in leaves if isinstance(x, jax.Array))
+    return True
+
+
+def placed(model: Model) -> Model | None:
+    """The model with its numbers as a JAX array, which is made once for each model and not in every call.
+
+    None for a model that has overrides, or whose numbers are traced or could be written to.
+    """
+    key, wide = id(model), jax.config.jax_enable_x64  # pyright: ignore[reportAttributeAccessIssue]
+    found = _placed.get(key)
+    if found is not None and found[0]() is model and found[1] is wide:
+        return found[2]
+    numbers = None if model.overrides else model.numbers
+    if not isinstance(numbers, np.ndarray) or numbers.flags.writeable or not numbers.flags.owndata:
+        return None
+    if not jax.sharding.get_abstract_mesh().empty:  # the array would belong to the devices of the mesh
+        return None
+    with jax.ensure_compile_time_eval():  # also where a program of JAX is being traced
+        new = replace(model, numbers=jnp.array(numbers))
+    _placed[key] = weakref.ref(model, lambda _: _placed.pop(key, None)), wide, new
+    return new
 
 
 def _identity(x: Any) -> Any:
