@@ -1,4 +1,5 @@
-"""Solutions of linear systems with derivatives by the implicit function theorem, for components and arrays alike."""
+"""Derivatives by the implicit function theorem: of solutions of linear systems, for components and arrays alike, and the
+parts of the rules of others."""
 
 from __future__ import annotations
 
@@ -22,15 +23,10 @@ def linear_solution(
     factorization; it is not differentiated. All are pytrees of scalars or arrays, in which known numbers remain known.
     Each derivative, of any order and in both modes, costs one more solution with the same factors.
     """
-    leaves, treedef = jax.tree_util.tree_flatten((factors, matrix, right))
-    if not any(isinstance(x, jax.Array) for x in leaves):
+    found, whole = arrays_of((factors, matrix, right))
+    if not any(isinstance(x, jax.Array) for x in found):
         return solve(factors, right)
-    number = [is_number(x) for x in leaves]
-    dtype = jnp.result_type(*(x for x, n in zip(leaves, number, strict=True) if not n and _is_real(x)))
-
-    def whole(arrays: Sequence[Any], numbers: Sequence[Any] = leaves) -> Any:
-        rest = iter(arrays)
-        return treedef.unflatten([x if n else next(rest) for x, n in zip(numbers, number, strict=True)])
+    dtype = jnp.result_type(*(x for x in found if _is_real(x)))
 
     def in_arrays(x: Any) -> Any:
         return jax.tree_util.tree_map(lambda leaf: jnp.asarray(leaf, dtype), x)
@@ -43,12 +39,39 @@ def linear_solution(
     def rule(arrays: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         x = solution(*arrays)
         factors, matrix, _ = whole(arrays)
-        _, change, moved = whole([_tangent(y) for y in tangents], [ZERO] * len(leaves))
+        _, change, moved = whole([_tangent(y) for y in tangents], ZERO)
         rest = jax.tree_util.tree_map(lambda a, b: a - b, moved, multiply(change, x))
         return x, in_arrays(linear_solution(solve, multiply, factors, matrix, rest))
 
     solution.defjvp(rule, symbolic_zeros=True)
-    return solution(*(x for x, n in zip(leaves, number, strict=True) if not n))
+    return solution(*found)
+
+
+def arrays_of(tree: Any) -> tuple[list[Any], Callable[..., Any]]:
+    """The arrays of a pytree, and whole(arrays, number=None), the pytree with other arrays in their places; structural
+    numbers are no arrays, and stay as they are or are replaced by `number`."""
+    leaves, treedef = jax.tree_util.tree_flatten(tree)
+    fixed = [is_number(x) for x in leaves]
+
+    def whole(arrays: Sequence[Any], number: Any = None) -> Any:
+        rest = iter(arrays)
+        numbers = leaves if number is None else [number] * len(leaves)
+        return treedef.unflatten([x if n else next(rest) for x, n in zip(numbers, fixed, strict=True)])
+
+    return [x for x, n in zip(leaves, fixed, strict=True) if not n], whole
+
+
+def change(fn: Callable[[Sequence[Any]], Any], arrays: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    """The change of fn(arrays) along the tangents, where arrays with symbolic zeros do not change; None if none does."""
+    moving = [k for k, x in enumerate(tangents) if not isinstance(x, SymbolicZero)]
+
+    def at(*moved: Any) -> Any:
+        here = list(arrays)
+        for k, x in zip(moving, moved, strict=True):
+            here[k] = x
+        return fn(here)
+
+    return jax.jvp(at, tuple(arrays[k] for k in moving), tuple(tangents[k] for k in moving))[1] if moving else None
 
 
 def _is_real(x: Any) -> bool:

@@ -18,6 +18,7 @@ from jaxmbs.dynamics.state.forest import folding_scan
 from jaxmbs.dynamics.state.kinematics import LinkMotion
 from jaxmbs.model.joints import Joint
 from jaxmbs.spatial import ZERO_FORCE, ZERO_MOTION, Force, Motion
+from jaxmbs.spatial.linear import arrays_of, change
 from jaxmbs.spatial.scalar import is_number
 
 Pair = tuple[jax.Array, jax.Array]  # a (nv,) or forces; multipliers or rates (m,)
@@ -152,12 +153,7 @@ def _solution(
 ) -> Pair:
     """x = solve(factors, right), differentiated as the solution of multiply(data, x) = right, to any order, in forward
     and reverse mode. `solve` and `multiply` must not close over traced values, which no longer exist at that time."""
-    leaves, treedef = jax.tree_util.tree_flatten((factors, data))
-    number = [is_number(x) for x in leaves]
-
-    def whole(arrays: Sequence[Any]) -> Any:
-        rest = iter(arrays)
-        return treedef.unflatten([x if n else next(rest) for x, n in zip(leaves, number, strict=True)])
+    found, whole = arrays_of((factors, data))
 
     @jax.custom_jvp
     def solution(right: Pair, *arrays: Any) -> Pair:
@@ -166,22 +162,13 @@ def _solution(
     def rule(given: Sequence[Any], tangents: Sequence[Any]) -> tuple[Pair, Pair]:
         right, *arrays = given
         x = solution(right, *arrays)
-        moving = [k for k, y in enumerate(tangents[1:]) if not isinstance(y, SymbolicZero)]
         rest = tuple(
             jnp.zeros_like(y) if isinstance(t, SymbolicZero) else t for y, t in zip(right, tangents[0], strict=True)
         )
-
-        def at(*moved: Any) -> Pair:
-            here = list(arrays)
-            for k, y in zip(moving, moved, strict=True):
-                here[k] = y
-            return multiply(whole(here)[1], x)
-
-        if moving:
-            own, along = tuple(arrays[k] for k in moving), tuple(tangents[1 + k] for k in moving)
-            _, change = jax.jvp(at, own, along)
-            rest = tuple(a - b for a, b in zip(rest, change, strict=True))
+        moved = change(lambda arrays: multiply(whole(arrays)[1], x), arrays, tangents[1:])
+        if moved is not None:
+            rest = tuple(a - b for a, b in zip(rest, moved, strict=True))
         return x, _solution(solve, multiply, *whole(arrays), right=rest)  # pyright: ignore[reportArgumentType]
 
     solution.defjvp(rule, symbolic_zeros=True)
-    return solution(right, *(x for x, n in zip(leaves, number, strict=True) if not n))
+    return solution(right, *found)

@@ -13,11 +13,11 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from jax.ad_checkpoint import checkpoint_name
-from jax.custom_derivatives import SymbolicZero
 
 from jaxmbs.spatial import kernel
 from jaxmbs.spatial.factorization import solve
-from jaxmbs.spatial.scalar import Scalar, either, is_number, total, where
+from jaxmbs.spatial.linear import arrays_of, change
+from jaxmbs.spatial.scalar import Scalar, either, total, where
 
 ACCELERATIONS = "accelerations"  # the name under which `jax.checkpoint` stores them
 
@@ -37,12 +37,7 @@ def implicit(
     matrix(data): (A, lock), with A the derivative of the residual with respect to a, and lock the mask of the rows that
     state a = prescribed instead (() for none). data is a pytree of scalars; its structural numbers stay plain numbers.
     """
-    leaves, treedef = jax.tree_util.tree_flatten(data)
-    number = [is_number(x) for x in leaves]
-
-    def whole(arrays: Sequence[Any]) -> Any:
-        rest = iter(arrays)
-        return treedef.unflatten([x if n else next(rest) for x, n in zip(leaves, number, strict=True)])
+    found, whole = arrays_of(data)
 
     @jax.custom_jvp
     def solution(*arrays: Any) -> list[Any]:
@@ -50,23 +45,18 @@ def implicit(
 
     def rule(arrays: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         a = [checkpoint_name(x, ACCELERATIONS) for x in solution(*arrays)]  # saved by the checkpoints of `loops`
-        moving = [k for k, x in enumerate(tangents) if not isinstance(x, SymbolicZero)]
 
-        def at(*moved: Any) -> list[Any]:
-            here = list(arrays)
-            for k, x in zip(moving, moved, strict=True):
-                here[k] = x
-            return [jnp.asarray(x, dtype) for x in residual(whole(here), a)]
+        def at(arrays: Sequence[Any]) -> list[Any]:
+            return [jnp.asarray(x, dtype) for x in residual(whole(arrays), a)]
 
-        _, change = jax.jvp(at, tuple(arrays[k] for k in moving), tuple(tangents[k] for k in moving))
-        right = tuple(-x for x in change)
+        right = tuple(-x for x in change(at, arrays, tangents))
         A, lock = matrix(whole(arrays))
         if lock:
             A, right = _with_locks(A, right, lock)
         return a, [jnp.asarray(x, dtype) for x in solve(A, right)]
 
     solution.defjvp(rule, symbolic_zeros=True)
-    return list(solution(*(x for x, n in zip(leaves, number, strict=True) if not n)))
+    return list(solution(*found))
 
 
 @kernel
