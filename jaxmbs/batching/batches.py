@@ -14,7 +14,8 @@ from jax.sharding import Mesh, PartitionSpec
 
 from jaxmbs.batching.cpu import CPU
 from jaxmbs.batching.keeping import Keeping
-from jaxmbs.batching.mapping import MappedProgram, default_target, flat_axes, padded
+from jaxmbs.batching.machine import MACHINE
+from jaxmbs.batching.mapping import MappedProgram, chosen_target, default_target, flat_axes, padded
 from jaxmbs.batching.row_programs.public import rows
 from jaxmbs.batching.scalars import is_traced
 from jaxmbs.batching.targets import Target
@@ -96,15 +97,9 @@ class _Rows:
         size = batch_size(args, self.in_axes)
         if size == 0:
             return jax.vmap(self.fn, self.in_axes)(*args), None
-        flat, axes, treedef = flat_axes(args, self.in_axes)
-        arrays = [jnp.asarray(x) if a is None else jnp.moveaxis(x, a, 0) for x, a in zip(flat, axes, strict=True)]
-        mapped, devices = [a is not None for a in axes], jax.devices()
-
-        def one_row(*x: Any) -> Any:
-            return self.fn(*treedef.unflatten(x))
-
-        in_axes, on = [0 if m else None for m in mapped], default_target()
-        program = MappedProgram(one_row, arrays, mapped, on)
+        one_row, arrays, program = self.recorded(args)
+        mapped, devices = program.mapped, jax.devices()
+        in_axes = [0 if m else None for m in mapped]
 
         def in_plain(*arrays: Any) -> tuple[Any, Any]:
             return jax.vmap(one_row, in_axes)(*arrays), None
@@ -114,13 +109,12 @@ class _Rows:
 
         if not program.by_rows:
             return _split(in_parts, arrays, mapped, size, devices) if program.independent else in_plain(*arrays)
+        on, _ = choice(program, size)
         if on is None:
-            return _split(in_plain, arrays, mapped, size, devices)
+            return in_plain(*arrays) if default_target() is CPU else _split(in_plain, arrays, mapped, size, devices)
         if program.is_one_call(on, size):
             return program(arrays, size, on)
         on_cpu = jax.default_backend() == "cpu"
-        if program.fused and not program.loops and on_cpu and size < FEWEST_ROWS:
-            return in_plain(*arrays)
 
         def in_rows(*arrays: Any) -> tuple[Any, Any]:
             rows = next(x.shape[0] for x, m in zip(arrays, mapped, strict=True) if m)
@@ -130,9 +124,30 @@ class _Rows:
         if program.fused and on_cpu:
             results, beyond = in_rows(*arrays)
         else:
-            run = in_rows if program.fused or on_cpu else in_plain
-            results, beyond = _split(run, arrays, mapped, size, devices)
+            results, beyond = _split(in_rows, arrays, mapped, size, devices)
         return program.weakened(results), beyond
+
+    def recorded(self, args: tuple[Any, ...]) -> tuple[Callable[..., Any], list[Any], MappedProgram]:
+        """(the function of one row, its arrays, with the rows first where they have any, its program)."""
+        flat, axes, treedef = flat_axes(args, self.in_axes)
+        arrays = [jnp.asarray(x) if a is None else jnp.moveaxis(x, a, 0) for x, a in zip(flat, axes, strict=True)]
+
+        def one_row(*x: Any) -> Any:
+            return self.fn(*treedef.unflatten(x))
+
+        return one_row, arrays, MappedProgram(one_row, arrays, [a is not None for a in axes], default_target())
+
+
+def choice(program: MappedProgram, size: int) -> tuple[Target | None, str]:
+    """(the target that runs a batch of `size` rows, None for `jax.vmap`; why it is not machine code, in words)."""
+    on, lacking = chosen_target()
+    if not program.by_rows:
+        return None, program.obstacle
+    if on is CPU and program.fused and not program.loops and size < FEWEST_ROWS:
+        return None, f"{lacking}; for fewer than {FEWEST_ROWS:,} rows, preparing XLA loops takes too long"
+    if on is None or on is MACHINE or on is CPU or program.fused:
+        return on, lacking
+    return None, "; ".join([lacking, *program.excluded(on, size)])
 
 
 def _bound(x: Any) -> bool:

@@ -7,9 +7,12 @@ program is a `Source` or an object array of numbers, entries and operations.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
 
 from jaxmbs.batching import trigonometry
 from jaxmbs.batching.scalars import Entry, Operation, Source
@@ -38,6 +41,11 @@ class Loop:
     length: int
     reverse: bool
 
+    @property
+    def kept(self) -> int:
+        """Bytes of a row in the arrays that the loop stacks."""
+        return sum(math.prod(y.shape) * np.dtype(y.dtype).itemsize for y in self.ys)
+
 
 @dataclass(eq=False)
 class Product:
@@ -55,13 +63,15 @@ class Product:
 class Step:
     """Something that runs on whole arrays.
 
-    run(setting, *inputs) -> (an array for each output, the mask of wrong rows, as from `Kernels.fuse`).
+    run(setting, *inputs) -> (an array for each output, the mask of wrong rows, as from `Kernels.fuse`). name: of the
+    primitive.
     """
 
     run: Callable[..., tuple[Sequence[Any], Any]]
     inputs: list[Any]
     outputs: list[Source]
     fused: bool  # whether it is the same for all rows or a loop of scalar operations
+    name: str
     loop: Loop | None = None
     product: Product | None = None
     sines: bool = False

@@ -161,7 +161,7 @@ class _Recorder:
 
         if product is not None:
             product.x = self.settled(product.x)
-        self.program.items.append(Step(run, inputs, outputs, not mapped, product=product))
+        self.program.items.append(Step(run, inputs, outputs, not mapped, eqn.primitive.name, product=product))
         return list(outputs)
 
     def choice(self, eqn: Any, inputs: list[Any]) -> list[Any] | None:
@@ -216,7 +216,7 @@ class _Recorder:
                 continue
             outputs = [Source(y.shape, y.dtype, False) for y in item.outputs]
             given = [before[x] if isinstance(x, Source) else x for x in item.inputs]
-            self.program.items.append(Step(item.run, given, outputs, True))
+            self.program.items.append(Step(item.run, given, outputs, True, item.name))
             before.update(zip(item.outputs, outputs, strict=True))
             inside += item.outputs
             outside += outputs
@@ -289,7 +289,8 @@ class _Recorder:
         }
         ys = list(whole_ys.values())
         whole = Loop(program, outside, inside, start, carried, after, xs, turns, ys, p["length"], p["reverse"])
-        step = Step(run, [*outside, *start, *xs], [*after, *ys], program.fused, whole, sines=program.sines)
+        name, inputs, outputs = eqn.primitive.name, [*outside, *start, *xs], [*after, *ys]
+        step = Step(run, inputs, outputs, program.fused, name, whole, sines=program.sines)
         self.program.items.append(step)
         return [*_arranged(after, [v.aval for v in eqn.outvars[: b - a]]), *(whole_ys[key] for key in keys)]
 
