@@ -8,6 +8,9 @@ from jaxmbs import design as design
 from jaxmbs import library as library
 from jaxmbs import study as study
 from jaxmbs import textbook as textbook
+from jaxmbs.batching import Explanation as Explanation
+from jaxmbs.batching import RowProgram as RowProgram
+from jaxmbs.batching import explain as explain
 from jaxmbs.batching import jit as jit
 from jaxmbs.batching import rows as rows
 from jaxmbs.batching import use_all_cores as use_all_cores

@@ -18,4 +18,7 @@ other factor is not finite (`zeros`). A row with an angle too large for `trigono
 from jaxmbs.batching.batches import jit as jit
 from jaxmbs.batching.batches import use_all_cores as use_all_cores
 from jaxmbs.batching.mapping import over_rows as over_rows
+from jaxmbs.batching.row_programs.explain import explain as explain
+from jaxmbs.batching.row_programs.explanation import Explanation as Explanation
+from jaxmbs.batching.row_programs.explanation import RowProgram as RowProgram
 from jaxmbs.batching.row_programs.public import rows as rows

@@ -64,10 +64,10 @@ def jit(fn: Callable[..., Any], in_axes: Any = None) -> Callable[..., Any]:
     """
     if in_axes is None:
         return jax.jit(fn)
-    return _Rows(fn, in_axes)
+    return Rows(fn, in_axes)
 
 
-class _Rows:
+class Rows:
     """A mapped function, compiled for each batch size."""
 
     def __init__(self, fn: Callable[..., Any], in_axes: Any):
@@ -139,15 +139,19 @@ class _Rows:
 
 
 def choice(program: MappedProgram, size: int) -> tuple[Target | None, str]:
-    """(the target that runs a batch of `size` rows, None for `jax.vmap`; why it is not machine code, in words)."""
+    """(the target that runs a batch of `size` rows, None for `jax.vmap`; why it is not machine code, or not one call of
+    it, in words)."""
     on, lacking = chosen_target()
     if not program.by_rows:
         return None, program.obstacle
     if on is CPU and program.fused and not program.loops and size < FEWEST_ROWS:
         return None, f"{lacking}; for fewer than {FEWEST_ROWS:,} rows, preparing XLA loops takes too long"
-    if on is None or on is MACHINE or on is CPU or program.fused:
+    if on is None or on is CPU:
         return on, lacking
-    return None, "; ".join([lacking, *program.excluded(on, size)])
+    outside = "; ".join(program.excluded(on, size))
+    if on is MACHINE:
+        return on, outside
+    return (on, lacking) if program.fused else (None, f"{lacking}; {outside}")
 
 
 def _bound(x: Any) -> bool:

@@ -107,7 +107,7 @@ class MappedProgram:
         one = [jax.ShapeDtypeStruct(x.shape, x.dtype, weak_type=w) for x, w in zip(self.sources, weak, strict=True)]
         with tracing():
             closed, shape = jax.make_jaxpr(fn, return_shape=True)(*one)
-        self.treedef = jax.tree_util.tree_structure(shape)
+        self.treedef, self.results = jax.tree_util.tree_structure(shape), closed.out_avals
         self.weak = [getattr(x, "weak_type", False) for x in closed.out_avals]
         # kernels cannot pass on the derivatives or batches of a surrounding transformation
         outer = "it contains values of a surrounding transformation" if any(map(is_traced, closed.consts)) else ""

@@ -57,9 +57,14 @@ def equations(jaxpr: Any) -> Iterator[Any]:
     """All equations of a jaxpr, including those of the jaxprs inside it."""
     for eqn in jaxpr.eqns:
         yield eqn
-        for inner in jax.tree_util.tree_leaves(list(eqn.params.values()), is_leaf=_is_jaxpr):
-            if _is_jaxpr(inner):
-                yield from equations(getattr(inner, "jaxpr", inner))
+        for inner in jaxprs_of(eqn):
+            yield from equations(inner)
+
+
+def jaxprs_of(eqn: Any) -> list[Any]:
+    """The jaxprs inside an equation."""
+    found = jax.tree_util.tree_leaves(list(eqn.params.values()), is_leaf=_is_jaxpr)
+    return [getattr(x, "jaxpr", x) for x in found if _is_jaxpr(x)]
 
 
 def _is_jaxpr(x: Any) -> bool:

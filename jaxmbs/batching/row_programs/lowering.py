@@ -51,11 +51,12 @@ def obstacle(closed: Any) -> str | None:
     if long := too_long(closed):
         return long
     whole = sorted({e.primitive.name for e in equations(closed.jaxpr)} - _RECORDED)
-    return f"no scalar operations for {', '.join(whole)}" if whole else None
+    return f"there are no scalar operations for {', '.join(whole)}" if whole else None
 
 
 def choice(closed: Any, mapped: tuple[bool, ...], rows: int) -> tuple[MappedProgram | None, str]:
-    """What computes all rows: (the program that is machine code, ""), or (None, why it is `jax.vmap`, in words)."""
+    """(the program that computes all rows as machine code, None for `jax.vmap`; why it is not machine code, or not one
+    call of it, in words)."""
     on, lacking = chosen_target()
     if on is not MACHINE:
         return None, lacking
@@ -69,8 +70,8 @@ def choice(closed: Any, mapped: tuple[bool, ...], rows: int) -> tuple[MappedProg
     made = once(closed, ("program", mapped), lambda: MappedProgram(run, shapes, mapped, on))
     if not made.by_rows:
         return None, made.obstacle
-    outside = made.excluded(on, rows)
-    return (None, "; ".join(outside)) if outside and not made.loops else (made, "")
+    outside = "; ".join(made.excluded(on, rows))
+    return (None if outside and not made.loops else made), outside
 
 
 def _computed(given: Sequence[Any], closed: Any, mapped: tuple[bool, ...], rows: int) -> Any:

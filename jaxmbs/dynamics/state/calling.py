@@ -66,7 +66,8 @@ def compiles_itself(*static: str, as_rows: bool = True) -> Callable[[F], F]:
         @functools.wraps(fn)
         def at_once(*args: Any, **kwargs: Any) -> Any:
             fixed, leaves, treedef = parts(args, kwargs)
-            return rows(lambda *xs: traced(**treedef.unflatten(xs), **fixed))(*leaves)
+            one = functools.wraps(fn)(lambda *xs: traced(**treedef.unflatten(xs), **fixed))
+            return rows(one)(*leaves)
 
         jitted = jax.jit(at_once, static_argnames=static)
 

@@ -17,6 +17,7 @@ import jax
 import numpy as np
 from jax.extend import core
 
+from jaxmbs.batching.row_programs.instance import tracing
 from jaxmbs.model import ModelWarning
 from jaxmbs.model.parameters import is_traced
 
@@ -80,7 +81,8 @@ def program(
     before = _known.setdefault(fn, {}) if isinstance(fn, types.FunctionType) else {}
     if question in before:
         return before[question]
-    closed, out = jax.make_jaxpr(call, return_shape=True)(*shapes)
+    with tracing():  # functions of the library in fn are part of it, and not row programs of their own
+        closed, out = jax.make_jaxpr(call, return_shape=True)(*shapes)
     try:
         found: Known = Program(closed, (treedef, jax.tree_util.tree_structure(out))), list(closed.consts)
     except TypeError:  # an operation that cannot be compared

@@ -1,0 +1,44 @@
+"""Numbers of operations and loops of a recorded program."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import NamedTuple
+
+from jaxmbs.batching.machine.functions import LIBRARY
+from jaxmbs.batching.recorded import Recording
+from jaxmbs.batching.scalars import Operation
+
+_DIVISIONS = frozenset(["div", "rem", "sqrt", "rsqrt", "cbrt"])
+_TRANSCENDENTAL = frozenset([*LIBRARY, "sin", "cos", "logistic"]) - _DIVISIONS
+
+
+class Counts(NamedTuple):
+    """Of one row. arithmetic, divisions (with roots), transcendental: numbers of operations, as often as loops do them;
+    loops: the numbers of iterations, each loop before those inside it; kept: bytes that loops stack."""
+
+    arithmetic: int = 0
+    divisions: int = 0
+    transcendental: int = 0
+    loops: tuple[int, ...] = ()
+    kept: int = 0
+
+
+def counted(program: Recording) -> Counts:
+    """The counts of what is needed for the outputs of a program."""
+    steps, needed, _ = program.plan()
+    found = Counter(map(_kind, needed))
+    loops: list[int] = []
+    kept = 0
+    for loop in (step.loop for step in steps if step.loop is not None):
+        inner = counted(loop.program)
+        for kind, n in zip(Counts._fields, inner[:3], strict=False):
+            found[kind] += loop.length * n
+        loops += [loop.length, *inner.loops]
+        kept += loop.kept + inner.kept
+    return Counts(found["arithmetic"], found["divisions"], found["transcendental"], tuple(loops), kept)
+
+
+def _kind(o: Operation) -> str:
+    name = o.primitive.name
+    return "divisions" if name in _DIVISIONS else "transcendental" if name in _TRANSCENDENTAL else "arithmetic"
