@@ -142,8 +142,8 @@ def choice(program: MappedProgram, size: int) -> tuple[Target | None, str]:
     """(the target that runs a batch of `size` rows, None for `jax.vmap`; why it is not machine code, or not one call of
     it, in words)."""
     on, lacking = chosen_target()
-    if not program.by_rows:
-        return None, program.obstacle
+    if not size or not program.by_rows:
+        return None, program.obstacle or "there are no rows"
     if on is CPU and program.fused and not program.loops and size < FEWEST_ROWS:
         return None, f"{lacking}; for fewer than {FEWEST_ROWS:,} rows, preparing XLA loops takes too long"
     if on is None or on is CPU:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 from jax.extend import core
 
 from jaxmbs.batching import batches
@@ -20,7 +21,7 @@ from jaxmbs.batching.row_programs.explanation import Explanation, RowProgram
 from jaxmbs.batching.row_programs.instance import is_real, name_of, name_of_function, pruned, replaced, shape_of
 from jaxmbs.batching.row_programs.lowering import choice, for_all
 from jaxmbs.batching.row_programs.marks import mark_p, purpose
-from jaxmbs.batching.separable import jaxprs_of
+from jaxmbs.batching.separable import equations, jaxprs_of
 
 
 def explain(fn: Callable[..., Any], *args: Any, in_axes: Any = None) -> Explanation:
@@ -113,7 +114,10 @@ def _kept(closed: Any) -> tuple[int | None, int, str]:
             y = core.jaxpr_as_fun(closed)(*replaced(xs, moving, z))
             return [y[k] for k in results]
 
-        return jax.tree_util.tree_leaves(jax.vjp(of, *(xs[k] for k in moving))[1])
+        y, back = jax.vjp(of, *(xs[k] for k in moving))
+        if any(e.primitive.name == "while" for e in equations(closed.jaxpr)):
+            back([jnp.zeros_like(x) for x in y])  # only there do such loops raise an error
+        return jax.tree_util.tree_leaves(back)
 
     try:
         with purpose("bytes"):

@@ -11,7 +11,8 @@ class RowProgram:
     """A function of one instance within a program of JAX, and what runs it for all rows.
 
     name: of the function; ".tangents" and ".cotangents" follow where it is differentiated, and ".values" precedes
-    ".tangents" if both are computed. rows: number of instances of a call. calls: how often it is called, a body of
+    ".tangents" if both are computed. rows: number of instances of a call, within `shard_map` on
+    one device. calls: how often it is called, a body of
     `scan` once for each iteration, every branch of a `cond` as if it were taken; None in a `while_loop`. runs: "machine
     code", "XLA loops", "GPU kernels" or "jax.vmap". reason: why it is not machine code, or not one call of it; else
     empty.
@@ -45,16 +46,18 @@ class RowProgram:
         several = " in several calls" if self.reason and self.runs == "machine code" else ""
         because = f", because {self.reason}" if self.reason else ""
         head = f"{self.name}: {self.runs}{several}, {_many(self.rows, 'row')}, called {often}{because}"
-        return "\n".join([head, *(f"    {line}" for line in self._of_a_row())])
+        each = "\n        ".join(self._each())
+        return f"{head}\n    for each row: {each}" if each else head
 
-    def _of_a_row(self) -> Iterator[str]:
+    def _each(self) -> Iterator[str]:
         if self.runs != "jax.vmap":
-            counts = f"{_many(self.arithmetic, 'arithmetic operation')}, {self.divisions:,} divisions and roots"
-            yield f"for a row: {counts}, {self.transcendental:,} sines and the like"
-        loops = f"loops of {', '.join(f'{n:,}' for n in self.loops)} iterations, " if self.loops else ""
-        kept = f", {self.bytes_kept:,} kept by loops" if self.bytes_kept else ""
+            counts = _many(self.arithmetic, "arithmetic operation"), _many(self.divisions, "division or root")
+            yield ", ".join([*counts, _many(self.transcendental, "transcendental function")])
+        moved = [f"{_many(self.bytes_in, 'byte')} in", f"{self.bytes_out:,} out"]
+        moved += [f"{self.bytes_kept:,} kept by loops"] * bool(self.bytes_kept)
+        loops = [f"loops of {', '.join(f'{n:,}' for n in self.loops)} iterations"] * bool(self.loops)
         if self.bytes_in or self.bytes_out:
-            yield f"{loops}{_many(self.bytes_in, 'byte')} in, {self.bytes_out:,} out{kept}"
+            yield "; ".join([*loops, ", ".join(moved)])
 
 
 @dataclass(frozen=True, repr=False)
@@ -94,4 +97,5 @@ class Explanation:
 
 
 def _many(n: int, what: str) -> str:
-    return f"{n:,} {what}{'s' * (n != 1)}"
+    """The number of things, with the plural of each word that is a noun of its own."""
+    return f"{n:,} {what if n == 1 else what.replace(' or ', 's or ') + 's'}"
