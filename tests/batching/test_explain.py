@@ -178,7 +178,7 @@ def test_what_reverse_mode_keeps_is_what_jax_keeps():
     found = mbs.explain(AROUND["scan"][0], SHAPE)
     assert (found.kept, found.kept_arguments) == (9 * X.nbytes, 0) and kept(AROUND["scan"][0]) == found.kept
     found = mbs.explain(jax.vmap(mbs.rows(eigenvalues)), SHAPE)  # left to JAX: marks are not kept
-    assert found.kept == kept(jax.vmap(eigenvalues))
+    assert found.kept == kept(jax.vmap(eigenvalues)) and found.kept_arguments == X.nbytes
     assert mbs.explain(lambda n: n + 1, 3).irreversible == "no floating-point arguments and results"
 
 
