@@ -169,7 +169,7 @@ def test_what_reverse_mode_keeps_is_what_jax_keeps():
     """A function of rows keeps its operands; any other what JAX keeps of it; a loop one of each for every iteration."""
 
     def kept(fn):
-        leaves = jax.tree.leaves(jax.vjp(fn, X)[1])
+        leaves = jax.tree.leaves(jax.vjp(fn, jnp.asarray(X))[1])
         return sum({x.unsafe_buffer_pointer(): x.nbytes for x in leaves}.values())
 
     for left in (small, lambda x: jnp.exp(x[0]) * asks_not(x)):
@@ -177,8 +177,11 @@ def test_what_reverse_mode_keeps_is_what_jax_keeps():
         assert found.kept == kept(jax.vmap(left)) > 0 and not found.programs
     found = mbs.explain(AROUND["scan"][0], SHAPE)
     assert (found.kept, found.kept_arguments) == (9 * X.nbytes, 0) and kept(AROUND["scan"][0]) == found.kept
-    found = mbs.explain(jax.vmap(mbs.rows(eigenvalues)), SHAPE)  # left to JAX: marks are not kept
-    assert found.kept == kept(jax.vmap(eigenvalues)) and found.kept_arguments == X.nbytes
+    for left in (eigenvalues, lambda x: jnp.sort(x) * x):  # left to JAX: marks are not kept
+        found, without = (mbs.explain(jax.vmap(f), SHAPE) for f in (mbs.rows(left), left))
+        assert found.programs and not without.programs
+        assert found.kept == without.kept == kept(jax.vmap(left)) and found.kept_arguments == without.kept_arguments
+    assert found.kept_arguments == X.nbytes
     assert mbs.explain(lambda n: n + 1, 3).irreversible == "no floating-point arguments and results"
 
 
