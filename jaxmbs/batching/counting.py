@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from typing import NamedTuple
 
-from jaxmbs.batching.machine.functions import LIBRARY
 from jaxmbs.batching.recorded import Recording
 from jaxmbs.batching.scalars import Operation
 
 _DIVISIONS = frozenset(["div", "rem", "sqrt", "rsqrt", "cbrt"])
-_TRANSCENDENTAL = frozenset([*LIBRARY, "sin", "cos", "logistic"]) - _DIVISIONS
+_TRANSCENDENTAL = frozenset([
+    "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cos", "cosh", "erf", "erfc", "exp", "exp2", "expm1",
+    "log", "log1p", "logistic", "pow", "sin", "sinh", "tan", "tanh",
+])  # fmt: skip
 
 
 class Counts(NamedTuple):
@@ -28,6 +31,8 @@ def counted(program: Recording) -> Counts:
     """The counts of what is needed for the outputs of a program."""
     steps, needed, _ = program.plan()
     found = Counter(map(_kind, needed))
+    products = [step.product for step in steps if step.product is not None]
+    found["arithmetic"] += sum(2 * math.prod(x.matrix.shape) for x in products)
     loops: list[int] = []
     kept = 0
     for loop in (step.loop for step in steps if step.loop is not None):

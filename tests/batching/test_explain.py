@@ -72,6 +72,13 @@ def test_operations_in_loops_count_as_often_as_they_are_done():
     assert "loops of 7, 5 iterations; 24 bytes in, 64 out, 56 kept by loops" in repr(program)
 
 
+def test_products_with_shared_matrices_and_exponentials():
+    """Each number of a matrix is multiplied and added once."""
+    program = only(jax.vmap(mbs.rows(lambda w, x: jnp.tanh(x @ w).sum()), (None, 0)), np.ones((3, 500)), SHAPE)
+    assert (program.runs, program.reason, program.transcendental) == ("machine code", "", 500)
+    assert program.arithmetic == 2 * 3 * 500 + 499
+
+
 def prints(x):
     jax.debug.callback(lambda _: None, x)
     return 2 * x
