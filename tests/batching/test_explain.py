@@ -172,6 +172,13 @@ def test_how_often_a_program_is_called(around):
         assert "called in a while_loop" in str(found) and "no reverse mode: Reverse-mode" in str(found)
 
 
+def test_rows_on_several_devices_count_together():
+    mesh = jax.sharding.AbstractMesh((3,), ("r",))
+    fn = jax.shard_map(jax.vmap(F), mesh=mesh, in_specs=jax.P("r"), out_specs=jax.P("r"))
+    found = mbs.explain(fn, SHAPE)
+    assert [(p.rows, p.calls) for p in found.programs] == [(6, 1)] and "24 for each of 6 rows" in str(found)
+
+
 def test_what_reverse_mode_keeps_is_what_jax_keeps():
     """A function of rows keeps its operands; any other what JAX keeps of it; a loop one of each for every iteration."""
 

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -42,32 +42,49 @@ def explain(fn: Callable[..., Any], *args: Any, in_axes: Any = None) -> Explanat
     with purpose("programs"):
         closed = jax.make_jaxpr(fn)(*args)
         needed, _ = pruned(closed, (True,) * len(closed.out_avals), operands=True)  # as by `jax.jit`
-        found = list(_equations(needed.jaxpr, 1))
+        found = list(_equations(needed.jaxpr, _Found(None)))
         if isinstance(fn, batches.Rows):
             programs, others = [_outermost(fn, args)], 0
         else:
-            programs, others = _programs(found), sum(e.primitive not in (rows_p, mark_p) for e, _ in found)
+            programs, others = _programs(found), sum(e.primitive not in (rows_p, mark_p) for e, *_ in found)
     return Explanation(tuple(programs), others, *_kept(closed))
 
 
-def _equations(jaxpr: Any, times: int | None) -> Iterator[tuple[Any, int | None]]:
-    """The equations of a jaxpr that contain no others, except those of rows, and how often each is computed."""
+class _Found(NamedTuple):
+    """An equation; times: how often it is computed, None if unknown; devices: on how many it is, in a `shard_map`."""
+
+    eqn: Any
+    times: int | None = 1
+    devices: int = 1
+
+
+def _equations(jaxpr: Any, around: _Found) -> Iterator[_Found]:
+    """The equations of a jaxpr that contain no others, except those of rows."""
     for eqn in jaxpr.eqns:
         within = [] if eqn.primitive is rows_p else jaxprs_of(eqn)
-        if not within:
-            yield eqn, times
         each = {"scan": eqn.params.get("length"), "while": None}.get(eqn.primitive.name, 1)
+        if not within:
+            yield around._replace(eqn=eqn)
         for inner in within:
-            yield from _equations(inner, None if times is None or each is None else times * each)
+            times = None if around.times is None or each is None else around.times * each
+            yield from _equations(inner, _Found(eqn, times, around.devices * _devices(eqn)))
 
 
-def _programs(found: list[tuple[Any, int | None]]) -> list[RowProgram]:
+def _devices(eqn: Any) -> int:
+    if eqn.primitive.name != "shard_map":
+        return 1
+    axes = eqn.params.get("newly_manual_axes", eqn.params.get("manual_axes", ()))  # the name depends on JAX's version
+    return math.prod(eqn.params["mesh"].shape[axis] for axis in axes)
+
+
+def _programs(found: list[_Found]) -> list[RowProgram]:
     """The row programs among equations; those that are alike are one, called more often."""
     calls: Counter[RowProgram] = Counter()
-    for eqn, times in found:
+    for eqn, times, devices in found:
         if eqn.primitive in (rows_p, mark_p):
-            program = _left(eqn) if eqn.primitive is mark_p else _computed(eqn)
-            calls[replace(program, calls=None) if times is None else program] += times or 1
+            one = _left(eqn) if eqn.primitive is mark_p else _computed(eqn)
+            known = times is not None
+            calls[replace(one, rows=one.rows * devices, calls=1 if known else None)] += times if known else 1
     return [program if program.calls is None else replace(program, calls=n) for program, n in calls.items()]
 
 

@@ -11,8 +11,8 @@ class RowProgram:
     """A function of one instance within a program of JAX, and what runs it for all rows.
 
     name: of the function; ".tangents" and ".cotangents" follow where it is differentiated, and ".values" precedes
-    ".tangents" if both are computed. rows: number of instances of a call, within `shard_map` on
-    one device. calls: how often it is called, a body of
+    ".tangents" if both are computed. rows: number of instances of a call, in a `shard_map` of
+    all devices together. calls: how often it is called, a body of
     `scan` once for each iteration, every branch of a `cond` as if it were taken; None in a `while_loop`. runs: "machine
     code", "XLA loops", "GPU kernels" or "jax.vmap". reason: why it is not machine code, or not one call of it; else
     empty.
