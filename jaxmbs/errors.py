@@ -1,4 +1,6 @@
-"""Errors and warnings of the library, worded for the person who has to repair their cause."""
+"""Errors and warnings of the library, worded for the person who has to repair their cause, and outcomes."""
+
+import enum
 
 
 class ModelError(ValueError):
@@ -18,3 +20,14 @@ class ModelWarning(UserWarning):
     >>> import warnings
     >>> warnings.simplefilter("error", mbs.ModelWarning)  # stop where the library only warns
     """
+
+
+class Outcome(enum.IntEnum):
+    """How a computation ended, as a number that is printed by its name."""
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __format__(self, spec: str, /) -> str:
+        """Format the name, or the number if `spec` ends with "d"."""
+        return format(int(self) if spec.endswith("d") else self.name, spec)

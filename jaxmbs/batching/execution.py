@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxmbs.batching.recorded import Recording
-from jaxmbs.batching.scalars import Entry, Operation, Source, array_of, is_known, is_shared
+from jaxmbs.batching.scalars import Entry, Operation, Source, array_of, is_known, is_shared, single
 from jaxmbs.batching.targets import Kernels, Target, Whole, either, evaluate
 
 
@@ -94,12 +94,6 @@ class _Execution:
         if whole is not None:
             return self.batched(whole)
         return jnp.stack([self.column(e) for e in x.reshape(-1)], axis=1).reshape(self.rows, *x.shape)
-
-
-def single(e: Any) -> np.ndarray:
-    out = np.empty((), object)
-    out[()] = e
-    return out
 
 
 def whole_source(x: np.ndarray) -> Source | None:

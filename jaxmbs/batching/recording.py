@@ -18,7 +18,7 @@ from jax.extend import core
 from jaxmbs.batching.arrays import MOST_SHARED, RULES
 from jaxmbs.batching.execution import Setting, execute
 from jaxmbs.batching.recorded import Loop, Product, Recording, Step
-from jaxmbs.batching.scalars import ELEMENTWISE, Entry, Source, array_of, entries, is_known, is_traced, numbers
+from jaxmbs.batching.scalars import ELEMENTWISE, Entry, Source, array_of, entries, is_known, is_traced, numbers, single
 from jaxmbs.batching.separable import LARGEST
 from jaxmbs.batching.simplification import Simplifier, folded
 from jaxmbs.batching.targets import either
@@ -243,10 +243,10 @@ class _Recorder:
                     if not isinstance(e, np.generic):
                         source = Source((), _dtype_of(e), True)
                         inner[k] = Entry(source, 0)
-                        outside.append(_single(e))
+                        outside.append(single(e))
                         inside.append(source)
             consts.append(inner)
-        start = [_single(e) for x in inputs[a:b] for e in entries(x).reshape(-1)]
+        start = [single(e) for x in inputs[a:b] for e in entries(x).reshape(-1)]
         dtypes = [v.aval.dtype for v in variables[a:b] for _ in range(math.prod(v.aval.shape))]
         carried = [Source((), t, True) for t in dtypes]
         xs = inputs[b:]
@@ -261,7 +261,7 @@ class _Recorder:
             frozenset(turning.union(turns)),
         )
         self.move_out(program, outside, inside)
-        ends = [_single(e) for x in program.outputs[: b - a] for e in entries(x).reshape(-1)]
+        ends = [single(e) for x in program.outputs[: b - a] for e in entries(x).reshape(-1)]
         keys = [_key(x) for x in program.outputs[b - a :]]  # derivatives stack some numbers twice: each is stored once
         program.outputs = [*ends, *dict(zip(keys, program.outputs[b - a :], strict=True)).values()]
 
@@ -304,12 +304,6 @@ def _key(x: Any) -> Any:
 
 def _dtype_of(e: Any) -> Any:
     return e.source.dtype if isinstance(e, Entry) else e.dtype
-
-
-def _single(e: Any) -> np.ndarray:
-    out = np.empty((), object)
-    out[()] = e
-    return out
 
 
 def _arranged(sources: Sequence[Source], avals: Sequence[Any]) -> list[Any]:

@@ -73,6 +73,13 @@ def numbers(x: Any) -> np.ndarray:
     return out.reshape(x.shape)
 
 
+def single(e: Any) -> np.ndarray:
+    """An object array without axes, of one number, entry or operation."""
+    out = np.empty((), object)
+    out[()] = e
+    return out
+
+
 def array_of(x: np.ndarray, dtype: Any) -> np.ndarray:
     """The inverse of `numbers`."""
     return np.array(x.tolist(), dtype).reshape(x.shape)

@@ -80,6 +80,7 @@ class Voice:
         """Print the command's result as JSON, for programs."""
         if self.as_json:
             from jaxmbs.cli.terminal import has_every_letter
+            from jaxmbs.io.reports import plain
 
             print(json.dumps(plain(content), indent=2, ensure_ascii=not has_every_letter()))
 
@@ -103,21 +104,6 @@ def _console(error: bool) -> Console:
 def say(text: str, to: Console) -> None:
     """Print a line without breaking it."""
     to.print(text, markup=False, highlight=False, soft_wrap=True)
-
-
-def plain(x: Any) -> Any:
-    """Content for JSON: plain Python objects, None for numbers that are not finite."""
-    if isinstance(x, dict):
-        return {str(k): plain(y) for k, y in x.items()}
-    if isinstance(x, (list, tuple)):
-        return [plain(y) for y in x]
-    if hasattr(x, "tolist"):
-        return plain(x.tolist())
-    if isinstance(x, Path):
-        return str(x)
-    if isinstance(x, float) and not abs(x) < float("inf"):
-        return None
-    return x
 
 
 @contextmanager

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
+from jaxmbs.io.reports import printed
 from jaxmbs.study.problem.contents import condition_said, contents, element_said, joint_said, kept_said, pose_said, said
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def described(study: Study) -> RenderableType:
     if found["equations"]:
         parts.append(Text(found["equations"]))
     bodies = [(b["name"], said(b["mass"]), said(b["com"]), said(b["inertia"])) for b in found["bodies"]]
-    parts.append(_table("bodies", ("body", "mass [kg]", "com [m]", "inertia [kg m2]"), bodies))
+    parts.append(printed("bodies", ("body", "mass [kg]", "com [m]", "inertia [kg m2]"), bodies, ("mass [kg]",)))
     joints = [
         (
             j["name"],
@@ -37,33 +37,34 @@ def described(study: Study) -> RenderableType:
         )
         for j in found["joints"]
     ]
-    parts.append(_table("joints", ("joint", "type", "parent", "child", "dof", "q at t = 0", "v"), joints))
+    columns = ("joint", "type", "parent", "child", "dof", "q at t = 0", "v")
+    parts.append(printed("joints", columns, joints, ("dof",)))
     placed = [(j["name"], *(pose_said(j[f"{side}_pose"]) for side in ("parent", "child"))) for j in found["joints"]]
     placed = [row for row in placed if any(row[1:])]
-    parts += [_table("frames of joints", ("joint", "in the parent", "in the child"), placed)] if placed else []
+    parts += [printed("frames of joints", ("joint", "in the parent", "in the child"), placed)] if placed else []
     loops = [
         (x["name"], joint_said(x), x["body_a"], pose_said(x["pose_a"]), x["body_b"], pose_said(x["pose_b"]))
         for x in found["loops"]
     ]
     columns = ("loop", "type", "body a", "frame in a", "body b", "frame in b")
-    parts += [_table("loops", columns, loops)] if loops else []
+    parts += [printed("loops", columns, loops)] if loops else []
     for key in ("forces", "constraints"):
         rows = [
             (x["name"], x["type"], ", ".join(f"{k} {said(y)}" for k, y in x.items() if k not in ("name", "type")))
             for x in found[key]
         ]
-        parts += [_table(key, (key.removesuffix("s"), "type", "numbers (SI)"), rows)] if rows else []
+        parts += [printed(key, (key.removesuffix("s"), "type", "numbers (SI)"), rows)] if rows else []
     events = [(e["name"], condition_said(e), "; ".join(map(element_said, e["then"]))) for e in found["events"]]
-    parts += [_table("events", ("event", "when", "then"), events)] if events else []
+    parts += [printed("events", ("event", "when", "then"), events)] if events else []
     if found["dispersions"]:
         rows = [(d["name"], d["distribution"], d["apply"], said(d["nominal"])) for d in found["dispersions"]]
-        parts.append(_table("dispersions", ("dispersion", "distribution", "acts by", "nominal (SI)"), rows))
+        parts.append(printed("dispersions", ("dispersion", "distribution", "acts by", "nominal (SI)"), rows))
     if found["correlations"]:
         rows = [(", ".join(c["draws"]), c["kind"], said(c["matrix"])) for c in found["correlations"]]
-        parts.append(_table("correlations", ("draws that go together", "of", "matrix"), rows))
+        parts.append(printed("correlations", ("draws that go together", "of", "matrix"), rows))
     if found["outputs"]:
         rows = [(o["name"], o["type"], kept_said(o), o["unit"]) for o in found["outputs"]]
-        parts.append(_table("outputs", ("output", "type", "kept", "unit"), rows))
+        parts.append(printed("outputs", ("output", "type", "kept", "unit"), rows))
     parts += [Text(f"criterion: {text}") for text in found["criteria"]]
     time = found["simulation"]
     parts.append(
@@ -76,12 +77,3 @@ def described(study: Study) -> RenderableType:
 
 def _count(n: int, one: str, several: str) -> str:
     return f"{n} {one if n == 1 else several}"
-
-
-def _table(title: str, columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold")
-    for name in columns:
-        table.add_column(name, justify="right" if name in ("dof", "mass [kg]") else "left")
-    for row in rows:
-        table.add_row(*map(Text, row))
-    return table

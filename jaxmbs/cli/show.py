@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
+
+from jaxmbs.io.reports import printed
 
 if TYPE_CHECKING:
     from rich.progress import ProgressColumn, Task
@@ -37,20 +38,16 @@ def reference(keys: Iterable[Key]) -> RenderableType:
     parts: list[RenderableType] = []
     for (header, of), rows in itertools.groupby(keys, lambda k: (k.header, k.of)):
         parts += [Text(), Text(header or "at the top, before the first [table]", style="bold"), Text(of)]
-        table = _table("", "key", "holds", "unit", "default", "")
-        for k in rows:
-            cells = (k.name, k.kind, k.unit, "required" if k.default is None else k.default, k.doc)
-            table.add_row(*map(Text, cells))  # Text, so that brackets are not read as markup
-        parts.append(table)
+        cells = [(k.name, k.kind, k.unit, "required" if k.default is None else k.default, k.doc) for k in rows]
+        parts.append(printed("", ("key", "holds", "unit", "default", ""), cells))
     return Group(*parts)
 
 
 def overview(found: Iterable[Entry]) -> RenderableType:
     """The table of contents of the key reference."""
-    table = _table("", "table", "types, or keys", "what it is for")
+    rows = [(e.table, ", ".join(e.types or e.keys), e.doc) for e in found]
+    table = printed("", ("table", "types, or keys", "what it is for"), rows)
     table.columns[0].no_wrap = True
-    for e in found:
-        table.add_row(*map(Text, (e.table, ", ".join(e.types or e.keys), e.doc)))
     more = (
         "jaxmbs keys NAME tells all of a table (mechanism.joints), a type (pusher) or a key (t_end), with units and "
         "defaults; jaxmbs keys all tells everything."
@@ -63,12 +60,13 @@ def one_run(study: Study, history: History, store: Store | None, sample: int | N
     from jaxmbs.simulate.status import Status
 
     what = f"sample {sample}" if sample is not None else "nominal motion"
-    table = _table(what, "output", "value", *(["in the run"] if store else []), "unit")
     data = store.outputs(study, [sample]) if store and sample is not None else {}
+    rows = []
     for name, unit in study.shown.items():
-        x = history.outputs[name]
-        stored = [f"{float(data[name][0]) / unit.factor:.8g}"] if data else []
-        table.add_row(name, f"{float(x[0]) / unit.factor:.8g}", *stored, unit.name)
+        both = [history.outputs[name], *([data[name]] if data else [])]
+        rows.append((name, *(f"{float(x[0]) / unit.factor:.8g}" for x in both), unit.name))
+    values = ("value", *(["in the run"] if store else []))
+    table = printed(what, ("output", *values, "unit"), rows, right=values)
     error = abs(float(history.energy_error[0]))
     end = f"{len(history.t)} times, 0 to {history.t[-1]:g} s; error of the energy balance {error:.2g} J"
     said = [] if history.status[0] == Status.OK else [Text(_outcome(study, history), style="red")]
@@ -122,10 +120,3 @@ def inventory(found: Examination, trust: bool) -> RenderableType:
         if found.done < found.samples and not found.computing:
             parts.append(Text(f"{again} computes the rest", style="yellow"))
     return Group(*parts)
-
-
-def _table(title: str, *columns: str) -> Table:
-    table = Table(title=title or None, title_justify="left", title_style="bold")
-    for name in columns:
-        table.add_column(name, justify="right" if name in ("dof", "mass [kg]", "value", "in the run") else "left")
-    return table

@@ -7,34 +7,34 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from rich.console import RenderableType
 
 from jaxmbs.design import plots
 from jaxmbs.design.front import Front
-from jaxmbs.design.page import document, panel
-from jaxmbs.design.page import table as html_table
 from jaxmbs.design.report import write
-from jaxmbs.design.terminal import made, said
+from jaxmbs.design.terminal import said
+from jaxmbs.io.reports import plain, printed
+from jaxmbs.study.reports.page_style import document, panel, picture, table_of_texts
 
 FRONT, PAGE = "front.json", "front.html"
 
 
 def as_json(front: Front) -> dict[str, Any]:
     """The front as data for programs: `set` takes the "parameters" of each point as they are."""
-    return {
-        "objectives": list(front.names),
+    record = {
+        "objectives": front.names,
         "dropped": front.dropped,
         "points": [
             {
-                "values": list(p.values),
+                "values": p.values,
                 "status": p.status.name,
-                "parameters": {name: np.asarray(x).tolist() for name, x in p.parameters.items()},
+                "parameters": p.parameters,
                 "failed_samples": [str(f) for f in p.failed],
             }
             for p in front.points
         ],
     }
+    return plain(record)
 
 
 def _rows(front: Front) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
@@ -55,7 +55,7 @@ def outcome(front: Front) -> str:
 
 def table(front: Front) -> RenderableType:
     """The front as a table for the terminal."""
-    return made(outcome(front), *_rows(front))
+    return printed(outcome(front), *_rows(front))
 
 
 def written(front: Front, folder: Path) -> tuple[Path, Path]:
@@ -63,9 +63,9 @@ def written(front: Front, folder: Path) -> tuple[Path, Path]:
     name = escape(front.problem.model.name)
     content = (
         f"<h1>{name}: front of two objectives</h1><p class=lead>{escape(outcome(front))}</p>"
-        + panel(plots.front(front.values, front.names))
+        + picture(plots.front(front.values, front.names))
         + "<h2>Designs, SI</h2>"
-        + panel(html_table(*_rows(front)))
+        + panel(table_of_texts(*_rows(front)))
     )
     return (
         write(folder / FRONT, json.dumps(as_json(front), indent=1, allow_nan=False) + "\n"),

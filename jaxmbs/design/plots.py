@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from jaxmbs.study.reports.plots import BAD, GOOD, NEUTRAL, _picture
+from jaxmbs.study.reports.plots import BAD, GOOD, NEUTRAL, axes
 
 _FLOOR = 1e-34  # costs below this are rounding
 
@@ -21,7 +21,7 @@ def convergence(history: np.ndarray, best: int, violations: np.ndarray | None = 
 def _against_step(values: np.ndarray, best: int, label: str, floor: float | None) -> str:
     """Values (steps, starts) against the step; floor: the smallest value shown, on a logarithmic scale (None: linear)."""
     svg: list[str] = []
-    with _picture(9.4, 3.2, svg, f"{label} of every start against the step") as ax:
+    with axes(9.4, 3.2, svg, f"{label} of every start against the step") as ax:
         shown = np.where(np.isfinite(values), values, np.nan)
         if values.size:
             shown = shown if floor is None else np.maximum(shown, floor)
@@ -37,7 +37,7 @@ def _against_step(values: np.ndarray, best: int, label: str, floor: float | None
 def front(values: np.ndarray, names: tuple[str, str]) -> str:
     """Both objectives (points, 2) of the designs of a front, one plotted against the other."""
     svg: list[str] = []
-    with _picture(9.4, 4.2, svg, f"front of {names[0]} and {names[1]}") as ax:
+    with axes(9.4, 4.2, svg, f"front of {names[0]} and {names[1]}") as ax:
         ax.plot(values[:, 0], values[:, 1], color=NEUTRAL, linewidth=0.8)
         ax.plot(values[:, 0], values[:, 1], "o", color=GOOD, markersize=5)
         ax.set_xlabel(names[0].replace("_", " "))
@@ -48,7 +48,7 @@ def front(values: np.ndarray, names: tuple[str, str]) -> str:
 def two_histograms(before: np.ndarray, after: np.ndarray, name: str) -> str:
     """Histograms of an output before and after, with common bins."""
     svg: list[str] = []
-    with _picture(9.4, 2.6, svg, f"histograms of {name}") as ax:
+    with axes(9.4, 2.6, svg, f"histograms of {name}") as ax:
         both = [x[np.isfinite(x)] for x in (before, after)]
         whole = np.concatenate(both)
         if len(whole):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import io
 import time
 from collections.abc import Callable
 from functools import partial
@@ -20,6 +20,7 @@ from jaxmbs.design.problem import Prepared
 from jaxmbs.design.status import Status
 from jaxmbs.design.tally import current
 from jaxmbs.model import ModelError
+from jaxmbs.study.folder.storage import write_whole
 
 Array = Any
 # called with (number of steps, number of points evaluated in the last step, smallest cost); if the cost of a search
@@ -156,9 +157,9 @@ class Kept:
 
 def _written(path: Path, **arrays: Any) -> None:
     """Write a file completely or not at all."""
-    partial_path = path.with_name(f".{path.name}.partial.npz")
-    np.savez(partial_path, **arrays)
-    os.replace(partial_path, path)
+    content = io.BytesIO()
+    np.savez(content, **arrays)
+    write_whole(path, content.getvalue())
 
 
 def _same(path: Path, found: str, digest: str) -> None:

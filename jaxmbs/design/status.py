@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import enum
+from jaxmbs.errors import Outcome
 
 
-class Status(enum.IntEnum):
+class Status(Outcome):
     """Why the search from one start stopped, judged by the values and derivatives at its end; `message` explains it.
 
     >>> mbs.design.Status.RUNAWAY.success, mbs.design.Status(0).message
@@ -23,13 +23,6 @@ class Status(enum.IntEnum):
     UNDETERMINED = 8
     IMPOSSIBLE = 9
     UNRELIABLE = 10
-
-    def __str__(self) -> str:
-        return self.name
-
-    def __format__(self, spec: str, /) -> str:
-        """Format the name, or the number if `spec` ends with "d"."""
-        return format(int(self) if spec.endswith("d") else self.name, spec)
 
     @property
     def message(self) -> str:

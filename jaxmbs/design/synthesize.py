@@ -22,6 +22,7 @@ from jaxmbs.design.search import Progress, search, silent
 from jaxmbs.design.status import Status
 from jaxmbs.design.uncertainty import Uncertainty, uncertainty, with_profiles
 from jaxmbs.design.under_conditions import ASIDE, ESCAPES, decided, idle, under_conditions, way_out, within_reach
+from jaxmbs.io.physical import nearest_inertia
 from jaxmbs.model import Model
 from jaxmbs.model.fields import type_name
 
@@ -222,12 +223,7 @@ def plain(value: Any) -> Any:
     to zero, so that it remains the inertia of a body."""
     x = np.asarray(value, float)
     if x.shape == (3, 3):
-        x = (x + x.T) / 2
-        extents, axes = np.linalg.eigh(np.trace(x) / 2 * np.eye(3) - x)  # second moments of mass
-        if extents[0] < 0:
-            extents = np.maximum(extents, 0.0)
-            x = (axes * (np.sum(extents) - extents)) @ axes.T
-            x = (x + x.T) / 2
+        x = nearest_inertia(x)
     return float(x) if x.ndim == 0 else x
 
 

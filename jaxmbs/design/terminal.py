@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 import jaxmbs as mbs
@@ -14,6 +13,7 @@ from jaxmbs.design.comparison import Comparison
 from jaxmbs.design.status import Status
 from jaxmbs.design.synthesize import Design
 from jaxmbs.design.uncertainty import Estimate
+from jaxmbs.io.reports import printed
 
 
 def estimates(design: Design) -> tuple[Estimate, ...]:
@@ -60,25 +60,15 @@ def table(design: Design, comparison: Comparison) -> RenderableType:
     """The design as tables for the terminal."""
     parts: list[RenderableType] = [Text(outcome(design), style="green" if design.status.success else "red")]
     wanted = [(n, f"{design.before[n]:.4g}", f"{x:.4g}") for n, x in design.largest.items()]
-    parts.append(made("largest residuals", ("objective", "before", "after"), wanted))
-    parts.append(made("parameters [SI]", ("parameter", "before", "after"), changes(design)))
+    parts.append(printed("largest residuals", ("objective", "before", "after"), wanted))
+    parts.append(printed("parameters [SI]", ("parameter", "before", "after"), changes(design)))
     if comparison.rows:
         rows = [(r.what, f"{r.before:.4g}", f"{r.after:.4g}", r.unit) for r in comparison.rows]
-        parts.append(made(comparison.title, ("", "before", "after", "unit"), rows))
+        parts.append(printed(comparison.title, ("", "before", "after", "unit"), rows))
     if design.uncertainty:
         head = ("coordinate", "value", "standard deviation", "95 %")
-        parts.append(made("estimates", head, estimated(design)))
+        parts.append(printed("estimates", head, estimated(design)))
         parts += [Text(f"{a} and {b}: correlation {c:.3f}") for a, b, c in design.uncertainty.close]
     if design.findings:
         parts.append(Text(str(design.findings)))
     return Group(*parts)
-
-
-def made(title: str, head: tuple[str, ...], rows: Any) -> Table:
-    """A table of texts for the terminal."""
-    shown = Table(title=title, title_justify="left", title_style="bold")
-    for name in head:
-        shown.add_column(name, overflow="fold")
-    for row in rows:
-        shown.add_row(*map(Text, row))
-    return shown

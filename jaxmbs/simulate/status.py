@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import enum
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
+from jaxmbs.errors import Outcome
 from jaxmbs.model import Model
 from jaxmbs.model.shapes import Int
 
 
-class Status(enum.IntEnum):
+class Status(Outcome):
     """Outcome of one instance; `message` explains it to users.
 
     >>> mbs.Status(1).name, mbs.Status(1).message
@@ -36,13 +36,6 @@ class Status(enum.IntEnum):
     def message(self) -> str:
         """The outcome in words, with advice."""
         return _MESSAGES[self]
-
-    def __str__(self) -> str:
-        return self.name
-
-    def __format__(self, spec: str, /) -> str:
-        """Format the name, or the number if spec ends in "d"."""
-        return format(int(self) if spec.endswith("d") else self.name, spec)
 
     @staticmethod
     def of(*found: tuple[Any, Status]) -> Int[jax.Array, ""]:

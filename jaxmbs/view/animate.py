@@ -15,7 +15,7 @@ import numpy as np
 
 from jaxmbs.dynamics import body_poses
 from jaxmbs.errors import ModelError
-from jaxmbs.io.pages import POLICY
+from jaxmbs.io.reports import POLICY
 from jaxmbs.model import Model, Pose
 from jaxmbs.model.given import Vector
 from jaxmbs.view.film import film

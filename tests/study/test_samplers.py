@@ -14,7 +14,8 @@ from jaxmbs.study.distributions.base import (
     TruncatedNormal,
     Uniform,
     component_keys,
-    variates,
+    quantiles,
+    uniforms,
 )
 from jaxmbs.study.samples.batch import halves, study_key
 
@@ -47,7 +48,8 @@ def drawn(table, neutral, name="d", seed=1, n=N, k=1, dtype=np.float64, first=0)
     components = table.components(np.full(k, neutral), 1.0)
     keys = component_keys(study_key(*halves(seed)), name, k)
     index = jnp.arange(first, first + n, dtype=jnp.uint32)
-    return np.asarray(jax.jit(jax.vmap(lambda i: variates(keys, i, components, dtype)))(index))
+    of = jax.vmap(lambda i: quantiles(uniforms(keys, i, dtype), components, dtype))
+    return np.asarray(jax.jit(of)(index))
 
 
 @pytest.mark.parametrize("law", LAWS)

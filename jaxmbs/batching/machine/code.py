@@ -15,7 +15,7 @@ import numpy as np
 
 from jaxmbs.batching.ordering import Chunk, by_parts, by_results, chunks
 from jaxmbs.batching.recorded import Step
-from jaxmbs.batching.scalars import Entry, Operation, Source, entries, is_known
+from jaxmbs.batching.scalars import Entry, Operation, Source, entries, is_known, single
 
 MOST_OPERATIONS = 700  # of one piece: in longer ones LLVM takes more time per operation
 MOST_COLUMNS = 400
@@ -207,7 +207,7 @@ class Code:
                 place, filling = self._sequence(x)
                 before += filling
                 fetches.append(self._fetch(place, turn, math.prod(turn.shape)))
-        body = self._level(loop.program.items, [*map(_single, ends), *(entries(x) for _, x in stacks)], set())
+        body = self._level(loop.program.items, [*map(single, ends), *(entries(x) for _, x in stacks)], set())
         kept: list[Any] = []
         after: list[Any] = []
         for y, x in stacks:
@@ -321,9 +321,3 @@ def dtype_of(x: Any) -> Any:
     if isinstance(x, np.ndarray):
         return dtype_of(x.reshape(-1)[0])
     return x.source.dtype if isinstance(x, Entry) else x.dtype
-
-
-def _single(e: Any) -> np.ndarray:
-    out = np.empty((), object)
-    out[()] = e
-    return out

@@ -22,7 +22,6 @@ import numpy as np
 
 from jaxmbs.dynamics.formulations.free_systems import in_free_subtree, subtree_masses
 from jaxmbs.dynamics.formulations.system import System
-from jaxmbs.model.errors import ModelError
 from jaxmbs.model.graph import Graph
 
 
@@ -123,31 +122,3 @@ def M_prime(s: System, of: Vectors, K: jax.Array) -> jax.Array:
     back = jnp.where(free_pairs[:, :, None], centripetal(b).transpose(1, 0, 2), 0.0)
     floating = jnp.cross(b, M[:, None, None] * back + s.F[None]).sum(axis=1)
     return gyroscopic + jnp.where(jnp.asarray(free)[:, None], floating, grounded)
-
-
-def barycentres(graph: Graph, c: Any, m: Any) -> np.ndarray:
-    """Barycentre of every augmented body, from the centre of mass of the body, -b_ii (n, 3): `GetBaricenterVectors`
-    [Y 3.2.1].
-
-    graph: a tree; c (n, n, 3): hinge vectors c_ia, row i in the axes of body i; m (n,).
-    """
-    return -np.einsum("iix->ix", np.asarray(barycentre_vectors(graph, c, m).b))
-
-
-def barycentre_vectors(graph: Graph, c: Any, m: Any) -> Vectors:
-    """d_ij, b_i0 and b_ij, row i in the axes of body i: `Get_b` [Y 3.2.1], for any tree with arcs in any direction.
-
-    graph, c and m: as in `barycentres`. Raises ModelError for wrong shapes.
-    """
-    c, m = np.asarray(c, float), np.asarray(m, float)
-    if c.shape != (graph.n, graph.n, 3) or m.shape != (graph.n,):
-        raise ModelError(
-            f"barycentre_vectors: c has shape {c.shape} and m {m.shape}; a graph of {graph.n} bodies needs "
-            f"({graph.n}, {graph.n}, 3) and ({graph.n},)"
-        )
-    return vectors(graph.S[:, :, None] * c, graph.T, m, graph)
-
-
-def body_axes(s: System, x: jax.Array) -> jax.Array:
-    """Vectors x (n, n, 3), row i in the axes of body i (its inward joint frame), in which d_ij and b_ij are constant."""
-    return jnp.einsum("iyx,ijy->ijx", s.A, x)

@@ -37,8 +37,12 @@ def _free_root(model: Model) -> str | None:
     return "no body hangs on the world by a Free joint, so that none of its joints is fictitious"
 
 
-def _of_system(module: Any, prepare: Callable[[System], System] = lambda s: s, prefix: str = "") -> tuple[Any, Any]:
-    A, b = getattr(module, f"{prefix}mass_matrix"), getattr(module, f"{prefix}bias")
+def _of_system(
+    A: Callable[[System], jax.Array],
+    b: Callable[[System], jax.Array],
+    prepare: Callable[[System], System] = lambda s: s,
+) -> tuple[Callable[[State], jax.Array], Callable[[State], Any]]:
+    """The mass matrix and the bias as functions of a state, from those of a `System`."""
     return _geared(lambda state: A(prepare(system(state)))), (lambda state: b(prepare(system(state))))
 
 
@@ -51,12 +55,17 @@ def _newton_euler(state: State) -> Any:
     return state.tree.vector(rnea.inverse_dynamics(state, None))
 
 
+_GENERAL = _of_system(general_joints.mass_matrix, general_joints.bias)
+_FICTITIOUS = _of_system(general_joints.fictitious_mass_matrix, general_joints.fictitious_bias)
+_BARYCENTRIC = _of_system(wittenburg.mass_matrix, wittenburg.bias, hinged)
+_WANG = _of_system(configuration.mass_matrix, configuration.bias, hinged)
+
 METHODS: dict[str, Method] = {
     "crba": Method("composite rigid bodies", "any", crba.mass_matrix, _newton_euler),
-    "configuration": Method("Y 3.4", "any", *_of_system(general_joints)),
-    "fictitious": Method("Y 3.4.5", "any, free roots", *_of_system(general_joints, prefix="fictitious_"), _free_root),
-    "barycentric": Method("Y 3.2-3.3", "rotational, free roots", *_of_system(wittenburg, hinged), wittenburg.obstacle),
-    "wang": Method("W 2-3", "rotational, free roots", *_of_system(configuration, hinged), wittenburg.obstacle),
+    "configuration": Method("Y 3.4", "any", *_GENERAL),
+    "fictitious": Method("Y 3.4.5", "any, free roots", *_FICTITIOUS, _free_root),
+    "barycentric": Method("Y 3.2-3.3", "rotational, free roots", *_BARYCENTRIC, wittenburg.obstacle),
+    "wang": Method("W 2-3", "rotational, free roots", *_WANG, wittenburg.obstacle),
     "planar": Method("Y 3.2.2", "revolute, parallel axes", _geared(planar.mass_matrix), planar.bias, planar.obstacle),
     "telegin": Method("T 1-4", "revolute", telegin.mass_matrix, _newton_euler, telegin.obstacle),
     "jacobian": Method("virtual power", "any", _geared(jacobians.mass_matrix), jacobians.bias),

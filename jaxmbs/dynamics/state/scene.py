@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -206,15 +206,16 @@ def link_wrenches(tree: Tree, found: LinkLoads) -> list[Force]:
 
 def potential(scene: TreeScene, mode: Mode | None) -> Scalar:
     """Energy [J] stored in the force elements that are switched on."""
-    energy: Scalar = ZERO
-    for _, element, numbers, seen, on in elements(scene, mode):
-        energy += where(on, _potential(element, numbers, seen), 0.0)
-    return energy
+    return _total(_potential, scene, mode)
 
 
 def power(scene: TreeScene, mode: Mode | None) -> Scalar:
     """Power [W] of the non-conservative actions of the force elements that are switched on."""
-    rate: Scalar = ZERO
+    return _total(_power, scene, mode)
+
+
+def _total(of: Callable[[Element, Numbers, Scene], Scalar], scene: TreeScene, mode: Mode | None) -> Scalar:
+    found: Scalar = ZERO
     for _, element, numbers, seen, on in elements(scene, mode):
-        rate += where(on, _power(element, numbers, seen), 0.0)
-    return rate
+        found += where(on, of(element, numbers, seen), 0.0)
+    return found

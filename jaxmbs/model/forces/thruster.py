@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from jaxmbs.model.errors import ModelError
+from jaxmbs.model import profiles
 from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import element, field
 from jaxmbs.model.forces.base import Force, Loads, Numbers, Scene
 from jaxmbs.model.given import Number, Vector
 from jaxmbs.spatial import Vector3
-from jaxmbs.spatial.scalar import Scalar, where
+from jaxmbs.spatial.scalar import Scalar
 
 
 @element
@@ -36,14 +36,11 @@ class Thruster(Force):
     values: Vector = field(Kind.LIST, "", "the profile at these times", default=(1.0,))
 
     def requirements(self, p: Numbers) -> Mapping[str, Any]:
-        times, values = p["times"], p["values"]
-        if times.shape[-1] != values.shape[-1]:
-            raise ModelError(f"{times.shape[-1]} times but {values.shape[-1]} values; give one value per time")
-        return {"the times of the profile must increase": (times[..., 1:] > times[..., :-1]).all(-1)}
+        return profiles.requirements(p)
 
     def _force(self, p: Numbers, scene: Scene) -> Vector3:
         passed = self.sides(p, scene)
-        level = p["thrust"] * piecewise_linear(scene.t, p["times"], p["values"], passed)
+        level = p["thrust"] * profiles.piecewise_linear(scene.t, p["times"], p["values"], passed)
         return scene.rotation(self.body) @ p["direction"] * level
 
     def instants(self, p: Numbers) -> tuple[Scalar, ...]:
@@ -55,15 +52,3 @@ class Thruster(Force):
 
     def power(self, p: Numbers, scene: Scene) -> Scalar:
         return self._force(p, scene) @ scene.velocity(self.body, p["point"])
-
-
-def piecewise_linear(
-    t: Scalar, times: tuple[Scalar, ...], values: tuple[Scalar, ...], passed: tuple[Scalar, ...]
-) -> Scalar:
-    """Value at t of the broken line through the points, constant before the first and after the last; passed: whether t is
-    beyond each of the times."""
-    result = values[0]
-    for t0, t1, v0, v1, begun, over in zip(times, times[1:], values, values[1:], passed, passed[1:], strict=False):
-        part = where(begun, where(over, 1.0, (t - t0) / (t1 - t0)), 0.0)
-        result = result + part * (v1 - v0)
-    return result

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from jaxmbs.model.errors import ModelError
+from jaxmbs.model import profiles
 from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import element, field
 from jaxmbs.model.given import Number, Vector
 from jaxmbs.model.joints.base import Coordinate, Joint, JointMotion, Numbers, Scalars
 from jaxmbs.spatial import ZERO3, Motion, Transform, about_axis
-from jaxmbs.spatial.known import ONE
-from jaxmbs.spatial.scalar import Scalar, maximum, total
+from jaxmbs.spatial.scalar import Scalar
 
 
 @element
@@ -44,13 +43,10 @@ class Carried(Joint):
     rheonomic: ClassVar[bool] = True
 
     def requirements(self, p: Numbers) -> Mapping[str, Any]:
-        times, values = p["times"], p["values"]
-        if times.shape[-1] != values.shape[-1]:
-            raise ModelError(f"{times.shape[-1]} times but {values.shape[-1]} values; give one value per time")
-        return {"the times of the profile must increase": (times[..., 1:] > times[..., :-1]).all(-1)}
+        return profiles.requirements(p)
 
     def motion(self, p: Numbers, q: Scalars, v: Scalars, t: Scalar) -> JointMotion:
-        level, gained, way = _integrals(t, p["times"], p["values"])
+        level, gained, way = profiles.integrals(t, p["times"], p["values"])
         position = p["velocity"] * t + p["acceleration"] * way
         R = about_axis(p["axis"], p["rate"] * t)
         turning = p["axis"] * p["rate"]
@@ -60,18 +56,3 @@ class Carried(Joint):
 
     def coordinates(self) -> tuple[Coordinate, ...]:
         return ()
-
-
-def _integrals(t: Scalar, times: tuple[Scalar, ...], values: tuple[Scalar, ...]) -> tuple[Scalar, Scalar, Scalar]:
-    """The profile at t, and its first and second integral from 0 to t: sums of ramps."""
-    level, gained, way = [values[0]], [values[0] * t], [0.5 * values[0] * (t * t)]
-    for t0, t1, v0, v1 in zip(times, times[1:], values, values[1:], strict=False):
-        slope = (v1 - v0) / (t1 - t0)
-        for corner, sign in ((t0, ONE), (t1, -ONE)):
-            x, x0 = maximum(t - corner, 0.0), maximum(-corner, 0.0)
-            own = sign * slope
-            level.append(own * x)
-            gained.append(0.5 * own * (x * x - x0 * x0))
-            cubes = (x * (x * x) - x0 * (x0 * x0)) / 6.0
-            way.append(own * (cubes - 0.5 * t * (x0 * x0)))
-    return total(*level), total(*gained), total(*way)

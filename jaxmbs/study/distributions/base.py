@@ -251,11 +251,6 @@ def component_keys(key: jax.Array, name: str, k: int) -> jax.Array:
     return jax.vmap(lambda i: jax.random.fold_in(key, i))(jnp.arange(k, dtype=jnp.uint32))
 
 
-def variates(keys: jax.Array, index: Array, components: Components, dtype: Any) -> jax.Array:
-    """(k,) draws of sample `index`."""
-    return quantiles(uniforms(keys, index, dtype), components, dtype)
-
-
 def uniforms(keys: jax.Array, index: Array, dtype: Any) -> jax.Array:
     """(k,) independent numbers, uniform in (-1, 1). index: of the sample, one for all keys or one per key."""
     drawn = jax.vmap(jax.random.fold_in)(keys, jnp.broadcast_to(index, keys.shape))

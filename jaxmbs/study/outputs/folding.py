@@ -91,17 +91,6 @@ def _changed(outputs: Mapping[str, Output], output: Output, model: Model, event:
     return jumps(model.structure, events[event]) or any(isinstance(o, OfState) and o.needs_mode for o in own)
 
 
-def folded_history(outputs: Mapping[str, Output], t: Any, found: Mapping[str, tuple[Any, Any]]) -> Any:
-    """The last carry of the fold, from what `measured` returned at the times t (T,)."""
-
-    def step(carry: Any, x: Any) -> tuple[Any, None]:
-        t, now = x
-        return _folded(outputs, carry, now, t), None
-
-    carry, _ = jax.lax.scan(step, _start(outputs, t.dtype), (t, dict(found)))
-    return carry
-
-
 def kept(outputs: Mapping[str, Output], carry: Any, events: Any, model: Model, q: Any, v: Any) -> dict[str, Any]:
     """The outputs of a motion that started at (q, v): results of the fold, times of events, and the outputs that are
     computed from the state at the start."""

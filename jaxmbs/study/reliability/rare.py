@@ -16,6 +16,7 @@ import jax
 import numpy as np
 
 from jaxmbs.io.errors import InputError, Problem, choices
+from jaxmbs.io.reports import printed
 from jaxmbs.study.folder.layout import ANEW, labels
 from jaxmbs.study.reliability import (
     DesignPoint,
@@ -175,7 +176,6 @@ def _worst_sample(study: Study, criterion: Criterion, folder: str | Path) -> dic
     if store.provenance["file_sha256"] != study.sha256:
         raise InputError(Problem("--of", f"{folder} is a run of another file; take {folder}/study.toml"))
     study = study.of_size(store.n)
-    stores.require_results(study, store)
     require_sound(study, store)
     summary = summarize(study, store)
     found = least(criterion, summary, 1)
@@ -189,18 +189,15 @@ def _worst_sample(study: Study, criterion: Criterion, folder: str | Path) -> dic
 def table(found: dict[str, Any]) -> RenderableType:
     """What `rare` found, as a table for the terminal."""
     from rich.console import Group
-    from rich.table import Table
     from rich.text import Text
 
-    rows = Table(title=f"misses: {found['criterion']}", title_justify="left", title_style="bold")
-    for name in ("method", "probability", "95% interval", "simulations", ""):
-        rows.add_column(name, justify="left" if name in ("method", "") else "right")
+    rows = []
     for e in found["estimates"]:
         interval = f"{e['low']:.2e} .. {e['high']:.2e}" if np.isfinite(e["low"]) and np.isfinite(e["high"]) else "-"
-        rows.add_row(
-            e["method"], f"{e['probability']:.2e}", interval, f"{e['simulations']:,}", Text(e["remark"], style="yellow")
-        )
-    parts: list[RenderableType] = [rows]
+        remark = Text(e["remark"], style="yellow")
+        rows.append((e["method"], f"{e['probability']:.2e}", interval, f"{e['simulations']:,}", remark))
+    right = ("probability", "95% interval", "simulations")
+    parts: list[RenderableType] = [printed(f"misses: {found['criterion']}", ("method", *right, ""), rows, right)]
     for p in found["points"]:
         parts.append(Text(f"most probable failure at {p['beta']:.2f} standard deviations: {_said(p['inputs'])}"))
     w, unit = found["worst"], found["unit"]

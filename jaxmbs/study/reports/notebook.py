@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from jaxmbs.io.errors import InputError
 from jaxmbs.study.reports import plots
 from jaxmbs.study.reports.terminal import table
-from jaxmbs.study.results import store as stores
-from jaxmbs.study.results.damage import require_sound
+from jaxmbs.study.results.damage import sound_study
 from jaxmbs.study.results.store import Store
 from jaxmbs.study.statistics.summary import summarize
 
@@ -33,9 +32,7 @@ def run_html(store: Store) -> str:
     """The table for the terminal and a histogram of every output; if a run cannot be shown, the reason instead."""
     head = f"<b>{escape(str(store.folder))}</b>"
     try:
-        study = stores.read_study(store)  # without its Python modules, which run only if the user trusts them
-        stores.require_results(study, store)
-        require_sound(study, store)
+        study = sound_study(store)  # without its Python modules, which run only if the user trusts them
     except InputError as error:
         return f"<div>{head}<pre>{escape(str(error))}</pre></div>"
     summary = summarize(study, store)

@@ -7,13 +7,12 @@ from html import escape
 
 import numpy as np
 
-from jaxmbs.io.pages import POLICY
 from jaxmbs.study.folder.lock import holder
 from jaxmbs.study.folder.shell import command
 from jaxmbs.study.problem.contents import contents
 from jaxmbs.study.problem.study import Study
 from jaxmbs.study.reports import page_inputs, plots
-from jaxmbs.study.reports.page_style import CSS, panel, picture, table, themed
+from jaxmbs.study.reports.page_style import document, panel, picture, table, themed
 from jaxmbs.study.reports.repeated import PLACES, Repeated
 from jaxmbs.study.reports.terminal import limits_said, notes, required_said, shortfall, start_notes
 from jaxmbs.study.results.store import Store
@@ -73,9 +72,7 @@ def page(
         "<h2>Credibility</h2>" + page_inputs.credibility(study, summary, found),
         "<h2>Where this comes from</h2>" + panel(page_inputs.provenance(study, store, summary)),
     ]
-    head = f'<meta charset="utf-8">{POLICY}<meta name="viewport" content="width=device-width"><title>{title}</title>'
-    body = f"<body><main>{''.join(parts)}</main></body>"
-    return f'<!doctype html><html lang="en"><head>{head}<style>{CSS}</style></head>{body}</html>'
+    return document(title, "".join(parts))
 
 
 # --- results ----------------------------------------------------------------------------------------------------------

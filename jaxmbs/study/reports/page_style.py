@@ -1,8 +1,12 @@
-"""Style of a report: for wide and narrow screens, light and dark mode, and printing on A4."""
+"""What all reports are made of: their document, panels and tables, with one style for wide and narrow screens, light and
+dark mode, and printing on A4."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from html import escape
+
+from jaxmbs.io.reports import POLICY
 
 # colours of the plots, with the names of the page's colours that replace them
 COLOURS = {
@@ -69,6 +73,13 @@ code { font:12.5px ui-monospace,Menlo,Consolas,monospace; overflow-wrap:anywhere
 """
 
 
+def document(title: str, content: str) -> str:
+    """A self-contained page. title and content are HTML."""
+    head = f'<meta charset="utf-8">{POLICY}<meta name="viewport" content="width=device-width"><title>{title}</title>'
+    body = f"<body><main>{content}</main></body>"
+    return f'<!doctype html><html lang="en"><head>{head}<style>{CSS}</style></head>{body}</html>'
+
+
 def themed(svg: str) -> str:
     """A picture with its colours replaced by those of the page."""
     for colour, name in COLOURS.items():
@@ -99,3 +110,8 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], numbers: int = 0) 
     names = "".join(f"<th{kind}>{name}</th>" for name, kind in zip(head, kinds, strict=True))
     top = f"<thead><tr>{names}</tr></thead>" if any(head) else ""
     return f"<table>{top}<tbody>{body}</tbody></table>"
+
+
+def table_of_texts(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """An HTML table whose heads and cells are texts, not HTML."""
+    return table([*map(escape, head)], ([*map(escape, row)] for row in rows))

@@ -34,7 +34,7 @@ _LETTER = 0.068  # [inch] average width of a letter
 
 
 @contextmanager
-def _picture(
+def axes(
     width: float, height: float, svg: list[str], label: str, left: float = _LEFT, above: float = _MARGIN
 ) -> Iterator[Axes]:
     """Axes in a figure of this size [inch], whose SVG is appended to `svg`. matplotlib's own layouts would draw
@@ -57,7 +57,7 @@ def histogram(values: Any, name: str, unit: Unit, criteria: Sequence[Criterion],
     """
     x = column(values)
     m, svg = defined(x), []
-    with _picture(4.6, 2.7, svg, f"histogram of {name}") as ax:
+    with axes(4.6, 2.7, svg, f"histogram of {name}") as ax:
         if m:
             low, high = _window(
                 x.mapped(lambda v: v / unit.factor), [b / unit.factor for c in criteria for _, b in c.marks]
@@ -106,7 +106,7 @@ def history(
     """Plot of what an output measures over time, for the worst, median and best sample. curves: {which: (sample, values
     in SI)}; band (4, T): ranges over many samples, of all (first and last row) and of most (rows between)."""
     colors, svg = {"worst": BAD, "median": NEUTRAL, "best": GOOD}, []
-    with _picture(9.2, 3.3, svg, f"history of {name}", above=_LINE) as ax:
+    with axes(9.2, 3.3, svg, f"history of {name}", above=_LINE) as ax:
         if band is not None:
             for low, high, alpha in ((0, 3, 0.18), (1, 2, 0.28)):
                 ax.fill_between(
@@ -129,7 +129,7 @@ def bars(found: Sequence[tuple[str, float, float, float]], name: str, rest: floa
     svg: list[str] = []
     rows = [*found, ("rest", rest, rest, rest)][::-1]
     left = 0.2 + _LETTER * max(len(r[0]) for r in rows)
-    with _picture(4.6, 0.75 + 0.28 * len(rows), svg, f"what drives {name}", left) as ax:
+    with axes(4.6, 0.75 + 0.28 * len(rows), svg, f"what drives {name}", left) as ax:
         names, values = [r[0] for r in rows], [100 * r[1] for r in rows]
         reach = [[max(0.0, 100 * (r[1] - r[2])) for r in rows], [max(0.0, 100 * (r[3] - r[1])) for r in rows]]
         reach = [[x if x > 0 else np.nan for x in side] for side in reach]
@@ -144,7 +144,7 @@ def scatter(x: np.ndarray, label: str, values: np.ndarray, name: str, unit: Unit
     """Plot of an output against a draw; samples that miss a criterion have another colour."""
     svg: list[str] = []
     met = np.all([c.met(values) for c in criteria], axis=0) if criteria else np.ones(len(x), bool)
-    with _picture(4.6, 2.7, svg, f"{name} over {label}") as ax:
+    with axes(4.6, 2.7, svg, f"{name} over {label}") as ax:
         for some, color in ((met, GOOD), (~met & np.isfinite(values), BAD)):
             ax.plot(x[some], values[some] / unit.factor, ".", color=color, markersize=3.5, alpha=0.7, linestyle="none")
         for _, bound in (mark for c in criteria for mark in c.marks):
@@ -159,7 +159,7 @@ def convergence(curves: Mapping[str, np.ndarray]) -> str:
     (4, points) each."""
     svg: list[str] = []
     above = _LINE * -(-len(curves) // _ABREAST)
-    with _picture(9.2, 2.5 + above, svg, "convergence of the criteria", above=above) as ax:
+    with axes(9.2, 2.5 + above, svg, "convergence of the criteria", above=above) as ax:
         for k, (text, (n, share, low, high)) in enumerate(curves.items()):
             color = (GOOD, BAD, NEUTRAL, INK)[k % 4]
             ax.fill_between(n, 100 * low, 100 * high, color=color, alpha=0.15, linewidth=0)

@@ -16,7 +16,7 @@ from jaxmbs.study.folder.storage import write_whole
 from jaxmbs.study.reports.repeated import repeated
 from jaxmbs.study.reports.terminal import table
 from jaxmbs.study.results import store as stores
-from jaxmbs.study.results.damage import require_sound
+from jaxmbs.study.results.damage import sound_study
 from jaxmbs.study.results.provenance import salt
 from jaxmbs.study.statistics.summary import document, summarize
 
@@ -47,9 +47,7 @@ def report(folder: str | Path, trust: bool = False, seal: str | Path | None = No
     Raises InputError if there is no run, and if results are damaged, naming what is damaged.
     """
     store = stores.open_folder(folder, key_of(seal))
-    study = stores.read_study(store, trust)
-    stores.require_results(study, store)
-    require_sound(study, store)
+    study = sound_study(store, trust)
     summary = summarize(study, store)
     from jaxmbs.study.reports.page import page, wanted
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from jaxmbs.io.errors import InputError
+from jaxmbs.io.reports import printed
 from jaxmbs.study.folder.lock import holder
 from jaxmbs.study.folder.shell import command
 from jaxmbs.study.problem.study import Study
@@ -83,7 +84,6 @@ def notes(study: Study, summary: Summary) -> list[str]:
 def table(study: Study, store: Store, summary: Summary | None = None) -> RenderableType:
     """Table for the terminal: criteria with their probabilities, quantiles of the outputs, failures."""
     from rich.console import Group
-    from rich.table import Table
     from rich.text import Text
 
     s = summary or summarize(study, store)
@@ -93,26 +93,22 @@ def table(study: Study, store: Store, summary: Summary | None = None) -> Rendera
         said = f"being computed by {who}" if who else command("resume", store.folder, record=store.provenance)
         parts.append(Text(f"not finished: {s.done:,} of {s.n:,} samples; {said}", style="yellow"))
     if s.verdicts:
-        criteria = Table(title=f"criteria, {s.done:,} samples", title_justify="left", title_style="bold")
-        for name in ("criterion", "", "met", "probability", f"{CONFIDENCE:.0%} interval", "tolerance limit"):
-            criteria.add_column(name, justify="left" if name in ("criterion", "") else "right")
+        rows = []
         for v in (*s.verdicts, *([s.together] if s.together else [])):
             said = Text("") if v is s.together else Text(*(("met", "green") if v.passed else ("NOT met", "bold red")))
             unit = next((c.unit for c in study.criteria if c.text == v.text), None)
             cells = (f"{v.met:,}/{v.of:,}", f"{v.probability:.2%}", v.interval, limits_said(v.limits, unit))
-            criteria.add_row(Text(v.text), said, *map(Text, cells))
+            rows.append((v.text, said, *cells))
+        right = ("met", "probability", f"{CONFIDENCE:.0%} interval", "tolerance limit")
+        criteria = printed(f"criteria, {s.done:,} samples", ("criterion", "", *right), rows, right)
         failed = [v for v in s.verdicts if not v.passed and v.of]
         parts += [criteria, *(Text(f"NOT met: {v.text}: {shortfall(study, s, v)}", style="red") for v in failed)]
         parts += [*(Text(line, style="dim") for line in notes(study, s))]
-    outputs = Table(title="quantiles", title_justify="left", title_style="bold")
-    outputs.add_column("output")
-    for q in QUANTILES:
-        outputs.add_column(f"{q:.0%}", justify="right")
-    outputs.add_column("unit")
-    for name in study.outputs:
-        unit = study.shown[name]
-        outputs.add_row(name, *(f"{x / unit.factor:.4g}" for x in s.quantiles(name)), unit.name)
-    parts += [outputs, *(Text(line, style="yellow") for line in start_notes(study, s))]
+    shares = [f"{q:.0%}" for q in QUANTILES]
+    units = [(name, study.shown[name]) for name in study.outputs]
+    rows = [(name, *(f"{x / unit.factor:.4g}" for x in s.quantiles(name)), unit.name) for name, unit in units]
+    parts += [printed("quantiles", ("output", *shares, "unit"), rows, shares)]
+    parts += [*(Text(line, style="yellow") for line in start_notes(study, s))]
     for message, failed in s.failed.items():
         many = f"{failed.count:,} sample{'' if failed.count == 1 else 's'}"
         parts.append(Text(f"{many} failed: {message} ({failed.some})", style="red"))

@@ -56,9 +56,18 @@ def damage(study: Study, store: Store) -> list[Damage]:
     return list(damaged_chunks(store))
 
 
+def sound_study(store: Store, trust: bool = False) -> Study:
+    """The study of a run without damage; trust: run its Python modules. Raises InputError as `require_sound`."""
+    study = stores.read_study(store, trust)
+    require_sound(study, store)
+    return study
+
+
 def require_sound(study: Study, store: Store) -> None:
-    """Raises InputError that names the damage, if there is any. A run that is being computed is checked several times,
-    since the process may be about to write what is missing."""
+    """Raises InputError that names the damage, if there is any, or if the results are lost; if nothing has been run yet,
+    they are laid out. A run that is being computed is checked several times, since the process may be about to write
+    what is missing."""
+    stores.require_results(study, store)
     found, who = [], ""
     for look in range(LOOKS):
         time.sleep(PAUSE * bool(look))

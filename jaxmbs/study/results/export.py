@@ -9,7 +9,7 @@ from jaxmbs.io.errors import InputError, Problem
 from jaxmbs.study.folder import storage
 from jaxmbs.study.outputs.folding import AT_START, EVENT_COUNTS, EVENT_TIMES
 from jaxmbs.study.results import store as stores
-from jaxmbs.study.results.damage import require_sound
+from jaxmbs.study.results.damage import sound_study
 from jaxmbs.study.units import si
 
 if TYPE_CHECKING:
@@ -66,9 +66,7 @@ def written(
     for _, path in wanted:
         if path.exists() and not overwrite:
             raise InputError(Problem(str(path), "exists already; choose another name with --out, or say --overwrite"))
-    study = stores.read_study(store, trust)
-    stores.require_results(study, store)
-    require_sound(study, store)
+    study = sound_study(store, trust)
     table = in_units(study, store, store.to_dataframe())
     for kind, path in wanted:
         if kind == "csv":

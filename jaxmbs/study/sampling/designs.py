@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from scipy.stats.qmc import QMCEngine
 
 RANDOM = "random"
-DESIGNS = (RANDOM, "latin_hypercube", "sobol", "halton", "factorial", "one_at_a_time", "saltelli", "morris")
 MORRIS_LEVELS, MORRIS_REACH = 4, (0.02, 0.98)  # number of levels of Morris' grid, and the probabilities at its ends
 _WHY = {
     "latin_hypercube": "the samples of a Latin hypercube are not independent: no interval is known for their share",
@@ -38,7 +37,7 @@ _WHY = {
 
 @dataclass(frozen=True)
 class Design:
-    """A sampling plan of n points over the inputs `names`. kind: one of DESIGNS; levels: the probabilities at which
+    """A sampling plan of n points over the inputs `names`. kind: `design` of [study]; levels: the probabilities at which
     "factorial" and "one_at_a_time" take each input (0.5: its median)."""
 
     kind: str

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from jaxmbs.io.reports import printed
 from jaxmbs.study.results import store as stores
-from jaxmbs.study.results.damage import require_sound
+from jaxmbs.study.results.damage import sound_study
 from jaxmbs.study.results.provenance import differences
 from jaxmbs.study.statistics.equivalence import FEWEST, ROUNDING, Within, means_apart, tolerances, verdict
 from jaxmbs.study.statistics.summary import CONFIDENCE, Summary, summarize
@@ -149,9 +150,7 @@ def paired_numbers(a: np.ndarray, b: np.ndarray) -> dict[str, Any]:
 
 def _opened(folder: str | Path, trust: bool) -> tuple[Study, Store, Summary]:
     store = stores.open_folder(folder)
-    study = stores.read_study(store, trust)
-    stores.require_results(study, store)
-    require_sound(study, store)
+    study = sound_study(store, trust)
     return study, store, summarize(study, store)
 
 
@@ -169,7 +168,6 @@ def _same(a: Store, b: Store) -> bool:
 def table(found: dict[str, Any]) -> RenderableType:
     """The comparison for the terminal."""
     from rich.console import Group
-    from rich.table import Table
     from rich.text import Text
 
     parts: list[RenderableType] = [Text(f"{found['a']} ({found['samples']['a']:,} samples) and {found['b']} "
@@ -180,20 +178,17 @@ def table(found: dict[str, Any]) -> RenderableType:
     if found["paired"]:
         parts.append(Text(f"{found['paired']:,} samples have the same draws in both: compared one by one", style="dim"))
     for key, what in (("criteria", "criterion"), ("outputs", "output")):
-        rows = Table(title=key, title_justify="left", title_style="bold")
-        rows.add_column(what)
-        for name in ("a", "b", "b - a", "by chance"):
-            rows.add_column(name, justify="right")
-        rows.add_column("")
+        rows = []
         for r in found[key]:
             x, y = ("-" if r[k] is None else f"{r[k]:.2%}" if key == "criteria" else f"{r[k]:.5g}" for k in "ab")
             p = r["chance"]
             said = "differs" if p is not None and p < ALPHA / max(1, len(found[key])) else ""
             said = r.get("verdict", said) + (f" {r['within']:.3g}" if r.get("verdict") and r.get("within") else "")
             unit = f" [{r['unit']}]" if r.get("unit") else ""
-            rows.add_row(Text(r[what] + unit), x, y, _change(r), "-" if p is None else f"{p:.3g}", said)
-        if found[key]:
-            parts.append(rows)
+            rows.append((r[what] + unit, x, y, _change(r), "-" if p is None else f"{p:.3g}", said))
+        if rows:
+            right = ("a", "b", "b - a", "by chance")
+            parts.append(printed(key, (what, *right, ""), rows, right))
     for k in ("only_a", "only_b"):
         parts += [Text(f"only in {found[k[-1]]}: {', '.join(found[k])}")] if found[k] else []
     return Group(*parts)

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jaxmbs.io.errors import InputError, Problem
+from jaxmbs.io.reports import printed
 from jaxmbs.study.folder.shell import command
 from jaxmbs.study.results import store as stores
-from jaxmbs.study.results.damage import require_sound
+from jaxmbs.study.results.damage import sound_study
 from jaxmbs.study.sampling.designs import MORRIS_LEVELS, MORRIS_REACH, group_size
 from jaxmbs.study.statistics.summary import CONFIDENCE, summarize
 
@@ -46,9 +47,7 @@ def sensitivity(folder: str | Path, trust: bool = False) -> dict[str, Any]:
     the reason (`why`). Raises InputError if samples are missing, or if the sampling plan is a sweep.
     """
     store = stores.open_folder(folder)
-    study = stores.read_study(store, trust)
-    stores.require_results(study, store)
-    require_sound(study, store)
+    study = sound_study(store, trust)
     summary = summarize(study, store)
     if summary.done < store.n:
         again = command("resume", folder, record=store.provenance)
@@ -163,19 +162,15 @@ def derivatives(study: Study, samples: int = 16) -> dict[str, np.ndarray]:
 def table(found: dict[str, Any], most: int = 10) -> RenderableType:
     """What `sensitivity` found, as a table for the terminal: the strongest inputs of each output."""
     from rich.console import Group
-    from rich.table import Table
     from rich.text import Text
 
     parts: list[RenderableType] = []
     keys = MEASURES[found["measure"]]
+    heads = [_HEADS[key] for key in keys]
     for name, of in found["outputs"].items():
-        rows = Table(title=name, title_justify="left", title_style="bold")
-        rows.add_column("input")
-        for key in keys:
-            rows.add_column(_HEADS[key], justify="right")
-        for label, values in list(of["inputs"].items())[:most]:
-            rows.add_row(Text(label), *(f"{values[k]:.3g}" for k in keys))
-        parts.append(rows if of["inputs"] else Text(f"{name}: {of['why']}", style="yellow"))
+        rows = [(label, *(f"{x[k]:.3g}" for k in keys)) for label, x in list(of["inputs"].items())[:most]]
+        shown = printed(name, ("input", *heads), rows, heads)
+        parts.append(shown if rows else Text(f"{name}: {of['why']}", style="yellow"))
         if of["left_out"]:
             parts.append(Text(f"{of['left_out']:,} groups with a failed sample are left out", style="yellow"))
     return Group(*parts)
