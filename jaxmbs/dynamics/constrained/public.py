@@ -153,7 +153,9 @@ def impact(
     if not is_traced(lock):
         for name in (n for n in target or () if n in model.joint_names):
             if lock is None or not np.asarray(lock)[model.v_slice(name)].all():
-                raise ModelError(f"impact: target {name!r} is free; lock it, mode=model.mode(lock=[{name!r}])")
+                raise ModelError(
+                    f"impact: joint {name!r} of target is not locked; lock it with mode=model.mode(lock=[{name!r}])"
+                )
     if not model.constraint_names and mode is None:
         raise ModelError(
             f"impact: model {model.name!r} has no constraints; add one with close_loop or add_constraint, or pass "

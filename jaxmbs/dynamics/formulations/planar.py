@@ -52,7 +52,7 @@ def obstacle(model: Model) -> str | None:
             carried = turn.T @ carried
         if own is not None and carried is not None and not _parallel(own, carried):
             return (
-                f"the axis of joint {link.name!r} is not parallel to that of the joint before it by structure; "
+                f"the axis of joint {link.name!r} is not known to be parallel to that of the joint before it; "
                 "give axes and poses along the coordinate axes"
             )
         if own is not None or carried is not None:

@@ -30,11 +30,11 @@ def obstacle(model: Model) -> str | None:
     for link in model.structure.links:
         if not (link.joint.revolute or link.joint.rigid):
             return (
-                f"the inertial coefficients of [T] are those of revolute trees on a fixed base, and joint {link.name!r} "
-                f"is {link.joint.type_name}"
+                "the inertial coefficients of [T] are defined for trees of revolute joints on a fixed base, but joint "
+                f"{link.name!r} is {link.joint.type_name}"
             )
     if geared := armature(model):
-        return f"the inertial coefficients of [T] are those of bodies, and joint {geared!r} has armature"
+        return f"the inertial coefficients of [T] do not include armature, which joint {geared!r} has"
     return None
 
 

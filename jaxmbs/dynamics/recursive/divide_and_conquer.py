@@ -72,11 +72,11 @@ def obstacle(model: Model) -> str | None:
     values = model.values()
     for i, link in enumerate(model.structure.links):
         if link.parent != i - 1:
-            return f"joint {link.name!r} begins a branch, and it is for chains"
+            return f"joint {link.name!r} begins a branch, but the method is for chains only"
         if link.joint.nv != 1 or link.joint.nq != 1:
-            return f"joint {link.name!r} has not one degree of freedom"
+            return f"joint {link.name!r} does not have exactly one degree of freedom"
         if not vanishes(values[f"{link.name}.armature"]):
-            return f"joint {link.name!r} has armature"
+            return f"joint {link.name!r} has armature, which the method does not support"
         mass, (xx, yy, zz, *_) = values[f"{link.body}.mass"], values[f"{link.body}.inertia"]
         if any(not isinstance(x, jax.Array) and x <= 0 for x in (mass, xx, yy, zz)):
             return f"body {link.body!r} has no mass or no inertia"
