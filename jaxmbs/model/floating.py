@@ -33,8 +33,9 @@ def warn_of_floating(model: Model) -> None:
             if link.name in s.held or all(link.locked) or _held(s, i, [name for name in late if late[name] <= SHORT]):
                 continue
             warnings.warn(
-                f"force {f.name!r}: its delay is {late[f.name]:g} s, and until then nothing holds body {link.body!r}, which "
-                f"floats; let joint {link.name!r} be held and release it at that time by an event",
+                f"force {f.name!r} has a delay of {late[f.name]:g} s, and until then nothing holds body "
+                f"{link.body!r}, which moves freely; hold joint {link.name!r} from the start, and release it at that "
+                "time by an event",
                 ModelWarning,
                 stacklevel=3,
             )

@@ -34,7 +34,7 @@ def obstacle(model: Model) -> str | None:
                 f"{link.name!r} is {link.joint.type_name}"
             )
     if geared := armature(model):
-        return f"the inertial coefficients of [T] do not include armature, which joint {geared!r} has"
+        return f"joint {geared!r} has armature, which the inertial coefficients of [T] do not include"
     return None
 
 

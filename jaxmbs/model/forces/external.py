@@ -48,7 +48,7 @@ class External(Force):
 
     def __post_init__(self) -> None:
         if callable(self.surfaces):
-            raise ModelError("External: surfaces is one function; pass a list of functions")
+            raise ModelError("External: surfaces is a single function; pass a list of functions")
         object.__setattr__(self, "surfaces", tuple(self.surfaces))
         check_arguments(self.fn, "External: fn", (*ORDER, "beyond") if self._told else ORDER)
         for k, surface in enumerate(self.surfaces):

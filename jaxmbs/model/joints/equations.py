@@ -158,7 +158,10 @@ def rows_of_function(
     def residual(z: Any, R: Any, t: Any) -> Any:
         found = jnp.asarray(f(z, R, t), dtype)
         if found.shape != (count,):
-            raise ModelError(f"the closure returned shape {found.shape}; with {6 - count} freedoms it is ({count},)")
+            raise ModelError(
+                f"the closure must return shape ({count},) for {6 - count} degrees of freedom, but it returned "
+                f"{found.shape}"
+            )
         return found
 
     def moved(z: Any, R: Any, V: Any) -> tuple[Any, Any]:

@@ -198,7 +198,7 @@ def test_missing_methods_are_named():
         lambda: joint.duals({}, None),
         lambda: joint.equations({}),
     ):
-        with pytest.raises(mbs.ModelError, match=r"Silent joints do not say .*; write the method `"):
+        with pytest.raises(mbs.ModelError, match=r"Silent joints do not define .*; write the method `"):
             call()
     assert not joint.closes_loops and not joint.is_measured
     assert set(base._USES) == {"motion", "coordinates_of", "duals", "equations"}
