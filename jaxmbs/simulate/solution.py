@@ -136,7 +136,7 @@ class Solution:
         >>> print(mbs.simulate(model, q, v, t_end=0.1).message(model))
         completed
         >>> print(mbs.simulate(model, q, [1.0, 0.0, 0.0], t_end=0.1).message(model))
-        the initial state violates 'pin': its position, or the velocities that it allows; find one with assemble, or impact
+        the initial state violates 'pin' in position or in velocity; find a state with assemble or impact
         """
         return message(int(self.status), model, np.asarray(self.violated))
 

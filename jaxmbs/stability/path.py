@@ -96,7 +96,7 @@ def equilibrium_path(
         now = get(model, parameter)
     elif start is None:
         raise ModelError(
-            "equilibrium_path: a function of the parameter needs start, the value that the path begins with"
+            "equilibrium_path: with a function of the parameter pass start, the value at which the path begins"
         )
     else:
         now = start

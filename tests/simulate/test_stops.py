@@ -53,11 +53,11 @@ def test_more_room_for_rebounds_that_do_not_fade():
 
 def test_the_limits_are_errors_where_they_have_no_use():
     model = ball().build()
-    with pytest.raises(mbs.ModelError, match=r"max_steps bounds the steps of a run with a tolerance.*max_events"):
+    with pytest.raises(mbs.ModelError, match=r"max_steps limits the steps of a run with a tolerance.*max_events"):
         mbs.simulate(model, [1.0], [0.0], 1.0, max_steps=5000)
     with pytest.raises(mbs.ModelError, match="max_events is 0"):
         mbs.simulate(model, [1.0], [0.0], 1.0, max_events=0)
-    with pytest.raises(mbs.ModelError, match="none of this model does"):
+    with pytest.raises(mbs.ModelError, match="no event of this model repeats"):
         mbs.simulate(mbs.library.double_pendulum().build(), [1.0, 0.0], [0.0, 0.0], 1.0, max_events=20)
 
 

@@ -17,7 +17,7 @@ CASES = {
         "dt = 1e-3", "dt = 1e-3\nmax_steps = 900", "simulation.max_steps", "with a tolerance"
     ),
     "a limit of events without any": (
-        "dt = 1e-3", "dt = 1e-3\nmax_events = 20", "simulation.max_events", "none of this model does"
+        "dt = 1e-3", "dt = 1e-3\nmax_events = 20", "simulation.max_events", "no event of this model repeats"
     ),
     "tolerance without a method": ("dt = 1e-3", "dt = 1e-3\ntolerance = 1e-6", "simulation.method", "takes no tolerance"),
     "missing type": ('type = "prismatic"\n', "", "mechanism.joints[0].type", "missing"),

@@ -134,7 +134,7 @@ def test_unfinished_and_failed(finished, tmp_path):
     written = report(folder)
     terminal, page = shown(written.table), Page(written.path.read_text(encoding="utf-8")).text
     assert "not finished: 192 of 256" in terminal and "This run is not finished: 192 of 256" in page
-    assert "2 samples failed: the state stopped being finite" in terminal
+    assert "2 samples failed: the state is no longer finite" in terminal
     assert f"--sample 3 --of {folder}" in page and "3, 200" in page
 
 

@@ -93,7 +93,10 @@ def no_group(structure: Structure) -> str | None:
     for link in structure.links:
         joint = link.joint
         if (joint.gives("moved") or joint.gives("rates")) and not joint.gives("bracket"):
-            return f"joint {link.name!r} ({joint.type_name}) does not say its `bracket`; use another method"
+            return (
+                f"joint {link.name!r} ({joint.type_name}) does not define `bracket`, which this method needs; use "
+                "another method"
+            )
     return None
 
 

@@ -52,9 +52,9 @@ class Variational(Stepper):
 
     def obstacle(self, structure: Structure) -> str | None:
         if structure.constrained:
-            return "it serves trees; loops and constraints need another method"
+            return "it is for trees only; use another method for loops and constraints"
         if structure.rheonomic:
-            return "a joint that moves by itself in time needs another method"
+            return "it does not support joints whose motion depends on time; use another method"
         return no_group(structure)
 
     def step(self, flow: Flow, phase: Phase, t: Scalar, h: Scalar, mode: Mode | None, estimate: bool) -> Trial:
