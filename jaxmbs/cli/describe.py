@@ -60,7 +60,7 @@ def described(study: Study) -> RenderableType:
         parts.append(_table("dispersions", ("dispersion", "distribution", "acts by", "nominal (SI)"), rows))
     if found["correlations"]:
         rows = [(", ".join(c["draws"]), c["kind"], said(c["matrix"])) for c in found["correlations"]]
-        parts.append(_table("correlations", ("draws that go together", "of", "matrix"), rows))
+        parts.append(_table("correlations", ("correlated draws", "of", "matrix"), rows))
     if found["outputs"]:
         rows = [(o["name"], o["type"], kept_said(o), o["unit"]) for o in found["outputs"]]
         parts.append(_table("outputs", ("output", "type", "kept", "unit"), rows))
@@ -68,7 +68,7 @@ def described(study: Study) -> RenderableType:
     time = found["simulation"]
     parts.append(
         Text(
-            f"simulation: 0 to {time['t_end']:g} s by steps of {time['dt']:g} s ({time['method']}); seed {found['seed']}"
+            f"simulation: 0 to {time['t_end']:g} s in steps of {time['dt']:g} s ({time['method']}); seed {found['seed']}"
         )
     )
     return Group(*parts)

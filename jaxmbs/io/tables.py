@@ -72,7 +72,7 @@ def _points(value: Any) -> tuple[tuple[float, ...], ...]:
 def _direction(value: Any) -> tuple[float, ...]:
     v = _numbers(value, 3)
     if not any(v):
-        raise ValueError(f"is a direction and cannot be {value!r}; its length does not matter, but zero has none")
+        raise ValueError(f"is a direction and cannot be {value!r}; its length does not matter, but it must not be zero")
     return v
 
 
@@ -111,7 +111,9 @@ def _instant(value: Any) -> float | str:
         return float(value)
     if isinstance(value, str) and value.strip():
         return value.strip()
-    raise ValueError(f'needs seconds, such as 0.5, or a sentence, "travel > 0.1 m" or "event latch", got {value!r}')
+    raise ValueError(
+        f'needs seconds, such as 0.5, or a sentence, such as "travel > 0.1 m" or "event latch", got {value!r}'
+    )
 
 
 def _matrix(value: Any) -> tuple[tuple[float, ...], ...]:

@@ -50,7 +50,7 @@ def examined(path):
         except mbs.ModelError as error:
             return "refused", None, str(error).splitlines()[0]
     said = " ".join(str(w.message) for w in caught)
-    repaired = said.partition("were repaired")[2].count("became")
+    repaired = said.partition("were repaired")[2].count("were changed to")
     remarks = [f"{repaired} inertias repaired"] if repaired else []
     acting = said.partition("acts: ")[2].partition("; no part")[0]
     remarks += re.findall(r"(mimic of \"[^\"]*\"|[A-Za-z_, ]+ of joints)", acting)

@@ -36,7 +36,9 @@ def edited(path, old, new):
 def test_a_files_module_is_not_run_without_trust(lid):
     (lid.parent / "magnetic_elements.py").write_text("raise SystemExit('it ran')", encoding="utf-8")
     for read_it in (load, read):
-        with pytest.raises(InputError, match=r'wants to run "magnetic_elements.py".*--trust.*trust=True'):
+        with pytest.raises(
+            InputError, match=r'needs to run the Python file "magnetic_elements.py".*--trust.*trust=True'
+        ):
             read_it(lid)
     told = CliRunner().invoke(app, ["info", str(lid)])
     assert told.exit_code != 0 and "modules[0]" in told.output and "--trust" in told.output

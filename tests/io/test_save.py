@@ -144,8 +144,8 @@ def test_what_no_file_can_hold_is_refused_by_name(tmp_path):
     for said in (
         "'ratio' is Holonomic",
         "'push' is External",
-        "is Wind, which no installed package",
-        "'wind of one' cannot",
+        "is Wind, which is neither provided by an installed package",
+        "'wind of one' cannot be written",
         'modules=["my_functions.py"]',
     ):
         assert said in str(error.value)
@@ -193,7 +193,8 @@ def bead(f):
 
 def test_functions_of_a_module_are_written_by_name_with_the_module_beside(tmp_path, mine):
     model, file = bead(mine), tmp_path / "out" / "bead.toml"
-    with pytest.raises(mbs.ModelError, match=r"whose function z \(curve\) no installed package.*modules="):
+    said = r"whose function z \(curve\) is neither provided by an installed package.*modules="
+    with pytest.raises(mbs.ModelError, match=said):
         mbs.save(model, file)
     file.parent.mkdir()
     mbs.save(model, file, modules=[mine])

@@ -56,7 +56,7 @@ def test_a_forged_record_writes_nothing(folder, tmp_path, use, name, kind):
         found = examined(folder, trust=True)
         assert not found.sound and "not the name of a file" in str(found.damage[0])
     else:
-        with pytest.raises(InputError, match="not the name of a file by itself"):
+        with pytest.raises(InputError, match="not a bare file name"):
             USES[use](folder)
     assert listing(tmp_path) == before and not Path("/jaxmbs-x.py").exists()
 

@@ -106,7 +106,7 @@ def test_what_is_not_kept_is_said(study, monkeypatch, tmp_path, capsys):
     for voice in (Voice(), Voice(quiet=True)):
         say_what_is_not_kept(unknown, voice)
     said = capsys.readouterr().err
-    assert said.count("not kept") == 1 and "own.stateful: open()" in said
+    assert said.count("cannot be stored") == 1 and "own.stateful: open()" in said
     say_what_is_not_kept(study(), Voice())
     assert capsys.readouterr().err == ""
 
