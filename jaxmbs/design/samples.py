@@ -108,12 +108,12 @@ def require_effect(study: Study, free: Iterable[str]) -> None:
 
     if study.plan.design != RANDOM:
         raise ModelError(
-            f'[study] design = "{study.plan.design}": a search takes samples one by one; leave the design out'
+            f'[study] design = "{study.plan.design}": a search draws its samples one by one; leave design out'
         )
     names = set(free)
     for d in study.dispersions.items:
         if d.target.name in names and d.apply == "replace":
             raise ModelError(
-                f'dispersions."{d.name}": its draws replace {d.target.name}, which is free and would have no effect; use '
-                'apply = "add" or "multiply"'
+                f'dispersions."{d.name}": its draws replace the free parameter {d.target.name}, which would have no '
+                'effect; use apply = "add" or "multiply"'
             )

@@ -276,7 +276,7 @@ def _reason(
     if status is Status.RUNAWAY:
         away = np.flatnonzero(np.asarray(prepared.variables.away(x)))
         labels = [prepared.variables.labels()[k] for k in away]
-        said += "; runs away: " + ", ".join(dict.fromkeys(labels))
+        said += "; grows without bound: " + ", ".join(dict.fromkeys(labels))
     if undetermined:
         more = f" and {len(undetermined) - NAMED} more" if len(undetermined) > NAMED else ""
         several = "combinations stay" if len(undetermined) > 1 else "combination stays"
@@ -284,7 +284,7 @@ def _reason(
     said += "".join(f"; {one}" for one in failed)
     binding = prepared.variables.binding(x)
     if binding:
-        said += "; what binds: " + "; ".join(binding)
+        said += "; active bounds: " + "; ".join(binding)
     if gone:
         said += "; degenerate: " + "; ".join(gone)
     return said

@@ -47,7 +47,7 @@ def test_steps_through_given_times():
 
 
 def test_absurd_grids_are_refused_before_anything_is_computed():
-    for dt, said in ((1e-300, "makes 1e+300 steps"), (1e-9, "100,000,000 at most"), (5e-324, "inf steps")):
+    for dt, said in ((1e-300, "makes 1e+300 steps"), (1e-9, "at most 100,000,000"), (5e-324, "inf steps")):
         with pytest.raises(ModelError, match=said.replace("+", r"\+")):
             Grid.of(0.0, 1.0, dt)
         with pytest.raises(ModelError, match=said.replace("+", r"\+")):

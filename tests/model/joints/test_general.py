@@ -52,7 +52,9 @@ def test_wrong_shapes_are_refused_by_name():
         mbs.ModelError, match=r"joint 'pivot' \(General\): z returned shape \(2,\); it must return \(3,\)"
     ):
         mbs.body_poses(pendulum(turn, lambda q, t: jnp.zeros(2)), np.zeros(1))
-    with pytest.raises(mbs.ModelError, match=r"joint 'pivot' \(General\): G returned shape \(4,\); it is \(3, 3\)"):
+    with pytest.raises(
+        mbs.ModelError, match=r"joint 'pivot' \(General\): G returned shape \(4,\); it must return \(3, 3\)"
+    ):
         mbs.body_poses(pendulum(lambda q, t: jnp.zeros(4)), np.zeros(1))
 
 
