@@ -215,7 +215,7 @@ def test_functions_of_a_module_are_written_by_name_with_the_module_beside(tmp_pa
     mbs.save(back, again)
     assert mbs.load(again, trust=True) == back
     (file.parent / "bead_functions.py").write_text(FUNCTIONS + "\n# another\n", encoding="utf-8")
-    with pytest.raises(mbs.ModelError, match=r"another bead_functions\.py"):
+    with pytest.raises(mbs.ModelError, match=r"a different file bead_functions\.py"):
         mbs.save(back, file)
     bad = again.read_text(encoding="utf-8").replace("bead_functions.fast", "bead_functions.fasst")
     again.write_text(bad, encoding="utf-8")

@@ -124,7 +124,7 @@ def test_simulate_nominal_and_refusals(command, folder):
         (("cart.toml", "--sample", 100, "--of", "run"), "samples 0 to 99"),
         (("cart.toml", "--of", "run"), "needs --sample"),
         (("cart.toml", "--out", "h.txt"), "must end with .csv, .npz or .zarr"),
-        (("cart.toml",), "cart.csv: exists already; choose another name with --out, or say --overwrite"),
+        (("cart.toml",), "cart.csv: exists already; choose another name with --out, or pass --overwrite"),
     ):
         done = command("simulate", *arguments, cwd=folder)
         assert done.returncode == 1 and remedy in done.stderr and "Traceback" not in done.stderr

@@ -226,7 +226,7 @@ def test_a_force_without_a_body_is_refused_as_an_output():
     model = mech.build()
     for part in ("force", "torque"):
         assert [key for key, _ in ElementForce("drag", part=part).unfit(model)] == ["name"]
-    assert "acts on no body and no joint" in next(ElementForce("drag").unfit(model))[1]
+    assert "generalized forces of the whole mechanism" in next(ElementForce("drag").unfit(model))[1]
     assert not list(ElementForce("push").unfit(model))
 
 
@@ -393,7 +393,7 @@ then = [{type = "finish"}]
         (('when = "travel > 20 mm"', 'when = "travel > 20 kg"'), "measures mass, not length"),
         (('when = "travel > 20 mm"\n', ""), "at needs an instant"),
         (('name = "spring"\nreduce', 'name = "sprung"\nreduce'), 'did you mean "spring"'),
-        (('reduce = "integral"', 'reduce = "time_above"'), "time_above needs the value"),
+        (('reduce = "integral"', 'reduce = "time_above"'), "time_above needs a limit"),
     ],
 )
 def test_what_does_not_fit_is_told(cart, edit, said):
@@ -424,7 +424,7 @@ def test_criteria_with_two_sides(text, inside, outside):
     ("text", "said"),
     [
         ("2 mm < x < 1 mm", "nothing lies between"),
-        ("|x| < -1 mm", "a size is not negative"),
+        ("|x| < -1 mm", "an absolute value is never negative"),
         ("x < 1 mm in 120 %", "0 to 100"),
         ("1 kg < x < 2 mm", "measures mass"),
         ("x ! 2", "is not a criterion"),

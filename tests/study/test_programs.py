@@ -144,5 +144,5 @@ def test_a_study_whose_parts_were_replaced_is_known_by_its_own_file(study):
     assert len({digest({"x": x}) for x in (one, heavy, longer)}) == 3
     assert digest({"x": longer}) == digest({"x": replace(one, simulation={"t_end": 0.3})})
     bounds = replace(one, criteria=[replace(c, bounds=(("<", 1.0),)) for c in one.criteria])
-    with pytest.raises(NotKnownError, match="not what its text says"):
+    with pytest.raises(NotKnownError, match="does not agree with its text"):
         digest({"x": bounds})

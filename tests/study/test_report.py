@@ -141,7 +141,7 @@ def test_unfinished_and_failed(finished, tmp_path):
 @pytest.mark.parametrize(
     ("status", "error", "said"),
     [
-        (1, 0.25, "none, for no sample went well"),
+        (1, 0.25, "none, because no sample succeeded"),
         (0, np.inf, "not finite"),
         (0, np.nan, "not finite"),
         (0, -0.25, "0.25 J"),

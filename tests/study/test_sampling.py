@@ -52,7 +52,7 @@ def test_discrete_values_come_as_often_as_their_weights():
 
 def test_weights_are_not_negative_nor_all_zero():
     for weights in ((2.0, -1.0, 1.0), (0.0, 0.0, 0.0)):
-        with pytest.raises(ValueError, match="weights are zero or more, and not all zero"):
+        with pytest.raises(ValueError, match="weights must be zero or more, and not all zero"):
             Discrete(distribution="discrete", values=(3.0, 1.0, 2.0), weights=weights).components(np.zeros(1), 1.0)
 
 
@@ -177,7 +177,7 @@ WRONG = {
     "indefinite": ("[[1.0, 0.8, -0.3], [0.8, 1.0, 0.0]", "[[1.0, 0.9, -0.9], [0.9, 1.0, 0.9]", "symmetric|eigenvalue"),
     "diagonal": ("[[1.0, 0.8", "[[2.0, 0.8", "1 on the diagonal"),
     "rows": (", [-0.3, 0.0, 1.0]]", "]", "list of 2 numbers"),
-    "twice": ('"spring.stiffness"]', '"cart.mass"]', "stands twice"),
+    "twice": ('"spring.stiffness"]', '"cart.mass"]', "appears twice"),
 }
 
 
@@ -192,8 +192,8 @@ def test_wrong_correlations_are_refused(cart, case):
 REFUSED = {
     "no column": ('columns = ["mass"]', 'columns = ["weight"]', 'no column "weight"'),
     "no number": ('columns = ["mass"]', 'columns = ["note"]', 'line 3: note is "b"'),
-    "no file": ("lot.csv", "lots.csv", "cannot be read beside"),
-    "elsewhere": ("lot.csv", "../lot.csv", "not the name of a file"),
+    "no file": ("lot.csv", "lots.csv", "cannot be read from the folder"),
+    "elsewhere": ("lot.csv", "../lot.csv", "not a bare file name"),
 }
 
 
@@ -302,7 +302,7 @@ def test_a_run_takes_the_points_of_its_plan(cart, tmp_path):
     some = [0, 63, 64, 199]
     assert np.allclose(draws_of(study, some, float)[:, 2], data["initial.rail.v"].values[some], rtol=1e-14)
     assert np.allclose(repeat(study, some).outputs["reach"], data["reach"].values[some], rtol=1e-12)
-    with pytest.raises(InputError, match="depend on their number"):
+    with pytest.raises(InputError, match="depends on the number of samples"):
         repeat(read(path), [3])
     sweep = cart("seed = 7", 'seed = 7\ndesign = "one_at_a_time"')
     assert read(sweep).of_size(None).n == 10

@@ -122,7 +122,9 @@ class Distribution(Table):
     draw: str = stated(
         "name", "dispersions with the same name take the same random numbers: parts of one lot", default=""
     )
-    known: bool = stated("true or false", "known on the day, before the run: see study.per_day", default=False)
+    known: bool = stated(
+        "true or false", "whether the value is known on the day, before the run: see study.per_day", default=False
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -166,7 +168,7 @@ class Normal(Distribution):
             return Components(np.full(k, 1), mean, _width(self, "std", k, factor), -inf, inf)
         c = np.asarray(self.covariance)
         if c.shape != (k, k):
-            raise ValueError(f"covariance has {c.shape[0]} rows of {c.shape[1]}, the target {k} components")
+            raise ValueError(f"covariance has {c.shape[0]} rows of {c.shape[1]}, but the target has {k} components")
         problem = not_a_covariance(c)
         if problem:
             raise ValueError(f"covariance {problem}")
@@ -185,10 +187,15 @@ def not_a_covariance(x: np.ndarray) -> str:
     """Why a square matrix is not a covariance matrix, with the remedy; "" if it is one."""
     if not np.allclose(x, x.T, rtol=1e-9, atol=0):
         i, j = np.argwhere(~np.isclose(x, x.T, rtol=1e-9, atol=0))[0]
-        return f"is not symmetric: {x[i, j]:g} in row {i}, column {j} and {x[j, i]:g} across; mend one of them"
+        return (
+            f"is not symmetric: {x[i, j]:g} in row {i}, column {j}, but {x[j, i]:g} in row {j}, column {i}; correct "
+            "one of them"
+        )
     least = float(np.linalg.eigvalsh(x)[0])
     if least < -1e-9 * float(np.abs(x).max()):
-        return f"has the negative eigenvalue {least:.3g}: no numbers vary so; make the entries off the diagonal smaller"
+        return (
+            f"has the negative eigenvalue {least:.3g}, which is not possible; make the entries off the diagonal smaller"
+        )
     return ""
 
 
@@ -238,7 +245,7 @@ class Lognormal(Distribution):
         median, sigma = _row(self, "median", k, factor, neutral), _width(self, "sigma", k, 1.0)
         if np.any(median <= 0):
             said = self.median if self.median is not None else neutral.tolist()
-            raise ValueError(f'the median of a lognormal is positive, not {said}; give one, or apply = "multiply"')
+            raise ValueError(f'the median of a lognormal must be positive, not {said}; give one, or apply = "multiply"')
         return Components(np.full(k, 2), np.log(median), sigma, -inf, inf)
 
 
@@ -302,14 +309,14 @@ def _row(table: Distribution, key: str, k: int, factor: float, default: np.ndarr
         return np.asarray(default, float)
     row = np.asarray(value, float) * factor
     if row.ndim == 1 and len(row) != k:
-        raise ValueError(f"{key} = {value} has {len(row)} components, the target {k}; give {k}, or one for all")
+        raise ValueError(f"{key} = {value} has {len(row)} components, but the target has {k}; give {k}, or one for all")
     return np.broadcast_to(row, (k,)).astype(float)
 
 
 def _width(table: Distribution, key: str, k: int, factor: float) -> np.ndarray:
     row = _row(table, key, k, factor)
     if np.any(row < 0):
-        raise ValueError(f"{key} = {getattr(table, key)} is negative; it is a width: 0 switches the dispersion off")
+        raise ValueError(f"{key} = {getattr(table, key)} must not be negative; 0 switches the dispersion off")
     return row
 
 

@@ -94,19 +94,19 @@ class Output(Described):
     def incomplete(self, joints: Mapping[str, Joint]) -> Iterator[tuple[str, str]]:
         """(key, remedy) for each field that the chosen reduction lacks or cannot have."""
         if self.reduce in ("time_above", "time_below") and self.limit is None:
-            yield "limit", f"{self.reduce} needs the value that it counts from; write limit = NUMBER (SI)"
+            yield "limit", f"{self.reduce} needs a limit; write limit = NUMBER (SI)"
         if self.reduce in AT and self.when is None:
             said = 'when = "OUTPUT > NUMBER UNIT", "t > NUMBER s" or "event NAME"'
             yield "when", f"{self.reduce} needs an instant; write {said}"
         if self.reduce not in AT and self.when is not None:
-            yield "when", f"goes with {' and '.join(AT)}, not with {self.reduce}; leave it out"
+            yield "when", f"is for {' and '.join(AT)} only, not for {self.reduce}; leave it out"
         if self.reduce in AT and self.windowed:
             yield (
                 "from" if self.from_ is not None else "until",
-                f"{self.reduce} has its instant in when; leave this out",
+                f"{self.reduce} takes its instant from when; leave this out",
             )
         if self.reduce == "integral" and self.quantity(joints) not in INTEGRALS:
-            yield "reduce", f"integral goes with {', '.join(INTEGRALS)}; mean takes any quantity"
+            yield "reduce", f"integral is for {', '.join(INTEGRALS)} only; mean is possible for any quantity"
 
     def measure(self, scene: Scene) -> tuple[Scalar, Scalar]:
         """Value at the present time in SI, and whether it is defined then."""

@@ -43,13 +43,13 @@ class Clearance(Output):
 
     def faults(self, joints: Mapping[str, Joint]) -> Iterator[tuple[str, str]]:
         if self.inside and not isinstance(self.shape_b, (Ball, Box, Tube)):
-            yield "shape_b", "a hollow shape is a ball, a box or a tube"
+            yield "shape_b", "a hollow shape must be a ball, a box or a tube"
         if self.open and not (self.inside and isinstance(self.shape_b, Tube)):
-            yield "open", "goes with inside = true and a tube around"
+            yield "open", "is only for inside = true with a tube as shape_b"
         for key in ("shape_a", "shape_b"):
             shape = getattr(self, key)
             if isinstance(shape, Box) and min(shape.size) <= 0:
-                yield f"{key}.size", f"{list(shape.size)}: the lengths of edges are more than zero"
+                yield f"{key}.size", f"{list(shape.size)}: the lengths of edges must be more than zero"
 
     def measure(self, scene: Scene) -> tuple[Scalar, Scalar]:
         if self.inside:

@@ -45,9 +45,17 @@ class LargestRealPart(OfState):
 
     def unfit(self, model: Model) -> Iterator[tuple[str, str]]:
         if model.structure.redundant:
-            yield "type", "constraints depend on one another, so that the number of motions is not known beforehand"
+            yield (
+                "type",
+                "some constraints depend on others, so that the number of small motions is not known in advance",
+            )
         if model.structure.events or model.structure.held:
-            yield "type", "small motions are those of a mechanism without events and held joints, which change it"
+            yield (
+                "type",
+                (
+                    "small motions are defined only for a mechanism without events and held joints, which would change it"
+                ),
+            )
 
     def of_state(self, state: TreeScene, model: Model, mode: Mode | None) -> tuple[Scalar, Scalar]:
         return jnp.nan, False

@@ -16,7 +16,7 @@ from jaxmbs.study.outputs.base import KEPT, REDUCTIONS, Output, Scalar
 class Combined(Output):
     """Base of the outputs that are computed from other outputs."""
 
-    of: Sequence[str] = field(Kind.NAMES, "", "outputs that it is taken from; what they keep does not matter")
+    of: Sequence[str] = field(Kind.NAMES, "", "outputs whose minimum is taken; their own `reduce` does not matter")
 
     def combined(self, found: Sequence[tuple[Scalar, Scalar]]) -> tuple[Scalar, Scalar]:
         """Value and whether it is defined, from those of the other outputs."""

@@ -60,7 +60,7 @@ class ElementForce(OfState):
         if self.name not in forces:
             yield "name", f'there is no force element "{self.name}"; {choices(self.name, forces, "force elements")}'
         elif not _acts_somewhere(forces[self.name]):
-            said = "acts on no body and no joint but gives generalized forces, which have no magnitude in common"
+            said = "gives generalized forces of the whole mechanism, which have no common magnitude"
             yield "name", f'"{self.name}" {said}; name another, or give it a body'
         elif bool(forces[self.name].joints) is (self.part == "force"):
             other = "torque" if self.part == "force" else "force"

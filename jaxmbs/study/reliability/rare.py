@@ -105,7 +105,7 @@ def rare(
     """
     c = picked(study, criterion)
     if method not in ("importance", "subset"):
-        raise InputError(Problem("--method", f'"{method}" is none; take importance or subset'))
+        raise InputError(Problem("--method", f'"{method}" is not a method; take importance or subset'))
     unit = study.shown[c.output]
     g = limit_state_of(study, c)
     if progress:
@@ -161,7 +161,12 @@ def _beside(e: Estimate, sampled: Estimate) -> Estimate:
     estimate from samples."""
     if e.remark or not sampled.high > 0 or sampled.low <= e.probability <= sampled.high:
         return e
-    return replace(e, remark="outside the interval of the samples: the boundary is not as it supposes")
+    return replace(
+        e,
+        remark=(
+            "outside the interval of the samples: the failure boundary does not have the shape that the method assumes"
+        ),
+    )
 
 
 def told(study: Study, u: np.ndarray) -> dict[str, float]:
@@ -173,7 +178,7 @@ def told(study: Study, u: np.ndarray) -> dict[str, float]:
 def _worst_sample(study: Study, criterion: Criterion, folder: str | Path) -> dict[str, Any]:
     store = stores.open_folder(folder)
     if store.provenance["file_sha256"] != study.sha256:
-        raise InputError(Problem("--of", f"{folder} is a run of another file; take {folder}/study.toml"))
+        raise InputError(Problem("--of", f"{folder} is a run of another study file; take {folder}/study.toml"))
     study = study.of_size(store.n)
     stores.require_results(study, store)
     require_sound(study, store)

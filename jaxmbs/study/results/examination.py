@@ -87,7 +87,7 @@ def _examined(folder: Path, repair: bool, trust: bool, key: bytes | None) -> Exa
     study = stores.read_study(store, trust)
     sealed = None if key is None else True
     if not (folder / RESULTS).exists():
-        lost = (Damage(RESULTS, "is missing, and the run was finished"),) if (folder / FINISHED).exists() else ()
+        lost = (Damage(RESULTS, "is missing although the run was finished"),) if (folder / FINISHED).exists() else ()
         return Examination(folder, store.n, 0, None, lost, tuple(repaired), storage.size(folder), sealed=sealed)
     if repair:
         repaired += [d.file for d in repair_metadata(study, store)]

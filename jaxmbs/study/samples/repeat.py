@@ -111,7 +111,7 @@ def write(study: Study, history: History, path: Path, sample: int = 0, overwrite
 def check_name(path: Path, overwrite: bool = True) -> None:
     """Raises InputError if a history cannot be written to this path."""
     if path.exists() and not overwrite:
-        raise InputError(Problem(str(path), "exists already; choose another name with --out, or say --overwrite"))
+        raise InputError(Problem(str(path), "exists already; choose another name with --out, or pass --overwrite"))
     if path.suffix not in (".csv", ".npz", ".zarr"):
         raise InputError(Problem(str(path), "the name must end with .csv, .npz or .zarr"))
 

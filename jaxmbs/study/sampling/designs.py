@@ -26,13 +26,17 @@ RANDOM = "random"
 DESIGNS = (RANDOM, "latin_hypercube", "sobol", "halton", "factorial", "one_at_a_time", "saltelli", "morris")
 MORRIS_LEVELS, MORRIS_REACH = 4, (0.02, 0.98)  # number of levels of Morris' grid, and the probabilities at its ends
 _WHY = {
-    "latin_hypercube": "the samples of a Latin hypercube are not independent: no interval is known for their share",
-    "sobol": "Sobol points are not independent: no interval is known for their share",
-    "halton": "Halton points are not independent: no interval is known for their share",
-    "factorial": "the points of a factorial plan are set, not drawn: their share is no probability",
-    "one_at_a_time": "the points of a sweep are set, not drawn: their share is no probability",
-    "saltelli": "the samples of this plan come in groups that share draws: no interval is known for their share",
-    "morris": "the points of this plan lie on a grid: their share is no probability",
+    "latin_hypercube": (
+        "the samples of a Latin hypercube are not independent, so no confidence interval is known for their share"
+    ),
+    "sobol": "Sobol points are not independent, so no confidence interval is known for their share",
+    "halton": "Halton points are not independent, so no confidence interval is known for their share",
+    "factorial": "the points of a factorial plan are chosen, not drawn, so their share is not a probability",
+    "one_at_a_time": "the points of a sweep are chosen, not drawn, so their share is not a probability",
+    "saltelli": (
+        "the samples of this plan come in groups that share draws, so no confidence interval is known for their share"
+    ),
+    "morris": "the points of this plan lie on a grid, so their share is not a probability",
 }
 
 
@@ -75,11 +79,11 @@ def check_size(kind: str, inputs: int, levels: Sequence[float], n: int | None) -
     fixed, group = fixed_size(kind, inputs, levels), group_size(kind, inputs)
     if n is None:
         if fixed is None:
-            raise InputError(Problem("n", "how many samples? say -n N"))
+            raise InputError(Problem("n", "the number of samples is missing; give it with -n N"))
         return fixed
     if fixed is not None and n != fixed:
         raise InputError(
-            Problem("n", f'design = "{kind}" has {fixed:,} samples here, not {n:,}; leave -n out, or say {fixed}')
+            Problem("n", f'design = "{kind}" has {fixed:,} samples here, not {n:,}; leave -n out, or give -n {fixed}')
         )
     if n % group:
         near = max(1, round(n / group)) * group

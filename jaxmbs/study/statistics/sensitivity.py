@@ -55,7 +55,7 @@ def sensitivity(folder: str | Path, trust: bool = False) -> dict[str, Any]:
         raise InputError(Problem(str(folder), f"is not finished; `{again}` computes the rest"))
     kind = study.plan.design if study.plan.design in MEASURES else "ranks"
     if study.plan.design in ("factorial", "one_at_a_time"):
-        message = "the points of a sweep are set, not drawn; take saltelli, morris or random"
+        message = "the points of a sweep are chosen, not drawn; take saltelli, morris or random"
         raise InputError(Problem("study.design", message))
     outputs = {}
     for name in study.outputs:
@@ -70,7 +70,7 @@ def _of(study: Study, store: stores.Store, kind: str, y: np.ndarray) -> dict[str
     rows = np.repeat(whole, group)
     found: dict[str, Any] = {"left_out": int(np.count_nonzero(~whole))}
     if np.count_nonzero(whole) < _FEWEST:
-        return found | {"inputs": {}, "why": f"only {np.count_nonzero(whole)} groups of samples are whole"}
+        return found | {"inputs": {}, "why": f"only {np.count_nonzero(whole)} groups of samples are complete"}
     if np.ptp(y[rows]) == 0:
         return found | {"inputs": {}, "why": "the output is the same in all samples"}
     if kind == "ranks":

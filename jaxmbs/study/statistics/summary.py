@@ -118,7 +118,7 @@ class Summary:
     def energy_said(self) -> str:
         """The largest error of the energy balance [J] as text, or why there is none."""
         if np.isnan(self.energy_error):
-            return "none, for no sample went well"
+            return "none, because no sample succeeded"
         return f"{self.energy_error:.3g} J" if np.isfinite(self.energy_error) else "not finite"
 
     @property
