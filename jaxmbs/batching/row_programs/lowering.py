@@ -40,7 +40,7 @@ def obstacle(closed: Any) -> str | None:
     program would take as long as tracing it.
     """
     if default_target() is not MACHINE:
-        return "programs of rows are not machine code here"
+        return "programs of rows are not compiled to machine code here"
     if closed.effects or not separable(closed):
         return "it has effects, or depends on the batch as a whole"
     if not closed.out_avals:
