@@ -196,7 +196,7 @@ def test_measured_values_are_of_the_file_that_was_named(pendulum, tmp_path, monk
     assert 'file = "lot.csv"' in study.content.decode(), "beside the study"
     (tmp_path / "c").mkdir()
     assert save(study, tmp_path / "c" / "study.toml") == study
-    with pytest.raises(mbs.ModelError, match=r"another lot\.csv beside study\.toml"):
+    with pytest.raises(mbs.ModelError, match=r"a different file lot\.csv already exists beside study\.toml"):
         save(study, tmp_path / "b" / "study.toml")
     two = {"lower.mass": lot, "upper.mass": {**lot.model_dump(), "file": str(tmp_path / "a" / "lot.csv")}}
     with pytest.raises(InputError, match=r'"upper\.mass"\.file: two different files are called "lot\.csv"'):

@@ -316,7 +316,9 @@ def _row(table: Distribution, key: str, k: int, factor: float, default: np.ndarr
 def _width(table: Distribution, key: str, k: int, factor: float) -> np.ndarray:
     row = _row(table, key, k, factor)
     if np.any(row < 0):
-        raise ValueError(f"{key} = {getattr(table, key)} must not be negative; 0 switches the dispersion off")
+        raise ValueError(
+            f"{key} = {getattr(table, key)} is negative; give zero or more (0 switches the dispersion off)"
+        )
     return row
 
 

@@ -143,7 +143,7 @@ def outputs_of(outputs: Mapping[str, Output], model: Model, joints: Mapping[str,
                 problems += [Problem(f"{dotted(where)}.{key}", said) for key, said in output.incomplete(joints)]
     if problems:
         raise InputError(problems)
-    return dict(outputs)
+    return {name: output.fitted(model) if isinstance(output, OfState) else output for name, output in outputs.items()}
 
 
 def connected(
