@@ -96,6 +96,12 @@ def test_a_record_is_sealed(folder, key, edit):
         assert "provenance.json" in faults(folder, key)
     (folder / "provenance.json").write_text(json.dumps(signed(record)), encoding="utf-8")
     assert "has no seal" in faults(folder, key)["provenance.json"]
+    assert examined(folder, seal=key).sealed is False and examined(folder).sealed is None
+
+
+def test_lost_results_are_not_sealed(folder, key):
+    shutil.rmtree(folder / "results.zarr")
+    assert examined(folder, seal=key).sealed is False
 
 
 def signed_as(record):
