@@ -14,6 +14,7 @@ from jaxmbs.study.distributions.tables import Discrete, Empirical, Mixture, Part
 from jaxmbs.study.results import store as stores
 from jaxmbs.study.results.provenance import provenance
 from jaxmbs.study.samples.batch import draws_of, halves, study_key
+from jaxmbs.study.sampling import designs
 from jaxmbs.study.sampling.designs import Design, permuted
 from tests.study.test_samplers import drawn
 
@@ -256,6 +257,13 @@ def test_plans_are_more_even_than_chance(kind):
     stratified = np.array_equal(slices, np.arange(256))
     assert stratified == (kind != "halton"), "one point in each slice, of Latin hypercubes and of 2^k Sobol points"
     assert all(stats.kstest(c, "uniform").pvalue > 1e-3 for c in x.T)
+
+
+def test_the_largest_fraction_stays_on_the_grid_of_morris(monkeypatch):
+    """All bits set: (2^53 - 1/2) / 2^53 is nearer to 1 than to any other number, and 1 is a level beyond the last."""
+    monkeypatch.setattr(designs, "mixed", lambda x: np.full_like(x, 2**64 - 1))
+    x = design("morris", 4).points(0, 4)
+    assert x.min() >= 0.02 and x.max() <= 0.98
 
 
 def test_points_of_a_latin_hypercube_lie_anywhere_in_their_slices():

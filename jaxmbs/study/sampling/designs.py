@@ -188,7 +188,7 @@ def _salt(d: Design, name: str) -> int:
 def _fraction(index: np.ndarray, salt: int) -> np.ndarray:
     """Uniform in (0, 1), as a function of index and salt."""
     bits = mixed(mixed(index.astype(np.uint64)) ^ np.uint64(salt % 2**64)) >> np.uint64(11)
-    return (bits.astype(float) + 0.5) / 2**53
+    return np.minimum((bits.astype(float) + 0.5) / 2**53, 1 - 2.0**-53)  # the largest would be rounded to 1
 
 
 def _middle(x: np.ndarray) -> np.ndarray:
