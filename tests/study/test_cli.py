@@ -194,7 +194,7 @@ def test_commands_refuse_with_code_1(tmp_path, monkeypatch, without_computing, f
 def test_numbers_of_samples():
     assert [common.count(1)(text) for text in ("10000", "10_000", "1e4", "1")] == [10_000, 10_000, 10_000, 1]
     for text in ("0", "-3", "1.5", "many", "inf", "nan"):
-        with pytest.raises(BadParameter, match="whole number from 1 on"):
+        with pytest.raises(BadParameter, match="whole number of at least 1"):
             common.count(1)(text)
 
 
