@@ -81,14 +81,16 @@ class ElementForce(OfState):
         return replace(self, of_quantity="force") if along == {"displacements"} else self
 
     def of_state(self, state: TreeScene, model: Model, mode: Mode | None) -> tuple[Scalar, Scalar]:
-        from jaxmbs.dynamics.state.scene import action, elements
+        from jaxmbs.dynamics.state.scene import action, elements, force_on_first
 
         for name, acting, numbers, seen, on in elements(state, mode):
             if name == self.name:
                 acts = jnp.asarray(on, state.tree.dtype)
                 on_body, on_joint, _ = action(acting, numbers, seen)
                 if self.part == "force":
-                    return acts * next(iter(on_body.values())).force.norm(), True
+                    force = force_on_first(acting, on_body, seen)
+                    assert force is not None, self.name  # `unfit` refuses elements that act on no body
+                    return acts * force.norm(), True
                 square = bare(total(*(x * x for values in on_joint.values() for x in values)))
                 return acts * jnp.sqrt(jnp.where(square > 0, square, 1.0)) * (square > 0), True
         raise AssertionError(self.name)
