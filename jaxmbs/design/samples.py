@@ -108,7 +108,9 @@ def require_effect(study: Study, free: Iterable[str]) -> None:
 
     if study.plan.design != RANDOM:
         raise ModelError(
-            f'[study] design = "{study.plan.design}": a search draws its samples one by one; leave design out'
+            f'[study] design = "{study.plan.design}": its samples depend on their number, which a search chooses '
+            "itself; leave "
+            "design out"
         )
     names = set(free)
     for d in study.dispersions.items:

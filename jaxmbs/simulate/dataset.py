@@ -40,7 +40,13 @@ def dataset(solution: Solution, model: Model) -> xarray.Dataset:
     add("energy_error", ("time",), solution.energy_error, "J", "energy beyond work, losses and initial energy")
     labels: dict[str, Any] = {}
     add("energy_exchanged", (), solution.energy_exchanged, "J", "energy converted between its forms, and work")
-    add("constraint_error", ("time",), solution.constraint_error, "m, rad, m/s", "largest residual of the constraints")
+    add(
+        "constraint_error",
+        ("time",),
+        solution.constraint_error,
+        "m, rad, m/s, rad/s",
+        ("largest residual of the constraints"),
+    )
     add("conditioning", ("time",), solution.conditioning, "", "smallest pivot of the constraints over the largest")
     if model.constraint_names:
         add(

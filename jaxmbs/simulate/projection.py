@@ -61,7 +61,7 @@ def _holonomic(found: Constraints) -> Constraints:
 
 
 def violation(tree: Tree, q: Any, v: Any, t: Scalar, mode: Mode | None) -> Any:
-    """Largest residual: of the position [m, rad] for holonomic rows, of the velocity [m/s] for others."""
+    """Largest residual: of the position [m, rad] for holonomic rows, of the velocity [m/s, rad/s] for others."""
     state = State(tree, q, v, t, mode)
     found = residuals(state, constraints(state))
     return jnp.max(jnp.abs(tree.vector(found)), initial=0.0) if len(found) else jnp.zeros((), tree.dtype)

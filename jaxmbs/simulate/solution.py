@@ -55,7 +55,7 @@ class Solution:
     switches them on (see `message`); energy_error (rows,) [J]: energy - initial energy - work of all non-conservative
     effects (tau, thrusters, dampers, drives, impacts and switches of events); energy_exchanged [J]: the energy that
     changed between kinetic and potential, plus the work, for comparison with the error; constraint_error (rows,):
-    largest residual of the constraints [m, rad, m/s]; conditioning (rows,): how far the constraint rows were from
+    largest residual of the constraints [m, rad, m/s, rad/s]; conditioning (rows,): how far the constraint rows were from
     depending on one another, the least value since the previous row: the smallest pivot of J A⁻¹ Jᵀ divided by its
     largest diagonal entry, without the rows that depend on others to within rounding; folded: final carry of `fold`;
     steps: `Steps`, those of the grid or, with a tolerance, those that the run took.

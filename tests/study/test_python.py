@@ -12,7 +12,7 @@ import pytest
 
 import jaxmbs as mbs
 from jaxmbs.io import InputError
-from jaxmbs.study import Normal, Study, outputs, read, report, resume, run, save
+from jaxmbs.study import Normal, Study, Uniform, outputs, read, report, resume, run, save
 from tests.study.conftest import CART
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.toml"))
@@ -201,6 +201,19 @@ def test_measured_values_are_of_the_file_that_was_named(pendulum, tmp_path, monk
     two = {"lower.mass": lot, "upper.mass": {**lot.model_dump(), "file": str(tmp_path / "a" / "lot.csv")}}
     with pytest.raises(InputError, match=r'"upper\.mass"\.file: two different files are called "lot\.csv"'):
         Study(model=pendulum, dispersions=two, outputs=SPEED)
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        (lambda: Normal(stdd=0.5), r'Normal\.stdd: unknown key .*did you mean "std"'),  # pyright: ignore
+        (lambda: Normal(std="x"), r"Normal\.std: needs a number or a list of numbers, got 'x'"),  # pyright: ignore
+        (lambda: Uniform(low=0.0, hgh=1.0), r"Uniform\.hgh: unknown key(.|\n)*Uniform\.high: this key is missing"),  # pyright: ignore
+    ],
+)
+def test_wrong_fields_of_a_distribution_are_said_by_name(made, said):
+    with pytest.raises(InputError, match=said):
+        made()
 
 
 @pytest.mark.parametrize("x", [Study, save], ids=["Study", "save"])

@@ -60,9 +60,9 @@ def constrained_dynamics(
     prescribed (nv,): acceleration of the locked degrees of freedom, None for zero. The rows are in the order of
     model.constraint_names (see `constraint_rows`); the multipliers of a cut joint are components of its wrench on the
     second body, at frame b in the axes of b [N, N m]. residual: the violation of each row, in position (m, rad) if it
-    is holonomic, else in velocity (m/s). method: "multipliers" (Schur complement of the mass matrix) or "elimination"
-    of dependent velocities [K 6], chosen by pivoting at every state; both give the same result. Multipliers of
-    redundant rows are those of least norm. Raises ModelError for wrong shapes or an unknown method.
+    is holonomic, else in velocity (m/s or rad/s). method: "multipliers" (Schur complement of the mass matrix) or
+    "elimination" of dependent velocities [K 6], chosen by pivoting at every state; both give the same result. Multipliers
+    of redundant rows are those of least norm. Raises ModelError for wrong shapes or an unknown method.
 
     >>> model = mbs.library.crank_slider().build()
     >>> q = [jnp.pi / 2, -jnp.pi / 2 - jnp.arcsin(1 / 3), jnp.sqrt(0.08) - 0.4]  # the crank upright

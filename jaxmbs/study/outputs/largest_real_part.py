@@ -39,9 +39,9 @@ class LargestRealPart(OfState):
 
     def incomplete(self, joints: Mapping[str, Joint]) -> Iterator[tuple[str, str]]:
         if self.windowed:
-            yield "from" if self.from_ is not None else "until", "there is one start; leave it out"
+            yield "from" if self.from_ is not None else "until", "it is computed at the start only; leave this out"
         if self.reduce != "final":
-            yield "reduce", "there is one start; leave it out"
+            yield "reduce", "it is computed at the start only; leave this out"
 
     def unfit(self, model: Model) -> Iterator[tuple[str, str]]:
         if model.structure.redundant:
@@ -52,9 +52,7 @@ class LargestRealPart(OfState):
         if model.structure.events or model.structure.held:
             yield (
                 "type",
-                (
-                    "small motions are defined only for a mechanism without events and held joints, which would change it"
-                ),
+                "small motions are defined only for a mechanism without events and held joints, which would change it",
             )
 
     def of_state(self, state: TreeScene, model: Model, mode: Mode | None) -> tuple[Scalar, Scalar]:
