@@ -211,9 +211,8 @@ class Store:
             return ""
         if not same(found.get(SEAL), self.key, self._noted(found)):
             return "was not sealed with this key, or was changed since"
-        return (
-            "" if found["contents"] == self.contents() else "does not belong to these results, which were changed since"
-        )
+        changed = "does not belong to these results, which were changed since"
+        return "" if found["contents"] == self.contents() else changed
 
     def _noted(self, found: Mapping[str, Any]) -> bytes:
         said = {k: x for k, x in found.items() if k != SEAL}
