@@ -16,7 +16,7 @@ from jaxmbs.design.failed_samples import FailedSamples, failed_samples
 from jaxmbs.design.findings import Findings, findings
 from jaxmbs.design.local import Problems
 from jaxmbs.design.optimality import FLAT, optimality
-from jaxmbs.design.optimisers.stochastic import State as StochasticState
+from jaxmbs.design.optimisers.stochastic import Iterate as StochasticIterate
 from jaxmbs.design.problem import Prepared, Problem
 from jaxmbs.design.search import Progress, search, silent
 from jaxmbs.design.status import Status
@@ -136,7 +136,7 @@ def synthesize(problem: Problem, checkpoint: str | Path | None = None, progress:
         state.cost,
         state.x,
         best,
-        findings(prepared, state, best) if known and not isinstance(state, StochasticState) else None,
+        findings(prepared, state, best) if known and not isinstance(state, StochasticIterate) else None,
         problem,
         proved,
         undetermined,
@@ -182,7 +182,7 @@ def _measured(prepared: Prepared, state: Any, best: int) -> tuple[Any, np.ndarra
     status, x = Status(int(state.status[best])), np.asarray(state.x[best], float)
     none = np.zeros((0, len(x)))
     if prepared.conditions.all():
-        if isinstance(state, StochasticState) and status is Status.LEAST:
+        if isinstance(state, StochasticIterate) and status is Status.LEAST:
             state.status[best] = int(Status.MET)
         if status is Status.INFEASIBLE:
             problems = Problems(prepared, len(x))
