@@ -115,11 +115,11 @@ def _body(tree: Tree, q: Any, x: Any) -> Any:
     return _linear(tree, lambda R, y: R.T @ y, q, x)
 
 
-def _linear(tree: Tree, turn: Any, q: Any, x: Any) -> Any:
+def _linear(tree: Tree, rotate: Any, q: Any, x: Any) -> Any:
     s, out = tree.structure, []
     for b, coordinates, part in zip(tree.blocks, tree.split(q, s.q_slices), tree.split(x, s.v_slices), strict=True):
         if b.joint.free:
-            turned_part = turn(from_quaternion(coordinates[3:7]), Vector3.of(part[3:]))
+            turned_part = rotate(from_quaternion(coordinates[3:7]), Vector3.of(part[3:]))
             part = (*part[:3], *turned_part)
         out.append(part)
     return _arrays(tree, tree.flat(out))
