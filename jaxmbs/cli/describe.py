@@ -8,7 +8,15 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from jaxmbs.study.problem.contents import condition_said, contents, element_said, joint_said, kept_said, pose_said, said
+from jaxmbs.study.problem.contents import (
+    condition_said,
+    contents,
+    element_said,
+    joint_said,
+    pose_said,
+    reduction_said,
+    said,
+)
 
 if TYPE_CHECKING:
     from jaxmbs.study import Study
@@ -62,7 +70,7 @@ def described(study: Study) -> RenderableType:
         rows = [(", ".join(c["draws"]), c["kind"], said(c["matrix"])) for c in found["correlations"]]
         parts.append(_table("correlations", ("correlated draws", "of", "matrix"), rows))
     if found["outputs"]:
-        rows = [(o["name"], o["type"], kept_said(o), o["unit"]) for o in found["outputs"]]
+        rows = [(o["name"], o["type"], reduction_said(o), o["unit"]) for o in found["outputs"]]
         parts.append(_table("outputs", ("output", "type", "kept", "unit"), rows))
     parts += [Text(f"criterion: {text}") for text in found["criteria"]]
     time = found["simulation"]

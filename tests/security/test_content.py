@@ -58,7 +58,7 @@ def kept(folder, content):
     store = stores.open_folder(folder)
     path = folder / "histories.npz"
     path.write_bytes(marked(content, f"{salt(store.provenance):x}", None))
-    return repeated._kept(store, np.zeros(1, np.uint64))
+    return repeated._saved(store, np.zeros(1, np.uint64))
 
 
 def test_histories_hold_numbers_only(folder):

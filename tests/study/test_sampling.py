@@ -15,7 +15,7 @@ from jaxmbs.study.results import store as stores
 from jaxmbs.study.results.provenance import provenance
 from jaxmbs.study.samples.batch import draws_of, halves, study_key
 from jaxmbs.study.sampling import designs
-from jaxmbs.study.sampling.designs import Design, permuted
+from jaxmbs.study.sampling.designs import SamplingPlan, permuted
 from tests.study.test_samplers import drawn
 
 N = 20_000
@@ -222,7 +222,7 @@ def test_samples_of_a_day_share_what_is_known_then(cart):
 
 
 def design(kind, n, inputs=3, levels=(0.1, 0.5, 0.9), seed=4):
-    return Design(kind, tuple(f"x{i}" for i in range(inputs)), n, seed, levels)
+    return SamplingPlan(kind, tuple(f"x{i}" for i in range(inputs)), n, seed, levels)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 5, 64, 1000])

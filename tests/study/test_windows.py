@@ -9,8 +9,7 @@ import jaxmbs as mbs
 from jaxmbs.io.errors import InputError
 from jaxmbs.study import read, repeat, report, run
 from jaxmbs.study.outputs import Distance
-from jaxmbs.study.outputs.folding import folded
-from jaxmbs.study.outputs.folding import kept as kept_of
+from jaxmbs.study.outputs.folding import folded, results_of
 from jaxmbs.study.samples.batch import simulated
 from tests.study.conftest import CART
 
@@ -198,7 +197,7 @@ def test_derivatives_through_events_and_crossings(bounced):
         v = jnp.asarray(bounced.v0).at[0].set(x[1])
         q = jnp.asarray(bounced.q0)
         motion = simulated(bounced.simulation, model, q, v, save_every=None, fold=(start, fold))
-        found = kept_of(bounced.outputs, motion.folded, motion.events, model, q, v)
+        found = results_of(bounced.outputs, motion.folded, motion.events, model, q, v)
         return jnp.stack([found[n] for n in names])
 
     x, h = jnp.array([50.0, 0.05]), jnp.array([1e-3, 1e-6])

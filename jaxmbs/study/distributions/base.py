@@ -57,7 +57,7 @@ class Components:
         zero, one = np.zeros(len(laws)), np.ones(len(laws))
         return Components(np.zeros(len(laws), int), zero, zero, zero, one, tuple(enumerate(laws)))
 
-    def row(self, i: int) -> Components:
+    def variate(self, i: int) -> Components:
         """Variate i by itself."""
         arrays = {f.name: getattr(self, f.name)[i : i + 1] for f in fields(Components) if f.name != "laws"}
         return Components(**arrays, laws=tuple((0, law) for k, law in self.laws if k == i))
@@ -163,7 +163,7 @@ class Normal(Distribution):
         k, inf = len(neutral), np.full(len(neutral), np.inf)
         if (self.std is None) == (self.covariance is None):
             raise ValueError("a normal distribution needs one of std and covariance; write std = ...")
-        mean = _row(self, "mean", k, factor, neutral)
+        mean = _numbers_of(self, "mean", k, factor, neutral)
         if self.covariance is None:
             return Components(np.full(k, 1), mean, _width(self, "std", k, factor), -inf, inf)
         c = np.asarray(self.covariance)
@@ -210,7 +210,7 @@ class TruncatedNormal(Distribution):
 
     def components(self, neutral: np.ndarray, factor: float) -> Components:
         k, inf = len(neutral), np.full(len(neutral), np.inf)
-        mean, std = _row(self, "mean", k, factor, neutral), _width(self, "std", k, factor)
+        mean, std = _numbers_of(self, "mean", k, factor, neutral), _width(self, "std", k, factor)
         low, high = _bounds(self, k, factor, -inf, inf)
         if np.any((mean < low) | (mean > high)):
             said = f"low {self.low}, mean {self.mean if self.mean is not None else neutral.tolist()}, high {self.high}"
@@ -242,7 +242,7 @@ class Lognormal(Distribution):
 
     def components(self, neutral: np.ndarray, factor: float) -> Components:
         k, inf = len(neutral), np.full(len(neutral), np.inf)
-        median, sigma = _row(self, "median", k, factor, neutral), _width(self, "sigma", k, 1.0)
+        median, sigma = _numbers_of(self, "median", k, factor, neutral), _width(self, "sigma", k, 1.0)
         if np.any(median <= 0):
             said = self.median if self.median is not None else neutral.tolist()
             raise ValueError(f'the median of a lognormal must be positive, not {said}; give one, or apply = "multiply"')
@@ -302,7 +302,7 @@ def _cast(x: np.ndarray, dtype: Any) -> np.ndarray:
     return np.asarray(x).astype(dtype)
 
 
-def _row(table: Distribution, key: str, k: int, factor: float, default: np.ndarray | None = None) -> np.ndarray:
+def _numbers_of(table: Distribution, key: str, k: int, factor: float, default: np.ndarray | None = None) -> np.ndarray:
     """(k,) numbers of a key, in SI."""
     value = getattr(table, key)
     if value is None and default is not None:
@@ -314,7 +314,7 @@ def _row(table: Distribution, key: str, k: int, factor: float, default: np.ndarr
 
 
 def _width(table: Distribution, key: str, k: int, factor: float) -> np.ndarray:
-    row = _row(table, key, k, factor)
+    row = _numbers_of(table, key, k, factor)
     if np.any(row < 0):
         raise ValueError(
             f"{key} = {getattr(table, key)} is negative; give zero or more (0 switches the dispersion off)"
@@ -325,7 +325,7 @@ def _width(table: Distribution, key: str, k: int, factor: float) -> np.ndarray:
 def _bounds(
     table: Uniform | TruncatedNormal, k: int, factor: float, lowest: np.ndarray, highest: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    low, high = _row(table, "low", k, factor, lowest), _row(table, "high", k, factor, highest)
+    low, high = _numbers_of(table, "low", k, factor, lowest), _numbers_of(table, "high", k, factor, highest)
     if np.any(low > high):
         raise ValueError(f"low = {table.low} is above high = {table.high}; exchange them")
     return low, high

@@ -106,7 +106,7 @@ class Mixture(Distribution):
         shares = _shares("weight", tuple(p.weight for p in self.parts), len(self.parts))
         rows = [part.of.components(neutral, factor) for part in self.parts]
         return Components.of_laws(
-            [Mixed(Components.join([r.row(i) for r in rows]), shares) for i in range(len(neutral))]
+            [Mixed(Components.join([r.variate(i) for r in rows]), shares) for i in range(len(neutral))]
         )
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from jaxmbs.model.joints import Joint
 
 Scalar = Any
-KEPT = "what is kept of the history: a value, or the time at which it occurs"
+REDUCTION = "what is kept of the history: a value, or the time at which it occurs"
 
 
 @element
@@ -51,7 +51,7 @@ class Output(Described):
 
     always_defined: ClassVar[bool] = True
 
-    reduce: str = field(Kind.CHOICE, "", KEPT, default="final", choices=REDUCTIONS, kw_only=True)
+    reduce: str = field(Kind.CHOICE, "", REDUCTION, default="final", choices=REDUCTIONS, kw_only=True)
     unit: str | None = field(Kind.TEXT, "", "unit that reports show, SI by default", default=None, kw_only=True)
     limit: float | None = field(
         Kind.NUMBER, "SI", "that time_above and time_below count from", default=None, kw_only=True
@@ -121,8 +121,8 @@ class Output(Described):
         """State with the present time included. margin: that of the condition `when`; for a window, the pair (margin of
         `from`, margin of `until`). None replaces the margin of an instant that is an event or is not given."""
         if self.windowed:
-            return window.fold(self._kept, state, measured, t, *(margin or (None, None)))
-        return self._kept(state, measured, t, margin)
+            return window.fold(self._reduced, state, measured, t, *(margin or (None, None)))
+        return self._reduced(state, measured, t, margin)
 
     def at_event(
         self, state: tuple[Any, ...], measured: tuple[Scalar, Scalar], t: Scalar, now: Mapping[str, Any], changes: bool,
@@ -133,7 +133,7 @@ class Output(Described):
         if not self.windowed:
             return reductions.caught(self.reduce, state, measured, t, now["when"])
         margins = margin or (None, None)
-        return window.at_event(self._kept, state, measured, t, now["from_"], now["until"], changes, *margins)
+        return window.at_event(self._reduced, state, measured, t, now["from_"], now["until"], changes, *margins)
 
     def waits(self, state: tuple[Any, ...]) -> Scalar:
         """Whether the output also needs its value just after the present event, with which its window begins."""
@@ -147,7 +147,7 @@ class Output(Described):
         """Whether an extreme is the value at the start, although the output takes other values."""
         return reductions.stays(state[window.SIZE :] if self.windowed else state)
 
-    def _kept(self, state: tuple[Any, ...], measured: tuple[Scalar, Scalar], t: Scalar, margin: Any = None) -> Any:
+    def _reduced(self, state: tuple[Any, ...], measured: tuple[Scalar, Scalar], t: Scalar, margin: Any = None) -> Any:
         return reductions.fold(self.reduce, state, measured, t, self.limit, margin)
 
 

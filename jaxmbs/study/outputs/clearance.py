@@ -14,7 +14,7 @@ from jaxmbs.model.forces.base import Scene
 from jaxmbs.model.joints import Joint
 from jaxmbs.spatial import Vector3
 from jaxmbs.spatial.known import accepting
-from jaxmbs.study.outputs.base import KEPT, REDUCTIONS, Output, Scalar, turned
+from jaxmbs.study.outputs.base import REDUCTION, REDUCTIONS, Output, Scalar, turned
 from jaxmbs.study.outputs.gap import signed_distance
 from jaxmbs.study.outputs.shapes import Ball, Box, Shape, Tube
 
@@ -36,7 +36,7 @@ class Clearance(Output):
     open: bool = field(
         Kind.FLAG, "", "the ends of a hollow tube are open: corners count while they are between them", default=False
     )
-    reduce: str = field(Kind.CHOICE, "", KEPT, default="min", choices=REDUCTIONS, kw_only=True)
+    reduce: str = field(Kind.CHOICE, "", REDUCTION, default="min", choices=REDUCTIONS, kw_only=True)
 
     def quantity(self, joints: Mapping[str, Joint]) -> str:
         return "length"

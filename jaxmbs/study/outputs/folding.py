@@ -102,7 +102,7 @@ def folded_history(outputs: Mapping[str, Output], t: Any, found: Mapping[str, tu
     return carry
 
 
-def kept(outputs: Mapping[str, Output], carry: Any, events: Any, model: Model, q: Any, v: Any) -> dict[str, Any]:
+def results_of(outputs: Mapping[str, Output], carry: Any, events: Any, model: Model, q: Any, v: Any) -> dict[str, Any]:
     """The outputs of a motion that started at (q, v): results of the fold, times of events, and the outputs that are
     computed from the state at the start."""
 

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import element, field
 from jaxmbs.model.joints import Joint
-from jaxmbs.study.outputs.base import KEPT, REDUCTIONS, Output, Scalar
+from jaxmbs.study.outputs.base import REDUCTION, REDUCTIONS, Output, Scalar
 
 
 @element
@@ -29,7 +29,7 @@ class MinOver(Combined):
     pairs of shapes."""
 
     of_quantity: str | None = field(Kind.TEXT, "", "what they measure; found by itself", default=None, kw_only=True)
-    reduce: str = field(Kind.CHOICE, "", KEPT, default="min", choices=REDUCTIONS, kw_only=True)
+    reduce: str = field(Kind.CHOICE, "", REDUCTION, default="min", choices=REDUCTIONS, kw_only=True)
 
     def quantity(self, joints: Mapping[str, Joint]) -> str:
         return self.of_quantity or "number"

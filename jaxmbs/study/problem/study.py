@@ -30,7 +30,7 @@ from jaxmbs.study.problem.programs import content
 from jaxmbs.study.problem.schema import SimulationTable, StudyTable, study_file
 from jaxmbs.study.sampling import reading
 from jaxmbs.study.sampling.correlation import CorrelationTable
-from jaxmbs.study.sampling.designs import RANDOM, Design, check_size, dependence
+from jaxmbs.study.sampling.designs import RANDOM, SamplingPlan, check_size, dependence
 from jaxmbs.study.sampling.dispersions import Dispersions
 
 if TYPE_CHECKING:
@@ -214,7 +214,7 @@ class Study:
         return replace(self, n=check_size(self.plan.design, len(self.dispersions.inputs), self.plan.levels, n))
 
     @property
-    def design(self) -> Design | None:
+    def design(self) -> SamplingPlan | None:
         """The sampling plan; None if each sample is drawn independently. Raises InputError if the plan needs n and n is
         not known."""
         if self.plan.design == RANDOM:
@@ -225,7 +225,7 @@ class Study:
                 "--of DIR"
             )
             raise InputError(Problem("study.design", message))
-        return Design(self.plan.design, self.dispersions.inputs, self.n, self.seed, self.plan.levels)
+        return SamplingPlan(self.plan.design, self.dispersions.inputs, self.n, self.seed, self.plan.levels)
 
     @property
     def data(self) -> Mapping[str, bytes]:

@@ -32,7 +32,7 @@ from jaxmbs.study.reliability import (
 )
 from jaxmbs.study.results import store as stores
 from jaxmbs.study.results.damage import require_sound
-from jaxmbs.study.samples.batch import dealt, kept_for, keys_of, precision, samples_of
+from jaxmbs.study.samples.batch import cached_program, dealt, keys_of, precision, samples_of
 from jaxmbs.study.samples.blocks import in_blocks
 from jaxmbs.study.statistics.summary import least, summarize
 
@@ -66,7 +66,7 @@ def limit_state_of(study: Study, criterion: Criterion) -> LimitState:
     @functools.cache
     def program() -> Any:
         points = np.zeros((rows, inputs), dtype)
-        return kept_for(study, "rare", dealt(samples), keys, np.zeros(rows, np.uint32), points)
+        return cached_program(study, "rare", dealt(samples), keys, np.zeros(rows, np.uint32), points)
 
     def results(u: np.ndarray) -> dict[str, Any]:
         points, index = ndtr(u).astype(dtype), np.zeros(len(u), np.uint32)
