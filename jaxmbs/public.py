@@ -112,5 +112,5 @@ def __getattr__(name: str) -> _Any:
     """Return, with a warning, a name that has moved to `jaxmbs.textbook`."""
     if name.startswith("_") or name not in (*vars(textbook), "hinge_reactions"):
         raise AttributeError(f"module 'jaxmbs' has no attribute {name!r}")
-    _warnings.warn(f"mbs.{name} is mbs.textbook.{name} now", DeprecationWarning, stacklevel=3)
+    _warnings.warn(f"mbs.{name} is deprecated; use mbs.textbook.{name}", DeprecationWarning, stacklevel=3)
     return getattr(textbook, name)

@@ -45,7 +45,9 @@ def use_all_cores() -> int:
     except RuntimeError as error:
         if jax.device_count("cpu") >= cores:
             return cores
-        raise ModelError("use_all_cores() came after the first use of JAX; call it right after the imports") from error
+        raise ModelError(
+            "use_all_cores() was called after the first use of JAX; call it right after the imports"
+        ) from error
     return cores
 
 

@@ -76,7 +76,7 @@ class Functions(NamedTuple):
             (jnp.any(broken) | ~locks_hold(tree, v0, mode), Status.INCONSISTENT),
             *stopped,
             (~(least >= eps ** (2 / 3)), Status.SINGULAR),
-            (~balance.kept(error, potential), Status.COARSE),
+            (~balance.holds(error, potential), Status.COARSE),
         )
 
 

@@ -44,15 +44,15 @@ class Grid:
         define no grid."""
         start, end = _plain("t0", t0), _plain("t_end", t_end)
         if end <= start:
-            raise ModelError(f"simulate: t_end is {t_end!r}, not later than t0 = {t0!r}; runs go forwards in time")
+            raise ModelError(f"simulate: t_end = {t_end!r} must be later than t0 = {t0!r}")
         length = end - start if dt is None else _plain("dt", dt)
         if length <= 0:
             raise ModelError(f"simulate: dt is {dt!r}; pass a positive number of seconds")
         steps = max(1, _counted((end - start) / length, dt))
         if steps > 1 and (start + length == start or end - length == end):
             raise ModelError(
-                f"simulate: dt is {dt!r}, which is lost in rounding beside times up to {max(abs(start), abs(end)):g} s; "
-                "pass a longer one, or let the run begin at t0 = 0"
+                f"simulate: dt is {dt!r}, which is below the rounding error of times up to {max(abs(start), abs(end)):g} s; "
+                "pass a longer dt, or let the run begin at t0 = 0"
             )
         first = START * (end - start) if dt is None else FIRST * length
         return Grid(start, end, length, end - (start + (steps - 1) * length), first, steps)
@@ -62,11 +62,11 @@ class Grid:
         """The grid with steps of at most dt from each of the times to the next (dt = None: one step), and the indices
         of the times among its points."""
         if is_traced(times):
-            raise ModelError("simulate: times are traced; they set the number of steps: pass plain numbers")
+            raise ModelError("simulate: times are traced, but they set the number of steps; pass plain numbers")
         rows, longest = np.asarray(times, float), math.inf if dt is None else _plain("dt", dt)
         if rows.ndim != 1 or len(rows) < 2 or not np.isfinite(rows).all() or not (np.diff(rows) > 0).all():
             raise ModelError(
-                f"simulate: times are {times!r}; pass two or more numbers of seconds, each later than the last"
+                f"simulate: times are {times!r}; pass two or more numbers of seconds, each later than the one before"
             )
         if longest <= 0:
             raise ModelError(f"simulate: dt is {dt!r}; pass a positive number of seconds")
@@ -129,7 +129,8 @@ def _counted(steps: float, dt: Any) -> int:
     """The number of steps, rounded up. Raises ModelError for more steps than a run can take."""
     if not steps <= MOST_STEPS:
         raise ModelError(
-            f"simulate: dt is {dt!r}, which makes {steps:.3g} steps; a run takes {MOST_STEPS:,} at most: pass a longer one"
+            f"simulate: dt is {dt!r}, which makes {steps:.3g} steps, but a run takes at most {MOST_STEPS:,}; pass a "
+            "longer dt"
         )
     return math.ceil(steps - 1e-9)
 
@@ -137,8 +138,8 @@ def _counted(steps: float, dt: Any) -> int:
 def _plain(name: str, x: Any) -> float:
     if is_traced(x):
         raise ModelError(
-            f"simulate: {name} is traced; it sets the number of steps, which is part of the program: pass a plain number, "
-            "from outside the function that is transformed or as one of its static arguments"
+            f"simulate: {name} is traced, but it sets the number of steps, which is part of the program; pass a plain "
+            "number from outside the transformed function, or as one of its static arguments"
         )
     try:
         value = float(x)

@@ -102,7 +102,7 @@ def simulate(
     """
     require_model(model, "simulate")
     if (times is None) == (t_end is None):
-        raise ModelError("simulate: pass t_end, or times, the instants of the rows")
+        raise ModelError("simulate: pass t_end, or times (the instants at which the solution is given)")
     own = dt is None and tolerance is not None  # the steps are as long as the tolerance allows
     longest = DT if dt is None and tolerance is None else dt
     grid, wanted = (Grid.of(t0, t_end, longest), None) if times is None else Grid.through(times, longest)
@@ -167,7 +167,7 @@ def _folded(fn: Callable[..., Any], carry: Any, *instant: Any) -> Any:
     new = fn(carry, *instant)
     shapes = [jax.tree_util.tree_map(jnp.shape, x) for x in (carry, new)]
     if shapes[0] != shapes[1]:
-        raise ModelError(f"simulate: fold returned a carry of shapes {shapes[1]}; it began with {shapes[0]}")
+        raise ModelError(f"simulate: fold returned a carry of shapes {shapes[1]}, but it began with {shapes[0]}")
     return jax.tree_util.tree_map(lambda a, b: jnp.asarray(b, a.dtype), carry, new)
 
 
@@ -211,5 +211,5 @@ def _require_locks_at_rest(model: Model, v0: Any, mode: Mode | None) -> None:
     names = [link.name for link, own in zip(s.links, s.v_slices, strict=True) if moving[own].any()]
     if names:
         raise ModelError(
-            f"simulate: the mode locks {names}, which v0 moves; start from v0 = impact(model, q0, v0, mode=mode)[0]"
+            f"simulate: v0 moves {names}, which the mode locks; start from v0 = impact(model, q0, v0, mode=mode)[0]"
         )

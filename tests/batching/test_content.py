@@ -169,7 +169,7 @@ NOT_KNOWN = [
     ("from pathlib import Path\nP = Path('a')", "P.read_text()", "fn reads P: something of Python's pathlib"),
     ("import functools\n@functools.cache\ndef table():\n    return 1", "table()", "reads table: keeps"),
     ("import jax", "jax.pure_callback(abs, x, x)", "fn: jax.pure_callback"),
-    ("class A:\n    def __reduce__(self):\n        return (A, ())\nX = A()", "X.k", "reads X: a A says itself"),
+    ("class A:\n    def __reduce__(self):\n        return (A, ())\nX = A()", "X.k", "reads X: a A defines itself"),
     ("X = (y for y in (1, 2))", "next(X)", "reads X: a generator"),
     ("X = {(1, 2)}", "X", "no order"),
 ]

@@ -102,9 +102,9 @@ def _count(fn: Any, where: str, question: Hashable, found: Program | Opaque) -> 
     made.add(hash(found))
     if len(made) == MANY:
         warnings.warn(
-            f"{where}: functions of {code.co_filename}, line {code.co_firstlineno}, have been compiled {MANY} times, for "
-            "each computes something else, or cannot be compared; pass one function, defined once, and make the numbers in "
-            "it that change jax arrays (jnp.asarray(x)), which need no compilation",
+            f"{where}: the function in {code.co_filename}, line {code.co_firstlineno}, has been compiled {MANY} times, "
+            "because each new copy of it differs from the earlier ones or cannot be compared with them; define the function "
+            "once, and make the numbers in it that change JAX arrays (jnp.asarray(x)), which need no new compilation",
             ModelWarning,
             stacklevel=4,
         )
