@@ -27,7 +27,10 @@ def plain(of: Functions, grid: Grid, table: Any, every: int, start: Any, mode: M
     tree, model, (q, v) = of.tree, of.tree.model, start
     dtype, (starts, lengths, ends, active) = tree.dtype, table
     groups, outer, inner = grid.groups(every, of.levels)
-    idle = starts.size != grid.steps
+    idle = grid.count is None and starts.size != grid.steps
+    made, each = None, None
+    if grid.count is not None:  # numbers of groups, and of steps in each group
+        made, each = -(-grid.count // every), jnp.clip(grid.count - every * jnp.arange(groups), 0, every)
 
     def step(state: Any, x: Any) -> tuple[Any, None]:
         phase, carry, balance, least = state
@@ -38,18 +41,21 @@ def plain(of: Functions, grid: Grid, table: Any, every: int, start: Any, mode: M
         return chosen(on, out, state) if idle else out, None  # the last group is padded with idle steps
 
     def group(state: Any, x: Any) -> tuple[Any, Any]:
-        state, _ = repeated(step, (*state, jnp.ones(2, dtype)), x, every, inner)
+        (*state, _, lowest), (x, count) = state, x
+        state, _ = repeated(step, (*state, jnp.ones(2, dtype)), x, every, inner, count)
         (q, v, work), _, _, least = state
         t = x[2][-1]
         row = tree.vector(q), tree.vector(v), sum(of.energy(t, q, v, mode)) - work, of.error(t, q, v, mode), least
-        return state[:3], row
+        last = row[2], jnp.minimum(lowest, least[1])
+        return (*state[:3], *jax.lax.stop_gradient(last)), row
 
     zero, first = jnp.zeros((), dtype), jnp.asarray(grid.t0, dtype)
     before, error0 = of.energy(first, q, v, mode), of.error(first, q, v, mode)
     phase = of.flow.varied(jax.tree_util.tree_map(jnp.asarray, (q, v, zero)), (model, q, v))
     carry = varied(of.folded(carry, first, q, v, mode), (model, q, v, of.in_fold))
-    state = (phase, carry, Balance.start(before[0], phase[2]))
-    (phase, carry, balance), rows = repeated(group, state, (starts, lengths, ends, active), groups, outer)
+    state = (phase, carry, Balance.start(before[0], phase[2]), zero, jnp.ones((), dtype))
+    xs = (starts, lengths, ends, active), each
+    (phase, carry, balance, e1, lowest), rows = repeated(group, state, xs, groups, outer, made)
     qs, vs, es, errors, least = jax.tree_util.tree_map(lambda x: x[:groups], rows)
     e0, broken = sum(before), violated(tree, q, v, first, mode)
     return Solution(
@@ -58,12 +64,12 @@ def plain(of: Functions, grid: Grid, table: Any, every: int, start: Any, mode: M
         v=jnp.concatenate([tree.vector(v)[None], vs]),
         mode=mode and whole_mode(model, mode),
         events=Events.none(0, grid.t_end, dtype),
-        status=of.status(phase, broken, v, mode, jnp.min(least[:, 1]), balance, es[-1] - e0, before[1]),
+        status=of.status(phase, broken, v, mode, lowest, balance, e1 - e0, before[1]),
         violated=broken,
         energy_error=jnp.concatenate([zero[None], es - e0]),
         energy_exchanged=balance.exchanged,
         constraint_error=jnp.concatenate([error0[None], errors]),
         conditioning=jnp.concatenate([jnp.ones(1, dtype), least[:, 0]]),
         folded=carry,
-        steps=Steps.of(grid.steps),
+        steps=Steps.of(grid.number),
     )

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxmbs.dynamics.constrained.constraints import tree_of
-from jaxmbs.dynamics.state.calling import compiles_itself, require_model, state_dtype, vector
+from jaxmbs.dynamics.state.calling import compiles_itself, may_count, require_model, state_dtype, vector
 from jaxmbs.dynamics.state.programs import Known, program
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode, Model, ModelError
@@ -21,7 +21,7 @@ from jaxmbs.model.given import Coordinates, GeneralizedForces, Law, Number, Rate
 from jaxmbs.model.parameters import is_traced
 from jaxmbs.model.shapes import Float
 from jaxmbs.simulate.functions import Functions
-from jaxmbs.simulate.grid import DT, Grid
+from jaxmbs.simulate.grid import DT, Grid, room
 from jaxmbs.simulate.guards import cornered
 from jaxmbs.simulate.log import checked_events
 from jaxmbs.simulate.loops import levels_of
@@ -140,20 +140,36 @@ def simulate(
         call, now = functools.partial(_folded, fn), (*instant, *more)
         folding = program(fn, "simulate: fold", (carry, *now), call, given)
     every = min(int(save_every), grid.steps) if save_every else grid.steps
-    table = grid.table(every, dtype, levels)
+    rows = 1 - (-grid.steps // every)
+    inputs = (model, q0, v0, tau, mode, carry, baumgarte, tolerance, drive and drive[1], folding and folding[1])
+    roomy = levels == 0 and grid.steps > 1 and may_count(inputs)
+    if roomy:
+        grid, every = grid.roomy(every)
+    times = grid, grid.table(every, dtype, levels), np.int32(trials) if roomy else None
     found = _simulate(
-        model, q0, v0, tau, mode, carry, baumgarte, tolerance, grid, table, drive and drive[1], folding and folding[1],
-        save_every=every, drive=drive and drive[0], fold=folding and folding[0],
-        held=None if anything else held, by=by, trials=trials, most=most, levels=levels, sees=sees,
+        *inputs, times=None if roomy else times, counted=times if roomy else None, save_every=every, drive=drive and drive[0], fold=folding and folding[0],
+        held=None if anything else held, by=by, trials=room(trials) if roomy else trials, most=most, levels=levels, sees=sees,
     )  # fmt: skip
-    return found if wanted is None else _picked(found, wanted)
+    return found if rows == len(found.t) and wanted is None else _picked(found, rows, wanted)
 
 
-def _picked(found: Solution, rows: np.ndarray) -> Solution:
-    """The solution with only the rows of these indices, which include the first and the last."""
-    kept = {name: getattr(found, name)[rows] for name in ("t", "q", "v", "energy_error", "constraint_error")}
-    between = np.searchsorted(rows, np.arange(rows[-1] + 1))  # the row that ends each step's interval
-    return replace(found, **kept, conditioning=jax.ops.segment_min(found.conditioning, between, len(rows)))
+def _picked(found: Solution, rows: int, wanted: np.ndarray | None) -> Solution:
+    """The solution with only its first `rows` rows, and of these the ones with the indices `wanted`, which include the
+    first and the last; None: all."""
+    names = ("t", "q", "v", "energy_error", "constraint_error", "conditioning")
+    kept = {name: _first(getattr(found, name), rows) for name in names}
+    if wanted is not None:
+        between = np.searchsorted(wanted, np.arange(rows))  # the row that ends each step's interval
+        conditioning = jax.ops.segment_min(kept.pop("conditioning"), between, len(wanted))
+        kept = {**{name: x[wanted] for name, x in kept.items()}, "conditioning": conditioning}
+    return replace(found, **kept)
+
+
+def _first(x: Any, rows: int) -> Any:
+    """The first rows of an array. What NumPy cuts off, XLA need not compile."""
+    if is_traced(x) or len(x.devices()) > 1:
+        return x[:rows]
+    return jax.device_put(np.asarray(x)[:rows], x.sharding if x.committed else None)
 
 
 def _array(x: Any) -> jax.Array:
@@ -170,13 +186,18 @@ def _folded(fn: Callable[..., Any], carry: Any, *instant: Any) -> Any:
     return jax.tree_util.tree_map(lambda a, b: jnp.asarray(b, a.dtype), carry, new)
 
 
-@compiles_itself("save_every", "drive", "fold", "held", "by", "trials", "most", "levels", "sees")
+@compiles_itself(
+    "save_every", "drive", "fold", "held", "by", "trials", "most", "levels", "sees", operands=("counted",)
+)
 def _simulate(
-    model: Model, q0: Any, v0: Any, tau: Any, mode: Any, carry: Any, baumgarte: Any, tolerance: Any, grid: Grid, table: Any,
-    in_drive: Any, in_fold: Any, *,
+    model: Model, q0: Any, v0: Any, tau: Any, mode: Any, carry: Any, baumgarte: Any, tolerance: Any,
+    in_drive: Any, in_fold: Any, times: Any, counted: Any, *,
     save_every: int, drive: Any, fold: Any, held: tuple[str, ...] | None, by: Stepper, trials: int, most: int,
     levels: int, sees: int,
 ) -> Solution:  # fmt: skip
+    """times: (grid, table, None) of a program for one number of steps; counted: of one that has this number as an input,
+    with the largest number of trial steps."""
+    grid, table, count = times or counted
     dtype = state_dtype(q0, v0)
     constrained = model.structure.constrained
     tree = tree_of(model, dtype) if constrained else Tree(model, dtype)
@@ -189,7 +210,7 @@ def _simulate(
     force = tau if drive is None else functools.partial(drive, in_drive)
     start = jax.tree_util.tree_map(jnp.asarray, tuple(x if tree.rolled else list(x) for x in (q, v)))
     flow = Flow(tree, force, baumgarte)
-    of = Functions(flow, by, tolerance, trials, most, levels, changes, fold, in_fold, sees)
+    of = Functions(flow, by, tolerance, (trials, count), most, levels, changes, fold, in_fold, sees)
     if model.structure.events or cornered(model.structure) or tolerance is not None:
         return through_events(of, grid, save_every, start, mode or Mode(None, None, None), carry)
     return plain(of, grid, table, save_every, start, mode, carry)

@@ -28,6 +28,7 @@ _RECORDED = {
     *recording.CALLS,
     "scan",
     "cond",
+    "counted",
     "iota",
 }  # operations that become scalar ones
 
@@ -90,6 +91,15 @@ def _divided(given: Sequence[Any], closed: Any, mapped: tuple[bool, ...], rows: 
     return call(*given)
 
 
+def _counts(closed: Any) -> set[int]:
+    """Indices of the operands that determine how often loops are repeated (`counted`)."""
+    needed: set[Any] = set()
+    for e in reversed(closed.jaxpr.eqns):
+        if e.primitive.name == "counted" or needed.intersection(e.outvars):
+            needed.update(x for x in e.invars if not isinstance(x, core.Literal))
+    return {k for k, x in enumerate(closed.jaxpr.invars) if x in needed}
+
+
 @functools.lru_cache(1024)
 def _call(jaxpr: Any, mapped: Any, rows: int | None, mode: Mode, several: bool, *shapes: Any) -> Any:
     """The jaxpr of the call, built once however often the equation occurs in a program."""
@@ -97,7 +107,10 @@ def _call(jaxpr: Any, mapped: Any, rows: int | None, mode: Mode, several: bool, 
     def run(*given: Any) -> list[Any]:
         closed = program(jaxpr, mode)
         if rows is None:
-            return [x[0] for x in _computed([x[None] for x in given], closed, (True,) * len(given), 1)]
+            shared = _counts(closed)
+            alone = tuple(k not in shared for k in range(len(given)))
+            one = [x[None] if m else x for x, m in zip(given, alone, strict=True)]
+            return [x[0] for x in _computed(one, closed, alone, 1)]
         return list((_divided if several and any(mapped) else _computed)(given, closed, mapped, rows))
 
     with config._check_vma(False):
