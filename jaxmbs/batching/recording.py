@@ -20,7 +20,7 @@ from jaxmbs.batching.arrays import RULES
 from jaxmbs.batching.counted import counted_scan
 from jaxmbs.batching.execution import Setting, execute
 from jaxmbs.batching.recorded import Loop, Recording, Step
-from jaxmbs.batching.scalars import ELEMENTWISE, Entry, Source, array_of, entries, is_known, is_shared, is_traced, numbers
+from jaxmbs.batching.scalars import ELEMENTWISE, Entry, Operation, Source, array_of, entries, is_known, is_shared, is_traced, numbers
 from jaxmbs.batching.separable import LARGEST
 from jaxmbs.batching.simplification import Simplifier, folded
 from jaxmbs.batching.targets import either
@@ -267,8 +267,12 @@ class Counted(Source):
 
 
 def _is_common(x: Any) -> bool:
-    """Whether all rows share a number, known or not."""
-    return not x.rows if isinstance(x, Source) else all(isinstance(e, np.generic) or is_shared(e) for e in x.reshape(-1))
+    """Whether all rows share the numbers of a value, known or not."""
+    if isinstance(x, Source):
+        return not x.rows
+    if isinstance(x, Operation):
+        return all(map(_is_common, x.operands))
+    return all(map(_is_common, x.reshape(-1))) if isinstance(x, np.ndarray) else isinstance(x, np.generic) or is_shared(x)
 
 
 def _key(x: Any) -> Any:

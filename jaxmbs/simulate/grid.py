@@ -119,7 +119,7 @@ class Grid:
     def table(self, save_every: int, dtype: Any, levels: int = 0) -> tuple[Any, ...]:
         """Start times, lengths and end times of the steps, and whether a step is real, each (groups, steps in a group).
 
-        Loops of several levels (`loops.sizes`) are padded with idle steps.
+        If the number of steps is an input, the last is the number of real steps in each group. Loops of several levels (`loops.sizes`) are padded with idle steps.
         """
         number, outer, inner = self.groups(save_every, levels)
         within, groups = math.prod(sizes(save_every, inner)), math.prod(sizes(number, outer))
@@ -137,7 +137,8 @@ class Grid:
             end = np.where(i == self.number - 1, self.t_end, self.t0 + (i + 1) * self.dt)
         shape = (groups, within)
         times = (x.astype(dtype).reshape(shape) for x in (start, length, end))
-        return (*times, active.reshape(shape))
+        active = active.reshape(shape)
+        return (*times, active if self.count is None else active.sum(1, dtype=np.int32))
 
 
 def room(number: int) -> int:

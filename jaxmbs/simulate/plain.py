@@ -25,23 +25,22 @@ from jaxmbs.simulate.solution import Solution, Steps
 def plain(of: Functions, grid: Grid, table: Any, every: int, start: Any, mode: Mode | None, carry: Any) -> Solution:
     """The solution at the first, every `every`-th and the last point of the grid; table: see `Grid.table`."""
     tree, model, (q, v) = of.tree, of.tree.model, start
-    dtype, (starts, lengths, ends, active) = tree.dtype, table
+    dtype, (starts, _, ends, _) = tree.dtype, table
     groups, outer, inner = grid.groups(every, of.levels)
     idle = grid.count is None and starts.size != grid.steps
-    made, each = None, None
-    if grid.count is not None:  # numbers of groups, and of steps in each group
-        made, each = -(-grid.count // every), jnp.clip(grid.count - every * jnp.arange(groups), 0, every)
+    made = None if grid.count is None else -(-grid.count // every)
 
     def step(state: Any, x: Any) -> tuple[Any, None]:
         phase, carry, balance, least = state
-        t, h, to, on = x
+        t, h, to, *on = x
         new, kinetic, conditioning, _ = of.advance(phase, t, h, mode, to=to)
         least = least if conditioning is None else jnp.minimum(least, conditioning)
         out = (new, of.folded(carry, to, *new[:2], mode), balance.seen(kinetic, new[2]), least)
-        return chosen(on, out, state) if idle else out, None  # the last group is padded with idle steps
+        return chosen(on[0], out, state) if idle else out, None  # the last group is padded with idle steps
 
     def group(state: Any, x: Any) -> tuple[Any, Any]:
-        (*state, _, lowest), (x, count) = state, x
+        *state, _, lowest = state
+        x, count = (x, None) if grid.count is None else (x[:3], x[3])
         state, _ = repeated(step, (*state, jnp.ones(2, dtype)), x, every, inner, count)
         (q, v, work), _, _, least = state
         t = x[2][-1]
@@ -54,8 +53,7 @@ def plain(of: Functions, grid: Grid, table: Any, every: int, start: Any, mode: M
     phase = of.flow.varied(jax.tree_util.tree_map(jnp.asarray, (q, v, zero)), (model, q, v))
     carry = varied(of.folded(carry, first, q, v, mode), (model, q, v, of.in_fold))
     state = (phase, carry, Balance.start(before[0], phase[2]), zero, jnp.ones((), dtype))
-    xs = (starts, lengths, ends, active), each
-    (phase, carry, balance, e1, lowest), rows = repeated(group, state, xs, groups, outer, made)
+    (phase, carry, balance, e1, lowest), rows = repeated(group, state, table, groups, outer, made)
     qs, vs, es, errors, least = jax.tree_util.tree_map(lambda x: x[:groups], rows)
     e0, broken = sum(before), violated(tree, q, v, first, mode)
     return Solution(

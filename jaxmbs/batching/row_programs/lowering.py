@@ -91,13 +91,17 @@ def _divided(given: Sequence[Any], closed: Any, mapped: tuple[bool, ...], rows: 
     return call(*given)
 
 
-def _counts(closed: Any) -> set[int]:
+def _counts(jaxpr: Any) -> set[int]:
     """Indices of the operands that determine how often loops are repeated (`counted`)."""
     needed: set[Any] = set()
-    for e in reversed(closed.jaxpr.eqns):
-        if e.primitive.name == "counted" or needed.intersection(e.outvars):
-            needed.update(x for x in e.invars if not isinstance(x, core.Literal))
-    return {k for k, x in enumerate(closed.jaxpr.invars) if x in needed}
+    for e in reversed(jaxpr.eqns):
+        given = e.invars if e.primitive.name == "counted" or needed.intersection(e.outvars) else []
+        if e.primitive.name == "scan":
+            given = [*given, *(e.invars[k] for k in _counts(e.params["jaxpr"].jaxpr))]
+        elif e.primitive.name == "cond":
+            given = [*given, *(e.invars[1 + k] for b in e.params["branches"] for k in _counts(b.jaxpr))]
+        needed.update(x for x in given if not isinstance(x, core.Literal))
+    return {k for k, x in enumerate(jaxpr.invars) if x in needed}
 
 
 @functools.lru_cache(1024)
@@ -107,7 +111,7 @@ def _call(jaxpr: Any, mapped: Any, rows: int | None, mode: Mode, several: bool, 
     def run(*given: Any) -> list[Any]:
         closed = program(jaxpr, mode)
         if rows is None:
-            shared = _counts(closed)
+            shared = _counts(closed.jaxpr)
             alone = tuple(k not in shared for k in range(len(given)))
             one = [x[None] if m else x for x, m in zip(given, alone, strict=True)]
             return [x[0] for x in _computed(one, closed, alone, 1)]
