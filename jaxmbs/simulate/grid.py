@@ -142,11 +142,14 @@ class Grid:
 
 
 def room(number: int) -> int:
-    """The number of iterations for which a program has room, for a given number: each is up to a quarter larger than the
-    one before. Odd, because rows of results that are a power of two apart compete for cache lines."""
+    """The number of iterations for which a program has room, at least the given one: few different numbers, at most
+    twice the given one or, of more than a thousand, a quarter above it, because rows of results take as much memory.
+
+    They are odd: rows of results that are a power of two apart would compete for cache lines.
+    """
     most = 9
     while most < number:
-        most = math.floor(1.25 * most) | 1
+        most = 2 * most - 1 if most < 1025 else math.floor(1.25 * most) | 1
     return most
 
 

@@ -19,6 +19,7 @@ from jaxmbs.simulate.locating import chosen
 from jaxmbs.simulate.log import Events
 from jaxmbs.simulate.loops import repeated, varied
 from jaxmbs.simulate.mode_changes import whole_mode
+from jaxmbs.simulate.rows import Rows
 from jaxmbs.simulate.solution import Solution, Steps
 
 
@@ -56,18 +57,19 @@ def plain(of: Functions, grid: Grid, table: Any, every: int, start: Any, mode: M
     (phase, carry, balance, e1, lowest), rows = repeated(group, state, table, groups, outer, made)
     qs, vs, es, errors, least = jax.tree_util.tree_map(lambda x: x[:groups], rows)
     e0, broken = sum(before), violated(tree, q, v, first, mode)
+    joined = Rows if grid.count is not None and groups > 1 else lambda first, others: jnp.concatenate([first[None], others])
     return Solution(
-        t=jnp.concatenate([first[None], jnp.asarray(ends[:groups, -1])]),
-        q=jnp.concatenate([tree.vector(q)[None], qs]),
-        v=jnp.concatenate([tree.vector(v)[None], vs]),
+        t=joined(first, jnp.asarray(ends[:groups, -1])),
+        q=joined(tree.vector(q), qs),
+        v=joined(tree.vector(v), vs),
         mode=mode and whole_mode(model, mode),
         events=Events.none(0, grid.t_end, dtype),
         status=of.status(phase, broken, v, mode, lowest, balance, e1 - e0, before[1]),
         violated=broken,
-        energy_error=jnp.concatenate([zero[None], es - e0]),
+        energy_error=joined(zero, es - e0),
         energy_exchanged=balance.exchanged,
-        constraint_error=jnp.concatenate([error0[None], errors]),
-        conditioning=jnp.concatenate([jnp.ones(1, dtype), least[:, 0]]),
+        constraint_error=joined(error0, errors),
+        conditioning=joined(jnp.ones((), dtype), least[:, 0]),
         folded=carry,
         steps=Steps.of(grid.number),
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from typing import Any
 
 import jax
@@ -28,6 +27,7 @@ from jaxmbs.simulate.loops import levels_of
 from jaxmbs.simulate.mode_changes import Changes, all_held, start_mode
 from jaxmbs.simulate.pace import checked_steps, checked_tolerance
 from jaxmbs.simulate.plain import plain
+from jaxmbs.simulate.rows import picked
 from jaxmbs.simulate.solution import Solution
 from jaxmbs.simulate.steppers import Flow, Stepper, serving
 from jaxmbs.simulate.through_events import through_events
@@ -150,26 +150,7 @@ def simulate(
         *inputs, times=None if roomy else times, counted=times if roomy else None, save_every=every, drive=drive and drive[0], fold=folding and folding[0],
         held=None if anything else held, by=by, trials=room(trials) if roomy else trials, most=most, levels=levels, sees=sees,
     )  # fmt: skip
-    return found if rows == len(found.t) and wanted is None else _picked(found, rows, wanted)
-
-
-def _picked(found: Solution, rows: int, wanted: np.ndarray | None) -> Solution:
-    """The solution with only its first `rows` rows, and of these the ones with the indices `wanted`, which include the
-    first and the last; None: all."""
-    names = ("t", "q", "v", "energy_error", "constraint_error", "conditioning")
-    kept = {name: _first(getattr(found, name), rows) for name in names}
-    if wanted is not None:
-        between = np.searchsorted(wanted, np.arange(rows))  # the row that ends each step's interval
-        conditioning = jax.ops.segment_min(kept.pop("conditioning"), between, len(wanted))
-        kept = {**{name: x[wanted] for name, x in kept.items()}, "conditioning": conditioning}
-    return replace(found, **kept)
-
-
-def _first(x: Any, rows: int) -> Any:
-    """The first rows of an array. What NumPy cuts off, XLA need not compile."""
-    if is_traced(x) or len(x.devices()) > 1:
-        return x[:rows]
-    return jax.device_put(np.asarray(x)[:rows], x.sharding if x.committed else None)
+    return picked(found, rows, wanted) if (roomy and rows > 2) or wanted is not None else found
 
 
 def _array(x: Any) -> jax.Array:
