@@ -7,6 +7,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax.core import ShapedArray
 from jax.extend import core
 from jax.interpreters import batching, mlir
 
@@ -19,7 +20,7 @@ def _counted(count: Any, *, length: int) -> Any:
 
 @counted_p.def_abstract_eval
 def _abstract(count: Any, *, length: int) -> Any:
-    return jax.core.ShapedArray((length,), bool)
+    return ShapedArray((length,), bool)
 
 
 def _batched(args: Any, axes: Any, *, length: int) -> tuple[Any, int]:

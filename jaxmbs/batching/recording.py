@@ -20,7 +20,18 @@ from jaxmbs.batching.arrays import RULES
 from jaxmbs.batching.counted import counted_scan
 from jaxmbs.batching.execution import Setting, execute
 from jaxmbs.batching.recorded import Loop, Recording, Step
-from jaxmbs.batching.scalars import ELEMENTWISE, Entry, Operation, Source, array_of, entries, is_known, is_shared, is_traced, numbers
+from jaxmbs.batching.scalars import (
+    ELEMENTWISE,
+    Entry,
+    Operation,
+    Source,
+    array_of,
+    entries,
+    is_known,
+    is_shared,
+    is_traced,
+    numbers,
+)
 from jaxmbs.batching.separable import LARGEST
 from jaxmbs.batching.simplification import Simplifier, folded
 from jaxmbs.batching.targets import either
@@ -272,7 +283,9 @@ def _is_common(x: Any) -> bool:
         return not x.rows
     if isinstance(x, Operation):
         return all(map(_is_common, x.operands))
-    return all(map(_is_common, x.reshape(-1))) if isinstance(x, np.ndarray) else isinstance(x, np.generic) or is_shared(x)
+    return (
+        all(map(_is_common, x.reshape(-1))) if isinstance(x, np.ndarray) else isinstance(x, np.generic) or is_shared(x)
+    )
 
 
 def _key(x: Any) -> Any:

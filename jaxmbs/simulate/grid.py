@@ -119,7 +119,8 @@ class Grid:
     def table(self, save_every: int, dtype: Any, levels: int = 0) -> tuple[Any, ...]:
         """Start times, lengths and end times of the steps, and whether a step is real, each (groups, steps in a group).
 
-        If the number of steps is an input, the last is the number of real steps in each group. Loops of several levels (`loops.sizes`) are padded with idle steps.
+        If the number of steps is an input, the last is the number of real steps in each group (groups,). Loops of
+        several levels (`loops.sizes`) are padded with idle steps.
         """
         number, outer, inner = self.groups(save_every, levels)
         within, groups = math.prod(sizes(save_every, inner)), math.prod(sizes(number, outer))

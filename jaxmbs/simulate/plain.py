@@ -19,7 +19,7 @@ from jaxmbs.simulate.locating import chosen
 from jaxmbs.simulate.log import Events
 from jaxmbs.simulate.loops import repeated, varied
 from jaxmbs.simulate.mode_changes import whole_mode
-from jaxmbs.simulate.rows import Rows
+from jaxmbs.simulate.rows import Rows, whole
 from jaxmbs.simulate.solution import Solution, Steps
 
 
@@ -57,7 +57,7 @@ def plain(of: Functions, grid: Grid, table: Any, every: int, start: Any, mode: M
     (phase, carry, balance, e1, lowest), rows = repeated(group, state, table, groups, outer, made)
     qs, vs, es, errors, least = jax.tree_util.tree_map(lambda x: x[:groups], rows)
     e0, broken = sum(before), violated(tree, q, v, first, mode)
-    joined = Rows if grid.count is not None and groups > 1 else lambda first, others: jnp.concatenate([first[None], others])
+    joined: Any = whole if grid.count is None or groups == 1 else Rows
     return Solution(
         t=joined(first, jnp.asarray(ends[:groups, -1])),
         q=joined(tree.vector(q), qs),

@@ -23,6 +23,11 @@ class Rows(NamedTuple):
     others: Any
 
 
+def whole(first: Any, others: Any) -> Any:
+    """All rows as one array."""
+    return jnp.concatenate([first[None], others])
+
+
 def picked(found: Solution, count: int, wanted: np.ndarray | None) -> Solution:
     """The solution with only its first `count` rows, and of these the ones with the indices `wanted`, which include the
     first and the last; None: all."""

@@ -20,7 +20,7 @@ from jaxmbs.model.given import Coordinates, GeneralizedForces, Law, Number, Rate
 from jaxmbs.model.parameters import is_traced
 from jaxmbs.model.shapes import Float
 from jaxmbs.simulate.functions import Functions
-from jaxmbs.simulate.grid import DT, Grid, room
+from jaxmbs.simulate.grid import DT, Grid
 from jaxmbs.simulate.guards import cornered
 from jaxmbs.simulate.log import checked_events
 from jaxmbs.simulate.loops import levels_of
@@ -81,7 +81,10 @@ def simulate(
 
     times (k,) [s]: rows at these times alone, in any spacing, from the first of them on, instead of t0, t_end and
     save_every; without a tolerance the steps between two times are equal, and none is longer than dt.
-    t0, t_end, dt, times, save_every are plain numbers; another number of steps or rows needs another compilation.
+    t0, t_end, dt, times, save_every are plain numbers. In an eager call on a CPU, also within jax.vmap and jax.jvp, the
+    number of steps is an input of the compiled program, which has room for up to twice as many (above a thousand, a
+    quarter more): a run of another length compiles nothing. Within jax.jit, mbs.jit, reverse mode, on other devices or
+    with checkpoint, another number of steps needs another compilation.
     Functions are compared by what they compute, so that a lambda in the call is compiled once; JAX arrays in it are
     inputs of the program, plain numbers are part of it.
     Events of the model (`Mechanism.add_event`) happen at their exact times within a step; solution.events contains
@@ -119,7 +122,8 @@ def simulate(
         raise ModelError(f"simulate: save_every is {save_every!r}; pass a number of steps, 1 or more, or None")
     dtype = state_dtype(q0, v0)
     tolerance = None if tolerance is None else checked_tolerance(model, tolerance, dtype)
-    trials = checked_steps(max_steps, grid.steps, tolerance is not None, 4000 if own else 1000)
+    bound = functools.partial(checked_steps, max_steps, adaptive=tolerance is not None, more=4000 if own else 1000)
+    trials = bound(grid.steps)
     most = checked_events(max_events, model)
     instant = (model, *(jax.ShapeDtypeStruct(n, dtype) for n in ((), (model.nq,), (model.nv,))))
     drive: Known | None = None
@@ -142,13 +146,14 @@ def simulate(
     every = min(int(save_every), grid.steps) if save_every else grid.steps
     rows = 1 - (-grid.steps // every)
     inputs = (model, q0, v0, tau, mode, carry, baumgarte, tolerance, drive and drive[1], folding and folding[1])
-    roomy = levels == 0 and grid.steps > 1 and may_count(inputs)
+    roomy = levels == 0 and grid.steps > 1 and may_count(inputs)  # one step is no loop
     if roomy:
         grid, every = grid.roomy(every)
-    times = grid, grid.table(every, dtype, levels), np.int32(trials) if roomy else None
+    course = grid, grid.table(every, dtype, levels), np.int32(trials) if roomy else None
     found = _simulate(
-        *inputs, times=None if roomy else times, counted=times if roomy else None, save_every=every, drive=drive and drive[0], fold=folding and folding[0],
-        held=None if anything else held, by=by, trials=room(trials) if roomy else trials, most=most, levels=levels, sees=sees,
+        *inputs, exact=None if roomy else course, counted=course if roomy else None,
+        save_every=every, drive=drive and drive[0], fold=folding and folding[0], held=None if anything else held, by=by,
+        trials=0 if tolerance is None else bound(grid.steps), most=most, levels=levels, sees=sees,
     )  # fmt: skip
     return picked(found, rows, wanted) if (roomy and rows > 2) or wanted is not None else found
 
@@ -167,18 +172,16 @@ def _folded(fn: Callable[..., Any], carry: Any, *instant: Any) -> Any:
     return jax.tree_util.tree_map(lambda a, b: jnp.asarray(b, a.dtype), carry, new)
 
 
-@compiles_itself(
-    "save_every", "drive", "fold", "held", "by", "trials", "most", "levels", "sees", operands=("counted",)
-)
+@compiles_itself("save_every", "drive", "fold", "held", "by", "trials", "most", "levels", "sees", operands=("counted",))
 def _simulate(
     model: Model, q0: Any, v0: Any, tau: Any, mode: Any, carry: Any, baumgarte: Any, tolerance: Any,
-    in_drive: Any, in_fold: Any, times: Any, counted: Any, *,
+    in_drive: Any, in_fold: Any, exact: Any, counted: Any, *,
     save_every: int, drive: Any, fold: Any, held: tuple[str, ...] | None, by: Stepper, trials: int, most: int,
     levels: int, sees: int,
 ) -> Solution:  # fmt: skip
-    """times: (grid, table, None) of a program for one number of steps; counted: of one that has this number as an input,
+    """exact: (grid, table, None) of a program for one number of steps; counted: of one that has this number as an input,
     with the largest number of trial steps."""
-    grid, table, count = times or counted
+    grid, table, count = exact or counted
     dtype = state_dtype(q0, v0)
     constrained = model.structure.constrained
     tree = tree_of(model, dtype) if constrained else Tree(model, dtype)

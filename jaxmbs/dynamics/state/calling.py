@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax._src.interpreters.batching import BatchTracer  # there is no public name
-from jax.interpreters.ad import JVPTracer
+from jax._src.interpreters.ad import JVPTracer  # private: tracers have no public names
+from jax._src.interpreters.batching import BatchTracer
 
 from jaxmbs.batching.row_programs.public import is_part_of_a_row, rows
 from jaxmbs.dynamics.state.programs import Program
@@ -45,8 +45,9 @@ def compiles_itself(*static: str, operands: tuple[str, ...] = (), as_rows: bool 
 
     static: names of arguments that are not arrays. An eager call is compiled for the structure of the model. Within an
     outer trace, arguments that are not traced, such as the model, become constants of the program, and one program is
-    cached per set of these; operands: names of arguments that stay inputs of the program even there. as_rows: False if the result contains structural numbers that must stay known in a trace;
-    within a trace the function is then inlined into its caller.
+    cached per set of these; operands: names of arguments that stay inputs of the program even there. as_rows: False if
+    the result contains structural numbers that must stay known in a trace; within a trace the function is then inlined
+    into its caller.
     """
 
     def decorate(fn: F) -> F:
