@@ -92,6 +92,11 @@ def test_a_run_of_another_length_is_not_traced_again(model, traced, save_every):
             np.testing.assert_array_equal(first.q[:140], shorter.q[:140])
     run(6.0)
     assert len(traced) == 2
+    for t_end in (1.5, 1.4451):
+        jax.vmap(lambda q, t_end=t_end: mbs.simulate(model, q, jnp.zeros(2), t_end, 0.01, save_every=save_every).q)(
+            MANY
+        )
+        assert len(traced) == 3
 
 
 def test_nothing_is_compiled_for_a_run_of_another_length(model):
@@ -151,27 +156,27 @@ def test_a_tau_and_a_fold_and_given_times(model):
         same(lambda dt=dt: mbs.simulate(model, Q, V, times=[0.1, 0.13, 0.35, 0.36], dt=dt))
 
 
+@pytest.mark.usually("latch-1", "adaptive-None", "crank-7")
 @pytest.mark.parametrize("save_every", [1, None, 7])
-def test_runs_with_events_tolerances_and_constraints(traced, save_every):
+@pytest.mark.parametrize("kind", ["latch", "adaptive", "crank"])
+def test_runs_with_events_tolerances_and_constraints(traced, kind, save_every):
     """Those of XLA, whose rounding may differ from one program to another."""
     mech = mbs.library.double_pendulum()
     mech.add_event("latch", when=mbs.Time(0.1), then=mbs.Lock("elbow"))
-    model = mech.build()
-    crank = mbs.library.crank_slider().build()
-    q, v, *_ = mbs.assemble(crank, [0.5, -0.7, 0.0], fixed="bearing")
-    calls = [
-        lambda t: mbs.simulate(model, Q, V, t, 0.01, save_every=save_every),
-        lambda t: mbs.simulate(model, Q, V, t, 0.05, save_every=save_every, method="dopri5", tolerance=1e-8),
-        lambda t: mbs.simulate(crank, q, v, t, 0.01, save_every=save_every),
-    ]
-    for call in calls:
-        before = len(traced)
-        longer, shorter = call(1.15), call(0.95)
-        assert len(traced) == before + 1
-        for run, t_end in ((longer, 1.15), (shorter, 0.95)):
-            exact = fixed(lambda call=call, t_end=t_end: call(t_end))
-            for x, y in zip(leaves(run), leaves(exact), strict=True):
-                np.testing.assert_allclose(x, y, rtol=1e-9, atol=1e-12)
+    model = {"latch": mech, "adaptive": mbs.library.double_pendulum(), "crank": mbs.library.crank_slider()}[
+        kind
+    ].build()
+    q, v = mbs.assemble(model, [0.5, -0.7, 0.0], fixed="bearing")[:2] if kind == "crank" else (Q, V)
+    how = {"method": "dopri5", "tolerance": 1e-8} if kind == "adaptive" else {}
+
+    def run(t_end):
+        return mbs.simulate(model, q, v, t_end, 0.01, save_every=save_every, **how)
+
+    longer, shorter = run(0.23), run(0.195)
+    assert len(traced) == 1
+    for found, t_end in ((longer, 0.23), (shorter, 0.195)):
+        for x, y in zip(leaves(found), leaves(fixed(lambda t_end=t_end: run(t_end))), strict=True):
+            np.testing.assert_allclose(x, y, rtol=1e-9, atol=1e-12)
 
 
 def test_the_largest_number_of_trial_steps_counts_not_the_room_for_them(model):
