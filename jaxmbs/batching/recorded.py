@@ -25,8 +25,8 @@ class Loop:
     outside, inside: what the loop uses from outside, as values of the surrounding program and as arrays of its own; start,
     carried, after: the numbers that it carries, before the loop, within an iteration and after the loop; xs, turns: the
     arrays over which it runs, and the part of each in one iteration; ys: the arrays that it stacks; length, reverse: the
-    number of iterations and their direction. The outputs of the program are the carried numbers, one by one, and the parts
-    of ys.
+    number of iterations and their direction; count: None, or how many iterations are made, at most `length`, a value ()
+    that is the same for all rows. The outputs of the program are the carried numbers, one by one, and the parts of ys.
     """
 
     program: Recording
@@ -40,6 +40,7 @@ class Loop:
     ys: list[Source]
     length: int
     reverse: bool
+    count: Any = None
 
     @property
     def kept(self) -> int:

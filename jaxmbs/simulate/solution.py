@@ -39,7 +39,7 @@ class Steps(NamedTuple):
     refused: Int[jax.Array, ""]
 
     @staticmethod
-    def of(taken: int) -> Steps:
+    def of(taken: Any) -> Steps:
         """The counts of a fixed grid: all steps taken, none refused."""
         return Steps(jnp.asarray(taken, jnp.int32), jnp.zeros((), jnp.int32))
 

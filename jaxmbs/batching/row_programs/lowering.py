@@ -28,6 +28,7 @@ _RECORDED = {
     *recording.CALLS,
     "scan",
     "cond",
+    "counted",
     "iota",
 }  # operations that become scalar ones
 
@@ -106,11 +107,27 @@ def _divided(given: Sequence[Any], closed: Any, mapped: tuple[bool, ...], rows: 
     return call(*given)
 
 
+def _counts(jaxpr: Any) -> set[int]:
+    """Indices of the operands that determine how often loops are repeated (`counted`)."""
+    needed: set[Any] = set()
+    for e in reversed(jaxpr.eqns):
+        given = e.invars if e.primitive.name == "counted" or needed.intersection(e.outvars) else []
+        if e.primitive.name == "scan":
+            given = [*given, *(e.invars[k] for k in _counts(e.params["jaxpr"].jaxpr))]
+        elif e.primitive.name == "cond":
+            given = [*given, *(e.invars[1 + k] for b in e.params["branches"] for k in _counts(b.jaxpr))]
+        needed.update(x for x in given if not isinstance(x, core.Literal))
+    return {k for k, x in enumerate(jaxpr.invars) if x in needed}
+
+
 def for_all(jaxpr: Any, mapped: Any, rows: int | None, mode: Mode) -> tuple[Any, tuple[bool, ...], int]:
     """What an equation computes: (the jaxpr of one instance, for each operand whether it has the rows, their number).
     One instance is a batch of one row."""
     closed = program(jaxpr, mode)
-    return (closed, (True,) * len(closed.in_avals), 1) if rows is None else (closed, mapped, rows)
+    if rows is not None:
+        return closed, mapped, rows
+    shared = _counts(closed.jaxpr)
+    return closed, tuple(k not in shared for k in range(len(closed.in_avals))), 1
 
 
 @functools.lru_cache(128)
@@ -121,7 +138,8 @@ def _call(jaxpr: Any, mapped: Any, rows: int | None, mode: Mode, several: bool, 
 
     def run(*given: Any) -> list[Any]:
         if rows is None:
-            return [x[0] for x in _computed([x[None] for x in given], closed, along, count)]
+            one = [x[None] if m else x for x, m in zip(given, along, strict=True)]
+            return [x[0] for x in _computed(one, closed, along, count)]
         return list((_divided if several and any(mapped) else _computed)(given, closed, along, count))
 
     with config._check_vma(False):
