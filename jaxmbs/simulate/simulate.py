@@ -147,8 +147,9 @@ def simulate(
     every = min(int(save_every), grid.steps) if save_every else grid.steps
     rows = 1 - (-grid.steps // every)
     inputs = (model, q0, v0, tau, mode, carry, baumgarte, tolerance, drive and drive[1], folding and folding[1])
-    roomy = levels == 0 and grid.steps > 1 and may_count(inputs)  # one step is no loop
+    roomy = grid.steps > 1 and may_count(inputs)  # one step is no loop
     if roomy:
+        levels = 0  # there is no reverse mode
         grid, every = grid.roomy(every)
     course = grid, grid.table(every, dtype, levels), np.int32(trials) if roomy else None
     found = _simulate(
