@@ -93,9 +93,7 @@ def test_a_run_of_another_length_is_not_traced_again(model, traced, save_every):
     run(6.0)
     assert len(traced) == 2
     for t_end in (1.5, 1.4451):
-        jax.vmap(lambda q, t_end=t_end: mbs.simulate(model, q, jnp.zeros(2), t_end, 0.01, save_every=save_every).q)(
-            MANY
-        )
+        jax.vmap(lambda q, t_end=t_end: mbs.simulate(model, q, V, t_end, 0.01, save_every=save_every).q)(MANY)
         assert len(traced) == 3
 
 
