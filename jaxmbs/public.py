@@ -8,6 +8,9 @@ from jaxmbs import design as design
 from jaxmbs import library as library
 from jaxmbs import study as study
 from jaxmbs import textbook as textbook
+from jaxmbs.batching import Explanation as Explanation
+from jaxmbs.batching import RowProgram as RowProgram
+from jaxmbs.batching import explain as explain
 from jaxmbs.batching import jit as jit
 from jaxmbs.batching import rows as rows
 from jaxmbs.batching import use_all_cores as use_all_cores
@@ -109,5 +112,5 @@ def __getattr__(name: str) -> _Any:
     """Return, with a warning, a name that has moved to `jaxmbs.textbook`."""
     if name.startswith("_") or name not in (*vars(textbook), "hinge_reactions"):
         raise AttributeError(f"module 'jaxmbs' has no attribute {name!r}")
-    _warnings.warn(f"mbs.{name} is mbs.textbook.{name} now", DeprecationWarning, stacklevel=3)
+    _warnings.warn(f"mbs.{name} is deprecated; use mbs.textbook.{name}", DeprecationWarning, stacklevel=3)
     return getattr(textbook, name)

@@ -39,5 +39,7 @@ from jaxmbs.symbolic import write_out as write_out
 def __getattr__(name: str) -> _Any:
     if name != "hinge_reactions":
         raise AttributeError(f"module 'jaxmbs.textbook' has no attribute {name!r}")
-    _warnings.warn("hinge_reactions is mbs.joint_reactions with a method now", DeprecationWarning, stacklevel=2)
+    _warnings.warn(
+        "hinge_reactions is deprecated; use mbs.joint_reactions with a method", DeprecationWarning, stacklevel=2
+    )
     return _functools.partial(_joint_reactions, method="configuration")

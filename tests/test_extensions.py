@@ -329,5 +329,5 @@ def test_formats_of_a_package(package):
     assert told.exit_code == 0 and "flight" in told.output
     with pytest.raises(InputError, match="must return a Model"):
         mbs.load(stone, draft=True)
-    with pytest.raises(InputError, match=r"no_such_package:read.*does not load"):
+    with pytest.raises(InputError, match=r"no_such_package:read.*cannot be loaded"):
         mbs.load(package / "heap.dust")

@@ -19,7 +19,7 @@ LAYERS = {
     "absolute": {"errors", "spatial", "model", "dynamics"},
     "io": {"errors", "spatial", "model", "lazy"},
     "library": {"errors", "spatial", "model", "dynamics"},
-    "simulate": {"errors", "spatial", "model", "dynamics", "lazy"},
+    "simulate": {"errors", "spatial", "batching", "model", "dynamics", "lazy"},
     "stability": {"errors", "spatial", "model", "dynamics", "simulate"},
     "view": {"errors", "model", "dynamics", "io", "simulate"},
     "study": {"errors", "lazy", "spatial", "batching", "model", "dynamics", "io", "simulate", "stability", "view"},

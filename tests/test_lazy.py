@@ -33,7 +33,7 @@ def test_a_name_that_does_not_exist():
 def test_what_has_moved_is_found_at_its_old_name():
     for old in set(dir(jaxmbs.textbook)) - set(dir(jaxmbs)):
         if old[0] != "_":
-            with pytest.warns(DeprecationWarning, match=f"mbs.{old} is mbs.textbook.{old} now"):
+            with pytest.warns(DeprecationWarning, match=f"mbs.{old} is deprecated; use mbs.textbook.{old}"):
                 assert getattr(jaxmbs, old) is getattr(jaxmbs.textbook, old)
 
 

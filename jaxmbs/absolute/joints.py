@@ -81,8 +81,8 @@ def _rows(arc: Arc, e: Equations) -> Iterator[Row]:
             yield e
         case _:
             raise ModelError(
-                f"absolute coordinates: joint {arc.name!r} has the equations {type(e).__name__}, which are none of those "
-                "of absolute coordinates; use mbs.forward_dynamics or mbs.constrained_dynamics"
+                f"absolute coordinates: joint {arc.name!r} has constraint equations of type {type(e).__name__}, which "
+                "absolute coordinates do not support; use mbs.forward_dynamics or mbs.constrained_dynamics"
             )
 
 
@@ -94,15 +94,15 @@ def arcs(s: Structure) -> tuple[Arc, ...]:
     """
     for c in s.constraints:
         raise ModelError(
-            f"absolute coordinates: constraint {c.name!r} is {type(c.element).__name__}, not a joint; use "
+            f"absolute coordinates: constraint {c.name!r} is {type(c.element).__name__}, but only joints are supported; use "
             "mbs.constrained_dynamics"
         )
     out = []
     for x in (*s.links, *s.loops):
         if not x.joint.gives("equations"):
             raise ModelError(
-                f"absolute coordinates: joint {x.name!r} is {x.joint.type_name}, which no point-plane and "
-                "relative-rotation equations make; use mbs.forward_dynamics or mbs.constrained_dynamics"
+                f"absolute coordinates: joint {x.name!r} is {x.joint.type_name}, a type that absolute coordinates do not "
+                "support; use mbs.forward_dynamics or mbs.constrained_dynamics"
             )
     for i, link in enumerate(s.links):
         frames = (f"{link.name}.parent_pose", f"{link.name}.child_pose")

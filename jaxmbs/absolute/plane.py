@@ -57,9 +57,9 @@ def plane_of(model: Model) -> Plane:
         try:
             return _plane(model.structure, values, Vector3.of([int(i == k) for i in range(3)]))
         except _NotPlanar as reason:
-            reasons.append(f"normal to {name}, {reason}")
+            reasons.append(f"in the plane normal to {name}, {reason}")
     raise ModelError(
-        f"absolute coordinates in a plane: model {model.name!r} moves in no coordinate plane of the world: "
+        f"absolute coordinates in a plane: model {model.name!r} does not move in a coordinate plane of the world: "
         + "; ".join(reasons)
         + ". Use planar=False, or give axes and poses along the coordinate axes"
     )
@@ -74,10 +74,10 @@ def _plane(s: Structure, values: Values, world: Vector3) -> Plane:
             normal[arc.second] = _frame(values, arc.frames[1]) @ along
         own = _frame(values, arc.frames[1]).T @ normal[arc.second]
         if _axis(arc.name, own) != _axis(arc.name, along):
-            raise _NotPlanar(f"the frames of joint {arc.name!r} are turned out of the plane")
+            raise _NotPlanar(f"the frames of joint {arc.name!r} are rotated out of the plane")
         count = _lines(motion) + (not motion.turns)
         if len(arc.kept) < count:
-            raise _NotPlanar(f"loop {arc.name!r} repeats equations of the joints that it closes")
+            raise _NotPlanar(f"loop {arc.name!r} repeats constraint equations of the other joints of its loop")
         first.append(_basis(_axis(arc.name, along)))
         second.append(_basis(_axis(arc.name, own)))
         kept.append(replace(arc, kept=tuple(range(count))))
@@ -108,7 +108,7 @@ def _axis(name: str, v: Vector3) -> tuple[int, int]:
     for k, x in enumerate(v):
         if is_number(x) and x in (1, -1):
             return k, int(x)
-    raise _NotPlanar(f"{name!r} has no coordinate axis normal to the plane by structure")
+    raise _NotPlanar(f"{name!r} is not known to have a coordinate axis normal to the plane")
 
 
 def _basis(axis: tuple[int, int]) -> Axes:

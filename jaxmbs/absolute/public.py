@@ -209,11 +209,11 @@ def _check(model: Model, mode: Mode | None, base: MovingBase | None, planar: boo
         raise ModelError(f"the first argument is {type(model).__name__}; pass the Model that Mechanism.build() returns")
     if mode is not None and not is_traced(mode.lock) and np.any(mode.lock):
         raise ModelError(
-            "absolute coordinates have no locks, which belong to joint coordinates; use mbs.forward_dynamics, or hold the "
-            "bodies by a Fixed loop that the mode switches"
+            "absolute coordinates have no locks, because a lock acts on joint coordinates; use mbs.forward_dynamics, "
+            "or hold the bodies by a Fixed loop that the mode switches on"
         )
     if base is not None and planar:
-        raise ModelError("absolute coordinates in a plane: the world is at rest; use planar=False with a moving base")
+        raise ModelError("absolute coordinates in a plane cannot have a moving base; use planar=False")
     refuse_armature(model, "absolute coordinates", "use mbs.forward_dynamics or mbs.constrained_dynamics")
     arcs(model.structure)
 

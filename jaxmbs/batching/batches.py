@@ -14,7 +14,8 @@ from jax.sharding import Mesh, PartitionSpec
 
 from jaxmbs.batching.cpu import CPU
 from jaxmbs.batching.keeping import Keeping
-from jaxmbs.batching.mapping import MappedProgram, default_target, flat_axes, padded
+from jaxmbs.batching.machine import MACHINE
+from jaxmbs.batching.mapping import MappedProgram, chosen_target, default_target, flat_axes, padded
 from jaxmbs.batching.row_programs.public import rows
 from jaxmbs.batching.scalars import is_traced
 from jaxmbs.batching.targets import Target
@@ -44,7 +45,9 @@ def use_all_cores() -> int:
     except RuntimeError as error:
         if jax.device_count("cpu") >= cores:
             return cores
-        raise ModelError("use_all_cores() came after the first use of JAX; call it right after the imports") from error
+        raise ModelError(
+            "use_all_cores() was called after the first use of JAX; call it right after the imports"
+        ) from error
     return cores
 
 
@@ -63,10 +66,10 @@ def jit(fn: Callable[..., Any], in_axes: Any = None) -> Callable[..., Any]:
     """
     if in_axes is None:
         return jax.jit(fn)
-    return _Rows(fn, in_axes)
+    return Rows(fn, in_axes)
 
 
-class _Rows:
+class Rows:
     """A mapped function, compiled for each batch size."""
 
     def __init__(self, fn: Callable[..., Any], in_axes: Any):
@@ -96,15 +99,9 @@ class _Rows:
         size = batch_size(args, self.in_axes)
         if size == 0:
             return jax.vmap(self.fn, self.in_axes)(*args), None
-        flat, axes, treedef = flat_axes(args, self.in_axes)
-        arrays = [jnp.asarray(x) if a is None else jnp.moveaxis(x, a, 0) for x, a in zip(flat, axes, strict=True)]
-        mapped, devices = [a is not None for a in axes], jax.devices()
-
-        def one_row(*x: Any) -> Any:
-            return self.fn(*treedef.unflatten(x))
-
-        in_axes, on = [0 if m else None for m in mapped], default_target()
-        program = MappedProgram(one_row, arrays, mapped, on)
+        one_row, arrays, program = self.recorded(args)
+        mapped, devices = program.mapped, jax.devices()
+        in_axes = [0 if m else None for m in mapped]
 
         def in_plain(*arrays: Any) -> tuple[Any, Any]:
             return jax.vmap(one_row, in_axes)(*arrays), None
@@ -114,13 +111,12 @@ class _Rows:
 
         if not program.by_rows:
             return _split(in_parts, arrays, mapped, size, devices) if program.independent else in_plain(*arrays)
+        on, _ = choice(program, size)
         if on is None:
-            return _split(in_plain, arrays, mapped, size, devices)
+            return in_plain(*arrays) if default_target() is CPU else _split(in_plain, arrays, mapped, size, devices)
         if program.is_one_call(on, size):
             return program(arrays, size, on)
         on_cpu = jax.default_backend() == "cpu"
-        if program.fused and not program.loops and on_cpu and size < FEWEST_ROWS:
-            return in_plain(*arrays)
 
         def in_rows(*arrays: Any) -> tuple[Any, Any]:
             rows = next(x.shape[0] for x, m in zip(arrays, mapped, strict=True) if m)
@@ -130,9 +126,34 @@ class _Rows:
         if program.fused and on_cpu:
             results, beyond = in_rows(*arrays)
         else:
-            run = in_rows if program.fused or on_cpu else in_plain
-            results, beyond = _split(run, arrays, mapped, size, devices)
+            results, beyond = _split(in_rows, arrays, mapped, size, devices)
         return program.weakened(results), beyond
+
+    def recorded(self, args: tuple[Any, ...]) -> tuple[Callable[..., Any], list[Any], MappedProgram]:
+        """(the function of one row, its arrays, with the rows first where they have any, its program)."""
+        flat, axes, treedef = flat_axes(args, self.in_axes)
+        arrays = [jnp.asarray(x) if a is None else jnp.moveaxis(x, a, 0) for x, a in zip(flat, axes, strict=True)]
+
+        def one_row(*x: Any) -> Any:
+            return self.fn(*treedef.unflatten(x))
+
+        return one_row, arrays, MappedProgram(one_row, arrays, [a is not None for a in axes], default_target())
+
+
+def choice(program: MappedProgram, size: int) -> tuple[Target | None, str]:
+    """(the target that runs a batch of `size` rows, None for `jax.vmap`; why it is not machine code, or not one call of
+    it, in words)."""
+    on, lacking = chosen_target()
+    if not size or not program.by_rows:
+        return None, program.obstacle or "there are no rows"
+    if on is CPU and program.fused and not program.loops and size < FEWEST_ROWS:
+        return None, f"{lacking}; for fewer than {FEWEST_ROWS:,} rows, preparing XLA loops takes too long"
+    if on is None or on is CPU:
+        return on, lacking
+    outside = "; ".join(program.excluded(on, size))
+    if on is MACHINE:
+        return on, outside
+    return (on, lacking) if program.fused else (None, f"{lacking}; {outside}")
 
 
 def _bound(x: Any) -> bool:

@@ -108,7 +108,7 @@ class _Content:
         try:
             self.thing(x)
         except RecursionError:
-            raise self.unknown("is nested too deep") from None
+            raise self.unknown("is nested too deeply") from None
         self.way.pop()
 
     def several(self, kind: str, parts: Iterable[Any]) -> None:
@@ -129,7 +129,7 @@ class _Content:
         else:
             self.met[id(x)] = (len(self.met), x)
             if len(self.met) > _MOST:
-                raise self.unknown("refers to too many things")
+                raise self.unknown("refers to too many objects")
             self.compound(x)
 
     def compound(self, x: Any) -> None:
@@ -143,11 +143,11 @@ class _Content:
         elif kind in (range, slice):
             self.write(kind.__name__, repr(x))
         elif isinstance(x, types.ModuleType):
-            raise self.unknown(f"the module {x.__name__} goes by another way than a name")
+            raise self.unknown(f"the module {x.__name__} is reached other than by its name")
         elif name := _name(x):
             self.known(name)
         elif (home := _home(x)) in sys.stdlib_module_names and home not in _KNOWN:
-            raise self.unknown(f"something of Python's {home}, which depends on more than the code")
+            raise self.unknown(f"an object of Python's {home}, which depends on more than the code")
         elif isinstance(x, types.CodeType):
             self.code(x)
         elif isinstance(x, types.FunctionType):
@@ -165,7 +165,7 @@ class _Content:
 
     def object(self, x: Any, kind: type) -> None:
         if isinstance(x, np.ndarray) and kind not in (np.ndarray, np.memmap) and not kind.__module__.startswith("jax"):
-            raise self.unknown(f"a {kind.__name__}, which is more than its numbers")
+            raise self.unknown(f"a {kind.__name__}, which has more content than its numbers")
         if isinstance(x, (np.ndarray, np.generic, jax.Array)):
             self.array(x)
         elif kind in (types.GetSetDescriptorType, types.MemberDescriptorType):
@@ -190,7 +190,7 @@ class _Content:
         elif kind is type(_JITTED):
             self.write("jitted")
             if not hasattr(x, "__wrapped__"):
-                raise self.unknown("a jitted function that does not tell what it jits")
+                raise self.unknown("a jitted function whose original function cannot be found")
             self.thing(x.__wrapped__)
             self.thing({k: y for k, y in x.__getstate__().items() if k.startswith("static_")})
         else:
@@ -201,13 +201,13 @@ class _Content:
         self.write("object")
         others = [c for c in kind.__mro__ if not _is_known(c.__module__)]
         if any(vars(c)[k] not in _STANDARD for c in others for k in _WRITING if k in vars(c)):
-            raise self.unknown(f"a {kind.__name__} says itself what is written of it")
+            raise self.unknown(f"a {kind.__name__} defines itself how it is pickled")
         if hasattr(kind, MADE_OF) and _is_known(kind.__module__):
             self.thing(kind)
             self.part(MADE_OF, getattr(x, MADE_OF)())
             return
         if kind is functools._lru_cache_wrapper:
-            raise self.unknown("keeps what it once computed (functools.cache)")
+            raise self.unknown("remembers earlier results (functools.cache)")
         if kind.__module__ != "builtins":
             self.thing(kind)
         try:
@@ -227,7 +227,7 @@ class _Content:
 
     def ordered(self, x: Any) -> list[Any]:
         if not all(type(y) in (str, int, float, bool, bytes, type(None)) for y in x):
-            raise self.unknown("a set of other things than numbers and text has no order")
+            raise self.unknown("a set of anything but numbers and text has no fixed order")
         return sorted(x, key=lambda y: (type(y).__name__, repr(y)))
 
     def array(self, x: Any) -> None:
@@ -247,7 +247,7 @@ class _Content:
         """A module that is reached by its name."""
         self.way.append(name)
         if not _is_known(x.__name__):
-            raise self.unknown(f"the module {x.__name__}, which is known neither by its version nor by its content")
+            raise self.unknown(f"the module {x.__name__}, of which neither version nor content is known")
         self.known(x.__name__)
         self.way.pop()
 
@@ -281,14 +281,16 @@ class _Content:
         if loose:  # a module is used as a value, so that the code does not show what is read from it
             for name in sorted(names):
                 if _READING.search(name) or name in ("getattr", "random"):
-                    raise self.unknown(f"{name} of a module that goes by another name depends on more than the code")
+                    raise self.unknown(
+                        f"{name}, of a module that is used under another name, depends on more than the code"
+                    )
 
     def global_of(self, scope: Mapping[str, Any], chain: tuple[str, ...]) -> bool:
         """Writes a global or, if it is a module, the attribute read from it; returns whether that is a module, too."""
         first, *rest = chain
         if first == "import":
             if not _is_known(rest[0]):
-                raise self.unknown(f"imports {rest[0]}, which is known neither by its version nor by its content")
+                raise self.unknown(f"imports {rest[0]}, of which neither version nor content is known")
             self.write("import", *rest)
             return True
         if first not in scope:

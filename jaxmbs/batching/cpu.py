@@ -91,4 +91,4 @@ class _Slots:
 # together, the loop is not vectorised. A column costs 1.4 ns per row on one core: 0.4 in the loop, which writes as many
 # columns as it reads, and 1 to gather it from an array whose rows are contiguous.
 # Beyond 450 numbers that all rows share, constants or not, LLVM needs minutes and gigabytes to compile the loop.
-CPU = Kernels(fuse, most_operations=2300, most_columns=110, most_shared=200, own_sines=True)
+CPU = Kernels(fuse, name="XLA loops", most_operations=2300, most_columns=110, most_shared=200, own_sines=True)

@@ -60,5 +60,5 @@ def _interpreted(chunk: Chunk, operands: Sequence[Any], rows: int) -> tuple[list
 
 
 # The limits are not measured yet: values that exceed the 255 registers of a thread go through the first-level cache.
-GPU = Kernels(fuse, most_operations=4000, most_columns=220, granule=BLOCK)
+GPU = Kernels(fuse, name="GPU kernels", most_operations=4000, most_columns=220, granule=BLOCK)
 INTERPRETED = replace(GPU, fuse=_interpreted)  # the same kernels on any device, for tests

@@ -18,7 +18,7 @@ from jaxmbs.batching.recorded import Recording, Step
 from jaxmbs.batching.recording import record
 from jaxmbs.batching.row_programs.instance import tracing
 from jaxmbs.batching.scalars import Source, is_traced
-from jaxmbs.batching.separable import separable, size_of
+from jaxmbs.batching.separable import inseparable, size_of
 from jaxmbs.batching.targets import Kernels, Target
 from jaxmbs.errors import ModelError
 
@@ -26,24 +26,38 @@ MOST_OPERATIONS = 100_000  # building kernels for longer programs would take too
 
 
 def default_target() -> Target | None:
-    """The target for JAX's default backend; None if programs of scalars have no advantage there.
+    """The target for JAX's default backend; None if programs of scalars have no advantage there."""
+    return chosen_target()[0]
+
+
+def chosen_target() -> tuple[Target | None, str]:
+    """(the target for JAX's default backend, why it is not machine code, in words).
 
     On a CPU it is machine code if that can be generated, else loops; the environment variable JAXMBS_KERNELS forces
     "machine" or "loops".
     """
-    if jax.default_backend() == "gpu":
+    backend = jax.default_backend()
+    if backend == "gpu":
         from jaxmbs.batching.gpu import GPU  # Pallas takes half a second to import
 
-        return GPU
-    if jax.default_backend() != "cpu":
-        return None
+        return GPU, "the default backend is a GPU"
+    if backend != "cpu":
+        return None, f"the default backend is {backend}"
     forced = os.environ.get("JAXMBS_KERNELS", "")
     if forced not in ("", "machine", "loops"):
         raise ModelError(f'JAXMBS_KERNELS is "{forced}": set it to "machine" or "loops", or leave it out')
     lacking = "" if forced == "loops" else machine.lacking()
     if lacking and forced:
         raise ModelError(f'JAXMBS_KERNELS is "machine", but {lacking}')
-    return CPU if forced == "loops" or lacking else machine.MACHINE
+    if forced == "loops":
+        return CPU, "JAXMBS_KERNELS is loops"
+    return (CPU, lacking) if lacking else (machine.MACHINE, "")
+
+
+def too_long(closed: Any) -> str:
+    """Why a program is too long for kernels, in words; empty if it is not."""
+    size = size_of(closed)
+    return f"it has {size:,} operations, more than {MOST_OPERATIONS:,}" if size > MOST_OPERATIONS else ""
 
 
 def kernels() -> str:
@@ -93,11 +107,14 @@ class MappedProgram:
         one = [jax.ShapeDtypeStruct(x.shape, x.dtype, weak_type=w) for x, w in zip(self.sources, weak, strict=True)]
         with tracing():
             closed, shape = jax.make_jaxpr(fn, return_shape=True)(*one)
-        self.treedef = jax.tree_util.tree_structure(shape)
+        self.treedef, self.results = jax.tree_util.tree_structure(shape), closed.out_avals
         self.weak = [getattr(x, "weak_type", False) for x in closed.out_avals]
         # kernels cannot pass on the derivatives or batches of a surrounding transformation
-        self.independent = not any(map(is_traced, closed.consts)) and separable(closed)
-        self.by_rows = self.independent and size_of(closed) <= MOST_OPERATIONS
+        outer = "it contains values of a surrounding transformation" if any(map(is_traced, closed.consts)) else ""
+        dependent = outer or inseparable(closed)
+        self.independent = not dependent
+        self.obstacle = dependent or too_long(closed)  # why the rows cannot be kernels, in words
+        self.by_rows = not self.obstacle
         self.program = record(closed, self.sources, on and on.serves) if self.by_rows else Recording()
 
     @property
@@ -115,8 +132,13 @@ class MappedProgram:
 
         Whatever is the same for all rows is computed beforehand.
         """
-        steps = [item for item in self.program.items if isinstance(item, Step)]
-        return on.embeds is not None and all(on.embeds(step, rows) or step.shared for step in steps)
+        return on.excludes is not None and not self.excluded(on, rows)
+
+    def excluded(self, on: Target, rows: int = 2) -> list[str]:
+        """Why steps that depend on the row are outside the kernels of a target, in words; empty if none is."""
+        steps = [item for item in self.program.items if isinstance(item, Step) and not item.shared]
+        found = [on.excludes(step, rows) if on.excludes else f"{step.name} runs on its own" for step in steps]
+        return list(dict.fromkeys(filter(None, found)))
 
     def is_one_kernel(self, on: Kernels) -> bool:
         """Whether a target runs the program in one kernel, with nothing held in memory between input and output."""

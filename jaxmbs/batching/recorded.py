@@ -7,9 +7,12 @@ program is a `Source` or an object array of numbers, entries and operations.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
 
 from jaxmbs.batching import trigonometry
 from jaxmbs.batching.scalars import Entry, Operation, Source
@@ -22,8 +25,8 @@ class Loop:
     outside, inside: what the loop uses from outside, as values of the surrounding program and as arrays of its own; start,
     carried, after: the numbers that it carries, before the loop, within an iteration and after the loop; xs, turns: the
     arrays over which it runs, and the part of each in one iteration; ys: the arrays that it stacks; length, reverse: the
-    number of iterations and their direction. The outputs of the program are the carried numbers, one by one, and the parts
-    of ys.
+    number of iterations and their direction; count: None, or how many iterations are made, at most `length`, a value ()
+    that is the same for all rows. The outputs of the program are the carried numbers, one by one, and the parts of ys.
     """
 
     program: Recording
@@ -37,6 +40,12 @@ class Loop:
     ys: list[Source]
     length: int
     reverse: bool
+    count: Any = None
+
+    @property
+    def kept(self) -> int:
+        """Bytes of a row in the arrays that the loop stacks."""
+        return sum(math.prod(y.shape) * np.dtype(y.dtype).itemsize for y in self.ys)
 
 
 @dataclass(eq=False)
@@ -55,13 +64,15 @@ class Product:
 class Step:
     """Something that runs on whole arrays.
 
-    run(setting, *inputs) -> (an array for each output, the mask of wrong rows, as from `Kernels.fuse`).
+    run(setting, *inputs) -> (an array for each output, the mask of wrong rows, as from `Kernels.fuse`). name: of the
+    primitive.
     """
 
     run: Callable[..., tuple[Sequence[Any], Any]]
     inputs: list[Any]
     outputs: list[Source]
     fused: bool  # whether it is the same for all rows or a loop of scalar operations
+    name: str
     loop: Loop | None = None
     product: Product | None = None
     sines: bool = False

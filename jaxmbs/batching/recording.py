@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -16,9 +17,22 @@ import numpy as np
 from jax.extend import core
 
 from jaxmbs.batching.arrays import MOST_SHARED, RULES
+from jaxmbs.batching.counted import counted_scan
 from jaxmbs.batching.execution import Setting, execute
 from jaxmbs.batching.recorded import Loop, Product, Recording, Step
-from jaxmbs.batching.scalars import ELEMENTWISE, Entry, Source, array_of, entries, is_known, is_traced, numbers, single
+from jaxmbs.batching.scalars import (
+    ELEMENTWISE,
+    Entry,
+    Operation,
+    Source,
+    array_of,
+    entries,
+    is_known,
+    is_shared,
+    is_traced,
+    numbers,
+    single,
+)
 from jaxmbs.batching.separable import LARGEST
 from jaxmbs.batching.simplification import Simplifier, folded
 from jaxmbs.batching.targets import either
@@ -57,12 +71,18 @@ class _Recorder:
         self.scalar = Simplifier(program.items)
 
     def settled(self, x: Any) -> Any:
-        """The value without guards: for each guard x, 0 x is added to its number."""
+        """The value as an array that exists when the program runs, without guards: for each guard x, 0 x is added to its
+        number."""
+        x = self.listed(x)
         if isinstance(x, Source) or not any(isinstance(e, Guarded) for e in x.reshape(-1)):
             return x
         out = np.empty(x.size, object)
         out[:] = [self.scalar.settled(e) for e in x.reshape(-1)]
         return out.reshape(x.shape)
+
+    def listed(self, x: Any) -> Any:
+        """The value; the mask of the iterations that count, which a loop does not need, becomes an array here."""
+        return self.step(x.eqn, [x.count])[0] if isinstance(x, Counted) else x
 
     def interpret(self, jaxpr: Any, consts: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:
         known: dict[Any, Any] = {v: _constant(c) for v, c in zip(jaxpr.constvars, consts, strict=True)}
@@ -80,12 +100,16 @@ class _Recorder:
 
     def equation(self, eqn: Any, inputs: list[Any]) -> list[Any]:
         name = eqn.primitive.name
+        if name == "counted" and _is_common(inputs[0]):
+            return [Counted(eqn.outvars[0].aval.shape, np.dtype(bool), False, eqn=eqn, count=inputs[0])]
         if name in CALLS:
             inner = eqn.params[CALLS[name]]
             self.scalar.part += 1
             out = self.interpret(getattr(inner, "jaxpr", inner), getattr(inner, "consts", ()), inputs)
             self.scalar.part += 1
             return out
+        if name != "scan":
+            inputs = [self.listed(x) for x in inputs]
         if not eqn.effects and all(0 in v.aval.shape and not _is_key(v.aval) for v in eqn.outvars):
             return [_empty(v.aval) for v in eqn.outvars]
         if self.serves is not None and not self.serves(eqn):
@@ -161,7 +185,7 @@ class _Recorder:
 
         if product is not None:
             product.x = self.settled(product.x)
-        self.program.items.append(Step(run, inputs, outputs, not mapped, product=product))
+        self.program.items.append(Step(run, inputs, outputs, not mapped, eqn.primitive.name, product=product))
         return list(outputs)
 
     def choice(self, eqn: Any, inputs: list[Any]) -> list[Any] | None:
@@ -216,7 +240,7 @@ class _Recorder:
                 continue
             outputs = [Source(y.shape, y.dtype, False) for y in item.outputs]
             given = [before[x] if isinstance(x, Source) else x for x in item.inputs]
-            self.program.items.append(Step(item.run, given, outputs, True))
+            self.program.items.append(Step(item.run, given, outputs, True, item.name))
             before.update(zip(item.outputs, outputs, strict=True))
             inside += item.outputs
             outside += outputs
@@ -224,10 +248,12 @@ class _Recorder:
 
     def scan(self, eqn: Any, inputs: list[Any]) -> list[Any]:
         """A loop: its body is a program of its own, and every number that it carries is an array (rows,)."""
-        inputs = [self.settled(x) for x in inputs]
         p = eqn.params
         body, (a, carried) = p["jaxpr"], sizes_of_scan(eqn)
         b = a + carried
+        masks = [x for x in inputs[b:] if isinstance(x, Counted)]
+        mask = masks[0] if masks and not p["reverse"] else None  # further ones become arrays
+        inputs = [x if k >= b and x is mask else self.settled(x) for k, x in enumerate(inputs)]
         variables = body.jaxpr.invars
         outside: list[Any] = []  # what the body uses from outside, as values of this program ...
         inside: list[Source] = []  # ... and as arrays of its own
@@ -249,13 +275,17 @@ class _Recorder:
         start = [single(e) for x in inputs[a:b] for e in entries(x).reshape(-1)]
         dtypes = [v.aval.dtype for v in variables[a:b] for _ in range(math.prod(v.aval.shape))]
         carried = [Source((), t, True) for t in dtypes]
-        xs = inputs[b:]
+        xs = [x for x in inputs[b:] if x is not mask]
         axes = [x.rows if isinstance(x, Source) else not is_known(x) for x in xs]
-        turns = [Source(v.aval.shape, v.aval.dtype, on) for v, on in zip(variables[b:], axes, strict=True)]
+        along = [v for v, x in zip(variables[b:], inputs[b:], strict=True) if x is not mask]
+        turns = [Source(v.aval.shape, v.aval.dtype, on) for v, on in zip(along, axes, strict=True)]
+        rest = iter(turns)
+        each = [numbers(True) if x is mask else next(rest) for x in inputs[b:]]
+        count = [] if mask is None else [single(entries(mask.count).item())]
         turning = {y for x, y in zip(inputs, consts, strict=False) if isinstance(x, Source) and x in self.turning}
         program = record(
             body,
-            [*consts, *_arranged(carried, [v.aval for v in variables[a:b]]), *turns],
+            [*consts, *_arranged(carried, [v.aval for v in variables[a:b]]), *each],
             self.serves,
             True,
             frozenset(turning.union(turns)),
@@ -271,7 +301,8 @@ class _Recorder:
             begin = tuple(
                 jnp.broadcast_to(jnp.asarray(x, t), (setting.rows,)) for x, t in zip(args[n:m], dtypes, strict=True)
             )
-            along = [jnp.moveaxis(x, 1, 0) if on else x for x, on in zip(args[m:], axes, strict=True)]
+            last = len(args) - len(count)
+            along = [jnp.moveaxis(x, 1, 0) if on else x for x, on in zip(args[m:last], axes, strict=True)]
 
             def turn(carry: Any, x: Any) -> Any:
                 state, before = carry
@@ -280,7 +311,10 @@ class _Recorder:
                 return (tuple(out[: len(state)]), either(before, beyond)), out[len(state) :]
 
             none = jnp.zeros(setting.rows, bool) if program.sines and setting.target.own_sines else None
-            (end, beyond), ys = jax.lax.scan(turn, (begin, none), along, p["length"], p["reverse"], p["unroll"])
+            if count:
+                (end, beyond), ys = counted_scan(turn, (begin, none), along, p["length"], jnp.ravel(args[last])[0])
+            else:
+                (end, beyond), ys = jax.lax.scan(turn, (begin, none), along, p["length"], p["reverse"], p["unroll"])
             return [*end, *(jnp.moveaxis(y, 0, 1) for y in ys)], beyond
 
         after = [Source((), t, True) for t in dtypes]
@@ -288,10 +322,31 @@ class _Recorder:
             key: Source(v.aval.shape, v.aval.dtype, True) for key, v in zip(keys, eqn.outvars[b - a :], strict=True)
         }
         ys = list(whole_ys.values())
-        whole = Loop(program, outside, inside, start, carried, after, xs, turns, ys, p["length"], p["reverse"])
-        step = Step(run, [*outside, *start, *xs], [*after, *ys], program.fused, whole, sines=program.sines)
+        loop = (program, outside, inside, start, carried, after, xs, turns, ys, p["length"], p["reverse"])
+        whole = Loop(*loop, *count)
+        name, inputs, outputs = eqn.primitive.name, [*outside, *start, *xs, *count], [*after, *ys]
+        step = Step(run, inputs, outputs, program.fused, name, whole, sines=program.sines)
         self.program.items.append(step)
         return [*_arranged(after, [v.aval for v in eqn.outvars[: b - a]]), *(whole_ys[key] for key in keys)]
+
+
+@dataclass(eq=False, slots=True)
+class Counted(Source):
+    """The mask of the iterations that count, of a loop whose number of iterations all rows share (`counted`)."""
+
+    eqn: Any = None
+    count: Any = None
+
+
+def _is_common(x: Any) -> bool:
+    """Whether all rows share the numbers of a value, known or not."""
+    if isinstance(x, Source):
+        return not x.rows
+    if isinstance(x, Operation):
+        return all(map(_is_common, x.operands))
+    return (
+        all(map(_is_common, x.reshape(-1))) if isinstance(x, np.ndarray) else isinstance(x, np.generic) or is_shared(x)
+    )
 
 
 def _key(x: Any) -> Any:

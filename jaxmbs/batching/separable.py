@@ -10,20 +10,20 @@ import jax
 import jax.numpy as jnp
 from jax.extend import core
 
+_CALLBACKS = frozenset(["pure_callback", "io_callback", "debug_callback", "debug_print"])
 # These receive whole batches, or draw the random numbers of a batch from its first key.
-_OF_BATCHES = frozenset([
-    "custom_vmap_call", "pure_callback", "io_callback", "debug_callback", "debug_print", "rng_bit_generator",
-    "rng_uniform", "shard_map", "xla_pmap",
-])  # fmt: skip
+_OF_BATCHES = frozenset(["custom_vmap_call", "rng_bit_generator", "rng_uniform", "shard_map", "xla_pmap"])
 
 
 LARGEST = 1024  # an array with more entries than this is not taken apart
 
 
-def separable(closed: Any) -> bool:
-    """Whether a closed jaxpr has no effects, returns no random keys and does not depend on the number of mapped rows."""
-    outputs = any(_is_key(x) for x in closed.out_avals)
-    return not outputs and all(map(_is_separable, equations(closed.jaxpr)))
+def inseparable(closed: Any) -> str:
+    """Why the rows of a closed jaxpr cannot be evaluated independently, in words; empty if they can: it has no effects,
+    returns no random keys and does not depend on the number of mapped rows."""
+    if any(_is_key(x) for x in closed.out_avals):
+        return "it returns random keys"
+    return next(filter(None, map(_inseparable, equations(closed.jaxpr))), "")
 
 
 def size_of(closed: Any) -> int:
@@ -32,9 +32,16 @@ def size_of(closed: Any) -> int:
     return sum(n for n in sizes if n <= LARGEST)
 
 
-def _is_separable(eqn: Any) -> bool:
+def _inseparable(eqn: Any) -> str:
+    name = eqn.primitive.name
+    if name in _CALLBACKS:
+        return f"it calls Python while it runs ({name})"
+    if name in _OF_BATCHES:
+        return f"{name} depends on the batch as a whole"
+    if eqn.effects:
+        return f"{name} has effects"
     keys = [v.aval.dtype for v in (*eqn.invars, *eqn.outvars) if _is_key(v.aval)]
-    return not eqn.effects and eqn.primitive.name not in _OF_BATCHES and all(_by_counting(x) for x in keys)
+    return "" if all(map(_by_counting, keys)) else "its random numbers depend on the batch as a whole"
 
 
 def _is_key(aval: Any) -> bool:
@@ -50,9 +57,14 @@ def equations(jaxpr: Any) -> Iterator[Any]:
     """All equations of a jaxpr, including those of the jaxprs inside it."""
     for eqn in jaxpr.eqns:
         yield eqn
-        for inner in jax.tree_util.tree_leaves(list(eqn.params.values()), is_leaf=_is_jaxpr):
-            if _is_jaxpr(inner):
-                yield from equations(getattr(inner, "jaxpr", inner))
+        for inner in jaxprs_of(eqn):
+            yield from equations(inner)
+
+
+def jaxprs_of(eqn: Any) -> list[Any]:
+    """The jaxprs inside an equation."""
+    found = jax.tree_util.tree_leaves(list(eqn.params.values()), is_leaf=_is_jaxpr)
+    return [getattr(x, "jaxpr", x) for x in found if _is_jaxpr(x)]
 
 
 def _is_jaxpr(x: Any) -> bool:

@@ -19,16 +19,17 @@ from jaxmbs.batching.scalars import Operation
 class Target:
     """Runs programs of scalars on one kind of device.
 
-    granule: the number of rows has to be a multiple of it.
+    name: what it is called. granule: the number of rows has to be a multiple of it.
     own_sines: whether sines and cosines are those of `trigonometry`.
     serves(equation): whether the target can evaluate an equation entry by entry; None: it can, for every recorded one.
-    embeds(step, rows): whether a step can be part of a kernel; None: no step can.
+    excludes(step, rows): why a step cannot be part of a kernel, in words, empty if it can; None: no step can.
     """
 
+    name: str
     granule: int = 1
     own_sines: bool = False
     serves: Callable[[Any], bool] | None = None
-    embeds: Callable[[Any, int], bool] | None = None
+    excludes: Callable[[Any, int], str] | None = None
 
 
 @dataclass(frozen=True)

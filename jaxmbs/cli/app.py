@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 
 HELP = """Rigid multibody dynamics over thousands of mechanisms at once.
 
-`jaxmbs new study` writes a commented file to begin with, study.toml; `jaxmbs keys [PATH]` tells what may stand in a file.
-Exit codes: 0; 1 wrong use, a bad file, damaged results; 3 a criterion failed (`report --check`). Compiled programs are kept
-for the next run in the user's cache folder, a gigabyte at most; JAXMBS_CACHE=off switches that off, JAXMBS_CACHE=DIR
-moves it.
+`jaxmbs new study` writes a commented file to begin with, study.toml; `jaxmbs keys [PATH]` lists the keys of a file.
+Exit codes: 0 success; 1 wrong use, a bad file or damaged results; 3 a criterion that is not met (`report --check`).
+Compiled programs are stored for the next run in the user's cache folder, one gigabyte at most; JAXMBS_CACHE=off
+switches this off, and JAXMBS_CACHE=DIR chooses another folder.
 """
 _USAGE, _BAD = 2, 1
 
@@ -75,13 +75,13 @@ def _command(entry: EntryPoint) -> Any:
     try:
         found = entry.load()
     except Exception as error:  # a broken package must not break the commands of other packages
-        message = f"the command of the package entry point {entry.name!r} ({entry.value}) does not load: {error}"
+        message = f"the command of the package entry point {entry.name!r} ({entry.value}) cannot be loaded: {error}"
 
         def found() -> None:
             with speaking():
                 raise ModelError(message)
 
-        found.__doc__ = f"(does not load: {error})"
+        found.__doc__ = f"(cannot be loaded: {error})"
     if not isinstance(found, typer.Typer):
         found, alone = typer.Typer(pretty_exceptions_enable=False, rich_markup_mode=None), found
         found.command(entry.name)(alone)

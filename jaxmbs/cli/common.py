@@ -36,7 +36,9 @@ def count(least: int) -> Callable[[str], int]:
         except ValueError:
             n = 0.5
         if not n.is_integer() or n < least:
-            raise typer.BadParameter(f"{text} is no number of samples; give a whole number from {least} on, or 1e6")
+            raise typer.BadParameter(
+                f"{text} is not a number of samples; give a whole number of at least {least}, such as 1000 or 1e6"
+            )
         return int(n)
 
     return parse
@@ -55,7 +57,9 @@ Cluster = Annotated[
 Wait = Annotated[bool, typer.Option("--wait", help="Wait while another process works in the folder.")]
 Seal = Annotated[
     Path | None,
-    typer.Option(metavar="KEYFILE", help="Key of yours over the record and all numbers: openssl rand -hex 32."),
+    typer.Option(
+        metavar="KEYFILE", help="File with a key that seals record and numbers; make one: openssl rand -hex 32."
+    ),
 ]
 
 
@@ -171,7 +175,7 @@ def say_what_is_not_kept(study: Any, voice: Voice) -> None:
 
     _, why = content(study) if kept.FOLDER is not None else (None, "")
     if why and not voice.quiet:
-        say(f"programs are not kept, the next process compiles them again: {why}", problems())
+        say(f"compiled programs cannot be stored, so the next process compiles them again: {why}", problems())
 
 
 CACHE_BYTES = 1 << 30
@@ -228,7 +232,7 @@ def progress(voice: Voice, folder: str, trust: bool) -> Iterator[Any]:
     except KeyboardInterrupt:
         from jaxmbs.study.folder.shell import command
 
-        say(f"stopped; go on with: {command('resume', folder, trust=trust)}", problems())
+        say(f"stopped; continue with: {command('resume', folder, trust=trust)}", problems())
         raise typer.Exit(130) from None
 
 

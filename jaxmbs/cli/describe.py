@@ -8,7 +8,15 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from jaxmbs.io.reports import printed
-from jaxmbs.study.problem.contents import condition_said, contents, element_said, joint_said, kept_said, pose_said, said
+from jaxmbs.study.problem.contents import (
+    condition_said,
+    contents,
+    element_said,
+    joint_said,
+    pose_said,
+    reduction_said,
+    said,
+)
 
 if TYPE_CHECKING:
     from jaxmbs.study import Study
@@ -61,15 +69,15 @@ def described(study: Study) -> RenderableType:
         parts.append(printed("dispersions", ("dispersion", "distribution", "acts by", "nominal (SI)"), rows))
     if found["correlations"]:
         rows = [(", ".join(c["draws"]), c["kind"], said(c["matrix"])) for c in found["correlations"]]
-        parts.append(printed("correlations", ("draws that go together", "of", "matrix"), rows))
+        parts.append(printed("correlations", ("correlated draws", "of", "matrix"), rows))
     if found["outputs"]:
-        rows = [(o["name"], o["type"], kept_said(o), o["unit"]) for o in found["outputs"]]
+        rows = [(o["name"], o["type"], reduction_said(o), o["unit"]) for o in found["outputs"]]
         parts.append(printed("outputs", ("output", "type", "kept", "unit"), rows))
     parts += [Text(f"criterion: {text}") for text in found["criteria"]]
     time = found["simulation"]
     parts.append(
         Text(
-            f"simulation: 0 to {time['t_end']:g} s by steps of {time['dt']:g} s ({time['method']}); seed {found['seed']}"
+            f"simulation: 0 to {time['t_end']:g} s in steps of {time['dt']:g} s ({time['method']}); seed {found['seed']}"
         )
     )
     return Group(*parts)

@@ -37,7 +37,7 @@ def reference(keys: Iterable[Key]) -> RenderableType:
     """The key reference, with one printed table for each table of a file."""
     parts: list[RenderableType] = []
     for (header, of), rows in itertools.groupby(keys, lambda k: (k.header, k.of)):
-        parts += [Text(), Text(header or "at the top, before the first [table]", style="bold"), Text(of)]
+        parts += [Text(), Text(header or "at the top level, before the first [table]", style="bold"), Text(of)]
         cells = [(k.name, k.kind, k.unit, "required" if k.default is None else k.default, k.doc) for k in rows]
         parts.append(printed("", ("key", "holds", "unit", "default", ""), cells))
     return Group(*parts)
@@ -49,8 +49,8 @@ def overview(found: Iterable[Entry]) -> RenderableType:
     table = printed("", ("table", "types, or keys", "what it is for"), rows)
     table.columns[0].no_wrap = True
     more = (
-        "jaxmbs keys NAME tells all of a table (mechanism.joints), a type (pusher) or a key (t_end), with units and "
-        "defaults; jaxmbs keys all tells everything."
+        "jaxmbs keys NAME describes a table (mechanism.joints), a type (pusher) or a key (t_end) in full, with units and "
+        "defaults; jaxmbs keys all describes everything."
     )
     return Group(table, Text(more))
 
@@ -106,17 +106,17 @@ def inventory(found: Examination, trust: bool) -> RenderableType:
     again = command("resume", found.folder, trust=trust)
     head = f"{found.folder}: {found.done:,} of {found.samples:,} samples, {found.size / 1e6:,.1f} MB"
     parts: list[RenderableType] = [Text(head, style="bold")]
-    parts += [Text(f"put back: {name}", style="yellow") for name in found.repaired]
+    parts += [Text(f"restored: {name}", style="yellow") for name in found.repaired]
     parts += [Text(f"being computed by {found.computing}", style="yellow")] if found.computing else []
     parts += [Text(f"damaged: {d}", style="red") for d in found.damage]
     if not found.sound:
         samples = any(d.stop > d.first or "metadata" in d.what for d in found.damage)
-        remedy = f"{again} computes anew what is damaged" if samples else ""
+        remedy = f"{again} recomputes what is damaged" if samples else ""
         parts += [Text(remedy)] if remedy else []
     else:
         said = f", fingerprint {found.fingerprint}" if found.fingerprint else ""
         sealed = ", sealed with this key" if found.sealed else ""
-        parts.append(Text(f"every number that is there is the one that was computed{sealed}{said}", style="green"))
+        parts.append(Text(f"every stored number is the one that was computed{sealed}{said}", style="green"))
         if found.done < found.samples and not found.computing:
             parts.append(Text(f"{again} computes the rest", style="yellow"))
     return Group(*parts)

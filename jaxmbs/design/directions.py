@@ -69,8 +69,8 @@ def lost(prepared: Prepared, parameters: dict[str, Any]) -> list[str]:
         gone = np.flatnonzero(LOST * nominal >= A)
         joints = [j for j in model.joint_names if np.isin(np.arange(model.nv)[model.v_slice(j)], gone).any()]
         if joints:
-            found.append(f"nothing is left to move at {', '.join(joints)}: A(q) is singular")
-    return [*found[:-1], found[-1] + "; demand some with least_thickness, or bounds"] if found else []
+            found.append(f"joints {', '.join(joints)} have no mass left to move: A(q) is singular")
+    return [*found[:-1], found[-1] + "; prevent this with least_thickness, or with bounds"] if found else []
 
 
 def _mass_matrix(model: mbs.Model, q: np.ndarray) -> np.ndarray:

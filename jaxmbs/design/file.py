@@ -56,7 +56,7 @@ def read(path: str | Path, trust: bool = False) -> DesignFile:
 def file_table() -> type[Table]:
     """Everything that a file may contain: the tables of a study, and [design]."""
     of_studies, objectives = (catalogue({}, None, False, own).classes for own in (OWN, elements_in(objectives_package)))
-    wanted = stated("table", "what is looked for by `jaxmbs synthesize`", default=None)
+    wanted = stated("table", "what `jaxmbs synthesize` searches for", default=None)
     table: Any = design_table(objectives) | None
     made: Any = create_model("File", __base__=study_file(of_studies), design=(table, wanted))
     return made
@@ -64,7 +64,10 @@ def file_table() -> type[Table]:
 
 def _design(study: Study, data: dict[str, Any], path: Path, trust: bool) -> DesignFile:
     if "design" not in data:
-        message = f"this table is missing: it says what is free and what is wanted; {choices('design', data, 'tables')}"
+        message = (
+            "this table is missing; it lists the free parameters and the objectives; "
+            f"{choices('design', data, 'tables')}"
+        )
         raise InputError(Fault("design", message))
     known = catalogue(data, path, trust, elements_in(objectives_package))
     only = {"design": data["design"]}
@@ -121,7 +124,7 @@ def _items(row: Any, model: Model) -> Sequence[Item]:
     if isinstance(row, FactorTable):
         return [Factor(tuple(row.names), row.low, row.high)]
     if len(row.bodies) > 1 and (row.equal or row.mirrored):
-        raise ModelError("equal and mirrored go with one body; write a table for each")
+        raise ModelError("equal and mirrored are for a table with a single body; write a table for each body")
     envelope = {"center": row.center, "half_axes": row.half_axes, "pole": row.pole}
     group = {"equal": tuple(row.equal), "mirrored": tuple(row.mirrored), "across": row.across}
     mass = None if row.mass is None else (row.mass[0], row.mass[1])

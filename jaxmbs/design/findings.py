@@ -80,9 +80,14 @@ class Findings:
         """The findings as text."""
         n = len(self.coordinates)
         where = "everywhere" if self.linear else "at this solution"
-        lines = [f"{self.rank} independent combinations of {n} numbers are fixed {where}, {n - self.rank} stay free"]
+        lines = [
+            (
+                f"the conditions fix {self.rank} independent combinations of {n} numbers {where}; {n - self.rank} remain "
+                "free"
+            )
+        ]
         if self.indifferent:
-            lines.append("without any influence: " + ", ".join(self.indifferent))
+            lines.append("without any effect on the conditions: " + ", ".join(self.indifferent))
         return "\n".join([*lines, *map(str, self.relations)])
 
 

@@ -49,14 +49,14 @@ class Free:
             if _parameter(model, other).shape != p.shape:
                 raise ModelError(f"free: {other!r} and {names[0]!r} differ in shape, and cannot share one value")
         if p.kind not in _PLAIN:
-            remedy = (
-                "MassDistribution frees it" if p.kind is Kind.INERTIA else "free the positions of its joint instead"
-            )
-            raise ModelError(f"free: {names[0]!r} is a {p.kind.name.lower()}, which is not varied by itself; {remedy}")
+            remedy = "use MassDistribution" if p.kind is Kind.INERTIA else "free the positions of its joint instead"
+            raise ModelError(f"free: {names[0]!r} is a {p.kind.name.lower()}, which cannot vary by itself; {remedy}")
         nominal = np.asarray(mbs.get(model, names[0]), float)
         which = np.arange(nominal.size) if self.components is None else np.asarray(self.components, int)
         if which.size == 0 or which.min() < 0 or which.max() >= nominal.size:
-            raise ModelError(f"free: components {which.tolist()} of {names[0]!r}, which has {nominal.size}")
+            raise ModelError(
+                f"free: components {which.tolist()} of {names[0]!r}; it has {nominal.size}, numbered from 0"
+            )
         own = nominal.reshape(-1)[which]
         low, high = _bounds(names[0], self.low, self.high, len(which))
         signed = p.kind in _SIGNED and not names[0].endswith(".mass")
@@ -108,7 +108,7 @@ class Factor:
         for name in self.names:
             kind = _parameter(model, name).kind
             if kind in (Kind.DIRECTION, Kind.ROTATION):
-                raise ModelError(f"free: {name!r} is a {kind.name.lower()}, which no factor acts on")
+                raise ModelError(f"free: {name!r} is a {kind.name.lower()}, which a factor cannot multiply")
         nominal = {name: np.asarray(mbs.get(model, name), float) for name in self.names}
         low, high = _bounds("a factor", self.low, self.high, 1)
         if self.low is not None and self.low <= 0:

@@ -107,7 +107,8 @@ def pareto(
     prepared = Prepared(replace(problem, method="constrained"), traded=True)
     if (~prepared.conditions).sum() != 2:
         raise ModelError(
-            f'pareto: {int((~prepared.conditions).sum())} objectives have the goal "least" or "lowest"; a front is of two'
+            f'pareto: {int((~prepared.conditions).sum())} objectives have the goal "least" or "lowest"; a front needs '
+            "exactly two"
         )
     if points < 1:
         raise ModelError(f"pareto: {points} points; ask for 1 or more")
@@ -118,7 +119,10 @@ def pareto(
     alone = [search.best([_Goal(k, np.inf, free)], [list(prepared.starts())])[0] for k in (0, 1)]
     for k in (0, 1):
         if alone[k] is None:
-            raise ModelError(f"pareto: no design with the least {names[k]} meets the conditions; look with synthesize")
+            raise ModelError(
+                f"pareto: no design was found that meets the conditions with the least {names[k]}; examine this with "
+                "synthesize"
+            )
     ends = np.array([search.values(a) for a in alone])
     size = np.maximum(np.abs(ends[0] - ends[1]), 1e-12 * np.abs(ends).max() + 1e-300)
     # of all minima of one objective, find the one with the smallest value of the other; the slack allows for rounding

@@ -50,7 +50,10 @@ def _rows(front: Front) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
 
 def outcome(front: Front) -> str:
     """The result in one line."""
-    return f"{len(front.points)} designs of which none is better in both; {front.dropped} searches ended behind others"
+    return (
+        f"{len(front.points)} designs, none better than another in both objectives; {front.dropped} searches ended at "
+        "worse ones"
+    )
 
 
 def table(front: Front) -> RenderableType:

@@ -86,7 +86,7 @@ def information(problem: Problem) -> tuple[Information, ...]:
     for o in prepared.objectives:
         if not o.noisy:
             raise ModelError(
-                f"information: {type(o).__name__} is no measurement with noise; give MeasuredTorques or MeasuredMotion"
+                f"information: {type(o).__name__} is not a measurement with noise; give MeasuredTorques or MeasuredMotion"
             )
     v = prepared.variables
     x = prepared.starts()[0]
@@ -96,7 +96,7 @@ def information(problem: Problem) -> tuple[Information, ...]:
     out = []
     for J in slopes:
         if not np.isfinite(J).all():
-            raise ModelError("information: a motion fails at the nominal values; take a smaller dt")
+            raise ModelError("information: a simulation fails at the nominal values; use a smaller dt")
         F = J.T @ J
         own = F[: v.size, v.size :]
         F = F[: v.size, : v.size] - own @ np.linalg.pinv(F[v.size :, v.size :]) @ own.T

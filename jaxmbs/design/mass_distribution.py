@@ -76,8 +76,8 @@ class MassDistribution:
             raise ModelError(f"free: least_thickness {self.least_thickness} of {self.body!r}; pass a length, 0 or more")
         if inside and np.sum(thin / half**2) >= 1:
             raise ModelError(
-                f"free: no body {self.body!r} of the least thickness {self.least_thickness:g} m fits into half_axes "
-                f"{tuple(self.half_axes or ())}; make one of them smaller, or the other larger"
+                f"free: body {self.body!r} with the least thickness {self.least_thickness:g} m does not fit into half_axes "
+                f"{tuple(self.half_axes or ())}; reduce least_thickness or enlarge half_axes"
             )
         own = unconstrained(com, second, center, half, inside, thin)
         low, high, log = np.full(9, -np.inf), np.full(9, np.inf), np.arange(9) < 3

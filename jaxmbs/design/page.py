@@ -53,7 +53,7 @@ def _estimates(design: Design) -> str:
         return ""
     estimates = table_of_texts(("coordinate", "value", "standard deviation", "interval of 95 %"), estimated(design))
     close = "".join(
-        f"<p class=note>{escape(a)} and {escape(b)}: correlation {c:.3f}; the data hardly tell one from the other.</p>"
+        f"<p class=note>{escape(a)} and {escape(b)}: correlation {c:.3f}; the data hardly distinguish them.</p>"
         for a, b, c in design.uncertainty.close
     )
     return f"<h2>Estimates</h2>{panel(estimates)}{close}"
@@ -65,12 +65,14 @@ def _findings(design: Design) -> str:
         return ""
     where = "everywhere" if found.linear else "at this solution"
     lead = (
-        f"<p>{found.rank} independent combinations of {len(found.coordinates)} numbers are fixed {where}, "
-        f"{len(found.coordinates) - found.rank} stay free.</p>"
+        f"<p>The conditions fix {found.rank} independent combinations of {len(found.coordinates)} numbers {where}; "
+        f"{len(found.coordinates) - found.rank} remain free.</p>"
     )
     rows = [(r.text, f"{r.residual:.1e}" if r.std is None else f"± {r.std:.2g}", r.unit) for r in found.relations]
     idle = (
-        f"<p class=note>Without any influence: {escape(', '.join(found.indifferent))}.</p>" if found.indifferent else ""
+        f"<p class=note>Without any effect on the conditions: {escape(', '.join(found.indifferent))}.</p>"
+        if found.indifferent
+        else ""
     )
     sharp = sorted(found.sensitivity.items(), key=lambda item: -item[1])[:12]
     strong = table_of_texts(("coordinate", "change of all conditions per unit"), [(n, f"{s:.3g}") for n, s in sharp])
@@ -79,5 +81,7 @@ def _findings(design: Design) -> str:
         "centre of mass.</p>"
     )
     relations = panel(table_of_texts(("relation", "residual", "unit"), rows)) + note
-    finite = "" if np.all(np.isfinite(found.singular_values)) else "<p class=no>not finite</p>"
+    finite = (
+        "" if np.all(np.isfinite(found.singular_values)) else "<p class=no>Some singular values are not finite.</p>"
+    )
     return f"<h2>What the conditions fix</h2>{lead}{relations}{idle}{finite}<h2>Sensitivity</h2>{panel(strong)}"

@@ -76,7 +76,7 @@ class Prepared:
         if not isinstance(problem.method, optax.GradientTransformation) and problem.method not in METHODS:
             raise unknown("method", str(problem.method), METHODS, "synthesize")
         if not self.objectives:
-            raise ModelError("synthesize: there is no objective; say what is wanted")
+            raise ModelError("synthesize: there is no objective; add one")
         for name in ("starts", "max_steps"):
             if getattr(problem, name) < 1:
                 raise ModelError(f"synthesize: {name} = {getattr(problem, name)}; give 1 or more")
@@ -102,14 +102,15 @@ class Prepared:
         for o in self.objectives:
             if o.within is not None and o.goal != "zero":
                 raise ModelError(
-                    f'synthesize: within = {o.within:g} goes with a condition, goal = "zero", not "{o.goal}"'
+                    f'synthesize: within = {o.within:g} is for conditions (goal = "zero") only, not for goal = "{o.goal}"'
                 )
         if problem.method != "constrained" and any(o.goal == "lowest" for o in self.objectives):
-            raise ModelError('synthesize: goal "lowest" is no sum of squares; use method = "constrained"')
+            raise ModelError('synthesize: goal "lowest" is not a sum of squares; use method = "constrained"')
         if problem.method != "constrained" and self.conditions.any() and not self.conditions.all():
             raise ModelError(
-                'synthesize: conditions (goal "zero") and "least" together: a sum of squares would trade the conditions '
-                'for the rest; use method = "constrained", or give all the goal "least" and weights'
+                'synthesize: conditions (goal "zero") and objectives with the goal "least" cannot be combined in a sum of '
+                'squares, which would trade one for the other; use method = "constrained", or give all the goal "least" and '
+                "weights"
             )
 
     def data(self, salt: int | None = None) -> tuple[Any, ...]:

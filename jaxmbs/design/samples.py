@@ -53,18 +53,18 @@ def even_draws(study: Study, count: int) -> Array:
 
     Probabilities and quantiles of these samples are more accurate than those of the same number of random draws.
     """
-    from jaxmbs.study.sampling.designs import Design
+    from jaxmbs.study.sampling.designs import SamplingPlan
 
     dispersions = study.dispersions
     if not dispersions.items:
         return jnp.zeros((count, 0))
-    points = Design("sobol", dispersions.inputs, count, study.seed, ()).points(0, count)
+    points = SamplingPlan("sobol", dispersions.inputs, count, study.seed, ()).points(0, count)
     return jax.vmap(lambda u: dispersions.of_uniform(2 * u - 1, float))(jnp.asarray(points))
 
 
 def moved(study: Study, model: Model, draws: Array) -> Moved:
     """The motions of a candidate's samples, one for each of the draws (samples, k)."""
-    from jaxmbs.study.outputs.folding import folded, kept
+    from jaxmbs.study.outputs.folding import folded, results_of
     from jaxmbs.study.samples.batch import simulated, status_of
 
     start, fold = folded(study.outputs, draws.dtype)
@@ -77,7 +77,7 @@ def moved(study: Study, model: Model, draws: Array) -> Moved:
             own, q, v = mbs.set(model, numbers.parameters), numbers.q, numbers.v
         time = study.simulation
         run = simulated(time, own, q, v, save_every=None, fold=(start, fold) if start else None)
-        outputs = kept(study.outputs, run.folded, run.events, own, q, v)
+        outputs = results_of(study.outputs, run.folded, run.events, own, q, v)
         is_it = {name: run.events.index == k for k, name in enumerate(names)}
         late = {e.name: time.t_end * (1 + _lacking(own, e.name, e.when, q, run.q[-1])) for e in events}
         first = {n: jnp.min(jnp.where(at, run.events.time, jnp.inf)) for n, at in is_it.items()}
@@ -108,12 +108,14 @@ def require_effect(study: Study, free: Iterable[str]) -> None:
 
     if study.plan.design != RANDOM:
         raise ModelError(
-            f'[study] design = "{study.plan.design}": a search takes samples one by one; leave the design out'
+            f'[study] design = "{study.plan.design}": its samples depend on their number, which a search chooses '
+            "itself; leave "
+            "design out"
         )
     names = set(free)
     for d in study.dispersions.items:
         if d.target.name in names and d.apply == "replace":
             raise ModelError(
-                f'dispersions."{d.name}": its draws replace {d.target.name}, which is free and would have no effect; use '
-                'apply = "add" or "multiply"'
+                f'dispersions."{d.name}": its draws replace the free parameter {d.target.name}, which would have no '
+                'effect; use apply = "add" or "multiply"'
             )

@@ -165,8 +165,8 @@ def _written(path: Path, **arrays: Any) -> None:
 def _same(path: Path, found: str, digest: str) -> None:
     if found != digest:
         raise ModelError(
-            f"{path} is the checkpoint of another problem, or of another process's problem with a function whose content "
-            "cannot be known (it reads a file, say); remove it, or use another folder"
+            f"{path} is the checkpoint of another problem, or comes from another process and contains a function that "
+            "cannot be compared (because it reads a file, for example); remove it, or use another folder"
         )
 
 

@@ -37,23 +37,23 @@ class Status(Outcome):
 
 _MESSAGES = {
     Status.MET: "every condition holds",
-    Status.LEAST: "no change nearby makes it less, and every condition holds",
-    Status.STEPS: "the number of steps was used up; give more with max_steps, or start elsewhere",
-    Status.STALLED: "no step makes it less although it has a slope: it is not smooth there, or too noisy",
-    Status.INFEASIBLE: "the conditions cannot all hold near here: this is the least violation",
+    Status.LEAST: "no small change improves the objective, and every condition holds",
+    Status.STEPS: "the search used all its steps; raise max_steps, or start elsewhere",
+    Status.STALLED: "no step improves the objective although its gradient is not zero: it is not smooth there, or too noisy",
+    Status.INFEASIBLE: "the conditions cannot all hold near this design, which violates them least",
     Status.RUNAWAY: (
-        "a parameter runs away without bound: the objective is gained by escaping, not by meeting it; bound the "
-        "parameters, or scale the objective by what cannot grow"
+        "a parameter grows without bound, and only this improves the objective; give bounds for the parameters, or "
+        "scale the objective by a quantity that cannot grow"
     ),
     Status.NOT_FINITE: "the objective is not a finite number here",
     Status.RUNNING: "not finished",
     Status.UNDETERMINED: (
-        "no change nearby makes it less, and every condition holds, but other parameters do as well: give some of them, "
-        "or say what else is wanted"
+        "no small change improves the objective, and every condition holds, but other values of the parameters do equally "
+        "well: fix some of them, or add an objective"
     ),
     Status.IMPOSSIBLE: "it is proved that the conditions cannot hold",
     Status.UNRELIABLE: (
-        "too many motions of the samples failed for the rest to mean anything; take a smaller dt or more steps, or bound "
-        "the parameters away from where motions fail"
+        "too many motions of the samples failed for a meaningful result; take a smaller dt or more steps, or choose bounds "
+        "that keep the parameters away from where motions fail"
     ),
 }

@@ -16,7 +16,7 @@ from jaxmbs.design.failed_samples import FailedSamples, failed_samples
 from jaxmbs.design.findings import Findings, findings
 from jaxmbs.design.local import Problems
 from jaxmbs.design.optimality import FLAT, optimality
-from jaxmbs.design.optimisers.stochastic import State as StochasticState
+from jaxmbs.design.optimisers.stochastic import Iterate as StochasticIterate
 from jaxmbs.design.problem import Prepared, Problem
 from jaxmbs.design.search import Progress, search, silent
 from jaxmbs.design.status import Status
@@ -137,7 +137,7 @@ def synthesize(problem: Problem, checkpoint: str | Path | None = None, progress:
         state.cost,
         state.x,
         best,
-        findings(prepared, state, best) if known and not isinstance(state, StochasticState) else None,
+        findings(prepared, state, best) if known and not isinstance(state, StochasticIterate) else None,
         problem,
         proved,
         undetermined,
@@ -183,7 +183,7 @@ def _measured(prepared: Prepared, state: Any, best: int) -> tuple[Any, np.ndarra
     status, x = Status(int(state.status[best])), np.asarray(state.x[best], float)
     none = np.zeros((0, len(x)))
     if prepared.conditions.all():
-        if isinstance(state, StochasticState) and status is Status.LEAST:
+        if isinstance(state, StochasticIterate) and status is Status.LEAST:
             state.status[best] = int(Status.MET)
         if status is Status.INFEASIBLE:
             problems = Problems(prepared, len(x))
@@ -272,7 +272,7 @@ def _reason(
     if status is Status.RUNAWAY:
         away = np.flatnonzero(np.asarray(prepared.variables.away(x)))
         labels = [prepared.variables.labels()[k] for k in away]
-        said += "; runs away: " + ", ".join(dict.fromkeys(labels))
+        said += "; grows without bound: " + ", ".join(dict.fromkeys(labels))
     if undetermined:
         more = f" and {len(undetermined) - NAMED} more" if len(undetermined) > NAMED else ""
         several = "combinations stay" if len(undetermined) > 1 else "combination stays"
@@ -280,7 +280,7 @@ def _reason(
     said += "".join(f"; {one}" for one in failed)
     binding = prepared.variables.binding(x)
     if binding:
-        said += "; what binds: " + "; ".join(binding)
+        said += "; active bounds: " + "; ".join(binding)
     if gone:
         said += "; degenerate: " + "; ".join(gone)
     return said

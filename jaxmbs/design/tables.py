@@ -57,9 +57,9 @@ class MassDistributionTable(Table):
         "3 numbers", "point that relations count first moments and inertia from", unit="m", default=(0.0, 0.0, 0.0)
     )
     least_thickness: Annotated[float, Field(ge=0)] = stated(
-        "number >= 0", "as extended in every direction as a plate of this thickness is across", unit="m", default=0.0
+        "number >= 0", "least extent in every direction: that of a plate of this thickness", unit="m", default=0.0
     )
-    equal: list[Name] = stated("list of bodies", "bodies that are the same as the (only) one", default=list)
+    equal: list[Name] = stated("list of bodies", "bodies that are the same as the only body in `bodies`", default=list)
     mirrored: list[Name] = stated("list of bodies", "bodies that are its mirror image", default=list)
     across: Literal["x", "y", "z"] = stated(
         "x | y | z", "axis of their frame that the mirror is normal to", default="x"

@@ -83,7 +83,7 @@ class Uncertainty:
         """The estimate of a coordinate."""
         found = [e for e in self.estimates if e.name == name]
         if not found:
-            raise KeyError(f"{name}: there are {', '.join(e.name for e in self.estimates)}")
+            raise KeyError(f"no estimate is named {name!r}; there are {', '.join(e.name for e in self.estimates)}")
         return found[0]
 
     @property
@@ -176,9 +176,7 @@ def profile(design: Design, level: float = LEVEL) -> dict[str, tuple[float, floa
     'profile'
     """
     if design.uncertainty is None:
-        raise ModelError('profile: the design is no fit; give all objectives goal = "least"')
+        raise ModelError('profile: the design is not a least-squares fit; give all objectives goal = "least"')
     if Prepared(design.problem).conditions.any():
-        raise ModelError(
-            "profile: the fit is under conditions, along which it cannot follow; look at design.uncertainty"
-        )
+        raise ModelError("profile: a fit with conditions has no profile; use design.uncertainty")
     return ends(design, level)

@@ -153,5 +153,5 @@ class Variables:
 def _limits(p: Part, own: np.ndarray) -> list[str]:
     """Physical limits that a mass distribution has reached, in words."""
     z = np.concatenate([np.exp(np.minimum(own[:3], 300)), own[3:9]])
-    found = [f"{p.label} is flat: no more mass can come off its plane"] if z[:3].min() < 1e-3 * z[:6].max() else []
+    found = [f"{p.label} is flat: all its mass lies in one plane"] if z[:3].min() < 1e-3 * z[:6].max() else []
     return found + ([f"{p.label} fills its envelope"] if p.closed and z @ z > 100 else [])

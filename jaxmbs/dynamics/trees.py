@@ -228,7 +228,7 @@ def forward_dynamics(
     if model.structure.constrained:
         if method != "aba":
             raise ModelError(
-                f"forward_dynamics: method {method!r} serves trees, and model {model.name!r} has constraints"
+                f"forward_dynamics: method {method!r} is for trees, but model {model.name!r} has constraints"
             )
         return constrained_dynamics(model, q, v, tau, t=t, mode=mode, prescribed=prescribed)[0]
     state = _state(model, q, v, t, mode, tau)
@@ -237,7 +237,7 @@ def forward_dynamics(
         divided = method == "divide_and_conquer"
         reason = divide_and_conquer.obstacle(model) if divided else None
         if reason:
-            raise ModelError(f"method {method!r} cannot serve model {model.name!r}: {reason}; 'aba' can")
+            raise ModelError(f"method {method!r} does not support model {model.name!r}: {reason}; use 'aba'")
         recursion = divide_and_conquer.forward_dynamics if divided else accelerations
         return state.tree.vector(recursion(state, tau, prescribed))
     return _by_mass_matrix(state, found.mass_matrix(state), found.bias(state), tau, prescribed)
@@ -325,7 +325,7 @@ def joint_reactions(
     if base is not None or method is not None:
         if mode is not None or prescribed is not None:
             raise ModelError(
-                "joint_reactions: with a base or a method there is no mode and nothing prescribed; drop either"
+                "joint_reactions: mode and prescribed cannot be combined with base or method; leave out one or the other"
             )
         return formulas.reactions(model, q, v, tau, base, t, method or "configuration")
     constrained = model.structure.constrained

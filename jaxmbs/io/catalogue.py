@@ -64,7 +64,7 @@ def installed() -> tuple[Classes, Functions]:
                 raise TypeError(f"{thing!r} is neither a module, nor a class of jaxmbs.elements, nor a function")
             taken = [n for n in found if functions.get(n, found[n]) is not found[n]]
             if taken:
-                raise TypeError(f"another package has functions of these names: {', '.join(taken)}")
+                raise TypeError(f"functions of these names already exist in another package: {', '.join(taken)}")
             functions |= found
         except Exception as error:  # a broken package must not break files that do not use it
             message = f"elements of the package entry point {entry.name!r} ({entry.value}) are left out: {error}"
@@ -119,8 +119,9 @@ def catalogue(
             raise InputError(
                 Problem(
                     where,
-                    f'the file wants to run "{name}"; read it, and if you trust it, say so: --trust on the command line, '
-                    "trust=True in Python",
+                    f'the file needs to run the Python file "{name}"; read it, and if you trust it, pass --trust on '
+                    "the command line, "
+                    "or trust=True in Python",
                 )
             )
         contents[name] = given[name] if given else _read(name, folder or (path.parent if path else Path()), where)
@@ -128,7 +129,7 @@ def catalogue(
         known = joined(known, (c for c in elements_in(module) if c.__module__ == module.__name__), where)
         found = functions_in(module, _stem(name))
         if taken := [n for n in found if n in functions]:
-            raise InputError(Problem(where, f'there is a function "{taken[0]}" already; rename the module'))
+            raise InputError(Problem(where, f'a function "{taken[0]}" exists already; rename the module'))
         functions |= found
     return Catalogue(known, contents, functions)
 
@@ -189,7 +190,11 @@ def joined(known: Classes, new: Iterable[type[Element]], where: str) -> Classes:
     for c in new:
         if names.setdefault((_family(c), type_name(c)), c) is not c:
             raise InputError(
-                Problem(where, f'{c.__name__} is "{type_name(c)}" in a file, which exists; rename the class')
+                Problem(
+                    where,
+                    f'{c.__name__} would be called "{type_name(c)}" in a file, but this type exists already; rename '
+                    "the class",
+                )
             )
     return tuple(names.values())
 
@@ -203,7 +208,9 @@ def _read(name: str, folder: Path, where: str) -> bytes:
     try:
         return (folder / name).read_bytes()
     except OSError as error:
-        raise InputError(Problem(where, f'"{name}" cannot be read beside the file: {error.strerror}')) from None
+        raise InputError(
+            Problem(where, f'"{name}" cannot be read from the folder of the file: {error.strerror}')
+        ) from None
 
 
 def _run(name: str, content: bytes, where: str) -> ModuleType:

@@ -56,7 +56,7 @@ class Draft:
             plain = plain if re.match(r"[A-Za-z_]", plain) else f"_{plain}"
             known[given] = _another(plain, known.values())
             if known[given] != given:
-                self.renamed.append(f"{given!r} is {known[given]!r}")
+                self.renamed.append(f"{given!r} to {known[given]!r}")
         return known[given]
 
     def new_name(self, kind: str, wanted: str) -> str:
@@ -96,7 +96,7 @@ class Draft:
             nearest = nearest_inertia(whole)
             change = np.linalg.norm(nearest - whole) / np.linalg.norm(whole)
             before, after = (", ".join(f"{m:.6g}" for m in np.linalg.eigvalsh(x)) for x in (whole, nearest))
-            self.repaired.append(f"{where}: principal moments {before} became {after} (by {change:.2g} of their size)")
+            self.repaired.append(f"{where}: principal moments {before} were changed to {after} ({100 * change:.2g} %)")
             return nearest
         return inertia
 
@@ -132,7 +132,7 @@ class Draft:
         if not moment:
             return
         if freedoms != 1:
-            self.lacks("dry friction of joints with several freedoms", joint)
+            self.lacks("dry friction of joints with several degrees of freedom", joint)
             return
         name = self.new_name("force", f"{joint}_friction")
         try:
@@ -146,7 +146,7 @@ class Draft:
         faults = list(self.faults)
         if self.on_unsupported == "error":
             for what, names in self.lacking.items():
-                remedy = 'a model cannot have it; on_unsupported="warn" leaves it out'
+                remedy = 'this is not supported; pass on_unsupported="warn" to leave it out'
                 faults.append(Problem("", f"{what} ({listed(names)}): {remedy}"))
         if faults:
             raise InputError(faults, self.path)
@@ -160,19 +160,19 @@ class Draft:
     def _remarks(self) -> list[str]:
         said = []
         if self.repaired:
-            said.append("inertias that no body has were repaired: " + ", ".join(self.repaired))
+            said.append("inertias that are not physical were repaired: " + ", ".join(self.repaired))
         if self.lacking:
             left = (f"{what} ({listed(names)})" for what, names in self.lacking.items())
-            said.append("left out, although it acts: " + ", ".join(left))
+            said.append("left out, although they affect the motion: " + ", ".join(left))
         if self.rubbing:
             said.append(
-                f"dry friction changes sign over a speed, {Friction.speed:g} rad/s or m/s, below which joints creep instead "
-                f"of sticking; set NAME.speed of {listed(self.rubbing)} for another"
+                f"dry friction is smoothed: below a speed of {Friction.speed:g} rad/s or m/s joints creep instead of "
+                f"sticking; to change this speed, set NAME.speed of {listed(self.rubbing)}"
             )
         if self.aside:
-            said.append("no part of the model: " + ", ".join(f"{what} ({n})" for what, n in self.aside.items()))
+            said.append("not represented in the model: " + ", ".join(f"{what} ({n})" for what, n in self.aside.items()))
         if self.renamed:
-            said.append("names have letters, digits, _ and - only: " + ", ".join(self.renamed))
+            said.append("renamed, because names consist of letters, digits, _ and -: " + ", ".join(self.renamed))
         return said
 
 

@@ -45,7 +45,7 @@ def table_of(cls: type, known: Classes, beside: Classes = (), base: type[Made] =
         fields["type"] = (Literal[name], stated("word", "names the type"))
     for d in (d for c in (*beside, cls) for d in declared(c)):
         if d.key in fields or d.key in base.model_fields:
-            raise TypeError(f"{cls.__name__}.{d.name}: this name stands for something else in a file; choose another")
+            raise TypeError(f"{cls.__name__}.{d.name}: this name has another meaning in a file; choose a different one")
         if d.kind is not Kind.ARRAYS:  # arrays are optional: a file names their source by another key
             fields[d.key] = _entry(d, known)
     made = create_model(f"{cls.__name__}Table", __base__=base, __doc__=cls.__doc__, **fields)

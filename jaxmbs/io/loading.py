@@ -33,7 +33,9 @@ def load(path: str | Path, trust: bool = False, **options: Any) -> Model:
     if is_robot(path):
         return from_robot(path, trust=trust, **options)
     if options:
-        raise InputError(Problem("", f"options {', '.join(options)} are those of URDF and MJCF files"), path)
+        raise InputError(
+            Problem("", f"options {', '.join(options)} are for URDF and MJCF files only; leave them out"), path
+        )
     try:
         from jaxmbs.io import toml
     except ModuleNotFoundError as error:
@@ -62,7 +64,7 @@ def _by_package(entry: EntryPoint, path: str | Path, options: dict[str, Any]) ->
     try:
         read = entry.load()
     except Exception as error:
-        said = f"the reader of the package entry point {entry.name!r} ({entry.value}) does not load: {error}"
+        said = f"the reader of the package entry point {entry.name!r} ({entry.value}) cannot be loaded: {error}"
         raise InputError(Problem("", said), path) from error
     found = read(path, **options)
     if not isinstance(found, Model):

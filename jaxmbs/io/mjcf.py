@@ -197,7 +197,7 @@ class _Reader:
                 poses = _moved(pose, at), Pose(at, np.eye(3))
             armature = m.dof_armature[self._dofs(j)]
             if np.ptp(armature):
-                draft.lacks("armature that differs between the freedoms of joints", self.joints[j])
+                draft.lacks("armature that differs between the degrees of freedom of joints", self.joints[j])
             geared = 0.0 if np.ptp(armature) else float(armature[0])
             draft.joint(self.joints[j], where, made, parent, child, *poses, armature=geared)
             parent, pose = child, Pose((0.0, 0.0, 0.0), np.eye(3))
@@ -239,14 +239,14 @@ class _Reader:
             draft.spring(name, where, float(damping[0]), float(stiffness), float(m.qpos_spring[at] - m.qpos0[at]))
         elif np.any(damping):
             if np.ptp(damping):
-                draft.lacks("damping that differs between the freedoms of joints", name)
+                draft.lacks("damping that differs between the degrees of freedom of joints", name)
             else:
                 draft.mech.add_force(draft.new_name("force", f"{name}_damping"), Damper(name, float(damping[0])))
 
     def _acting(self, what: str, disabled: bool, numbers: Any) -> np.ndarray:
         """The numbers of the effect `what`, or zeros if a flag of the file disables it, which the draft then notes."""
         if disabled and np.any(numbers):
-            self.draft.beside(f"{what} that a flag disables")
+            self.draft.beside(f"{what}, disabled by a flag")
         return np.zeros_like(numbers) if disabled else np.asarray(numbers)
 
     # --- equalities ---------------------------------------------------------------------------------------------------
@@ -261,7 +261,7 @@ class _Reader:
             draft.beside("equalities that are not active")
             return
         if self.off.equalities:
-            draft.beside("equalities that a flag disables")
+            draft.beside("equalities, disabled by a flag")
             return
         one, other = int(m.eq_obj1id[k]), int(m.eq_obj2id[k])
         try:
@@ -317,7 +317,7 @@ class _Reader:
         elif kind == types.mjGEOM_MESH and (file := self._mesh_file(m.geom_dataid[g])):
             add("mesh", self.spec.meshes[m.geom_dataid[g]].scale, self._mesh_pose(m.geom_dataid[g], pose), file)
         else:
-            draft.beside("geoms without a picture")
+            draft.beside("geoms that cannot be drawn")
 
     def _mesh_file(self, mesh: int) -> str:
         file = self.spec.meshes[mesh].file

@@ -30,7 +30,7 @@ def require_own_files(path: Path) -> None:
             if not all(within(folder, folder / x / name) for x in ("", *below)):
                 where = f'{element.tag} "{element.get("name") or name}"'
                 message = (
-                    f'"{name}" is not in the folder of this file; put it there, or say that you trust the file: {TRUST}'
+                    f'"{name}" is not in the folder of this file; put it there, or, if you trust the file, pass {TRUST}'
                 )
                 raise InputError(Problem(where, message), path)
 

@@ -15,19 +15,19 @@ from jaxmbs.io.errors import InputError, Problem
 
 LONGEST = 255  # [byte] longest file name on every common file system
 FULL = (errno.ENOSPC, errno.EDQUOT)  # the disk, or a user's share of it, is full
-TRUST = "--trust on the command line, trust=True in Python"
+TRUST = "--trust on the command line or trust=True in Python"
 
 
 def fault(name: Any) -> str:
     """What is wrong with a name as a bare file name, without a folder; "" if nothing is wrong.
 
     >>> fault("mine.py"), fault("../mine.py")
-    ('', 'is not the name of a file by itself')
+    ('', 'is not a bare file name')
     """
     if not isinstance(name, str) or name in ("", ".", "..") or not name.isprintable():
-        return "is not the name of a file by itself"
+        return "is not a bare file name"
     if PurePosixPath(name).name != name or PureWindowsPath(name).name != name:
-        return "is not the name of a file by itself"
+        return "is not a bare file name"
     if len(name.encode()) > LONGEST:
         return f"is longer than the {LONGEST} bytes that a file's name may have"
     return ""
@@ -39,12 +39,16 @@ def beside(folder: Path, name: Any, key: str, trust: bool = False) -> Path:
     wrong = fault(name)
     if wrong:
         raise InputError(
-            Problem(key, f'"{name}" {wrong}; files are named without a folder, beside the one that names them')
+            Problem(
+                key, f'"{name}" {wrong}; give the name without a folder, and put the file beside the one that names it'
+            )
         )
     path = folder / name
     if not trust and isinstance(path, Path) and not within(folder, path):
-        said = f'"{name}" is a symbolic link out of the folder; put the file itself there, or say that you trust it'
-        raise InputError(Problem(key, f"{said}: {TRUST}"))
+        said = (
+            f'"{name}" is a symbolic link that leads out of the folder; put the file itself there, or, if you trust it'
+        )
+        raise InputError(Problem(key, f"{said}, pass {TRUST}"))
     return path
 
 
@@ -70,11 +74,9 @@ def remedy(error: OSError, otherwise: str) -> str:
     if error.errno in FULL:
         return "the disk is full, or your share of it; make room, then give the same command again"
     if error.errno == errno.ENAMETOOLONG:
-        return (
-            f"the name is too long for this file system; {LONGEST} bytes are the most that a name may have: shorten it"
-        )
+        return f"the name is too long for this file system, which allows at most {LONGEST} bytes; shorten it"
     if error.errno == errno.EROFS:
-        return f"the file system can only be read; {otherwise}"
+        return f"the file system is read-only; {otherwise}"
     return f"{error.strerror or error}; {otherwise}"
 
 
@@ -85,4 +87,4 @@ def read_bytes(path: str | Path) -> bytes:
     except OSError as error:
         raise InputError(Problem("", f"{path} cannot be read: {remedy(error, 'is its name right?')}"), path) from None
     except ValueError as error:  # a name with a null character
-        raise InputError(Problem("", f"{str(path)!r} is no name of a file: {error}")) from None
+        raise InputError(Problem("", f"{str(path)!r} is not a valid file name: {error}")) from None

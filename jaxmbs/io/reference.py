@@ -43,7 +43,7 @@ def keys(table: type[Table], under: str = "") -> list[Key]:
     found = [k for k in every if f".{under}." in f".{k.path}."] if under else every
     if not found:
         parts = dict.fromkeys(part for k in every for part in (k.path, *k.path.split(".")))
-        raise InputError(Problem(under, f"no key of a file; {choices(under, parts, 'keys')}"))
+        raise InputError(Problem(under, f"is not a key of a file; {choices(under, parts, 'keys')}"))
     return found
 
 
@@ -81,7 +81,7 @@ def table_of_contents(every: Sequence[Key]) -> list[Entry]:
         elif k.name not in names:
             names.append(k.name)
     inside = {path.split(".", 1)[0] for path in (_HEADER.fullmatch(t)["path"] for t in tables if t)}  # pyright: ignore
-    tables[""] = ("at the top, before the first [table]", [], [k for k in tables[""][2] if k not in inside])
+    tables[""] = ("at the top level, before the first [table]", [], [k for k in tables[""][2] if k not in inside])
     return [Entry(t, doc, tuple(own), () if own else tuple(names)) for t, (doc, own, names) in tables.items()]
 
 

@@ -24,8 +24,8 @@ from jaxmbs.model.structure import WORLD
 Table = dict[str, Any]
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_\-]*")
 NAMES = (
-    "a function or class has a name where a package names it or its module so, or at the top level of a Python file: "
-    'modules=["my_functions.py"]'
+    "a file can name a class or function that a package provides as such an entry point (or the module that defines it), or "
+    'that is defined at the top level of a Python file; pass that file: modules=["my_functions.py"]'
 )
 
 
@@ -57,7 +57,7 @@ def write(path: Path, content: bytes, files: Mapping[str, bytes]) -> None:
     for name, beside in files.items():
         there = path.parent / name
         if there.exists() and there.read_bytes() != beside:
-            raise ModelError(f"save: there is another {name} beside {path.name}; choose another folder")
+            raise ModelError(f"save: a different file {name} already exists beside {path.name}; choose another folder")
     for name, beside in files.items():
         (path.parent / name).write_bytes(beside)
     path.write_bytes(content)
@@ -113,7 +113,10 @@ class Writer:
 
     def _names(self, name: str) -> str:
         if not NAME.fullmatch(name):
-            self.faults.append(f"the name {name!r} cannot stand in a file; names have letters, digits, _ and - only")
+            self.faults.append(
+                f"the name {name!r} cannot be written in a file, where names consist of letters, digits, _ and -; "
+                "rename the element"
+            )
         return name
 
     def _joint(self, link: Any) -> Table:
@@ -146,14 +149,14 @@ class Writer:
         place = self.places.get(id(x))
         if place is None:
             self.faults.append(
-                f"{said} no installed package has as an entry point of {GROUP!r}, nor a module as its own"
+                f"{said} is neither provided by an installed package, as an entry point of {GROUP!r}, nor by a Python file"
             )
             self.nameless = True
             return ""
         if place.module is not None:
             name, content = place.module
             if self.modules.setdefault(name, content) != content:
-                self.faults.append(f"{said} comes from another {name} than the rest; give the modules two names")
+                self.faults.append(f"{said} comes from a different {name} than the others; rename one of the two files")
         return place.name
 
     def _of(self, x: Any, prefix: str) -> Table:

@@ -18,15 +18,28 @@ from pydantic import (
 )
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from jaxmbs.io.errors import choices
+from jaxmbs.io.errors import InputError, Problem, choices, problems_of
 from jaxmbs.model.field_rules import Kind
 
 
 class Table(BaseModel):
-    """Base class of all tables: immutable; an unknown key is an error that names close matches."""
+    """Base class of all tables: immutable; an unknown key is an error that names close matches.
+
+    A table that is made in Python raises InputError with all its faults.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
     top_level: ClassVar[tuple[str, ...]] = ("criteria", "modules")  # below a [table] they would be keys of that table
+
+    def __init__(self, **data: Any) -> None:
+        try:
+            super().__init__(**data)
+        except ValidationError as error:
+            own = type(self).__name__
+            found = [Problem(f"{own}.{p.path}" if p.path else own, p.message) for p in problems_of(error, data)]
+            raise InputError(found) from None
+
+    __init__.__pydantic_base_init__ = True  # pyright: ignore[reportFunctionMemberAccess]  # tables in tables do not call it
 
     @model_validator(mode="wrap")
     @classmethod
@@ -72,7 +85,7 @@ def _points(value: Any) -> tuple[tuple[float, ...], ...]:
 def _direction(value: Any) -> tuple[float, ...]:
     v = _numbers(value, 3)
     if not any(v):
-        raise ValueError(f"is a direction and cannot be {value!r}; its length does not matter, but zero has none")
+        raise ValueError(f"is a direction and cannot be {value!r}; its length does not matter, but it must not be zero")
     return v
 
 
@@ -111,7 +124,9 @@ def _instant(value: Any) -> float | str:
         return float(value)
     if isinstance(value, str) and value.strip():
         return value.strip()
-    raise ValueError(f'needs seconds, such as 0.5, or a sentence, "travel > 0.1 m" or "event latch", got {value!r}')
+    raise ValueError(
+        f'needs seconds, such as 0.5, or a sentence, such as "travel > 0.1 m" or "event latch", got {value!r}'
+    )
 
 
 def _matrix(value: Any) -> tuple[tuple[float, ...], ...]:

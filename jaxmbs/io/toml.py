@@ -49,8 +49,8 @@ def beside(path: str | Path, data: dict[str, Any], trust: bool = False) -> dict[
                 visuals.remove(visual)
             visual["file"] = str(file)
     if left:
-        said = f"meshes outside the file's folder are not drawn ({', '.join(left)}), but for those who trust the file"
-        warnings.warn(f"{Path(path).name}: {said}: {TRUST}", ModelWarning, stacklevel=3)
+        said = f"meshes outside the file's folder are not drawn ({', '.join(left)}); if you trust the file"
+        warnings.warn(f"{Path(path).name}: {said}, pass {TRUST}", ModelWarning, stacklevel=3)
     return data
 
 

@@ -83,7 +83,7 @@ def from_urdf(
     if robot.tag != "robot":
         raise InputError(Problem("", f"not a URDF: it begins with <{robot.tag}>, not with <robot>"), path)
     if any("xacro" in str(e.tag) for e in robot.iter()):
-        raise InputError(Problem("", "has xacro macros; write them out first: xacro FILE > FILE.urdf"), path)
+        raise InputError(Problem("", "contains xacro macros; expand them first: xacro FILE > FILE.urdf"), path)
     draft = Draft(robot.get("name") or path.stem, gravity, path, repair, on_unsupported)
     return _Reader(draft, robot, trust).model(free_base)
 
@@ -104,7 +104,7 @@ class _Reader:
             self.world = root if root == "world" else None
             if self.world and free_base:
                 draft.fault(
-                    'link "world"', "is the root and is the world, which cannot move freely; leave free_base out"
+                    'link "world"', "is the root link and stands for the world, which cannot move; leave free_base out"
                 )
         for name, link in self.links.items():
             self._add_link(name, link)
@@ -145,12 +145,15 @@ class _Reader:
                 elif end == "child":
                     if link in below:
                         self.draft.fault(
-                            f'joint "{name}"', f'link "{link}" hangs on two joints; make one a <loop_joint>'
+                            f'joint "{name}"',
+                            f'link "{link}" is the child of two joints; make one of them a <loop_joint>',
                         )
                     below.add(link)
         roots = [link for link in self.links if link not in below]
         if len(roots) > 1:
-            self.draft.fault("", f"links {listed(roots)} hang on no joint; a URDF has one root")
+            self.draft.fault(
+                "", f"links {listed(roots)} are not the child of any joint, but a URDF has only one root link"
+            )
         return roots
 
     def _body(self, link: str) -> str:
@@ -246,7 +249,7 @@ class _Reader:
         geometry, material = e.find("geometry"), e.find("material")
         shape = geometry[0] if geometry is not None and len(geometry) else None
         if shape is None:
-            self.draft.beside("visuals without a shape")
+            self.draft.beside("visuals that have no shape")
             return
         color = (_color(material) or self.colors.get(material.get("name")) or "") if material is not None else ""
         size, file = self._numbers(shape, "size", (1.0, 1.0, 1.0), where), ""
@@ -259,7 +262,7 @@ class _Reader:
             size, file = self._numbers(shape, "scale", (1.0, 1.0, 1.0), where), self._file(shape.get("filename") or "")
             if not file:
                 self.draft.beside(
-                    "meshes that are not in the file's folder, drawn for those who trust the file (trust=True)"
+                    "meshes outside the file's folder, which are drawn only if you trust the file (trust=True)"
                 )
                 return
         elif shape.tag != "box":
@@ -292,7 +295,7 @@ class _Reader:
                 self._note(e, tag, set())
         for e in self.robot.findall("gazebo"):
             for joint in e.findall("joint"):
-                self.draft.lacks("joints of Gazebo, which close loops", joint.get("name") or "")
+                self.draft.lacks("joints of Gazebo that close loops", joint.get("name") or "")
 
     def _note(self, e: ET.Element, tag: str, read: set[str]) -> None:
         for child, n in Counter(str(c.tag) for c in e if str(c.tag) not in read).items():

@@ -22,5 +22,5 @@ def parsed(content: bytes) -> ET.Element:
 
 
 def _refuse(name: str, *_: Any) -> None:
-    message = f'declares the entity "{name}", which could be anything of any size; write out what it stands for'
+    message = f'declares the entity "{name}", which could expand to any size; replace it by the text that it stands for'
     raise InputError(Problem("", message))

@@ -34,7 +34,9 @@ def curve_joint(curve: Callable[[jax.Array], Vector], up: Sequence[float] = (0.0
     with jax.enable_x64(True):
         start, first = (np.asarray(x, float) for x in _placed(curve, up, jnp.asarray(0.0)))
     if not np.all(np.isfinite(first)):
-        raise ModelError(f"curve_joint: at u = 0 the tangent is zero or along up = {tuple(up)}; choose another `up`")
+        raise ModelError(
+            f"curve_joint: at u = 0 the tangent is zero or parallel to up = {tuple(up)}; choose another `up`"
+        )
 
     def z(q: jax.Array, t: jax.Array) -> jax.Array:
         return jnp.asarray(first.T, q.dtype) @ (_placed(curve, up, q[0])[0] - jnp.asarray(start, q.dtype))

@@ -35,15 +35,15 @@ class Body(Element):
 class Hinge(Element):
     """Where a tree joint is located: its two frames coincide at q = 0."""
 
-    parent: str = field(Kind.BODY_OR_WORLD, "", "body that it hangs on")
-    child: str = field(Kind.BODY, "", "body that hangs on it")
+    parent: str = field(Kind.BODY_OR_WORLD, "", "body that carries the joint")
+    child: str = field(Kind.BODY, "", "body that the joint moves")
     parent_pose: Pose = field(Kind.PART, "", "joint frame in the parent's frame", default=_HERE, of=Pose)
     child_pose: Pose = field(Kind.PART, "", "joint frame in the child's frame", default=_HERE, of=Pose)
     releasable: bool = field(
         Kind.FLAG, "", "a free joint that moves as this one in runs until a Release", default=False
     )
     armature: Number = field(
-        Kind.NOT_NEGATIVE, "kg m2 or kg", "inertia along each freedom of a rotor that is geared to it", default=0.0
+        Kind.NOT_NEGATIVE, "kg m2 or kg", "inertia of a geared rotor, along each degree of freedom", default=0.0
     )
 
 

@@ -115,10 +115,10 @@ def _cross(a: Array, b: Array) -> Array:
 
 def _not_proper(x: np.ndarray) -> str:
     if x.shape == (4,):
-        return "is zero as a quaternion; no rotation is (1, 0, 0, 0)"
+        return "is a zero quaternion; for no rotation pass (1, 0, 0, 0)"
     off = float(np.abs(x @ x.T - np.eye(3)).max())
     return (
-        f"is no proper rotation matrix (R Rᵀ differs from 1 by {off:.1e}, det {np.linalg.det(x):+.3f}); pass a rotation "
+        f"is not a proper rotation matrix (R Rᵀ differs from 1 by {off:.1e}, det {np.linalg.det(x):+.3f}); pass a rotation "
         "matrix or a quaternion"
     )
 
@@ -228,9 +228,9 @@ def checked_rows(kind: Kind, value: Any, where: str) -> None:
     x = _as_numbers(value, where)
     rows = np.flatnonzero(_refused_rows(kind, x))
     if rows.size:
-        row, many = int(rows[0]), f" ({rows.size} such rows)" if rows.size > 1 else ""
+        row, many = int(rows[0]), f" (and {rows.size - 1} more)" if rows.size > 1 else ""
         reason = RULES[kind].reason(x[row]) if np.all(np.isfinite(x[row])) else "has a value that is not finite"
-        raise ModelError(f"{where}: row {row}{many}: {x[row].tolist()!r} {reason}")
+        raise ModelError(f"{where}: instance {row}{many}: {x[row].tolist()!r} {reason}")
 
 
 def _refused_rows(kind: Kind, x: np.ndarray) -> np.ndarray:

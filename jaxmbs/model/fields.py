@@ -162,7 +162,7 @@ def check_together(element: Element, p: Mapping[str, np.ndarray]) -> None:
     """
     for remedy, holds in element.requirements(p).items():
         if not np.all(holds):
-            row = f"row {int(np.flatnonzero(~holds)[0])}: " if np.ndim(holds) else ""
+            row = f"instance {int(np.flatnonzero(~holds)[0])}: " if np.ndim(holds) else ""
             raise ModelError(f"{row}{remedy}")
 
 

@@ -33,8 +33,9 @@ def warn_of_floating(model: Model) -> None:
             if link.name in s.held or all(link.locked) or _held(s, i, [name for name in late if late[name] <= SHORT]):
                 continue
             warnings.warn(
-                f"force {f.name!r}: its delay is {late[f.name]:g} s, and until then nothing holds body {link.body!r}, which "
-                f"floats; let joint {link.name!r} be held and release it at that time by an event",
+                f"force {f.name!r} has a delay of {late[f.name]:g} s, and until then nothing holds body "
+                f"{link.body!r}, which moves freely; hold joint {link.name!r} from the start, and release it at that "
+                "time by an event",
                 ModelWarning,
                 stacklevel=3,
             )
@@ -57,18 +58,19 @@ def _outer(s: Structure, i: int) -> set[int]:
 
 
 def _held(s: Structure, i: int, prompt: list[str]) -> bool:
-    """Whether something acts from the start between the bodies that joint i carries and the rest.
+    """Whether something acts from the start between the bodies that joint i carries and the rest; what is switched off at
+    the start does not.
 
     prompt: names of the force elements without a delay, or with a short one.
     """
     carried = {link.body for k, link in enumerate(s.links) if i in _outer(s, k)}
-    pairs = [{loop.body_a, loop.body_b} for loop in s.loops]
-    for c in s.constraints:
+    pairs = [{loop.body_a, loop.body_b} for loop in s.loops if loop.name not in s.off]
+    for c in (c for c in s.constraints if c.name not in s.off):
         if isinstance(c.element, FunctionConstraint):
             return True
         ends = {getattr(c.element, field) for field in c.element.bodies}
         pairs.append(ends if len(ends) > 1 else ends | {WORLD})
-    for f in (f for f in s.forces if f.name in prompt):
+    for f in (f for f in s.forces if f.name in prompt and f.name not in s.off):
         if isinstance(f.element, External) or s.links[i].name in (getattr(f.element, j) for j in f.element.joints):
             return True
         ends = {getattr(f.element, field) for field in f.element.bodies}

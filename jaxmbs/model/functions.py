@@ -33,7 +33,9 @@ def check_arguments(fn: Any, where: str, order: tuple[str, ...] = ORDER) -> None
         raise ModelError(f"{where} takes {signature}: {error}; write it as {wanted}") from None
     names = [p.name for p in signature.parameters.values() if p.kind in _BY_PLACE]
     if any(name in order and order.index(name) != k for k, name in enumerate(names)):
-        raise ModelError(f"{where} takes {signature}; arguments are passed in the order of {wanted}: change its order")
+        raise ModelError(
+            f"{where} takes {signature}, but its arguments are passed in the order of {wanted}; change their order"
+        )
 
 
 def takes(fn: Any, count: int) -> bool:

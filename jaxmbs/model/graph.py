@@ -62,7 +62,7 @@ class Graph:
         missing = sorted(set(range(len(self.bodies))) - set(self._reached(range(len(self.i_plus)))))
         if missing:
             said = self._said(missing)
-            raise ModelError(f"graph: {said} cannot be reached from vertex 0; add the joints that hold them")
+            raise ModelError(f"graph: {said} cannot be reached from vertex 0; add the joints that connect them")
 
     def _said(self, vertices: Sequence[int]) -> str:
         names = ", ".join(f"{i} ({self.bodies[i]!r})" for i in vertices[:12])
@@ -139,8 +139,8 @@ class Graph:
         missing = sorted(set(range(self.n + 1)) - set(found))
         if missing:
             raise ModelError(
-                f"graph: the first {self.n} arcs form no tree, {self._said(missing)} cannot be reached over them; "
-                "choose the tree with spanning_tree"
+                f"graph: the first {self.n} arcs do not form a tree, because {self._said(missing)} cannot be reached "
+                "along them; choose the tree with spanning_tree"
             )
         return tuple(found[i] for i in range(1, self.n + 1))
 
@@ -226,7 +226,9 @@ def from_incidence(incidence: Any) -> Graph:
     for a, column in enumerate(full.T, 1):
         if sorted(column[column != 0].tolist()) != [-1, 1]:
             at = {int(i): int(column[i]) for i in np.flatnonzero(column)}
-            raise ModelError(f"incidence matrix: column {a} holds {at} by vertex; an arc has one +1 and one -1")
+            raise ModelError(
+                f"incidence matrix: column {a} has the entries {at} (vertex: entry); an arc has one +1 and one -1"
+            )
     plus, minus = full.argmax(axis=0), full.argmin(axis=0)
     return Graph(tuple(plus.tolist()), tuple(minus.tolist()), bodies=_vertex_names(full.shape[0] - 1))
 
@@ -258,7 +260,7 @@ def renumbered(graph: Graph, vertices: Mapping[int, int], arcs: Sequence[int]) -
     """The renumbered graph: `vertices` maps old to new numbers, arc k of the result is arc arcs[k - 1] (from 1)."""
     new = {0: 0, **vertices}
     if sorted(new.values()) != list(range(graph.n + 1)):
-        raise ModelError(f"renumbered: {dict(vertices)} is no renumbering of the vertices 1 to {graph.n}")
+        raise ModelError(f"renumbered: {dict(vertices)} is not a renumbering of the vertices 1 to {graph.n}")
     bodies = [""] * (graph.n + 1)
     for old, i in new.items():
         bodies[i] = graph.bodies[old]

@@ -103,7 +103,7 @@ class Mechanism:
         if releasable:
             if armature:
                 raise ModelError(
-                    f"{where}: armature belongs to a drive, and a releasable joint has none; leave one out"
+                    f"{where}: a releasable joint cannot have armature; leave out either releasable=True or armature"
                 )
             joint, hinge, parent_pose, child_pose = released(where, joint, parent_pose, child_pose)
         at = Hinge(parent, child, parent_pose, child_pose, releasable, armature)
@@ -191,8 +191,8 @@ class Mechanism:
                 raise ModelError(f"{where}: then={action!r} is not an action; pass one such as Lock(joint)")
             if repeat and action.strikes and _is_zero(getattr(action, "restitution", None)):
                 raise ModelError(
-                    f"{where}: a bounce without restitution stays on its stop and cannot repeat; pass restitution=..., let "
-                    "Lock(joint) hold it, or put a Contact there"
+                    f"{where}: a joint that bounces without restitution stays on its stop, so that the event cannot "
+                    "repeat; pass restitution=..., hold the joint with Lock(joint), or use a Contact"
                 )
         event = Event(name, when, actions, after, repeat, armed_from is not None)
         if armed_from is not None:
@@ -266,7 +266,7 @@ class Mechanism:
         if not isinstance(name, str) or not name:
             raise ModelError(f"{kind}: the name {name!r} is not a non-empty string")
         if kind == "body" and name == WORLD:
-            raise ModelError("body 'world': the world is there already; choose another name")
+            raise ModelError("body 'world': this name belongs to the world; choose another name")
         if name in known:
             raise ModelError(f"{kind} {name!r} was added twice; names of one kind must differ")
 
@@ -277,7 +277,8 @@ class Mechanism:
         try:
             if "__dataclass_fields__" not in vars(type(element)):
                 raise ModelError(
-                    f"class {type(element).__name__} is no element; write @element, of jaxmbs.elements, above it"
+                    f"class {type(element).__name__} is not an element; put the decorator @element from "
+                    "jaxmbs.elements above it"
                 )
             for path, d, value in numbers_of(element):
                 if prefix + path in self._numbers:

@@ -216,8 +216,8 @@ def derivative(gradient: Model, name: str) -> jax.Array:
     pinned = sum(x is not None for x in p.pattern)
     if pinned:
         raise ModelError(
-            f"derivative: {pinned} of {len(p.pattern)} components of {name!r} are pinned to 0 or +-1, so that nothing was "
-            f"differentiated by them; differentiate with respect to mbs.free(model, [{name!r}])"
+            f"derivative: {pinned} of {len(p.pattern)} components of {name!r} are structural numbers (0 or +-1), which have "
+            f"no derivative; differentiate with respect to mbs.free(model, [{name!r}])"
         )
     offset = gradient.structure.table[name][1]
     c = gradient.numbers[..., offset : offset + len(p.pattern)]
@@ -252,7 +252,7 @@ def set(model: Model, values: Mapping[str, AnyShape]) -> Model:
         else:
             concrete[name] = concrete_components(p.kind, value, f"set {name!r}")
             if len(concrete[name]) != len(p.pattern):
-                raise ModelError(f"set {name!r}: {len(concrete[name])} numbers; the model has {len(p.pattern)}")
+                raise ModelError(f"set {name!r}: got {len(concrete[name])} numbers, but the model has {len(p.pattern)}")
             overrides.pop(name, None)
     new = replace(_with_components(model, concrete), overrides=overrides)
     _check_elements(new, values, "set")

@@ -44,7 +44,7 @@ def tree_order(bodies: Sequence[str], inward: Mapping[str, tuple[str, Placed]]) 
     missing = [b for b in bodies if b not in index]
     if missing:
         raise ModelError(
-            f"bodies {missing} hang on one another but not on the world; hang one of them on the world "
-            "(mbs.Free() if it moves freely) and close loops with close_loop"
+            f"bodies {missing} are connected to one another but not to the world; connect one of them to the world "
+            "(with mbs.Free() if it moves freely) and close loops with close_loop"
         )
     return tuple(links)

@@ -36,14 +36,14 @@ class Parts:
             if hinge.child in inward:
                 raise ModelError(
                     f"body {hinge.child!r} is the child of two joints, {inward[hinge.child]!r} and {name!r}; "
-                    f"a body hangs on one tree joint; close the loop with close_loop({name!r}, ...) instead"
+                    f"a body has only one tree joint; close the loop with close_loop({name!r}, ...) instead"
                 )
             inward[hinge.child] = name
         for body in self.bodies:
             if body not in inward:
                 raise ModelError(
-                    f"body {body!r} hangs on no joint; add_joint(..., child={body!r}), with mbs.Free() on the world if "
-                    "it moves freely"
+                    f"body {body!r} is not the child of any joint; add one with add_joint(..., child={body!r}), "
+                    "mbs.Free() with the world as parent if it moves freely"
                 )
         return tree_order(list(self.bodies), {body: (name, self.joints[name]) for body, name in inward.items()})
 
@@ -70,7 +70,7 @@ class Parts:
         self._check_bodies(element, where)
         if len(element.bodies) == 2 and len({getattr(element, f) for f in element.bodies}) == 1:
             body = getattr(element, element.bodies[0])
-            raise ModelError(f"{where}: both ends are on {body!r}; an element between two bodies needs two")
+            raise ModelError(f"{where}: both ends are on {body!r}; give two different bodies")
         for name in element.joints:
             joint = getattr(element, name)
             if joint not in self.joints and joint not in self.loops:
@@ -78,7 +78,7 @@ class Parts:
             hinge = (self.joints[joint] if joint in self.joints else self.loops[joint]).joint
             if joint in self.loops and not hinge.is_measured:
                 raise ModelError(
-                    f"{where}: cut joint {joint!r} is {hinge.type_name}, whose coordinates are not known; use "
+                    f"{where}: cut joint {joint!r} is {hinge.type_name}, for which coordinates are not defined; use "
                     "Bushing between its two bodies"
                 )
             if element.freedoms not in (None, hinge.nv):
@@ -93,7 +93,7 @@ class Parts:
         self._check_bodies(element, where)
         ends = [getattr(element, f) for f in element.bodies]
         if len(ends) > len(set(ends)):
-            raise ModelError(f"{where}: both ends are on {ends[0]!r}; it is between two bodies")
+            raise ModelError(f"{where}: both ends are on {ends[0]!r}; give two different bodies")
         if isinstance(element, Coupling):
             self._check_coupling(element, where)
 
@@ -124,7 +124,7 @@ class Parts:
             if joint.nq != 1:
                 raise ModelError(
                     f"{where}: joint {event.when.joint!r} is {type(joint).__name__} with {joint.nq} coordinates; "
-                    "JointReaches looks at one; use When(fn)"
+                    "JointReaches needs exactly one; use When(fn)"
                 )
         if isinstance(event.when, ForceBelow) and event.when.element not in self.forces:
             raise unknown("force element", event.when.element, self.forces, f"{where}: ForceBelow")

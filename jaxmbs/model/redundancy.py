@@ -129,7 +129,9 @@ def warn_of_redundancy(model: Model) -> bool:
     if redundant:
         _warn_of(s, min(null, key=lambda z: z.shape[1]))
     if not freedom and not _may_open(s) and not functions:
-        warnings.warn(f"mechanism {s.name!r} cannot move: its constraints leave no freedom", ModelWarning, stacklevel=3)
+        warnings.warn(
+            f"mechanism {s.name!r} cannot move: its constraints leave no degree of freedom", ModelWarning, stacklevel=3
+        )
     return unknown or redundant or _redundant_when_locked(model, *found[0], dice)
 
 
@@ -141,8 +143,8 @@ def _warn_of_gaps(model: Model, q: Coordinates) -> None:
     gaps = {name: abs(gap) for name, gap in open_rows if abs(gap) > _OPEN}
     if gaps:
         warnings.warn(
-            f"mechanism {whole.name!r}: {', '.join(map(repr, gaps))} cannot close: {max(gaps.values()):.3g} m or rad are "
-            "left in a direction in which no joint moves; correct the poses",
+            f"mechanism {whole.name!r}: {', '.join(map(repr, gaps))} cannot close: a gap of {max(gaps.values()):.3g} "
+            "m or rad remains in a direction in which no joint can move; correct the poses",
             ModelWarning,
             stacklevel=4,
         )
@@ -152,9 +154,10 @@ def _warn_of(s: Structure, z: np.ndarray) -> None:
     owner = owners(s)
     names = {name for name, row in zip(owner, z, strict=True) if np.abs(row).max() > 1e-6}
     warnings.warn(
-        f"mechanism {s.name!r}: {z.shape[1]} of {len(owner)} constraint rows depend on the others while all hold, among "
-        f"{_joints_of(s, names)}; the motion is unique, whichever of them hold, but not the reactions (the multipliers are "
-        "those of least norm); a joint with more freedom, or one constraint less, removes the redundancy",
+        f"mechanism {s.name!r}: {z.shape[1]} of {len(owner)} constraint rows depend on the others while all are on, among "
+        f"{_joints_of(s, names)}; the motion is unique, whichever of them are on, but the reactions are not (the "
+        "multipliers of least norm are given); to remove the redundancy, use a joint with more degrees of freedom, "
+        "or one constraint fewer",
         ModelWarning,
         stacklevel=4,
     )

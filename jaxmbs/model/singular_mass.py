@@ -69,11 +69,11 @@ def armature(model: Model) -> str | None:
 def refuse_armature(model: Model, where: str, remedy: str) -> None:
     """Raise ModelError if a joint has armature, for methods that use only the bodies' inertias."""
     if geared := armature(model):
-        raise ModelError(f"{where}: joint {geared!r} has armature, which is no body's inertia; {remedy}")
+        raise ModelError(f"{where}: joint {geared!r} has armature, which this method does not support; {remedy}")
 
 
 def _massless(joint: str, body: str) -> ModelError:
     return ModelError(
-        f"joint {joint!r} has a motion that moves no mass, so the mass matrix is singular; give body {body!r} (or a "
-        "body that hangs on it) mass and inertia, or remove the freedom"
+        f"joint {joint!r} has a motion that moves no mass, so the mass matrix is singular; give mass and inertia to body "
+        f"{body!r} or to a body that it carries, or remove this degree of freedom"
     )

@@ -35,9 +35,9 @@ def checked_visual(x: Visual) -> Visual:
     if x.color and not (
         len(x.color) == 7 and x.color[0] == "#" and all(c in "0123456789abcdefABCDEF" for c in x.color[1:])
     ):
-        raise ModelError(f'color {x.color!r} is no colour; write it as "#rrggbb", two hexadecimal digits each')
+        raise ModelError(f'color {x.color!r} is not a colour; write it as "#rrggbb", two hexadecimal digits each')
     if (x.shape == "mesh") != bool(x.file):
-        raise ModelError("a mesh needs its file, and only a mesh has one")
+        raise ModelError('the shape "mesh" needs a file, and no other shape has one')
     kind = Kind.VECTOR if x.shape == "mesh" else Kind.NOT_NEGATIVE_VECTOR  # a mirrored mesh has negative scales
     size = tuple(map(float, checked(kind, x.size, "size").tolist()))
     position = tuple(map(float, checked(Kind.VECTOR, x.pose.position, "pose.position").tolist()))

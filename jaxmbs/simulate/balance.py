@@ -33,7 +33,7 @@ class Balance(NamedTuple):
         counted twice because energy of another form changes by the same amount."""
         return 2 * jnp.maximum(self.most - self.first, self.first - self.least) + self.work
 
-    def kept(self, error: Any, potential: Any) -> Any:
+    def holds(self, error: Any, potential: Any) -> Any:
         """Whether an energy error [J] is as small as it is with steps of a suitable length, apart from rounding; False
         if the energies are not finite.
 

@@ -45,7 +45,9 @@ def states_at(
     """See `Solution.at`."""
     taken = solution.steps.taken
     if not is_traced(taken) and np.any(np.asarray(taken) > np.shape(solution.t)[-1] - 1):
-        raise ModelError("at: the solution lacks rows of its steps; simulate with save_every=1 and without tolerance")
+        raise ModelError(
+            "at: the solution does not contain every step; simulate with save_every=1 and without tolerance"
+        )
     held = all_held(model, held)
     mode, dtype = start_mode(model, mode, held), solution.q.dtype
     drive, in_drive = None, None

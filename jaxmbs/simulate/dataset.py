@@ -24,7 +24,7 @@ def dataset(solution: Solution, model: Model) -> xarray.Dataset:
 
     if np.shape(solution.q)[-1] != model.nq:
         raise ModelError(
-            f"to_xarray: the solution has nq = {np.shape(solution.q)[-1]}, model {model.name!r} {model.nq}"
+            f"to_xarray: the solution has nq = {np.shape(solution.q)[-1]}, but model {model.name!r} has nq = {model.nq}"
         )
     axes = np.ndim(solution.status)
     batch = ("sample",) if axes == 1 else tuple(f"sample_{k}" for k in range(axes))
@@ -39,8 +39,14 @@ def dataset(solution: Solution, model: Model) -> xarray.Dataset:
             add(c.name, ("time",), np.asarray(x)[..., k], c.unit)
     add("energy_error", ("time",), solution.energy_error, "J", "energy beyond work, losses and initial energy")
     labels: dict[str, Any] = {}
-    add("energy_exchanged", (), solution.energy_exchanged, "J", "energy that changed its form, and work")
-    add("constraint_error", ("time",), solution.constraint_error, "m, rad, m/s", "largest residual of the constraints")
+    add("energy_exchanged", (), solution.energy_exchanged, "J", "energy converted between its forms, and work")
+    add(
+        "constraint_error",
+        ("time",),
+        solution.constraint_error,
+        "m, rad, m/s, rad/s",
+        ("largest residual of the constraints"),
+    )
     add("conditioning", ("time",), solution.conditioning, "", "smallest pivot of the constraints over the largest")
     if model.constraint_names:
         add(
@@ -48,7 +54,7 @@ def dataset(solution: Solution, model: Model) -> xarray.Dataset:
             ("constraint",),
             solution.violated,
             "",
-            "constraints that the initial state, or that of an event that switches them on, violates",
+            "constraints violated by the initial state, or by the state at an event that switches them on",
         )
         labels["constraint"] = list(model.constraint_names)
     add("steps_taken", (), solution.steps.taken)

@@ -27,7 +27,7 @@ class Functions(NamedTuple):
     flow: Flow
     stepper: Stepper
     tolerance: Any  # None: the steps are those of the grid
-    trials: int  # largest number of trial steps of a run with a tolerance
+    trials: tuple[int, Any]  # largest number of trial steps of a run with a tolerance: (room for it, see `Grid.count`)
     most: int  # how often a repeating event may happen
     levels: int  # checkpoint levels, see `repeated`
     changes: Changes | None  # None: any lock or switch may change
@@ -76,7 +76,7 @@ class Functions(NamedTuple):
             (jnp.any(broken) | ~locks_hold(tree, v0, mode), Status.INCONSISTENT),
             *stopped,
             (~(least >= eps ** (2 / 3)), Status.SINGULAR),
-            (~balance.kept(error, potential), Status.COARSE),
+            (~balance.holds(error, potential), Status.COARSE),
         )
 
 

@@ -12,7 +12,7 @@ from jaxmbs.dynamics.constrained import wrenches
 from jaxmbs.dynamics.recursive import rnea
 from jaxmbs.dynamics.recursive.accelerations import accelerations
 from jaxmbs.dynamics.state import State
-from jaxmbs.dynamics.state.scene import action, elements
+from jaxmbs.dynamics.state.scene import action, elements, force_on_first
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode
 from jaxmbs.model.forces.base import Scene
@@ -64,8 +64,9 @@ class Instant:
         for own, element, numbers, seen, on in elements(self.state.scene, self.state.mode):
             if own == name:
                 on_body, on_joint, on_all = action(element, numbers, seen)
-                parts = [x for F in list(on_body.values())[:1] for x in F.force]
-                parts += [x for values in on_joint.values() for x in values] + list(on_all)
+                force = force_on_first(element, on_body, seen)
+                along = (*(x for values in on_joint.values() for x in values), *on_all)
+                parts = along if force is None else tuple(force)
                 size = jnp.sqrt(
                     sum((jnp.asarray(x) ** 2 for x in parts), jnp.zeros((), self.state.tree.dtype)) + 1e-300
                 )

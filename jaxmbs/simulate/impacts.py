@@ -18,7 +18,6 @@ from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode
 from jaxmbs.simulate.mode_changes import Picks, freedoms, locks_late, numbers
 from jaxmbs.spatial import ZERO_MOTION
-from jaxmbs.spatial.scalar import mul
 
 
 def struck(tree: Tree, v: Any, picks: Picks, closed: Picks) -> tuple[Any, Any]:
@@ -91,7 +90,7 @@ def after_impact(tree: Tree, q: Any, v: Any, t: Any, mode: Mode, impact: Impact)
         if tree.rolled:
             metric = Metric.of(state, found, wanted)
             return v + metric.closest(jnp.zeros_like(vector), -velocities(state, found))[0]
-        target = tuple(mul(-1, rate) for rate in velocities(state, found))
+        target = tuple(-rate for rate in velocities(state, found))
         change, _ = Metric.of(state, found, list(wanted)).closest([0.0] * tree.structure.nv, target)
         return [a + b for a, b in zip(v, change, strict=True)]
     # gravity, force elements, velocity terms and joints that move as functions of time give no impulse

@@ -23,7 +23,7 @@ def checked_events(max_events: Any, model: Model) -> int:
         raise ModelError(f"simulate: max_events is {max_events!r}; pass a whole number from 1 to {MOST:,}, or None")
     if not any(e.repeat or any(hasattr(a, "rest_rate") for a in e.then) for e in model.structure.events):
         raise ModelError(
-            "simulate: max_events is how often an event may repeat, and none of this model does: leave it out"
+            "simulate: max_events limits how often an event may repeat, but no event of this model repeats; leave it out"
         )
     return int(max_events)
 

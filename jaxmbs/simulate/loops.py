@@ -9,6 +9,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from jaxmbs.batching.counted import counted_scan
 from jaxmbs.dynamics.recursive.implicit import ACCELERATIONS
 from jaxmbs.model import ModelError
 
@@ -78,11 +79,18 @@ def varied(x: Any, of: Any) -> Any:
     return jax.tree_util.tree_map(with_derivative, x)
 
 
-def repeated(body: Callable[[Any, Any], Any], carry: Any, xs: Any, length: int, levels: int) -> tuple[Any, Any]:
-    """`lax.scan` in nested segments; the first axis of xs and of the results is as long as the product of `sizes`."""
+def repeated(
+    body: Callable[[Any, Any], Any], carry: Any, xs: Any, length: int, levels: int, count: Any = None
+) -> tuple[Any, Any]:
+    """`lax.scan` in nested segments; the first axis of xs and of the results is as long as the product of `sizes`.
+
+    count: None, or how many iterations are made, without nested segments (`counted_scan`).
+    """
     if length == 1:
         carry, row = body(carry, jax.tree_util.tree_map(lambda x: x[0], xs))
         return carry, jax.tree_util.tree_map(lambda x: x[None], row)
+    if count is not None:
+        return counted_scan(body, carry, xs, length, count)
     if levels == 0:
         return jax.lax.scan(body, carry, xs, length=length)
     nested = sizes(length, levels)

@@ -9,7 +9,7 @@ from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model.joints import Joint
 from jaxmbs.spatial import kernel
-from jaxmbs.spatial.scalar import Scalar, add
+from jaxmbs.spatial.scalar import Scalar
 
 
 def normalised(tree: Tree, q: Any) -> Any:
@@ -32,4 +32,4 @@ def moved(state: State, change: Sequence[Scalar]) -> Any:
     rates = state.tree.flat([m.rates for m in still.motions])
     if state.tree.rolled:
         return normalised(state.tree, state.q + rates)
-    return normalised(state.tree, [add(a, b) for a, b in zip(state.q, rates, strict=True)])
+    return normalised(state.tree, [a + b for a, b in zip(state.q, rates, strict=True)])

@@ -84,7 +84,8 @@ def checked_tolerance(model: Model, tolerance: Any, dtype: Any) -> Any:
         wrong = np.asarray(tolerance, float)
         if not np.all(np.isfinite(wrong)) or np.any(wrong < least):
             raise ModelError(
-                f"simulate: tolerance is {tolerance!r}; in {np.dtype(dtype).name} rounding allows {least:.1g} at least"
+                f"simulate: tolerance is {tolerance!r}, which rounding in {np.dtype(dtype).name} does not allow; pass "
+                f"at least {least:.1g}"
             )
     return array
 
@@ -102,7 +103,8 @@ def checked_steps(max_steps: Any, cells: int, adaptive: bool, more: int) -> int:
         )
     if not adaptive:
         raise ModelError(
-            f"simulate: max_steps bounds the steps of a run with a tolerance; without one it takes the {cells:,} steps of "
-            "its grid: leave it out, or pass a tolerance (for events that repeat there is max_events)"
+            "simulate: max_steps limits the steps of a run with a tolerance, but this run has none and takes the "
+            f"{cells:,} steps of its grid; leave max_steps out, or pass a tolerance (max_events limits events that "
+            "repeat)"
         )
     return max(int(max_steps), math.ceil(cells))

@@ -19,51 +19,57 @@ from jaxmbs.simulate.locating import chosen
 from jaxmbs.simulate.log import Events
 from jaxmbs.simulate.loops import repeated, varied
 from jaxmbs.simulate.mode_changes import whole_mode
+from jaxmbs.simulate.rows import Rows, whole
 from jaxmbs.simulate.solution import Solution, Steps
 
 
 def plain(of: Functions, grid: Grid, table: Any, every: int, start: Any, mode: Mode | None, carry: Any) -> Solution:
     """The solution at the first, every `every`-th and the last point of the grid; table: see `Grid.table`."""
     tree, model, (q, v) = of.tree, of.tree.model, start
-    dtype, (starts, lengths, ends, active) = tree.dtype, table
+    dtype, (starts, _, ends, _) = tree.dtype, table
     groups, outer, inner = grid.groups(every, of.levels)
-    idle = starts.size != grid.steps
+    idle = grid.count is None and starts.size != grid.steps
+    made = None if grid.count is None else -(-grid.count // every)
 
     def step(state: Any, x: Any) -> tuple[Any, None]:
         phase, carry, balance, least = state
-        t, h, to, on = x
+        t, h, to, *on = x
         new, kinetic, conditioning, _ = of.advance(phase, t, h, mode, to=to)
         least = least if conditioning is None else jnp.minimum(least, conditioning)
         out = (new, of.folded(carry, to, *new[:2], mode), balance.seen(kinetic, new[2]), least)
-        return chosen(on, out, state) if idle else out, None  # the last group is padded with idle steps
+        return chosen(on[0], out, state) if idle else out, None  # the last group is padded with idle steps
 
     def group(state: Any, x: Any) -> tuple[Any, Any]:
-        state, _ = repeated(step, (*state, jnp.ones(2, dtype)), x, every, inner)
+        *state, _, lowest = state
+        x, count = (x, None) if grid.count is None else (x[:3], x[3])
+        state, _ = repeated(step, (*state, jnp.ones(2, dtype)), x, every, inner, count)
         (q, v, work), _, _, least = state
         t = x[2][-1]
         row = tree.vector(q), tree.vector(v), sum(of.energy(t, q, v, mode)) - work, of.error(t, q, v, mode), least
-        return state[:3], row
+        last = row[2], jnp.minimum(lowest, least[1])
+        return (*state[:3], *jax.lax.stop_gradient(last)), row
 
     zero, first = jnp.zeros((), dtype), jnp.asarray(grid.t0, dtype)
     before, error0 = of.energy(first, q, v, mode), of.error(first, q, v, mode)
     phase = of.flow.varied(jax.tree_util.tree_map(jnp.asarray, (q, v, zero)), (model, q, v))
     carry = varied(of.folded(carry, first, q, v, mode), (model, q, v, of.in_fold))
-    state = (phase, carry, Balance.start(before[0], phase[2]))
-    (phase, carry, balance), rows = repeated(group, state, (starts, lengths, ends, active), groups, outer)
+    state = (phase, carry, Balance.start(before[0], phase[2]), zero, jnp.ones((), dtype))
+    (phase, carry, balance, e1, lowest), rows = repeated(group, state, table, groups, outer, made)
     qs, vs, es, errors, least = jax.tree_util.tree_map(lambda x: x[:groups], rows)
     e0, broken = sum(before), violated(tree, q, v, first, mode)
+    joined: Any = whole if grid.count is None or groups == 1 else Rows
     return Solution(
-        t=jnp.concatenate([first[None], jnp.asarray(ends[:groups, -1])]),
-        q=jnp.concatenate([tree.vector(q)[None], qs]),
-        v=jnp.concatenate([tree.vector(v)[None], vs]),
+        t=joined(first, jnp.asarray(ends[:groups, -1])),
+        q=joined(tree.vector(q), qs),
+        v=joined(tree.vector(v), vs),
         mode=mode and whole_mode(model, mode),
         events=Events.none(0, grid.t_end, dtype),
-        status=of.status(phase, broken, v, mode, jnp.min(least[:, 1]), balance, es[-1] - e0, before[1]),
+        status=of.status(phase, broken, v, mode, lowest, balance, e1 - e0, before[1]),
         violated=broken,
-        energy_error=jnp.concatenate([zero[None], es - e0]),
+        energy_error=joined(zero, es - e0),
         energy_exchanged=balance.exchanged,
-        constraint_error=jnp.concatenate([error0[None], errors]),
-        conditioning=jnp.concatenate([jnp.ones(1, dtype), least[:, 0]]),
+        constraint_error=joined(error0, errors),
+        conditioning=joined(jnp.ones((), dtype), least[:, 0]),
         folded=carry,
-        steps=Steps.of(grid.steps),
+        steps=Steps.of(grid.number),
     )

@@ -12,7 +12,7 @@ from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode
 from jaxmbs.simulate.manifold import moved
-from jaxmbs.spatial.scalar import Scalar, add, mul
+from jaxmbs.spatial.scalar import Scalar
 
 
 def projected(tree: Tree, q: Any, v: Any, t: Scalar, mode: Mode | None, iterations: int = 1) -> tuple[Any, Any, Any]:
@@ -28,14 +28,14 @@ def projected(tree: Tree, q: Any, v: Any, t: Scalar, mode: Mode | None, iteratio
         found = constraints(state)
         held = _holonomic(found)
         if held.J:
-            change, _ = Metric.of(state, held).closest([0.0] * len(v), tuple(mul(-1, g) for g in held.residual))
+            change, _ = Metric.of(state, held).closest([0.0] * len(v), tuple(-g for g in held.residual))
             q = moved(state, change)
     state = State(tree, q, v, t, mode)
     found = constraints(state)
-    target = tuple(mul(-1, rate) for rate in velocities(state, found))
+    target = tuple(-rate for rate in velocities(state, found))
     metric = Metric.of(state, found)
     change, _ = metric.closest([0.0] * len(v), target)
-    return q, [add(a, b) for a, b in zip(v, change, strict=True)], metric.conditioning()
+    return q, [a + b for a, b in zip(v, change, strict=True)], metric.conditioning()
 
 
 def _projected(tree: Tree, q: Any, v: Any, t: Scalar, mode: Mode | None, iterations: int) -> tuple[Any, Any, Any]:
@@ -61,7 +61,7 @@ def _holonomic(found: Constraints) -> Constraints:
 
 
 def violation(tree: Tree, q: Any, v: Any, t: Scalar, mode: Mode | None) -> Any:
-    """Largest residual: of the position [m, rad] for holonomic rows, of the velocity [m/s] for others."""
+    """Largest residual: of the position [m, rad] for holonomic rows, of the velocity [m/s, rad/s] for others."""
     state = State(tree, q, v, t, mode)
     found = residuals(state, constraints(state))
     return jnp.max(jnp.abs(tree.vector(found)), initial=0.0) if len(found) else jnp.zeros((), tree.dtype)

@@ -55,7 +55,8 @@ class Run:
     counts at events and just after velocities jumped, and before is (q, v, mode, event): the mode before the event, and
     the event's index, ON_GRID or AFTER_JUMP. Otherwise before is None.
 
-    mode: the given one with the branches of the force elements; turns: number of iterations that are reserved.
+    mode: the given one with the branches of the force elements; turns: number of iterations that are reserved; count: how
+    many of them are made at most, None for all.
     """
 
     def __init__(self, of: Functions, grid: Grid, landed: Callable[..., Any], start: Any, mode: Mode):
@@ -70,10 +71,12 @@ class Run:
         self.adaptive = of.tolerance is not None
         self.places = sum(of.most if again else 1 for again in self.watch.again)
         spare, instants = self.branches.spare, len(self.branches.instants) + len(self.watch.arming)
-        self.turns = (of.trials if self.adaptive else grid.steps) + TURNS * self.places + instants
-        self.turns += self.places if self.impacts else 0
-        self.turns += spare + TURNS if spare else 0
-        self.turns += 2 * (PEEKS + 2 * self.places) if self.events else 0  # twice, because each refuses another step
+        more = TURNS * self.places + instants
+        more += self.places if self.impacts else 0
+        more += spare + TURNS if spare else 0
+        more += 2 * (PEEKS + 2 * self.places) if self.events else 0  # twice, because each refuses another step
+        steps, count = of.trials if self.adaptive else (grid.steps, grid.count)
+        self.turns, self.count = steps + more, None if count is None else count + more
 
     def start(self, phase: Phase, balance: Balance, extra: Any, kept: Any) -> Turn:
         """The state before the first iteration, with a derivative for all that will have one (`loops.varied`)."""
@@ -191,7 +194,7 @@ class Run:
         met, stuck = self.watch.rests(x, tried, judged, happened)
         finishes = any_of([n for n, e in zip(now, self.events, strict=True) if any(a.finishes for a in e.then)])
         cell = x.cell + out.lands
-        done = x.done | (cell >= self.grid.steps) | (out.happens & finishes) | stuck
+        done = x.done | (cell >= self.grid.number) | (out.happens & finishes) | stuck
         pace = x.pace
         if pace is not None:
             h, t, error = jax.lax.stop_gradient((tried.h, tried.t, step.error))

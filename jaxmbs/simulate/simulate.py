@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from typing import Any
 
 import jax
@@ -12,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxmbs.dynamics.constrained.constraints import tree_of
-from jaxmbs.dynamics.state.calling import compiles_itself, require_model, state_dtype, vector
+from jaxmbs.dynamics.state.calling import compiles_itself, may_count, require_model, state_dtype, vector
 from jaxmbs.dynamics.state.programs import Known, program
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode, Model, ModelError
@@ -28,6 +27,7 @@ from jaxmbs.simulate.loops import levels_of
 from jaxmbs.simulate.mode_changes import Changes, all_held, start_mode
 from jaxmbs.simulate.pace import checked_steps, checked_tolerance
 from jaxmbs.simulate.plain import plain
+from jaxmbs.simulate.rows import picked
 from jaxmbs.simulate.solution import Solution
 from jaxmbs.simulate.steppers import Flow, Stepper, serving
 from jaxmbs.simulate.through_events import through_events
@@ -82,7 +82,10 @@ def simulate(
 
     times (k,) [s]: rows at these times alone, in any spacing, from the first of them on, instead of t0, t_end and
     save_every; without a tolerance the steps between two times are equal, and none is longer than dt.
-    t0, t_end, dt, times, save_every are plain numbers; another number of steps or rows needs another compilation.
+    t0, t_end, dt, times, save_every are plain numbers. In an eager call on a CPU, also within jax.vmap and jax.jvp, the
+    number of steps is an input of the compiled program, which has room for up to twice as many (above a thousand, a
+    quarter more): a run of another length compiles nothing. Within jax.jit, mbs.jit, reverse mode, on other devices or
+    with checkpoint, another number of steps needs another compilation.
     Functions are compared by what they compute, so that a lambda in the call is compiled once; JAX arrays in it are
     inputs of the program, plain numbers are part of it.
     Events of the model (`Mechanism.add_event`) happen at their exact times within a step; solution.events contains
@@ -102,7 +105,7 @@ def simulate(
     """
     require_model(model, "simulate")
     if (times is None) == (t_end is None):
-        raise ModelError("simulate: pass t_end, or times, the instants of the rows")
+        raise ModelError("simulate: pass t_end, or times (the instants at which the solution is given)")
     own = dt is None and tolerance is not None  # the steps are as long as the tolerance allows
     longest = DT if dt is None and tolerance is None else dt
     grid, wanted = (Grid.of(t0, t_end, longest), None) if times is None else Grid.through(times, longest)
@@ -120,7 +123,8 @@ def simulate(
         raise ModelError(f"simulate: save_every is {save_every!r}; pass a number of steps, 1 or more, or None")
     dtype = state_dtype(q0, v0)
     tolerance = None if tolerance is None else checked_tolerance(model, tolerance, dtype)
-    trials = checked_steps(max_steps, grid.steps, tolerance is not None, 4000 if own else 1000)
+    bound = functools.partial(checked_steps, max_steps, adaptive=tolerance is not None, more=4000 if own else 1000)
+    trials = bound(grid.steps)
     most = checked_events(max_events, model)
     instant = (model, *(jax.ShapeDtypeStruct(n, dtype) for n in ((), (model.nq,), (model.nv,))))
     drive: Known | None = None
@@ -141,20 +145,19 @@ def simulate(
         call, now = functools.partial(_folded, fn), (*instant, *more)
         folding = program(fn, "simulate: fold", (carry, *now), call, given)
     every = min(int(save_every), grid.steps) if save_every else grid.steps
-    table = grid.table(every, dtype, levels)
+    rows = 1 - (-grid.steps // every)
+    inputs = (model, q0, v0, tau, mode, carry, baumgarte, tolerance, drive and drive[1], folding and folding[1])
+    roomy = grid.steps > 1 and may_count(inputs)  # one step is no loop
+    if roomy:
+        levels = 0  # there is no reverse mode
+        grid, every = grid.roomy(every)
+    course = grid, grid.table(every, dtype, levels), np.int32(trials) if roomy else None
     found = _simulate(
-        model, q0, v0, tau, mode, carry, baumgarte, tolerance, grid, table, drive and drive[1], folding and folding[1],
-        save_every=every, drive=drive and drive[0], fold=folding and folding[0],
-        held=None if anything else held, by=by, trials=trials, most=most, levels=levels, sees=sees,
+        *inputs, exact=None if roomy else course, counted=course if roomy else None,
+        save_every=every, drive=drive and drive[0], fold=folding and folding[0], held=None if anything else held, by=by,
+        trials=0 if tolerance is None else bound(grid.steps), most=most, levels=levels, sees=sees,
     )  # fmt: skip
-    return found if wanted is None else _picked(found, wanted)
-
-
-def _picked(found: Solution, rows: np.ndarray) -> Solution:
-    """The solution with only the rows of these indices, which include the first and the last."""
-    kept = {name: getattr(found, name)[rows] for name in ("t", "q", "v", "energy_error", "constraint_error")}
-    between = np.searchsorted(rows, np.arange(rows[-1] + 1))  # the row that ends each step's interval
-    return replace(found, **kept, conditioning=jax.ops.segment_min(found.conditioning, between, len(rows)))
+    return picked(found, rows, wanted) if (roomy and rows > 2) or wanted is not None else found
 
 
 def _array(x: Any) -> jax.Array:
@@ -167,17 +170,20 @@ def _folded(fn: Callable[..., Any], carry: Any, *instant: Any) -> Any:
     new = fn(carry, *instant)
     shapes = [jax.tree_util.tree_map(jnp.shape, x) for x in (carry, new)]
     if shapes[0] != shapes[1]:
-        raise ModelError(f"simulate: fold returned a carry of shapes {shapes[1]}; it began with {shapes[0]}")
+        raise ModelError(f"simulate: fold returned a carry of shapes {shapes[1]}, but it began with {shapes[0]}")
     return jax.tree_util.tree_map(lambda a, b: jnp.asarray(b, a.dtype), carry, new)
 
 
-@compiles_itself("save_every", "drive", "fold", "held", "by", "trials", "most", "levels", "sees")
+@compiles_itself("save_every", "drive", "fold", "held", "by", "trials", "most", "levels", "sees", operands=("counted",))
 def _simulate(
-    model: Model, q0: Any, v0: Any, tau: Any, mode: Any, carry: Any, baumgarte: Any, tolerance: Any, grid: Grid, table: Any,
-    in_drive: Any, in_fold: Any, *,
+    model: Model, q0: Any, v0: Any, tau: Any, mode: Any, carry: Any, baumgarte: Any, tolerance: Any,
+    in_drive: Any, in_fold: Any, exact: Any, counted: Any, *,
     save_every: int, drive: Any, fold: Any, held: tuple[str, ...] | None, by: Stepper, trials: int, most: int,
     levels: int, sees: int,
 ) -> Solution:  # fmt: skip
+    """exact: (grid, table, None) of a program for one number of steps; counted: of one that has this number as an input,
+    with the largest number of trial steps."""
+    grid, table, count = exact or counted
     dtype = state_dtype(q0, v0)
     constrained = model.structure.constrained
     tree = tree_of(model, dtype) if constrained else Tree(model, dtype)
@@ -190,7 +196,7 @@ def _simulate(
     force = tau if drive is None else functools.partial(drive, in_drive)
     start = jax.tree_util.tree_map(jnp.asarray, tuple(x if tree.rolled else list(x) for x in (q, v)))
     flow = Flow(tree, force, baumgarte)
-    of = Functions(flow, by, tolerance, trials, most, levels, changes, fold, in_fold, sees)
+    of = Functions(flow, by, tolerance, (trials, count), most, levels, changes, fold, in_fold, sees)
     if model.structure.events or cornered(model.structure) or tolerance is not None:
         return through_events(of, grid, save_every, start, mode or Mode(None, None, None), carry)
     return plain(of, grid, table, save_every, start, mode, carry)
@@ -211,5 +217,5 @@ def _require_locks_at_rest(model: Model, v0: Any, mode: Mode | None) -> None:
     names = [link.name for link, own in zip(s.links, s.v_slices, strict=True) if moving[own].any()]
     if names:
         raise ModelError(
-            f"simulate: the mode locks {names}, which v0 moves; start from v0 = impact(model, q0, v0, mode=mode)[0]"
+            f"simulate: v0 moves {names}, which the mode locks; start from v0 = impact(model, q0, v0, mode=mode)[0]"
         )

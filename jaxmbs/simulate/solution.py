@@ -39,7 +39,7 @@ class Steps(NamedTuple):
     refused: Int[jax.Array, ""]
 
     @staticmethod
-    def of(taken: int) -> Steps:
+    def of(taken: Any) -> Steps:
         """The counts of a fixed grid: all steps taken, none refused."""
         return Steps(jnp.asarray(taken, jnp.int32), jnp.zeros((), jnp.int32))
 
@@ -55,7 +55,7 @@ class Solution:
     switches them on (see `message`); energy_error (rows,) [J]: energy - initial energy - work of all non-conservative
     effects (tau, thrusters, dampers, drives, impacts and switches of events); energy_exchanged [J]: the energy that
     changed between kinetic and potential, plus the work, for comparison with the error; constraint_error (rows,):
-    largest residual of the constraints [m, rad, m/s]; conditioning (rows,): how far the constraint rows were from
+    largest residual of the constraints [m, rad, m/s, rad/s]; conditioning (rows,): how far the constraint rows were from
     depending on one another, the least value since the previous row: the smallest pivot of J A⁻¹ Jᵀ divided by its
     largest diagonal entry, without the rows that depend on others to within rounding; folded: final carry of `fold`;
     steps: `Steps`, those of the grid or, with a tolerance, those that the run took.
@@ -136,7 +136,7 @@ class Solution:
         >>> print(mbs.simulate(model, q, v, t_end=0.1).message(model))
         completed
         >>> print(mbs.simulate(model, q, [1.0, 0.0, 0.0], t_end=0.1).message(model))
-        the initial state violates 'pin': its position, or the velocities that it allows; find one with assemble, or impact
+        the initial state violates 'pin' in position or in velocity; find a state with assemble or impact
         """
         return message(int(self.status), model, np.asarray(self.violated))
 

@@ -10,13 +10,14 @@ import jax.numpy as jnp
 from jaxmbs.errors import Outcome
 from jaxmbs.model import Model
 from jaxmbs.model.shapes import Int
+from jaxmbs.simulate.balance import SHARE, SHARE_OF_ALL
 
 
 class Status(Outcome):
     """Outcome of one instance; `message` explains it to users.
 
     >>> mbs.Status(1).name, mbs.Status(1).message
-    ('NOT_FINITE', 'the state stopped being finite; reduce dt, or look for a stiff or singular element')
+    ('NOT_FINITE', 'the state is no longer finite; reduce dt, or look for a stiff or singular element')
     """
 
     OK = 0
@@ -46,21 +47,29 @@ class Status(Outcome):
 
 _MESSAGES = {
     Status.OK: "completed",
-    Status.NOT_FINITE: "the state stopped being finite; reduce dt, or look for a stiff or singular element",
-    Status.INCONSISTENT: "the initial state, or that of an event that switches them on, violates constraints or locks: "
-    "their positions, or the velocities that they allow (`solution.message(model)` names them); find one with assemble, or "
-    "impact",
-    Status.UNREACHABLE: "the constraints cannot be met from this guess; change the guess or the numbers",
-    Status.SINGULAR: "constraints all but depend on one another: the motion may branch, accelerations lose digits",
-    Status.UNFINISHED: "the run stopped before its end: more events than max_events, more steps than max_steps (raise "
-    "them), or rest on a stop that only bounces (hold it by a Lock with a restitution, or use a Contact)",
-    Status.COARSE: "the energy balance is off by more than 0.1 % of the energy exchanged: the steps are too long; reduce dt",
-    Status.STEP_UNDERFLOW: "the tolerance asks for steps below the rounding of the time: try 'implicit'",
-    Status.UNBALANCED: "no equilibrium near this guess: forces remain that nothing balances (see the residual); change the "
-    "guess, add supports, or hold joints with fixed",
-    Status.UNSTEADY: "neither at rest nor in steady motion: the state accelerates, and the linear equations hold at this "
-    "instant alone; start from equilibrium",
-    Status.UNPHYSICAL: "unphysical: the draws gave a number that no mechanism has, such as a negative mass or stiffness",
+    Status.NOT_FINITE: "the state is no longer finite; reduce dt, or look for a stiff or singular element",
+    Status.INCONSISTENT: "the state at the start, or at an event that switches constraints or locks on, violates them in "
+    "position or in velocity (`solution.message(model)` names them); find a state that satisfies them with assemble, or "
+    "velocities with impact",
+    Status.UNREACHABLE: "the constraints cannot be satisfied from this guess; change the guess or the parameters",
+    Status.SINGULAR: "the constraints nearly depend on one another: the motion may branch, and accelerations lose digits",
+    Status.UNFINISHED: "the run stopped before its end: it needs more events than max_events or more steps than max_steps "
+    "(raise them), or a joint came to rest on a stop where it can only bounce (hold it there with a Lock that has a "
+    "restitution, or use a Contact)",
+    Status.COARSE: (
+        f"the error of the energy balance exceeds {100 * SHARE:g} % of the energy exchanged plus "
+        f"{100 * SHARE_OF_ALL:g} % of the largest kinetic energy and rounding: the steps are too long; reduce dt"
+    ),
+    Status.STEP_UNDERFLOW: "the tolerance needs steps shorter than the rounding error of the time; try method 'implicit'",
+    Status.UNBALANCED: (
+        "no equilibrium was found near this guess: some forces remain unbalanced (see the residual); change the "
+        "guess, add supports, or hold joints with fixed"
+    ),
+    Status.UNSTEADY: "the state is neither at rest nor in steady motion: it accelerates, so that the linear equations hold "
+    "only at this instant; start from an equilibrium",
+    Status.UNPHYSICAL: (
+        "unphysical: the draws gave a parameter a value that is not possible, such as a negative mass or stiffness"
+    ),
     Status.NOT_RUN: "not run",
 }
 
@@ -72,10 +81,12 @@ def message(status: int, model: Model, violated: Any) -> str:
     names, actions = [repr(name) for name in found], [a for e in model.structure.events for a in e.then if a.switch()]
     if status != Status.INCONSISTENT or not names:
         return Status(status).message
-    what = "its position, or the velocities that it allows" if len(names) == 1 else "positions, or velocities allowed"
     later = (
-        ", or the one in which an event switches them on,"
+        ", or the state at an event that switches constraints on,"
         if {getattr(a, "name", "") for a in actions} & set(found)
         else ""
     )
-    return f"the initial state{later} violates {', '.join(names)}: {what}; find one with assemble, or impact"
+    return (
+        f"the initial state{later} violates {', '.join(names)} in position or in velocity; find a state with assemble "
+        "or impact"
+    )

@@ -68,13 +68,14 @@ def through_events(of: Functions, grid: Grid, every: int, start: Any, mode: Mode
     extra = (of.folded(carry, first, start[0], start[1], mode), one)
     x = run.start(phase, Balance.start(before[0], phase[2]), extra, begin if some else None)
     groups = -(-run.turns // every) if some else 1
+    made = None if run.count is None else -(-run.count // every)
 
-    def turns(x: Turn, length: int, levels: int) -> Turn:
+    def turns(x: Turn, length: int, levels: int, count: Any = None) -> Turn:
         def one(x: Turn, _: Any) -> tuple[Turn, None]:
             # most instances need far fewer iterations than are reserved for trial steps
             return jax.lax.cond(run.ended(x), lambda x: x, run.turn, x) if adaptive else run.turn(x), None
 
-        return repeated(one, x, None, length, levels)[0]
+        return repeated(one, x, None, length, levels, count)[0]
 
     outer, inner = shared(of.levels, groups, every if some else run.turns)
 
@@ -83,11 +84,12 @@ def through_events(of: Functions, grid: Grid, every: int, start: Any, mode: Mode
         return x, (x.kept.number, row(x.kept))
 
     if some:
-        x, between = repeated(group, x, None, groups, outer)
+        x, between = repeated(group, x, None, groups, outer, made)
     else:
-        x, between = turns(x, run.turns, inner), None
+        x, between = turns(x, run.turns, inner, run.count), None
     last = row(Point(begin.number, run.now(x), x.phase, x.mode, x.lost, x.extra[1]))
-    q, v, e, errors, least = _through(row(begin), between, last, (grid.steps - 1) // every)
+    inner_rows = (grid.number - 1) // every  # between the first and the last
+    q, v, e, errors, least = _through(row(begin), between, last, (grid.steps - 1) // every, inner_rows, made)
     broken = violated(tree, start[0], start[1], first, mode) | run.watch.violated(x)
     status = of.status(
         x.phase, broken, start[1], mode, jnp.min(least[:, 1]), x.balance, e[-1] - e[0], before[1],
@@ -95,27 +97,33 @@ def through_events(of: Functions, grid: Grid, every: int, start: Any, mode: Mode
         (~run.ended(x) | x.stuck, Status.UNFINISHED),
     )  # fmt: skip
     times = jnp.append(grid.begins(jnp.arange(0, grid.steps, every), dtype), jnp.asarray(grid.t_end, dtype))
+    if grid.count is not None:
+        times = jnp.where(jnp.arange(len(times)) <= inner_rows, times, jnp.asarray(grid.t_end, dtype))
     return Solution(
         t=times, q=q, v=v, mode=whole_mode(tree.model, x.mode),
         events=x.events or Events.none(0, grid.t_end, dtype), status=status, violated=broken,
         energy_error=e - e[0], energy_exchanged=x.balance.exchanged, constraint_error=errors,
         conditioning=least[:, 0], folded=x.extra[0],
-        steps=Steps.of(grid.steps) if x.pace is None else Steps(x.pace.taken, x.pace.refused),
+        steps=Steps.of(grid.number) if x.pace is None else Steps(x.pace.taken, x.pace.refused),
     )  # fmt: skip
 
 
-def _through(first: Any, between: Any, last: Any, count: int) -> Any:
-    """The first row, the `count` rows between, and the last row; rows that were never reached equal the last."""
-    if between is None or not count:
+def _through(first: Any, between: Any, last: Any, room: int, count: Any, made: Any) -> Any:
+    """The first row, the `count` rows between, and the last row, which fills the `room` for rows between and stands for
+    those that were never reached; made: number of groups of iterations, None if all are made."""
+    if between is None or not room:
         return jax.tree_util.tree_map(lambda a, b: jnp.stack([a, b]), first, last)
     numbers, rows = between
+    if made is not None:
+        numbers = jnp.where(jnp.arange(len(numbers)) < made, numbers, jnp.iinfo(numbers.dtype).max)
+    ends = len(numbers) if made is None else made
 
     def row(k: Any) -> Any:
         place = jnp.searchsorted(numbers, k, method="scan_unrolled")  # the first group of iterations that ends with it
         found = jax.tree_util.tree_map(lambda x: x[jnp.minimum(place, numbers.shape[0] - 1)], rows)
-        return chosen(place < numbers.shape[0], found, last)
+        return chosen((place < ends) & (k <= count), found, last)
 
     found = jax.lax.map(
-        row, jnp.arange(1, count + 1, dtype=numbers.dtype)
+        row, jnp.arange(1, room + 1, dtype=numbers.dtype)
     )  # one row at a time, because kernels would unroll whole arrays number by number
     return jax.tree_util.tree_map(lambda a, b, c: jnp.concatenate([a[None], b, c[None]]), first, found, last)

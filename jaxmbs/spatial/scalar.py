@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import sys
+import warnings
 from typing import Any
 
 import jax
@@ -31,23 +32,29 @@ def vanishes(x: Scalar) -> bool:
 
 
 def add(a: Scalar, b: Scalar) -> Scalar:
-    """Older name of a + b."""
-    return known(a) + known(b)
+    """Deprecated name of a + b."""
+    return _deprecated("add", "+", known(a) + known(b))
 
 
 def sub(a: Scalar, b: Scalar) -> Scalar:
-    """Older name of a - b."""
-    return known(a) - known(b)
+    """Deprecated name of a - b."""
+    return _deprecated("sub", "-", known(a) - known(b))
 
 
 def mul(a: Scalar, b: Scalar) -> Scalar:
-    """Older name of a * b."""
-    return known(a) * known(b)
+    """Deprecated name of a * b."""
+    return _deprecated("mul", "*", known(a) * known(b))
 
 
 def div(a: Scalar, b: Scalar) -> Scalar:
-    """Older name of a / b."""
-    return known(a) / known(b)
+    """Deprecated name of a / b."""
+    return _deprecated("div", "/", known(a) / known(b))
+
+
+def _deprecated(name: str, sign: str, result: Scalar) -> Scalar:
+    message = f"jaxmbs.spatial.scalar.{name} is deprecated; write a {sign} b, with known(number) for a Python number"
+    warnings.warn(message, DeprecationWarning, stacklevel=3)
+    return result
 
 
 def total(*terms: Scalar) -> Scalar:

@@ -80,19 +80,20 @@ def count(model: Model, found: Rows, independent: tuple[int, ...] | None, where:
         ranks = [nv - len(independent) - int((~own).sum()), nv - len(independent)]
     elif model.structure.redundant:
         raise ModelError(
-            f"{where}: constraints of model {model.name!r} depend on one another, and how many cannot be seen inside jit or "
-            "vmap; name the freedoms with independent=[...]"
+            f"{where}: some constraints of model {model.name!r} depend on others, and how many cannot be determined "
+            "inside jit or vmap; name the independent speeds with independent=[...]"
         )
     else:
         ranks = [int(own.sum()), len(own)]
     counts = Counts(*(nv - r for r in ranks))
     if counts.velocities <= 0:
         raise ModelError(
-            f"{where}: the constraints of model {model.name!r} leave no motion; nothing can move or vibrate"
+            f"{where}: the constraints of model {model.name!r} leave no degree of freedom; nothing can move or vibrate"
         )
     if independent is not None and len(independent) != counts.velocities:
         raise ModelError(
-            f"{where}: independent names {len(independent)} speeds; the constraints leave {counts.velocities} free"
+            f"{where}: independent names {len(independent)} speeds, but the constraints leave {counts.velocities} "
+            "independent"
         )
     return counts
 
@@ -125,6 +126,6 @@ def locked(mode: Mode | None, where: str) -> tuple[int, ...]:
         return ()
     if is_traced(mode.lock):
         raise ModelError(
-            f"{where}: the locks of the mode are traced, and say how many motions there are; use fixed=[...]"
+            f"{where}: the locks of the mode are traced, but they set the number of degrees of freedom; use fixed=[...]"
         )
     return tuple(np.flatnonzero(np.asarray(mode.lock)).tolist())

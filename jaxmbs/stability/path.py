@@ -96,7 +96,7 @@ def equilibrium_path(
         now = get(model, parameter)
     elif start is None:
         raise ModelError(
-            "equilibrium_path: a function of the parameter needs start, the value that the path begins with"
+            "equilibrium_path: with a function of the parameter pass start, the value at which the path begins"
         )
     else:
         now = start
@@ -123,7 +123,7 @@ class _Point(NamedTuple):
     s: Any  # position of the parameter in its range, 0 to 1
 
 
-class _Turn(NamedTuple):
+class _Attempt(NamedTuple):
     base: _Point
     tangent: Any  # (nv + rows + 1,)
     h: Any  # length of the step that is tried
@@ -182,7 +182,7 @@ def _path(
     def moved(point: _Point, x: Any, unit: Any) -> _Point:
         return _Point(integrate(model, point.q, x[:nv]), point.multipliers + x[nv:-1] * unit, point.s + x[-1])
 
-    def turn(x: _Turn) -> _Turn:
+    def attempt(x: _Attempt) -> _Attempt:
         residual, jacobian, unit, met, (least, unstable) = evaluated(x.trial)
         whole = jnp.concatenate([jacobian, x.normal[None]])
         inverse = jnp.linalg.pinv(whole)
@@ -200,7 +200,7 @@ def _path(
         nearer = moved(x.trial, change, unit)
         trial = _pick(lost, again[0], _pick(met, x.trial, nearer))
         row = _pick(met, (nearer, least, unstable), x.row)
-        return _Turn(
+        return _Attempt(
             x.base, jnp.where(met, following * jnp.where(first_row, jnp.where(following[-1] < 0, -1, 1), 1), x.tangent),
             h, trial, jnp.where(lost, again[1], x.normal), jnp.where(lost, 0, x.iteration + 1),
             x.halvings + lost, x.ended | (lost & (first_row | (x.halvings >= HALVINGS))), met, row,
@@ -221,10 +221,10 @@ def _path(
         )
         return point, jnp.where(beyond, only, tangent * along)
 
-    def next_row(x: _Turn, k: Any) -> tuple[_Turn, Any]:
+    def next_row(x: _Attempt, k: Any) -> tuple[_Attempt, Any]:
         start = x._replace(iteration=jnp.zeros((), jnp.int32), halvings=jnp.zeros((), jnp.int32), met=x.ended)
         over = x.ended
-        x = jax.lax.while_loop(lambda x: ~x.met & ~x.ended, turn, start)
+        x = jax.lax.while_loop(lambda x: ~x.met & ~x.ended, attempt, start)
         point, least, unstable = x.row
         status = jnp.where(over, Status.NOT_RUN, jnp.where(x.met, Status.OK, Status.UNBALANCED)).astype(jnp.int32)
         nan = jnp.where(over | ~x.met, jnp.nan, 0.0).astype(dtype)
@@ -245,7 +245,7 @@ def _path(
     zero, none = jnp.zeros((), dtype), jnp.zeros((), jnp.int32)
     no = jnp.asarray(False)
     point = _Point(q, jnp.zeros(rows, dtype), zero)
-    x = _Turn(point, only, zero, point, only, none, none, no, no, (point, zero, none))
+    x = _Attempt(point, only, zero, point, only, none, none, no, no, (point, zero, none))
     _, kept = jax.lax.scan(next_row, x, jnp.arange(count))
     return kept
 

@@ -120,7 +120,7 @@ class Workspace:
         x = x if sign > 0 else -x
         return sign, self.atom(Definition("sum", x), ("sum", frozenset(x.terms.items())))
 
-    def kept(self, x: Quantity) -> Quantity:
+    def named_sum(self, x: Quantity) -> Quantity:
         """x, or, if it is a sum of inputs, a quantity of one atom that names it."""
         plain = all(not trigs and len(rest) == 1 and isinstance(self.atoms[rest[0]], tuple) for trigs, rest in x.terms)
         if len(x.terms) < 2 or not plain:
@@ -297,7 +297,7 @@ class Quantity:
         if not a.terms:
             return ZERO
         if w.keep_sums:
-            a, b = w.kept(a), w.kept(b)
+            a, b = w.named_sum(a), w.named_sum(b)
         while len(b.terms) > 1 and len(a.terms) * len(b.terms) > (w.longest if _is_constant(a) else w.limit):
             sign, atom = w.named(b)
             b = Quantity(w, {((), (atom,)): sign})

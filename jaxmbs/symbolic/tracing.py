@@ -99,7 +99,7 @@ def _number(p: Parameter, c: Any) -> float:
         return float(c)
     except TypeError:
         raise ModelError(
-            f"write_out: {p.name!r} is traced; formulas are written for a model of plain numbers, outside jit"
+            f"write_out: {p.name!r} is traced, but formulas need a model of plain numbers; call write_out outside jit"
         ) from None
 
 

@@ -68,7 +68,7 @@ def write_out(model: Model, what: str, *, constants: str = "symbols", method: st
         raise unknown("method", method, algorithms, f"write_out of {what}")
     reason = obstacle(model) if "telegin" in algorithms else None
     if reason and method == "telegin":
-        raise ModelError(f"write_out: method 'telegin' cannot serve model {model.name!r}: {reason}; use 'crba'")
+        raise ModelError(f"write_out: method 'telegin' does not support model {model.name!r}: {reason}; use 'crba'")
     numeric = constants == "numbers"
     # algorithms that never give the fewest operations, or that do not apply
     left_out = {"rnea"} | ({"telegin"} if reason else set())
@@ -164,5 +164,5 @@ def _compare(out: WrittenOut, model: Model) -> None:
     got, want = np.asarray(out.function()(*arguments.values(), *time), float), np.asarray(wanted, float)
     if not np.allclose(got, want, rtol=AGREEMENT, atol=AGREEMENT * max(1.0, float(np.abs(want).max(initial=0.0)))):
         raise AssertionError(
-            f"write_out: the formulas of {out.what} for {model.name!r} miss the function by {got - want}"
+            f"write_out: the formulas of {out.what} for {model.name!r} differ from the function by {got - want}"
         )

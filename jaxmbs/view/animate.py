@@ -58,7 +58,7 @@ def animate(
     """
     path = Path(path)
     if path.suffix not in (".html", ".glb", *FILMS):
-        raise ModelError(f"animate: {path.name!r} is none of NAME.html, NAME.glb, NAME.gif, NAME.mp4")
+        raise ModelError(f"animate: the file name {path.name!r} must end with .html, .glb, .gif or .mp4")
     samples = dict(solution) if isinstance(solution, Mapping) else {"motion": solution}
     models = {name: model[name] if isinstance(model, Mapping) else model for name in samples}
     for name, x in samples.items():
@@ -66,7 +66,10 @@ def animate(
             raise ModelError(f"animate: {name!r} is a batch; pass one instance, or {{name: instance}} for several")
     if path.suffix in FILMS:
         if len(samples) > 1 or plots is not None:
-            raise ModelError(f"animate: a film shows one sample and no plots; {path.stem}.html shows them all")
+            raise ModelError(
+                f"animate: {path.suffix[1:].upper()} shows one sample and no plots; {path.stem}.html shows several, "
+                "with plots"
+            )
         (name,) = samples
         film(models[name], samples[name], path, frames)
         return path

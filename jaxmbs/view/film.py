@@ -23,7 +23,9 @@ def film(model: Model, solution: Any, path: Path, frames: int) -> None:
     from matplotlib.figure import Figure
 
     if path.suffix == ".mp4" and not animation.FFMpegWriter.isAvailable():
-        raise ModelError(f"animate: {path.name!r} needs the program ffmpeg, which is not found; NAME.gif needs none")
+        raise ModelError(
+            f"animate: {path.name!r} needs the program ffmpeg, which was not found; install it, or write a .gif"
+        )
     t, q = np.asarray(solution.t, float), np.asarray(solution.q, float)
     span = max(t[-1] - t[0], 1 / RATE)
     count = int(np.clip(round(span * RATE), 1, frames))

@@ -97,7 +97,7 @@ def test_refusals():
     with pytest.raises(mbs.ModelError, match=r"constraint 'edge' is KnifeEdge.*mbs.constrained_dynamics"):
         mbs.absolute.system(mech.build(), q, q)
     model = mbs.library.chain(2).build()
-    with pytest.raises(mbs.ModelError, match=r"moves in no coordinate plane.*'hinge_2'.*planar=False"):
+    with pytest.raises(mbs.ModelError, match=r"does not move in a coordinate plane.*'hinge_2'.*planar=False"):
         mbs.absolute.system(model, q, q, planar=True)
     with pytest.raises(mbs.ModelError, match="no solver named 'ldlt'; did you mean 'ldl'"):
         mbs.absolute.accelerations(model, q, q, solver="ldlt")
@@ -105,7 +105,7 @@ def test_refusals():
         mbs.absolute.accelerations(model, q, q, prescribed={"link_1": jnp.zeros(3)})
     with pytest.raises(mbs.ModelError, match="no body named 'link_9'"):
         mbs.absolute.accelerations(model, q, q, prescribed={"link_9": jnp.zeros(6)})
-    with pytest.raises(mbs.ModelError, match="the world is at rest"):
+    with pytest.raises(mbs.ModelError, match="cannot have a moving base"):
         mbs.absolute.system(mbs.library.double_pendulum().build(), q, q, base=mbs.textbook.MovingBase(), planar=True)
     with pytest.raises(mbs.ModelError, match="q has shape"):
         mbs.absolute.accelerations(model, jnp.zeros(3), q)

@@ -156,22 +156,22 @@ def test_functions_of_other_modules_are_known_by_content(monkeypatch):
 
 
 NOT_KNOWN = [
-    ("import sys\nF = sys.__stdin__", "F.read()", "reads F: something of Python's _io"),
-    ("import threading\nX = [threading.Lock()]", "X", "reads X: something of Python's _thread"),
+    ("import sys\nF = sys.__stdin__", "F.read()", "reads F: an object of Python's _io"),
+    ("import threading\nX = [threading.Lock()]", "X", "reads X: an object of Python's _thread"),
     ("", "open('data')", r"fn: open\(\)"),
     ("import numpy as np", "np.loadtxt('data') * x", "fn: numpy.loadtxt"),
     ("from numpy import load as get", "get('data') * x", "fn reads get: numpy.load"),
-    ("import numpy as np", "(lambda n: n.load('data'))(np)", "load of a module"),
-    ("import numpy as np", "getattr(np, 'load')('data')", "getattr of a module"),
+    ("import numpy as np", "(lambda n: n.load('data'))(np)", "load, of a module"),
+    ("import numpy as np", "getattr(np, 'load')('data')", "getattr, of a module"),
     ("import numpy as np", "np.random.normal() * x", "numpy.random"),
-    ("import time", "time.time() * x", "fn reads time.time: something of Python's time"),
-    ("import os", "os.environ['A']", "fn reads os.environ: something of Python's os"),
-    ("from pathlib import Path\nP = Path('a')", "P.read_text()", "fn reads P: something of Python's pathlib"),
-    ("import functools\n@functools.cache\ndef table():\n    return 1", "table()", "reads table: keeps"),
+    ("import time", "time.time() * x", "fn reads time.time: an object of Python's time"),
+    ("import os", "os.environ['A']", "fn reads os.environ: an object of Python's os"),
+    ("from pathlib import Path\nP = Path('a')", "P.read_text()", "fn reads P: an object of Python's pathlib"),
+    ("import functools\n@functools.cache\ndef table():\n    return 1", "table()", "reads table: remembers earlier"),
     ("import jax", "jax.pure_callback(abs, x, x)", "fn: jax.pure_callback"),
-    ("class A:\n    def __reduce__(self):\n        return (A, ())\nX = A()", "X.k", "reads X: a A says itself"),
+    ("class A:\n    def __reduce__(self):\n        return (A, ())\nX = A()", "X.k", "reads X: a A defines itself"),
     ("X = (y for y in (1, 2))", "next(X)", "reads X: a generator"),
-    ("X = {(1, 2)}", "X", "no order"),
+    ("X = {(1, 2)}", "X", "no fixed order"),
 ]
 
 
@@ -184,9 +184,9 @@ def test_what_is_not_known_has_no_digest(before, value, said):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("def fn(x):\n    import numpy as n\n    return n.load('data')", "load of a module"),
+        ("def fn(x):\n    import numpy as n\n    return n.load('data')", "load, of a module"),
         ("def fn(x):\n    import pandas\n    return x", "fn: imports pandas"),
-        ("def outer():\n    import numpy as n\n    return lambda x: n.fromfile('data')\nfn = outer()", "fromfile of a"),
+        ("def outer():\n    import numpy as n\n    return lambda x: n.fromfile('data')\nfn = outer()", "fromfile, of a"),
     ],
 )
 def test_imports_of_functions(text, said):

@@ -185,7 +185,7 @@ def test_a_needle_is_called_one_and_thickness_can_be_demanded():
     second = moments.sum() / 2 - moments
     assert "degenerate" not in thick.reason
     assert second.min() >= mbs.get(arm(), "body_3.mass") * 0.05**2 / 12 * (1 - 1e-9)
-    with pytest.raises(mbs.ModelError, match="no body 'body_3' of the least thickness"):
+    with pytest.raises(mbs.ModelError, match="body 'body_3' with the least thickness"):
         replace(free, least_thickness=3.0, half_axes=(0.5, 0.5, 0.5)).part(arm())
 
 

@@ -66,7 +66,7 @@ CASES = {
     "no starts": ("starts = 2", "starts = 0", "design.starts", "got 0"),
     "unknown type of what is free": ('"parameter"', '"paramter"', "design.free[0].type", 'did you mean "parameter"?'),
     "unknown parameter": ('"fore.com"', '"fore.cm"', "design.free[0]", "did you mean 'fore.com'"),
-    "component out of range": ("[0, 1]", "[0, 3]", "design.free[0]", "which has 3"),
+    "component out of range": ("[0, 1]", "[0, 3]", "design.free[0]", "it has 3"),
     "bounds in the wrong order": ("low = -300", "low = 400", "design.free[0]", "exchange them"),
     "unit of another quantity": ('"mm"', '"kg"', "design.free[0]", "measures mass"),
     "unknown objective": ('"configuration_independence"', '"independence"', "design.objectives[0].type", "configuration"),

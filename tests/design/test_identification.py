@@ -244,7 +244,7 @@ def test_deviations_of_a_fit_under_a_condition():
     assert own.value == pytest.approx(one, rel=1e-7) and design.uncertainty.freedom == 9
     assert own.std == pytest.approx(np.sqrt(np.sum(r**2) / 9 / 10), rel=1e-5) and other.std == pytest.approx(own.std)
     assert design.uncertainty.correlation[0, 1] == pytest.approx(-1.0, abs=1e-9)
-    with pytest.raises(mbs.ModelError, match="under conditions"):
+    with pytest.raises(mbs.ModelError, match="a fit with conditions has no profile"):
         profile(design)
 
 

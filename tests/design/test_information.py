@@ -52,5 +52,5 @@ def test_deviations_are_those_of_a_fit():
 
 def test_what_is_no_measurement_is_refused():
     wish = Function(lambda model, q: mbs.get(model, "cart.mass"), configurations=1, goal="least")
-    with pytest.raises(mbs.ModelError, match="Function is no measurement"):
+    with pytest.raises(mbs.ModelError, match="Function is not a measurement"):
         information(Problem(cart(), FREE, [wish]))

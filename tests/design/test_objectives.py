@@ -278,5 +278,7 @@ def test_samples_move_as_in_their_study(tmp_path):
         assert np.ptp(x) > 1e-4 and np.allclose(found.outputs[name], x, rtol=1e-12)
     path = tmp_path / "plan.toml"
     path.write_text(DISPERSED + '[study]\ndesign = "sobol"\n', encoding="utf-8")
-    with pytest.raises(mbs.ModelError, match='design = "sobol": a search takes samples one by one'):
+    with pytest.raises(
+        mbs.ModelError, match=('design = "sobol": its samples depend on their number, which a search chooses itself')
+    ):
         require_effect(read_study(path, need="mechanism"), [])

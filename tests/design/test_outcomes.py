@@ -312,7 +312,7 @@ def test_every_vector_is_a_body_and_every_body_a_vector(envelope):
         ({"free": [Free("body_2.inertia")]}, "MassDistribution"),
         ({"free": [Free("body_2.mass", low=3.0, high=1.0)]}, "exchange them"),
         ({"free": [Free(["body_2.mass", "body_2.com"])]}, "differ in shape"),
-        ({"free": [Free("body_2.com", components=(0, 3))]}, r"components \[0, 3\] of 'body_2.com', which has 3"),
+        ({"free": [Free("body_2.com", components=(0, 3))]}, r"components \[0, 3\] of 'body_2.com'; it has 3"),
         ({"free": [Factor(["body_2.mass"], low=0.0)]}, "more than zero"),
         ({"free": [Free("body_2.com"), *bodies(2)]}, "set by both"),
         ({"free": [MassDistribution("bodi_2")]}, "did you mean 'body_2'"),

@@ -165,8 +165,8 @@ def test_even_draws_are_those_of_the_dispersions(panel):
 @pytest.mark.parametrize(
     "options, message",
     [
-        ({"statistic": "quantile"}, "go together"),
-        ({"level": 0.9}, "go together"),
+        ({"statistic": "quantile"}, "needs a level"),
+        ({"level": 0.9}, "needs a level"),
         ({"statistic": "quantile", "level": 0.999}, "take more samples"),
         ({"statistic": "quantile", "level": 1.5}, "take more samples"),
     ],

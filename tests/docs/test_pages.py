@@ -138,5 +138,5 @@ def test_commands_of_a_page_are_run_and_compared(tmp_path, command, monkeypatch)
     with pytest.raises(AssertionError, match="shows"):
         run(page, tmp_path, command)
     page.write_text("```console\n$ jaxmbs keys pusher.strok\n```\n", encoding="utf-8")
-    with pytest.raises(AssertionError, match="no key of a file"):
+    with pytest.raises(AssertionError, match="not a key of a file"):
         run(page, tmp_path, command)

@@ -50,9 +50,9 @@ def examined(path):
         except mbs.ModelError as error:
             return "refused", None, str(error).splitlines()[0]
     said = " ".join(str(w.message) for w in caught)
-    repaired = said.partition("were repaired")[2].count("became")
+    repaired = said.partition("were repaired")[2].count("were changed to")
     remarks = [f"{repaired} inertias repaired"] if repaired else []
-    acting = said.partition("acts: ")[2].partition("; no part")[0]
+    acting = said.partition("affect the motion: ")[2].partition("; not represented")[0]
     remarks += re.findall(r"(mimic of \"[^\"]*\"|[A-Za-z_, ]+ of joints)", acting)
     rubbing = sum(n.endswith("_friction") for n in model.force_names)
     remarks += [f"{rubbing} joints with dry friction"] if rubbing else []

@@ -148,7 +148,7 @@ def test_what_a_model_cannot_have_is_said(mjcf):
     </worldbody><actuator><motor joint="j"/></actuator>
     <tendon><fixed name="t" stiffness="3"><joint joint="j" coef="1"/></fixed></tendon>
     <equality><tendon name="e" tendon1="t"/></equality></mujoco>"""
-    parts = ["dry friction of joints with several freedoms ('f')", "gravity compensation of bodies ('a')",
+    parts = ["dry friction of joints with several degrees of freedom ('f')", "gravity compensation of bodies ('a')",
              "a fluid ('density')", "tendon equalities ('e')",
              "tendons with stiffness, damping, friction or armature ('t')"]  # fmt: skip
     with pytest.raises(InputError) as error:
@@ -190,8 +190,8 @@ def test_what_a_flag_disables_does_not_act(mjcf, flags):
     assert m.opt.disableflags and max(compare(model, m, np.random.default_rng(1))) < 1e-10
     springs, dampers = ([n for n in model.force_names if n.endswith(end)] for end in ("_spring", "_damping"))
     assert bool(springs) == ("spring" not in flags) and bool(dampers) == ("damper" not in flags)
-    assert ("springs that a flag disables (2)" in str(said)) == ("spring" in flags)
-    assert ("dampers that a flag disables (3)" in str(said)) == ("damper" in flags)
+    assert ("springs, disabled by a flag (2)" in str(said)) == ("spring" in flags)
+    assert ("dampers, disabled by a flag (3)" in str(said)) == ("damper" in flags)
     assert ("collide" in str(said)) == ("constraint" not in flags)
     assert np.any(mbs.get(model, "gravity")) == ("gravity" not in flags)
 
@@ -207,7 +207,7 @@ def test_equalities_and_dry_friction_that_a_flag_disables(mjcf):
         mujoco.mj_forward(m, d)
         assert len(model.force_names + model.constraint_names) == d.nefc == elements
         for what, flags in (("equalities", ("equality",)), ("dry friction", ("frictionloss",))):
-            assert (f"{what} that a flag disables (1)" in said) == (flag in (*flags, "constraint"))
+            assert (f"{what}, disabled by a flag (1)" in said) == (flag in (*flags, "constraint"))
 
 
 def test_a_callers_gravity_acts_whatever_the_flag_says(mjcf):
@@ -229,7 +229,9 @@ def test_unphysical_inertias_are_named_together_and_repaired(mjcf, tmp_path):
     with pytest.raises(InputError) as error:
         mjcf(text)
     assert [p.path for p in error.value.problems] == ['body "a"', 'body "b"']
-    with pytest.warns(mbs.ModelWarning, match=r"1, 1, 3 became 1.5, 1.5, 3(.|\n)*1, 1, 4 became 2, 2, 4"):
+    with pytest.warns(
+        mbs.ModelWarning, match=r"1, 1, 3 were changed to 1.5, 1.5, 3(.|\n)*1, 1, 4 were changed to 2, 2, 4"
+    ):
         model = mbs.from_mjcf(tmp_path / "robot.xml", repair="nearest")
     assert np.diag(mbs.get(model, "b.inertia")) == pytest.approx([2, 2, 4])
 

@@ -36,7 +36,9 @@ def edited(path, old, new):
 def test_a_files_module_is_not_run_without_trust(lid):
     (lid.parent / "magnetic_elements.py").write_text("raise SystemExit('it ran')", encoding="utf-8")
     for read_it in (load, read):
-        with pytest.raises(InputError, match=r'wants to run "magnetic_elements.py".*--trust.*trust=True'):
+        with pytest.raises(
+            InputError, match=r'needs to run the Python file "magnetic_elements.py".*--trust.*trust=True'
+        ):
             read_it(lid)
     told = CliRunner().invoke(app, ["info", str(lid)])
     assert told.exit_code != 0 and "modules[0]" in told.output and "--trust" in told.output
@@ -61,7 +63,7 @@ def test_own_elements_are_full_citizens(lid):
         ("strength = 0.02", "strength = -0.02", "mechanism.forces[0].strength", "got -0.02"),
         ('type = "magnet"', 'type = "magnets"', "mechanism.forces[0].type", 'did you mean "magnet"?'),
         ('"magnetic_elements.py"', '"../magnetic_elements.py"', "modules[0]", "beside this one"),
-        ('"magnetic_elements.py"', '"magnetic.py"', "modules[0]", "cannot be read beside the file"),
+        ('"magnetic_elements.py"', '"magnetic.py"', "modules[0]", "cannot be read from the folder of the file"),
         ('["magnetic_elements.py"]', '"magnetic_elements.py"', "modules", "list of file names"),
     ],
 )
@@ -78,11 +80,11 @@ def test_a_module_that_fails_or_takes_a_name_is_told(lid, monkeypatch):
     with pytest.raises(InputError, match=r"modules.*ZeroDivisionError: division by zero"):
         load(lid, trust=True)
     module.write_text(source.replace("class Magnet(", "class Pusher("), encoding="utf-8")
-    with pytest.raises(InputError, match='Pusher is "pusher" in a file, which exists'):
+    with pytest.raises(InputError, match='Pusher would be called "pusher" in a file'):
         load(lid, trust=True)
     module.write_text(f"{source}\n\ndef pull(model, t, q, v): return -v\n", encoding="utf-8")
     monkeypatch.setattr(catalogue, "installed", lambda: ((), {"magnetic_elements.pull": print}))
-    with pytest.raises(InputError, match=r'a function "magnetic_elements\.pull" already'):
+    with pytest.raises(InputError, match=r'a function "magnetic_elements\.pull" exists already'):
         load(lid, trust=True)
 
 

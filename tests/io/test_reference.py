@@ -57,7 +57,7 @@ def test_every_key_of_an_example_is_in_the_reference(example):
 
 
 def test_a_path_that_does_not_exist_has_near_matches():
-    with pytest.raises(InputError, match='pushr: no key of a file; did you mean "pusher"'):
+    with pytest.raises(InputError, match='pushr: is not a key of a file; did you mean "pusher"'):
         keys(file_table(), "pushr")
 
 

@@ -72,7 +72,7 @@ def test_one_rule_serves_values_batches_and_traced_samples(kind):
         with pytest.raises(mbs.ModelError, match="x"):
             checked(kind, value, "x")
         fine = next(np.asarray(g, float) for g in GOOD[kind] if np.shape(g) == x.shape)
-        with pytest.raises(mbs.ModelError, match="x: row 1"):
+        with pytest.raises(mbs.ModelError, match="x: instance 1"):
             checked_rows(kind, np.stack([fine, x]), "x")
         assert refused(kind, jnp.asarray(x)[None])[0]
 
@@ -106,7 +106,7 @@ def test_a_users_own_element_has_parameters_and_checks():
     assert "strength [N]: force at a distance of 1 m (number > 0)" in Magnet.__doc__
     with pytest.raises(mbs.ModelError, match=r"force 'magnet': strength: 0\.0 must be more than zero"):
         magnetic(strength=0.0)
-    with pytest.raises(mbs.ModelError, match=r"row 1: -1\.0 must be more than zero"):
+    with pytest.raises(mbs.ModelError, match=r"instance 1: -1\.0 must be more than zero"):
         mbs.vary(model, {"magnet.strength": np.array([1.0, -1.0])})
 
 
@@ -116,7 +116,7 @@ def test_what_numbers_must_satisfy_together_is_checked_everywhere():
     model = magnetic().build()
     with pytest.raises(mbs.ModelError, match="set 'magnet': reach must be more than least"):
         mbs.set(model, {"magnet.reach": 0.05})
-    with pytest.raises(mbs.ModelError, match="vary 'magnet': row 2: reach must be more than least"):
+    with pytest.raises(mbs.ModelError, match="vary 'magnet': instance 2: reach must be more than least"):
         mbs.vary(model, {"magnet.reach": np.array([1.0, 2.0, 0.05])})
     mbs.vary(model, {"magnet.reach": np.array([0.3, 0.4]), "magnet.least": np.array([0.2, 0.3])})
 
@@ -141,7 +141,7 @@ def test_numbers_of_conditions_and_actions_are_checked_together():
     model = mech.build()
     with pytest.raises(mbs.ModelError, match="set 'stop': value: a distance must be more than zero"):
         mbs.set(model, {"stop.value": -1.0})
-    with pytest.raises(mbs.ModelError, match="vary 'stop': row 1: value: a distance must be more than zero"):
+    with pytest.raises(mbs.ModelError, match="vary 'stop': instance 1: value: a distance must be more than zero"):
         mbs.vary(model, {"stop.value": np.array([1.0, -1.0])})
     with pytest.raises(mbs.ModelError, match="set 'pass': value: a distance must be more than zero"):
         mbs.set(model, {"pass.along": (0, 0, 0)})
@@ -158,7 +158,7 @@ def test_thrust_profiles_are_checked_in_set_and_vary():
     model = mech.build()
     with pytest.raises(mbs.ModelError, match=r"engine.*must increase"):
         mbs.set(model, {"engine.times": (0.0, 2.0, 1.0)})
-    with pytest.raises(mbs.ModelError, match=r"engine.*row 1.*must increase"):
+    with pytest.raises(mbs.ModelError, match=r"engine.*instance 1.*must increase"):
         mbs.vary(model, {"engine.times": np.array([(0.0, 1.0, 2.0), (0.0, 1.0, 1.0)])})
 
 

@@ -9,8 +9,8 @@ import jaxmbs as mbs
 LATE = {"stiffness": 1e3, "preload": 100.0, "stroke": 0.05}
 
 
-def released(held=(), delay=0.5, joint=None, add=lambda mech: None):
-    mech = mbs.Mechanism("release", held=held)
+def released(held=(), delay=0.5, joint=None, add=lambda mech: None, off=()):
+    mech = mbs.Mechanism("release", held=held, off=off)
     mech.add_body("adapter", mass=100.0, inertia=(9, 9, 9))
     mech.add_body("satellite", mass=10.0, inertia=(1, 1, 1))
     mech.add_joint("flight", mbs.Free(), "world", "adapter")
@@ -44,6 +44,20 @@ def test_a_body_that_floats_until_its_spring_pushes():
 )
 def test_what_holds_it(how):
     assert not released(**how)
+
+
+@pytest.mark.parametrize(
+    "add",
+    [
+        lambda mech: mech.close_loop("x", mbs.Spherical(), "world", "satellite"),
+        lambda mech: mech.add_constraint("x", mbs.Holonomic(lambda model, t, q, v: q[7:8])),
+        lambda mech: mech.add_force("x", mbs.LinearSpring("adapter", "satellite", stiffness=1.0)),
+    ],
+    ids=["loop", "constraint", "spring"],
+)
+def test_what_is_switched_off_holds_nothing(add):
+    assert not released(add=add)
+    assert released(add=add, off=["x"])
 
 
 def test_a_thruster_holds_nothing():

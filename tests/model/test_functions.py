@@ -77,7 +77,7 @@ def test_surfaces_are_checked_as_the_function_is():
     ):
         with pytest.raises(mbs.ModelError, match=said):
             mbs.External(fn, surfaces=surfaces)
-    with pytest.raises(mbs.ModelError, match="change its order"):
+    with pytest.raises(mbs.ModelError, match="change their order"):
         mbs.External(lambda model, beyond, t, q, v: v, surfaces=(lambda model, t, q, v: q[0],))
     mech = mbs.library.double_pendulum()
     mech.add_force("hand", mbs.External(fn, surfaces=[lambda model, t, q, v: q]))

@@ -218,7 +218,7 @@ def test_slider_crank_is_cut_at_its_loosest_joint():
         (lambda: Graph((0, 1), (1,)), ["2 entries", "1"]),
         (lambda: from_incidence([[1, 0], [-1, 1], [0, 1]]), ["column 2"]),
         (lambda: Graph((0, 0, 1), (1, 1, 2)).T, ["vertex 2 ('s2')", "spanning_tree"]),
-        (lambda: renumbered(FIG_1_3, {1: 2, 2: 2}, range(1, 8)), ["no renumbering"]),
+        (lambda: renumbered(FIG_1_3, {1: 2, 2: 2}, range(1, 8)), ["not a renumbering"]),
     ],
 )
 def test_errors_name_the_vertices(build, words):

@@ -93,7 +93,7 @@ ERRORS = {
     "unknown child": (add_joint(mbs.Revolute, "bob", "extrra"), "second", "child", "'extrra'", "'extra'"),
     "pose not a pose": (add_joint(mbs.Revolute, parent_pose=(0, 0, 1)), "second", "parent_pose", "Pose("),
     "zero quaternion": (
-        add_joint(mbs.Revolute, parent_pose=mbs.Pose(rotation=(0, 0, 0, 0))), "second", "parent_pose", "is zero",
+        add_joint(mbs.Revolute, parent_pose=mbs.Pose(rotation=(0, 0, 0, 0))), "second", "parent_pose", "zero quaternion",
     ),
     "improper rotation": (
         add_joint(mbs.Revolute, child_pose=mbs.Pose(rotation=-np.eye(3))), "second", "child_pose", "proper",
@@ -105,7 +105,7 @@ ERRORS = {
     "General joint without a function": (add_joint(lambda: mbs.General((0, 0, 0), abs, 1)), "z", "function"),
     # the tree
     "no bodies": (lambda m: mbs.Mechanism("empty").build(), "empty", "no bodies", "add_body"),
-    "body without a joint": (add_body(), "extra", "no joint", "add_joint", "Free"),
+    "body without a joint": (add_body(), "extra", "not the child of any joint", "add_joint", "Free"),
     "body with two parents": (hang(("world", "a"), ("bob", "a")), "'a'", "j0", "j1", "close_loop"),
     "loop as tree joints": (hang(("a", "b"), ("b", "c"), ("c", "a")), "a", "b", "c", "world", "close_loop"),
     "massless end body": (

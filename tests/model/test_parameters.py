@@ -215,17 +215,22 @@ BATCH_FAULTS = {
     "wrong shape": ({"arm.com": np.ones((3, 2))}, "arm.com", "(3, 2)"),
     "unequal numbers of rows": ({"arm.mass": np.ones(3), "screw.mass": np.ones(4)}, "arm.mass", "screw.mass", "3", "4"),
     "fewer rows": ({"arm.mass": np.ones(4), "screw.mass": np.ones(3)}, "arm.mass", "screw.mass", "3", "4"),
-    "unphysical inertia": ({"arm.inertia": np.array([(1, 1, 1), (1, 1, 3.0)])}, "arm.inertia", "row 1", "triangle"),
+    "unphysical inertia": (
+        {"arm.inertia": np.array([(1, 1, 1), (1, 1, 3.0)])},
+        "arm.inertia",
+        "instance 1",
+        "triangle",
+    ),
     "inertia not symmetric": (
         {"arm.inertia": np.array([np.eye(3), np.eye(3) + np.eye(3, k=1) * 0.1])},
         "arm.inertia",
-        "row 1",
+        "instance 1",
         "symmetric",
     ),
-    "negative mass": ({"arm.mass": np.array([1.0, 2.0, -1.0])}, "arm.mass", "row 2"),
-    "axis": ({"nut.axis": np.array([[0, 0, 1.0], [0, 0, 2.0]])}, "nut.axis", "row 1"),
-    "rotation": ({"hinge.parent_pose.rotation": np.ones((2, 3, 3))}, "hinge.parent_pose.rotation", "row 0"),
-    "not finite": ({"arm.mass": np.array([1.0, np.nan])}, "arm.mass", "row 1"),
+    "negative mass": ({"arm.mass": np.array([1.0, 2.0, -1.0])}, "arm.mass", "instance 2"),
+    "axis": ({"nut.axis": np.array([[0, 0, 1.0], [0, 0, 2.0]])}, "nut.axis", "instance 1"),
+    "rotation": ({"hinge.parent_pose.rotation": np.ones((2, 3, 3))}, "hinge.parent_pose.rotation", "instance 0"),
+    "not finite": ({"arm.mass": np.array([1.0, np.nan])}, "arm.mass", "instance 1"),
 }
 
 

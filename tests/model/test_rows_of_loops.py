@@ -61,7 +61,7 @@ def test_numbers_within_the_plane_leave_the_rows_as_they_are():
 @pytest.mark.parametrize("given", ["built", "set"])
 def test_a_pin_beside_its_place_is_said_to_be_open(given):
     if given == "built":
-        with pytest.warns(mbs.ModelWarning, match="'pin' cannot close: 0.1 m or rad are left"):
+        with pytest.warns(mbs.ModelWarning, match="'pin' cannot close: a gap of 0.1 m or rad remains"):
             model = chain(links=3, end=(1.5, 0.1, 0.0))
     else:
         model = mbs.set(chain(links=3, end=(1.5, 0.0, 0.0)), {"pin.pose_b.position": (1.5, 0.1, 0.0)})

@@ -58,7 +58,7 @@ def kept(folder, content):
     store = stores.open_folder(folder)
     path = folder / "histories.npz"
     path.write_bytes(marked(content, f"{salt(store.provenance):x}", None))
-    return repeated._kept(store, np.zeros(1, np.uint64))
+    return repeated._saved(store, np.zeros(1, np.uint64))
 
 
 def test_histories_hold_numbers_only(folder):
@@ -104,7 +104,7 @@ def test_numbers_are_unpacked_by_no_other_codec(folder, how, codec):
     path.write_text(json.dumps(root), encoding="utf-8")
     store = stores.open_folder(folder)
     for use in (store.arrays, store.dataset, store.to_dataframe, store.status):
-        with pytest.raises(InputError, match="no run packs its numbers"):
+        with pytest.raises(InputError, match="no run uses to store its numbers"):
             use()
     assert not USES["verify"](folder).sound
     with pytest.raises(InputError, match="metadata"):
@@ -119,7 +119,7 @@ def test_metadata_that_are_none(folder, text):
         stores.open_folder(folder).status()
     assert not USES["verify"](folder).sound
     (folder / "provenance.json").write_bytes(text)
-    with pytest.raises(InputError, match=r"is missing|is damaged|is no record"):
+    with pytest.raises(InputError, match=r"is missing|is damaged|is not the record"):
         USES["repair"](folder)
 
 

@@ -32,7 +32,7 @@ def test_no_link_is_followed(folder, tmp_path, name):
 def test_the_study_of_a_run_reads_no_files_through_a_link(folder, tmp_path):
     shutil.move(folder / "files", tmp_path / "outside")
     (folder / "files").symlink_to(tmp_path / "outside")
-    with pytest.raises(InputError, match=r"files: is a symbolic link out of the run's folder"):
+    with pytest.raises(InputError, match=r"files: is a symbolic link that leads out of the run's folder"):
         read(folder / "study.toml", trust=True)
 
 
@@ -46,7 +46,7 @@ def test_a_new_run_follows_no_link(tmp_path):
         run(read(tmp_path / "cart.toml"), 64, tmp_path / "out", 64)
     (tmp_path / "out" / "report.html").unlink()
     (tmp_path / "out" / "files").mkdir()
-    with pytest.raises(InputError, match="files: is not of a run"):
+    with pytest.raises(InputError, match="files: does not belong to a run"):
         run(read(tmp_path / "cart.toml"), 64, tmp_path / "out", 64)
     assert not list((tmp_path / "mine").iterdir())
 

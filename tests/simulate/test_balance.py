@@ -13,10 +13,10 @@ from jaxmbs.simulate.balance import Balance
 def test_no_balance_is_kept_that_is_not_finite(energy):
     start = Balance.start(jnp.zeros(()), jnp.zeros(()))
     fine = start.seen(jnp.asarray(2.0), jnp.zeros(()))
-    assert fine.kept(jnp.asarray(3e-3), jnp.zeros(())) and not fine.kept(jnp.asarray(5e-3), jnp.zeros(()))
-    assert not fine.kept(jnp.asarray(energy), jnp.zeros(()))
-    assert not start.seen(jnp.asarray(energy), jnp.zeros(())).kept(jnp.asarray(energy), jnp.zeros(()))
-    assert not start.seen(jnp.asarray(energy), jnp.zeros(())).kept(jnp.zeros(()), jnp.zeros(()))
+    assert fine.holds(jnp.asarray(3e-3), jnp.zeros(())) and not fine.holds(jnp.asarray(5e-3), jnp.zeros(()))
+    assert not fine.holds(jnp.asarray(energy), jnp.zeros(()))
+    assert not start.seen(jnp.asarray(energy), jnp.zeros(())).holds(jnp.asarray(energy), jnp.zeros(()))
+    assert not start.seen(jnp.asarray(energy), jnp.zeros(())).holds(jnp.zeros(()), jnp.zeros(()))
 
 
 @pytest.mark.parametrize("event", [False, True])

@@ -38,7 +38,9 @@ def test_held_released_latched_with_a_drive():
     flown = np.clip(t - 0.25, 0.0, None)
     np.testing.assert_allclose(q[:, 1], np.where(t < at, 2.5 * flown**2, 0.3), atol=1e-12)
     np.testing.assert_allclose(v[:, 1], np.where(t < at, 5.0 * flown, 0.0), atol=1e-12)
-    with pytest.raises(mbs.ModelError, match="at: the solution lacks rows of its steps; simulate with save_every=1"):
+    with pytest.raises(
+        mbs.ModelError, match="at: the solution does not contain every step; simulate with save_every=1"
+    ):
         mbs.simulate(model, [0.0, 0.0], [0.0, 0.0], 1.0, 0.2, tau=tau, save_every=None).at(model, 0.5, tau)
 
 

@@ -111,7 +111,7 @@ def test_what_an_event_switches_on_has_to_fit():
     assert [mbs.Status(s).name for s in run.status.tolist()] == ["OK", "OK", "INCONSISTENT", "INCONSISTENT"]
     assert np.array_equal(run.violated[:, 0], [False, False, True, True])
     said = mbs.simulate(model, [0.0, 1.0], [0.0, 0.0], 0.2, 1e-2).message(model)
-    assert "an event switches them on" in said and "'gear'" in said
+    assert "an event that switches constraints on" in said and "'gear'" in said
 
 
 @pytest.mark.slow

@@ -62,7 +62,7 @@ def test_one_instance_without_events_or_modes(tmp_path):
     data = run.to_xarray(model)
     assert data["elbow.angle"].dims == ("time",) and "event" not in data and "locked" not in data
     data.to_zarr(tmp_path / "run.zarr", consolidated=False)
-    with pytest.raises(mbs.ModelError, match="nq = 2, model 'arm7' 7"):
+    with pytest.raises(mbs.ModelError, match="nq = 2, but model 'arm7' has nq = 7"):
         run.to_xarray(mbs.library.arm7().build())
     with pytest.raises(mbs.ModelError, match="'shoulder' may act on model 'double pendulum' from outside"):
         run.momentum_error(model)

@@ -254,7 +254,7 @@ def test_a_run_may_begin_at_any_time():
         ({"dt": "soon"}, ["dt", "'soon'"]),
         ({"t_end": -1.0}, ["t_end", "t0"]),
         ({"t_end": np.inf}, ["t_end", "inf"]),
-        ({"t0": 1.0}, ["t_end is 1.0", "t0 = 1.0"]),
+        ({"t0": 1.0}, ["t_end = 1.0", "t0 = 1.0"]),
         ({"t0": np.nan}, ["t0", "nan"]),
         ({"save_every": 0}, ["save_every"]),
         ({"method": "rk5"}, ["'rk5'", "'rk4'"]),
@@ -357,6 +357,8 @@ def test_a_free_body_that_only_tumbles_keeps_its_status():
     v = np.array([0.1, 3.0, 0.1, 0, 0, 0])
     runs = [mbs.simulate(model, model.neutral(), v, 10.0, dt, save_every=None) for dt in (0.01, 0.4)]
     assert [int(r.status) for r in runs] == [mbs.Status.OK, mbs.Status.COARSE]
+    for term in ("0.1 % of the energy exchanged", "0.001 % of the largest kinetic energy", "rounding"):
+        assert term in runs[1].message(model)
 
 
 @pytest.mark.slow

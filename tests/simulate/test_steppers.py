@@ -454,6 +454,6 @@ def test_what_makes_no_run(change, said):
 def test_methods_that_do_not_serve_say_so():
     mech = mbs.library.four_bar()
     model = mech.build()
-    with pytest.raises(mbs.ModelError, match=r"'symplectic' does not serve .*loops"):
+    with pytest.raises(mbs.ModelError, match=r"'symplectic' does not support .*loops"):
         mbs.simulate(model, model.neutral(), np.zeros(model.nv), 0.1, method="symplectic")
     assert all(m.obstacle(mbs.library.chain(2).build().structure) is None for m in METHODS.values())

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 import jaxmbs as mbs
+from jaxmbs.elements import Force, Kind, element, field
 from jaxmbs.simulate.locating import Search
+from jaxmbs.spatial import ZERO3, Vector3
 
 OK, UNFINISHED = int(mbs.Status.OK), int(mbs.Status.UNFINISHED)
 G = 9.81
@@ -53,11 +55,11 @@ def test_more_room_for_rebounds_that_do_not_fade():
 
 def test_the_limits_are_errors_where_they_have_no_use():
     model = ball().build()
-    with pytest.raises(mbs.ModelError, match=r"max_steps bounds the steps of a run with a tolerance.*max_events"):
+    with pytest.raises(mbs.ModelError, match=r"max_steps limits the steps of a run with a tolerance.*max_events"):
         mbs.simulate(model, [1.0], [0.0], 1.0, max_steps=5000)
     with pytest.raises(mbs.ModelError, match="max_events is 0"):
         mbs.simulate(model, [1.0], [0.0], 1.0, max_events=0)
-    with pytest.raises(mbs.ModelError, match="none of this model does"):
+    with pytest.raises(mbs.ModelError, match="no event of this model repeats"):
         mbs.simulate(mbs.library.double_pendulum().build(), [1.0, 0.0], [0.0, 0.0], 1.0, max_events=20)
 
 
@@ -206,6 +208,34 @@ def test_a_grazing_event_has_finite_derivatives_and_others_exact_ones():
     root = np.sqrt(clear**2 - 2 * G)
     assert jax.grad(when)(clear) == pytest.approx((1 - clear / root) / G, rel=1e-10)
     assert np.isfinite(jax.grad(when)(touching)) and np.isfinite(jax.jacfwd(when)(touching))
+
+
+@element
+class Unequal(Force):
+    """Pushes one body with cos 2t and another one with ten times as much."""
+
+    one: str = field(Kind.BODY, "", "body that is pushed with the single force")
+    other: str = field(Kind.BODY, "", "body that is pushed with the tenfold force")
+
+    def apply(self, p, scene, loads):
+        for body, size in ((self.other, 10.0), (self.one, 1.0)):
+            loads.force(body, Vector3(size * jnp.cos(2.0 * scene.t), 0, 0), ZERO3)
+
+    def power(self, p, scene):
+        return jnp.cos(2.0 * scene.t) * (scene.velocity(self.one, ZERO3).x + 10 * scene.velocity(self.other, ZERO3).x)
+
+
+@pytest.mark.parametrize(("one", "other"), [("a", "b"), ("b", "a")])
+def test_of_unequal_forces_that_on_the_body_named_first_counts(one, other):
+    """Whatever the bodies are called, and in whichever order the element loads them."""
+    mech = mbs.Mechanism("two")
+    for name in "ab":
+        mech.add_body(name, mass=2.0)
+        mech.add_joint(f"x_{name}", mbs.Prismatic((1, 0, 0)), "world", name)
+    mech.add_force("push", Unequal(one, other))
+    mech.add_event("slack", mbs.ForceBelow("push", 0.5), mbs.Finish())
+    run = mbs.simulate(mech.build(), [0.0, 0.0], [0.0, 0.0], 1.0, 0.01, save_every=None)
+    assert run.events.time[0] == pytest.approx(np.arccos(0.5) / 2.0, abs=1e-9)
 
 
 def test_a_spring_between_two_bodies_counts_once():

@@ -9,21 +9,34 @@ import numpy as np
 import pytest
 
 from jaxmbs.spatial import IDENTITY3, Matrix3, Symmetric3, Vector3, from_quaternion, kernel, quaternion_rate
+from jaxmbs.spatial.known import known
 from jaxmbs.spatial.scalar import add, arctan2, div, maximum, minimum, mul, safe_divide, safe_sqrt, sub
 from tests.cases import relative
 
 STRUCTURAL = (0, 1, -1, 0.0, 1.0, -1.0, 2.5)
 
 
+def folding(sign):
+    return lambda a, b: sign(known(a), known(b))
+
+
 @pytest.mark.parametrize(
     ("folded", "plain"),
-    [(add, operator.add), (sub, operator.sub), (mul, operator.mul), (div, operator.truediv),
-     (maximum, max), (minimum, min)],
-)  # fmt: skip
+    [(folding(sign), sign) for sign in (operator.add, operator.sub, operator.mul, operator.truediv)]
+    + [(maximum, max), (minimum, min)],
+)
 def test_folding_changes_no_value(folded, plain):
     for a, b in itertools.product((*STRUCTURAL, jnp.asarray(0.7)), repeat=2):
         if plain is not operator.truediv or b != 0:
             assert folded(a, b) == plain(a, b), (a, b)
+
+
+@pytest.mark.parametrize(
+    ("older", "sign", "result"), [(add, r"\+", 8.0), (sub, "-", 4.0), (mul, r"\*", 12.0), (div, "/", 3.0)]
+)
+def test_older_names_of_operators_warn_and_still_compute(older, sign, result):
+    with pytest.warns(DeprecationWarning, match=rf"scalar\.{older.__name__} is deprecated; write a {sign} b"):
+        assert older(6.0, 2.0) == result
 
 
 def test_edges_have_finite_derivatives():
@@ -59,7 +72,7 @@ def test_compiled_calls_tell_structural_numbers_apart():
 
     @kernel
     def f(x, y):
-        return add(mul(x, y), y), mul(y, 1)
+        return x * y + y, y * known(1)
 
     for y in (0, 1, -1, 0, 2.5, -1, jnp.asarray(0.0)):
         value, same = f(jnp.asarray(3.0), y)

@@ -63,7 +63,7 @@ def test_a_column_buckles_at_the_load_of_euler(column):
     [
         ({"stop": 1.0}, "stop has shape"),
         ({"stop": [0, 0, -9.81]}, "the parameter must change"),
-        ({"parameter": lambda model, x: model}, "needs start"),
+        ({"parameter": lambda model, x: model}, "pass start"),
         ({"parameter": "gravty"}, "gravity"),
         ({"step": 0.0}, "must be positive"),
     ],

@@ -17,7 +17,7 @@ CASES = {
         "dt = 1e-3", "dt = 1e-3\nmax_steps = 900", "simulation.max_steps", "with a tolerance"
     ),
     "a limit of events without any": (
-        "dt = 1e-3", "dt = 1e-3\nmax_events = 20", "simulation.max_events", "none of this model does"
+        "dt = 1e-3", "dt = 1e-3\nmax_events = 20", "simulation.max_events", "no event of this model repeats"
     ),
     "tolerance without a method": ("dt = 1e-3", "dt = 1e-3\ntolerance = 1e-6", "simulation.method", "takes no tolerance"),
     "missing type": ('type = "prismatic"\n', "", "mechanism.joints[0].type", "missing"),
@@ -42,7 +42,7 @@ CASES = {
     "negative width": ("std = 0.02", "std = -0.02", 'dispersions."cart.mass"', "-0.02 is negative"),
     "bounds in the wrong order": ("low = -0.1", "low = 0.2", 'dispersions."initial.rail.v"', "0.2 is above high"),
     "components that do not fit": ("low = -0.1", "low = [0.0, 0.0]", 'dispersions."initial.rail.v"', "has 2 components"),
-    "way that does not fit": ("low = -0.1", 'low = -0.1\napply = "tilt"', 'dispersions."initial.rail.v"', '"tilt" does not go'),
+    "way that does not fit": ("low = -0.1", 'low = -0.1\napply = "tilt"', 'dispersions."initial.rail.v"', '"tilt" is not possible'),
     "unknown way": ("low = -0.1", 'low = -0.1\napply = "ad"', 'dispersions."initial.rail.v".apply', '"add"'),
     "unknown unit": ("low = -0.1", 'low = -0.1\nunit = "mps"', 'dispersions."initial.rail.v"', '"m/s"'),
     "unit of another quantity": ("low = -0.1", 'low = -0.1\nunit = "deg"', 'dispersions."initial.rail.v"', "measures angle"),
@@ -53,7 +53,7 @@ CASES = {
     "unknown output type": ('"joint_velocity"', '"joint_speed"', "outputs.speed.type", "joint_velocity"),
     "unknown joint in an output": ('joint = "rail"\nreduce', 'joint = "real"\nreduce', "outputs.reach.joint", '"rail"'),
     "component out of range": ('reduce = "max"', "component = 1", "outputs.reach.component", "components 0 to 0"),
-    "time out of a joint": ('"max"', '"time_out"', "outputs.reach.reduce", "goes with rim_clearance"),
+    "time out of a joint": ('"max"', '"time_out"', "outputs.reach.reduce", "such as rim_clearance"),
     "unknown reduction": ('"max"', '"maximum"', "outputs.reach.reduce", '"max"'),
     "name that is no name": ('[dispersions."cart.mass"]', '[dispersions."a/b"]\ntarget = "cart.mass"', 'dispersions."a/b"', "'a/b' is not a name"),
     "unit of an output": ('reduce = "max"', 'reduce = "max"\nunit = "s"', "outputs.reach.unit", "measures time"),
@@ -183,5 +183,5 @@ def test_true_is_no_number_anywhere(kind):
 
 def test_zero_is_no_direction():
     assert TypeAdapter(tables.Direction).validate_python([0, 0, 2])
-    with pytest.raises(ValueError, match="zero has none"):
+    with pytest.raises(ValueError, match="must not be zero"):
         TypeAdapter(tables.Direction).validate_python([0.0, 0, 0])

@@ -124,7 +124,7 @@ def test_simulate_nominal_and_refusals(command, folder):
         (("cart.toml", "--sample", 100, "--of", "run"), "samples 0 to 99"),
         (("cart.toml", "--of", "run"), "needs --sample"),
         (("cart.toml", "--out", "h.txt"), "must end with .csv, .npz or .zarr"),
-        (("cart.toml",), "cart.csv: exists already; choose another name with --out, or say --overwrite"),
+        (("cart.toml",), "cart.csv: exists already; choose another name with --out, or pass --overwrite"),
     ):
         done = command("simulate", *arguments, cwd=folder)
         assert done.returncode == 1 and remedy in done.stderr and "Traceback" not in done.stderr
@@ -194,7 +194,7 @@ def test_commands_refuse_with_code_1(tmp_path, monkeypatch, without_computing, f
 def test_numbers_of_samples():
     assert [common.count(1)(text) for text in ("10000", "10_000", "1e4", "1")] == [10_000, 10_000, 10_000, 1]
     for text in ("0", "-3", "1.5", "many", "inf", "nan"):
-        with pytest.raises(BadParameter, match="whole number from 1 on"):
+        with pytest.raises(BadParameter, match="whole number of at least 1"):
             common.count(1)(text)
 
 

@@ -83,7 +83,7 @@ def test_workers_of_another_kind_are_refused(tmp_path, file):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("address", "said"), [("local:x", "no number of processes"), ("tcp://127.0.0.1:1", "no scheduler")]
+    ("address", "said"), [("local:x", "does not give a number of processes"), ("tcp://127.0.0.1:1", "no scheduler")]
 )
 def test_no_cluster(file, tmp_path, monkeypatch, address, said):
     monkeypatch.setattr("jaxmbs.study.runs.cluster._WAIT", 0.5)

@@ -154,7 +154,7 @@ def test_a_record_that_was_forged_is_not_believed(whole, folder):
     record = json.loads((folder / "provenance.json").read_text(encoding="utf-8"))
     (folder / "provenance.json").write_text(json.dumps(signed(record | {"n": N + 1})), encoding="utf-8")
     before = content(folder)
-    with pytest.raises(InputError, match=rf"different runs .*n: {N + 1} and {N}.*put the right one back"):
+    with pytest.raises(InputError, match=rf"different runs .*n: {N + 1} and {N}.*restore the right one"):
         examined(folder, repair=True)
     assert content(folder) == before == content(whole)
 
@@ -169,7 +169,7 @@ def test_a_changed_study_file_is_kept(folder):
 def test_lost_results_of_a_finished_run_are_no_empty_run(whole, folder):
     shutil.rmtree(folder / "results.zarr")
     assert not examined(folder).sound
-    with pytest.raises(InputError, match="is missing, and the run was finished"):
+    with pytest.raises(InputError, match="is missing although the run was finished"):
         report(folder)
     resume(folder)
     assert content(folder) == content(whole)
@@ -182,7 +182,7 @@ def test_chunks_of_another_run_are_not_taken_for_this_one(whole, folder, tmp_pat
     run(read(tmp_path / "other.toml"), N, tmp_path / "other", ROWS)
     for file in (tmp_path / "other" / "results.zarr").glob("*/c/*"):
         shutil.copy(file, folder / file.relative_to(tmp_path / "other"))
-    with pytest.raises(InputError, match="are not those that were computed"):
+    with pytest.raises(InputError, match="were changed since they were computed"):
         report(folder)
     resume(folder)
     assert content(folder) == content(whole)

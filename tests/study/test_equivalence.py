@@ -64,7 +64,7 @@ def test_tolerances_in_words():
     assert found["share"] == Within(0.5), "of what is a share itself: points"
     for text, why in (
         ("reech = 1", 'did you mean "reach"'), ("reach = 1 kg", "measures mass, not length"), ("1 mm", "not all outputs"),
-        ("-1", "is no tolerance"), ("reach = little", "is no tolerance"),
+        ("-1", "is not a tolerance"), ("reach = little", "is not a tolerance"),
     ):  # fmt: skip
         with pytest.raises(InputError, match=why):
             tolerances([text], SHOWN)

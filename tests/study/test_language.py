@@ -11,7 +11,7 @@ import jaxmbs as mbs
 from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.spatial import Matrix3, Vector3
-from jaxmbs.study import read, repeat, run
+from jaxmbs.study import Study, read, repeat, run
 from jaxmbs.study.outputs import (
     Attitude,
     Ball,
@@ -219,6 +219,36 @@ def test_of_the_state_of_two_wheels():
     assert measured(torque) == pytest.approx(1.2) and measured(torque, model.mode(off="coil")) == 0.0
 
 
+@pytest.mark.parametrize("closed", [False, True])
+def test_an_element_on_a_joint_that_slides_gives_a_force_in_newton(closed):
+    """Whether the joint is in the tree or closes a loop; on a hinge it is a moment, on joints of both kinds neither."""
+    mech = mbs.Mechanism("slide")
+    for name in "ab":
+        mech.add_body(name, 1.0, inertia=(0.5, 0.5, 0.5))
+    mech.add_joint("a", mbs.Free() if closed else mbs.Prismatic((1, 0, 0)), "world", "a")
+    mech.add_joint("b", mbs.Revolute((0, 0, 1)), "world", "b")
+    if closed:
+        mech.close_loop("cut", mbs.Prismatic((1, 0, 0)), "world", "a")
+    mech.add_force("coil", mbs.JointSpring("cut" if closed else "a", stiffness=4.0))
+    mech.add_force("hinge", mbs.JointSpring("b", stiffness=4.0))
+    study = Study(
+        model=mech.build(), simulation={"t_end": 0.1, "dt": 0.01},
+        outputs={k: ElementForce(k, part="torque", reduce="max") for k in ("coil", "hinge")}
+        | {"impulse": ElementForce("coil", part="torque", reduce="integral")},
+        criteria=["coil < 5 N"],
+    )  # fmt: skip
+    assert study.quantities == {"coil": "force", "hinge": "moment", "impulse": "impulse"}
+    assert study.shown["coil"].name == "N"
+
+
+def test_an_element_on_displacements_and_rotations_has_no_common_magnitude():
+    mech = mbs.Mechanism("both")
+    mech.add_body("a", 1.0, inertia=(0.5, 0.5, 0.5))
+    mech.add_joint("a", mbs.Cylindrical(), "world", "a")
+    mech.add_force("damper", mbs.Damper("a", damping=0.1))
+    assert "no common magnitude" in next(ElementForce("damper", part="torque").unfit(mech.build()))[1]
+
+
 def test_a_force_without_a_body_is_refused_as_an_output():
     mech = mbs.library.double_pendulum()
     mech.add_force("drag", mbs.External(lambda model, t, q, v: -v))
@@ -226,7 +256,7 @@ def test_a_force_without_a_body_is_refused_as_an_output():
     model = mech.build()
     for part in ("force", "torque"):
         assert [key for key, _ in ElementForce("drag", part=part).unfit(model)] == ["name"]
-    assert "acts on no body and no joint" in next(ElementForce("drag").unfit(model))[1]
+    assert "generalized forces of the whole mechanism" in next(ElementForce("drag").unfit(model))[1]
     assert not list(ElementForce("push").unfit(model))
 
 
@@ -389,11 +419,11 @@ then = [{type = "finish"}]
     ("edit", "said"),
     [
         (('of = ["travel", "reach"]', 'of = ["travle"]'), 'did you mean "travel"'),
-        (('of = ["travel", "reach"]', 'of = ["travel", "speed"]'), "measure length and velocity"),
+        (('of = ["travel", "reach"]', 'of = ["travel", "speed"]'), "measure different quantities, length and velocity"),
         (('when = "travel > 20 mm"', 'when = "travel > 20 kg"'), "measures mass, not length"),
         (('when = "travel > 20 mm"\n', ""), "at needs an instant"),
         (('name = "spring"\nreduce', 'name = "sprung"\nreduce'), 'did you mean "spring"'),
-        (('reduce = "integral"', 'reduce = "time_above"'), "time_above needs the value"),
+        (('reduce = "integral"', 'reduce = "time_above"'), "time_above needs a limit"),
     ],
 )
 def test_what_does_not_fit_is_told(cart, edit, said):
@@ -423,9 +453,10 @@ def test_criteria_with_two_sides(text, inside, outside):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("2 mm < x < 1 mm", "nothing lies between"),
-        ("|x| < -1 mm", "a size is not negative"),
-        ("x < 1 mm in 120 %", "0 to 100"),
+        ("2 mm < x < 1 mm", "no number lies between"),
+        ("|x| < -1 mm", "an absolute value is never negative"),
+        ("x < 1 mm in 120 %", "more than 0 % and at most 100 %"),
+        ("x < 1 mm in 0 %", "more than 0 % and at most 100 %"),
         ("1 kg < x < 2 mm", "measures mass"),
         ("x ! 2", "is not a criterion"),
     ],

@@ -152,7 +152,7 @@ def test_chunks_computed_from_other_data_are_not_taken_for_these(tmp_path):
     shutil.copy(runs[1].folder / "finished.json", runs[0].folder)
     found = damage(stores.read_study(runs[0]), runs[0])
     assert [(d.first, d.stop) for d in found] == [(0, ROWS), (ROWS, N)]
-    with pytest.raises(InputError, match="are not those that were computed"):
+    with pytest.raises(InputError, match="were changed since they were computed"):
         report(runs[0].folder)
 
 

@@ -177,7 +177,10 @@ def test_a_run_ends_when_it_has_seen_enough(stopped):
     assert resume(store.folder).n == store.n
 
 
-@pytest.mark.parametrize(("until", "said"), [("soon", "is no rule"), (2.0, "is no rule"), ("decided", "never decided")])
+@pytest.mark.parametrize(
+    ("until", "said"),
+    [("soon", "is not a stopping rule"), (2.0, "is not a stopping rule"), ("decided", "never decided")],
+)
 def test_rules_that_are_none(cart, tmp_path, until, said):
     with pytest.raises(InputError, match=said):
         run(read(cart()), 100, tmp_path / "run", 64, until=until)

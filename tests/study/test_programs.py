@@ -106,7 +106,7 @@ def test_what_is_not_kept_is_said(study, monkeypatch, tmp_path, capsys):
     for voice in (Voice(), Voice(quiet=True)):
         say_what_is_not_kept(unknown, voice)
     said = capsys.readouterr().err
-    assert said.count("not kept") == 1 and "own.stateful: open()" in said
+    assert said.count("cannot be stored") == 1 and "own.stateful: open()" in said
     say_what_is_not_kept(study(), Voice())
     assert capsys.readouterr().err == ""
 
@@ -144,5 +144,5 @@ def test_a_study_whose_parts_were_replaced_is_known_by_its_own_file(study):
     assert len({digest({"x": x}) for x in (one, heavy, longer)}) == 3
     assert digest({"x": longer}) == digest({"x": replace(one, simulation={"t_end": 0.3})})
     bounds = replace(one, criteria=[replace(c, bounds=(("<", 1.0),)) for c in one.criteria])
-    with pytest.raises(NotKnownError, match="not what its text says"):
+    with pytest.raises(NotKnownError, match="does not agree with its text"):
         digest({"x": bounds})

@@ -12,7 +12,7 @@ import pytest
 
 import jaxmbs as mbs
 from jaxmbs.io import InputError
-from jaxmbs.study import Normal, Study, outputs, read, report, resume, run, save
+from jaxmbs.study import Normal, Study, Uniform, outputs, read, report, resume, run, save
 from tests.study.conftest import CART
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.toml"))
@@ -108,7 +108,7 @@ def test_a_batch_is_refused_and_what_no_run_can_do_without(pendulum):
     assert alone.simulation.t_end == 1.0 and alone.seed == 0 and not alone.outputs, "a synthesis needs no more"
     with pytest.raises(InputError, match=r"(?s)outputs: a study needs at least one.*dispersions: a study needs"):
         alone.of_size(64)
-    with pytest.raises(ValueError, match='unknown key; did you mean "std"'):
+    with pytest.raises(ValueError, match=r'unknown key .*did you mean "std"'):
         Normal(stdd=0.1)
 
 
@@ -116,7 +116,9 @@ def test_functions_serve_where_no_file_is_needed_and_runs_need_their_module(pend
     mech = mbs.library.double_pendulum()
     mech.add_force("wind", mbs.External(lambda model, t, q, v: -0.1 * v))
     study = Study(model=mech.build(), dispersions=DRAWS, outputs=SPEED)
-    with pytest.raises(mbs.ModelError, match=r'no file can hold this one: .*"wind".*modules=|wind.*modules='):
+    with pytest.raises(
+        mbs.ModelError, match=r'this one cannot be written as a file: .*"wind".*modules=|wind.*modules='
+    ):
         run(study, 64, tmp_path / "run")
     with pytest.raises(mbs.ModelError, match="modules="):
         save(study, tmp_path / "study.toml")
@@ -178,7 +180,7 @@ def test_other_parts_make_another_study(study):
     assert replace(study, simulation={"t_end": 0.2, "dt": 1e-3}) == study
     bound = replace(study, criteria=[replace(c, bounds=(("<", 1.0),)) for c in study.criteria])
     assert bound.criteria[0].bound == 1.0
-    with pytest.raises(mbs.ModelError, match="a criterion is not what its text says"):
+    with pytest.raises(mbs.ModelError, match="a criterion does not agree with its text"):
         bound.sha256  # noqa: B018
 
 
@@ -194,11 +196,24 @@ def test_measured_values_are_of_the_file_that_was_named(pendulum, tmp_path, monk
     assert 'file = "lot.csv"' in study.content.decode(), "beside the study"
     (tmp_path / "c").mkdir()
     assert save(study, tmp_path / "c" / "study.toml") == study
-    with pytest.raises(mbs.ModelError, match=r"another lot\.csv beside study\.toml"):
+    with pytest.raises(mbs.ModelError, match=r"a different file lot\.csv already exists beside study\.toml"):
         save(study, tmp_path / "b" / "study.toml")
     two = {"lower.mass": lot, "upper.mass": {**lot.model_dump(), "file": str(tmp_path / "a" / "lot.csv")}}
-    with pytest.raises(InputError, match=r'"upper\.mass"\.file: there is another "lot\.csv"'):
+    with pytest.raises(InputError, match=r'"upper\.mass"\.file: two different files are called "lot\.csv"'):
         Study(model=pendulum, dispersions=two, outputs=SPEED)
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        (lambda: Normal(stdd=0.5), r'Normal\.stdd: unknown key .*did you mean "std"'),  # pyright: ignore
+        (lambda: Normal(std="x"), r"Normal\.std: needs a number or a list of numbers, got 'x'"),  # pyright: ignore
+        (lambda: Uniform(low=0.0, hgh=1.0), r"Uniform\.hgh: unknown key(.|\n)*Uniform\.high: this key is missing"),  # pyright: ignore
+    ],
+)
+def test_wrong_fields_of_a_distribution_are_said_by_name(made, said):
+    with pytest.raises(InputError, match=said):
+        made()
 
 
 @pytest.mark.parametrize("x", [Study, save], ids=["Study", "save"])

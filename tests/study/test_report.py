@@ -134,14 +134,14 @@ def test_unfinished_and_failed(finished, tmp_path):
     written = report(folder)
     terminal, page = shown(written.table), Page(written.path.read_text(encoding="utf-8")).text
     assert "not finished: 192 of 256" in terminal and "This run is not finished: 192 of 256" in page
-    assert "2 samples failed: the state stopped being finite" in terminal
+    assert "2 samples failed: the state is no longer finite" in terminal
     assert f"--sample 3 --of {folder}" in page and "3, 200" in page
 
 
 @pytest.mark.parametrize(
     ("status", "error", "said"),
     [
-        (1, 0.25, "none, for no sample went well"),
+        (1, 0.25, "none, because no sample succeeded"),
         (0, np.inf, "not finite"),
         (0, np.nan, "not finite"),
         (0, -0.25, "0.25 J"),

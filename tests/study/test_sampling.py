@@ -14,7 +14,8 @@ from jaxmbs.study.distributions.tables import Discrete, Empirical, Mixture, Part
 from jaxmbs.study.results import store as stores
 from jaxmbs.study.results.provenance import provenance
 from jaxmbs.study.samples.batch import draws_of, halves, study_key
-from jaxmbs.study.sampling.designs import Design, permuted
+from jaxmbs.study.sampling import designs
+from jaxmbs.study.sampling.designs import SamplingPlan, permuted
 from tests.study.test_samplers import drawn
 
 N = 20_000
@@ -52,7 +53,7 @@ def test_discrete_values_come_as_often_as_their_weights():
 
 def test_weights_are_not_negative_nor_all_zero():
     for weights in ((2.0, -1.0, 1.0), (0.0, 0.0, 0.0)):
-        with pytest.raises(ValueError, match="weights are zero or more, and not all zero"):
+        with pytest.raises(ValueError, match="weights must be zero or more, and not all zero"):
             Discrete(distribution="discrete", values=(3.0, 1.0, 2.0), weights=weights).components(np.zeros(1), 1.0)
 
 
@@ -177,7 +178,7 @@ WRONG = {
     "indefinite": ("[[1.0, 0.8, -0.3], [0.8, 1.0, 0.0]", "[[1.0, 0.9, -0.9], [0.9, 1.0, 0.9]", "symmetric|eigenvalue"),
     "diagonal": ("[[1.0, 0.8", "[[2.0, 0.8", "1 on the diagonal"),
     "rows": (", [-0.3, 0.0, 1.0]]", "]", "list of 2 numbers"),
-    "twice": ('"spring.stiffness"]', '"cart.mass"]', "stands twice"),
+    "twice": ('"spring.stiffness"]', '"cart.mass"]', "appears twice"),
 }
 
 
@@ -192,8 +193,8 @@ def test_wrong_correlations_are_refused(cart, case):
 REFUSED = {
     "no column": ('columns = ["mass"]', 'columns = ["weight"]', 'no column "weight"'),
     "no number": ('columns = ["mass"]', 'columns = ["note"]', 'line 3: note is "b"'),
-    "no file": ("lot.csv", "lots.csv", "cannot be read beside"),
-    "elsewhere": ("lot.csv", "../lot.csv", "not the name of a file"),
+    "no file": ("lot.csv", "lots.csv", "cannot be read from the folder"),
+    "elsewhere": ("lot.csv", "../lot.csv", "not a bare file name"),
 }
 
 
@@ -221,7 +222,7 @@ def test_samples_of_a_day_share_what_is_known_then(cart):
 
 
 def design(kind, n, inputs=3, levels=(0.1, 0.5, 0.9), seed=4):
-    return Design(kind, tuple(f"x{i}" for i in range(inputs)), n, seed, levels)
+    return SamplingPlan(kind, tuple(f"x{i}" for i in range(inputs)), n, seed, levels)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 5, 64, 1000])
@@ -256,6 +257,13 @@ def test_plans_are_more_even_than_chance(kind):
     stratified = np.array_equal(slices, np.arange(256))
     assert stratified == (kind != "halton"), "one point in each slice, of Latin hypercubes and of 2^k Sobol points"
     assert all(stats.kstest(c, "uniform").pvalue > 1e-3 for c in x.T)
+
+
+def test_the_largest_fraction_stays_on_the_grid_of_morris(monkeypatch):
+    """All bits set: (2^53 - 1/2) / 2^53 is nearer to 1 than to any other number, and 1 is a level beyond the last."""
+    monkeypatch.setattr(designs, "mixed", lambda x: np.full_like(x, 2**64 - 1))
+    x = design("morris", 4).points(0, 4)
+    assert x.min() >= 0.02 and x.max() <= 0.98
 
 
 def test_points_of_a_latin_hypercube_lie_anywhere_in_their_slices():
@@ -302,7 +310,7 @@ def test_a_run_takes_the_points_of_its_plan(cart, tmp_path):
     some = [0, 63, 64, 199]
     assert np.allclose(draws_of(study, some, float)[:, 2], data["initial.rail.v"].values[some], rtol=1e-14)
     assert np.allclose(repeat(study, some).outputs["reach"], data["reach"].values[some], rtol=1e-12)
-    with pytest.raises(InputError, match="depend on their number"):
+    with pytest.raises(InputError, match="depends on the number of samples"):
         repeat(read(path), [3])
     sweep = cart("seed = 7", 'seed = 7\ndesign = "one_at_a_time"')
     assert read(sweep).of_size(None).n == 10

@@ -83,7 +83,7 @@ def test_a_number_with_its_checksum_is_not_the_sealed_one(folder, key):
 def test_numbers_changed_under_the_note_are_found(folder, key, monkeypatch):
     """Even where fingerprint and checksums stay: the seal is over every bit."""
     monkeypatch.setattr(stores.Store, "contents", lambda self: "another")
-    assert faults(folder, key) == {"finished.json": "is not of these results, which were changed since"}
+    assert faults(folder, key) == {"finished.json": "does not belong to these results, which were changed since"}
 
 
 @pytest.mark.parametrize("edit", [{"seed": 8}, {"until": "decided"}, {"versions": {}}])
@@ -96,6 +96,12 @@ def test_a_record_is_sealed(folder, key, edit):
         assert "provenance.json" in faults(folder, key)
     (folder / "provenance.json").write_text(json.dumps(signed(record)), encoding="utf-8")
     assert "has no seal" in faults(folder, key)["provenance.json"]
+    assert examined(folder, seal=key).sealed is False and examined(folder).sealed is None
+
+
+def test_lost_results_are_not_sealed(folder, key):
+    shutil.rmtree(folder / "results.zarr")
+    assert examined(folder, seal=key).sealed is False
 
 
 def signed_as(record):
@@ -111,9 +117,9 @@ def test_what_a_report_wrote_is_covered_and_written_again(folder, key, name):
     path, of = folder / name, f"{salt(stores.open_folder(folder).provenance):x}"
     content = path.read_bytes()
     for other, said in (
-        (content.replace(content[100:110], b"0123456789", 1), "is not as it was made"),
-        (b"mine", "does not say of which run it is"),
-        (content[:-200], "does not say of which run it is"),
+        (content.replace(content[100:110], b"0123456789", 1), "was changed, or was not made"),
+        (b"mine", "does not state which run it belongs to"),
+        (content[:-200], "does not state which run it belongs to"),
     ):
         path.write_bytes(other)
         found = {d.file: d.what for d in examined(folder).damage}
@@ -127,7 +133,7 @@ def test_what_a_report_wrote_is_covered_and_written_again(folder, key, name):
 
 def test_resume_needs_the_key(folder, key):
     (folder / "results.zarr" / "reach" / "c" / "1").unlink()
-    with pytest.raises(InputError, match=r"sealed with a key.*--seal KEYFILE"):
+    with pytest.raises(InputError, match=r"begun with a key.*--seal KEYFILE"):
         resume(folder)
     resume(folder, seal=key)
     assert examined(folder, seal=key).sound
@@ -142,7 +148,7 @@ def test_a_note_that_is_lost_is_made_again(folder, key):
 def test_a_mark_is_of_one_run():
     page = marked(b"page", "of this run", b"k" * 16)
     assert fault_of_marked(page, "of this run") == fault_of_marked(page, "of this run", b"k" * 16) == ""
-    assert page.startswith(b"page\n<!--") and "as it was made" in fault_of_marked(page, "of another")
+    assert page.startswith(b"page\n<!--") and "was not made from these results" in fault_of_marked(page, "of another")
     assert "with this key" in fault_of_marked(page, "of this run", b"j" * 16)
 
 

@@ -6,7 +6,7 @@ from scipy import stats
 
 from jaxmbs.io import InputError
 from jaxmbs.study import read, run
-from jaxmbs.study.sampling.designs import Design
+from jaxmbs.study.sampling.designs import SamplingPlan
 from jaxmbs.study.statistics.comparison import compared, paired_numbers, paired_shares
 from jaxmbs.study.statistics.sensitivity import elementary_effects, sensitivity, sobol_indices
 
@@ -15,7 +15,7 @@ NAMES = ("a", "b", "c")
 
 def design(kind, groups):
     n = groups * {"saltelli": 5, "morris": 4}[kind]
-    return Design(kind, NAMES, n, 3, (0.5,))
+    return SamplingPlan(kind, NAMES, n, 3, (0.5,))
 
 
 def ishigami(points):

@@ -70,6 +70,6 @@ def test_what_has_no_answer(tmp_path):
     assert np.isnan(found["growth"][0])
     np.testing.assert_allclose(found["rest"][0], -0.5, rtol=1e-9)  # -d / 2 I
     path.write_text(UPRIGHT + 'reduce = "max"\n', encoding="utf-8")
-    with pytest.raises(Exception, match="there is one start"):
+    with pytest.raises(Exception, match="it is computed at the start only"):
         read(path)
     assert mbs.Status.UNSTEADY == 9

@@ -100,7 +100,7 @@ def test_a_run_writes_the_same_files_to_an_address(file, alone):
     assert store.dataset()["reach"].values.tobytes() == alone.dataset()["reach"].values.tobytes()
     with pytest.raises(InputError, match=r"jaxmbs resume memory://bucket/whole"):
         run(study, N, place, 64)
-    with pytest.raises(InputError, match="seen by this process alone"):
+    with pytest.raises(InputError, match="seen by this process only"):
         run(study, N, "memory://bucket/other", 64, cluster="local:2")
 
 

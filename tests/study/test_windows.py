@@ -9,8 +9,7 @@ import jaxmbs as mbs
 from jaxmbs.io.errors import InputError
 from jaxmbs.study import read, repeat, report, run
 from jaxmbs.study.outputs import Distance
-from jaxmbs.study.outputs.folding import folded
-from jaxmbs.study.outputs.folding import kept as kept_of
+from jaxmbs.study.outputs.folding import folded, results_of
 from jaxmbs.study.samples.batch import simulated
 from tests.study.conftest import CART
 
@@ -159,8 +158,8 @@ def test_histories_and_samples_agree(bounced, data):
         ('until = "0.1"', r'outputs\.x\.until: "0.1" has no unit; write "0.1 s"'),
         ("from = 0.5", r"outputs\.x\.from: 0\.5 s is not before the motion ends, 0\.2 s"),
         ('from = 0.1\nuntil = "50 ms"', r"outputs\.x\.until: 0\.05 s is not after from, 0\.1 s"),
-        ('from = "event latch"\nuntil = "event latch"', r"outputs\.x\.until: is the instant of from"),
-        ('reduce = "at"\nwhen = "t > 0.1 s"\nfrom = 0.1', r"outputs\.x\.from: at has its instant in when"),
+        ('from = "event latch"\nuntil = "event latch"', r"outputs\.x\.until: is the same instant as from"),
+        ('reduce = "at"\nwhen = "t > 0.1 s"\nfrom = 0.1', r"outputs\.x\.from: at takes its instant from when"),
         ("from = true", r"outputs\.x\.from: .*needs seconds, such as 0\.5"),
     ],
 )
@@ -183,7 +182,7 @@ def test_what_stays_at_its_start_is_said(tmp_path):
 
     with Console(width=300, record=True) as console:
         console.print(written.table)
-    page, said = written.path.read_text(encoding="utf-8"), "gap.min is its value at t = 0 in 100 % of the samples"
+    page, said = written.path.read_text(encoding="utf-8"), "gap.min is the value at t = 0 in 100 % of the samples"
     assert said in console.export_text() and said in page and "reach.max" not in page
 
 
@@ -198,7 +197,7 @@ def test_derivatives_through_events_and_crossings(bounced):
         v = jnp.asarray(bounced.v0).at[0].set(x[1])
         q = jnp.asarray(bounced.q0)
         motion = simulated(bounced.simulation, model, q, v, save_every=None, fold=(start, fold))
-        found = kept_of(bounced.outputs, motion.folded, motion.events, model, q, v)
+        found = results_of(bounced.outputs, motion.folded, motion.events, model, q, v)
         return jnp.stack([found[n] for n in names])
 
     x, h = jnp.array([50.0, 0.05]), jnp.array([1e-3, 1e-6])

@@ -116,5 +116,5 @@ def test_write_out_evaluates_its_formulas_before_it_returns_them(monkeypatch):
         return lambda *args: [x + 1e-6 for x in own(self, module)(*args)]
 
     monkeypatch.setattr(mbs.symbolic.WrittenOut, "function", wrong)
-    with pytest.raises(AssertionError, match="miss the function"):
+    with pytest.raises(AssertionError, match="differ from the function"):
         mbs.textbook.write_out(model("double pendulum"), "bias_forces")

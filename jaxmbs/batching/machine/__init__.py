@@ -7,10 +7,10 @@ import importlib.util
 import sys
 
 from jaxmbs.batching.machine.operations import serves
-from jaxmbs.batching.machine.segments import embeds, execute
+from jaxmbs.batching.machine.segments import excludes, execute
 from jaxmbs.batching.targets import Whole
 
-MACHINE = Whole(execute, serves=serves, embeds=embeds)
+MACHINE = Whole(execute, name="machine code", serves=serves, excludes=excludes)
 
 
 @functools.cache

@@ -83,11 +83,14 @@ class Multiply:
 
 @dataclass(eq=False)
 class Turns:
-    """A loop."""
+    """A loop of `length` iterations. count: None, or the name of the number of iterations that are made; rest: nodes for
+    each of the others."""
 
     length: int
     reverse: bool
     body: list[Any]
+    count: Any = None
+    rest: list[Any] = field(default_factory=list)
 
 
 class Code:
@@ -192,6 +195,7 @@ class Code:
         loop = step.loop
         assert loop is not None
         before: list[Any] = []
+        count = None if loop.count is None else self.name(loop.count.item())
         for outer, inner in zip(loop.outside, loop.inside, strict=True):
             self.alias[inner] = outer if isinstance(outer, Source) else outer[()]
         live, ys = needed.loops[step]
@@ -209,6 +213,7 @@ class Code:
                 fetches.append(self._fetch(place, turn, math.prod(turn.shape)))
         body = self._level(loop.program.items, [*map(single, ends), *(entries(x) for _, x in stacks)], set())
         kept: list[Any] = []
+        rest: list[Any] = []
         after: list[Any] = []
         for y, x in stacks:
             each = [self.name(e) for e in entries(x).reshape(-1)]
@@ -218,8 +223,11 @@ class Code:
                 places.append(self.places[y])
                 after.append(self._fetch(self.places[y], y))
             kept += [Keep(place, each, len(each)) for place in places]
+            zeros = [np.dtype(y.dtype).type(0)] * len(each)
+            rest += [Keep(place, zeros, len(each)) for place in places if count is not None]
         turn_end = Copy([(self.name(e), (loop.carried[k], 0)) for k, e in zip(live, ends, strict=True)])
-        return [*before, begin, Turns(loop.length, loop.reverse, [*fetches, *body, *kept, turn_end]), *after]
+        turn = [*fetches, *body, *kept, turn_end]
+        return [*before, begin, Turns(loop.length, loop.reverse, turn, count, rest), *after]
 
     def _scratch(self, dtype: np.dtype, size: int) -> Place:
         place = Place(dtype, size, offset=self.scratch)
@@ -306,6 +314,8 @@ class Needed:
         self.loops[step], self.turns[step] = (sorted(live), ys), used
         for k in live:
             self._need(loop.start[k], step)
+        if loop.count is not None:
+            self._need(loop.count, step)
         for outer, inner in zip(loop.outside, loop.inside, strict=True):
             if inner in used:
                 self._need(outer, step)

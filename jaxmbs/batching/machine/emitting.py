@@ -96,16 +96,38 @@ class _Emitter:
         return isinstance(node, Copy)
 
     def _loop(self, node: Turns) -> None:
+        if node.count is None:
+            self._turns(node.body, "0", str(node.length), node.reverse)
+            return
+        made = self._made(node)
+        self._turns(node.body, "0", made)
+        if node.rest:
+            self._turns(node.rest, made, str(node.length))
+
+    def _turns(self, body: list[Any], begin: str, end: str, reverse: bool = False) -> None:
+        """A loop over the integers from begin to end, which is excluded; reverse: in the reverse order."""
         main, k = self.main, self.loops
         self.loops += 1
-        main.do(f"br label %before{k}")
+        some = main.add(f"icmp slt i64 {begin}, {end}")
+        main.do(f"br i1 {some}, label %before{k}, label %after{k}")
         main.lines += [f"before{k}:", f"  br label %loop{k}", f"loop{k}:"]
-        main.lines.append(f"  %i{k} = phi i64 [0, %before{k}], [%n{k}, %last{k}]")
-        turn = main.add(f"sub i64 {node.length - 1}, %i{k}") if node.reverse else f"%i{k}"
-        self._level(node.body, turn)
+        main.lines.append(f"  %i{k} = phi i64 [{begin}, %before{k}], [%n{k}, %last{k}]")
+        turn = main.add(f"sub i64 {int(end) - 1}, %i{k}") if reverse else f"%i{k}"
+        self._level(body, turn)
         main.lines += [f"  br label %last{k}", f"last{k}:", f"  %n{k} = add i64 %i{k}, 1"]
-        more = main.add(f"icmp slt i64 %n{k}, {node.length}")
+        more = main.add(f"icmp slt i64 %n{k}, {end}")
         main.lines += [f"  br i1 {more}, label %loop{k}, label %after{k}", f"after{k}:"]
+
+    def _made(self, node: Turns) -> str:
+        """The number of iterations that a loop makes, from 0 to its length."""
+        main, length = self.main, node.length
+        if isinstance(node.count, np.generic):
+            return str(min(max(int(node.count), 0), length))
+        e = host.stored(dtype_of(node.count))
+        one = main.add(f"load {e}, ptr {address(main, '%frame', self.slots[node.count])}")
+        wide = main.add(f"sext {e} {one} to i64")
+        least = main.add(f"select i1 {main.add(f'icmp slt i64 {wide}, 0')}, i64 0, i64 {wide}")
+        return main.add(f"select i1 {main.add(f'icmp slt i64 {least}, {length}')}, i64 {least}, i64 {length}")
 
     def _call(self, name: str, turn: str | None) -> None:
         self.main.do(f"call void @{name}(ptr %frame, ptr %arrays, ptr %scratch, i64 %row, i64 %count, i64 {turn or 0})")

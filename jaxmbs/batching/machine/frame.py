@@ -18,6 +18,8 @@ def reads(node: Any) -> list[Any]:
         return [x for x in node.reads if not isinstance(x, np.generic)]
     if isinstance(node, Keep):
         return [x for x in node.given if not isinstance(x, np.generic)]
+    if isinstance(node, Turns):
+        return [] if node.count is None or isinstance(node.count, np.generic) else [node.count]
     return [x for x, _ in node.pairs if not isinstance(x, np.generic)] if isinstance(node, Copy) else []
 
 
@@ -39,6 +41,7 @@ def slots(code: Code, bytes_of: Callable[[Any], int]) -> tuple[dict[Any, int], i
     def walk(nodes: list[Any], at: int) -> int:
         for node in nodes:
             if isinstance(node, Turns):
+                last.update((x, at) for x in reads(node))
                 begin = at
                 at = walk(node.body, at + 1) + 1
                 ends.append((begin, at))

@@ -103,17 +103,27 @@ def _members(segment: _Segment, source: Source) -> np.ndarray:
     return out
 
 
-def embeds(step: Step, rows: int = 2) -> bool:
-    """Whether a step can be part of a kernel for `rows` rows: a product with a shared matrix, or a loop of operations whose
-    iterations are small enough."""
+def excludes(step: Step, rows: int = 2) -> str:
+    """Why a step cannot be part of a kernel for `rows` rows, in words; empty if it can: a product with a shared
+    matrix, or a loop of operations whose iterations are small enough."""
     loop = step.loop
     if step.product is not None:
-        return True
-    if loop is None or not all(isinstance(item, Operation) or embeds(item, rows) for item in loop.program.items):
-        return False
-    each = [math.prod(x.shape) for x in (*loop.turns, *loop.program.outputs)]
-    scratch = sum(math.prod(y.shape) * np.dtype(y.dtype).itemsize for y in loop.ys)
-    return sum(each) <= MOST_ENTRIES and (1 if rows == 1 else 16) * scratch <= MOST_SCRATCH
+        return ""
+    if loop is None:
+        return f"{step.name} acts on whole arrays"
+    if within := next(filter(None, (excludes(x, rows) for x in loop.program.items if isinstance(x, Step))), ""):
+        return within
+    each = sum(math.prod(x.shape) for x in (*loop.turns, *loop.program.outputs))
+    if each > MOST_ENTRIES:
+        return f"an iteration of a loop reads and produces {each:,} numbers, more than {MOST_ENTRIES:,}"
+    if (1 if rows == 1 else 16) * loop.kept > MOST_SCRATCH:
+        return f"a loop of {loop.length:,} iterations keeps {loop.kept:,} bytes of each row"
+    return ""
+
+
+def embeds(step: Step, rows: int = 2) -> bool:
+    """Whether a step can be part of a kernel for `rows` rows."""
+    return not excludes(step, rows)
 
 
 def _segments(program: Recording, rows: int) -> tuple[list[Step], list[_Segment]]:

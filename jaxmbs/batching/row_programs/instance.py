@@ -8,6 +8,7 @@ rule of differentiation thus has the original function, and can compute what it 
 from __future__ import annotations
 
 import contextlib
+import functools
 import weakref
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -19,6 +20,7 @@ from jax._src import config  # there is no public way to leave the axes of a `sh
 from jax.extend import core
 from jax.interpreters import partial_eval as pe
 
+from jaxmbs.batching.row_programs.marks import purpose
 from jaxmbs.batching.scalars import is_traced
 from jaxmbs.batching.separable import LARGEST, equations
 
@@ -66,8 +68,20 @@ def once(closed: Any, question: Hashable, make: Callable[[], Any]) -> Any:
     return known[question]
 
 
-def traced(run: Callable[..., Any], avals: Sequence[Any]) -> Any:
-    """The closed jaxpr of a function of one instance, without what its results do not need."""
+def name_of_function(fn: Any) -> str:
+    while isinstance(fn, functools.partial):
+        fn = fn.func
+    return getattr(fn, "__name__", type(fn).__name__).lstrip("_") or "_"
+
+
+def name_of(closed: Any) -> str:
+    """The name of the function of which this is the jaxpr."""
+    return closed.jaxpr.debug_info.func_src_info.split(" ")[0]
+
+
+def traced(run: Callable[..., Any], avals: Sequence[Any], name: str) -> Any:
+    """The closed jaxpr of a function of one instance, under a name, without what its results do not need."""
+    run.__name__ = name
     with tracing():
         closed = jax.make_jaxpr(run)(*map(shape_of, avals))
         return pruned(closed, (True,) * len(closed.out_avals), operands=True)[0]
@@ -97,6 +111,7 @@ def hoisted(closed: Any) -> tuple[Any, list[Any]]:
         whole = core.ClosedJaxpr(closed.jaxpr, replaced(closed.consts, out, xs))
         return core.jaxpr_as_fun(whole)(*xs[len(out) :])
 
+    run.__name__ = name_of(closed)
     return jax.make_jaxpr(run)(*map(shape_of, map(jax.typeof, given)), *map(shape_of, closed.in_avals)), given
 
 
@@ -122,7 +137,8 @@ def _with_tangents(f: Any, mode: Mode) -> Any:
         slopes = [t for t, a in zip(dy, f.out_avals, strict=True) if is_real(a)]
         return [*(y if mode.values else ()), *slopes]
 
-    return traced(run, [*f.in_avals, *(f.in_avals[k].to_tangent_aval() for k in moving)])
+    name = f"{name_of(f)}{'.values' * mode.values}.tangents"
+    return traced(run, [*f.in_avals, *(f.in_avals[k].to_tangent_aval() for k in moving)], name)
 
 
 def forward(f: Any, moving: tuple[bool, ...]) -> Any:
@@ -140,9 +156,10 @@ def forward(f: Any, moving: tuple[bool, ...]) -> Any:
         def run(*x: Any) -> Any:
             return jax.vjp(lambda *z: core.jaxpr_as_fun(f)(*replaced(x, along, z)), *(x[k] for k in along))[0]
 
-        return traced(run, f.in_avals)
+        return traced(run, f.in_avals, name_of(f))
 
-    return once(f, ("forward", moving), make)
+    # the operands, which reverse mode keeps, are the same
+    return f if purpose.value == "bytes" else once(f, ("forward", moving), make)
 
 
 def backward(f: Any, moving: tuple[int, ...], results: tuple[int, ...]) -> Any:
@@ -159,7 +176,8 @@ def backward(f: Any, moving: tuple[int, ...], results: tuple[int, ...]) -> Any:
         return jax.vjp(of, *(x[k] for k in moving))[1](list(xs[n:]))
 
     def make() -> Any:
-        return traced(run, [*f.in_avals, *(f.out_avals[k].to_tangent_aval() for k in results)])
+        tangents = [f.out_avals[k].to_tangent_aval() for k in results]
+        return traced(run, [*f.in_avals, *tangents], f"{name_of(f)}.cotangents")
 
     return once(f, ("backward", moving, results), make)
 

@@ -16,11 +16,11 @@ from jax.sharding import NamedSharding, PartitionSpec
 
 from jaxmbs.batching import arrays, recording
 from jaxmbs.batching.machine import MACHINE
-from jaxmbs.batching.mapping import MOST_OPERATIONS, MappedProgram, default_target
+from jaxmbs.batching.mapping import MappedProgram, chosen_target, too_long
 from jaxmbs.batching.row_programs.equation import rows_p
 from jaxmbs.batching.row_programs.instance import Mode, once, program
 from jaxmbs.batching.scalars import ELEMENTWISE
-from jaxmbs.batching.separable import equations, separable, size_of
+from jaxmbs.batching.separable import equations, inseparable
 
 _RECORDED = {
     *ELEMENTWISE,
@@ -28,6 +28,7 @@ _RECORDED = {
     *recording.CALLS,
     "scan",
     "cond",
+    "counted",
     "iota",
 }  # operations that become scalar ones
 
@@ -39,30 +40,46 @@ def obstacle(closed: Any) -> str | None:
     not optimise it together with the code around it. The names of its operations decide, because recording the whole
     program would take as long as tracing it.
     """
-    if default_target() is not MACHINE:
-        return "programs of rows are not machine code here"
-    if closed.effects or not separable(closed):
-        return "it has effects, or depends on the batch as a whole"
+    on, lacking = chosen_target()
+    if on is not MACHINE:
+        return lacking
+    if dependent := inseparable(closed):
+        return dependent
+    if closed.effects:
+        return "it has effects"
     if not closed.out_avals:
         return "it returns nothing"
-    if (size := size_of(closed)) > MOST_OPERATIONS:
-        return f"it has {size:,} operations, more than {MOST_OPERATIONS:,}"
+    if long := too_long(closed):
+        return long
     whole = sorted({e.primitive.name for e in equations(closed.jaxpr)} - _RECORDED)
-    return f"no scalar operations for {', '.join(whole)}" if whole else None
+    return f"there are no scalar operations for {', '.join(whole)}" if whole else None
+
+
+def choice(closed: Any, mapped: tuple[bool, ...], rows: int) -> tuple[MappedProgram | None, str]:
+    """(the program that computes all rows as machine code, None for `jax.vmap`; why it is not machine code, or not one
+    call of it, in words)."""
+    on, lacking = chosen_target()
+    if on is not MACHINE:
+        return None, lacking
+    if not rows:
+        return None, "there are no rows"
+    shapes = [
+        jax.ShapeDtypeStruct((2, *a.shape) if m else a.shape, a.dtype)
+        for a, m in zip(closed.in_avals, mapped, strict=True)
+    ]
+    run = core.jaxpr_as_fun(closed)
+    made = once(closed, ("program", mapped), lambda: MappedProgram(run, shapes, mapped, on))
+    if not made.by_rows:
+        return None, made.obstacle
+    outside = "; ".join(made.excluded(on, rows))
+    return (None if outside and not made.loops else made), outside
 
 
 def _computed(given: Sequence[Any], closed: Any, mapped: tuple[bool, ...], rows: int) -> Any:
     """The results for all rows, on one device."""
-    on = default_target()
-    if on is MACHINE and rows:
-        shapes = [
-            jax.ShapeDtypeStruct((2, *x.shape[1:]) if m else x.shape, x.dtype)
-            for x, m in zip(given, mapped, strict=True)
-        ]
-        key = ("program", mapped, tuple((x.shape, x.dtype) for x in shapes))
-        made = once(closed, key, lambda: MappedProgram(core.jaxpr_as_fun(closed), shapes, mapped, on))
-        if made.by_rows and (made.is_one_call(on, rows) or made.loops):
-            return made(list(given), rows, on)[0]
+    made, _ = choice(closed, mapped, rows)
+    if made is not None:
+        return made(list(given), rows, MACHINE)[0]
     return jax.vmap(core.jaxpr_as_fun(closed), [0 if m else None for m in mapped], axis_size=rows)(*given)
 
 
@@ -90,15 +107,40 @@ def _divided(given: Sequence[Any], closed: Any, mapped: tuple[bool, ...], rows: 
     return call(*given)
 
 
+def _counts(jaxpr: Any) -> set[int]:
+    """Indices of the operands that determine how often loops are repeated (`counted`)."""
+    needed: set[Any] = set()
+    for e in reversed(jaxpr.eqns):
+        given = e.invars if e.primitive.name == "counted" or needed.intersection(e.outvars) else []
+        if e.primitive.name == "scan":
+            given = [*given, *(e.invars[k] for k in _counts(e.params["jaxpr"].jaxpr))]
+        elif e.primitive.name == "cond":
+            given = [*given, *(e.invars[1 + k] for b in e.params["branches"] for k in _counts(b.jaxpr))]
+        needed.update(x for x in given if not isinstance(x, core.Literal))
+    return {k for k, x in enumerate(jaxpr.invars) if x in needed}
+
+
+def for_all(jaxpr: Any, mapped: Any, rows: int | None, mode: Mode) -> tuple[Any, tuple[bool, ...], int]:
+    """What an equation computes: (the jaxpr of one instance, for each operand whether it has the rows, their number).
+    One instance is a batch of one row."""
+    closed = program(jaxpr, mode)
+    if rows is not None:
+        return closed, mapped, rows
+    shared = _counts(closed.jaxpr)
+    return closed, tuple(k not in shared for k in range(len(closed.in_avals))), 1
+
+
 @functools.lru_cache(128)
 def _call(jaxpr: Any, mapped: Any, rows: int | None, mode: Mode, several: bool, *shapes: Any) -> Any:
     """The jaxpr of the call, built once however often the equation occurs in a program."""
 
+    closed, along, count = for_all(jaxpr, mapped, rows, mode)
+
     def run(*given: Any) -> list[Any]:
-        closed = program(jaxpr, mode)
         if rows is None:
-            return [x[0] for x in _computed([x[None] for x in given], closed, (True,) * len(given), 1)]
-        return list((_divided if several and any(mapped) else _computed)(given, closed, mapped, rows))
+            one = [x[None] if m else x for x, m in zip(given, along, strict=True)]
+            return [x[0] for x in _computed(one, closed, along, count)]
+        return list((_divided if several and any(mapped) else _computed)(given, closed, along, count))
 
     with config._check_vma(False):
         return jax.make_jaxpr(run)(*shapes)

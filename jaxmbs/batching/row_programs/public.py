@@ -11,8 +11,9 @@ from jax.extend import core
 
 from jaxmbs.batching.row_programs import derivatives  # noqa: F401  (registers the rules)
 from jaxmbs.batching.row_programs.equation import bind
-from jaxmbs.batching.row_programs.instance import VALUES, hoisted, inside, shape_of, tracing
+from jaxmbs.batching.row_programs.instance import VALUES, hoisted, inside, name_of, name_of_function, shape_of, tracing
 from jaxmbs.batching.row_programs.lowering import obstacle
+from jaxmbs.batching.row_programs.marks import marked
 
 
 def rows(fn: Callable[..., Any]) -> Callable[..., Any]:
@@ -38,12 +39,13 @@ def rows(fn: Callable[..., Any]) -> Callable[..., Any]:
             inner = tree.unflatten(x)
             return fn(*inner[0], **inner[1])
 
+        one.__name__ = name_of_function(fn)
         with tracing():
             closed, shape = jax.make_jaxpr(one, return_shape=True)(*map(shape_of, map(jax.typeof, flat)))
             closed, before = hoisted(closed)
         given = [*before, *flat]
-        if obstacle(closed):
-            out = core.jaxpr_as_fun(closed)(*given)
+        if why := obstacle(closed):
+            out = core.jaxpr_as_fun(closed)(*marked(given, name_of(closed), why))
         else:
             out = bind(*given, jaxpr=closed, mapped=(False,) * len(given), rows=None, mode=VALUES)
         return jax.tree_util.tree_unflatten(jax.tree_util.tree_structure(shape), out)

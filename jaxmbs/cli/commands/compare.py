@@ -15,7 +15,7 @@ def compare(
     within: Annotated[
         list[str] | None,
         typer.Option(
-            help='How far outputs may be off: 1e-6 in the unit of each, "0.1 %" of its size, "reach = 0.02 mm".'
+            help='How far outputs may differ: 1e-6 (in the unit of each), "0.1 %" (of its size) or "reach = 0.02 mm".'
         ),
     ] = None,
     trust: Trust = False,

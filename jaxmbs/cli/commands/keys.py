@@ -16,7 +16,7 @@ def keys(
         str,
         typer.Argument(
             metavar="[PATH]",
-            help='A key, table or type, "mechanism.forces", "pusher"; all; by default a table of contents.',
+            help='A key, table or type, such as "mechanism.forces" or "pusher", or "all"; without it, a table of contents.',
         ),
     ] = "",
     as_json: Json = False,

@@ -11,7 +11,9 @@ from jaxmbs.cli.common import Json, Quiet, speaking
 
 
 def new(
-    template: Annotated[str, typer.Argument(metavar="TEMPLATE", help="Name of a template; none lists them.")] = "",
+    template: Annotated[
+        str, typer.Argument(metavar="TEMPLATE", help="Name of a template; without it, all are listed.")
+    ] = "",
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Default: TEMPLATE.toml.")] = None,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -29,4 +31,4 @@ def new(
             return
         path = write(template, out)
         voice.document({"file": path})
-        voice.line(f"{path}; look at it with: {command('info', path)}")
+        voice.line(f"{path} was written; look at it with: {command('info', path)}")

@@ -16,7 +16,7 @@ def rare(
         str | None, typer.Option(help="The criterion, or its output; the only one by default.")
     ] = None,
     method: Annotated[
-        str, typer.Option(help="importance (samples around failures) or subset (by levels).")
+        str, typer.Option(help="importance (importance sampling around failures) or subset (subset simulation).")
     ] = "importance",
     n: Annotated[
         int,
@@ -24,8 +24,12 @@ def rare(
             "-n", "--samples", metavar="N", parser=count(100), help="Samples around the most probable failures."
         ),
     ] = 4000,
-    radius: Annotated[float, typer.Option(min=0.1, help="Standard deviations of the worst case.")] = 3.0,
-    of: Annotated[str | None, typer.Option(metavar="DIR", help="A run, whose worst sample is told beside.")] = None,
+    radius: Annotated[
+        float, typer.Option(min=0.1, help="Radius in which the worst case is searched, in standard deviations.")
+    ] = 3.0,
+    of: Annotated[
+        str | None, typer.Option(metavar="DIR", help="A run of the same study, whose worst sample is also shown.")
+    ] = None,
     trust: Trust = False,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -42,7 +46,7 @@ def rare(
         from jaxmbs.study.reliability.rare import table
 
         def progress(stage: str, done: int, margin: float) -> None:
-            down = "" if math.isnan(margin) else f", down to a margin of {margin:.3g}"
+            down = "" if math.isnan(margin) else f", least margin {margin:.3g}"
             told(stage, f"{done:,} simulations{down}")
 
         found = computed(checked, criterion, method, n, radius, of, progress)

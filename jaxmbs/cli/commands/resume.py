@@ -11,7 +11,9 @@ from jaxmbs.cli.common import Cluster, Folder, Json, Quiet, Seal, Trust, Wait, c
 
 def resume(
     folder: Folder,
-    other_versions: Annotated[bool, typer.Option("--other-versions", help="Accept other versions.")] = False,
+    other_versions: Annotated[
+        bool, typer.Option("--other-versions", help="Accept other versions of packages than those of the run.")
+    ] = False,
     cluster: Cluster = None,
     wait: Wait = False,
     seal: Seal = None,

@@ -11,7 +11,9 @@ from jaxmbs.cli.common import speaking
 
 
 def schema(
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write it there instead of here.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write it to this file instead of the terminal.")
+    ] = None,
 ) -> None:
     """Write the JSON schema of a file, with which editors complete keys and mark mistakes.
 

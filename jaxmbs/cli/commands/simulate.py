@@ -17,11 +17,11 @@ def simulate(
     file: File,
     sample: Annotated[int | None, typer.Option(min=0, help="Repeat this sample instead of the nominal motion.")] = None,
     of: Annotated[str | None, typer.Option(metavar="DIR", help="The run that the sample belongs to.")] = None,
-    out: Annotated[Path | None, typer.Option(help="History: NAME.csv, NAME.npz or NAME.zarr.")] = None,
+    out: Annotated[Path | None, typer.Option(help="File for the history: NAME.csv, NAME.npz or NAME.zarr.")] = None,
     animate: Annotated[
-        Path | None, typer.Option(help="A picture that moves: NAME.html, NAME.glb, NAME.gif or NAME.mp4.")
+        Path | None, typer.Option(help="An animation: NAME.html, NAME.glb, NAME.gif or NAME.mp4.")
     ] = None,
-    save_every: Annotated[int, typer.Option(min=1, help="Keep every so many steps.")] = 1,
+    save_every: Annotated[int, typer.Option(min=1, help="Save one in so many steps.")] = 1,
     precision: Annotated[Precision | None, typer.Option(help="Default: that of the run, else float64.")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the history if it exists.")] = False,
     trust: Trust = False,

@@ -27,17 +27,21 @@ from jaxmbs.cli.common import (
 def study(
     file: File,
     out: Annotated[
-        str, typer.Option(metavar="DIR", help="Folder for the results, or s3://BUCKET/NAME; must not have any yet.")
+        str,
+        typer.Option(metavar="DIR", help="Folder for the results, or s3://BUCKET/NAME; must not contain results yet."),
     ],
     n: Annotated[
         int | None,
-        typer.Option("-n", "--samples", metavar="N", parser=count(1), help="Number of samples; a sweep has its own."),
+        typer.Option(
+            "-n", "--samples", metavar="N", parser=count(1), help="Number of samples; a sweep determines its own."
+        ),
     ] = None,
     block_rows: Annotated[int | None, typer.Option(min=64, help="Samples computed at once on a core.")] = None,
     until: Annotated[
         str | None,
         typer.Option(
-            metavar="RULE", help="End before n: 'decided', or when all intervals are as narrow as this, say 0.01."
+            metavar="RULE",
+            help="Stop before n: as soon as all criteria are 'decided', or all intervals as narrow as, say, 0.01.",
         ),
     ] = None,
     cluster: Cluster = None,
@@ -73,7 +77,7 @@ def study(
         elif not quiet:
             voice.show(table(checked, store))
             page = command("report", store.folder, record=store.provenance)
-            voice.line(f"results: {store.folder}; for the page: {page}")
+            voice.line(f"results: {store.folder}; for a report as a page: {page}")
 
 
 def rule(until: str | None) -> float | str | None:

@@ -15,10 +15,14 @@ LINES = 10.0  # time between two lines about a search if standard error is not a
 
 def synthesize(
     file: File,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the design; goes on with a search begun there.")],
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="Folder for the design; a search that was begun there is continued.")
+    ],
     pareto: Annotated[
         int | None,
-        typer.Option(min=1, metavar="N", help="Designs between the best of each of two objectives: DIR/front.json."),
+        typer.Option(
+            min=1, metavar="N", help="A front of N designs between the best ones of two objectives: DIR/front.json."
+        ),
     ] = None,
     trust: Trust = False,
     as_json: Json = False,
@@ -50,7 +54,7 @@ def synthesize(
 
         kept = out / KEPT
         if kept.exists():
-            voice.line(f"going on with the search in {kept}")
+            voice.line(f"continuing the search in {kept}")
         try:
             with watching(Voice(quiet=as_json or quiet), LINES) as told, counting() as tally:
                 told("compiling")
@@ -73,7 +77,7 @@ def synthesize(
                     shown, document = table(design, comparison), record(design, comparison)
                     success, parameters, page = design.status.success, DESIGN, "report.html"
         except KeyboardInterrupt:
-            say(f"stopped; the same command goes on from {kept}", problems())
+            say(f"stopped; the same command continues from {kept}", problems())
             raise typer.Exit(130) from None
         voice.show(shown)
         voice.line(f"parameters: {out / parameters}; page: {out / page}")

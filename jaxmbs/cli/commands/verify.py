@@ -12,7 +12,7 @@ from jaxmbs.cli.common import BAD, Folder, Json, Quiet, Seal, Trust, problems, s
 def verify(
     folder: Folder,
     repair: Annotated[
-        bool, typer.Option("--repair", help="Put back study file, modules, provenance and metadata from their copies.")
+        bool, typer.Option("--repair", help="Restore study file, modules, provenance and metadata from their copies.")
     ] = False,
     mend: Annotated[bool, typer.Option("--mend", hidden=True)] = False,  # the name of --repair in earlier versions
     seal: Seal = None,
@@ -26,7 +26,7 @@ def verify(
         from jaxmbs.study.results.examination import examined
 
         if mend:
-            say("warning: --mend is now called --repair, and goes in a later version", problems())
+            say("warning: --mend is now called --repair, and will be removed in a later version", problems())
         found = examined(folder, repair or mend, trust, seal)
         if as_json:
             voice.document(found.document)

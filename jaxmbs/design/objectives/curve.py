@@ -45,7 +45,9 @@ class CurveThroughPoints(Objective):
         if self.body not in model.body_names:
             raise unknown("body", self.body, model.body_names, "CurveThroughPoints")
         if len(self.x) != len(self.y):
-            raise ModelError(f"CurveThroughPoints: {len(self.x)} x and {len(self.y)} y; give as many of both")
+            raise ModelError(
+                f"CurveThroughPoints: {len(self.x)} values of x and {len(self.y)} of y; give the same number of both"
+            )
         if self.driver is not None:
             if self.driver not in model.joint_names:
                 raise unknown("joint", self.driver, model.joint_names, "CurveThroughPoints")

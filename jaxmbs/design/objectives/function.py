@@ -46,7 +46,7 @@ class Function(Objective):
         if not callable(self.fn):
             raise ModelError("Function: fn is not a function; pass fn(model, q)")
         if self.at_most is not None and self.at_least is not None:
-            raise ModelError("Function: at_most and at_least exclude one another; write an objective for each")
+            raise ModelError("Function: at_most and at_least cannot be combined; write an objective for each")
 
     def data(self, setting: Setting) -> Any:
         return setting.configurations(self.configurations)

@@ -26,14 +26,16 @@ class _OfMassMatrix(Objective):
     """Base: the upper triangle of A at random configurations, divided by the sizes from `_scales`."""
 
     configurations: int = field(
-        Kind.COUNT, "", "random configurations at which it is asked for", default=24, kw_only=True
+        Kind.COUNT, "", "number of random configurations at which it must hold", default=24, kw_only=True
     )
 
     def check(self, setting: Setting) -> None:
         if self.configurations < 2:
             raise ModelError(f"{type(self).__name__}: {self.configurations} configurations; take 2 or more")
         if setting.model.structure.loops or setting.model.structure.constraints:
-            raise ModelError(f"{type(self).__name__}: A(q) is the tree's; the model has loops or constraints")
+            raise ModelError(
+                f"{type(self).__name__}: A(q) is the mass matrix of a tree, but the model has loops or constraints"
+            )
 
     def data(self, setting: Setting) -> Any:
         return setting.configurations(self.configurations)
@@ -76,7 +78,7 @@ class ConfigurationIndependence(_OfMassMatrix):
     'zero'
     """
 
-    rows: str = field(Kind.TEXT, "", "joints whose rows of A are meant, separated by spaces; all if empty", default="")
+    rows: str = field(Kind.TEXT, "", "joints whose rows of A are used, separated by spaces; all if empty", default="")
 
     def check(self, setting: Setting) -> None:
         super().check(setting)

@@ -69,7 +69,7 @@ class MeasuredMotion(Measured):
         if t.ndim != 1 or len(t) < 2 or not (t[0] >= 0 and np.all(np.diff(t) > 0)):
             raise ModelError('MeasuredMotion: "t" must be two or more increasing times from 0 on')
         if not self.explained:
-            raise ModelError("MeasuredMotion: no columns; name those that are explained")
+            raise ModelError("MeasuredMotion: no columns; name those that the motion should explain")
         for name in self.explained:
             if name not in given:
                 raise unknown("column", name, [k for k in given if k != TIME], "MeasuredMotion")
@@ -85,7 +85,7 @@ class MeasuredMotion(Measured):
         if len(q) != model.nq or len(v) != model.nv:
             raise ModelError(f"MeasuredMotion: q0 needs {model.nq} numbers and v0 {model.nv}")
         if self.start_noise is not None and model.nq != model.nv:
-            raise ModelError("MeasuredMotion: start_noise goes with joints that have as many coordinates as rates")
+            raise ModelError("MeasuredMotion: start_noise needs joints that have as many coordinates as velocities")
 
     def _start(self, setting: Setting) -> tuple[np.ndarray, np.ndarray]:
         # with NumPy, not JAX: files are read before the precision is chosen

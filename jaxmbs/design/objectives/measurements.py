@@ -59,7 +59,7 @@ def with_data(objective: Objective, model: Model, folder: Path) -> Objective:
         return objective
     name = objective.file
     if Path(name).name != name:
-        raise ModelError(f'file = "{name}": the name of a file in the same folder is meant, without a path')
+        raise ModelError(f'file = "{name}": give the name of a file in the same folder, without a path')
     return replace(objective, measurements=objective.of_columns(model, read_columns(folder / name)))
 
 
@@ -81,7 +81,9 @@ def read_columns(path: Path) -> dict[str, np.ndarray]:
             try:
                 found[k, j] = float(cell) if cell.strip() else np.nan
             except ValueError:
-                raise ModelError(f'file = "{path.name}", line {number}: {head[j]} is "{cell}", no number') from None
+                raise ModelError(
+                    f'file = "{path.name}", line {number}: {head[j]} is "{cell}", which is not a number'
+                ) from None
     return dict(zip(head, found.T, strict=True))
 
 
@@ -99,5 +101,7 @@ def coordinate(model: Model, column: str, what: str) -> tuple[str, int] | None:
     own = model.q_slice(joint) if letter == "q" else model.v_slice(joint)
     k = int(index.rstrip("]")) if index.rstrip("]").isdigit() else 0
     if own.start + k >= own.stop:
-        raise ModelError(f"measurements, column {column!r}: joint {joint!r} has {own.stop - own.start} of them, from 0")
+        raise ModelError(
+            f"measurements, column {column!r}: joint {joint!r} has {own.stop - own.start} of them, numbered from 0"
+        )
     return letter, own.start + k

@@ -114,16 +114,19 @@ class OfMotion(Objective):
         if self.samples < 1:
             raise ModelError(f"{name}: {self.samples} samples; take 1 or more")
         if (self.statistic == "quantile") != (self.level is not None):
-            raise ModelError(f'{name}: statistic = "quantile" and a level go together; say level = 0.95, for example')
+            raise ModelError(
+                f'{name}: statistic = "quantile" needs a level, for example level = 0.95, and no other statistic '
+                "takes one"
+            )
         if self.level is not None:
             beyond = self.samples * min(self.level, 1 - self.level)
             if not beyond >= 2:
                 raise ModelError(
-                    f"{name}: beyond level {self.level:g} there are {max(beyond, 0):.2g} of {self.samples} samples; "
+                    f"{name}: only {max(beyond, 0):.2g} of {self.samples} samples lie beyond the level {self.level:g}; "
                     "take more samples, or a level nearer to 0.5"
                 )
         if sum(x is not None for x in (self.target, self.at_most, self.at_least)) > 1:
-            raise ModelError(f"{name}: target, at_most and at_least exclude one another; write an objective for each")
+            raise ModelError(f"{name}: target, at_most and at_least cannot be combined; write an objective for each")
 
     def data(self, setting: Setting) -> Any:
         if setting.seed > 1_000_000:  # a stochastic search takes fresh samples in every step

@@ -31,7 +31,7 @@ class StaticBalance(Objective):
     2.0
     """
 
-    configurations: int = field(Kind.COUNT, "", "random configurations at which it is asked for", default=24)
+    configurations: int = field(Kind.COUNT, "", "number of random configurations at which it must hold", default=24)
 
     def check(self, setting: Setting) -> None:
         if not np.max(self.constants(setting)) > 0:

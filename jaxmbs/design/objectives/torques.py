@@ -56,7 +56,7 @@ class MeasuredTorques(Measured):
                 found[where[0]][:, where[1]] = column
             elif name != "t":
                 raise ModelError(
-                    f'column "{name}" means nothing here; name columns joint.q, joint.v, joint.a, joint.tau'
+                    f'column "{name}" is unknown; columns are named joint.q, joint.v, joint.a and joint.tau'
                 )
         for kind in ("q", "v", "a"):
             if not np.isfinite(found[kind]).all():

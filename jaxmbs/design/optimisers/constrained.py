@@ -169,7 +169,7 @@ def _by_slsqp(
     def usable(value: Any) -> Any:  # SLSQP cannot handle values that are not finite
         return np.nan_to_num(value, nan=1e20, posinf=1e20, neginf=-1e20)
 
-    def look(y: np.ndarray) -> None:
+    def stop_where_least(y: np.ndarray) -> None:
         now = point(y)
         if now.violation <= tolerance and _least(now, low, high, still):
             raise StopIteration
@@ -185,7 +185,7 @@ def _by_slsqp(
     found = minimize(
         lambda y: float(usable(point(y).cost / size)), here.x[free], jac=lambda y: usable(point(y).slope[free] / size),
         method="SLSQP", bounds=Bounds(*within), constraints=rules,
-        options={"maxiter": 100, "ftol": 1e-14}, callback=look,
+        options={"maxiter": 100, "ftol": 1e-14}, callback=stop_where_least,
     )  # fmt: skip
     end = point(found.x) if np.isfinite(found.x).all() else here
     unseen = np.setdiff1d(np.flatnonzero(end.margins < -tolerance), shown)

@@ -29,7 +29,7 @@ PASSES = 2  # number of passes that fix variables which a step would take across
 LONGEST = 2.0  # largest change of a variable in a step: variables are logarithms or in units of their usual size
 
 
-class State(NamedTuple):
+class Iterate(NamedTuple):
     """One start. x (n,): its best point, with the cost, gradient (n,), normal matrix (n, n) and, in worst, the largest
     residual of each objective there; trial (n,): the next point to evaluate; predicted: the expected reduction of the
     cost there; damping; growth: the factor on the damping if the trial is not better; status; steps: their number."""
@@ -47,13 +47,13 @@ class State(NamedTuple):
     steps: Array
 
 
-def start(prepared: Prepared, x: np.ndarray) -> State:
+def start(prepared: Prepared, x: np.ndarray) -> Iterate:
     """States before the first step, all with the starts on the first axis."""
     s, n = x.shape
     inf, zero = np.full(s, np.inf), np.zeros(s)
     worst = np.full((s, len(prepared.objectives)), np.inf)
     status, steps = np.full(s, int(Status.RUNNING), np.int32), np.zeros(s, np.int32)
-    return State(x, inf, np.zeros((s, n)), np.zeros((s, n, n)), worst, x, zero, zero, zero + 2.0, status, steps)
+    return Iterate(x, inf, np.zeros((s, n)), np.zeros((s, n, n)), worst, x, zero, zero, zero + 2.0, status, steps)
 
 
 def _solved(normal: Array, gradient: Array, damping: Array, fixed: Array, given: Array) -> Array:
@@ -66,7 +66,7 @@ def _solved(normal: Array, gradient: Array, damping: Array, fixed: Array, given:
     return jnp.where(fixed, given, rest)
 
 
-def step(prepared: Prepared, state: State, data: Any) -> State:
+def step(prepared: Prepared, state: Iterate, data: Any) -> Iterate:
     """The state of one start after one more step."""
     problem, low, high = prepared.problem, prepared.low, prepared.high
 
@@ -80,14 +80,14 @@ def step(prepared: Prepared, state: State, data: Any) -> State:
     finite = jnp.isfinite(cost) & jnp.isfinite(J).all()
     better = finite & (cost < state.cost)
 
-    def kept(new: Array, old: Array) -> Array:
+    def accepted(new: Array, old: Array) -> Array:
         return jnp.where(better, new, old)
 
-    x, worst = kept(state.trial, state.x), jnp.where(first, worst, kept(worst, state.worst))
-    normal, gradient = kept(J.T @ J, state.normal), kept(J.T @ r, state.gradient)
+    x, worst = accepted(state.trial, state.x), jnp.where(first, worst, accepted(worst, state.worst))
+    normal, gradient = accepted(J.T @ J, state.normal), accepted(J.T @ r, state.gradient)
     gain = (state.cost - cost) / jnp.maximum(state.predicted, 1e-300)
     gain = jnp.where(first | ~finite, 0.0, jnp.clip(gain, -1.0, 2.0))
-    cost = kept(cost, state.cost)
+    cost = accepted(cost, state.cost)
     size = jnp.max(jnp.diagonal(normal)) + 1e-300
     damping = jnp.where(
         better, state.damping * jnp.maximum(1 / 3, 1 - (2 * gain - 1) ** 3), state.damping * state.growth
@@ -130,6 +130,6 @@ def step(prepared: Prepared, state: State, data: Any) -> State:
         [int(Status.NOT_FINITE), int(Status.RUNAWAY), done, last],
         int(Status.RUNNING),
     ).astype(jnp.int32)
-    new = State(x, cost, gradient, normal, worst, trial, predicted, damping, growth, status, steps)
+    new = Iterate(x, cost, gradient, normal, worst, trial, predicted, damping, growth, status, steps)
     running = state.status == int(Status.RUNNING)
-    return State(*(jnp.where(running, a, b) for a, b in zip(new, state, strict=True)))
+    return Iterate(*(jnp.where(running, a, b) for a, b in zip(new, state, strict=True)))

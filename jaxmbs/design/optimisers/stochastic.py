@@ -15,7 +15,7 @@ from jaxmbs.design.status import Status
 Array = Any
 
 
-class State(NamedTuple):
+class Iterate(NamedTuple):
     """One start: x (n,), inner (the optimiser's state), cost and worst (residuals) at the last step, status, steps."""
 
     x: Array
@@ -33,15 +33,17 @@ def _solver(prepared: Prepared) -> optax.GradientTransformationExtraArgs:
     return optax.adam(optax.cosine_decay_schedule(p.learning_rate, p.max_steps, alpha=0.01))
 
 
-def start(prepared: Prepared, x: np.ndarray) -> State:
+def start(prepared: Prepared, x: np.ndarray) -> Iterate:
     """States before the first step."""
     s = len(x)
     inner = jax.tree.map(np.asarray, jax.vmap(_solver(prepared).init)(x))
     worst = np.full((s, len(prepared.objectives)), np.inf)
-    return State(x, inner, np.full(s, np.inf), worst, np.full(s, int(Status.RUNNING), np.int32), np.zeros(s, np.int32))
+    return Iterate(
+        x, inner, np.full(s, np.inf), worst, np.full(s, int(Status.RUNNING), np.int32), np.zeros(s, np.int32)
+    )
 
 
-def step(prepared: Prepared, state: State, data: Any) -> State:
+def step(prepared: Prepared, state: Iterate, data: Any) -> Iterate:
     """The state of one start after one more step."""
 
     def cost_of(x: Array) -> tuple[Array, Array]:
@@ -61,6 +63,6 @@ def step(prepared: Prepared, state: State, data: Any) -> State:
         [int(Status.NOT_FINITE), int(Status.RUNAWAY), jnp.where(holds, int(Status.LEAST), int(Status.STEPS))],
         int(Status.RUNNING),
     ).astype(jnp.int32)
-    new = State(jnp.where(finite, x, state.x), inner, cost, worst, status, steps)
+    new = Iterate(jnp.where(finite, x, state.x), inner, cost, worst, status, steps)
     running = state.status == int(Status.RUNNING)
     return jax.tree.map(lambda a, b: jnp.where(running, a, b), new, state)

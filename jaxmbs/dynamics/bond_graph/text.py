@@ -31,7 +31,9 @@ def written(text: str, path: str | Path | None) -> str:
 def checked_powers(bonds: Sequence[Bond]) -> np.ndarray:
     """Power of every bond [W]. Raises ModelError for a batch of states."""
     if any(np.ndim(b.effort) != 1 for b in bonds):
-        raise ModelError("bond graph: this is a batch of states; take one with jax.tree.map(lambda x: x[0], graph)")
+        raise ModelError(
+            "bond graph: the graph is a batch of states; select one with jax.tree.map(lambda x: x[0], graph)"
+        )
     return np.asarray([float(b.power) for b in bonds])
 
 

@@ -120,7 +120,7 @@ def _power(found: Constraints, multipliers: tuple[Scalar, ...]) -> Scalar:
 
 
 def residuals(state: State, found: Any) -> Any:
-    """The residual of every holonomic row, in m or rad, and the velocity along every other row, in m/s."""
+    """The residual of every holonomic row, in m or rad, and the velocity along every other row, in m/s or rad/s."""
     if isinstance(found, RowGroups):
         return jnp.where(found.holonomic, found.residual, found.rate)
     rates = velocities(state, found)

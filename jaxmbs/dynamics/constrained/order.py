@@ -90,9 +90,9 @@ def equations_text(s: Structure) -> str:
     if _small(s):
         return "constraints: small matrices, written out in components"
     if why := _obstacle(s):
-        return f"constraints: dense matrices, as {why}"
+        return f"constraints: dense matrices, because {why}"
     size = ordered(s, constraints_of(s)).size
-    return f"constraints: eliminated joint by joint, at most {size} rows at a time; work linear in the number of bodies"
+    return f"constraints: eliminated joint by joint, at most {size} rows at a time; cost linear in the number of bodies"
 
 
 def _small(s: Structure) -> bool:
@@ -109,14 +109,14 @@ def _obstacle(s: Structure) -> str:
             return f"{c.name!r} is a function that may act on every joint"
     for x in (*s.links, *s.loops):
         if x.joint.rheonomic or x.joint.rheonomic_rows or not x.joint.formulas:
-            return f"joint {x.name!r} moves by itself or has no formulas"
+            return f"joint {x.name!r} has a motion that depends on time, or is defined by functions"
     for e in s.events:
         if isinstance(e.when, ReactionExceeds):
-            return f"event {e.name!r} asks for a reaction"
+            return f"event {e.name!r} needs a joint reaction"
     if s.singular:
-        return "without constraints some motion would move no mass"
+        return "without the constraints the mass matrix would be singular"
     size = ordered(s, constraints_of(s)).size
-    return f"up to {size} rows would have to be carried along at a time" if size > LARGEST_FRONT else ""
+    return f"up to {size} constraint rows would have to be carried at a time" if size > LARGEST_FRONT else ""
 
 
 def ordered(s: Structure, found: tuple[Constraint, ...]) -> Plan:

@@ -60,9 +60,9 @@ def constrained_dynamics(
     prescribed (nv,): acceleration of the locked degrees of freedom, None for zero. The rows are in the order of
     model.constraint_names (see `constraint_rows`); the multipliers of a cut joint are components of its wrench on the
     second body, at frame b in the axes of b [N, N m]. residual: the violation of each row, in position (m, rad) if it
-    is holonomic, else in velocity (m/s). method: "multipliers" (Schur complement of the mass matrix) or "elimination"
-    of dependent velocities [K 6], chosen by pivoting at every state; both give the same result. Multipliers of
-    redundant rows are those of least norm. Raises ModelError for wrong shapes or an unknown method.
+    is holonomic, else in velocity (m/s or rad/s). method: "multipliers" (Schur complement of the mass matrix) or
+    "elimination" of dependent velocities [K 6], chosen by pivoting at every state; both give the same result. Multipliers
+    of redundant rows are those of least norm. Raises ModelError for wrong shapes or an unknown method.
 
     >>> model = mbs.library.crank_slider().build()
     >>> q = [jnp.pi / 2, -jnp.pi / 2 - jnp.arcsin(1 / 3), jnp.sqrt(0.08) - 0.4]  # the crank upright
@@ -153,7 +153,9 @@ def impact(
     if not is_traced(lock):
         for name in (n for n in target or () if n in model.joint_names):
             if lock is None or not np.asarray(lock)[model.v_slice(name)].all():
-                raise ModelError(f"impact: target {name!r} is free; lock it, mode=model.mode(lock=[{name!r}])")
+                raise ModelError(
+                    f"impact: joint {name!r} of target is not locked; lock it with mode=model.mode(lock=[{name!r}])"
+                )
     if not model.constraint_names and mode is None:
         raise ModelError(
             f"impact: model {model.name!r} has no constraints; add one with close_loop or add_constraint, or pass "

@@ -85,11 +85,13 @@ def controlled_dynamics(
         joint = s.links[s.find_joint(name, "controlled_dynamics")].joint
         if joint.nq != joint.nv:
             raise ModelError(
-                f"controlled_dynamics: joint {name!r} is {joint.type_name}, whose rates are no derivatives of its "
-                "coordinates; lock it and give its acceleration: forward_dynamics(mode=..., prescribed=...)"
+                f"controlled_dynamics: joint {name!r} is {joint.type_name}, whose velocities are not time derivatives "
+                "of its coordinates; lock it and give its acceleration: forward_dynamics(mode=..., prescribed=...)"
             )
         if index is not None and not 0 <= index < joint.nv:
-            raise ModelError(f"controlled_dynamics: joint {name!r} has no coordinate {index}; it has {joint.nv}")
+            raise ModelError(
+                f"controlled_dynamics: joint {name!r} has no coordinate {index}; it has {joint.nv}, numbered from 0"
+            )
         where = f"controlled_dynamics: motion of {key!r}"
         check_arguments(function, where, ("t",))
         call = functools.partial(evaluated, function, where, (joint.nv if index is None else 1,), dtype)

@@ -34,7 +34,7 @@ class Method:
 def _free_root(model: Model) -> str | None:
     if any(link.joint.free and link.parent < 0 for link in model.structure.links):
         return None
-    return "no body hangs on the world by a Free joint, so that none of its joints is fictitious"
+    return "no body is connected to the world by a Free joint, so there is no fictitious joint"
 
 
 def _of_system(
@@ -84,6 +84,6 @@ def find(name: str, model: Model, also: tuple[str, ...] = ()) -> Method:
     if reason:
         able = (*also, *(n for n, m in METHODS.items() if m.obstacle(model) is None))
         raise ModelError(
-            f"method {name!r} cannot serve model {model.name!r}: {reason}; methods that can: {', '.join(able)}"
+            f"method {name!r} does not support model {model.name!r}: {reason}; methods that can: {', '.join(able)}"
         )
     return METHODS[name]

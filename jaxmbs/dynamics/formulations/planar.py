@@ -52,7 +52,7 @@ def obstacle(model: Model) -> str | None:
             carried = turn.T @ carried
         if own is not None and carried is not None and not _parallel(own, carried):
             return (
-                f"the axis of joint {link.name!r} is not parallel to that of the joint before it by structure; "
+                f"the axis of joint {link.name!r} is not known to be parallel to that of the joint before it; "
                 "give axes and poses along the coordinate axes"
             )
         if own is not None or carried is not None:
@@ -126,13 +126,13 @@ def _R(s: System, p: _Plane) -> jax.Array:
     def in_plane(x: jax.Array) -> jax.Array:
         return apply(p.E, x)
 
-    def moment(arm: jax.Array, force: jax.Array) -> jax.Array:
+    def torque(arm: jax.Array, force: jax.Array) -> jax.Array:
         return arm[..., 1] * force[..., 0] - arm[..., 0] * force[..., 1]
 
     base, F = in_plane(barycentric.base_acceleration(s)), in_plane(s.F)
     d, b = _turned(p.d, p.phi[:, None] * jnp.ones_like(p.d[..., 0])), _turned(p.b, p.phi)
-    forces = moment(d, F[None]).sum(axis=1)
-    return jnp.einsum("ix,ix->i", p.n, s.M) - subtree_masses(s) * moment(b, base) + forces
+    forces = torque(d, F[None]).sum(axis=1)
+    return jnp.einsum("ix,ix->i", p.n, s.M) - subtree_masses(s) * torque(b, base) + forces
 
 
 def mass_matrix(state: State) -> jax.Array:

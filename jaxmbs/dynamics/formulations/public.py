@@ -32,7 +32,7 @@ def _dense(method: str, model: Model) -> Any:
         return general_joints
     reason = wittenburg.obstacle(model)
     if reason:
-        raise ModelError(f"method 'barycentric' cannot serve model {model.name!r}: {reason}; use 'configuration'")
+        raise ModelError(f"method 'barycentric' does not support model {model.name!r}: {reason}; use 'configuration'")
     return wittenburg
 
 
@@ -50,7 +50,7 @@ def _system(model: Model, q: Any, v: Any, tau: Any, t: Any, base: MovingBase | N
     s = system(state, base)
     if base is not None and in_free_subtree(s).any():
         free = [link.name for link in model.structure.links if link.parent < 0 and link.joint.free]
-        raise ModelError(f"a moving base carries what is hinged on it, but {free} leave bodies free; drop the base")
+        raise ModelError(f"a moving base cannot carry bodies with Free joints, such as {free}; leave base out")
     return state, s, tau
 
 
@@ -120,7 +120,7 @@ def free_dynamics(
     _, s, tau = _system(model, q, v, tau, t, None)
     if not in_free_subtree(s).all():
         held = [x.name for x in model.structure.links if x.parent < 0 and not x.joint.free]
-        raise ModelError(f"free_dynamics: {held} hold their bodies to the world; use forward_dynamics")
+        raise ModelError(f"free_dynamics: joints {held} connect bodies to the world; use forward_dynamics")
     if module is wittenburg:
         return wittenburg.free_accelerations(wittenburg.hinged(s), tau)
     return general_joints.fictitious_accelerations(s, tau)
@@ -143,7 +143,7 @@ def body_loads(
     """
     reason = wittenburg.obstacle(model)
     if reason:
-        raise ModelError(f"body_loads: {reason}; joint_reactions serves any joint")
+        raise ModelError(f"body_loads: {reason}; use joint_reactions, which supports every joint")
     state, s, tau = _system(model, q, v, tau, t, None)
     s = wittenburg.hinged(s)
     a = state.tree.vector(aba.forward_dynamics(state, tau))

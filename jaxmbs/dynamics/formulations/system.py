@@ -179,7 +179,7 @@ def refuse_constraints(model: Model, where: str, remedy: str) -> None:
     """Raise ModelError if a model is not a tree, for formulations that would ignore its constraints."""
     if model.structure.constrained:
         raise ModelError(
-            f"{where}: model {model.name!r} has constraints, and these formulas serve trees only; {remedy}"
+            f"{where}: model {model.name!r} has constraints, but these formulas are for trees only; {remedy}"
         )
 
 

@@ -30,11 +30,11 @@ def obstacle(model: Model) -> str | None:
     for link in model.structure.links:
         if not (link.joint.revolute or link.joint.rigid):
             return (
-                f"the inertial coefficients of [T] are those of revolute trees on a fixed base, and joint {link.name!r} "
-                f"is {link.joint.type_name}"
+                "the inertial coefficients of [T] are defined for trees of revolute joints on a fixed base, but joint "
+                f"{link.name!r} is {link.joint.type_name}"
             )
     if geared := armature(model):
-        return f"the inertial coefficients of [T] are those of bodies, and joint {geared!r} has armature"
+        return f"joint {geared!r} has armature, which the inertial coefficients of [T] do not include"
     return None
 
 
@@ -93,7 +93,7 @@ class Coefficients:
         """L_k e_k, in the axes of the base."""
         return self._own[k].fixed.position
 
-    def _turn(self, k: int) -> Matrix3:
+    def _rotation(self, k: int) -> Matrix3:
         """Rotation from the axes of link k to those of its base."""
         return self._motions[k].X.rotation
 
@@ -103,25 +103,25 @@ class Coefficients:
         if j == i and self._links[j].joint.nv:
             return self._motions[j].S[0].angular
         base = self._links[j].parent
-        return _seen_outward(self._turn(j), self.axis(base, base if i == j else i))
+        return _seen_outward(self._rotation(j), self.axis(base, base if i == j else i))
 
     @_once
     def span(self, j: int, k: int) -> Vector3:
         """L_k e_k in link j, k = j or a carrier of j."""
-        return _seen_outward(self._turn(j), self._R(j) if j == k else self.span(self._links[j].parent, k))
+        return _seen_outward(self._rotation(j), self._R(j) if j == k else self.span(self._links[j].parent, k))
 
     @_once
-    def moment(self, j: int) -> Vector3:
+    def first_moment(self, j: int) -> Vector3:
         """First moment of mass of subsystem j about O_j, in link j. [T (4) with the axes of link j for xi]"""
         m = self._static[j]
         for k in self._children[j]:
-            m = m + _seen_inward(self._turn(k), self.moment(k))
+            m = m + _seen_inward(self._rotation(k), self.first_moment(k))
         return m
 
     @_once
     def Jo(self, i: int) -> Scalar:
         """J_i^o [T (3)]."""
-        return total(*(_ring(self._mass[k], self._R(k), self.moment(k), self.span(k, k), self.Jo(k))
+        return total(*(_ring(self._mass[k], self._R(k), self.first_moment(k), self.span(k, k), self.Jo(k))
                        for k in self._children[i]))  # fmt: skip
 
     @_once
@@ -133,7 +133,7 @@ class Coefficients:
         whole = _spin(self._own[j].inertia.inertia, self.axis(j, i))
         for k in self._children[j]:
             whole = whole + _carried_load(
-                self._turn(k), self._R(k), self._mass[k], self.moment(k), self.axis(j, i), self.axis(k, i),
+                self._rotation(k), self._R(k), self._mass[k], self.first_moment(k), self.axis(j, i), self.axis(k, i),
                 self.load(k, i),
             )  # fmt: skip
         return whole
@@ -144,18 +144,22 @@ class Coefficients:
         if i != j:
             k = next(k for k in self._children[i] if k in self._carriers[j])
             if self._parallel(k):
-                return _parallel_step(self.H(j, k), self.axis(j, i), self.axis(j, j), self.moment(j), self.span(j, k))
+                return _parallel_step(
+                    self.H(j, k), self.axis(j, i), self.axis(j, j), self.first_moment(j), self.span(j, k)
+                )
             path = [k for k in self._carriers[j] if i in self._carriers[k] and k != i]
             spans = tuple(self.span(j, k) for k in sorted(path))
-            return _general(self.axis(j, j), self.axis(j, i), self.load(j, i), self.Jo(j), self.moment(j), spans)
+            return _general(self.axis(j, j), self.axis(j, i), self.load(j, i), self.Jo(j), self.first_moment(j), spans)
         carried = self._children[i]
         if carried and all(self._parallel(k) for k in carried):
             H = _axial(self._own[i].inertia.inertia, self.axis(i, i))
             for k in carried:
                 axes = self.axis(i, i), self.axis(k, k)
-                H += _parallel_link(self.H(k, k), self._mass[k], self._R(k), *axes, self.moment(k), self.span(k, k))
+                H += _parallel_link(
+                    self.H(k, k), self._mass[k], self._R(k), *axes, self.first_moment(k), self.span(k, k)
+                )
             return H
-        return _general(self.axis(i, i), self.axis(i, i), self.load(i, i), self.Jo(i), self.moment(i), ())
+        return _general(self.axis(i, i), self.axis(i, i), self.load(i, i), self.Jo(i), self.first_moment(i), ())
 
     @_once
     def _parallel(self, k: int) -> bool:

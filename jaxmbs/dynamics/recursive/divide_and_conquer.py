@@ -72,11 +72,11 @@ def obstacle(model: Model) -> str | None:
     values = model.values()
     for i, link in enumerate(model.structure.links):
         if link.parent != i - 1:
-            return f"joint {link.name!r} begins a branch, and it is for chains"
+            return f"joint {link.name!r} begins a branch, but the method is for chains only"
         if link.joint.nv != 1 or link.joint.nq != 1:
-            return f"joint {link.name!r} has not one degree of freedom"
+            return f"joint {link.name!r} does not have exactly one degree of freedom"
         if not vanishes(values[f"{link.name}.armature"]):
-            return f"joint {link.name!r} has armature"
+            return f"joint {link.name!r} has armature, which the method does not support"
         mass, (xx, yy, zz, *_) = values[f"{link.body}.mass"], values[f"{link.body}.inertia"]
         if any(not isinstance(x, jax.Array) and x <= 0 for x in (mass, xx, yy, zz)):
             return f"body {link.body!r} has no mass or no inertia"
@@ -103,10 +103,10 @@ def forward_dynamics(state: State, tau: Any, prescribed: Any = None) -> Any:
         free = jnp.where(state.lock, 0.0, free)
         given = given if prescribed is None else jnp.where(state.lock, prescribed, given)
     whole = _sums(_joined, _single(inertias, motions, wrenches, taus, free, given), backwards=True)
-    way = _way(whole)
-    passed = _sums(_followed, _passed(whole, way), backwards=False)
+    response = _response(whole)
+    passed = _sums(_followed, _passed(whole, response), backwards=False)
     base = state.base_acceleration.scalars()
-    a = _rates(way, _before(_accelerations(passed, base), base, tree.dtype)) + given
+    a = _rates(response, _before(_accelerations(passed, base), base, tree.dtype)) + given
     return a if tree.rolled else list(a)
 
 
@@ -128,7 +128,7 @@ def _sums(joined: Callable[[T, T], T], items: T, backwards: bool) -> T:
     n = jax.tree.leaves(items)[0].shape[0]
     place = jnp.arange(n)
 
-    def turn(k: Any, here: T) -> T:
+    def iteration(k: Any, here: T) -> T:
         step = 1 << k
         other = place + step if backwards else place - step
         far = jax.tree.map(lambda x: x[jnp.clip(other, 0, n - 1)], here)
@@ -136,7 +136,7 @@ def _sums(joined: Callable[[T, T], T], items: T, backwards: bool) -> T:
         inside = (other < n) & (other >= 0)
         return jax.tree.map(lambda x, y: jnp.where(inside, x, y), both, here)
 
-    return jax.lax.fori_loop(0, max(n - 1, 0).bit_length(), turn, items)
+    return jax.lax.fori_loop(0, max(n - 1, 0).bit_length(), iteration, items)
 
 
 # kinematics
@@ -214,7 +214,7 @@ def _to_child(X: Transform) -> Matrix:
 def _single(inertia: RigidInertia, m: LinkMotion, applied: Force, tau: Scalar, free: Scalar, given: Scalar) -> Assembly:
     """The assembly of a single link; a locked degree of freedom accelerates as given."""
     P = inverse(_matrix(inertia))
-    b = product(P, _free_force(inertia, m, applied))
+    b = product(P, _net_force(inertia, m, applied))
     X = _to_child(m.X)
     S, c = m.S[0].scalars(), (m.c + m.S[0] * given).scalars()
     item = Assembly(P, P, P, b, b, X, S, c, tau, free)
@@ -223,12 +223,12 @@ def _single(inertia: RigidInertia, m: LinkMotion, applied: Force, tau: Scalar, f
 
 
 @kernel
-def _free_force(inertia: RigidInertia, m: LinkMotion, applied: Force) -> Vector:
+def _net_force(inertia: RigidInertia, m: LinkMotion, applied: Force) -> Vector:
     return (applied - m.V.cross_force(inertia @ m.V)).scalars()
 
 
 @kernel
-def _given_way(inverse: Matrix, S: Vector, free: Scalar) -> tuple[Vector, Matrix]:
+def _joint_response(inverse: Matrix, S: Vector, free: Scalar) -> tuple[Vector, Matrix]:
     """(w, W): the joint's force is W g + w tau, where g is the difference of accelerations without that force."""
     z = tuple(total(*(a * b for a, b in zip(row, S, strict=True))) for row in inverse)
     d = free / total(*(a * b for a, b in zip(z, S, strict=True)))
@@ -247,7 +247,7 @@ def _joined(a: Assembly, b: Assembly) -> Assembly:
     """The assembly of a followed by b, joined by the joint before b."""
     X = b.X
     K = _plus(b.P, _times_transposed(_times(X, a.R), X))
-    w, W = _given_way(inverse(K), b.S, b.free)
+    w, W = _joint_response(inverse(K), b.S, b.free)
     force = _joint_force(w, W, b.tau, product(X, a.b2), b.c, b.b1)
     Y = _times_transposed(a.Q, X)
     P, R = _times(Y, W), _times(_transposed(b.Q), W)
@@ -277,18 +277,18 @@ def _step(
     return k, inverse * (tau - lacking)
 
 
-def _way(a: Assembly) -> tuple[Vector, Scalar]:
+def _response(a: Assembly) -> tuple[Vector, Scalar]:
     U, d = factorize(a.P)
     z = expand(U, d, reduce(U, a.S))
     return _step(z, a.free / total(*(x * y for x, y in zip(z, a.S, strict=True))), a.b1, a.X, a.S, a.c, a.tau)
 
 
-def _passed(whole: Assembly, way: tuple[Vector, Scalar]) -> Passed:
+def _passed(whole: Assembly, response: tuple[Vector, Scalar]) -> Passed:
     """Per link, the map from the acceleration of the link before to its own, with all later links attached.
 
-    whole: per link, the assembly of it and all later links; way: the result (k, r) of `_step` for each.
+    whole: per link, the assembly of it and all later links; response: the result (k, r) of `_step` for each.
     """
-    k, r = way
+    k, r = response
     L = tuple(tuple(x - s * k[j] for j, x in enumerate(row)) for s, row in zip(whole.S, whole.X, strict=True))
     return Passed(L, tuple(c + s * r for c, s in zip(whole.c, whole.S, strict=True)))
 
@@ -308,6 +308,6 @@ def _before(accelerations: Vector, base: Vector, dtype: Any) -> Vector:
     )
 
 
-def _rates(way: tuple[Vector, Scalar], before: Vector) -> jax.Array:
-    k, r = way
+def _rates(response: tuple[Vector, Scalar], before: Vector) -> jax.Array:
+    k, r = response
     return r - total(*(x * y for x, y in zip(k, before, strict=True)))

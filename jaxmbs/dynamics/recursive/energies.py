@@ -69,8 +69,8 @@ def momentum(state: State) -> tuple[Vector3, Vector3]:
 def power(state: State, tau: Any, a: Any) -> Scalar:
     """Power [W] of tau, non-conservative force elements and the drives of rheonomic joints on the mechanism.
 
-    a: the accelerations of the motion. Locked degrees of freedom are taken to be at rest: the forces that hold them do
-    no work.
+    a: the accelerations of the motion. The power of the forces that hold locked degrees of freedom is not included: they
+    are at rest in every simulation, which starts only if the initial velocity is zero along them.
     """
     tree, v = state.tree, state.v
     nv = tree.structure.nv

@@ -13,6 +13,8 @@ from typing import Any, TypeVar
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax._src.interpreters.ad import JVPTracer  # private: tracers have no public names
+from jax._src.interpreters.batching import BatchTracer
 
 from jaxmbs.batching.row_programs.public import is_part_of_a_row, rows
 from jaxmbs.dynamics.state.programs import Program
@@ -42,14 +44,15 @@ def with_room(fn: F) -> F:
     return functools.wraps(fn)(wide)  # type: ignore[return-value]
 
 
-def compiles_itself(*static: str, as_rows: bool = True) -> Callable[[F], F]:
+def compiles_itself(*static: str, operands: tuple[str, ...] = (), as_rows: bool = True) -> Callable[[F], F]:
     """Decorator of a public function: it is compiled when it is called, and its batches run as machine code in any JAX
     program, as with `mbs.rows`.
 
     static: names of arguments that are not arrays. An eager call is compiled for the structure of the model. Within an
     outer trace, arguments that are not traced, such as the model, become constants of the program, and one program is
-    cached per set of these. as_rows: False if the result contains structural numbers that must stay known in a trace;
-    within a trace the function is then inlined into its caller.
+    cached per set of these; operands: names of arguments that stay inputs of the program even there. as_rows: False if
+    the result contains structural numbers that must stay known in a trace; within a trace the function is then inlined
+    into its caller.
     """
 
     def decorate(fn: F) -> F:
@@ -66,7 +69,8 @@ def compiles_itself(*static: str, as_rows: bool = True) -> Callable[[F], F]:
         @functools.wraps(fn)
         def at_once(*args: Any, **kwargs: Any) -> Any:
             fixed, leaves, treedef = parts(args, kwargs)
-            return rows(lambda *xs: traced(**treedef.unflatten(xs), **fixed))(*leaves)
+            one = functools.wraps(fn)(lambda *xs: traced(**treedef.unflatten(xs), **fixed))
+            return rows(one)(*leaves)
 
         jitted = jax.jit(at_once, static_argnames=static)
 
@@ -83,8 +87,10 @@ def compiles_itself(*static: str, as_rows: bool = True) -> Callable[[F], F]:
             if not as_rows:
                 return traced(model, *others, **kwargs)
             fixed, leaves, treedef = parts((model, *others), kwargs)
-            moving = [k for k, x in enumerate(leaves) if is_traced(x)]
-            still = [None if is_traced(x) else x for x in leaves]
+            names = treedef.unflatten(range(len(leaves)))
+            inputs = {k for name in operands for k in jax.tree_util.tree_leaves(names.get(name))}
+            moving = [k for k, x in enumerate(leaves) if is_traced(x) or k in inputs]
+            still = [None if k in moving else x for k, x in enumerate(leaves)]
             key = (tuple(fixed.items()), treedef, tuple(map(_identity, still)))
             found = instances.pop(key, None)
             if found is None:
@@ -138,6 +144,25 @@ def placed(model: Model) -> Model | None:
         new = replace(model, numbers=jnp.array(numbers))
     _placed[key] = weakref.ref(model, lambda _: _placed.pop(key, None)), wide, new
     return new
+
+
+def may_count(*arguments: Any) -> bool:
+    """Whether the number of iterations of a loop may be an input of the program of a function with these arguments.
+
+    They are known, apart from batches and tangents of known numbers: reverse mode, which has to store what each
+    iteration produces, is faster if the number is part of the program.
+    """
+    compiled = jax.default_backend() == "cpu" and not is_part_of_a_row()
+    return compiled and all(map(_is_known, jax.tree_util.tree_leaves(arguments)))
+
+
+def _is_known(x: Any) -> bool:
+    """Whether a value is known, or a batch or a tangent of known values."""
+    if isinstance(x, BatchTracer):
+        return _is_known(x.val)
+    if isinstance(x, JVPTracer):
+        return _is_known(x.primal) and _is_known(x.tangent)
+    return not is_traced(x)
 
 
 def _identity(x: Any) -> Any:

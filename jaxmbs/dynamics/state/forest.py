@@ -271,7 +271,7 @@ def folding_scan(
         rest = iter(arrays)
         return treedef.unflatten([x if k else next(rest) for x, k in zip(leaves, kept, strict=True)])
 
-    def turn(arrays: Sequence[Any], x: Any) -> tuple[Any, Any]:
+    def iteration(arrays: Sequence[Any], x: Any) -> tuple[Any, Any]:
         after, found = body(whole(arrays), x)
         after, results = jax.tree_util.tree_leaves(after), jax.tree_util.tree_leaves(found)
         seen.update(after=after, results=results, treedef=jax.tree_util.tree_structure(found))
@@ -282,12 +282,12 @@ def folding_scan(
         start = [
             jnp.broadcast_to(jnp.asarray(x, dtype), n) for x, k, n in zip(leaves, kept, shapes, strict=True) if not k
         ]
-        jax.eval_shape(turn, start, row)
+        jax.eval_shape(iteration, start, row)
         still = [k and is_number(y) and y == x for k, x, y in zip(kept, leaves, seen["after"], strict=True)]
         if still == kept:
             break
         kept, shapes = still, [np.shape(x) if k else n for x, k, n in zip(seen["after"], kept, shapes, strict=True)]
-    end, found = jax.lax.scan(turn, start, xs, length=length, reverse=reverse)
+    end, found = jax.lax.scan(iteration, start, xs, length=length, reverse=reverse)
     rest = iter(found)
     results = [x if is_number(x) else next(rest) for x in seen["results"]]
     return whole(end), seen["treedef"].unflatten(results)

@@ -17,6 +17,7 @@ import jax
 import numpy as np
 from jax.extend import core
 
+from jaxmbs.batching.row_programs.instance import tracing
 from jaxmbs.model import ModelWarning
 from jaxmbs.model.parameters import is_traced
 
@@ -80,7 +81,8 @@ def program(
     before = _known.setdefault(fn, {}) if isinstance(fn, types.FunctionType) else {}
     if question in before:
         return before[question]
-    closed, out = jax.make_jaxpr(call, return_shape=True)(*shapes)
+    with tracing():  # functions of the library in fn are part of it, and not row programs of their own
+        closed, out = jax.make_jaxpr(call, return_shape=True)(*shapes)
     try:
         found: Known = Program(closed, (treedef, jax.tree_util.tree_structure(out))), list(closed.consts)
     except TypeError:  # an operation that cannot be compared
@@ -100,9 +102,9 @@ def _count(fn: Any, where: str, question: Hashable, found: Program | Opaque) -> 
     made.add(hash(found))
     if len(made) == MANY:
         warnings.warn(
-            f"{where}: functions of {code.co_filename}, line {code.co_firstlineno}, have been compiled {MANY} times, for "
-            "each computes something else, or cannot be compared; pass one function, defined once, and make the numbers in "
-            "it that change jax arrays (jnp.asarray(x)), which need no compilation",
+            f"{where}: the function in {code.co_filename}, line {code.co_firstlineno}, has been compiled {MANY} times, "
+            "because each new copy of it differs from the earlier ones or cannot be compared with them; define the function "
+            "once, and make the numbers in it that change JAX arrays (jnp.asarray(x)), which need no new compilation",
             ModelWarning,
             stacklevel=4,
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -20,7 +20,7 @@ from jaxmbs.model.forces.base import Force as Element
 from jaxmbs.model.joints import Joint
 from jaxmbs.model.joints.base import speeds_of, wrench_along
 from jaxmbs.model.structure import WORLD, LoopJoint, Structure
-from jaxmbs.spatial import ZERO_FORCE, ZERO_MOTION, Force, Transform, kernel
+from jaxmbs.spatial import ZERO_FORCE, ZERO_MOTION, Force, Transform, Vector3, kernel
 from jaxmbs.spatial.known import ZERO, known
 from jaxmbs.spatial.scalar import Scalar, vanishes, where
 
@@ -127,6 +127,13 @@ def action(element: Element, numbers: Numbers, scene: Scene) -> tuple[Any, Any, 
     loads = Loads(scene)
     element.apply(numbers, scene, loads)
     return loads.on_body, loads.on_joint, loads.on_all
+
+
+def force_on_first(element: Element, on_body: Mapping[str, Force], scene: Scene) -> Vector3 | None:
+    """The force, in link axes, on the first body that an element names, or on the first body of the tree if it acts on all
+    bodies; None if it acts on no body. on_body: from `action`, whose order is not that of the element."""
+    named = (*(getattr(element, field) for field in element.bodies), *scene.masses)
+    return next((on_body[body].force for body in named if body in on_body), None)
 
 
 @kernel

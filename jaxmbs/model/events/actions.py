@@ -28,7 +28,9 @@ class Lock(Action):
     locks: ClassVar[bool] = True
     joint: str = field(Kind.JOINT, "", "joint of the tree")
     restitution: Number = field(Kind.NOT_NEGATIVE, "", "rate after an impact over the rate before it", default=0.0)
-    rest_rate: Number = field(Kind.NOT_NEGATIVE, "rad/s or m/s", "rebound at which it stays", default=1e-2)
+    rest_rate: Number = field(
+        Kind.NOT_NEGATIVE, "rad/s or m/s", "rate of a rebound below which the joint stays at rest", default=1e-2
+    )
 
 
 @element

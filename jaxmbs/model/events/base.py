@@ -34,8 +34,9 @@ class Moment(Protocol):
         ...
 
     def force_of(self, name: str) -> Scalar:
-        """Magnitude of the force [N] of an element on the first body that it loads, or of its generalized forces [N or
-        N m] if it loads no body; 0 while the element is off."""
+        """Magnitude of the force [N] of an element on the first body that it names (of an element on all bodies: on the
+        first body of the tree), or of its generalized forces [N or N m] if it acts on no body; 0 while the element is
+        off."""
         ...
 
     def evaluated(self, fn: Any) -> Scalar:

@@ -48,14 +48,14 @@ class External(Force):
 
     def __post_init__(self) -> None:
         if callable(self.surfaces):
-            raise ModelError("External: surfaces is one function; pass a list of functions")
+            raise ModelError("External: surfaces is a single function; pass a list of functions")
         object.__setattr__(self, "surfaces", tuple(self.surfaces))
-        check_arguments(self.fn, "External: fn", (*ORDER, "beyond") if self._told else ORDER)
+        check_arguments(self.fn, "External: fn", (*ORDER, "beyond") if self._takes_sides else ORDER)
         for k, surface in enumerate(self.surfaces):
             check_arguments(surface, f"External: surfaces[{k}]")
 
     @property
-    def _told(self) -> bool:
+    def _takes_sides(self) -> bool:
         """Whether fn takes the sides of its surfaces as an argument."""
         try:
             return bool(self.surfaces) and "beyond" in inspect.signature(self.fn).parameters
@@ -70,7 +70,7 @@ class External(Force):
         """The values of fn (count,) and of the surfaces at a state (model, t, q, v), of this dtype; sides: see
         `Force.sides`; where: the beginning of error messages."""
         surfaces = [evaluated(g, f"{where}: surfaces[{k}]", (), dtype, *state) for k, g in enumerate(self.surfaces)]
-        if self._told:
+        if self._takes_sides:
             state = (*state, tuple(sides) or tuple(g >= 0 for g in surfaces))
         return *evaluated(self.fn, f"{where}: fn", (count,), dtype, *state), *surfaces
 

@@ -163,7 +163,7 @@ class Joint(Element):
 
     def in_plane(self, p: Numbers, normal: int) -> InPlane | str:
         """How it moves in the plane normal to axis `normal` of the joint frame, or the reason why it does not."""
-        return f"is {self.type_name}, whose motion in a plane is not known"
+        return f"is {self.type_name}, whose motion in a plane is not defined"
 
     # --- questions ----------------------------------------------------------------------------------------------------
 
@@ -202,7 +202,7 @@ class Joint(Element):
     def lacks(self, method: str) -> ModelError:
         """The error for a method that the class does not define."""
         return ModelError(
-            f"{self.type_name} joints do not say {_USES[method]}; write the method `{method}` of the class"
+            f"{self.type_name} joints do not define {_USES[method]}; write the method `{method}` of the class"
         )
 
     def fault(self) -> str | None:
@@ -211,10 +211,10 @@ class Joint(Element):
 
 
 _USES = {
-    "motion": "how they move",
-    "coordinates_of": "what their coordinates are where their frames are",
-    "duals": "which wrenches act along their freedoms",
-    "equations": "which equations make them",
+    "motion": "their motion",
+    "coordinates_of": "their coordinates for given poses of their frames",
+    "duals": "the wrenches that act along their degrees of freedom",
+    "equations": "their constraint equations",
 }
 
 

@@ -38,8 +38,8 @@ class Carried(Joint):
     )
     times: Vector = field(Kind.LIST, "s", "times of the profile, increasing", default=(0.0,))
     values: Vector = field(Kind.LIST, "", "the profile at these times", default=(1.0,))
-    axis: Vector = field(Kind.DIRECTION, "", "that it turns about, in the joint frame", default=(0.0, 0.0, 1.0))
-    rate: Number = field(Kind.NUMBER, "rad/s", "at which it turns", default=0.0)
+    axis: Vector = field(Kind.DIRECTION, "", "axis of its rotation, in the joint frame", default=(0.0, 0.0, 1.0))
+    rate: Number = field(Kind.NUMBER, "rad/s", "rate of its rotation", default=0.0)
     rheonomic: ClassVar[bool] = True
 
     def requirements(self, p: Numbers) -> Mapping[str, Any]:

@@ -33,7 +33,7 @@ def perpendicular(a: Vector3) -> tuple[Vector3, Vector3]:
     return first, Vector3(d, sign + y * (y * c), -y)
 
 
-def turn_of(X: Transform) -> Vector3:
+def axis_times_sine(X: Transform) -> Vector3:
     """The rotation of b relative to a, as its axis times the sine of its angle: the rotation vector if it is small."""
     R = X.rotation
     return Vector3(R.zy - R.yz, R.xz - R.zx, R.yx - R.xy) * 0.5
@@ -47,7 +47,7 @@ def cosine_of(X: Transform) -> Scalar:
 
 def angle_about(axis: Vector3, X: Transform) -> Scalar:
     """Angle in (-pi, pi] between frames that have the axis in common."""
-    return arctan2(axis @ turn_of(X), cosine_of(X))
+    return arctan2(axis @ axis_times_sine(X), cosine_of(X))
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class Parallel(Equations):
         return (X.rotation.T @ self.axis).cross(self.axis)
 
     def rows(self, X: Transform, V: Motion, turn: Vector3) -> list[Row]:
-        return [_moment(n, n @ turn) for n in perpendicular(self.axis)]
+        return [_rotation_row(n, n @ turn) for n in perpendicular(self.axis)]
 
 
 @dataclass(frozen=True)
@@ -94,10 +94,10 @@ class Aligned(Equations):
     """Both frames have the same orientation."""
 
     def turn(self, X: Transform) -> Vector3:
-        return turn_of(X)
+        return axis_times_sine(X)
 
     def rows(self, X: Transform, V: Motion, turn: Vector3) -> list[Row]:
-        return [_moment(e, e @ turn) for e in AXES]
+        return [_rotation_row(e, e @ turn) for e in AXES]
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ class Screw(Equations):
         residual: Scalar = advance
         if not vanishes(pitch):
             expected = advance / pitch
-            residual = pitch * (sin(expected) * cosine_of(X) - cos(expected) * (a @ turn_of(X)))
+            residual = pitch * (sin(expected) * cosine_of(X) - cos(expected) * (a @ axis_times_sine(X)))
         return [Row(Force(a * -pitch, a), ZERO_FORCE, residual)]
 
 
@@ -139,7 +139,7 @@ def rows_of(equations: Sequence[Equations], X: Transform, V: Motion) -> tuple[Ro
     return tuple(row for e in equations for row in e.rows(X, V, turn))
 
 
-def _moment(direction: Vector3, residual: Scalar) -> Row:
+def _rotation_row(direction: Vector3, residual: Scalar) -> Row:
     return Row(Force(direction, ZERO3), ZERO_FORCE, residual)
 
 
@@ -158,7 +158,10 @@ def rows_of_function(
     def residual(z: Any, R: Any, t: Any) -> Any:
         found = jnp.asarray(f(z, R, t), dtype)
         if found.shape != (count,):
-            raise ModelError(f"the closure returned shape {found.shape}; with {6 - count} freedoms it is ({count},)")
+            raise ModelError(
+                f"the closure must return shape ({count},) for {6 - count} degrees of freedom, but it returned "
+                f"{found.shape}"
+            )
         return found
 
     def moved(z: Any, R: Any, V: Any) -> tuple[Any, Any]:

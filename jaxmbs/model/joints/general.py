@@ -84,7 +84,7 @@ class General(Joint):
         if any(isinstance(x, jax.Array) for x in (*q, *v, t)):
             return _motion(self, q, v, t)
         if not all(is_number(x) for x in (*q, *v, t)):
-            raise ModelError("a General joint cannot be written out with symbols; its functions need numbers")
+            raise ModelError("a General joint cannot be written out with symbols, because its functions need numbers")
         with jax.enable_x64(True):
             leaves, treedef = jax.tree_util.tree_flatten(_motion(self, q, v, t))
             return treedef.unflatten([float(x) for x in leaves])
@@ -102,8 +102,8 @@ class General(Joint):
         if method != "equations":
             return super().lacks(method)
         return ModelError(
-            "a General joint closes a loop by a function of the placement: pass General(z, G, dof, closure=f) with "
-            "f(z, G, t) -> (6 - dof,) that is zero where the joint can be"
+            "a General joint needs its constraint equations to close a loop: pass General(z, G, dof, closure=f) with a "
+            "function f(z, G, t) -> (6 - dof,) that is zero in every placement that the joint allows"
         )
 
     def fault(self) -> str | None:
@@ -155,7 +155,7 @@ def _fault(joint: General) -> str | None:
     for name, function, shape in (("z", joint.z, (3,)), ("G", joint.G, (3, 3))):
         found = jax.eval_shape(lambda *x, f=function: jnp.asarray(f(*x)), *_shapes(((joint.dof,), ())))
         if found.size != np.prod(shape):
-            return f"{name} returned shape {found.shape}; it is {shape}"
+            return f"{name} returned shape {found.shape}; it must return {shape}"
     q = np.arange(1, joint.dof + 1) ** 0.5 * PLACES[:, None]
     with jax.ensure_compile_time_eval(), jax.enable_x64(True):
         try:
@@ -168,7 +168,7 @@ def _fault(joint: General) -> str | None:
         off = np.abs(R @ R.T - np.eye(3)).max()
         if off > TOLERANCE or np.linalg.det(R) < 0:
             return (
-                f"at q = {at.round(3).tolist()} G is no proper rotation matrix (G Gᵀ differs from 1 by {off:.1e}, "
+                f"at q = {at.round(3).tolist()} G is not a proper rotation matrix (G Gᵀ differs from 1 by {off:.1e}, "
                 f"det {np.linalg.det(R):+.3f}); return the rotation from the child to the parent joint frame"
             )
     return None

@@ -50,4 +50,4 @@ class Prismatic(Joint):
         out = list(p["axis"])[normal]
         if vanishes(out):
             return InPlane(False, (p["axis"],))
-        return "has an axis that is not in the plane by structure"
+        return "has an axis that is not known to lie in the plane"

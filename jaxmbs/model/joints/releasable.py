@@ -24,5 +24,5 @@ def released(where: str, joint: Joint, *poses: Pose) -> tuple[Joint, Joint, Pose
         return Free(), joint, poses[0], poses[1]
     own = np.asarray(axis, float)
     if own.shape != (3,) or not np.isfinite(own).all() or not own.any():
-        raise ModelError(f"{where}: axis {axis!r} is no direction; pass three numbers that are not all zero")
+        raise ModelError(f"{where}: axis {axis!r} is not a direction; pass three numbers that are not all zero")
     return Free(), replace(joint, axis=(0.0, 0.0, 1.0)), poses[0].turned_to(own), poses[1].turned_to(own)

@@ -51,4 +51,4 @@ class Revolute(Joint):
         across = (x for i, x in enumerate(p["axis"]) if i != normal)
         if all(map(vanishes, across)):
             return InPlane(True)
-        return "has an axis that is not normal to the plane by structure"
+        return "has an axis that is not known to be normal to the plane"

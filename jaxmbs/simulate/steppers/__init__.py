@@ -37,7 +37,7 @@ def serving(method: Any, model: Model, tolerance: Any) -> Stepper:
     """The stepper of a method. Raises ModelError if it does not support the model or the tolerance."""
     by = stepper(method)
     if reason := by.obstacle(model.structure):
-        raise ModelError(f"simulate: method {method!r} does not serve model {model.name!r}: {reason}")
+        raise ModelError(f"simulate: method {method!r} does not support model {model.name!r}: {reason}")
     if tolerance is not None and by.error_order is None:
         able = [name for name, other in METHODS.items() if other.error_order is not None]
         raise ModelError(

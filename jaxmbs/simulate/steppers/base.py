@@ -19,7 +19,8 @@ from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode
 from jaxmbs.model.structure import Structure
 from jaxmbs.simulate.loops import varied
-from jaxmbs.spatial.scalar import Scalar, add
+from jaxmbs.spatial.known import ZERO
+from jaxmbs.spatial.scalar import Scalar
 
 Flat = Any  # a list of scalars, or an array for trees with rolled blocks
 Phase = tuple[Flat, Flat, Scalar]  # q, v, work of the non-conservative effects [J]
@@ -69,7 +70,7 @@ class Flow:
         """(d(q, v, work)/dt, the state at which it was computed)."""
         q, v, _ = phase
         tau, jumps = self.force(t, q, v), None
-        driven: Scalar = 0
+        driven: Scalar = ZERO
         if self.impulse is None:
             state = State(self.tree, q, v, t, mode)
         else:
@@ -83,7 +84,7 @@ class Flow:
         else:
             a = accelerations(state, tau, jumps)
         rates = self.tree.flat([m.rates for m in state.motions])
-        power = add(energies.power(state, tau, a), driven)
+        power = energies.power(state, tau, a) + driven
         return (rates, a, state.unless(power) if isinstance(state, Struck) else power), state
 
 

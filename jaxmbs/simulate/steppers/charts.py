@@ -18,7 +18,8 @@ from jaxmbs.model.structure import Structure
 from jaxmbs.simulate.manifold import normalised
 from jaxmbs.simulate.steppers.base import Flow, Phase, arrays
 from jaxmbs.spatial import kernel
-from jaxmbs.spatial.scalar import Scalar, add, mul
+from jaxmbs.spatial.known import known
+from jaxmbs.spatial.scalar import Scalar
 
 # coefficients of the series of x / (exp(x) - 1): Bernoulli numbers divided by factorials
 INVERSE_DERIVATIVE = (1.0, -1 / 2, 1 / 12, 0.0, -1 / 720, 0.0, 1 / 30240, 0.0, -1 / 1209600, 0.0, 1 / 47900160)
@@ -71,7 +72,7 @@ class Local:
         theta, v, work = phase
         (_, a, power), state = self.flow.derivative((self.moved(theta), v, work), t, self.mode)
         tree = self.flow.tree
-        opposite = [tuple(mul(-1, x) for x in part) for part in tree.split(theta, tree.structure.v_slices)]
+        opposite = [tuple(-x for x in part) for part in tree.split(theta, tree.structure.v_slices)]
         return (per_joint(tree, _rates, opposite, state.v), a, power), state
 
     def moved(self, theta: Any) -> Any:
@@ -93,7 +94,10 @@ def no_group(structure: Structure) -> str | None:
     for link in structure.links:
         joint = link.joint
         if (joint.gives("moved") or joint.gives("rates")) and not joint.gives("bracket"):
-            return f"joint {link.name!r} ({joint.type_name}) does not say its `bracket`; use another method"
+            return (
+                f"joint {link.name!r} ({joint.type_name}) does not define `bracket`, which this method needs; use "
+                "another method"
+            )
     return None
 
 
@@ -105,9 +109,9 @@ def per_joint(tree: Tree, fn: Any, by: Sequence[Sequence[Scalar]], v: Any) -> An
 
 def series(coefficients: Sequence[float], by: Map, v: Sequence[Scalar]) -> tuple[Scalar, ...]:
     """The sum over k of coefficients[k] byᵏ(v): `by` is applied k times to v."""
-    out = tuple(mul(coefficients[-1], x) for x in v)
+    out = tuple(known(coefficients[-1]) * x for x in v)
     for c in reversed(coefficients[:-1]):
-        out = tuple(add(mul(c, x), y) for x, y in zip(v, by(out), strict=True))
+        out = tuple(known(c) * x + y for x, y in zip(v, by(out), strict=True))
     return out
 
 

@@ -18,7 +18,7 @@ from jaxmbs.model.structure import Structure
 from jaxmbs.simulate.loops import sparing
 from jaxmbs.simulate.steppers.base import Flow, Phase, Stepper, Trial, along, arrays
 from jaxmbs.simulate.steppers.charts import Ambient, Local, no_group
-from jaxmbs.spatial.scalar import Scalar, mul
+from jaxmbs.spatial.scalar import Scalar
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ class RungeKutta(Stepper):
         def change(here: Any, t: Any, h: Any) -> tuple[Any, Any]:
             slope, state = chart.field(here, t)
             # multiplied by h here: if h depends on events, its derivative then needs no stored sums over stages
-            change = jax.tree_util.tree_map(lambda x: mul(h, x), slope)
+            change = jax.tree_util.tree_map(lambda x: h * x, slope)
             return arrays(change, dtype), jnp.asarray(energies.kinetic(state), dtype)
 
         def stage(carry: Any, x: Any) -> tuple[Any, Any]:

@@ -22,7 +22,8 @@ from jaxmbs.simulate.manifold import normalised
 from jaxmbs.simulate.steppers.base import Flow, Phase, Stepper, Trial
 from jaxmbs.simulate.steppers.charts import INVERSE_DERIVATIVE, Map, no_group, series
 from jaxmbs.spatial import Vector3, from_quaternion, kernel, turned
-from jaxmbs.spatial.scalar import Scalar, add, mul, sub, total
+from jaxmbs.spatial.known import ONE, ZERO
+from jaxmbs.spatial.scalar import Scalar, total
 
 TERMS = 11  # of the series below: exact to rounding for rotations below half a radian a step
 DERIVATIVE = tuple(1 / math.factorial(k + 1) for k in range(TERMS))
@@ -52,9 +53,9 @@ class Variational(Stepper):
 
     def obstacle(self, structure: Structure) -> str | None:
         if structure.constrained:
-            return "it serves trees; loops and constraints need another method"
+            return "it is for trees only; use another method for loops and constraints"
         if structure.rheonomic:
-            return "a joint that moves by itself in time needs another method"
+            return "it does not support joints whose motion depends on time; use another method"
         return no_group(structure)
 
     def step(self, flow: Flow, phase: Phase, t: Scalar, h: Scalar, mode: Mode | None, estimate: bool) -> Trial:
@@ -76,7 +77,7 @@ class Variational(Stepper):
             itself for a locked degree of freedom, so that its rate becomes zero."""
             parts = _flat(tree, w)
             momentum, change, _, state = acting(parts)
-            missing = jax.tree_util.tree_map(sub, _at_ends(tree, 0, h, parts, momentum, change), p)
+            missing = jax.tree_util.tree_map(lambda x, y: x - y, _at_ends(tree, 0, h, parts, momentum, change), p)
             found = _velocity(tree, state.q, missing, mode)
             found = tree.vector(_world(tree, state.q, found))
             return found if state.lock is None else jnp.where(state.lock, w, found)
@@ -114,11 +115,11 @@ def _body(tree: Tree, q: Any, x: Any) -> Any:
     return _linear(tree, lambda R, y: R.T @ y, q, x)
 
 
-def _linear(tree: Tree, turn: Any, q: Any, x: Any) -> Any:
+def _linear(tree: Tree, rotate: Any, q: Any, x: Any) -> Any:
     s, out = tree.structure, []
     for b, coordinates, part in zip(tree.blocks, tree.split(q, s.q_slices), tree.split(x, s.v_slices), strict=True):
         if b.joint.free:
-            turned_part = turn(from_quaternion(coordinates[3:7]), Vector3.of(part[3:]))
+            turned_part = rotate(from_quaternion(coordinates[3:7]), Vector3.of(part[3:]))
             part = (*part[:3], *turned_part)
         out.append(part)
     return _arrays(tree, tree.flat(out))
@@ -128,7 +129,7 @@ def _moved(tree: Tree, q: Any, w: Any) -> Any:
     s, out = tree.structure, []
     for b, coordinates, part in zip(tree.blocks, tree.split(q, s.q_slices), tree.split(w, s.v_slices), strict=True):
         if b.joint.free:
-            shifted = (add(x, y) for x, y in zip(coordinates[:3], part[3:], strict=True))
+            shifted = (x + y for x, y in zip(coordinates[:3], part[3:], strict=True))
             out.append((*shifted, *turned(coordinates[3:7], Vector3.of(part[:3]))))
         else:
             out.append(b.joint.moved(coordinates, part))
@@ -148,27 +149,27 @@ def _at_end(joint: Joint, end: Any, h: Scalar, w: Any, momentum: Any, change: An
     its axes; half of the force acts before the midpoint, half after it."""
     sign = 1 if end else -1
     if not joint.gives("bracket"):
-        return tuple(add(m, mul(sign * 0.5, mul(h, c))) for m, c in zip(momentum, change, strict=True))
-    back = _carried(joint, [mul(-1, mul(h, x)) for x in w])
-    half = _carried(joint, [mul(-0.5, mul(h, x)) for x in w])
-    force = tuple(sub(c, x) for c, x in zip(change, _carried(joint, w)(momentum), strict=True))
+        return tuple(m + sign * 0.5 * (h * c) for m, c in zip(momentum, change, strict=True))
+    back = _carried(joint, [-(h * x) for x in w])
+    half = _carried(joint, [-0.5 * (h * x) for x in w])
+    force = tuple(c - x for c, x in zip(change, _carried(joint, w)(momentum), strict=True))
     pushed = series(DERIVATIVE, half, force)
-    middle = tuple(add(m, mul(0.5, mul(h, f))) for m, f in zip(momentum, pushed, strict=True))
+    middle = tuple(m + 0.5 * (h * f) for m, f in zip(momentum, pushed, strict=True))
     if end:
         return series(INVERSE_DERIVATIVE, back, middle)
-    before = series(INVERSE_DERIVATIVE, _carried(joint, [mul(h, x) for x in w]), middle)
-    return tuple(sub(x, mul(h, y)) for x, y in zip(before, series(EXPONENTIAL, half, force), strict=True))
+    before = series(INVERSE_DERIVATIVE, _carried(joint, [h * x for x in w]), middle)
+    return tuple(x - h * y for x, y in zip(before, series(EXPONENTIAL, half, force), strict=True))
 
 
 def _carried(joint: Joint, x: Sequence[Scalar]) -> Map:
     """The transpose of ad_x, for forces and momenta."""
-    units = [[1 if i == j else 0 for i in range(joint.nv)] for j in range(joint.nv)]
+    units = [[ONE if i == j else ZERO for i in range(joint.nv)] for j in range(joint.nv)]
     columns = [_bracket(joint, x, unit) for unit in units]
-    return lambda y: tuple(total(*(mul(a, b) for a, b in zip(column, y, strict=True))) for column in columns)
+    return lambda y: tuple(total(*(a * b for a, b in zip(column, y, strict=True))) for column in columns)
 
 
 def _bracket(joint: Joint, a: Sequence[Scalar], b: Sequence[Scalar]) -> tuple[Scalar, ...]:
-    return (*Vector3.of(a[:3]).cross(Vector3.of(b[:3])), 0, 0, 0) if joint.free else joint.bracket(a, b)
+    return (*Vector3.of(a[:3]).cross(Vector3.of(b[:3])), ZERO, ZERO, ZERO) if joint.free else joint.bracket(a, b)
 
 
 def root(fn: Callable[[jax.Array], jax.Array], w: jax.Array, iterations: int) -> jax.Array:

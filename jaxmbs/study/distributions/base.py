@@ -57,7 +57,7 @@ class Components:
         zero, one = np.zeros(len(laws)), np.ones(len(laws))
         return Components(np.zeros(len(laws), int), zero, zero, zero, one, tuple(enumerate(laws)))
 
-    def row(self, i: int) -> Components:
+    def variate(self, i: int) -> Components:
         """Variate i by itself."""
         arrays = {f.name: getattr(self, f.name)[i : i + 1] for f in fields(Components) if f.name != "laws"}
         return Components(**arrays, laws=tuple((0, law) for k, law in self.laws if k == i))
@@ -122,7 +122,9 @@ class Distribution(Table):
     draw: str = stated(
         "name", "dispersions with the same name take the same random numbers: parts of one lot", default=""
     )
-    known: bool = stated("true or false", "known on the day, before the run: see study.per_day", default=False)
+    known: bool = stated(
+        "true or false", "whether the value is known on the day, before the run: see study.per_day", default=False
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -161,12 +163,12 @@ class Normal(Distribution):
         k, inf = len(neutral), np.full(len(neutral), np.inf)
         if (self.std is None) == (self.covariance is None):
             raise ValueError("a normal distribution needs one of std and covariance; write std = ...")
-        mean = _row(self, "mean", k, factor, neutral)
+        mean = _numbers_of(self, "mean", k, factor, neutral)
         if self.covariance is None:
             return Components(np.full(k, 1), mean, _width(self, "std", k, factor), -inf, inf)
         c = np.asarray(self.covariance)
         if c.shape != (k, k):
-            raise ValueError(f"covariance has {c.shape[0]} rows of {c.shape[1]}, the target {k} components")
+            raise ValueError(f"covariance has {c.shape[0]} rows of {c.shape[1]}, but the target has {k} components")
         problem = not_a_covariance(c)
         if problem:
             raise ValueError(f"covariance {problem}")
@@ -185,10 +187,15 @@ def not_a_covariance(x: np.ndarray) -> str:
     """Why a square matrix is not a covariance matrix, with the remedy; "" if it is one."""
     if not np.allclose(x, x.T, rtol=1e-9, atol=0):
         i, j = np.argwhere(~np.isclose(x, x.T, rtol=1e-9, atol=0))[0]
-        return f"is not symmetric: {x[i, j]:g} in row {i}, column {j} and {x[j, i]:g} across; mend one of them"
+        return (
+            f"is not symmetric: {x[i, j]:g} in row {i}, column {j}, but {x[j, i]:g} in row {j}, column {i}; correct "
+            "one of them"
+        )
     least = float(np.linalg.eigvalsh(x)[0])
     if least < -1e-9 * float(np.abs(x).max()):
-        return f"has the negative eigenvalue {least:.3g}: no numbers vary so; make the entries off the diagonal smaller"
+        return (
+            f"has the negative eigenvalue {least:.3g}, which is not possible; make the entries off the diagonal smaller"
+        )
     return ""
 
 
@@ -203,7 +210,7 @@ class TruncatedNormal(Distribution):
 
     def components(self, neutral: np.ndarray, factor: float) -> Components:
         k, inf = len(neutral), np.full(len(neutral), np.inf)
-        mean, std = _row(self, "mean", k, factor, neutral), _width(self, "std", k, factor)
+        mean, std = _numbers_of(self, "mean", k, factor, neutral), _width(self, "std", k, factor)
         low, high = _bounds(self, k, factor, -inf, inf)
         if np.any((mean < low) | (mean > high)):
             said = f"low {self.low}, mean {self.mean if self.mean is not None else neutral.tolist()}, high {self.high}"
@@ -235,10 +242,10 @@ class Lognormal(Distribution):
 
     def components(self, neutral: np.ndarray, factor: float) -> Components:
         k, inf = len(neutral), np.full(len(neutral), np.inf)
-        median, sigma = _row(self, "median", k, factor, neutral), _width(self, "sigma", k, 1.0)
+        median, sigma = _numbers_of(self, "median", k, factor, neutral), _width(self, "sigma", k, 1.0)
         if np.any(median <= 0):
             said = self.median if self.median is not None else neutral.tolist()
-            raise ValueError(f'the median of a lognormal is positive, not {said}; give one, or apply = "multiply"')
+            raise ValueError(f'the median of a lognormal must be positive, not {said}; give one, or apply = "multiply"')
         return Components(np.full(k, 2), np.log(median), sigma, -inf, inf)
 
 
@@ -290,28 +297,30 @@ def _cast(x: np.ndarray, dtype: Any) -> np.ndarray:
     return np.asarray(x).astype(dtype)
 
 
-def _row(table: Distribution, key: str, k: int, factor: float, default: np.ndarray | None = None) -> np.ndarray:
+def _numbers_of(table: Distribution, key: str, k: int, factor: float, default: np.ndarray | None = None) -> np.ndarray:
     """(k,) numbers of a key, in SI."""
     value = getattr(table, key)
     if value is None and default is not None:
         return np.asarray(default, float)
     row = np.asarray(value, float) * factor
     if row.ndim == 1 and len(row) != k:
-        raise ValueError(f"{key} = {value} has {len(row)} components, the target {k}; give {k}, or one for all")
+        raise ValueError(f"{key} = {value} has {len(row)} components, but the target has {k}; give {k}, or one for all")
     return np.broadcast_to(row, (k,)).astype(float)
 
 
 def _width(table: Distribution, key: str, k: int, factor: float) -> np.ndarray:
-    row = _row(table, key, k, factor)
+    row = _numbers_of(table, key, k, factor)
     if np.any(row < 0):
-        raise ValueError(f"{key} = {getattr(table, key)} is negative; it is a width: 0 switches the dispersion off")
+        raise ValueError(
+            f"{key} = {getattr(table, key)} is negative; give zero or more (0 switches the dispersion off)"
+        )
     return row
 
 
 def _bounds(
     table: Uniform | TruncatedNormal, k: int, factor: float, lowest: np.ndarray, highest: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    low, high = _row(table, "low", k, factor, lowest), _row(table, "high", k, factor, highest)
+    low, high = _numbers_of(table, "low", k, factor, lowest), _numbers_of(table, "high", k, factor, highest)
     if np.any(low > high):
         raise ValueError(f"low = {table.low} is above high = {table.high}; exchange them")
     return low, high

@@ -34,7 +34,9 @@ class Discrete(Distribution):
 
     distribution: Literal["discrete"] = named()
     values: Numbers = stated("list of numbers", "the values")
-    weights: Numbers | None = stated("list of numbers", "how often each occurs; all alike by default", default=None)
+    weights: Numbers | None = stated(
+        "list of numbers", "how often each occurs; all equally often by default", default=None
+    )
 
     def components(self, neutral: np.ndarray, factor: float) -> Components:
         shares = _shares("weights", self.weights or (1.0,) * len(self.values), len(self.values))
@@ -52,7 +54,7 @@ class Empirical(Distribution):
         "list of names", "one column; or one for each component, and rows of the file are drawn whole"
     )
     between: bool = stated(
-        "true or false", "also numbers between the measured ones, all gaps alike; else those alone", default=False
+        "true or false", "whether to draw numbers between the measured ones too, every gap equally often", default=False
     )
 
     @property
@@ -63,9 +65,12 @@ class Empirical(Distribution):
     def components(self, neutral: np.ndarray, factor: float) -> Components:
         k = len(neutral)
         if len(self.columns) not in (1, k):
-            raise ValueError(f"columns = {self.columns} are {len(self.columns)}, the target has {k}; name {k}, or one")
+            raise ValueError(
+                f"columns = {self.columns} names {len(self.columns)}, but the target has {k} components; name {k}, or "
+                "one"
+            )
         if self.between and self.whole_rows:
-            raise ValueError("between = true and rows that are drawn whole exclude one another; leave out `between`")
+            raise ValueError("between = true cannot be combined with rows that are drawn whole; leave out `between`")
         data = [x * factor for x in columns(Path(self.file), self.columns)]
         m = len(data[0])
         laws: list[Law] = (
@@ -97,11 +102,11 @@ class Mixture(Distribution):
         for part in self.parts:
             own = part.of.model_fields_set & set(Distribution.model_fields) | part.of.model_fields_set & {"covariance"}
             if own:
-                raise ValueError(f"`{min(own)}` of a part belongs to the mixture; write it beside `parts`")
+                raise ValueError(f"`{min(own)}` of a part is a key of the mixture; write it beside `parts`")
         shares = _shares("weight", tuple(p.weight for p in self.parts), len(self.parts))
         rows = [part.of.components(neutral, factor) for part in self.parts]
         return Components.of_laws(
-            [Mixed(Components.join([r.row(i) for r in rows]), shares) for i in range(len(neutral))]
+            [Mixed(Components.join([r.variate(i) for r in rows]), shares) for i in range(len(neutral))]
         )
 
 
@@ -120,7 +125,7 @@ def columns(path: Path, names: list[str]) -> list[np.ndarray]:
     try:
         lines = list(csv.reader(io.StringIO(path.read_text(encoding="utf-8-sig"))))
     except (OSError, UnicodeDecodeError) as error:
-        raise ValueError(f'file = "{path.name}" cannot be read beside the study: {error}') from None
+        raise ValueError(f'file = "{path.name}" cannot be read from the folder of the study: {error}') from None
     head = [name.strip() for name in lines[0]] if lines else []
     for name in names:
         if name not in head:
@@ -138,7 +143,7 @@ def columns(path: Path, names: list[str]) -> list[np.ndarray]:
                 found[j, k] = np.nan
             if not np.isfinite(found[j, k]):
                 raise ValueError(
-                    f'"{path.name}", line {number}: {name} is "{cell}", no number; mend it or leave the row out'
+                    f'"{path.name}", line {number}: {name} is "{cell}", not a number; correct it or leave the row out'
                 )
     return list(found)
 
@@ -146,7 +151,7 @@ def columns(path: Path, names: list[str]) -> list[np.ndarray]:
 def _shares(key: str, weights: tuple[float, ...], count: int) -> np.ndarray:
     shares = np.asarray(weights, float)
     if len(shares) != count:
-        raise ValueError(f"{key} has {len(shares)} numbers and there are {count} values; give one for each")
+        raise ValueError(f"{key} has {len(shares)} numbers, but there are {count} values; give one for each")
     if np.any(shares < 0) or not shares.sum() > 0:
-        raise ValueError(f"{key} = {list(weights)}: weights are zero or more, and not all zero")
+        raise ValueError(f"{key} = {list(weights)}: weights must be zero or more, and not all zero")
     return shares / shares.sum()

@@ -55,7 +55,7 @@ def files_of(path: Path) -> Path:
         return folder
     found = files(folder, record)
     if not within(folder, found):
-        raise InputError(Problem(str(found), "is a symbolic link out of the run's folder, and not read"))
+        raise InputError(Problem(str(found), "is a symbolic link that leads out of the run's folder, and is not read"))
     return found
 
 

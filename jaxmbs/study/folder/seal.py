@@ -32,7 +32,7 @@ def key_of(file: str | Path | None) -> bytes | None:
         raise InputError(Problem("--seal", f"{file} cannot be read: {remedy(error, 'is its name right?')}")) from None
     if len(found.strip()) < LEAST:
         message = (
-            f"{file} has less than {LEAST} bytes, which could be guessed; make a key: openssl rand -hex 32 > {file}"
+            f"{file} has fewer than {LEAST} bytes, which could be guessed; make a key: openssl rand -hex 32 > {file}"
         )
         raise InputError(Problem("--seal", message))
     return found.strip()
@@ -59,10 +59,10 @@ def fault_of_marked(content: bytes, digest: str, key: bytes | None = None) -> st
     """Why a file is not as it was generated from this run; "" if it is."""
     found = _UNDER.search(content[-200:])
     if found is None:
-        return "does not say of which run it is"
+        return "does not state which run it belongs to"
     now = _digest(content[: len(content) - len(found[0])], digest)
     if now.encode() != found[1]:
-        return "is not as it was made from these results"
+        return "was changed, or was not made from these results"
     if key is not None and not same(found[2].decode(), key, now.encode()):
         return "was not made with this key"
     return ""

@@ -83,7 +83,7 @@ def reached(folder: Path) -> Iterator[None]:
         foreign = isinstance(error, OSError) or type(error).__module__.partition(".")[0] in _CLIENTS
         if not (is_address(folder) and foreign):
             raise
-        remedy = "are address, credentials and rights as they should be? What was written stays"
+        remedy = "check address, credentials and access rights; what was already written is kept"
         raise InputError(Problem(str(folder), f"cannot be reached: {str(error) or repr(error)}; {remedy}")) from None
 
 
@@ -126,7 +126,8 @@ def require_own(folder: Path) -> None:
     found = sorted(_links(folder))
     if found:
         message = (
-            "is a symbolic link, by which a run would read or write outside its folder; put there what it leads to"
+            "is a symbolic link, through which a run would read or write outside its folder; replace it by what it "
+            "leads to"
         )
         raise InputError([Problem(str(path), message) for path in found[:_TOLD]])
 

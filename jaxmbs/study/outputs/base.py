@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from jaxmbs.model.joints import Joint
 
 Scalar = Any
-KEPT = "what is kept of the history: a value, or the time at which it occurs"
+REDUCTION = "what is kept of the history: a value, or the time at which it occurs"
 
 
 @element
@@ -51,7 +51,7 @@ class Output(Described):
 
     always_defined: ClassVar[bool] = True
 
-    reduce: str = field(Kind.CHOICE, "", KEPT, default="final", choices=REDUCTIONS, kw_only=True)
+    reduce: str = field(Kind.CHOICE, "", REDUCTION, default="final", choices=REDUCTIONS, kw_only=True)
     unit: str | None = field(Kind.TEXT, "", "unit that reports show, SI by default", default=None, kw_only=True)
     limit: float | None = field(
         Kind.NUMBER, "SI", "that time_above and time_below count from", default=None, kw_only=True
@@ -94,19 +94,19 @@ class Output(Described):
     def incomplete(self, joints: Mapping[str, Joint]) -> Iterator[tuple[str, str]]:
         """(key, remedy) for each field that the chosen reduction lacks or cannot have."""
         if self.reduce in ("time_above", "time_below") and self.limit is None:
-            yield "limit", f"{self.reduce} needs the value that it counts from; write limit = NUMBER (SI)"
+            yield "limit", f"{self.reduce} needs a limit; write limit = NUMBER (SI)"
         if self.reduce in AT and self.when is None:
             said = 'when = "OUTPUT > NUMBER UNIT", "t > NUMBER s" or "event NAME"'
             yield "when", f"{self.reduce} needs an instant; write {said}"
         if self.reduce not in AT and self.when is not None:
-            yield "when", f"goes with {' and '.join(AT)}, not with {self.reduce}; leave it out"
+            yield "when", f"is for {' and '.join(AT)} only, not for {self.reduce}; leave it out"
         if self.reduce in AT and self.windowed:
             yield (
                 "from" if self.from_ is not None else "until",
-                f"{self.reduce} has its instant in when; leave this out",
+                f"{self.reduce} takes its instant from when; leave this out",
             )
         if self.reduce == "integral" and self.quantity(joints) not in INTEGRALS:
-            yield "reduce", f"integral goes with {', '.join(INTEGRALS)}; mean takes any quantity"
+            yield "reduce", f"integral is for {', '.join(INTEGRALS)} only; mean is possible for any quantity"
 
     def measure(self, scene: Scene) -> tuple[Scalar, Scalar]:
         """Value at the present time in SI, and whether it is defined then."""
@@ -121,8 +121,8 @@ class Output(Described):
         """State with the present time included. margin: that of the condition `when`; for a window, the pair (margin of
         `from`, margin of `until`). None replaces the margin of an instant that is an event or is not given."""
         if self.windowed:
-            return window.fold(self._kept, state, measured, t, *(margin or (None, None)))
-        return self._kept(state, measured, t, margin)
+            return window.fold(self._reduced, state, measured, t, *(margin or (None, None)))
+        return self._reduced(state, measured, t, margin)
 
     def at_event(
         self, state: tuple[Any, ...], measured: tuple[Scalar, Scalar], t: Scalar, now: Mapping[str, Any], changes: bool,
@@ -133,7 +133,7 @@ class Output(Described):
         if not self.windowed:
             return reductions.caught(self.reduce, state, measured, t, now["when"])
         margins = margin or (None, None)
-        return window.at_event(self._kept, state, measured, t, now["from_"], now["until"], changes, *margins)
+        return window.at_event(self._reduced, state, measured, t, now["from_"], now["until"], changes, *margins)
 
     def waits(self, state: tuple[Any, ...]) -> Scalar:
         """Whether the output also needs its value just after the present event, with which its window begins."""
@@ -147,7 +147,7 @@ class Output(Described):
         """Whether an extreme is the value at the start, although the output takes other values."""
         return reductions.stays(state[window.SIZE :] if self.windowed else state)
 
-    def _kept(self, state: tuple[Any, ...], measured: tuple[Scalar, Scalar], t: Scalar, margin: Any = None) -> Any:
+    def _reduced(self, state: tuple[Any, ...], measured: tuple[Scalar, Scalar], t: Scalar, margin: Any = None) -> Any:
         return reductions.fold(self.reduce, state, measured, t, self.limit, margin)
 
 

@@ -14,7 +14,7 @@ from jaxmbs.model.forces.base import Scene
 from jaxmbs.model.joints import Joint
 from jaxmbs.spatial import Vector3
 from jaxmbs.spatial.known import accepting
-from jaxmbs.study.outputs.base import KEPT, REDUCTIONS, Output, Scalar, turned
+from jaxmbs.study.outputs.base import REDUCTION, REDUCTIONS, Output, Scalar, turned
 from jaxmbs.study.outputs.gap import signed_distance
 from jaxmbs.study.outputs.shapes import Ball, Box, Shape, Tube
 
@@ -36,20 +36,20 @@ class Clearance(Output):
     open: bool = field(
         Kind.FLAG, "", "the ends of a hollow tube are open: corners count while they are between them", default=False
     )
-    reduce: str = field(Kind.CHOICE, "", KEPT, default="min", choices=REDUCTIONS, kw_only=True)
+    reduce: str = field(Kind.CHOICE, "", REDUCTION, default="min", choices=REDUCTIONS, kw_only=True)
 
     def quantity(self, joints: Mapping[str, Joint]) -> str:
         return "length"
 
     def faults(self, joints: Mapping[str, Joint]) -> Iterator[tuple[str, str]]:
         if self.inside and not isinstance(self.shape_b, (Ball, Box, Tube)):
-            yield "shape_b", "a hollow shape is a ball, a box or a tube"
+            yield "shape_b", "a hollow shape must be a ball, a box or a tube"
         if self.open and not (self.inside and isinstance(self.shape_b, Tube)):
-            yield "open", "goes with inside = true and a tube around"
+            yield "open", "is only for inside = true with a tube as shape_b"
         for key in ("shape_a", "shape_b"):
             shape = getattr(self, key)
             if isinstance(shape, Box) and min(shape.size) <= 0:
-                yield f"{key}.size", f"{list(shape.size)}: the lengths of edges are more than zero"
+                yield f"{key}.size", f"{list(shape.size)}: the lengths of edges must be more than zero"
 
     def measure(self, scene: Scene) -> tuple[Scalar, Scalar]:
         if self.inside:

@@ -91,7 +91,7 @@ def _changed(outputs: Mapping[str, Output], output: Output, model: Model, event:
     return jumps(model.structure, events[event]) or any(isinstance(o, OfState) and o.needs_mode for o in own)
 
 
-def kept(outputs: Mapping[str, Output], carry: Any, events: Any, model: Model, q: Any, v: Any) -> dict[str, Any]:
+def results_of(outputs: Mapping[str, Output], carry: Any, events: Any, model: Model, q: Any, v: Any) -> dict[str, Any]:
     """The outputs of a motion that started at (q, v): results of the fold, times of events, and the outputs that are
     computed from the state at the start."""
 

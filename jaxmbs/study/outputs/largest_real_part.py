@@ -39,15 +39,21 @@ class LargestRealPart(OfState):
 
     def incomplete(self, joints: Mapping[str, Joint]) -> Iterator[tuple[str, str]]:
         if self.windowed:
-            yield "from" if self.from_ is not None else "until", "there is one start; leave it out"
+            yield "from" if self.from_ is not None else "until", "it is computed at the start only; leave this out"
         if self.reduce != "final":
-            yield "reduce", "there is one start; leave it out"
+            yield "reduce", "it is computed at the start only; leave this out"
 
     def unfit(self, model: Model) -> Iterator[tuple[str, str]]:
         if model.structure.redundant:
-            yield "type", "constraints depend on one another, so that the number of motions is not known beforehand"
+            yield (
+                "type",
+                "some constraints depend on others, so that the number of small motions is not known in advance",
+            )
         if model.structure.events or model.structure.held:
-            yield "type", "small motions are those of a mechanism without events and held joints, which change it"
+            yield (
+                "type",
+                "small motions are defined only for a mechanism without events and held joints, which would change it",
+            )
 
     def of_state(self, state: TreeScene, model: Model, mode: Mode | None) -> tuple[Scalar, Scalar]:
         return jnp.nan, False

@@ -9,14 +9,14 @@ import jax.numpy as jnp
 from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import element, field
 from jaxmbs.model.joints import Joint
-from jaxmbs.study.outputs.base import KEPT, REDUCTIONS, Output, Scalar
+from jaxmbs.study.outputs.base import REDUCTION, REDUCTIONS, Output, Scalar
 
 
 @element
 class Combined(Output):
     """Base of the outputs that are computed from other outputs."""
 
-    of: Sequence[str] = field(Kind.NAMES, "", "outputs that it is taken from; what they keep does not matter")
+    of: Sequence[str] = field(Kind.NAMES, "", "outputs whose minimum is taken; their own `reduce` does not matter")
 
     def combined(self, found: Sequence[tuple[Scalar, Scalar]]) -> tuple[Scalar, Scalar]:
         """Value and whether it is defined, from those of the other outputs."""
@@ -29,7 +29,7 @@ class MinOver(Combined):
     pairs of shapes."""
 
     of_quantity: str | None = field(Kind.TEXT, "", "what they measure; found by itself", default=None, kw_only=True)
-    reduce: str = field(Kind.CHOICE, "", KEPT, default="min", choices=REDUCTIONS, kw_only=True)
+    reduce: str = field(Kind.CHOICE, "", REDUCTION, default="min", choices=REDUCTIONS, kw_only=True)
 
     def quantity(self, joints: Mapping[str, Joint]) -> str:
         return self.of_quantity or "number"

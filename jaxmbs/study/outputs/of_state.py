@@ -6,6 +6,7 @@ The dynamics are imported when a motion is measured, so that a study can be read
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import jax.numpy as jnp
@@ -41,43 +42,66 @@ class OfState(Output):
         """(key, remedy) for what does not fit the model."""
         yield from ()
 
+    def fitted(self, model: Model) -> OfState:
+        """The output with what follows from the model filled in."""
+        return self
+
 
 @element
 class ElementForce(OfState):
     """Magnitude of what a force element exerts: its force on a body [N], or with part = "torque" its generalized forces
-    on the joints that it acts on [N m; N for a joint that slides]."""
+    on the joints that it acts on [N m; N for joints that slide]."""
 
     needs_mode: ClassVar[bool] = True
 
     name: str = field(Kind.TEXT, "", "the force element")
     part: str = field(Kind.CHOICE, "", "its force or torque", default="force", choices=("force", "torque"))
+    of_quantity: str | None = field(Kind.TEXT, "", "what it measures; found by itself", default=None, kw_only=True)
 
     def quantity(self, joints: Mapping[str, Joint]) -> str:
-        return "force" if self.part == "force" else "moment"
+        return self.of_quantity or ("force" if self.part == "force" else "moment")
 
     def unfit(self, model: Model) -> Iterator[tuple[str, str]]:
         forces = {f.name: f.element for f in model.structure.forces}
         if self.name not in forces:
             yield "name", f'there is no force element "{self.name}"; {choices(self.name, forces, "force elements")}'
         elif not _acts_somewhere(forces[self.name]):
-            said = "acts on no body and no joint but gives generalized forces, which have no magnitude in common"
+            said = "gives generalized forces of the whole mechanism, which have no common magnitude"
             yield "name", f'"{self.name}" {said}; name another, or give it a body'
         elif bool(forces[self.name].joints) is (self.part == "force"):
             other = "torque" if self.part == "force" else "force"
             yield "part", f'this element has no {self.part}; write part = "{other}"'
+        elif len(quantities := _quantities(forces[self.name], model)) > 1:
+            said = f"acts along {' and '.join(sorted(quantities))}, whose forces and torques have no common magnitude"
+            yield "name", f'"{self.name}" {said}; name another'
+
+    def fitted(self, model: Model) -> OfState:
+        forces = {f.name: f.element for f in model.structure.forces}
+        along = _quantities(forces[self.name], model) if self.part == "torque" else ()
+        return replace(self, of_quantity="force") if along == {"displacements"} else self
 
     def of_state(self, state: TreeScene, model: Model, mode: Mode | None) -> tuple[Scalar, Scalar]:
-        from jaxmbs.dynamics.state.scene import action, elements
+        from jaxmbs.dynamics.state.scene import action, elements, force_on_first
 
         for name, acting, numbers, seen, on in elements(state, mode):
             if name == self.name:
                 acts = jnp.asarray(on, state.tree.dtype)
                 on_body, on_joint, _ = action(acting, numbers, seen)
                 if self.part == "force":
-                    return acts * next(iter(on_body.values())).force.norm(), True
+                    force = force_on_first(acting, on_body, seen)
+                    assert force is not None, self.name  # `unfit` refuses elements that act on no body
+                    return acts * force.norm(), True
                 square = bare(total(*(x * x for values in on_joint.values() for x in values)))
                 return acts * jnp.sqrt(jnp.where(square > 0, square, 1.0)) * (square > 0), True
         raise AssertionError(self.name)
+
+
+def _quantities(force: Force, model: Model) -> set[str]:
+    """What the degrees of freedom of the joints that a force element acts on measure: displacements, rotations."""
+    s = model.structure
+    joints = {x.name: x.joint for x in (*s.links, *s.loops)}
+    named = (joints[name] for name in (getattr(force, key) for key in force.joints) if name is not None)
+    return {"displacements" if speed.unit == "m/s" else "rotations" for joint in named for speed in joint.speeds()}
 
 
 def _acts_somewhere(force: Force) -> bool:

@@ -13,7 +13,7 @@ from jaxmbs.model.forces.base import Scene
 from jaxmbs.model.given import Vector
 from jaxmbs.model.joints import Joint
 from jaxmbs.spatial import Vector3
-from jaxmbs.study.outputs.base import KEPT, REDUCTIONS, Described, Output, Scalar, normals, turned
+from jaxmbs.study.outputs.base import REDUCTION, REDUCTIONS, Described, Output, Scalar, normals, turned
 
 
 @element
@@ -49,7 +49,7 @@ class RimClearance(Output):
 
     rim: Rim = field(Kind.PART, "", "the rim", of=Rim)
     shell: Shell = field(Kind.PART, "", "the shell around it", of=Shell)
-    reduce: str = field(Kind.CHOICE, "", KEPT, default="min", choices=REDUCTIONS, kw_only=True)
+    reduce: str = field(Kind.CHOICE, "", REDUCTION, default="min", choices=REDUCTIONS, kw_only=True)
 
     def quantity(self, joints: Mapping[str, Joint]) -> str:
         return "length"

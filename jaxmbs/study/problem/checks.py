@@ -55,7 +55,7 @@ def method(simulation: SimulationTable | None, model: Model) -> None:
     """Raises InputError if the method is not suitable for the mechanism or the tolerance, or if a limit (`max_steps`,
     `max_events`) does not apply."""
     if simulation is not None and simulation.max_steps is not None and simulation.tolerance is None:
-        why = "bounds the steps of a run with a tolerance; leave it out, or add tolerance"
+        why = "limits the steps of a run with a tolerance, which is missing; leave max_steps out, or add tolerance"
         raise InputError(Problem("simulation.max_steps", why))
     if simulation is not None and simulation.max_events is not None:
         from jaxmbs.simulate.log import checked_events
@@ -108,7 +108,7 @@ def initial_state(
             vector[where] = values
         first, start = own.quaternion, model.q_slice(joint).start
         if first is not None and not np.any(q[start + first : start + first + 4]):
-            message = "the quaternion qw, qx, qy, qz is zero; no rotation is 1, 0, 0, 0"
+            message = "the quaternion qw, qx, qy, qz is zero; for no rotation write 1, 0, 0, 0"
             problems.append(Problem(dotted(("initial", joint, "q")), message))
     if problems:
         raise InputError(problems)
@@ -126,7 +126,9 @@ def outputs_of(outputs: Mapping[str, Output], model: Model, joints: Mapping[str,
     for name, output in outputs.items():
         where = ("outputs", name)
         if output.reduce == "time_out" and output.always_defined:
-            message = "time_out goes with rim_clearance and the like; this output is defined at all times"
+            message = (
+                "time_out is for outputs that can be undefined, such as rim_clearance; this one is defined at all times"
+            )
             problems.append(Problem(f"{dotted(where)}.reduce", message))
         unknown = [(*n, known, "body", "bodies") for n in names_in(output, Kind.BODY, Kind.BODY_OR_WORLD)]
         unknown += [(*n, tuple(joints), "joint", "joints") for n in names_in(output, Kind.JOINT)]
@@ -141,7 +143,7 @@ def outputs_of(outputs: Mapping[str, Output], model: Model, joints: Mapping[str,
                 problems += [Problem(f"{dotted(where)}.{key}", said) for key, said in output.incomplete(joints)]
     if problems:
         raise InputError(problems)
-    return dict(outputs)
+    return {name: output.fitted(model) if isinstance(output, OfState) else output for name, output in outputs.items()}
 
 
 def connected(
@@ -161,7 +163,12 @@ def connected(
         ]
         kinds = sorted({others[of] for of in output.of if of in others})
         if len(kinds) > 1:
-            problems.append(Problem(dotted(("outputs", name, "of")), f"measure {' and '.join(kinds)}; take one kind"))
+            problems.append(
+                Problem(
+                    dotted(("outputs", name, "of")),
+                    f"measure different quantities, {' and '.join(kinds)}; name outputs of one quantity",
+                )
+            )
         elif kinds:
             found[name] = replace(output, of_quantity=kinds[0])
     quantities = {TIME: "time", **{name: o.quantity(joints) for name, o in found.items()}}

@@ -157,7 +157,7 @@ def element_said(x: Mapping[str, Any]) -> str:
     return ", ".join([" ".join([x["type"], *named]), *rest])
 
 
-def kept_said(output: Mapping[str, Any]) -> str:
+def reduction_said(output: Mapping[str, Any]) -> str:
     """How the history of an output becomes one number, as text: "min, from event release"."""
     return ", ".join(
         [output["reduce"], *(f"{key} {output[key]}" for key in ("when", "from", "until") if key in output)]

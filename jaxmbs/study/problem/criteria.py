@@ -101,14 +101,14 @@ def parse(text: str, quantities: Mapping[str, str]) -> Criterion:
         lower = _unit(text, two["low_unit"], quantities[name]) if two["low_unit"] else measure
         low = float(two["low"]) * lower.factor
         if low >= bounds[0][1]:
-            raise ValueError(f'"{text}": nothing lies between {two["low"]} and {two["number"]}; exchange them')
+            raise ValueError(f'"{text}": no number lies between {two["low"]} and {two["number"]}; exchange them')
         bounds = ((_MIRROR[two["low_sign"]], low), *bounds)
     absolute = bool(form and not two and form["bar"])
     if absolute and bounds[0][1] < 0:
-        raise ValueError(f'"{text}": a size is not negative; give a bound of zero or more')
+        raise ValueError(f'"{text}": an absolute value is never negative; give a bound of zero or more')
     share = float(found["share"]) / 100 if found["share"] else 1.0
     if not 0 < share <= 1:
-        raise ValueError(f'"{text}": {found["share"]} % of the samples are more than all or none; give 0 to 100')
+        raise ValueError(f'"{text}": the share of {found["share"]} % must be more than 0 % and at most 100 %')
     return Criterion(" ".join(text.split()), name, bounds, measure, absolute, share)
 
 

@@ -46,7 +46,7 @@ def empty(output: Output, simulation: SimulationTable | None) -> Iterator[tuple[
     """(key, remedy) if the window from `from` until `until` is empty, whatever the motion is."""
     begin, end = output.from_, output.until
     if begin is not None and begin == end:
-        yield "until", "is the instant of from, and nothing lies between them; name a later one"
+        yield "until", "is the same instant as from, so nothing lies between them; name a later one"
     first, last = (_time(x) for x in (begin, end))
     if first is not None and last is not None and last <= first:
         yield "until", f"{last:g} s is not after from, {first:g} s; name a later instant"

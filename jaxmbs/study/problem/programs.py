@@ -22,7 +22,7 @@ def content(study: Study) -> tuple[list[str] | None, str]:
     if study.file.fault:
         return None, study.file.fault
     if study.path is not None and is_robot(study.path):
-        return None, "what a robot's file refers to is not known"
+        return None, "the files that a robot's file refers to are not known"
     data = {key: x for key, x in parse(study.content).items() if key != "criteria"}
     own = {key: x for key, x in data.get("study", {}).items() if key != "seed"}
     found = [repr({**data, "study": own}), repr(study.hashes)]

@@ -48,7 +48,7 @@ class StudyTable(Table):
     """Settings of all samples."""
 
     seed: Annotated[int, Field(strict=True, ge=0, lt=2**63)] = stated(
-        "integer >= 0", "the study's key: with the index it decides everything about a sample", default=0
+        "integer >= 0", "seed of the random numbers: with its index it determines everything about a sample", default=0
     )
     design: Literal[
         "random", "latin_hypercube", "sobol", "halton", "factorial", "one_at_a_time", "saltelli", "morris"
@@ -63,7 +63,7 @@ class StudyTable(Table):
         default=(0.00135, 0.5, 0.99865),
     )
     per_day: Annotated[int, Field(strict=True, ge=1)] = stated(
-        "integer >= 1", "so many samples in a row share the draws that are known on the day", default=1
+        "integer >= 1", "number of consecutive samples that share the draws that are known on the day", default=1
     )
 
 
@@ -82,7 +82,7 @@ class _StudyFile(Table):
         default=list,
     )
     initial: dict[str, InitialTable] = stated("table per joint", "where the joint starts", default=dict)
-    correlations: list[CorrelationTable] = stated("list of tables", "draws that go together", default=list)
+    correlations: list[CorrelationTable] = stated("list of tables", "correlated draws", default=list)
     dispersions: Any = stated(
         "table per dispersion",
         'a parameter ("stage.mass") or initial value ("initial.JOINT.q") that varies',

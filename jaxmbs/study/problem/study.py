@@ -30,7 +30,7 @@ from jaxmbs.study.problem.programs import content
 from jaxmbs.study.problem.schema import SimulationTable, StudyTable, study_file
 from jaxmbs.study.sampling import reading
 from jaxmbs.study.sampling.correlation import CorrelationTable
-from jaxmbs.study.sampling.designs import RANDOM, Design, check_size, dependence
+from jaxmbs.study.sampling.designs import RANDOM, SamplingPlan, check_size, dependence
 from jaxmbs.study.sampling.dispersions import Dispersions
 
 if TYPE_CHECKING:
@@ -183,7 +183,9 @@ class Study:
         """The bytes of the study's file. Raises ModelError, with the remedy, if no file can hold the study."""
         if self.file.fault:
             said = self.file.fault.removeprefix("save: ")
-            raise ModelError(f"study: a run's folder holds its study as a file, and no file can hold this one: {said}")
+            raise ModelError(
+                f"study: a run stores its study as a file, but this one cannot be written as a file: {said}"
+            )
         return self.file.content
 
     @property
@@ -212,15 +214,18 @@ class Study:
         return replace(self, n=check_size(self.plan.design, len(self.dispersions.inputs), self.plan.levels, n))
 
     @property
-    def design(self) -> Design | None:
+    def design(self) -> SamplingPlan | None:
         """The sampling plan; None if each sample is drawn independently. Raises InputError if the plan needs n and n is
         not known."""
         if self.plan.design == RANDOM:
             return None
         if self.n is None:
-            message = f'with design = "{self.plan.design}" samples depend on their number; name their run: --of DIR'
+            message = (
+                f'with design = "{self.plan.design}" a sample depends on the number of samples; name its run with '
+                "--of DIR"
+            )
             raise InputError(Problem("study.design", message))
-        return Design(self.plan.design, self.dispersions.inputs, self.n, self.seed, self.plan.levels)
+        return SamplingPlan(self.plan.design, self.dispersions.inputs, self.n, self.seed, self.plan.levels)
 
     @property
     def data(self) -> Mapping[str, bytes]:
@@ -241,7 +246,7 @@ class Study:
     def dependence(self) -> str:
         """Why samples are not independent; "" if they are independent."""
         if self.dispersions.per_day > 1 and self.dispersions.known.any():
-            return "samples of one day share draws: no interval is known for the share of all samples"
+            return "samples of one day share draws, so no confidence interval is known for the share of all samples"
         return dependence(self.plan.design)
 
     @property
@@ -347,7 +352,7 @@ def _checked(given: Mapping[str, Any], modules: Any, file: File | None) -> tuple
     find(lambda: checks.shown_in(outputs, quantities, criteria), {})
     find.stop()
     if criteria != checks.criteria_of(found.criteria, quantities):
-        fault = fault or "a criterion is not what its text says"
+        fault = fault or "a criterion does not agree with its text"
     parts = {
         "model": model, "initial": initial, "simulation": found.simulation or A_SECOND, "dispersions": drawn,
         "correlations": tuple(found.correlations), "outputs": outputs, "criteria": criteria, "study": found.study,

@@ -18,7 +18,7 @@ def write(name: str, out: Path | None = None) -> Path:
     """Write a template to a file. Raises InputError if there is no template of this name, or if the file exists."""
     known = about()
     if name not in known:
-        raise InputError(Problem(name, f"no template; {choices(name, known, 'templates')}"))
+        raise InputError(Problem(name, f"is not a template; {choices(name, known, 'templates')}"))
     path = out or Path(f"{name}.toml")
     if path.exists():
         raise InputError(Problem(str(path), "exists already; choose another name with --out"))

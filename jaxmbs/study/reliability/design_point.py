@@ -131,7 +131,9 @@ def second_order(g: LimitState, points: list[DesignPoint], step: float = 1e-3) -
             float(norm.sf(abs(p.beta)) * np.prod(np.maximum(factors, 1e-12) ** -0.5)) if np.all(factors > 0) else np.nan
         )
         found.append(safe if p.beta >= 0 else 1 - safe)
-    remark = "the boundary bends towards the origin more than a paraboloid can" if np.isnan(found).any() else ""
+    remark = (
+        "the failure boundary curves towards the origin more than a paraboloid can" if np.isnan(found).any() else ""
+    )
     return _estimate("second order", g, points, found, remark)
 
 

@@ -125,7 +125,7 @@ def importance_sampling(
     _, weights = law.sampled(g, left, rng)
     estimate, effective = _estimate(weights, law, found, confidence, g.simulations, rng)
     if effective < _FEWEST:
-        few = f"only {effective:.0f} samples around failures carry weight: by subset simulation"
+        few = f"only {effective:.0f} samples around failures carry weight, so subset simulation was used"
         estimate = subset_simulation(g, max(n // 13, 100), confidence=confidence, seed=seed + 2)
         return replace(estimate, remark="; ".join(filter(None, (few, estimate.remark))))
     return estimate

@@ -40,7 +40,7 @@ class LimitState:
         for first in range(0, len(flat), rows):
             found.append(np.asarray(self.values(flat[first : first + rows]), float))
             self.simulations += len(found[-1])
-            self._tell()
+            self._report()
         g = np.concatenate(found) if found else np.zeros(0)
         return np.where(np.isnan(g), -np.inf, g).reshape(u.shape[:-1])
 
@@ -54,15 +54,15 @@ class LimitState:
                 return sides[:, 0], (up - down) / (2 * _STEP)
         self.simulations += len(u)
         g, slope = (np.asarray(x, float) for x in self.gradients(u))
-        self._tell()
+        self._report()
         return np.where(np.isnan(g), -np.inf, g), slope
 
     def at(self, stage: str, level: float = np.nan) -> None:
         """Begin another stage, and report it to `progress`."""
         self.stage, self.level = stage, level
-        self._tell()
+        self._report()
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         if self.progress:
             self.progress(self.stage, self.simulations, self.level)
 

@@ -8,9 +8,10 @@ from jaxmbs.study.reliability.limit_state import Estimate, LimitState
 from jaxmbs.study.reliability.search import Search
 from jaxmbs.study.statistics.order_statistics import interval
 
-_FLAG = "the output is a flag: levels cannot be set, and plain samples tell no more than this"
+_FLAG = "the output is only true or false: there are no levels between, and plain samples show no more than this"
 _FLAT = (
-    "the output does not change on the way to failure: levels cannot be set, and plain samples tell no more than this"
+    "the output does not change on the way to failure: there are no levels between, and plain samples show no more "
+    "than this"
 )
 
 
@@ -34,5 +35,7 @@ def without_failures(g: LimitState, found: Search, n: int, confidence: float = 0
     upper end (NaN), and the remark states down to which probability the search found no failure."""
     if found.flat and found.probability * n > 1:
         return plain_sampling(g, n, confidence, seed, _FLAT if found.levels else _FLAG)
-    remark = f"no failure was found down to a probability of {found.probability:.0e}: it is rarer, or cannot happen"
+    remark = (
+        f"no failure was found down to a probability of {found.probability:.0e}: failure is rarer, or cannot happen"
+    )
     return Estimate("search by levels", 0.0, 0.0, np.nan, g.simulations, remark)

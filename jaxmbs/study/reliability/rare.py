@@ -33,7 +33,7 @@ from jaxmbs.study.reliability import (
 )
 from jaxmbs.study.results import store as stores
 from jaxmbs.study.results.damage import require_sound
-from jaxmbs.study.samples.batch import dealt, kept_for, keys_of, precision, samples_of
+from jaxmbs.study.samples.batch import cached_program, dealt, keys_of, precision, samples_of
 from jaxmbs.study.samples.blocks import in_blocks
 from jaxmbs.study.statistics.summary import least, summarize
 
@@ -67,7 +67,7 @@ def limit_state_of(study: Study, criterion: Criterion) -> LimitState:
     @functools.cache
     def program() -> Any:
         points = np.zeros((rows, inputs), dtype)
-        return kept_for(study, "rare", dealt(samples), keys, np.zeros(rows, np.uint32), points)
+        return cached_program(study, "rare", dealt(samples), keys, np.zeros(rows, np.uint32), points)
 
     def results(u: np.ndarray) -> dict[str, Any]:
         points, index = ndtr(u).astype(dtype), np.zeros(len(u), np.uint32)
@@ -106,7 +106,7 @@ def rare(
     """
     c = picked(study, criterion)
     if method not in ("importance", "subset"):
-        raise InputError(Problem("--method", f'"{method}" is none; take importance or subset'))
+        raise InputError(Problem("--method", f'"{method}" is not a method; take importance or subset'))
     unit = study.shown[c.output]
     g = limit_state_of(study, c)
     if progress:
@@ -162,7 +162,12 @@ def _beside(e: Estimate, sampled: Estimate) -> Estimate:
     estimate from samples."""
     if e.remark or not sampled.high > 0 or sampled.low <= e.probability <= sampled.high:
         return e
-    return replace(e, remark="outside the interval of the samples: the boundary is not as it supposes")
+    return replace(
+        e,
+        remark=(
+            "outside the interval of the samples: the failure boundary does not have the shape that the method assumes"
+        ),
+    )
 
 
 def told(study: Study, u: np.ndarray) -> dict[str, float]:
@@ -174,7 +179,7 @@ def told(study: Study, u: np.ndarray) -> dict[str, float]:
 def _worst_sample(study: Study, criterion: Criterion, folder: str | Path) -> dict[str, Any]:
     store = stores.open_folder(folder)
     if store.provenance["file_sha256"] != study.sha256:
-        raise InputError(Problem("--of", f"{folder} is a run of another file; take {folder}/study.toml"))
+        raise InputError(Problem("--of", f"{folder} is a run of another study file; take {folder}/study.toml"))
     study = study.of_size(store.n)
     require_sound(study, store)
     summary = summarize(study, store)

@@ -43,7 +43,7 @@ def worst_cases(
     (-5.0, -3.242641)
     """
     if region not in ("ellipsoid", "box"):
-        raise InputError(Problem("region", f'"{region}" is none; take "ellipsoid" or "box"'))
+        raise InputError(Problem("region", f'"{region}" is not a region; take "ellipsoid" or "box"'))
 
     def inside(u: np.ndarray) -> np.ndarray:
         if region == "box":

@@ -154,7 +154,7 @@ def _histograms(study: Study, summary: Summary) -> Iterable[str]:
 
 
 def _convergence(study: Study, summary: Summary) -> str:
-    note = f"Share of the samples that meet a criterion, after so many of them, with its {CONFIDENCE:.0%} interval."
+    note = f"Share of the samples that meet a criterion, against the number of samples, with its {CONFIDENCE:.0%} interval."
     curves = converging(study, summary)
     return f"<p class=note>{note}</p>{themed(plots.convergence(curves))}"
 
@@ -219,14 +219,14 @@ def _drivers(study: Study, draws: dict[str, np.ndarray], summary: Summary, found
             panels.append(picture(plots.bars([(d.name, d.share, d.low, d.high) for d in f.found], name, f.rest)))
             panels.append(picture(_scatter(study, draws, summary, name, f.found[0].name)))
         else:
-            panels.append(panel(f"<p>No draw stands above noise for {escape(name.replace('_', ' '))}.</p>"))
+            panels.append(panel(f"<p>No draw has a share above noise for {escape(name.replace('_', ' '))}.</p>"))
     if not panels:
         return ""
     limits = ", ".join(f"{escape(n.replace('_', ' '))} {f.noise:.1%}" for n, f in found.items() if f)
     note = (
         "Share of the variance that a draw explains by itself (first-order Sobol index, estimated from the samples), with "
-        f"{CONFIDENCE:.0%} interval; only draws above what the largest of as many unrelated ones reaches ({limits}). "
-        "The rest is noise, small shares and what draws do together."
+        f"{CONFIDENCE:.0%} interval; only draws whose share is above the largest that as many unrelated draws would "
+        f"reach by chance ({limits}). The rest is noise, small shares and interactions of draws."
     )
     return f"<h2>What drives the outcome</h2><p class=note>{note}</p><div class=grid>{''.join(panels)}</div>"
 

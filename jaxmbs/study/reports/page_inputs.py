@@ -33,7 +33,7 @@ def inputs(study: Study, draws: dict[str, np.ndarray]) -> str:
         nominal = "<br>".join(f"{x:.5g}" for x in (a.nominal if a else np.atleast_1d(d.target.nominal).reshape(-1)))
         what = f"<code>{escape(d.name)}</code><br>{escape(described(d))}, {d.apply}"
         rows.append([what, escape(sources.get(d.name, "")), nominal, "<br>".join(spans), changed])
-    head = ["dispersion", "said in the file", "nominal (SI)", "applied, least to most (SI)", "changed in"]
+    head = ["dispersion", "as written in the file", "nominal (SI)", "applied, least to most (SI)", "changed in"]
     note = (
         "Applied: the numbers with which the first 2,000 samples were simulated, after all dispersions of one target."
     )
@@ -45,7 +45,7 @@ def correlations(tables: Sequence[dict[str, Any]]) -> str:
     if not tables:
         return ""
     rows = [[escape(", ".join(t["draws"])), t["kind"], escape(said(t["matrix"]))] for t in tables]
-    note = "Draws that go together: correlations of the normal scores, or of the ranks."
+    note = "Correlated draws: correlations of the normal scores, or of the ranks."
     return f"<p class=note>{note}</p>{panel(table(['draws', 'of', 'matrix'], rows))}"
 
 
@@ -73,8 +73,8 @@ def events(study: Study, summary: Summary, of: Sequence[dict[str, Any]]) -> str:
         when = escape(condition_said(e))
         rows.append([f"<code>{escape(e['name'])}</code>", when, then, share, f"{found.most:,}", *times])
     note = (
-        "In how many of the samples that went well an event happened, how often in one of them at most, and quantiles of "
-        "the time [s] at which it happened first, over the samples in which it did."
+        "In how many of the successful samples an event happened, how often at most in one sample, and quantiles of "
+        "the time [s] at which it first happened, over the samples in which it did."
     )
     head = ["event", "when", "then", "happened in", "at most", *(f"{q:.0%}" for q in QUANTILES)]
     return f"<p class=note>{note}</p>" + panel(table(head, rows, len(QUANTILES) + 2))
@@ -111,11 +111,11 @@ def credibility(study: Study, summary: Summary, found: dict[str, Drivers | None]
         ["verification of the code", f"versions below; the tests that belong to them: {state}"],
         ["verification of the solution",
          f"largest error of the energy balance {summary.energy_said}; {failed:,} of {summary.done:,} samples failed, "
-         "too coarse steps among what counts as failed"],
+         "steps that are too coarse count as failed"],
         ["validation", f"comparison with tests of the real system: {state}"],
         ["uncertainty of the results",
-         f"intervals above, of sampling only; the widest is {widest:.2%} of probability. What is not dispersed is taken as "
-         "certain"],
+         f"intervals above, of sampling only; the widest is {widest:.2%} of probability. What is not dispersed is "
+         "assumed to be certain"],
         ["robustness of the results", f"drivers found for {len(driven)} of {len(found)} outputs with criteria"],
         ["history of use, management, people", state],
     ]  # fmt: skip

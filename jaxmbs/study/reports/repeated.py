@@ -67,7 +67,7 @@ def repeated(study: Study, store: Store, summary: Summary, picked: dict[str, tup
     good = summary.good(max(many, 0))
     shown = next(iter(picked.values()))[:2]
     wanted = np.array([salt(store.provenance), *shown, *samples, 2**63, *good], np.uint64)
-    found = _kept(store, wanted)
+    found = _saved(store, wanted)
     return found or _made(study, store, samples, good, shown, wanted)
 
 
@@ -84,7 +84,7 @@ def _made(
     bands = {name: np.quantile(x[s:], BAND, axis=0) for name, x in history.values.items() if len(good) > 1}
     found = Repeated(history.t, np.array(samples), len(good), values, bands, _motion(study, history, samples, shown))
     with contextlib.suppress(OSError):  # a read-only folder
-        _keep(found, store, wanted)
+        _save(found, store, wanted)
     return found
 
 
@@ -106,7 +106,7 @@ def _motion(study: Study, history: History, samples: list[int], shown: tuple[int
         return ""
 
 
-def _keep(found: Repeated, store: Store, wanted: np.ndarray) -> None:
+def _save(found: Repeated, store: Store, wanted: np.ndarray) -> None:
     arrays: dict[str, Any] = {"wanted": wanted}
     for f in fields(found):
         x = getattr(found, f.name)
@@ -119,7 +119,7 @@ def _keep(found: Repeated, store: Store, wanted: np.ndarray) -> None:
     write_whole(store.folder / FILE, marked(buffer.getvalue(), f"{salt(store.provenance):x}", store.key))
 
 
-def _kept(store: Store, wanted: np.ndarray) -> Repeated | None:
+def _saved(store: Store, wanted: np.ndarray) -> Repeated | None:
     """What was saved for exactly these samples; None if it is missing, of other samples, or not as it was written."""
     tables: dict[str, dict[str, np.ndarray]] = {"values": {}, "bands": {}}
     try:

@@ -57,8 +57,9 @@ def shortfall(study: Study, summary: Summary, v: Verdict) -> str:
 def start_notes(study: Study, summary: Summary) -> list[str]:
     """Notes on extremes that often occur at t = 0, and on what to write in the file if that is not intended."""
     return [
-        f"{name}.{study.outputs[name].reduce} is its value at t = 0 in {share:.3g} % of the samples: say from = ... in "
-        f'[outputs.{name}], an instant such as 0.1 or "event NAME", where only what comes later counts; from = 0 if not'
+        f"{name}.{study.outputs[name].reduce} is the value at t = 0 in {share:.3g} % of the samples: if only what "
+        "comes later "
+        f'counts, write from = ... in [outputs.{name}], an instant such as 0.1 or "event NAME"; if not, write from = 0'
         for name, share in ((n, 100 * x) for n, x in summary.at_start.items() if x >= OFTEN_AT_START)
     ]
 
@@ -69,7 +70,10 @@ def notes(study: Study, summary: Summary) -> list[str]:
         return [summary.dependence]
     found = []
     if any(v.limits for v in summary.verdicts):
-        found.append(f"tolerance limit: with {TOLERANCE_CONFIDENCE:.0%} confidence so many of all samples lie within")
+        found.append(
+            f"tolerance limit: with {TOLERANCE_CONFIDENCE:.0%} confidence the stated share of all samples lies within "
+            "it"
+        )
     for v in summary.verdicts:
         if v.share == 1 or v.shown or not v.passed or v.probability <= v.share:
             continue
@@ -77,7 +81,10 @@ def notes(study: Study, summary: Summary) -> list[str]:
             more = f"about {samples_to_show(v.share, v.probability, CONFIDENCE):,}"
         except InputError:  # the share that meets it is barely above the required one
             more = "more than a trillion"
-        found.append(f"{v.text}: {more} samples would show it with {CONFIDENCE:.0%} confidence, if as many meet it")
+        found.append(
+            f"{v.text}: {more} samples would show it with {CONFIDENCE:.0%} confidence, if the same share of them "
+            "meets it"
+        )
     return found
 
 

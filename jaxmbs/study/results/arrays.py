@@ -43,9 +43,9 @@ def require_codecs(folder: Path, record: Mapping[str, Any]) -> None:
         message = f"cannot be read; `{command('resume', folder, record=record)}` writes it again"
         raise InputError(Problem(str(path), message)) from None
     if odd := sorted(str(name) for name, version in used if name not in CODECS or version != 3):
-        message = f"names {', '.join(odd)}, with which no run packs its numbers; they are not read"
+        message = f"names {', '.join(odd)}, which no run uses to store its numbers; they are not read"
         raise InputError(
-            Problem(str(path), f"{message}: `{command('verify', folder, record=record)}` says what else was changed")
+            Problem(str(path), f"{message}: `{command('verify', folder, record=record)}` shows what else was changed")
         )
 
 

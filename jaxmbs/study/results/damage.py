@@ -82,7 +82,7 @@ def require_sound(study: Study, store: Store) -> None:
         problems = [Problem(str(store.folder / d.file), str(d).partition(": ")[2]) for d in found[:_TOLD]]
         more = f"and {len(found) - _TOLD} more; " if len(found) > _TOLD else ""
         again = command("resume", store.folder, record=store.provenance)
-        remedy = f"{more}the results are damaged; `{again}` computes anew what is"
+        remedy = f"{more}the results are damaged; `{again}` computes the damaged samples again"
         raise InputError([*problems, Problem(str(store.folder), remedy)])
 
 
@@ -102,7 +102,7 @@ def _metadata(study: Study, store: Store) -> Iterator[Damage]:
         file = store.folder / RESULTS / path
         try:
             if json.loads(file.read_bytes()) != json.loads(content):
-                yield Damage(f"{RESULTS}/{path}", "the metadata is not what was written")
+                yield Damage(f"{RESULTS}/{path}", "the metadata was changed since it was written")
         except OSError:
             yield Damage(f"{RESULTS}/{path}", "the metadata is missing")
         except (ValueError, RecursionError):
@@ -132,7 +132,7 @@ def damaged_chunks(store: Store) -> Iterator[Damage]:
         mark = stores.marked(mark, of_all)
     if finished and sound:
         if (finished["samples"], finished["fingerprint"]) != (store.n, f"{mark:08x}"):
-            yield Damage(FINISHED, "is not of these results")
+            yield Damage(FINISHED, "does not belong to these results")
         elif wrong := store.note_fault():
             yield Damage(FINISHED, wrong)
 
@@ -162,14 +162,14 @@ def _span(
             elif expected and number not in there[name] and not (store.folder / file).exists():
                 found.append(Damage(file, "the chunk is missing", begin, end))
         if not found and all_run and not run.all():
-            found.append(Damage(_file("status", number, 1), "samples of a finished run are not there", begin, end))
+            found.append(Damage(_file("status", number, 1), "samples of a finished run are missing", begin, end))
         if not found and run.any():
             content = {name: x[own] for name, x in values.items() if name != CHECKSUM}
             right = checksums(content, begin, salt(store.provenance)) == values[CHECKSUM][own]
             of_all[own] = values[CHECKSUM][own]
             wrong = np.flatnonzero(run & ~right)
             if len(wrong):
-                what = f"numbers of {len(wrong)} samples are not those that were computed, the first of sample"
+                what = f"numbers of {len(wrong)} samples were changed since they were computed, the first in sample"
                 found.append(Damage(RESULTS, f"{what} {begin + int(wrong[0])}", begin, end))
         yield from found
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ class Examination:
     """Findings of `jaxmbs verify`. samples, done: number of all samples and of those computed; repaired: names of what
     was restored; size: of all files together [byte]; computing: the process that computes there now, "" if there is
     none; sealed: whether everything there carries the seal of the key, None if no key was given. If the provenance, the
-    study file or a module is damaged, nothing else is examined: samples and done are 0, and sealed is None."""
+    study file or a module is damaged, nothing else is examined: samples and done are 0."""
 
     folder: Path
     samples: int
@@ -82,13 +82,13 @@ def _examined(folder: Path, repair: bool, trust: bool, key: bytes | None) -> Exa
     if repair:
         repaired += put_back(folder)
     if texts:
-        return Examination(folder, 0, 0, None, tuple(texts), (), storage.size(folder))
+        return Examination(folder, 0, 0, None, tuple(texts), (), storage.size(folder), sealed=_sealed(key, texts))
     store = stores.open_folder(folder, key)
     study = stores.read_study(store, trust)
-    sealed = None if key is None else True
     if not (folder / RESULTS).exists():
-        lost = (Damage(RESULTS, "is missing, and the run was finished"),) if (folder / FINISHED).exists() else ()
-        return Examination(folder, store.n, 0, None, lost, tuple(repaired), storage.size(folder), sealed=sealed)
+        lost = (Damage(RESULTS, "is missing although the run was finished"),) if (folder / FINISHED).exists() else ()
+        size, sealed = storage.size(folder), _sealed(key, lost)
+        return Examination(folder, store.n, 0, None, lost, tuple(repaired), size, sealed=sealed)
     if repair:
         repaired += [d.file for d in repair_metadata(study, store)]
         repaired += [d.file for d in discard(store)]
@@ -100,8 +100,12 @@ def _examined(folder: Path, repair: bool, trust: bool, key: bytes | None) -> Exa
         done = sum(int(np.count_nonzero(part != NOT_RUN)) for part in status.parts())
         if not found and done == store.n:
             mark = stores.fingerprint(column_of(arrays[CHECKSUM], all_of).parts())
-    sealed = None if key is None else not found
-    return Examination(folder, store.n, done, mark, tuple(found), tuple(repaired), storage.size(folder), sealed=sealed)
+    size, sealed = storage.size(folder), _sealed(key, found)
+    return Examination(folder, store.n, done, mark, tuple(found), tuple(repaired), size, sealed=sealed)
+
+
+def _sealed(key: bytes | None, damage: Sequence[Damage]) -> bool | None:
+    return None if key is None else not damage
 
 
 def _texts(folder: Path, key: bytes | None) -> Iterator[Damage]:

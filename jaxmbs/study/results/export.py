@@ -59,13 +59,13 @@ def written(
     store = stores.open_folder(folder)
     place = storage.place(out) if out is not None else None
     if csv and parquet and out is not None:
-        raise InputError(Problem("--out", "names one file, and --csv and --parquet make two; leave one out"))
+        raise InputError(Problem("--out", "names one file, but --csv and --parquet write two; leave one out"))
     wanted = [
         (kind, place or store.folder / f"samples.{kind}") for kind, on in (("csv", csv), ("parquet", parquet)) if on
     ]
     for _, path in wanted:
         if path.exists() and not overwrite:
-            raise InputError(Problem(str(path), "exists already; choose another name with --out, or say --overwrite"))
+            raise InputError(Problem(str(path), "exists already; choose another name with --out, or pass --overwrite"))
     study = sound_study(store, trust)
     table = in_units(study, store, store.to_dataframe())
     for kind, path in wanted:

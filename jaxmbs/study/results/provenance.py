@@ -122,18 +122,18 @@ def fault(record: Provenance) -> str:
     texts += [record.get("design", RANDOM), *versions.values()]
     texts += texts_of(record.get("origin", {}))
     if not all(isinstance(x, str) for x in texts) or texts[3] not in ("float32", "float64"):
-        return "its texts are not those of a run"
+        return "its texts cannot come from a run"
     if not all(isinstance(x, str) and _HASH.fullmatch(x) for x in (record.get("file_sha256"), *files.values())):
-        return "its checksums of files are none"
+        return "its checksums of files are not checksums"
     numbers = [record.get(k) for k in ("n", "block_rows", "chunk_rows")]
     if (
         not all(type(x) is int and 1 <= x <= 2**32 for x in (*numbers, kind(record)))
         or type(record.get("seed")) is not int
     ):
-        return "its numbers are not those of a run"
+        return "its numbers cannot come from a run"
     rows = record["block_rows"]
     if not rows <= record["chunk_rows"] <= max(_MOST_CHUNK + rows, rows * _MOST_BLOCKS) <= _MOST_ROWS:
-        return "its numbers are not those of a run"
+        return "its numbers cannot come from a run"
     return ""
 
 

@@ -72,14 +72,14 @@ def put_back(folder: Path) -> Iterator[str]:
     copy = _parsed(attributes.get("provenance"))
     if not wrong and intact(copy) and not _of_one_run(record, copy):
         told = [f"{key}: {record.get(key)} and {copy.get(key)}" for key in record if record.get(key) != copy.get(key)]
-        message = f"and its copy in the results tell of different runs ({'; '.join(told[:3])}); put the right one back"
+        message = f"and its copy in the results describe different runs ({'; '.join(told[:3])}); restore the right one"
         raise InputError(Problem(str(folder / PROVENANCE), message))
     if wrong:
         stores.require_run(folder)
         record = copy
         stores.require_version(folder, record)
         if not intact(record):
-            message = f"{wrong}, and so is its copy in the results; what was run cannot be known from this folder"
+            message = f"{wrong}, and its copy in the results is damaged too; this folder does not show what was run"
             raise InputError(Problem(str(folder / PROVENANCE), message))
         storage.write_whole(folder / PROVENANCE, json.dumps(record, indent=2).encode())
         yield PROVENANCE
@@ -87,7 +87,7 @@ def put_back(folder: Path) -> Iterator[str]:
     for name, path in list(stores.changed_files(folder, record)):
         content = str(copies.get(name, "") if isinstance(copies, dict) else "").encode()
         if hashlib.sha256(content).hexdigest() != hashes[path]:
-            message = "is damaged, and so is its copy in the results; put the file back with which the run began"
+            message = "is damaged, and so is its copy in the results; restore the file with which the run began"
             raise InputError(Problem(str(path), message))
         if path.exists():
             storage.write_whole(path.with_name(f"{path.name}.found"), path.read_bytes())

@@ -211,7 +211,8 @@ class Store:
             return ""
         if not same(found.get(SEAL), self.key, self._noted(found)):
             return "was not sealed with this key, or was changed since"
-        return "" if found["contents"] == self.contents() else "is not of these results, which were changed since"
+        changed = "does not belong to these results, which were changed since"
+        return "" if found["contents"] == self.contents() else changed
 
     def _noted(self, found: Mapping[str, Any]) -> bytes:
         said = {k: x for k, x in found.items() if k != SEAL}
@@ -266,7 +267,7 @@ def require_empty(folder: Path) -> None:
             raise InputError(Problem(str(folder), message))
     for name in (STUDY, FILES):
         if (folder / name).exists():
-            message = "is not of a run, and would be overwritten; choose another folder"
+            message = "does not belong to a run, and would be overwritten; choose another folder"
             raise InputError(Problem(str(folder / name), message))
     storage.require_own(folder)
 
@@ -278,7 +279,7 @@ def require_results(study: Study, store: Store) -> None:
         return
     if (store.folder / FINISHED).exists():
         again = command("resume", store.folder, record=store.provenance)
-        message = f"is missing, and the run was finished; `{again}` computes it anew"
+        message = f"is missing although the run was finished; `{again}` computes it again"
         raise InputError(Problem(str(store.folder / RESULTS), message))
     with held(store.folder):
         if not (store.folder / RESULTS).exists():
@@ -288,7 +289,7 @@ def require_results(study: Study, store: Store) -> None:
 def require_key(store: Store) -> None:
     """Raises InputError if a run was started with a key, and would go on without one."""
     if SEAL in store.provenance and store.key is None:
-        message = "was sealed with a key, without which its end cannot be; name its file: --seal KEYFILE"
+        message = "was begun with a key, and can continue only with the same key; name its file with --seal KEYFILE"
         raise InputError(Problem(str(store.folder), message))
 
 
@@ -326,7 +327,7 @@ def record_in(path: Path) -> tuple[Any, str]:
     if not isinstance(record, dict):
         return None, "is damaged"
     wrong = fault(record)
-    return record, f"is no record of a run: {wrong}" if wrong else "" if intact(record) else "is damaged"
+    return record, f"is not the record of a run: {wrong}" if wrong else "" if intact(record) else "is damaged"
 
 
 def _opened(folder: Path, key: bytes | None) -> Store:
@@ -345,7 +346,7 @@ def _opened(folder: Path, key: bytes | None) -> Store:
 
 def repairing(folder: Path, record: Any) -> str:
     """Text that explains how to restore a file of which the results have a copy."""
-    return f"`{command('verify', folder, '--repair', record=record)}` puts it back from its copy in the results"
+    return f"`{command('verify', folder, '--repair', record=record)}` restores it from its copy in the results"
 
 
 def require_run(folder: Path) -> None:
@@ -371,8 +372,8 @@ def other_version(folder: Path, record: Provenance) -> InputError:
     """Error for a run that is laid out differently from those of this version."""
     then, now = record["versions"].get("jaxmbs", "unknown"), version("jaxmbs")
     message = (
-        f"is a run of jaxmbs {then}, whose results are laid out otherwise (kind {kind(record)}, here up to {KIND}): "
-        f"nothing is damaged; read it with that version, or compute it anew with {now}: "
+        f"is a run of jaxmbs {then}, whose results have a different layout (kind {kind(record)}, here up to {KIND}); "
+        f"nothing is damaged: read it with that version, or compute it again with {now}: "
         + command("study", folder / STUDY, "-n", record.get("n", "N"), "--out", "NEW", record=record)
     )
     return InputError(Problem(str(folder), message))

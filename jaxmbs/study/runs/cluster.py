@@ -53,7 +53,11 @@ def connected(cluster: Any) -> Iterator[Client]:
         if isinstance(cluster, str) and cluster.startswith("local:"):
             count = cluster.removeprefix("local:")
             if not count.isdecimal() or int(count) < 1:
-                raise InputError(Problem("--cluster", f'"{cluster}" names no number of processes; write local:4'))
+                raise InputError(
+                    Problem(
+                        "--cluster", (f'"{cluster}" does not give a number of processes; write local:4, for example')
+                    )
+                )
             own = LocalCluster(n_workers=int(count), threads_per_worker=1, dashboard_address=":0")
         client = Client(own or cluster, timeout=_WAIT)
     except (OSError, TimeoutError, ValueError) as error:
@@ -114,7 +118,8 @@ def fill(
         except KilledWorker as error:
             if tries + 1 == _TRIES:
                 message = (
-                    f"the workers on samples from {first:,} on died {_TRIES} times ({error}); have they memory enough?"
+                    f"the workers for samples from {first:,} on died {_TRIES} times ({error}); do they have enough "
+                    "memory?"
                 )
                 raise InputError(Problem("--cluster", message)) from None
             running.add(submit(first, tries + 1))
@@ -182,7 +187,7 @@ def _chunk(folder: Any, first: int, trust: bool, other_devices: bool, cache: str
             here = _here(store.provenance["precision"])
             found = differences(store.provenance, store.provenance | here)
             if found and not other_devices:
-                said = f"a worker is of another kind ({'; '.join(found)}); take workers of one kind"
+                said = f"a worker differs from the run ({'; '.join(found)}); use workers of one kind"
                 again = command("resume", folder, "--other-versions", record=store.provenance)
                 return here["device"], f"{said}, or accept that in `{again}`"
             study, arrays, program = _prepared(folder, store.provenance["digest"], trust)

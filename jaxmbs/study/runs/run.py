@@ -114,7 +114,7 @@ def resume(
     record = store.provenance
     found = differences(record, provenance(study, store.n, record["block_rows"])) if cluster is None else []
     if found and not (other_versions and not any(d.startswith("precision") for d in found)):
-        message = "the results would not be of one kind (" + "; ".join(found) + "); go on where the run began"
+        message = "the results would not be of one kind (" + "; ".join(found) + "); continue where the run began"
         if not any(d.startswith("precision") for d in found):
             message += ", or accept the difference with --other-versions"
         raise InputError(Problem(str(store.folder), message))
@@ -142,7 +142,7 @@ def _on(cluster: Any, folder: Path) -> Any:
     if cluster is None:
         return nullcontext()
     if not storage.seen_by_others(folder):
-        raise InputError(Problem(str(folder), "is seen by this process alone; take a folder or a bucket"))
+        raise InputError(Problem(str(folder), "can be seen by this process only; use a folder or a bucket"))
     from jaxmbs.study.runs.cluster import connected
 
     return connected(cluster)

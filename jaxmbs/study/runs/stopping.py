@@ -20,13 +20,13 @@ def check_rule(study: Study, until: Any) -> None:
     """Raises InputError if a study cannot stop by this rule."""
     problem = ""
     if until != "decided" and not (isinstance(until, float) and 0 < until < 1):
-        problem = f'"{until}" is no rule; say decided, or how wide the intervals may be, such as 0.01'
+        problem = f'"{until}" is not a stopping rule; write decided, or the width that intervals may have, such as 0.01'
     elif not study.criteria:
-        problem = "the study has no criteria, whose intervals would tell when to stop; write some"
+        problem = "the study has no criteria, so there are no intervals that show when to stop; add a criterion"
     elif study.dependence:
-        problem = f"{study.dependence}, so none tells when to stop"
+        problem = f"{study.dependence}, and none can show when to stop"
     elif until == "decided" and all(c.share == 1 for c in study.criteria):
-        problem = 'criteria that all samples must meet are never decided; write "... in 99 %", or give a width'
+        problem = 'criteria that all samples must meet are never decided; write "... in 99 %", or give a width instead'
     if problem:
         raise InputError(Problem("--until", problem))
 

@@ -20,13 +20,13 @@ from jaxmbs.batching.kept import kept as kept_program
 from jaxmbs.model.model import varied
 from jaxmbs.model.parameters import is_traced
 from jaxmbs.study.folder.layout import ANEW, DRAWS, labels
-from jaxmbs.study.outputs.folding import counted, folded, kept, staying
+from jaxmbs.study.outputs.folding import counted, folded, results_of, staying
 from jaxmbs.study.problem.programs import content
 
 if TYPE_CHECKING:
     from jaxmbs.study.problem.schema import SimulationTable
     from jaxmbs.study.problem.study import Study
-    from jaxmbs.study.sampling.designs import Design
+    from jaxmbs.study.sampling.designs import SamplingPlan
     from jaxmbs.study.sampling.targets import Numbers
 
 Array = Any
@@ -76,7 +76,7 @@ def keys_of(study: Study) -> jax.Array:
     def keys(low: Array, high: Array) -> Array:
         return jax.random.key_data(study.dispersions.keys(study_key(low, high)))
 
-    return jax.random.wrap_key_data(kept_here(study, "keys", keys, *halves(study.seed)), impl=GENERATOR)
+    return jax.random.wrap_key_data(cached_result(study, "keys", keys, *halves(study.seed)), impl=GENERATOR)
 
 
 def samples_of(study: Study, dtype: Any) -> jax.stages.Wrapped:
@@ -89,7 +89,7 @@ def samples_of(study: Study, dtype: Any) -> jax.stages.Wrapped:
 
     def one(model: mbs.Model, q: Array, v: Array) -> Results:
         run = simulated(time, model, q, v, save_every=None, fold=(start, fold))
-        found = kept(study.outputs, run.folded, run.events, model, q, v)
+        found = results_of(study.outputs, run.folded, run.events, model, q, v)
         return {
             **{label[name]: x for name, x in found.items()},
             **counted(run.events, len(model.event_names)),
@@ -135,15 +135,15 @@ def draws_of(study: Study, samples: Sequence[int], dtype: Any) -> Array:
     def draw(keys: Array, index: Array, points: Array | None) -> Array:
         return drawn(study, keys, index, points, dtype)
 
-    return kept_here(study, "draws", draw, keys, several.astype(np.uint32), points)[: len(samples)]
+    return cached_result(study, "draws", draw, keys, several.astype(np.uint32), points)[: len(samples)]
 
 
-def kept_here(study: Study, name: str, fn: Callable[..., Any], *arrays: Any) -> Any:
+def cached_result(study: Study, name: str, fn: Callable[..., Any], *arrays: Any) -> Any:
     """fn(*arrays), computed by a program for few samples that compiles quickly and is cached under `name`."""
-    return kept_for(study, name, compiles_quickly(fn), *arrays)(*arrays)
+    return cached_program(study, name, compiles_quickly(fn), *arrays)(*arrays)
 
 
-def kept_for(study: Study, name: str, fn: Any, *arrays: Any) -> jax.stages.Compiled:
+def cached_program(study: Study, name: str, fn: Any, *arrays: Any) -> jax.stages.Compiled:
     """The compiled program of a jitted function for arrays of these shapes on one device, cached under `name`."""
     own, _ = content(study)
     shapes = [f"{x.shape} {x.dtype}" for x in jax.tree.leaves(arrays)]
@@ -165,7 +165,7 @@ def numbers_of(study: Study, draws: Array, dtype: Any) -> Numbers:
 
     if is_traced(draws):
         return apply(draws)
-    found = kept_here(study, "numbers", apply, filled(np.asarray(draws), _APPLIED))
+    found = cached_result(study, "numbers", apply, filled(np.asarray(draws), _APPLIED))
     return jax.tree.map(lambda x: np.asarray(x)[: len(draws)], found)
 
 
@@ -204,7 +204,7 @@ class Compiled:
     rows: int
     devices: int
     sharding: NamedSharding
-    design: Design | None = None
+    design: SamplingPlan | None = None
 
     @property
     def most(self) -> int:
@@ -233,7 +233,7 @@ class Compiled:
         return results
 
 
-def _points(design: Design, firsts: np.ndarray, counts: np.ndarray, rows: int) -> np.ndarray:
+def _points(design: SamplingPlan, firsts: np.ndarray, counts: np.ndarray, rows: int) -> np.ndarray:
     """(devices, most blocks, rows, m) points of the blocks that each device computes."""
     found = np.full((len(firsts), most_blocks(rows), rows, len(design.names)), 0.5, precision())
     for device, (first, count) in enumerate(zip(firsts, counts, strict=True)):

@@ -14,9 +14,18 @@ import numpy as np
 import jaxmbs as mbs
 from jaxmbs.batching import over_rows
 from jaxmbs.io.errors import InputError, Problem
-from jaxmbs.study.outputs.folding import folded, kept, measured, needs_mode
+from jaxmbs.study.outputs.folding import folded, measured, needs_mode, results_of
 from jaxmbs.study.problem.study import Study
-from jaxmbs.study.samples.batch import draws_of, filled, kept_here, numbers_of, placed, precision, simulated, status_of
+from jaxmbs.study.samples.batch import (
+    cached_result,
+    draws_of,
+    filled,
+    numbers_of,
+    placed,
+    precision,
+    simulated,
+    status_of,
+)
 from jaxmbs.study.sampling.targets import Numbers
 from jaxmbs.study.units import si, units_of
 
@@ -57,7 +66,7 @@ def repeat(
         # a loop over the times, which becomes part of the kernel
         found = jax.lax.map(lambda now: measured(study.outputs, model, *now), (run.t, run.q, run.v, modes))
         values = {name: jnp.where(defined, value, jnp.nan) for name, (value, defined) in found.items()}
-        outputs = kept(study.outputs, run.folded, run.events, model, q, v)
+        outputs = results_of(study.outputs, run.folded, run.events, model, q, v)
         return outputs, run.status, run.energy_error[-1], (run.t, run.q, run.v, values), run.violated
 
     def over_all(axes: Any, *batch: Any) -> Any:
@@ -79,7 +88,7 @@ def repeat(
         many = len(samples)
         given = np.asarray(draws_of(study, samples, dtype) if draws is None else draws, dtype)
         given = filled(given, _ROWS if many > 1 else 1)
-    found, numbers = kept_here(study, f"history, every {save_every}", all_of, given)
+    found, numbers = cached_result(study, f"history, every {save_every}", all_of, given)
     found, numbers = jax.tree.map(lambda x: np.asarray(x)[:many], (found, numbers))
     outputs, status, error, (t, q, v, values), violated = found
     return History(t[0], q, v, values, outputs, status, error, numbers, violated)
@@ -111,7 +120,7 @@ def write(study: Study, history: History, path: Path, sample: int = 0, overwrite
 def check_name(path: Path, overwrite: bool = True) -> None:
     """Raises InputError if a history cannot be written to this path."""
     if path.exists() and not overwrite:
-        raise InputError(Problem(str(path), "exists already; choose another name with --out, or say --overwrite"))
+        raise InputError(Problem(str(path), "exists already; choose another name with --out, or pass --overwrite"))
     if path.suffix not in (".csv", ".npz", ".zarr"):
         raise InputError(Problem(str(path), "the name must end with .csv, .npz or .zarr"))
 

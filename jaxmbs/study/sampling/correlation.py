@@ -59,7 +59,10 @@ def factor(
             np.fill_diagonal(c, 1.0)
             if np.linalg.eigvalsh(c)[0] < -1e-9:
                 problems.append(
-                    Problem(f"{where}.matrix", "no normal scores have these rank correlations; make them smaller")
+                    Problem(
+                        f"{where}.matrix",
+                        "no correlations of normal scores give these rank correlations; make them smaller",
+                    )
                 )
                 continue
         at = [place[name] for name in table.draws]
@@ -78,15 +81,18 @@ def _problems(
         if name not in place:
             yield "draws", f'there is no draw "{name}"; {choices(name, place, "draws")}'
         elif name in taken:
-            yield "draws", f"{name} is in {taken[name]} already; write one matrix for all that go together"
+            yield "draws", f"{name} is in {taken[name]} already; write one matrix for all draws that are correlated"
         elif name in loose:
             yield "draws", f"{name}: {loose[name]}"
     if len(set(table.draws)) < m:
-        yield "draws", "a name stands twice; leave one out"
+        yield "draws", "a name appears twice; leave one out"
     if c.shape[0] != m:
         yield "matrix", f"has {c.shape[0]} rows for {m} draws; give {m} rows of {m}"
     elif not np.allclose(np.diag(c), 1.0) or np.any(np.abs(c) > 1):
-        yield "matrix", "correlations are from -1 to 1, and 1 on the diagonal; widths stand with the dispersions"
+        yield (
+            "matrix",
+            "correlations lie between -1 and 1, with 1 on the diagonal; give standard deviations in the dispersions",
+        )
     else:
         said = not_a_covariance(c)
         if said:

@@ -25,18 +25,22 @@ if TYPE_CHECKING:
 RANDOM = "random"
 MORRIS_LEVELS, MORRIS_REACH = 4, (0.02, 0.98)  # number of levels of Morris' grid, and the probabilities at its ends
 _WHY = {
-    "latin_hypercube": "the samples of a Latin hypercube are not independent: no interval is known for their share",
-    "sobol": "Sobol points are not independent: no interval is known for their share",
-    "halton": "Halton points are not independent: no interval is known for their share",
-    "factorial": "the points of a factorial plan are set, not drawn: their share is no probability",
-    "one_at_a_time": "the points of a sweep are set, not drawn: their share is no probability",
-    "saltelli": "the samples of this plan come in groups that share draws: no interval is known for their share",
-    "morris": "the points of this plan lie on a grid: their share is no probability",
+    "latin_hypercube": (
+        "the samples of a Latin hypercube are not independent, so no confidence interval is known for their share"
+    ),
+    "sobol": "Sobol points are not independent, so no confidence interval is known for their share",
+    "halton": "Halton points are not independent, so no confidence interval is known for their share",
+    "factorial": "the points of a factorial plan are chosen, not drawn, so their share is not a probability",
+    "one_at_a_time": "the points of a sweep are chosen, not drawn, so their share is not a probability",
+    "saltelli": (
+        "the samples of this plan come in groups that share draws, so no confidence interval is known for their share"
+    ),
+    "morris": "the points of this plan lie on a grid, so their share is not a probability",
 }
 
 
 @dataclass(frozen=True)
-class Design:
+class SamplingPlan:
     """A sampling plan of n points over the inputs `names`. kind: `design` of [study]; levels: the probabilities at which
     "factorial" and "one_at_a_time" take each input (0.5: its median)."""
 
@@ -74,11 +78,11 @@ def check_size(kind: str, inputs: int, levels: Sequence[float], n: int | None) -
     fixed, group = fixed_size(kind, inputs, levels), group_size(kind, inputs)
     if n is None:
         if fixed is None:
-            raise InputError(Problem("n", "how many samples? say -n N"))
+            raise InputError(Problem("n", "the number of samples is missing; give it with -n N"))
         return fixed
     if fixed is not None and n != fixed:
         raise InputError(
-            Problem("n", f'design = "{kind}" has {fixed:,} samples here, not {n:,}; leave -n out, or say {fixed}')
+            Problem("n", f'design = "{kind}" has {fixed:,} samples here, not {n:,}; leave -n out, or give -n {fixed}')
         )
     if n % group:
         near = max(1, round(n / group)) * group
@@ -91,7 +95,7 @@ def check_size(kind: str, inputs: int, levels: Sequence[float], n: int | None) -
 # --- points -----------------------------------------------------------------------------------------------------------
 
 
-def _latin(d: Design, index: np.ndarray) -> np.ndarray:
+def _latin(d: SamplingPlan, index: np.ndarray) -> np.ndarray:
     """One point in each of n equal slices, for every input."""
     found = np.empty((len(index), len(d.names)))
     for j, name in enumerate(d.names):
@@ -100,11 +104,11 @@ def _latin(d: Design, index: np.ndarray) -> np.ndarray:
     return found
 
 
-def _sobol(d: Design, index: np.ndarray) -> np.ndarray:
+def _sobol(d: SamplingPlan, index: np.ndarray) -> np.ndarray:
     return _sobol_points(d, len(d.names), index)
 
 
-def _sobol_points(d: Design, inputs: int, index: np.ndarray) -> np.ndarray:
+def _sobol_points(d: SamplingPlan, inputs: int, index: np.ndarray) -> np.ndarray:
     from scipy.stats.qmc import Sobol
 
     engine = Sobol(inputs, scramble=True, bits=32, rng=np.random.default_rng(d.seed))
@@ -113,7 +117,7 @@ def _sobol_points(d: Design, inputs: int, index: np.ndarray) -> np.ndarray:
         return _middle(_from(engine, index))
 
 
-def _halton(d: Design, index: np.ndarray) -> np.ndarray:
+def _halton(d: SamplingPlan, index: np.ndarray) -> np.ndarray:
     from scipy.stats.qmc import Halton
 
     return _middle(_from(Halton(len(d.names), scramble=True, rng=np.random.default_rng(d.seed)), index))
@@ -126,14 +130,14 @@ def _from(engine: QMCEngine, index: np.ndarray) -> np.ndarray:
     return engine.random(len(index))
 
 
-def _factorial(d: Design, index: np.ndarray) -> np.ndarray:
+def _factorial(d: SamplingPlan, index: np.ndarray) -> np.ndarray:
     """Every combination of the inputs' levels; the last input changes fastest."""
     m = len(d.levels)
     powers = [m**k for k in range(len(d.names) - 1, -1, -1)]
     return np.stack([np.asarray(d.levels)[index // p % m] for p in powers], axis=1)
 
 
-def _one_at_a_time(d: Design, index: np.ndarray) -> np.ndarray:
+def _one_at_a_time(d: SamplingPlan, index: np.ndarray) -> np.ndarray:
     """First all inputs at the middle, then each input by itself at each level."""
     found = np.full((len(index), len(d.names)), 0.5)
     moved = np.flatnonzero((index > 0) & (index <= len(d.names) * len(d.levels)))
@@ -142,7 +146,7 @@ def _one_at_a_time(d: Design, index: np.ndarray) -> np.ndarray:
     return found
 
 
-def _saltelli(d: Design, index: np.ndarray) -> np.ndarray:
+def _saltelli(d: SamplingPlan, index: np.ndarray) -> np.ndarray:
     """Groups of k + 2 points, in the order that SALib expects: a Sobol point a; k copies of a, the i-th with
     input i replaced by that of a second point b; and b."""
     k = len(d.names)
@@ -152,7 +156,7 @@ def _saltelli(d: Design, index: np.ndarray) -> np.ndarray:
     return np.where(from_b, base[:, k:], base[:, :k])
 
 
-def _morris(d: Design, index: np.ndarray) -> np.ndarray:
+def _morris(d: SamplingPlan, index: np.ndarray) -> np.ndarray:
     """Walks on a grid: from a random grid point, each input moves once by half the levels, in an order that differs
     between walks."""
     k, levels = len(d.names), MORRIS_LEVELS
@@ -167,7 +171,7 @@ def _morris(d: Design, index: np.ndarray) -> np.ndarray:
     return low + (high - low) * np.where(order < turn[:, None], moved, start)
 
 
-_MAKERS: Mapping[str, Callable[[Design, np.ndarray], np.ndarray]] = {
+_MAKERS: Mapping[str, Callable[[SamplingPlan, np.ndarray], np.ndarray]] = {
     "latin_hypercube": _latin, "sobol": _sobol, "halton": _halton, "factorial": _factorial,
     "one_at_a_time": _one_at_a_time, "saltelli": _saltelli, "morris": _morris,
 }  # fmt: skip
@@ -176,14 +180,14 @@ _MAKERS: Mapping[str, Callable[[Design, np.ndarray], np.ndarray]] = {
 # --- numbers by index -------------------------------------------------------------------------------------------------
 
 
-def _salt(d: Design, name: str) -> int:
+def _salt(d: SamplingPlan, name: str) -> int:
     return int(mixed(np.array([d.seed ^ zlib.crc32(name.encode()) * 0x9E3779B1], np.uint64))[0])
 
 
 def _fraction(index: np.ndarray, salt: int) -> np.ndarray:
     """Uniform in (0, 1), as a function of index and salt."""
     bits = mixed(mixed(index.astype(np.uint64)) ^ np.uint64(salt % 2**64)) >> np.uint64(11)
-    return (bits.astype(float) + 0.5) / 2**53
+    return np.minimum((bits.astype(float) + 0.5) / 2**53, 1 - 2.0**-53)  # the largest would be rounded to 1
 
 
 def _middle(x: np.ndarray) -> np.ndarray:

@@ -213,7 +213,7 @@ def resolve(
     found = Dispersions(tuple(items), q0, v0, per_day=per_day)
     own = {d.name: c for d in items if (c := d.table.correlation(d.k)) is not None}
     loose = {
-        name: "rows of a file are drawn whole, in no order that could be correlated"
+        name: "rows of a file are drawn whole and have no order, so they cannot be correlated"
         for d in items if d.table.whole_rows for name in (d.name, *d.labels, d.table.draw)
     }  # fmt: skip
     return replace(found, triangle=factor(correlations, own, found.inputs, loose), correlations=tuple(correlations))
@@ -225,7 +225,7 @@ def _one(
     aim = target(table.target or name, model, joints, q0, v0)
     apply = table.apply or next(iter(aim.ways))
     if apply not in aim.ways:
-        raise ValueError(f'apply = "{apply}" does not go with {aim.name}; {choices(apply, aim.ways, "it takes")}')
+        raise ValueError(f'apply = "{apply}" is not possible for {aim.name}; {choices(apply, aim.ways, "it takes")}')
     way = aim.ways[apply]
     unit = units.unit(table.unit, way.quantity) if table.unit else None
     neutral = way.neutral
@@ -262,8 +262,8 @@ def _unphysical(items: Sequence[Dispersion]) -> list[tuple[str, str]]:
             )
         elif np.min(usual) < 0 or (kind is Kind.POSITIVE and np.min(usual) == 0):
             wanted = "more than zero" if kind is Kind.POSITIVE else "zero or more"
-            message = f"half of the draws or more make {name} {np.min(usual):.3g} or less, and it must be {wanted}"
-            found.append((d.name, f"{message}; are the unit and `apply` as meant?"))
+            message = f"half of the draws or more make {name} {np.min(usual):.3g} or less, but it must be {wanted}"
+            found.append((d.name, f"{message}; check the unit and `apply`"))
     return found
 
 

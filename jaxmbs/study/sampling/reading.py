@@ -40,11 +40,12 @@ def measured(file: Any) -> dict[str, bytes]:
                 content = source.read_bytes()
                 if found.setdefault(source.name, content) != content:
                     message = (
-                        f'there is another "{source.name}", and a study\'s files lie beside it; give it another name'
+                        f'two different files are called "{source.name}", but all files of a study are in its folder; '
+                        "rename one"
                     )
                     problems.append(Problem(dotted(("dispersions", name, "file")), message))
             except OSError as error:
-                message = f'"{source.name}" cannot be read beside the study: {error.strerror}'
+                message = f'"{source.name}" cannot be read from the folder of the study: {error.strerror}'
                 problems.append(Problem(dotted(("dispersions", name, "file")), message))
     if problems:
         raise InputError(problems)
@@ -58,7 +59,7 @@ def resolved(file: Any, model: Model, joints: Mapping[str, Joint], q0: np.ndarra
     found = dispersions.resolve(file.dispersions, model, joints, q0, v0, file.correlations, own.per_day)
     if own.design != RANDOM and own.per_day > 1:
         raise InputError(
-            Problem("study.per_day", f'goes with design = "random", not with "{own.design}"; leave one out')
+            Problem("study.per_day", f'is for design = "random" only, not for "{own.design}"; leave one out')
         )
     if own.per_day > 1 and not found.known.any():
         raise InputError(

@@ -145,13 +145,13 @@ def _inertia(name: str, nominal: np.ndarray) -> Target:
         G = _symmetric(A @ (jnp.trace(inertia) / 2 * one - inertia) @ A.T)
         return jnp.trace(G) * one - G
 
-    def turn(inertia: Array, vector: Array) -> Array:
+    def rotated(inertia: Array, vector: Array) -> Array:
         R = rotation_of(vector)
         return _symmetric(R @ inertia @ R.T)
 
     ways = {
         "multiply": Way(np.ones(3), "number", lambda sample, d: change(sample, lambda x: scale(x, d))),
-        "tilt": Way(np.zeros(3), "angle", lambda sample, d: change(sample, lambda x: turn(x, d))),
+        "tilt": Way(np.zeros(3), "angle", lambda sample, d: change(sample, lambda x: rotated(x, d))),
     }
     return Target(name, nominal, ways, Kind.INERTIA)
 

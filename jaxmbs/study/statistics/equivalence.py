@@ -44,7 +44,7 @@ def tolerances(said: Sequence[str], shown: Mapping[str, Unit]) -> dict[str, With
         parts = _WITHIN.fullmatch(text.strip())
         if parts is None:
             raise InputError(
-                Problem("--within", f'"{text}" is no tolerance; write 1e-6, "0.1 %" or "OUTPUT = 0.02 mm"')
+                Problem("--within", f'"{text}" is not a tolerance; write 1e-6, "0.1 %" or "OUTPUT = 0.02 mm"')
             )
         name, number, called = parts["output"], float(parts["number"]), parts["unit"].strip()
         if name is not None and name not in shown:

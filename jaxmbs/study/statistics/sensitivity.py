@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from jaxmbs.study.problem.study import Study
-    from jaxmbs.study.sampling.designs import Design
+    from jaxmbs.study.sampling.designs import SamplingPlan
 
 _FEWEST = 8  # measures need at least this many complete groups of samples
 # by sampling plan: the measures that are reported of each input; the inputs are sorted by the first
@@ -54,7 +54,7 @@ def sensitivity(folder: str | Path, trust: bool = False) -> dict[str, Any]:
         raise InputError(Problem(str(folder), f"is not finished; `{again}` computes the rest"))
     kind = study.plan.design if study.plan.design in MEASURES else "ranks"
     if study.plan.design in ("factorial", "one_at_a_time"):
-        message = "the points of a sweep are set, not drawn; take saltelli, morris or random"
+        message = "the points of a sweep are chosen, not drawn; take saltelli, morris or random"
         raise InputError(Problem("study.design", message))
     outputs = {}
     for name in study.outputs:
@@ -69,7 +69,7 @@ def _of(study: Study, store: stores.Store, kind: str, y: np.ndarray) -> dict[str
     rows = np.repeat(whole, group)
     found: dict[str, Any] = {"left_out": int(np.count_nonzero(~whole))}
     if np.count_nonzero(whole) < _FEWEST:
-        return found | {"inputs": {}, "why": f"only {np.count_nonzero(whole)} groups of samples are whole"}
+        return found | {"inputs": {}, "why": f"only {np.count_nonzero(whole)} groups of samples are complete"}
     if np.ptp(y[rows]) == 0:
         return found | {"inputs": {}, "why": "the output is the same in all samples"}
     if kind == "ranks":
@@ -82,7 +82,7 @@ def _of(study: Study, store: stores.Store, kind: str, y: np.ndarray) -> dict[str
     return found | {"inputs": {name: values[name] for name in order}}
 
 
-def sobol_indices(design: Design, y: np.ndarray, rows: np.ndarray) -> dict[str, dict[str, float]]:
+def sobol_indices(design: SamplingPlan, y: np.ndarray, rows: np.ndarray) -> dict[str, dict[str, float]]:
     """First and total indices with half the widths of their intervals, by SALib. y (n,); rows (n,) bool: which samples
     belong to complete groups."""
     analyze = _salib("sobol")
@@ -95,7 +95,7 @@ def sobol_indices(design: Design, y: np.ndarray, rows: np.ndarray) -> dict[str, 
     }  # fmt: skip
 
 
-def elementary_effects(design: Design, y: np.ndarray, rows: np.ndarray) -> dict[str, dict[str, float]]:
+def elementary_effects(design: SamplingPlan, y: np.ndarray, rows: np.ndarray) -> dict[str, dict[str, float]]:
     """Morris' measures by SALib: change of the output per unit of an input's probability (its place between 0 and 1 in
     its distribution). y (n,); rows (n,) bool: which samples belong to complete walks."""
     analyze = _salib("morris")
@@ -131,7 +131,7 @@ def _ranks(study: Study, store: stores.Store, y: np.ndarray) -> dict[str, dict[s
     return values
 
 
-def _problem(design: Design) -> dict[str, Any]:
+def _problem(design: SamplingPlan) -> dict[str, Any]:
     return {"num_vars": len(design.names), "names": list(design.names), "bounds": [[0.0, 1.0]] * len(design.names)}
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from jax.scipy.special import erf
 
 import jaxmbs as mbs
-from jaxmbs.study.outputs.folding import folded, kept
+from jaxmbs.study.outputs.folding import folded, results_of
 from jaxmbs.study.samples.batch import precision, simulated
 from jaxmbs.study.samples.blocks import in_blocks
 
@@ -36,7 +36,7 @@ def slopes_of(study: Study) -> Callable[[np.ndarray, str], tuple[np.ndarray, np.
         run = simulated(
             study.simulation, model, numbers.q, numbers.v, save_every=None, fold=start_fold, checkpoint=True
         )
-        return kept(study.outputs, run.folded, run.events, model, numbers.q, numbers.v), run.status
+        return results_of(study.outputs, run.folded, run.events, model, numbers.q, numbers.v), run.status
 
     def of_one(u: Array, weights: dict[str, Array]) -> tuple[dict[str, Array], Array, Array]:
         values, back, status = jax.vjp(one, u, has_aux=True)

@@ -118,7 +118,7 @@ class Summary:
     def energy_said(self) -> str:
         """The largest error of the energy balance [J] as text, or why there is none."""
         if np.isnan(self.energy_error):
-            return "none, for no sample went well"
+            return "none, because no sample succeeded"
         return f"{self.energy_error:.3g} J" if np.isfinite(self.energy_error) else "not finite"
 
     @property
@@ -260,8 +260,8 @@ def document(study: Study, store: Store, summary: Summary | None = None) -> dict
         "samples": s.n,
         "done": s.done,
         "passed": s.passed,
-        "criteria": [_told(v) for v in s.verdicts],
-        "together": _told(s.together) if s.together else None,
+        "criteria": [_verdict_entry(v) for v in s.verdicts],
+        "together": _verdict_entry(s.together) if s.together else None,
         "outputs": outputs,
         "events": {
             name: {
@@ -280,7 +280,7 @@ def document(study: Study, store: Store, summary: Summary | None = None) -> dict
     }
 
 
-def _told(v: Verdict) -> dict[str, Any]:
+def _verdict_entry(v: Verdict) -> dict[str, Any]:
     found = {"criterion": v.text, "met": v.met, "of": v.of, "probability": v.probability, "low": v.low, "high": v.high}
     return found | {
         "share": v.share,

@@ -171,8 +171,8 @@ def test_motion_in_a_plane():
     """(turns, number of slides) in the planes normal to x and z, or why there is none."""
     aligned = {
         "Fixed": (mbs.Fixed(), (False, 0), (False, 0)),
-        "Revolute": (mbs.Revolute((0, 0, 1)), "not normal", (True, 0)),
-        "Prismatic": (mbs.Prismatic((0.6, 0.8, 0)), "not in the plane", (False, 1)),
+        "Revolute": (mbs.Revolute((0, 0, 1)), "not known to be normal", (True, 0)),
+        "Prismatic": (mbs.Prismatic((0.6, 0.8, 0)), "not known to lie in the plane", (False, 1)),
         "Planar": (mbs.Planar(), "another plane", (True, 2)),
         "Helical": (mbs.Helical(pitch=0.1), "is Helical", "is Helical"),
     }
@@ -198,7 +198,7 @@ def test_missing_methods_are_named():
         lambda: joint.duals({}, None),
         lambda: joint.equations({}),
     ):
-        with pytest.raises(mbs.ModelError, match=r"Silent joints do not say .*; write the method `"):
+        with pytest.raises(mbs.ModelError, match=r"Silent joints do not define .*; write the method `"):
             call()
     assert not joint.closes_loops and not joint.is_measured
     assert set(base._USES) == {"motion", "coordinates_of", "duals", "equations"}

@@ -42,15 +42,19 @@ def test_a_matrix_that_is_no_rotation_is_refused(what):
         lambda: jax.make_jaxpr(lambda q: mbs.mass_matrix(model, q))(np.array([0.3])),
     ):
         with pytest.raises(
-            mbs.ModelError, match=r"joint 'pivot' \(General\): at q = .* G is no proper rotation matrix"
+            mbs.ModelError, match=r"joint 'pivot' \(General\): at q = .* G is not a proper rotation matrix"
         ):
             call()
 
 
 def test_wrong_shapes_are_refused_by_name():
-    with pytest.raises(mbs.ModelError, match=r"joint 'pivot' \(General\): z returned shape \(2,\); it is \(3,\)"):
+    with pytest.raises(
+        mbs.ModelError, match=r"joint 'pivot' \(General\): z returned shape \(2,\); it must return \(3,\)"
+    ):
         mbs.body_poses(pendulum(turn, lambda q, t: jnp.zeros(2)), np.zeros(1))
-    with pytest.raises(mbs.ModelError, match=r"joint 'pivot' \(General\): G returned shape \(4,\); it is \(3, 3\)"):
+    with pytest.raises(
+        mbs.ModelError, match=r"joint 'pivot' \(General\): G returned shape \(4,\); it must return \(3, 3\)"
+    ):
         mbs.body_poses(pendulum(lambda q, t: jnp.zeros(4)), np.zeros(1))
 
 
@@ -110,5 +114,5 @@ def test_own_joints_are_full_citizens_of_errors():
     model = mech.build()
     with pytest.raises(mbs.ModelError, match=r"hinge point of joint 'screw' \(VariableScrew\) is not fixed"):
         mbs.mass_matrix(model, np.zeros(1), method="barycentric")
-    with pytest.raises(mbs.ModelError, match=r"joint 'screw' has the equations Advance"):
+    with pytest.raises(mbs.ModelError, match=r"joint 'screw' has constraint equations of type Advance"):
         mbs.absolute.system(model, np.zeros(1), np.zeros(1))

@@ -155,5 +155,7 @@ def test_a_class_that_is_no_element_is_refused():
 
     mech = mbs.Mechanism("bare")
     mech.add_body("a", 1.0, inertia=(1, 1, 1))
-    with pytest.raises(mbs.ModelError, match=r"joint 'hinge': class Bare is no element; write @element"):
+    with pytest.raises(
+        mbs.ModelError, match=r"joint 'hinge': class Bare is not an element; put the decorator @element"
+    ):
         mech.add_joint("hinge", Bare(1), "world", "a")

@@ -1,0 +1,60 @@
+"""The rows of a solution whose program has room for more, or of which only some are wanted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxmbs.model.parameters import is_traced
+from jaxmbs.simulate.solution import Solution
+
+NAMES = ("t", "q", "v", "energy_error", "constraint_error", "conditioning")
+
+
+class Rows(NamedTuple):
+    """The first row, and the others, which are more than there are steps: joined outside the program, so that they are
+    copied once."""
+
+    first: Any
+    others: Any
+
+
+def whole(first: Any, others: Any) -> Any:
+    """All rows as one array."""
+    return jnp.concatenate([first[None], others])
+
+
+def picked(found: Solution, count: int, wanted: np.ndarray | None) -> Solution:
+    """The solution with only its first `count` rows, and of these the ones with the indices `wanted`, which include the
+    first and the last; None: all."""
+    given = {name: getattr(found, name) for name in NAMES}
+    leaves = jax.tree_util.tree_leaves(given)
+    if any(is_traced(x) or len(x.devices()) > 1 for x in leaves):
+        return replace(found, **_compiled(given, count, wanted))
+    rows = _picked(np, jax.tree_util.tree_map(np.asarray, given), count, wanted)  # NumPy compiles nothing
+    on = next((x.sharding for x in leaves if x.committed), None)
+    return replace(found, **jax.device_put(rows, on))
+
+
+def _picked(on: Any, given: dict[str, Any], count: int, wanted: Any) -> dict[str, Any]:
+    """The rows, by `on`: NumPy or jax.numpy."""
+
+    def first(x: Any) -> Any:
+        return on.concatenate([x.first[None], x.others[: count - 1]]) if isinstance(x, Rows) else x[:count]
+
+    kept = {name: first(x) for name, x in given.items()}
+    if wanted is None:
+        return kept
+    least = kept["conditioning"]  # since the row before, for each of the steps that led from there to a row
+    if on is np:
+        least = np.minimum.reduceat(least, np.append(0, wanted[:-1] + 1))
+    else:
+        least = jax.ops.segment_min(least, on.searchsorted(wanted, on.arange(count)), len(wanted))
+    return {**{name: x[wanted] for name, x in kept.items()}, "conditioning": least}
+
+
+_compiled = jax.jit(lambda given, count, wanted: _picked(jnp, given, count, wanted), static_argnums=1)
