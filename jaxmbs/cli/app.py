@@ -1,4 +1,4 @@
-"""The commands, one file each in `commands/`. No module that computes is imported before a command runs."""
+"""The commands, whose functions are in `commands/`. No module that computes is imported before a command runs."""
 
 from __future__ import annotations
 
@@ -9,20 +9,12 @@ import typer
 from typer.core import TyperGroup
 
 from jaxmbs.cli.commands.bench import bench
-from jaxmbs.cli.commands.compare import compare
-from jaxmbs.cli.commands.export import export
-from jaxmbs.cli.commands.info import info
-from jaxmbs.cli.commands.keys import keys
-from jaxmbs.cli.commands.new import new
+from jaxmbs.cli.commands.files import info, keys, new, schema
 from jaxmbs.cli.commands.rare import rare
-from jaxmbs.cli.commands.report import report
-from jaxmbs.cli.commands.resume import resume
-from jaxmbs.cli.commands.schema import schema
-from jaxmbs.cli.commands.sensitivity import sensitivity
+from jaxmbs.cli.commands.results import compare, export, report, sensitivity, verify
+from jaxmbs.cli.commands.runs import resume, study
 from jaxmbs.cli.commands.simulate import simulate
-from jaxmbs.cli.commands.study import study
 from jaxmbs.cli.commands.synthesize import synthesize
-from jaxmbs.cli.commands.verify import verify
 from jaxmbs.cli.common import speaking
 from jaxmbs.cli.terminal import speakable
 from jaxmbs.errors import ModelError

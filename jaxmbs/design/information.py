@@ -10,8 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxmbs.batching.compiling import compiled
-from jaxmbs.design.problem import Prepared, Problem
-from jaxmbs.design.residuals import residuals_at
+from jaxmbs.design.problem import Prepared, Problem, residuals_at
 from jaxmbs.model import ModelError
 
 NOTHING = 1e-12  # relative eigenvalue below which an experiment does not determine a direction

@@ -14,6 +14,7 @@ import numpy as np
 import optax
 
 from jaxmbs.batching import content
+from jaxmbs.batching.compiling import compiled
 from jaxmbs.design.objectives.base import Objective, Setting, evaluated, limits, missed, weighted
 from jaxmbs.design.objectives.motion import OfMotion
 from jaxmbs.design.samples import moved, require_effect
@@ -214,3 +215,17 @@ def _largest(taken: Any) -> Array:
         jnp.mean(o.residuals(m, c)) if o.goal == "lowest" else jnp.max(jnp.abs(missed(o, m, c))) for o, m, c in taken
     ]
     return jnp.stack(each)
+
+
+def residuals_at(prepared: Prepared, x: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray], list[int]]:
+    """(residuals (k,) of every objective without its weight, their derivatives (k, n), their numbers k) at x (n,)."""
+    data = prepared.data()
+
+    def each(x: Array) -> tuple[Any, Any]:
+        found = prepared.measured(prepared.model(x), x, data)
+        taken = zip(prepared.objectives, found, prepared.constants, strict=True)
+        r = tuple(missed(o, m, c) for o, m, c in taken)
+        return r, r
+
+    J, r = compiled(jax.jacfwd(each, has_aux=True))(jnp.asarray(x))
+    return [np.asarray(a) for a in r], [np.asarray(a) for a in J], [len(a) for a in r]

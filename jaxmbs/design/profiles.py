@@ -13,8 +13,7 @@ from jaxmbs.design.local import Local
 from jaxmbs.design.objectives.base import missed
 from jaxmbs.design.optimisers.constrained import searched
 from jaxmbs.design.optimisers.together import together
-from jaxmbs.design.problem import Prepared
-from jaxmbs.design.residuals import residuals_at
+from jaxmbs.design.problem import Prepared, residuals_at
 from jaxmbs.design.under_conditions import within_reach
 
 if TYPE_CHECKING:

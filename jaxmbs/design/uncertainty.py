@@ -18,9 +18,8 @@ import numpy as np
 from jaxmbs.batching.compiling import compiled
 from jaxmbs.design.local import Problems
 from jaxmbs.design.optimality import null_space, used_up
-from jaxmbs.design.problem import Prepared
+from jaxmbs.design.problem import Prepared, residuals_at
 from jaxmbs.design.profiles import ends
-from jaxmbs.design.residuals import residuals_at
 from jaxmbs.model import ModelError
 
 if TYPE_CHECKING:

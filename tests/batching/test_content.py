@@ -186,7 +186,10 @@ def test_what_is_not_known_has_no_digest(before, value, said):
     [
         ("def fn(x):\n    import numpy as n\n    return n.load('data')", "load, of a module"),
         ("def fn(x):\n    import pandas\n    return x", "fn: imports pandas"),
-        ("def outer():\n    import numpy as n\n    return lambda x: n.fromfile('data')\nfn = outer()", "fromfile, of a"),
+        (
+            "def outer():\n    import numpy as n\n    return lambda x: n.fromfile('data')\nfn = outer()",
+            "fromfile, of a",
+        ),
     ],
 )
 def test_imports_of_functions(text, said):

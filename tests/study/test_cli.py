@@ -1,7 +1,6 @@
 """The commands: most of them in this process, those that set the precision or the devices in one of their own."""
 
 import hashlib
-import importlib
 import io
 import json
 import subprocess
@@ -18,7 +17,7 @@ from typer.testing import CliRunner
 
 from jaxmbs import ModelWarning, batching, cli
 from jaxmbs.cli import app, common
-from jaxmbs.cli.commands import simulate
+from jaxmbs.cli.commands import results, runs, simulate
 from jaxmbs.cli.show import one_run, one_run_document
 from jaxmbs.simulate import Status
 from jaxmbs.study import read, repeat
@@ -208,19 +207,18 @@ def test_the_precision_is_set_before_anything_runs(monkeypatch):
     assert said == [("jax_enable_x64", False), "cores", ("jax_enable_x64", True), "cores"]
 
 
-@pytest.mark.parametrize("name", ["resume", "report", "sensitivity"])
-def test_a_run_is_gone_on_with_in_its_precision(name, monkeypatch):
+@pytest.mark.parametrize("command", [runs.resume, results.report, results.sensitivity])
+def test_a_run_is_gone_on_with_in_its_precision(command, monkeypatch):
     class Asked(Exception):
         pass
 
     def ask(precision):
         raise Asked(precision)
 
-    command = importlib.import_module(f"jaxmbs.cli.commands.{name}")
     monkeypatch.setattr(store, "open_folder", lambda folder: SimpleNamespace(provenance={"precision": folder}))
-    monkeypatch.setattr(command, "compute", ask)
+    monkeypatch.setattr(f"{command.__module__}.compute", ask)
     with pytest.raises(Asked, match="float32"):
-        getattr(command, name)("float32")
+        command("float32")
 
 
 def test_outputs_are_shown_in_their_units():

@@ -1,4 +1,4 @@
-"""Coordinates and rates of joints."""
+"""Coordinates and velocities of joints."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping
 
 from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import element, field
+from jaxmbs.model.forces.base import Scene
 from jaxmbs.model.joints import Coordinate as Component
 from jaxmbs.model.joints import Joint
 from jaxmbs.study import units
-from jaxmbs.study.outputs.base import Output
+from jaxmbs.study.outputs.base import Output, Scalar
 
 
 @element
@@ -34,3 +35,25 @@ class Coordinate(Output):
         size = len(self.quantities(joints))
         if self.component >= size:
             yield "component", f'{self.component} is out of range; joint "{self.joint}" has components 0 to {size - 1}'
+
+
+@element
+class JointPosition(Coordinate):
+    """A coordinate of a joint."""
+
+    def components(self, joint: Joint) -> tuple[Component, ...]:
+        return joint.coordinates()
+
+    def measure(self, scene: Scene) -> tuple[Scalar, Scalar]:
+        return scene.joints[self.joint][0][self.component], True
+
+
+@element
+class JointVelocity(Coordinate):
+    """A component of the velocity of a joint."""
+
+    def components(self, joint: Joint) -> tuple[Component, ...]:
+        return joint.speeds()
+
+    def measure(self, scene: Scene) -> tuple[Scalar, Scalar]:
+        return scene.joints[self.joint][1][self.component], True

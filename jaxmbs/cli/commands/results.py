@@ -1,0 +1,127 @@
+"""Commands about the results of a run: verify, report, compare, sensitivity, export."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from jaxmbs.cli.common import BAD, FAILED, Folder, Json, Quiet, Seal, Trust, compute, console, problems, say, speaking
+
+
+def verify(
+    folder: Folder,
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Restore study file, modules, provenance and metadata from their copies.")
+    ] = False,
+    mend: Annotated[bool, typer.Option("--mend", hidden=True)] = False,  # the name of --repair in earlier versions
+    seal: Seal = None,
+    trust: Trust = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Show what a run's folder contains, and whether every number in it is the one that was computed."""
+    with speaking(as_json, quiet) as voice:
+        from jaxmbs.cli.show import inventory
+        from jaxmbs.study.results.examination import examined
+
+        if mend:
+            say("warning: --mend is now called --repair, and will be removed in a later version", problems())
+        found = examined(folder, repair or mend, trust, seal)
+        if as_json:
+            voice.document(found.document)
+        else:
+            voice.show(inventory(found, trust))
+        if not found.sound:
+            raise typer.Exit(BAD)
+
+
+def report(
+    folder: Folder,
+    check: Annotated[
+        bool, typer.Option("--check", help="Exit code 3 where a criterion fails or samples are missing.")
+    ] = False,
+    seal: Seal = None,
+    trust: Trust = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Report a run, finished or not: a table here, and DIR/report.html. A criterion fails if fewer samples meet it than it
+    asks for: all samples, or a share of them ("clearance > 0.02 m in 99 %")."""
+    with speaking(as_json, quiet) as voice:
+        from jaxmbs.study.results.store import open_folder
+
+        compute(open_folder(folder).provenance["precision"])
+        from contextlib import nullcontext
+
+        from jaxmbs.study.reports.report import report as write
+
+        with nullcontext() if as_json or quiet else console().status("writing the report"):
+            written = write(folder, trust, seal)
+        if as_json:
+            voice.document(written.document | {"page": str(written.path)})
+        else:
+            voice.show(written.table)
+            voice.line(f"page: {written.path}")
+        if check and not written.passed:
+            raise typer.Exit(FAILED)
+
+
+def compare(
+    a: Folder,
+    b: Folder,
+    within: Annotated[
+        list[str] | None,
+        typer.Option(
+            help='How far outputs may differ: 1e-6 (in the unit of each), "0.1 %" (of its size) or "reach = 0.02 mm".'
+        ),
+    ] = None,
+    trust: Trust = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Compare two runs: how their files differ, and whether criteria and outputs differ by more than chance or, with
+    --within, by more than it allows."""
+    with speaking(as_json, quiet) as voice:
+        from jaxmbs.study.statistics.comparison import compared, table
+
+        found = compared(a, b, trust, within or ())
+        if as_json:
+            voice.document(found)
+        else:
+            voice.show(table(found))
+
+
+def sensitivity(folder: Folder, trust: Trust = False, as_json: Json = False, quiet: Quiet = False) -> None:
+    """Show which inputs drive each output of a run: Sobol indices (design = "saltelli" in the file), Morris' effects
+    (design = "morris"), rank correlations otherwise."""
+    with speaking(as_json, quiet) as voice:
+        from jaxmbs.study.results.store import open_folder
+
+        compute(open_folder(folder).provenance["precision"])
+        from jaxmbs.study.statistics.sensitivity import sensitivity as computed
+        from jaxmbs.study.statistics.sensitivity import table
+
+        found = computed(folder, trust)
+        voice.document(found)
+        voice.show(table(found))
+
+
+def export(
+    folder: Folder,
+    csv: Annotated[bool, typer.Option("--csv", help="Comma-separated text, every digit.")] = False,
+    parquet: Annotated[bool, typer.Option("--parquet", help="Parquet (needs pyarrow).")] = False,
+    out: Annotated[str | None, typer.Option(metavar="FILE", help="Default: DIR/samples.csv or .parquet.")] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a file that exists.")] = False,
+    trust: Annotated[bool, typer.Option("--trust", help="Run the Python modules that the study names.")] = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write all samples as a table, one row each: outputs, draws by component, status."""
+    with speaking(as_json, quiet) as voice:
+        from jaxmbs.study.results.export import written
+
+        paths = written(folder, csv or not parquet, parquet, out, overwrite, trust)
+        voice.document({"files": list(map(str, paths))})
+        for path in paths:
+            voice.line(f"samples: {path}")
