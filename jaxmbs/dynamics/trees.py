@@ -16,8 +16,7 @@ from jaxmbs.dynamics.constrained.public import constrained_dynamics, constrained
 from jaxmbs.dynamics.formulations import methods
 from jaxmbs.dynamics.formulations import public as formulas
 from jaxmbs.dynamics.formulations.moving_base import MovingBase
-from jaxmbs.dynamics.recursive import divide_and_conquer, energies, rnea
-from jaxmbs.dynamics.recursive.accelerations import accelerations
+from jaxmbs.dynamics.recursive import aba, energies, rnea
 from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.calling import compiles_itself, state_dtype, vector
 from jaxmbs.dynamics.state.kinematics import displaced, world_placements
@@ -196,9 +195,6 @@ def mass_matrix(
     return methods.find(method, model).mass_matrix(_state(model, q, None, t, None))
 
 
-_RECURSIVE = ("aba", "divide_and_conquer")
-
-
 @compiles_itself("method")
 def forward_dynamics(
     model: Model,
@@ -215,16 +211,15 @@ def forward_dynamics(
 
     q (nq,), v (nv,); tau None is zero. mode: locks and switches (`Model.mode`); prescribed (nv,): acceleration of the
     locked degrees of freedom, None for zero. method: "aba" (articulated bodies, linear in the number of links,
-    [Y 3.174-3.177]), "divide_and_conquer" (chains with one degree of freedom per joint, in logarithmic depth; it
-    replaces "aba" on a GPU from 100 links on), or a method of `mass_matrix`: a is then solved from its A and bias. With
-    loops or constraints the accelerations are those of `constrained_dynamics`. Raises ModelError for wrong shapes, an
-    unknown method, or one that cannot serve the model.
+    [Y 3.174-3.177]), or a method of `mass_matrix`: a is then solved from its A and bias. With loops or constraints the
+    accelerations are those of `constrained_dynamics`. Raises ModelError for wrong shapes, an unknown method, or one that
+    cannot serve the model.
 
     >>> model = mbs.library.double_pendulum().build()
     >>> print(mbs.forward_dynamics(model, [0.5, 0.3], [1.0, 2.0], tau=[0.0, 1.0]).round(3))
     [-1.56  -3.282]
     """
-    found = None if method in _RECURSIVE else methods.find(method, model, also=_RECURSIVE)
+    found = None if method == "aba" else methods.find(method, model, also=("aba",))
     if model.structure.constrained:
         if method != "aba":
             raise ModelError(
@@ -234,12 +229,7 @@ def forward_dynamics(
     state = _state(model, q, v, t, mode, tau)
     tau, prescribed = _optional(state, "tau", tau), _optional(state, "prescribed", prescribed)
     if found is None:
-        divided = method == "divide_and_conquer"
-        reason = divide_and_conquer.obstacle(model) if divided else None
-        if reason:
-            raise ModelError(f"method {method!r} does not support model {model.name!r}: {reason}; use 'aba'")
-        recursion = divide_and_conquer.forward_dynamics if divided else accelerations
-        return state.tree.vector(recursion(state, tau, prescribed))
+        return state.tree.vector(aba.forward_dynamics(state, tau, prescribed))
     return _by_mass_matrix(state, found.mass_matrix(state), found.bias(state), tau, prescribed)
 
 
@@ -334,7 +324,7 @@ def joint_reactions(
     if constrained:
         in_joints, in_loops = wrenches.reactions(state, tau, prescribed)
     else:
-        in_joints, _ = rnea.joint_wrenches(state, accelerations(state, tau, prescribed))
+        in_joints, _ = rnea.joint_wrenches(state, aba.forward_dynamics(state, tau, prescribed))
         in_loops = []
     rows = [f.scalars() for f in (*state.tree.per_link(in_joints), *in_loops)]
     return jnp.stack([jnp.stack([_scalar(state, x) for x in row]) for row in rows])

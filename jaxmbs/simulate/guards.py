@@ -9,8 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxmbs.dynamics.constrained import wrenches
-from jaxmbs.dynamics.recursive import rnea
-from jaxmbs.dynamics.recursive.accelerations import accelerations
+from jaxmbs.dynamics.recursive import aba, rnea
 from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.scene import action, elements, force_on_first
 from jaxmbs.dynamics.state.tree import Tree
@@ -56,7 +55,7 @@ class Instant:
         if tree.structure.constrained:
             in_joints, _ = wrenches.reactions(self.state, self.tau, None)
         else:
-            in_joints, _ = rnea.joint_wrenches(self.state, accelerations(self.state, self.tau))
+            in_joints, _ = rnea.joint_wrenches(self.state, aba.forward_dynamics(self.state, self.tau))
         wrench = tree.per_link(in_joints)[i]
         return wrench.moment, wrench.force
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jaxmbs.spatial import kernel
-from jaxmbs.spatial.known import ONE, ZERO
 from jaxmbs.spatial.scalar import Scalar, total
 
 Vector = tuple[Scalar, ...]
@@ -70,10 +69,3 @@ def solve(A: Sequence[Sequence[Scalar]], b: Sequence[Scalar]) -> tuple[Scalar, .
     """Solution of A x = b for a symmetric positive definite A."""
     U, inverse = factorize(A)
     return expand(U, inverse, reduce(U, tuple(b)))
-
-
-def inverse(A: Sequence[Sequence[Scalar]]) -> Matrix:
-    """A⁻¹ of a symmetric positive definite A."""
-    U, pivots = factorize(A)
-    n = len(A)
-    return tuple(expand(U, pivots, reduce(U, tuple(ONE if i == k else ZERO for i in range(n)))) for k in range(n))

@@ -17,8 +17,7 @@ import numpy as np
 
 from jaxmbs.dynamics.formulations import methods
 from jaxmbs.dynamics.formulations.system import refuse_constraints
-from jaxmbs.dynamics.recursive import rnea
-from jaxmbs.dynamics.recursive.accelerations import accelerations
+from jaxmbs.dynamics.recursive import aba, rnea
 from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.calling import compiles_itself, require_model, state_dtype, vector
 from jaxmbs.dynamics.state.programs import Opaque, Program, program
@@ -134,7 +133,7 @@ def _controlled(
         mode = replace(model.mode(), lock=jnp.asarray(lock))
         state = State(Tree(model, dtype), q, v, time, mode)
         wanted = jnp.zeros(model.nv, dtype).at[in_v].set(rate_of_rate)
-        a = state.tree.vector(accelerations(state, tau, wanted))
+        a = state.tree.vector(aba.forward_dynamics(state, tau, wanted))
         needed = state.tree.vector(rnea.inverse_dynamics(state, a)) - tau
         return Controlled(q, v, a, jnp.where(jnp.asarray(lock), needed, 0.0))
     found = methods.find(method, model, also=("aba",))

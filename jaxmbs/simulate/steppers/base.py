@@ -11,8 +11,7 @@ import jax.numpy as jnp
 
 from jaxmbs.dynamics.constrained import constraints
 from jaxmbs.dynamics.constrained.multipliers import accelerations as constrained_accelerations
-from jaxmbs.dynamics.recursive import energies
-from jaxmbs.dynamics.recursive.accelerations import accelerations
+from jaxmbs.dynamics.recursive import aba, energies
 from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.state import Struck
 from jaxmbs.dynamics.state.tree import Tree
@@ -82,7 +81,7 @@ class Flow:
             # constraints that move in time do work: lambda . (J v) = -lambda . free
             driven = constraints.power(found, multipliers)
         else:
-            a = accelerations(state, tau, jumps)
+            a = aba.forward_dynamics(state, tau, jumps)
         rates = self.tree.flat([m.rates for m in state.motions])
         power = energies.power(state, tau, a) + driven
         return (rates, a, state.unless(power) if isinstance(state, Struck) else power), state

@@ -10,8 +10,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from jaxmbs.dynamics.recursive import energies, rnea
-from jaxmbs.dynamics.recursive.accelerations import accelerations
+from jaxmbs.dynamics.recursive import aba, energies, rnea
 from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.state import Inertial
 from jaxmbs.dynamics.state.tree import Tree
@@ -103,7 +102,7 @@ def _momentum(tree: Tree, q: Any, v: Any) -> Any:
 def _velocity(tree: Tree, q: Any, p: Any, mode: Mode | None) -> Any:
     """v with A(q) v = p for the degrees of freedom that are not locked, zero for the others; p: as from `_momentum`."""
     lock = None if mode is None or mode.lock is None else Mode(mode.lock, None, None)
-    return _arrays(tree, accelerations(Inertial(tree, q, _times(0.0, p), 0.0, lock), _body(tree, q, p)))
+    return _arrays(tree, aba.forward_dynamics(Inertial(tree, q, _times(0.0, p), 0.0, lock), _body(tree, q, p)))
 
 
 def _world(tree: Tree, q: Any, x: Any) -> Any:
