@@ -63,7 +63,7 @@ class Findings:
 
     >>> here = (mbs.design.Coordinate("a.mass", "kg", (1, 0)),)
     >>> print(mbs.design.Findings(here, 0, np.zeros(1), True, np.zeros((0, 1)), np.eye(1), (), {}, ()))
-    0 independent combinations of 1 numbers are fixed everywhere, 1 stay free
+    the conditions fix 0 independent combinations of 1 numbers everywhere; 1 remain free
     """
 
     coordinates: tuple[Coordinate, ...]

@@ -123,7 +123,7 @@ def test_the_page_has_events_plots_and_no_network(tumbling, tmp_path):
 def test_what_cannot_be_animated_is_said(tumbling, tmp_path):
     model, samples = tumbling
     one = samples["sample 2"]
-    with pytest.raises(mbs.ModelError, match=r"NAME\.html"):
+    with pytest.raises(mbs.ModelError, match=r"must end with .html"):
         mbs.animate(model, one, tmp_path / "motion.avi")
     batch = jax.tree.map(lambda *x: np.stack(x), *samples.values())
     with pytest.raises(mbs.ModelError, match="is a batch"):
