@@ -232,7 +232,8 @@ def test_functions_of_the_library():
         return scale * run.q[-1]
 
     program = only(motion, 1.0)
-    assert (program.name, program.runs, program.loops[0]) == ("simulate", "machine code", 4)
+    # the largest number of steps of the program, which has the number of this run as an operand
+    assert (program.name, program.runs, program.loops[0]) == ("simulate", "machine code", 9)
 
 
 def test_without_a_row_program():

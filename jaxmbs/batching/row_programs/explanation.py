@@ -18,7 +18,7 @@ class RowProgram:
     empty.
     For each row: arithmetic, divisions (with roots) and transcendental (sines, powers, logarithms and the like) are
     numbers of scalar operations, as often as loops do them; loops: numbers of iterations, a loop before those inside
-    it; bytes_in, bytes_out: of its own operands and its results; bytes_kept: what loops stack, such as the checkpoints
+    it, and the largest number where it is an operand, as in an eager `simulate`; bytes_in, bytes_out: of its own operands and its results; bytes_kept: what loops stack, such as the checkpoints
     of reverse mode. For a function that `jax.vmap` runs, all these are 0, apart from bytes_in and bytes_out where it is
     not left to JAX as it is.
 
