@@ -61,6 +61,13 @@ class Product:
 
 
 @dataclass(eq=False)
+class Joined:
+    """An array that consists of successive numbers of others: parts (array, the first of its numbers, how many)."""
+
+    parts: list[tuple[Any, int, int]]
+
+
+@dataclass(eq=False)
 class Step:
     """Something that runs on whole arrays.
 
@@ -75,6 +82,7 @@ class Step:
     name: str
     loop: Loop | None = None
     product: Product | None = None
+    joined: Joined | None = None
     sines: bool = False
 
     @property
