@@ -10,9 +10,9 @@ import jax
 from jax.extend import core
 
 from jaxmbs.batching.row_programs import derivatives  # noqa: F401  (registers the rules)
-from jaxmbs.batching.row_programs.equation import bind
+from jaxmbs.batching.row_programs.equation import axes_of, bind
 from jaxmbs.batching.row_programs.instance import VALUES, hoisted, inside, name_of, name_of_function, shape_of, tracing
-from jaxmbs.batching.row_programs.lowering import obstacle
+from jaxmbs.batching.row_programs.lowering import indivisible, obstacle
 from jaxmbs.batching.row_programs.marks import marked
 
 
@@ -44,7 +44,8 @@ def rows(fn: Callable[..., Any]) -> Callable[..., Any]:
             closed, shape = jax.make_jaxpr(one, return_shape=True)(*map(shape_of, map(jax.typeof, flat)))
             closed, before = hoisted(closed)
         given = [*before, *flat]
-        if why := obstacle(closed):
+        # the axes of a `shard_map` that values vary along are types, which an equation keeps and its jaxpr does not have
+        if (why := obstacle(closed)) and not (any(map(axes_of, given)) and not indivisible(closed)):
             out = core.jaxpr_as_fun(closed)(*marked(given, name_of(closed), why))
         else:
             out = bind(*given, jaxpr=closed, mapped=(False,) * len(given), rows=None, mode=VALUES)
