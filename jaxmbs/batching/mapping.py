@@ -148,7 +148,7 @@ class MappedProgram:
 
     def __call__(self, arrays: Sequence[Any], rows: int, on: Target) -> tuple[Any, Any]:
         whole = -(-rows // on.granule) * on.granule
-        arrays = [padded(x, whole) if m else x for x, m in zip(arrays, self.mapped, strict=True)]
+        arrays = [padded(x, whole) if m and whole != rows else x for x, m in zip(arrays, self.mapped, strict=True)]
         out, beyond = execute(self.program, dict(zip(self.sources, arrays, strict=True)), Setting(whole, on))
         if whole != rows:
             out, beyond = jax.tree_util.tree_map(lambda x: x[:rows], (out, beyond))

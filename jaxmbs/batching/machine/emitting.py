@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -32,10 +33,14 @@ MOST_MOVED = 400  # numbers moved by one function: in longer ones LLVM takes mor
 WORTH_A_THREAD = 8  # number of such blocks: fewer are finished before another thread has woken up
 
 
-def kernel(code: Code, rows: int = 2) -> str:
-    """The text of a kernel, whose function `handler` XLA calls; rows: 1 if it serves only a single row."""
+def kernel(code: Code, rows: int = 2, repeats: Mapping[int, bool] = MappingProxyType({})) -> str:
+    """The text of a kernel, whose function `handler` XLA calls; rows: 1 if it serves only a single row.
+
+    repeats: of which arguments several rows are one row in memory, a multiple of the rows computed at once: successive
+    ones if True, else those as far apart as the argument has rows.
+    """
     dtypes = {dtype_of(x) for x in _names(code)} | {p.dtype for p in (*code.places.values(), *code.results)}
-    return _Emitter(code, Module(1 if rows == 1 else host.lanes_for(dtypes))).text()
+    return _Emitter(code, Module(1 if rows == 1 else host.lanes_for(dtypes)), repeats).text()
 
 
 def dtype_of(name: Any) -> np.dtype:
@@ -48,8 +53,8 @@ def _names(code: Code) -> list[Any]:
 
 
 class _Emitter:
-    def __init__(self, code: Code, module: Module):
-        self.code, self.module, self.lanes = code, module, module.lanes
+    def __init__(self, code: Code, module: Module, repeats: Mapping[int, bool]):
+        self.code, self.module, self.lanes, self.repeats = code, module, module.lanes, repeats
         self.slots, self.frame = slots(code, lambda x: self.lanes * dtype_of(x).itemsize)
         self.functions: list[str] = []
         self.constants: list[str] = []
@@ -70,7 +75,7 @@ class _Emitter:
             ask=handler.asking("%claimed", scratch) if scratch else "",
             release="  call void @free(ptr %claimed)" if scratch else "",
         )  # fmt: skip
-        called = handler.text(len(self.code.inputs), widths, self.lanes, each, few, bool(scratch))
+        called = handler.text(len(self.code.inputs), widths, self.lanes, each, few, bool(scratch), self.repeats)
         return "\n".join([*self.constants, str(self.module), *self.functions, outer, called])
 
     def _level(self, nodes: list[Any], turn: str | None) -> list[str]:
@@ -92,8 +97,12 @@ class _Emitter:
     def _is_plain(self, node: Any) -> bool:
         """Whether a node moves numbers that need no transposing; one function does many such moves."""
         if isinstance(node, (Fetch, Keep)):
-            return self._in_scratch(node.place) or node.place.shared
+            return self._in_scratch(node.place) or self._is_one(node.place)
         return isinstance(node, Copy)
+
+    def _is_one(self, place: Place) -> bool:
+        """Whether the rows computed at once share one row of an array."""
+        return place.shared or (place.argument is not None and self.repeats.get(place.argument, False))
 
     def _loop(self, node: Turns) -> None:
         if node.count is None:
@@ -153,12 +162,21 @@ class _Emitter:
             number = place.argument if place.argument is not None else len(self.code.inputs) + (place.result or 0)
             base = text.add(f"load ptr, ptr {address(text, '%arrays', 8 * number)}")
             if not place.shared:
-                offset = text.add(f"mul i64 %row, {place.size * place.dtype.itemsize}")
+                offset = text.add(f"mul i64 {self._row(text, place)}, {place.size * place.dtype.itemsize}")
                 base = text.add(f"getelementptr inbounds i8, ptr {base}, i64 {offset}")
             base = address(text, base, place.begin * place.dtype.itemsize)
         else:
             base = address(text, "%scratch", place.offset * self.lanes)
         return base
+
+    def _row(self, text: Text, place: Place) -> str:
+        """The index of the current row in an array."""
+        k = place.argument
+        if k is None or k not in self.repeats:
+            return "%row"
+        after = len(self.code.inputs) + len(self.code.results) + list(self.repeats).index(k)
+        number = text.add(f"load i64, ptr {address(text, '%arrays', 8 * after)}")
+        return text.add(f"{'sdiv' if self.repeats[k] else 'srem'} i64 %row, {number}")
 
     def _in_scratch(self, place: Place) -> bool:
         return place.argument is None and place.result is None and place.constant is None
@@ -226,7 +244,7 @@ class _Emitter:
     def _fetch(self, text: Text, node: Fetch) -> None:
         at, dtype = self._at(text, node), node.place.dtype
         for k in node.wanted:
-            if node.place.shared:
+            if self._is_one(node.place):
                 x = spread(text, at, k * dtype.itemsize, dtype)
             else:
                 x = load(text, address(text, at, k * dtype.itemsize * self.lanes), dtype)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Mapping
 
 MAJOR, MINOR = 0, 1  # of the interface: everything used here exists since this version
 
@@ -225,8 +226,10 @@ def asking(array: str, size: int) -> str:
     return f"  call void @pages(ptr {array}, i64 {size})" if LARGE_PAGES and size >= 2 * _HUGE else ""
 
 
-def text(arguments: int, widths: list[int], lanes: int, each: int, few: int, long: bool) -> str:
-    """The text of a kernel's handler.
+def text(
+    arguments: int, widths: list[int], lanes: int, each: int, few: int, long: bool, repeats: Mapping[int, bool]
+) -> str:
+    """The text of a kernel's handler. After the arrays, their table has a number for each repeated one (`emitting.kernel`).
 
     arguments: how many arrays it reads; widths: bytes of a row of each result; few: up to so many rows, the calling
     thread works alone; each: the most rows of a block or, if `long`, the fewest, with no more blocks than threads.
@@ -241,9 +244,16 @@ def text(arguments: int, widths: list[int], lanes: int, each: int, few: int, lon
     for k in range(arguments + results):
         base, i = ("%args", k) if k < arguments else ("%results", k - arguments)
         copies.append(f"  %b{k} = read ptr {base} {8 * i}\n  %x{k} = read ptr %b{k} 24\n  write ptr %x{k} %to {8 * k}")
+    for j, (k, successive) in enumerate(repeats.items()):
+        copies.append(f"  %d{k} = read ptr %b{k} 40\n  %own{k} = read i64 %d{k} 0")
+        if successive:
+            copies.append(f"  %dr{k} = read ptr %b{arguments} 40\n  %all{k} = read i64 %dr{k} 0")
+            copies.append(f"  %each{k} = sdiv i64 %all{k}, %own{k}")
+        copies.append(f"  write i64 %{'each' if successive else 'own'}{k} %to {8 * (arguments + results + j)}")
+    table = arguments + results + len(repeats)
     known = {
         "MAJOR": MAJOR, "MINOR": MINOR, "LANES_LESS": lanes - 1, "LANES": lanes, "EACH": each, "FEW": few,
-        "ARRAYS": arguments + results, "BYTES": 256 + 8 * (arguments + results),
+        "ARRAYS": table, "BYTES": 256 + 8 * table,
         "SHARE": "smax" if long else "smin", "COPIES": "\n".join(copies), "PAGES": "\n".join(pages * LARGE_PAGES),
         "HUGE_LESS": _HUGE - 1, "HUGE": _HUGE,
     }  # fmt: skip

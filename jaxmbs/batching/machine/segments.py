@@ -15,6 +15,7 @@ from jaxmbs.batching.execution import whole_source
 from jaxmbs.batching.machine import compiling, emitting
 from jaxmbs.batching.machine.code import Code, dtype_of
 from jaxmbs.batching.recorded import Recording, Step
+from jaxmbs.batching.repeated import Repeated
 from jaxmbs.batching.scalars import Entry, Operation, Source, array_of, is_known
 from jaxmbs.batching.targets import either
 
@@ -38,8 +39,10 @@ def execute(program: Recording, given: dict[Source, Any], setting: Any) -> tuple
     known, beyond = dict(given), None
     first, segments = _segments(program, setting.rows)
 
-    def array(x: Source) -> Any:
-        return x.value if x.value is not None else known[x]
+    def array(x: Source, apart: bool = False) -> Any:
+        """apart: for a kernel, which finds repeated rows by itself."""
+        found = x.value if x.value is not None else known[x]
+        return found if apart or not isinstance(found, Repeated) else found.repeat.expanded(found.array)
 
     for step in first:
         known.update(zip(step.outputs, step.run(setting, *[_constant(x, array) for x in step.inputs])[0], strict=True))
@@ -72,9 +75,11 @@ def _kernel(items: list[Any], wanted: list[Any], moved: dict[Any, Entry], array:
     if not wanted:
         return []
     code = Code(items, wanted, moved)
-    name = compiling.registered(emitting.kernel(code, rows))
+    given = [array(source, True) for source in code.inputs]
+    repeats = {k: x.repeat.each > 1 for k, x in enumerate(given) if isinstance(x, Repeated)}
+    name = compiling.registered(emitting.kernel(code, rows, repeats) if repeats else emitting.kernel(code, rows))
     shapes = [jax.ShapeDtypeStruct((rows, *x.shape), dtype_of(x)) for x in wanted]
-    given = [jnp.asarray(array(source)) for source in code.inputs]
+    given = [jnp.asarray(x.array if isinstance(x, Repeated) else x) for x in given]
     return list(jax.ffi.ffi_call(name, shapes)(*given))
 
 

@@ -10,6 +10,7 @@ from jax.extend import core
 from jax.interpreters import ad
 from jax.interpreters import partial_eval as pe
 
+from jaxmbs.batching.repeated import Repeat
 from jaxmbs.batching.row_programs.equation import bind, halves, rows_p
 from jaxmbs.batching.row_programs.instance import VALUES, Mode, backward, is_real, program, pruned
 
@@ -80,9 +81,14 @@ def _transpose(cotangents: Any, *xs: Any, jaxpr: Any, mapped: Any, rows: Any, mo
     back = backward(jaxpr, tuple(moving), tuple(k for k, _ in there))
     now = mapped[:n] + (rows is not None,) * len(there)
     found = bind(*given, *(ct for _, ct in there), jaxpr=back, mapped=now, rows=rows, mode=VALUES)
-    # the cotangent of an operand that all rows share is the sum over the rows
-    each = iter([x if rows is None or mapped[k] else x.sum(0) for k, x in zip(moving, found, strict=True)])
+    # the cotangent of an operand that rows share is the sum over these rows
+    each = iter([x if rows is None else _of_operand(x, mapped[k]) for k, x in zip(moving, found, strict=True)])
     return [next(each) if on else None for on in linear]
+
+
+def _of_operand(x: Any, m: bool | Repeat) -> Any:
+    """The cotangent of an operand from the cotangents of all rows."""
+    return m.summed(x) if isinstance(m, Repeat) else x if m else x.sum(0)
 
 
 def _without_unused(used: Any, *rest: Any) -> tuple[list[bool], Any]:

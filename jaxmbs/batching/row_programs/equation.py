@@ -1,12 +1,14 @@
 """The primitive `rows`: an equation holds the jaxpr of ONE instance, and computes it for one instance or for all rows.
 
-Its parameters are jaxpr; mapped: for each operand, whether it has the rows on its first axis; rows: their number, None for
-one instance; mode: see `Mode`. JAX transforms such an equation into equations of the same kind.
+Its parameters are jaxpr; mapped: for each operand, whether it has the rows on its first axis, or a `Repeat` of the rows
+that it has; rows: their number, None for one instance; mode: see `Mode`. JAX transforms such an equation into equations
+of the same kind.
 """
 
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any
 
 import jax
@@ -15,7 +17,10 @@ from jax.extend import core
 from jax.interpreters import batching
 from jax.sharding import PartitionSpec
 
+from jaxmbs.batching.repeated import Repeat, expanded
 from jaxmbs.batching.row_programs.instance import Mode, forward, results_of
+
+LANES = 16  # the most rows that machine code computes at once: operands are repeated by groups of so many
 
 rows_p = core.Primitive("rows")
 rows_p.multiple_results = True
@@ -26,7 +31,7 @@ def axes_of(x: Any) -> frozenset[str]:
     return getattr(getattr(jax.typeof(x), "mat", None), "varying", frozenset())
 
 
-def bind(*xs: Any, jaxpr: Any, mapped: tuple[bool, ...], rows: int | None, mode: Mode) -> list[Any]:
+def bind(*xs: Any, jaxpr: Any, mapped: tuple[bool | Repeat, ...], rows: int | None, mode: Mode) -> list[Any]:
     """The results of an equation; its operands are made to vary over the same axes of a surrounding `shard_map`."""
     varying = list(map(axes_of, xs))
     if len(set(varying)) > 1:
@@ -39,8 +44,8 @@ def bind(*xs: Any, jaxpr: Any, mapped: tuple[bool, ...], rows: int | None, mode:
 
 
 @rows_p.def_abstract_eval
-def _abstract(*avals: Any, jaxpr: Any, mapped: tuple[bool, ...], rows: int | None, mode: Mode) -> list[Any]:
-    like = next((a for a, m in zip(avals, mapped, strict=True) if m), None)
+def _abstract(*avals: Any, jaxpr: Any, mapped: tuple[bool | Repeat, ...], rows: int | None, mode: Mode) -> list[Any]:
+    like = next((a for a, m in zip(avals, mapped, strict=True) if m is True), None)
     example = like if like is not None else avals[0] if avals else jax.typeof(jnp.float32(0))
     lead = () if rows is None else (rows,)
     along = example.sharding.spec[0] if like is not None and example.sharding.spec else None
@@ -80,6 +85,14 @@ def _batched(xs: Any, axes: Any, **params: Any) -> tuple[list[Any], list[Any]]:
         y = bind(*xs[:n], **values)
         dy, along = _batched(xs, axes, **slopes)
         return [*y, *dy], [*[None] * len(y), *along]
+    if any(isinstance(m, Repeat) for m in mapped):  # a third axis
+
+        def whole(*xs: Any) -> list[Any]:
+            every, now = expanded(xs, mapped)
+            return bind(*every, **{**params, "mapped": now})
+
+        out = jax.vmap(whole, axes)(*xs)
+        return out, [0] * len(out)
     size = next(x.shape[a] for x, a in zip(xs, axes, strict=True) if a is not None)
     first = [x if a is None else jnp.moveaxis(x, a, 0) for x, a in zip(xs, axes, strict=True)]
     now = tuple(a is not None or m for a, m in zip(axes, mapped, strict=True))
@@ -87,15 +100,14 @@ def _batched(xs: Any, axes: Any, **params: Any) -> tuple[list[Any], list[Any]]:
         out = bind(*first, **{**params, "mapped": now, "rows": size})
         return out, [0] * len(out)
 
-    def merged(x: Any, a: Any, m: bool) -> Any:
-        if a is None and not m:
-            return x
-        if a is None or not m:  # mapped along only one of the two axes: repeated along the other
-            x = jnp.broadcast_to(x[None] if a is None else x[:, None], (size, rows, *x.shape[1:]))
-        return x.reshape(size * rows, *x.shape[2:])
-
-    joined = [merged(x, a, m) for x, a, m in zip(first, axes, mapped, strict=True)]
-    out = bind(*joined, **{**params, "mapped": now, "rows": size * rows})
+    joined, both = [], []
+    for x, a, m in zip(first, axes, mapped, strict=True):
+        joined.append(x.reshape(size * rows, *x.shape[2:]) if a is not None and m else x)
+        # mapped along only one of the two axes: repeated along the other
+        both.append(m if (a is None) is not m else Repeat(1, size) if a is None else Repeat(rows, 1))
+    if rows % LANES or jax.device_count() > 1 or not all(math.prod(x.shape) for x in joined):
+        joined, both = expanded(joined, both)
+    out = bind(*joined, **{**params, "mapped": tuple(both), "rows": size * rows})
     return [x.reshape(size, rows, *x.shape[1:]) for x in out], [0] * len(out)
 
 

@@ -94,7 +94,7 @@ def _left(eqn: Any) -> RowProgram:
 
 def _computed(eqn: Any) -> RowProgram:
     closed, mapped, rows = for_all(**eqn.params)
-    made, reason = choice(closed, mapped, rows)
+    made, reason = choice(closed, tuple(map(bool, mapped)), rows)
     own = [a for a, m in zip(closed.in_avals, mapped, strict=True) if m]
     sizes = sum(map(_size, own)), sum(map(_size, closed.out_avals))
     return _described(name_of(closed), rows, made and MACHINE, reason, made, sizes)

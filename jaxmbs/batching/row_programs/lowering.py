@@ -17,6 +17,7 @@ from jax.sharding import NamedSharding, PartitionSpec
 from jaxmbs.batching import arrays, recording
 from jaxmbs.batching.machine import MACHINE
 from jaxmbs.batching.mapping import MappedProgram, chosen_target, too_long
+from jaxmbs.batching.repeated import Repeat, Repeated, expanded
 from jaxmbs.batching.row_programs.equation import rows_p
 from jaxmbs.batching.row_programs.instance import Mode, once, program
 from jaxmbs.batching.scalars import ELEMENTWISE
@@ -82,9 +83,13 @@ def choice(closed: Any, mapped: tuple[bool, ...], rows: int) -> tuple[MappedProg
 
 def _computed(given: Sequence[Any], closed: Any, mapped: tuple[bool, ...], rows: int) -> Any:
     """The results for all rows, on one device."""
-    made, _ = choice(closed, mapped, rows)
+    made, outside = choice(closed, tuple(map(bool, mapped)), rows)
+    if made is not None and not outside:
+        found = [Repeated(x, m) if isinstance(m, Repeat) else x for x, m in zip(given, mapped, strict=True)]
+        return made(found, rows, MACHINE)[0]
+    given, mapped = expanded(given, mapped)
     if made is not None:
-        return made(list(given), rows, MACHINE)[0]
+        return made(given, rows, MACHINE)[0]
     return jax.vmap(core.jaxpr_as_fun(closed), [0 if m else None for m in mapped], axis_size=rows)(*given)
 
 
@@ -158,7 +163,8 @@ def _lowered(*given: Any, jaxpr: Any, mapped: Any, rows: int | None, mode: Mode)
 
 def _plain(*given: Any, jaxpr: Any, mapped: Any, rows: int | None, mode: Mode) -> Any:
     one = core.jaxpr_as_fun(program(jaxpr, mode))
-    return one(*given) if rows is None else jax.vmap(one, [0 if m else None for m in mapped], axis_size=rows)(*given)
+    every, mapped = expanded(given, mapped)
+    return one(*every) if rows is None else jax.vmap(one, [0 if m else None for m in mapped], axis_size=rows)(*every)
 
 
 def _on_cpu(context: Any, *given: Any, **params: Any) -> Any:
