@@ -8,6 +8,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from jaxmbs.batching.counted import counted_scan
 from jaxmbs.dynamics.recursive.implicit import ACCELERATIONS
@@ -104,3 +105,21 @@ def repeated(
 
     carry, rows = loop(carry, shaped, nested)
     return carry, jax.tree_util.tree_map(lambda x: x.reshape(-1, *x.shape[len(nested) :]), rows)
+
+
+class Packing:
+    """Numbers of one dtype in one array, and back: reverse mode then stores one array for each step, which is faster than
+    one for each number. example: a pytree of them."""
+
+    def __init__(self, example: Any):
+        self._leaves, self._tree = jax.tree_util.tree_flatten(example)
+
+    def together(self, x: Any) -> jax.Array:
+        dtype = jnp.result_type(*self._leaves)
+        parts = zip(self._tree.flatten_up_to(x), self._leaves, strict=True)
+        return jnp.concatenate([jnp.broadcast_to(jnp.asarray(a, dtype), jnp.shape(b)).reshape(-1) for a, b in parts])
+
+    def apart(self, array: jax.Array) -> Any:
+        ends = np.cumsum([np.size(x) for x in self._leaves])
+        parts = zip(self._leaves, ends, strict=True)
+        return self._tree.unflatten([array[end - np.size(x) : end].reshape(np.shape(x)) for x, end in parts])

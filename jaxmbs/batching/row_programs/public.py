@@ -22,9 +22,9 @@ def rows(fn: Callable[..., Any]) -> Callable[..., Any]:
     Unlike `jit(fn, in_axes=...)`, which has to be outermost, it may stand anywhere: under `jax.jit`, `vmap` (also
     nested), `grad` and the other derivatives, `checkpoint`, `scan`, `while_loop`, `cond`, `shard_map`, and with inputs
     that are on several devices. fn takes and returns any pytrees of arrays; keyword arguments are arrays, too. Reverse
-    mode stores the inputs of an instance and computes the rest again. Within another function of `rows`, fn becomes a
-    part of it. What cannot be machine code (a callback, a factorization by LAPACK, another platform) is left to JAX as
-    it is.
+    mode stores the inputs of an instance and, in a batch, what long loops pass on if that takes at most 256 MiB; it
+    computes the rest again. Within another function of `rows`, fn becomes a part of it. What cannot be machine code (a
+    callback, a factorization by LAPACK, another platform) is left to JAX as it is.
 
     >>> double = mbs.rows(lambda x: 2 * x)
     >>> print(jax.jit(jax.vmap(double))(jnp.arange(3.0)))
