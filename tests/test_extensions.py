@@ -40,8 +40,8 @@ class Below(Condition):
     body: str = field(Kind.BODY, "", "body that falls")
     value: float = field(Kind.NUMBER, "m", "height")
 
-    def guards(self, p, moment):
-        return (p["value"] - moment.point(self.body, ZERO3).z,)
+    def guards(self, p, now):
+        return (p["value"] - now.point(self.body, ZERO3).z,)
 
 
 @element

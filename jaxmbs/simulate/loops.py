@@ -48,7 +48,7 @@ def shared(levels: int, groups: int, each: int) -> tuple[int, int]:
     return (levels - 1, 1) if groups >= each else (1, levels - 1)
 
 
-def sparing(fn: Callable[..., Any]) -> Callable[..., Any]:
+def checkpointed(fn: Callable[..., Any]) -> Callable[..., Any]:
     """fn, the body of a loop, such that reverse mode stores only its arguments and accelerations: recomputing the rest takes
     no longer than storing and loading it."""
     return jax.checkpoint(fn, prevent_cse=False, policy=_KEPT)
@@ -99,7 +99,7 @@ def repeated(
 
     def loop(carry: Any, xs: Any, lengths: list[int]) -> Any:
         if len(lengths) == 1:
-            return jax.lax.scan(sparing(body), carry, xs, length=lengths[0])
+            return jax.lax.scan(checkpointed(body), carry, xs, length=lengths[0])
         inner = jax.checkpoint(lambda c, x: loop(c, x, lengths[1:]), prevent_cse=False)
         return jax.lax.scan(inner, carry, xs, length=lengths[0])
 

@@ -33,7 +33,7 @@ from jaxmbs.study.reliability import (
 )
 from jaxmbs.study.results import store as stores
 from jaxmbs.study.results.damage import require_sound
-from jaxmbs.study.samples.batch import cached_program, dealt, keys_of, precision, samples_of
+from jaxmbs.study.samples.batch import cached_program, keys_of, on_all_devices, precision, samples_of
 from jaxmbs.study.samples.blocks import in_blocks
 from jaxmbs.study.statistics.summary import least, summarize
 
@@ -67,7 +67,7 @@ def limit_state_of(study: Study, criterion: Criterion) -> LimitState:
     @functools.cache
     def program() -> Any:
         points = np.zeros((rows, inputs), dtype)
-        return cached_program(study, "rare", dealt(samples), keys, np.zeros(rows, np.uint32), points)
+        return cached_program(study, "rare", on_all_devices(samples), keys, np.zeros(rows, np.uint32), points)
 
     def results(u: np.ndarray) -> dict[str, Any]:
         points, index = ndtr(u).astype(dtype), np.zeros(len(u), np.uint32)
@@ -120,7 +120,7 @@ def rare(
         found = failures(g, max(n // 13, 100), study.seed)
         points, flat = _points(g, found, n, study.seed)
         sampled = importance_sampling(g, points, n, seed=study.seed, found=found)
-        estimates = [*(_beside(e, sampled) for e in flat), sampled]
+        estimates = [*(_compared(e, sampled) for e in flat), sampled]
         if not any(s.flat for s in found.searches):
             g.at("worst case")
             least = worst_cases(g, radius, starts=4, seed=study.seed, near=_near(found), most=n // 8)
@@ -157,7 +157,7 @@ def _points(g: LimitState, found: Failures, n: int, seed: int) -> tuple[list[Des
     return points, flat
 
 
-def _beside(e: Estimate, sampled: Estimate) -> Estimate:
+def _compared(e: Estimate, sampled: Estimate) -> Estimate:
     """The estimate e, which comes from design points, with a remark if it is outside the interval of `sampled`, the
     estimate from samples."""
     if e.remark or not sampled.high > 0 or sampled.low <= e.probability <= sampled.high:

@@ -111,7 +111,7 @@ def samples_of(study: Study, dtype: Any) -> jax.stages.Wrapped:
     return jax.jit(samples, static_argnames="fused")
 
 
-def dealt(samples: Callable[..., Results]) -> jax.stages.Wrapped:
+def on_all_devices(samples: Callable[..., Results]) -> jax.stages.Wrapped:
     """Function (keys, indices (rows,), points (rows, m)) -> what `samples` returns, with the rows divided among the
     devices."""
     mesh = Mesh(np.array(jax.devices()), ("devices",))
