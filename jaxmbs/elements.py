@@ -35,4 +35,5 @@ from jaxmbs.model.joints import Coordinate as Coordinate
 from jaxmbs.model.joints import Joint as Joint
 from jaxmbs.model.joints import JointMotion as JointMotion
 from jaxmbs.model.joints import equations as equations
+from jaxmbs.model.rows import CoordinateRow as CoordinateRow
 from jaxmbs.model.rows import Row as Row
