@@ -16,7 +16,6 @@ import numpy as np
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import triton
 
-from jaxmbs.batching.mapping import MappedProgram
 from jaxmbs.batching.ordering import Chunk
 from jaxmbs.batching.scalars import is_shared
 from jaxmbs.batching.targets import Kernels, Target, run
@@ -66,8 +65,8 @@ GPU = Kernels(fuse, name="GPU kernels", most_operations=4000, most_columns=220, 
 INTERPRETED = replace(GPU, fuse=_interpreted)  # the same kernels on any device, for tests
 
 
-def in_blocks(program: MappedProgram, arrays: Sequence[Any], size: int, most: int = MOST_ROWS, on: Target = GPU) -> Any:
-    """Run the program in blocks of about `most` rows, one after another; the last block overlaps the one before it.
+def in_blocks(program: Any, arrays: Sequence[Any], size: int, most: int = MOST_ROWS, on: Target = GPU) -> Any:
+    """Run a `MappedProgram` in blocks of about `most` rows, one after another; the last overlaps the one before it.
 
     Memory is needed only for inputs, outputs and one block, however long the batch is.
     """

@@ -111,6 +111,18 @@ def test_lowered_for_cuda(name, dtype):
     assert "cublas" not in text and "cusolver" not in text
 
 
+def test_an_outermost_call_makes_kernels(monkeypatch):
+    def backend():
+        return "gpu"
+
+    monkeypatch.setattr(jax, "default_backend", backend)
+    x = arrays(256, np.float64)[0]
+    run = mbs.jit(lambda x: jnp.sin(x) * x[0], in_axes=0)
+    assert "triton" in lowered(jax.jit(run.whole), x)
+    program = mbs.explain(run, x).programs[0]
+    assert program.runs == "jax.vmap" and "outermost call of `mbs.jit` becomes kernels" in program.reason
+
+
 def test_operations_that_triton_lacks_are_left_to_the_compiler():
     x = jnp.linspace(0.1, 0.9, 256)
     for primitive, fn in {"erf": jax.lax.erf, "round": jax.lax.round}.items():
