@@ -97,9 +97,9 @@ class Rows:
         def one_row(*x: Any) -> Any:
             return jax.tree_util.tree_unflatten(jax.tree_util.tree_structure(shape), jaxpr_as_fun(closed)(*x))
 
-        def run(*x: Any) -> Any:
-            return over_rows(one_row, [0 if m else None for m in mapped])(*x)
-
+        # `one_row` contains an equation `rows` if it can be machine code
+        batched = over_rows if jax.default_backend() == "gpu" else jax.vmap
+        run = batched(one_row, tuple(0 if m else None for m in mapped))
         # machine code uses all cores by itself: dividing its rows among devices would cost a call 0.2 ms without a gain
         if all(map(_is_one_call, jax.make_jaxpr(run)(*arrays).jaxpr.eqns)) or inseparable(closed):
             return run(*arrays)
