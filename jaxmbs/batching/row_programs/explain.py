@@ -13,12 +13,11 @@ import jax.numpy as jnp
 from jax.extend import core
 
 from jaxmbs.batching import batches
-from jaxmbs.batching.counting import counted
+from jaxmbs.batching.counting import Counts, counted
 from jaxmbs.batching.machine import MACHINE
-from jaxmbs.batching.mapping import MappedProgram
 from jaxmbs.batching.row_programs.equation import rows_p
 from jaxmbs.batching.row_programs.explanation import Explanation, RowProgram
-from jaxmbs.batching.row_programs.instance import is_real, name_of, name_of_function, pruned, replaced, shape_of
+from jaxmbs.batching.row_programs.instance import is_real, name_of, pruned, replaced, shape_of
 from jaxmbs.batching.row_programs.lowering import choice, for_all
 from jaxmbs.batching.row_programs.marks import mark_p, purpose
 from jaxmbs.batching.separable import equations, jaxprs_of
@@ -43,11 +42,8 @@ def explain(fn: Callable[..., Any], *args: Any, in_axes: Any = None) -> Explanat
         closed = jax.make_jaxpr(fn)(*args)
         needed, _ = pruned(closed, (True,) * len(closed.out_avals), operands=True)  # as by `jax.jit`
         found = list(_equations(needed.jaxpr, _Found(None)))
-        if isinstance(fn, batches.Rows):
-            programs, others = [_outermost(fn, args)], 0
-        else:
-            programs, others = _programs(found), sum(e.primitive not in (rows_p, mark_p) for e, *_ in found)
-    return Explanation(tuple(programs), others, *_kept(closed))
+    others = sum(e.primitive not in (rows_p, mark_p) for e, *_ in found)
+    return Explanation(tuple(_programs(found)), others, *_kept(closed))
 
 
 class _Found(NamedTuple):
@@ -96,27 +92,10 @@ def _computed(eqn: Any) -> RowProgram:
     closed, mapped, rows = for_all(**eqn.params)
     made, reason = choice(closed, mapped, rows)
     own = [a for a, m in zip(closed.in_avals, mapped, strict=True) if m]
+    counts = counted(made.program) if made else Counts()
+    runs = MACHINE.name if made else "jax.vmap"
     sizes = sum(map(_size, own)), sum(map(_size, closed.out_avals))
-    return _described(name_of(closed), rows, made and MACHINE, reason, made, sizes)
-
-
-def _outermost(fn: batches.Rows, args: tuple[Any, ...]) -> RowProgram:
-    """The program of a call of `mbs.jit(fn, in_axes)` that no other function of JAX surrounds."""
-    size, programs = batches.batch_size(args, fn.in_axes), []
-    jax.eval_shape(lambda *xs: programs.append(fn.recorded(xs)[2]), *args)
-    [program] = programs
-    on, reason = batches.choice(program, size)
-    sizes = sum(_size(x) for x in program.sources if x.rows), sum(map(_size, program.results))
-    return _described(name_of_function(fn.fn), size, on, reason, program, sizes)
-
-
-def _described(
-    name: str, rows: int, on: Any, reason: str, program: MappedProgram | None, sizes: tuple[int, int]
-) -> RowProgram:
-    if on is None or program is None:
-        return RowProgram(name, rows, 1, "jax.vmap", reason, bytes_in=sizes[0], bytes_out=sizes[1])
-    counts = counted(program.program)
-    return RowProgram(name, rows, 1, on.name, reason, *counts[:4], *sizes, counts.kept)
+    return RowProgram(name_of(closed), rows, 1, runs, reason, *counts[:4], *sizes, counts.kept)
 
 
 def _kept(closed: Any) -> tuple[int | None, int, str]:

@@ -79,7 +79,7 @@ def _computed(given: Sequence[Any], closed: Any, mapped: tuple[bool, ...], rows:
     """The results for all rows, on one device."""
     made, _ = choice(closed, mapped, rows)
     if made is not None:
-        return made(list(given), rows, MACHINE)[0]
+        return made(list(given), rows, MACHINE)
     return jax.vmap(core.jaxpr_as_fun(closed), [0 if m else None for m in mapped], axis_size=rows)(*given)
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from jaxmbs.io.errors import InputError, Problem, choices
 from jaxmbs.io.reports import printed
-from jaxmbs.study.folder.layout import ANEW, labels
+from jaxmbs.study.folder.layout import labels
 from jaxmbs.study.reliability import (
     DesignPoint,
     Estimate,
@@ -72,10 +72,6 @@ def limit_state_of(study: Study, criterion: Criterion) -> LimitState:
     def results(u: np.ndarray) -> dict[str, Any]:
         points, index = ndtr(u).astype(dtype), np.zeros(len(u), np.uint32)
         found = {k: np.array(x) for k, x in program()(keys, index, points).items()}
-        for k in np.flatnonzero(found.pop(ANEW)):
-            one = samples(keys, index[:1], points[k : k + 1], fused=False)
-            for name, x in found.items():
-                x[k] = one[name][0]
         return {"margin": np.where(found["status"] == 0, criterion.margin(found[label]), np.nan)}
 
     return LimitState(lambda u: in_blocks(results, u, rows)["margin"], None, inputs)
