@@ -107,7 +107,7 @@ def _dot(scalar: Any, x: list[np.ndarray], eqn: Any) -> list[np.ndarray] | None:
     (over_a, over_b), (batch_a, batch_b) = eqn.params["dimension_numbers"]
     a, b = x
     aval = eqn.outvars[0].aval
-    if any(v.aval.dtype != aval.dtype for v in eqn.invars) or not _summable(aval.dtype):
+    if any(v.aval.dtype != aval.dtype for v in eqn.invars) or not summable(aval.dtype):
         return None
     free_a = [i for i in range(a.ndim) if i not in (*over_a, *batch_a)]
     free_b = [i for i in range(b.ndim) if i not in (*over_b, *batch_b)]
@@ -126,7 +126,7 @@ def _dot(scalar: Any, x: list[np.ndarray], eqn: Any) -> list[np.ndarray] | None:
     return [out.reshape(aval.shape)]
 
 
-def _summable(dtype: Any) -> bool:
+def summable(dtype: Any) -> bool:
     """Whether XLA sums numbers of a dtype as they are; it sums half precision in float32 and truth values not at all."""
     return jnp.issubdtype(dtype, jnp.integer) or (jnp.issubdtype(dtype, jnp.inexact) and jnp.finfo(dtype).bits >= 32)
 
@@ -139,7 +139,7 @@ def _is_shared_factor(e: Any) -> bool:
 def _reduction(primitive: Any) -> Rule:
     def rule(scalar: Any, x: list[np.ndarray], eqn: Any) -> list[np.ndarray] | None:
         axes, dtype, array = eqn.params["axes"], eqn.outvars[0].aval.dtype, x[0]
-        if primitive in (lax.add_p, lax.mul_p) and not _summable(dtype):
+        if primitive in (lax.add_p, lax.mul_p) and not summable(dtype):
             return None
         kept = [i for i in range(array.ndim) if i not in axes]
         rows = array.transpose([*kept, *axes]).reshape(math.prod(array.shape[i] for i in kept), -1)

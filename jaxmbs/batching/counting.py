@@ -35,12 +35,16 @@ def counted(program: Recording) -> Counts:
     found["arithmetic"] += sum(2 * math.prod(x.matrix.shape) for x in products)
     loops: list[int] = []
     kept = 0
-    for loop in (step.loop for step in steps if step.loop is not None):
+    for step in steps:
+        loop = step.loop
+        if loop is None:
+            continue
         inner = counted(loop.program)
         for kind, n in zip(Counts._fields, inner[:3], strict=False):
             found[kind] += loop.length * n
-        loops += [loop.length, *inner.loops]
-        kept += loop.kept + inner.kept
+        if step.name == "scan":  # else a loop over the rows of an array that another one has stacked
+            loops += [loop.length, *inner.loops]
+            kept += loop.kept + inner.kept
     return Counts(found["arithmetic"], found["divisions"], found["transcendental"], tuple(loops), kept)
 
 

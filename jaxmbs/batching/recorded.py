@@ -60,6 +60,13 @@ class Product:
 
 
 @dataclass(eq=False)
+class Joined:
+    """An array that consists of successive numbers of others: parts (array, the first of its numbers, how many)."""
+
+    parts: list[tuple[Any, int, int]]
+
+
+@dataclass(eq=False)
 class Step:
     """Something that runs on whole arrays.
 
@@ -73,6 +80,7 @@ class Step:
     name: str
     loop: Loop | None = None
     product: Product | None = None
+    joined: Joined | None = None
 
     @property
     def shared(self) -> bool:

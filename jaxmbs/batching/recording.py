@@ -19,7 +19,7 @@ from jax.extend import core
 from jaxmbs.batching.arrays import MOST_SHARED, RULES
 from jaxmbs.batching.counted import counted_scan
 from jaxmbs.batching.execution import Setting, execute
-from jaxmbs.batching.recorded import Loop, Product, Recording, Step
+from jaxmbs.batching.recorded import Joined, Loop, Product, Recording, Step
 from jaxmbs.batching.scalars import (
     ELEMENTWISE,
     Entry,
@@ -35,6 +35,7 @@ from jaxmbs.batching.scalars import (
 )
 from jaxmbs.batching.separable import LARGEST
 from jaxmbs.batching.simplification import Simplifier, folded
+from jaxmbs.batching.whole import along_rows, parts_of
 from jaxmbs.batching.zeros import Guarded
 
 CALLS = {
@@ -67,6 +68,8 @@ class _Recorder:
         self.program, self.serves, self.turning = program, serves, turning
         # also take apart what all rows share, so that one kernel can hold the whole loop
         self.shared_too = serves is not None and inside
+        # arrays that loops have stacked, and what becomes of them, stay whole: kernels have loops over their rows
+        self.stacked: set[Source] | None = set() if serves is not None and not inside else None
         self.scalar = Simplifier(program.items)
 
     def settled(self, x: Any) -> Any:
@@ -119,6 +122,8 @@ class _Recorder:
             return self.scan(eqn, inputs)
         if all(not isinstance(x, Source) and is_known(x) for x in inputs) and not eqn.effects and _small(eqn, inputs):
             return self.known(eqn, inputs)
+        if (whole := self.whole(eqn, inputs)) is not None:
+            return whole
         if name == "dot_general" and (product := self.product(eqn, inputs)) is not None:
             return self.step(eqn, inputs, product)
         if (self.shared_too or any(map(_has_rows, inputs))) and _small(eqn, inputs):
@@ -138,6 +143,25 @@ class _Recorder:
         with jax.ensure_compile_time_eval():
             out = eqn.primitive.bind(*given, **eqn.params)
         return [numbers(x) for x in (out if eqn.primitive.multiple_results else [out])]
+
+    def whole(self, eqn: Any, inputs: list[Any]) -> list[Any] | None:
+        """The results of an equation of arrays that loops have stacked, as arrays; None if it has to take them apart."""
+        repeats = eqn.primitive.name == "broadcast_in_dim" and not _small(eqn, inputs) and any(map(_has_rows, inputs))
+        if not self.stacked or not (repeats or any(isinstance(x, Source) and x in self.stacked for x in inputs)):
+            return None
+        if (parts := parts_of(eqn, inputs)) is not None:
+            joined = Joined([(self.settled(x), first, count) for x, first, count in parts])
+            out = self.step(eqn, inputs, joined=joined)
+            self.stacked.update(out)
+            return out
+        if (found := along_rows(eqn, inputs)) is None:
+            return None
+        closed, operands = found
+        out = self.interpret(closed.jaxpr, closed.consts, operands)
+        step = self.program.items[-1]
+        assert isinstance(step, Step)
+        step.name = eqn.primitive.name
+        return out
 
     def elementwise(self, eqn: Any, operands: list[np.ndarray]) -> np.ndarray:
         aval = eqn.outvars[0].aval
@@ -168,8 +192,11 @@ class _Recorder:
         width = shapes[matrix][1]
         return Product(entries(x), given, (width, 1) if over[matrix][0] == 0 else (1, width))
 
-    def step(self, eqn: Any, inputs: list[Any], product: Product | None = None) -> list[Any]:
-        """An equation that is left as it is becomes a step that is mapped over the rows; machine code does a product."""
+    def step(
+        self, eqn: Any, inputs: list[Any], product: Product | None = None, joined: Joined | None = None
+    ) -> list[Any]:
+        """An equation that is left as it is becomes a step that is mapped over the rows; machine code does a product and
+        joins arrays."""
         inputs = [self.settled(x) for x in inputs]
         axes = [0 if (x.rows if isinstance(x, Source) else not is_known(x)) else None for x in inputs]
         mapped = any(a == 0 for a in axes)
@@ -184,7 +211,8 @@ class _Recorder:
 
         if product is not None:
             product.x = self.settled(product.x)
-        self.program.items.append(Step(run, inputs, outputs, not mapped, eqn.primitive.name, product=product))
+        name = eqn.primitive.name
+        self.program.items.append(Step(run, inputs, outputs, not mapped, name, product=product, joined=joined))
         return list(outputs)
 
     def choice(self, eqn: Any, inputs: list[Any]) -> list[Any] | None:
@@ -322,7 +350,10 @@ class _Recorder:
         loop = (program, outside, inside, start, carried, after, xs, turns, ys, p["length"], p["reverse"])
         whole = Loop(*loop, *count)
         name, inputs, outputs = eqn.primitive.name, [*outside, *start, *xs, *count], [*after, *ys]
-        self.program.items.append(Step(run, inputs, outputs, program.fused, name, whole))
+        step = Step(run, inputs, outputs, program.fused, name, whole)
+        self.program.items.append(step)
+        if self.stacked is not None:
+            self.stacked.update(ys)
         return [*_arranged(after, [v.aval for v in eqn.outvars[: b - a]]), *(whole_ys[key] for key in keys)]
 
 

@@ -9,10 +9,21 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxmbs.model import Model
 from jaxmbs.model.parameters import is_traced
+from jaxmbs.simulate.grid import Grid
 from jaxmbs.simulate.solution import Solution
 
+# Numbers for which a program has room at most. Above it, the number of steps is part of the program: to write and to copy
+# what nobody asked for would need more memory than the rest of a session, and soon as long as to compile another program.
+ROOM = 1 << 25
 NAMES = ("t", "q", "v", "energy_error", "constraint_error", "conditioning")
+
+
+def has_room(model: Model, grid: Grid, save_every: int, instances: int) -> bool:
+    """Whether a program may have room for all rows of a grid, i.e. for those of all instances and for the times."""
+    each = model.nq + model.nv + len(NAMES) - 2
+    return instances * each * (grid.steps // save_every + 1) + 3 * grid.steps <= ROOM
 
 
 class Rows(NamedTuple):

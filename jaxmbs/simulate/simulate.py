@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxmbs.dynamics.constrained.constraints import tree_of
-from jaxmbs.dynamics.state.calling import compiles_itself, may_count, require_model, state_dtype, vector
+from jaxmbs.dynamics.state.calling import compiles_itself, instances, may_count, require_model, state_dtype, vector
 from jaxmbs.dynamics.state.programs import Known, program
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode, Model, ModelError
@@ -27,7 +27,7 @@ from jaxmbs.simulate.loops import levels_of
 from jaxmbs.simulate.mode_changes import Changes, all_held, start_mode
 from jaxmbs.simulate.pace import checked_steps, checked_tolerance
 from jaxmbs.simulate.plain import plain
-from jaxmbs.simulate.rows import picked
+from jaxmbs.simulate.rows import has_room, picked
 from jaxmbs.simulate.solution import Solution
 from jaxmbs.simulate.steppers import Flow, Stepper, stepper_for
 from jaxmbs.simulate.through_events import through_events
@@ -84,8 +84,9 @@ def simulate(
     save_every; without a tolerance the steps between two times are equal, and none is longer than dt.
     t0, t_end, dt, times, save_every are plain numbers. In an eager call on a CPU, also within jax.vmap and jax.jvp, the
     number of steps is an input of the compiled program, which has room for up to twice as many (above a thousand, a
-    quarter more): a run of another length compiles nothing. Within jax.jit, mbs.jit, reverse mode, on other devices or
-    with checkpoint, another number of steps needs another compilation.
+    quarter more): a run of another length compiles nothing. Within jax.jit, mbs.jit, reverse mode, on other devices,
+    with checkpoint, or if the rows of all instances are more than 33 million numbers, another number of steps needs
+    another compilation.
     Functions are compared by what they compute, so that a lambda in the call is compiled once; JAX arrays in it are
     inputs of the program, plain numbers are part of it.
     Events of the model (`Mechanism.add_event`) happen at their exact times within a step; solution.events contains
@@ -147,10 +148,11 @@ def simulate(
     every = min(int(save_every), grid.steps) if save_every else grid.steps
     rows = 1 - (-grid.steps // every)
     inputs = (model, q0, v0, tau, mode, carry, baumgarte, tolerance, drive and drive[1], folding and folding[1])
-    roomy = grid.steps > 1 and may_count(inputs)  # one step is no loop
-    if roomy:
+    larger, each = grid.roomy(every)
+    roomy = grid.steps > 1 and may_count(inputs) and has_room(model, larger, each, instances(inputs))
+    if roomy:  # of more than one step, which is no loop
         levels = 0  # there is no reverse mode
-        grid, every = grid.roomy(every)
+        grid, every = larger, each
     course = grid, grid.table(every, dtype, levels), np.int32(trials) if roomy else None
     found = _simulate(
         *inputs, exact=None if roomy else course, counted=course if roomy else None,

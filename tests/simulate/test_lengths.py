@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import jaxmbs as mbs
+from jaxmbs.simulate import rows
 from jaxmbs.simulate.grid import Grid, room
 
 MODULE = importlib.import_module("jaxmbs.simulate.simulate")
@@ -95,6 +96,39 @@ def test_a_run_of_another_length_is_not_traced_again(model, traced, save_every):
     for t_end in (1.5, 1.4451):
         jax.vmap(lambda q, t_end=t_end: mbs.simulate(model, q, V, t_end, 0.01, save_every=save_every).q)(MANY)
         assert len(traced) == 3
+
+
+def test_the_room_for_all_instances_has_a_limit(model, traced, monkeypatch):
+    """Above it, the number of steps is part of the program, whose results have as many rows as are asked for."""
+    several, shapes, of = MANY[:3], [], MODULE._simulate
+
+    def seen(*args, **how):
+        out = of(*args, **how)
+        shapes.extend(x.shape for x in jax.tree_util.tree_leaves((out.t, out.q)))
+        return out
+
+    lengths = iter(range(20, 33))
+
+    def runs(f, q):
+        """How often a program is traced for two lengths, and whether all rows of it were asked for."""
+        traced.clear()
+        shapes.clear()
+        steps = next(lengths), next(lengths)
+        assert [f(q, 0.01 * n).shape[-2] for n in steps] == [n + 1 for n in steps]
+        return len(traced), shapes[:2] == [(steps[0] + 1,), (steps[0] + 1, 2)]
+
+    def one(q, t_end):
+        return mbs.simulate(model, q, V, t_end, 0.01).q
+
+    batch = jax.vmap(one, (0, None))
+    numbers = 34 * (2 + 2 + 4)  # there is room for 33 steps
+    monkeypatch.setattr(MODULE, "_simulate", seen)
+    monkeypatch.setattr(rows, "ROOM", 3 * numbers + 3 * 33)
+    assert runs(batch, several) == runs(one, MANY[0]) == (1, False)
+    assert runs(batch, MANY[:4]) == runs(jax.vmap(batch, (0, None)), MANY[:4, None]) == (2, True)
+    assert not runs(jax.vmap(batch, (0, None)), several[None])[1]
+    monkeypatch.setattr(rows, "ROOM", numbers + 3 * 33 - 1)
+    assert runs(one, MANY[0]) == (2, True)
 
 
 def test_nothing_is_compiled_for_a_run_of_another_length(model):

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from jaxmbs.batching.ordering import Chunk, by_parts, by_results, chunks
-from jaxmbs.batching.recorded import Step
+from jaxmbs.batching.recorded import Joined, Step
 from jaxmbs.batching.scalars import Entry, Operation, Source, entries, is_known, single
 
 MOST_OPERATIONS = 700  # of one piece: in longer ones LLVM takes more time per operation
@@ -34,6 +34,13 @@ class Place:
     constant: np.ndarray | None = None
     offset: int = 0  # in scratch memory, in bytes per row
     shared: bool = False  # whether all rows share it
+    begin: int = 0  # the index of its first number in a row of an argument or a result
+
+    def part(self, first: int) -> Place:
+        """The place of the numbers from the given one on."""
+        if self.argument is None and self.result is None:
+            return replace(self, offset=self.offset + first * self.dtype.itemsize)
+        return replace(self, begin=self.begin + first)
 
 
 @dataclass(eq=False)
@@ -155,16 +162,17 @@ class Code:
     def _level(self, items: Sequence[Any], values: Sequence[Any], alive: set[Source]) -> list[Any]:
         """Nodes for the needed items; they leave the numbers of `values` in slots and store the arrays in `alive`."""
         needed = Needed(items, values, alive)
+        self._targets(items, needed)
         nodes: list[Any] = []
         waiting: list[Operation] = []
         for item in items:
             if isinstance(item, Operation):
                 if item in needed.operations:
                     waiting.append(item)
-            elif item in needed.loops or item in needed.products:
+            elif item in needed.loops or item in needed.others:
                 nodes += self._pieces(waiting, needed)
                 waiting = []
-                nodes += self._product(item) if item.product else self._loop(item, needed)
+                nodes += self._loop(item, needed) if item.loop else self._other(item, needed)
         return nodes + self._pieces(waiting, needed)
 
     def _pieces(self, operations: list[Operation], needed: Needed) -> list[Any]:
@@ -177,6 +185,47 @@ class Code:
         plans = [chunks(o, leaving, MOST_OPERATIONS, MOST_COLUMNS, most_places=1 if short else PLACES) for o in orders]
         best = min(plans, key=lambda plan: sum(len(c.reads) + len(c.results) for c in plan))
         return [Piece(c, [self.name(x) for x in c.reads]) for c in best]
+
+    def _targets(self, items: Sequence[Any], needed: Needed) -> None:
+        """Where joined arrays are, and thus also the whole arrays of which they consist, so that loops store these there."""
+        for item in reversed(items):
+            if item not in needed.others or item.joined is None:
+                continue
+            (y,) = item.outputs
+            self.made.add(y)
+            targets = self.direct.setdefault(y, [])
+            if needed.reads(y):
+                self.places[y] = self._scratch(np.dtype(y.dtype), math.prod(y.shape))
+                targets.append(self.places[y])
+            at = 0
+            for x, first, count in item.joined.parts:
+                if needed.stores(x, first, count):
+                    self.direct.setdefault(x, []).extend(place.part(at) for place in targets)
+                at += count
+
+    def _other(self, step: Step, needed: Needed) -> list[Any]:
+        return self._product(step) if step.joined is None else self._joined(step, step.joined, needed)
+
+    def _joined(self, step: Step, joined: Joined, needed: Needed) -> list[Any]:
+        nodes, at, (y,) = [], 0, step.outputs
+        for x, first, count in joined.parts:
+            for place in self.direct[y]:
+                if not isinstance(x, Source):
+                    nodes.append(Keep(place.part(at), [self.name(e) for e in x.reshape(-1)[first : first + count]]))
+                elif not needed.stores(x, first, count):
+                    nodes.append(self._copied(x, first, place.part(at), count))
+            at += count
+        return [*nodes, self._fetch(self.places[y], y)] if y in self.places else nodes
+
+    def _copied(self, x: Source, first: int, to: Place, count: int) -> Turns:
+        """A loop that copies numbers of an array."""
+        place, each = self._place(x), max(k for k in range(1, 33) if count % k == 0)
+        assert place is not None
+        moved = Source((each,), x.dtype, True)
+        self.made.add(moved)
+        self.used[moved] = set(range(each))
+        fetch = self._fetch(place.part(first), moved, each)
+        return Turns(count // each, False, [fetch, Keep(to, [(moved, k) for k in range(each)], each)])
 
     def _product(self, step: Step) -> list[Any]:
         product, (y,) = step.product, step.outputs
@@ -249,15 +298,17 @@ class Code:
 
 
 class Needed:
-    """What is needed to compute values and arrays: operations, products, loops with their live parts, and users of each."""
+    """What is needed to compute values and arrays: operations, products, joined arrays, loops with their live parts, and
+    users of each."""
 
     def __init__(self, items: Sequence[Any], values: Sequence[Any], alive: set[Source]):
         self.operations: set[Operation] = set()
         self.loops: dict[Step, tuple[list[int], list[tuple[int, Source]]]] = {}
         self.turns: dict[Step, set[Source]] = {}
-        self.products: set[Step] = set()
+        self.others: set[Step] = set()  # products and joined arrays
         self.sources: set[Source] = set()  # from which something is read
         self._alive = alive
+        self._stored = {y for x in items if isinstance(x, Step) and (x.loop or x.joined) for y in x.outputs if y.shape}
         self._users: dict[Operation, set[Any]] = {}
         for x in values:
             self._need(x, self)
@@ -275,6 +326,10 @@ class Needed:
     def reads(self, y: Source) -> bool:
         """Whether something in the kernel reads an array that a loop creates."""
         return y in self.sources
+
+    def stores(self, x: Any, first: int, count: int) -> bool:
+        """Whether what creates an array stores it as a part of another one, so that it need not be copied."""
+        return isinstance(x, Source) and x in self._stored and first == 0 and count == math.prod(x.shape)
 
     def _need(self, x: Any, user: Any) -> None:
         if isinstance(x, Source):
@@ -294,9 +349,16 @@ class Needed:
         loop = step.loop
         wanted = self.sources | self._alive
         if step.product is not None and wanted.intersection(step.outputs):
-            self.products.add(step)
+            self.others.add(step)
             self._need(step.product.x, step)
             self._need(step.product.matrix, step)
+        if step.joined is not None and wanted.intersection(step.outputs):
+            self.others.add(step)
+            for x, first, count in step.joined.parts:
+                if self.stores(x, first, count):
+                    self._alive.add(x)
+                else:
+                    self._need(x, step)
         if loop is None:
             return
         live = {k for k, x in enumerate(loop.after) if x in wanted}

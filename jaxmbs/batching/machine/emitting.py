@@ -155,6 +155,7 @@ class _Emitter:
             if not place.shared:
                 offset = text.add(f"mul i64 %row, {place.size * place.dtype.itemsize}")
                 base = text.add(f"getelementptr inbounds i8, ptr {base}, i64 {offset}")
+            base = address(text, base, place.begin * place.dtype.itemsize)
         else:
             base = address(text, "%scratch", place.offset * self.lanes)
         return base

@@ -102,9 +102,9 @@ def _members(segment: _Segment, source: Source) -> np.ndarray:
 
 def excludes(step: Step, rows: int = 2) -> str:
     """Why a step cannot be part of a kernel for `rows` rows, in words; empty if it can: a product with a shared
-    matrix, or a loop of operations whose iterations are small enough."""
+    matrix, arrays that are joined, or a loop of operations whose iterations are small enough."""
     loop = step.loop
-    if step.product is not None:
+    if step.product is not None or step.joined is not None:
         return ""
     if loop is None:
         return f"{step.name} acts on whole arrays"

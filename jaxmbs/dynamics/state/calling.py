@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import math
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable
@@ -163,6 +164,23 @@ def _is_known(x: Any) -> bool:
     if isinstance(x, JVPTracer):
         return _is_known(x.primal) and _is_known(x.tangent)
     return not is_traced(x)
+
+
+def instances(*arguments: Any) -> int:
+    """For how many instances `jax.vmap` calls a function at once: the sizes of all batches around it, multiplied."""
+    sizes: dict[int, int] = {}
+
+    def look(x: Any) -> None:
+        if isinstance(x, BatchTracer):
+            sizes[id(x._trace)] = x.val.shape[x.batch_dim]  # pyright: ignore[reportAttributeAccessIssue]
+            look(x.val)
+        elif isinstance(x, JVPTracer):
+            look(x.primal)
+            look(x.tangent)
+
+    for x in jax.tree_util.tree_leaves(arguments):
+        look(x)
+    return math.prod(sizes.values())
 
 
 def _identity(x: Any) -> Any:
