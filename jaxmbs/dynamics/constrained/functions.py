@@ -20,7 +20,7 @@ from jaxmbs.spatial.known import ZERO
 
 
 def rows(state: State, site: Site) -> list[tuple[Any, ...]]:
-    """(J, drift, rate, free, residual, holonomic) of every row."""
+    """(J, drift, free, residual, holonomic) of every row."""
     tree, dtype, e = state.tree, state.tree.dtype, site.formulas
     q, v, t = tree.vector(state.q), tree.vector(state.v), jnp.asarray(state.t, dtype)
     where = f"constraint {site.name!r}: {type(e).__name__}: fn"
@@ -48,9 +48,8 @@ def rows(state: State, site: Site) -> list[tuple[Any, ...]]:
     J = jax.jacfwd(velocity, argnums=1)(q, v, t)
     _, drift = jax.jvp(lambda q, t: velocity(q, v, t), (q, t), (rates(q, v, t), jnp.ones_like(t)))
     free = velocity(q, jnp.zeros_like(v), t)
-    rate = free + J @ v
     return [
-        (tuple(J[r]), drift[r], rate[r], free[r], ZERO if residual is None else residual[r], residual is not None)
+        (tuple(J[r]), drift[r], free[r], ZERO if residual is None else residual[r], residual is not None)
         for r in range(drift.shape[0])
     ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -38,11 +39,14 @@ class Written(Constraints):
     state: State
     J: tuple[tuple[Scalar, ...], ...]
     drift: tuple[Scalar, ...]
-    rate: tuple[Scalar, ...]
     free: tuple[Scalar, ...]
     residual: tuple[Scalar, ...]
     holonomic: np.ndarray
     parts: tuple[Part, ...] = ()
+
+    @functools.cached_property
+    def rate(self) -> Any:
+        return self.rate_of(self.state.v)  # fewer operations than from the relative velocities
 
     def rate_of(self, v: Any) -> Any:
         return tuple(_velocity(row, free, tuple(v)) for row, free in zip(self.J, self.free, strict=True))
@@ -54,7 +58,7 @@ class Written(Constraints):
 
     def of_positions(self) -> Written:
         rows = np.flatnonzero(self.holonomic)
-        kept = {f: tuple(getattr(self, f)[k] for k in rows) for f in ("J", "drift", "rate", "free", "residual")}
+        kept = {f: tuple(getattr(self, f)[k] for k in rows) for f in ("J", "drift", "free", "residual")}
         return dataclasses.replace(self, **kept, holonomic=self.holonomic[rows], parts=())
 
     def metric(self, prescribed: Any = None) -> Metric:
@@ -75,20 +79,20 @@ def written(state: State) -> Written:
         found = None
         if site.is_function:
             own = functions.rows(state, site)
-            own = own if on is None else [(*switched(row[:5], on), row[5]) for row in own]
+            own = own if on is None else [(*switched(row[:4], on), row[4]) for row in own]
         else:
             found = rows(state, [site], motions)
             found = found if on is None else switched(found, on)
             own = [_spread(state, site, found, r) for r in range(site.rows)]
         every += own
         parts.append(Part(site, range(len(every) - len(own), len(every)), found))
-    J, drift, rate, free, residual = (tuple(row[k] for row in every) for k in range(5))
-    holonomic = np.array([row[5] for row in every], bool)
-    return Written(state, J, drift, rate, free, residual, holonomic, tuple(parts))
+    J, drift, free, residual = (tuple(row[k] for row in every) for k in range(4))
+    holonomic = np.array([row[4] for row in every], bool)
+    return Written(state, J, drift, free, residual, holonomic, tuple(parts))
 
 
 def _spread(state: State, site: Site, found: Rows, r: int) -> tuple[Any, ...]:
-    """(J, drift, rate, free, residual, holonomic) of one row."""
+    """(J, drift, free, residual, holonomic) of one row."""
     s = state.tree.structure
     column: dict[int, Scalar] = {}
     for i, end in zip(site.links, found.ends, strict=True):
@@ -97,9 +101,10 @@ def _spread(state: State, site: Site, found: Rows, r: int) -> tuple[Any, ...]:
         else:
             _add(state, column, i, end[r])
     J = tuple(column.get(k, ZERO) for k in range(s.nv))
-    rate, residual = found.rate[r], found.residual[r]
-    free = rate - total(*(x * state.v[k] for k, x in column.items())) if s.rheonomic else ZERO
-    return J, found.drift[r], rate, free, ZERO if residual is None else residual, residual is not None
+    residual, free = found.residual[r], ZERO
+    if s.rheonomic:
+        free = found.rate[r] - total(*(x * state.v[k] for k, x in column.items()))
+    return J, found.drift[r], free, ZERO if residual is None else residual, residual is not None
 
 
 def _add(state: State, column: dict[int, Scalar], i: int, F: Force) -> None:
