@@ -114,12 +114,14 @@ class Packing:
     def __init__(self, example: Any):
         self._leaves, self._tree = jax.tree_util.tree_flatten(example)
 
-    def together(self, x: Any) -> jax.Array:
+    def together(self, x: Any) -> Any:
+        if not self._leaves:  # no joint moves
+            return ()
         dtype = jnp.result_type(*self._leaves)
         parts = zip(self._tree.flatten_up_to(x), self._leaves, strict=True)
         return jnp.concatenate([jnp.broadcast_to(jnp.asarray(a, dtype), jnp.shape(b)).reshape(-1) for a, b in parts])
 
-    def apart(self, array: jax.Array) -> Any:
+    def apart(self, array: Any) -> Any:
         ends = np.cumsum([np.size(x) for x in self._leaves])
         parts = zip(self._leaves, ends, strict=True)
         return self._tree.unflatten([array[end - np.size(x) : end].reshape(np.shape(x)) for x, end in parts])
