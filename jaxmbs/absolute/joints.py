@@ -108,5 +108,7 @@ def arcs(s: Structure) -> tuple[Arc, ...]:
     for i, link in enumerate(s.links):
         frames = (f"{link.name}.parent_pose", f"{link.name}.child_pose")
         out.append(Arc(link.name, link.joint, link.parent, i, frames, tuple(range(link.joint.constraints))))
-    out += [Arc(x.name, x.formulas, x.links[0], x.links[1], (x.poses[0], x.poses[1]), x.kept) for x in sites(s)]
+    for x in sites(s):
+        (first, second), (a, b) = x.links, x.poses
+        out.append(Arc(x.name, x.formulas, first, second, (a, b), x.kept))
     return tuple(out)

@@ -64,11 +64,10 @@ def _of_element(s: Structure, x: ConstraintElement) -> Site:
     e = x.element
     if isinstance(e, FunctionConstraint):
         return Site(x.name, e, (), (), (), ())
-    joints = {f: getattr(e, f) for f in e.joints if getattr(e, f) is not None}
     own, *carrier = (getattr(e, f) for f in e.bodies) if e.bodies else ("",)
     bodies = (*(carrier or (WORLD,)), own) if e.bodies else ()
-    blank: dict[str, Any] = dict.fromkeys((*e.bodies, *joints), "")
-    links = tuple(s.find_body(b) for b in bodies) or tuple(s.find_joint(j) for j in joints.values())
+    blank: dict[str, Any] = dict.fromkeys((*e.bodies, *e.named_joints), "")
+    links = tuple(s.find_body(b) for b in bodies) or tuple(s.find_joint(j) for j in e.named_joints.values())
     return Site(x.name, dataclasses.replace(e, **blank), tuple(range(e.count)), bodies, (), links)
 
 
@@ -124,13 +123,10 @@ _every_row = kernel(every_row)
 def between_joints(site: Site, p: Numbers, q: Sequence[Scalar], v: Sequence[Scalar]) -> Rows:
     """The rows of an element between joints. q, v: coordinate and rate of each of them."""
     e = site.formulas
-    fields = [f for f in e.joints if getattr(e, f) is not None]
+    fields = list(e.named_joints)
     rows = _coordinate_rows(e, p, dict(zip(fields, q, strict=True)), dict(zip(fields, v, strict=True)))
     ends = tuple(tuple(known(row.coefficients.get(f, ZERO)) for row in rows) for f in fields)
-    rates = tuple(
-        total(*(known(row.coefficients[f]) * x for f, x in zip(fields, v, strict=True) if f in row.coefficients))
-        for row in rows
-    )
+    rates = tuple(total(*(end[r] * x for end, x in zip(ends, v, strict=True))) for r in range(len(rows)))
     return Rows(ends, tuple(row.drift for row in rows), rates, tuple(row.residual for row in rows))
 
 

@@ -94,7 +94,7 @@ class Parts:
         ends = [getattr(element, f) for f in element.bodies]
         if len(ends) > len(set(ends)):
             raise ModelError(f"{where}: both ends are on {ends[0]!r}; give two different bodies")
-        joints = [getattr(element, f) for f in element.joints if getattr(element, f) is not None]
+        joints = list(element.named_joints.values())
         if joints and ends:
             raise ModelError(
                 f"{where}: {type(element).__name__} has fields for bodies and for joints; use one kind only"

@@ -23,6 +23,11 @@ class Constraint(Element):
 
     count: ClassVar[int] = 0  # rows
 
+    @property
+    def named_joints(self) -> dict[str, str]:
+        """{field: joint} of the joints on whose coordinates it acts."""
+        return {f: getattr(self, f) for f in self.joints if getattr(self, f) is not None}
+
     def rows(self, p: Mapping[str, Any], X: Transform, V: Motion) -> tuple[Row, ...]:
         """The constraint rows. p: the numbers by field; X: placement of the first frame in the second; V: twist of the
         first frame relative to the second, in axes of the first."""
