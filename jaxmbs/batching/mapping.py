@@ -87,11 +87,6 @@ class MappedProgram:
         self.program = record(closed, self.sources, on and on.serves) if self.by_rows else Recording()
 
     @property
-    def fused(self) -> bool:
-        """Whether everything that depends on the row is a scalar operation or a loop of scalar operations."""
-        return self.program.fused
-
-    @property
     def loops(self) -> bool:
         """Whether the program contains a loop, so that a call does much work even for few rows."""
         return any(item.loop is not None for item in self.program.items if isinstance(item, Step))
