@@ -17,12 +17,10 @@ from jaxmbs.batching.keeping import Keeping
 from jaxmbs.batching.machine import MACHINE
 from jaxmbs.batching.mapping import MappedProgram, chosen_target, flat_axes, padded
 from jaxmbs.batching.row_programs.equation import rows_p
-from jaxmbs.batching.row_programs.instance import shape_of
 from jaxmbs.batching.row_programs.lowering import choice, for_all
 from jaxmbs.batching.row_programs.public import rows
 from jaxmbs.batching.scalars import is_traced
-from jaxmbs.batching.separable import inseparable
-from jaxmbs.batching.targets import Target
+from jaxmbs.batching.targets import Kernels, Target
 from jaxmbs.errors import ModelError
 
 # Rows of one part of a batch where XLA computes all or some of it, so that its arrays stay in the cache and need the
@@ -56,8 +54,9 @@ def jit(fn: Callable[..., Any], in_axes: Any = None) -> Callable[..., Any]:
 
     in_axes: None returns jax.jit(fn). Otherwise in_axes is as in `jax.vmap`: fn takes one row and is mapped over the
     rows, as `jax.jit(jax.vmap(mbs.rows(fn), in_axes))` does. On a CPU the rows thus become one call of machine code,
-    which uses all cores. For what cannot become machine code, for example a factorization by LAPACK, the rows are
-    divided among the devices. Results have the batch axis first.
+    which uses all cores. Where an operation cannot be machine code, for example a factorization by LAPACK, it stands
+    between such calls, for some hundreds of rows at a time, which are divided among the devices. Results have the batch
+    axis first.
 
     >>> print(mbs.jit(lambda x: 2 * x, in_axes=0)(jnp.arange(3.0)))
     [0. 2. 4.]
@@ -85,56 +84,59 @@ class Rows:
     def whole(self, *args: Any) -> Any:
         """The results of an outermost call. This function is compiled; tools can inspect it."""
         size = batch_size(args, self.in_axes)
-        if size == 0:
-            return jax.vmap(self.fn, self.in_axes)(*args)
-        flat, axes, treedef = flat_axes(args, self.in_axes)
-        arrays = [jnp.asarray(x) if a is None else jnp.moveaxis(x, a, 0) for x, a in zip(flat, axes, strict=True)]
-        mapped = [a is not None for a in axes]
-        each = [shape_of(jax.typeof(x)) for x in arrays]
-        each = [x.update(shape=x.shape[1:]) if m else x for x, m in zip(each, mapped, strict=True)]
-        closed, shape = jax.make_jaxpr(rows(lambda *x: self.fn(*treedef.unflatten(x))), return_shape=True)(*each)
-
-        def one_row(*x: Any) -> Any:
-            return jax.tree_util.tree_unflatten(jax.tree_util.tree_structure(shape), jaxpr_as_fun(closed)(*x))
-
-        # `one_row` contains an equation `rows` if it can be machine code
-        batched = over_rows if jax.default_backend() == "gpu" else jax.vmap
-        run = batched(one_row, tuple(0 if m else None for m in mapped))
-        # machine code uses all cores by itself: dividing its rows among devices would cost a call 0.2 ms without a gain
-        if all(map(_is_one_call, jax.make_jaxpr(run)(*arrays).jaxpr.eqns)) or inseparable(closed):
-            return run(*arrays)
-        parts = chosen_target()[0] is MACHINE
-        return _divided(lambda *x: _in_parts(run, x, mapped) if parts else run(*x), arrays, mapped, size)
+        mapped = jax.vmap(rows(self.fn), self.in_axes)
+        closed, shape = jax.make_jaxpr(mapped, return_shape=True)(*args)
+        if size == 0 or all(map(_is_one_call, closed.jaxpr.eqns)):
+            return jax.tree.unflatten(jax.tree.structure(shape), jaxpr_as_fun(closed)(*jax.tree.leaves(args)))
+        # What `rows` leaves to JAX, for instance for a single sort, would be XLA's as a whole. Here nothing surrounds the
+        # function, so that it can be kernels with the sort between them. They are computed for a part of the rows after
+        # another, and the rows are divided among devices; one call of machine code uses all cores by itself.
+        on, _ = chosen_target()
+        made = Recorded(self.fn, self.in_axes, args, on)
+        if not made.program.independent:
+            return mapped(*args)
+        run = functools.partial(_in_parts, made.run, made.mapped) if on is MACHINE else made.run
+        return _divided(run, made.arrays, made.mapped, size)
 
 
 def over_rows(fn: Callable[..., Any], in_axes: Any = 0, on: Target | None = None) -> Callable[..., Any]:
     """A function that returns what jax.vmap(fn, in_axes) returns, to rounding, and has the batch axis first.
 
-    on: the target that runs it as one program of scalars; None: on a GPU its kernels, else whatever runs `rows`.
+    on: the target that runs it as a program of scalars, None for that of the default backend.
     """
-    gpu = on is None and jax.default_backend() == "gpu"
-    if on is None and not gpu:
-        return jax.vmap(rows(fn), in_axes)
 
     def run(*args: Any) -> Any:
-        flat, axes, treedef = flat_axes(args, in_axes)
-        flat = [jnp.asarray(x) if a is None else jnp.moveaxis(x, a, 0) for x, a in zip(flat, axes, strict=True)]
-        size = next(x.shape[0] for x, a in zip(flat, axes, strict=True) if a is not None)
-        program = MappedProgram(lambda *x: fn(*treedef.unflatten(x)), flat, [a is not None for a in axes], on)
-        if not program.by_rows or (gpu and not program.fused):
-            return jax.vmap(fn, in_axes)(*args)
-        if on is not None:
-            return program(flat, size, on)
-        from jaxmbs.batching.gpu import in_blocks  # Pallas takes half a second to import
-
-        return in_blocks(program, flat, size)
+        made = Recorded(fn, in_axes, args, on or chosen_target()[0])
+        return made.run(*made.arrays)
 
     return run
 
 
+class Recorded:
+    """A function of one row for a target, None for XLA, and the arguments: arrays, with the rows first where `mapped`."""
+
+    def __init__(self, fn: Callable[..., Any], in_axes: Any, args: tuple[Any, ...], on: Target | None):
+        flat, axes, treedef = flat_axes(args, in_axes)
+        self.arrays = [jnp.asarray(x) if a is None else jnp.moveaxis(x, a, 0) for x, a in zip(flat, axes, strict=True)]
+        self.mapped = [a is not None for a in axes]
+        self.one_row, self.on = lambda *x: fn(*treedef.unflatten(x)), on
+        self.program = MappedProgram(self.one_row, self.arrays, self.mapped, on)
+
+    def run(self, *arrays: Any) -> Any:
+        """The results for all rows of arrays such as these, on one device."""
+        if self.on is None or not self.program.by_rows:
+            return jax.vmap(self.one_row, [0 if m else None for m in self.mapped])(*arrays)
+        size = next(x.shape[0] for x, m in zip(arrays, self.mapped, strict=True) if m)
+        if not isinstance(self.on, Kernels):
+            return self.program(arrays, size, self.on)
+        from jaxmbs.batching.gpu import in_blocks  # Pallas takes half a second to import
+
+        return in_blocks(self.program, arrays, size, on=self.on)
+
+
 def _is_one_call(eqn: Any) -> bool:
-    """Whether an equation is one call of machine code for all rows."""
-    return eqn.primitive is rows_p and not choice(*for_all(**eqn.params))[1]
+    """Whether an equation is one call of machine code for all rows, or prepares its operands."""
+    return eqn.primitive.name == "transpose" or (eqn.primitive is rows_p and not choice(*for_all(**eqn.params))[1])
 
 
 def _bound(x: Any) -> bool:
@@ -147,7 +149,7 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _in_parts(fn: Callable[..., Any], arrays: Sequence[Any], mapped: Sequence[bool]) -> Any:
+def _in_parts(fn: Callable[..., Any], mapped: Sequence[bool], *arrays: Any) -> Any:
     """Evaluate fn for all rows, at most PART_ROWS of them at a time."""
     size = next(x.shape[0] for x, m in zip(arrays, mapped, strict=True) if m)
     parts = -(-size // PART_ROWS)

@@ -33,7 +33,7 @@ def chosen_target() -> tuple[Target | None, str]:
     if backend == "gpu":
         from jaxmbs.batching.gpu import GPU  # Pallas takes half a second to import
 
-        return GPU, "the default backend is a GPU, where only an outermost call of `mbs.jit` becomes kernels"
+        return GPU, "the default backend is a GPU"
     if backend != "cpu":
         return None, f"the default backend is {backend}"
     forced = os.environ.get("JAXMBS_KERNELS", "")
@@ -76,18 +76,15 @@ class MappedProgram:
         one = [jax.ShapeDtypeStruct(x.shape, x.dtype, weak_type=w) for x, w in zip(self.sources, weak, strict=True)]
         with tracing():
             closed, shape = jax.make_jaxpr(fn, return_shape=True)(*one)
-        self.treedef = jax.tree_util.tree_structure(shape)
+        self.treedef, self.results = jax.tree_util.tree_structure(shape), closed.out_avals
         self.weak = [getattr(x, "weak_type", False) for x in closed.out_avals]
         # kernels cannot pass on the derivatives or batches of a surrounding transformation
         outer = "it contains values of a surrounding transformation" if any(map(is_traced, closed.consts)) else ""
-        self.obstacle = outer or inseparable(closed) or too_long(closed)  # why the rows cannot be kernels, in words
+        dependent = outer or inseparable(closed)
+        self.independent = not dependent
+        self.obstacle = dependent or too_long(closed)  # why the rows cannot be kernels, in words
         self.by_rows = not self.obstacle
         self.program = record(closed, self.sources, on and on.serves) if self.by_rows else Recording()
-
-    @property
-    def fused(self) -> bool:
-        """Whether everything that depends on the row is a scalar operation or a loop of scalar operations."""
-        return self.program.fused
 
     @property
     def loops(self) -> bool:

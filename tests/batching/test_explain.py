@@ -250,7 +250,7 @@ def sorted_sum(x):
     ("kernels", "fn", "runs", "reason"),
     [
         ("machine", small, "machine code", ""),
-        ("machine", sorted_sum, "jax.vmap", "there are no scalar operations for sort"),
+        ("machine", sorted_sum, "machine code", "sort acts on whole arrays"),
         ("machine", prints, "jax.vmap", "it calls Python while it runs (debug_callback)"),
         ("xla", small, "jax.vmap", "JAXMBS_KERNELS is xla"),
         ("xla", looped, "jax.vmap", "JAXMBS_KERNELS is xla"),
@@ -263,7 +263,7 @@ def test_an_outermost_call_of_mbs_jit(kernels, fn, runs, reason, monkeypatch):
     found = mbs.explain(fn, x, in_axes=0)
     [program] = found.programs
     assert (program.name, program.rows, program.runs, program.reason) == (fn.__name__, 6, runs, reason)
-    assert (found.equations == 0) == (runs == "machine code") and found.kept is not None
+    assert found.equations == 0 and found.kept is not None
     assert mbs.explain(mbs.jit(fn, in_axes=0), x) == found
     text = jax.jit(mbs.jit(fn, in_axes=0).whole).lower(x).as_text()
     assert ("@jaxmbs_" in text) == (runs == "machine code")
@@ -278,12 +278,12 @@ def test_parts_of_what_is_left_to_jax_are_machine_code():
         return jnp.sort(mbs.bias_forces(model, x[:2], x[1:]))[0] + mbs.rows(lambda x: jnp.sort(inner(x)))(x)
 
     want = jax.vmap(lambda x: jnp.sort(mbs.bias_forces(model, x[:2], x[1:]))[0] + jnp.sort(small(x) * x))(X)
-    for fn in (jax.vmap(mbs.rows(ordered)), mbs.jit(ordered, in_axes=0)):
-        found = {p.name: p.runs for p in mbs.explain(fn, X).programs}
-        assert found == {
-            "ordered": "jax.vmap", "<lambda>": "jax.vmap", "bias_forces": "machine code", "small": "machine code",
-        }  # fmt: skip
-        np.testing.assert_allclose(fn(X), want, rtol=1e-12)
-        assert calls(fn, X) == 2
+    fn = jax.vmap(mbs.rows(ordered))
+    found = {p.name: p.runs for p in mbs.explain(fn, X).programs}
+    assert found == {
+        "ordered": "jax.vmap", "<lambda>": "jax.vmap", "bias_forces": "machine code", "small": "machine code",
+    }  # fmt: skip
+    np.testing.assert_allclose(fn(X), want, rtol=1e-12)
+    assert calls(fn, X) == 2
     gradient = jax.grad(lambda x: jax.vmap(mbs.rows(ordered))(x).sum())(X)
     np.testing.assert_allclose(gradient, jax.grad(lambda x: jax.vmap(ordered)(x).sum())(X), rtol=1e-10, atol=1e-12)

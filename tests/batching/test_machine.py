@@ -184,7 +184,7 @@ def test_numbers_rounded_to_a_precision(bits):
         return 3.0 * lax.reduce_precision(jnp.sin(x), *bits)
 
     x = np.random.default_rng(4).normal(size=9)
-    assert MappedProgram(fn, [x], [True], MACHINE).fused == (bits == (11, 52))
+    assert MappedProgram(fn, [x], [True], MACHINE).program.fused == (bits == (11, 52))
     assert relative(mbs.jit(fn, in_axes=0)(x), jax.vmap(fn)(x)) < 1e-15
 
 

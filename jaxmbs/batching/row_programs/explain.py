@@ -15,9 +15,10 @@ from jax.extend import core
 from jaxmbs.batching import batches
 from jaxmbs.batching.counting import Counts, counted
 from jaxmbs.batching.machine import MACHINE
+from jaxmbs.batching.mapping import chosen_target
 from jaxmbs.batching.row_programs.equation import rows_p
 from jaxmbs.batching.row_programs.explanation import Explanation, RowProgram
-from jaxmbs.batching.row_programs.instance import is_real, name_of, pruned, replaced, shape_of
+from jaxmbs.batching.row_programs.instance import is_real, name_of, name_of_function, pruned, replaced, shape_of
 from jaxmbs.batching.row_programs.lowering import choice, for_all
 from jaxmbs.batching.row_programs.marks import mark_p, purpose
 from jaxmbs.batching.separable import equations, jaxprs_of
@@ -42,8 +43,10 @@ def explain(fn: Callable[..., Any], *args: Any, in_axes: Any = None) -> Explanat
         closed = jax.make_jaxpr(fn)(*args)
         needed, _ = pruned(closed, (True,) * len(closed.out_avals), operands=True)  # as by `jax.jit`
         found = list(_equations(needed.jaxpr, _Found(None)))
-    others = sum(e.primitive not in (rows_p, mark_p) for e, *_ in found)
-    return Explanation(tuple(_programs(found)), others, *_kept(closed))
+        programs, others = _programs(found), sum(e.primitive not in (rows_p, mark_p) for e, *_ in found)
+        if isinstance(fn, batches.Rows) and any(program.reason for program in programs):
+            programs, others = [_outermost(fn, args)], 0
+    return Explanation(tuple(programs), others, *_kept(closed))
 
 
 class _Found(NamedTuple):
@@ -92,10 +95,26 @@ def _computed(eqn: Any) -> RowProgram:
     closed, mapped, rows = for_all(**eqn.params)
     made, reason = choice(closed, mapped, rows)
     own = [a for a, m in zip(closed.in_avals, mapped, strict=True) if m]
-    counts = counted(made.program) if made else Counts()
-    runs = MACHINE.name if made else "jax.vmap"
-    sizes = sum(map(_size, own)), sum(map(_size, closed.out_avals))
-    return RowProgram(name_of(closed), rows, 1, runs, reason, *counts[:4], *sizes, counts.kept)
+    return _described(name_of(closed), rows, made and MACHINE, reason, made, own, closed.out_avals)
+
+
+def _outermost(fn: batches.Rows, args: tuple[Any, ...]) -> RowProgram:
+    """The program of a call of `mbs.jit(fn, in_axes)` that no other function of JAX surrounds, and that is not one call
+    of machine code."""
+    size, on, reason = batches.batch_size(args, fn.in_axes), *chosen_target()
+    made: list[batches.Recorded] = []
+    jax.eval_shape(lambda *xs: made.append(batches.Recorded(fn.fn, fn.in_axes, xs, on)), *args)
+    program = made[0].program
+    runs = on if size and program.by_rows else None
+    reason = reason or program.obstacle or ("; ".join(program.excluded(runs, size)) if runs else "there are no rows")
+    own = [x for x in program.sources if x.rows]
+    return _described(name_of_function(fn.fn), size, runs, reason, program, own, program.results)
+
+
+def _described(name: str, rows: int, on: Any, reason: str, program: Any, own: Any, results: Any) -> RowProgram:
+    counts = counted(program.program) if on else Counts()
+    sizes = sum(map(_size, own)), sum(map(_size, results))
+    return RowProgram(name, rows, 1, on.name if on else "jax.vmap", reason, *counts[:4], *sizes, counts.kept)
 
 
 def _kept(closed: Any) -> tuple[int | None, int, str]:
