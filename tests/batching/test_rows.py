@@ -294,6 +294,41 @@ def test_a_function_within_another_dissolves_into_it():
     assert text.count(" rows[") == 1
 
 
+def spectrum(x, w):
+    """Left to JAX: eigenvalues, in a loop and mixed with what all devices share."""
+
+    def turn(c, _):
+        return jnp.sin(c) + jnp.linalg.eigvalsh(jnp.outer(c, c) + jnp.diag(w)), c.sum()
+
+    return jax.lax.scan(turn, x, length=2)[0] * w + jnp.sort(x)
+
+
+def shared_out(f, x, w, devices):
+    """(results, their derivatives) of rows that a `shard_map` divides among devices, w being the same for all."""
+    mesh = jax.make_mesh((devices,), ("r",), axis_types=(jax.sharding.AxisType.Auto,))
+
+    def local(x, w):
+        each = jax.vmap(f, (0, None))
+        return each(x, w), jax.grad(lambda x: (each(x, w) ** 2).sum())(x), jax.vmap(lambda x: f(x, x[::-1]))(x)
+
+    over = jax.shard_map(local, mesh=mesh, in_specs=(jax.P("r"), jax.P()), out_specs=jax.P("r"))
+    number = jax.grad(lambda x, w: sum((y**2).sum() for y in over(x, w)), (0, 1))
+    return over(x, w), jax.jit(number)(x, w), jax.jvp(over, (x, w), (x, w))
+
+
+def assert_shared_out(devices):
+    x, w = jnp.asarray(SEVERAL[:, 0]), jnp.asarray([1.0, 2.0, 3.0])
+    assert "eigh" in obstacle(jax.make_jaxpr(spectrum)(x[0], w))
+    found, wanted = (shared_out(f, x, w, devices) for f in (mbs.rows(spectrum), spectrum))
+    for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(wanted), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9 * float(jnp.abs(b).max()))
+
+
+def test_what_is_left_to_jax_varies_along_the_axes_of_a_shard_map():
+    """JAX keeps account of these as types; reverse mode sums what devices share over them."""
+    assert_shared_out(1)
+
+
 @pytest.mark.slow
 def test_rows_on_several_devices_stay_where_they_are():
     """Sharded inputs of jit and shard_map, forwards and back, in a process with two devices: no row travels."""
@@ -301,8 +336,9 @@ def test_rows_on_several_devices_stay_where_they_are():
 import itertools, jax, jax.numpy as jnp, numpy as np
 from jaxmbs.batching.row_programs import stored
 jax.config.update("jax_num_cpu_devices", 2); jax.config.update("jax_enable_x64", True)
-from tests.batching.test_rows import W, X, loss, over, plain, stepped
+from tests.batching.test_rows import W, X, assert_shared_out, loss, over, plain, stepped
 import jaxmbs as mbs
+assert_shared_out(2)
 mesh = jax.make_mesh((2,), ("r",), axis_types=(jax.sharding.AxisType.{kind},))
 x = np.concatenate([X, X[:1]])
 def mapped(f):

@@ -21,9 +21,14 @@ rows_p = core.Primitive("rows")
 rows_p.multiple_results = True
 
 
+def axes_of(x: Any) -> frozenset[str]:
+    """The axes of a surrounding `shard_map` along which a value varies, as far as JAX keeps account of them."""
+    return getattr(getattr(jax.typeof(x), "mat", None), "varying", frozenset())
+
+
 def bind(*xs: Any, jaxpr: Any, mapped: tuple[bool, ...], rows: int | None, mode: Mode) -> list[Any]:
     """The results of an equation; its operands are made to vary over the same axes of a surrounding `shard_map`."""
-    varying = [getattr(getattr(jax.typeof(x), "mat", None), "varying", frozenset()) for x in xs]
+    varying = list(map(axes_of, xs))
     if len(set(varying)) > 1:
         every = frozenset().union(*varying)
         xs = tuple(

@@ -43,16 +43,21 @@ def obstacle(closed: Any) -> str | None:
     on, lacking = chosen_target()
     if on is not MACHINE:
         return lacking
-    if dependent := inseparable(closed):
-        return dependent
-    if closed.effects:
-        return "it has effects"
-    if not closed.out_avals:
-        return "it returns nothing"
+    if different := indivisible(closed):
+        return different
     if long := too_long(closed):
         return long
     whole = sorted({e.primitive.name for e in equations(closed.jaxpr)} - _RECORDED)
     return f"there are no scalar operations for {', '.join(whole)}" if whole else None
+
+
+def indivisible(closed: Any) -> str:
+    """Why a function is no computation of rows at all, in words; empty if it is one."""
+    if dependent := inseparable(closed):
+        return dependent
+    if closed.effects:
+        return "it has effects"
+    return "" if closed.out_avals else "it returns nothing"
 
 
 def choice(closed: Any, mapped: tuple[bool, ...], rows: int) -> tuple[MappedProgram | None, str]:
@@ -102,7 +107,7 @@ def _divided(given: Sequence[Any], closed: Any, mapped: tuple[bool, ...], rows: 
         everywhere = NamedSharding(mesh, PartitionSpec())
         return mesh, run, [along] * len(result_shapes), tuple(along if m else everywhere for m in mapped)
 
-    call = custom_partitioning(run)
+    call = custom_partitioning(jax.jit(run))
     call.def_partition(partition, sharding_rule=f"{operands} -> {results}", need_replication_factors=tuple(others))
     return call(*given)
 
@@ -159,9 +164,15 @@ def _plain(*given: Any, jaxpr: Any, mapped: Any, rows: int | None, mode: Mode) -
 def _on_cpu(context: Any, *given: Any, **params: Any) -> Any:
     """Machine code exists only in this process, so programs for export are those of XLA."""
     exported = context.module_context.lowering_parameters.for_export
-    return mlir.lower_fun(_plain if exported else _lowered, multiple_results=True)(context, *given, **params)
+    return _written(_plain if exported else _lowered, context, *given, **params)
 
 
-mlir.register_lowering(rows_p, mlir.lower_fun(_plain, multiple_results=True))
+def _written(run: Any, context: Any, *given: Any, **params: Any) -> Any:
+    """`run` as the lowering of an equation. Its jaxprs know nothing of the axes of a `shard_map` (see `tracing`)."""
+    with config._check_vma(False):
+        return mlir.lower_fun(run, multiple_results=True)(context, *given, **params)
+
+
+mlir.register_lowering(rows_p, functools.partial(_written, _plain))
 mlir.register_lowering(rows_p, _on_cpu, platform="cpu")
 dispatch.prim_requires_devices_during_lowering.add(rows_p)

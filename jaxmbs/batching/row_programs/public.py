@@ -12,9 +12,9 @@ from jax.extend import core
 from jaxmbs.batching.machine import MACHINE
 from jaxmbs.batching.mapping import chosen_target
 from jaxmbs.batching.row_programs import derivatives  # noqa: F401  (registers the rules)
-from jaxmbs.batching.row_programs.equation import bind
+from jaxmbs.batching.row_programs.equation import axes_of, bind
 from jaxmbs.batching.row_programs.instance import VALUES, hoisted, inside, name_of, name_of_function, shape_of, tracing
-from jaxmbs.batching.row_programs.lowering import obstacle
+from jaxmbs.batching.row_programs.lowering import indivisible, obstacle
 from jaxmbs.batching.row_programs.marks import marked
 from jaxmbs.batching.separable import equations
 
@@ -52,7 +52,8 @@ def rows(fn: Callable[..., Any]) -> Callable[..., Any]:
         if why and chosen_target()[0] is MACHINE and has_parts(closed):
             inner = tree.unflatten(marked(flat, name_of(closed), why))
             return fn(*inner[0], **inner[1])
-        if why:
+        # the axes of a `shard_map` that values vary along are types, which an equation keeps and its jaxpr does not have
+        if why and not (any(map(axes_of, given)) and not indivisible(closed)):
             out = core.jaxpr_as_fun(closed)(*marked(given, name_of(closed), why))
         else:
             out = bind(*given, jaxpr=closed, mapped=(False,) * len(given), rows=None, mode=VALUES)
