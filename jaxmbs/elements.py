@@ -22,7 +22,7 @@ module and the reader trusts the file. Functions (of External, General, ...) are
 from jaxmbs.model.constraints import Constraint as Constraint
 from jaxmbs.model.events import Action as Action
 from jaxmbs.model.events import Condition as Condition
-from jaxmbs.model.events.base import Moment as Moment
+from jaxmbs.model.events.base import Instant as Instant
 from jaxmbs.model.field_rules import Kind as Kind
 from jaxmbs.model.fields import Element as Element
 from jaxmbs.model.fields import element as element
@@ -35,4 +35,5 @@ from jaxmbs.model.joints import Coordinate as Coordinate
 from jaxmbs.model.joints import Joint as Joint
 from jaxmbs.model.joints import JointMotion as JointMotion
 from jaxmbs.model.joints import equations as equations
+from jaxmbs.model.rows import CoordinateRow as CoordinateRow
 from jaxmbs.model.rows import Row as Row

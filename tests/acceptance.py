@@ -117,8 +117,8 @@ def _instant(angle, xp=np):
 class _Due(Condition):
     """The time is what the turntable's angle says."""
 
-    def guards(self, p, moment):
-        return (moment.t - _instant(moment.coordinates("pivot")[0], jnp),)
+    def guards(self, p, now):
+        return (now.t - _instant(now.coordinates("pivot")[0], jnp),)
 
 
 def _integrated_and_struck(p, q, v, u):

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 import jaxmbs as mbs
 from jaxmbs.cli.app import app
 from jaxmbs.design.file import read as read_design
+from jaxmbs.elements import Constraint, Kind, element, field
 from jaxmbs.io import InputError, catalogue
 from jaxmbs.model import ModelError
 from jaxmbs.simulate.steppers import METHODS, RungeKutta
@@ -25,7 +26,7 @@ from typing import Literal
 import jax.numpy as jnp
 import optax
 
-from jaxmbs.elements import Action, Condition, Kind, element, field
+from jaxmbs.elements import Action, Condition, Constraint, CoordinateRow, Kind, element, field
 from jaxmbs.io.tables import Number, Positive, stated
 from jaxmbs.simulate.steppers import METHODS, RungeKutta
 from jaxmbs.spatial import ZERO3
@@ -40,8 +41,8 @@ class Below(Condition):
     body: str = field(Kind.BODY, "", "body that falls")
     value: float = field(Kind.NUMBER, "m", "height")
 
-    def guards(self, p, moment):
-        return (p["value"] - moment.point(self.body, ZERO3).z,)
+    def guards(self, p, now):
+        return (p["value"] - now.point(self.body, ZERO3).z,)
 
 
 @element
@@ -63,6 +64,23 @@ class WholeEnergy(OfState):
         from jaxmbs.dynamics import energy
 
         return sum(energy(model, state.tree.vector(state.q), state.tree.vector(state.v), t=state.t, mode=mode)), True
+
+
+@element
+class Differential(Constraint):
+    """The angle of the case is a share of the left angle and the rest of the right one, which is bent by a cubic."""
+
+    left: str = field(Kind.JOINT, "", "one shaft")
+    right: str = field(Kind.JOINT, "", "other shaft")
+    case: str = field(Kind.JOINT, "", "joint of the case")
+    share: float = field(Kind.NUMBER, "", "of the left shaft", default=0.5)
+    count = 1
+
+    def coordinate_rows(self, p, q, v):
+        rest, x = 1 - p["share"], q["right"]
+        coefficients = {"left": p["share"], "right": rest * (1 + 3 * x * x), "case": -1}
+        drift = 6 * rest * x * (v["right"] * v["right"])
+        return (CoordinateRow(coefficients, drift, p["share"] * q["left"] + rest * (x + x * x * x) - q["case"]),)
 
 
 class LogisticLaw:
@@ -229,6 +247,87 @@ def test_conditions_actions_integrators_outputs_and_distributions_of_a_module(be
     told = json.loads(CliRunner().invoke(app, ["info", str(beside), "--trust", "--json"]).output)
     assert told["dispersions"][0]["distribution"] == "logistic, location 2000, scale 30 g"
     assert told["events"][0]["when"]["type"] == "below" and told["outputs"][0]["type"] == "whole_energy"
+
+
+GEARS = """
+modules = ["own_parts.py"]
+[mechanism]
+name = "gears"
+[[mechanism.bodies]]
+name = "frame"
+mass = 1.0
+[[mechanism.joints]]
+name = "slide"
+type = "prismatic"
+axis = [1.0, 0.0, 0.0]
+parent = "world"
+child = "frame"
+"""
+
+
+def differentials(path, pairs):
+    """A file of shafts on a frame that slides, three for each differential."""
+    text = [GEARS]
+    for k in range(3 * pairs):
+        text.append(f"[[mechanism.bodies]]\nname = 's{k}'\nmass = 1.0\ninertia = [0.3, 0.3, {0.1 + 0.01 * k}]\n")
+        text.append(f"com = [0.1, 0.0, 0.0]\n[[mechanism.joints]]\nname = 'j{k}'\ntype = 'revolute'\n")
+        text.append(f"axis = [0.0, 0.0, 1.0]\nparent = 'frame'\nchild = 's{k}'\n")
+    for k in range(pairs):
+        text.append(f"[[mechanism.constraints]]\nname = 'd{k}'\ntype = 'differential'\nshare = 0.3\n")
+        text.append(f"left = 'j{3 * k}'\nright = 'j{3 * k + 1}'\ncase = 'j{3 * k + 2}'\n")
+    path.write_text("".join(text), encoding="utf-8")
+    return mbs.load(path, trust=True)
+
+
+@pytest.mark.parametrize("pairs", [2, 8])
+def test_a_constraint_between_three_joints_as_the_same_one_written_as_a_function(beside, pairs):
+    """Of a small mechanism and of a large one, whose joints are eliminated one by one; at rest it needs no assembly."""
+    with jax.enable_x64():
+        model = differentials(beside.parent / "gears.toml", pairs)
+        mech = mbs.Mechanism("written", gravity=(0.0, 0.0, -9.81))
+        mech.add_body("frame", mass=1.0)
+        mech.add_joint("slide", mbs.Prismatic((1, 0, 0)), "world", "frame")
+        for k in range(3 * pairs):
+            mech.add_body(f"s{k}", 1.0, (0.1, 0, 0), (0.3, 0.3, 0.1 + 0.01 * k))
+            mech.add_joint(f"j{k}", mbs.Revolute((0, 0, 1)), "frame", f"s{k}")
+
+        def fn(model, t, q, v):
+            left, right, case = q[1:].reshape(-1, 3).T
+            return 0.3 * left + 0.7 * (right + right**3) - case
+
+        mech.add_constraint("all", mbs.Holonomic(fn))
+        dice = np.random.default_rng(3)
+        q, v, tau = dice.normal(size=(3, model.nv))
+        (a, multipliers, residual), want = (mbs.constrained_dynamics(m, q, v, tau) for m in (model, mech.build()))
+        for own, other in zip((a, multipliers, residual), want, strict=True):
+            np.testing.assert_allclose(own, other, rtol=0, atol=1e-11 * np.abs(other).max())
+        assert mbs.constraint_rows(model)["d1"] == slice(1, 2)
+        reached, _, status, _ = mbs.assemble(model, q, v, fixed=["j0", "j1"])
+        assert status == 0 and reached[3] == pytest.approx(0.3 * q[1] + 0.7 * (q[2] + q[2] ** 3), abs=1e-9)
+
+
+def test_constraints_between_joints_that_depend_on_one_another_are_found(beside):
+    text = (differentials(beside.parent / "gears.toml", 1), (beside.parent / "gears.toml").read_text(encoding="utf-8"))[
+        1
+    ]
+    again = text + "[[mechanism.constraints]]" + text.partition("[[mechanism.constraints]]")[2].replace("'d0'", "'d1'")
+    (beside.parent / "gears.toml").write_text(again, encoding="utf-8")
+    with pytest.warns(mbs.ModelWarning, match="1 of 2 constraint rows"):
+        mbs.load(beside.parent / "gears.toml", trust=True)
+
+
+def test_a_constraint_on_bodies_and_joints_is_refused():
+    @element
+    class Both(Constraint):
+        """Names a body and a joint."""
+
+        body: str = field(Kind.BODY, "", "a body")
+        joint: str = field(Kind.JOINT, "", "a joint")
+
+    mech = mbs.library.double_pendulum()
+    mech.add_constraint("both", Both("upper", "elbow"))
+    with pytest.raises(ModelError, match="'both': Both has fields for bodies and for joints"):
+        mech.build()
 
 
 def test_those_of_a_package(package):

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from jaxmbs.model import ModelError
+from jaxmbs.model.constraint_rows import sites
 from jaxmbs.model.joints import Joint
 from jaxmbs.model.joints.base import Numbers
 from jaxmbs.model.joints.equations import (
@@ -107,8 +108,7 @@ def arcs(s: Structure) -> tuple[Arc, ...]:
     for i, link in enumerate(s.links):
         frames = (f"{link.name}.parent_pose", f"{link.name}.child_pose")
         out.append(Arc(link.name, link.joint, link.parent, i, frames, tuple(range(link.joint.constraints))))
-    for loop in s.loops:
-        first, second = s.find_body(loop.body_a), s.find_body(loop.body_b)
-        frames = (f"{loop.name}.pose_a", f"{loop.name}.pose_b")
-        out.append(Arc(loop.name, loop.joint, first, second, frames, loop.kept))
+    for x in sites(s):
+        (first, second), (a, b) = x.links, x.poses
+        out.append(Arc(x.name, x.formulas, first, second, (a, b), x.kept))
     return tuple(out)

@@ -10,7 +10,7 @@ import numpy as np
 
 from jaxmbs.batching.recorded import Recording
 from jaxmbs.batching.scalars import Entry, Operation, Source, array_of, is_known, is_shared, single
-from jaxmbs.batching.targets import Kernels, Target, Whole, either, evaluate
+from jaxmbs.batching.targets import Kernels, Target, Whole, evaluate
 
 
 @dataclass(frozen=True)
@@ -21,8 +21,8 @@ class Setting:
     target: Target
 
 
-def execute(program: Recording, given: dict[Source, Any], setting: Setting) -> tuple[list[Any], Any]:
-    """The outputs for all rows from the `given` inputs, and the mask of wrong rows, as from `Kernels.fuse`."""
+def execute(program: Recording, given: dict[Source, Any], setting: Setting) -> list[Any]:
+    """The outputs for all rows from the `given` inputs."""
     if isinstance(setting.target, Whole):
         return setting.target.execute(program, given, setting)
     assert isinstance(setting.target, Kernels)
@@ -35,10 +35,9 @@ def execute(program: Recording, given: dict[Source, Any], setting: Setting) -> t
     for step, operations in zip(steps, waiting, strict=False):
         made = [o for o in operations if o in leaving]
         run.columns.update(zip(made, run.outputs([single(o) for o in made], operations, leaving), strict=True))
-        arrays, beyond = step.run(setting, *[run.array(x) for x in step.inputs])
+        arrays = step.run(setting, *[run.array(x) for x in step.inputs])
         run.known.update(zip(step.outputs, arrays, strict=True))
-        run.beyond = either(run.beyond, beyond)
-    return run.outputs(program.outputs, waiting[-1], leaving), run.beyond
+    return run.outputs(program.outputs, waiting[-1], leaving)
 
 
 class _Execution:
@@ -47,15 +46,12 @@ class _Execution:
     def __init__(self, given: dict[Source, Any], rows: int, target: Kernels):
         self.known, self.rows, self.target = dict(given), rows, target
         self.columns: dict[Any, Any] = {}
-        self.beyond = None
 
     def outputs(self, wanted: list[Any], operations: list[Operation], leaving: set[Operation]) -> list[Any]:
         """The `wanted` values for all rows, after kernels have computed the operations."""
         results = {o for o in operations if o in leaving}
         if results:
-            found, beyond = evaluate(operations, results, self.operand, self.rows, self.target)
-            self.columns.update(found)
-            self.beyond = either(self.beyond, beyond)
+            self.columns.update(evaluate(operations, results, self.operand, self.rows, self.target))
         return [self.batched(x) for x in wanted]
 
     def source(self, x: Source) -> Any:

@@ -29,9 +29,11 @@ class Keeping:
         self.programs: dict[Any, Callable[..., Any]] = {}
 
     def __call__(self, *args: Any) -> Any:
+        if kept.FOLDER is None:
+            return self.jitted(*args)
         leaves, tree = jax.tree.flatten(args)
         interpreted: bool = jax.config.jax_disable_jit  # pyright: ignore[reportAttributeAccessIssue]
-        if kept.FOLDER is None or interpreted or any(is_traced(x) or _elsewhere(x) for x in leaves):
+        if interpreted or any(is_traced(x) or _elsewhere(x) for x in leaves):
             return self.jitted(*args)
         shapes = [jax.typeof(x) for x in leaves]
         which = (tree, *(jax.config.values[name] for name in SETTINGS), *shapes)

@@ -11,30 +11,23 @@ import jax.numpy as jnp
 from jax.lax import convert_element_type_p
 
 from jaxmbs.batching import machine
-from jaxmbs.batching.cpu import CPU
 from jaxmbs.batching.execution import Setting, execute
-from jaxmbs.batching.ordering import chunks
 from jaxmbs.batching.recorded import Recording, Step
 from jaxmbs.batching.recording import record
 from jaxmbs.batching.row_programs.instance import tracing
 from jaxmbs.batching.scalars import Source, is_traced
 from jaxmbs.batching.separable import inseparable, size_of
-from jaxmbs.batching.targets import Kernels, Target
+from jaxmbs.batching.targets import Target
 from jaxmbs.errors import ModelError
 
 MOST_OPERATIONS = 100_000  # building kernels for longer programs would take too long
 
 
-def default_target() -> Target | None:
-    """The target for JAX's default backend; None if programs of scalars have no advantage there."""
-    return chosen_target()[0]
-
-
 def chosen_target() -> tuple[Target | None, str]:
-    """(the target for JAX's default backend, why it is not machine code, in words).
+    """(the target for JAX's default backend, None for XLA by `jax.vmap`; why it is not machine code, in words).
 
-    On a CPU it is machine code if that can be generated, else loops; the environment variable JAXMBS_KERNELS forces
-    "machine" or "loops".
+    On a CPU it is machine code if that can be generated, else XLA; the environment variable JAXMBS_KERNELS forces
+    "machine" or "xla".
     """
     backend = jax.default_backend()
     if backend == "gpu":
@@ -44,14 +37,12 @@ def chosen_target() -> tuple[Target | None, str]:
     if backend != "cpu":
         return None, f"the default backend is {backend}"
     forced = os.environ.get("JAXMBS_KERNELS", "")
-    if forced not in ("", "machine", "loops"):
-        raise ModelError(f'JAXMBS_KERNELS is "{forced}": set it to "machine" or "loops", or leave it out')
-    lacking = "" if forced == "loops" else machine.lacking()
-    if lacking and forced:
+    if forced not in ("", "machine", "xla"):
+        raise ModelError(f'JAXMBS_KERNELS is "{forced}": set it to "machine" or "xla", or leave it out')
+    lacking = "JAXMBS_KERNELS is xla" if forced == "xla" else machine.lacking()
+    if lacking and forced == "machine":
         raise ModelError(f'JAXMBS_KERNELS is "machine", but {lacking}')
-    if forced == "loops":
-        return CPU, "JAXMBS_KERNELS is loops"
-    return (CPU, lacking) if lacking else (machine.MACHINE, "")
+    return (None, lacking) if lacking else (machine.MACHINE, "")
 
 
 def too_long(closed: Any) -> str:
@@ -62,39 +53,17 @@ def too_long(closed: Any) -> str:
 
 def kernels() -> str:
     """Names what runs programs of scalars here. Results of anything else are equal to its results only to rounding."""
-    on = default_target()
+    on, _ = chosen_target()
     if on is machine.MACHINE:
         return f"machine code, {machine.compiler()}"
-    return "loops" if on is CPU else "those of the device"
-
-
-def over_rows(fn: Callable[..., Any], in_axes: Any = 0, on: Target | None = None) -> Callable[..., Any]:
-    """A function that returns what jax.vmap(fn, in_axes) returns, and a mask (rows,) of rows to be computed again.
-
-    The results come from a program of scalars; they are equal to rounding, including every NaN and infinity, and have the
-    batch axis first. Rows with an angle too large for `trigonometry` have to be computed again by jax.vmap; the mask is None
-    if there cannot be any. on: the target that runs the program, None for that of the default backend.
-    """
-    runner = on or default_target()
-
-    def plain(*args: Any) -> Any:
-        return jax.vmap(fn, in_axes)(*args), None
-
-    def run(*args: Any) -> Any:
-        flat, axes, treedef = flat_axes(args, in_axes)
-        flat = [jnp.asarray(x) if a is None else jnp.moveaxis(x, a, 0) for x, a in zip(flat, axes, strict=True)]
-        rows = next(x.shape[0] for x, a in zip(flat, axes, strict=True) if a is not None)
-        program = MappedProgram(lambda *x: fn(*treedef.unflatten(x)), flat, [a is not None for a in axes], runner)
-        return program(flat, rows, runner) if program.by_rows and runner else plain(*args)
-
-    return run if runner else plain
+    return "those of the device" if on else "XLA"
 
 
 class MappedProgram:
     """The program of fn(*arrays), where the arrays that are `mapped` have the rows on their first axis.
 
     on: the target that will run it, None for any. The program is called with such arrays and the number of rows, which may
-    differ from that of the `example` from which it was recorded; it returns what the function of `over_rows` returns.
+    differ from that of the `example` from which it was recorded; it returns what `jax.vmap` returns, to rounding.
     """
 
     def __init__(
@@ -118,21 +87,9 @@ class MappedProgram:
         self.program = record(closed, self.sources, on and on.serves) if self.by_rows else Recording()
 
     @property
-    def fused(self) -> bool:
-        """Whether everything that depends on the row is a scalar operation or a loop of scalar operations."""
-        return self.program.fused
-
-    @property
     def loops(self) -> bool:
         """Whether the program contains a loop, so that a call does much work even for few rows."""
         return any(item.loop is not None for item in self.program.items if isinstance(item, Step))
-
-    def is_one_call(self, on: Target, rows: int = 2) -> bool:
-        """Whether a target runs the program, loops included, in one kernel that itself divides the rows among threads.
-
-        Whatever is the same for all rows is computed beforehand.
-        """
-        return on.excludes is not None and not self.excluded(on, rows)
 
     def excluded(self, on: Target, rows: int = 2) -> list[str]:
         """Why steps that depend on the row are outside the kernels of a target, in words; empty if none is."""
@@ -140,24 +97,13 @@ class MappedProgram:
         found = [on.excludes(step, rows) if on.excludes else f"{step.name} runs on its own" for step in steps]
         return list(dict.fromkeys(filter(None, found)))
 
-    def is_one_kernel(self, on: Kernels) -> bool:
-        """Whether a target runs the program in one kernel, with nothing held in memory between input and output."""
-        steps, due, leaving = self.program.plan()
-        operations = [o for o in self.program.items if o in due]
-        return not steps and len(chunks(operations, leaving, on.most_operations, on.most_columns, on.most_shared)) == 1
-
-    def __call__(self, arrays: Sequence[Any], rows: int, on: Target) -> tuple[Any, Any]:
+    def __call__(self, arrays: Sequence[Any], rows: int, on: Target) -> Any:
         whole = -(-rows // on.granule) * on.granule
         arrays = [padded(x, whole) if m and whole != rows else x for x, m in zip(arrays, self.mapped, strict=True)]
-        out, beyond = execute(self.program, dict(zip(self.sources, arrays, strict=True)), Setting(whole, on))
-        if whole != rows:
-            out, beyond = jax.tree_util.tree_map(lambda x: x[:rows], (out, beyond))
-        return self.weakened(jax.tree_util.tree_unflatten(self.treedef, out)), beyond
-
-    def weakened(self, results: Any) -> Any:
-        """The results with the weak types (those of Python numbers) that the function gives them."""
-        leaves = jax.tree_util.tree_leaves(results)
-        out = [_weakened(x) if weak else x for x, weak in zip(leaves, self.weak, strict=True)]
+        out = execute(self.program, dict(zip(self.sources, arrays, strict=True)), Setting(whole, on))
+        out = [x[:rows] if whole != rows else x for x in out]
+        # with the weak types (those of Python numbers) that the function gives them
+        out = [_weakened(x) if weak else x for x, weak in zip(out, self.weak, strict=True)]
         return jax.tree_util.tree_unflatten(self.treedef, out)
 
 

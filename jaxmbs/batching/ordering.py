@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -31,14 +30,12 @@ def chunks(
     wanted: set[Operation],
     most_operations: int,
     most_columns: int,
-    most_shared: int = sys.maxsize,
     most_places: int = _PLACES,
 ) -> list[Chunk]:
     """The operations in order, cut into kernels that are not too long and read and write the fewest columns.
 
-    wanted: the operations whose values are used afterwards; most_shared: limit on the numbers of a kernel that are the
-    same for all rows, constants included; most_places: number of places at which a kernel may end; there are more if
-    they would otherwise be further apart than a quarter of most_operations.
+    wanted: the operations whose values are used afterwards; most_places: number of places at which a kernel may end;
+    there are more if they would otherwise be further apart than a quarter of most_operations.
     """
     n = len(operations)
     position: dict[Any, int] = {o: k for k, o in enumerate(operations)}
@@ -53,26 +50,17 @@ def chunks(
     numbers = dict(position)
     needs = [list(dict.fromkeys(numbers.setdefault(x, len(numbers)) for x in given)) for given in operands]
     column = [not is_shared(x) for x in numbers]
-    same: dict[Any, int] = {}
-    shared = [
-        [same.setdefault(x, len(same)) for x in o.operands if isinstance(x, np.generic) or is_shared(x)]
-        for o in operations
-    ]
     weights = [_WEIGHTS.get(o.primitive.name, 1) for o in operations]
 
     step = max(1, min(-(-n // most_places), most_operations // 4))
     places = {*range(0, n, step), n}
-    read_from, shared_from = [-1] * len(numbers), [-1] * len(same)  # beginning of the kernel that last counted it
+    read_from = [-1] * len(numbers)  # beginning of the kernel that last counted it
 
     def ends(first: int) -> Iterator[tuple[int, int]]:
         """The places where a kernel that begins at `first` may end, with how many columns it then reads and writes."""
-        size = columns = sharing = writing = 0
+        size = columns = writing = 0
         for k in range(first, n):
             size += weights[k]
-            for x in shared[k]:
-                if shared_from[x] != first:
-                    shared_from[x] = first
-                    sharing += 1
             for x in needs[k]:
                 if first <= x < n:
                     writing -= last_use[x] == k
@@ -81,7 +69,7 @@ def chunks(
                     columns += column[x]
             writing += last_use[k] > k
             if k + 1 in places:
-                fits = size <= most_operations and columns <= most_columns and sharing <= most_shared
+                fits = size <= most_operations and columns <= most_columns
                 if k - first < step or (fits and writing <= most_columns):
                     yield k + 1, columns + writing
                 if not fits:

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from jaxmbs.batching import trigonometry
 from jaxmbs.batching.scalars import Entry, Operation, Source
 
 
@@ -71,11 +70,10 @@ class Joined:
 class Step:
     """Something that runs on whole arrays.
 
-    run(setting, *inputs) -> (an array for each output, the mask of wrong rows, as from `Kernels.fuse`). name: of the
-    primitive.
+    run(setting, *inputs) -> an array for each output. name: of the primitive.
     """
 
-    run: Callable[..., tuple[Sequence[Any], Any]]
+    run: Callable[..., Sequence[Any]]
     inputs: list[Any]
     outputs: list[Source]
     fused: bool  # whether it is the same for all rows or a loop of scalar operations
@@ -83,7 +81,6 @@ class Step:
     loop: Loop | None = None
     product: Product | None = None
     joined: Joined | None = None
-    sines: bool = False
 
     @property
     def shared(self) -> bool:
@@ -101,11 +98,6 @@ class Recording:
     @property
     def fused(self) -> bool:
         return all(item.fused for item in self.items if isinstance(item, Step))
-
-    @property
-    def sines(self) -> bool:
-        """Whether the program contains sines or cosines that `trigonometry` may compute."""
-        return any(item.sines if isinstance(item, Step) else trigonometry.computes(item) for item in self.items)
 
     def plan(self) -> tuple[list[Step], dict[Operation, int], set[Operation]]:
         """The steps whose results are used, the number of the step before which each operation must be done, and the

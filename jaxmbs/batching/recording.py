@@ -35,7 +35,6 @@ from jaxmbs.batching.scalars import (
 )
 from jaxmbs.batching.separable import LARGEST
 from jaxmbs.batching.simplification import Simplifier, folded
-from jaxmbs.batching.targets import either
 from jaxmbs.batching.whole import along_rows, parts_of
 from jaxmbs.batching.zeros import Guarded
 
@@ -207,8 +206,8 @@ class _Recorder:
             out = eqn.primitive.bind(*x, **eqn.params)
             return out if eqn.primitive.multiple_results else [out]
 
-        def run(setting: Setting, *args: Any) -> tuple[Sequence[Any], None]:
-            return (jax.vmap(one, in_axes=axes)(*args) if mapped else one(*args)), None
+        def run(_: Setting, *args: Any) -> Sequence[Any]:
+            return jax.vmap(one, in_axes=axes)(*args) if mapped else one(*args)
 
         if product is not None:
             product.x = self.settled(product.x)
@@ -323,7 +322,7 @@ class _Recorder:
         keys = [_key(x) for x in program.outputs[b - a :]]  # derivatives stack some numbers twice: each is stored once
         program.outputs = [*ends, *dict(zip(keys, program.outputs[b - a :], strict=True)).values()]
 
-        def run(setting: Setting, *args: Any) -> tuple[Sequence[Any], Any]:
+        def run(setting: Setting, *args: Any) -> Sequence[Any]:
             n, m = len(outside), len(outside) + len(start)
             fixed = dict(zip(inside, args[:n], strict=True))
             begin = tuple(
@@ -333,17 +332,15 @@ class _Recorder:
             along = [jnp.moveaxis(x, 1, 0) if on else x for x, on in zip(args[m:last], axes, strict=True)]
 
             def turn(carry: Any, x: Any) -> Any:
-                state, before = carry
-                given = {**fixed, **dict(zip(carried, state, strict=True)), **dict(zip(turns, x, strict=True))}
-                out, beyond = execute(program, given, setting)
-                return (tuple(out[: len(state)]), either(before, beyond)), out[len(state) :]
+                given = {**fixed, **dict(zip(carried, carry, strict=True)), **dict(zip(turns, x, strict=True))}
+                out = execute(program, given, setting)
+                return tuple(out[: len(carry)]), out[len(carry) :]
 
-            none = jnp.zeros(setting.rows, bool) if program.sines and setting.target.own_sines else None
             if count:
-                (end, beyond), ys = counted_scan(turn, (begin, none), along, p["length"], jnp.ravel(args[last])[0])
+                end, ys = counted_scan(turn, begin, along, p["length"], jnp.ravel(args[last])[0])
             else:
-                (end, beyond), ys = jax.lax.scan(turn, (begin, none), along, p["length"], p["reverse"], p["unroll"])
-            return [*end, *(jnp.moveaxis(y, 0, 1) for y in ys)], beyond
+                end, ys = jax.lax.scan(turn, begin, along, p["length"], p["reverse"], p["unroll"])
+            return [*end, *(jnp.moveaxis(y, 0, 1) for y in ys)]
 
         after = [Source((), t, True) for t in dtypes]
         whole_ys = {
@@ -353,7 +350,7 @@ class _Recorder:
         loop = (program, outside, inside, start, carried, after, xs, turns, ys, p["length"], p["reverse"])
         whole = Loop(*loop, *count)
         name, inputs, outputs = eqn.primitive.name, [*outside, *start, *xs, *count], [*after, *ys]
-        step = Step(run, inputs, outputs, program.fused, name, whole, sines=program.sines)
+        step = Step(run, inputs, outputs, program.fused, name, whole)
         self.program.items.append(step)
         if self.stacked is not None:
             self.stacked.update(ys)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +9,6 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from jaxmbs.batching import trigonometry
 from jaxmbs.batching.ordering import Chunk, by_parts, by_results, chunks
 from jaxmbs.batching.scalars import Operation
 
@@ -20,14 +18,12 @@ class Target:
     """Runs programs of scalars on one kind of device.
 
     name: what it is called. granule: the number of rows has to be a multiple of it.
-    own_sines: whether sines and cosines are those of `trigonometry`.
     serves(equation): whether the target can evaluate an equation entry by entry; None: it can, for every recorded one.
     excludes(step, rows): why a step cannot be part of a kernel, in words, empty if it can; None: no step can.
     """
 
     name: str
     granule: int = 1
-    own_sines: bool = False
     serves: Callable[[Any], bool] | None = None
     excludes: Callable[[Any, int], str] | None = None
 
@@ -36,23 +32,21 @@ class Target:
 class Kernels(Target):
     """A target that runs programs in parts, one kernel for each.
 
-    fuse(chunk, operands, rows): returns the columns (rows,) of the chunk's results, and a mask (rows,) of the rows in which
-    these are wrong because an angle is too large, None if there cannot be any. Each operand is a column (rows,) that the
-    chunk reads, or a number () that all rows share.
-    most_operations, most_columns, most_shared (numbers that are the same for all rows): limits of one kernel.
+    fuse(chunk, operands, rows): returns the columns (rows,) of the chunk's results. Each operand is a column (rows,) that
+    the chunk reads, or a number () that all rows share.
+    most_operations, most_columns: limits of one kernel.
     """
 
-    fuse: Callable[[Chunk, Sequence[Any], int], tuple[list[Any], Any]]
+    fuse: Callable[[Chunk, Sequence[Any], int], list[Any]]
     most_operations: int
     most_columns: int
-    most_shared: int = sys.maxsize
 
 
 @dataclass(frozen=True)
 class Whole(Target):
     """A target that runs whole programs; execute(program, given, setting) returns what `execution.execute` returns."""
 
-    execute: Callable[..., tuple[list[Any], Any]]
+    execute: Callable[..., list[Any]]
 
 
 def evaluate(
@@ -61,54 +55,33 @@ def evaluate(
     column: Callable[[Any], Any],
     rows: int,
     target: Kernels,
-) -> tuple[dict[Operation, Any], Any]:
-    """The columns (rows,) of the wanted operations, and the mask of wrong rows, as from `Kernels.fuse`.
+) -> dict[Operation, Any]:
+    """The columns (rows,) of the wanted operations.
 
     column(operand): the column of an operand that is not among the operations.
     """
     plans = [
-        chunks(order, wanted, target.most_operations, target.most_columns, target.most_shared)
+        chunks(order, wanted, target.most_operations, target.most_columns)
         for order in (operations, by_results(operations, wanted), by_parts(operations, wanted))
     ]
     found: dict[Operation, Any] = {}
-    beyond = None
     for chunk in min(plans, key=lambda plan: sum(len(c.reads) + len(c.results) for c in plan)):
         if chunk.results:
             operands = [found[x] if x in found else column(x) for x in chunk.reads]
-            columns, too_large = target.fuse(chunk, operands, rows)
-            found.update(zip(chunk.results, columns, strict=True))
-            beyond = either(beyond, too_large)
-    return {o: found[o] for o in operations if o in wanted}, beyond
+            found.update(zip(chunk.results, target.fuse(chunk, operands, rows), strict=True))
+    return {o: found[o] for o in operations if o in wanted}
 
 
-def either(a: Any, b: Any) -> Any:
-    """The union of two masks of rows, either of which may be None."""
-    return b if a is None else a if b is None else a | b
-
-
-def run(
-    chunk: Chunk, operands: Sequence[Any], shape: tuple[int, ...] = (), large: list[Any] | None = None
-) -> list[Any]:
-    """The results of a chunk for operands of one `shape`: scalars in a reducer, blocks of rows elsewhere.
-
-    large: None, or a list to which the masks of angles too large for `trigonometry` are appended; with a list, sines
-    and cosines are those of `trigonometry`.
-    """
+def run(chunk: Chunk, operands: Sequence[Any], shape: tuple[int, ...]) -> list[Any]:
+    """The results of a chunk for operands of one `shape`, a block of rows."""
     values: dict[Any, Any] = dict(zip(chunk.reads, operands, strict=True))
 
     def operand(x: Any, dtype: Any) -> Any:
         value = np.asarray(x, dtype)[()] if isinstance(x, np.generic) else values[x]
         return value if np.shape(value) == shape else jnp.broadcast_to(value, shape)
 
-    checked = set()
     for o in chunk.operations:
         dtypes = [x.dtype if isinstance(x, np.generic) else values[x].dtype for x in o.operands]
         given = [operand(x, t) for x, t in zip(o.operands, dtypes, strict=True)]
-        if large is not None and trigonometry.computes(o):
-            values[o] = trigonometry.OWN[o.primitive.name](given[0])
-            if o.operands[0] not in checked:
-                checked.add(o.operands[0])
-                large.append(trigonometry.too_large(given[0]))
-        else:
-            values[o] = o.primitive.bind(*given, **o.params)
+        values[o] = o.primitive.bind(*given, **o.params)
     return [values[o] for o in chunk.results]

@@ -16,7 +16,7 @@ from jaxmbs.cli.commands.runs import resume, study
 from jaxmbs.cli.commands.simulate import simulate
 from jaxmbs.cli.commands.synthesize import synthesize
 from jaxmbs.cli.common import speaking
-from jaxmbs.cli.terminal import speakable
+from jaxmbs.cli.terminal import replace_unencodable
 from jaxmbs.errors import ModelError
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class _Group(TyperGroup):
         return found
 
     def main(self, *args: Any, **options: Any) -> Any:
-        speakable(sys.stdout, sys.stderr)
+        replace_unencodable(sys.stdout, sys.stderr)
         try:
             return super().main(*args, **options)
         except SystemExit as end:

@@ -115,13 +115,13 @@ def speaking(as_json: bool = False, quiet: bool = False) -> Iterator[Voice]:
     """Context with the output of a command; prints errors and warnings about the user's files as messages."""
     from jaxmbs.errors import ModelError, ModelWarning
 
-    told: set[str] = set()
+    shown: set[str] = set()
 
     def show(message: Warning | str, category: type[Warning], *rest: Any) -> None:
         if not issubclass(category, ModelWarning):
             usual(message, category, *rest)
-        elif str(message) not in told:
-            told.add(str(message))
+        elif str(message) not in shown:
+            shown.add(str(message))
             problems().print("warning: ", style="bold yellow", end="")
             say(str(message), problems())
 
@@ -225,10 +225,10 @@ def progress(voice: Voice, folder: str, trust: bool) -> Iterator[Any]:
         with Progress(*columns, console=problems()) as bar:
             task = bar.add_task("compiling", total=None)
 
-            def told(stage: str, done: int, n: int) -> None:
+            def announce(stage: str, done: int, n: int) -> None:
                 bar.update(task, description={"compile": "compiling"}.get(stage, "samples"), completed=done, total=n)
 
-            yield told
+            yield announce
     except KeyboardInterrupt:
         from jaxmbs.study.folder.shell import command
 
@@ -253,7 +253,7 @@ def watching(voice: Voice, every: float | None = None) -> Iterator[Callable[...,
         return
     last: tuple[str, float] = ("", 0.0)
 
-    def told(stage: str, details: str = "") -> None:
+    def announce(stage: str, details: str = "") -> None:
         nonlocal last
         now = time.monotonic()
         new = stage != last[0] if every is None else not last[0]
@@ -262,4 +262,4 @@ def watching(voice: Voice, every: float | None = None) -> Iterator[Callable[...,
             say(": ".join(filter(None, (stage, details))), problems())
             sys.stderr.flush()
 
-    yield told
+    yield announce

@@ -23,7 +23,7 @@ _NEAR = {
 _HANDLER = "jaxmbs.nearest"
 
 
-def speakable(*streams: Any) -> None:
+def replace_unencodable(*streams: Any) -> None:
     """Make streams replace characters that their encoding lacks by similar ASCII ones: "²" by "2", "ü" by "u"."""
     codecs.register_error(_HANDLER, _nearest)
     for stream in streams:

@@ -30,7 +30,7 @@ class Draft:
 
     faults: problems that prevent a model; lacking: {effect that a model cannot represent: elements of the file that
     have it}; aside: {contents that do not concern the motion of the bodies: their number}; repaired: the inertias that
-    `repair` changed; rubbing: names of the elements of dry friction; renamed: names that differ from those in the file.
+    `repair` changed; frictional: names of the elements of dry friction; renamed: names that differ from those in the file.
     """
 
     def __init__(self, name: str, gravity: Any, path: Path, repair: Repair, on_unsupported: OnUnsupported):
@@ -44,7 +44,7 @@ class Draft:
         self.lacking: dict[str, list[str]] = {}
         self.aside: dict[str, int] = {}
         self.repaired: list[str] = []
-        self.rubbing: list[str] = []
+        self.frictional: list[str] = []
         self.renamed: list[str] = []
         self._names: dict[str, dict[str, str]] = {}
 
@@ -71,7 +71,7 @@ class Draft:
         """Note an effect of the element `name` in the file that a model cannot represent."""
         self.lacking.setdefault(what, []).append(name)
 
-    def beside(self, what: str, n: int = 1) -> None:
+    def leave_out(self, what: str, n: int = 1) -> None:
         """Note n things in the file that do not concern the motion of the mechanism."""
         if n:
             self.aside[what] = self.aside.get(what, 0) + n
@@ -139,7 +139,7 @@ class Draft:
             self.mech.add_force(name, Friction(joint, moment))
         except ModelError as error:
             self.fault(where, str(error))
-        self.rubbing.append(name)
+        self.frictional.append(name)
 
     def build(self) -> Model:
         """The model. Raises InputError with all faults; gives one warning with all differences from the file."""
@@ -164,10 +164,10 @@ class Draft:
         if self.lacking:
             left = (f"{what} ({listed(names)})" for what, names in self.lacking.items())
             said.append("left out, although they affect the motion: " + ", ".join(left))
-        if self.rubbing:
+        if self.frictional:
             said.append(
                 f"dry friction is smoothed: below a speed of {Friction.speed:g} rad/s or m/s joints creep instead of "
-                f"sticking; to change this speed, set NAME.speed of {listed(self.rubbing)}"
+                f"sticking; to change this speed, set NAME.speed of {listed(self.frictional)}"
             )
         if self.aside:
             said.append("not represented in the model: " + ", ".join(f"{what} ({n})" for what, n in self.aside.items()))

@@ -32,8 +32,8 @@ class Made(Table):
 
 
 @functools.cache
-def table_of(cls: type, known: Classes, beside: Classes = (), base: type[Made] = Made, typed: bool = True) -> Any:
-    """Table of a class, with the keys `type` (its name in snake case, if typed), the fields of the classes `beside`,
+def table_of(cls: type, known: Classes, further: Classes = (), base: type[Made] = Made, typed: bool = True) -> Any:
+    """Table of a class, with the keys `type` (its name in snake case, if typed), the fields of the `further` classes,
     and its own fields.
 
     known: the classes that parts may have; base: base class of the table. Defaults, kinds, units and documentation are
@@ -43,7 +43,7 @@ def table_of(cls: type, known: Classes, beside: Classes = (), base: type[Made] =
     if typed:
         name = type_name(cls)
         fields["type"] = (Literal[name], stated("word", "names the type"))
-    for d in (d for c in (*beside, cls) for d in declared(c)):
+    for d in (d for c in (*further, cls) for d in declared(c)):
         if d.key in fields or d.key in base.model_fields:
             raise TypeError(f"{cls.__name__}.{d.name}: this name has another meaning in a file; choose a different one")
         if d.kind is not Kind.ARRAYS:  # arrays are optional: a file names their source by another key

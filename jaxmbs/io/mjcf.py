@@ -246,7 +246,7 @@ class _Reader:
     def _acting(self, what: str, disabled: bool, numbers: Any) -> np.ndarray:
         """The numbers of the effect `what`, or zeros if a flag of the file disables it, which the draft then notes."""
         if disabled and np.any(numbers):
-            self.draft.beside(f"{what}, disabled by a flag")
+            self.draft.leave_out(f"{what}, disabled by a flag")
         return np.zeros_like(numbers) if disabled else np.asarray(numbers)
 
     # --- equalities ---------------------------------------------------------------------------------------------------
@@ -258,10 +258,10 @@ class _Reader:
         name = draft.name("joint", self._name("EQUALITY", k) or f"{word}_{k + 1}")
         where = f'equality "{name}"'
         if not m.eq_active0[k]:
-            draft.beside("equalities that are not active")
+            draft.leave_out("equalities that are not active")
             return
         if self.off.equalities:
-            draft.beside("equalities, disabled by a flag")
+            draft.leave_out("equalities, disabled by a flag")
             return
         one, other = int(m.eq_obj1id[k]), int(m.eq_obj2id[k])
         try:
@@ -317,7 +317,7 @@ class _Reader:
         elif kind == types.mjGEOM_MESH and (file := self._mesh_file(m.geom_dataid[g])):
             add("mesh", self.spec.meshes[m.geom_dataid[g]].scale, self._mesh_pose(m.geom_dataid[g], pose), file)
         else:
-            draft.beside("geoms that cannot be drawn")
+            draft.leave_out("geoms that cannot be drawn")
 
     def _mesh_file(self, mesh: int) -> str:
         file = self.spec.meshes[mesh].file
@@ -337,8 +337,8 @@ class _Reader:
             ("actuators", m.nu, off.actuators),
         ):
             if not disabled:
-                draft.beside(what, n)
-        draft.beside("plugins", m.nplugin)
+                draft.leave_out(what, n)
+        draft.leave_out("plugins", m.nplugin)
         for b in np.flatnonzero(m.body_gravcomp) if self.compensates else ():
             draft.lacks("gravity compensation of bodies", self.bodies[b])
         for what in ("density", "viscosity"):
@@ -355,7 +355,7 @@ class _Reader:
             if any(acts):
                 draft.lacks("tendons with stiffness, damping, friction or armature", name)
             else:
-                draft.beside("tendons")
+                draft.leave_out("tendons")
         for k in range(m.nflex):
             draft.lacks("flexible bodies", self._name("FLEX", k) or f"flex {k + 1}")
 

@@ -33,7 +33,7 @@ def fault(name: Any) -> str:
     return ""
 
 
-def beside(folder: Path, name: Any, key: str, trust: bool = False) -> Path:
+def file_in(folder: Path, name: Any, key: str, trust: bool = False) -> Path:
     """The file of this name in a folder. Raises InputError, at `key`, for a name that is not a bare file name, and, without
     `trust`, for a symbolic link that leads out of the folder."""
     wrong = fault(name)

@@ -54,12 +54,12 @@ def save(model: Model, path: str | Path, modules: Iterable[str | Path | ModuleTy
 def write(path: Path, content: bytes, files: Mapping[str, bytes]) -> None:
     """Write a file, and next to it the `files` that it names. Raises ModelError, before anything is written, if a file
     of one of these names, but with other content, exists there."""
-    for name, beside in files.items():
+    for name, source in files.items():
         there = path.parent / name
-        if there.exists() and there.read_bytes() != beside:
+        if there.exists() and there.read_bytes() != source:
             raise ModelError(f"save: a different file {name} already exists beside {path.name}; choose another folder")
-    for name, beside in files.items():
-        (path.parent / name).write_bytes(beside)
+    for name, source in files.items():
+        (path.parent / name).write_bytes(source)
     path.write_bytes(content)
 
 

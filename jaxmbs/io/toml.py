@@ -33,7 +33,7 @@ def parse(text: str | bytes, file: str | Path | None = None) -> dict[str, Any]:
         raise InputError(Problem("", f"not a TOML file: {error}"), file) from None
 
 
-def beside(path: str | Path, data: dict[str, Any], trust: bool = False) -> dict[str, Any]:
+def with_full_paths(path: str | Path, data: dict[str, Any], trust: bool = False) -> dict[str, Any]:
     """The tables `data` of the file at `path`, with full paths of the meshes that they name relative to its folder.
 
     Meshes outside this folder and the folders below are left out, with a warning, unless the file is trusted.
@@ -63,7 +63,7 @@ def load(path: str | Path, trust: bool = False) -> Model:
     data = parse(read_bytes(path), path)
     mechanism: dict[str, Any] = {k: v for k, v in data.items() if k == "mechanism"}
     try:
-        data = beside(path, data, trust)
+        data = with_full_paths(path, data, trust)
         known = catalogue(data, Path(path), trust)
         table: Any = create_model("File", __base__=Table, mechanism=(mechanism_table(known.classes), ...))
         return table.model_validate(mechanism, context=known.functions).mechanism.build()

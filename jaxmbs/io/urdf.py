@@ -172,7 +172,7 @@ class _Reader:
             I = rotated(np.asarray(pose.rotation), np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]))
             found = m, pose.position, I if np.any(I - np.diag(np.diag(I))) else np.diag(I)
         if name == self.world:
-            self.draft.beside("inertia of the world", int(inertial is not None))
+            self.draft.leave_out("inertia of the world", int(inertial is not None))
         else:
             self.draft.body(self._body(name), where, *found)
         for visual in link.findall("visual"):
@@ -249,7 +249,7 @@ class _Reader:
         geometry, material = e.find("geometry"), e.find("material")
         shape = geometry[0] if geometry is not None and len(geometry) else None
         if shape is None:
-            self.draft.beside("visuals that have no shape")
+            self.draft.leave_out("visuals that have no shape")
             return
         color = (_color(material) or self.colors.get(material.get("name")) or "") if material is not None else ""
         size, file = self._numbers(shape, "size", (1.0, 1.0, 1.0), where), ""
@@ -261,18 +261,18 @@ class _Reader:
         elif shape.tag == "mesh":
             size, file = self._numbers(shape, "scale", (1.0, 1.0, 1.0), where), self._file(shape.get("filename") or "")
             if not file:
-                self.draft.beside(
+                self.draft.leave_out(
                     "meshes outside the file's folder, which are drawn only if you trust the file (trust=True)"
                 )
                 return
         elif shape.tag != "box":
-            self.draft.beside(f"shapes <{shape.tag}>")
+            self.draft.leave_out(f"shapes <{shape.tag}>")
             return
         kind = "cylinder" if shape.tag == "capsule" else shape.tag
         try:
             self.draft.mech.add_visual(self._body(link), kind, size, self._pose(e, where), color, file)
         except ModelError as error:  # a faulty picture is no reason to refuse a mechanism
-            self.draft.beside(f"a picture that cannot be drawn ({error})")
+            self.draft.leave_out(f"a picture that cannot be drawn ({error})")
 
     def _file(self, name: str) -> str:
         """The path of a mesh; "package://" is looked up in the folders above the file. "" if it must not be read."""
@@ -301,7 +301,7 @@ class _Reader:
         for child, n in Counter(str(c.tag) for c in e if str(c.tag) not in read).items():
             said = ASIDE[tag].get(child, f"elements <{child}>, which are not URDF")
             if said:
-                self.draft.beside(said, n)
+                self.draft.leave_out(said, n)
 
     # --- numbers ------------------------------------------------------------------------------------------------------
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from jaxmbs.model.constraints import Coupling, FunctionConstraint
+from jaxmbs.model.constraint_rows import between_joints, every_row, sites
 from jaxmbs.model.parameters import Values
-from jaxmbs.model.rows import Row
-from jaxmbs.model.structure import WORLD, ConstraintElement, LoopJoint, Structure
+from jaxmbs.model.structure import WORLD, Structure
 from jaxmbs.spatial import IDENTITY, ZERO_MOTION, Motion, Transform
 
 if TYPE_CHECKING:
@@ -22,8 +21,7 @@ Coordinates = Sequence[Sequence[float]]  # by link
 
 def owners(s: Structure) -> list[str]:
     """The name of the constraint of each row. Function constraints, which need a backend, have no rows here."""
-    loops = [loop.name for loop in s.loops for _ in loop.kept]
-    return loops + [c.name for c in s.constraints for _ in range(getattr(c.element, "count", 0))]
+    return [site.name for site in sites(s) for _ in site.kept]
 
 
 def rows_at(
@@ -35,59 +33,32 @@ def rows_at(
     """
     s, values = model.structure, values or model.values()
     placed, columns, paths = _placed(s, values, q, t)
-    residuals, jacobian, holonomic = [], [], []
-
-    def take(row: Row, a: str, b: str, frame_b: Transform) -> None:
-        F = frame_b.force_to_parent(row.wrench)
-        J = [0.0] * s.nv
-        for k in paths[a] ^ paths[b]:
-            J[k] = (columns[k] @ F) * (1 if k in paths[b] else -1)
-        jacobian.append(J)
-        residuals.append(0.0 if row.residual is None else row.residual)
-        holonomic.append(row.residual is not None)
-
-    for loop in s.loops:
-        for row, frame in _of_loop(loop, values, placed, t):
-            take(row, loop.body_a, loop.body_b, frame)
-    for c in s.constraints:
-        e: Any = c.element
-        if isinstance(e, Coupling):
-            residual, J = _of_coupling(s, c, values, q)
-            jacobian.append(J)
-            residuals.append(residual)
-            holonomic.append(True)
-        elif not isinstance(e, FunctionConstraint):
-            own, *carrier = (getattr(e, f) for f in e.bodies)
-            a = carrier[0] if carrier else WORLD
-            for row in e.rows(values.of(c.name, e.numbers), placed[a].inverse() @ placed[own], ZERO_MOTION):
-                take(row, a, own, placed[own])
-    n = len(jacobian)
-    return np.array(residuals, float), np.array(jacobian, float).reshape(n, s.nv), np.array(holonomic, bool)
-
-
-def _of_loop(
-    loop: LoopJoint, values: Values, placed: dict[str, Transform], t: float
-) -> Iterable[tuple[Row, Transform]]:
-    """The rows of the loop that are in `kept`, each with the placement of frame b in the world."""
-    a, b = (
-        placed[body] @ _pose(values, f"{loop.name}.{pose}")
-        for body, pose in ((loop.body_a, "pose_a"), (loop.body_b, "pose_b"))
-    )
-    every = loop.joint.rows(values.of(loop.name, loop.joint.numbers), a.inverse() @ b, ZERO_MOTION, t)
-    return [(every[k], b) for k in loop.kept]
-
-
-def _of_coupling(s: Structure, c: ConstraintElement, values: Values, q: Coordinates) -> tuple[float, list[float]]:
-    """(residual, row of the Jacobian) of a coupling."""
-    e: Any = c.element
-    p, own, J = values.of(c.name, e.numbers), s.find_joint(e.joint), [0.0] * s.nv
-    J[s.v_slices[own].start] = 1.0
-    if e.driver is None:
-        return q[own][0] - p["coefficients"][0], J
-    driver = s.find_joint(e.driver)
-    value, slope, _ = e.followed(p, q[driver][0])
-    J[s.v_slices[driver].start] -= slope
-    return q[own][0] - value, J
+    residuals, jacobian = [], []
+    for site in sites(s):
+        if site.is_function:
+            continue
+        p, J = values.of(site.name, site.formulas.numbers), [[0.0] * s.nv for _ in site.kept]
+        if site.on_joints:
+            found = between_joints(site, p, [q[i][0] for i in site.links], [0.0] * len(site.links))
+            residuals += found.residual
+            for i, coefficients in zip(site.links, found.ends, strict=True):
+                for row, x in zip(J, coefficients, strict=True):
+                    row[s.v_slices[i].start] = x
+        else:
+            a, b = (placed[body] for body in site.bodies)
+            if site.poses:
+                a, b = (W @ values.pose(pose) for W, pose in zip((a, b), site.poses, strict=True))
+            first, second = (paths[body] for body in site.bodies)
+            every = every_row(site.formulas, p, a.inverse() @ b, ZERO_MOTION, t)
+            residuals += [every[k].residual for k in site.kept]
+            for row, r in zip(J, site.kept, strict=True):
+                F = b.force_to_parent(every[r].wrench)
+                for k in first ^ second:
+                    row[k] = (columns[k] @ F) * (1 if k in second else -1)
+        jacobian += J
+    gaps = np.array([0.0 if x is None else x for x in residuals], float)
+    holonomic = np.array([x is not None for x in residuals], bool)
+    return gaps, np.array(jacobian, float).reshape(-1, s.nv), holonomic
 
 
 def _placed(
@@ -99,16 +70,12 @@ def _placed(
     for link, own_q in zip(s.links, q, strict=True):
         m = link.joint.motion(values.of(link.name, link.joint.numbers), own_q, [0.0] * link.joint.nv, t)
         parent = s.links[link.parent].body if link.parent >= 0 else WORLD
-        W = placed[parent] @ _pose(values, f"{link.name}.parent_pose") @ m.placement
+        W = placed[parent] @ values.pose(f"{link.name}.parent_pose") @ m.placement
         own = range(len(columns), len(columns) + link.joint.nv)
         columns += [W.motion_to_parent(S) for S in m.S]
-        placed[link.body] = W @ _pose(values, f"{link.name}.child_pose").inverse()
+        placed[link.body] = W @ values.pose(f"{link.name}.child_pose").inverse()
         paths[link.body] = paths[parent] | frozenset(own)
     return placed, columns, paths
-
-
-def _pose(values: Values, name: str) -> Transform:
-    return Transform(values[f"{name}.rotation"], values[f"{name}.position"])
 
 
 def near_neutral(s: Structure, dice: random.Random, reach: float) -> list[list[float]]:

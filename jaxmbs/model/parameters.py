@@ -17,6 +17,7 @@ from jax.core import Tracer
 
 from jaxmbs.model.errors import ModelError
 from jaxmbs.model.field_rules import RULES, Kind, checked
+from jaxmbs.spatial import Transform
 from jaxmbs.spatial.known import known
 from jaxmbs.spatial.scalar import Scalar, is_number
 
@@ -131,6 +132,14 @@ class Values:
     def of(self, prefix: str, fields: Iterable[str]) -> dict[str, Any]:
         """{field: value} of one element."""
         return {f: self[f"{prefix}.{f}"] for f in fields}
+
+    def several(self, names: Sequence[str]) -> Any:
+        """The value of one parameter, or the values of several, stacked."""
+        return self[names[0]] if len(names) == 1 else self.stacked(names)
+
+    def pose(self, *names: str) -> Transform:
+        """The pose of this name, or several, stacked."""
+        return Transform(self.several([f"{n}.rotation" for n in names]), self.several([f"{n}.position" for n in names]))
 
     def stacked(self, names: Sequence[str]) -> Any:
         """The values of parameters of one kind as a single value: each component is an array with one entry per

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from jaxmbs.model.bodies import Body, Closure
-from jaxmbs.model.constraints import Constraint, Coupling
+from jaxmbs.model.constraints import Constraint
 from jaxmbs.model.errors import ModelError, unknown
 from jaxmbs.model.events import ForceBelow, JointReaches
 from jaxmbs.model.field_rules import Kind
@@ -94,20 +94,20 @@ class Parts:
         ends = [getattr(element, f) for f in element.bodies]
         if len(ends) > len(set(ends)):
             raise ModelError(f"{where}: both ends are on {ends[0]!r}; give two different bodies")
-        if isinstance(element, Coupling):
-            self._check_coupling(element, where)
-
-    def _check_coupling(self, element: Coupling, where: str) -> None:
-        joints = [element.joint] if element.driver is None else [element.joint, element.driver]
-        if len(set(joints)) < len(joints):
-            raise ModelError(f"{where}: joint {element.joint!r} cannot follow itself; name another driver")
-        for name in joints:
+        joints = list(element.named_joints.values())
+        if joints and ends:
+            raise ModelError(
+                f"{where}: {type(element).__name__} has fields for bodies and for joints; use one kind only"
+            )
+        for k, name in enumerate(joints):
             self._check_joint(name, where)
             joint = self.joints[name].joint
+            if name in joints[:k]:
+                raise ModelError(f"{where}: joint {name!r} is named twice; name different joints")
             if (joint.nq, joint.nv) != (1, 1):
                 raise ModelError(
-                    f"{where}: joint {name!r} is {joint.type_name} with {joint.nv} degrees of freedom; a Coupling is "
-                    "between joints with one coordinate; use Holonomic(fn)"
+                    f"{where}: joint {name!r} is {joint.type_name} with {joint.nv} degrees of freedom; a "
+                    f"{type(element).__name__} is between joints with one coordinate; use Holonomic(fn)"
                 )
 
     def _check_event(self, event: Event, where: str) -> None:

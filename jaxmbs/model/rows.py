@@ -1,6 +1,8 @@
-"""Scalar constraints between two frames; cut joints and constraint elements consist of them."""
+"""Scalar constraints, of which cut joints and constraint elements consist: between two frames, or between joints."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from jaxmbs.spatial import Force
 from jaxmbs.spatial.components import components
@@ -22,3 +24,18 @@ class Row:
     residual: Scalar | None
     rate: Scalar = 0
     rate_change: Scalar = 0
+
+
+@components
+class CoordinateRow:
+    """One scalar constraint between joints with one coordinate each: the sum of coefficient * rate is zero.
+
+    coefficients: {field that names a joint: the coefficient of the joint's rate}, zero for other joints; drift: rate of
+    change of the sum while the rates of the joints do not change; residual: None for a nonholonomic row; otherwise a
+    number that is zero when the constraint holds, and then has the sum as its rate of change. The multiplier is the
+    generalized force on a joint with the coefficient 1, in N or N m.
+    """
+
+    coefficients: Mapping[str, Scalar]
+    drift: Scalar
+    residual: Scalar | None

@@ -6,7 +6,7 @@ import random
 
 from jaxmbs.model.errors import ModelError
 from jaxmbs.model.model import Model
-from jaxmbs.spatial import ArticulatedInertia, RigidInertia, Transform
+from jaxmbs.spatial import ArticulatedInertia, RigidInertia
 from jaxmbs.spatial.inertias import ZERO_INERTIA
 
 SINGULAR = 1e-13  # relative to the joint's composite inertia; the rounding error is about 1e-16
@@ -25,7 +25,7 @@ def check_moves_mass(model: Model) -> None:
     rigid, articulated = [ZERO_INERTIA] * n, [ZERO_INERTIA.articulated()] * n
     for i in reversed(range(n)):
         link = s.links[i]
-        child = Transform(values[f"{link.name}.child_pose.rotation"], values[f"{link.name}.child_pose.position"])
+        child = values.pose(f"{link.name}.child_pose")
         body = RigidInertia.at_com(*(values[f"{link.body}.{f}"] for f in ("mass", "com", "inertia")))
         body = body.to_parent(child.inverse())
         rigid[i] += body
@@ -49,8 +49,8 @@ def check_moves_mass(model: Model) -> None:
             reduced = reduced.minus_outer(U, U * (1 / D), None if geared else S)
         if link.parent >= 0:
             up = s.links[link.parent].name
-            base = Transform(values[f"{up}.child_pose.rotation"], values[f"{up}.child_pose.position"]).inverse()
-            fixed = Transform(values[f"{link.name}.parent_pose.rotation"], values[f"{link.name}.parent_pose.position"])
+            base = values.pose(f"{up}.child_pose").inverse()
+            fixed = values.pose(f"{link.name}.parent_pose")
             X = base @ fixed @ motion.placement
             rigid[link.parent] += rigid[i].to_parent(X)
             articulated[link.parent] += reduced.to_parent(X)

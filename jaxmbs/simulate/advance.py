@@ -12,7 +12,7 @@ import jax.numpy as jnp
 
 from jaxmbs.model import Mode
 from jaxmbs.simulate.impacts import Impact, after_impact
-from jaxmbs.simulate.loops import sparing
+from jaxmbs.simulate.loops import checkpointed
 from jaxmbs.simulate.pace import error_norm
 from jaxmbs.simulate.projection import projected
 from jaxmbs.simulate.steppers import Flow, Stepper
@@ -58,7 +58,7 @@ def _stepped(
         (q, v, work), kinetic, error = by.step(struck, phase, t, h, impact.rigid(mode), estimate)
         return Trial((q, impact.stopped(tree, v, mode), work), kinetic, error)  # exact, as v + jump would not be
     (q, v, work), kinetic, error = by.step(flow, phase, t, h, mode, estimate)
-    apart = sparing(lambda *x: after_impact(tree, *x))  # else reverse mode stores its numbers for all iterations
+    apart = checkpointed(lambda *x: after_impact(tree, *x))  # else reverse mode stores its numbers for all iterations
     jumped = apart(*phase[:2], t, mode, impact)
     v = jax.tree_util.tree_map(lambda a, b: jnp.where(impact.now, a, b), jumped, v)
     return Trial((q, v, work), kinetic, error)

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxmbs.dynamics.constrained.constraints import constraints, row_counts, velocities
+from jaxmbs.dynamics.constrained.constraints import constraints, row_counts
 from jaxmbs.dynamics.constrained.public import planned_state
 from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.calling import compiles_itself, state_dtype
@@ -91,10 +91,7 @@ def _assemble(
         q = placed(y)
         state = planned_state(model, q, jnp.zeros(model.nv, dtype), t, mode)
         found = constraints(state)
-        if state.tree.rolled:
-            rows = found.residual[np.flatnonzero(found.holonomic)]
-        else:
-            rows = state.tree.vector([g for g, on in zip(found.residual, found.holonomic, strict=True) if on])
+        rows = state.tree.vector(found.residual)[np.flatnonzero(found.holonomic)]
         return jnp.concatenate([rows, wished(q)])
 
     eps = float(jnp.finfo(dtype).eps)
@@ -105,17 +102,17 @@ def _assemble(
     q = placed(y)
     state = planned_state(model, q, v, t, mode)
     found = constraints(state)
-    J, rate = _jacobian(state, found)
+    J, rate = found.jacobian(), state.tree.vector(found.rate)
     own = unlocked = J[:, moving_v]
     if mode is not None and mode.lock is not None:
         own = jnp.where(jnp.asarray(mode.lock, bool)[None, moving_v], 0.0, own)
     v = v.at[moving_v].add(-jnp.linalg.pinv(own, rtol=eps ** (2 / 3)) @ rate)
-    g = jnp.concatenate([_gaps(state, found), wished(q)])
+    g = jnp.concatenate([state.tree.vector(found.residual), wished(q)])
     met = jnp.max(jnp.abs(g), initial=0.0) < eps**0.5
     if model.structure.with_all_rows is not model.structure:  # the rows left out by `build` must hold as well
         whole = replace(model, structure=model.structure.with_all_rows)
         every = planned_state(whole, q, v, t, mode)
-        met &= jnp.max(jnp.abs(_gaps(every, constraints(every))), initial=0.0) < eps**0.5
+        met &= jnp.max(jnp.abs(every.tree.vector(constraints(every).residual)), initial=0.0) < eps**0.5
     met &= jnp.max(jnp.abs(rate - own @ (jnp.linalg.pinv(own, rtol=eps ** (2 / 3)) @ rate)), initial=0.0) < eps**0.5
     size = jnp.linalg.svd(unlocked, compute_uv=False) if min(unlocked.shape) else jnp.ones(1, dtype)
     rank = jnp.minimum(_rows_that_hold(state, J), len(size))  # the largest that the rows can have
@@ -130,27 +127,6 @@ def _rows_that_hold(state: State, J: jax.Array) -> Any:
         return len(J)
     counts = row_counts(state)
     return jnp.sum(jnp.repeat(jnp.asarray(state.holds, bool), np.array(counts), total_repeat_length=sum(counts)))
-
-
-def _gaps(state: State, found: Any) -> jax.Array:
-    """The residuals of the holonomic rows, and zero for the others."""
-    if state.tree.rolled:
-        return jnp.where(found.holonomic, found.residual, 0.0)
-    return state.tree.vector([x if on else 0.0 for x, on in zip(found.residual, found.holonomic, strict=True)])
-
-
-def _jacobian(state: Any, found: Any) -> tuple[jax.Array, jax.Array]:
-    """(J (rows, nv), the velocities along the rows (rows,))."""
-    tree = state.tree
-    if tree.rolled:
-
-        def rate(v: jax.Array) -> jax.Array:
-            return velocities(state, constraints(State(tree, state.q, v, state.t)))
-
-        return jax.jacfwd(rate)(state.v), found.rate
-    nv = tree.structure.nv
-    J = jnp.stack([tree.vector(list(row)) for row in found.J]) if found.J else jnp.zeros((0, nv), tree.dtype)
-    return J, tree.vector(list(velocities(state, found)))
 
 
 def residual_rows(model: Model, q: Coordinates, t: Number) -> int:

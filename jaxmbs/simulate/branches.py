@@ -15,9 +15,9 @@ import jax.numpy as jnp
 
 from jaxmbs.model import Mode
 from jaxmbs.simulate.guards import Guards
-from jaxmbs.simulate.turn import Judged, Tried, Turn
+from jaxmbs.simulate.run_state import Judged, RunState, Tried
 
-TURNS = 12  # loop iterations reserved for locating one event
+LOCATING = 12  # loop iterations reserved for locating one event
 
 
 class Branches:
@@ -35,24 +35,24 @@ class Branches:
         """The mode at the start, with the branches of the force elements."""
         return replace(mode, sides=self.at_start if self.corners or self.instants else None)
 
-    def searches(self, x: Turn) -> Any:
+    def searches(self, x: RunState) -> Any:
         """Whether an event or a corner is being located, and iterations are left for it."""
-        return (x.search.guard >= 0) & (x.spare > -TURNS)
+        return (x.search.guard >= 0) & (x.spare > -LOCATING)
 
     def waits(self, mode: Mode, t: Any) -> list[Any]:
         """Per instant, the time [s] until it; infinite if it has passed."""
         return [jnp.where(_sides(mode, k)[j], jnp.inf, time - t) for k, j, time in self.instants]
 
-    def armed(self, x: Turn) -> list[Any]:
+    def armed(self, x: RunState) -> list[Any]:
         """Per corner, whether its guard counts now: iterations are left for it, and its element acts."""
         out = []
         for i, (k, _) in enumerate(self.corners, len(x.below)):
-            room = (x.spare > 0) | ((x.search.guard == i) & (x.spare > -TURNS))
+            room = (x.spare > 0) | ((x.search.guard == i) & (x.spare > -LOCATING))
             acts = True if x.mode.force is None else x.mode.force[k]
             out.append(~x.done & room & acts)
         return out
 
-    def after(self, x: Turn, tried: Tried, judged: Judged) -> Any:
+    def after(self, x: RunState, tried: Tried, judged: Judged) -> Any:
         """The branches (`sides`) after this iteration."""
         if x.mode.sides is None:
             return None

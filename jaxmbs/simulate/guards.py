@@ -29,7 +29,7 @@ def cornered(structure: Structure) -> bool:
 
 
 class Instant:
-    """The motion at one instant, as the conditions of events see it (`jaxmbs.model.events.base.Moment`)."""
+    """The motion at one instant, as the conditions of events see it (`jaxmbs.model.events.base.Instant`)."""
 
     def __init__(self, state: State, tau: Any):
         self.state, self.tau, self.t = state, tau, state.t

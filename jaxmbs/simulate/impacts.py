@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -9,12 +10,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxmbs.dynamics.constrained.constraints import constraints, velocities
-from jaxmbs.dynamics.constrained.multipliers import Metric
+from jaxmbs.dynamics.constrained.constraints import constraints
 from jaxmbs.dynamics.recursive import aba
 from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.state import Inertial
 from jaxmbs.dynamics.state.tree import Tree
+from jaxmbs.dynamics.state.vectors import each
 from jaxmbs.model import Mode
 from jaxmbs.simulate.mode_changes import Picks, freedoms, locks_late, numbers
 from jaxmbs.spatial import ZERO_MOTION
@@ -85,16 +86,11 @@ def after_impact(tree: Tree, q: Any, v: Any, t: Any, mode: Mode, impact: Impact)
     rigid, vector = impact.rigid(mode), tree.vector(v)
     wanted = jnp.where(impact.hit, impact.after, 0.0) - vector
     if tree.structure.constrained:
-        state = State(tree, q, v, t, rigid)
-        found = constraints(state)
-        if tree.rolled:
-            metric = Metric.of(state, found, wanted)
-            return v + metric.closest(jnp.zeros_like(vector), -velocities(state, found))[0]
-        target = tuple(-rate for rate in velocities(state, found))
-        change, _ = Metric.of(state, found, list(wanted)).closest([0.0] * tree.structure.nv, target)
-        return [a + b for a, b in zip(v, change, strict=True)]
+        found = constraints(State(tree, q, v, t, rigid))
+        change, _ = found.metric(wanted).closest(None, each(operator.neg, found.rate))
+        return each(operator.add, v, change)
     # gravity, force elements, velocity terms and joints that move as functions of time give no impulse
     still = Inertial(tree, q, jnp.zeros_like(vector) if tree.rolled else [0] * tree.structure.nv, t, rigid)
     still = still.moving([replace(m, V=ZERO_MOTION, c=ZERO_MOTION) for m in still.motions])
     change = aba.forward_dynamics(still, None, wanted if tree.rolled else list(wanted))
-    return v + change if tree.rolled else [a + b for a, b in zip(v, change, strict=True)]
+    return each(operator.add, v, change)

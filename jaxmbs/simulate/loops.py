@@ -8,6 +8,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from jaxmbs.batching.counted import counted_scan
 from jaxmbs.dynamics.recursive.implicit import ACCELERATIONS
@@ -47,7 +48,7 @@ def shared(levels: int, groups: int, each: int) -> tuple[int, int]:
     return (levels - 1, 1) if groups >= each else (1, levels - 1)
 
 
-def sparing(fn: Callable[..., Any]) -> Callable[..., Any]:
+def checkpointed(fn: Callable[..., Any]) -> Callable[..., Any]:
     """fn, the body of a loop, such that reverse mode stores only its arguments and accelerations: recomputing the rest takes
     no longer than storing and loading it."""
     return jax.checkpoint(fn, prevent_cse=False, policy=_KEPT)
@@ -98,9 +99,29 @@ def repeated(
 
     def loop(carry: Any, xs: Any, lengths: list[int]) -> Any:
         if len(lengths) == 1:
-            return jax.lax.scan(sparing(body), carry, xs, length=lengths[0])
+            return jax.lax.scan(checkpointed(body), carry, xs, length=lengths[0])
         inner = jax.checkpoint(lambda c, x: loop(c, x, lengths[1:]), prevent_cse=False)
         return jax.lax.scan(inner, carry, xs, length=lengths[0])
 
     carry, rows = loop(carry, shaped, nested)
     return carry, jax.tree_util.tree_map(lambda x: x.reshape(-1, *x.shape[len(nested) :]), rows)
+
+
+class Packing:
+    """Numbers of one dtype in one array, and back: reverse mode then stores one array for each step, which is faster than
+    one for each number. example: a pytree of them."""
+
+    def __init__(self, example: Any):
+        self._leaves, self._tree = jax.tree_util.tree_flatten(example)
+
+    def together(self, x: Any) -> Any:
+        if not self._leaves:  # no joint moves
+            return ()
+        dtype = jnp.result_type(*self._leaves)
+        parts = zip(self._tree.flatten_up_to(x), self._leaves, strict=True)
+        return jnp.concatenate([jnp.broadcast_to(jnp.asarray(a, dtype), jnp.shape(b)).reshape(-1) for a, b in parts])
+
+    def apart(self, array: Any) -> Any:
+        ends = np.cumsum([np.size(x) for x in self._leaves])
+        parts = zip(self._leaves, ends, strict=True)
+        return self._tree.unflatten([array[end - np.size(x) : end].reshape(np.shape(x)) for x, end in parts])

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
 from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.tree import Tree
+from jaxmbs.dynamics.state.vectors import each
 from jaxmbs.model.joints import Joint
 from jaxmbs.spatial import kernel
 from jaxmbs.spatial.scalar import Scalar
@@ -30,6 +32,4 @@ def moved(state: State, change: Sequence[Scalar]) -> Any:
     change = change if state.tree.rolled else list(change)
     still = State(state.tree, state.q, change, state.t, state.mode)
     rates = state.tree.flat([m.rates for m in still.motions])
-    if state.tree.rolled:
-        return normalised(state.tree, state.q + rates)
-    return normalised(state.tree, [a + b for a, b in zip(state.q, rates, strict=True)])
+    return normalised(state.tree, each(operator.add, state.q, rates))

@@ -17,7 +17,7 @@ from jaxmbs.simulate.functions import Functions
 from jaxmbs.simulate.grid import Grid
 from jaxmbs.simulate.locating import chosen
 from jaxmbs.simulate.log import Events
-from jaxmbs.simulate.loops import repeated, varied
+from jaxmbs.simulate.loops import Packing, repeated, varied
 from jaxmbs.simulate.mode_changes import whole_mode
 from jaxmbs.simulate.rows import Rows, whole
 from jaxmbs.simulate.solution import Solution, Steps
@@ -32,18 +32,20 @@ def plain(of: Functions, grid: Grid, table: Any, every: int, start: Any, mode: M
     made = None if grid.count is None else -(-grid.count // every)
 
     def step(state: Any, x: Any) -> tuple[Any, None]:
-        phase, carry, balance, least = state
+        (flat, work), carry, balance, least = state
         t, h, to, *on = x
-        new, kinetic, conditioning, _ = of.advance(phase, t, h, mode, to=to)
+        new, kinetic, conditioning, _ = of.advance((*packing.apart(flat), work), t, h, mode, to=to)
         least = least if conditioning is None else jnp.minimum(least, conditioning)
-        out = (new, of.folded(carry, to, *new[:2], mode), balance.seen(kinetic, new[2]), least)
+        folded, phase = of.folded(carry, to, *new[:2], mode), (packing.together(new[:2]), new[2])
+        out = phase, folded, balance.seen(kinetic, new[2]), least
         return chosen(on[0], out, state) if idle else out, None  # the last group is padded with idle steps
 
     def group(state: Any, x: Any) -> tuple[Any, Any]:
         *state, _, lowest = state
         x, count = (x, None) if grid.count is None else (x[:3], x[3])
         state, _ = repeated(step, (*state, jnp.ones(2, dtype)), x, every, inner, count)
-        (q, v, work), _, _, least = state
+        (flat, work), _, _, least = state
+        q, v = packing.apart(flat)
         t = x[2][-1]
         row = tree.vector(q), tree.vector(v), sum(of.energy(t, q, v, mode)) - work, of.error(t, q, v, mode), least
         last = row[2], jnp.minimum(lowest, least[1])
@@ -53,8 +55,16 @@ def plain(of: Functions, grid: Grid, table: Any, every: int, start: Any, mode: M
     before, error0 = of.energy(first, q, v, mode), of.error(first, q, v, mode)
     phase = of.flow.varied(jax.tree_util.tree_map(jnp.asarray, (q, v, zero)), (model, q, v))
     carry = varied(of.folded(carry, first, q, v, mode), (model, q, v, of.in_fold))
-    state = (phase, carry, Balance.start(before[0], phase[2]), zero, jnp.ones((), dtype))
-    (phase, carry, balance, e1, lowest), rows = repeated(group, state, table, groups, outer, made)
+    packing = Packing(phase[:2])
+    state = (
+        (packing.together(phase[:2]), phase[2]),
+        carry,
+        Balance.start(before[0], phase[2]),
+        zero,
+        jnp.ones((), dtype),
+    )
+    ((flat, work), carry, balance, e1, lowest), rows = repeated(group, state, table, groups, outer, made)
+    phase = (*packing.apart(flat), work)
     qs, vs, es, errors, least = jax.tree_util.tree_map(lambda x: x[:groups], rows)
     e0, broken = sum(before), violated(tree, q, v, first, mode)
     joined: Any = whole if grid.count is None or groups == 1 else Rows

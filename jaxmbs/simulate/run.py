@@ -1,6 +1,6 @@
 """A run as a loop of trial steps: each iteration tries one step per instance, then accepts, shortens or refuses it.
 
-The loop is one `scan`, with an iteration (a turn) for every cell of the grid and some more for locating events: an
+The loop is one `scan`, with an iteration for every cell of the grid and some more for locating events: an
 instance that meets an event spends a few iterations on it while the others go on. An event is located by Newton's
 method on the length h of the trial step: h - g / g', with g the guard at the end of the step and g' its rate along the
 motion, corrected by the change of g' between trials and limited by the lengths tried before. When |g| is down to
@@ -30,7 +30,7 @@ import jax.numpy as jnp
 
 from jaxmbs.model import Mode
 from jaxmbs.simulate.balance import Balance
-from jaxmbs.simulate.branches import TURNS, Branches
+from jaxmbs.simulate.branches import LOCATING, Branches
 from jaxmbs.simulate.functions import Functions
 from jaxmbs.simulate.grid import Grid
 from jaxmbs.simulate.guards import Guards
@@ -40,8 +40,8 @@ from jaxmbs.simulate.log import Events, entered, with_loss
 from jaxmbs.simulate.loops import varied
 from jaxmbs.simulate.mode_changes import closes, next_mode
 from jaxmbs.simulate.pace import Pace
+from jaxmbs.simulate.run_state import AFTER_JUMP, ON_GRID, Happened, Judged, RunState, Tried
 from jaxmbs.simulate.steppers.base import Phase
-from jaxmbs.simulate.turn import AFTER_JUMP, ON_GRID, Happened, Judged, Tried, Turn
 from jaxmbs.simulate.watch import FINEST, Watch
 
 PEEKS = 2  # steps that check whether a guard rises and falls within a step, in addition to two for each event
@@ -50,13 +50,13 @@ PEEKS = 2  # steps that check whether a guard rises and falls within a step, in 
 class Run:
     """The loop for one tree and its events, from (q, v) `start` in a mode.
 
-    landed(turn, cell, tried, mode, lost, before) -> (extra, kept): the new `Turn.extra` and `Turn.kept` at a point of
-    the grid, from those of `turn`, the state before the iteration. If the fold of `of` takes events, the new extra also
-    counts at events and just after velocities jumped, and before is (q, v, mode, event): the mode before the event, and
-    the event's index, ON_GRID or AFTER_JUMP. Otherwise before is None.
+    landed(state, cell, tried, mode, lost, before) -> (extra, kept): the new `extra` and `kept` of the state at a point
+    of the grid, from those of `state`, the one before the iteration. If the fold of `of` takes events, the new extra
+    also counts at events and just after velocities jumped, and before is (q, v, mode, event): the mode before the
+    event, and the event's index, ON_GRID or AFTER_JUMP. Otherwise before is None.
 
-    mode: the given one with the branches of the force elements; turns: number of iterations that are reserved; count: how
-    many of them are made at most, None for all.
+    mode: the given one with the branches of the force elements; iterations: number of those that are reserved; count:
+    how many of them are made at most, None for all.
     """
 
     def __init__(self, of: Functions, grid: Grid, landed: Callable[..., Any], start: Any, mode: Mode):
@@ -71,19 +71,19 @@ class Run:
         self.adaptive = of.tolerance is not None
         self.places = sum(of.most if again else 1 for again in self.watch.again)
         spare, instants = self.branches.spare, len(self.branches.instants) + len(self.watch.arming)
-        more = TURNS * self.places + instants
+        more = LOCATING * self.places + instants
         more += self.places if self.impacts else 0
-        more += spare + TURNS if spare else 0
+        more += spare + LOCATING if spare else 0
         more += 2 * (PEEKS + 2 * self.places) if self.events else 0  # twice, because each refuses another step
         steps, count = of.trials if self.adaptive else (grid.steps, grid.count)
-        self.turns, self.count = steps + more, None if count is None else count + more
+        self.iterations, self.count = steps + more, None if count is None else count + more
 
-    def start(self, phase: Phase, balance: Balance, extra: Any, kept: Any) -> Turn:
+    def start(self, phase: Phase, balance: Balance, extra: Any, kept: Any) -> RunState:
         """The state before the first iteration, with a derivative for all that will have one (`loops.varied`)."""
         dtype, zero = self.tree.dtype, jnp.zeros((), self.tree.dtype)
         none, false = jnp.zeros((), jnp.int32), jnp.asarray(False)
         below, met, seen = self.watch.start(jnp.asarray(self.grid.t0, dtype), phase, self.mode)
-        x = Turn(
+        x = RunState(
             phase=phase, cell=none, into=zero, mode=self.mode, below=below, met=met, stuck=false,
             fired=(none,) * len(self.events), search=Search.none(zero),
             events=Events.none(self.places, self.grid.t_end, dtype) if self.places else None, count=none,
@@ -102,7 +102,7 @@ class Run:
         seek = x.search._replace(length=length)
         return x._replace(search=seek, into=into, events=events, kept=kept, lost=lost, t_done=t_done)
 
-    def turn(self, x: Turn) -> Turn:
+    def iteration(self, x: RunState) -> RunState:
         """One trial step and its consequences."""
         if self.of.changes is not None:
             x = x._replace(mode=self.of.changes.only(x.mode))
@@ -112,7 +112,7 @@ class Run:
         happened = self._jump(x, tried, judged)
         return self._land(x, tried, judged, search, happened)
 
-    def _try(self, x: Turn) -> Tried:
+    def _try(self, x: RunState) -> Tried:
         """A step to the end of the cell or the next instant, or as long as the tolerance or the search for an event
         requires; or an impact."""
         start, length, end = self.grid.cell(x.cell, self.tree.dtype)
@@ -136,7 +136,7 @@ class Run:
         fails = jnp.asarray(False) if x.pace is None else ~x.done & ~jumped & ~(step.error <= 1)
         return Tried(begin, h, t, length, rest, searching, looking, jumped, short, cut, instant, unarmed, step, fails)
 
-    def _judge(self, x: Turn, tried: Tried) -> Judged:
+    def _judge(self, x: RunState, tried: Tried) -> Judged:
         """The guards at the end of the step, and the decision that they lead to."""
         dtype, h, t, (q, v, _) = self.tree.dtype, tried.h, tried.t, tried.step.phase
         g, slope = ([y for group in z for y in group] for z in self.guards.with_rates(t, q, v, x.mode))
@@ -159,14 +159,14 @@ class Run:
         )  # fmt: skip
         return Judged(g, slope, at, armed, may, finest, peak, outcome(seen))
 
-    def _locate(self, x: Turn, tried: Tried, judged: Judged) -> Search:
+    def _locate(self, x: RunState, tried: Tried, judged: Judged) -> Search:
         """The search for what was met within the step, if it goes on."""
         out = judged.out
         at, value, rate = (pick(out.found, y) for y in (judged.at, judged.values, judged.rates))
         found = x.search.after(tried.h, at, value, rate, judged.finest, tried.rest, tried.searching, out)
         return chosen(out.ahead, found, Search.none(tried.rest))
 
-    def _jump(self, x: Turn, tried: Tried, judged: Judged) -> Happened:
+    def _jump(self, x: RunState, tried: Tried, judged: Judged) -> Happened:
         """The changes by the event or switching surface that is met at the end of the step."""
         out, (q, v, _) = judged.out, tried.step.phase
         at_corner = out.found >= len(x.below)
@@ -185,7 +185,7 @@ class Run:
             dropped = jnp.where(out.happens | tried.jumped, dropped, 0.0)
         return Happened(at_corner, out.happens & ~at_corner, event, now, closed, mode, due, dropped)
 
-    def _land(self, x: Turn, tried: Tried, judged: Judged, search: Search, happened: Happened) -> Turn:
+    def _land(self, x: RunState, tried: Tried, judged: Judged, search: Search, happened: Happened) -> RunState:
         """The state after the iteration: at the end of the step if it is accepted, otherwise where it was, with a
         search or a shorter step to come."""
         out, step, jumped, now = judged.out, tried.step, tried.jumped, happened.now
@@ -218,7 +218,7 @@ class Run:
             misplaced=self.watch.misplaced(x, tried), extra=extra, kept=kept,
         )  # fmt: skip
 
-    def _log(self, x: Turn, tried: Tried, happened: Happened) -> Events | None:
+    def _log(self, x: RunState, tried: Tried, happened: Happened) -> Events | None:
         """The log after the iteration."""
         if x.events is None:
             return None
@@ -229,7 +229,7 @@ class Run:
         events = entered(x.events, place, tried.t, happened.event, happened.dropped, rebounded)
         return with_loss(events, latest & tried.jumped, happened.dropped)
 
-    def _kept(self, x: Turn, cell: Any, tried: Tried, judged: Judged, happened: Happened, lost: Any) -> Any:
+    def _kept(self, x: RunState, cell: Any, tried: Tried, judged: Judged, happened: Happened, lost: Any) -> Any:
         """(extra, kept) after the iteration."""
         out, jumped, phase = judged.out, tried.jumped, tried.step.phase
         caught = happened.logged if self.catches and self.events else jnp.asarray(False)
@@ -240,7 +240,7 @@ class Run:
         here = out.lands | caught | jumped if self.catches else out.lands | last
         return chosen(here, extra, x.extra), chosen(out.lands, kept, x.kept)
 
-    def _impact(self, x: Turn) -> Impact | None:
+    def _impact(self, x: RunState) -> Impact | None:
         """The impact of this iteration, or None if no event of the model has one."""
         if x.due is None:
             return None
@@ -252,11 +252,11 @@ class Run:
         return sum(self.of.energy(t, phase[0], phase[1], mode))
 
     @staticmethod
-    def ended(x: Turn) -> Any:
+    def ended(x: RunState) -> Any:
         """Whether the instance is done and no impact remains to be computed."""
         return x.done if x.due is None else x.done & (x.due < 0)
 
-    def now(self, x: Turn) -> Any:
+    def now(self, x: RunState) -> Any:
         """The time [s] of an instance between two iterations."""
         start = self.grid.begins(x.cell, self.tree.dtype)
         return jnp.where(x.done, x.t_done, start + x.into)

@@ -29,7 +29,7 @@ from jaxmbs.simulate.pace import checked_steps, checked_tolerance
 from jaxmbs.simulate.plain import plain
 from jaxmbs.simulate.rows import has_room, picked
 from jaxmbs.simulate.solution import Solution
-from jaxmbs.simulate.steppers import Flow, Stepper, serving
+from jaxmbs.simulate.steppers import Flow, Stepper, stepper_for
 from jaxmbs.simulate.through_events import through_events
 
 Fold = tuple[Any, Callable[[Any, Model, Any, Any, Any], Any]]
@@ -118,7 +118,7 @@ def simulate(
     anything = mode is not None
     mode = start_mode(model, mode, held)
     _require_locks_at_rest(model, v0, mode)
-    by = serving(method, model, tolerance)
+    by = stepper_for(method, model, tolerance)
     levels = levels_of(checkpoint)
     if save_every is not None and (isinstance(save_every, bool) or int(save_every) != save_every or save_every < 1):
         raise ModelError(f"simulate: save_every is {save_every!r}; pass a number of steps, 1 or more, or None")

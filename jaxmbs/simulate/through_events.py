@@ -17,9 +17,9 @@ from jaxmbs.simulate.log import Events
 from jaxmbs.simulate.loops import repeated, shared
 from jaxmbs.simulate.mode_changes import whole_mode
 from jaxmbs.simulate.run import Run
+from jaxmbs.simulate.run_state import ON_GRID, RunState, Tried
 from jaxmbs.simulate.solution import Solution, Steps
 from jaxmbs.simulate.status import Status
-from jaxmbs.simulate.turn import ON_GRID, Tried, Turn
 
 
 class Point(NamedTuple):
@@ -43,7 +43,7 @@ def through_events(of: Functions, grid: Grid, every: int, start: Any, mode: Mode
     some = every < grid.steps  # whether there are rows between the first and the last
     one = jnp.ones(2, dtype) if constrained else None
 
-    def landed(x: Turn, cell: Any, tried: Tried, mode: Mode, lost: Any, before: Any) -> tuple[Any, Point | None]:
+    def landed(x: RunState, cell: Any, tried: Tried, mode: Mode, lost: Any, before: Any) -> tuple[Any, Point | None]:
         (carry, since), t, phase, least = x.extra, tried.t, tried.step.phase, tried.step.conditioning
         carry = of.folded(carry, t, *phase[:2], mode) if before is None else of.folded(carry, t, *before)
         since = since if least is None else jnp.minimum(since, least)
@@ -67,26 +67,26 @@ def through_events(of: Functions, grid: Grid, every: int, start: Any, mode: Mode
     before = of.energy(first, start[0], start[1], mode)
     extra = (of.folded(carry, first, start[0], start[1], mode), one)
     x = run.start(phase, Balance.start(before[0], phase[2]), extra, begin if some else None)
-    groups = -(-run.turns // every) if some else 1
+    groups = -(-run.iterations // every) if some else 1
     made = None if run.count is None else -(-run.count // every)
 
-    def turns(x: Turn, length: int, levels: int, count: Any = None) -> Turn:
-        def one(x: Turn, _: Any) -> tuple[Turn, None]:
+    def iterations(x: RunState, length: int, levels: int, count: Any = None) -> RunState:
+        def one(x: RunState, _: Any) -> tuple[RunState, None]:
             # most instances need far fewer iterations than are reserved for trial steps
-            return jax.lax.cond(run.ended(x), lambda x: x, run.turn, x) if adaptive else run.turn(x), None
+            return jax.lax.cond(run.ended(x), lambda x: x, run.iteration, x) if adaptive else run.iteration(x), None
 
         return repeated(one, x, None, length, levels, count)[0]
 
-    outer, inner = shared(of.levels, groups, every if some else run.turns)
+    outer, inner = shared(of.levels, groups, every if some else run.iterations)
 
-    def group(x: Turn, _: Any) -> tuple[Turn, Any]:
-        x = turns(x, every, inner)
+    def group(x: RunState, _: Any) -> tuple[RunState, Any]:
+        x = iterations(x, every, inner)
         return x, (x.kept.number, row(x.kept))
 
     if some:
         x, between = repeated(group, x, None, groups, outer, made)
     else:
-        x, between = turns(x, run.turns, inner, run.count), None
+        x, between = iterations(x, run.iterations, inner, run.count), None
     last = row(Point(begin.number, run.now(x), x.phase, x.mode, x.lost, x.extra[1]))
     inner_rows = (grid.number - 1) // every  # between the first and the last
     q, v, e, errors, least = _through(row(begin), between, last, (grid.steps - 1) // every, inner_rows, made)

@@ -14,9 +14,9 @@ from jaxmbs.simulate.grid import Grid
 from jaxmbs.simulate.guards import Guards
 from jaxmbs.simulate.locating import any_of
 from jaxmbs.simulate.mode_changes import Changes, jumps, rebounding
+from jaxmbs.simulate.run_state import Happened, Judged, RunState, Tried
 from jaxmbs.simulate.steppers.base import Phase
 from jaxmbs.simulate.stops import Stops
-from jaxmbs.simulate.turn import Happened, Judged, Tried, Turn
 
 FINEST = 1e-10  # how exactly the time of an event is located, as a fraction of a cell
 
@@ -38,7 +38,7 @@ class Watch:
         self.arming = {k: jnp.asarray(time, tree.dtype) for k, time in arming.items()}
 
     def start(self, t: Any, phase: Phase, mode: Mode) -> tuple[Any, Any, Any]:
-        """(below, met, seen) at the start of a run (`Turn`). Also numbers the guards."""
+        """(below, met, seen) at the start of a run (`RunState`). Also numbers the guards."""
         groups = self.guards.values(t, phase[0], phase[1], mode) if self.events else []
         values = [g for group in groups for g in group]
         self.of_guard = [k for k, group in enumerate(groups) for _ in group]
@@ -60,7 +60,7 @@ class Watch:
         wait = time - now
         return jnp.where(wait > near, wait, jnp.inf)
 
-    def may_happen(self, x: Turn, k: int, unarmed: dict[int, Any], again: bool = False) -> Any:
+    def may_happen(self, x: RunState, k: int, unarmed: dict[int, Any], again: bool = False) -> Any:
         """Whether event k may happen; again: regardless of whether it has already happened."""
         e = self.events[k]
         armed = ~x.done
@@ -72,7 +72,7 @@ class Watch:
             armed &= unarmed[k] == jnp.inf
         return armed
 
-    def armed(self, x: Turn, may: list[Any]) -> list[Any]:
+    def armed(self, x: RunState, may: list[Any]) -> list[Any]:
         """For each guard, whether it counts now: it can rise (`below`), and its event may happen."""
         return [b & may[k] for k, b in zip(self.of_guard, x.below, strict=True)]
 
@@ -82,7 +82,7 @@ class Watch:
         after = any_of(now)
         return [(values[i], jnp.where(after, 0.0, judged.rates[i])) for i in range(len(self.of_guard))]
 
-    def below(self, x: Turn, tried: Tried, judged: Judged, happened: Happened) -> list[Any]:
+    def below(self, x: RunState, tried: Tried, judged: Judged, happened: Happened) -> list[Any]:
         """For each guard, whether it can rise from here: it is negative, or about to be. A guard that has risen while
         another event happens retains its flag. After an impact, the new velocities are decisive."""
         happens, now, phase = judged.out.happens | tried.jumped, happened.now, tried.step.phase
@@ -105,7 +105,7 @@ class Watch:
             out.append(jnp.where(over, again, later))
         return out
 
-    def rests(self, x: Turn, tried: Tried, judged: Judged, happened: Happened) -> tuple[tuple[Any, ...], Any]:
+    def rests(self, x: RunState, tried: Tried, judged: Judged, happened: Happened) -> tuple[tuple[Any, ...], Any]:
         """(met, stuck): per guard of a stop, whether the stop is met; whether a stop that was met would be passed."""
         if not x.met:
             return x.met, jnp.asarray(False)
@@ -114,14 +114,14 @@ class Watch:
         stuck = ~x.done & out.arrives & self.stops.passed(x.met, g, may)
         return self.stops.met(x.met, g, slope, out.found, happened.now, x.due, happened.closed), stuck
 
-    def misplaced(self, x: Turn, tried: Tried) -> tuple[Any, ...]:
+    def misplaced(self, x: RunState, tried: Tried) -> tuple[Any, ...]:
         """For each event that switches constraints on, whether coordinates had to change to satisfy them."""
         if not self.enabling:
             return ()
         far = tried.jumped & moved_apart(self.tree, x.phase[0], tried.step.phase[0])
         return tuple(m | (far & (x.due == k)) for m, k in zip(x.misplaced, self.enabling, strict=True))
 
-    def violated(self, x: Turn) -> Any:
+    def violated(self, x: RunState) -> Any:
         """Mask (constraints,) of those that were violated when an event switched them on."""
         s = self.tree.structure
         out = jnp.zeros(len(s.loops) + len(s.constraints), bool)

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxmbs.dynamics.constrained.constraints import Constraints, constraints, velocities
+from jaxmbs.dynamics.constrained.constraints import constraints
 from jaxmbs.dynamics.constrained.public import planned_state
-from jaxmbs.dynamics.constrained.row_groups import RowGroups
-from jaxmbs.dynamics.state import State
 from jaxmbs.model import Mode, Model
 
 
@@ -41,26 +38,7 @@ def rows(model: Model, q: Any, v: Any, t: Any, mode: Mode | None, held: tuple[in
         return own
     state = planned_state(model, q, v, t, mode)
     found = constraints(state)
-    given = _of_groups(state, found) if isinstance(found, RowGroups) else written_out(state, found)
-    J, drift, velocity, residual = (jnp.concatenate(pair) for pair in zip(given[:4], own[:4], strict=True))
-    return Rows(J, drift, velocity, residual, np.concatenate([given.holonomic, own.holonomic]))
-
-
-def _of_groups(state: State, found: RowGroups) -> Rows:
-    """The arrays of rows in groups, whose Jacobian is formed only here."""
-
-    def velocity(v: Any) -> Any:
-        return constraints(State(state.tree, state.q, v, state.t, state.mode)).rate
-
-    J = jax.jacfwd(velocity)(state.v)
-    residual = jnp.where(found.holonomic, found.residual, 0.0)
-    return Rows(J, found.drift, found.rate, residual, found.holonomic)
-
-
-def written_out(state: State, found: Constraints) -> Rows:
-    """The arrays of rows that are given in components."""
-    vector, nv = state.tree.vector, state.tree.structure.nv
-    residual = vector([g if on else 0.0 for g, on in zip(found.residual, found.holonomic, strict=True)])
-    J = jnp.stack([vector(list(row)) for row in found.J]) if found.J else jnp.zeros((0, nv), state.tree.dtype)
-    drift, velocity = vector(list(found.drift)), vector(list(velocities(state, found)))
-    return Rows(J, drift, velocity, residual, np.array(found.holonomic, bool))
+    vector = state.tree.vector
+    given = found.jacobian(), vector(found.drift), vector(found.rate), vector(found.residual)
+    J, drift, velocity, residual = (jnp.concatenate(pair) for pair in zip(given, own[:4], strict=True))
+    return Rows(J, drift, velocity, residual, np.concatenate([found.holonomic, own.holonomic]))

@@ -27,7 +27,7 @@ LIMITS = ((1, 2), (1, EVERYTHING), (2, EVERYTHING), (4, EVERYTHING), (EVERYTHING
 BUDGET = 1_000_000  # largest number of products that the first way may form
 # a way is abandoned when it forms this many times more products, or has this many times more terms, than the smallest
 # way so far; the ways that proved best stayed below 10 and 1.7
-DEARER, LONGER = 16, 2
+OPERATIONS_MARGIN, TERMS_MARGIN = 16, 2
 POLISHED = 3  # number of the best ways, which are factored thoroughly
 AGREEMENT = 1e-9  # relative difference allowed between the formulas and the function
 
@@ -137,7 +137,7 @@ def _cheapest(model: Model, what: str, ways: list[Way], numeric: bool) -> _Candi
         except Overgrown:
             continue
         terms, used = sum(map(len, formulas.sums.values())), budget - traced.workspace.budget
-        budget, largest = min(budget, DEARER * used + 1000), min(largest, LONGER * terms + 100)
+        budget, largest = min(budget, OPERATIONS_MARGIN * used + 1000), min(largest, TERMS_MARGIN * terms + 100)
         if all(formulas.sums != c.formulas.sums for c in found):
             found.append(_Candidate(way, traced, formulas, formulas.price(factored(formulas))))
     if not found:

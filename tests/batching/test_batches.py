@@ -93,7 +93,13 @@ assert jax.device_count("cpu") == n == len(os.sched_getaffinity(0)), (jax.device
 model = mbs.library.double_pendulum().build()
 q = np.random.default_rng(0).normal(size=(33, 2)).astype(np.float32)
 fn = lambda q: mbs.mass_matrix(model, q)
-np.testing.assert_allclose(mbs.jit(fn, in_axes=0)(q), jax.vmap(fn)(q), rtol=1e-5)
+found = mbs.jit(fn, in_axes=0)(q)
+np.testing.assert_allclose(found, jax.vmap(fn)(q), rtol=1e-5)
+assert len(found.sharding.device_set) == 1  # machine code uses all cores by itself
+values = mbs.jit(lambda q: jax.numpy.linalg.eigvalsh(fn(q)), in_axes=0)
+np.testing.assert_allclose(values(q), np.linalg.eigvalsh(found), rtol=1e-4)
+text = jax.jit(values.whole).lower(q).compile().as_text()
+assert f"num_partitions={n}" in text or n == 1
 assert mbs.use_all_cores() == n
 """
 

@@ -60,7 +60,7 @@ def test_another_number_needs_no_other_kernel(fn):
         assert made == compiling.COUNT
 
 
-@pytest.mark.parametrize("kernels", ["machine", "loops"])
+@pytest.mark.parametrize("kernels", ["machine", "xla"])
 @pytest.mark.parametrize("fn", [loop, nested])
 def test_derivatives_and_numbers_of_each_row(fn, kernels, monkeypatch):
     monkeypatch.setenv("JAXMBS_KERNELS", kernels)

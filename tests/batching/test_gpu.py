@@ -1,5 +1,7 @@
 """Kernels for a GPU, interpreted on a CPU and lowered for CUDA: they need no GPU to be tested."""
 
+from dataclasses import replace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,7 +9,7 @@ import pytest
 from jax import lax
 
 import jaxmbs as mbs
-from jaxmbs.batching import batches, gpu, over_rows
+from jaxmbs.batching import gpu, over_rows
 from jaxmbs.batching.mapping import MappedProgram
 from jaxmbs.batching.scalars import ELEMENTWISE
 from tests.cases import relative
@@ -55,18 +57,36 @@ SHORT = "truth values and a loop"
 def test_interpreted_kernels_equal_vmap(name, dtype, tolerance):
     """150 rows: more than a block, and no whole number of them."""
     args = arrays(150, dtype)
-    got, _ = jax.jit(over_rows(FUNCTIONS[name], on=gpu.INTERPRETED))(*args)
+    got = jax.jit(over_rows(FUNCTIONS[name], on=gpu.INTERPRETED))(*args)
     want = jax.jit(jax.vmap(FUNCTIONS[name]))(*args)
     for x, y in zip(jax.tree.leaves(got), jax.tree.leaves(want), strict=True):
         assert x.shape == y.shape and x.dtype == y.dtype
         assert np.array_equal(x, y) if x.dtype == bool else relative(x, y) <= tolerance
 
 
+def nested(x):
+    def outer(c, _):
+        return jax.lax.fori_loop(0, 3, lambda i, d: d + jnp.cos(d) * i + x, c), c.sum()
+
+    return jax.lax.scan(outer, x, None, length=4)
+
+
+@pytest.mark.parametrize("fn", [lambda x: x * x[::-1] - x / x[0] + jnp.abs(x) ** 3, nested])
+def test_many_small_kernels_equal_one(fn):
+    """Cutting a program into kernels of a few operations and columns changes nothing."""
+    x = arrays(37, np.float64)[0][:, :3]
+    want = jax.tree.leaves(jax.vmap(fn)(x))
+    for operations, columns in ((7, 110), (300, 2)):
+        on = replace(gpu.INTERPRETED, most_operations=operations, most_columns=columns)
+        for got, y in zip(jax.tree.leaves(jax.jit(over_rows(fn, on=on))(x)), want, strict=True):
+            assert got.shape == y.shape and relative(got, y) < 1e-13
+
+
 @pytest.mark.slow
 def test_a_batch_that_would_not_fit_is_done_in_blocks():
     args = arrays(300, np.float64)
     program = MappedProgram(FUNCTIONS["inverse dynamics"], args, [True] * 3)
-    got, _ = batches._in_blocks(program, args, [True] * 3, 300, 130, gpu.INTERPRETED)
+    got = gpu.in_blocks(program, args, 300, 130, gpu.INTERPRETED)
     assert relative(got, jax.vmap(FUNCTIONS["inverse dynamics"])(*args)) < 1e-12
 
 
@@ -75,7 +95,7 @@ def test_numbers_that_all_rows_share():
     model, axes = mbs.vary(ARM, {"link_3.mass": jnp.linspace(1.0, 2.0, 9)})
     q = arrays(9, np.float64)[0]
     fn, in_axes = (lambda m, q, g: mbs.forward_dynamics(m, q, g * q, None)), (axes, 0, None)
-    got, _ = jax.jit(over_rows(fn, in_axes, gpu.INTERPRETED))(model, q, jnp.float64(0.5))
+    got = jax.jit(over_rows(fn, in_axes, gpu.INTERPRETED))(model, q, jnp.float64(0.5))
     assert relative(got, jax.jit(jax.vmap(fn, in_axes))(model, q, jnp.float64(0.5))) < 1e-12
 
 
@@ -91,6 +111,18 @@ def test_lowered_for_cuda(name, dtype):
     assert "cublas" not in text and "cusolver" not in text
 
 
+def test_an_outermost_call_makes_kernels(monkeypatch):
+    def backend():
+        return "gpu"
+
+    monkeypatch.setattr(jax, "default_backend", backend)
+    x = arrays(256, np.float64)[0]
+    run = mbs.jit(lambda x: jnp.sin(x) * x[0], in_axes=0)
+    assert "triton" in lowered(jax.jit(run.whole), x)
+    program = mbs.explain(run, x).programs[0]
+    assert (program.runs, program.reason) == ("GPU kernels", "the default backend is a GPU")
+
+
 def test_operations_that_triton_lacks_are_left_to_the_compiler():
     x = jnp.linspace(0.1, 0.9, 256)
     for primitive, fn in {"erf": jax.lax.erf, "round": jax.lax.round}.items():
@@ -98,7 +130,7 @@ def test_operations_that_triton_lacks_are_left_to_the_compiler():
         run = jax.jit(over_rows(fn, on=gpu.GPU))
         assert "triton" not in lowered(run, x)
     program = MappedProgram(lambda x: jax.lax.erf(x) + 1, [x], [True])
-    assert relative(program([x], 256, gpu.INTERPRETED)[0], jax.lax.erf(x) + 1) < 1e-15
+    assert relative(program([x], 256, gpu.INTERPRETED), jax.lax.erf(x) + 1) < 1e-15
 
 
 def applied(name, x):

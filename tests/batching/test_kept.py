@@ -17,7 +17,7 @@ def test_programs_are_kept_by_their_content(tmp_path, monkeypatch):
 
     def program(content, factor):
         def make():
-            rows = jax.jit(lambda x: over_rows(lambda r: factor * jnp.sin(r[0]) * r[1])(x)[0])
+            rows = jax.jit(over_rows(lambda r: factor * jnp.sin(r[0]) * r[1]))
             return rows.lower(x).compile()
 
         return np.asarray(kept.kept(content, make)(x))

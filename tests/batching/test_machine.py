@@ -16,8 +16,7 @@ import pytest
 from jax import lax
 
 import jaxmbs as mbs
-from jaxmbs.batching import machine, mapping, over_rows, sealed
-from jaxmbs.batching.cpu import CPU
+from jaxmbs.batching import batches, machine, mapping, over_rows, sealed
 from jaxmbs.batching.machine import MACHINE, compiling, emitting, host, segments
 from jaxmbs.batching.machine.code import Code, Piece
 from jaxmbs.batching.mapping import MappedProgram
@@ -101,8 +100,7 @@ def nested(x, y):
 @pytest.mark.parametrize("fn", [gradient_of_a_loop, step_between, nested])
 def test_loops_and_steps(fn):
     x, y = np.random.default_rng(1).normal(size=(2, 21, 3))
-    results, beyond = jax.jit(over_rows(fn, on=MACHINE))(x, y)
-    assert beyond is None
+    results = jax.jit(over_rows(fn, on=MACHINE))(x, y)
     for got, want in zip(jax.tree.leaves(results), jax.tree.leaves(jax.vmap(fn)(x, y)), strict=True):
         assert got.shape == want.shape and relative(got, want) < 1e-13
 
@@ -151,7 +149,7 @@ def test_the_gradient_of_a_motion_is_one_call(monkeypatch):
 
     v = np.random.default_rng(3).normal(size=(9, 2))
     program = MappedProgram(jax.grad(end), [v], [True], MACHINE)
-    assert program.is_one_call(MACHINE)
+    assert not program.excluded(MACHINE)
     kept = [y for item in program.program.items if isinstance(item, Step) and item.loop for y in item.loop.ys]
     assert sum(np.prod(y.shape) for y in kept) <= steps * (4 + 4 * 2 + 3) + 8  # and times
     run = mbs.jit(jax.grad(end), in_axes=0)
@@ -176,7 +174,7 @@ def test_a_gradient_that_keeps_every_stage_of_steps_of_its_own_is_one_call():
         return run.q[-1].sum() + run.events.time[0]
 
     v = np.random.default_rng(3).normal(size=(3, 2))
-    assert MappedProgram(jax.grad(end), [v], [True], MACHINE).is_one_call(MACHINE)
+    assert not MappedProgram(jax.grad(end), [v], [True], MACHINE).excluded(MACHINE)
     assert relative(mbs.jit(jax.grad(end), in_axes=0)(v), jax.jit(jax.vmap(jax.grad(end)))(v)) < 1e-10
 
 
@@ -186,7 +184,7 @@ def test_numbers_rounded_to_a_precision(bits):
         return 3.0 * lax.reduce_precision(jnp.sin(x), *bits)
 
     x = np.random.default_rng(4).normal(size=9)
-    assert MappedProgram(fn, [x], [True], MACHINE).fused == (bits == (11, 52))
+    assert MappedProgram(fn, [x], [True], MACHINE).program.fused == (bits == (11, 52))
     assert relative(mbs.jit(fn, in_axes=0)(x), jax.vmap(fn)(x)) < 1e-15
 
 
@@ -245,9 +243,7 @@ def test_older_processors(processor, has, register, monkeypatch):
     def fn(x):
         return jnp.sin(x) / x[::-1], jnp.sqrt(x) > 0.5, lax.scan(lambda c, k: (c * k + x, c[0]), x, jnp.arange(3.0))
 
-    for got, want in zip(
-        jax.tree.leaves(over_rows(fn, on=MACHINE)(x)[0]), jax.tree.leaves(jax.vmap(fn)(x)), strict=True
-    ):
+    for got, want in zip(jax.tree.leaves(over_rows(fn, on=MACHINE)(x)), jax.tree.leaves(jax.vmap(fn)(x)), strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-14, atol=1e-14)
 
 
@@ -288,7 +284,7 @@ def test_long_programs_are_cut():
 
 def test_sines_have_no_limit():
     x = np.concatenate([np.linspace(-30, 30, 999), [1e8, -2e8, 1e22, 1e300, -0.0, 1e-300, np.inf, np.nan]])
-    (s, c), _ = over_rows(lambda x: (jnp.sin(x), jnp.cos(x)), on=MACHINE)(x)
+    s, c = over_rows(lambda x: (jnp.sin(x), jnp.cos(x)), on=MACHINE)(x)
     with np.errstate(invalid="ignore"):
         np.testing.assert_allclose(s, np.sin(x), rtol=4e-16, atol=2e-16)
         np.testing.assert_allclose(c, np.cos(x), rtol=4e-16, atol=2e-16)
@@ -299,7 +295,7 @@ def test_the_smallest_numbers_are_zeros():
     """As the processor takes them in XLA's threads."""
     x = np.array([1e-310, -1e-310, 0.0, -0.0, np.inf, -np.inf, 2.0])
     for fn in (jnp.sqrt, jnp.log, lambda x: lax.pow(x, 0.5), lambda x: 1 / x):
-        np.testing.assert_allclose(over_rows(fn, on=MACHINE)(x)[0], jax.jit(jax.vmap(fn))(x), rtol=4e-16)
+        np.testing.assert_allclose(over_rows(fn, on=MACHINE)(x), jax.jit(jax.vmap(fn))(x), rtol=4e-16)
 
 
 def test_powers_that_are_products_or_roots():
@@ -308,7 +304,7 @@ def test_powers_that_are_products_or_roots():
     def fn(x):
         return [lax.pow(x, y) for y in (-1.0, 0.5, 1.0, 2.0, 3.0)]
 
-    got, want = over_rows(fn, on=MACHINE)(x)[0], jax.jit(jax.vmap(fn))(x)
+    got, want = over_rows(fn, on=MACHINE)(x), jax.jit(jax.vmap(fn))(x)
     np.testing.assert_allclose(got, want, rtol=1e-15)
     assert np.array_equal(np.signbit(got)[:, :8], np.signbit(want)[:, :8])
 
@@ -318,7 +314,7 @@ def test_powers_of_the_smallest_numbers(dtype):
     """Zero would be another base, and another exponent of a negative number: -2^0 = 1, but -2^1e-310 is no number."""
     small = np.finfo(dtype).tiny / 100
     x, y = np.array([[small, -0.25], [small, 0.5], [-small, 3], [-2, small], [0, small], [np.inf, small]], dtype).T
-    got = over_rows(lax.pow, on=MACHINE)(x, y)[0]
+    got = over_rows(lax.pow, on=MACHINE)(x, y)
     np.testing.assert_allclose(got, jax.jit(jax.vmap(lax.pow))(x, y), rtol=4 * np.finfo(dtype).eps)
     assert np.array_equal(got[3:], [np.nan, 0, np.inf], equal_nan=True)
 
@@ -332,27 +328,30 @@ def test_instructions_for_whole_numbers():
     assert any(line.lstrip().startswith(f"{divisor} = select") for line in text.splitlines())
     a, b = np.array([7, -7, np.iinfo(int).min, 5]), np.array([0, 2, -1, -3])
     for fn in (lax.div, lax.rem):
-        assert np.array_equal(over_rows(fn, on=MACHINE)(a, b)[0], jax.vmap(fn)(a, b))
+        assert np.array_equal(over_rows(fn, on=MACHINE)(a, b), jax.vmap(fn)(a, b))
 
 
 def test_the_choice_of_kernels(monkeypatch):
-    for name, on in (("", MACHINE), ("machine", MACHINE), ("loops", CPU)):
+    for name, chosen in (("", (MACHINE, "")), ("machine", (MACHINE, "")), ("xla", (None, "JAXMBS_KERNELS is xla"))):
         monkeypatch.setenv("JAXMBS_KERNELS", name)
-        assert mapping.default_target() is on
-    monkeypatch.setenv("JAXMBS_KERNELS", "vectors")
-    with pytest.raises(mbs.ModelError, match=r'"vectors".*"machine" or "loops"'):
-        mapping.default_target()
+        assert mapping.chosen_target() == chosen and mapping.kernels().startswith(
+            "machine code" if chosen[0] else "XLA"
+        )
+    for name in ("vectors", "loops"):
+        monkeypatch.setenv("JAXMBS_KERNELS", name)
+        with pytest.raises(mbs.ModelError, match=rf'"{name}".*"machine" or "xla"'):
+            mapping.chosen_target()
     monkeypatch.setattr(machine, "lacking", lambda: "llvmlite is not installed")
     monkeypatch.setenv("JAXMBS_KERNELS", "machine")
     with pytest.raises(mbs.ModelError, match="llvmlite is not installed"):
-        mapping.default_target()
+        mapping.chosen_target()
     monkeypatch.delenv("JAXMBS_KERNELS")
-    assert mapping.default_target() is CPU
+    assert mapping.chosen_target() == (None, "llvmlite is not installed")
 
 
 def test_without_llvmlite(monkeypatch):
     monkeypatch.setattr(machine.importlib.util, "find_spec", lambda name: None)
-    assert "pip install 'jaxmbs[fast]'" in machine.lacking.__wrapped__()
+    assert "pip install llvmlite" in machine.lacking.__wrapped__()
     monkeypatch.setattr(machine.sys, "platform", "win32")
     assert "win32" in machine.lacking.__wrapped__()
 
@@ -394,13 +393,19 @@ def test_code_is_kept_on_disk(tmp_path):
 KEPT: list = []  # XLA may call them as long as the process lives
 
 
-def test_a_loop_that_keeps_too_much_is_done_in_blocks():
-    """Its turns are XLA's, each a kernel; the memory for a batch is that of a block."""
+def test_a_loop_that_keeps_too_much_is_done_in_parts(monkeypatch):
+    """Its turns are XLA's, each a kernel; the memory for a batch is that of a part."""
 
     def fn(x):
         return lax.scan(lambda c, _: (c * 0.5 + x, jnp.outer(c, c)), x, None, 40_000)[1][::20_000]
 
     x = np.random.default_rng(4).normal(size=(3, 2))
     program = MappedProgram(fn, [x], [True], MACHINE)
-    assert not program.is_one_call(MACHINE)
+    assert program.excluded(MACHINE)
     assert relative(mbs.jit(fn, in_axes=0)(x), jax.vmap(fn)(x)) < 1e-13
+    used = []
+    for most in (2, 6):
+        monkeypatch.setattr(batches, "PART_ROWS", most)
+        run = jax.jit(mbs.jit(fn, in_axes=0).whole).lower(np.resize(x, (6, 2))).compile()
+        used.append(run.memory_analysis().temp_size_in_bytes)
+    assert 2 * used[0] < used[1]

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import jaxmbs as mbs
+from jaxmbs.batching.row_programs import stored
 from jaxmbs.batching.row_programs.instance import inside
 from jaxmbs.batching.row_programs.lowering import obstacle
 
@@ -170,6 +171,36 @@ def test_transformations_give_what_they_give_without_it(how):
         np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-13)
 
 
+REVERSE = ["gradient", "vmap of vmap", "checkpoint", "hessian"]
+STORED = [*REVERSE, *(pytest.param(k, marks=pytest.mark.slow) for k in [*HOW, *MORE] if k not in REVERSE)]
+
+
+@pytest.mark.parametrize("how", STORED)
+def test_transformations_with_loops_that_are_stored(how, monkeypatch):
+    """The loop is not computed twice, as in long motions."""
+    monkeypatch.setattr(stored, "FEWEST", 2)
+    test_transformations_give_what_they_give_without_it(how)
+
+
+def test_what_is_stored_for_reverse_mode(monkeypatch):
+    """The states before each step and the accelerations of its stages, of as many rows as there is room for; only results
+    that have cotangents count."""
+    model = mbs.library.double_pendulum().build()
+
+    def loss(v):
+        found = jax.vmap(lambda v: mbs.simulate(model, [0.5, 1.0], v, 0.3, 0.003, save_every=None))(v)
+        return (found.q[:, -1] ** 2).sum()
+
+    def moved(rows, room):
+        monkeypatch.setattr(stored, "ROOM", room)
+        fresh = mbs.explain(jax.grad(loss), jnp.ones((rows, 2)))
+        return [p.bytes_out for p in fresh.programs if "cotangents" not in p.name]
+
+    most = 100 * (4 + 4 * 2 + 1) * 8 + 2 * 2 * 8  # with the times of the steps
+    assert 100 * (4 + 4 * 2) * 8 < moved(5, stored.ROOM)[0] <= most
+    assert moved(6, 6 * most - 1000) == [2 * 2 * 8]
+
+
 @pytest.mark.filterwarnings("ignore:overflow encountered in cast")
 @pytest.mark.parametrize("seed", [6, *(pytest.param(k, marks=pytest.mark.slow) for k in range(60) if k != 6)])
 def test_random_compositions_of_transformations(seed):
@@ -302,7 +333,8 @@ def test_what_is_left_to_jax_varies_along_the_axes_of_a_shard_map():
 def test_rows_on_several_devices_stay_where_they_are():
     """Sharded inputs of jit and shard_map, forwards and back, in a process with two devices: no row travels."""
     code = """
-import jax, jax.numpy as jnp, numpy as np
+import itertools, jax, jax.numpy as jnp, numpy as np
+from jaxmbs.batching.row_programs import stored
 jax.config.update("jax_num_cpu_devices", 2); jax.config.update("jax_enable_x64", True)
 from tests.batching.test_rows import W, X, assert_shared_out, loss, over, plain, stepped
 import jaxmbs as mbs
@@ -315,7 +347,8 @@ with jax.set_mesh(mesh):
     sharded = jax.device_put(x, jax.NamedSharding(mesh, jax.P("r")))
     hows = [over, lambda f: jax.grad(loss(f), (0, 1)), mapped]
     hows += [lambda f: jax.grad(lambda x, w: mapped(f)(x, w).sum(), (0, 1))] + [stepped] * ("{kind}" == "Auto")
-    for how in hows:
+    for how, fewest in itertools.product(hows, (2, 64)):
+        stored.FEWEST = fewest
         found, wanted = jax.jit(how(mbs.rows(plain)))(sharded, W), jax.jit(how(plain))(sharded, W)
         jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-13), found, wanted)
     text = jax.jit(over(mbs.rows(plain))).lower(sharded, W).compile().as_text()

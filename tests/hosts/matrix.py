@@ -65,7 +65,7 @@ HOSTS = (
     _of_xla("SSE4_2", "sse4_2"),
     _of_xla("AVX2", "avx2"),
     _of_xla("AVX512", "avx512f"),
-    Host("kernels as loops", {"JAXMBS_KERNELS": "loops"}),
+    Host("functions as XLA makes them", {"JAXMBS_KERNELS": "xla"}),
     Host("kernels as machine code", {"JAXMBS_KERNELS": "machine"}),
     Host("one core", _threads(1), "taskset -cp 0 $$ >/dev/null && ", program="taskset"),
     Host("sixteen cores", _threads(16)),  # as many threads, whatever there is

@@ -16,7 +16,7 @@ def test_a_share_of_the_matrix(tmp_path):
 @pytest.mark.slow
 def test_hosts_are_what_they_are_called(tmp_path, monkeypatch):
     """What a process finds there, and that a failure is one."""
-    monkeypatch.setenv("JAXMBS_KERNELS", "loops")
+    monkeypatch.setenv("JAXMBS_KERNELS", "xla")
     (tmp_path / "tests" / "a").mkdir(parents=True)
     monkeypatch.setattr("tests.hosts.matrix.ROOT", tmp_path)
     (tmp_path / "tests" / "a" / "test_it.py").write_text(

@@ -223,3 +223,14 @@ def test_a_mode_says_which_constraints_have_to_be_met(linkage):
     held = mbs.assemble(linkage, closed(1.0), [0.5, 0.0, 0.0], fixed="crank_hinge")
     assert int(status) == mbs.Status.OK and float(v[0]) == 0.5
     np.testing.assert_allclose(v, held[1], rtol=0, atol=1e-13)
+
+
+@pytest.mark.interpreted
+def test_a_constraint_that_is_off_leaves_velocities_of_a_large_mechanism_alone():
+    """Only the rows that hold change the velocity, by as little as possible."""
+    model = mbs.library.four_bar_windows(7).build()
+    sign = np.array([1.0 if name.startswith("foot") else -1.0 for name in model.joint_names])
+    q, v, mode = 1.1 * sign, np.sin(np.arange(15.0)), model.mode(off=["window_3"])
+    J = np.asarray(mbs.constraint_jacobian(model, q, mode=mode)[0])
+    found = mbs.assemble(model, q, v, mode=mode)[1]
+    np.testing.assert_allclose(found, v - np.linalg.pinv(J, 1e-10) @ (J @ v), rtol=0, atol=1e-12)

@@ -10,7 +10,7 @@ import pytest
 
 import jaxmbs as mbs
 from jaxmbs.simulate import guards
-from jaxmbs.simulate.branches import TURNS
+from jaxmbs.simulate.branches import LOCATING
 from tests.cases import relative
 from tests.simulate.test_separation import CUT, REDUCED, motion
 
@@ -126,7 +126,7 @@ def test_when_the_turns_are_spent_the_run_goes_on(ball):
     """More touches than there are turns for: the rest is as without corners, and the balance of energy says so."""
     run = mbs.simulate(ball, [0.002], [0.0], 1.0, 1e-3)
     assert run.status == mbs.Status.COARSE
-    assert (np.diff(np.sign(np.asarray(run.v[:, 0]))) > 0).sum() > 2 * (TURNS + 48) / 20
+    assert (np.diff(np.sign(np.asarray(run.v[:, 0]))) > 0).sum() > 2 * (LOCATING + 48) / 20
     assert np.asarray(run.q[500:]).max() > 1.5e-3 and np.abs(run.energy_error).max() < 0.5 * 0.5 * 9.81 * 0.002
 
 

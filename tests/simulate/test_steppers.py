@@ -184,7 +184,7 @@ def test_reverse_mode_with_checkpoints(monkeypatch):
 
     Asked of XLA, which tells how much memory it takes.
     """
-    monkeypatch.setenv("JAXMBS_KERNELS", "loops")
+    monkeypatch.setenv("JAXMBS_KERNELS", "xla")
     model = mbs.library.double_pendulum().build()
     used, found = [], []
     for levels in (False, 2):

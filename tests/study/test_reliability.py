@@ -152,11 +152,11 @@ def test_intervals_hold_the_probabilities_of_published_problems(name):
 
 def test_flat_boundaries_that_samples_contradict_say_so():
     """Beyond a radius, a flat boundary has a fraction of the failures; a plane's is what the samples find."""
-    beside = import_module("jaxmbs.study.reliability.rare")._beside
+    compared = import_module("jaxmbs.study.reliability.rare")._compared
     for fn, said in ((PROBLEMS["outside"].g, True), (lambda u: 4.0 - u[..., 0], False)):
         g = LimitState(fn, None, 2)
         flat = first_order(g, design_points(g, near=np.array([[4.0, 0.1]])))
-        assert bool(beside(flat, importance_sampling(g, n=1500)).remark) == said, flat
+        assert bool(compared(flat, importance_sampling(g, n=1500)).remark) == said, flat
 
 
 def test_a_flag_has_no_levels():

@@ -6,8 +6,6 @@ import subprocess
 import time
 from types import SimpleNamespace
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import psutil
 import pytest
@@ -16,11 +14,9 @@ import xarray as xr
 import jaxmbs as mbs
 from jaxmbs.io import InputError
 from jaxmbs.study import read, repeat, resume, run
-from jaxmbs.study.folder.layout import ANEW
 from jaxmbs.study.results.provenance import intact, provenance, signed
 from jaxmbs.study.results.store import NOT_RUN, Store
 from jaxmbs.study.runs.run import _Pace
-from jaxmbs.study.samples.batch import Compiled, most_blocks
 from tests.study.conftest import cli, environment
 
 ROWS = 64
@@ -251,7 +247,7 @@ def test_repeated_sample_equals_the_run_to_rounding(whole):
 
 
 @pytest.mark.slow
-def test_samples_with_angles_beyond_what_kernels_serve_are_done_by_themselves(cart, tmp_path):
+def test_samples_with_angles_beyond_what_polynomials_serve(cart, tmp_path):
     edits = [
         'type = "prismatic"',
         'type = "revolute"',
@@ -276,22 +272,6 @@ def test_samples_with_angles_beyond_what_kernels_serve_are_done_by_themselves(ca
     alone = repeat(study, list(range(64)))
     # of an angle of 1e10 a history, whose program adds in another order, knows six digits behind the point
     assert data["speed"].values == pytest.approx(alone.outputs["speed"], rel=1e-4)
-
-
-def test_samples_that_kernels_give_back_are_put_in_their_places():
-    """A program of two devices whose kernels give back samples 9 and 13 of blocks of four rows."""
-    index = np.arange(8, 8 + 2 * most_blocks(4) * 4).reshape(2, most_blocks(4), 4)
-    index[1] -= index[1, 0, 0] - 12  # the first device has block 2, the second block 3
-    index = index.reshape(-1, 4)
-    given = {"x": jnp.asarray(index, float), ANEW: jnp.asarray((index == 9) | (index == 13))}
-
-    def single(keys, which, own, fused):
-        assert not fused
-        return {"x": -which.astype(float)}
-
-    here = jax.sharding.SingleDeviceSharding(jax.devices()[0])
-    results = Compiled(lambda *_: given, single, jnp.zeros(2), 4, 2, here)(2, 2)
-    assert results["x"].tolist() == [8, -9, 10, 11, 12, -13, 14, 15] and ANEW not in results
 
 
 @pytest.mark.slow

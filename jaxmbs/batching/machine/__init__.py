@@ -19,7 +19,7 @@ def lacking() -> str:
     if sys.platform not in ("linux", "darwin"):
         return f"machine code is made on Linux and macOS only, not on {sys.platform}"
     if importlib.util.find_spec("llvmlite") is None:
-        return "llvmlite is not installed: pip install 'jaxmbs[fast]'"
+        return "llvmlite is not installed: pip install llvmlite"
     from jaxmbs.batching.machine import compiling
 
     return compiling.lacking()

@@ -62,7 +62,7 @@ def lacking() -> str:
     import llvmlite.binding as llvm
 
     if llvm.llvm_version_info[0] < 19:
-        return "llvmlite is too old: pip install -U 'jaxmbs[fast]'"
+        return "llvmlite is too old: pip install -U llvmlite"
     header = Path(jax.ffi.include_dir()) / "xla" / "ffi" / "api" / "c_api.h"
     if not header.exists() or "#define XLA_FFI_API_MAJOR 0\n" not in header.read_text(encoding="utf-8"):
         return "this version of jaxlib has another interface for custom calls"

@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 
-from jaxmbs.batching import trigonometry
 from jaxmbs.batching.machine import host
 
 # functions of the C library, called for one row after another
@@ -16,6 +15,14 @@ LIBRARY = {
     "log": "log", "log1p": "log1p", "pow": "pow", "sinh": "sinh", "tan": "tan",
 }  # fmt: skip
 SYMBOLS = sorted({*LIBRARY.values(), "fmod", "sin", "cos"})
+# pi/2 in parts with so few digits that a whole number times a part is exact; numbers of terms of the Taylor series; the
+# angles up to which the reduction is accurate
+_PARTS = {
+    np.dtype(np.float64): (1.5707963109016418, 1.5893254712295857e-08, 6.123233932053594e-17, 6.36831716351095e-25),
+    np.dtype(np.float32): (1.5703125, 0.0004837512969970703, 7.549533620476723e-08, 2.563344151594519e-12),
+}
+_TERMS = {np.dtype(np.float64): 8, np.dtype(np.float32): 5}
+_LIMITS = {np.dtype(np.float64): 1e8, np.dtype(np.float32): 1e4}
 
 
 def lanewise(name: str, dtype: np.dtype, lanes: int, operands: int) -> str:
@@ -103,8 +110,11 @@ class Body:
 
 
 def sine_and_cosine(dtype: np.dtype, lanes: int) -> str:
-    """A function that evaluates the polynomials of `trigonometry`; angles beyond their limits go to the C library.
+    """A function for both, as polynomials; angles beyond `_LIMITS` go to the C library.
 
+    The argument is reduced by whole quarter turns with pi/2 in four parts [Cody, Waite 1980, Software manual for the
+    elementary functions, 8]; on [-pi/4, pi/4] the Taylor series has converged. Results are within three units in the
+    last place, even where they are small.
     The number of quarter turns is found by adding a number so large that the sum has no digits after the point. The
     last bits of the sum are those of the number of turns, and nothing is undefined for infinities and NaN.
     """
@@ -117,14 +127,14 @@ def sine_and_cosine(dtype: np.dtype, lanes: int) -> str:
     add("n", f"bitcast {v} %t to {w}")
     add("q", f"fsub {v} %t, {shift}")
     r = "%x"
-    for k, part in enumerate(trigonometry._PARTS[dtype]):
+    for k, part in enumerate(_PARTS[dtype]):
         add(f"p{k}", f"fmul contract {v} %q, {c(part)}")
         r = add(f"r{k}", f"fsub contract {v} {r}, %p{k}")
     add("z", f"fmul {v} {r}, {r}")
     unit = c(1.0)
     for name, offset in (("s", 1), ("c", 0)):
         total = ""
-        for k in range(trigonometry._TERMS[dtype], 0, -1):
+        for k in range(_TERMS[dtype], 0, -1):
             term = c((-1) ** k / math.factorial(2 * k + offset))
             if total:
                 product = add(f"{name}m{k}", f"fmul contract {v} {total}, %z")
@@ -146,7 +156,7 @@ def sine_and_cosine(dtype: np.dtype, lanes: int) -> str:
         add(f"{name}b", f"bitcast {v} %{name}0 to {w}")
         add(f"{name}x", f"xor {w} %{name}b, %{name}g")
         add(f"{name}y", f"bitcast {w} %{name}x to {v}")
-    limit = c(trigonometry.LIMITS[dtype])
+    limit = c(_LIMITS[dtype])
     pair = f"{{ {v}, {v} }}"
     body = "\n".join(f.lines)
     return f"""

@@ -17,7 +17,6 @@ from jaxmbs.batching.machine.code import Code, dtype_of
 from jaxmbs.batching.recorded import Recording, Step
 from jaxmbs.batching.repeated import Repeated
 from jaxmbs.batching.scalars import Entry, Operation, Source, array_of, is_known
-from jaxmbs.batching.targets import either
 
 MOST_SCRATCH = 64 << 20  # bytes of scratch memory in which a thread stores what the iterations of loops produce
 MOST_ENTRIES = 2048  # numbers of a row that an iteration of a loop reads or produces
@@ -34,9 +33,9 @@ class _Segment:
     arrays: list[Source] = field(default_factory=list)
 
 
-def execute(program: Recording, given: dict[Source, Any], setting: Any) -> tuple[list[Any], Any]:
-    """The outputs for all rows, and the mask of wrong rows, as from `execution.execute`."""
-    known, beyond = dict(given), None
+def execute(program: Recording, given: dict[Source, Any], setting: Any) -> list[Any]:
+    """The outputs for all rows, as from `execution.execute`."""
+    known = dict(given)
     first, segments = _segments(program, setting.rows)
 
     def array(x: Source, apart: bool = False) -> Any:
@@ -45,7 +44,7 @@ def execute(program: Recording, given: dict[Source, Any], setting: Any) -> tuple
         return found if apart or not isinstance(found, Repeated) else found.repeat.expanded(found.array)
 
     for step in first:
-        known.update(zip(step.outputs, step.run(setting, *[_constant(x, array) for x in step.inputs])[0], strict=True))
+        known.update(zip(step.outputs, step.run(setting, *[_constant(x, array) for x in step.inputs]), strict=True))
     moved: dict[Any, Entry] = {}
     values: list[Any] = []
     results: list[Any] = []
@@ -61,13 +60,11 @@ def execute(program: Recording, given: dict[Source, Any], setting: Any) -> tuple
         fresh = iter(found)
         results = [next(fresh) if any(x is y for y in made) else _constant(x, array) for x in values]
         if segment.step is not None:
-            arrays, too_large = segment.step.run(setting, *results)
-            known.update(zip(segment.step.outputs, arrays, strict=True))
-            beyond = either(beyond, too_large)
+            known.update(zip(segment.step.outputs, segment.step.run(setting, *results), strict=True))
     return [
         x if _has_rows(v) else jnp.broadcast_to(x, (setting.rows, *v.shape))
         for v, x in zip(values, results, strict=True)
-    ], beyond
+    ]
 
 
 def _kernel(items: list[Any], wanted: list[Any], moved: dict[Any, Entry], array: Any, rows: int) -> list[Any]:

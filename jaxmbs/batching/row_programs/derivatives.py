@@ -13,6 +13,8 @@ from jax.interpreters import partial_eval as pe
 from jaxmbs.batching.repeated import Repeat
 from jaxmbs.batching.row_programs.equation import bind, halves, rows_p
 from jaxmbs.batching.row_programs.instance import VALUES, Mode, backward, is_real, program, pruned
+from jaxmbs.batching.row_programs.stored import backward as backward_from_stored
+from jaxmbs.batching.row_programs.stored import stored
 
 
 def _jvp(primals: Any, tangents: Any, *, jaxpr: Any, mapped: Any, rows: Any, mode: Mode) -> tuple[Any, Any]:
@@ -32,12 +34,23 @@ def _is_split(params: dict[str, Any], unknown: Any) -> bool:
 
 
 def _partial_eval(trace: Any, *tracers: Any, **params: Any) -> Any:
-    """Values are computed at once where their operands are known; reverse mode stores only the operands."""
+    """Values are computed at once where their operands are known; reverse mode stores the operands and, of long loops,
+    what the loops have stacked (`stored`)."""
     if not _is_split(params, [not t.is_known() for t in tracers]):
         return trace.default_process_primitive(rows_p, tracers, params)
     values, slopes = halves(params)
-    y = bind(*(t.pval.get_known() for t in tracers[: len(params["jaxpr"].in_avals)]), **values)
-    return [*y, *trace.default_process_primitive(rows_p, tracers, slopes)]
+    f, mode, mapped, n = params["jaxpr"], params["mode"], params["mapped"], len(params["jaxpr"].in_avals)
+    kept = stored(f, mode.moving, params["rows"])
+    if kept is not None:
+        values = {**values, "jaxpr": kept.forward}
+        slopes = {
+            **slopes,
+            "mode": slopes["mode"]._replace(stored=kept.avals),
+            "mapped": mapped + (True,) * len(kept.avals),
+        }
+    found = bind(*(t.pval.get_known() for t in tracers[:n]), **values)
+    y, more = found[: len(f.out_avals)], map(trace.new_const, found[len(f.out_avals) :])
+    return [*y, *trace.default_process_primitive(rows_p, [*tracers, *more], slopes)]
 
 
 def _partial_eval_of_jaxpr(saveable: Any, unknown: Any, instantiated: Any, eqn: Any) -> Any:
@@ -69,7 +82,7 @@ def _transpose(cotangents: Any, *xs: Any, jaxpr: Any, mapped: Any, rows: Any, mo
     n, linear = len(jaxpr.in_avals), [ad.is_undefined_primal(x) for x in xs]
     if mode.slopes:
         of_tangent = [k for k, moves in enumerate(mode.moving) if moves]
-        moving = [k for k, on in zip(of_tangent, linear[n:], strict=True) if on]
+        moving = [k for k, on in zip(of_tangent, linear[n:], strict=False) if on]
         results = [k for k, a in enumerate(jaxpr.out_avals) if is_real(a)]
         given, cotangents = list(xs[:n]), cotangents[len(cotangents) - len(results) :]
     else:
@@ -78,9 +91,17 @@ def _transpose(cotangents: Any, *xs: Any, jaxpr: Any, mapped: Any, rows: Any, mo
     there = [(k, ct) for k, ct in zip(results, cotangents, strict=True) if type(ct) is not ad.Zero]
     if not there or not moving:
         return [ad.Zero(x.aval) if on else None for x, on in zip(xs, linear, strict=True)]
-    back = backward(jaxpr, tuple(moving), tuple(k for k, _ in there))
-    now = mapped[:n] + (rows is not None,) * len(there)
-    found = bind(*given, *(ct for _, ct in there), jaxpr=back, mapped=now, rows=rows, mode=VALUES)
+    wanted, of, m = tuple(moving), tuple(k for k, _ in there), len(mode.stored)
+    if m:
+        back = backward_from_stored(jaxpr, mode.moving, wanted, of)
+        given += xs[len(xs) - m :]
+    else:
+        back = backward(jaxpr, wanted, of)
+    back, keep = pruned(back, (True,) * len(wanted))  # what is not needed was perhaps computed for this alone
+    now = mapped[:n] + mapped[len(mapped) - m :] + (rows is not None,) * len(there)
+    every = zip([*given, *(ct for _, ct in there)], now, strict=True)
+    operands = [x for x, on in zip(every, keep, strict=True) if on]
+    found = bind(*(x for x, _ in operands), jaxpr=back, mapped=tuple(on for _, on in operands), rows=rows, mode=VALUES)
     # the cotangent of an operand that rows share is the sum over these rows
     each = iter([x if rows is None else _of_operand(x, mapped[k]) for k, x in zip(moving, found, strict=True)])
     return [next(each) if on else None for on in linear]
@@ -97,6 +118,8 @@ def _without_unused(used: Any, *rest: Any) -> tuple[list[bool], Any]:
     f, mode, count = eqn.params["jaxpr"], eqn.params["mode"], len(eqn.invars)
     if not any(used):
         return [False] * count, None
+    if mode.stored:  # these arrays belong to the whole function
+        return [True] * count, eqn
     m = len(f.out_avals)
     real, values = [k for k, a in enumerate(f.out_avals) if is_real(a)], m if mode.values else 0
     kept_values = {k for k in range(values) if used[k]}

@@ -13,9 +13,9 @@ import jax.numpy as jnp
 from jax.extend import core
 
 from jaxmbs.batching import batches
-from jaxmbs.batching.counting import counted
+from jaxmbs.batching.counting import Counts, counted
 from jaxmbs.batching.machine import MACHINE
-from jaxmbs.batching.mapping import MappedProgram
+from jaxmbs.batching.mapping import chosen_target
 from jaxmbs.batching.row_programs.equation import rows_p
 from jaxmbs.batching.row_programs.explanation import Explanation, RowProgram
 from jaxmbs.batching.row_programs.instance import is_real, name_of, name_of_function, pruned, replaced, shape_of
@@ -43,10 +43,9 @@ def explain(fn: Callable[..., Any], *args: Any, in_axes: Any = None) -> Explanat
         closed = jax.make_jaxpr(fn)(*args)
         needed, _ = pruned(closed, (True,) * len(closed.out_avals), operands=True)  # as by `jax.jit`
         found = list(_equations(needed.jaxpr, _Found(None)))
-        if isinstance(fn, batches.Rows):
+        programs, others = _programs(found), sum(e.primitive not in (rows_p, mark_p) for e, *_ in found)
+        if isinstance(fn, batches.Rows) and any(program.reason for program in programs):
             programs, others = [_outermost(fn, args)], 0
-        else:
-            programs, others = _programs(found), sum(e.primitive not in (rows_p, mark_p) for e, *_ in found)
     return Explanation(tuple(programs), others, *_kept(closed))
 
 
@@ -96,27 +95,26 @@ def _computed(eqn: Any) -> RowProgram:
     closed, mapped, rows = for_all(**eqn.params)
     made, reason = choice(closed, tuple(map(bool, mapped)), rows)
     own = [a for a, m in zip(closed.in_avals, mapped, strict=True) if m]
-    sizes = sum(map(_size, own)), sum(map(_size, closed.out_avals))
-    return _described(name_of(closed), rows, made and MACHINE, reason, made, sizes)
+    return _described(name_of(closed), rows, made and MACHINE, reason, made, own, closed.out_avals)
 
 
 def _outermost(fn: batches.Rows, args: tuple[Any, ...]) -> RowProgram:
-    """The program of a call of `mbs.jit(fn, in_axes)` that no other function of JAX surrounds."""
-    size, programs = batches.batch_size(args, fn.in_axes), []
-    jax.eval_shape(lambda *xs: programs.append(fn.recorded(xs)[2]), *args)
-    [program] = programs
-    on, reason = batches.choice(program, size)
-    sizes = sum(_size(x) for x in program.sources if x.rows), sum(map(_size, program.results))
-    return _described(name_of_function(fn.fn), size, on, reason, program, sizes)
+    """The program of a call of `mbs.jit(fn, in_axes)` that no other function of JAX surrounds, and that is not one call
+    of machine code."""
+    size, on, reason = batches.batch_size(args, fn.in_axes), *chosen_target()
+    made: list[batches.Recorded] = []
+    jax.eval_shape(lambda *xs: made.append(batches.Recorded(fn.fn, fn.in_axes, xs, on)), *args)
+    program = made[0].program
+    runs = on if size and program.by_rows else None
+    reason = reason or program.obstacle or ("; ".join(program.excluded(runs, size)) if runs else "there are no rows")
+    own = [x for x in program.sources if x.rows]
+    return _described(name_of_function(fn.fn), size, runs, reason, program, own, program.results)
 
 
-def _described(
-    name: str, rows: int, on: Any, reason: str, program: MappedProgram | None, sizes: tuple[int, int]
-) -> RowProgram:
-    if on is None or program is None:
-        return RowProgram(name, rows, 1, "jax.vmap", reason, bytes_in=sizes[0], bytes_out=sizes[1])
-    counts = counted(program.program)
-    return RowProgram(name, rows, 1, on.name, reason, *counts[:4], *sizes, counts.kept)
+def _described(name: str, rows: int, on: Any, reason: str, program: Any, own: Any, results: Any) -> RowProgram:
+    counts = counted(program.program) if on else Counts()
+    sizes = sum(map(_size, own)), sum(map(_size, results))
+    return RowProgram(name, rows, 1, on.name if on else "jax.vmap", reason, *counts[:4], *sizes, counts.kept)
 
 
 def _kept(closed: Any) -> tuple[int | None, int, str]:

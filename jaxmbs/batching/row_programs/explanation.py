@@ -14,8 +14,7 @@ class RowProgram:
     ".tangents" if both are computed. rows: number of instances of a call, in a `shard_map` of
     all devices together. calls: how often it is called, a body of
     `scan` once for each iteration, every branch of a `cond` as if it were taken; None in a `while_loop`. runs: "machine
-    code", "XLA loops", "GPU kernels" or "jax.vmap". reason: why it is not machine code, or not one call of it; else
-    empty.
+    code", "GPU kernels" or "jax.vmap". reason: why it is not machine code, or not one call of it; else empty.
     For each row: arithmetic, divisions (with roots) and transcendental (sines, powers, logarithms and the like) are numbers
     of scalar operations, as often as loops do them; loops: numbers of iterations, a loop before those inside it, and the
     largest number where it is an operand, as in an eager `simulate`; bytes_in, bytes_out: of its own operands and its

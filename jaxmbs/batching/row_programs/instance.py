@@ -34,11 +34,13 @@ class Mode(NamedTuple):
     """What an equation computes. values: the results of the function; slopes: the tangents of those that have any.
 
     moving: for each operand of the function, whether the equation has a tangent of it, after all those operands.
+    stored: the avals, for one row, of further operands after these, from which only the transpose computes (`stored`).
     """
 
     values: bool
     slopes: bool
     moving: tuple[bool, ...] = ()
+    stored: tuple[Any, ...] = ()
 
 
 VALUES = Mode(True, False)
@@ -132,13 +134,16 @@ def _with_tangents(f: Any, mode: Mode) -> Any:
     n, moving = len(f.in_avals), [k for k, moves in enumerate(mode.moving) if moves]
 
     def run(*xs: Any) -> list[Any]:
-        x = xs[:n]
-        y, dy = jax.jvp(lambda *z: core.jaxpr_as_fun(f)(*replaced(x, moving, z)), [x[k] for k in moving], list(xs[n:]))
+        x, tangents = xs[:n], xs[n : n + len(moving)]
+        y, dy = jax.jvp(
+            lambda *z: core.jaxpr_as_fun(f)(*replaced(x, moving, z)), [x[k] for k in moving], list(tangents)
+        )
         slopes = [t for t, a in zip(dy, f.out_avals, strict=True) if is_real(a)]
         return [*(y if mode.values else ()), *slopes]
 
     name = f"{name_of(f)}{'.values' * mode.values}.tangents"
-    return traced(run, [*f.in_avals, *(f.in_avals[k].to_tangent_aval() for k in moving)], name)
+    tangents = [f.in_avals[k].to_tangent_aval() for k in moving]
+    return traced(run, [*f.in_avals, *tangents, *mode.stored], name)
 
 
 def forward(f: Any, moving: tuple[bool, ...]) -> Any:

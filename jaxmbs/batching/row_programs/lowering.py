@@ -86,10 +86,10 @@ def _computed(given: Sequence[Any], closed: Any, mapped: tuple[bool, ...], rows:
     made, outside = choice(closed, tuple(map(bool, mapped)), rows)
     if made is not None and not outside:
         found = [Repeated(x, m) if isinstance(m, Repeat) else x for x, m in zip(given, mapped, strict=True)]
-        return made(found, rows, MACHINE)[0]
+        return made(found, rows, MACHINE)
     given, mapped = expanded(given, mapped)
     if made is not None:
-        return made(given, rows, MACHINE)[0]
+        return made(given, rows, MACHINE)
     return jax.vmap(core.jaxpr_as_fun(closed), [0 if m else None for m in mapped], axis_size=rows)(*given)
 
 

@@ -35,8 +35,8 @@ def rare(
     quiet: Quiet = False,
 ) -> None:
     """Find how rarely a criterion is missed: probabilities down to one in ten million from a few thousand simulations."""
-    with speaking(as_json, quiet) as voice, watching(voice) as told:
-        told(f"reading {file}")
+    with speaking(as_json, quiet) as voice, watching(voice) as announce:
+        announce(f"reading {file}")
         from jaxmbs.study.problem.study import read
 
         checked = read(file, trust=trust)
@@ -47,7 +47,7 @@ def rare(
 
         def progress(stage: str, done: int, margin: float) -> None:
             down = "" if math.isnan(margin) else f", least margin {margin:.3g}"
-            told(stage, f"{done:,} simulations{down}")
+            announce(stage, f"{done:,} simulations{down}")
 
         found = computed(checked, criterion, method, n, radius, of, progress)
         voice.document(found)

@@ -71,8 +71,8 @@ def study(
         from jaxmbs.study.runs.run import run
         from jaxmbs.study.statistics.summary import document
 
-        with progress(voice, out, trust) as told:
-            store = run(checked, n, there, block_rows, told, wait, rule(until), cluster, trust, seal)
+        with progress(voice, out, trust) as announce:
+            store = run(checked, n, there, block_rows, announce, wait, rule(until), cluster, trust, seal)
         if as_json:
             voice.document(document(checked, store))
         elif not quiet:
@@ -110,8 +110,8 @@ def resume(
         from jaxmbs.study.runs.run import resume as go_on
         from jaxmbs.study.statistics.summary import document
 
-        with progress(voice, folder, trust) as told:
-            store = go_on(folder, other_versions, told, trust, wait, cluster, seal)
+        with progress(voice, folder, trust) as announce:
+            store = go_on(folder, other_versions, announce, trust, wait, cluster, seal)
         checked = read_study(store, trust)
         if as_json:
             voice.document(document(checked, store))

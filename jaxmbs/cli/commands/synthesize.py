@@ -56,23 +56,23 @@ def synthesize(
         if kept.exists():
             voice.line(f"continuing the search in {kept}")
         try:
-            with watching(Voice(quiet=as_json or quiet), LINES) as told, counting() as tally:
-                told("compiling")
+            with watching(Voice(quiet=as_json or quiet), LINES) as announce, counting() as tally:
+                announce("compiling")
 
                 def tell(steps: int, points: int, cost: float) -> None:
-                    told(tally.stage, tally.in_words(cost))
+                    announce(tally.stage, tally.in_words(cost))
 
                 if pareto is not None:
                     front = front_of(found.problem, pareto, kept, tell)
-                    told("writing the report")
+                    announce("writing the report")
                     front_report.written(front, out)
                     shown, document, success = front_report.table(front), front_report.as_json(front), True
                     parameters, page = FRONT, front_report.PAGE
                 else:
                     design = search(found.problem, kept, tell)
-                    told("comparing with the original", f"{tally.evaluations:,} evaluations")
+                    announce("comparing with the original", f"{tally.evaluations:,} evaluations")
                     comparison = compare(design, found.check, found.study)
-                    told("writing the report")
+                    announce("writing the report")
                     written(design, comparison, out)
                     shown, document = table(design, comparison), record(design, comparison)
                     success, parameters, page = design.status.success, DESIGN, "report.html"

@@ -16,7 +16,8 @@ import jax.numpy as jnp
 
 from jaxmbs.dynamics.bond_graph.elements import Bond, Vertex
 from jaxmbs.dynamics.bond_graph.graph import BondGraph
-from jaxmbs.dynamics.constrained.constraints import Constraints, row_counts
+from jaxmbs.dynamics.constrained.base import Constraints
+from jaxmbs.dynamics.constrained.constraints import row_counts
 from jaxmbs.dynamics.constrained.multipliers import constrained_dynamics
 from jaxmbs.dynamics.constrained.public import constrained_state
 from jaxmbs.dynamics.constrained.wrenches import acting
@@ -149,7 +150,7 @@ class _Drawing:
         """Add the multipliers as efforts of flow sources; the flow is zero unless a rheonomic constraint gives it."""
         start = 0
         for name, count, rows in zip(
-            self.tree.model.constraint_names, row_counts(self.state), acting(self.state, found), strict=True
+            self.tree.model.constraint_names, row_counts(self.state), acting(found), strict=True
         ):
             effort = multipliers[start : start + count]
             start += count

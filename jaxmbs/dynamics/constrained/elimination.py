@@ -17,7 +17,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from jaxmbs.dynamics.constrained.constraints import Constraints, constraints
+from jaxmbs.dynamics.constrained.base import Constraints
+from jaxmbs.dynamics.constrained.constraints import constraints
 from jaxmbs.dynamics.recursive import crba, rnea
 from jaxmbs.dynamics.state import State
 from jaxmbs.spatial.factorization import solve
@@ -29,8 +30,7 @@ def constrained_dynamics(state: State, tau: Any, prescribed: Any = None) -> tupl
     """(accelerations, multipliers of least norm, constraints) at the state."""
     tree, nv = state.tree, state.tree.structure.nv
     found = constraints(state)
-    m = len(found.J)
-    J = jnp.stack([tree.vector(list(row)) for row in found.J]) if m else jnp.zeros((0, nv), tree.dtype)
+    J = found.jacobian()
     A = crba.mass_matrix(state)
     force = (0 if tau is None else tau) - tree.vector(list(rnea.inverse_dynamics(state, None)))
     target = -tree.vector(list(found.drift))

@@ -257,9 +257,9 @@ def _without_joint(
     I = link.inertia.articulated() + front.inertia
     K, L, sizes = list(front.K), front.L, front.sizes
     rates: list[Scalar] = [ZERO] * kind.pending
-    for (place, _, count, on_rates), given in zip(kind.attached, attached, strict=True):
+    for (place, _, count, on_joints), given in zip(kind.attached, attached, strict=True):
         for r in range(count):
-            if on_rates:
+            if on_joints:
                 rates[place + r] += given[r]
             else:
                 K[place + r] = K[place + r] + given[r]

@@ -11,20 +11,19 @@ import numpy as np
 from jax.extend import core
 
 from jaxmbs.dynamics.state import State
-from jaxmbs.model.constraints import FunctionConstraint, Holonomic
+from jaxmbs.model.constraint_rows import Site
+from jaxmbs.model.constraints import Holonomic
 from jaxmbs.model.errors import ModelError
 from jaxmbs.model.functions import evaluated
 from jaxmbs.model.parameters import is_traced
-from jaxmbs.model.structure import ConstraintElement
 from jaxmbs.spatial.known import ZERO
 
 
-def rows(state: State, constraint: ConstraintElement) -> list[tuple[Any, ...]]:
+def rows(state: State, site: Site) -> list[tuple[Any, ...]]:
     """(J, drift, free, residual, holonomic) of every row."""
-    tree, dtype, e = state.tree, state.tree.dtype, constraint.element
-    assert isinstance(e, FunctionConstraint)
+    tree, dtype, e = state.tree, state.tree.dtype, site.formulas
     q, v, t = tree.vector(state.q), tree.vector(state.v), jnp.asarray(state.t, dtype)
-    where = f"constraint {constraint.name!r}: {type(e).__name__}: fn"
+    where = f"constraint {site.name!r}: {type(e).__name__}: fn"
 
     def rates(q: Any, v: Any, t: Any) -> Any:
         return tree.vector(tree.flat([m.rates for m in State(tree, q, v, t, state.mode).motions]))
@@ -50,18 +49,17 @@ def rows(state: State, constraint: ConstraintElement) -> list[tuple[Any, ...]]:
     _, drift = jax.jvp(lambda q, t: velocity(q, v, t), (q, t), (rates(q, v, t), jnp.ones_like(t)))
     free = velocity(q, jnp.zeros_like(v), t)
     return [
-        (tuple(J[r]), drift[r], free[r], ZERO if residual is None else residual[r], int(residual is not None))
+        (tuple(J[r]), drift[r], free[r], ZERO if residual is None else residual[r], residual is not None)
         for r in range(drift.shape[0])
     ]
 
 
-def count(state: State, constraint: ConstraintElement) -> int:
+def count(state: State, site: Site) -> int:
     """Number of rows."""
-    tree, e = state.tree, constraint.element
-    assert isinstance(e, FunctionConstraint)
+    tree, e = state.tree, site.formulas
 
     def fn(t: Any, q: Any, v: Any) -> Any:
-        where = f"constraint {constraint.name!r}: {type(e).__name__}: fn"
+        where = f"constraint {site.name!r}: {type(e).__name__}: fn"
         return evaluated(e.fn, where, None, tree.dtype, tree.model, t, q, v)
 
     instant = jnp.asarray(state.t, tree.dtype), tree.vector(state.q), tree.vector(state.v)

@@ -8,20 +8,17 @@ import jax
 import jax.numpy as jnp
 
 from jaxmbs.dynamics.constrained import saddle, saddle_arrays
+from jaxmbs.dynamics.constrained.base import Metric
 from jaxmbs.dynamics.constrained.order import LARGEST_UNROLLED
-from jaxmbs.dynamics.constrained.row_groups import RowGroups
-from jaxmbs.dynamics.constrained.sparse import SparseMetric
-from jaxmbs.dynamics.recursive import crba
-from jaxmbs.dynamics.state import State
 from jaxmbs.spatial import kernel
-from jaxmbs.spatial.factorization import Matrix, Vector, product
+from jaxmbs.spatial.factorization import Matrix, product
 from jaxmbs.spatial.known import ZERO
 from jaxmbs.spatial.linear import linear_solution
-from jaxmbs.spatial.scalar import Scalar, either, is_number, total, where
+from jaxmbs.spatial.scalar import Scalar, either, is_number, total, vanishes, where
 
 
-class Metric:
-    """The mass matrix and the constraint Jacobian, factorised once for several right-hand sides."""
+class MatrixMetric(Metric):
+    """From the mass matrix and the constraint Jacobian: in components, or as arrays (`saddle_arrays`) if they are large."""
 
     def __init__(
         self,
@@ -53,22 +50,13 @@ class Metric:
         self.held = jax.tree_util.tree_map(lambda x: x if is_number(x) else jax.lax.stop_gradient(x), (self.A, self.J))
         self.factors = self.algebra.factorized(*self.held, self.eps, redundant)
 
-    @staticmethod
-    def of(state: State, found: Any, prescribed: Any = None) -> Any:
-        """The metric for the rows of `constraints`: a `SparseMetric` if they are `RowGroups`."""
-        if isinstance(found, RowGroups):
-            return SparseMetric(state, found, prescribed)
-        s = state.tree.structure
-        A = tuple(map(tuple, crba.written_out(state)))
-        known = {"singular": s.singular, "redundant": s.redundant}
-        return Metric(A, found.J, state.tree.dtype, **known, lock=state.locks, prescribed=prescribed)
-
-    def closest(self, force: Any, target: Vector) -> tuple[Vector, Vector]:
-        """(a, lambda) with A a = force + Jᵀ lambda and J a = target; lambda is not unique if rows are redundant."""
-        force = tuple(
-            f + self.weight * total(*(row[k] * x for row, x in zip(self.full_J, target, strict=True)))
-            for k, f in enumerate(force)
-        )
+    def closest(self, force: Any, target: Any) -> tuple[list[Scalar], list[Scalar]]:
+        force = (ZERO,) * self.n if force is None else force
+        if not vanishes(self.weight):
+            force = tuple(
+                f + self.weight * total(*(row[k] * x for row, x in zip(self.full_J, target, strict=True)))
+                for k, f in enumerate(force)
+            )
         if self.lock is not None:
             given = self.prescribed if self.prescribed is not None else [ZERO] * self.n
             given = tuple(where(self.lock[k], given[k], 0.0) for k in range(self.n))
@@ -79,12 +67,11 @@ class Metric:
         a, multipliers = linear_solution(
             self.algebra.solve, self.algebra.multiply, self.factors, (self.A, self.J), right
         )
-        return tuple(a), tuple(multipliers)
+        return list(a), list(multipliers)
 
-    def least_norm(self, multipliers: Vector) -> Vector:
-        """The multipliers of least norm among those with the same effect as the given ones."""
+    def least_norm(self, multipliers: Any) -> list[Scalar]:
         if not self.m:
-            return ()
+            return []
         nothing, given = self._given((ZERO,) * self.n), self._given(multipliers)
         none = self._given((ZERO,) * self.m)
         p = self.algebra.multiply_transposed(self.J, (given, nothing))[1]
@@ -92,21 +79,17 @@ class Metric:
         found, _ = linear_solution(
             self.algebra.least_norm, self.algebra.multiply_transposed, factors, self.J, (none, p)
         )
-        return tuple(found)
+        return list(found)
 
     def conditioning(self) -> tuple[Scalar, Scalar]:
-        """How far the rows are from depending on one another: the smallest pivot of J A⁻¹ Jᵀ divided by the largest
-        diagonal entry, and the smallest quotient of a pivot and the diagonal entry of its own row. Both are roughly the
-        square of the distance from a singular configuration; the second shows how many digits accelerations lose. Rows
-        that depend on others to within rounding are left out. With dense arrays (`saddle_arrays`), squares of singular
-        values take the place of the pivots."""
+        """With dense arrays (`saddle_arrays`), squares of singular values take the place of the pivots."""
         return self.algebra.conditioning(self._ranked()) if self.m else (1.0, 1.0)
 
     def _ranked(self) -> Any:
         return self.algebra.ranked(self.factors, self.eps)
 
     def _given(self, x: Any, columns: int | None = None) -> Any:
-        return x if self.unrolled else _array(x, columns, self.dtype)
+        return tuple(x) if self.unrolled else _array(x, columns, self.dtype)
 
 
 def _array(x: Any, columns: int | None, dtype: Any) -> jax.Array:

@@ -15,20 +15,12 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from jaxmbs.dynamics.state.forest import Strand, strands_of
-from jaxmbs.model.constraints import Coupling, FunctionConstraint
+from jaxmbs.model.constraint_rows import Site, sites
 from jaxmbs.model.events import ReactionExceeds
-from jaxmbs.model.structure import WORLD, Structure
+from jaxmbs.model.structure import Structure
 
 LARGEST_UNROLLED = (16, 12)  # coordinates, constraint rows; larger matrices are not written out in components
 LARGEST_FRONT = 24  # multipliers; beyond it dense matrices are no slower
-
-
-class Constraint(NamedTuple):
-    """links: the link at each end (-1: the world); on_rates: the rows act on the rates of these links' joints."""
-
-    rows: int
-    links: tuple[int, ...]
-    on_rates: bool
 
 
 @dataclass(frozen=True)
@@ -37,7 +29,7 @@ class Elimination:
 
     own: number of eliminated rows; pending: number of rows that remain in the front; hangs: whether the acceleration of
     a link remains; onto: places of the pending rows in the next front; next: number of rows in that front. attached:
-    the ends of constraints on one link, (first row in the front, end, number of rows, on_rates) each. In the step of a
+    the ends of constraints on one link, (first row in the front, end, number of rows, on_joints) each. In the step of a
     joint these are the ends of all constraints on its link; in the step of a constraint, its own on the remaining link.
     """
 
@@ -58,29 +50,14 @@ class Plan(NamedTuple):
     strands: tuple[Strand, ...]
     of_node: tuple[int, ...]
     ends: tuple[tuple[int, ...], ...]
-    constraints: tuple[Constraint, ...]
+    constraints: tuple[Site, ...]
     size: int
-
-
-def constraints_of(s: Structure) -> tuple[Constraint, ...]:
-    """All constraints, in the order of model.constraint_names."""
-    out = [Constraint(len(x.kept), (s.find_body(x.body_a), s.find_body(x.body_b)), False) for x in s.loops]
-    for c in s.constraints:
-        e: Any = c.element
-        if isinstance(e, Coupling):
-            joints = (e.joint,) if e.driver is None else (e.joint, e.driver)
-            out.append(Constraint(1, tuple(s.find_joint(x) for x in joints), True))
-        else:
-            own, *carrier = (getattr(e, f) for f in e.bodies)
-            ends = (carrier[0] if carrier else WORLD, own)
-            out.append(Constraint(e.count, tuple(s.find_body(x) for x in ends), False))
-    return tuple(out)
 
 
 @functools.lru_cache(maxsize=256)
 def plan_of(s: Structure) -> Plan | None:
     """The plan of a mechanism that is large enough to need one; None if its matrices are written out or dense."""
-    return None if not s.constrained or _small(s) or _obstacle(s) else ordered(s, constraints_of(s))
+    return None if not s.constrained or _small(s) or _obstacle(s) else ordered(s, sites(s))
 
 
 def equations_text(s: Structure) -> str:
@@ -91,22 +68,21 @@ def equations_text(s: Structure) -> str:
         return "constraints: small matrices, written out in components"
     if why := _obstacle(s):
         return f"constraints: dense matrices, because {why}"
-    size = ordered(s, constraints_of(s)).size
+    size = ordered(s, sites(s)).size
     return f"constraints: eliminated joint by joint, at most {size} rows at a time; cost linear in the number of bodies"
 
 
 def _small(s: Structure) -> bool:
     """Whether the matrices are written out in components."""
-    if any(isinstance(c.element, FunctionConstraint) for c in s.constraints):
-        return s.nv <= LARGEST_UNROLLED[0]
-    return s.nv <= LARGEST_UNROLLED[0] and sum(c.rows for c in constraints_of(s)) <= LARGEST_UNROLLED[1]
+    few = any(x.is_function for x in sites(s)) or sum(x.rows for x in sites(s)) <= LARGEST_UNROLLED[1]
+    return s.nv <= LARGEST_UNROLLED[0] and few
 
 
 def _obstacle(s: Structure) -> str:
     """Why a mechanism needs dense matrices; empty if it does not."""
-    for c in s.constraints:
-        if isinstance(c.element, FunctionConstraint):
-            return f"{c.name!r} is a function that may act on every joint"
+    for x in sites(s):
+        if x.is_function:
+            return f"{x.name!r} is a function that may act on every joint"
     for x in (*s.links, *s.loops):
         if x.joint.rheonomic or x.joint.rheonomic_rows or not x.joint.formulas:
             return f"joint {x.name!r} has a motion that depends on time, or is defined by functions"
@@ -115,18 +91,18 @@ def _obstacle(s: Structure) -> str:
             return f"event {e.name!r} needs a joint reaction"
     if s.singular:
         return "without the constraints the mass matrix would be singular"
-    size = ordered(s, constraints_of(s)).size
+    size = ordered(s, sites(s)).size
     return f"up to {size} constraint rows would have to be carried at a time" if size > LARGEST_FRONT else ""
 
 
-def ordered(s: Structure, found: tuple[Constraint, ...]) -> Plan:
+def ordered(s: Structure, found: tuple[Site, ...]) -> Plan:
     """The plan of a mechanism of any size; found: its constraints."""
     parents = [link.parent for link in s.links]
     closing: dict[int, list[int]] = {}
     for c, x in enumerate(found):
-        ends = [parents[i] if x.on_rates else i for i in x.links]
+        ends = [parents[i] if x.on_joints else i for i in x.links]
         closing.setdefault(functools.reduce(functools.partial(_common, parents), ends), []).append(c)
-    met = [{c for c, x in enumerate(found) if i in x.links and (x.on_rates or not _closes(closing, i, c))}
+    met = [{c for c, x in enumerate(found) if i in x.links and (x.on_joints or not _closes(closing, i, c))}
            for i in range(len(parents))]  # fmt: skip
     handed: dict[int, list[frozenset[int]]] = {}  # per link, the pending constraints in the fronts from its children
     steps: list[tuple[str, int, frozenset[int], int]] = []  # kind, link or constraint, pending, remaining link
@@ -157,7 +133,7 @@ def _common(parents: list[int], i: int, j: int) -> int:
     return i
 
 
-def _plan(s: Structure, found: tuple[Constraint, ...], steps: list[tuple[str, int, frozenset[int], int]]) -> Plan:
+def _plan(s: Structure, found: tuple[Site, ...], steps: list[tuple[str, int, frozenset[int], int]]) -> Plan:
     n = len(steps)
     number = {(kind, k): n - 1 - at for at, (kind, k, _, _) in enumerate(steps)}  # parents before children
     fronts: dict[int, list[int]] = {}  # per node, the constraints of its front, its own first
@@ -180,8 +156,8 @@ def _plan(s: Structure, found: tuple[Constraint, ...], steps: list[tuple[str, in
         link = k if kind == "joint" else left
         for c in [k] if kind == "rows" else order:
             for end, i in enumerate(found[c].links):
-                if i == link >= 0 and (kind == "joint" or not found[c].on_rates):
-                    attached.append((here[c], end, found[c].rows, found[c].on_rates))
+                if i == link >= 0 and (kind == "joint" or not found[c].on_joints):
+                    attached.append((here[c], end, found[c].rows, found[c].on_joints))
                     of.append(c)
         joint = s.links[k].joint if kind == "joint" else None
         size = sum(found[c].rows for c in order)
@@ -196,7 +172,7 @@ def _plan(s: Structure, found: tuple[Constraint, ...], steps: list[tuple[str, in
     return Plan(strands, tuple(of_node), tuple(ends[k] for k in nodes), found, size)
 
 
-def _places(found: tuple[Constraint, ...], front: list[int]) -> dict[int, int]:
+def _places(found: tuple[Site, ...], front: list[int]) -> dict[int, int]:
     """The first row of each constraint in a front: {constraint: row}."""
     out, start = {}, 0
     for c in front:

@@ -10,8 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxmbs.dynamics.constrained import elimination, multipliers, wrenches
-from jaxmbs.dynamics.constrained.constraints import constraints, residuals, row_counts, tree_of, velocities
-from jaxmbs.dynamics.constrained.metric import Metric
+from jaxmbs.dynamics.constrained.constraints import constraints, row_counts, tree_of
 from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.calling import compiles_itself, state_dtype, vector
 from jaxmbs.dynamics.state.tree import Tree
@@ -20,7 +19,7 @@ from jaxmbs.model.errors import unknown
 from jaxmbs.model.given import Accelerations, Coordinates, GeneralizedForces, Number, Rates, Vector
 from jaxmbs.model.parameters import is_traced
 from jaxmbs.model.shapes import Float
-from jaxmbs.spatial.known import ZERO, known
+from jaxmbs.spatial.known import known
 
 _METHODS = {"multipliers": multipliers.constrained_dynamics, "elimination": elimination.constrained_dynamics}
 
@@ -78,7 +77,7 @@ def constrained_dynamics(
     tau = None if tau is None else vector(model, "tau", tau, model.nv, tree.dtype)
     prescribed = None if prescribed is None else vector(model, "prescribed", prescribed, model.nv, tree.dtype)
     a, multipliers, found = _METHODS[method](state, tau, prescribed)
-    return tree.vector(a), tree.vector(multipliers), tree.vector(residuals(state, found))
+    return tree.vector(a), tree.vector(multipliers), tree.vector(found.violation)
 
 
 @compiles_itself()
@@ -96,9 +95,8 @@ def constraint_jacobian(
      [-0.4 -0.3  0. ]]
     """
     state = constrained_state(model, q, jnp.zeros(model.nv) if v is None else v, t, mode)
-    found, dtype = constraints(state), state.tree.dtype
-    rows = [state.tree.vector(list(row)) for row in found.J]
-    return jnp.stack(rows) if rows else jnp.zeros((0, model.nv), dtype), state.tree.vector(list(found.drift))
+    found = constraints(state)
+    return found.jacobian(), state.tree.vector(found.drift)
 
 
 def constraint_rows(model: Model, q: Coordinates | None = None) -> dict[str, slice]:
@@ -220,9 +218,9 @@ def _impact(
                     out.append(-(rebound * velocity if name in names else velocity))
         return out
 
-    target = jumps(zip(model.constraint_names, row_counts(state), strict=True), velocities(state, found))
+    target = jumps(zip(model.constraint_names, row_counts(state), strict=True), found.rate)
     freedoms = ((n, own.stop - own.start) for n, own in zip(model.joint_names, s.v_slices, strict=True))
-    metric = Metric.of(state, found, jumps(freedoms, v))
-    jump, impulses = metric.closest([ZERO] * model.nv, tuple(target))
+    metric = found.metric(jumps(freedoms, v))
+    jump, impulses = metric.closest(None, target)
     impulses = metric.least_norm(impulses)
-    return tree.vector([v[k] + x for k, x in enumerate(jump)]), tree.vector(list(impulses))
+    return tree.vector([v[k] + x for k, x in enumerate(jump)]), tree.vector(impulses)

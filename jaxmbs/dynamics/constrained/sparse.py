@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
 from jax.custom_derivatives import SymbolicZero
 
 from jaxmbs.dynamics.constrained import fronts
-from jaxmbs.dynamics.constrained.row_groups import RowGroups, forces_of, rates_of
+from jaxmbs.dynamics.constrained.base import Metric
+from jaxmbs.dynamics.constrained.groups import forces_of, rates_of
 from jaxmbs.dynamics.recursive import rnea
-from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.forest import folding_scan
 from jaxmbs.dynamics.state.kinematics import LinkMotion
 from jaxmbs.model.joints import Joint
@@ -21,13 +21,17 @@ from jaxmbs.spatial import ZERO_FORCE, ZERO_MOTION, Force, Motion
 from jaxmbs.spatial.linear import arrays_of, change
 from jaxmbs.spatial.scalar import is_number
 
+if TYPE_CHECKING:
+    from jaxmbs.dynamics.constrained.row_groups import RowGroups
+
 Pair = tuple[jax.Array, jax.Array]  # a (nv,) or forces; multipliers or rates (m,)
 
 
-class SparseMetric:
-    """As `Metric`, for the rows of `row_groups`, with arrays as arguments and results."""
+class SparseMetric(Metric):
+    """For the rows of `row_groups`, with arrays as arguments and results."""
 
-    def __init__(self, state: State, found: RowGroups, prescribed: Any = None):
+    def __init__(self, found: RowGroups, prescribed: Any = None):
+        state = found.state
         tree, plan = state.tree, found.plan
         self.tree, self.plan, self.groups, self.prescribed = tree, plan, found.forest, prescribed
         self.lock = state.lock
@@ -44,7 +48,7 @@ class SparseMetric:
         return fronts.factorized(self.tree, self.plan, motions, links, self.groups, ends, lock, redundant, alike)
 
     def closest(self, force: Any, target: Any) -> Pair:
-        """(a, lambda) with A a = force + Jᵀ lambda and J a = target; lambda is not unique if rows are redundant."""
+        force = jnp.zeros(self.tree.structure.nv, self.tree.dtype) if force is None else force
         given = jnp.zeros_like(force)
         if self.lock is not None and self.prescribed is not None:
             given = jnp.where(self.lock, jnp.asarray(self.prescribed), 0.0)
@@ -58,7 +62,6 @@ class SparseMetric:
         return a + given, multipliers
 
     def least_norm(self, multipliers: jax.Array) -> jax.Array:
-        """The multipliers of least norm (1 N m counts as much as 1 N) among those with the effect of the given ones."""
         right = jnp.zeros_like(multipliers), self._transposed(self.data, multipliers)
         return _solution(self._least, self._normal, (self.factors, self._alike, self.held), self.data, right)[0]
 
@@ -91,7 +94,7 @@ class SparseMetric:
         return -self._multiplied(data, (nothing, multipliers))[0]
 
     def conditioning(self) -> tuple[Any, Any]:
-        """As `Metric.conditioning`."""
+        """From the pivots in the order of elimination."""
         eps = float(jnp.finfo(self.tree.dtype).eps)
         return fronts.conditioning(self.factors, eps, self.tree.structure.redundant)
 

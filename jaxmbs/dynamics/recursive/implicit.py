@@ -44,7 +44,8 @@ def implicit(
         return [jnp.asarray(x, dtype) for x in value(whole(arrays))]
 
     def rule(arrays: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-        a = [checkpoint_name(x, ACCELERATIONS) for x in solution(*arrays)]  # saved by the checkpoints of `loops`
+        # saved by the checkpoints of `loops`, as one array
+        a = list(checkpoint_name(jnp.stack(solution(*arrays)), ACCELERATIONS))
 
         def at(arrays: Sequence[Any]) -> list[Any]:
             return [jnp.asarray(x, dtype) for x in residual(whole(arrays), a)]

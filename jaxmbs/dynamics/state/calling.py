@@ -17,7 +17,7 @@ import numpy as np
 from jax._src.interpreters.ad import JVPTracer  # private: tracers have no public names
 from jax._src.interpreters.batching import BatchTracer
 
-from jaxmbs.batching.row_programs.public import is_part_of_a_row, rows
+from jaxmbs.batching.row_programs.public import as_part, is_part_of_a_row, rows
 from jaxmbs.dynamics.state.programs import Program
 from jaxmbs.model import Model, ModelError
 from jaxmbs.model.parameters import is_traced
@@ -80,7 +80,7 @@ def compiles_itself(*static: str, operands: tuple[str, ...] = (), as_rows: bool 
             model, others = (args[0], args[1:]) if args else (kwargs.pop("model", None), ())
             require_model(model, fn.__name__)
             if is_part_of_a_row():
-                return traced(model, *others, **kwargs)
+                return as_part(traced, model, *others, **kwargs) if as_rows else traced(model, *others, **kwargs)
             if eager(others, kwargs):
                 ready = placed(model)
                 if ready is not None or eager((model,), {}):

@@ -10,13 +10,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxmbs.dynamics.state.frames import Frame, ends, frame_on, relative
 from jaxmbs.dynamics.state.kinematics import LinkMotion, world_placements
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode
 from jaxmbs.model.forces import External
 from jaxmbs.model.forces.base import BodyState, Loads, Numbers, Scene
 from jaxmbs.model.forces.base import Force as Element
+from jaxmbs.model.frames import Frame, frame_on, relative
 from jaxmbs.model.joints import Joint
 from jaxmbs.model.joints.base import speeds_of, wrench_along
 from jaxmbs.model.structure import WORLD, LoopJoint, Structure
@@ -72,7 +72,8 @@ class TreeScene:
 
     def _ends(self, loop: LoopJoint) -> tuple[Frame, Frame]:
         """Both frames of a cut joint."""
-        a, b = (self._frame(body, pose) for body, pose in ends(self.tree, loop))
+        names = ((loop.body_a, f"{loop.name}.pose_a"), (loop.body_b, f"{loop.name}.pose_b"))
+        a, b = (self._frame(body, self.tree.values.pose(name)) for body, name in names)
         return a, b
 
     def _frame(self, body: str, pose: Transform) -> Frame:

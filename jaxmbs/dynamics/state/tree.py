@@ -70,7 +70,7 @@ class Tree(Forest):
         self.blocks = blocks_of(self.structure, unrolled if dtype is not None else n)
         super().__init__(self.blocks, dtype)
         # per block, the body frames in the links' frames (which are the child joint frames)
-        frames = [self._pose([f"{x.name}.child_pose" for x in self._of(b)]).inverse() for b in self.blocks]
+        frames = [self.values.pose(*(f"{x.name}.child_pose" for x in self._of(b))).inverse() for b in self.blocks]
         self.body_in_link = BodyFrames(self, frames)
         # per block, a Link; in a rolled block its leaves are stacked over the links
         self.links = [self._link(b, B) for b, B in zip(self.blocks, frames, strict=True)]
@@ -78,20 +78,14 @@ class Tree(Forest):
     def _of(self, block: Strand) -> Sequence[TreeJoint]:
         return [self.structure.links[i] for i in block.nodes]
 
-    def _value(self, names: Sequence[str]) -> Any:
-        """The value of one parameter, or the values of several, stacked."""
-        return self.values[names[0]] if len(names) == 1 else self.values.stacked(names)
-
-    def _pose(self, names: Sequence[str]) -> Transform:
-        return Transform(self._value([f"{n}.rotation" for n in names]), self._value([f"{n}.position" for n in names]))
-
     def _link(self, block: Strand, body_in_link: Transform) -> Link:
         links = self._of(block)
         before = self.gather(self.body_in_link.per_block, block.parents, IDENTITY)
-        fixed = before @ self._pose([f"{x.name}.parent_pose" for x in links])
-        mass, com, inertia = (self._value([f"{x.body}.{n}" for x in links]) for n in ("mass", "com", "inertia"))
-        numbers = {n: self._value([f"{x.name}.{n}" for x in links]) for n in block.joint.numbers}
-        armature = self._value([f"{x.name}.armature" for x in links])
+        fixed = before @ self.values.pose(*(f"{x.name}.parent_pose" for x in links))
+        value = self.values.several
+        mass, com, inertia = (value([f"{x.body}.{n}" for x in links]) for n in ("mass", "com", "inertia"))
+        numbers = {n: value([f"{x.name}.{n}" for x in links]) for n in block.joint.numbers}
+        armature = value([f"{x.name}.armature" for x in links])
         return Link(fixed, RigidInertia.at_com(mass, com, inertia).to_parent(body_in_link), numbers, armature)
 
     def with_armature(self, A: jax.Array) -> jax.Array:

@@ -9,7 +9,8 @@ from jaxmbs.model.constraints.base import Constraint
 from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import element, field
 from jaxmbs.model.given import Vector
-from jaxmbs.spatial.known import ZERO
+from jaxmbs.model.rows import CoordinateRow
+from jaxmbs.spatial.known import ONE, ZERO
 from jaxmbs.spatial.scalar import Scalar
 
 
@@ -31,13 +32,17 @@ class Coupling(Constraint):
     coefficients: Vector = field(Kind.LIST, "", "c0, c1, ... of the polynomial", default=(0.0, 1.0))
     count: ClassVar[int] = 1
 
-    def followed(self, p: Mapping[str, Any], q: Scalar) -> tuple[Scalar, Scalar, Scalar]:
-        """The polynomial, its slope and its curvature at the driver's coordinate q; p: the numbers by field."""
+    def coordinate_rows(
+        self, p: Mapping[str, Any], q: Mapping[str, Scalar], v: Mapping[str, Scalar]
+    ) -> tuple[CoordinateRow, ...]:
+        if self.driver is None:
+            return (CoordinateRow({"joint": ONE}, ZERO, q["joint"] - p["coefficients"][0]),)
         value: Scalar = ZERO
         slope: Scalar = ZERO
         curvature: Scalar = ZERO
         for c in reversed(p["coefficients"]):
-            curvature = curvature * q + 2 * slope
-            slope = slope * q + value
-            value = value * q + c
-        return value, slope, curvature
+            curvature = curvature * q["driver"] + 2 * slope
+            slope = slope * q["driver"] + value
+            value = value * q["driver"] + c
+        drift = -curvature * (v["driver"] * v["driver"])
+        return (CoordinateRow({"joint": ONE, "driver": -slope}, drift, q["joint"] - value),)

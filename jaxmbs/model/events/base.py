@@ -16,7 +16,7 @@ from jaxmbs.spatial.scalar import Scalar, is_number
 Numbers = Mapping[str, Any]
 
 
-class Moment(Protocol):
+class Instant(Protocol):
     """The motion at one instant as a condition sees it, in world axes."""
 
     t: Scalar
@@ -51,7 +51,7 @@ class Condition(Element):
     of_rates: ClassVar[bool] = False  # its guards depend on velocities, so that their rates need accelerations
     already: ClassVar[bool] = False  # the event also happens if it is already true when the event is armed
 
-    def guards(self, p: Numbers, moment: Moment) -> tuple[Scalar, ...]:
+    def guards(self, p: Numbers, now: Instant) -> tuple[Scalar, ...]:
         """Functions of the motion; the event happens when one of them rises through zero."""
         raise NotImplementedError
 

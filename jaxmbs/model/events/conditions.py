@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
-from jaxmbs.model.events.base import Condition, Moment, Numbers
+from jaxmbs.model.events.base import Condition, Instant, Numbers
 from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import element, field
 from jaxmbs.model.functions import check_arguments
@@ -27,8 +27,8 @@ class Time(Condition):
     already: ClassVar[bool] = True
     t: Number = field(Kind.NUMBER, "s", "time")
 
-    def guards(self, p: Numbers, moment: Moment) -> tuple[Scalar, ...]:
-        return (moment.t - p["t"],)
+    def guards(self, p: Numbers, now: Instant) -> tuple[Scalar, ...]:
+        return (now.t - p["t"],)
 
 
 @element
@@ -45,8 +45,8 @@ class JointReaches(Condition):
     value: Number = field(Kind.NUMBER, "rad or m", "value of its coordinate")
     direction: str = field(Kind.CHOICE, "", "sense of passing", default="either", choices=("up", "down", "either"))
 
-    def guards(self, p: Numbers, moment: Moment) -> tuple[Scalar, ...]:
-        up = moment.coordinates(self.joint)[0] - p["value"]
+    def guards(self, p: Numbers, now: Instant) -> tuple[Scalar, ...]:
+        up = now.coordinates(self.joint)[0] - p["value"]
         return _passing(up, self.direction)
 
 
@@ -80,11 +80,11 @@ class Distance(Condition):
             "value: a distance must be more than zero; pass along=... for one with a sign": directed | (p["value"] > 0)
         }
 
-    def guards(self, p: Numbers, moment: Moment) -> tuple[Scalar, ...]:
-        apart = moment.point(self.body_b, p["point_b"]) - moment.point(self.body_a, p["point_a"])
+    def guards(self, p: Numbers, now: Instant) -> tuple[Scalar, ...]:
+        apart = now.point(self.body_b, p["point_b"]) - now.point(self.body_a, p["point_a"])
         e: Vector3 = p["along"]
         straight = all(map(vanishes, e))
-        length = apart.norm() if straight else (moment.rotation(self.body_a) @ e) @ apart / e.norm()
+        length = apart.norm() if straight else (now.rotation(self.body_a) @ e) @ apart / e.norm()
         return _passing(length - p["value"], self.direction)
 
 
@@ -103,8 +103,8 @@ class ReactionExceeds(Condition):
     force: Number = field(Kind.NOT_NEGATIVE, "N", "largest force", default=0.0)
     moment: Number = field(Kind.NOT_NEGATIVE, "N m", "largest moment", default=0.0)
 
-    def guards(self, p: Numbers, moment: Moment) -> tuple[Scalar, ...]:
-        M, F = moment.reaction(self.joint)
+    def guards(self, p: Numbers, now: Instant) -> tuple[Scalar, ...]:
+        M, F = now.reaction(self.joint)
         limits = ((F, p["force"]), (M, p["moment"]))
         return tuple(x @ x - limit * limit for x, limit in limits if not vanishes(limit))
 
@@ -124,8 +124,8 @@ class ForceBelow(Condition):
     element: str = field(Kind.TEXT, "", "name of the force element")
     value: Number = field(Kind.NOT_NEGATIVE, "N", "force")
 
-    def guards(self, p: Numbers, moment: Moment) -> tuple[Scalar, ...]:
-        return (p["value"] - moment.force_of(self.element),)
+    def guards(self, p: Numbers, now: Instant) -> tuple[Scalar, ...]:
+        return (p["value"] - now.force_of(self.element),)
 
 
 @element
@@ -144,8 +144,8 @@ class When(Condition):
     def __post_init__(self) -> None:
         check_arguments(self.fn, "When: fn")
 
-    def guards(self, p: Numbers, moment: Moment) -> tuple[Scalar, ...]:
-        return (moment.evaluated(self.fn),)
+    def guards(self, p: Numbers, now: Instant) -> tuple[Scalar, ...]:
+        return (now.evaluated(self.fn),)
 
 
 def _passing(up: Scalar, direction: str) -> tuple[Scalar, ...]:

@@ -33,7 +33,7 @@ def stepper(method: Any) -> Stepper:
     return METHODS[method]
 
 
-def serving(method: Any, model: Model, tolerance: Any) -> Stepper:
+def stepper_for(method: Any, model: Model, tolerance: Any) -> Stepper:
     """The stepper of a method. Raises ModelError if it does not support the model or the tolerance."""
     by = stepper(method)
     if reason := by.obstacle(model.structure):

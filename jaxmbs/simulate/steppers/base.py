@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxmbs.dynamics.constrained import constraints
 from jaxmbs.dynamics.constrained.multipliers import accelerations as constrained_accelerations
 from jaxmbs.dynamics.recursive import aba, energies
 from jaxmbs.dynamics.state import State
@@ -79,7 +78,7 @@ class Flow:
         if self.tree.structure.constrained:
             a, multipliers, found = constrained_accelerations(state, tau, jumps, self.baumgarte)
             # constraints that move in time do work: lambda . (J v) = -lambda . free
-            driven = constraints.power(found, multipliers)
+            driven = found.power(multipliers)
         else:
             a = aba.forward_dynamics(state, tau, jumps)
         rates = self.tree.flat([m.rates for m in state.motions])

@@ -15,7 +15,7 @@ from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode
 from jaxmbs.model.errors import unknown
 from jaxmbs.model.structure import Structure
-from jaxmbs.simulate.loops import sparing
+from jaxmbs.simulate.loops import checkpointed
 from jaxmbs.simulate.steppers.base import Flow, Phase, Stepper, Trial, along, arrays
 from jaxmbs.simulate.steppers.charts import Ambient, Local, no_group
 from jaxmbs.spatial.scalar import Scalar
@@ -127,7 +127,7 @@ class RungeKutta(Stepper):
         # an impact has the same slope at all stages, and the weights add up to one: with h = 1 the sum is the jump
         whole = h if flow.impulse is None else jnp.where(flow.impulse[0], 1.0, h)
 
-        @sparing
+        @checkpointed
         def change(here: Any, t: Any, h: Any) -> tuple[Any, Any]:
             slope, state = chart.field(here, t)
             # multiplied by h here: if h depends on events, its derivative then needs no stored sums over stages

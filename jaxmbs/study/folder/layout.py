@@ -28,7 +28,7 @@ FILES = "files"  # folder of the modules and data of the study
 # are not part of checksums, and it is not recorded which outputs stay at their first value
 KIND = 3
 OWN = ("status", "energy_error", "constraint_error", CHECKSUM, EVENT_COUNTS, EVENT_TIMES, AT_START)
-DRAWS, ANEW = "draws of a sample", "to be computed anew"  # in a batch's results; users' names contain no spaces
+DRAWS = "draws of a sample"  # in a batch's results; users' names contain no spaces
 
 
 def kind(record: Mapping[str, Any]) -> int:

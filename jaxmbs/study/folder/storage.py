@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from jaxmbs.io.errors import InputError, Problem
-from jaxmbs.io.names import FULL, LONGEST, beside, remedy
+from jaxmbs.io.names import FULL, LONGEST, file_in, remedy
 from jaxmbs.study.folder.shell import command
 
 _ADDRESS = re.compile(r"([a-z][a-z0-9+.-]+):/{1,3}")  # a Path reduces two slashes to one
@@ -215,7 +215,7 @@ def at_hand(folder: Path, files: Iterable[str]) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="jaxmbs-") as here:
         for name in files:
             with suppress(FileNotFoundError):
-                beside(Path(here), name, str(folder)).write_bytes(beside(folder, name, str(folder)).read_bytes())
+                file_in(Path(here), name, str(folder)).write_bytes(file_in(folder, name, str(folder)).read_bytes())
         yield Path(here)
 
 

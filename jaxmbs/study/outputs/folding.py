@@ -17,7 +17,7 @@ from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import names_in
 from jaxmbs.model.forces.base import WORLD, Scene
 from jaxmbs.simulate.mode_changes import jumps
-from jaxmbs.simulate.turn import AFTER_JUMP, ON_GRID
+from jaxmbs.simulate.run_state import AFTER_JUMP, ON_GRID
 from jaxmbs.spatial import kernel
 from jaxmbs.spatial.known import bare
 from jaxmbs.study.outputs.base import INSTANTS, AtEvent, Output, Scalar

@@ -66,10 +66,10 @@ def method(simulation: SimulationTable | None, model: Model) -> None:
             raise InputError(Problem("simulation.max_events", str(error).removeprefix("simulate: "))) from None
     if simulation is None or (simulation.method, simulation.tolerance) == ("rk4", None):
         return  # rk4 is suitable for every mechanism; returning here saves an import
-    from jaxmbs.simulate.steppers import serving
+    from jaxmbs.simulate.steppers import stepper_for
 
     try:
-        serving(simulation.method, model, simulation.tolerance)
+        stepper_for(simulation.method, model, simulation.tolerance)
     except ModelError as error:
         raise InputError(Problem("simulation.method", str(error).removeprefix("simulate: "))) from None
 

@@ -19,7 +19,7 @@ from jaxmbs.io.catalogue import Catalogue, catalogue
 from jaxmbs.io.errors import InputError, Problem, problems_of
 from jaxmbs.io.loading import from_robot, is_robot
 from jaxmbs.io.save import batches
-from jaxmbs.io.toml import beside, parse, read_bytes
+from jaxmbs.io.toml import parse, read_bytes, with_full_paths
 from jaxmbs.model.model import Model
 from jaxmbs.study import units
 from jaxmbs.study.folder.layout import files_of
@@ -299,7 +299,7 @@ def _of_robot(path: str | Path, content: bytes, need: str, model: Model) -> Stud
 def _study(path: Path, content: bytes, need: str, trust: bool, files: Path | None) -> Study:
     files = files or files_of(path)
     # the table [design] is for `jaxmbs.design`
-    data = {key: x for key, x in beside(path, parse(content), trust).items() if key != "design"}
+    data = {key: x for key, x in with_full_paths(path, parse(content), trust).items() if key != "design"}
     data = reading.beside_study(files, data, trust)
     known = catalogue(data, path, trust, tables.OWN, files)
     try:

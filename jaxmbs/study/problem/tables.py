@@ -15,7 +15,7 @@ from jaxmbs.errors import ModelWarning
 from jaxmbs.io.catalogue import RUN, Catalogue, Classes, catalogue, elements_in, joined, source
 from jaxmbs.io.errors import InputError, Problem, problems_of
 from jaxmbs.io.save import Writer, plain, toml_text
-from jaxmbs.io.toml import beside, parse
+from jaxmbs.io.toml import parse, with_full_paths
 from jaxmbs.model.fields import type_name
 from jaxmbs.study import outputs as outputs_package
 from jaxmbs.study.distributions import tables as distributions
@@ -95,7 +95,7 @@ def written(
     found = {"modules": list(writer.modules), "criteria": data.pop("criteria", []), "mechanism": mechanism, **data}
     content = toml_text({key: x for key, x in found.items() if x}).encode()
 
-    back = beside("study.toml", parse(content), trust=True)
+    back = with_full_paths("study.toml", parse(content), trust=True)
     for name, file in files.items():
         back["dispersions"][name]["file"] = file
     known = catalogue(back, None, True, OWN, given=writer.modules)

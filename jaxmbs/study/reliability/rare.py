@@ -17,7 +17,7 @@ import numpy as np
 
 from jaxmbs.io.errors import InputError, Problem, choices
 from jaxmbs.io.reports import printed
-from jaxmbs.study.folder.layout import ANEW, labels
+from jaxmbs.study.folder.layout import labels
 from jaxmbs.study.reliability import (
     DesignPoint,
     Estimate,
@@ -33,7 +33,7 @@ from jaxmbs.study.reliability import (
 )
 from jaxmbs.study.results import store as stores
 from jaxmbs.study.results.damage import require_sound
-from jaxmbs.study.samples.batch import cached_program, dealt, keys_of, precision, samples_of
+from jaxmbs.study.samples.batch import cached_program, keys_of, on_all_devices, precision, samples_of
 from jaxmbs.study.samples.blocks import in_blocks
 from jaxmbs.study.statistics.summary import least, summarize
 
@@ -67,15 +67,11 @@ def limit_state_of(study: Study, criterion: Criterion) -> LimitState:
     @functools.cache
     def program() -> Any:
         points = np.zeros((rows, inputs), dtype)
-        return cached_program(study, "rare", dealt(samples), keys, np.zeros(rows, np.uint32), points)
+        return cached_program(study, "rare", on_all_devices(samples), keys, np.zeros(rows, np.uint32), points)
 
     def results(u: np.ndarray) -> dict[str, Any]:
         points, index = ndtr(u).astype(dtype), np.zeros(len(u), np.uint32)
         found = {k: np.array(x) for k, x in program()(keys, index, points).items()}
-        for k in np.flatnonzero(found.pop(ANEW)):
-            one = samples(keys, index[:1], points[k : k + 1], fused=False)
-            for name, x in found.items():
-                x[k] = one[name][0]
         return {"margin": np.where(found["status"] == 0, criterion.margin(found[label]), np.nan)}
 
     return LimitState(lambda u: in_blocks(results, u, rows)["margin"], None, inputs)
@@ -120,7 +116,7 @@ def rare(
         found = failures(g, max(n // 13, 100), study.seed)
         points, flat = _points(g, found, n, study.seed)
         sampled = importance_sampling(g, points, n, seed=study.seed, found=found)
-        estimates = [*(_beside(e, sampled) for e in flat), sampled]
+        estimates = [*(_compared(e, sampled) for e in flat), sampled]
         if not any(s.flat for s in found.searches):
             g.at("worst case")
             least = worst_cases(g, radius, starts=4, seed=study.seed, near=_near(found), most=n // 8)
@@ -157,7 +153,7 @@ def _points(g: LimitState, found: Failures, n: int, seed: int) -> tuple[list[Des
     return points, flat
 
 
-def _beside(e: Estimate, sampled: Estimate) -> Estimate:
+def _compared(e: Estimate, sampled: Estimate) -> Estimate:
     """The estimate e, which comes from design points, with a remark if it is outside the interval of `sampled`, the
     estimate from samples."""
     if e.remark or not sampled.high > 0 or sampled.low <= e.probability <= sampled.high:

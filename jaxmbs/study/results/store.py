@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jaxmbs.io.errors import InputError, Problem
-from jaxmbs.io.names import beside
+from jaxmbs.io.names import file_in
 from jaxmbs.study.folder import storage
 from jaxmbs.study.folder.checksums import CHECKSUM, checksums
 from jaxmbs.study.folder.layout import DRAWS, FILES, KIND, Labels, kind
@@ -251,7 +251,7 @@ def create(study: Study, folder: Path, record: Provenance, key: bytes | None = N
         if study.files:
             storage.make(store.files)
         for name, content in study.files.items():
-            write_whole(beside(store.files, name, str(folder)), content)
+            write_whole(file_in(store.files, name, str(folder)), content)
         write_whole(folder / PROVENANCE, json.dumps(record, indent=2).encode())
         allocate(study, store)
     except OSError as error:
@@ -394,7 +394,7 @@ def read_study(store: Store, trust: bool = False) -> Study:
 def described_by(folder: Path, record: Provenance) -> dict[Path, str]:
     """SHA-256 of the study file, modules and data of a run, by path."""
     own = files_in(folder, record)
-    files = {beside(own, name, str(folder)): wanted for name, wanted in record.get("modules", {}).items()}
+    files = {file_in(own, name, str(folder)): wanted for name, wanted in record.get("modules", {}).items()}
     return {folder / STUDY: record["file_sha256"], **files}
 
 

@@ -19,7 +19,7 @@ from jaxmbs.batching.compiling import compiled as compiles_quickly
 from jaxmbs.batching.kept import kept as kept_program
 from jaxmbs.model.model import varied
 from jaxmbs.model.parameters import is_traced
-from jaxmbs.study.folder.layout import ANEW, DRAWS, labels
+from jaxmbs.study.folder.layout import DRAWS, labels
 from jaxmbs.study.outputs.folding import counted, folded, results_of, staying
 from jaxmbs.study.problem.programs import content
 
@@ -80,10 +80,9 @@ def keys_of(study: Study) -> jax.Array:
 
 
 def samples_of(study: Study, dtype: Any) -> jax.stages.Wrapped:
-    """Function (keys of the inputs, indices (rows,), points (rows, m), fused) -> {label: results of the samples, with
-    the samples on the first axis}. points: those of the sampling plan, None without a plan. Among the results are
-    DRAWS (rows, k), and ANEW (rows,): whether a sample has to be computed again, by itself and with fused=False. fused:
-    map over the samples by `over_rows`; jax.vmap, which is used otherwise, leaves no sample to be computed again."""
+    """Function (keys of the inputs, indices (rows,), points (rows, m)) -> {label: results of the samples, with the
+    samples on the first axis}; DRAWS (rows, k) are among them. points: those of the sampling plan, None without a plan.
+    """
     start, fold = folded(study.outputs, dtype)
     time, label = study.simulation, labels(study).outputs
 
@@ -99,19 +98,16 @@ def samples_of(study: Study, dtype: Any) -> jax.stages.Wrapped:
             "status": run.status,
         }
 
-    def samples(keys: Array, index: Array, points: Array | None = None, fused: bool = True) -> Results:
+    def samples(keys: Array, index: Array, points: Array | None = None) -> Results:
         draws = drawn(study, keys, index, points, dtype)
         model, axes, q, v = instances(study, draws, dtype)
-        found, anew = (
-            over_rows(one, (axes, 0, 0))(model, q, v) if fused else (jax.vmap(one, (axes, 0, 0))(model, q, v), None)
-        )
-        anew = jnp.zeros(index.shape, bool) if anew is None else anew
-        return found | {"status": status_of(study, model, found["status"]), DRAWS: draws, ANEW: anew}
+        found = over_rows(one, (axes, 0, 0))(model, q, v)
+        return found | {"status": status_of(study, model, found["status"]), DRAWS: draws}
 
-    return jax.jit(samples, static_argnames="fused")
+    return jax.jit(samples)
 
 
-def dealt(samples: Callable[..., Results]) -> jax.stages.Wrapped:
+def on_all_devices(samples: Callable[..., Results]) -> jax.stages.Wrapped:
     """Function (keys, indices (rows,), points (rows, m)) -> what `samples` returns, with the rows divided among the
     devices."""
     mesh = Mesh(np.array(jax.devices()), ("devices",))
@@ -199,7 +195,6 @@ class Compiled:
     """
 
     program: Any
-    single: Any
     keys: Array
     rows: int
     devices: int
@@ -223,14 +218,7 @@ class Compiled:
             parts = np.asarray(x).reshape(self.devices, most_blocks(self.rows) * self.rows, *x.shape[2:])
             return np.concatenate([part[: n * self.rows] for part, n in zip(parts, counts, strict=True)])
 
-        results = jax.tree.map(joined, results)
-        for k in np.flatnonzero(results.pop(ANEW)):
-            i = first * self.rows + int(k)
-            own = self.design.points(i, i + 1).astype(precision()) if self.design else None
-            found = self.single(self.keys, np.array([i], np.uint32), own, fused=False)
-            for name, all_samples in results.items():
-                all_samples[k] = found[name][0]
-        return results
+        return jax.tree.map(joined, results)
 
 
 def _points(design: SamplingPlan, firsts: np.ndarray, counts: np.ndarray, rows: int) -> np.ndarray:
@@ -280,4 +268,4 @@ def compiled(study: Study, rows: int) -> Compiled:
 
     own, _ = content(study)
     found = kept_program(own and [*own, f"{rows} rows"], program)
-    return Compiled(found, samples, keys, rows, len(devices), sharding, study.design)
+    return Compiled(found, keys, rows, len(devices), sharding, study.design)

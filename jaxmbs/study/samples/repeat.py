@@ -69,17 +69,13 @@ def repeat(
         outputs = results_of(study.outputs, run.folded, run.events, model, q, v)
         return outputs, run.status, run.energy_error[-1], (run.t, run.q, run.v, values), run.violated
 
-    def over_all(axes: Any, *batch: Any) -> Any:
-        # where rows might have angles too large for `over_rows` (`anew` is not None), jax.vmap computes all rows
-        found, anew = over_rows(one, (axes, 0, 0))(*batch)
-        return found if anew is None else jax.vmap(one, (axes, 0, 0))(*batch)
-
     def all_of(draws: Array | None) -> Any:
         if draws is None:
-            return over_all(None, study.model, *(jnp.asarray(x, dtype)[None] for x in (study.q0, study.v0))), None
+            alone = (jnp.asarray(x, dtype)[None] for x in (study.q0, study.v0))
+            return over_rows(one, (None, 0, 0))(study.model, *alone), None
         numbers = numbers_of(study, draws, dtype)
         model, axes, q, v = placed(study, numbers)
-        outputs, status, *rest = over_all(axes, model, q, v)
+        outputs, status, *rest = over_rows(one, (axes, 0, 0))(model, q, v)
         return (outputs, status_of(study, model, status), *rest), numbers
 
     if samples is None or not study.dispersions.items:

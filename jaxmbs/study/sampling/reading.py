@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jaxmbs.io.errors import InputError, Problem, dotted
-from jaxmbs.io.names import beside
+from jaxmbs.io.names import file_in
 from jaxmbs.study.distributions.tables import Empirical
 from jaxmbs.study.sampling import dispersions
 from jaxmbs.study.sampling.designs import RANDOM
@@ -25,7 +25,7 @@ def beside_study(folder: Path, data: dict[str, Any], trust: bool = False) -> dic
     for name, table in data["dispersions"].items() if isinstance(data.get("dispersions"), dict) else ():
         file = table.get("file") if isinstance(table, dict) else None
         if isinstance(file, str):
-            table["file"] = str(beside(folder, file, dotted(("dispersions", name, "file")), trust))
+            table["file"] = str(file_in(folder, file, dotted(("dispersions", name, "file")), trust))
     return data
 
 

@@ -58,7 +58,7 @@ def test_joints_that_cannot_follow_are_refused():
         mech.add_constraint("cam", mbs.Coupling(*arguments))
         return mech.build()
 
-    for arguments, said in ((("elbw", "shoulder"), "did you mean 'elbow'"), (("elbow", "elbow"), "follow itself"),
+    for arguments, said in ((("elbw", "shoulder"), "did you mean 'elbow'"), (("elbow", "elbow"), "named twice"),
                             (("elbow", "free"), "Spherical with 3 degrees of freedom")):  # fmt: skip
         with pytest.raises(mbs.ModelError, match=said):
             built(*arguments)

@@ -10,12 +10,11 @@ from scipy.integrate import solve_ivp
 
 import jaxmbs as mbs
 from jaxmbs.dynamics.constrained.constraints import constraints
-from jaxmbs.dynamics.constrained.metric import Metric
-from jaxmbs.dynamics.constrained.order import constraints_of, equations_text, ordered, plan_of
+from jaxmbs.dynamics.constrained.order import equations_text, ordered, plan_of
 from jaxmbs.dynamics.constrained.row_groups import row_groups
-from jaxmbs.dynamics.constrained.sparse import SparseMetric
 from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.tree import Tree
+from jaxmbs.model.constraint_rows import sites
 
 JOINTS = (
     mbs.Revolute((0, 1, 0)), mbs.Revolute((0.6, 0, 0.8)), mbs.Universal((1, 0, 0), (0, 1, 0)), mbs.Spherical(),
@@ -53,13 +52,13 @@ def tangled(seed, bodies=9):
 
 def metrics(model, q, v, mode=None, prescribed=None, rolled=0):
     """(the metric in fronts and its rows, the dense one and its rows)."""
-    s, plan = model.structure, ordered(model.structure, constraints_of(model.structure))
+    s, plan = model.structure, ordered(model.structure, sites(model.structure))
     state = State(Tree(model, jnp.float64, unrolled=rolled), q, v, 0.0, mode)
     found = row_groups(state, plan)
     written = State(Tree(model, jnp.float64, unrolled=len(s.links)), q, v, 0.0, mode)
     rows = constraints(written)
     given = None if prescribed is None else list(prescribed)
-    return SparseMetric(state, found, prescribed), found, Metric.of(written, rows, given), rows
+    return found.metric(prescribed), found, rows.metric(given), rows
 
 
 @pytest.mark.interpreted
@@ -201,7 +200,7 @@ def test_the_order_is_local():
     for make, front in (
         (mbs.library.four_bar_windows, 4), (mbs.library.scissor_mast, 4), (mbs.library.synchronised_wing, 2),
     ):  # fmt: skip
-        plans = [ordered(s, constraints_of(s)) for s in (make(n).build().structure for n in (20, 30))]
+        plans = [ordered(s, sites(s)) for s in (make(n).build().structure for n in (20, 30))]
         assert [p.size for p in plans] == [front] * 2
         assert len(plans[0].strands) == len(plans[1].strands) <= 10
     assert plan_of(mbs.library.four_bar_windows(8).build().structure) is not None

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from jaxmbs.dynamics.constrained import metric
-from jaxmbs.dynamics.constrained.metric import Metric
+from jaxmbs.dynamics.constrained.metric import MatrixMetric
 
 N = 5
 
@@ -52,7 +52,7 @@ def exact(A, J, independent, force, goal):
 
 
 def found(A, J, force, goal, dtype=jnp.float64, redundant=False):
-    m = Metric(tuple(map(tuple, A)), tuple(map(tuple, J)), dtype, redundant=redundant)
+    m = MatrixMetric(tuple(map(tuple, A)), tuple(map(tuple, J)), dtype, redundant=redundant)
     a, multipliers = m.closest(force, tuple(goal))
     return np.array(a), np.array(m.least_norm(multipliers)), [float(x) for x in m.conditioning()]
 
@@ -107,7 +107,7 @@ def test_locked_rows_and_rows_of_nothing(kind):
     J, _ = rows(2.0**-10)
     J = [*J[:2], [0.0] * N, J[3]]
     lock = (np.True_, np.False_, np.False_, np.False_, np.False_)
-    m = Metric(
+    m = MatrixMetric(
         tuple(map(tuple, mass())), tuple(map(tuple, J)), jnp.float64, lock=lock, prescribed=[0.5, 9.0, 9.0, 9.0, 9.0]
     )
     a, multipliers = m.closest(FORCE, tuple(target(J)))
@@ -140,7 +140,7 @@ def test_derivatives_at_constant_rank(kind, order):
 
     def f(s):
         A, J, force, goal = (jnp.asarray(x) for x in setting(s))
-        m = Metric(_scalars(A), _scalars(J), jnp.float64)
+        m = MatrixMetric(_scalars(A), _scalars(J), jnp.float64)
         a, multipliers = m.closest(tuple(force), tuple(goal))
         return jnp.stack([*a, *m.least_norm(multipliers)])
 

@@ -1,4 +1,4 @@
-"""The state of an instance between two iterations (turns) of a run, and the results of the stages of an iteration."""
+"""The state of an instance between two iterations of a run, and the results of the stages of an iteration."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 ON_GRID, AFTER_JUMP = -1, -2  # in place of an event's index: at a point of the grid; just after velocities jumped
 
 
-class Turn(NamedTuple):
+class RunState(NamedTuple):
     """The state of one instance between two iterations."""
 
     phase: Phase  # q, v, work
@@ -92,5 +92,5 @@ class Happened(NamedTuple):
     now: list[Any]  # per event: whether it happens
     closed: list[Any]  # per event: whether its locks close if it does
     mode: Mode  # afterwards
-    due: Count | None  # event whose impact the next iteration computes (`Turn.due`)
+    due: Count | None  # event whose impact the next iteration computes (`RunState.due`)
     dropped: Number  # [J] energy lost by it

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from jaxmbs.dynamics.state.tree import Tree
-from jaxmbs.model.structure import LoopJoint
 from jaxmbs.spatial import Motion, Transform
 from jaxmbs.spatial.components import components
 
@@ -27,13 +25,3 @@ def relative(a: Frame, b: Frame) -> tuple[Transform, Motion, Motion]:
     X = a.placement.inverse() @ b.placement
     carried = X.motion_to_child(a.velocity)
     return X, b.velocity + carried * -1, carried
-
-
-def ends(tree: Tree, loop: LoopJoint) -> tuple[tuple[str, Transform], tuple[str, Transform]]:
-    """(body, frame in it) on each side of a cut joint."""
-
-    def end(body: str, pose: str) -> tuple[str, Transform]:
-        name = f"{loop.name}.{pose}"
-        return body, Transform(tree.values[f"{name}.rotation"], tree.values[f"{name}.position"])
-
-    return end(loop.body_a, "pose_a"), end(loop.body_b, "pose_b")
