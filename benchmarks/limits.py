@@ -18,7 +18,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxmbs.batching.mapping import MappedProgram, flat_axes
+from jaxmbs.batching.mapped_program import MappedProgram, flat_axes
 from jaxmbs.batching.recorded import Recording, Step
 
 SERIES = {"float64": 25, "float32": 18}  # operations of a sine or cosine: reduction of the argument and a polynomial

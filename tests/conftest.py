@@ -16,7 +16,7 @@ from pathlib import Path
 import jax
 import pytest
 
-from jaxmbs.batching import kept
+from jaxmbs.batching import disk_cache
 from jaxmbs.dynamics.state.calling import with_room
 from tests.lowering import share_contexts
 from tests.sessions import drawn, optimised
@@ -141,6 +141,6 @@ def pytest_pyfunc_call(pyfuncitem):
 def interpreted(request):
     """Compiling takes seconds, one evaluation operation by operation less than one; what is compiled is kept whole."""
     changed = "monkeypatch" in request.fixturenames  # what a program is made of, perhaps
-    kept.FOLDER = None if changed else Path(KEPT["jax_compilation_cache_dir"])
+    disk_cache.FOLDER = None if changed else Path(KEPT["jax_compilation_cache_dir"])
     with jax.disable_jit() if request.node.get_closest_marker("interpreted") else nullcontext():
         yield

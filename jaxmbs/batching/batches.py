@@ -13,9 +13,9 @@ import numpy as np
 from jax.extend.core import jaxpr_as_fun
 from jax.sharding import Mesh, PartitionSpec
 
-from jaxmbs.batching.keeping import Keeping
+from jaxmbs.batching.cached_jit import CachedJit
 from jaxmbs.batching.machine import MACHINE
-from jaxmbs.batching.mapping import MappedProgram, chosen_target, flat_axes, padded
+from jaxmbs.batching.mapped_program import MappedProgram, chosen_target, flat_axes, padded
 from jaxmbs.batching.row_programs.equation import rows_p
 from jaxmbs.batching.row_programs.lowering import choice, for_all
 from jaxmbs.batching.row_programs.public import rows
@@ -67,12 +67,12 @@ def jit(fn: Callable[..., Any], in_axes: Any = None) -> Callable[..., Any]:
 
 
 class Rows:
-    """A mapped function, compiled for each batch size; its programs are cached on disk as by `Keeping`."""
+    """A mapped function, compiled for each batch size; its programs are cached on disk as by `CachedJit`."""
 
     def __init__(self, fn: Callable[..., Any], in_axes: Any):
         functools.update_wrapper(self, fn, updated=())
         self.fn, self.in_axes = fn, in_axes
-        self._outermost = Keeping(jax.jit(self.whole), fn, in_axes)
+        self._outermost = CachedJit(jax.jit(self.whole), fn, in_axes)
         self._within = jax.jit(jax.vmap(rows(fn), in_axes))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 import jax
 
-from jaxmbs.batching.keeping import Keeping
+from jaxmbs.batching.cached_jit import CachedJit
 
 # Without LLVM's optimisation and its newer emitters, XLA compiles in a fifth of the time (1.1 s against 5.7 s for the seven
 # joints of [T 5], 64 starts), and a step takes half as long again (0.15 s against 0.10 s; a search takes about ten steps).
@@ -16,7 +16,7 @@ if jax.__version_info__ < (0, 11):  # later versions have only the newer emitter
     _QUICK["xla_cpu_use_fusion_emitters"] = False
 
 
-def compiled(fn: Callable[..., Any], quick: bool = True) -> Keeping:
-    """jax.jit(fn), with its programs cached by `Keeping`; quick: on a CPU, compile with little optimisation."""
+def compiled(fn: Callable[..., Any], quick: bool = True) -> CachedJit:
+    """jax.jit(fn), with its programs cached by `CachedJit`; quick: on a CPU, compile with little optimisation."""
     options = _QUICK if quick and jax.default_backend() == "cpu" else None
-    return Keeping(jax.jit(fn, compiler_options=options), fn, options)
+    return CachedJit(jax.jit(fn, compiler_options=options), fn, options)

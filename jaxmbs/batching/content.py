@@ -22,7 +22,7 @@ import jax
 import numpy as np
 from jax.core import Tracer
 
-from jaxmbs.batching.kept import MAKERS
+from jaxmbs.batching.disk_cache import MAKERS
 
 # modules whose functions give the same result whenever they are called
 _PURE = frozenset(

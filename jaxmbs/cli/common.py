@@ -170,10 +170,10 @@ def compute(precision: str) -> None:
 
 def say_what_is_not_kept(study: Any, voice: Voice) -> None:
     """If the study's programs cannot be cached, so that every process compiles them again, print why on stderr."""
-    from jaxmbs.batching import kept
+    from jaxmbs.batching import disk_cache
     from jaxmbs.study.problem.programs import content
 
-    _, why = content(study) if kept.FOLDER is not None else (None, "")
+    _, why = content(study) if disk_cache.FOLDER is not None else (None, "")
     if why and not voice.quiet:
         say(f"compiled programs cannot be stored, so the next process compiles them again: {why}", problems())
 
@@ -187,14 +187,14 @@ def keep_programs() -> None:
     that folder is used; otherwise both caches use "compiled" in the folder JAXMBS_CACHE or the user's cache folder."""
     import jax
 
-    from jaxmbs.batching import kept
+    from jaxmbs.batching import disk_cache
     from jaxmbs.batching.folder import folder, is_off
 
     if is_off():
         return
     found = folder()
     if jax.config.values.get("jax_compilation_cache_dir"):
-        kept.FOLDER = found
+        disk_cache.FOLDER = found
         return
     if found is None:
         return
@@ -202,7 +202,7 @@ def keep_programs() -> None:
         found.mkdir(parents=True, exist_ok=True)
     except OSError:
         return  # without a folder for the cache, programs are compiled again
-    kept.FOLDER = found
+    disk_cache.FOLDER = found
     jax.config.update("jax_compilation_cache_dir", str(found))
     jax.config.update("jax_compilation_cache_max_size", CACHE_BYTES)
     jax.config.update("jax_persistent_cache_min_compile_time_secs", CACHE_SECONDS)

@@ -10,7 +10,7 @@ from jax import lax
 
 import jaxmbs as mbs
 from jaxmbs.batching import gpu, over_rows
-from jaxmbs.batching.mapping import MappedProgram
+from jaxmbs.batching.mapped_program import MappedProgram
 from jaxmbs.batching.scalars import ELEMENTWISE
 from tests.cases import relative
 

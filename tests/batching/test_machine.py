@@ -19,7 +19,7 @@ import jaxmbs as mbs
 from jaxmbs.batching import batches, machine, mapping, over_rows, sealed
 from jaxmbs.batching.machine import MACHINE, compiling, emitting, host, segments
 from jaxmbs.batching.machine.code import Code, Piece
-from jaxmbs.batching.mapping import MappedProgram
+from jaxmbs.batching.mapped_program import MappedProgram
 from jaxmbs.batching.recorded import Step
 from tests.cases import relative
 

@@ -7,7 +7,7 @@ import pytest
 
 import jaxmbs as mbs
 from jaxmbs.batching.machine import MACHINE, lacking
-from jaxmbs.batching.mapping import MappedProgram
+from jaxmbs.batching.mapped_program import MappedProgram
 
 pytestmark = pytest.mark.skipif(bool(lacking()), reason="machine code cannot be generated here")
 RNG = np.random.default_rng(0)

@@ -9,7 +9,7 @@ from jax import lax
 import jaxmbs as mbs
 from jaxmbs.batching.counted import counted_scan
 from jaxmbs.batching.machine import MACHINE, lacking
-from jaxmbs.batching.mapping import MappedProgram
+from jaxmbs.batching.mapped_program import MappedProgram
 from jaxmbs.batching.recorded import Step
 from jaxmbs.batching.scalars import Operation
 

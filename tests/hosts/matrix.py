@@ -86,7 +86,7 @@ FILES = (
     "dynamics/formulations/test_bias_parts.py", "absolute/test_consistent.py", "model/test_graph.py",
     "simulate/test_grid.py", "simulate/test_guards.py", "simulate/test_assembly.py", "stability/test_equilibrium.py",
     "stability/test_linearize.py", "library/test_library.py", "io/test_urdf.py",
-    "batching/test_batches.py", "batching/test_machine.py", "batching/test_movement.py", "batching/test_kept.py",
+    "batching/test_batches.py", "batching/test_machine.py", "batching/test_movement.py", "batching/test_disk_cache.py",
 )  # fmt: skip
 # whose files are dealt among the hosts, another share with each commit
 FOLDERS = (

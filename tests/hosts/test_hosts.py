@@ -39,7 +39,7 @@ def test_files_of_the_matrix_exist():
     assert len({host.name for host in HOSTS}) == len(HOSTS)
     alone = next(host for host in HOSTS if host.alone)
     assert sessions(alone, FILES) == [(file,) for file in FILES]
-    assert [len(part) for part in sessions(HOSTS[0], ("batching/test_kept.py", *SHARE[:2]))] == [2, 1]
+    assert [len(part) for part in sessions(HOSTS[0], ("batching/test_disk_cache.py", *SHARE[:2]))] == [2, 1]
 
 
 def test_hosts_together_run_every_file_that_computes():

@@ -16,7 +16,7 @@ import pytest
 import xarray as xr
 from scipy.stats import beta
 
-from jaxmbs.batching import kept
+from jaxmbs.batching import disk_cache
 from jaxmbs.io import InputError
 from jaxmbs.study import read, resume, run
 from jaxmbs.study.problem.templates import about
@@ -235,7 +235,7 @@ def check_kills(tmp_path, monkeypatch, count, seed):
     was killed while it worked."""
     programs = tmp_path / "programs"
     programs.mkdir()
-    monkeypatch.setattr(kept, "FOLDER", programs)  # compiled once
+    monkeypatch.setattr(disk_cache, "FOLDER", programs)  # compiled once
     monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(programs))
     rng = random.Random(seed)
     file = tmp_path / "cart.toml"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import jaxmbs as mbs
-from jaxmbs.batching import kept
+from jaxmbs.batching import disk_cache
 from jaxmbs.batching.content import NotKnownError, digest
 from jaxmbs.cli.common import Voice, say_what_is_not_kept
 from jaxmbs.study import read
@@ -102,7 +102,7 @@ def test_what_is_not_kept_is_said(study, monkeypatch, tmp_path, capsys):
     assert content(unknown) == (None, "own.stateful: open() depends on more than the code")
     say_what_is_not_kept(unknown, Voice())
     assert capsys.readouterr().err == "", "nothing is kept where there is no folder"
-    monkeypatch.setattr(kept, "FOLDER", tmp_path)
+    monkeypatch.setattr(disk_cache, "FOLDER", tmp_path)
     for voice in (Voice(), Voice(quiet=True)):
         say_what_is_not_kept(unknown, voice)
     said = capsys.readouterr().err
@@ -113,26 +113,26 @@ def test_what_is_not_kept_is_said(study, monkeypatch, tmp_path, capsys):
 
 @pytest.mark.slow
 def test_programs_with_functions_of_ones_own_are_kept(study, monkeypatch, tmp_path):
-    monkeypatch.setattr(kept, "FOLDER", tmp_path / "programs")
-    monkeypatch.setattr(kept, "COUNT", {"made": 0, "read": 0})
+    monkeypatch.setattr(disk_cache, "FOLDER", tmp_path / "programs")
+    monkeypatch.setattr(disk_cache, "COUNT", {"made": 0, "read": 0})
     first = compiled(study(), 64)(0, 1)
     again = compiled(study(), 64)(0, 1)
-    assert kept.COUNT == {"made": 2, "read": 2}, "that of the keys, that of the samples"
+    assert disk_cache.COUNT == {"made": 2, "read": 2}, "that of the keys, that of the samples"
     assert all(np.array_equal(first[name], again[name], equal_nan=True) for name in first)
     changed = compiled(study("RATIO = 0.5", "RATIO = 0.25"), 64)(0, 1)
-    assert kept.COUNT == {"made": 4, "read": 2}
+    assert disk_cache.COUNT == {"made": 4, "read": 2}
     assert not np.array_equal(first["speed"], changed["speed"])
 
 
 @pytest.mark.slow
 def test_the_program_of_rare_is_kept(cart, monkeypatch, tmp_path):
-    monkeypatch.setattr(kept, "FOLDER", tmp_path / "programs")
-    monkeypatch.setattr(kept, "COUNT", {"made": 0, "read": 0})
+    monkeypatch.setattr(disk_cache, "FOLDER", tmp_path / "programs")
+    monkeypatch.setattr(disk_cache, "COUNT", {"made": 0, "read": 0})
     path, u, found = cart("t_end = 0.2", "t_end = 0.02"), np.zeros((2, 3)), []
     for place in (0, 0, 1):
         study = read(path)
         found.append(limit_state_of(study, study.criteria[place])(u))
-    assert kept.COUNT == {"made": 2, "read": 4}, "one program for all criteria"
+    assert disk_cache.COUNT == {"made": 2, "read": 4}, "one program for all criteria"
     assert np.array_equal(found[0], found[1])
 
 

@@ -15,7 +15,7 @@ from jax.extend import core
 from jaxmbs.batching import batches
 from jaxmbs.batching.counting import Counts, counted
 from jaxmbs.batching.machine import MACHINE
-from jaxmbs.batching.mapping import chosen_target
+from jaxmbs.batching.mapped_program import chosen_target
 from jaxmbs.batching.row_programs.equation import rows_p
 from jaxmbs.batching.row_programs.explanation import Explanation, RowProgram
 from jaxmbs.batching.row_programs.instance import is_real, name_of, name_of_function, pruned, replaced, shape_of

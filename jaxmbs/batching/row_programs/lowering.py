@@ -16,7 +16,7 @@ from jax.sharding import NamedSharding, PartitionSpec
 
 from jaxmbs.batching import arrays, recording
 from jaxmbs.batching.machine import MACHINE
-from jaxmbs.batching.mapping import MappedProgram, chosen_target, too_long
+from jaxmbs.batching.mapped_program import MappedProgram, chosen_target, too_long
 from jaxmbs.batching.repeated import Repeat, Repeated, expanded
 from jaxmbs.batching.row_programs.equation import rows_p
 from jaxmbs.batching.row_programs.instance import Mode, once, program

@@ -10,7 +10,7 @@ import jax
 from jax.extend import core
 
 from jaxmbs.batching.machine import MACHINE
-from jaxmbs.batching.mapping import chosen_target
+from jaxmbs.batching.mapped_program import chosen_target
 from jaxmbs.batching.row_programs import derivatives  # noqa: F401  (registers the rules)
 from jaxmbs.batching.row_programs.equation import axes_of, bind
 from jaxmbs.batching.row_programs.instance import VALUES, hoisted, inside, name_of, name_of_function, shape_of, tracing

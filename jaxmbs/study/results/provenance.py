@@ -72,7 +72,7 @@ def machine() -> Provenance:
     """Device and versions of this process."""
     import jax
 
-    from jaxmbs.batching.mapping import kernels
+    from jaxmbs.batching.mapped_program import kernels
 
     device = jax.devices()[0]
     return {

@@ -16,7 +16,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 import jaxmbs as mbs
 from jaxmbs.batching import over_rows
 from jaxmbs.batching.compiling import compiled as compiles_quickly
-from jaxmbs.batching.kept import kept as kept_program
+from jaxmbs.batching.disk_cache import cached as cached_on_disk
 from jaxmbs.model.model import varied
 from jaxmbs.model.parameters import is_traced
 from jaxmbs.study.folder.layout import DRAWS, labels
@@ -143,7 +143,7 @@ def cached_program(study: Study, name: str, fn: Any, *arrays: Any) -> jax.stages
     """The compiled program of a jitted function for arrays of these shapes on one device, cached under `name`."""
     own, _ = content(study)
     shapes = [f"{x.shape} {x.dtype}" for x in jax.tree.leaves(arrays)]
-    return kept_program(own and [*own, name, *shapes], lambda: fn.lower(*arrays).compile())
+    return cached_on_disk(own and [*own, name, *shapes], lambda: fn.lower(*arrays).compile())
 
 
 def simulated(simulation: SimulationTable, model: mbs.Model, q: Array, v: Array, **more: Any) -> mbs.Solution:
@@ -267,5 +267,5 @@ def compiled(study: Study, rows: int) -> Compiled:
         return jax.jit(blocks).lower(keys, *numbers).compile(_ONE_CORE if devices[0].platform == "cpu" else None)
 
     own, _ = content(study)
-    found = kept_program(own and [*own, f"{rows} rows"], program)
+    found = cached_on_disk(own and [*own, f"{rows} rows"], program)
     return Compiled(found, keys, rows, len(devices), sharding, study.design)

@@ -14,18 +14,18 @@ import pytest
 import scipy.stats
 
 import jaxmbs as mbs
-from jaxmbs.batching import kept
+from jaxmbs.batching import disk_cache
+from jaxmbs.batching.cached_jit import CachedJit
 from jaxmbs.batching.compiling import compiled
 from jaxmbs.batching.content import MADE_OF, NotKnownError, digest
-from jaxmbs.batching.keeping import Keeping
 
 
 @pytest.fixture
 def count(tmp_path, monkeypatch):
     """Programs made and read, of a folder that was empty."""
-    monkeypatch.setattr(kept, "FOLDER", tmp_path)
-    monkeypatch.setattr(kept, "COUNT", {"made": 0, "read": 0})
-    return kept.COUNT
+    monkeypatch.setattr(disk_cache, "FOLDER", tmp_path)
+    monkeypatch.setattr(disk_cache, "COUNT", {"made": 0, "read": 0})
+    return disk_cache.COUNT
 
 
 def scaled(factor, jit=compiled):
@@ -63,7 +63,7 @@ def test_a_function_of_rows_is_read(count, monkeypatch):
 
 
 def test_where_no_folder_is_set_nothing_is_kept(count, monkeypatch):
-    monkeypatch.setattr(kept, "FOLDER", None)
+    monkeypatch.setattr(disk_cache, "FOLDER", None)
     scaled(2.0)({"in": np.arange(3.0)})
     assert count == {"made": 0, "read": 0}
 
@@ -150,7 +150,7 @@ def test_what_follows_from_the_rest_does_not_count():
 def test_an_object_can_tell_what_it_is_made_of():
     a, b = Telling(3.0), Telling(3.0)
     assert b.twice == 6.0 and digest({"x": a}) == digest({"x": b}) != digest({"x": Telling(4.0)})
-    assert hasattr(Keeping, MADE_OF)
+    assert hasattr(CachedJit, MADE_OF)
     with pytest.raises(NotKnownError, match="negative"):
         digest({"x": Telling(-1.0)})
 
@@ -159,18 +159,18 @@ READ = """
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxmbs.batching import kept
+from jaxmbs.batching import disk_cache
 from jaxmbs.batching.compiling import compiled
 
 jax.config.update("jax_enable_x64", True)
-kept.FOLDER = kept.Path({folder!r})
+disk_cache.FOLDER = disk_cache.Path({folder!r})
 
 
 def solved(x):
     return jax.numpy.linalg.solve(x, jax.numpy.arange(3.0))
 
 
-print(compiled(solved)(np.diag([1.0, 2.0, 4.0])).round(12).tolist(), kept.COUNT)
+print(compiled(solved)(np.diag([1.0, 2.0, 4.0])).round(12).tolist(), disk_cache.COUNT)
 """
 
 
@@ -191,7 +191,7 @@ def test_calls_of_python_are_not_kept(count):
         return x
 
     compiled(fn)(np.ones(2))
-    assert count["made"] == 1 and not list(kept.FOLDER.glob("*.program"))
+    assert count["made"] == 1 and not list(disk_cache.FOLDER.glob("*.program"))
 
 
 def held(**names):
@@ -262,13 +262,13 @@ def test_arguments_on_other_devices_are_left_to_jax(count):
             return {"another"}
 
     asked = []
-    function = Keeping(asked.append, "made of")  # pyright: ignore[reportArgumentType]
+    function = CachedJit(asked.append, "made of")  # pyright: ignore[reportArgumentType]
     function(There())
     assert len(asked) == 1 and count == {"made": 0, "read": 0}
 
 
 def test_nothing_is_kept_of_a_library_that_changes_meanwhile(count, monkeypatch, tmp_path):
-    monkeypatch.setattr(kept, "_sources", lambda: [tmp_path / "a.py"])
+    monkeypatch.setattr(disk_cache, "_sources", lambda: [tmp_path / "a.py"])
     (tmp_path / "a.py").write_text("", encoding="utf-8")  # later than this process has begun
     x = {"in": np.arange(3.0)}
     scaled(2.0)(x)

@@ -7,7 +7,7 @@ from typing import Any
 
 import jax
 
-from jaxmbs.batching import kept
+from jaxmbs.batching import disk_cache
 from jaxmbs.batching.scalars import is_traced
 
 # JAX settings that a process may change between two calls
@@ -17,8 +17,8 @@ SETTINGS = (
 )  # fmt: skip
 
 
-class Keeping:
-    """A jitted function of arrays; if the command line has set a folder (`kept`), its programs are cached there.
+class CachedJit:
+    """A jitted function of arrays; if the command line has set a folder (`disk_cache`), its programs are cached there.
 
     made_of: the function and everything else that its programs depend on, apart from the shapes of the arguments. If
     the content of any of this is not known (`jaxmbs.batching.content`), the function is compiled in every process.
@@ -29,7 +29,7 @@ class Keeping:
         self.programs: dict[Any, Callable[..., Any]] = {}
 
     def __call__(self, *args: Any) -> Any:
-        if kept.FOLDER is None:
+        if disk_cache.FOLDER is None:
             return self.jitted(*args)
         leaves, tree = jax.tree.flatten(args)
         interpreted: bool = jax.config.jax_disable_jit  # pyright: ignore[reportAttributeAccessIssue]
@@ -56,7 +56,7 @@ class Keeping:
             content = digest({"function": self.made_of, "nodes": list(_nodes(tree)), "leaves": shapes})
         except NotKnownError:
             return self.jitted
-        found = kept.kept([content], lambda: self.jitted.lower(*args).compile())
+        found = disk_cache.cached([content], lambda: self.jitted.lower(*args).compile())
         # static data of equal content may still be different for JAX
         return found if found.in_tree == jax.tree.structure((args, {})) else self.jitted
 

@@ -12,7 +12,7 @@ from jax import lax
 import jaxmbs as mbs
 from jaxmbs.batching import batches, ordering, over_rows
 from jaxmbs.batching.machine import MACHINE
-from jaxmbs.batching.mapping import MappedProgram
+from jaxmbs.batching.mapped_program import MappedProgram
 from jaxmbs.batching.ordering import by_parts, by_results, chunks
 from jaxmbs.batching.recording import record
 from jaxmbs.batching.scalars import Operation, Source

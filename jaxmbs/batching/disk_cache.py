@@ -23,7 +23,7 @@ from jax.experimental.compilation_cache import compilation_cache
 
 import jaxmbs
 from jaxmbs.batching import sealed
-from jaxmbs.batching.mapping import kernels
+from jaxmbs.batching.mapped_program import kernels
 
 FOLDER: Path | None = None  # where programs are cached; None: they are not
 COUNT = {"made": 0, "read": 0}  # numbers of programs in this process
@@ -34,7 +34,7 @@ MAKERS = (
 _KERNEL = re.compile(r"jaxmbs_[0-9a-f]{32}")
 
 
-def kept(content: Iterable[str] | None, make: Callable[[], jax.stages.Compiled]) -> jax.stages.Compiled:
+def cached(content: Iterable[str] | None, make: Callable[[], jax.stages.Compiled]) -> jax.stages.Compiled:
     """The program that `make` compiles, from the cache if it is there, for the first devices of this process.
 
     content: everything that the program depends on, apart from versions, settings and machine; None if it is not known.
