@@ -17,6 +17,7 @@ from jaxmbs.batching.cached_jit import CachedJit
 from jaxmbs.batching.machine import MACHINE
 from jaxmbs.batching.mapped_program import MappedProgram, chosen_target, flat_axes, padded
 from jaxmbs.batching.row_programs.equation import rows_p
+from jaxmbs.batching.row_programs.instance import pruned
 from jaxmbs.batching.row_programs.lowering import choice, for_all
 from jaxmbs.batching.row_programs.public import rows
 from jaxmbs.batching.scalars import is_traced
@@ -86,6 +87,7 @@ class Rows:
         size = batch_size(args, self.in_axes)
         mapped = jax.vmap(rows(self.fn), self.in_axes)
         closed, shape = jax.make_jaxpr(mapped, return_shape=True)(*args)
+        closed, _ = pruned(closed, (True,) * len(closed.out_avals), operands=True)  # as jit will, for the same programs
         if size == 0 or all(map(_is_one_call, closed.jaxpr.eqns)):
             return jax.tree.unflatten(jax.tree.structure(shape), jaxpr_as_fun(closed)(*jax.tree.leaves(args)))
         # What `rows` leaves to JAX, for instance for a single sort, would be XLA's as a whole. Here nothing surrounds the

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import jaxmbs as mbs
-from jaxmbs.batching import machine, mapping
+from jaxmbs.batching import machine, mapped_program
 from jaxmbs.batching.machine import compiling
 
 X = np.random.default_rng(5).normal(size=(6, 3))
@@ -122,7 +122,7 @@ def test_why_there_is_no_machine_code(reason, monkeypatch):
         return "tpu"
 
     if reason == "more than 2":
-        monkeypatch.setattr(mapping, "MOST_OPERATIONS", 2)
+        monkeypatch.setattr(mapped_program, "MOST_OPERATIONS", 2)
     elif reason == "JAXMBS_KERNELS is xla":
         monkeypatch.setenv("JAXMBS_KERNELS", "xla")
     elif reason == "pip install":

@@ -16,7 +16,7 @@ import pytest
 from jax import lax
 
 import jaxmbs as mbs
-from jaxmbs.batching import batches, machine, mapping, over_rows, sealed
+from jaxmbs.batching import batches, machine, mapped_program, over_rows, sealed
 from jaxmbs.batching.machine import MACHINE, compiling, emitting, host, segments
 from jaxmbs.batching.machine.code import Code, Piece
 from jaxmbs.batching.mapped_program import MappedProgram
@@ -334,19 +334,19 @@ def test_instructions_for_whole_numbers():
 def test_the_choice_of_kernels(monkeypatch):
     for name, chosen in (("", (MACHINE, "")), ("machine", (MACHINE, "")), ("xla", (None, "JAXMBS_KERNELS is xla"))):
         monkeypatch.setenv("JAXMBS_KERNELS", name)
-        assert mapping.chosen_target() == chosen and mapping.kernels().startswith(
+        assert mapped_program.chosen_target() == chosen and mapped_program.kernels().startswith(
             "machine code" if chosen[0] else "XLA"
         )
     for name in ("vectors", "loops"):
         monkeypatch.setenv("JAXMBS_KERNELS", name)
         with pytest.raises(mbs.ModelError, match=rf'"{name}".*"machine" or "xla"'):
-            mapping.chosen_target()
+            mapped_program.chosen_target()
     monkeypatch.setattr(machine, "lacking", lambda: "llvmlite is not installed")
     monkeypatch.setenv("JAXMBS_KERNELS", "machine")
     with pytest.raises(mbs.ModelError, match="llvmlite is not installed"):
-        mapping.chosen_target()
+        mapped_program.chosen_target()
     monkeypatch.delenv("JAXMBS_KERNELS")
-    assert mapping.chosen_target() == (None, "llvmlite is not installed")
+    assert mapped_program.chosen_target() == (None, "llvmlite is not installed")
 
 
 def test_without_llvmlite(monkeypatch):

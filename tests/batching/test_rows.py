@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import jaxmbs as mbs
+from jaxmbs.batching import mapped_program
 from jaxmbs.batching.row_programs import stored
 from jaxmbs.batching.row_programs.instance import inside
 from jaxmbs.batching.row_programs.lowering import obstacle
@@ -246,6 +247,20 @@ def test_a_batch_is_one_call_of_machine_code():
     assert calls(lambda x, w: jax.vmap(over(f), (0, None))(x[None], w)) == 1
 
 
+@pytest.mark.parametrize("how", [lambda f: mbs.jit(f, in_axes=(0, None)), lambda f: jax.jit(over(mbs.rows(f)))])
+def test_a_program_is_recorded_once(how, monkeypatch):
+    made = []
+
+    def counted(*args):
+        made.append(args)
+        return record(*args)
+
+    record = mapped_program.record
+    monkeypatch.setattr(mapped_program, "record", counted)
+    how(lambda x, w: plain(x, w)["c"])(X, W)
+    assert len(made) == 1
+
+
 def test_what_cannot_be_machine_code_is_left_to_jax():
     seen = []
 
@@ -334,6 +349,7 @@ def test_rows_on_several_devices_stay_where_they_are():
     """Sharded inputs of jit and shard_map, forwards and back, in a process with two devices: no row travels."""
     code = """
 import itertools, jax, jax.numpy as jnp, numpy as np
+from jaxmbs.batching import mapped_program
 from jaxmbs.batching.row_programs import stored
 jax.config.update("jax_num_cpu_devices", 2); jax.config.update("jax_enable_x64", True)
 from tests.batching.test_rows import W, X, assert_shared_out, loss, over, plain, stepped

@@ -28,6 +28,7 @@ inside = jax.make_user_context(
     False
 )  # whether an instance is being traced; it is part of the key of every cache of jit
 _derived: weakref.WeakKeyDictionary[Any, dict[Hashable, Any]] = weakref.WeakKeyDictionary()
+_bare: weakref.WeakSet[Any] = weakref.WeakSet()  # closed jaxprs of which all operands and equations are needed
 
 
 class Mode(NamedTuple):
@@ -94,8 +95,13 @@ def pruned(closed: Any, used: tuple[bool, ...], operands: bool = False) -> tuple
 
     def make() -> tuple[Any, tuple[bool, ...]]:
         jaxpr, kept = pe.dce_jaxpr(closed.jaxpr, list(used), instantiate=operands)
-        return core.ClosedJaxpr(jaxpr, closed.consts), tuple(kept)
+        out = core.ClosedJaxpr(jaxpr, closed.consts)
+        if not operands:
+            _bare.add(out)
+        return out, tuple(kept)
 
+    if closed in _bare and all(used):  # the same object, for which `once` knows the rest
+        return closed, (True,) * len(closed.in_avals)
     return once(closed, ("pruned", used, operands), make)
 
 
