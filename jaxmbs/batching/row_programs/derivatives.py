@@ -13,8 +13,7 @@ from jax.interpreters import partial_eval as pe
 from jaxmbs.batching.repeated import Repeat
 from jaxmbs.batching.row_programs.equation import bind, halves, rows_p
 from jaxmbs.batching.row_programs.instance import VALUES, Mode, backward, is_real, program, pruned
-from jaxmbs.batching.row_programs.stored import backward as backward_from_stored
-from jaxmbs.batching.row_programs.stored import stored
+from jaxmbs.batching.row_programs.stored import backward_from_stored, stored
 
 
 def _jvp(primals: Any, tangents: Any, *, jaxpr: Any, mapped: Any, rows: Any, mode: Mode) -> tuple[Any, Any]:
@@ -34,8 +33,8 @@ def _is_split(params: dict[str, Any], unknown: Any) -> bool:
 
 
 def _partial_eval(trace: Any, *tracers: Any, **params: Any) -> Any:
-    """Values are computed at once where their operands are known; reverse mode stores the operands and, of long loops,
-    what the loops have stacked (`stored`)."""
+    """Values are computed at once where their operands are known; reverse mode stores the operands and the results of long
+    loops (`stored`)."""
     if not _is_split(params, [not t.is_known() for t in tracers]):
         return trace.default_process_primitive(rows_p, tracers, params)
     values, slopes = halves(params)

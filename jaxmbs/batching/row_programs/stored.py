@@ -1,6 +1,6 @@
 """What the forward pass of a long loop stores for reverse mode, in place of computing the loop twice.
 
-Only what loops have stacked is stored; what a function computes without a loop, reverse mode computes again.
+Only results of loops are stored, among them what they have stacked. Reverse mode computes everything else again.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from jaxmbs.batching.row_programs.instance import name_of, once, pruned, replace
 from jaxmbs.batching.separable import equations, jaxprs_of
 
 ROOM = 1 << 28  # bytes of all rows: with more, memory counts for more than the time of the second computation
-FEWEST = (
-    64  # iterations: what fewer ones compute is not worth storing, least of all in every iteration of a loop around
-)
-MOST_ARRAYS = 32  # more belong to a loop whose body has no checkpoint, which stores more than it saves
+# Iterations of the longest loop. Shorter loops are computed again: they are often the body of another loop of JAX, which
+# would store their results for each of its iterations.
+FEWEST = 64
+MOST_ARRAYS = 32  # with more, the body of the loop has no checkpoint, and storing takes longer than computing again
 
 
 class Stored(NamedTuple):
@@ -76,7 +76,7 @@ def _has_loop(jaxpr: Any) -> bool:
     return any(e.primitive.name == "scan" for e in equations(jaxpr))
 
 
-def backward(f: Any, moving: tuple[bool, ...], wanted: tuple[int, ...], results: tuple[int, ...]) -> Any:
+def backward_from_stored(f: Any, moving: tuple[bool, ...], wanted: tuple[int, ...], results: tuple[int, ...]) -> Any:
     """The closed jaxpr of (operands, stored arrays, cotangents of some results) -> cotangents of the wanted operands, which
     are among the moving ones."""
     kept = _stored(f, moving)
