@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from jax import lax
 from jax.core import Tracer
 
 # operations whose result at an entry depends only on the operands at that entry
@@ -16,7 +17,7 @@ ELEMENTWISE = frozenset([
     "convert_element_type", "copy", "cos", "cosh", "div", "eq", "erf", "erfc", "exp", "exp2", "expm1", "floor", "ge", "gt",
     "integer_pow", "is_finite", "le", "log", "log1p", "logistic", "lt", "max", "min", "mul", "ne", "neg", "not", "or",
     "pow", "rem", "round", "rsqrt", "select_n", "sign", "sin", "sinh", "sqrt", "square", "stop_gradient", "sub", "tan",
-    "tanh", "xor",
+    "tanh", "xor", *(["one_minus_square"] if hasattr(lax, "one_minus_square") else []),  # since JAX 0.12
 ])
 # fmt: on
 

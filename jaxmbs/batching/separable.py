@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 from jax.extend import core
 
+ClosedJaxpr: Any = core.ClosedJaxpr  # pyright: ignore  (newer versions of JAX call it Jaxpr, too)
 _CALLBACKS = frozenset(["pure_callback", "io_callback", "debug_callback", "debug_print"])
 # These receive whole batches, or draw the random numbers of a batch from its first key.
 _OF_BATCHES = frozenset(["custom_vmap_call", "rng_bit_generator", "rng_uniform", "shard_map", "xla_pmap"])
@@ -68,4 +69,4 @@ def jaxprs_of(eqn: Any) -> list[Any]:
 
 
 def _is_jaxpr(x: Any) -> bool:
-    return isinstance(x, (core.Jaxpr, core.ClosedJaxpr))
+    return isinstance(x, (core.Jaxpr, ClosedJaxpr))

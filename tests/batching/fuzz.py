@@ -25,7 +25,7 @@ UNARY = {
     FLOATS: ["abs", "neg", "sign", "floor", "ceil", "round", "sqrt", "rsqrt", "cbrt", "exp", "exp2", "expm1", "log", "log1p",
              "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "logistic",
              "erf", "erfc", "erf_inv", "lgamma", "digamma", "square", "is_finite", "stop_gradient", "reciprocal",
-             "bessel_i0e"],
+             "bessel_i0e", *(["one_minus_square"] if hasattr(lax, "one_minus_square") else [])],
     SIGNED: ["abs"],
     WHOLE: ["neg", "sign", "bitwise_not", "population_count", "clz", "square"],
     ("bool",): ["bitwise_not"],
@@ -89,8 +89,10 @@ def moderate(x):
 
 def applied(name, *operands):
     """A primitive. XLA's cube roots of subnormal numbers have the wrong sign, and its angles of two are no numbers: there
-    such numbers are zeros before.
+    such numbers are zeros before. It also takes a whole number divided by itself for 1, even where it is zero.
     """
+    if name == "div" and operands[0] is operands[1] and operands[0].dtype.kind in "iu":
+        operands = [operands[0], jnp.maximum(operands[1], 1)]
     if name in ("cbrt", "atan2"):
         operands = [jnp.where(jnp.abs(x) < jnp.finfo(x.dtype).tiny, x * 0, x) for x in operands]
     return getattr(lax, name)(*operands)

@@ -173,7 +173,7 @@ def test_how_often_a_program_is_called(around):
 
 
 def test_rows_on_several_devices_count_together():
-    mesh = jax.sharding.AbstractMesh((3,), ("r",))
+    mesh = jax.sharding.AbstractMesh((3,), ("r",), axis_types=(jax.sharding.AxisType.Auto,))
     fn = jax.shard_map(jax.vmap(F), mesh=mesh, in_specs=jax.P("r"), out_specs=jax.P("r"))
     found = mbs.explain(fn, SHAPE)
     assert [(p.rows, p.calls) for p in found.programs] == [(6, 1)] and "24 for each of 6 rows" in str(found)

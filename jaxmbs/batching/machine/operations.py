@@ -104,6 +104,12 @@ def _square(text: Text, o: Operation, x: list[str], dtype: np.dtype) -> str:
     return text.times(x[0], x[0], dtype)
 
 
+def _one_minus_square(text: Text, o: Operation, x: list[str], dtype: np.dtype) -> str:
+    """(1 + x) (1 - x), as in XLA: near 1 no digits are lost."""
+    one, kind = f"{text.vector(dtype)} {text.splat(dtype.type(1))}", "f" if dtype.kind == "f" else ""
+    return text.times(text.add(f"{kind}add {one}, {x[0]}"), text.add(f"{kind}sub {one}, {x[0]}"), dtype)
+
+
 def _by_squaring(text: Text, base: str, exponent: int, dtype: np.dtype) -> str:
     """An integer power, multiplied in XLA's order."""
     n, result = abs(exponent), ""
@@ -212,6 +218,7 @@ OPERATIONS: dict[str, tuple[str, Emit]] = {
     "abs": ("fi", _called("fabs", "abs", more="i1 false")),
     "sign": ("fiu", _sign),
     "square": ("fiu", _square),
+    "one_minus_square": ("fiu", _one_minus_square),
     "integer_pow": ("f", _whole_power),
     "sqrt": ("f", _called("sqrt")),
     "rsqrt": ("f", _reciprocal_root),

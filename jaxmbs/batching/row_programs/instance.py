@@ -22,7 +22,7 @@ from jax.interpreters import partial_eval as pe
 
 from jaxmbs.batching.row_programs.marks import purpose
 from jaxmbs.batching.scalars import is_traced
-from jaxmbs.batching.separable import LARGEST, equations
+from jaxmbs.batching.separable import LARGEST, ClosedJaxpr, equations
 
 inside = jax.make_user_context(
     False
@@ -95,7 +95,7 @@ def pruned(closed: Any, used: tuple[bool, ...], operands: bool = False) -> tuple
 
     def make() -> tuple[Any, tuple[bool, ...]]:
         jaxpr, kept = pe.dce_jaxpr(closed.jaxpr, list(used), instantiate=operands)
-        out = core.ClosedJaxpr(jaxpr, closed.consts)
+        out = ClosedJaxpr(jaxpr, closed.consts)
         if not operands:
             _bare.add(out)
         return out, tuple(kept)
@@ -116,7 +116,7 @@ def hoisted(closed: Any) -> tuple[Any, list[Any]]:
     given = [closed.consts[k] for k in out]
 
     def run(*xs: Any) -> Any:
-        whole = core.ClosedJaxpr(closed.jaxpr, replaced(closed.consts, out, xs))
+        whole = ClosedJaxpr(closed.jaxpr, replaced(closed.consts, out, xs))
         return core.jaxpr_as_fun(whole)(*xs[len(out) :])
 
     run.__name__ = name_of(closed)

@@ -13,7 +13,7 @@ from jax.extend import core
 from jax.interpreters import partial_eval as pe
 
 from jaxmbs.batching.row_programs.instance import name_of, once, pruned, replaced, shape_of, traced
-from jaxmbs.batching.separable import equations, jaxprs_of
+from jaxmbs.batching.separable import ClosedJaxpr, equations, jaxprs_of
 
 ROOM = 1 << 28  # bytes of all rows: with more, memory counts for more than the time of the second computation
 # Iterations of the longest loop. Shorter loops are computed again: they are often the body of another loop of JAX, which
@@ -67,9 +67,9 @@ def _made(f: Any, along: list[int]) -> Stored:
     outside = jaxpr.replace(invars=[*jaxpr.invars, *made], outvars=leaves, eqns=others, debug_info=unnamed)
     rest, needed = pe.dce_jaxpr(outside, [True] * len(leaves), [True] * len(jaxpr.invars) + [False] * len(made))
     kept = [v for v, on in zip(made, needed[len(jaxpr.invars) :], strict=True) if on]
-    whole = core.ClosedJaxpr(jaxpr.replace(outvars=[*jaxpr.outvars[:n], *kept], debug_info=unnamed), closed.consts)
+    whole = ClosedJaxpr(jaxpr.replace(outvars=[*jaxpr.outvars[:n], *kept], debug_info=unnamed), closed.consts)
     forward, _ = pruned(whole, (True,) * (n + len(kept)), operands=True)
-    return Stored(forward, tuple(v.aval for v in kept), core.ClosedJaxpr(rest, closed.consts), trees[-1])
+    return Stored(forward, tuple(v.aval for v in kept), ClosedJaxpr(rest, closed.consts), trees[-1])
 
 
 def _has_loop(jaxpr: Any) -> bool:

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend import core
 
+from jaxmbs.batching.separable import ClosedJaxpr
 from jaxmbs.dynamics.state import State
 from jaxmbs.model.constraint_rows import Site
 from jaxmbs.model.constraints import Holonomic
@@ -78,7 +79,7 @@ def _varies(f: Callable[[Any], Any], v: Any) -> bool:
     dice = np.random.default_rng(0)
     consts = [_drawn(dice, c) if is_traced(c) else c for c in closed.consts]
     with jax.ensure_compile_time_eval():
-        program = core.jaxpr_as_fun(core.ClosedJaxpr(closed.jaxpr, consts))
+        program = core.jaxpr_as_fun(ClosedJaxpr(closed.jaxpr, consts))
         a, b = (np.asarray(program(_drawn(dice, v))[0]) for _ in range(2))
     size = max(np.abs(a).max(initial=0.0), np.abs(b).max(initial=0.0))
     return not np.abs(a - b).max(initial=0.0) <= float(jnp.finfo(v.dtype).eps) ** 0.5 * size

@@ -18,6 +18,7 @@ import numpy as np
 from jax.extend import core
 
 from jaxmbs.batching.row_programs.instance import tracing
+from jaxmbs.batching.separable import ClosedJaxpr
 from jaxmbs.model import ModelWarning
 from jaxmbs.model.parameters import is_traced
 
@@ -39,7 +40,7 @@ class Program:
         return self.hash
 
     def __call__(self, constants: Any, *arguments: Any) -> Any:
-        run = core.jaxpr_as_fun(core.ClosedJaxpr(self.jaxpr, constants))
+        run = core.jaxpr_as_fun(ClosedJaxpr(self.jaxpr, constants))
         return jax.tree_util.tree_unflatten(self.treedefs[1], run(*jax.tree_util.tree_leaves(arguments)))
 
 
@@ -134,7 +135,7 @@ def _type(x: Any) -> tuple[str, bool]:
 
 def _value(x: Any) -> Hashable:
     """A hashable stand-in for a parameter of an operation; equal only for exactly equal parameters."""
-    if isinstance(x, core.ClosedJaxpr):
+    if isinstance(x, ClosedJaxpr):
         return _steps(x.jaxpr), tuple(map(_value, x.consts))
     if isinstance(x, core.Jaxpr):
         return _steps(x)
