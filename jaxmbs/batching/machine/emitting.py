@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxmbs.batching.machine import handler, host
+from jaxmbs.batching.machine import contraction, handler, host
 from jaxmbs.batching.machine.code import Code, Copy, Fetch, Keep, Multiply, Piece, Place, Turns
 from jaxmbs.batching.machine.frame import all_nodes, slots
 from jaxmbs.batching.machine.movement import (
@@ -218,9 +218,16 @@ class _Emitter:
                 values[x] = load_slot(text, self.slots[name], dtype_of(name))
             return values[x]
 
+        sums = contraction.absorbed(piece.chunk.operations, results)
+        products = set(sums.values())
         for o in piece.chunk.operations:
-            dtype = _operand_dtype(o, names)
-            values[o] = OPERATIONS[o.primitive.name][1](text, o, [value(x) for x in o.operands], dtype)
+            if o in products:
+                continue
+            if o in sums:
+                values[o] = contraction.emit(text, o, sums[o], value)
+            else:
+                dtype = _operand_dtype(o, names)
+                values[o] = OPERATIONS[o.primitive.name][1](text, o, [value(x) for x in o.operands], dtype)
             if o in results:
                 store_slot(text, self.slots[o], values[o], np.dtype(o.dtype))
 

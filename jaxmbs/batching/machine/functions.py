@@ -98,6 +98,13 @@ class Body:
         self.lines.append(f"  %{name} = {text}")
         return f"%{name}"
 
+    def fused(self, name: str, a: str, b: str, c: str, minus: bool = False) -> str:
+        """c + a b or c - a b, rounded once if the processor can."""
+        if not host.fuses():
+            product = self.add(f"{name}.product", f"fmul {self.v} {a}, {b}")
+            return self.add(name, f"{'fsub' if minus else 'fadd'} {self.v} {c}, {product}")
+        return self.call(name, "fma", self.add(f"{name}.minus", f"fneg {self.v} {a}") if minus else a, b, c)
+
     def call(self, name: str, function: str, *x: str) -> str:
         """A function of LLVM, which has to be declared (`Text.declare`)."""
         given = ", ".join(f"{self.v} {a}" for a in x)
@@ -122,27 +129,20 @@ def sine_and_cosine(dtype: np.dtype, lanes: int) -> str:
     bits, v, w, b, mark, c, add = f.bits, f.v, f.w, f.truth, f.mark, f.constant, f.add
 
     shift = c(1.5 * 2.0 ** (52 if bits == 64 else 23))
-    add("t0", f"fmul contract {v} %x, {c(2.0 / math.pi)}")
-    add("t", f"fadd contract {v} %t0, {shift}")
+    f.fused("t", "%x", c(2.0 / math.pi), shift)
     add("n", f"bitcast {v} %t to {w}")
     add("q", f"fsub {v} %t, {shift}")
     r = "%x"
     for k, part in enumerate(_PARTS[dtype]):
-        add(f"p{k}", f"fmul contract {v} %q, {c(part)}")
-        r = add(f"r{k}", f"fsub contract {v} {r}, %p{k}")
+        r = f.fused(f"r{k}", "%q", c(part), r, minus=True)
     add("z", f"fmul {v} {r}, {r}")
     unit = c(1.0)
     for name, offset in (("s", 1), ("c", 0)):
         total = ""
         for k in range(_TERMS[dtype], 0, -1):
             term = c((-1) ** k / math.factorial(2 * k + offset))
-            if total:
-                product = add(f"{name}m{k}", f"fmul contract {v} {total}, %z")
-                total = add(f"{name}a{k}", f"fadd contract {v} {product}, {term}")
-            else:
-                total = term
-        add(f"{name}t", f"fmul contract {v} {total}, %z")
-        add(f"{name}1", f"fadd contract {v} {unit}, %{name}t")
+            total = f.fused(f"{name}a{k}", total, "%z", term) if total else term
+        f.fused(f"{name}1", total, "%z", unit)
     add("sine", f"fmul {v} {r}, %s1")
     one, sign = f"splat (i{bits} 1)", f"splat (i{bits} {-(1 << (bits - 1))})"
     add("odd0", f"and {w} %n, {one}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import platform
 import struct
 from typing import Any
 
@@ -25,6 +26,11 @@ def register_bytes() -> int:
     """Size of a vector register in bytes."""
     has = features().get
     return _BYTES if has("avx512f") and has("avx512dq") else 32 if has("avx2") else 16
+
+
+def fuses() -> bool:
+    """Whether the processor multiplies and adds with one rounding."""
+    return features().get("fma", platform.machine() not in ("x86_64", "AMD64"))
 
 
 def lanes_for(dtypes: set[np.dtype]) -> int:

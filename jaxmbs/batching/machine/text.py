@@ -69,8 +69,16 @@ class Text:
         return self.add(f"select {self.truth} {which}, {t} {yes}, {t} {no}")
 
     def times(self, a: str, b: str, dtype: np.dtype) -> str:
-        name = "fmul contract" if dtype.kind == "f" else "mul"
-        return self.add(f"{name} {self.vector(dtype)} {a}, {b}")
+        return self.add(f"{'fmul' if dtype.kind == 'f' else 'mul'} {self.vector(dtype)} {a}, {b}")
+
+    def fused(self, a: str, b: str, c: str, dtype: np.dtype) -> str:
+        """a b + c, rounded once if the processor can."""
+        if not host.fuses():
+            return self.add(f"fadd {self.vector(dtype)} {self.times(a, b, dtype)}, {c}")
+        return self.call("fma", dtype, [a, b, c])
+
+    def minus(self, x: str, dtype: np.dtype) -> str:
+        return self.add(f"fneg {self.vector(dtype)} {x}")
 
     def call(self, name: str, dtype: np.dtype, x: list[str], more: str = "") -> str:
         """Call one of LLVM's functions of vectors of one type; more: a last argument that is a scalar."""
@@ -116,6 +124,7 @@ class Text:
             if name not in self.module.parts:
                 self.needs_lanewise("sin", dtype, 1)
                 self.needs_lanewise("cos", dtype, 1)
+                self.declare("fma", dtype, 3)
                 self.module.parts[name] = functions.sine_and_cosine(dtype, self.module.lanes)
             t, lanes = self.vector(dtype), self.module.lanes
             whether = f"llvm.vector.reduce.or.v{lanes}i1"
