@@ -8,6 +8,7 @@ digits near zero. Infinities and NaN need no special cases.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -23,12 +24,18 @@ _DEGREES = {np.dtype(np.float64): 13, np.dtype(np.float32): 8}
 _ENDS = {np.dtype(np.float64): (-750.0, 720.0), np.dtype(np.float32): (-110.0, 95.0)}
 _ONE = {np.dtype(np.float64): 20.0, np.dtype(np.float32): 10.0}
 FUNCTIONS = ("exp", "expm1", "tanh", "logistic")
-CALLED = {"fabs": 1, "copysign": 2, "maximum": 2, "minimum": 2, "fma": 3}  # functions of LLVM, and how many operands they have
+CALLED = {
+    "fabs": 1,
+    "copysign": 2,
+    "maximum": 2,
+    "minimum": 2,
+    "fma": 3,
+}  # functions of LLVM, and how many operands they have
 
 
-def exponential(name: str, dtype: np.dtype, lanes: int) -> str:
+def exponential(name: str, dtype: np.dtype, module: Any) -> str:
     """One of FUNCTIONS, called `name` and the mark of the vector."""
-    f = Body(name, dtype, lanes)
+    f = Body(name, dtype, module)
     x = "%x"
     if name == "logistic":
         x = f.add("minus", f"fneg {f.v} %x")
@@ -40,7 +47,7 @@ def exponential(name: str, dtype: np.dtype, lanes: int) -> str:
     body = "\n".join(f.lines)
     return f"""
 {f.stored_table}
-define internal {f.v} @{name}_{f.mark}({f.v} %x) noinline nounwind {{
+define internal {f.v} @{name}_{f.mark}({f.v} %x) {f.processor.inlining} nounwind {{
 {body}
   ret {f.v} {result}
 }}

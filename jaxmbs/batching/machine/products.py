@@ -12,25 +12,26 @@ AT_ONCE = 8  # sums in registers: as many as it takes until the first addition i
 
 
 def multiply(
-    text: Text, x: str, matrix: str, y: str, given: int, made: int, across: tuple[int, int], dtype: np.dtype
-) -> None:
+    text: Text, x: str, matrix: str, y: str, given: int, made: int, across: tuple[int, int], dtype: np.dtype,
+    width: int,
+) -> None:  # fmt: skip
     """y[j] = sum over i of x[i] matrix[i, j], i < given, j < made; x and y hold each number of a group of rows side by side.
 
-    across: how far apart, in numbers, entries (i, j) of the matrix are in i and in j.
+    width: of how many rows. across: how far apart, in numbers, entries (i, j) of the matrix are in i and in j.
     """
     whole = made - made % AT_ONCE
     if whole:
-        _columns(text, x, matrix, y, given, 0, whole, AT_ONCE, across, dtype)
+        _columns(text, x, matrix, y, given, 0, whole, AT_ONCE, across, dtype, width)
     if made > whole:
-        _columns(text, x, matrix, y, given, whole, made, made - whole, across, dtype)
+        _columns(text, x, matrix, y, given, whole, made, made - whole, across, dtype, width)
 
 
 def _columns(
     text: Text, x: str, matrix: str, y: str, given: int, first: int, last: int, at_once: int,
-    across: tuple[int, int], dtype: np.dtype,
+    across: tuple[int, int], dtype: np.dtype, rows: int,
 ) -> None:  # fmt: skip
     """The sums from `first` until before `last`, in turns of `at_once`."""
-    v, e, width = text.module.stored_vector(dtype), host.stored(dtype), text.module.lanes * dtype.itemsize
+    v, e, width = text.module.stored_vector(dtype), host.stored(dtype), rows * dtype.itemsize
     name = f"{first}_{last}"
     text.do(f"br label %enter{name}")
     text.lines += [f"enter{name}:", f"  br label %column{name}", f"column{name}:"]
