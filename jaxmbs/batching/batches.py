@@ -138,7 +138,7 @@ class Recorded:
 
 def _is_one_call(eqn: Any) -> bool:
     """Whether an equation is one call of machine code for all rows, or prepares its operands."""
-    if eqn.primitive.name == "jit":  # newer versions of JAX inline it only when they compile
+    if eqn.primitive.name == "jit":  # since JAX 0.12, inline=True takes effect only when XLA compiles
         return all(map(_is_one_call, eqn.params["jaxpr"].eqns))
     return eqn.primitive.name == "transpose" or (eqn.primitive is rows_p and not choice(*for_all(**eqn.params))[1])
 

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jax.extend import core
 
-ClosedJaxpr: Any = core.ClosedJaxpr  # pyright: ignore  (newer versions of JAX call it Jaxpr, too)
+ClosedJaxpr: Any = core.ClosedJaxpr  # pyright: ignore[reportPrivateImportUsage]  (since JAX 0.12 the same as Jaxpr)
 _CALLBACKS = frozenset(["pure_callback", "io_callback", "debug_callback", "debug_print"])
 # These receive whole batches, or draw the random numbers of a batch from its first key.
 _OF_BATCHES = frozenset(["custom_vmap_call", "rng_bit_generator", "rng_uniform", "shard_map", "xla_pmap"])

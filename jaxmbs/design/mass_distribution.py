@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from jaxmbs.model import Model
 
 Vector = Sequence[float]
-_SQUARE: Any = np.array([0, 3, 4, 3, 1, 5, 4, 5, 2])  # where the entries of an inertia are among its six numbers
-_ENTRIES = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
+_ENTRIES = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))  # of an inertia, in the order of its six numbers
+_PLACES: Any = np.array([[_ENTRIES.index((min(i, j), max(i, j))) for j in range(3)] for i in range(3)])
 _INERTIA = ("I_xx", "I_yy", "I_zz", "I_xy", "I_xz", "I_yz")
 
 
@@ -103,7 +103,7 @@ class MassDistribution:
         def values(c: Any, given: Any) -> dict[str, Any]:
             xp = np if isinstance(c, np.ndarray) else jnp
             m = c[9] if self.mass is not None else given.get(f"{self.body}.mass", mass)
-            r, I = c[6:9] / m, c[_SQUARE].reshape(3, 3)
+            r, I = c[6:9] / m, c[_PLACES]
             I = I - m * (r @ r * xp.eye(3) - r[:, None] * r[None, :])
             flip = np.diag([-1.0 if a == self.across else 1.0 for a in "xyz"])
             found = {}

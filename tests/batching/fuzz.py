@@ -89,10 +89,11 @@ def moderate(x):
 
 def applied(name, *operands):
     """A primitive. XLA's cube roots of subnormal numbers have the wrong sign, and its angles of two are no numbers: there
-    such numbers are zeros before. It also takes a whole number divided by itself for 1, even where it is zero.
+    such numbers are zeros before. It simplifies a whole number divided by itself to 1, even
+    zero by zero: there the divisor is not zero.
     """
     if name == "div" and operands[0] is operands[1] and operands[0].dtype.kind in "iu":
-        operands = [operands[0], jnp.maximum(operands[1], 1)]
+        operands = [operands[0], jnp.where(operands[1] == 0, jnp.ones_like(operands[1]), operands[1])]
     if name in ("cbrt", "atan2"):
         operands = [jnp.where(jnp.abs(x) < jnp.finfo(x.dtype).tiny, x * 0, x) for x in operands]
     return getattr(lax, name)(*operands)
