@@ -9,7 +9,7 @@ SAMPLES ?= 2000
 PYTEST = $(BIN)/python -m pytest -n $(or $(JOBS),2) --dist worksteal
 unexport PYTHONDONTWRITEBYTECODE  # a process that compiles all sources again starts in twice the time
 
-.PHONY: demo test test-slow test-share test-newest test-robots test-hosts test-faults test-release docs bench bench-quick bench-gpu format clean
+.PHONY: demo test test-slow test-share test-newest test-gpu test-robots test-hosts test-faults test-release docs bench bench-quick bench-gpu format clean
 
 demo: $(STAMP)  ## the main job on a real example: a separation study with its report
 	rm -rf runs/demo
@@ -41,6 +41,10 @@ test-newest: $(STAMP)  ## the default tests on a newer Python (NEWEST; this one 
 	$(VENV)-newest/bin/python -m pytest -n $(or $(JOBS),2) --dist worksteal -m optimised $(TESTS)
 	@$(VENV)-newest/bin/python -c 'import platform, jax; print("on Python", platform.python_version(), "with JAX", jax.__version__)'
 
+test-gpu: $(STAMP)  ## kernels compiled for GPUs that need not be there: by XLA and by NVIDIA's assembler (CUDA is installed first, 5 GB)
+	$(BIN)/python -m pip install -q -e '.[test,gpu-check]'
+	JAX_PLATFORMS=cpu $(BIN)/python -m pytest --slow tests/batching/gpu
+
 test-robots: $(STAMP)  ## a public collection of robots against Pinocchio, 130 MB to download; writes its table
 	$(BIN)/python -m pip install -q -e '.[robots]'
 	$(PYTEST) --slow tests/io/test_robots.py
@@ -69,7 +73,7 @@ bench: $(STAMP)  ## speed beside all peers, kept as this machine's baseline and 
 	$(BIN)/python -m benchmarks.page
 
 bench-gpu: $(STAMP)  ## the same on a GPU (JAX with CUDA is installed first)
-	$(BIN)/python -m pip install -q -e '.[bench]' 'jax[cuda12]'
+	$(BIN)/python -m pip install -q -e '.[bench]' 'jax[cuda13]'
 	$(BIN)/jaxmbs bench --keep
 	$(BIN)/python -m benchmarks.plots
 

@@ -21,7 +21,7 @@ from jaxmbs.batching.row_programs.instance import pruned
 from jaxmbs.batching.row_programs.lowering import choice, for_all
 from jaxmbs.batching.row_programs.public import rows
 from jaxmbs.batching.scalars import is_traced
-from jaxmbs.batching.targets import Kernels, Target
+from jaxmbs.batching.targets import Target
 from jaxmbs.errors import ModelError
 
 # Rows of one part of a batch where XLA computes all or some of it, so that its arrays stay in the cache and need the
@@ -129,11 +129,7 @@ class Recorded:
         if self.on is None or not self.program.by_rows:
             return jax.vmap(self.one_row, [0 if m else None for m in self.mapped])(*arrays)
         size = next(x.shape[0] for x, m in zip(arrays, self.mapped, strict=True) if m)
-        if not isinstance(self.on, Kernels):
-            return self.program(arrays, size, self.on)
-        from jaxmbs.batching.gpu import in_blocks  # Pallas takes half a second to import
-
-        return in_blocks(self.program, arrays, size, on=self.on)
+        return self.program(arrays, size, self.on)
 
 
 def _is_one_call(eqn: Any) -> bool:

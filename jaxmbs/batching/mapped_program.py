@@ -10,8 +10,9 @@ import jax
 import jax.numpy as jnp
 from jax.lax import convert_element_type_p
 
-from jaxmbs.batching import machine
-from jaxmbs.batching.execution import Setting, execute
+from jaxmbs.batching import gpu, machine
+from jaxmbs.batching.execution import Setting
+from jaxmbs.batching.machine.segments import execute
 from jaxmbs.batching.recorded import Recording, Step
 from jaxmbs.batching.recording import record
 from jaxmbs.batching.row_programs.instance import tracing
@@ -23,26 +24,24 @@ from jaxmbs.errors import ModelError
 MOST_OPERATIONS = 100_000  # building kernels for longer programs would take too long
 
 
-def chosen_target() -> tuple[Target | None, str]:
-    """(the target for JAX's default backend, None for XLA by `jax.vmap`; why it is not machine code, in words).
+def chosen_target(backend: str | None = None) -> tuple[Target | None, str]:
+    """(the target for a backend, JAX's default one if it is not given, and None for XLA by `jax.vmap`; why it is not
+    kernels, in words).
 
-    On a CPU it is machine code if that can be generated, else XLA; the environment variable JAXMBS_KERNELS forces
-    "machine" or "xla".
+    On a CPU they are machine code, on a GPU by NVIDIA PTX, if these can be generated, else XLA's; the environment
+    variable JAXMBS_KERNELS forces "machine" (for either) or "xla".
     """
-    backend = jax.default_backend()
-    if backend == "gpu":
-        from jaxmbs.batching.gpu import GPU  # Pallas takes half a second to import
-
-        return GPU, "the default backend is a GPU"
-    if backend != "cpu":
+    backend = backend or jax.default_backend()
+    if backend not in ("cpu", "gpu", "cuda"):
         return None, f"the default backend is {backend}"
     forced = os.environ.get("JAXMBS_KERNELS", "")
     if forced not in ("", "machine", "xla"):
         raise ModelError(f'JAXMBS_KERNELS is "{forced}": set it to "machine" or "xla", or leave it out')
-    lacking = "JAXMBS_KERNELS is xla" if forced == "xla" else machine.lacking()
+    on, why = (machine.MACHINE, machine.lacking) if backend == "cpu" else (gpu.PTX, gpu.lacking)
+    lacking = "JAXMBS_KERNELS is xla" if forced == "xla" else why()
     if lacking and forced == "machine":
         raise ModelError(f'JAXMBS_KERNELS is "machine", but {lacking}')
-    return (None, lacking) if lacking else (machine.MACHINE, "")
+    return (None, lacking) if lacking else (on, "")
 
 
 def too_long(closed: Any) -> str:
@@ -54,9 +53,7 @@ def too_long(closed: Any) -> str:
 def kernels() -> str:
     """Names what runs programs of scalars here. Results of anything else are equal to its results only to rounding."""
     on, _ = chosen_target()
-    if on is machine.MACHINE:
-        return f"machine code, {machine.compiler()}"
-    return "those of the device" if on else "XLA"
+    return f"{on.name}, {machine.compiler()}" if on else "XLA"
 
 
 class MappedProgram:
@@ -94,14 +91,10 @@ class MappedProgram:
     def excluded(self, on: Target, rows: int = 2) -> list[str]:
         """Why steps that depend on the row are outside the kernels of a target, in words; empty if none is."""
         steps = [item for item in self.program.items if isinstance(item, Step) and not item.shared]
-        found = [on.excludes(step, rows) if on.excludes else f"{step.name} runs on its own" for step in steps]
-        return list(dict.fromkeys(filter(None, found)))
+        return list(dict.fromkeys(filter(None, (on.excludes(step, rows) for step in steps))))
 
     def __call__(self, arrays: Sequence[Any], rows: int, on: Target) -> Any:
-        whole = -(-rows // on.granule) * on.granule
-        arrays = [padded(x, whole) if m and whole != rows else x for x, m in zip(arrays, self.mapped, strict=True)]
-        out = execute(self.program, dict(zip(self.sources, arrays, strict=True)), Setting(whole, on))
-        out = [x[:rows] if whole != rows else x for x in out]
+        out = execute(self.program, dict(zip(self.sources, arrays, strict=True)), Setting(rows, on))
         # with the weak types (those of Python numbers) that the function gives them
         out = [_weakened(x) if weak else x for x, weak in zip(out, self.weak, strict=True)]
         return jax.tree_util.tree_unflatten(self.treedef, out)

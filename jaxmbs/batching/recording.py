@@ -18,7 +18,8 @@ from jax.extend import core
 
 from jaxmbs.batching.arrays import MOST_SHARED, RULES
 from jaxmbs.batching.counted import counted_scan
-from jaxmbs.batching.execution import Setting, execute
+from jaxmbs.batching.execution import Setting
+from jaxmbs.batching.machine.segments import execute
 from jaxmbs.batching.recorded import Joined, Loop, Product, Recording, Step
 from jaxmbs.batching.scalars import (
     ELEMENTWISE,

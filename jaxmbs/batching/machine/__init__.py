@@ -6,11 +6,18 @@ import functools
 import importlib.util
 import sys
 
+from jaxmbs.batching.machine.calling import call
 from jaxmbs.batching.machine.operations import serves
-from jaxmbs.batching.machine.segments import excludes, execute
-from jaxmbs.batching.targets import Whole
+from jaxmbs.batching.machine.segments import excluding
+from jaxmbs.batching.targets import Target
 
-MACHINE = Whole(execute, name="machine code", serves=serves, excludes=excludes)
+# 64 MiB for each thread, which computes at most 16 rows at once
+MACHINE = Target(
+    name="machine code",
+    serves=serves,
+    excludes=excluding(lambda rows: (64 << 20) // (1 if rows == 1 else 16)),
+    call=call,
+)
 
 
 @functools.cache

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxmbs.batching.machine import handler, host
+from jaxmbs.batching.machine import contraction, handler, host
 from jaxmbs.batching.machine.code import Code, Copy, Fetch, Keep, Multiply, Piece, Place, Turns
 from jaxmbs.batching.machine.frame import all_nodes, slots
 from jaxmbs.batching.machine.movement import (
@@ -40,7 +40,7 @@ def kernel(code: Code, rows: int = 2, repeats: Mapping[int, bool] = MappingProxy
     ones if True, else those as far apart as the argument has rows.
     """
     dtypes = {dtype_of(x) for x in _names(code)} | {p.dtype for p in (*code.places.values(), *code.results)}
-    return _Emitter(code, Module(1 if rows == 1 else host.lanes_for(dtypes)), repeats).text()
+    return Emitter(code, Module(1 if rows == 1 else host.lanes_for(dtypes)), repeats).text()
 
 
 def dtype_of(name: Any) -> np.dtype:
@@ -52,9 +52,15 @@ def _names(code: Code) -> list[Any]:
     return [o for node in all_nodes(code.body) if isinstance(node, Piece) for o in node.chunk.operations]
 
 
-class _Emitter:
+class Emitter:
+    """The text of a kernel for a CPU, and what those for other processors have in common with it.
+
+    width: of how many rows the numbers lie side by side in scratch memory.
+    """
+
     def __init__(self, code: Code, module: Module, repeats: Mapping[int, bool]):
         self.code, self.module, self.lanes, self.repeats = code, module, module.lanes, repeats
+        self.width = self.lanes
         self.slots, self.frame = slots(code, lambda x: self.lanes * dtype_of(x).itemsize)
         self.functions: list[str] = []
         self.constants: list[str] = []
@@ -62,9 +68,9 @@ class _Emitter:
         self.loops = 0
 
     def text(self) -> str:
-        group = self._level(self.code.body, None)
+        group = self.level(self.code.body, None)
         self.main = Text(self.module)
-        once = self._level(self.code.once, None)
+        once = self.level(self.code.once, None)
         scratch = self.code.scratch * self.lanes
         work = max(1, _operations(self.code.body))
         each, few = (max(1, blocks * WORK // work) * self.lanes for blocks in (1, WORTH_A_THREAD))
@@ -78,7 +84,7 @@ class _Emitter:
         called = handler.text(len(self.code.inputs), widths, self.lanes, each, few, bool(scratch), self.repeats)
         return "\n".join([*self.constants, str(self.module), *self.functions, outer, called])
 
-    def _level(self, nodes: list[Any], turn: str | None) -> list[str]:
+    def level(self, nodes: list[Any], turn: str | None) -> list[str]:
         """Instructions for some nodes; turn: the index of the loop's iteration, None outside loops."""
         for plain, group in itertools.groupby((x for x in nodes if _size(x)), self._is_plain):
             for node in _bunches(group) if plain else group:
@@ -91,16 +97,16 @@ class _Emitter:
                 elif isinstance(node, list):
                     self._call(self._function(lambda text, node=node: self._moves(text, node)), turn)
                 else:
-                    self._call(self._function(lambda text, node=node: self._rows(text, node)), turn)
+                    self._call(self._function(lambda text, node=node: self.rows(text, node)), turn)
         return self.main.lines
 
     def _is_plain(self, node: Any) -> bool:
         """Whether a node moves numbers that need no transposing; one function does many such moves."""
         if isinstance(node, (Fetch, Keep)):
-            return self._in_scratch(node.place) or self._is_one(node.place)
+            return self.in_scratch(node.place) or self.is_one(node.place)
         return isinstance(node, Copy)
 
-    def _is_one(self, place: Place) -> bool:
+    def is_one(self, place: Place) -> bool:
         """Whether the rows computed at once share one row of an array."""
         return place.shared or (place.argument is not None and self.repeats.get(place.argument, False))
 
@@ -122,7 +128,7 @@ class _Emitter:
         main.lines += [f"before{k}:", f"  br label %loop{k}", f"loop{k}:"]
         main.lines.append(f"  %i{k} = phi i64 [{begin}, %before{k}], [%n{k}, %last{k}]")
         turn = main.add(f"sub i64 {int(end) - 1}, %i{k}") if reverse else f"%i{k}"
-        self._level(body, turn)
+        self.level(body, turn)
         main.lines += [f"  br label %last{k}", f"last{k}:", f"  %n{k} = add i64 %i{k}, 1"]
         more = main.add(f"icmp slt i64 %n{k}, {end}")
         main.lines += [f"  br i1 {more}, label %loop{k}, label %after{k}", f"after{k}:"]
@@ -142,19 +148,19 @@ class _Emitter:
         self.main.do(f"call void @{name}(ptr %frame, ptr %arrays, ptr %scratch, i64 %row, i64 %count, i64 {turn or 0})")
 
     def _multiply(self, text: Text, node: Multiply) -> None:
-        x, matrix, y = (self._address(text, place) for place in (node.x, node.matrix, node.y))
-        multiply(text, x, matrix, y, node.x.size, node.y.size, node.across, node.y.dtype)
+        x, matrix, y = (self.address(text, place) for place in (node.x, node.matrix, node.y))
+        multiply(text, x, matrix, y, node.x.size, node.y.size, node.across, node.y.dtype, self.width)
 
-    def _at(self, text: Text, node: Fetch | Keep) -> str:
+    def at(self, text: Text, node: Fetch | Keep) -> str:
         """The address of an array's part for the current rows and iteration."""
-        place, base = node.place, self._address(text, node.place)
+        place, base = node.place, self.address(text, node.place)
         if not node.turn:
             return base
-        width = self.lanes if self._in_scratch(place) else 1
+        width = self.width if self.in_scratch(place) else 1
         offset = text.add(f"mul i64 %turn, {node.turn * place.dtype.itemsize * width}")
         return text.add(f"getelementptr inbounds i8, ptr {base}, i64 {offset}")
 
-    def _address(self, text: Text, place: Place) -> str:
+    def address(self, text: Text, place: Place) -> str:
         """The address of an array for the current rows."""
         if place.constant is not None:
             base = self._constant(place)
@@ -166,7 +172,7 @@ class _Emitter:
                 base = text.add(f"getelementptr inbounds i8, ptr {base}, i64 {offset}")
             base = address(text, base, place.begin * place.dtype.itemsize)
         else:
-            base = address(text, "%scratch", place.offset * self.lanes)
+            base = address(text, "%scratch", place.offset * self.width)
         return base
 
     def _row(self, text: Text, place: Place) -> str:
@@ -178,7 +184,7 @@ class _Emitter:
         number = text.add(f"load i64, ptr {address(text, '%arrays', 8 * after)}")
         return text.add(f"{'sdiv' if self.repeats[k] else 'srem'} i64 %row, {number}")
 
-    def _in_scratch(self, place: Place) -> bool:
+    def in_scratch(self, place: Place) -> bool:
         return place.argument is None and place.result is None and place.constant is None
 
     def _constant(self, place: Place) -> str:
@@ -200,7 +206,7 @@ class _Emitter:
         body = "\n".join(text.lines)
         self.functions.append(
             f"define internal void @{name}(ptr noalias %frame, ptr noalias %arrays, ptr noalias %scratch, i64 %row, "
-            f"i64 %count, i64 %turn) noinline nounwind {{\n"
+            f"i64 %count, i64 %turn) {self.module.processor.inlining} nounwind {{\n"
             f"{body}\n  ret void\n}}"
         )
         return name
@@ -218,9 +224,16 @@ class _Emitter:
                 values[x] = load_slot(text, self.slots[name], dtype_of(name))
             return values[x]
 
+        sums = contraction.absorbed(piece.chunk.operations, results)
+        products = set(sums.values())
         for o in piece.chunk.operations:
-            dtype = _operand_dtype(o, names)
-            values[o] = OPERATIONS[o.primitive.name][1](text, o, [value(x) for x in o.operands], dtype)
+            if o in products:
+                continue
+            if o in sums:
+                values[o] = contraction.emit(text, o, sums[o], value)
+            else:
+                dtype = _operand_dtype(o, names)
+                values[o] = OPERATIONS[o.primitive.name][1](text, o, [value(x) for x in o.operands], dtype)
             if o in results:
                 store_slot(text, self.slots[o], values[o], np.dtype(o.dtype))
 
@@ -242,26 +255,26 @@ class _Emitter:
             store_slot(text, self.slots[to], x, dtype_of(to))
 
     def _fetch(self, text: Text, node: Fetch) -> None:
-        at, dtype = self._at(text, node), node.place.dtype
+        at, dtype = self.at(text, node), node.place.dtype
         for k in node.wanted:
-            if self._is_one(node.place):
+            if self.is_one(node.place):
                 x = spread(text, at, k * dtype.itemsize, dtype)
             else:
-                x = load(text, address(text, at, k * dtype.itemsize * self.lanes), dtype)
+                x = load(text, address(text, at, k * dtype.itemsize * self.width), dtype)
             store(text, address(text, "%frame", self.slots[node.source, k]), x, dtype)
 
     def _keep(self, text: Text, node: Keep) -> None:
-        at, dtype = self._at(text, node), node.place.dtype
+        at, dtype = self.at(text, node), node.place.dtype
         for k, x in enumerate(node.given):
             loaded = text.splat(x) if isinstance(x, np.generic) else load_slot(text, self.slots[x], dtype)
             if dtype.kind == "b":
                 loaded = text.add(f"zext {text.truth} {loaded} to {self.module.stored_vector(dtype)}")
-            store(text, address(text, at, k * dtype.itemsize * self.lanes), loaded, dtype)
+            store(text, address(text, at, k * dtype.itemsize * self.width), loaded, dtype)
 
-    def _rows(self, text: Text, node: Fetch | Keep) -> None:
+    def rows(self, text: Text, node: Fetch | Keep) -> None:
         """Moves numbers of an array in which those of a row are contiguous."""
         place, dtype = node.place, node.place.dtype
-        text.do(f"%at = getelementptr i8, ptr {self._at(text, node)}, i64 0")
+        text.do(f"%at = getelementptr i8, ptr {self.at(text, node)}, i64 0")
         if not node.turn:
             ask_ahead(text, dtype, place.size, isinstance(node, Keep))
         if isinstance(node, Fetch):

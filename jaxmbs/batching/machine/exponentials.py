@@ -8,6 +8,7 @@ digits near zero. Infinities and NaN need no special cases.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -23,12 +24,18 @@ _DEGREES = {np.dtype(np.float64): 13, np.dtype(np.float32): 8}
 _ENDS = {np.dtype(np.float64): (-750.0, 720.0), np.dtype(np.float32): (-110.0, 95.0)}
 _ONE = {np.dtype(np.float64): 20.0, np.dtype(np.float32): 10.0}
 FUNCTIONS = ("exp", "expm1", "tanh", "logistic")
-CALLED = {"fabs": 1, "copysign": 2, "maximum": 2, "minimum": 2}  # functions of LLVM, and how many operands they have
+CALLED = {
+    "fabs": 1,
+    "copysign": 2,
+    "maximum": 2,
+    "minimum": 2,
+    "fma": 3,
+}  # functions of LLVM, and how many operands they have
 
 
-def exponential(name: str, dtype: np.dtype, lanes: int) -> str:
+def exponential(name: str, dtype: np.dtype, module: Any) -> str:
     """One of FUNCTIONS, called `name` and the mark of the vector."""
-    f = Body(name, dtype, lanes)
+    f = Body(name, dtype, module)
     x = "%x"
     if name == "logistic":
         x = f.add("minus", f"fneg {f.v} %x")
@@ -40,7 +47,7 @@ def exponential(name: str, dtype: np.dtype, lanes: int) -> str:
     body = "\n".join(f.lines)
     return f"""
 {f.stored_table}
-define internal {f.v} @{name}_{f.mark}({f.v} %x) noinline nounwind {{
+define internal {f.v} @{name}_{f.mark}({f.v} %x) {f.processor.inlining} nounwind {{
 {body}
   ret {f.v} {result}
 }}
@@ -54,23 +61,19 @@ def _reduced(f: Body, x: str) -> None:
     above = f.call("above", "maximum", x, f.constant(least))
     inside = f.call("inside", "minimum", above, f.constant(greatest))
     shift = f.constant(1.5 * 2.0**mantissa)  # the sum with it has no digits after the point
-    f.add("turns", f"fmul contract {v} {inside}, {f.constant(1 / math.log(2.0))}")
-    f.add("moved", f"fadd contract {v} %turns, {shift}")
+    f.fused("moved", inside, f.constant(1 / math.log(2.0)), shift)
     f.add("whole", f"fsub {v} %moved, {shift}")
     f.add("movedbits", f"bitcast {v} %moved to {w}")
     f.add("shiftbits", f"bitcast {v} {shift} to {w}")
     f.add("k", f"sub {w} %movedbits, %shiftbits")
     r = inside
     for n, part in enumerate(parts):
-        f.add(f"part{n}", f"fmul contract {v} %whole, {f.constant(part)}")
-        r = f.add(f"r{n}", f"fsub contract {v} {r}, %part{n}")
+        r = f.fused(f"r{n}", "%whole", f.constant(part), r, minus=True)
     total = f.constant(1 / math.factorial(_DEGREES[f.dtype]))
     for n in range(_DEGREES[f.dtype] - 1, 1, -1):
-        f.add(f"product{n}", f"fmul contract {v} {total}, {r}")
-        total = f.add(f"total{n}", f"fadd contract {v} %product{n}, {f.constant(1 / math.factorial(n))}")
+        total = f.fused(f"total{n}", total, r, f.constant(1 / math.factorial(n)))
     f.add("square", f"fmul {v} {r}, {r}")
-    f.add("rest", f"fmul contract {v} {total}, %square")
-    f.add("p", f"fadd contract {v} {r}, %rest")
+    f.fused("p", total, "%square", r)
     f.add("half", f"ashr {w} %k, splat (i{f.bits} 1)")
     f.add("other", f"sub {w} %k, %half")
     for name, power in (("low", "%half"), ("high", "%other")):
@@ -90,8 +93,7 @@ def _unsigned(f: Body) -> str:
     power = _exp(f)
     f.add("scale", f"fmul {f.v} %low, %high")
     f.add("less", f"fsub {f.v} %scale, {f.constant(1.0)}")
-    f.add("scaledp", f"fmul contract {f.v} %scale, %p")
-    f.add("sum", f"fadd contract {f.v} %less, %scaledp")
+    f.fused("sum", "%scale", "%p", "%less")
     f.add("large", f"icmp sgt {f.w} %k, splat (i{f.bits} 64)")
     return f.add("chosen", f"select {f.truth} %large, {f.v} {power}, {f.v} %sum")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -25,18 +26,19 @@ _TERMS = {np.dtype(np.float64): 8, np.dtype(np.float32): 5}
 _LIMITS = {np.dtype(np.float64): 1e8, np.dtype(np.float32): 1e4}
 
 
-def lanewise(name: str, dtype: np.dtype, lanes: int, operands: int) -> str:
+def lanewise(name: str, dtype: np.dtype, module: Any, operands: int) -> str:
     """A function of vectors that calls a function of the C library for every lane.
 
     Subnormal arguments are replaced by zeros, as the processor does in XLA's threads. Only `pow` receives them as they are,
     since XLA calls the same function of the library: -2 to the power 1e-310 is NaN, but -2 to the power 0 is 1.
     """
-    e = host.element(dtype)
+    e, lanes, processor = host.element(dtype), module.lanes, module.processor
     v = f"<{lanes} x {e}>"
     symbol = name + "f" * (dtype.itemsize == 4)
+    inlining = "noinline" if name in ("sin", "cos") else processor.inlining
     names = "ab"[:operands]
     given = ", ".join(f"{v} %{x}0" for x in names)
-    taken = "0" if name == "pow" else ""
+    taken = "0" if name == "pow" or not processor.flushes else ""
     parts = "\n".join(f"  %{x}k = extractelement {v} %{x}{taken}, i64 %k" for x in names)
     passed = ", ".join(f"{e} %{x}k" for x in names)
     mark, least = f"v{lanes}f{8 * dtype.itemsize}", host.literal(np.finfo(dtype).tiny)
@@ -49,15 +51,15 @@ def lanewise(name: str, dtype: np.dtype, lanes: int, operands: int) -> str:
         if not taken
     )
     return f"""
-declare {e} @{symbol}({", ".join([e] * operands)}) nounwind
-define internal {v} @each_{symbol}({given}) noinline nounwind {{
+declare {e} @{processor.library}{symbol}({", ".join([e] * operands)}) nounwind
+define internal {v} @each_{symbol}({given}) {inlining} nounwind {{
 {flushed}
   br label %turn
 turn:
   %k = phi i64 [0, %0], [%next, %turn]
   %part = phi {v} [zeroinitializer, %0], [%more, %turn]
 {parts}
-  %y = call {e} @{symbol}({passed})
+  %y = call {e} @{processor.library}{symbol}({passed})
   %more = insertelement {v} %part, {e} %y, i64 %k
   %next = add i64 %k, 1
   %done = icmp eq i64 %next, {lanes}
@@ -69,22 +71,27 @@ end:
 
 
 class Body:
-    """The instructions of a function of one vector x, with its constants in a table.
+    """The instructions of a function of one vector x, with its constants in a table, or in the
+    instructions if the processor inlines.
 
     The address of the table is loaded once. An empty assembly statement hides the origin of this address: because the code
     may be placed anywhere in memory, the compiler would otherwise load a separate address for each constant.
     """
 
-    def __init__(self, name: str, dtype: np.dtype, lanes: int):
-        self.name, self.dtype, self.lanes, self.bits = name, dtype, lanes, 8 * dtype.itemsize
+    def __init__(self, name: str, dtype: np.dtype, module: Any):
+        self.name, self.dtype, self.lanes, self.bits = name, dtype, module.lanes, 8 * dtype.itemsize
+        self.processor, lanes = module.processor, module.lanes
         e = self.element = host.element(dtype)
         self.v, self.w, self.truth = f"<{lanes} x {e}>", f"<{lanes} x i{self.bits}>", f"<{lanes} x i1>"
         self.mark = f"v{lanes}f{self.bits}"
         self.table: list[str] = []
-        self.lines = [f'  %table = call ptr asm "", "=r,0"(ptr @table_{name}_{self.mark})']
+        address = f'  %table = call ptr asm "", "=r,0"(ptr @table_{name}_{self.mark})'
+        self.lines = [] if self.processor.inlines else [address]
 
     def constant(self, x: float) -> str:
         k, e, v = len(self.table), self.element, self.v
+        if self.processor.inlines:
+            return f"splat ({e} {host.literal(self.dtype.type(x))})"
         self.table.append(f"{e} {host.literal(self.dtype.type(x))}")
         self.lines.append(
             f"  %at{k} = getelementptr inbounds {e}, ptr %table, i64 {k}\n"
@@ -98,6 +105,13 @@ class Body:
         self.lines.append(f"  %{name} = {text}")
         return f"%{name}"
 
+    def fused(self, name: str, a: str, b: str, c: str, minus: bool = False) -> str:
+        """c + a b or c - a b, rounded once if the processor can."""
+        if not self.processor.fuses:
+            product = self.add(f"{name}.product", f"fmul {self.v} {a}, {b}")
+            return self.add(name, f"{'fsub' if minus else 'fadd'} {self.v} {c}, {product}")
+        return self.call(name, "fma", self.add(f"{name}.minus", f"fneg {self.v} {a}") if minus else a, b, c)
+
     def call(self, name: str, function: str, *x: str) -> str:
         """A function of LLVM, which has to be declared (`Text.declare`)."""
         given = ", ".join(f"{self.v} {a}" for a in x)
@@ -105,11 +119,13 @@ class Body:
 
     @property
     def stored_table(self) -> str:
+        if not self.table:
+            return ""
         listed = ", ".join(self.table)
         return f"@table_{self.name}_{self.mark} = private constant [{len(self.table)} x {self.element}] [{listed}], align 64"
 
 
-def sine_and_cosine(dtype: np.dtype, lanes: int) -> str:
+def sine_and_cosine(dtype: np.dtype, module: Any) -> str:
     """A function for both, as polynomials; angles beyond `_LIMITS` go to the C library.
 
     The argument is reduced by whole quarter turns with pi/2 in four parts [Cody, Waite 1980, Software manual for the
@@ -118,31 +134,24 @@ def sine_and_cosine(dtype: np.dtype, lanes: int) -> str:
     The number of quarter turns is found by adding a number so large that the sum has no digits after the point. The
     last bits of the sum are those of the number of turns, and nothing is undefined for infinities and NaN.
     """
-    f = Body("sine_and_cosine", dtype, lanes)
-    bits, v, w, b, mark, c, add = f.bits, f.v, f.w, f.truth, f.mark, f.constant, f.add
+    f = Body("sine_and_cosine", dtype, module)
+    bits, v, w, b, mark, lanes, c, add = f.bits, f.v, f.w, f.truth, f.mark, f.lanes, f.constant, f.add
 
     shift = c(1.5 * 2.0 ** (52 if bits == 64 else 23))
-    add("t0", f"fmul contract {v} %x, {c(2.0 / math.pi)}")
-    add("t", f"fadd contract {v} %t0, {shift}")
+    f.fused("t", "%x", c(2.0 / math.pi), shift)
     add("n", f"bitcast {v} %t to {w}")
     add("q", f"fsub {v} %t, {shift}")
     r = "%x"
     for k, part in enumerate(_PARTS[dtype]):
-        add(f"p{k}", f"fmul contract {v} %q, {c(part)}")
-        r = add(f"r{k}", f"fsub contract {v} {r}, %p{k}")
+        r = f.fused(f"r{k}", "%q", c(part), r, minus=True)
     add("z", f"fmul {v} {r}, {r}")
     unit = c(1.0)
     for name, offset in (("s", 1), ("c", 0)):
         total = ""
         for k in range(_TERMS[dtype], 0, -1):
             term = c((-1) ** k / math.factorial(2 * k + offset))
-            if total:
-                product = add(f"{name}m{k}", f"fmul contract {v} {total}, %z")
-                total = add(f"{name}a{k}", f"fadd contract {v} {product}, {term}")
-            else:
-                total = term
-        add(f"{name}t", f"fmul contract {v} {total}, %z")
-        add(f"{name}1", f"fadd contract {v} {unit}, %{name}t")
+            total = f.fused(f"{name}a{k}", total, "%z", term) if total else term
+        f.fused(f"{name}1", total, "%z", unit)
     add("sine", f"fmul {v} {r}, %s1")
     one, sign = f"splat (i{bits} 1)", f"splat (i{bits} {-(1 << (bits - 1))})"
     add("odd0", f"and {w} %n, {one}")
@@ -161,7 +170,7 @@ def sine_and_cosine(dtype: np.dtype, lanes: int) -> str:
     body = "\n".join(f.lines)
     return f"""
 {f.stored_table}
-define internal {pair} @sine_and_cosine_{mark}({v} %x) noinline nounwind {{
+define internal {pair} @sine_and_cosine_{mark}({v} %x) {f.processor.inlining} nounwind {{
 {body}
   %size = call {v} @llvm.fabs.{mark}({v} %x)
   %large = fcmp ogt {v} %size, {limit}

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import platform
 import struct
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,6 +27,31 @@ def register_bytes() -> int:
     """Size of a vector register in bytes."""
     has = features().get
     return _BYTES if has("avx512f") and has("avx512dq") else 32 if has("avx2") else 16
+
+
+@dataclass(frozen=True)
+class Processor:
+    """What the text of a kernel depends on, apart from the number of rows computed at once.
+
+    fuses: whether the processor multiplies and adds with one rounding. inlines: whether all functions become parts of
+    the kernel, with constants in its instructions, because numbers are held in registers alone. library: what the names
+    of the functions of the mathematical library begin with. flushes: whether these get zeros for subnormal arguments.
+    """
+
+    fuses: bool
+    inlines: bool = False
+    library: str = ""
+    flushes: bool = True
+
+    @property
+    def inlining(self) -> str:
+        """The attribute of functions."""
+        return "alwaysinline" if self.inlines else "noinline"
+
+
+def processor() -> Processor:
+    """The one at hand."""
+    return Processor(features().get("fma", platform.machine() not in ("x86_64", "AMD64")))
 
 
 def lanes_for(dtypes: set[np.dtype]) -> int:

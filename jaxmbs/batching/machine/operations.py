@@ -79,7 +79,7 @@ def _divided(name: str) -> Emit:
 
 def _negated(text: Text, o: Operation, x: list[str], dtype: np.dtype) -> str:
     if dtype.kind == "f":
-        return text.add(f"fneg {text.vector(dtype)} {x[0]}")
+        return text.minus(x[0], dtype)
     return text.add(f"sub {text.vector(dtype)} {text.splat(dtype.type(0))}, {x[0]}")
 
 
@@ -208,10 +208,10 @@ def _by_library(text: Text, o: Operation, x: list[str], dtype: np.dtype) -> str:
 
 # name: (kinds of operands that are served: f, i, u, b or anything that can be moved; the function that writes it)
 OPERATIONS: dict[str, tuple[str, Emit]] = {
-    "add": ("fiu", _binary("fadd contract", "add")),
-    "add_any": ("fiu", _binary("fadd contract", "add")),
-    "sub": ("fiu", _binary("fsub contract", "sub")),
-    "mul": ("fiu", _binary("fmul contract", "mul")),
+    "add": ("fiu", _binary("fadd", "add")),
+    "add_any": ("fiu", _binary("fadd", "add")),
+    "sub": ("fiu", _binary("fsub", "sub")),
+    "mul": ("fiu", _binary("fmul", "mul")),
     "div": ("fiu", _divided("div")),
     "rem": ("fiu", _divided("rem")),
     "neg": ("fiu", _negated),

@@ -12,25 +12,26 @@ AT_ONCE = 8  # sums in registers: as many as it takes until the first addition i
 
 
 def multiply(
-    text: Text, x: str, matrix: str, y: str, given: int, made: int, across: tuple[int, int], dtype: np.dtype
-) -> None:
+    text: Text, x: str, matrix: str, y: str, given: int, made: int, across: tuple[int, int], dtype: np.dtype,
+    width: int,
+) -> None:  # fmt: skip
     """y[j] = sum over i of x[i] matrix[i, j], i < given, j < made; x and y hold each number of a group of rows side by side.
 
-    across: how far apart, in numbers, entries (i, j) of the matrix are in i and in j.
+    width: of how many rows. across: how far apart, in numbers, entries (i, j) of the matrix are in i and in j.
     """
     whole = made - made % AT_ONCE
     if whole:
-        _columns(text, x, matrix, y, given, 0, whole, AT_ONCE, across, dtype)
+        _columns(text, x, matrix, y, given, 0, whole, AT_ONCE, across, dtype, width)
     if made > whole:
-        _columns(text, x, matrix, y, given, whole, made, made - whole, across, dtype)
+        _columns(text, x, matrix, y, given, whole, made, made - whole, across, dtype, width)
 
 
 def _columns(
     text: Text, x: str, matrix: str, y: str, given: int, first: int, last: int, at_once: int,
-    across: tuple[int, int], dtype: np.dtype,
+    across: tuple[int, int], dtype: np.dtype, rows: int,
 ) -> None:  # fmt: skip
     """The sums from `first` until before `last`, in turns of `at_once`."""
-    v, e, width = text.module.stored_vector(dtype), host.stored(dtype), text.module.lanes * dtype.itemsize
+    v, e, width = text.module.stored_vector(dtype), host.stored(dtype), rows * dtype.itemsize
     name = f"{first}_{last}"
     text.do(f"br label %enter{name}")
     text.lines += [f"enter{name}:", f"  br label %column{name}", f"column{name}:"]
@@ -40,22 +41,24 @@ def _columns(
     text.lines += [f"  br label %row{name}", f"row{name}:"]
     text.lines.append(f"  %i{name} = phi i64 [0, %column{name}], [%nexti{name}, %row{name}]")
     sums = [f"%sum{name}_{k}" for k in range(at_once)]
-    text.lines += [f"  {s} = phi {v} [zeroinitializer, %column{name}], [{s}n, %row{name}]" for s in sums]
+    begin = len(text.lines)
     at = text.add(f"mul i64 %i{name}, {width}")
     number = load(text, text.add(f"getelementptr inbounds i8, ptr {x}, i64 {at}"), dtype)
     down = text.add(f"mul i64 %i{name}, {across[0]}")
     row = text.add(f"getelementptr inbounds {e}, ptr {column}, i64 {down}")
-    for k, s in enumerate(sums):
-        factor = spread(text, row, k * across[1] * dtype.itemsize, dtype)
-        product = text.times(number, factor, dtype)
-        text.lines.append(f"  {s}n = fadd contract {v} {s}, {product}")
+    factors = [spread(text, row, k * across[1] * dtype.itemsize, dtype) for k in range(at_once)]
+    totals = [text.fused(number, factor, s, dtype) for factor, s in zip(factors, sums, strict=True)]
+    text.lines[begin:begin] = [
+        f"  {s} = phi {v} [zeroinitializer, %column{name}], [{total}, %row{name}]"
+        for s, total in zip(sums, totals, strict=True)
+    ]
     text.lines.append(f"  %nexti{name} = add i64 %i{name}, 1")
     more = text.add(f"icmp slt i64 %nexti{name}, {given}")
     text.lines += [f"  br i1 {more}, label %row{name}, label %done{name}", f"done{name}:"]
     to = text.add(f"mul i64 %j{name}, {width}")
     out = text.add(f"getelementptr inbounds i8, ptr {y}, i64 {to}")
-    for k, s in enumerate(sums):
-        store(text, text.add(f"getelementptr inbounds i8, ptr {out}, i64 {k * width}"), f"{s}n", dtype)
+    for k, total in enumerate(totals):
+        store(text, text.add(f"getelementptr inbounds i8, ptr {out}, i64 {k * width}"), total, dtype)
     text.lines.append(f"  %nextj{name} = add i64 %j{name}, {at_once}")
     again = text.add(f"icmp slt i64 %nextj{name}, {last}")
     text.lines += [f"  br i1 {again}, label %column{name}, label %end{name}", f"end{name}:"]

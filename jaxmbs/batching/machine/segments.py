@@ -1,9 +1,9 @@
-"""Whole programs as machine code: everything between two steps on arrays is one kernel, loops included."""
+"""Whole programs as kernels of a target: everything between two steps on arrays is one kernel, loops included."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,14 +11,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxmbs.batching.execution import whole_source
-from jaxmbs.batching.machine import compiling, emitting
+from jaxmbs.batching.execution import Setting, whole_source
 from jaxmbs.batching.machine.code import Code, dtype_of
 from jaxmbs.batching.recorded import Recording, Step
 from jaxmbs.batching.repeated import Repeated
 from jaxmbs.batching.scalars import Entry, Operation, Source, array_of, is_known
 
-MOST_SCRATCH = 64 << 20  # bytes of scratch memory in which a thread stores what the iterations of loops produce
 MOST_ENTRIES = 2048  # numbers of a row that an iteration of a loop reads or produces
 
 
@@ -33,10 +31,10 @@ class _Segment:
     arrays: list[Source] = field(default_factory=list)
 
 
-def execute(program: Recording, given: dict[Source, Any], setting: Any) -> list[Any]:
-    """The outputs for all rows, as from `execution.execute`."""
+def execute(program: Recording, given: dict[Source, Any], setting: Setting) -> list[Any]:
+    """The outputs for all rows from the `given` inputs."""
     known = dict(given)
-    first, segments = _segments(program, setting.rows)
+    first, segments = _segments(program, setting)
 
     def array(x: Source, apart: bool = False) -> Any:
         """apart: for a kernel, which finds repeated rows by itself."""
@@ -54,7 +52,7 @@ def execute(program: Recording, given: dict[Source, Any], setting: Any) -> list[
         values = [_as_array(x, here) for x in values]
         made = [x for x in values if (x in here if isinstance(x, Source) else not is_known(x))]
         packs = [_members(segment, source) for source in segment.packed]
-        found = _kernel(segment.items, [*made, *packs, *segment.arrays], moved, array, setting.rows)
+        found = _kernel(segment.items, [*made, *packs, *segment.arrays], moved, array, setting)
         known.update(zip((*segment.packed, *segment.arrays), found[len(made) :], strict=True))
         moved.update(segment.numbers)
         fresh = iter(found)
@@ -67,17 +65,16 @@ def execute(program: Recording, given: dict[Source, Any], setting: Any) -> list[
     ]
 
 
-def _kernel(items: list[Any], wanted: list[Any], moved: dict[Any, Entry], array: Any, rows: int) -> list[Any]:
+def _kernel(items: list[Any], wanted: list[Any], moved: dict[Any, Entry], array: Any, setting: Setting) -> list[Any]:
     """The wanted values for all rows, from one kernel."""
     if not wanted:
         return []
     code = Code(items, wanted, moved)
     given = [array(source, True) for source in code.inputs]
     repeats = {k: x.repeat.each > 1 for k, x in enumerate(given) if isinstance(x, Repeated)}
-    name = compiling.registered(emitting.kernel(code, rows, repeats) if repeats else emitting.kernel(code, rows))
-    shapes = [jax.ShapeDtypeStruct((rows, *x.shape), dtype_of(x)) for x in wanted]
+    results = [jax.ShapeDtypeStruct((setting.rows, *x.shape), dtype_of(x)) for x in wanted]
     given = [jnp.asarray(x.array if isinstance(x, Repeated) else x) for x in given]
-    return list(jax.ffi.ffi_call(name, shapes)(*given))
+    return setting.target.call(code, given, repeats, setting.rows, results)
 
 
 def _as_array(x: Any, here: set[Source]) -> Any:
@@ -105,31 +102,37 @@ def _members(segment: _Segment, source: Source) -> np.ndarray:
     return out
 
 
-def excludes(step: Step, rows: int = 2) -> str:
-    """Why a step cannot be part of a kernel for `rows` rows, in words; empty if it can: a product with a shared
-    matrix, arrays that are joined, or a loop of operations whose iterations are small enough."""
-    loop = step.loop
-    if step.product is not None or step.joined is not None:
+def excluding(most_kept: Callable[[int], int]) -> Callable[[Step, int], str]:
+    """A `Target.excludes`: a step is part of a kernel if it is a product with a shared matrix, arrays that are joined, or
+    a loop of operations whose iterations are small enough.
+
+    most_kept(rows): how many bytes of a row a loop may keep in scratch memory, in a kernel for so many rows.
+    """
+
+    def excludes(step: Step, rows: int) -> str:
+        loop = step.loop
+        if step.product is not None or step.joined is not None:
+            return ""
+        if loop is None:
+            return f"{step.name} acts on whole arrays"
+        if within := next(filter(None, (excludes(x, rows) for x in loop.program.items if isinstance(x, Step))), ""):
+            return within
+        each = sum(math.prod(x.shape) for x in (*loop.turns, *loop.program.outputs))
+        if each > MOST_ENTRIES:
+            return f"an iteration of a loop reads and produces {each:,} numbers, more than {MOST_ENTRIES:,}"
+        if loop.kept > most_kept(rows):
+            return f"a loop of {loop.length:,} iterations keeps {loop.kept:,} bytes of each row"
         return ""
-    if loop is None:
-        return f"{step.name} acts on whole arrays"
-    if within := next(filter(None, (excludes(x, rows) for x in loop.program.items if isinstance(x, Step))), ""):
-        return within
-    each = sum(math.prod(x.shape) for x in (*loop.turns, *loop.program.outputs))
-    if each > MOST_ENTRIES:
-        return f"an iteration of a loop reads and produces {each:,} numbers, more than {MOST_ENTRIES:,}"
-    if (1 if rows == 1 else 16) * loop.kept > MOST_SCRATCH:
-        return f"a loop of {loop.length:,} iterations keeps {loop.kept:,} bytes of each row"
-    return ""
+
+    return excludes
 
 
-def embeds(step: Step, rows: int = 2) -> bool:
-    """Whether a step can be part of a kernel for `rows` rows."""
-    return not excludes(step, rows)
-
-
-def _segments(program: Recording, rows: int) -> tuple[list[Step], list[_Segment]]:
+def _segments(program: Recording, setting: Setting) -> tuple[list[Step], list[_Segment]]:
     """The steps that are the same for all rows, and the segments, both in order."""
+
+    def embeds(step: Step) -> bool:
+        return not setting.target.excludes(step, setting.rows)
+
     due: dict[Any, int] = {}  # segment, counted from the end, of operations, loops and the arrays that loops leave
     steps: list[Step] = []
     first: list[Step] = []
@@ -153,11 +156,11 @@ def _segments(program: Recording, rows: int) -> tuple[list[Step], list[_Segment]
         elif alive.intersection(item.outputs):
             if item.shared:
                 first.append(item)
-            elif embeds(item, rows):
+            elif embeds(item):
                 due[item] = max(due[y] for y in item.outputs if y in due)
             else:
                 steps.append(item)
-            when = len(steps) if not embeds(item, rows) else due[item]
+            when = len(steps) if not embeds(item) else due[item]
             for x in item.inputs:
                 need(x, when)
     segments = [_Segment(step=step) for step in (*reversed(steps), None)]

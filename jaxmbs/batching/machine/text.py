@@ -12,8 +12,8 @@ from jaxmbs.batching.machine import exponentials, functions, host
 class Module:
     """What all functions of a kernel share: the number of rows computed at once, and the functions that they call."""
 
-    def __init__(self, lanes: int):
-        self.lanes = lanes
+    def __init__(self, lanes: int, processor: host.Processor | None = None):
+        self.lanes, self.processor = lanes, processor or host.processor()
         self.parts: dict[str, str] = {}  # by name, so that each is included once
 
     def vector(self, dtype: np.dtype) -> str:
@@ -69,8 +69,16 @@ class Text:
         return self.add(f"select {self.truth} {which}, {t} {yes}, {t} {no}")
 
     def times(self, a: str, b: str, dtype: np.dtype) -> str:
-        name = "fmul contract" if dtype.kind == "f" else "mul"
-        return self.add(f"{name} {self.vector(dtype)} {a}, {b}")
+        return self.add(f"{'fmul' if dtype.kind == 'f' else 'mul'} {self.vector(dtype)} {a}, {b}")
+
+    def fused(self, a: str, b: str, c: str, dtype: np.dtype) -> str:
+        """a b + c, rounded once if the processor can."""
+        if not self.module.processor.fuses:
+            return self.add(f"fadd {self.vector(dtype)} {self.times(a, b, dtype)}, {c}")
+        return self.call("fma", dtype, [a, b, c])
+
+    def minus(self, x: str, dtype: np.dtype) -> str:
+        return self.add(f"fneg {self.vector(dtype)} {x}")
 
     def call(self, name: str, dtype: np.dtype, x: list[str], more: str = "") -> str:
         """Call one of LLVM's functions of vectors of one type; more: a last argument that is a scalar."""
@@ -97,7 +105,7 @@ class Text:
         if symbol not in self.module.parts:
             self.declare("fabs", dtype, 1)
             self.declare("copysign", dtype, 2)
-            self.module.parts[symbol] = functions.lanewise(name, dtype, self.module.lanes, operands)
+            self.module.parts[symbol] = functions.lanewise(name, dtype, self.module, operands)
         return symbol
 
     def exponential(self, name: str, x: str, dtype: np.dtype) -> str:
@@ -106,7 +114,7 @@ class Text:
         if full not in self.module.parts:
             for called, operands in exponentials.CALLED.items():
                 self.declare(called, dtype, operands)
-            self.module.parts[full] = exponentials.exponential(name, dtype, self.module.lanes)
+            self.module.parts[full] = exponentials.exponential(name, dtype, self.module)
         return self.add(f"call {t} @{full}({t} {x})")
 
     def sine_and_cosine(self, x: str, dtype: np.dtype) -> tuple[str, str]:
@@ -116,9 +124,10 @@ class Text:
             if name not in self.module.parts:
                 self.needs_lanewise("sin", dtype, 1)
                 self.needs_lanewise("cos", dtype, 1)
-                self.module.parts[name] = functions.sine_and_cosine(dtype, self.module.lanes)
-            t, lanes = self.vector(dtype), self.module.lanes
-            whether = f"llvm.vector.reduce.or.v{lanes}i1"
+                self.declare("fma", dtype, 3)
+                self.module.parts[name] = functions.sine_and_cosine(dtype, self.module)
+            t = self.vector(dtype)
+            whether = f"llvm.vector.reduce.or.v{self.module.lanes}i1"
             self.module.parts[whether] = f"declare i1 @{whether}({self.truth})"
             pair = f"{{ {t}, {t} }}"
             both = self.add(f"call {pair} @{name}({t} {x})")

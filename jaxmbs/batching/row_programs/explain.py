@@ -14,7 +14,6 @@ from jax.extend import core
 
 from jaxmbs.batching import batches
 from jaxmbs.batching.counting import Counts, counted
-from jaxmbs.batching.machine import MACHINE
 from jaxmbs.batching.mapped_program import chosen_target
 from jaxmbs.batching.row_programs.equation import rows_p
 from jaxmbs.batching.row_programs.explanation import Explanation, RowProgram
@@ -95,7 +94,7 @@ def _computed(eqn: Any) -> RowProgram:
     closed, mapped, rows = for_all(**eqn.params)
     made, reason = choice(closed, tuple(map(bool, mapped)), rows)
     own = [a for a, m in zip(closed.in_avals, mapped, strict=True) if m]
-    return _described(name_of(closed), rows, made and MACHINE, reason, made, own, closed.out_avals)
+    return _described(name_of(closed), rows, made and chosen_target()[0], reason, made, own, closed.out_avals)
 
 
 def _outermost(fn: batches.Rows, args: tuple[Any, ...]) -> RowProgram:

@@ -1,4 +1,4 @@
-"""What an equation `rows` becomes: one call of machine code for all rows or, if there is none, `jax.vmap`."""
+"""What an equation `rows` becomes: one call of a kernel for all rows or, if there is none, `jax.vmap`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from jax.interpreters import mlir
 from jax.sharding import NamedSharding, PartitionSpec
 
 from jaxmbs.batching import arrays, recording
-from jaxmbs.batching.machine import MACHINE
 from jaxmbs.batching.mapped_program import MappedProgram, chosen_target, too_long
 from jaxmbs.batching.repeated import Repeat, Repeated, expanded
 from jaxmbs.batching.row_programs.equation import rows_p
@@ -42,7 +41,7 @@ def obstacle(closed: Any) -> str | None:
     program would take as long as tracing it.
     """
     on, lacking = chosen_target()
-    if on is not MACHINE:
+    if on is None:
         return lacking
     if different := indivisible(closed):
         return different
@@ -61,11 +60,14 @@ def indivisible(closed: Any) -> str:
     return "" if closed.out_avals else "it returns nothing"
 
 
-def choice(closed: Any, mapped: tuple[bool, ...], rows: int) -> tuple[MappedProgram | None, str]:
-    """(the program that computes all rows as machine code, None for `jax.vmap`; why it is not machine code, or not one
-    call of it, in words)."""
-    on, lacking = chosen_target()
-    if on is not MACHINE:
+def choice(
+    closed: Any, mapped: tuple[bool, ...], rows: int, backend: str | None = None
+) -> tuple[MappedProgram | None, str]:
+    """(the program that computes all rows in kernels, None for `jax.vmap`; why there are none, or not one call, in words).
+
+    backend: see `chosen_target`."""
+    on, lacking = chosen_target(backend)
+    if on is None:
         return None, lacking
     if not rows:
         return None, "there are no rows"
@@ -74,30 +76,32 @@ def choice(closed: Any, mapped: tuple[bool, ...], rows: int) -> tuple[MappedProg
         for a, m in zip(closed.in_avals, mapped, strict=True)
     ]
     run = core.jaxpr_as_fun(closed)
-    made = once(closed, ("program", mapped), lambda: MappedProgram(run, shapes, mapped, on))
+    made = once(closed, ("program", mapped, on.name), lambda: MappedProgram(run, shapes, mapped, on))
     if not made.by_rows:
         return None, made.obstacle
     outside = "; ".join(made.excluded(on, rows))
     return (None if outside and not made.loops else made), outside
 
 
-def _computed(given: Sequence[Any], closed: Any, mapped: tuple[bool, ...], rows: int) -> Any:
+def _computed(given: Sequence[Any], closed: Any, mapped: tuple[bool, ...], rows: int, backend: str) -> Any:
     """The results for all rows, on one device."""
-    made, outside = choice(closed, tuple(map(bool, mapped)), rows)
-    if made is not None and not outside:
+    on, _ = chosen_target(backend)
+    made, outside = choice(closed, tuple(map(bool, mapped)), rows, backend)
+    if on and made is not None and not outside:
         found = [Repeated(x, m) if isinstance(m, Repeat) else x for x, m in zip(given, mapped, strict=True)]
-        return made(found, rows, MACHINE)
+        return made(found, rows, on)
     given, mapped = expanded(given, mapped)
-    if made is not None:
-        return made(given, rows, MACHINE)
+    if on and made is not None:
+        return made(given, rows, on)
     return jax.vmap(core.jaxpr_as_fun(closed), [0 if m else None for m in mapped], axis_size=rows)(*given)
 
 
-def _divided(given: Sequence[Any], closed: Any, mapped: tuple[bool, ...], rows: int) -> Any:
+def _divided(given: Sequence[Any], closed: Any, mapped: tuple[bool, ...], rows: int, backend: str) -> Any:
     """The same, with the rows divided among devices by XLA."""
 
     def run(*xs: Any) -> Any:
-        return _computed(xs, closed, mapped, next((x.shape[0] for x, m in zip(xs, mapped, strict=True) if m), rows))
+        own = next((x.shape[0] for x, m in zip(xs, mapped, strict=True) if m), rows)
+        return _computed(xs, closed, mapped, own, backend)
 
     def axes(name: str, count: int, leads: bool) -> str:
         return " ".join([*(["r"] if leads else []), *(f"{name}{k}" for k in range(count - leads))])
@@ -141,7 +145,7 @@ def for_all(jaxpr: Any, mapped: Any, rows: int | None, mode: Mode) -> tuple[Any,
 
 
 @functools.lru_cache(128)
-def _call(jaxpr: Any, mapped: Any, rows: int | None, mode: Mode, several: bool, *shapes: Any) -> Any:
+def _call(jaxpr: Any, mapped: Any, rows: int | None, mode: Mode, several: bool, backend: str, *shapes: Any) -> Any:
     """The jaxpr of the call, built once however often the equation occurs in a program."""
 
     closed, along, count = for_all(jaxpr, mapped, rows, mode)
@@ -149,16 +153,16 @@ def _call(jaxpr: Any, mapped: Any, rows: int | None, mode: Mode, several: bool, 
     def run(*given: Any) -> list[Any]:
         if rows is None:
             one = [x[None] if m else x for x, m in zip(given, along, strict=True)]
-            return [x[0] for x in _computed(one, closed, along, count)]
-        return list((_divided if several and any(mapped) else _computed)(given, closed, along, count))
+            return [x[0] for x in _computed(one, closed, along, count, backend)]
+        return list((_divided if several and any(mapped) else _computed)(given, closed, along, count, backend))
 
     with config._check_vma(False):
         return jax.make_jaxpr(run)(*shapes)
 
 
-def _lowered(*given: Any, jaxpr: Any, mapped: Any, rows: int | None, mode: Mode) -> Any:
+def _lowered(*given: Any, jaxpr: Any, mapped: Any, rows: int | None, mode: Mode, backend: str) -> Any:
     shapes = [jax.ShapeDtypeStruct(jnp.shape(x), x.dtype) for x in given]
-    return core.jaxpr_as_fun(_call(jaxpr, mapped, rows, mode, jax.device_count() > 1, *shapes))(*given)
+    return core.jaxpr_as_fun(_call(jaxpr, mapped, rows, mode, jax.device_count() > 1, backend, *shapes))(*given)
 
 
 def _plain(*given: Any, jaxpr: Any, mapped: Any, rows: int | None, mode: Mode) -> Any:
@@ -167,10 +171,11 @@ def _plain(*given: Any, jaxpr: Any, mapped: Any, rows: int | None, mode: Mode) -
     return one(*every) if rows is None else jax.vmap(one, [0 if m else None for m in mapped], axis_size=rows)(*every)
 
 
-def _on_cpu(context: Any, *given: Any, **params: Any) -> Any:
+def _in_kernels(backend: str, context: Any, *given: Any, **params: Any) -> Any:
     """Machine code exists only in this process, so programs for export are those of XLA."""
     exported = context.module_context.lowering_parameters.for_export
-    return _written(_plain if exported else _lowered, context, *given, **params)
+    run = _plain if exported else functools.partial(_lowered, backend=backend)
+    return _written(run, context, *given, **params)
 
 
 def _written(run: Any, context: Any, *given: Any, **params: Any) -> Any:
@@ -180,5 +185,6 @@ def _written(run: Any, context: Any, *given: Any, **params: Any) -> Any:
 
 
 mlir.register_lowering(rows_p, functools.partial(_written, _plain))
-mlir.register_lowering(rows_p, _on_cpu, platform="cpu")
+for _backend in ("cpu", "cuda"):
+    mlir.register_lowering(rows_p, functools.partial(_in_kernels, _backend), platform=_backend)
 dispatch.prim_requires_devices_during_lowering.add(rows_p)

@@ -9,7 +9,6 @@ from typing import Any
 import jax
 from jax.extend import core
 
-from jaxmbs.batching.machine import MACHINE
 from jaxmbs.batching.mapped_program import chosen_target
 from jaxmbs.batching.row_programs import derivatives  # noqa: F401  (registers the rules)
 from jaxmbs.batching.row_programs.equation import axes_of, bind
@@ -49,7 +48,7 @@ def rows(fn: Callable[..., Any]) -> Callable[..., Any]:
             closed, before = hoisted(closed)
         given = [*before, *flat]
         why = obstacle(closed)
-        if why and chosen_target()[0] is MACHINE and has_parts(closed):
+        if why and chosen_target()[0] and has_parts(closed):
             inner = tree.unflatten(marked(flat, name_of(closed), why))
             return fn(*inner[0], **inner[1])
         # the axes of a `shard_map` that values vary along are types, which an equation keeps and its jaxpr does not have
