@@ -47,14 +47,19 @@ def restored(name: str, file: str) -> bool:
 
 
 def _register(name: str, text: str, file: str = "", code: bytes | None = None) -> None:
-    _prepared()
     if not file:
         file = _file(text)
         code = _kept(file)
-    engine = _engine(text, _in_folder(file), code)
+    _KEPT[name], FILES[name] = handler(name, "cpu", text, _in_folder(file), code), file
+
+
+def handler(name: str, platform: str, text: str, path: Path | None = None, code: bytes | None = None) -> Any:
+    """Register the `handler` of a text with XLA under a name; returns what owns its code. path, code: see `_engine`."""
+    _prepared()
+    engine = _engine(text, path, code)
     address = ctypes.c_void_p(engine.get_function_address("handler"))
-    jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(address), platform="cpu")
-    _KEPT[name], FILES[name] = engine, file
+    jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(address), platform=platform)
+    return engine
 
 
 def lacking() -> str:
