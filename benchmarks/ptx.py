@@ -9,7 +9,6 @@ at half that rate, or moving the spilled numbers and those of the arrays; whiche
 from __future__ import annotations
 
 import argparse
-import json
 import re
 import shutil
 import subprocess
@@ -25,7 +24,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxmbs as mbs
-from benchmarks import suite
+from benchmarks import made_from, suite
 from jaxmbs.batching import over_rows
 from jaxmbs.batching.gpu import PTX, emitting, ptx
 
@@ -94,7 +93,7 @@ def assembled(text: str, architecture: str) -> tuple[int, int, int, int, int]:
     """(registers, spilled bytes stored, loaded, instructions, of them for float64) of a kernel."""
     with tempfile.TemporaryDirectory() as folder:
         source, made = Path(folder) / "kernel.ptx", Path(folder) / "kernel.cubin"
-        source.write_text(text)
+        source.write_text(text, encoding="utf-8")
         run = subprocess.run(
             [str(tool("ptxas")), "-v", f"-arch={architecture}", str(source), "-o", str(made)],
             capture_output=True, encoding="utf-8", check=True,
@@ -145,7 +144,7 @@ def main() -> None:
             f"| {x.function} | {x.dtype} | {x.architecture} | {x.registers} | {spills} | {x.instructions:,} | {x.ns} |"
         )
     if given.keep:
-        RESULT.write_text(json.dumps([asdict(x) for x in found], indent=1) + "\n", encoding="utf-8")
+        made_from.keep(RESULT, {"kernels": [asdict(x) for x in found]})
 
 
 if __name__ == "__main__":
