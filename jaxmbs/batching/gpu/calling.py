@@ -26,9 +26,12 @@ _CALL = "__gpu$xla.gpu.ptx"
 _CHECKED = (0, 12)  # the newest version of JAX in which XLA's own call has been checked (`make test-gpu`)
 
 
-def call(code: Code, given: Sequence[Any], repeats: Mapping[int, bool], rows: int, results: Sequence[Any]) -> list[Any]:
-    """See `Target.call`."""
-    kernel = emitting.kernel(code, repeats)
+def call(
+    code: Code, given: Sequence[Any], repeats: Mapping[int, bool], rows: int, results: Sequence[Any],
+    block: int = emitting.BLOCK,
+) -> list[Any]:  # fmt: skip
+    """See `Target.call`; block: threads of a block."""
+    kernel = emitting.kernel(code, repeats, block)
     blocks = min(-(-rows // kernel.block), MOST_BLOCKS)
     made = list(results)
     if kernel.scratch:

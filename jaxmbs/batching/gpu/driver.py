@@ -52,7 +52,9 @@ launch:
   %values = alloca [COUNT x ptr]
   %given = alloca [COUNT x ptr]
 COPIES
-  %status = call i32 inttoptr (i64 LAUNCH to ptr)(ptr inttoptr (i64 KERNEL to ptr), i32 %blocks, i32 1, i32 1, i32 BLOCK, i32 1, i32 1, i32 0, ptr %stream, ptr %given, ptr null)
+  %kernel = inttoptr i64 KERNEL to ptr
+  %status = call i32 inttoptr (i64 LAUNCH to ptr)(ptr %kernel, i32 %blocks, i32 1, i32 1, i32 BLOCK, i32 1, i32 1, i32 0,
+    ptr %stream, ptr %given, ptr null)
   %wrong = icmp ne i32 %status, 0
   br i1 %wrong, label %error, label %end
 error:

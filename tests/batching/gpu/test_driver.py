@@ -80,7 +80,8 @@ class Call:
         self.number = np.array([blocks, 0x7FFFFFFF], np.int32)
         attributes = self.words(self.words(4, self.number.ctypes.data))
         self.frame = [
-            176, 0, api, 0xC0, EXECUTING, 40, 0, len(given), 0, args, 40, 0, len(results), 0, rets, 48, 0, 1, 0, 0, attributes, 0,
+            176, 0, api, 0xC0, EXECUTING, 40, 0, len(given), 0, args, 40, 0, len(results), 0, rets,
+            48, 0, 1, 0, 0, attributes, 0,
         ]  # fmt: skip
 
     def words(self, *xs):
@@ -180,7 +181,9 @@ def test_a_kernel_is_loaded_once_for_all_batches_and_threads(fake, addresses, la
             np.testing.assert_allclose(got, want, rtol=1e-15, atol=1e-15)
 
 
-@pytest.mark.parametrize(("status", "said"), [(719, "CUDA_ERROR_LAUNCH_FAILED (719)"), (12345, "an unknown error (12345)")])
+@pytest.mark.parametrize(
+    ("status", "said"), [(719, "CUDA_ERROR_LAUNCH_FAILED (719)"), (12345, "an unknown error (12345)")]
+)
 def test_a_launch_that_fails_is_an_error_of_the_call(fake, addresses, later, status, said):
     fake.status = status
     failure, call, _, _ = launch(fake, addresses, 10)
