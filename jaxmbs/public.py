@@ -71,6 +71,7 @@ from jaxmbs.model.forces import External as External
 from jaxmbs.model.forces import Friction as Friction
 from jaxmbs.model.forces import JointSpring as JointSpring
 from jaxmbs.model.forces import LinearSpring as LinearSpring
+from jaxmbs.model.forces import Motor as Motor
 from jaxmbs.model.forces import Plane as Plane
 from jaxmbs.model.forces import Pusher as Pusher
 from jaxmbs.model.forces import Sphere as Sphere

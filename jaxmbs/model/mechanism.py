@@ -238,7 +238,8 @@ class Mechanism:
         parts.check(f"mechanism {self.name!r}", self._held, self._off, self._visuals)
         forces = tuple(ForceElement(name, f) for name, f in parts.forces.items())
         parameters = tuple(
-            Parameter(name, d.kind, d.unit, pattern_of(d.kind, c)) for name, (d, c) in self._numbers.items()
+            Parameter(name, d.kind, d.unit, (None,) * len(c) if d.is_state else pattern_of(d.kind, c), d.is_state)
+            for name, (d, c) in self._numbers.items()
         )
         numbers = [
             v

@@ -146,6 +146,11 @@ class Structure:
         return out
 
     @cached_property
+    def states(self) -> tuple[Parameter, ...]:
+        """The parameters that change during a run, in their order there."""
+        return tuple(p for p in self.parameters if p.is_state)
+
+    @cached_property
     def elements(self) -> dict[str, Element]:
         """Joints, cut joints, force elements and constraints with declared fields, by name."""
         found: list[tuple[str, object]] = [(x.name, x.joint) for x in (*self.links, *self.loops)]

@@ -29,7 +29,9 @@ from jaxmbs.simulate.pace import checked_steps, checked_tolerance
 from jaxmbs.simulate.plain import plain
 from jaxmbs.simulate.rows import has_room, picked
 from jaxmbs.simulate.solution import Solution
+from jaxmbs.simulate.start import with_states
 from jaxmbs.simulate.steppers import Flow, Stepper, stepper_for
+from jaxmbs.simulate.steppers.base import Phase
 from jaxmbs.simulate.through_events import through_events
 
 Fold = tuple[Any, Callable[[Any, Model, Any, Any, Any], Any]]
@@ -114,6 +116,7 @@ def simulate(
         raise ModelError(
             "simulate: times say where the run begins and which rows are kept; leave out t0 and save_every"
         )
+    model = with_states(model, state_dtype(q0, v0))
     held = all_held(model, held)
     anything = mode is not None
     mode = start_mode(model, mode, held)
@@ -196,7 +199,8 @@ def _simulate(
     if tau is not None:
         tau = vector(model, "tau", tau, model.nv, dtype)
     force = tau if drive is None else functools.partial(drive, in_drive)
-    start = jax.tree_util.tree_map(jnp.asarray, tuple(x if tree.rolled else list(x) for x in (q, v)))
+    parts = Phase(*(x if tree.rolled else list(x) for x in (q, v)), jnp.zeros((), dtype), tree.states)
+    start = jax.tree_util.tree_map(lambda x: jnp.asarray(x, dtype), parts)
     flow = Flow(tree, force, baumgarte)
     of = Functions(flow, by, tolerance, (trials, count), most, levels, changes, fold, in_fold, sees)
     if model.structure.events or cornered(model.structure) or tolerance is not None:
