@@ -50,6 +50,10 @@ from jaxmbs.model.constraints import Holonomic as Holonomic
 from jaxmbs.model.constraints import KnifeEdge as KnifeEdge
 from jaxmbs.model.constraints import Nonholonomic as Nonholonomic
 from jaxmbs.model.constraints import RollingDisc as RollingDisc
+from jaxmbs.model.control import Controller as Controller
+from jaxmbs.model.control import Encoder as Encoder
+from jaxmbs.model.control import Imu as Imu
+from jaxmbs.model.control import Switch as Switch
 from jaxmbs.model.events import Bounce as Bounce
 from jaxmbs.model.events import Disable as Disable
 from jaxmbs.model.events import Distance as Distance

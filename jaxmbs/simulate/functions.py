@@ -34,6 +34,7 @@ class Functions(NamedTuple):
     changes: Changes | None  # None: any lock or switch may change
     fold: Any  # fn(in_fold, carry, model, t, q, v, ...), None: nothing is folded
     in_fold: Any
+    samples: int  # most samples of controllers within cells of the grid
     sees: int  # number of arguments that the fold takes after the state: the mode, the event
 
     @property

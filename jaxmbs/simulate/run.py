@@ -41,6 +41,7 @@ from jaxmbs.simulate.loops import varied
 from jaxmbs.simulate.mode_changes import closes, next_mode
 from jaxmbs.simulate.pace import Pace
 from jaxmbs.simulate.run_state import AFTER_JUMP, ON_GRID, Happened, Judged, RunState, Tried
+from jaxmbs.simulate.sampling import Sampling
 from jaxmbs.simulate.steppers.base import Phase
 from jaxmbs.simulate.watch import FINEST, Watch
 
@@ -67,6 +68,7 @@ class Run:
         self.watch = Watch(of.tree, grid, self.guards)
         self.branches = Branches(self.guards, jnp.asarray(grid.t0, of.tree.dtype), start, mode)
         self.mode = self.branches.first(mode)
+        self.sampling = Sampling(of.flow, grid)
         self.impacts = any(self.watch.jumping)
         self.adaptive = of.tolerance is not None
         self.places = sum(of.most if again else 1 for again in self.watch.again)
@@ -74,6 +76,7 @@ class Run:
         more = LOCATING * self.places + instants
         more += self.places if self.impacts else 0
         more += spare + LOCATING if spare else 0
+        more += of.samples
         more += 2 * (PEEKS + 2 * self.places) if self.events else 0  # twice, because each refuses another step
         steps, count = of.trials if self.adaptive else (grid.steps, grid.count)
         self.iterations, self.count = steps + more, None if count is None else count + more
@@ -82,6 +85,7 @@ class Run:
         """The state before the first iteration, with a derivative for all that will have one (`loops.varied`)."""
         dtype, zero = self.tree.dtype, jnp.zeros((), self.tree.dtype)
         none, false = jnp.zeros((), jnp.int32), jnp.asarray(False)
+        phase, samples = self.sampling.start(phase, jnp.asarray(self.grid.t0, dtype), self.mode)
         below, met, seen = self.watch.start(jnp.asarray(self.grid.t0, dtype), phase, self.mode)
         x = RunState(
             phase=phase, cell=none, into=zero, mode=self.mode, below=below, met=met, stuck=false,
@@ -89,7 +93,7 @@ class Run:
             events=Events.none(self.places, self.grid.t_end, dtype) if self.places else None, count=none,
             due=none - 1 if self.impacts else None, lost=zero, done=false, t_done=zero, spare=none + self.branches.spare,
             pace=Pace.start(jnp.asarray(self.grid.first, dtype)) if self.adaptive else None, balance=balance, seen=seen,
-            peak=zero + jnp.inf, misplaced=(false,) * len(self.watch.enabling), extra=extra, kept=kept,
+            peak=zero + jnp.inf, misplaced=(false,) * len(self.watch.enabling), samples=samples, extra=extra, kept=kept,
         )  # fmt: skip
         of = (self.tree.model, phase)
         x = x._replace(extra=(varied(extra[0], of), *extra[1:]))
@@ -121,6 +125,7 @@ class Run:
         rest, searching = length - x.into, self.branches.searches(x)
         unarmed = self.watch.unarmed(self.now(x)) if self.watch.arming else {}
         waits = [*self.branches.waits(x.mode, begin), *unarmed.values()]
+        waits += self.sampling.waits(x.samples, begin, rest)
         instant = first_of(waits, [jnp.asarray(True)] * len(waits))
         short = jnp.asarray(False)
         if waits:
@@ -202,10 +207,16 @@ class Run:
             pace = pace.after(h, t, error, order, moves & ~jumped, tried.fails)
             done |= pace.stalled
         lost = x.lost + happened.dropped
+        due = self.sampling.due(x.samples, tried.t, out.arrives)
+        ended = self.sampling.after(step.phase, tried.t, happened.mode, due) if due else step.phase
+        if due:
+            jump = self._energy(tried.t, step.phase, happened.mode) - self._energy(tried.t, ended, happened.mode)
+            lost += jnp.where(any_of(due), jump, 0.0)
+            tried = tried._replace(step=step._replace(phase=ended))
         extra, kept = self._kept(x, cell, tried, judged, happened, lost)
         seen = zip(self.watch.seen(judged, now), x.seen, strict=True)
         return x._replace(
-            phase=chosen(moves, step.phase, x.phase), cell=cell, mode=happened.mode,
+            phase=chosen(moves, ended, x.phase), cell=cell, mode=happened.mode,
             into=jnp.where(moves & ~out.lands, x.into + tried.h, jnp.where(out.lands, 0.0, x.into)),
             below=tuple(chosen(moves, b, old) for b, old in zip(below, x.below, strict=True)),
             met=tuple(chosen(moves, m, old) for m, old in zip(met, x.met, strict=True)), stuck=x.stuck | stuck,
@@ -216,6 +227,7 @@ class Run:
             balance=chosen(jumped, x.balance, x.balance.seen(step.kinetic, x.phase.work)),
             seen=tuple(chosen(moves, new, old) for new, old in seen), peak=jnp.where(out.looks, judged.peak, jnp.inf),
             misplaced=self.watch.misplaced(x, tried), extra=extra, kept=kept,
+            samples=tuple(n + now for n, now in zip(x.samples, due, strict=True)),
         )  # fmt: skip
 
     def _log(self, x: RunState, tried: Tried, happened: Happened) -> Events | None:

@@ -28,6 +28,7 @@ from jaxmbs.simulate.mode_changes import Changes, all_held, start_mode
 from jaxmbs.simulate.pace import checked_steps, checked_tolerance
 from jaxmbs.simulate.plain import plain
 from jaxmbs.simulate.rows import has_room, picked
+from jaxmbs.simulate.sampling import reserved
 from jaxmbs.simulate.solution import Solution
 from jaxmbs.simulate.start import with_states
 from jaxmbs.simulate.steppers import Flow, Stepper, stepper_for
@@ -160,7 +161,8 @@ def simulate(
     found = _simulate(
         *inputs, exact=None if roomy else course, counted=course if roomy else None,
         save_every=every, drive=drive and drive[0], fold=folding and folding[0], held=None if anything else held, by=by,
-        trials=0 if tolerance is None else bound(grid.steps), most=most, levels=levels, sees=sees,
+        trials=0 if tolerance is None else bound(grid.steps), most=most, levels=levels,
+        samples=reserved(model.structure, grid), sees=sees,
     )  # fmt: skip
     return picked(found, rows, wanted) if (roomy and rows > 2) or wanted is not None else found
 
@@ -179,12 +181,14 @@ def _folded(fn: Callable[..., Any], carry: Any, *instant: Any) -> Any:
     return jax.tree_util.tree_map(lambda a, b: jnp.asarray(b, a.dtype), carry, new)
 
 
-@compiles_itself("save_every", "drive", "fold", "held", "by", "trials", "most", "levels", "sees", operands=("counted",))
+@compiles_itself(
+    "save_every", "drive", "fold", "held", "by", "trials", "most", "levels", "samples", "sees", operands=("counted",)
+)  # fmt: skip
 def _simulate(
     model: Model, q0: Any, v0: Any, tau: Any, mode: Any, carry: Any, baumgarte: Any, tolerance: Any,
     in_drive: Any, in_fold: Any, exact: Any, counted: Any, *,
     save_every: int, drive: Any, fold: Any, held: tuple[str, ...] | None, by: Stepper, trials: int, most: int,
-    levels: int, sees: int,
+    levels: int, samples: int, sees: int,
 ) -> Solution:  # fmt: skip
     """exact: (grid, table, None) of a program for one number of steps; counted: of one that has this number as an input,
     with the largest number of trial steps."""
@@ -202,8 +206,9 @@ def _simulate(
     parts = Phase(*(x if tree.rolled else list(x) for x in (q, v)), jnp.zeros((), dtype), tree.states)
     start = jax.tree_util.tree_map(lambda x: jnp.asarray(x, dtype), parts)
     flow = Flow(tree, force, baumgarte)
-    of = Functions(flow, by, tolerance, (trials, count), most, levels, changes, fold, in_fold, sees)
-    if model.structure.events or cornered(model.structure) or tolerance is not None:
+    of = Functions(flow, by, tolerance, (trials, count), most, levels, changes, fold, in_fold, samples, sees)
+    s = model.structure
+    if s.events or s.controllers or cornered(s) or tolerance is not None:
         return through_events(of, grid, save_every, start, mode or Mode(None, None, None), carry)
     return plain(of, grid, table, save_every, start, mode, carry)
 

@@ -64,6 +64,7 @@ def through_events(of: Functions, grid: Grid, every: int, start: Phase, mode: Mo
     phase = of.flow.varied(start, (tree.model, start))
     run = Run(of, grid, landed, start, mode)
     mode = run.mode
+    phase, _ = run.sampling.start(phase, first, mode)
     begin = Point(jnp.zeros((), jnp.int32), first, phase, mode, zero, one)
     before = of.energy(first, start, mode)
     extra = (of.folded(carry, first, start, mode), one)

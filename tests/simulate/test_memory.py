@@ -160,7 +160,7 @@ def test_functions_outside_a_run_use_the_state_at_the_start():
 def test_between_rows_and_as_a_data_set():
     model = rocket()
     run = mbs.simulate(model, [0.0], [0.0], t_end=10.0, dt=0.5)
-    q, v = run.at(model, 3.21)
+    _, v = run.at(model, 3.21)
     t = 3.21
     np.testing.assert_allclose(v[0], -SPEED * np.log1p(-1e4 / SPEED * t / 150), rtol=1e-7)
     np.testing.assert_array_equal(run.to_xarray(model)["motor.propellant"], run.states["motor.propellant"])

@@ -22,11 +22,13 @@ States = tuple[tuple[Scalar, ...], ...]
 
 def rates(state: State) -> States:
     """The rate of every state, in the order of `Structure.states`; zero where its element is switched off."""
-    s, found = state.tree.structure, {}
+    s = state.tree.structure
     if not s.states:
         return ()
+    held = {name for x in s.controllers for name in (*x.fixed.writes, f"{x.name}.state")}
+    found: dict[str, tuple[Scalar, ...]] = {p.name: (ZERO,) * len(p.pattern) for p in s.states if p.name in held}
     for name, element, numbers, seen, on in elements(state.scene, state.mode):
-        own = [p for p in s.states if p.name.rpartition(".")[0] == name]
+        own = [p for p in s.states if p.name.rpartition(".")[0] == name and p.name not in held]
         given = element.rates(numbers, seen) if own else {}
         for p in own:
             field = p.name.rpartition(".")[2]
