@@ -178,6 +178,15 @@ def test_a_gradient_that_keeps_every_stage_of_steps_of_its_own_is_one_call():
     assert relative(mbs.jit(jax.grad(end), in_axes=0)(v), jax.jit(jax.vmap(jax.grad(end)))(v)) < 1e-10
 
 
+def test_a_gradient_that_keeps_which_branch_was_taken_is_one_call():
+    def end(x):
+        return lax.scan(lambda c, _: (lax.cond(c > 0.3, jnp.sin, lambda c: c * c, c), None), x, None, 7)[0]
+
+    x = np.linspace(-2.0, 2.0, 9)
+    assert not MappedProgram(jax.grad(end), [x], [True], MACHINE).excluded(MACHINE)
+    np.testing.assert_allclose(mbs.jit(jax.grad(end), in_axes=0)(x), jax.vmap(jax.grad(end))(x), rtol=1e-13)
+
+
 @pytest.mark.parametrize("bits", [(11, 52), (8, 23)], ids=["its own", "less"])
 def test_numbers_rounded_to_a_precision(bits):
     def fn(x):

@@ -217,6 +217,9 @@ def test_kernels_end_where_few_numbers_wait():
     found = chunks(operations, wanted, 10, 1000)
     assert [o for c in found for o in c.operations] == operations
     assert all(len(c.operations) <= 10 for c in found)
+    for k, chunk in enumerate(found):
+        later = {x for c in found[k + 1 :] for o in c.operations for x in o.operands} | wanted
+        assert set(chunk.results) == later & set(chunk.operations)
     edges = np.cumsum([0, *(len(c.operations) for c in found)])
     assert sum(traffic(*pair) for pair in itertools.pairwise(edges)) == fewest[n]
     narrow = chunks(operations, wanted, 1000, 3)
