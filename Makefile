@@ -72,8 +72,9 @@ bench: $(STAMP)  ## speed beside all peers, kept as this machine's baseline and 
 	$(BIN)/python -m benchmarks.plots
 	$(BIN)/python -m benchmarks.page
 
-bench-gpu: $(STAMP)  ## the same on a GPU (JAX with CUDA is installed first)
-	$(BIN)/python -m pip install -q -e '.[bench]' 'jax[cuda13]'
+bench-gpu: $(STAMP)  ## the same on a GPU (JAX with CUDA is installed first), after a comparison of bits with emulated kernels
+	$(BIN)/python -m pip install -q -e '.[bench,test]' 'jax[cuda13]' mujoco-warp
+	$(BIN)/python -m benchmarks.on_gpu
 	$(BIN)/jaxmbs bench --keep
 	$(BIN)/python -m benchmarks.plots
 

@@ -35,6 +35,7 @@ TABLES = {  # with the files whose changes may change the table
         "jaxmbs/study/statistics/summary.py",
         *SAMPLES,
     ),
+    "benchmarks/results/on-*.json": ("benchmarks/on_gpu.py", "benchmarks/suite.py", *ENGINE, *COMPILER),
     "benchmarks/results/ptx.json": ("benchmarks/ptx.py", "benchmarks/suite.py", *ENGINE, *COMPILER),
     "benchmarks/results/rare_failure.json": ("benchmarks/rare_failure.py", "jaxmbs/study/reliability/*.py"),
     "benchmarks/results/separation.json": ("benchmarks/separation.py", *STEPS, *COMPILER),

@@ -305,6 +305,37 @@ class MJX(_InJax):
         return self.mjx.forward(self.model, self.data.replace(qpos=q, qvel=v, ctrl=tau)).qacc
 
 
+class MuJoCoWarp:
+    """Kernels of Warp on a GPU by NVIDIA, float32: forward dynamics of all worlds as one recorded graph of launches."""
+
+    name, package, smallest, largest = "MuJoCo Warp", "mujoco-warp", 64, 1_000_000
+
+    def __init__(self, model: mbs.Model, threads: int):
+        self.warp, self.library = imported("warp"), imported("mujoco_warp")
+        if not self.warp.is_cuda_available():
+            raise Absent("Warp has no GPU here")
+        self.model = imported("mujoco").MjModel.from_xml_string(mjcf(model, 1e-3))
+
+    def task(self, function: str, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> Task:
+        if function != "forward dynamics":
+            raise Absent(f"{function} is not measured in MuJoCo Warp")
+        if q.shape != v.shape:
+            raise Absent("only robots with a fixed base")
+        model, data = self.library.put_model(self.model), self.library.make_data(self.model, nworld=len(q))
+        for array, values in ((data.qpos, q), (data.qvel, v), (data.ctrl, tau)):
+            array.assign(values.astype(np.float32))
+        self.library.forward(model, data)  # compiles the kernels
+        with self.warp.ScopedCapture() as capture:
+            self.library.forward(model, data)
+
+        def run() -> Any:
+            self.warp.capture_launch(capture.graph)
+            self.warp.synchronize()
+            return data.qacc
+
+        return run, lambda qacc: qacc.numpy()
+
+
 class Brax(_InJax):
     name, package = "brax", "brax"
 
@@ -361,4 +392,4 @@ def urdf(parts: Sequence[Segment]) -> str:
     return "".join([*out, "</robot>"])
 
 
-PEERS = (Pinocchio, PinocchioAlone, MuJoCo, MJX, Brax, Frax)
+PEERS = (Pinocchio, PinocchioAlone, MuJoCo, MJX, MuJoCoWarp, Brax, Frax)

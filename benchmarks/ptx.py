@@ -1,9 +1,10 @@
 """What the kernels for a GPU are, without one: registers, spilled bytes and instructions by NVIDIA's assembler.
 
-`python -m benchmarks.ptx` prints a table and with `--keep` saves it as results/ptx.json. It needs `ptxas` (and for
-instructions `nvdisasm`): pip install -e '.[gpu-check]'. The last column is an estimate, not a measurement: the least time
-of an H100 at 1.755 GHz that is issuing one instruction of a warp in each of its quarters at every clock, computing float64
-at half that rate, or moving the spilled numbers and those of the arrays; whichever takes longest.
+`python -m benchmarks.ptx` prints a table of the functions of `suite`, and with `--keep` saves it as results/ptx.json. It
+needs `ptxas` (and for instructions `nvdisasm`): pip install -e '.[gpu-check]'. The last columns are estimates, not
+measurements: the least time per evaluation of an H100 or H200 at 1.755 GHz that is issuing one instruction of a warp in
+each of its quarters at every clock, computing float64 at half that rate, or moving the spilled numbers and those of the
+arrays; whichever takes longest. The body of a loop counts as often as it is repeated.
 """
 
 from __future__ import annotations
@@ -23,64 +24,75 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-import jaxmbs as mbs
-from benchmarks import made_from, suite
+from benchmarks import limits, made_from, peers, suite
 from jaxmbs.batching import over_rows
 from jaxmbs.batching.gpu import PTX, emitting, ptx
+from jaxmbs.batching.gpu.emitting import BLOCK
 
 RESULT = Path(__file__).parent / "results" / "ptx.json"
 ARCHITECTURES = ("sm_80", "sm_90", "sm_100")
-STEPS = 1000
-CORES, CLOCK, MEMORY = 132, 1.755e9, 3.35e12  # of an H100: multiprocessors, Hz, bytes per second
+PROCESSORS, CLOCK = 132, 1.755e9  # of an H100 and an H200: multiprocessors, Hz
 FIRST_CACHE = 128  # bytes that the first-level cache of a multiprocessor moves in a clock
 
 
 @dataclass(frozen=True)
 class Row:
-    """Of one kernel, per thread. instructions: without those in loops counted again; ns: the estimate, per row or step."""
+    """Of one kernel, per thread. instructions: those of loops once; h100, h200: the estimates in ns per evaluation."""
 
     function: str
+    robot: str
     dtype: str
     architecture: str
     registers: int
     stored: int
     loaded: int
     instructions: int
-    ns: float
+    h100: float
+    h200: float
 
 
-def functions(dtype: Any) -> dict[str, tuple[Callable[..., Any], list[Any], int]]:
-    """{name: (function of one row, arguments with rows, how often its loop is repeated)}."""
+@dataclass(frozen=True)
+class Function:
+    """fn(*args) of one row, mapped over in_axes; repeats: how often the body of its loop runs; evaluations: in a row."""
 
-    def forward(robot: str) -> tuple[Any, list[Any]]:
-        model = suite.robot(robot)
-        shapes = [jax.ShapeDtypeStruct((128, n), dtype) for n in (model.nq, model.nv, model.nv)]
-        return lambda q, v, tau: mbs.forward_dynamics(model, q, v, tau), shapes
-
-    def motion(q: Any, v: Any, tau: Any) -> Any:
-        def step(state: Any, _: Any) -> Any:
-            q, v = state
-            return (q + 0.001 * v, v + 0.001 * arm(q, v, tau)), None
-
-        return jax.lax.scan(step, (q, v), None, STEPS)[0]
-
-    (arm, given), (humanoid, more) = forward("arm7"), forward("humanoid30")
-    found = {"forward dynamics, arm of 7": (arm, given, 1), "forward dynamics, humanoid of 30": (humanoid, more, 1)}
-    found["gradient of the arm"] = (lambda q, v, tau: jax.vjp(arm, q, v, tau)[1](tau), given, 1)
-    found[f"{STEPS} steps of the arm"] = (motion, given, STEPS)
-    return found
+    fn: Callable[..., Any]
+    args: tuple[Any, ...]
+    in_axes: Any
+    repeats: int = 1
+    evaluations: int = 1
 
 
-def kernels(fn: Callable[..., Any], shapes: list[Any]) -> list[emitting.Kernel]:
-    """The kernels that a function of one row becomes."""
-    found = []
+def function(case: suite.Case) -> Function:
+    if case.function in (suite.STUDY, suite.EVENTS):
+        return _sample(case)
+    model = suite.robot(case.robot)
+    ours = suite.own(model, case, suite.inputs(model, case))
+    repeats = peers.ROLLOUT_STEPS if case.function in suite.ROLLOUTS else 1
+    return Function(ours.fn, ours.args, ours.in_axes, repeats, suite.evaluations_of(case))
+
+
+def _sample(case: suite.Case) -> Function:
+    from jaxmbs.study.problem.study import read
+    from jaxmbs.study.samples.batch import instances, sample_of
+
+    study = read(suite.ROOT / "examples" / f"{case.robot}.toml")
+    draws = jnp.zeros((BLOCK, len(study.dispersions.inputs)), case.dtype)
+    model, axes, q, v = instances(study, draws, np.dtype(case.dtype))
+    steps = round(study.simulation.t_end / study.simulation.dt)
+    return Function(sample_of(study, np.dtype(case.dtype)), (model, q, v), (axes, 0, 0), steps)
+
+
+def kernels(found: Function) -> tuple[list[emitting.Kernel], int]:
+    """The kernels that a function becomes, and the bytes of the arrays of a row."""
+    made, moved = [], []
 
     def call(code: Any, given: Any, repeats: Any, rows: int, results: Any) -> Any:
-        found.append(emitting.kernel(code, repeats))
+        made.append(emitting.kernel(code, repeats))
+        moved.extend(x for x in (*given, *results) if x.shape[:1] == (rows,))
         return [jnp.zeros(x.shape, x.dtype) for x in results]
 
-    jax.eval_shape(over_rows(fn, on=replace(PTX, call=call)), *shapes)
-    return found
+    jax.eval_shape(over_rows(found.fn, found.in_axes, replace(PTX, call=call)), *found.args)
+    return made, sum(x.size // x.shape[0] * x.dtype.itemsize for x in moved)
 
 
 def tool(name: str) -> str | None:
@@ -111,38 +123,50 @@ def assembled(text: str, architecture: str) -> tuple[int, int, int, int, int]:
         return registers, int(spills[1]), int(spills[2]), len(names), wide  # pyright: ignore[reportOptionalSubscript]
 
 
-def rows(architectures: tuple[str, ...] = ARCHITECTURES) -> list[Row]:
-    out = []
-    for dtype in (np.float32, np.float64):
-        for name, (fn, shapes, times) in functions(dtype).items():
-            (kernel,) = kernels(fn, shapes)
-            text = ptx.ptx(kernel.text)
-            results = jax.tree.leaves(jax.eval_shape(jax.vmap(fn), *shapes))
-            moved = sum(x.size * x.dtype.itemsize for x in (*shapes, *results)) / 128 / times
-            for architecture in architectures:
-                registers, stored, loaded, count, wide = assembled(text, architecture)
-                issue = (count + wide) / (4 * 32 * CORES * CLOCK)
-                spilled = (stored + loaded) / (FIRST_CACHE * CORES * CLOCK)
-                ns = 1e9 * max(issue, spilled, moved / MEMORY)
-                out.append(
-                    Row(name, np.dtype(dtype).name, architecture, registers, stored, loaded, count, round(ns, 4))
-                )
+def row(case: suite.Case, architectures: tuple[str, ...] = ARCHITECTURES) -> list[Row]:
+    """The rows of a case, one for each architecture."""
+    found = function(case)
+    made, moved = kernels(found)
+    texts, out = [ptx.ptx(k.text) for k in made], []
+    for architecture in architectures:
+        parts = [assembled(text, architecture) for text in texts]
+        registers = max(x[0] for x in parts)
+        stored, loaded, count, wide = (sum(x[k] for x in parts) for k in range(1, 5))
+        issued = (count + wide) / (4 * 32 * PROCESSORS * CLOCK)
+        spilled = (stored + loaded) / (FIRST_CACHE * PROCESSORS * CLOCK)
+        ns = [
+            round(1e9 / found.evaluations * max(found.repeats * max(issued, spilled), moved / memory), 4)
+            for memory in (limits.DEVICES[name]["copy"]["0"] for name in ("H100", "H200"))
+        ]
+        out.append(Row(case.function, case.robot, case.dtype, architecture, registers, stored, loaded, count, *ns))
     return out
+
+
+def cases(words: str = "") -> list[suite.Case]:
+    """One of each function, robot and precision."""
+    found = {(c.function, c.robot, c.dtype): replace(c, batch=BLOCK) for c in suite.CASES}
+    return [c for c in found.values() if words in f"{c.function} {c.robot} {c.dtype}" and "chain" not in c.robot]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", default="", help="cases whose function, robot and precision contain this")
     parser.add_argument("--keep", action="store_true", help="save the table")
     given = parser.parse_args()
     jax.config.update("jax_enable_x64", True)
-    found = rows()
-    print("| function | dtype | GPU | registers | spilled: stored, loaded (B) | instructions | estimate (ns) |")
-    print("|---|---|---|---|---|---|---|")
-    for x in found:
-        spills = f"{x.stored:,}, {x.loaded:,}"
-        print(
-            f"| {x.function} | {x.dtype} | {x.architecture} | {x.registers} | {spills} | {x.instructions:,} | {x.ns} |"
-        )
+    print(
+        "| function | robot | dtype | GPU | registers | spilled: stored, loaded (B) | instructions | H100, H200 (ns) |"
+    )
+    print("|" + "---|" * 8)
+    found = []
+    for case in cases(given.only):
+        for x in row(case):
+            print(
+                f"| {x.function} | {x.robot} | {x.dtype} | {x.architecture} | {x.registers} | {x.stored:,}, {x.loaded:,} "
+                f"| {x.instructions:,} | {x.h100}, {x.h200} |",
+                flush=True,
+            )
+            found.append(x)
     if given.keep:
         made_from.keep(RESULT, {"kernels": [asdict(x) for x in found]})
 

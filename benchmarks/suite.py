@@ -73,9 +73,9 @@ CASES = [
     *(
         Case(FORWARD, "arm7", d, b, b == 65536 or (d == "float64" and b in (1024, 8192)))
         for d in AGREE
-        for b in (1, 64, 1024, 8192, 65536, 1_000_000)
+        for b in (1, 64, 256, 1024, 8192, 65536, 1_000_000)
     ),
-    *(Case(FORWARD, "humanoid30", d, b, b == 65536) for d in AGREE for b in (1024, 8192, 65536)),
+    *(Case(FORWARD, "humanoid30", d, b, b == 65536) for d in AGREE for b in (256, 1024, 8192, 65536)),
     *(Case(FORWARD, f"chain{n}", "float64", b) for n, b in ((10, 8192), (30, 8192), (100, 4096), (1000, 256))),
     *(Case(f, "arm7", d, 8192, d == "float64") for f in (INVERSE, MASS) for d in AGREE),
     *(Case(f, "humanoid30", "float64", b) for f, b in ((INVERSE, 8192), (MASS, 4096), (MASS, 8192))),

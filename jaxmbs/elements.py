@@ -27,6 +27,7 @@ from jaxmbs.model.field_rules import Kind as Kind
 from jaxmbs.model.fields import Element as Element
 from jaxmbs.model.fields import element as element
 from jaxmbs.model.fields import field as field
+from jaxmbs.model.fields import state as state
 from jaxmbs.model.forces import Force as Force
 from jaxmbs.model.forces import Surface as Surface
 from jaxmbs.model.forces.base import Loads as Loads

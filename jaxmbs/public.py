@@ -50,6 +50,10 @@ from jaxmbs.model.constraints import Holonomic as Holonomic
 from jaxmbs.model.constraints import KnifeEdge as KnifeEdge
 from jaxmbs.model.constraints import Nonholonomic as Nonholonomic
 from jaxmbs.model.constraints import RollingDisc as RollingDisc
+from jaxmbs.model.control import Controller as Controller
+from jaxmbs.model.control import Encoder as Encoder
+from jaxmbs.model.control import Imu as Imu
+from jaxmbs.model.control import Switch as Switch
 from jaxmbs.model.events import Bounce as Bounce
 from jaxmbs.model.events import Disable as Disable
 from jaxmbs.model.events import Distance as Distance
@@ -71,6 +75,7 @@ from jaxmbs.model.forces import External as External
 from jaxmbs.model.forces import Friction as Friction
 from jaxmbs.model.forces import JointSpring as JointSpring
 from jaxmbs.model.forces import LinearSpring as LinearSpring
+from jaxmbs.model.forces import Motor as Motor
 from jaxmbs.model.forces import Plane as Plane
 from jaxmbs.model.forces import Pusher as Pusher
 from jaxmbs.model.forces import Sphere as Sphere

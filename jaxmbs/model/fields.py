@@ -19,11 +19,13 @@ from jaxmbs.model.errors import ModelError
 from jaxmbs.model.field_rules import Kind
 
 C = TypeVar("C", bound=type)
+STATES = (Kind.NUMBER, Kind.NOT_NEGATIVE, Kind.POSITIVE, Kind.VECTOR, Kind.NOT_NEGATIVE_VECTOR, Kind.LIST)
 
 
 @dataclass(frozen=True)
 class Declared:
-    """One declared field. of: class of a PART; choices: the words of a CHOICE; default: MISSING if there is none."""
+    """One declared field. of: class of a PART; choices: the words of a CHOICE; default: MISSING if there is none;
+    is_state: whether it changes during a run, and its value is the one at the start."""
 
     name: str
     kind: Kind
@@ -32,6 +34,7 @@ class Declared:
     default: Any
     of: type | None
     choices: tuple[str, ...]
+    is_state: bool = False
 
     @property
     def key(self) -> str:
@@ -58,7 +61,19 @@ def field(
     return dataclasses.field(default=default, kw_only=kw_only, metadata={"declared": said})
 
 
-@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+def state(unit: str = "", doc: str = "", *, default: Any = 0.0, kind: Kind = Kind.NUMBER, kw_only: bool = False) -> Any:
+    """Declare a state of an element: numbers that change during a run at the rates that the element gives (`Force.rates`).
+
+    The value of the field is that at the start of a run. It is a parameter like others: set, varied and dispersed by its
+    name, and what functions outside a run compute with. kind: NUMBER, VECTOR, LIST, or one of these with a sign.
+    """
+    if kind not in STATES:
+        raise TypeError(f"a state is one of {', '.join(STATES)}, not {kind}")
+    said = {"kind": kind, "unit": unit, "doc": doc, "of": None, "choices": (), "is_state": True}
+    return dataclasses.field(default=default, kw_only=kw_only, metadata={"declared": said})
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(field, state))
 def element(cls: C) -> C:
     """Decorate a class with declared fields: it becomes a frozen dataclass whose docstring lists the fields."""
     made = dataclass(frozen=True)(cls)
@@ -78,7 +93,7 @@ def line(d: Declared) -> str:
     """The description of a field in one line."""
     unit = f" [{d.unit}]" if d.unit else ""
     default = "" if d.required else f"; default {d.default!r}"
-    return f"{d.name}{unit}: {d.doc} ({d.kind}{default})"
+    return f"{d.name}{unit}: {d.doc} ({'state, ' * d.is_state}{d.kind}{default})"
 
 
 @functools.cache

@@ -10,9 +10,10 @@ import numpy as np
 
 from jaxmbs.model.bodies import Body, Closure, Hinge, Surroundings
 from jaxmbs.model.constraints import Constraint, FunctionConstraint
-from jaxmbs.model.errors import ModelError
+from jaxmbs.model.control import Controller, Sensor
+from jaxmbs.model.errors import ModelError, unknown
 from jaxmbs.model.events import Action, Arming, Condition
-from jaxmbs.model.fields import Declared, Element, check_together, numbers_of
+from jaxmbs.model.fields import STATES, Declared, Element, check_together, numbers_of
 from jaxmbs.model.floating import warn_of_floating
 from jaxmbs.model.forces.base import Force
 from jaxmbs.model.given import Number, Rows, Vector
@@ -25,7 +26,16 @@ from jaxmbs.model.parts import Parts
 from jaxmbs.model.pose import Pose
 from jaxmbs.model.redundancy import warn_of_redundancy, without_dependent_rows
 from jaxmbs.model.singular_mass import check_moves_mass
-from jaxmbs.model.structure import WORLD, ConstraintElement, Event, ForceElement, LoopJoint, Structure
+from jaxmbs.model.structure import (
+    WORLD,
+    ConstraintElement,
+    ControllerElement,
+    Event,
+    ForceElement,
+    LoopJoint,
+    SensorElement,
+    Structure,
+)  # fmt: skip
 from jaxmbs.model.visuals import Visual, checked_visual
 
 E = TypeVar("E", bound=Element)
@@ -159,6 +169,24 @@ class Mechanism:
             raise ModelError(f"{where}: {element!r} is not a constraint{hint}")
         self._parts.constraints[name] = ConstraintElement(name, self._take(element, "constraint", name))
 
+    def add_sensor(self, name: str, sensor: Sensor) -> None:
+        """Add a sensor for controllers to read, such as Imu(body); its numbers become parameters "<name>.<field>"."""
+        self._new(name, self._parts.sensors, "sensor")
+        if not isinstance(sensor, Sensor):
+            raise ModelError(f"sensor {name!r}: {sensor!r} is not a sensor; pass one such as Encoder(joint)")
+        self._parts.sensors[name] = self._take(sensor, "sensor", name)
+
+    def add_controller(self, name: str, controller: Controller) -> None:
+        """Add a controller that samples. "<name>.offset" becomes a parameter, and so does its own state, "<name>.state", as
+        one list of numbers."""
+        self._new(name, self._parts.controllers, "controller")
+        if not isinstance(controller, Controller):
+            raise ModelError(f"controller {name!r}: {controller!r} is not a controller; pass Controller(fn, period)")
+        self._take(controller.first, "controller", name)
+        if controller.memory is not None:
+            self._take(controller.memory, "controller", name)
+        self._parts.controllers[name] = controller
+
     def add_event(
         self,
         name: str,
@@ -237,8 +265,12 @@ class Mechanism:
         links = parts.links()
         parts.check(f"mechanism {self.name!r}", self._held, self._off, self._visuals)
         forces = tuple(ForceElement(name, f) for name, f in parts.forces.items())
+        written = self._written()
         parameters = tuple(
-            Parameter(name, d.kind, d.unit, pattern_of(d.kind, c)) for name, (d, c) in self._numbers.items()
+            Parameter(name, d.kind, d.unit, (None,) * len(c), True)
+            if d.is_state or name in written
+            else Parameter(name, d.kind, d.unit, pattern_of(d.kind, c))
+            for name, (d, c) in self._numbers.items()
         )
         numbers = [
             v
@@ -249,6 +281,8 @@ class Mechanism:
         structure = Structure(
             self.name, links, forces, parameters, tuple(parts.loops.values()), tuple(parts.constraints.values()),
             tuple(parts.events.values()), self._held, self._off, visuals=tuple(self._visuals),
+            sensors=tuple(SensorElement(name, x) for name, x in parts.sensors.items()),
+            controllers=tuple(ControllerElement(name, x) for name, x in parts.controllers.items()),
         )  # fmt: skip
         model = Model(read_only(numbers), {}, structure)
         try:
@@ -261,6 +295,24 @@ class Mechanism:
         redundant = warn_of_redundancy(model)
         warn_of_floating(model)
         return replace(model, structure=replace(model.structure, redundant=redundant))
+
+    def _written(self) -> set[str]:
+        """The parameters that controllers write: numbers of force elements, each written by one controller."""
+        found: dict[str, str] = {}
+        for owner, controller in self._parts.controllers.items():
+            for name in controller.writes:
+                where = f"controller {owner!r}: writes"
+                numbers = {n: d for n, (d, _) in self._numbers.items() if n.partition(".")[0] in self._parts.forces}
+                if name not in numbers:
+                    raise unknown("parameter of a force element", name, numbers, where)
+                if numbers[name].kind not in STATES or numbers[name].is_state:
+                    raise ModelError(f"{where}: {name!r} is a {numbers[name].kind}, which a controller cannot set")
+                if name in found:
+                    raise ModelError(
+                        f"{where}: {name!r} is written by {found[name]!r} as well; let one controller write it"
+                    )
+                found[name] = owner
+        return set(found)
 
     def _new(self, name: str, known: dict[str, Any], kind: str) -> None:
         if not isinstance(name, str) or not name:

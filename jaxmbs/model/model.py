@@ -106,6 +106,16 @@ class Model:
         return tuple(e.name for e in self.structure.events)
 
     @property
+    def sensor_names(self) -> tuple[str, ...]:
+        """Sensors, in the order in which they were added."""
+        return tuple(x.name for x in self.structure.sensors)
+
+    @property
+    def controller_names(self) -> tuple[str, ...]:
+        """Controllers, in the order in which they were added."""
+        return tuple(x.name for x in self.structure.controllers)
+
+    @property
     def parameter_names(self) -> tuple[str, ...]:
         """The names that `get`, `set`, `free` and `vary` accept: "gravity", "<element>.<field>"."""
         return tuple(p.name for p in self.structure.parameters)

@@ -6,6 +6,7 @@ number like any other. ±1 are pinned only in directions and rotations; a mass o
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -27,12 +28,14 @@ _DIRECTIONS = (Kind.DIRECTION, Kind.ROTATION)
 
 @dataclass(frozen=True)
 class Parameter:
-    """One named parameter: its kind, SI unit and, for each component, the pinned value or None if it is not pinned."""
+    """One named parameter: its kind, SI unit and, for each component, the pinned value or None if it is not pinned.
+    is_state: whether it changes during a run."""
 
     name: str
     kind: Kind
     unit: str
     pattern: tuple[float | None, ...]
+    is_state: bool = False
 
     @property
     def forms(self) -> tuple[tuple[int, ...], ...]:
@@ -125,6 +128,13 @@ class Values:
 
     def components(self, name: str) -> tuple[Scalar, ...]:
         return self._components[name]
+
+    def changed(self, components: Mapping[str, Sequence[Scalar]]) -> Values:
+        """The numbers with other components of some parameters."""
+        other = copy.copy(self)
+        other._components = {**self._components, **{name: tuple(map(known, c)) for name, c in components.items()}}
+        other._places = {name: places for name, places in self._places.items() if name not in components}
+        return other
 
     def __getitem__(self, name: str) -> Any:
         return shaped(self._kinds[name], self._components[name])

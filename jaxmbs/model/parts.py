@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from jaxmbs.model.bodies import Body, Closure
 from jaxmbs.model.constraints import Constraint
+from jaxmbs.model.control import Controller, Sensor
 from jaxmbs.model.errors import ModelError, unknown
 from jaxmbs.model.events import ForceBelow, JointReaches
 from jaxmbs.model.field_rules import Kind
@@ -27,6 +28,8 @@ class Parts:
     loops: dict[str, LoopJoint] = field(default_factory=dict)
     constraints: dict[str, ConstraintElement] = field(default_factory=dict)
     events: dict[str, Event] = field(default_factory=dict)
+    sensors: dict[str, Sensor] = field(default_factory=dict)
+    controllers: dict[str, Controller] = field(default_factory=dict)
 
     def links(self) -> tuple[TreeJoint, ...]:
         """Inward joints in regular order: parents before children, otherwise in the order of the bodies [Y 1.1]."""
@@ -59,6 +62,14 @@ class Parts:
                 self._check_constraint(constraint.element, f"constraint {name!r}")
         for name, event in self.events.items():
             self._check_event(event, f"event {name!r}")
+        for name, sensor in self.sensors.items():
+            self._check_bodies(sensor, f"sensor {name!r}")
+            for joint in sensor.joints:
+                self._check_joint(getattr(sensor, joint), f"sensor {name!r}")
+        for name, controller in self.controllers.items():
+            for read in controller.reads:
+                if read not in self.sensors:
+                    raise unknown("sensor", read, self.sensors, f"controller {name!r}: reads")
         for joint in held:
             self._check_joint(joint, f"{where}: held")
         for name in off:

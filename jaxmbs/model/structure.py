@@ -11,6 +11,8 @@ from typing import Any
 
 from jaxmbs.model.constraints.base import Constraint
 from jaxmbs.model.constraints.functions import FunctionConstraint
+from jaxmbs.model.control.controller import Controller
+from jaxmbs.model.control.sensors import Sensor
 from jaxmbs.model.errors import unknown
 from jaxmbs.model.events.base import Action, Condition
 from jaxmbs.model.fields import Element
@@ -64,6 +66,20 @@ class ConstraintElement:
 
 
 @dataclass(frozen=True)
+class SensorElement:
+    name: str
+    element: Sensor
+
+
+@dataclass(frozen=True)
+class ControllerElement:
+    """fixed: what the controller is apart from its numbers, compared by identity."""
+
+    name: str
+    fixed: Controller
+
+
+@dataclass(frozen=True)
 class Event:
     """The actions `then`, which happen when the condition `when` becomes true. after: the event that arms this one;
     repeat: whether it happens every time; waits: whether it is armed only from a given time on."""
@@ -110,6 +126,8 @@ class Structure:
     redundant: bool = False  # constraints depend, or may depend, on one another wherever they are satisfied
     visuals: tuple[Visual, ...] = ()
     singular: bool = False  # without its constraints, some motion of the tree moves no mass
+    sensors: tuple[SensorElement, ...] = ()
+    controllers: tuple[ControllerElement, ...] = ()
 
     def __eq__(self, other: object) -> bool:
         return self is other or (isinstance(other, Structure) and self._content is other._content)
@@ -123,7 +141,7 @@ class Structure:
 
     @cached_property
     def _content(self) -> _Content:
-        elements = (self.links, self.forces, self.loops, self.constraints, self.events)
+        elements = (self.links, self.forces, self.loops, self.constraints, self.events, self.sensors, self.controllers)
         key = (
             self.name, *elements, self.parameters, self.held, self.off, self.redundant, self.singular, self.visuals,
         )  # fmt: skip
@@ -146,10 +164,16 @@ class Structure:
         return out
 
     @cached_property
+    def states(self) -> tuple[Parameter, ...]:
+        """The parameters that change during a run, in their order there."""
+        return tuple(p for p in self.parameters if p.is_state)
+
+    @cached_property
     def elements(self) -> dict[str, Element]:
         """Joints, cut joints, force elements and constraints with declared fields, by name."""
         found: list[tuple[str, object]] = [(x.name, x.joint) for x in (*self.links, *self.loops)]
-        found += [(x.name, x.element) for x in (*self.forces, *self.constraints)]
+        found += [(x.name, x.element) for x in (*self.forces, *self.constraints, *self.sensors)]
+        found += [(x.name, x.fixed.first) for x in self.controllers]
         return {name: x for name, x in found if isinstance(x, Element)}
 
     @cached_property

@@ -41,8 +41,8 @@ def advance(
     error = None if tolerance is None else error_norm(tree, tolerance, phase, new, difference)
     conditioning = None
     if tree.structure.constrained and flow.baumgarte is None:
-        q, v, found = projected(tree, *new[:2], t + h if to is None else to, mode)
-        new, conditioning = (q, v, new[2]), tree.vector(found)
+        q, v, found = projected(tree.remembering(new.states), new.q, new.v, t + h if to is None else to, mode)
+        new, conditioning = new._replace(q=q, v=v), tree.vector(found)
     return Advanced(arrays(new, tree.dtype), kinetic, conditioning, error)
 
 
@@ -50,15 +50,16 @@ def _stepped(
     flow: Flow, by: Stepper, phase: Phase, t: Any, h: Any, mode: Any, impact: Impact | None, estimate: bool
 ) -> Trial:
     """The step of the method, or the impact."""
-    tree = flow.tree
+    tree = flow.tree.remembering(phase.states)
     if impact is None:
         return by.step(flow, phase, t, h, mode, estimate)
     if by.impulses(tree):
-        struck = replace(flow, impulse=(impact.now, impact.jumps(tree, phase[1], mode), phase[1]))
-        (q, v, work), kinetic, error = by.step(struck, phase, t, h, impact.rigid(mode), estimate)
-        return Trial((q, impact.stopped(tree, v, mode), work), kinetic, error)  # exact, as v + jump would not be
-    (q, v, work), kinetic, error = by.step(flow, phase, t, h, mode, estimate)
+        struck = replace(flow, impulse=(impact.now, impact.jumps(tree, phase.v, mode), phase.v))
+        new, kinetic, error = by.step(struck, phase, t, h, impact.rigid(mode), estimate)
+        # exact, as v + jump would not be
+        return Trial(new._replace(v=impact.stopped(tree, new.v, mode)), kinetic, error)
+    new, kinetic, error = by.step(flow, phase, t, h, mode, estimate)
     apart = checkpointed(lambda *x: after_impact(tree, *x))  # else reverse mode stores its numbers for all iterations
-    jumped = apart(*phase[:2], t, mode, impact)
-    v = jax.tree_util.tree_map(lambda a, b: jnp.where(impact.now, a, b), jumped, v)
-    return Trial((q, v, work), kinetic, error)
+    jumped = apart(phase.q, phase.v, t, mode, impact)
+    v = jax.tree_util.tree_map(lambda a, b: jnp.where(impact.now, a, b), jumped, new.v)
+    return Trial(new._replace(v=v), kinetic, error)

@@ -23,7 +23,9 @@ from jaxmbs.simulate.impacts import Impact, after_impact, struck
 from jaxmbs.simulate.locating import chosen
 from jaxmbs.simulate.log import Events
 from jaxmbs.simulate.mode_changes import all_held, jumps, next_mode, start_mode, whole_mode
+from jaxmbs.simulate.start import with_states
 from jaxmbs.simulate.steppers import Flow, Stepper, stepper
+from jaxmbs.simulate.steppers.base import Phase
 
 if TYPE_CHECKING:
     from jaxmbs.simulate.solution import Solution
@@ -48,6 +50,8 @@ def states_at(
         raise ModelError(
             "at: the solution does not contain every step; simulate with save_every=1 and without tolerance"
         )
+    if model.controller_names:
+        raise ModelError("at: the samples of controllers between rows are not kept; simulate with times=... instead")
     held = all_held(model, held)
     mode, dtype = start_mode(model, mode, held), solution.q.dtype
     drive, in_drive = None, None
@@ -59,9 +63,11 @@ def states_at(
         tau = None
     stopped = functools.reduce(operator.or_, [jnp.asarray(solution.status) == s for s in _STOPPED])
     rows = (solution.t, solution.q, solution.v)
+    states = tuple(solution.states[p.name] for p in model.structure.states)
     return _states_at(
-        model,
+        with_states(model, dtype),
         rows,
+        states,
         solution.events,
         stopped,
         t,
@@ -77,7 +83,7 @@ def states_at(
 
 @compiles_itself("drive", "by", "before")
 def _states_at(
-    model: Model, rows: Any, events: Events, stopped: Any, t: Any, tau: Any, mode: Any, baumgarte: Any,
+    model: Model, rows: Any, states: Any, events: Events, stopped: Any, t: Any, tau: Any, mode: Any, baumgarte: Any,
     in_drive: Any, *, drive: Any, by: Stepper, before: bool,
 ) -> tuple[jax.Array, jax.Array]:  # fmt: skip
     s, constrained, dtype = model.structure, model.structure.constrained, rows[1].dtype
@@ -91,6 +97,7 @@ def _states_at(
         i = jnp.clip(jnp.sum(rows[0] < t if before else rows[0] <= t) - 1, 0, rows[0].shape[0] - 1)
         row = rows[0][i]
         q, v = (x[i] if tree.rolled else list(x[i]) for x in rows[1:])
+        own = tuple(tuple(jnp.ravel(x[i])) for x in states)
 
         def through(carry: Any, event: Any) -> tuple[Any, None]:
             now, phase, mode, done = carry
@@ -105,21 +112,21 @@ def _states_at(
                 jumped = functools.reduce(
                     jnp.logical_or, [p for p, e in zip(picks, s.events, strict=True) if jumps(s, e)]
                 )
-                impact = Impact(jumped, *struck(tree, moved[1], picks, closed))
-                after = after_impact(tree, moved[0], moved[1], time, mode, impact)
-                moved = (moved[0], chosen(jumped, after, moved[1]), moved[2])
+                impact = Impact(jumped, *struck(tree, moved.v, picks, closed))
+                after = after_impact(tree.remembering(moved.states), moved.q, moved.v, time, mode, impact)
+                moved = moved._replace(v=chosen(jumped, after, moved.v))
             ends = [p for p, e in zip(picks, s.events, strict=True) if any(a.finishes for a in e.then)]
             done = functools.reduce(jnp.logical_or, ends, done)
             return (jnp.where(here, time, now), chosen(here, moved, phase), mode, done), None
 
-        phase = jax.tree_util.tree_map(jnp.asarray, (q, v, jnp.zeros((), dtype)))
+        phase = jax.tree_util.tree_map(jnp.asarray, Phase(q, v, jnp.zeros((), dtype), own))
         carry = (row, phase, start, jnp.asarray(False))
         if s.events:
             carry, _ = jax.lax.scan(through, carry, events)
         now, phase, mode, done = carry
-        q, v, _ = advance(flow, by, phase, now, jnp.where(done, 0.0, t - now), mode).phase
+        end = advance(flow, by, phase, now, jnp.where(done, 0.0, t - now), mode).phase
         outside = (t < rows[0][0]) | (t > rows[0][-1]) | stopped
-        return tuple(jnp.where(outside, jnp.nan, tree.vector(x)) for x in (q, v))  # pyright: ignore[reportReturnType]
+        return tuple(jnp.where(outside, jnp.nan, tree.vector(x)) for x in (end.q, end.v))  # pyright: ignore[reportReturnType]
 
     t = jnp.asarray(t, dtype)
     q, v = jax.vmap(one)(t.reshape(-1))

@@ -16,6 +16,7 @@ import jax.numpy as jnp
 from jaxmbs.model import Mode
 from jaxmbs.simulate.guards import Guards
 from jaxmbs.simulate.run_state import Judged, RunState, Tried
+from jaxmbs.simulate.steppers.base import Phase
 
 LOCATING = 12  # loop iterations reserved for locating one event
 
@@ -27,8 +28,8 @@ class Branches:
     spare: number of loop iterations that are reserved for locating corners.
     """
 
-    def __init__(self, guards: Guards, t: Any, q: Any, v: Any, mode: Mode):
-        self.at_start, self.corners, self.instants = guards.kinks(t, q, v, mode)
+    def __init__(self, guards: Guards, t: Any, phase: Phase, mode: Mode):
+        self.at_start, self.corners, self.instants = guards.kinks(t, phase, mode)
         self.spare = sum(guards.tree.structure.forces[k].element.trials for k, _ in self.corners)
 
     def first(self, mode: Mode) -> Mode:

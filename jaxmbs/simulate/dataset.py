@@ -37,6 +37,11 @@ def dataset(solution: Solution, model: Model) -> xarray.Dataset:
     for components, x in ((model.coordinates, solution.q), (model.speeds, solution.v)):
         for k, c in enumerate(components):
             add(c.name, ("time",), np.asarray(x)[..., k], c.unit)
+    for p in model.structure.states:
+        size = p.shape[0] if p.shape else 0
+        for k in range(max(size, 1)):
+            own = np.asarray(solution.states[p.name])
+            add(f"{p.name}.{k}" if size else p.name, ("time",), own[..., k] if size else own, p.unit)
     add("energy_error", ("time",), solution.energy_error, "J", "energy beyond work, losses and initial energy")
     labels: dict[str, Any] = {}
     add("energy_exchanged", (), solution.energy_exchanged, "J", "energy converted between its forms, and work")

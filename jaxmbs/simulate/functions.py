@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -33,6 +34,7 @@ class Functions(NamedTuple):
     changes: Changes | None  # None: any lock or switch may change
     fold: Any  # fn(in_fold, carry, model, t, q, v, ...), None: nothing is folded
     in_fold: Any
+    samples: int  # most samples of controllers within cells of the grid
     sees: int  # number of arguments that the fold takes after the state: the mode, the event
 
     @property
@@ -45,21 +47,27 @@ class Functions(NamedTuple):
         """A step of the motion (`advance`)."""
         return advance(self.flow, self.stepper, phase, t, h, mode, to=to, impact=impact, tolerance=self.tolerance)
 
-    def energy(self, t: Any, q: Any, v: Any, mode: Mode | None) -> tuple[Any, Any]:
+    def energy(self, t: Any, phase: Phase, mode: Mode | None) -> tuple[Any, Any]:
         """(kinetic, potential) [J]."""
-        state, dtype = State(self.tree, q, v, t, mode), self.tree.dtype
+        state, dtype = State(self.tree.remembering(phase.states), phase.q, phase.v, t, mode), self.tree.dtype
         return jnp.asarray(energies.kinetic(state), dtype), jnp.asarray(energies.potential(state), dtype)
 
-    def error(self, t: Any, q: Any, v: Any, mode: Mode | None) -> Any:
+    def error(self, t: Any, phase: Phase, mode: Mode | None) -> Any:
         """The largest residual of the constraints."""
-        constrained = self.tree.structure.constrained
-        return violation(self.tree, q, v, t, mode) if constrained else jnp.zeros((), self.tree.dtype)
+        tree = self.tree.remembering(phase.states)
+        return violation(tree, phase.q, phase.v, t, mode) if tree.structure.constrained else jnp.zeros((), tree.dtype)
 
-    def folded(self, carry: Any, t: Any, q: Any, v: Any, mode: Mode | None, event: Any = -1) -> Any:
+    def states(self, phase: Phase) -> dict[str, Any]:
+        """The states of elements by name."""
+        found = zip(self.tree.structure.states, phase.states, strict=True)
+        return {p.name: self.tree.vector(list(x)).reshape(p.shape) for p, x in found}
+
+    def folded(self, carry: Any, t: Any, phase: Phase, mode: Mode | None, event: Any = -1) -> Any:
         """The carry of the fold after one more instant."""
         if self.fold is None:
             return carry
-        tree, model = self.tree, self.tree.model
+        tree, q, v = self.tree.remembering(phase.states), phase.q, phase.v
+        model = tree.model
         now = (whole_mode(model, mode or Mode(None, None, None)), jnp.asarray(event, jnp.int32))[: self.sees]
         return self.fold(self.in_fold, carry, model, t, tree.vector(q), tree.vector(v), *now)
 
@@ -81,5 +89,6 @@ class Functions(NamedTuple):
 
 
 def finite(tree: Tree, phase: Phase) -> Any:
-    """Whether q and v are finite."""
-    return jnp.all(jnp.isfinite(tree.vector(phase[0]))) & jnp.all(jnp.isfinite(tree.vector(phase[1])))
+    """Whether q, v and the states of elements are finite."""
+    numbers = (phase.q, phase.v, [x for own in phase.states for x in own])
+    return functools.reduce(jnp.logical_and, [jnp.all(jnp.isfinite(tree.vector(x))) for x in numbers])

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 from jaxmbs.dynamics.constrained import wrenches
 from jaxmbs.dynamics.recursive import aba, rnea
-from jaxmbs.dynamics.state import State
+from jaxmbs.dynamics.state import State, memory
 from jaxmbs.dynamics.state.scene import action, elements, force_on_first
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode
@@ -18,7 +18,7 @@ from jaxmbs.model.forces.base import Scene
 from jaxmbs.model.functions import evaluated
 from jaxmbs.model.mode import Sides
 from jaxmbs.model.structure import Structure
-from jaxmbs.simulate.steppers.base import Flow
+from jaxmbs.simulate.steppers.base import Flow, Phase
 from jaxmbs.spatial import Matrix3, Transform, Vector3, from_quaternion
 from jaxmbs.spatial.scalar import Scalar
 
@@ -95,9 +95,9 @@ class Guards:
         self.events = tree.structure.events
         self.of_rates = any(e.when.of_rates for e in self.events)
 
-    def kinks(self, t: Any, q: Any, v: Any, mode: Mode) -> Kinks:
+    def kinks(self, t: Any, phase: Phase, mode: Mode) -> Kinks:
         """The switching surfaces of the force elements, and the side of each on which the element is now."""
-        state = State(self.tree, q, v, t, replace(mode, sides=None))
+        state = self._state(t, phase, replace(mode, sides=None))
         sides, corners, instants = [], [], []
         for k, (_, element, numbers, seen, _) in enumerate(elements(state.scene, state.mode)):
             sides.append(tuple(jnp.asarray(on) for on in element.sides(numbers, seen)))
@@ -107,51 +107,55 @@ class Guards:
             instants += [(k, j, jnp.asarray(time, self.tree.dtype)) for j, time in enumerate(times, first)]
         return Kinks(Sides.packed(sides), corners, instants)
 
-    def values(self, t: Any, q: Any, v: Any, mode: Mode) -> list[list[Any]]:
+    def _state(self, t: Any, phase: Phase, mode: Mode) -> State:
+        return State(self.tree.remembering(phase.states), phase.q, phase.v, t, mode)
+
+    def values(self, t: Any, phase: Phase, mode: Mode) -> list[list[Any]]:
         """The guards of each event."""
-        tau = self.force
+        tau, state = self.force, self._state(t, phase, mode)
         if callable(tau):
-            tau = tau(self.tree.model, t, self.tree.vector(q), self.tree.vector(v))
-        instant = Instant(State(self.tree, q, v, t, mode), tau)
-        found = [e.when.guards(self.tree.values.of(e.name, e.when.numbers), instant) for e in self.events]
+            tau = tau(state.tree.model, t, self.tree.vector(phase.q), self.tree.vector(phase.v))
+        instant = Instant(state, tau)
+        found = [e.when.guards(state.tree.values.of(e.name, e.when.numbers), instant) for e in self.events]
         return [[jnp.asarray(g, self.tree.dtype) for g in guards] for guards in found]
 
-    def with_rates(self, t: Any, q: Any, v: Any, mode: Mode) -> tuple[list[list[Any]], list[list[Any]]]:
+    def with_rates(self, t: Any, phase: Phase, mode: Mode) -> tuple[list[list[Any]], list[list[Any]]]:
         """(the guards of each event, their rates along the motion)."""
         if not self.events:
             return [], []
-        return self._along(lambda t, q, v: self.values(t, q, v, mode), self.of_rates, t, q, v, mode)
+        return self._along(lambda t, phase: self.values(t, phase, mode), self.of_rates, t, phase, mode)
 
-    def _along(self, values: Any, of_rates: bool, t: Any, q: Any, v: Any, mode: Mode) -> tuple[Any, Any]:
-        """(values(t, q, v), their rates along the motion); of_rates: whether the values may depend on v."""
-        phase = (q, v, jnp.zeros((), self.tree.dtype))
+    def _along(self, values: Any, of_rates: bool, t: Any, phase: Phase, mode: Mode) -> tuple[Any, Any]:
+        """(values(t, phase), their rates along the motion); of_rates: whether the values may depend on v."""
+        zero, dtype = jnp.zeros((), self.tree.dtype), self.tree.dtype
+        phase = phase._replace(work=zero)
         if of_rates:
-            (dq, dv, _), _ = Flow(self.tree, self.force).derivative(phase, t, mode)
-        else:  # all conditions depend on the configuration alone
-            state = State(self.tree, q, v, t, mode)
-            dq, dv = self.tree.flat([m.rates for m in state.motions]), jax.tree_util.tree_map(jnp.zeros_like, v)
-        dq, dv = (jax.tree_util.tree_map(lambda x: jnp.asarray(x, self.tree.dtype), x) for x in (dq, dv))
-        one = jnp.ones((), self.tree.dtype)
-        return jax.jvp(values, (t, q, v), (one, dq, dv))
+            slope, _ = Flow(self.tree, self.force).derivative(phase, t, mode)
+        else:  # all conditions depend on the configuration and on states alone
+            state = self._state(t, phase, mode)
+            still = jax.tree_util.tree_map(jnp.zeros_like, phase.v)
+            slope = Phase(self.tree.flat([m.rates for m in state.motions]), still, zero, memory.rates(state))
+        slope = jax.tree_util.tree_map(lambda x: jnp.asarray(x, dtype), slope._replace(work=zero))
+        return jax.jvp(values, (t, phase), (jnp.ones((), dtype), slope))
 
-    def of_corners(self, t: Any, q: Any, v: Any, mode: Mode) -> list[tuple[Any, Any]]:
+    def of_corners(self, t: Any, phase: Phase, mode: Mode) -> list[tuple[Any, Any]]:
         """(guard, its rate) of every corner; the guard is negative on the side given by the mode."""
         if mode.sides is None:
             return []
 
-        def corners(t: Any, q: Any, v: Any) -> list[tuple[Any, Any, Any]]:
+        def corners(t: Any, phase: Phase) -> list[tuple[Any, Any, Any]]:
             """For every corner: (whether the element is beyond the surface, its function, the rate of the function or
             None)."""
-            found = elements(State(self.tree, q, v, t, mode).scene, mode)
+            found = elements(self._state(t, phase, mode).scene, mode)
             pairs = ((seen.sides, element.corners(numbers, seen)) for _, element, numbers, seen, _ in found)
             return [
                 (on, jnp.asarray(g, self.tree.dtype), rate) for x in pairs for on, (g, rate) in zip(*x, strict=False)
             ]
 
-        found = corners(t, q, v)
+        found = corners(t, phase)
         rates = [rate for _, _, rate in found]
         if any(rate is None for rate in rates):
-            _, slopes = self._along(lambda *x: [g for _, g, _ in corners(*x)], True, t, q, v, mode)
+            _, slopes = self._along(lambda *x: [g for _, g, _ in corners(*x)], True, t, phase, mode)
             rates = [slope if rate is None else rate for rate, slope in zip(rates, slopes, strict=True)]
         rates = [jnp.asarray(rate, self.tree.dtype) for rate in rates]
         signed = zip(found, rates, strict=True)

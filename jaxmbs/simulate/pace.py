@@ -12,6 +12,7 @@ from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Model, ModelError
 from jaxmbs.model.parameters import is_traced
 from jaxmbs.simulate.grid import MOST_STEPS
+from jaxmbs.simulate.steppers.base import Phase
 
 SAFETY, LEAST, MOST = 0.9, 0.2, 5.0  # safety factor; least and greatest ratio of the next step to the previous one
 SMALLEST = 64  # shortest step that is tried, in units of the rounding of the time
@@ -56,7 +57,7 @@ def error_norm(tree: Tree, tolerance: Any, before: Any, after: Any, error: Any) 
     """The largest error of a coordinate or a rate, each divided by tolerance times (1 + its magnitude).
 
     tolerance: a number, or (nv,). If a joint has more coordinates than rates (quaternions), its coordinates take
-    the smallest tolerance of its rates.
+    the smallest tolerance of its rates; states of elements take the smallest of all.
     """
     s = tree.structure
     of_rates = jnp.broadcast_to(jnp.asarray(tolerance, tree.dtype), (s.nv,))
@@ -65,8 +66,15 @@ def error_norm(tree: Tree, tolerance: Any, before: Any, after: Any, error: Any) 
         joint, least = link.joint, of_rates[own]
         of_coordinates.append(least if joint.nq == joint.nv else jnp.broadcast_to(least.min(), (joint.nq,)))
     worst = jnp.zeros((), tree.dtype)
-    for x, y, e, allowed in zip(before[:2], after[:2], error, (jnp.concatenate(of_coordinates), of_rates), strict=True):
+    of_states = jnp.min(of_rates) if s.nv else jnp.asarray(tolerance, tree.dtype)
+    allowances = (jnp.concatenate(of_coordinates), of_rates, of_states)
+    numbers = (
+        (x.q, x.v, [c for own in x.states for c in own]) for x in (before, after, Phase(*error[:2], 0.0, error[2]))
+    )
+    for x, y, e, allowed in zip(*numbers, allowances, strict=True):
         x, y, e = tree.vector(x), tree.vector(y), tree.vector(e)
+        if not x.size:
+            continue
         size = jnp.maximum(jnp.abs(x), jnp.abs(y))
         worst = jnp.maximum(worst, jnp.max(jnp.abs(e) / (allowed * (1 + size))))
     return worst

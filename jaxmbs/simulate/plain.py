@@ -21,60 +21,63 @@ from jaxmbs.simulate.loops import Packing, repeated, varied
 from jaxmbs.simulate.mode_changes import whole_mode
 from jaxmbs.simulate.rows import Rows, whole
 from jaxmbs.simulate.solution import Solution, Steps
+from jaxmbs.simulate.steppers.base import Phase
 
 
-def plain(of: Functions, grid: Grid, table: Any, every: int, start: Any, mode: Mode | None, carry: Any) -> Solution:
+def plain(of: Functions, grid: Grid, table: Any, every: int, start: Phase, mode: Mode | None, carry: Any) -> Solution:
     """The solution at the first, every `every`-th and the last point of the grid; table: see `Grid.table`."""
-    tree, model, (q, v) = of.tree, of.tree.model, start
+    tree, model = of.tree, of.tree.model
     dtype, (starts, _, ends, _) = tree.dtype, table
     groups, outer, inner = grid.groups(every, of.levels)
     idle = grid.count is None and starts.size != grid.steps
     made = None if grid.count is None else -(-grid.count // every)
 
     def step(state: Any, x: Any) -> tuple[Any, None]:
-        (flat, work), carry, balance, least = state
+        packed, carry, balance, least = state
         t, h, to, *on = x
-        new, kinetic, conditioning, _ = of.advance((*packing.apart(flat), work), t, h, mode, to=to)
+        new, kinetic, conditioning, _ = of.advance(unpacked(packed), t, h, mode, to=to)
         least = least if conditioning is None else jnp.minimum(least, conditioning)
-        folded, phase = of.folded(carry, to, *new[:2], mode), (packing.together(new[:2]), new[2])
-        out = phase, folded, balance.seen(kinetic, new[2]), least
+        out = together(new), of.folded(carry, to, new, mode), balance.seen(kinetic, new.work), least
         return chosen(on[0], out, state) if idle else out, None  # the last group is padded with idle steps
 
     def group(state: Any, x: Any) -> tuple[Any, Any]:
         *state, _, lowest = state
         x, count = (x, None) if grid.count is None else (x[:3], x[3])
         state, _ = repeated(step, (*state, jnp.ones(2, dtype)), x, every, inner, count)
-        (flat, work), _, _, least = state
-        q, v = packing.apart(flat)
-        t = x[2][-1]
-        row = tree.vector(q), tree.vector(v), sum(of.energy(t, q, v, mode)) - work, of.error(t, q, v, mode), least
-        last = row[2], jnp.minimum(lowest, least[1])
+        packed, _, _, least = state
+        phase, t = unpacked(packed), x[2][-1]
+        energy, error = sum(of.energy(t, phase, mode)) - phase.work, of.error(t, phase, mode)
+        row = tree.vector(phase.q), tree.vector(phase.v), of.states(phase), energy, error, least
+        last = energy, jnp.minimum(lowest, least[1])
         return (*state[:3], *jax.lax.stop_gradient(last)), row
 
     zero, first = jnp.zeros((), dtype), jnp.asarray(grid.t0, dtype)
-    before, error0 = of.energy(first, q, v, mode), of.error(first, q, v, mode)
-    phase = of.flow.varied(jax.tree_util.tree_map(jnp.asarray, (q, v, zero)), (model, q, v))
-    carry = varied(of.folded(carry, first, q, v, mode), (model, q, v, of.in_fold))
-    packing = Packing(phase[:2])
-    state = (
-        (packing.together(phase[:2]), phase[2]),
-        carry,
-        Balance.start(before[0], phase[2]),
-        zero,
-        jnp.ones((), dtype),
-    )
-    ((flat, work), carry, balance, e1, lowest), rows = repeated(group, state, table, groups, outer, made)
-    phase = (*packing.apart(flat), work)
-    qs, vs, es, errors, least = jax.tree_util.tree_map(lambda x: x[:groups], rows)
-    e0, broken = sum(before), violated(tree, q, v, first, mode)
+    before, error0 = of.energy(first, start, mode), of.error(first, start, mode)
+    phase = of.flow.varied(jax.tree_util.tree_map(jnp.asarray, start), (model, start))
+    carry = varied(of.folded(carry, first, start, mode), (model, start, of.in_fold))
+    packing = Packing((phase.q, phase.v, phase.states))
+
+    def together(x: Phase) -> tuple[Any, Any]:
+        return packing.together((x.q, x.v, x.states)), x.work
+
+    def unpacked(packed: tuple[Any, Any]) -> Phase:
+        q, v, states = packing.apart(packed[0])
+        return Phase(q, v, packed[1], states)
+
+    state = (together(phase), carry, Balance.start(before[0], phase.work), zero, jnp.ones((), dtype))
+    (packed, carry, balance, e1, lowest), rows = repeated(group, state, table, groups, outer, made)
+    phase = unpacked(packed)
+    qs, vs, xs, es, errors, least = jax.tree_util.tree_map(lambda x: x[:groups], rows)
+    e0, broken = sum(before), violated(tree, start.q, start.v, first, mode)
     joined: Any = whole if grid.count is None or groups == 1 else Rows
     return Solution(
         t=joined(first, jnp.asarray(ends[:groups, -1])),
-        q=joined(tree.vector(q), qs),
-        v=joined(tree.vector(v), vs),
+        q=joined(tree.vector(start.q), qs),
+        v=joined(tree.vector(start.v), vs),
+        states={name: joined(x, xs[name]) for name, x in of.states(start).items()},
         mode=mode and whole_mode(model, mode),
         events=Events.none(0, grid.t_end, dtype),
-        status=of.status(phase, broken, v, mode, lowest, balance, e1 - e0, before[1]),
+        status=of.status(phase, broken, start.v, mode, lowest, balance, e1 - e0, before[1]),
         violated=broken,
         energy_error=joined(zero, es - e0),
         energy_exchanged=balance.exchanged,

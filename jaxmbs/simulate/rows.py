@@ -17,12 +17,12 @@ from jaxmbs.simulate.solution import Solution
 # Numbers for which a program has room at most. Above it, the number of steps is part of the program: to write and to copy
 # what nobody asked for would need more memory than the rest of a session, and soon as long as to compile another program.
 ROOM = 1 << 25
-NAMES = ("t", "q", "v", "energy_error", "constraint_error", "conditioning")
+NAMES = ("t", "q", "v", "states", "energy_error", "constraint_error", "conditioning")
 
 
 def has_room(model: Model, grid: Grid, save_every: int, instances: int) -> bool:
     """Whether a program may have room for all rows of a grid, i.e. for those of all instances and for the times."""
-    each = model.nq + model.nv + len(NAMES) - 2
+    each = model.nq + model.nv + sum(len(p.pattern) for p in model.structure.states) + len(NAMES) - 3
     return instances * each * (grid.steps // save_every + 1) + 3 * grid.steps <= ROOM
 
 
@@ -57,7 +57,7 @@ def _picked(on: Any, given: dict[str, Any], count: int, wanted: Any) -> dict[str
     def first(x: Any) -> Any:
         return on.concatenate([x.first[None], x.others[: count - 1]]) if isinstance(x, Rows) else x[:count]
 
-    kept = {name: first(x) for name, x in given.items()}
+    kept = jax.tree_util.tree_map(first, given, is_leaf=lambda x: isinstance(x, Rows))
     if wanted is None:
         return kept
     least = kept["conditioning"]  # since the row before, for each of the steps that led from there to a row
@@ -65,7 +65,7 @@ def _picked(on: Any, given: dict[str, Any], count: int, wanted: Any) -> dict[str
         least = np.minimum.reduceat(least, np.append(0, wanted[:-1] + 1))
     else:
         least = jax.ops.segment_min(least, on.searchsorted(wanted, on.arange(count)), len(wanted))
-    return {**{name: x[wanted] for name, x in kept.items()}, "conditioning": least}
+    return {**jax.tree_util.tree_map(lambda x: x[wanted], kept), "conditioning": least}
 
 
 _compiled = jax.jit(lambda given, count, wanted: _picked(jnp, given, count, wanted), static_argnums=1)

@@ -41,6 +41,7 @@ from jaxmbs.simulate.loops import varied
 from jaxmbs.simulate.mode_changes import closes, next_mode
 from jaxmbs.simulate.pace import Pace
 from jaxmbs.simulate.run_state import AFTER_JUMP, ON_GRID, Happened, Judged, RunState, Tried
+from jaxmbs.simulate.sampling import Sampling
 from jaxmbs.simulate.steppers.base import Phase
 from jaxmbs.simulate.watch import FINEST, Watch
 
@@ -48,25 +49,26 @@ PEEKS = 2  # steps that check whether a guard rises and falls within a step, in 
 
 
 class Run:
-    """The loop for one tree and its events, from (q, v) `start` in a mode.
+    """The loop for one tree and its events, from the phase `start` in a mode.
 
     landed(state, cell, tried, mode, lost, before) -> (extra, kept): the new `extra` and `kept` of the state at a point
     of the grid, from those of `state`, the one before the iteration. If the fold of `of` takes events, the new extra
-    also counts at events and just after velocities jumped, and before is (q, v, mode, event): the mode before the
+    also counts at events and just after velocities jumped, and before is (phase, mode, event): the mode before the
     event, and the event's index, ON_GRID or AFTER_JUMP. Otherwise before is None.
 
     mode: the given one with the branches of the force elements; iterations: number of those that are reserved; count:
     how many of them are made at most, None for all.
     """
 
-    def __init__(self, of: Functions, grid: Grid, landed: Callable[..., Any], start: Any, mode: Mode):
+    def __init__(self, of: Functions, grid: Grid, landed: Callable[..., Any], start: Phase, mode: Mode):
         self.of, self.tree, self.grid, self.landed = of, of.tree, grid, landed
         self.catches = of.sees > 1
         self.guards = Guards(of.tree, of.flow.tau)
         self.events = of.tree.structure.events
         self.watch = Watch(of.tree, grid, self.guards)
-        self.branches = Branches(self.guards, jnp.asarray(grid.t0, of.tree.dtype), start[0], start[1], mode)
+        self.branches = Branches(self.guards, jnp.asarray(grid.t0, of.tree.dtype), start, mode)
         self.mode = self.branches.first(mode)
+        self.sampling = Sampling(of.flow, grid)
         self.impacts = any(self.watch.jumping)
         self.adaptive = of.tolerance is not None
         self.places = sum(of.most if again else 1 for again in self.watch.again)
@@ -74,6 +76,7 @@ class Run:
         more = LOCATING * self.places + instants
         more += self.places if self.impacts else 0
         more += spare + LOCATING if spare else 0
+        more += of.samples
         more += 2 * (PEEKS + 2 * self.places) if self.events else 0  # twice, because each refuses another step
         steps, count = of.trials if self.adaptive else (grid.steps, grid.count)
         self.iterations, self.count = steps + more, None if count is None else count + more
@@ -82,6 +85,7 @@ class Run:
         """The state before the first iteration, with a derivative for all that will have one (`loops.varied`)."""
         dtype, zero = self.tree.dtype, jnp.zeros((), self.tree.dtype)
         none, false = jnp.zeros((), jnp.int32), jnp.asarray(False)
+        phase, samples = self.sampling.start(phase, jnp.asarray(self.grid.t0, dtype), self.mode)
         below, met, seen = self.watch.start(jnp.asarray(self.grid.t0, dtype), phase, self.mode)
         x = RunState(
             phase=phase, cell=none, into=zero, mode=self.mode, below=below, met=met, stuck=false,
@@ -89,16 +93,16 @@ class Run:
             events=Events.none(self.places, self.grid.t_end, dtype) if self.places else None, count=none,
             due=none - 1 if self.impacts else None, lost=zero, done=false, t_done=zero, spare=none + self.branches.spare,
             pace=Pace.start(jnp.asarray(self.grid.first, dtype)) if self.adaptive else None, balance=balance, seen=seen,
-            peak=zero + jnp.inf, misplaced=(false,) * len(self.watch.enabling), extra=extra, kept=kept,
+            peak=zero + jnp.inf, misplaced=(false,) * len(self.watch.enabling), samples=samples, extra=extra, kept=kept,
         )  # fmt: skip
         of = (self.tree.model, phase)
         x = x._replace(extra=(varied(extra[0], of), *extra[1:]))
         if not below and not self.branches.corners:
             return x
         # the time of an event has a derivative, and so has everything that is multiplied by the length of a step
-        found = (x.phase[2], x.search.length, x.into, x.events, x.kept, x.lost, x.t_done)
+        found = (x.phase.work, x.search.length, x.into, x.events, x.kept, x.lost, x.t_done)
         work, length, into, events, kept, lost, t_done = varied(found, of)
-        x = x._replace(phase=(*x.phase[:2], work), balance=x.balance._replace(work=work))
+        x = x._replace(phase=x.phase._replace(work=work), balance=x.balance._replace(work=work))
         seek = x.search._replace(length=length)
         return x._replace(search=seek, into=into, events=events, kept=kept, lost=lost, t_done=t_done)
 
@@ -121,6 +125,7 @@ class Run:
         rest, searching = length - x.into, self.branches.searches(x)
         unarmed = self.watch.unarmed(self.now(x)) if self.watch.arming else {}
         waits = [*self.branches.waits(x.mode, begin), *unarmed.values()]
+        waits += self.sampling.waits(x.samples, begin, rest)
         instant = first_of(waits, [jnp.asarray(True)] * len(waits))
         short = jnp.asarray(False)
         if waits:
@@ -138,9 +143,9 @@ class Run:
 
     def _judge(self, x: RunState, tried: Tried) -> Judged:
         """The guards at the end of the step, and the decision that they lead to."""
-        dtype, h, t, (q, v, _) = self.tree.dtype, tried.h, tried.t, tried.step.phase
-        g, slope = ([y for group in z for y in group] for z in self.guards.with_rates(t, q, v, x.mode))
-        for corner, rate in self.guards.of_corners(t, q, v, x.mode):
+        dtype, h, t, phase = self.tree.dtype, tried.h, tried.t, tried.step.phase
+        g, slope = ([y for group in z for y in group] for z in self.guards.with_rates(t, phase, x.mode))
+        for corner, rate in self.guards.of_corners(t, phase, x.mode):
             g, slope = [*g, corner], [*slope, rate]
         slope = [jax.lax.stop_gradient(s) for s in slope]
         may = [self.watch.may_happen(x, k, tried.unarmed) for k in range(len(self.events))]
@@ -168,11 +173,11 @@ class Run:
 
     def _jump(self, x: RunState, tried: Tried, judged: Judged) -> Happened:
         """The changes by the event or switching surface that is met at the end of the step."""
-        out, (q, v, _) = judged.out, tried.step.phase
+        out, phase = judged.out, tried.step.phase
         at_corner = out.found >= len(x.below)
         event = pick(out.found, [jnp.full((), k, jnp.int32) for k in self.watch.of_guard]) if self.events else out.found
         now = [out.happens & ~at_corner & (event == k) for k in range(len(self.events))]
-        closed = [closes(self.tree, e, v) for e in self.events]
+        closed = [closes(self.tree, e, phase.v) for e in self.events]
         mode = next_mode(self.tree, x.mode, now, closed)
         mode = replace(mode, sides=self.branches.after(x, tried, judged))
         due, dropped = None, jnp.zeros((), self.tree.dtype)
@@ -181,7 +186,7 @@ class Run:
             due = jnp.where(strikes, event, -1)
         if self.events:
             before = chosen(tried.jumped, x.phase, tried.step.phase)
-            dropped = self._energy(tried.t, before, x.mode) - self._energy(tried.t, (q, v, None), mode)
+            dropped = self._energy(tried.t, before, x.mode) - self._energy(tried.t, phase, mode)
             dropped = jnp.where(out.happens | tried.jumped, dropped, 0.0)
         return Happened(at_corner, out.happens & ~at_corner, event, now, closed, mode, due, dropped)
 
@@ -202,10 +207,16 @@ class Run:
             pace = pace.after(h, t, error, order, moves & ~jumped, tried.fails)
             done |= pace.stalled
         lost = x.lost + happened.dropped
+        due = self.sampling.due(x.samples, tried.t, out.arrives)
+        ended = self.sampling.after(step.phase, tried.t, happened.mode, due) if due else step.phase
+        if due:
+            jump = self._energy(tried.t, step.phase, happened.mode) - self._energy(tried.t, ended, happened.mode)
+            lost += jnp.where(any_of(due), jump, 0.0)
+            tried = tried._replace(step=step._replace(phase=ended))
         extra, kept = self._kept(x, cell, tried, judged, happened, lost)
         seen = zip(self.watch.seen(judged, now), x.seen, strict=True)
         return x._replace(
-            phase=chosen(moves, step.phase, x.phase), cell=cell, mode=happened.mode,
+            phase=chosen(moves, ended, x.phase), cell=cell, mode=happened.mode,
             into=jnp.where(moves & ~out.lands, x.into + tried.h, jnp.where(out.lands, 0.0, x.into)),
             below=tuple(chosen(moves, b, old) for b, old in zip(below, x.below, strict=True)),
             met=tuple(chosen(moves, m, old) for m, old in zip(met, x.met, strict=True)), stuck=x.stuck | stuck,
@@ -213,9 +224,10 @@ class Run:
             search=search, events=self._log(x, tried, happened), count=x.count + happened.logged, due=happened.due,
             lost=lost, done=done, t_done=jnp.where(x.done, x.t_done, tried.t),
             spare=x.spare - (~out.arrives & ~tried.fails & ~x.done & happened.at_corner), pace=pace,
-            balance=chosen(jumped, x.balance, x.balance.seen(step.kinetic, x.phase[2])),
+            balance=chosen(jumped, x.balance, x.balance.seen(step.kinetic, x.phase.work)),
             seen=tuple(chosen(moves, new, old) for new, old in seen), peak=jnp.where(out.looks, judged.peak, jnp.inf),
             misplaced=self.watch.misplaced(x, tried), extra=extra, kept=kept,
+            samples=tuple(n + now for n, now in zip(x.samples, due, strict=True)),
         )  # fmt: skip
 
     def _log(self, x: RunState, tried: Tried, happened: Happened) -> Events | None:
@@ -235,7 +247,7 @@ class Run:
         caught = happened.logged if self.catches and self.events else jnp.asarray(False)
         last = jumped & x.done  # the run ends with the velocities after its last impact
         instant = jnp.where(caught, happened.event, jnp.where(jumped & ~last, AFTER_JUMP, ON_GRID))
-        before = (*phase[:2], chosen(caught, x.mode, happened.mode), instant) if self.catches else None
+        before = (phase, chosen(caught, x.mode, happened.mode), instant) if self.catches else None
         extra, kept = self.landed(x, cell, tried, happened.mode, lost, before)
         here = out.lands | caught | jumped if self.catches else out.lands | last
         return chosen(here, extra, x.extra), chosen(out.lands, kept, x.kept)
@@ -245,11 +257,11 @@ class Run:
         if x.due is None:
             return None
         picks = [x.due == k for k in range(len(self.events))]
-        closed = [closes(self.tree, e, x.phase[1]) for e in self.events]
-        return Impact(x.due >= 0, *struck(self.tree, x.phase[1], picks, closed))
+        closed = [closes(self.tree, e, x.phase.v) for e in self.events]
+        return Impact(x.due >= 0, *struck(self.tree, x.phase.v, picks, closed))
 
     def _energy(self, t: Any, phase: Any, mode: Mode) -> Any:
-        return sum(self.of.energy(t, phase[0], phase[1], mode))
+        return sum(self.of.energy(t, phase, mode))
 
     @staticmethod
     def ended(x: RunState) -> Any:

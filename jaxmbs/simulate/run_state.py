@@ -47,6 +47,7 @@ class RunState(NamedTuple):
     seen: tuple[tuple[Number, Number], ...]  # (value, rate) of each guard of an event at the start of the current step
     peak: Number  # [s] length of the next trial, to where a guard may rise and fall again; infinite if none does
     misplaced: tuple[Flag, ...]  # per event that switches constraints on: whether they were violated then
+    samples: tuple[Count, ...]  # per controller: number of its next sample
     extra: Any  # what `landed` accumulates
     kept: Any  # what `landed` returned at the last point of the grid
 

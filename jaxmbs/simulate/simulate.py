@@ -28,8 +28,11 @@ from jaxmbs.simulate.mode_changes import Changes, all_held, start_mode
 from jaxmbs.simulate.pace import checked_steps, checked_tolerance
 from jaxmbs.simulate.plain import plain
 from jaxmbs.simulate.rows import has_room, picked
+from jaxmbs.simulate.sampling import reserved
 from jaxmbs.simulate.solution import Solution
+from jaxmbs.simulate.start import with_states
 from jaxmbs.simulate.steppers import Flow, Stepper, stepper_for
+from jaxmbs.simulate.steppers.base import Phase
 from jaxmbs.simulate.through_events import through_events
 
 Fold = tuple[Any, Callable[[Any, Model, Any, Any, Any], Any]]
@@ -114,6 +117,7 @@ def simulate(
         raise ModelError(
             "simulate: times say where the run begins and which rows are kept; leave out t0 and save_every"
         )
+    model = with_states(model, state_dtype(q0, v0))
     held = all_held(model, held)
     anything = mode is not None
     mode = start_mode(model, mode, held)
@@ -157,7 +161,8 @@ def simulate(
     found = _simulate(
         *inputs, exact=None if roomy else course, counted=course if roomy else None,
         save_every=every, drive=drive and drive[0], fold=folding and folding[0], held=None if anything else held, by=by,
-        trials=0 if tolerance is None else bound(grid.steps), most=most, levels=levels, sees=sees,
+        trials=0 if tolerance is None else bound(grid.steps), most=most, levels=levels,
+        samples=reserved(model.structure, grid), sees=sees,
     )  # fmt: skip
     return picked(found, rows, wanted) if (roomy and rows > 2) or wanted is not None else found
 
@@ -176,12 +181,14 @@ def _folded(fn: Callable[..., Any], carry: Any, *instant: Any) -> Any:
     return jax.tree_util.tree_map(lambda a, b: jnp.asarray(b, a.dtype), carry, new)
 
 
-@compiles_itself("save_every", "drive", "fold", "held", "by", "trials", "most", "levels", "sees", operands=("counted",))
+@compiles_itself(
+    "save_every", "drive", "fold", "held", "by", "trials", "most", "levels", "samples", "sees", operands=("counted",)
+)  # fmt: skip
 def _simulate(
     model: Model, q0: Any, v0: Any, tau: Any, mode: Any, carry: Any, baumgarte: Any, tolerance: Any,
     in_drive: Any, in_fold: Any, exact: Any, counted: Any, *,
     save_every: int, drive: Any, fold: Any, held: tuple[str, ...] | None, by: Stepper, trials: int, most: int,
-    levels: int, sees: int,
+    levels: int, samples: int, sees: int,
 ) -> Solution:  # fmt: skip
     """exact: (grid, table, None) of a program for one number of steps; counted: of one that has this number as an input,
     with the largest number of trial steps."""
@@ -196,10 +203,12 @@ def _simulate(
     if tau is not None:
         tau = vector(model, "tau", tau, model.nv, dtype)
     force = tau if drive is None else functools.partial(drive, in_drive)
-    start = jax.tree_util.tree_map(jnp.asarray, tuple(x if tree.rolled else list(x) for x in (q, v)))
+    parts = Phase(*(x if tree.rolled else list(x) for x in (q, v)), jnp.zeros((), dtype), tree.states)
+    start = jax.tree_util.tree_map(lambda x: jnp.asarray(x, dtype), parts)
     flow = Flow(tree, force, baumgarte)
-    of = Functions(flow, by, tolerance, (trials, count), most, levels, changes, fold, in_fold, sees)
-    if model.structure.events or cornered(model.structure) or tolerance is not None:
+    of = Functions(flow, by, tolerance, (trials, count), most, levels, changes, fold, in_fold, samples, sees)
+    s = model.structure
+    if s.events or s.controllers or cornered(s) or tolerance is not None:
         return through_events(of, grid, save_every, start, mode or Mode(None, None, None), carry)
     return plain(of, grid, table, save_every, start, mode, carry)
 

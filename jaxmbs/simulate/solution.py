@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
@@ -58,7 +58,8 @@ class Solution:
     largest residual of the constraints [m, rad, m/s, rad/s]; conditioning (rows,): how far the constraint rows were from
     depending on one another, the least value since the previous row: the smallest pivot of J A⁻¹ Jᵀ divided by its
     largest diagonal entry, without the rows that depend on others to within rounding; folded: final carry of `fold`;
-    steps: `Steps`, those of the grid or, with a tolerance, those that the run took.
+    steps: `Steps`, those of the grid or, with a tolerance, those that the run took; states: {name: (rows, ...)} of the
+    elements that have memory ("motor.propellant").
 
     A conditioning near 0 means that the mechanism passed a configuration where its motion could branch, such as a
     parallelogram lying flat, at a distance of the order of the square root of this value, and stayed on the branch of
@@ -82,6 +83,7 @@ class Solution:
     folded: Any
     steps: Steps
     violated: Bool[jax.Array, " constraints"] | tuple[()] = ()
+    states: dict[str, Any] = field(default_factory=dict)
 
     def at(
         self,

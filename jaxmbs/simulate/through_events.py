@@ -20,6 +20,7 @@ from jaxmbs.simulate.run import Run
 from jaxmbs.simulate.run_state import ON_GRID, RunState, Tried
 from jaxmbs.simulate.solution import Solution, Steps
 from jaxmbs.simulate.status import Status
+from jaxmbs.simulate.steppers.base import Phase
 
 
 class Point(NamedTuple):
@@ -28,13 +29,13 @@ class Point(NamedTuple):
 
     number: Any
     t: Any
-    phase: Any
+    phase: Phase
     mode: Mode
     lost: Any
     least: Any
 
 
-def through_events(of: Functions, grid: Grid, every: int, start: Any, mode: Mode, carry: Any) -> Solution:
+def through_events(of: Functions, grid: Grid, every: int, start: Phase, mode: Mode, carry: Any) -> Solution:
     """The solution at the first, every `every`-th and the last point of the grid."""
     tree, adaptive = of.flow.tree, of.tolerance is not None
     dtype, constrained = tree.dtype, tree.structure.constrained
@@ -45,7 +46,7 @@ def through_events(of: Functions, grid: Grid, every: int, start: Any, mode: Mode
 
     def landed(x: RunState, cell: Any, tried: Tried, mode: Mode, lost: Any, before: Any) -> tuple[Any, Point | None]:
         (carry, since), t, phase, least = x.extra, tried.t, tried.step.phase, tried.step.conditioning
-        carry = of.folded(carry, t, *phase[:2], mode) if before is None else of.folded(carry, t, *before)
+        carry = of.folded(carry, t, phase, mode) if before is None else of.folded(carry, t, *before)
         since = since if least is None else jnp.minimum(since, least)
         if x.kept is None:
             return (carry, since), None
@@ -56,17 +57,18 @@ def through_events(of: Functions, grid: Grid, every: int, start: Any, mode: Mode
         return (carry, since if since is None else jnp.where(due, 1.0, since)), kept
 
     def row(p: Point) -> Any:
-        q, v, work = p.phase
-        rows = tree.vector(q), tree.vector(v), sum(of.energy(p.t, q, v, p.mode)) - work + p.lost
-        return (*rows, of.error(p.t, q, v, p.mode), jnp.ones(2, dtype) if p.least is None else p.least)
+        energy = sum(of.energy(p.t, p.phase, p.mode)) - p.phase.work + p.lost
+        rows = tree.vector(p.phase.q), tree.vector(p.phase.v), of.states(p.phase), energy
+        return (*rows, of.error(p.t, p.phase, p.mode), jnp.ones(2, dtype) if p.least is None else p.least)
 
-    phase = of.flow.varied((*start, zero), (tree.model, start))
+    phase = of.flow.varied(start, (tree.model, start))
     run = Run(of, grid, landed, start, mode)
     mode = run.mode
+    phase, _ = run.sampling.start(phase, first, mode)
     begin = Point(jnp.zeros((), jnp.int32), first, phase, mode, zero, one)
-    before = of.energy(first, start[0], start[1], mode)
-    extra = (of.folded(carry, first, start[0], start[1], mode), one)
-    x = run.start(phase, Balance.start(before[0], phase[2]), extra, begin if some else None)
+    before = of.energy(first, start, mode)
+    extra = (of.folded(carry, first, start, mode), one)
+    x = run.start(phase, Balance.start(before[0], phase.work), extra, begin if some else None)
     groups = -(-run.iterations // every) if some else 1
     made = None if run.count is None else -(-run.count // every)
 
@@ -89,10 +91,10 @@ def through_events(of: Functions, grid: Grid, every: int, start: Any, mode: Mode
         x, between = iterations(x, run.iterations, inner, run.count), None
     last = row(Point(begin.number, run.now(x), x.phase, x.mode, x.lost, x.extra[1]))
     inner_rows = (grid.number - 1) // every  # between the first and the last
-    q, v, e, errors, least = _through(row(begin), between, last, (grid.steps - 1) // every, inner_rows, made)
-    broken = violated(tree, start[0], start[1], first, mode) | run.watch.violated(x)
+    q, v, states, e, errors, least = _through(row(begin), between, last, (grid.steps - 1) // every, inner_rows, made)
+    broken = violated(tree, start.q, start.v, first, mode) | run.watch.violated(x)
     status = of.status(
-        x.phase, broken, start[1], mode, jnp.min(least[:, 1]), x.balance, e[-1] - e[0], before[1],
+        x.phase, broken, start.v, mode, jnp.min(least[:, 1]), x.balance, e[-1] - e[0], before[1],
         *([(x.pace.stalled, Status.STEP_UNDERFLOW)] if x.pace is not None else []),
         (~run.ended(x) | x.stuck, Status.UNFINISHED),
     )  # fmt: skip
@@ -100,7 +102,7 @@ def through_events(of: Functions, grid: Grid, every: int, start: Any, mode: Mode
     if grid.count is not None:
         times = jnp.where(jnp.arange(len(times)) <= inner_rows, times, jnp.asarray(grid.t_end, dtype))
     return Solution(
-        t=times, q=q, v=v, mode=whole_mode(tree.model, x.mode),
+        t=times, q=q, v=v, states=states, mode=whole_mode(tree.model, x.mode),
         events=x.events or Events.none(0, grid.t_end, dtype), status=status, violated=broken,
         energy_error=e - e[0], energy_exchanged=x.balance.exchanged, constraint_error=errors,
         conditioning=least[:, 0], folded=x.extra[0],

@@ -39,7 +39,7 @@ class Watch:
 
     def start(self, t: Any, phase: Phase, mode: Mode) -> tuple[Any, Any, Any]:
         """(below, met, seen) at the start of a run (`RunState`). Also numbers the guards."""
-        groups = self.guards.values(t, phase[0], phase[1], mode) if self.events else []
+        groups = self.guards.values(t, phase, mode) if self.events else []
         values = [g for group in groups for g in group]
         self.of_guard = [k for k, group in enumerate(groups) for _ in group]
         self.stops = Stops(self.tree, self.of_guard, self.again)
@@ -88,7 +88,7 @@ class Watch:
         happens, now, phase = judged.out.happens | tried.jumped, happened.now, tried.step.phase
         g, slope = judged.values[: len(self.of_guard)], judged.rates[: len(self.of_guard)]
         if any(again and not jumps for again, jumps in zip(self.again, self.jumping, strict=True)):
-            _, slopes = self.guards.with_rates(tried.t, phase[0], phase[1], happened.mode)
+            _, slopes = self.guards.with_rates(tried.t, phase, happened.mode)
             of_switches = [y for z in slopes for y in z]
             slope = [s if self.jumping[k] else o for k, s, o in zip(self.of_guard, slope, of_switches, strict=True)]
         repeats, near = any(self.again), jnp.finfo(self.tree.dtype).eps ** 0.5
@@ -118,7 +118,7 @@ class Watch:
         """For each event that switches constraints on, whether coordinates had to change to satisfy them."""
         if not self.enabling:
             return ()
-        far = tried.jumped & moved_apart(self.tree, x.phase[0], tried.step.phase[0])
+        far = tried.jumped & moved_apart(self.tree, x.phase.q, tried.step.phase.q)
         return tuple(m | (far & (x.due == k)) for m, k in zip(x.misplaced, self.enabling, strict=True))
 
     def violated(self, x: RunState) -> Any:

@@ -1,7 +1,9 @@
-"""Calls of PTX kernels in programs of XLA, which loads and launches them by itself.
+"""Calls of PTX kernels in programs of XLA.
 
-XLA takes the text of a kernel as an attribute of a call and passes pointers alone. The number of rows is therefore an
-array of one number, so that the text does not depend on it, and scratch memory a further result, which is dropped.
+A kernel gets pointers alone. The number of rows is therefore an array of one number, so that the text does not depend on
+it, and scratch memory a further result, which is dropped. XLA can load and launch a kernel by itself, given its text as an
+attribute of a call; but the name of this call is not documented, so it is used where it has been checked, and CUDA's
+driver in later versions of JAX.
 """
 
 from __future__ import annotations
@@ -14,30 +16,38 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxmbs.batching.gpu import emitting, ptx
+from jaxmbs.batching.gpu import driver, emitting, ptx
 from jaxmbs.batching.machine.code import Code
 
 MOST_KEPT = 1 << 20  # bytes of a row that a loop may keep
 MOST_SCRATCH = 2 << 30  # bytes of scratch memory: with more, the blocks take turns
 MOST_BLOCKS = (1 << 31) - 1
-_CALL = "__gpu$xla.gpu.ptx"  # XLA's own name, which is not documented
+_CALL = "__gpu$xla.gpu.ptx"
+_CHECKED = (0, 12)  # the newest version of JAX in which XLA's own call has been checked (`make test-gpu`)
 
 
-def call(code: Code, given: Sequence[Any], repeats: Mapping[int, bool], rows: int, results: Sequence[Any]) -> list[Any]:
-    """See `Target.call`."""
-    kernel = emitting.kernel(code, repeats)
+def call(
+    code: Code, given: Sequence[Any], repeats: Mapping[int, bool], rows: int, results: Sequence[Any],
+    block: int = emitting.BLOCK,
+) -> list[Any]:  # fmt: skip
+    """See `Target.call`; block: threads of a block."""
+    kernel = emitting.kernel(code, repeats, block)
     blocks = min(-(-rows // kernel.block), MOST_BLOCKS)
     made = list(results)
     if kernel.scratch:
         blocks = max(1, min(blocks, MOST_SCRATCH // (kernel.scratch * kernel.block)))
         made.append(jax.ShapeDtypeStruct((blocks * kernel.scratch * kernel.block,), np.uint8))
-    inputs = [*given, sizes(given, repeats, rows)]
-    one = np.int32(1)
-    found = jax.ffi.ffi_call(_CALL, made)(
-        *inputs, name=emitting.NAME, kernel_type="ptx", kernel_data=_ptx(kernel.text),
-        grid_x=np.int32(blocks), grid_y=one, grid_z=one, block_x=np.int32(kernel.block), block_y=one, block_z=one,
-        shared_mem_bytes=np.int32(0), output_indices=tuple(np.int32(len(inputs) + k) for k in range(len(made))),
-    )  # fmt: skip
+    arrays, text = [*given, sizes(given, repeats, rows)], _ptx(kernel.text)
+    if jax.__version_info__[:2] > _CHECKED:
+        name = driver.registered(text, kernel.block, len(arrays), len(made))
+        found = jax.ffi.ffi_call(name, made)(*arrays, blocks=np.int32(blocks))
+    else:
+        one = np.int32(1)
+        found = jax.ffi.ffi_call(_CALL, made)(
+            *arrays, name=emitting.NAME, kernel_type="ptx", kernel_data=text, shared_mem_bytes=np.int32(0),
+            grid_x=np.int32(blocks), grid_y=one, grid_z=one, block_x=np.int32(kernel.block), block_y=one, block_z=one,
+            output_indices=tuple(np.int32(len(arrays) + k) for k in range(len(made))),
+        )  # fmt: skip
     return list(found)[: len(results)]
 
 

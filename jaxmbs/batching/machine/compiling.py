@@ -47,14 +47,18 @@ def restored(name: str, file: str) -> bool:
 
 
 def _register(name: str, text: str, file: str = "", code: bytes | None = None) -> None:
-    _prepared()
     if not file:
         file = _file(text)
         code = _kept(file)
-    engine = _engine(text, _in_folder(file), code)
+    _KEPT[name], FILES[name] = handler(name, "cpu", text, _in_folder(file), code), file
+
+
+def handler(name: str, platform: str, text: str, path: Path | None = None, code: bytes | None = None) -> Any:
+    """Register the `handler` of a text with XLA under a name; returns what owns its code. path, code: see `_engine`."""
+    engine = _engine(text, path, code)
     address = ctypes.c_void_p(engine.get_function_address("handler"))
-    jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(address), platform="cpu")
-    _KEPT[name], FILES[name] = engine, file
+    jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(address), platform=platform)
+    return engine
 
 
 def lacking() -> str:
@@ -92,6 +96,7 @@ def _engine(text: str, path: Path | None, code: bytes | None) -> Any:
     """The engine that holds a kernel's code; newly compiled code is cached on disk."""
     import llvmlite.binding as llvm
 
+    _prepared()
     cpu, features = _processor()
     target = llvm.Target.from_default_triple()
     machine = target.create_target_machine(cpu=cpu, features=features, opt=_LEVEL, jit=True, codemodel="jitdefault")
@@ -109,8 +114,7 @@ def _file(text: str) -> str:
     """Name of the file for a kernel's code, a hash of its text, LLVM and the processor."""
     import llvmlite.binding as llvm
 
-    triple = llvm.Target.from_default_triple().triple
-    content = "\n".join([text, *_processor(), triple, str(llvm.llvm_version_info), str(_LEVEL)])
+    content = "\n".join([text, *_processor(), llvm.get_default_triple(), str(llvm.llvm_version_info), str(_LEVEL)])
     return f"jaxmbs_{hashlib.sha256(content.encode()).hexdigest()}.o"
 
 

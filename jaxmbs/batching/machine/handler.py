@@ -1,18 +1,16 @@
 """The function that XLA calls: it gives blocks of rows to the threads of XLA's pool and works on blocks itself.
 
-It is written for XLA's C interface for custom calls (`c_api.h` in `jax.ffi.include_dir()`), with byte offsets. Each thread
-takes the next block until none is left, so the result is right with a pool of any size, even a busy one. The calling thread
-waits only for blocks that others have begun, never for a thread to start (in a forked process none does). The last thread
-that uses the shared data frees them. In the text, `read` and `write` access a field of a structure.
+Each thread takes the next block until none is left, so the result is right with a pool of any size, even a busy one. The
+calling thread waits only for blocks that others have begun, never for a thread to start (in a forked process none does).
+The last thread that uses the shared data frees them. How the text is written: see `interface`.
 """
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Mapping
 
-MAJOR, MINOR = 0, 1  # of the interface: everything used here exists since this version
+from jaxmbs.batching.machine import interface
 
 _TEXT = """
 declare ptr @malloc(i64)
@@ -62,19 +60,7 @@ define internal void @task(ptr %c) nounwind {
 }
 
 define ptr @handler(ptr %call) nounwind {
-  %extension = read ptr %call 8
-  %asked = icmp ne ptr %extension, null
-  br i1 %asked, label %asking, label %start
-asking:
-  %kind = read i32 %extension 8
-  %version = icmp eq i32 %kind, 1
-  br i1 %version, label %answer, label %start
-answer:
-  %metadata = read ptr %extension 24
-  write i32 MAJOR %metadata 24
-  write i32 MINOR %metadata 28
-  ret ptr null
-start:
+ASKED
   %args = read ptr %call 72
   %results = read ptr %call 112
   %result = read ptr %results 0
@@ -252,23 +238,9 @@ def text(
         copies.append(f"  write i64 %{'each' if successive else 'own'}{k} %to {8 * (arguments + results + j)}")
     table = arguments + results + len(repeats)
     known = {
-        "MAJOR": MAJOR, "MINOR": MINOR, "LANES_LESS": lanes - 1, "LANES": lanes, "EACH": each, "FEW": few,
+        "ASKED": interface.asked(), "LANES_LESS": lanes - 1, "LANES": lanes, "EACH": each, "FEW": few,
         "ARRAYS": table, "BYTES": 256 + 8 * table,
         "SHARE": "smax" if long else "smin", "COPIES": "\n".join(copies), "PAGES": "\n".join(pages * LARGE_PAGES),
         "HUGE_LESS": _HUGE - 1, "HUGE": _HUGE,
     }  # fmt: skip
-    out = _TEXT + _PAGES * LARGE_PAGES
-    for name, value in known.items():
-        out = out.replace(name, str(value))
-    return _FIELD.sub(_field, out)
-
-
-_FIELD = re.compile(r"^  (?:(%\S+) = read (\S+)|write (\S+) (\S+)) (%\S+) (\d+)$", re.MULTILINE)
-
-
-def _field(found: re.Match[str]) -> str:
-    """Instructions for "NAME = read TYPE BASE OFFSET" and "write TYPE VALUE BASE OFFSET", with the offset in bytes."""
-    name, read, written, value, base, offset = found.groups()
-    at = f"%at.{found.start()}"
-    address = f"  {at} = getelementptr i8, ptr {base}, i64 {offset}\n"
-    return address + (f"  {name} = load {read}, ptr {at}" if name else f"  store {written} {value}, ptr {at}")
+    return interface.written(_TEXT + _PAGES * LARGE_PAGES, known)

@@ -53,6 +53,11 @@ def potential(state: State) -> Scalar:
     return height + scenes.potential(state.scene, state.mode)
 
 
+def total_energy(state: State) -> Scalar:
+    """Kinetic and potential energy [J]."""
+    return kinetic(state) + potential(state)
+
+
 def momentum(state: State) -> tuple[Vector3, Vector3]:
     """Angular momentum about the common centre of mass [N m s] and linear momentum [N s], world axes."""
     mass: Scalar = ZERO

@@ -20,9 +20,9 @@ from jaxmbs.model.frames import Frame, frame_on, relative
 from jaxmbs.model.joints import Joint
 from jaxmbs.model.joints.base import speeds_of, wrench_along
 from jaxmbs.model.structure import WORLD, LoopJoint, Structure
-from jaxmbs.spatial import ZERO_FORCE, ZERO_MOTION, Force, Transform, Vector3, kernel
+from jaxmbs.spatial import ZERO3, ZERO_FORCE, ZERO_MOTION, Force, Transform, Vector3, kernel
 from jaxmbs.spatial.known import ZERO, known
-from jaxmbs.spatial.scalar import Scalar, vanishes, where
+from jaxmbs.spatial.scalar import Scalar, safe_divide, vanishes, where
 
 _frame_on = kernel(frame_on)
 
@@ -94,7 +94,12 @@ class TreeScene:
         """{body: (mass, centre of mass in body axes)} of the bodies that have mass."""
         values = self.tree.values
         found = {link.body: values[f"{link.body}.mass"] for link in self.tree.structure.links}
-        return {b: (m, values[f"{b}.com"]) for b, m in found.items() if not vanishes(m)}
+        own = {b: (m, values[f"{b}.com"]) for b, m in found.items() if not vanishes(m)}
+        for body, more in self.tree.carried().items():
+            mass, com = own.get(body, (ZERO, ZERO3))
+            whole, moment = mass + more.mass, com * mass + more.moment
+            own[body] = whole, Vector3(*(safe_divide(x, whole) for x in moment))
+        return own
 
     def of(self, name: str, element: Element, sides: Sequence[Scalar] = ()) -> Scene:
         """The part of the state that the named element needs; sides: see `Force.sides`."""

@@ -7,8 +7,10 @@ arrays (`forest`), so that compile time does not grow with the number of links. 
 
 from __future__ import annotations
 
+import copy
 import functools
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -20,6 +22,7 @@ from jaxmbs.model import Model, ModelError
 from jaxmbs.model.structure import Structure, TreeJoint
 from jaxmbs.spatial import IDENTITY, RigidInertia, Transform
 from jaxmbs.spatial.components import components
+from jaxmbs.spatial.inertias import ZERO_INERTIA
 from jaxmbs.spatial.known import ZERO, known
 from jaxmbs.spatial.scalar import Scalar, is_number, vanishes
 
@@ -74,6 +77,55 @@ class Tree(Forest):
         self.body_in_link = BodyFrames(self, frames)
         # per block, a Link; in a rolled block its leaves are stacked over the links
         self.links = [self._link(b, B) for b, B in zip(self.blocks, frames, strict=True)]
+        self._bare = self.links
+        self.links = self._laden()
+
+    def remembering(self, states: Sequence[Sequence[Scalar]]) -> Tree:
+        """The tree with other values of the elements' states, in the order of `Structure.states`."""
+        if not self.structure.states:
+            return self
+        own = {p.name: tuple(x) for p, x in zip(self.structure.states, states, strict=True)}
+        arrays = {
+            p.name: jnp.stack([jnp.asarray(x, self.dtype) for x in own[p.name]]).reshape(p.shape)
+            for p in self.structure.states
+        }
+        other = copy.copy(self)
+        other.values = self.values.changed(own)
+        other.model = replace(self.model, overrides={**self.model.overrides, **arrays})
+        other.links = other._laden()
+        return other
+
+    @property
+    def states(self) -> tuple[tuple[Scalar, ...], ...]:
+        """The values of the elements' states."""
+        return tuple(self.values.components(p.name) for p in self.structure.states)
+
+    def carried(self) -> dict[str, RigidInertia]:
+        """{body: inertia in its axes, about its origin} of the mass that force elements add."""
+        found: dict[str, RigidInertia] = {}
+        for f in self.structure.forces:
+            if f.element.carries:
+                for body, own in f.element.masses(self.values.of(f.name, f.element.numbers)).items():
+                    found[body] = found[body] + own if body in found else own
+        return found
+
+    def _laden(self) -> list[Link]:
+        """The links with the mass that force elements add."""
+        found = self.carried()
+        if not found:
+            return self._bare
+        out = []
+        for block, link in zip(self.blocks, self._bare, strict=True):
+            names = [x.body for x in self._of(block)]
+            if not any(name in found for name in names):
+                out.append(link)
+                continue
+            more = [
+                found[x.body].to_parent(self.body_in_link[i]) if x.body in found else ZERO_INERTIA
+                for i, x in zip(block.nodes, self._of(block), strict=True)
+            ]
+            out.append(replace(link, inertia=link.inertia + self.per_block(block, more)))
+        return out
 
     def _of(self, block: Strand) -> Sequence[TreeJoint]:
         return [self.structure.links[i] for i in block.nodes]

@@ -10,6 +10,7 @@ from jaxmbs.model.forces.friction import Friction as Friction
 from jaxmbs.model.forces.joint_spring import JointSpring as JointSpring
 from jaxmbs.model.forces.joint_spring import TorsionSpring as TorsionSpring
 from jaxmbs.model.forces.linear_spring import LinearSpring as LinearSpring
+from jaxmbs.model.forces.motor import Motor as Motor
 from jaxmbs.model.forces.pusher import Pusher as Pusher
 from jaxmbs.model.forces.surfaces import Cylinder as Cylinder
 from jaxmbs.model.forces.surfaces import Plane as Plane

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from jaxmbs.model.fields import Element, element
-from jaxmbs.spatial import IDENTITY3, ZERO3, Matrix3, Motion, Transform, Vector3
+from jaxmbs.spatial import IDENTITY3, ZERO3, Matrix3, Motion, RigidInertia, Transform, Vector3
 from jaxmbs.spatial import Force as Wrench
 from jaxmbs.spatial.components import components
 from jaxmbs.spatial.known import ZERO
@@ -147,6 +147,19 @@ class Force(Element):
         if scene.sides:
             return tuple(scene.sides)
         return *(g >= 0 for g, _ in self.corners(p, scene)), *(scene.t >= t for t in self.instants(p))
+
+    def rates(self, p: Numbers, scene: Scene) -> Mapping[str, Any]:
+        """{state: its rate} for every declared state; p has the states as they are now."""
+        return {}
+
+    def masses(self, p: Numbers) -> Mapping[str, RigidInertia]:
+        """{body: inertia in its axes, about its origin} of the mass that the element adds to bodies."""
+        return {}
+
+    @property
+    def carries(self) -> bool:
+        """Whether the element may add mass to bodies."""
+        return type(self).masses is not Force.masses
 
     def potential(self, p: Numbers, scene: Scene) -> Scalar:
         """Stored energy [J]."""

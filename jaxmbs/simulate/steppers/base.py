@@ -11,7 +11,7 @@ import jax.numpy as jnp
 
 from jaxmbs.dynamics.constrained.multipliers import accelerations as constrained_accelerations
 from jaxmbs.dynamics.recursive import aba, energies
-from jaxmbs.dynamics.state import State
+from jaxmbs.dynamics.state import State, memory
 from jaxmbs.dynamics.state.state import Struck
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode
@@ -21,16 +21,25 @@ from jaxmbs.spatial.known import ZERO
 from jaxmbs.spatial.scalar import Scalar
 
 Flat = Any  # a list of scalars, or an array for trees with rolled blocks
-Phase = tuple[Flat, Flat, Scalar]  # q, v, work of the non-conservative effects [J]
+
+
+class Phase(NamedTuple):
+    """What a step advances. work: of the non-conservative effects [J]; states: those of the elements that have memory,
+    the components of each, in the order of `Structure.states`."""
+
+    q: Flat
+    v: Flat
+    work: Scalar
+    states: Any = ()
 
 
 class Trial(NamedTuple):
-    """A step that may be refused. phase: at its end; kinetic: kinetic energy [J] at its start; error: (q, v) minus
-    those of the embedded method, or None."""
+    """A step that may be refused. phase: at its end; kinetic: kinetic energy [J] at its start; error: (q, v,
+    states) minus those of the embedded method, or None."""
 
     phase: Phase
     kinetic: Any
-    error: tuple[Flat, Flat] | None
+    error: tuple[Flat, Flat, Any] | None
 
 
 @dataclass(frozen=True)
@@ -48,9 +57,8 @@ class Flow:
     baumgarte: Any = None
     impulse: tuple[Any, Any, Any] | None = None
 
-    def force(self, t: Scalar, q: Flat, v: Flat) -> Any:
+    def force(self, tree: Tree, t: Scalar, q: Flat, v: Flat) -> Any:
         """tau at time t: a vector (nv,) or None."""
-        tree = self.tree
         return self.tau(tree.model, t, tree.vector(q), tree.vector(v)) if callable(self.tau) else self.tau
 
     @property
@@ -60,30 +68,31 @@ class Flow:
 
     def varied(self, phase: Phase, of: Any) -> Phase:
         """The phase at the start of a loop, with a derivative for each number that will have one (`loops.varied`)."""
-        q, v, work = phase
-        q, v = varied((q, v), of)
-        return q, v, varied(work, of) if self.works else work
+        q, v, states = varied((phase.q, phase.v, phase.states), of)
+        return Phase(q, v, varied(phase.work, of) if self.works else phase.work, states)
 
     def derivative(self, phase: Phase, t: Scalar, mode: Mode | None) -> tuple[Phase, State]:
-        """(d(q, v, work)/dt, the state at which it was computed)."""
-        q, v, _ = phase
-        tau, jumps = self.force(t, q, v), None
+        """(the rates of a phase, the state at which they were computed)."""
+        q, v, tree = phase.q, phase.v, self.tree.remembering(phase.states)
+        tau, jumps = self.force(tree, t, q, v), None
         driven: Scalar = ZERO
         if self.impulse is None:
-            state = State(self.tree, q, v, t, mode)
+            state = State(tree, q, v, t, mode)
         else:
             now, jumps, before = self.impulse
-            state = Struck(self.tree, q, v, t, mode, now, before)
-            tau = None if tau is None else [state.unless(tau[k]) for k in range(self.tree.structure.nv)]
-        if self.tree.structure.constrained:
+            state = Struck(tree, q, v, t, mode, now, before)
+            tau = None if tau is None else [state.unless(tau[k]) for k in range(tree.structure.nv)]
+        if tree.structure.constrained:
             a, multipliers, found = constrained_accelerations(state, tau, jumps, self.baumgarte)
             # constraints that move in time do work: lambda . (J v) = -lambda . free
             driven = found.power(multipliers)
         else:
             a = aba.forward_dynamics(state, tau, jumps)
-        rates = self.tree.flat([m.rates for m in state.motions])
-        power = energies.power(state, tau, a) + driven
-        return (rates, a, state.unless(power) if isinstance(state, Struck) else power), state
+        rates, changes = tree.flat([m.rates for m in state.motions]), memory.rates(state)
+        power = energies.power(state, tau, a) + driven + memory.power(energies.total_energy, state, changes)
+        if isinstance(state, Struck):
+            power, changes = state.unless((power, changes))
+        return Phase(rates, a, power, changes), state
 
 
 class Stepper:

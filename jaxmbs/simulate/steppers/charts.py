@@ -45,11 +45,10 @@ class Ambient:
         return self.flow.derivative(phase, t, self.mode)
 
     def end(self, phase: Phase) -> Phase:
-        q, v, work = phase
-        return normalised(self.flow.tree, q), v, work
+        return phase._replace(q=normalised(self.flow.tree, phase.q))
 
-    def error(self, phase: Phase, error: Phase) -> tuple[Any, Any]:
-        return error[0], error[1]
+    def error(self, phase: Phase, error: Phase) -> tuple[Any, Any, Any]:
+        return error.q, error.v, error.states
 
 
 @dataclass(frozen=True)
@@ -65,27 +64,25 @@ class Local:
 
     @property
     def start(self) -> Phase:
-        _, v, work = self.first
-        return jax.tree_util.tree_map(jnp.zeros_like, arrays(v, self.flow.tree.dtype)), v, work
+        none = jax.tree_util.tree_map(jnp.zeros_like, arrays(self.first.v, self.flow.tree.dtype))
+        return self.first._replace(q=none)
 
     def field(self, phase: Phase, t: Scalar) -> tuple[Phase, State]:
-        theta, v, work = phase
-        (_, a, power), state = self.flow.derivative((self.moved(theta), v, work), t, self.mode)
-        tree = self.flow.tree
+        theta, tree = phase.q, self.flow.tree
+        slope, state = self.flow.derivative(phase._replace(q=self.moved(theta)), t, self.mode)
         opposite = [tuple(-x for x in part) for part in tree.split(theta, tree.structure.v_slices)]
-        return (per_joint(tree, _rates, opposite, state.v), a, power), state
+        return slope._replace(q=per_joint(tree, _rates, opposite, state.v)), state
 
     def moved(self, theta: Any) -> Any:
         return displaced(self.flow.tree, self.first[0], theta)
 
     def end(self, phase: Phase) -> Phase:
-        theta, v, work = phase
-        return normalised(self.flow.tree, self.moved(theta)), v, work
+        return phase._replace(q=normalised(self.flow.tree, self.moved(phase.q)))
 
-    def error(self, phase: Phase, error: Phase) -> tuple[Any, Any]:
-        without = jax.tree_util.tree_map(lambda x, e: x - e, phase[0], error[0])
-        q, other = self.moved(phase[0]), self.moved(without)
-        return jax.tree_util.tree_map(lambda x, y: x - y, q, other), error[1]
+    def error(self, phase: Phase, error: Phase) -> tuple[Any, Any, Any]:
+        without = jax.tree_util.tree_map(lambda x, e: x - e, phase.q, error.q)
+        q, other = self.moved(phase.q), self.moved(without)
+        return jax.tree_util.tree_map(lambda x, y: x - y, q, other), error.v, error.states
 
 
 def no_group(structure: Structure) -> str | None:

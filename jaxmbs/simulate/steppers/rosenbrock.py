@@ -14,7 +14,8 @@ from jaxmbs.dynamics.state import State
 from jaxmbs.dynamics.state.tree import Tree
 from jaxmbs.model import Mode
 from jaxmbs.model.structure import Structure
-from jaxmbs.simulate.steppers.base import Flow, Phase, Stepper, Trial
+from jaxmbs.simulate.loops import Packing
+from jaxmbs.simulate.steppers.base import Flow, Phase, Stepper, Trial, arrays
 from jaxmbs.simulate.steppers.charts import Local, no_group
 from jaxmbs.spatial.elimination import eliminated, solved
 from jaxmbs.spatial.scalar import Scalar
@@ -83,12 +84,19 @@ class Rosenbrock(Stepper):
         tree, dtype = flow.tree, flow.tree.dtype
         nv = tree.structure.nv
         chart = Local(flow, phase, mode)
-        theta, v, work = chart.start
-        first = jnp.concatenate([tree.vector(theta), tree.vector(v), jnp.asarray(work, dtype)[None]])
+        packing = Packing(arrays(phase.states, dtype))
+
+        def together(x: Phase) -> jax.Array:
+            parts = tree.vector(x.q), tree.vector(x.v), packing.together(x.states), x.work
+            return jnp.concatenate([jnp.ravel(jnp.asarray(part, dtype)) for part in parts])
+
+        def apart(y: jax.Array) -> Phase:
+            return Phase(_flat(tree, y[:nv]), _flat(tree, y[nv : 2 * nv]), y[-1], packing.apart(y[2 * nv : -1]))
+
+        first, work = together(chart.start), phase.work
 
         def field(y: jax.Array, t: Any) -> jax.Array:
-            (rates, a, power), _ = chart.field((_flat(tree, y[:nv]), _flat(tree, y[nv : 2 * nv]), y[2 * nv]), t)
-            return jnp.concatenate([tree.vector(rates), tree.vector(a), jnp.asarray(power, dtype)[None]])
+            return together(chart.field(apart(y), t)[0])
 
         t = jnp.asarray(t, dtype)
         J = jax.jacfwd(lambda z: field(jnp.append(z[:-1], work), z[-1]))(jnp.append(first[:-1], t))
@@ -109,10 +117,8 @@ class Rosenbrock(Stepper):
 
         given = tuple(jnp.asarray(x, dtype) for x in (_FRACTION, _BY_TIME, state_rows, equation_rows))
         (k, *_), (here, _) = jax.lax.scan(stage, (jnp.zeros_like(first),) * back, given)
-        y = here[-1] + k
-        local = _flat(tree, y[:nv]), _flat(tree, y[nv : 2 * nv]), y[2 * nv]
-        lacking = _flat(tree, k[:nv]), _flat(tree, k[nv : 2 * nv]), k[2 * nv]
-        kinetic = jnp.asarray(energies.kinetic(State(tree, phase[0], phase[1], t, mode)), dtype)
+        local, lacking = apart(here[-1] + k), apart(k)
+        kinetic = jnp.asarray(energies.kinetic(State(tree.remembering(phase.states), phase.q, phase.v, t, mode)), dtype)
         return Trial(chart.end(local), kinetic, chart.error(local, lacking) if estimate else None)
 
 
@@ -122,14 +128,15 @@ def _flat(tree: Tree, x: jax.Array) -> Any:
 
 def _linear(tree: Tree, phase: Phase, t: Any, mode: Mode | None, J: jax.Array, h: Scalar) -> Any:
     """A function solve(right) -> k for the linear equations (1/gamma - h J) k = right; k and right consist of the parts
-    of theta, v and work.
+    of theta, of v and the states of elements, and of work.
 
     theta is eliminated first: near theta = 0 its rate is v + [theta, v] / 2, so that its own part of J is one small
     block per joint. For a small tree, the remaining matrix is multiplied by the mass matrix, which makes it nearly
     symmetric and positive definite.
     """
     s, nv = tree.structure, tree.structure.nv
-    by_theta, by_v = J[nv : 2 * nv, :nv], J[nv : 2 * nv, nv:]
+    n = J.shape[1]
+    by_theta, by_v = J[nv:n, :nv], J[nv:n, nv:]
     own = J[:nv, :nv]
     # D = 1/gamma - h own, block diagonal
     inverse = jnp.zeros((nv, nv), tree.dtype)
@@ -139,24 +146,25 @@ def _linear(tree: Tree, phase: Phase, t: Any, mode: Mode | None, J: jax.Array, h
             inverse = inverse.at[part, part].set(_inverse(D))
         else:
             inverse = inverse.at[part, part].set(GAMMA * jnp.eye(link.joint.nv, dtype=tree.dtype))
-    A = jnp.eye(nv, dtype=tree.dtype) / GAMMA - h * by_v - h * h * by_theta @ inverse
-    if s.constrained or nv > LARGEST_UNROLLED or tree.rolled:
+    from_v = jnp.pad(by_theta @ inverse, ((0, 0), (0, n - 2 * nv)))  # theta does not depend on the states
+    A = jnp.eye(n - nv, dtype=tree.dtype) / GAMMA - h * by_v - h * h * from_v
+    if s.states or s.constrained or nv > LARGEST_UNROLLED or tree.rolled:
         factors = jax.scipy.linalg.lu_factor(A)
 
         def rest(b: jax.Array) -> jax.Array:
             return jax.scipy.linalg.lu_solve(factors, b)
     else:
-        M = crba.mass_matrix(State(tree, phase[0], phase[1], t, mode))
+        M = crba.mass_matrix(State(tree, phase.q, phase.v, t, mode))
         parts = eliminated(_rows(M @ A))
 
         def rest(b: jax.Array) -> jax.Array:
             return jnp.stack([jnp.asarray(x, tree.dtype) for x in solved(parts, tuple(M @ b))])
 
     def solve(right: jax.Array) -> jax.Array:
-        first, second, third = right[:nv], right[nv : 2 * nv], right[2 * nv]
+        first, second, third = right[:nv], right[nv:n], right[n]
         v = rest(second + h * by_theta @ (inverse @ first))
-        theta = inverse @ (first + h * v)
-        work = GAMMA * (third + h * (J[2 * nv, :nv] @ theta + J[2 * nv, nv:] @ v))
+        theta = inverse @ (first + h * v[:nv])
+        work = GAMMA * (third + h * (J[n, :nv] @ theta + J[n, nv:] @ v))
         return jnp.concatenate([theta, v, work[None]])
 
     return solve

@@ -53,23 +53,25 @@ class Variational(Stepper):
     def obstacle(self, structure: Structure) -> str | None:
         if structure.constrained:
             return "it is for trees only; use another method for loops and constraints"
+        if structure.states:
+            return "it does not support elements with states; use another method"
         if structure.rheonomic:
             return "it does not support joints whose motion depends on time; use another method"
         return no_group(structure)
 
     def step(self, flow: Flow, phase: Phase, t: Scalar, h: Scalar, mode: Mode | None, estimate: bool) -> Trial:
         tree = flow.tree
-        q, v, work = phase
+        q, v, work, _ = phase
         middle = t + h / 2
         p = _momentum(tree, q, v)
 
         def acting(w: Any) -> tuple[Any, Any, Any, Any]:
             """(momentum, its rate, power, state) at the midpoint of the step with the rates w."""
             here = _moved(tree, q, _times(h / 2, w))
-            (rates, a, power), state = flow.derivative((here, _body(tree, here, w), work), middle, mode)
-            along = (_arrays(tree, x) for x in (rates, a))
+            slope, state = flow.derivative(Phase(here, _body(tree, here, w), work), middle, mode)
+            along = (_arrays(tree, x) for x in (slope.q, slope.v))
             momentum, change = jax.jvp(lambda q, v: _momentum(tree, q, v), (here, state.v), tuple(along))
-            return momentum, change, power, state
+            return momentum, change, slope.work, state
 
         def lacking(w: jax.Array) -> jax.Array:
             """The momentum at the start of a step with the rates w minus the given one, converted to a velocity; w
@@ -85,8 +87,8 @@ class Variational(Stepper):
         momentum, change, power, _ = acting(w)
         end = normalised(tree, _moved(tree, q, _times(h, w)))
         v = _velocity(tree, end, _at_ends(tree, 1, h, w, momentum, change), mode)
-        kinetic = jnp.asarray(energies.kinetic(State(tree, *phase[:2], t, mode)), tree.dtype)
-        return Trial((end, v, work + h * power), kinetic, None)
+        kinetic = jnp.asarray(energies.kinetic(State(tree, phase.q, phase.v, t, mode)), tree.dtype)
+        return Trial(Phase(end, v, work + h * power), kinetic, None)
 
 
 # The rates w of a step are those of the joints, except for the linear velocity of a free body: it is in axes of the

@@ -54,8 +54,8 @@ def run(
 ) -> Store:
     """Compute samples 0 ... n - 1 of a study, and write them to `out`, a folder or an address (s3://bucket/run).
 
-    n: None if the sampling plan fixes the number; block_rows: samples that a core computes at once, by default 64 (1040
-    on a GPU), saved in the provenance; the precision is that of this process (jax_enable_x64). A sample is a pure
+    n: None if the sampling plan fixes the number; block_rows: samples that a core computes at once, by default 64
+    (33,792 on a GPU), saved in the provenance; the precision is that of this process (jax_enable_x64). A sample is a pure
     function of the study file and its index: its bits depend neither on n (unless the sampling plan places all samples
     together), nor on the number of devices, nor on interruptions. Memory does not grow with n. A sample that fails gets
     a status and has no effect on others. wait: if another process works there, wait until it ends. until: end before n

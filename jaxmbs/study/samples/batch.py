@@ -37,9 +37,9 @@ _ONE_CORE: dict[str, str | bool] = {"xla_disable_hlo_passes": "cpu-parallel-task
 GENERATOR = "threefry2x32"  # named here, so that a change of JAX's default does not change results
 _DRAWN, _APPLIED = 128, 2000  # the programs that draw samples and that apply draws take multiples of these
 # Samples of a block: few, so that a small run occupies all cores (in machine code, larger blocks are no faster);
-# a GPU needs many
+# a GPU needs as many as it has threads if each takes all registers that it can: 132 multiprocessors of 256 (an H100)
 BLOCK_ROWS = 64
-GPU_ROWS = 1040
+GPU_ROWS = 33_792
 _CALL_ROWS, _CALL_BLOCKS = 33_280, 32  # most samples of a device in one call, or this many blocks if that is more
 
 
@@ -79,10 +79,8 @@ def keys_of(study: Study) -> jax.Array:
     return jax.random.wrap_key_data(cached_result(study, "keys", keys, *halves(study.seed)), impl=GENERATOR)
 
 
-def samples_of(study: Study, dtype: Any) -> jax.stages.Wrapped:
-    """Function (keys of the inputs, indices (rows,), points (rows, m)) -> {label: results of the samples, with the
-    samples on the first axis}; DRAWS (rows, k) are among them. points: those of the sampling plan, None without a plan.
-    """
+def sample_of(study: Study, dtype: Any) -> Callable[[mbs.Model, Array, Array], Results]:
+    """Function (model, q, v) -> {label: results} of one sample."""
     start, fold = folded(study.outputs, dtype)
     time, label = study.simulation, labels(study).outputs
 
@@ -97,6 +95,15 @@ def samples_of(study: Study, dtype: Any) -> jax.stages.Wrapped:
             "constraint_error": run.constraint_error[-1],
             "status": run.status,
         }
+
+    return one
+
+
+def samples_of(study: Study, dtype: Any) -> jax.stages.Wrapped:
+    """Function (keys of the inputs, indices (rows,), points (rows, m)) -> {label: results of the samples, with the
+    samples on the first axis}; DRAWS (rows, k) are among them. points: those of the sampling plan, None without a plan.
+    """
+    one = sample_of(study, dtype)
 
     def samples(keys: Array, index: Array, points: Array | None = None) -> Results:
         draws = drawn(study, keys, index, points, dtype)

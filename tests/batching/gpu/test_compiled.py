@@ -12,6 +12,9 @@ from jax.experimental import topologies
 
 import jaxmbs as mbs
 from benchmarks import ptx as table
+from jaxmbs.study import read
+from jaxmbs.study.samples.batch import GPU_ROWS, keys_of, precision, samples_of
+from tests.study.conftest import EXAMPLE
 
 pytestmark = [
     pytest.mark.slow,
@@ -61,10 +64,29 @@ def test_a_batch_is_one_kernel_and_nothing_else(fn, operands, device):
     assert compiled.memory_analysis().temp_size_in_bytes == 0
 
 
-def test_registers_spills_and_instructions_have_not_grown():
+def test_a_study_is_one_kernel(device):
+    """Draws are XLA's, as on a CPU; the motions with their events are one kernel."""
+    here, study = jax.sharding.SingleDeviceSharding(device), read(EXAMPLE)
+    keys = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=here), keys_of(study))
+    index = jax.ShapeDtypeStruct((GPU_ROWS,), np.uint32, sharding=here)
+    text = samples_of(study, precision()).trace(keys, index).lower().compile().as_text()
+    assert text.count("custom-call(") == 1
+
+
+def test_xla_takes_the_handler_that_launches_by_the_driver(device, fake, later):
+    here = jax.sharding.SingleDeviceSharding(device)
+    args = [jax.ShapeDtypeStruct((65_536, 7), np.float64, sharding=here)] * 3
+    text = jax.jit(jax.vmap(forward)).trace(*args).lower().compile().as_text()
+    assert (text.count("custom-call("), text.count("jaxmbs_ptx_"), text.count(" fusion(")) == (1, 1, 0)
+
+
+@pytest.mark.parametrize("case", table.cases(), ids=lambda c: f"{c.function}, {c.robot}, {c.dtype}")
+def test_registers_spills_and_instructions_have_not_grown(case):
     kept = json.loads(table.RESULT.read_text(encoding="utf-8"))["kernels"]
-    before = {(x["function"], x["dtype"], x["architecture"]): x for x in kept}
-    for row in table.rows(("sm_90",)):
-        old = before[row.function, row.dtype, row.architecture]
-        for name in ("registers", "stored", "loaded", "instructions"):
-            assert getattr(row, name) <= GROWTH * old[name], (row, name, old[name])
+    (row,) = table.row(case, ("sm_90",))
+    (old,) = (
+        x for x in kept if (x["function"], x["robot"], x["dtype"], x["architecture"])
+        == (row.function, row.robot, row.dtype, row.architecture)
+    )  # fmt: skip
+    for name in ("registers", "stored", "loaded", "instructions"):
+        assert getattr(row, name) <= GROWTH * old[name], (row, name, old[name])

@@ -1,0 +1,121 @@
+"""Sensors: what a controller reads when it samples."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import jax.numpy as jnp
+
+from jaxmbs.model.field_rules import Kind
+from jaxmbs.model.fields import Element, element, field
+from jaxmbs.model.given import Number, Vector
+from jaxmbs.spatial import Matrix3, Vector3
+from jaxmbs.spatial.scalar import Scalar
+
+Numbers = Mapping[str, Any]
+
+
+class Motion(Protocol):
+    """The motion at one instant as a sensor sees it, in world axes."""
+
+    t: Scalar
+
+    def coordinates(self, joint: str) -> Sequence[Scalar]: ...
+
+    def rates(self, joint: str) -> Sequence[Scalar]: ...
+
+    def point(self, body: str, local: Vector3) -> Vector3: ...
+
+    def rotation(self, body: str) -> Matrix3:
+        """Rotation from body to world axes."""
+        ...
+
+    def angular(self, body: str) -> Vector3:
+        """Angular velocity [rad/s]."""
+        ...
+
+    def specific_force(self, body: str, local: Vector3) -> Vector3:
+        """Acceleration of a point [m/s²] minus that of uniform gravity."""
+        ...
+
+
+@element
+class Sensor(Element):
+    """Base of the sensors: a class with declared fields and its reading."""
+
+    def reading(self, p: Numbers, now: Motion) -> Any:
+        """The reading as an array."""
+        raise NotImplementedError
+
+
+@element
+class Imu(Sensor):
+    """Gyroscope and accelerometer in one place: (6,), the angular velocity [rad/s] and the specific force [m/s²] at a
+    point of a body, in body axes, each multiplied by a scale factor, plus a bias, and limited.
+
+    >>> mech = mbs.library.double_pendulum()
+    >>> mech.add_sensor("imu", mbs.Imu("lower", point=(0.0, 0.0, -1.0), bias=(0.0, 1e-4, 0.0)))
+    >>> mbs.get(mech.build(), "imu.bias").tolist()
+    [0.0, 0.0001, 0.0]
+    """
+
+    body: str = field(Kind.BODY, "", "body that carries it")
+    point: Vector = field(Kind.VECTOR, "m", "where it is, in body axes", default=(0.0, 0.0, 0.0))
+    scale: Vector = field(Kind.VECTOR, "", "factor of the angular velocity, by axis", default=(1.0, 1.0, 1.0))
+    bias: Vector = field(Kind.VECTOR, "rad/s", "of the angular velocity", default=(0.0, 0.0, 0.0))
+    force_scale: Vector = field(Kind.VECTOR, "", "factor of the specific force, by axis", default=(1.0, 1.0, 1.0))
+    force_bias: Vector = field(Kind.VECTOR, "m/s2", "of the specific force", default=(0.0, 0.0, 0.0))
+    limit: Number = field(Kind.POSITIVE, "rad/s", "largest angular velocity that it shows", default=1e9)
+    force_limit: Number = field(Kind.POSITIVE, "m/s2", "largest specific force that it shows", default=1e9)
+
+    def reading(self, p: Numbers, now: Motion) -> Any:
+        R = now.rotation(self.body).T
+        turning = _shown(R @ now.angular(self.body), p["scale"], p["bias"], p["limit"])
+        force = R @ now.specific_force(self.body, p["point"])
+        return jnp.stack([*turning, *_shown(force, p["force_scale"], p["force_bias"], p["force_limit"])])
+
+
+@element
+class Encoder(Sensor):
+    """The coordinates and then the rates of a joint, rounded to a resolution if one is given, with an offset.
+
+    >>> mech = mbs.library.double_pendulum()
+    >>> mech.add_sensor("encoder", mbs.Encoder("elbow", resolution=2 * np.pi / 4096))
+    >>> mech.build().sensor_names
+    ('encoder',)
+    """
+
+    joint: str = field(Kind.JOINT, "", "joint that it measures")
+    bias: Number = field(Kind.NUMBER, "rad, m", "added to every coordinate", default=0.0)
+    resolution: Number = field(Kind.NOT_NEGATIVE, "rad, m", "step of the coordinates; 0 for none", default=0.0)
+
+    def reading(self, p: Numbers, now: Motion) -> Any:
+        step = jnp.asarray(p["resolution"])
+        some = jnp.where(step > 0, step, 1.0)
+        places = (x + p["bias"] for x in now.coordinates(self.joint))
+        shown = [jnp.where(step > 0, some * jnp.round(x / some), x) for x in places]
+        return jnp.stack([*shown, *(jnp.asarray(v) for v in now.rates(self.joint))])
+
+
+@element
+class Switch(Sensor):
+    """(1,): 1 where a joint's first coordinate is beyond a threshold, otherwise 0.
+
+    >>> mech = mbs.library.double_pendulum()
+    >>> mech.add_sensor("end", mbs.Switch("elbow", threshold=0.5))
+    >>> mbs.get(mech.build(), "end.threshold")
+    0.5
+    """
+
+    joint: str = field(Kind.JOINT, "", "joint that it watches")
+    threshold: Number = field(Kind.NUMBER, "rad, m", "coordinate beyond which it is closed", default=0.0)
+
+    def reading(self, p: Numbers, now: Motion) -> Any:
+        first = jnp.asarray(now.coordinates(self.joint)[0])
+        return jnp.where(first > p["threshold"], 1.0, 0.0).astype(first.dtype)[None]
+
+
+def _shown(x: Vector3, scale: Vector3, bias: Vector3, limit: Scalar) -> list[Any]:
+    found = (a * k + b for a, k, b in zip(x, scale, bias, strict=True))
+    return [jnp.clip(jnp.asarray(y), -limit, limit) for y in found]

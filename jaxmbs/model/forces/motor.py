@@ -1,0 +1,106 @@
+"""Rocket motor whose propellant is used up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from jaxmbs.model import profiles
+from jaxmbs.model.field_rules import Kind
+from jaxmbs.model.fields import element, field, state
+from jaxmbs.model.forces.base import Force, Loads, Numbers, Scene
+from jaxmbs.model.given import Number, Vector
+from jaxmbs.spatial import RigidInertia, Symmetric3, Vector3
+from jaxmbs.spatial.scalar import Scalar, where
+
+STANDARD_GRAVITY = 9.80665  # [m/s²] by which a specific impulse in seconds is multiplied
+
+
+@element
+class Motor(Force):
+    """Rocket motor: thrust with a time profile, until its propellant is used up, and the mass that leaves the body.
+
+    From the ignition on, the thrust is `thrust` times the piecewise linear profile through (times, values), held after
+    its last time; the mass flow is the thrust divided by 9.80665 m/s² times the specific impulse. The propellant is a
+    mass on the body, with a constant centre of mass and constant radii of gyration about it. It adds to the body's own
+    mass, also before ignition. When none is left, the thrust ends; the event action Disable ends it earlier.
+
+    The equations are those of the body with the propellant of the instant, plus thrust and the Coriolis forces of the gas
+    that flows from the propellant to the nozzle: with the mass flow f, nozzle at e, propellant at c, radii of gyration k,
+    a force -2 f w x (e - c) and, about the body's origin, a moment -f [e x (w x e) - c x (w x c) - k² w], which damps
+    rotation across the axis (jet damping) [Thomson 1961, 8.6]. It is assumed that the flow is symmetric about its axis and
+    that its own momentum in the motor is steady.
+
+    >>> mech = mbs.Mechanism("rocket", gravity=(0.0, 0.0, 0.0))
+    >>> mech.add_body("stage", mass=100.0, inertia=(10.0, 10.0, 1.0))
+    >>> mech.add_joint("flight", mbs.Prismatic(axis=(0, 0, 1)), "world", "stage")
+    >>> mech.add_force("motor", mbs.Motor("stage", thrust=1e4, specific_impulse=250.0, propellant=50.0))
+    >>> run = mbs.simulate(mech.build(), [0.0], [0.0], t_end=15.0, dt=0.1)
+    >>> print(run.states["motor.propellant"][-1], run.v[-1] - 250 * 9.80665 * np.log(1.5))  # float32
+    0.0 [0.]
+    """
+
+    source: ClassVar[bool] = True
+    trials: ClassVar[int] = 24
+    body: str = field(Kind.BODY, "", "body that it drives")
+    point: Vector = field(Kind.VECTOR, "m", "centre of the nozzle's exit, in body axes", default=(0.0, 0.0, 0.0))
+    direction: Vector = field(Kind.DIRECTION, "", "of the thrust, in body axes", default=(0.0, 0.0, 1.0))
+    thrust: Number = field(Kind.NOT_NEGATIVE, "N", "force where the profile is 1", default=0.0)
+    specific_impulse: Number = field(
+        Kind.POSITIVE, "s", "thrust over the weight of the mass flow on Earth", default=280.0
+    )
+    propellant: Number = state("kg", "mass of the propellant that is left", default=0.0, kind=Kind.NOT_NEGATIVE)
+    propellant_com: Vector = field(Kind.VECTOR, "m", "its centre of mass, in body axes", default=(0.0, 0.0, 0.0))
+    gyration: Vector = field(
+        Kind.NOT_NEGATIVE_VECTOR, "m", "its radii of gyration about the body's axes there", default=(0.0, 0.0, 0.0)
+    )
+    ignition: Number = field(Kind.NUMBER, "s", "time at which the profile begins", default=0.0)
+    times: Vector = field(Kind.LIST, "s", "times of the profile after the ignition, increasing", default=(0.0,))
+    values: Vector = field(Kind.LIST, "", "the profile at these times", default=(1.0,))
+
+    def requirements(self, p: Numbers) -> Mapping[str, Any]:
+        return profiles.requirements(p)
+
+    def corners(self, p: Numbers, scene: Scene) -> tuple[tuple[Scalar, Scalar | None], ...]:
+        """The end of the propellant. What remains of it afterwards is a rounding error, so that the end is no corner
+        again."""
+        left = p["propellant"]
+        return ((where(scene.sides[0], left, -1.0) if scene.sides else left, None),)
+
+    def instants(self, p: Numbers) -> tuple[Scalar, ...]:
+        """The times of the profile."""
+        return tuple(p["ignition"] + t for t in p["times"])
+
+    def _thrust(self, p: Numbers, scene: Scene) -> Scalar:
+        left, *passed = self.sides(p, scene)
+        level = profiles.piecewise_linear(scene.t - p["ignition"], p["times"], p["values"], tuple(passed))
+        return where(left, where(passed[0], p["thrust"] * level, 0.0), 0.0)
+
+    def _flow(self, p: Numbers, scene: Scene) -> Scalar:
+        """Mass [kg/s] that leaves."""
+        return self._thrust(p, scene) / (STANDARD_GRAVITY * p["specific_impulse"])
+
+    def rates(self, p: Numbers, scene: Scene) -> Mapping[str, Any]:
+        return {"propellant": -self._flow(p, scene)}
+
+    def masses(self, p: Numbers) -> Mapping[str, RigidInertia]:
+        about = Symmetric3.diagonal(*(p["propellant"] * (k * k) for k in p["gyration"]))
+        return {self.body: RigidInertia.at_com(p["propellant"], p["propellant_com"], about)}
+
+    def _action(self, p: Numbers, scene: Scene) -> tuple[Vector3, Vector3]:
+        """Force, and moment about the body's origin, in body axes."""
+        e, c, f = p["point"], p["propellant_com"], self._flow(p, scene)
+        w = scene.rotation(self.body).T @ scene.angular(self.body)
+        force = p["direction"] * self._thrust(p, scene)
+        own = Vector3(*(k * k * x for k, x in zip(p["gyration"], w, strict=True)))
+        damping = e.cross(w.cross(e)) - c.cross(w.cross(c)) - own
+        return force - w.cross(e - c) * (2 * f), e.cross(force) - damping * f
+
+    def apply(self, p: Numbers, scene: Scene, loads: Loads) -> None:
+        force, moment = (scene.rotation(self.body) @ x for x in self._action(p, scene))
+        loads.force(self.body, force, Vector3(0, 0, 0))
+        loads.moment(self.body, moment)
+
+    def power(self, p: Numbers, scene: Scene) -> Scalar:
+        force, moment = (scene.rotation(self.body) @ x for x in self._action(p, scene))
+        return force @ scene.velocity(self.body, Vector3(0, 0, 0)) + moment @ scene.angular(self.body)

@@ -1,0 +1,21 @@
+"""Fixtures for the handler that launches kernels with CUDA's driver."""
+
+import pytest
+
+from jaxmbs.batching.gpu import calling, driver, ptx
+from tests.batching.gpu.driver import Driver
+
+
+@pytest.fixture
+def fake(monkeypatch):
+    made = Driver()
+    monkeypatch.setattr(driver, "_driver", lambda: made)
+    monkeypatch.setattr(driver, "_KEPT", {})
+    return made
+
+
+@pytest.fixture
+def later(monkeypatch):
+    """A version of JAX whose own call has not been checked."""
+    monkeypatch.setattr(calling, "_CHECKED", (0, 0))
+    monkeypatch.setattr(calling, "_ptx", lambda text: ptx.ptx(text, linked=False))

@@ -1,0 +1,151 @@
+"""Controllers that sample: commands held in between, states of their own, sensors."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxmbs as mbs
+
+
+def cart(controller, sensors=(), extra=()):
+    """A mass of 2 kg on a rail, pushed by a thruster that the controller commands."""
+    mech = mbs.Mechanism("cart", gravity=(0.0, 0.0, 0.0))
+    mech.add_body("cart", mass=2.0, inertia=(0.1, 0.1, 0.1))
+    mech.add_joint("rail", mbs.Prismatic(axis=(1, 0, 0)), "world", "cart")
+    mech.add_force("push", mbs.Thruster("cart", direction=(1, 0, 0), thrust=0.0))
+    for name, sensor in sensors:
+        mech.add_sensor(name, sensor)
+    mech.add_controller("law", controller)
+    for name, one in extra:
+        mech.add_controller(name, one)
+    return mech.build()
+
+
+def law(model, t, q, v, state, readings):
+    return None, -3.0 * q[0] - 2.5 * v[0]
+
+
+def held(x, v, period, samples, mass=2.0, command=lambda x, v: -3.0 * x - 2.5 * v):
+    """The motion at the samples, exactly: a double integrator with a held input."""
+    out = [(x, v)]
+    for _ in range(samples):
+        a = command(x, v) / mass
+        x, v = x + v * period + 0.5 * a * period**2, v + a * period
+        out.append((x, v))
+    return np.array(out)
+
+
+@pytest.mark.parametrize("options", [{"dt": 0.1}, {"dt": 0.03}, {"method": "dop853", "tolerance": 1e-10, "dt": 1.0}])
+def test_a_double_integrator_with_a_held_input_is_exact(options):
+    """Samples at the ends of steps, within steps, and with steps of any length."""
+    model = cart(mbs.Controller(law, 0.1, writes="push.thrust"))
+    run = mbs.simulate(model, [1.0], [0.0], t_end=3.0, **options)
+    want = held(1.0, 0.0, 0.1, 30)
+    np.testing.assert_allclose([run.q[-1, 0], run.v[-1, 0]], want[-1], rtol=1e-12, atol=1e-14)
+    assert int(run.status) == 0 and abs(run.energy_error[-1]) < 1e-12
+
+
+def test_commands_are_in_the_history():
+    model = cart(mbs.Controller(law, 0.1, writes="push.thrust"))
+    run = mbs.simulate(model, [1.0], [0.0], t_end=1.0, dt=0.05)
+    want = held(1.0, 0.0, 0.1, 10)
+    np.testing.assert_allclose(run.states["push.thrust"][::2], -3 * want[:, 0] - 2.5 * want[:, 1], rtol=1e-12)
+    np.testing.assert_array_equal(run.states["push.thrust"][1::2], run.states["push.thrust"][:-1:2])
+
+
+def test_an_offset_and_a_state():
+    """A sum of the positions at the samples, from the offset on; before it, the command is that of the model."""
+
+    def summing(model, t, q, v, state, readings):
+        total = {"sum": state["sum"] + q[0]}
+        return total, {"push.thrust": total["sum"]}
+
+    controller = mbs.Controller(summing, 0.2, offset=0.15, state={"sum": 10.0}, writes="push.thrust")
+    model = mbs.set(cart(controller), {"push.thrust": 1.0})
+    run = mbs.simulate(model, [0.0], [1.0], t_end=0.5, dt=0.05)
+    first = 0.15 + 0.25 * 0.15**2
+    sums, commands = (np.asarray(run.states[name]) for name in ("law.state", "push.thrust"))
+    np.testing.assert_allclose(sums[[2, 3, 6], 0], [10.0, 10.0 + first, 10.0 + first], rtol=1e-12)
+    np.testing.assert_allclose(commands[[2, 3]], [1.0, 10.0 + first], rtol=1e-12)
+    assert sums[7, 0] > 10.0 + first
+
+
+def test_sensors():
+    mech = mbs.Mechanism("pendulum", gravity=(0.0, 0.0, -9.81))
+    mech.add_body("link", mass=2.0, com=(0.0, 0.0, -0.5), inertia=(0.2, 0.2, 0.01))
+    mech.add_joint("hinge", mbs.Revolute(axis=(0, 1, 0)), "world", "link")
+    mech.add_force("drive", mbs.TorsionSpring("hinge", stiffness=0.0))
+    mech.add_sensor("imu", mbs.Imu("link", point=(0.0, 0.0, -1.0), bias=(0.0, 0.1, 0.0)))
+    mech.add_sensor("encoder", mbs.Encoder("hinge", resolution=0.25))
+    mech.add_sensor("end", mbs.Switch("hinge", threshold=0.3))
+
+    def keep(model, t, q, v, state, readings):
+        return jnp.concatenate([readings[name] for name in ("imu", "encoder", "end")]), ()
+
+    mech.add_controller("log", mbs.Controller(keep, 0.1, state=np.zeros(9), reads=("imu", "encoder", "end")))
+    model = mech.build()
+    run = mbs.simulate(model, [0.4], [0.7], t_end=0.2, dt=0.01)
+    for k in (0, 10, 20):
+        q, v = float(run.q[k, 0]), float(run.v[k, 0])
+        a = float(mbs.forward_dynamics(model, run.q[k], run.v[k])[0])
+        # tip of a pendulum of length 1: tangential a, centripetal v^2, and gravity, in body axes
+        force = [-a - 9.81 * np.sin(q), 0.0, v * v + 9.81 * np.cos(q)]
+        want = [0.0, v + 0.1, 0.0, *force, 0.25 * np.round(q / 0.25), v, float(q > 0.3)]
+        np.testing.assert_allclose(run.states["log.state"][k], want, rtol=1e-9, atol=1e-12)
+
+
+def test_gradients_through_samples():
+    """With respect to a gain in the model, through steps that samples divide."""
+
+    def gain(model, t, q, v, state, readings):
+        return state, -mbs.get(model, "law.state")[0] * q[0] - 2.5 * v[0]
+
+    model = cart(mbs.Controller(gain, 0.07, state=jnp.array([3.0]), writes="push.thrust"))
+
+    def miss(k):
+        run = mbs.simulate(mbs.set(model, {"law.state": k[None]}), jnp.ones(1), jnp.zeros(1), t_end=1.0, dt=0.05)
+        return run.q[-1, 0] ** 2
+
+    k = jnp.asarray(3.0)
+    want = (miss(k + 1e-5) - miss(k - 1e-5)) / 2e-5
+    np.testing.assert_allclose(jax.grad(miss)(k), want, rtol=1e-7)
+    np.testing.assert_allclose(jax.jvp(miss, (k,), (1.0,))[1], want, rtol=1e-7)
+
+
+def test_two_controllers_see_the_motion_before_either_acts():
+    def other(model, t, q, v, state, readings):
+        return mbs.get(model, "push.thrust")[None], ()
+
+    model = cart(
+        mbs.Controller(law, 0.1, writes="push.thrust"), extra=[("log", mbs.Controller(other, 0.1, state=[0.0]))]
+    )
+    run = mbs.simulate(model, [1.0], [0.0], t_end=0.3, dt=0.1)
+    np.testing.assert_array_equal(run.states["log.state"][1:, 0], run.states["push.thrust"][:-1])
+
+
+@pytest.mark.parametrize(
+    ("controller", "said"),
+    [
+        (mbs.Controller(law, 0.1, writes="push.force"), "push.force"),
+        (mbs.Controller(law, 0.1, writes="cart.mass"), "parameter of a force element"),
+        (mbs.Controller(law, 0.1, writes="push.direction"), "a controller cannot set"),
+        (mbs.Controller(law, 0.1, reads="imu"), "imu"),
+    ],
+)
+def test_what_cannot_be_written_or_read(controller, said):
+    with pytest.raises(mbs.ModelError, match=said):
+        cart(controller)
+
+
+def test_bad_controllers():
+    with pytest.raises(mbs.ModelError, match="positive number of seconds"):
+        mbs.Controller(law, 0.0)
+    with pytest.raises(mbs.ModelError, match="Controller: fn"):
+        mbs.Controller(lambda t, x: x, 0.1)
+    model = cart(mbs.Controller(lambda model, t, q, v, state, readings: q, 0.1, writes="push.thrust"))
+    with pytest.raises(mbs.ModelError, match=r"return \(state, commands\)"):
+        mbs.simulate(model, [1.0], [0.0], t_end=1.0, dt=0.1)
+    model = cart(mbs.Controller(lambda model, t, q, v, state, readings: (None, q), 0.1, writes="push.thrust"))
+    with pytest.raises(mbs.ModelError, match="has shape"):
+        mbs.simulate(model, [1.0], [0.0], t_end=1.0, dt=0.1)

@@ -1,0 +1,166 @@
+"""Elements with states of their own: motors whose propellant is used up, and an element of a user."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.integrate import simpson
+from scipy.spatial.transform import Rotation
+
+import jaxmbs as mbs
+from jaxmbs.elements import Force, Kind, element, field, state
+
+SPEED = 250 * 9.80665  # of the exhaust [m/s]
+
+
+@element
+class Lag(Force):
+    """A force on a slider that follows `wanted` with a delay of first order."""
+
+    joint: str = field(Kind.JOINT, "", "joint on which it acts")
+    wanted: Any = field(Kind.NUMBER, "N", "force in the end", default=1.0)
+    lag: Any = field(Kind.POSITIVE, "s", "time constant", default=0.5)
+    force: Any = state("N", "force that acts", default=0.0)
+
+    def rates(self, p, scene):
+        return {"force": (p["wanted"] - p["force"]) / p["lag"]}
+
+    def apply(self, p, scene, loads):
+        loads.joint(self.joint, (p["force"],))
+
+    def power(self, p, scene):
+        return p["force"] * scene.rates(self.joint)[0]
+
+
+def slider(force):
+    mech = mbs.Mechanism("slider", gravity=(0.0, 0.0, 0.0))
+    mech.add_body("stage", mass=100.0, inertia=(10.0, 10.0, 1.0))
+    mech.add_joint("flight", mbs.Prismatic(axis=(0, 0, 1)), "world", "stage")
+    mech.add_force("motor", force)
+    return mech.build()
+
+
+def rocket(**given):
+    found = {"thrust": 1e4, "specific_impulse": 250.0, "propellant": 50.0, **given}
+    return slider(mbs.Motor("stage", **found))
+
+
+METHODS = [{"dt": 0.1}, {"method": "dop853", "tolerance": 1e-11, "dt": 1.0}, {"method": "implicit", "dt": 0.1}]
+
+
+@pytest.mark.parametrize("options", METHODS, ids=["rk4", "dop853", "implicit"])
+def test_the_rocket_equation(options):
+    run = mbs.simulate(rocket(), [0.0], [0.0], t_end=15.0, **options)
+    np.testing.assert_allclose(run.v[-1, 0], SPEED * np.log(1.5), rtol=1e-9)
+    burning = run.t < 50.0 * SPEED / 1e4
+    np.testing.assert_allclose(
+        run.states["motor.propellant"][burning], (50.0 - 1e4 / SPEED * run.t)[burning], rtol=1e-10
+    )
+    assert abs(run.states["motor.propellant"][-1]) < 1e-10
+    assert abs(run.energy_error[-1]) < 1e-7 * run.energy_exchanged and int(run.status) == 0
+
+
+def test_a_lag_is_an_exponential():
+    run = mbs.simulate(slider(Lag("flight")), [0.0], [0.0], t_end=2.0, dt=0.01)
+    np.testing.assert_allclose(run.states["motor.force"], 1 - np.exp(-run.t / 0.5), atol=1e-9)
+    t = 2.0
+    np.testing.assert_allclose(run.v[-1, 0], (t - 0.5 * (1 - np.exp(-t / 0.5))) / 100, rtol=1e-9)
+    assert abs(run.energy_error[-1]) < 1e-9 * run.energy_exchanged
+
+
+@pytest.mark.parametrize("name", ["motor.propellant", "motor.thrust", "motor.ignition"])
+def test_derivatives_through_the_end_of_the_propellant(name):
+    model = rocket(ignition=0.3)
+
+    def height(x):
+        return mbs.simulate(mbs.set(model, {name: x}), jnp.zeros(1), jnp.zeros(1), t_end=15.0, dt=0.1).q[-1, 0]
+
+    x = float(mbs.get(model, name))
+    step = 1e-5 * max(x, 1.0)
+    want = (height(x + step) - height(x - step)) / (2 * step)
+    np.testing.assert_allclose(jax.jvp(height, (x,), (1.0,))[1], want, rtol=1e-7)
+    np.testing.assert_allclose(jax.grad(height)(x), want, rtol=1e-7)
+
+
+def test_a_batch_equals_single_runs():
+    model, masses = rocket(), jnp.array([10.0, 50.0, 70.0])
+    batch, axes = mbs.vary(model, {"motor.propellant": masses})
+
+    def last(model):
+        run = mbs.simulate(model, jnp.zeros(1), jnp.zeros(1), t_end=15.0, dt=0.1)
+        return run.v[-1], run.states["motor.propellant"][-1]
+
+    together = mbs.jit(last, in_axes=(axes,))(batch)
+    for k, mass in enumerate(masses):
+        alone = last(mbs.set(model, {"motor.propellant": float(mass)}))
+        for got, want in zip(jax.tree.leaves(together), alone, strict=True):
+            np.testing.assert_allclose(got[k], want, rtol=1e-12, atol=1e-9)
+
+
+def test_momentum_is_conserved_with_the_exhaust():
+    """Of the body with its propellant, of the gas on its way to the nozzle, and of the exhaust: a tumbling rocket."""
+    e, c, own, d = (
+        np.array([0.0, 0.0, -1.2]),
+        np.array([0.0, 0.0, -0.5]),
+        np.array([0.0, 0.0, 0.3]),
+        np.array([0, 0, 1.0]),
+    )
+    mech = mbs.Mechanism("rocket", gravity=(0.0, 0.0, 0.0))
+    mech.add_body("stage", mass=100.0, com=own, inertia=(30.0, 31.0, 5.0))
+    mech.add_joint("flight", mbs.Free(), "world", "stage")
+    k = np.array([0.4, 0.5, 0.2])
+    motor = mbs.Motor("stage", e, d, 8e3, 250.0, 60.0, propellant_com=c, gyration=k)
+    mech.add_force("motor", motor)
+    model = mech.build()
+    start = model.neutral(), jnp.array([0.3, -0.2, 1.0, 0.0, 0.0, 0.0])
+    run = mbs.simulate(model, *start, t_end=10.0, dt=0.01)
+    flow, within, exhaust = 8e3 / SPEED, [], []
+    I = np.diag([30.0, 31.0, 5.0]) + 100 * (own @ own * np.eye(3) - np.outer(own, own))
+    for q, v, m in zip(*map(np.asarray, (run.q, run.v, run.states["motor.propellant"])), strict=True):
+        R, w, u = Rotation.from_quat(q[[4, 5, 6, 3]]).as_matrix(), v[:3], v[3:]
+        J = I + m * (np.diag(k * k) + c @ c * np.eye(3) - np.outer(c, c))
+        moment = 100 * own + m * c
+        linear = R @ ((100 + m) * u + np.cross(w, moment) + flow * (e - c))
+        angular = np.cross(q[:3], linear) + R @ (J @ w + np.cross(moment, u))
+        within.append([*linear, *angular])
+        leaving = R @ (u + np.cross(w, e) - SPEED * d)
+        exhaust.append(flow * np.array([*leaving, *np.cross(q[:3] + R @ e, leaving)]))
+    gone = simpson(np.array(exhaust), x=np.asarray(run.t), axis=0)
+    change = np.array(within[-1]) - within[0] + gone
+    assert np.abs(change[:3]).max() < 1e-8 * np.abs(gone[:3]).max()
+    assert np.abs(change[3:]).max() < 1e-8 * np.abs(gone[3:]).max()
+
+
+def test_functions_of_a_run_see_the_states():
+    """A condition, a drive and a fold get the model with its states as they are."""
+    mech = mbs.Mechanism("slider", gravity=(0.0, 0.0, 0.0))
+    mech.add_body("stage", mass=100.0, inertia=(10.0, 10.0, 1.0))
+    mech.add_joint("flight", mbs.Prismatic(axis=(0, 0, 1)), "world", "stage")
+    mech.add_force("motor", mbs.Motor("stage", thrust=1e4, specific_impulse=250.0, propellant=50.0))
+    half = mbs.When(lambda model, t, q, v: 25.0 - mbs.get(model, "motor.propellant"))
+    mech.add_event("half", when=half, then=mbs.Disable("motor"))
+    run = mbs.simulate(
+        mech.build(), [0.0], [0.0], t_end=15.0, dt=0.1,
+        tau=lambda model, t, q, v: -0.01 * mbs.get(model, "motor.propellant") * v,
+        fold=(0.0, lambda carry, model, t, q, v: carry + mbs.get(model, "motor.propellant")),
+    )  # fmt: skip
+    np.testing.assert_allclose(run.events.time[0], 25.0 * SPEED / 1e4, rtol=1e-10)
+    np.testing.assert_allclose(run.states["motor.propellant"][-1], 25.0, rtol=1e-12)
+    np.testing.assert_allclose(run.folded, jnp.sum(run.states["motor.propellant"]), rtol=1e-12)
+
+
+def test_functions_outside_a_run_use_the_state_at_the_start():
+    model = rocket()
+    np.testing.assert_allclose(mbs.forward_dynamics(model, [0.0], [0.0]), [1e4 / 150], rtol=1e-14)
+    np.testing.assert_allclose(mbs.mass_matrix(mbs.set(model, {"motor.propellant": 0.0}), [0.0]), [[100.0]])
+
+
+def test_between_rows_and_as_a_data_set():
+    model = rocket()
+    run = mbs.simulate(model, [0.0], [0.0], t_end=10.0, dt=0.5)
+    _, v = run.at(model, 3.21)
+    t = 3.21
+    np.testing.assert_allclose(v[0], -SPEED * np.log1p(-1e4 / SPEED * t / 150), rtol=1e-7)
+    np.testing.assert_array_equal(run.to_xarray(model)["motor.propellant"], run.states["motor.propellant"])
