@@ -42,6 +42,8 @@ class Kind(StrEnum):
     TEXT = "text"
     INSTANT = "seconds or a sentence"
     NAMES = "list of names"
+    PARAMETERS = "list of parameters"
+    PERIOD = "seconds > 0"
     POINTS = "list of points"
     FUNCTION = "function"  # in a file, the name of a function of a package or module
     FUNCTIONS = "list of functions"

@@ -11,6 +11,7 @@ import numpy as np
 from jaxmbs.model.bodies import Body, Closure, Hinge, Surroundings
 from jaxmbs.model.constraints import Constraint, FunctionConstraint
 from jaxmbs.model.control import Controller, Sensor
+from jaxmbs.model.control.controller import WAITING
 from jaxmbs.model.errors import ModelError, unknown
 from jaxmbs.model.events import Action, Arming, Condition
 from jaxmbs.model.fields import STATES, Declared, Element, check_together, numbers_of
@@ -177,15 +178,14 @@ class Mechanism:
         self._parts.sensors[name] = self._take(sensor, "sensor", name)
 
     def add_controller(self, name: str, controller: Controller) -> None:
-        """Add a controller that samples. "<name>.offset" becomes a parameter, and so does its own state, "<name>.state", as
-        one list of numbers."""
+        """Add a controller that samples. "<name>.offset" and "<name>.delay" become parameters, and so does its own state,
+        "<name>.state", as one list of numbers."""
         self._new(name, self._parts.controllers, "controller")
         if not isinstance(controller, Controller):
             raise ModelError(f"controller {name!r}: {controller!r} is not a controller; pass Controller(fn, period)")
-        self._take(controller.first, "controller", name)
-        if controller.memory is not None:
-            self._take(controller.memory, "controller", name)
-        self._parts.controllers[name] = controller
+        self._parts.controllers[name] = self._take(controller, "controller", name)
+        if (memory := controller.memory) is not None:
+            self._take(memory, "controller", name)
 
     def add_event(
         self,
@@ -266,16 +266,17 @@ class Mechanism:
         parts.check(f"mechanism {self.name!r}", self._held, self._off, self._visuals)
         forces = tuple(ForceElement(name, f) for name, f in parts.forces.items())
         written = self._written()
+        every = {**self._numbers, **self._waiting()}
         parameters = tuple(
             Parameter(name, d.kind, d.unit, (None,) * len(c), True)
             if d.is_state or name in written
             else Parameter(name, d.kind, d.unit, pattern_of(d.kind, c))
-            for name, (d, c) in self._numbers.items()
+            for name, (d, c) in every.items()
         )
         numbers = [
             v
             for p in parameters
-            for v, pinned in zip(self._numbers[p.name][1], p.pattern, strict=True)
+            for v, pinned in zip(every[p.name][1], p.pattern, strict=True)
             if pinned is None
         ]
         structure = Structure(
@@ -313,6 +314,15 @@ class Mechanism:
                     )
                 found[name] = owner
         return set(found)
+
+    def _waiting(self) -> dict[str, tuple[Declared, list[float]]]:
+        """The commands that have been given and wait for their delay, as a state of each controller that has one."""
+        found = {}
+        for owner, controller in self._parts.controllers.items():
+            if controller.writes and any(self._numbers[f"{owner}.delay"][1]):
+                commands = [x for name in controller.writes for x in self._numbers[name][1]]
+                found[f"{owner}.commands"] = WAITING, commands
+        return found
 
     def _new(self, name: str, known: dict[str, Any], kind: str) -> None:
         if not isinstance(name, str) or not name:

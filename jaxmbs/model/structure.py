@@ -73,7 +73,7 @@ class SensorElement:
 
 @dataclass(frozen=True)
 class ControllerElement:
-    """fixed: what the controller is apart from its numbers, compared by identity."""
+    """fixed: what the controller is apart from its numbers."""
 
     name: str
     fixed: Controller
@@ -173,7 +173,7 @@ class Structure:
         """Joints, cut joints, force elements and constraints with declared fields, by name."""
         found: list[tuple[str, object]] = [(x.name, x.joint) for x in (*self.links, *self.loops)]
         found += [(x.name, x.element) for x in (*self.forces, *self.constraints, *self.sensors)]
-        found += [(x.name, x.fixed.first) for x in self.controllers]
+        found += [(x.name, x.fixed) for x in self.controllers]
         return {name: x for name, x in found if isinstance(x, Element)}
 
     @cached_property

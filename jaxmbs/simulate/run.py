@@ -68,7 +68,7 @@ class Run:
         self.watch = Watch(of.tree, grid, self.guards)
         self.branches = Branches(self.guards, jnp.asarray(grid.t0, of.tree.dtype), start, mode)
         self.mode = self.branches.first(mode)
-        self.sampling = Sampling(of.flow, grid)
+        self.sampling = Sampling(of.flow, grid, of.key, of.samples[1])
         self.impacts = any(self.watch.jumping)
         self.adaptive = of.tolerance is not None
         self.places = sum(of.most if again else 1 for again in self.watch.again)
@@ -76,7 +76,7 @@ class Run:
         more = LOCATING * self.places + instants
         more += self.places if self.impacts else 0
         more += spare + LOCATING if spare else 0
-        more += of.samples
+        more += of.samples[0]
         more += 2 * (PEEKS + 2 * self.places) if self.events else 0  # twice, because each refuses another step
         steps, count = of.trials if self.adaptive else (grid.steps, grid.count)
         self.iterations, self.count = steps + more, None if count is None else count + more
@@ -208,8 +208,9 @@ class Run:
             done |= pace.stalled
         lost = x.lost + happened.dropped
         due = self.sampling.due(x.samples, tried.t, out.arrives)
-        ended = self.sampling.after(step.phase, tried.t, happened.mode, due) if due else step.phase
-        if due:
+        ended, samples = step.phase, x.samples
+        if samples is not None:
+            ended, samples = self.sampling.after(step.phase, tried.t, happened.mode, due, samples)
             jump = self._energy(tried.t, step.phase, happened.mode) - self._energy(tried.t, ended, happened.mode)
             lost += jnp.where(any_of(due), jump, 0.0)
             tried = tried._replace(step=step._replace(phase=ended))
@@ -227,7 +228,7 @@ class Run:
             balance=chosen(jumped, x.balance, x.balance.seen(step.kinetic, x.phase.work)),
             seen=tuple(chosen(moves, new, old) for new, old in seen), peak=jnp.where(out.looks, judged.peak, jnp.inf),
             misplaced=self.watch.misplaced(x, tried), extra=extra, kept=kept,
-            samples=tuple(n + now for n, now in zip(x.samples, due, strict=True)),
+            samples=samples,
         )  # fmt: skip
 
     def _log(self, x: RunState, tried: Tried, happened: Happened) -> Events | None:

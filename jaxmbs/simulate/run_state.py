@@ -13,6 +13,7 @@ from jaxmbs.simulate.balance import Balance
 from jaxmbs.simulate.locating import Outcome, Search
 from jaxmbs.simulate.log import Events
 from jaxmbs.simulate.pace import Pace
+from jaxmbs.simulate.sampling import Samples
 from jaxmbs.simulate.steppers.base import Phase
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class RunState(NamedTuple):
     seen: tuple[tuple[Number, Number], ...]  # (value, rate) of each guard of an event at the start of the current step
     peak: Number  # [s] length of the next trial, to where a guard may rise and fall again; infinite if none does
     misplaced: tuple[Flag, ...]  # per event that switches constraints on: whether they were violated then
-    samples: tuple[Count, ...]  # per controller: number of its next sample
+    samples: Samples | None  # of the controllers, if there are any
     extra: Any  # what `landed` accumulates
     kept: Any  # what `landed` returned at the last point of the grid
 

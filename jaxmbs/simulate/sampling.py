@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import math
-from typing import Any
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -11,11 +14,13 @@ import jax.numpy as jnp
 from jaxmbs.dynamics.state import State
 from jaxmbs.model import Mode
 from jaxmbs.model.forces.base import WORLD, Scene
-from jaxmbs.model.structure import Structure
+from jaxmbs.model.structure import SensorElement, Structure
 from jaxmbs.simulate.grid import Grid
 from jaxmbs.simulate.locating import any_of
 from jaxmbs.simulate.steppers.base import Flow, Phase
 from jaxmbs.spatial import Matrix3, Vector3
+from jaxmbs.spatial.known import ZERO
+from jaxmbs.spatial.scalar import Scalar
 
 NEAR = 1e-9  # share of a cell of the grid within which a sample is at the end of a step
 
@@ -26,6 +31,13 @@ class Seen:
     def __init__(self, flow: Flow, phase: Phase, t: Any, mode: Mode | None):
         self.flow, self.phase, self.t, self.mode = flow, phase, t, mode
         self.scene = State(flow.tree.remembering(phase.states), phase.q, phase.v, t, mode).scene
+        self.normal: Sequence[Scalar] = ()
+
+    def with_noise(self, normal: Sequence[Scalar]) -> Seen:
+        """The same for a sensor with these normal numbers."""
+        other = copy.copy(self)
+        other.normal = normal
+        return other
 
     def _of(self, body: str, scene: Any) -> Scene:
         return Scene(self.t, {} if body == WORLD else {body: scene.body(body)}, {}, {}, (), ())
@@ -60,56 +72,115 @@ class Seen:
         return Vector3.of(a) - self.flow.tree.values["gravity"]
 
 
-class Sampling:
-    """The controllers of a run."""
+class Samples(NamedTuple):
+    """What a run knows of the samples of its controllers."""
 
-    def __init__(self, flow: Flow, grid: Grid):
+    next: tuple[Any, ...]  # per controller: number of its next sample
+    release: tuple[Any, ...]  # per controller with a delay: number of the sample whose commands take effect next
+    instants: Any  # number of instants so far at which any controller sampled
+
+
+class Sampling:
+    """The controllers of a run. It samples at its start, but not at its end: there a run that goes on from it does."""
+
+    def __init__(self, flow: Flow, grid: Grid, key: Any, most: int):
+        """key: of the noise and of the controllers that take one; most: number of instants that a run has at most."""
         self.flow, self.tree, self.grid = flow, flow.tree, grid
-        self.controllers = flow.tree.structure.controllers
+        s = flow.tree.structure
+        self.controllers = s.controllers
         values, dtype = flow.tree.values, flow.tree.dtype
         self.period = [x.fixed.period for x in self.controllers]
         self.offset = [jnp.asarray(values[f"{x.name}.offset"], dtype) for x in self.controllers]
+        names = {p.name for p in s.states}
+        self.delayed = [x for x in self.controllers if f"{x.name}.commands" in names]
+        self.delays = [jnp.asarray(values[f"{x.name}.delay"], dtype) for x in self.delayed]
+        self.keys, self.noise = None, {}
+        if key is not None:
+            numbers = jnp.arange(most, dtype=jnp.uint32)
+            each = [jax.random.fold_in(key, k) for k in range(len(s.sensors) + len(self.controllers))]
+            for x, own in zip(s.sensors, each, strict=False):
+                if is_noisy(s, x):
+                    # one key per instant: the numbers do not depend on how many instants there is room for
+                    self.noise[x.name] = jax.vmap(partial(_normal, own, x.element.draws, dtype))(numbers)
+            self.keys = each[len(s.sensors) :]
 
-    def start(self, phase: Phase, t: Any, mode: Mode | None) -> tuple[Phase, tuple[Any, ...]]:
-        """(the phase after the samples at the start, the number of the next sample of each controller)."""
+    def start(self, phase: Phase, t: Any, mode: Mode | None) -> tuple[Phase, Samples | None]:
+        """The phase after the samples at the start."""
         if not self.controllers:
-            return phase, ()
-        due = [offset <= t for offset in self.offset]
-        counts = [
-            jnp.where(now, jnp.floor((t - offset) / period + NEAR), -1).astype(jnp.int32) + 1
-            for now, offset, period in zip(due, self.offset, self.period, strict=True)
-        ]
-        return self.after(phase, t, mode, due), tuple(counts)
+            return phase, None
+        firsts = [*self.offset, *self._releases()]
+        now, following = zip(*(_count(t, first, period) for first, period in zip(firsts, self._periods(), strict=True)))
+        n = len(self.controllers)
+        samples = Samples(following[:n], following[n:], jnp.zeros((), jnp.int32))
+        return self.after(phase, t, mode, list(now), samples)
 
-    def _next(self, counts: tuple[Any, ...]) -> list[Any]:
-        """Time [s] of the next sample of each controller."""
-        return [offset + n * period for offset, n, period in zip(self.offset, counts, self.period, strict=True)]
+    def _periods(self) -> list[float]:
+        return [*self.period, *(x.fixed.period for x in self.delayed)]
 
-    def waits(self, counts: tuple[Any, ...], begin: Any, rest: Any) -> list[Any]:
-        """For each controller, the time [s] until its next sample; infinite if this is at the end of the cell or later."""
-        waits = [jnp.maximum(time - begin, 0.0) for time in self._next(counts)]
+    def _releases(self) -> list[Any]:
+        """Times [s] at which the commands of the first samples take effect."""
+        own = {x.name: offset for x, offset in zip(self.controllers, self.offset, strict=True)}
+        return [own[x.name] + delay for x, delay in zip(self.delayed, self.delays, strict=True)]
+
+    def _next(self, samples: Samples) -> list[Any]:
+        """Time [s] of the next sample of each controller, then of each next effect of its commands."""
+        firsts, counts = [*self.offset, *self._releases()], [*samples.next, *samples.release]
+        return [first + n * period for first, n, period in zip(firsts, counts, self._periods(), strict=True)]
+
+    def waits(self, samples: Samples | None, begin: Any, rest: Any) -> list[Any]:
+        """The times [s] until what happens next; infinite if this is at the end of the cell or later."""
+        if samples is None:
+            return []
+        waits = [jnp.maximum(time - begin, 0.0) for time in self._next(samples)]
         return [jnp.where(wait < rest - NEAR * self.grid.dt, wait, jnp.inf) for wait in waits]
 
-    def due(self, counts: tuple[Any, ...], t: Any, arrives: Any) -> list[Any]:
-        """Whether each controller samples at the end of a step."""
-        return [arrives & (time <= t + NEAR * self.grid.dt) for time in self._next(counts)]
+    def due(self, samples: Samples | None, t: Any, arrives: Any) -> list[Any]:
+        """What happens at the end of a step."""
+        if samples is None:
+            return []
+        near = NEAR * self.grid.dt
+        goes_on = arrives & (t < jnp.asarray(self.grid.t_end, self.tree.dtype) - near)
+        return [goes_on & (time <= t + near) for time in self._next(samples)]
 
-    def after(self, phase: Phase, t: Any, mode: Mode | None, due: list[Any]) -> Phase:
-        """The phase after the samples that are due."""
+    def after(self, phase: Phase, t: Any, mode: Mode | None, due: list[Any], samples: Samples) -> tuple[Phase, Samples]:
+        """The phase after the samples and the effects of commands that are due."""
+        n = len(self.controllers)
         phase = jax.tree_util.tree_map(lambda x: jnp.asarray(x, self.tree.dtype), phase)
-        return jax.lax.cond(any_of(due), lambda: self._sampled(phase, t, mode, due), lambda: phase)
+        phase = jax.lax.cond(
+            any_of(due), lambda: self._sampled(phase, t, mode, due[:n], due[n:], samples), lambda: phase
+        )
+        following = (tuple(a + b for a, b in zip(x, y, strict=True)) for x, y in ((samples[0], due[:n]), (samples[1], due[n:])))
+        return phase, Samples(*following, samples.instants + any_of(due[:n]))
 
-    def _sampled(self, phase: Phase, t: Any, mode: Mode | None, due: list[Any]) -> Phase:
-        s, tree = self.tree.structure, self.tree.remembering(phase.states)
-        q, v, seen = tree.vector(phase.q), tree.vector(phase.v), Seen(self.flow, phase, t, mode)
-        shapes = {p.name: p.shape for p in s.states}
-        readings = {x.name: x.element.reading(tree.values.of(x.name, x.element.numbers), seen) for x in s.sensors}
+    def _sampled(
+        self, phase: Phase, t: Any, mode: Mode | None, due: list[Any], released: list[Any], samples: Samples
+    ) -> Phase:
+        s = self.tree.structure
         states = {p.name: x for p, x in zip(s.states, phase.states, strict=True)}
-        for x, now in zip(self.controllers, due, strict=True):
+        shapes = {p.name: p.shape for p in s.states}
+        for x, now in zip(self.delayed, released, strict=True):
+            rest = states[f"{x.name}.commands"]
+            for name in x.fixed.writes:
+                own, rest = rest[: len(states[name])], rest[len(states[name]) :]
+                states[name] = tuple(jnp.where(now, a, b) for a, b in zip(own, states[name], strict=True))
+        phase = phase._replace(states=tuple(states[p.name] for p in s.states))
+        tree = self.tree.remembering(phase.states)
+        q, v, seen = tree.vector(phase.q), tree.vector(phase.v), Seen(self.flow, phase, t, mode)
+        readings = {}
+        for x in s.sensors:
+            table = self.noise.get(x.name)
+            normal = (ZERO,) * x.element.draws if table is None else tuple(_row(table, samples.instants))
+            readings[x.name] = x.element.reading(tree.values.of(x.name, x.element.numbers), seen.with_noise(normal))
+        waiting = {x.name for x in self.delayed}
+        for k, (x, now) in enumerate(zip(self.controllers, due, strict=True)):
             own = f"{x.name}.state"
             state = jnp.stack(list(states[own])) if own in states else None
             seen_by = {name: readings[name] for name in x.fixed.reads}
-            new, found = x.fixed.updated(f"controller {x.name!r}", shapes, state, tree.model, t, q, v, seen_by)
+            key = None if self.keys is None else jax.random.fold_in(self.keys[k], samples.next[k])
+            given = tree.model, t, q, v, seen_by
+            new, found = x.fixed.updated(f"controller {x.name!r}", shapes, state, given, key)
+            if x.name in waiting:
+                found = {f"{x.name}.commands": jnp.concatenate([jnp.ravel(found[name]) for name in x.fixed.writes])}
             if state is not None:
                 found = {**found, own: new}
             for name, value in found.items():
@@ -118,12 +189,49 @@ class Sampling:
         return phase._replace(states=tuple(states[p.name] for p in s.states))
 
 
+def _normal(key: Any, size: int, dtype: Any, number: Any) -> jax.Array:
+    return jax.random.normal(jax.random.fold_in(key, number), (size,), dtype)
+
+
+def _row(table: Any, number: Any) -> Any:
+    return jax.lax.dynamic_index_in_dim(table, number, keepdims=False)
+
+
+def _count(t: Any, first: Any, period: float) -> tuple[Any, Any]:
+    """(whether one of the instants first, first + period, ... is at t, the number of the next one after t)."""
+    cells = (t - first) / period
+    near = jnp.round(cells)
+    now = (jnp.abs(cells - near) < NEAR) & (near >= 0)
+    following = jnp.where(now, near, jnp.maximum(jnp.ceil(cells), 0.0))  # `after` adds 1 to those that are due
+    return now, following.astype(jnp.int32)
+
+
+def is_noisy(structure: Structure, sensor: SensorElement) -> bool:
+    """Whether a sensor has noise, or may have it: its standard deviations are not zeros that belong to the structure."""
+    names = [f"{sensor.name}.{field}" for field in sensor.element.noises]
+    return any(x is None for name in names for x in structure.table[name][0].pattern)
+
+
+def needs_key(structure: Structure) -> str:
+    """The first sensor or controller that needs a key of random numbers, for messages; "" if none does."""
+    found = [f"sensor {x.name!r} has noise" for x in structure.sensors if is_noisy(structure, x)]
+    found += [f"controller {x.name!r} takes a key" for x in structure.controllers if x.fixed.takes_key]
+    return found[0] if found else ""
+
+
+def instants(structure: Structure, grid: Grid) -> int:
+    """Most instants of samples of a run."""
+    return sum(math.ceil(grid.steps * grid.dt / x.fixed.period) + 1 for x in structure.controllers)
+
+
 def reserved(structure: Structure, grid: Grid) -> int:
-    """Most samples that are not at the end of a cell of a grid; each takes an iteration of its own."""
+    """Most instants that are not at the end of a cell of a grid; each takes an iteration of its own."""
     total = 0
     for x in structure.controllers:
         cells = x.fixed.period / grid.dt
         first = structure.table[f"{x.name}.offset"][0].pattern == (0,) and grid.t0 == 0
+        each = math.ceil(grid.steps * grid.dt / x.fixed.period) + 1
         if grid.points is not None or not first or abs(cells - round(cells)) > NEAR * cells:
-            total += math.ceil(grid.steps * grid.dt / x.fixed.period) + 1
+            total += each
+        total += each if f"{x.name}.commands" in structure.table else 0
     return total

@@ -28,7 +28,7 @@ from jaxmbs.simulate.mode_changes import Changes, all_held, start_mode
 from jaxmbs.simulate.pace import checked_steps, checked_tolerance
 from jaxmbs.simulate.plain import plain
 from jaxmbs.simulate.rows import has_room, picked
-from jaxmbs.simulate.sampling import reserved
+from jaxmbs.simulate.sampling import instants, needs_key, reserved
 from jaxmbs.simulate.solution import Solution
 from jaxmbs.simulate.start import with_states
 from jaxmbs.simulate.steppers import Flow, Stepper, stepper_for
@@ -58,6 +58,7 @@ def simulate(
     save_every: int | None = 1,
     fold: Fold | None = None,
     baumgarte: Number | None = None,
+    key: jax.Array | None = None,
 ) -> Solution:
     """Integrate the motion from (q0, v0) at t0 to t_end [s] in steps of dt [s] (by default 1 ms).
 
@@ -95,6 +96,9 @@ def simulate(
     Events of the model (`Mechanism.add_event`) happen at their exact times within a step; solution.events contains
     their times, solution.mode the mode at the end, and derivatives through them are exact. Joints that the mechanism
     holds start locked.
+    Controllers of the model sample at their instants, which end a step each, from t0 on; a sample at t_end belongs to a
+    run that goes on from there. key: of jax.random, for the noise of sensors and for controllers that take one; the
+    motion is a function of it.
     Works under jit, vmap and both modes of differentiation. Loops and constraints hold after every step by projection
     or, with baumgarte [rad/s] (a frequency, about ten times those of the motion), approximately by stabilisation. An
     initial position or velocity that violates them gives the status INCONSISTENT (solution.message names them), a state
@@ -117,6 +121,10 @@ def simulate(
         raise ModelError(
             "simulate: times say where the run begins and which rows are kept; leave out t0 and save_every"
         )
+    if not (said := needs_key(model.structure)):
+        key = None
+    elif key is None:
+        raise ModelError(f"simulate: {said}; pass key, such as jax.random.key(0)")
     model = with_states(model, state_dtype(q0, v0))
     held = all_held(model, held)
     anything = mode is not None
@@ -151,7 +159,7 @@ def simulate(
         folding = program(fn, "simulate: fold", (carry, *now), call, given)
     every = min(int(save_every), grid.steps) if save_every else grid.steps
     rows = 1 - (-grid.steps // every)
-    inputs = (model, q0, v0, tau, mode, carry, baumgarte, tolerance, drive and drive[1], folding and folding[1])
+    inputs = (model, q0, v0, tau, mode, carry, baumgarte, tolerance, key, drive and drive[1], folding and folding[1])
     larger, each = grid.roomy(every)
     roomy = grid.steps > 1 and may_count(inputs) and has_room(model, larger, each, instances(inputs))
     if roomy:  # of more than one step, which is no loop
@@ -162,7 +170,7 @@ def simulate(
         *inputs, exact=None if roomy else course, counted=course if roomy else None,
         save_every=every, drive=drive and drive[0], fold=folding and folding[0], held=None if anything else held, by=by,
         trials=0 if tolerance is None else bound(grid.steps), most=most, levels=levels,
-        samples=reserved(model.structure, grid), sees=sees,
+        samples=(reserved(model.structure, grid), instants(model.structure, grid)), sees=sees,
     )  # fmt: skip
     return picked(found, rows, wanted) if (roomy and rows > 2) or wanted is not None else found
 
@@ -185,10 +193,10 @@ def _folded(fn: Callable[..., Any], carry: Any, *instant: Any) -> Any:
     "save_every", "drive", "fold", "held", "by", "trials", "most", "levels", "samples", "sees", operands=("counted",)
 )  # fmt: skip
 def _simulate(
-    model: Model, q0: Any, v0: Any, tau: Any, mode: Any, carry: Any, baumgarte: Any, tolerance: Any,
+    model: Model, q0: Any, v0: Any, tau: Any, mode: Any, carry: Any, baumgarte: Any, tolerance: Any, key: Any,
     in_drive: Any, in_fold: Any, exact: Any, counted: Any, *,
     save_every: int, drive: Any, fold: Any, held: tuple[str, ...] | None, by: Stepper, trials: int, most: int,
-    levels: int, samples: int, sees: int,
+    levels: int, samples: tuple[int, int], sees: int,
 ) -> Solution:  # fmt: skip
     """exact: (grid, table, None) of a program for one number of steps; counted: of one that has this number as an input,
     with the largest number of trial steps."""
@@ -206,7 +214,7 @@ def _simulate(
     parts = Phase(*(x if tree.rolled else list(x) for x in (q, v)), jnp.zeros((), dtype), tree.states)
     start = jax.tree_util.tree_map(lambda x: jnp.asarray(x, dtype), parts)
     flow = Flow(tree, force, baumgarte)
-    of = Functions(flow, by, tolerance, (trials, count), most, levels, changes, fold, in_fold, samples, sees)
+    of = Functions(flow, by, tolerance, (trials, count), most, levels, changes, fold, in_fold, samples, key, sees)
     s = model.structure
     if s.events or s.controllers or cornered(s) or tolerance is not None:
         return through_events(of, grid, save_every, start, mode or Mode(None, None, None), carry)

@@ -50,7 +50,9 @@ def test_commands_are_in_the_history():
     model = cart(mbs.Controller(law, 0.1, writes="push.thrust"))
     run = mbs.simulate(model, [1.0], [0.0], t_end=1.0, dt=0.05)
     want = held(1.0, 0.0, 0.1, 10)
-    np.testing.assert_allclose(run.states["push.thrust"][::2], -3 * want[:, 0] - 2.5 * want[:, 1], rtol=1e-12)
+    wanted = -3 * want[:-1, 0] - 2.5 * want[:-1, 1]
+    np.testing.assert_allclose(run.states["push.thrust"][:-1:2], wanted, rtol=1e-12)
+    assert run.states["push.thrust"][-1] == run.states["push.thrust"][-2]  # the sample at the end is that of another run
     np.testing.assert_array_equal(run.states["push.thrust"][1::2], run.states["push.thrust"][:-1:2])
 
 
@@ -86,7 +88,7 @@ def test_sensors():
     mech.add_controller("log", mbs.Controller(keep, 0.1, state=np.zeros(9), reads=("imu", "encoder", "end")))
     model = mech.build()
     run = mbs.simulate(model, [0.4], [0.7], t_end=0.2, dt=0.01)
-    for k in (0, 10, 20):
+    for k in (0, 10):
         q, v = float(run.q[k, 0]), float(run.v[k, 0])
         a = float(mbs.forward_dynamics(model, run.q[k], run.v[k])[0])
         # tip of a pendulum of length 1: tangential a, centripetal v^2, and gravity, in body axes
@@ -121,7 +123,80 @@ def test_two_controllers_see_the_motion_before_either_acts():
         mbs.Controller(law, 0.1, writes="push.thrust"), extra=[("log", mbs.Controller(other, 0.1, state=[0.0]))]
     )
     run = mbs.simulate(model, [1.0], [0.0], t_end=0.3, dt=0.1)
-    np.testing.assert_array_equal(run.states["log.state"][1:, 0], run.states["push.thrust"][:-1])
+    np.testing.assert_array_equal(run.states["log.state"][1:-1, 0], run.states["push.thrust"][:-2])
+
+
+@pytest.mark.parametrize("end", [0.4, 0.43, 0.47])
+def test_a_run_that_goes_on_is_the_whole_run(end):
+    """From an instant of a sample, from between a sample and its commands, and from after them."""
+
+    def summing(model, t, q, v, state, readings):
+        total = state + q
+        return total, -total[0] - v[0]
+
+    model = cart(mbs.Controller(summing, 0.1, delay=0.05, state=np.zeros(1), writes="push.thrust"))
+    whole = mbs.simulate(model, [1.0], [0.0], t_end=1.0, dt=0.01)
+    first = mbs.simulate(model, [1.0], [0.0], t_end=end, dt=0.01)
+    there = mbs.set(model, {name: x[-1] for name, x in first.states.items()})
+    rest = mbs.simulate(there, first.q[-1], first.v[-1], t0=end, t_end=1.0, dt=0.01)
+    np.testing.assert_allclose(rest.q[-1], whole.q[-1], rtol=1e-12)
+    np.testing.assert_allclose(rest.states["law.state"][-1], whole.states["law.state"][-1], rtol=1e-12)
+
+
+@pytest.mark.parametrize("options", [{"dt": 0.05}, {"dt": 0.03}, {"method": "dop853", "tolerance": 1e-10, "dt": 1.0}])
+def test_commands_with_a_delay(options):
+    model = cart(mbs.Controller(law, 0.1, delay=0.04, writes="push.thrust"))
+    x, v, u = 1.0, 0.0, 0.0
+    for _ in range(10):
+        new = -3 * x - 2.5 * v
+        for a, h in ((u / 2, 0.04), (new / 2, 0.06)):
+            x, v = x + v * h + a * h * h / 2, v + a * h
+        u = new
+    run = mbs.simulate(model, [1.0], [0.0], t_end=1.0, **options)
+    np.testing.assert_allclose([run.q[-1, 0], run.v[-1, 0]], [x, v], rtol=1e-12)
+
+
+def noisy(noise=0.1, dt=0.05, key=0, t_end=50.0, **options):
+    """An IMU at rest, whose readings and their squares a controller adds."""
+
+    def adds(model, t, q, v, state, readings):
+        return state + jnp.stack([readings["imu"], readings["imu"] ** 2]), ()
+
+    sensor = mbs.Imu("cart", noise=(noise, 0.0, 2 * noise), bias=(0.3, 0.0, 0.0))
+    model = cart(mbs.Controller(adds, 0.05, state=np.zeros((2, 6)), reads="imu"), sensors=[("imu", sensor)])
+    run = mbs.simulate(model, [0.0], [0.0], t_end=t_end, dt=dt, save_every=None, key=jax.random.key(key), **options)
+    return run.states["law.state"][-1].reshape(2, 6)
+
+
+def test_the_noise_of_a_sensor():
+    """Its mean and variance over 1000 samples, within four standard errors; none where there is none."""
+    n = 1000
+    mean, square = np.asarray(noisy()) / n
+    assert abs(mean[0] - 0.3) < 4 * 0.1 / n**0.5 and abs(mean[2]) < 4 * 0.2 / n**0.5
+    np.testing.assert_allclose((square - mean**2)[[0, 2]], [0.01, 0.04], rtol=4 * (2 / n) ** 0.5)
+    np.testing.assert_array_equal(mean[[1, 3, 4, 5]], 0.0)
+
+
+def test_noise_is_a_function_of_the_key():
+    """And of nothing else: neither of the steps nor of how many instants there is room for."""
+    a, b = noisy(t_end=1.0), noisy(t_end=1.0, dt=0.01)
+    np.testing.assert_allclose(a, b, rtol=1e-12)
+    assert np.all(np.asarray(noisy(t_end=1.0, key=1) != a)[:, [0, 2]])
+    inside = jax.jit(lambda: noisy(t_end=1.0))()
+    np.testing.assert_allclose(a, inside, rtol=1e-12)
+    slope = jax.jacfwd(lambda s: noisy(s, t_end=1.0))(0.1)[0, 0]
+    np.testing.assert_allclose(slope, (a[0, 0] - 20 * 0.3) / 0.1, rtol=1e-9)
+
+
+def test_a_controller_that_takes_a_key():
+    def throws(model, t, q, v, state, readings, key):
+        return state, jax.random.normal(key)
+
+    model = cart(mbs.Controller(throws, 0.1, writes="push.thrust"))
+    with pytest.raises(mbs.ModelError, match="controller 'law' takes a key; pass key"):
+        mbs.simulate(model, [0.0], [0.0], t_end=1.0, dt=0.1)
+    run = mbs.simulate(model, [0.0], [0.0], t_end=1.0, dt=0.1, key=jax.random.key(3))
+    assert len(set(np.asarray(run.states["push.thrust"]).tolist())) == 10
 
 
 @pytest.mark.parametrize(
@@ -141,6 +216,8 @@ def test_what_cannot_be_written_or_read(controller, said):
 def test_bad_controllers():
     with pytest.raises(mbs.ModelError, match="positive number of seconds"):
         mbs.Controller(law, 0.0)
+    with pytest.raises(mbs.ModelError, match="delay must be below the period, 0.1 s"):
+        cart(mbs.Controller(law, 0.1, delay=0.2, writes="push.thrust"))
     with pytest.raises(mbs.ModelError, match="Controller: fn"):
         mbs.Controller(lambda t, x: x, 0.1)
     model = cart(mbs.Controller(lambda model, t, q, v, state, readings: q, 0.1, writes="push.thrust"))

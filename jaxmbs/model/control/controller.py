@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
+import inspect
+import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.flatten_util import ravel_pytree
 
 from jaxmbs.model.errors import ModelError
 from jaxmbs.model.field_rules import Kind
-from jaxmbs.model.fields import Element, element, field, state
+from jaxmbs.model.fields import Element, declared, element, field, state
 from jaxmbs.model.functions import check_arguments
 from jaxmbs.model.given import Number, Vector
 from jaxmbs.model.parameters import is_traced
 
-ORDER = ("model", "t", "q", "v", "state", "readings")
-
-
-@element
-class Sampled(Element):
-    """When a controller samples first."""
-
-    offset: Number = field(Kind.NUMBER, "s", "time of the first sample", default=0.0)
+ORDER = ("model", "t", "q", "v", "state", "readings", "key")
 
 
 @element
@@ -34,16 +29,56 @@ class Remembered(Element):
     state: Vector = state("", "its own state", kind=Kind.LIST)
 
 
-class Controller:
+@dataclass(frozen=True)
+class Layout:
+    """What the state of a controller is apart from its numbers: a pytree of arrays of these shapes."""
+
+    tree: Any
+    shapes: tuple[tuple[int, ...], ...]
+
+    def __str__(self) -> str:
+        return str(jax.tree_util.tree_unflatten(self.tree, self.shapes))
+
+    @classmethod
+    def of(cls, given: Any) -> Layout:
+        leaves, tree = jax.tree_util.tree_flatten(given)
+        return cls(tree, tuple(np.shape(x) for x in leaves))
+
+    def flat(self, given: Any) -> Any:
+        """The numbers of a state in one array."""
+        leaves = jax.tree_util.tree_leaves(given)
+        return jnp.concatenate([jnp.ravel(jnp.asarray(x, float)) for x in leaves]) if leaves else jnp.zeros(0)
+
+    def whole(self, numbers: jax.Array) -> Any:
+        """The state with these numbers."""
+        ends = np.cumsum([math.prod(shape) for shape in self.shapes])[:-1]
+        parts = [x.reshape(shape) for x, shape in zip(jnp.split(numbers, ends), self.shapes, strict=True)]
+        return jax.tree_util.tree_unflatten(self.tree, parts)
+
+
+@element
+class Waiting(Element):
+    """The commands of a controller that wait for its delay."""
+
+    commands: Vector = state("", "commands that take effect after the delay, in one list", kind=Kind.LIST)
+
+
+WAITING = declared(Waiting)[0]
+
+
+@element
+class Controller(Element):
     """A controller that samples: at offset, offset + period, ... it reads, updates its state and sets its commands, which
     are held until the next sample.
 
-    fn(model, t, q, v, state, readings) -> (state, commands), written with jax.numpy. model: with all states of elements
-    and all commands as they are; state: a pytree of numbers as the one given here; readings: {name of a sensor: array}
-    of those in `reads`. commands: one value for each parameter in `writes` ("wheel.torque"), as a tuple in their order or
-    by name; a single one may be a plain value. The values of these parameters in the model hold until the first sample.
-    All controllers that sample at the same instant see the motion before any of them acts. With a state of None, fn takes
-    and returns none: fn(model, t, q, v, None, readings) -> (None, commands).
+    fn(model, t, q, v, state, readings, key) -> (state, commands), written with jax.numpy; it may leave out key. model:
+    with all states of elements and all commands as they are; state: a pytree of numbers as the one given here (a list of
+    numbers is an array), or None;
+    readings: {name of a sensor: array} of those in `reads`; key: of jax.random, another one at each sample, from that of
+    `simulate`. commands: one value for each parameter in `writes` ("wheel.torque"), as a tuple in their order or by name;
+    a single one may be a plain value. They take effect after `delay`, which is shorter than the period. The values of
+    these parameters in the model hold until then. All controllers that sample at the same instant see the motion before
+    any of them acts.
 
     >>> mech = mbs.library.double_pendulum()
     >>> mech.add_force("hold", mbs.TorsionSpring("elbow", stiffness=20.0, damping=1.0))
@@ -53,44 +88,74 @@ class Controller:
     ('law',)
     """
 
-    def __init__(
-        self,
-        fn: Callable[..., Any],
-        period: float,
-        *,
-        offset: Number = 0.0,
-        state: Any = None,
-        reads: str | Sequence[str] = (),
-        writes: str | Sequence[str] = (),
-    ):
-        check_arguments(fn, "Controller: fn", ORDER)
-        if is_traced(period) or not np.isfinite(period) or period <= 0:
-            raise ModelError(f"Controller: period is {period!r}; pass a positive number of seconds")
-        self.fn, self.period, self.first = fn, float(period), Sampled(offset)
-        self.reads = (reads,) if isinstance(reads, str) else tuple(reads)
-        self.writes = (writes,) if isinstance(writes, str) else tuple(writes)
-        leaves = jax.tree_util.tree_leaves(state)
-        if any(not np.issubdtype(np.asarray(x).dtype, np.number) for x in leaves):
-            raise ModelError("Controller: state has leaves that are not numbers; pass a pytree of numbers")
-        flat, self.whole = ravel_pytree(jax.tree_util.tree_map(lambda x: jnp.asarray(x, float), state))
-        self.memory = Remembered(tuple(np.asarray(flat).tolist())) if flat.size else None
+    fn: Callable[..., Any] = field(Kind.FUNCTION, "", "fn(model, t, q, v, state, readings, key)")
+    period: float = field(Kind.PERIOD, "s", "time between two samples")
+    offset: Number = field(Kind.NUMBER, "s", "time of the first sample", default=0.0, kw_only=True)
+    delay: Number = field(
+        Kind.NOT_NEGATIVE, "s", "time from a sample to its commands, below the period", default=0.0, kw_only=True
+    )
+    state: Any = field(Kind.ARRAYS, "", "its state at the start, a pytree of numbers", default=None, kw_only=True)
+    reads: str | Sequence[str] = field(Kind.NAMES, "", "the sensors that it reads", default=(), kw_only=True)
+    writes: str | Sequence[str] = field(
+        Kind.PARAMETERS, "", "the parameters of force elements that it sets", default=(), kw_only=True
+    )
 
-    def updated(self, where: str, kinds: Mapping[str, tuple[int, ...]], state: Any, *seen: Any) -> tuple[Any, Any]:
-        """(flat state or None, {parameter: value}) after a sample. where: beginning of messages; kinds: the shapes of the
-        parameters in `writes`; seen: model, t, q, v, readings; state: flat, or None."""
+    def __post_init__(self) -> None:
+        check_arguments(self.fn, "Controller: fn", ORDER if self.takes_key else ORDER[:-1])
+        if is_traced(self.period) or not np.isfinite(self.period) or self.period <= 0:
+            raise ModelError(f"Controller: period is {self.period!r}; pass a positive number of seconds")
+        object.__setattr__(self, "period", float(self.period))
+        for name in ("reads", "writes"):
+            given = getattr(self, name)
+            object.__setattr__(self, name, (given,) if isinstance(given, str) else tuple(given))
+        leaves = [] if isinstance(self.state, Layout) else jax.tree_util.tree_leaves(self.state)
+        if isinstance(self.state, (list, tuple)) and all(isinstance(x, (int, float)) for x in leaves):
+            object.__setattr__(self, "state", np.asarray(self.state, float))
+        if any(not is_traced(x) and not np.issubdtype(np.asarray(x).dtype, np.number) for x in leaves):
+            raise ModelError("Controller: state has leaves that are not numbers; pass a pytree of numbers")
+
+    @property
+    def takes_key(self) -> bool:
+        """Whether fn takes a key."""
+        try:
+            return "key" in inspect.signature(self.fn).parameters
+        except (TypeError, ValueError):  # some built-in functions have no signature
+            return False
+
+    def requirements(self, p: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {f"delay must be below the period, {self.period} s": p["delay"] < self.period}
+
+    @property
+    def memory(self) -> Remembered | None:
+        """The numbers of its state as an element; None without any."""
+        if not any(math.prod(shape) for shape in Layout.of(self.state).shapes):
+            return None
+        leaves = jax.tree_util.tree_leaves(self.state)
+        if any(map(is_traced, leaves)):
+            raise ModelError("Controller: state is traced; pass plain numbers, and the traced ones to mbs.set")
+        return Remembered(tuple(float(x) for leaf in leaves for x in np.ravel(leaf)))
+
+    def structural(self) -> Self:
+        kept = super().structural()
+        return kept if isinstance(self.state, Layout) else replace(kept, state=Layout.of(self.state))
+
+    def updated(self, where: str, shapes: Mapping[str, tuple[int, ...]], state: Any, seen: Sequence[Any], key: Any) -> Any:
+        """(flat state or None, {parameter: value}) after a sample. where: beginning of messages; shapes: of the parameters
+        in `writes`; seen: model, t, q, v, readings; state: flat, or None."""
         *now, readings = seen
-        found = self.fn(*now, None if state is None else self.whole(state), readings)
+        kept: Layout = self.state
+        given = (*now, None if state is None else kept.whole(state), readings)
+        found = self.fn(*given, key) if self.takes_key else self.fn(*given)
         if not isinstance(found, tuple) or len(found) != 2:
             raise ModelError(f"{where}: fn returned {type(found).__name__}; return (state, commands)")
         new, commands = found
         if state is not None:
-            flat, _ = ravel_pytree(new)
-            if flat.shape != state.shape:
-                raise ModelError(f"{where}: fn returned a state of {flat.size} numbers, but it began with {state.size}")
-            new = flat
-        return new, self._by_name(where, kinds, commands)
+            if Layout.of(new) != kept:
+                raise ModelError(f"{where}: fn returned the state {Layout.of(new)}, but it began as {kept}")
+            new = kept.flat(new)
+        return new, self._by_name(where, shapes, commands)
 
-    def _by_name(self, where: str, kinds: Mapping[str, tuple[int, ...]], commands: Any) -> dict[str, Any]:
+    def _by_name(self, where: str, shapes: Mapping[str, tuple[int, ...]], commands: Any) -> dict[str, Any]:
         if not isinstance(commands, Mapping):
             values = commands if isinstance(commands, (tuple, list)) else (commands,)
             if len(values) != len(self.writes):
@@ -103,7 +168,7 @@ class Controller:
         out = {}
         for name in self.writes:
             value = jnp.asarray(commands[name])
-            if value.shape != kinds[name]:
-                raise ModelError(f"{where}: the command for {name!r} has shape {value.shape}; return {kinds[name]}")
+            if value.shape != shapes[name]:
+                raise ModelError(f"{where}: the command for {name!r} has shape {value.shape}; return {shapes[name]}")
             out[name] = value
         return out

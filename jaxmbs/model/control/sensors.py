@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import jax.numpy as jnp
 
@@ -20,6 +20,7 @@ class Motion(Protocol):
     """The motion at one instant as a sensor sees it, in world axes."""
 
     t: Scalar
+    normal: Sequence[Scalar]  # independent standard normal numbers for the noise of the sensor, `draws` of them
 
     def coordinates(self, joint: str) -> Sequence[Scalar]: ...
 
@@ -44,6 +45,9 @@ class Motion(Protocol):
 class Sensor(Element):
     """Base of the sensors: a class with declared fields and its reading."""
 
+    draws: ClassVar[int] = 0  # normal numbers that a reading needs if one of the fields in `noises` is not zero
+    noises: ClassVar[tuple[str, ...]] = ()
+
     def reading(self, p: Numbers, now: Motion) -> Any:
         """The reading as an array."""
         raise NotImplementedError
@@ -52,7 +56,8 @@ class Sensor(Element):
 @element
 class Imu(Sensor):
     """Gyroscope and accelerometer in one place: (6,), the angular velocity [rad/s] and the specific force [m/s²] at a
-    point of a body, in body axes, each multiplied by a scale factor, plus a bias, and limited.
+    point of a body, in body axes, each multiplied by a scale factor, plus a bias and normal noise, and limited. The noise
+    of two samples is independent; it comes from the key that is passed to `simulate`.
 
     >>> mech = mbs.library.double_pendulum()
     >>> mech.add_sensor("imu", mbs.Imu("lower", point=(0.0, 0.0, -1.0), bias=(0.0, 1e-4, 0.0)))
@@ -60,20 +65,29 @@ class Imu(Sensor):
     [0.0, 0.0001, 0.0]
     """
 
+    draws: ClassVar[int] = 6
+    noises: ClassVar[tuple[str, ...]] = ("noise", "force_noise")
     body: str = field(Kind.BODY, "", "body that carries it")
     point: Vector = field(Kind.VECTOR, "m", "where it is, in body axes", default=(0.0, 0.0, 0.0))
     scale: Vector = field(Kind.VECTOR, "", "factor of the angular velocity, by axis", default=(1.0, 1.0, 1.0))
     bias: Vector = field(Kind.VECTOR, "rad/s", "of the angular velocity", default=(0.0, 0.0, 0.0))
     force_scale: Vector = field(Kind.VECTOR, "", "factor of the specific force, by axis", default=(1.0, 1.0, 1.0))
     force_bias: Vector = field(Kind.VECTOR, "m/s2", "of the specific force", default=(0.0, 0.0, 0.0))
+    noise: Vector = field(
+        Kind.NOT_NEGATIVE_VECTOR, "rad/s", "standard deviation of the angular velocity", default=(0.0, 0.0, 0.0)
+    )
+    force_noise: Vector = field(
+        Kind.NOT_NEGATIVE_VECTOR, "m/s2", "standard deviation of the specific force", default=(0.0, 0.0, 0.0)
+    )
     limit: Number = field(Kind.POSITIVE, "rad/s", "largest angular velocity that it shows", default=1e9)
     force_limit: Number = field(Kind.POSITIVE, "m/s2", "largest specific force that it shows", default=1e9)
 
     def reading(self, p: Numbers, now: Motion) -> Any:
         R = now.rotation(self.body).T
-        turning = _shown(R @ now.angular(self.body), p["scale"], p["bias"], p["limit"])
-        force = R @ now.specific_force(self.body, p["point"])
-        return jnp.stack([*turning, *_shown(force, p["force_scale"], p["force_bias"], p["force_limit"])])
+        turning, force = R @ now.angular(self.body), R @ now.specific_force(self.body, p["point"])
+        noise = [s * z for s, z in zip((*p["noise"], *p["force_noise"]), now.normal, strict=True)]
+        first = _shown(turning, p["scale"], p["bias"], noise[:3], p["limit"])
+        return jnp.stack([*first, *_shown(force, p["force_scale"], p["force_bias"], noise[3:], p["force_limit"])])
 
 
 @element
@@ -116,6 +130,6 @@ class Switch(Sensor):
         return jnp.where(first > p["threshold"], 1.0, 0.0).astype(first.dtype)[None]
 
 
-def _shown(x: Vector3, scale: Vector3, bias: Vector3, limit: Scalar) -> list[Any]:
-    found = (a * k + b for a, k, b in zip(x, scale, bias, strict=True))
+def _shown(x: Vector3, scale: Vector3, bias: Vector3, noise: Sequence[Scalar], limit: Scalar) -> list[Any]:
+    found = (a * k + b + n for a, k, b, n in zip(x, scale, bias, noise, strict=True))
     return [jnp.clip(jnp.asarray(y), -limit, limit) for y in found]
