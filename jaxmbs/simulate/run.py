@@ -41,7 +41,7 @@ from jaxmbs.simulate.loops import varied
 from jaxmbs.simulate.mode_changes import closes, next_mode
 from jaxmbs.simulate.pace import Pace
 from jaxmbs.simulate.run_state import AFTER_JUMP, ON_GRID, Happened, Judged, RunState, Tried
-from jaxmbs.simulate.sampling import Sampling
+from jaxmbs.simulate.sampling import Samples, Sampling
 from jaxmbs.simulate.steppers.base import Phase
 from jaxmbs.simulate.watch import FINEST, Watch
 
@@ -81,11 +81,10 @@ class Run:
         steps, count = of.trials if self.adaptive else (grid.steps, grid.count)
         self.iterations, self.count = steps + more, None if count is None else count + more
 
-    def start(self, phase: Phase, balance: Balance, extra: Any, kept: Any) -> RunState:
+    def start(self, phase: Phase, samples: Samples | None, balance: Balance, extra: Any, kept: Any) -> RunState:
         """The state before the first iteration, with a derivative for all that will have one (`loops.varied`)."""
         dtype, zero = self.tree.dtype, jnp.zeros((), self.tree.dtype)
         none, false = jnp.zeros((), jnp.int32), jnp.asarray(False)
-        phase, samples = self.sampling.start(phase, jnp.asarray(self.grid.t0, dtype), self.mode)
         below, met, seen = self.watch.start(jnp.asarray(self.grid.t0, dtype), phase, self.mode)
         x = RunState(
             phase=phase, cell=none, into=zero, mode=self.mode, below=below, met=met, stuck=false,

@@ -64,11 +64,11 @@ def through_events(of: Functions, grid: Grid, every: int, start: Phase, mode: Mo
     phase = of.flow.varied(start, (tree.model, start))
     run = Run(of, grid, landed, start, mode)
     mode = run.mode
-    phase, _ = run.sampling.start(phase, first, mode)
+    phase, samples = run.sampling.start(phase, first, mode)
     begin = Point(jnp.zeros((), jnp.int32), first, phase, mode, zero, one)
     before = of.energy(first, start, mode)
-    extra = (of.folded(carry, first, start, mode), one)
-    x = run.start(phase, Balance.start(before[0], phase.work), extra, begin if some else None)
+    extra = (of.folded(carry, first, phase, mode), one)
+    x = run.start(phase, samples, Balance.start(before[0], phase.work), extra, begin if some else None)
     groups = -(-run.iterations // every) if some else 1
     made = None if run.count is None else -(-run.count // every)
 

@@ -162,8 +162,9 @@ def noisy(noise=0.1, dt=0.05, key=0, t_end=50.0, **options):
     def adds(model, t, q, v, state, readings):
         return state + jnp.stack([readings["imu"], readings["imu"] ** 2]), ()
 
-    sensor = mbs.Imu("cart", noise=(noise, 0.0, 2 * noise), bias=(0.3, 0.0, 0.0))
+    sensor = mbs.Imu("cart", noise=(0.1, 0.0, 0.2), bias=(0.3, 0.0, 0.0))
     model = cart(mbs.Controller(adds, 0.05, state=np.zeros((2, 6)), reads="imu"), sensors=[("imu", sensor)])
+    model = mbs.set(model, {"imu.noise": noise * jnp.array([1.0, 0.0, 2.0])})
     run = mbs.simulate(model, [0.0], [0.0], t_end=t_end, dt=dt, save_every=None, key=jax.random.key(key), **options)
     return run.states["law.state"][-1].reshape(2, 6)
 

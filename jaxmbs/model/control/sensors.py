@@ -132,4 +132,5 @@ class Switch(Sensor):
 
 def _shown(x: Vector3, scale: Vector3, bias: Vector3, noise: Sequence[Scalar], limit: Scalar) -> list[Any]:
     found = (a * k + b + n for a, k, b, n in zip(x, scale, bias, noise, strict=True))
-    return [jnp.clip(jnp.asarray(y), -limit, limit) for y in found]
+    most = jnp.asarray(limit)
+    return [jnp.clip(jnp.asarray(y), -most, most) for y in found]
