@@ -19,6 +19,7 @@ from jaxmbs.errors import ModelWarning
 from jaxmbs.io import names as names_of_files
 from jaxmbs.io.errors import InputError, Problem, dotted
 from jaxmbs.model import constraints, events, forces, joints
+from jaxmbs.model.control import sensors
 from jaxmbs.model.fields import Element, type_name
 
 GROUP = "jaxmbs.elements"  # entry points of installed packages: each a class, a function or a module
@@ -40,8 +41,8 @@ class Catalogue:
 
 @functools.cache
 def builtin() -> Classes:
-    """Joints, force elements, surfaces, constraints, conditions and actions of the library."""
-    return tuple(c for module in (joints, forces, constraints, events) for c in elements_in(module))
+    """Joints, force elements, surfaces, constraints, sensors, conditions and actions of the library."""
+    return tuple(c for module in (joints, forces, constraints, sensors, events) for c in elements_in(module))
 
 
 @functools.cache

@@ -44,10 +44,11 @@ def table_of(cls: type, known: Classes, further: Classes = (), base: type[Made] 
         name = type_name(cls)
         fields["type"] = (Literal[name], stated("word", "names the type"))
     for d in (d for c in (*further, cls) for d in declared(c)):
+        if d.kind is Kind.ARRAYS:  # optional: the table of a file has a key for them, or for their source, or none
+            continue
         if d.key in fields or d.key in base.model_fields:
             raise TypeError(f"{cls.__name__}.{d.name}: this name has another meaning in a file; choose a different one")
-        if d.kind is not Kind.ARRAYS:  # arrays are optional: a file names their source by another key
-            fields[d.key] = _entry(d, known)
+        fields[d.key] = _entry(d, known)
     made = create_model(f"{cls.__name__}Table", __base__=base, __doc__=cls.__doc__, **fields)
     made.makes = cls
     return made

@@ -1,20 +1,22 @@
-"""The [mechanism] of a file: one table per body, joint, loop, force element, constraint, event and visual; their
-model."""
+"""The [mechanism] of a file: one table per body, joint, loop, force element, constraint, sensor, controller, event and
+visual; their model."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pydantic import create_model
 
 from jaxmbs.io.errors import InputError, Problem, dotted
 from jaxmbs.io.generated import Classes, Made, any_of, table_of
-from jaxmbs.io.tables import Name, Number, Table, stated
+from jaxmbs.io.tables import Name, Number, Numbers, Table, stated
 from jaxmbs.model import ModelError
 from jaxmbs.model.bodies import Body, Closure, Hinge, Surroundings
 from jaxmbs.model.constraints import Constraint, FunctionConstraint
+from jaxmbs.model.control import Controller, Sensor
 from jaxmbs.model.events import Action, Condition
 from jaxmbs.model.fields import declared
 from jaxmbs.model.forces import Force
@@ -52,6 +54,18 @@ class ForceTable(Named):
 class ConstraintTable(Named):
     def add(self, mech: Mechanism) -> None:
         mech.add_constraint(self.name, self.build())
+
+
+class SensorTable(Named):
+    def add(self, mech: Mechanism) -> None:
+        mech.add_sensor(self.name, self.build())
+
+
+class ControllerTable(Named):
+    state: Numbers | None = stated("list of numbers", "its state at the start, an array of one axis", default=None)
+
+    def add(self, mech: Mechanism) -> None:
+        mech.add_controller(self.name, replace(self.build(), state=self.state and list(self.state)))
 
 
 def _fields(x: Any) -> dict[str, Any]:
@@ -110,7 +124,7 @@ class MechanismBase(Made):
             raise InputError(Problem("mechanism", str(error))) from error
 
 
-ELEMENTS = ("bodies", "joints", "loops", "forces", "constraints", "events", "visuals")
+ELEMENTS = ("bodies", "joints", "loops", "forces", "constraints", "sensors", "controllers", "events", "visuals")
 
 
 @functools.cache
@@ -137,6 +151,8 @@ def mechanism_table(known: Classes) -> Any:
         loops=some(any_joint(further=(Closure,), base=LoopTable), "cut joints, which close loops"),
         forces=some(any_of(Force, known, base=ForceTable), "force elements"),
         constraints=some(any_of((Constraint, FunctionConstraint), known, base=ConstraintTable), "constraint elements"),
+        sensors=some(any_of(Sensor, known, base=SensorTable), "what controllers read"),
+        controllers=some(table_of(Controller, known, base=ControllerTable, typed=False), "controllers that sample"),
         events=some(event, "what happens in a run"),
         visuals=some(table_of(Visual, known, base=VisualTable, typed=False), "shapes of bodies, for pictures only"),
     )

@@ -15,6 +15,8 @@ from jaxmbs.errors import ModelError
 from jaxmbs.io.catalogue import GROUP, Classes, Place, places
 from jaxmbs.model import Model
 from jaxmbs.model.bodies import Body, Closure, Hinge, Surroundings
+from jaxmbs.model.control import Controller
+from jaxmbs.model.control.controller import Layout
 from jaxmbs.model.events.base import Arming
 from jaxmbs.model.field_rules import Kind
 from jaxmbs.model.fields import Declared, declared, type_name
@@ -95,11 +97,12 @@ class Writer:
              **self._of(Closure(x.body_a, x.body_b), f"{x.name}.")}
             for x in s.loops
         ]  # fmt: skip
-        for key, elements in (("forces", s.forces), ("constraints", s.constraints)):
+        for key, elements in (("forces", s.forces), ("constraints", s.constraints), ("sensors", s.sensors)):
             out[key] = [
                 {"name": names(x.name), **self._typed(x.element, f"{x.name}.", f"{key[:-1]} {x.name!r}")}
                 for x in elements
             ]
+        out["controllers"] = [self._controller(x.name, x.fixed) for x in s.controllers]
         out["events"] = [self._event(e) for e in s.events]
         out["visuals"] = [plain(x) for x in s.visuals]
         self.check()
@@ -128,6 +131,16 @@ class Writer:
 
     def _body(self, index: int) -> str:
         return self.model.body_names[index] if index >= 0 else WORLD
+
+    def _controller(self, name: str, x: Controller) -> Table:
+        where = f"controller {name!r}"
+        own = {"name": self._names(name), **self._of(x, f"{name}.")}
+        self._functions(x, where)
+        if x.state.shapes:
+            own["state"] = [float(v) for v in self.values.components(f"{name}.state")]
+            if x.state != Layout.of(np.zeros(len(own["state"]))):
+                self.faults.append(f"{where} has the state {x.state}; in a file it is one list of numbers")
+        return own
 
     def _event(self, e: Any) -> Table:
         prefix, where = f"{e.name}.", f"event {e.name!r}"
@@ -178,7 +191,7 @@ class Writer:
                 names = [self.places[id(fn)].name for fn in functions_of(d, x) if id(fn) in self.places]
                 if names:
                     out[d.name] = names if d.kind is Kind.FUNCTIONS else names[0]
-            elif (d.required or value != d.default) and value is not None:
+            elif d.kind is not Kind.ARRAYS and (d.required or value != d.default) and value is not None:
                 out[d.name] = list(value) if isinstance(value, tuple) else value
         return out
 

@@ -150,6 +150,7 @@ def _function(value: Any, info: ValidationInfo) -> Any:
 
 
 Name = Annotated[str, Field(min_length=1, pattern=r"^[A-Za-z_][A-Za-z0-9_\-]*$")]
+Parameter = Annotated[str, Field(min_length=1, pattern=r"^[A-Za-z_][A-Za-z0-9_\-]*(\.[A-Za-z_][A-Za-z0-9_\-]*)+$")]
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Positive = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
@@ -161,6 +162,7 @@ Matrix = Annotated[tuple[tuple[float, ...], ...], BeforeValidator(_matrix)]
 Inertia = Annotated[Any, BeforeValidator(_inertia)]
 Rotation = Annotated[Any, BeforeValidator(_rotation)]
 Names = Annotated[tuple[Name, ...], Field(min_length=1)]
+Parameters = Annotated[tuple[Parameter, ...], Field(min_length=1)]
 Points = Annotated[Any, BeforeValidator(_points)]
 Instant = Annotated[float | str, BeforeValidator(_instant)]
 Flag = Annotated[bool, Field(strict=True)]
@@ -181,5 +183,5 @@ IN_FILE: dict[Kind, Any] = {
     Kind.NOT_NEGATIVE_VECTOR: Vector, Kind.DIRECTION: Vector, Kind.LIST: Numbers, Kind.ROTATION: Rotation,
     Kind.INERTIA: Inertia, Kind.AXIS: Direction, Kind.BODY: Name, Kind.BODY_OR_WORLD: Name, Kind.JOINT: Name,
     Kind.FLAG: Flag, Kind.COUNT: Count, Kind.TEXT: str, Kind.INSTANT: Instant,
-    Kind.NAMES: Names, Kind.POINTS: Points, Kind.FUNCTION: Function, Kind.FUNCTIONS: tuple[Function, ...],
+    Kind.NAMES: Names, Kind.PARAMETERS: Parameters, Kind.PERIOD: Positive, Kind.POINTS: Points, Kind.FUNCTION: Function, Kind.FUNCTIONS: tuple[Function, ...],
 }  # fmt: skip

@@ -227,3 +227,48 @@ def test_bad_controllers():
     model = cart(mbs.Controller(lambda model, t, q, v, state, readings: (None, q), 0.1, writes="push.thrust"))
     with pytest.raises(mbs.ModelError, match="has shape"):
         mbs.simulate(model, [1.0], [0.0], t_end=1.0, dt=0.1)
+
+
+LAW = """
+import jax.numpy as jnp
+
+
+def integral(model, t, q, v, state, readings):
+    total = state + 0.1 * readings["encoder"][:1]
+    return total, -3.0 * readings["encoder"][0] - 2.0 * readings["encoder"][1] - total[0]
+"""
+
+
+def test_files(tmp_path):
+    """A mechanism with sensors and a controller that is written in a file, read, run, and written again."""
+    (tmp_path / "laws.py").write_text(LAW, encoding="utf-8")
+    (tmp_path / "cart.toml").write_text(
+        """
+modules = ["laws.py"]
+[mechanism]
+gravity = [0.0, 0.0, 0.0]
+bodies = [{ name = "cart", mass = 2.0 }]
+joints = [{ name = "rail", type = "prismatic", axis = [1.0, 0.0, 0.0], parent = "world", child = "cart" }]
+forces = [{ name = "push", type = "thruster", body = "cart", direction = [1.0, 0.0, 0.0] }]
+sensors = [{ name = "encoder", type = "encoder", joint = "rail", resolution = 0.01 }]
+
+[[mechanism.controllers]]
+name = "law"
+fn = "laws.integral"
+period = 0.1
+delay = 0.01
+reads = ["encoder"]
+writes = ["push.thrust"]
+state = [0.5]
+""",
+        encoding="utf-8",
+    )
+    model = mbs.load(tmp_path / "cart.toml", trust=True)
+    assert mbs.get(model, "law.state").tolist() == [0.5] and mbs.get(model, "law.delay") == 0.01
+    (tmp_path / "again").mkdir()
+    mbs.save(model, tmp_path / "again" / "cart.toml", modules=[tmp_path / "laws.py"])
+    again = mbs.load(tmp_path / "again" / "cart.toml", trust=True)
+    assert again.structure == model.structure
+    runs = [mbs.simulate(m, [1.0], [0.0], t_end=1.0, dt=0.1) for m in (model, again)]
+    np.testing.assert_array_equal(runs[0].q, runs[1].q)
+    assert abs(runs[0].q[-1, 0] - 1) > 0.1
