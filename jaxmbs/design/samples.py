@@ -65,7 +65,7 @@ def even_draws(study: Study, count: int) -> Array:
 def moved(study: Study, model: Model, draws: Array) -> Moved:
     """The motions of a candidate's samples, one for each of the draws (samples, k)."""
     from jaxmbs.study.outputs.folding import folded, results_of
-    from jaxmbs.study.samples.batch import simulated, status_of
+    from jaxmbs.study.samples.batch import nominal_noise, simulated, status_of
 
     start, fold = folded(study.outputs, draws.dtype)
     names, events = model.event_names, model.structure.events
@@ -76,7 +76,7 @@ def moved(study: Study, model: Model, draws: Array) -> Moved:
             numbers = study.dispersions.apply(draw, draw.dtype, model.overrides)
             own, q, v = mbs.set(model, numbers.parameters), numbers.q, numbers.v
         time = study.simulation
-        run = simulated(time, own, q, v, save_every=None, fold=(start, fold) if start else None)
+        run = simulated(time, own, q, v, key=nominal_noise(study), save_every=None, fold=(start, fold) if start else None)
         outputs = results_of(study.outputs, run.folded, run.events, own, q, v)
         is_it = {name: run.events.index == k for k, name in enumerate(names)}
         late = {e.name: time.t_end * (1 + _lacking(own, e.name, e.when, q, run.q[-1])) for e in events}

@@ -11,6 +11,7 @@ from jaxmbs.study.outputs.event_time import EventTime as EventTime
 from jaxmbs.study.outputs.largest_real_part import LargestRealPart as LargestRealPart
 from jaxmbs.study.outputs.min_over import MinOver as MinOver
 from jaxmbs.study.outputs.of_state import ElementForce as ElementForce
+from jaxmbs.study.outputs.of_state import ElementState as ElementState
 from jaxmbs.study.outputs.of_state import JointReaction as JointReaction
 from jaxmbs.study.outputs.of_state import Momentum as Momentum
 from jaxmbs.study.outputs.of_state import OfState as OfState

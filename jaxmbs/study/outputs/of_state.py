@@ -19,6 +19,7 @@ from jaxmbs.model.joints import Joint
 from jaxmbs.spatial import ZERO3, Vector3
 from jaxmbs.spatial.known import bare
 from jaxmbs.spatial.scalar import total
+from jaxmbs.study import units
 from jaxmbs.study.outputs.base import Output, Scalar
 
 if TYPE_CHECKING:
@@ -94,6 +95,32 @@ class ElementForce(OfState):
                 square = bare(total(*(x * x for values in on_joint.values() for x in values)))
                 return acts * jnp.sqrt(jnp.where(square > 0, square, 1.0)) * (square > 0), True
         raise AssertionError(self.name)
+
+
+@element
+class ElementState(OfState):
+    """A state of a force element or controller, or a parameter that a controller sets: "motor.propellant"."""
+
+    name: str = field(Kind.TEXT, "", "the state")
+    component: int = field(Kind.COUNT, "", "counted from 0, of a state with several numbers", default=0)
+    of_quantity: str | None = field(Kind.TEXT, "", "what it measures; found by itself", default=None, kw_only=True)
+
+    def quantity(self, joints: Mapping[str, Joint]) -> str:
+        return self.of_quantity or "number"
+
+    def unfit(self, model: Model) -> Iterator[tuple[str, str]]:
+        states = {p.name: p for p in model.structure.states}
+        if self.name not in states:
+            yield "name", f'there is no state "{self.name}"; {choices(self.name, states, "states")}'
+        elif self.component >= (size := len(states[self.name].pattern)):
+            yield "component", f'{self.component} is out of range; "{self.name}" has components 0 to {size - 1}'
+
+    def fitted(self, model: Model) -> OfState:
+        own = next(p for p in model.structure.states if p.name == self.name)
+        return replace(self, of_quantity=units.quantity(own.unit))
+
+    def of_state(self, state: TreeScene, model: Model, mode: Mode | None) -> tuple[Scalar, Scalar]:
+        return state.tree.values.components(self.name)[self.component], True
 
 
 def _quantities(force: Force, model: Model) -> set[str]:

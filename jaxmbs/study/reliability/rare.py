@@ -33,7 +33,7 @@ from jaxmbs.study.reliability import (
 )
 from jaxmbs.study.results import store as stores
 from jaxmbs.study.results.damage import require_sound
-from jaxmbs.study.samples.batch import cached_program, keys_of, on_all_devices, precision, samples_of
+from jaxmbs.study.samples.batch import cached_program, is_random, keys_of, on_all_devices, precision, samples_of
 from jaxmbs.study.samples.blocks import in_blocks
 from jaxmbs.study.statistics.summary import least, summarize
 
@@ -61,6 +61,10 @@ def limit_state_of(study: Study, criterion: Criterion) -> LimitState:
     from scipy.special import ndtr
 
     dtype, inputs, label = precision(), len(study.dispersions.inputs), labels(study).outputs[criterion.output]
+    if is_random(study):
+        raise InputError(
+            Problem("mechanism", "rare: the noise of sensors and the random numbers of controllers are no inputs of a search")
+        )
     samples, keys = samples_of(study, dtype), keys_of(study)
     rows = _ROWS * jax.device_count()
 

@@ -13,7 +13,7 @@ import numpy as np
 
 import jaxmbs as mbs
 from jaxmbs.io.errors import InputError, Problem
-from jaxmbs.study.samples.batch import draws_of, numbers_of, placed, precision, simulated
+from jaxmbs.study.samples.batch import draws_of, noise_of, numbers_of, placed, precision, simulated
 from jaxmbs.study.units import units_of
 from jaxmbs.view.animate import PLOTS
 
@@ -29,7 +29,8 @@ def motion(study: Study, sample: int | None = None) -> tuple[mbs.Model, mbs.Solu
     model, q, v = study.model, jnp.asarray(study.q0, dtype), jnp.asarray(study.v0, dtype)
     if sample is not None and study.dispersions.items:
         ((model, q, v),) = mechanisms(study, numbers_of(study, draws_of(study, [sample], dtype), dtype))
-    return model, jax.jit(lambda m, q, v: simulated(time, m, q, v))(model, q, v)
+    keys = noise_of(study, None if sample is None else [sample])
+    return model, jax.jit(lambda m, q, v, key: simulated(time, m, q, v, key=key))(model, q, v, keys if keys is None else keys[0])
 
 
 def mechanisms(study: Study, numbers: Numbers) -> list[tuple[mbs.Model, jax.Array, jax.Array]]:

@@ -19,6 +19,7 @@ from jaxmbs.batching.compiling import compiled as compiles_quickly
 from jaxmbs.batching.disk_cache import cached as cached_on_disk
 from jaxmbs.model.model import varied
 from jaxmbs.model.parameters import is_traced
+from jaxmbs.simulate.sampling import needs_key
 from jaxmbs.study.folder.layout import DRAWS, labels
 from jaxmbs.study.outputs.folding import counted, folded, results_of, staying
 from jaxmbs.study.problem.programs import content
@@ -35,6 +36,7 @@ Results = dict[str, Any]
 # each device runs its loops on one core: there is one device per core, and no bit of a result may depend on how many
 _ONE_CORE: dict[str, str | bool] = {"xla_disable_hlo_passes": "cpu-parallel-task-assigner"}
 GENERATOR = "threefry2x32"  # named here, so that a change of JAX's default does not change results
+_NOISE = 0x6E6F6973  # what gives the key of the noise from that of the study
 _DRAWN, _APPLIED = 128, 2000  # the programs that draw samples and that apply draws take multiples of these
 # Samples of a block: few, so that a small run occupies all cores (in machine code, larger blocks are no faster);
 # a GPU needs as many as it has threads if each takes all registers that it can: 132 multiprocessors of 256 (an H100)
@@ -70,22 +72,47 @@ def study_key(low: Any, high: Any) -> jax.Array:
 
 
 def keys_of(study: Study) -> jax.Array:
-    """Keys of the inputs of a study, from one cached program: about thirty small programs would take longer than a
-    small run."""
+    """Keys of the inputs of a study, and then that of its noise if it has any, from one cached program: about thirty
+    small programs would take longer than a small run."""
 
     def keys(low: Array, high: Array) -> Array:
-        return jax.random.key_data(study.dispersions.keys(study_key(low, high)))
+        key = study_key(low, high)
+        found = study.dispersions.keys(key)
+        if is_random(study):
+            found = jnp.concatenate([found, jax.random.fold_in(key, _NOISE)[None]])
+        return jax.random.key_data(found)
 
     return jax.random.wrap_key_data(cached_result(study, "keys", keys, *halves(study.seed)), impl=GENERATOR)
 
 
-def sample_of(study: Study, dtype: Any) -> Callable[[mbs.Model, Array, Array], Results]:
-    """Function (model, q, v) -> {label: results} of one sample."""
+def is_random(study: Study) -> bool:
+    """Whether its motions depend on random numbers of their own: the noise of sensors, and what controllers draw."""
+    return bool(needs_key(study.model.structure))
+
+
+def noise_of(study: Study, samples: Sequence[int] | None) -> Array | None:
+    """(S,) keys of the random numbers of the motions of samples; without samples (1,), that of the nominal motion. None
+    if the motions have none."""
+    if not is_random(study):
+        return None
+    of = jax.random.fold_in(study_key(*halves(study.seed)), _NOISE)
+    return of[None] if samples is None else jax.vmap(partial(jax.random.fold_in, of))(np.asarray(samples, np.uint32))
+
+
+def nominal_noise(study: Study) -> Array | None:
+    """The key of the random numbers of the nominal motion, which are also those of searches by gradient, where all trials
+    have the same noise."""
+    keys = noise_of(study, None)
+    return None if keys is None else keys[0]
+
+
+def sample_of(study: Study, dtype: Any) -> Callable[..., Results]:
+    """Function (model, q, v, key) -> {label: results} of one sample; without random numbers (model, q, v)."""
     start, fold = folded(study.outputs, dtype)
     time, label = study.simulation, labels(study).outputs
 
-    def one(model: mbs.Model, q: Array, v: Array) -> Results:
-        run = simulated(time, model, q, v, save_every=None, fold=(start, fold))
+    def one(model: mbs.Model, q: Array, v: Array, key: Array | None = None) -> Results:
+        run = simulated(time, model, q, v, key=key, save_every=None, fold=(start, fold))
         found = results_of(study.outputs, run.folded, run.events, model, q, v)
         return {
             **{label[name]: x for name, x in found.items()},
@@ -103,12 +130,13 @@ def samples_of(study: Study, dtype: Any) -> jax.stages.Wrapped:
     """Function (keys of the inputs, indices (rows,), points (rows, m)) -> {label: results of the samples, with the
     samples on the first axis}; DRAWS (rows, k) are among them. points: those of the sampling plan, None without a plan.
     """
-    one = sample_of(study, dtype)
+    one, random = sample_of(study, dtype), is_random(study)
 
     def samples(keys: Array, index: Array, points: Array | None = None) -> Results:
-        draws = drawn(study, keys, index, points, dtype)
+        own = (jax.vmap(partial(jax.random.fold_in, keys[-1]))(index),) if random else ()
+        draws = drawn(study, keys[:-1] if random else keys, index, points, dtype)
         model, axes, q, v = instances(study, draws, dtype)
-        found = over_rows(one, (axes, 0, 0))(model, q, v)
+        found = over_rows(one, (axes, 0, 0, *(0 for _ in own)))(model, q, v, *own)
         return found | {"status": status_of(study, model, found["status"]), DRAWS: draws}
 
     return jax.jit(samples)
@@ -134,6 +162,8 @@ def draws_of(study: Study, samples: Sequence[int], dtype: Any) -> Array:
     several, design = filled(np.asarray(samples), _DRAWN), study.design
     points = np.concatenate([design.points(i, i + 1) for i in several]).astype(dtype) if design else None
     keys = keys_of(study)
+    if is_random(study):
+        keys = keys[:-1]
 
     def draw(keys: Array, index: Array, points: Array | None) -> Array:
         return drawn(study, keys, index, points, dtype)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from jaxmbs.study.samples.batch import (
     cached_result,
     draws_of,
     filled,
+    noise_of,
     numbers_of,
     placed,
     precision,
@@ -60,31 +61,38 @@ def repeat(
     """
     dtype, time, fold = precision(), study.simulation, folded(study.outputs, precision())
 
-    def one(model: mbs.Model, q: Array, v: Array) -> Any:
-        run = simulated(time, model, q, v, save_every=save_every, fold=fold)
+    def one(model: mbs.Model, q: Array, v: Array, key: Array | None = None) -> Any:
+        run = simulated(time, model, q, v, key=key, save_every=save_every, fold=fold)
         modes = run.mode_at(model, run.t) if needs_mode(study.outputs) else None
         # a loop over the times, which becomes part of the kernel
-        found = jax.lax.map(lambda now: measured(study.outputs, model, *now), (run.t, run.q, run.v, modes))
+
+        def values_at(now: Any) -> Any:
+            states, *instant = now
+            return measured(study.outputs, replace(model, overrides={**model.overrides, **states}), *instant)
+
+        found = jax.lax.map(values_at, (run.states, run.t, run.q, run.v, modes))
         values = {name: jnp.where(defined, value, jnp.nan) for name, (value, defined) in found.items()}
         outputs = results_of(study.outputs, run.folded, run.events, model, q, v)
         return outputs, run.status, run.energy_error[-1], (run.t, run.q, run.v, values), run.violated
 
-    def all_of(draws: Array | None) -> Any:
+    def all_of(draws: Array | None, keys: Array | None) -> Any:
+        own = () if keys is None else (keys,)
         if draws is None:
             alone = (jnp.asarray(x, dtype)[None] for x in (study.q0, study.v0))
-            return over_rows(one, (None, 0, 0))(study.model, *alone), None
+            return over_rows(one, (None, 0, 0, *(0 for _ in own)))(study.model, *alone, *own), None
         numbers = numbers_of(study, draws, dtype)
         model, axes, q, v = placed(study, numbers)
-        outputs, status, *rest = over_rows(one, (axes, 0, 0))(model, q, v)
+        outputs, status, *rest = over_rows(one, (axes, 0, 0, *(0 for _ in own)))(model, q, v, *own)
         return (outputs, status_of(study, model, status), *rest), numbers
 
     if samples is None or not study.dispersions.items:
-        many, given = 1, None
+        many, given, keys = 1, None, noise_of(study, None)
     else:
         many = len(samples)
         given = np.asarray(draws_of(study, samples, dtype) if draws is None else draws, dtype)
-        given = filled(given, _ROWS if many > 1 else 1)
-    found, numbers = cached_result(study, f"history, every {save_every}", all_of, given)
+        rows = _ROWS if many > 1 else 1
+        given, keys = filled(given, rows), noise_of(study, filled(np.asarray(samples), rows).tolist())
+    found, numbers = cached_result(study, f"history, every {save_every}", all_of, given, keys)
     found, numbers = jax.tree.map(lambda x: np.asarray(x)[:many], (found, numbers))
     outputs, status, error, (t, q, v, values), violated = found
     return History(t[0], q, v, values, outputs, status, error, numbers, violated)

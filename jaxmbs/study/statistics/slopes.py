@@ -15,7 +15,7 @@ from jax.scipy.special import erf
 
 import jaxmbs as mbs
 from jaxmbs.study.outputs.folding import folded, results_of
-from jaxmbs.study.samples.batch import precision, simulated
+from jaxmbs.study.samples.batch import nominal_noise, precision, simulated
 from jaxmbs.study.samples.blocks import in_blocks
 
 if TYPE_CHECKING:
@@ -28,13 +28,14 @@ _ROWS = 16  # number of samples that are computed at once
 def slopes_of(study: Study) -> Callable[[np.ndarray, str], tuple[np.ndarray, np.ndarray]]:
     """Function (u (m, d), output) -> ((m,) values [SI], (m, d) derivatives); values of failed samples are NaN."""
     dtype, start_fold = precision(), folded(study.outputs, precision())
+    key = nominal_noise(study)
 
     def one(u: Array) -> tuple[dict[str, Array], Array]:
         draws = study.dispersions.of_uniform(erf(u / np.sqrt(2).astype(dtype)), dtype)
         numbers = study.dispersions.apply(draws, dtype)
         model = mbs.set(study.model, numbers.parameters)
         run = simulated(
-            study.simulation, model, numbers.q, numbers.v, save_every=None, fold=start_fold, checkpoint=True
+            study.simulation, model, numbers.q, numbers.v, key=key, save_every=None, fold=start_fold, checkpoint=True
         )
         return results_of(study.outputs, run.folded, run.events, model, numbers.q, numbers.v), run.status
 
