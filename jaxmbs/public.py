@@ -66,10 +66,12 @@ from jaxmbs.model.events import ReactionExceeds as ReactionExceeds
 from jaxmbs.model.events import Release as Release
 from jaxmbs.model.events import Time as Time
 from jaxmbs.model.events import When as When
+from jaxmbs.model.forces import Actuator as Actuator
 from jaxmbs.model.forces import Bushing as Bushing
 from jaxmbs.model.forces import CentralGravity as CentralGravity
 from jaxmbs.model.forces import Contact as Contact
 from jaxmbs.model.forces import Cylinder as Cylinder
+from jaxmbs.model.forces import ControlMomentGyro as ControlMomentGyro
 from jaxmbs.model.forces import Damper as Damper
 from jaxmbs.model.forces import External as External
 from jaxmbs.model.forces import Friction as Friction
@@ -78,6 +80,7 @@ from jaxmbs.model.forces import LinearSpring as LinearSpring
 from jaxmbs.model.forces import Motor as Motor
 from jaxmbs.model.forces import Plane as Plane
 from jaxmbs.model.forces import Pusher as Pusher
+from jaxmbs.model.forces import ReactionWheel as ReactionWheel
 from jaxmbs.model.forces import Sphere as Sphere
 from jaxmbs.model.forces import Thruster as Thruster
 from jaxmbs.model.forces import TorsionSpring as TorsionSpring

@@ -76,7 +76,9 @@ def moved(study: Study, model: Model, draws: Array) -> Moved:
             numbers = study.dispersions.apply(draw, draw.dtype, model.overrides)
             own, q, v = mbs.set(model, numbers.parameters), numbers.q, numbers.v
         time = study.simulation
-        run = simulated(time, own, q, v, key=nominal_noise(study), save_every=None, fold=(start, fold) if start else None)
+        run = simulated(
+            time, own, q, v, key=nominal_noise(study), save_every=None, fold=(start, fold) if start else None
+        )
         outputs = results_of(study.outputs, run.folded, run.events, own, q, v)
         is_it = {name: run.events.index == k for k, name in enumerate(names)}
         late = {e.name: time.t_end * (1 + _lacking(own, e.name, e.when, q, run.q[-1])) for e in events}

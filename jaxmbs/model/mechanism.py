@@ -274,10 +274,7 @@ class Mechanism:
             for name, (d, c) in every.items()
         )
         numbers = [
-            v
-            for p in parameters
-            for v, pinned in zip(every[p.name][1], p.pattern, strict=True)
-            if pinned is None
+            v for p in parameters for v, pinned in zip(every[p.name][1], p.pattern, strict=True) if pinned is None
         ]
         structure = Structure(
             self.name, links, forces, parameters, tuple(parts.loops.values()), tuple(parts.constraints.values()),

@@ -8,9 +8,11 @@ was accurate enough.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 
 from jaxmbs.model import Mode
@@ -29,6 +31,7 @@ class Branches:
     """
 
     def __init__(self, guards: Guards, t: Any, phase: Phase, mode: Mode):
+        self.guards = guards
         self.at_start, self.corners, self.instants = guards.kinks(t, phase, mode)
         self.spare = sum(guards.tree.structure.forces[k].element.trials for k, _ in self.corners)
 
@@ -65,6 +68,21 @@ class Branches:
         for i, (k, j, _) in enumerate(self.instants):
             flips[k][j] = out.ticks & (tried.instant == i)
         return x.mode.sides.flipped(flips)
+
+    def after_samples(self, t: Any, phase: Phase, mode: Mode, written: Sequence[int], now: Any) -> Mode:
+        """The mode after controllers have set numbers of the `written` force elements, if they did so `now`: on which
+        side of its corners such an element is may then be another."""
+        sides, guards = mode.sides, self.guards
+        if sides is None or not any(k in written for k, _ in self.corners):
+            return mode
+
+        def renewed() -> Any:
+            fresh = guards.kinks(t, phase, mode).sides
+            pairs = [zip(fresh.of(k), sides.of(k), strict=True) for k in range(len(sides.counts))]
+            flips = [[a != b if k in written else False for a, b in own] for k, own in enumerate(pairs)]
+            return sides.flipped(flips)
+
+        return replace(mode, sides=jax.lax.cond(now, renewed, lambda: sides))
 
 
 def _sides(mode: Mode, k: int) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import jax
@@ -12,7 +13,7 @@ from jaxmbs.dynamics import momentum
 from jaxmbs.model import Model, ModelError
 from jaxmbs.model.constraints import FunctionConstraint
 from jaxmbs.model.forces import External
-from jaxmbs.model.forces.base import WORLD
+from jaxmbs.model.forces.base import WORLD, Force
 from jaxmbs.model.structure import Structure
 
 if TYPE_CHECKING:
@@ -28,7 +29,11 @@ def momentum_error(solution: Solution, model: Model) -> tuple[jax.Array, jax.Arr
             f"momentum_error: {', '.join(map(repr, found))} may act on model {model.name!r} from outside, which changes its "
             "momentum; compare the change with the impulse that you know instead"
         )
-    angular, linear = jax.vmap(lambda t, q, v: momentum(model, q, v, t=t))(solution.t, solution.q, solution.v)
+
+    def at(states: dict[str, jax.Array], t: jax.Array, q: jax.Array, v: jax.Array) -> tuple[jax.Array, jax.Array]:
+        return momentum(replace(model, overrides={**model.overrides, **states}), q, v, t=t)
+
+    angular, linear = jax.vmap(at)(solution.states, solution.t, solution.q, solution.v)
     mass = sum(jnp.asarray(values[f"{body}.mass"]) for body in model.body_names)
     fallen = jnp.outer(mass * (solution.t - solution.t[0]), jnp.stack([jnp.asarray(x) for x in values["gravity"]]))
     return angular - angular[:1], (linear - linear[:1] - fallen).astype(linear.dtype)
@@ -53,5 +58,6 @@ def _from_outside(s: Structure) -> Iterator[str]:
         ends = [getattr(f.element, field) for field in f.element.bodies]
         on_root = any(getattr(f.element, joint) in roots for joint in f.element.joints)
         alone = len(ends) == 1 or f.element.on_every_mass or f.element.source or isinstance(f.element, External)
+        alone &= type(f.element).spins is Force.spins  # what turns inside the mechanism belongs to it
         if WORLD in ends or on_root or alone:
             yield f.name

@@ -213,6 +213,8 @@ class Run:
             jump = self._energy(tried.t, step.phase, happened.mode) - self._energy(tried.t, ended, happened.mode)
             lost += jnp.where(any_of(due), jump, 0.0)
             tried = tried._replace(step=step._replace(phase=ended))
+            mode = self.branches.after_samples(tried.t, ended, happened.mode, self.sampling.written, any_of(due))
+            happened = happened._replace(mode=mode)
         extra, kept = self._kept(x, cell, tried, judged, happened, lost)
         seen = zip(self.watch.seen(judged, now), x.seen, strict=True)
         return x._replace(

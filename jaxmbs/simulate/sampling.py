@@ -92,6 +92,8 @@ class Sampling:
         self.period = [x.fixed.period for x in self.controllers]
         self.offset = [jnp.asarray(values[f"{x.name}.offset"], dtype) for x in self.controllers]
         names = {p.name for p in s.states}
+        owners = {name.partition(".")[0] for x in self.controllers for name in x.fixed.writes}
+        self.written = [k for k, f in enumerate(s.forces) if f.name in owners]
         self.delayed = [x for x in self.controllers if f"{x.name}.commands" in names]
         self.delays = [jnp.asarray(values[f"{x.name}.delay"], dtype) for x in self.delayed]
         self.keys, self.noise = None, {}
@@ -149,7 +151,9 @@ class Sampling:
         phase = jax.lax.cond(
             any_of(due), lambda: self._sampled(phase, t, mode, due[:n], due[n:], samples), lambda: phase
         )
-        following = (tuple(a + b for a, b in zip(x, y, strict=True)) for x, y in ((samples[0], due[:n]), (samples[1], due[n:])))
+        following = (
+            tuple(a + b for a, b in zip(x, y, strict=True)) for x, y in ((samples[0], due[:n]), (samples[1], due[n:]))
+        )
         return phase, Samples(*following, samples.instants + any_of(due[:n]))
 
     def _sampled(

@@ -63,8 +63,9 @@ def through_events(of: Functions, grid: Grid, every: int, start: Phase, mode: Mo
 
     phase = of.flow.varied(start, (tree.model, start))
     run = Run(of, grid, landed, start, mode)
+    phase, samples = run.sampling.start(phase, first, run.mode)
+    run.mode = run.branches.after_samples(first, phase, run.mode, run.sampling.written, jnp.asarray(True))
     mode = run.mode
-    phase, samples = run.sampling.start(phase, first, mode)
     begin = Point(jnp.zeros((), jnp.int32), first, phase, mode, zero, one)
     before = of.energy(first, start, mode)
     extra = (of.folded(carry, first, phase, mode), one)

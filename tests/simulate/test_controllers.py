@@ -52,7 +52,9 @@ def test_commands_are_in_the_history():
     want = held(1.0, 0.0, 0.1, 10)
     wanted = -3 * want[:-1, 0] - 2.5 * want[:-1, 1]
     np.testing.assert_allclose(run.states["push.thrust"][:-1:2], wanted, rtol=1e-12)
-    assert run.states["push.thrust"][-1] == run.states["push.thrust"][-2]  # the sample at the end is that of another run
+    assert (
+        run.states["push.thrust"][-1] == run.states["push.thrust"][-2]
+    )  # the sample at the end is that of another run
     np.testing.assert_array_equal(run.states["push.thrust"][1::2], run.states["push.thrust"][:-1:2])
 
 

@@ -139,7 +139,9 @@ class Controller(Element):
         kept = super().structural()
         return kept if isinstance(self.state, Layout) else replace(kept, state=Layout.of(self.state))
 
-    def updated(self, where: str, shapes: Mapping[str, tuple[int, ...]], state: Any, seen: Sequence[Any], key: Any) -> Any:
+    def updated(
+        self, where: str, shapes: Mapping[str, tuple[int, ...]], state: Any, seen: Sequence[Any], key: Any
+    ) -> Any:
         """(flat state or None, {parameter: value}) after a sample. where: beginning of messages; shapes: of the parameters
         in `writes`; seen: model, t, q, v, readings; state: flat, or None."""
         *now, readings = seen

@@ -1,5 +1,6 @@
 """Force elements."""
 
+from jaxmbs.model.forces.actuator import Actuator as Actuator
 from jaxmbs.model.forces.base import Force as Force
 from jaxmbs.model.forces.bushing import Bushing as Bushing
 from jaxmbs.model.forces.central_gravity import CentralGravity as CentralGravity
@@ -12,6 +13,8 @@ from jaxmbs.model.forces.joint_spring import TorsionSpring as TorsionSpring
 from jaxmbs.model.forces.linear_spring import LinearSpring as LinearSpring
 from jaxmbs.model.forces.motor import Motor as Motor
 from jaxmbs.model.forces.pusher import Pusher as Pusher
+from jaxmbs.model.forces.reaction_wheel import ControlMomentGyro as ControlMomentGyro
+from jaxmbs.model.forces.reaction_wheel import ReactionWheel as ReactionWheel
 from jaxmbs.model.forces.surfaces import Cylinder as Cylinder
 from jaxmbs.model.forces.surfaces import Plane as Plane
 from jaxmbs.model.forces.surfaces import Sphere as Sphere

@@ -156,6 +156,10 @@ class Force(Element):
         """{body: inertia in its axes, about its origin} of the mass that the element adds to bodies."""
         return {}
 
+    def spins(self, p: Numbers) -> Mapping[str, Vector3]:
+        """{body: angular momentum [N m s] in its axes} of what turns inside the element, beyond that of the masses."""
+        return {}
+
     @property
     def carries(self) -> bool:
         """Whether the element may add mass to bodies."""

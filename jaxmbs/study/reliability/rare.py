@@ -63,7 +63,10 @@ def limit_state_of(study: Study, criterion: Criterion) -> LimitState:
     dtype, inputs, label = precision(), len(study.dispersions.inputs), labels(study).outputs[criterion.output]
     if is_random(study):
         raise InputError(
-            Problem("mechanism", "rare: the noise of sensors and the random numbers of controllers are no inputs of a search")
+            Problem(
+                "mechanism",
+                "rare: the noise of sensors and the random numbers of controllers are no inputs of a search",
+            )
         )
     samples, keys = samples_of(study, dtype), keys_of(study)
     rows = _ROWS * jax.device_count()

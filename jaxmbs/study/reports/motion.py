@@ -30,7 +30,9 @@ def motion(study: Study, sample: int | None = None) -> tuple[mbs.Model, mbs.Solu
     if sample is not None and study.dispersions.items:
         ((model, q, v),) = mechanisms(study, numbers_of(study, draws_of(study, [sample], dtype), dtype))
     keys = noise_of(study, None if sample is None else [sample])
-    return model, jax.jit(lambda m, q, v, key: simulated(time, m, q, v, key=key))(model, q, v, keys if keys is None else keys[0])
+    return model, jax.jit(lambda m, q, v, key: simulated(time, m, q, v, key=key))(
+        model, q, v, keys if keys is None else keys[0]
+    )
 
 
 def mechanisms(study: Study, numbers: Numbers) -> list[tuple[mbs.Model, jax.Array, jax.Array]]:

@@ -1,0 +1,139 @@
+"""Flywheels on a body that turn about their axis, and one whose axis turns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from jaxmbs.model.field_rules import Kind
+from jaxmbs.model.fields import element, field, state
+from jaxmbs.model.forces.base import Force, Loads, Numbers, Scene
+from jaxmbs.model.given import Number, Vector
+from jaxmbs.spatial import ZERO3, RigidInertia, Symmetric3, Vector3
+from jaxmbs.spatial.scalar import Scalar, cos, maximum, minimum, sin
+
+
+@element
+class ReactionWheel(Force):
+    """A balanced flywheel on a body, driven by a motor between the two.
+
+    The mass and the inertia of the body are those with the wheel, as if it were fixed. The state is the angular momentum
+    of the wheel about its axis, relative to inertial space: momentum = inertia (speed + axis . w), with the speed of the
+    wheel relative to the body and the angular velocity w of the body. It changes by the torque of the motor and by
+    friction; the body feels their reaction and the gyroscopic moment, so that the angular momentum of the whole is
+    conserved [Wertz 1978, 16.2]. The torque is limited. It cannot accelerate the wheel beyond its largest speed: there it
+    falls to zero within the last percent of the speed. A wheel with imbalance is a body on a Revolute joint.
+
+    >>> mech = mbs.Mechanism("satellite", gravity=(0.0, 0.0, 0.0))
+    >>> mech.add_body("bus", mass=100.0, inertia=(10.0, 10.0, 5.0))
+    >>> mech.add_joint("flight", mbs.Free(), "world", "bus")
+    >>> mech.add_force("wheel", mbs.ReactionWheel("bus", axis=(0, 0, 1), inertia=0.01, torque=0.1))
+    >>> run = mbs.simulate(mech.build(), [1.0, 0, 0, 0, 0, 0, 0], np.zeros(6), t_end=10.0, dt=0.1)
+    >>> print(run.states["wheel.momentum"][-1].round(4), run.v[-1, 2].round(4))  # -1 N m s for 5 - 0.01 kg m²
+    1.0 -0.2004
+    """
+
+    source: ClassVar[bool] = True
+    body: str = field(Kind.BODY, "", "body that carries it")
+    axis: Vector = field(Kind.DIRECTION, "", "its axis, in body axes", default=(0.0, 0.0, 1.0))
+    inertia: Number = field(Kind.POSITIVE, "kg m2", "its moment of inertia about the axis", default=0.01)
+    momentum: Number = state("N m s", "its angular momentum about the axis, relative to inertial space")
+    torque: Number = field(Kind.NUMBER, "N m", "of the motor on the wheel", default=0.0)
+    friction: Number = field(Kind.NOT_NEGATIVE, "N m s/rad", "torque of the bearing per speed", default=0.0)
+    limit: Number = field(Kind.POSITIVE, "N m", "largest torque of the motor", default=1e9)
+    speed_limit: Number = field(Kind.POSITIVE, "rad/s", "largest speed to which the motor accelerates", default=1e9)
+
+    def _turning(self, scene: Scene) -> Vector3:
+        """Angular velocity of the body in its axes."""
+        return scene.rotation(self.body).T @ scene.angular(self.body)
+
+    def _torque(self, p: Numbers, scene: Scene) -> Scalar:
+        """On the wheel: motor and friction."""
+        speed = p["momentum"] / p["inertia"] - p["axis"] @ self._turning(scene)
+        wanted = maximum(minimum(p["torque"], p["limit"]), -p["limit"])
+        band = 0.01 * p["speed_limit"]
+        faster, slower = ((p["speed_limit"] - x) / band for x in (speed, -speed))
+        most = maximum(wanted, 0.0) * maximum(minimum(faster, 1.0), 0.0)
+        least = minimum(wanted, 0.0) * maximum(minimum(slower, 1.0), 0.0)
+        return most + least - p["friction"] * speed
+
+    def rates(self, p: Numbers, scene: Scene) -> Mapping[str, Any]:
+        return {"momentum": self._torque(p, scene)}
+
+    def masses(self, p: Numbers) -> Mapping[str, RigidInertia]:
+        """Without the wheel's inertia about its axis, since its angular momentum is a state."""
+        return {self.body: RigidInertia(0.0, ZERO3, Symmetric3.outer(p["axis"], -p["inertia"]))}
+
+    def spins(self, p: Numbers) -> Mapping[str, Vector3]:
+        return {self.body: p["axis"] * p["momentum"]}
+
+    def apply(self, p: Numbers, scene: Scene, loads: Loads) -> None:
+        gyroscopic = self._turning(scene).cross(p["axis"] * p["momentum"])
+        moment = p["axis"] * self._torque(p, scene) + gyroscopic
+        loads.moment(self.body, scene.rotation(self.body) @ -moment)
+
+    def potential(self, p: Numbers, scene: Scene) -> Scalar:
+        """The kinetic energy of the wheel about its axis."""
+        return 0.5 * (p["momentum"] * p["momentum"]) / p["inertia"]
+
+    def power(self, p: Numbers, scene: Scene) -> Scalar:
+        return -(self._torque(p, scene) * (p["axis"] @ self._turning(scene)))
+
+
+@element
+class ControlMomentGyro(Force):
+    """A flywheel of constant angular momentum whose axis a gimbal turns.
+
+    The axis of the wheel is `spin` where the angle of the gimbal is zero, and turns about `gimbal`, which is perpendicular
+    to it. The rate of the angle is `rate`, limited to `rate_limit`. The body feels the change of the angular momentum;
+    the mass and the inertia of the body are those with the wheel, whatever the angle [Wie 2008, 7.5].
+
+    >>> mech = mbs.Mechanism("satellite", gravity=(0.0, 0.0, 0.0))
+    >>> mech.add_body("bus", mass=100.0, inertia=(10.0, 10.0, 5.0))
+    >>> mech.add_joint("flight", mbs.Free(), "world", "bus")
+    >>> gyro = mbs.ControlMomentGyro("bus", gimbal=(0, 0, 1), spin=(1, 0, 0), momentum=2.0, rate=0.5)
+    >>> mech.add_force("gyro", gyro)
+    >>> model = mech.build()
+    >>> print(mbs.forward_dynamics(model, [1.0, 0, 0, 0, 0, 0, 0], np.zeros(6)).round(4))  # -1 N m about y
+    [ 0.  -0.1  0.   0.   0.   0. ]
+    """
+
+    source: ClassVar[bool] = True
+    body: str = field(Kind.BODY, "", "body that carries it")
+    gimbal: Vector = field(Kind.DIRECTION, "", "axis of the gimbal, in body axes", default=(0.0, 0.0, 1.0))
+    spin: Vector = field(
+        Kind.DIRECTION, "", "axis of the wheel at the angle zero, in body axes", default=(1.0, 0.0, 0.0)
+    )
+    momentum: Number = field(Kind.NUMBER, "N m s", "angular momentum of the wheel about its axis", default=1.0)
+    angle: Number = state("rad", "of the gimbal")
+    rate: Number = field(Kind.NUMBER, "rad/s", "of the gimbal's angle", default=0.0)
+    rate_limit: Number = field(Kind.POSITIVE, "rad/s", "largest rate of the angle", default=1e9)
+
+    def requirements(self, p: Numbers) -> Mapping[str, Any]:
+        along = (p["gimbal"] * p["spin"]).sum(-1)
+        return {"spin must be perpendicular to gimbal": abs(along) < 1e-6}
+
+    def _rate(self, p: Numbers) -> Scalar:
+        return maximum(minimum(p["rate"], p["rate_limit"]), -p["rate_limit"])
+
+    def _momentum(self, p: Numbers) -> Vector3:
+        c, s = cos(p["angle"]), sin(p["angle"])
+        return (p["spin"] * c + p["gimbal"].cross(p["spin"]) * s) * p["momentum"]
+
+    def rates(self, p: Numbers, scene: Scene) -> Mapping[str, Any]:
+        return {"angle": self._rate(p)}
+
+    def spins(self, p: Numbers) -> Mapping[str, Vector3]:
+        return {self.body: self._momentum(p)}
+
+    def _moment(self, p: Numbers, scene: Scene) -> Vector3:
+        """On the body, in world axes."""
+        R, h = scene.rotation(self.body), self._momentum(p)
+        turning = R.T @ scene.angular(self.body) + p["gimbal"] * self._rate(p)
+        return R @ -turning.cross(h)
+
+    def apply(self, p: Numbers, scene: Scene, loads: Loads) -> None:
+        loads.moment(self.body, self._moment(p, scene))
+
+    def power(self, p: Numbers, scene: Scene) -> Scalar:
+        return self._moment(p, scene) @ scene.angular(self.body)
