@@ -70,8 +70,8 @@ from jaxmbs.model.forces import Actuator as Actuator
 from jaxmbs.model.forces import Bushing as Bushing
 from jaxmbs.model.forces import CentralGravity as CentralGravity
 from jaxmbs.model.forces import Contact as Contact
-from jaxmbs.model.forces import Cylinder as Cylinder
 from jaxmbs.model.forces import ControlMomentGyro as ControlMomentGyro
+from jaxmbs.model.forces import Cylinder as Cylinder
 from jaxmbs.model.forces import Damper as Damper
 from jaxmbs.model.forces import External as External
 from jaxmbs.model.forces import Friction as Friction

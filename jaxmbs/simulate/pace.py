@@ -69,7 +69,8 @@ def error_norm(tree: Tree, tolerance: Any, before: Any, after: Any, error: Any) 
     of_states = jnp.min(of_rates) if s.nv else jnp.asarray(tolerance, tree.dtype)
     allowances = (jnp.concatenate(of_coordinates), of_rates, of_states)
     numbers = (
-        (x.q, x.v, [c for own in x.states for c in own]) for x in (before, after, Phase(*error[:2], 0.0, error[2]))
+        (x.q, x.v, [c for own in x.states for c in own])
+        for x in (before, after, Phase(error[0], error[1], 0.0, error[2]))
     )
     for x, y, e, allowed in zip(*numbers, allowances, strict=True):
         x, y, e = tree.vector(x), tree.vector(y), tree.vector(e)

@@ -111,7 +111,9 @@ class Sampling:
         if not self.controllers:
             return phase, None
         firsts = [*self.offset, *self._releases()]
-        now, following = zip(*(_count(t, first, period) for first, period in zip(firsts, self._periods(), strict=True)))
+        now, following = zip(
+            *(_count(t, first, period) for first, period in zip(firsts, self._periods(), strict=True)), strict=True
+        )
         n = len(self.controllers)
         samples = Samples(following[:n], following[n:], jnp.zeros((), jnp.int32))
         return self.after(phase, t, mode, list(now), samples)
@@ -151,10 +153,11 @@ class Sampling:
         phase = jax.lax.cond(
             any_of(due), lambda: self._sampled(phase, t, mode, due[:n], due[n:], samples), lambda: phase
         )
-        following = (
-            tuple(a + b for a, b in zip(x, y, strict=True)) for x, y in ((samples[0], due[:n]), (samples[1], due[n:]))
+        following, release = (
+            tuple(a + b for a, b in zip(x, y, strict=True))
+            for x, y in ((samples.next, due[:n]), (samples.release, due[n:]))
         )
-        return phase, Samples(*following, samples.instants + any_of(due[:n]))
+        return phase, Samples(following, release, samples.instants + any_of(due[:n]))
 
     def _sampled(
         self, phase: Phase, t: Any, mode: Mode | None, due: list[Any], released: list[Any], samples: Samples

@@ -211,7 +211,8 @@ def _simulate(
     if tau is not None:
         tau = vector(model, "tau", tau, model.nv, dtype)
     force = tau if drive is None else functools.partial(drive, in_drive)
-    parts = Phase(*(x if tree.rolled else list(x) for x in (q, v)), jnp.zeros((), dtype), tree.states)
+    first, rate = (x if tree.rolled else list(x) for x in (q, v))
+    parts = Phase(first, rate, jnp.zeros((), dtype), tree.states)
     start = jax.tree_util.tree_map(lambda x: jnp.asarray(x, dtype), parts)
     flow = Flow(tree, force, baumgarte)
     of = Functions(flow, by, tolerance, (trials, count), most, levels, changes, fold, in_fold, samples, key, sees)

@@ -219,7 +219,7 @@ def test_what_cannot_be_written_or_read(controller, said):
 def test_bad_controllers():
     with pytest.raises(mbs.ModelError, match="positive number of seconds"):
         mbs.Controller(law, 0.0)
-    with pytest.raises(mbs.ModelError, match="delay must be below the period, 0.1 s"):
+    with pytest.raises(mbs.ModelError, match=r"delay must be below the period, 0\.1 s"):
         cart(mbs.Controller(law, 0.1, delay=0.2, writes="push.thrust"))
     with pytest.raises(mbs.ModelError, match="Controller: fn"):
         mbs.Controller(lambda t, x: x, 0.1)

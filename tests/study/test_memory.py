@@ -65,7 +65,7 @@ def test_noise_is_no_input_of_a_search(study):
 
 def test_a_state_that_is_not_there(study):
     parts = {"model": study.model, "simulation": study.simulation, "outputs": {"x": outputs.ElementState("motor.fuel")}}
-    with pytest.raises(InputError, match='no state "motor.fuel"'):
+    with pytest.raises(InputError, match=r'no state "motor\.fuel"'):
         Study(**parts)
     parts["outputs"] = {"x": outputs.ElementState("law.state", component=1)}
     with pytest.raises(InputError, match="component"):

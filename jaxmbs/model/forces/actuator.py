@@ -32,7 +32,7 @@ class Actuator(Force):
     joint: str = field(Kind.JOINT, "", "joint, of the tree or cut, that it drives")
     lag: Number = field(Kind.POSITIVE, "s", "time constant", default=0.01)
     command: Number = field(Kind.NUMBER, "N m or N", "torque or force that is wanted", default=0.0)
-    force: Number = state("N m or N", "torque or force that acts")
+    force: Number = state("N m or N", "torque or force that acts", default=0.0)
     limit: Number = field(Kind.POSITIVE, "N m or N", "largest torque or force that it follows", default=1e9)
     rate_limit: Number = field(Kind.POSITIVE, "N m/s or N/s", "largest rate of the torque or force", default=1e12)
 

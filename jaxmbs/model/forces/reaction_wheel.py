@@ -37,7 +37,7 @@ class ReactionWheel(Force):
     body: str = field(Kind.BODY, "", "body that carries it")
     axis: Vector = field(Kind.DIRECTION, "", "its axis, in body axes", default=(0.0, 0.0, 1.0))
     inertia: Number = field(Kind.POSITIVE, "kg m2", "its moment of inertia about the axis", default=0.01)
-    momentum: Number = state("N m s", "its angular momentum about the axis, relative to inertial space")
+    momentum: Number = state("N m s", "its angular momentum about the axis, relative to inertial space", default=0.0)
     torque: Number = field(Kind.NUMBER, "N m", "of the motor on the wheel", default=0.0)
     friction: Number = field(Kind.NOT_NEGATIVE, "N m s/rad", "torque of the bearing per speed", default=0.0)
     limit: Number = field(Kind.POSITIVE, "N m", "largest torque of the motor", default=1e9)
@@ -105,7 +105,7 @@ class ControlMomentGyro(Force):
         Kind.DIRECTION, "", "axis of the wheel at the angle zero, in body axes", default=(1.0, 0.0, 0.0)
     )
     momentum: Number = field(Kind.NUMBER, "N m s", "angular momentum of the wheel about its axis", default=1.0)
-    angle: Number = state("rad", "of the gimbal")
+    angle: Number = state("rad", "of the gimbal", default=0.0)
     rate: Number = field(Kind.NUMBER, "rad/s", "of the gimbal's angle", default=0.0)
     rate_limit: Number = field(Kind.POSITIVE, "rad/s", "largest rate of the angle", default=1e9)
 
