@@ -6,7 +6,7 @@ import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import jax
 import jax.numpy as jnp
@@ -94,7 +94,7 @@ class Controller(Element):
     delay: Number = field(
         Kind.NOT_NEGATIVE, "s", "time from a sample to its commands, below the period", default=0.0, kw_only=True
     )
-    state: Any = field(Kind.ARRAYS, "", "its state at the start, a pytree of numbers", default=None, kw_only=True)
+    state: object = field(Kind.ARRAYS, "", "its state at the start, a pytree of numbers", default=None, kw_only=True)
     reads: str | Sequence[str] = field(Kind.NAMES, "", "the sensors that it reads", default=(), kw_only=True)
     writes: str | Sequence[str] = field(
         Kind.PARAMETERS, "", "the parameters of force elements that it sets", default=(), kw_only=True
@@ -126,7 +126,7 @@ class Controller(Element):
         return {f"delay must be below the period, {self.period} s": p["delay"] < self.period}
 
     @property
-    def memory(self) -> Remembered | None:
+    def memory(self) -> Element | None:
         """The numbers of its state as an element; None without any."""
         if not any(math.prod(shape) for shape in Layout.of(self.state).shapes):
             return None
@@ -143,9 +143,9 @@ class Controller(Element):
         self, where: str, shapes: Mapping[str, tuple[int, ...]], state: Any, seen: Sequence[Any], key: Any
     ) -> Any:
         """(flat state or None, {parameter: value}) after a sample. where: beginning of messages; shapes: of the parameters
-        in `writes`; seen: model, t, q, v, readings; state: flat, or None."""
+        in `writes`; seen: model, t, q, v, readings; state: flat, or None; key: of the sample."""
         *now, readings = seen
-        kept: Layout = self.state
+        kept = cast(Layout, self.state)
         given = (*now, None if state is None else kept.whole(state), readings)
         found = self.fn(*given, key) if self.takes_key else self.fn(*given)
         if not isinstance(found, tuple) or len(found) != 2:

@@ -101,8 +101,8 @@ class Encoder(Sensor):
     """
 
     joint: str = field(Kind.JOINT, "", "joint that it measures")
-    bias: Number = field(Kind.NUMBER, "rad, m", "added to every coordinate", default=0.0)
-    resolution: Number = field(Kind.NOT_NEGATIVE, "rad, m", "step of the coordinates; 0 for none", default=0.0)
+    bias: Number = field(Kind.NUMBER, "rad or m", "added to every coordinate", default=0.0)
+    resolution: Number = field(Kind.NOT_NEGATIVE, "rad or m", "step of the coordinates; 0 for none", default=0.0)
 
     def reading(self, p: Numbers, now: Motion) -> Any:
         step = jnp.asarray(p["resolution"])
@@ -123,7 +123,7 @@ class Switch(Sensor):
     """
 
     joint: str = field(Kind.JOINT, "", "joint that it watches")
-    threshold: Number = field(Kind.NUMBER, "rad, m", "coordinate beyond which it is closed", default=0.0)
+    threshold: Number = field(Kind.NUMBER, "rad or m", "coordinate beyond which it is closed", default=0.0)
 
     def reading(self, p: Numbers, now: Motion) -> Any:
         first = jnp.asarray(now.coordinates(self.joint)[0])
